@@ -67,5 +67,5 @@ pub mod tile {
 }
 
 pub use crate::ops::cholesky::cholesky_reference;
-pub use crate::ops::where_there_is_room;
+pub use crate::ops::optional_estimate;
 pub use crate::ops::{FaultHook, Hooks};

@@ -75,7 +75,7 @@ pub struct Context {
     threads: usize,
     memory: MemoryBudget,
     /// Whether the memory is limited, or was where this is a clone without the limit.
-    spares_memory: bool,
+    under_limit: bool,
     kernel: Option<&'static dyn PlaneKernel>,
     /// Multipliers that the choice of a kernel counts on; `None` for those of this CPU.
     multipliers: Option<Multipliers>,
@@ -172,8 +172,8 @@ impl Context {
 
     /// Whether less memory goes before less time: under a limit, also in plans that look at a part of a call without
     /// it.
-    pub(crate) fn spares_memory(&self) -> bool {
-        self.spares_memory
+    pub(crate) fn under_limit(&self) -> bool {
+        self.under_limit
     }
 
     /// Runs a step that its plan gave `planned_bytes` of the limit, what is held included: within them where they are
@@ -201,8 +201,8 @@ impl Context {
 
     /// A clone with another budget.
     pub(crate) fn with_memory(&self, memory: MemoryBudget) -> Context {
-        let spares_memory = self.spares_memory || memory.limit_bytes().is_some();
-        Context { memory, spares_memory, ..self.clone() }
+        let under_limit = self.under_limit || memory.limit_bytes().is_some();
+        Context { memory, under_limit, ..self.clone() }
     }
 
     /// So many contexts of one thread for workers of this one that call whole operations: the same choices and tables,
@@ -219,7 +219,7 @@ impl Context {
     /// A clone on the same threads that keeps what it makes for itself: tables of plans that nobody runs go with it.
     /// The memory limit stays.
     #[must_use]
-    pub fn forgetful(&self) -> Context {
+    pub fn without_cache(&self) -> Context {
         Context { kept: Arc::default(), ..self.clone() }
     }
 
@@ -345,7 +345,7 @@ impl Context {
     /// Lets `kernel` measure its instructions before so many multiplications of numbers, with moduli of so many bits.
     /// Not under a memory limit, whose plans do not count what that takes.
     pub(crate) fn settle(&self, kernel: &dyn PlaneKernel, modulus_bits: u32, multiplications: f64) {
-        if !self.spares_memory {
+        if !self.under_limit {
             kernel.settle_instructions(multiplications / self.threads() as f64, modulus_bits);
         }
     }

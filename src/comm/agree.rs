@@ -96,7 +96,7 @@ fn with_own(told: Error, met: Option<Error>) -> Error {
 
 /// What an error is put into bytes as.
 #[derive(Serialize, Deserialize)]
-enum Told {
+enum WireError {
     Cancelled,
     /// Floats as their precision and their hexadecimal digits, which lose nothing.
     NotPositiveDefinite {
@@ -117,18 +117,20 @@ enum Told {
 fn encode(error: &Error, rank: usize) -> Result<Vec<u8>> {
     let digits = |float: &Float| (float.prec(), float.to_string_radix(16, None));
     let told = match error {
-        error if error.exit_code() == Error::Cancelled.exit_code() => Told::Cancelled,
-        Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits } => Told::NotPositiveDefinite {
-            index: *index,
-            pivot: digits(pivot),
-            diagonal: digits(diagonal),
-            more_bits: *more_bits,
-            enough_bits: *enough_bits,
-        },
-        Error::Rank { rank, exit_code, message, .. } => {
-            Told::Rank { rank: *rank, exit_code: *exit_code, message: message.clone() }
+        error if error.exit_code() == Error::Cancelled.exit_code() => WireError::Cancelled,
+        Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits } => {
+            WireError::NotPositiveDefinite {
+                index: *index,
+                pivot: digits(pivot),
+                diagonal: digits(diagonal),
+                more_bits: *more_bits,
+                enough_bits: *enough_bits,
+            }
         }
-        other => Told::Rank { rank, exit_code: other.exit_code(), message: other.text() },
+        Error::Rank { rank, exit_code, message, .. } => {
+            WireError::Rank { rank: *rank, exit_code: *exit_code, message: message.clone() }
+        }
+        other => WireError::Rank { rank, exit_code: other.exit_code(), message: other.text() },
     };
     serde_json::to_vec(&told).map_err(|error| Error::Transport(error.to_string()))
 }
@@ -140,12 +142,12 @@ fn decode(bytes: &[u8]) -> Result<Error> {
         Ok(Float::with_val(bits, parsed))
     };
     Ok(match serde_json::from_slice(bytes).map_err(|error| unreadable(error.to_string()))? {
-        Told::Cancelled => Error::Cancelled,
-        Told::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits } => {
+        WireError::Cancelled => Error::Cancelled,
+        WireError::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits } => {
             let (pivot, diagonal) = (float(pivot)?, float(diagonal)?);
             Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits }
         }
-        Told::Rank { rank, exit_code, message } => Error::Rank { rank, exit_code, message, own: None },
+        WireError::Rank { rank, exit_code, message } => Error::Rank { rank, exit_code, message, own: None },
     })
 }
 

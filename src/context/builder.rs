@@ -96,7 +96,7 @@ impl ContextBuilder {
         Ok(Context {
             threads,
             memory: MemoryBudget::new(self.memory_bytes),
-            spares_memory: self.memory_bytes.is_some(),
+            under_limit: self.memory_bytes.is_some(),
             kernel,
             devices: Arc::new(devices),
             self_check: self.self_check,

@@ -26,7 +26,7 @@ pub struct Workspace {
     /// A piece of a factor that passes by, and what comes and goes of it, all of arbitrary contents.
     pub piece: Matrix,
     /// See [`Workspace::piece`].
-    pub letters: [Vec<u64>; 2],
+    pub buffers: [Vec<u64>; 2],
     /// Running sums of the rows of a factorisation, and what they begin with.
     pub weights: [Vec<RowWeight>; 2],
 }
@@ -78,7 +78,7 @@ impl Workspace {
         let excess = |held: u64, needed: u64| held.saturating_sub(needed);
         let matrices = self.matrices.iter().chain(&self.columns).chain([&self.piece]);
         let mut kept = matrices.map(Matrix::bytes).sum::<u64>()
-            + self.letters.iter().map(|letter| letter.capacity() as u64 * 8).sum::<u64>()
+            + self.buffers.iter().map(|buffer| buffer.capacity() as u64 * 8).sum::<u64>()
             + excess(self.operands.bytes(), needs.operand_bytes)
             + excess(self.products.bytes(), needs.product_bytes);
         for (index, worker) in self.workers.iter().enumerate() {

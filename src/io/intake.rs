@@ -19,7 +19,7 @@ pub(super) struct Intake {
 
 /// Where an entry belongs.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct ReadPosition {
     /// Row and column, from 0.
     pub place: (usize, usize),
     /// Rows of the matrix, where elements come with their places.
@@ -54,7 +54,7 @@ impl Intake {
     /// As [`Intake::push_at`].
     #[inline]
     pub fn push<R: Read>(&mut self, scanner: &Scanner<'_, R>, word: Span, place: (usize, usize)) -> Result<()> {
-        self.push_at(scanner, word, Place { place, rows: 0, field: Field::Real })
+        self.push_at(scanner, word, ReadPosition { place, rows: 0, field: Field::Real })
     }
 
     /// Takes in the entry at a place.
@@ -62,14 +62,14 @@ impl Intake {
     /// # Errors
     /// [`Error::Format`] with the line, the place and the word; [`Error::OutOfMemory`], [`Error::MemoryLimit`].
     #[inline]
-    pub fn push_at<R: Read>(&mut self, scanner: &Scanner<'_, R>, word: Span, at: Place) -> Result<()> {
+    pub fn push_at<R: Read>(&mut self, scanner: &Scanner<'_, R>, word: Span, at: ReadPosition) -> Result<()> {
         let word = scanner.bytes(word);
         self.put(word, at).map_err(|refusal| refused(refusal, word, at.place, |text| scanner.error(text)))
     }
 
     /// The same for a word that does not stand in a scanner.
     #[inline]
-    pub fn put(&mut self, word: &[u8], at: Place) -> std::result::Result<(), Refusal> {
+    pub fn put(&mut self, word: &[u8], at: ReadPosition) -> std::result::Result<(), Refusal> {
         let number = self.numbers.read(word, at.field)?;
         if !number.exact {
             self.elements.raise_precision(number.bits);

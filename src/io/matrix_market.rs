@@ -7,7 +7,7 @@
 
 use crate::error::{Error, Result};
 use crate::io::elements::{Elements, Layout, Order};
-use crate::io::intake::{Intake, Place, Places};
+use crate::io::intake::{Intake, Places, ReadPosition};
 use crate::io::matrix_market_header::{Arrangement, Header, parse_count};
 use crate::io::progress::Reporter;
 use crate::io::scan::{Scanner, Span, shown};
@@ -149,7 +149,11 @@ impl<R: Read> Body<'_, R> {
 
     /// Takes in one number.
     fn push(&mut self, word: Span, place: (usize, usize)) -> Result<()> {
-        self.intake.push_at(&self.scanner, word, Place { place, rows: self.header.rows, field: self.header.field })
+        self.intake.push_at(
+            &self.scanner,
+            word,
+            ReadPosition { place, rows: self.header.rows, field: self.header.field },
+        )
     }
 
     fn truncated(&self) -> Error {

@@ -6,7 +6,7 @@
 use crate::error::{Error, Result};
 use crate::io::bytes::ByteStream;
 use crate::io::elements::{Elements, Layout, Order};
-use crate::io::intake::{Intake, Place, Rejected, refused};
+use crate::io::intake::{Intake, ReadPosition, Rejected, refused};
 use crate::io::npy_header::{Header, Kind, text_range};
 use crate::io::number::{Field, Refusal};
 use crate::io::pickle::Pickle;
@@ -176,7 +176,7 @@ impl<'a, R: Read> File<'a, R> {
                 text.extend_from_slice(bytes);
             }
             let length = text.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
-            intake.put(text[..length].trim_ascii(), Place { place, rows: 0, field: Field::Real })
+            intake.put(text[..length].trim_ascii(), ReadPosition { place, rows: 0, field: Field::Real })
         })
     }
 
@@ -191,7 +191,7 @@ impl<'a, R: Read> File<'a, R> {
             if index > count {
                 return Err(Rejected { refusal: Refusal::NotANumber, place: at });
             }
-            let put = intake.put(word.trim_ascii(), Place { place: at, rows: 0, field: Field::Real });
+            let put = intake.put(word.trim_ascii(), ReadPosition { place: at, rows: 0, field: Field::Real });
             put.map_err(|refusal| Rejected { refusal, place: at })
         };
         Pickle::new(&mut self.stream, limit_bytes).read(&mut put)?;

@@ -8,7 +8,7 @@
 
 use crate::error::{Error, Result};
 use crate::io::elements::{Elements, Layout, Order};
-use crate::io::intake::{Intake, Place, Places};
+use crate::io::intake::{Intake, Places, ReadPosition};
 use crate::io::matrix_market_header::parse_count;
 use crate::io::number::Field;
 use crate::io::progress::Reporter;
@@ -120,7 +120,7 @@ fn read_entries<R: Read>(
         if !seen.insert(at.row + at.col * order) {
             return Err(second(scanner, at));
         }
-        intake.push_at(scanner, value, Place { place: (at.row, at.col), rows: order, field: Field::Real })?;
+        intake.push_at(scanner, value, ReadPosition { place: (at.row, at.col), rows: order, field: Field::Real })?;
     }
     Ok(())
 }

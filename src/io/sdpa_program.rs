@@ -5,7 +5,7 @@
 use crate::error::{Error, Result};
 use crate::io::elements::{Elements, Layout, Order};
 use crate::io::input::Plain;
-use crate::io::intake::{Intake, Place};
+use crate::io::intake::{Intake, ReadPosition};
 use crate::io::number::Field;
 use crate::io::progress::Reporter;
 use crate::io::scan::Scanner;
@@ -105,7 +105,7 @@ pub fn read_sdpa_stream(reader: impl Read, source: &Source<'_>, options: &ReadOp
         if !seen.insert((constraint, block, row as u64 * header.blocks[block].0 as u64 + col as u64)) {
             return Err(second(&scanner, at));
         }
-        values.push_at(&scanner, value, Place { place: (row, col), rows: 0, field: Field::Real })?;
+        values.push_at(&scanner, value, ReadPosition { place: (row, col), rows: 0, field: Field::Real })?;
         entries.push(entry);
     }
     scanner.finish()?;

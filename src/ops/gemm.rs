@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Destination, Matrix, MatrixView, Op};
 use crate::ops::product::call;
-use crate::ops::product::combine::{Addend, Combination};
+use crate::ops::product::combine::{AddedMatrix, Epilogue};
 use crate::ops::product::problem::{Accuracy, Hooks, Problem};
 use crate::ops::product::report::{Outcome, Report};
 use crate::options::setters;
@@ -109,7 +109,7 @@ pub fn gemm_into<'a, 'b, 'r>(
     result: impl Into<Destination<'r>>,
 ) -> Result<Report> {
     let GemmOptions { op_a, op_b, exact_integers, accuracy, alpha, beta, hooks, .. } = *options;
-    let combination = Combination::new(alpha, beta, options.accumulate.map(Addend::Whole));
+    let epilogue = Epilogue::new(alpha, beta, options.accumulate.map(AddedMatrix::Whole));
     let product = Problem::gemm((a.into(), op_a), (b.into(), op_b), precision_bits);
-    call::run(ctx, &Problem { combination, exact_integers, accuracy, hooks, ..product }, result.into())
+    call::run(ctx, &Problem { epilogue, exact_integers, accuracy, hooks, ..product }, result.into())
 }

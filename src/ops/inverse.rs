@@ -8,14 +8,14 @@ use crate::math::scale::column_exponent;
 use crate::matrix::{Destination, Matrix, Symmetric, SymmetricMatrix, check_exponent};
 use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with, plan_cholesky};
 use crate::ops::columns::{Column, ColumnRef, each_column};
-use crate::ops::estimate::where_there_is_room;
+use crate::ops::estimate::optional_estimate;
 use crate::ops::product::block::{BlockProduct, BlockShape, maximum_working_bits, needs, plan};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use crate::ops::solve::SolvePlan;
 use crate::ops::solve::band::Band;
 use crate::ops::solve::cut::{TriangleCut, larger, least_limit};
-use crate::ops::solve::memory::{Bands, FirstKernel, LeftColumns, SolveMemory};
+use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::{LOWER, ScaledRows};
 use crate::ops::solve::report::{SolveBits, SolveReport, SystemShape};
@@ -58,8 +58,7 @@ pub fn inverse_with<'a>(
     let (factor, mut report) = invert_and_keep(ctx, a, (precision_bits, options), &mut result)?;
     if options.digits {
         let held = ctx.holding(factor.factor().bytes()).holding(result.as_matrix().bytes());
-        report.digits =
-            where_there_is_room(factor.inverse_digits_with(&held, a, result.as_matrix(), options.rounding))?;
+        report.digits = optional_estimate(factor.inverse_digits_with(&held, a, result.as_matrix(), options.rounding))?;
         report.seconds = start.elapsed().as_secs_f64();
     }
     Ok(Outcome { result, report })
@@ -266,9 +265,9 @@ impl StripPlan {
             cuts: vec![cut],
             piece_row_bytes: 0,
             message_bytes: 0,
-            left: LeftColumns::Parts,
+            left: UnsolvedColumns::Parts,
             together: None,
-            first_tries: FirstKernel::Own,
+            first_tries: FirstTryKernel::Own,
         };
         let bands = Bands::widest(columns);
         // Without a limit the windows of the strips are kept beside those of the products where they are larger.

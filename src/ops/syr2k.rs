@@ -12,7 +12,7 @@ use crate::matrix::{Destination, Matrix, MatrixView, MatrixViewMut, Op, Uplo};
 use crate::matrix::{Symmetric, SymmetricDestination, SymmetricMatrix};
 use crate::ops::columns::{Column, each_column};
 use crate::ops::product::call;
-use crate::ops::product::combine::{Addend, Combination, Place};
+use crate::ops::product::combine::{AddedMatrix, EntryIndex, Epilogue};
 use crate::ops::product::problem::{Accuracy, Problem, check_precision};
 use crate::ops::product::report::{Outcome, Report};
 use crate::options::setters;
@@ -121,7 +121,7 @@ struct Update<'a> {
     problem: Problem<'a>,
     uplo: Uplo,
     /// What becomes of the sum of two entries.
-    combination: Combination<'a>,
+    epilogue: Epilogue<'a>,
     precision_bits: u32,
 }
 
@@ -141,10 +141,10 @@ impl<'a> Update<'a> {
         let problem = Problem { operation: "syr2k", accuracy, ..product };
         check_precision(ctx.maximum_modulus_bits(), precision_bits, problem.contracted())?;
         let view = accumulate.map(|matrix| matrix.triangle_view(uplo, "accumulate")).transpose()?;
-        let addend = view.map(|view| Addend::Triangle(view, uplo));
-        let combination = Combination::new(alpha, beta, addend);
-        combination.check(problem.result_shape(), false)?;
-        Ok(Update { ctx, problem, uplo, combination, precision_bits })
+        let addend = view.map(|view| AddedMatrix::Triangle(view, uplo));
+        let epilogue = Epilogue::new(alpha, beta, addend);
+        epilogue.check(problem.result_shape(), false)?;
+        Ok(Update { ctx, problem, uplo, epilogue, precision_bits })
     }
 
     fn run(&self, result: Destination<'_>, mirrored: bool) -> Result<Report> {
@@ -170,14 +170,14 @@ impl<'a> Update<'a> {
 
     /// `alpha (W + W^T) + beta C` in the triangle that is wanted.
     fn add_halves(&self, product: MatrixView<'_>, result: MatrixViewMut<'_>) -> Result<()> {
-        let halves = Combination::new(None, None, Some(Addend::Whole(product.transposed())));
+        let halves = Epilogue::new(None, None, Some(AddedMatrix::Whole(product.transposed())));
         let sum_bits = self.precision_bits + SUM_BITS;
         let (order, uplo) = (result.rows(), self.uplo);
         let local = || vec![0; limbs_for(sum_bits)];
         each_column(self.ctx, result, local, |sum: &mut Vec<u64>, mut column: Column<'_>| {
             let col = column.index;
             for row in if uplo == Uplo::Lower { col..order } else { 0..col + 1 } {
-                let (place, half) = (Place { row, col }, product.get(row, col));
+                let (place, half) = (EntryIndex { row, col }, product.get(row, col));
                 let mut done = Ok(());
                 column.set(row, |limbs| {
                     let head = self.finish(&halves, half, place, (sum, limbs));
@@ -194,17 +194,17 @@ impl<'a> Update<'a> {
 
     fn finish(
         &self,
-        halves: &Combination<'_>,
+        halves: &Epilogue<'_>,
         half: FloatRef<'_>,
-        place: Place,
+        place: EntryIndex,
         (sum, limbs): (&mut [u64], &mut [u64]),
     ) -> Result<Head> {
         let half = half.into();
-        if self.combination.is_plain() {
+        if self.epilogue.is_plain() {
             return halves.finish(half, place, self.precision_bits, limbs);
         }
         let head = halves.finish(half, place, self.precision_bits + SUM_BITS, sum)?;
         let both = FloatRef { head, limbs: sum };
-        self.combination.finish(both.into(), place, self.precision_bits, limbs)
+        self.epilogue.finish(both.into(), place, self.precision_bits, limbs)
     }
 }

@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Destination, MatrixView, Op, Symmetric, SymmetricDestination, SymmetricMatrix, Uplo};
 use crate::ops::product::call;
-use crate::ops::product::combine::{Addend, Combination};
+use crate::ops::product::combine::{AddedMatrix, Epilogue};
 use crate::ops::product::problem::{Accuracy, Hooks, Problem};
 use crate::ops::product::report::{Outcome, Report};
 use crate::options::setters;
@@ -116,7 +116,7 @@ pub fn syrk_into<'a, 'r>(
 fn problem<'a>(p: MatrixView<'a>, precision_bits: u32, options: &SyrkOptions<'a>) -> Result<Problem<'a>> {
     let SyrkOptions { uplo, exact_integers, accuracy, hooks, .. } = *options;
     let view = options.accumulate.map(|matrix| matrix.triangle_view(uplo, "accumulate")).transpose()?;
-    let addend = view.map(|view| Addend::Triangle(view, uplo));
-    let combination = Combination::new(options.alpha, options.beta, addend);
-    Ok(Problem { uplo, combination, exact_integers, accuracy, hooks, ..Problem::syrk(p, options.op, precision_bits) })
+    let addend = view.map(|view| AddedMatrix::Triangle(view, uplo));
+    let epilogue = Epilogue::new(options.alpha, options.beta, addend);
+    Ok(Problem { uplo, epilogue, exact_integers, accuracy, hooks, ..Problem::syrk(p, options.op, precision_bits) })
 }

@@ -9,7 +9,7 @@ use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Destination, Diag, Matrix, MatrixView, MatrixViewMut, Op, Side, Uplo};
 use crate::ops::product::block::moved;
 use crate::ops::product::call;
-use crate::ops::product::combine::Combination;
+use crate::ops::product::combine::Epilogue;
 use crate::ops::product::problem::{Accuracy, Problem, check_precision};
 use crate::ops::product::report::{Outcome, Report};
 use crate::options::setters;
@@ -111,7 +111,7 @@ pub fn trmm_into<'a, 'b, 'r>(
     let bands = Bands::new(t.into(), options);
     bands.check_shapes(&b)?;
     check_precision(ctx.maximum_modulus_bits(), precision_bits, bands.order())?;
-    Combination::new(options.alpha, None, None).check_scalars(false)?;
+    Epilogue::new(options.alpha, None, None).check_scalars(false)?;
     let result_bytes = Matrix::bytes_for(b.rows(), b.cols(), precision_bits);
     let held_bytes = result_bytes.saturating_add(bands.copy_bytes());
     ctx.admit(held_bytes)?;
@@ -228,8 +228,8 @@ impl<'t, 'o> Bands<'t, 'o> {
                 Problem::gemm((b.block(0..b.rows(), met)?, plain), (copy.transposed(), plain), precision_bits)
             }
         };
-        let combination = Combination::new(self.options.alpha, None, None);
-        let problem = Problem { operation: "trmm", combination, accuracy: self.options.accuracy, ..product };
+        let epilogue = Epilogue::new(self.options.alpha, None, None);
+        let problem = Problem { operation: "trmm", epilogue, accuracy: self.options.accuracy, ..product };
         call::run(ctx, &problem, Destination::Block(block)).map_err(|error| match self.options.side {
             Side::Left => moved(error, first, 0),
             Side::Right => moved(error, 0, first),

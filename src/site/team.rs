@@ -226,7 +226,7 @@ impl Team {
 
     /// Whether a rank has a memory limit; then all windows that are kept are given back on all of them: no limit counts
     /// on what earlier calls have kept. Collective.
-    pub(crate) fn heed_limits(&self, limit_bytes: Option<u64>) -> Result<bool> {
+    pub(crate) fn drop_windows_if_limited(&self, limit_bytes: Option<u64>) -> Result<bool> {
         let mut any_limit = [u64::from(limit_bytes.is_some())];
         self.world.all_reduce(Reduction::Max, &mut any_limit)?;
         if any_limit[0] > 0 {
@@ -452,9 +452,9 @@ mod tests {
             let windows = team.take_windows((512, 1024), false).unwrap();
             team.keep_windows(windows);
             let kept = kept + 3 * 4096;
-            assert!(!team.heed_limits(None).unwrap() && team.window_bytes() == kept);
+            assert!(!team.drop_windows_if_limited(None).unwrap() && team.window_bytes() == kept);
             let limit = (team.rank() == 1).then_some(1 << 30);
-            assert!(team.heed_limits(limit).unwrap() && team.window_bytes() == 0, "the limit of one rank");
+            assert!(team.drop_windows_if_limited(limit).unwrap() && team.window_bytes() == 0, "the limit of one rank");
         });
     }
 

@@ -30,7 +30,7 @@ pub struct DamagedGroup {
 
 /// Where an object lies.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct ObjectExtent {
     pub group: GroupName,
     pub offset: u64,
     pub bytes: u64,
@@ -79,7 +79,7 @@ impl StorageContents {
 #[derive(Default)]
 pub struct Catalog {
     groups: BTreeMap<GroupName, Group>,
-    places: HashMap<ObjectName, Place>,
+    places: HashMap<ObjectName, ObjectExtent>,
 }
 
 impl Catalog {
@@ -123,7 +123,7 @@ impl Catalog {
                 return Err(Error::InvalidArgument(told));
             }
             let &Entry { offset, bytes, checksum, .. } = entry;
-            self.places.insert(entry.name.clone(), Place { group: group.clone(), offset, bytes, checksum });
+            self.places.insert(entry.name.clone(), ObjectExtent { group: group.clone(), offset, bytes, checksum });
             objects.push(entry.name.clone());
         }
         self.groups.insert(group, Group { state: State::Publishing, objects });
@@ -170,7 +170,7 @@ impl Catalog {
     }
 
     /// Where an object lies that can be read.
-    pub fn find(&self, name: &ObjectName) -> Option<&Place> {
+    pub fn find(&self, name: &ObjectName) -> Option<&ObjectExtent> {
         self.places.get(name).filter(|place| self.is_published(&place.group))
     }
 

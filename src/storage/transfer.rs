@@ -2,7 +2,7 @@
 //!
 //! Does not know: queues, threads, which objects are known.
 
-use super::catalog::Place;
+use super::catalog::ObjectExtent;
 use super::folder::{Access, File, Folder, ReadPiece, WritePiece};
 use super::format::{Header, padded_bytes};
 use super::name::{GroupName, ObjectName};
@@ -37,7 +37,7 @@ pub struct Run {
 }
 
 /// Joins objects that are neighbours.
-pub fn runs(objects: Vec<(ObjectName, Place)>) -> Vec<Run> {
+pub fn runs(objects: Vec<(ObjectName, ObjectExtent)>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for (name, place) in objects {
         let padded = padded_bytes(place.bytes) as usize;

@@ -19,7 +19,7 @@ struct Leaving {
 }
 
 /// Those who have asked for a tile that was not read since.
-struct Asked<R> {
+struct Request<R> {
     readers: Vec<R>,
     /// Whether it is ready, or being read.
     is_queued: bool,
@@ -27,7 +27,7 @@ struct Asked<R> {
 
 /// The tiles that others get; `R` says who gets one, and what goes with it.
 pub struct Outgoing<R> {
-    asked: FxHashMap<TileId, Asked<R>>,
+    asked: FxHashMap<TileId, Request<R>>,
     /// Tiles on the disk that were asked for, and that are not being read.
     ready: VecDeque<TileId>,
     leaving: FxHashMap<TileId, Leaving>,
@@ -44,7 +44,7 @@ impl<R> Default for Outgoing<R> {
 impl<R> Outgoing<R> {
     /// Takes in that a rank gets a tile, which is on the disk or will be.
     pub fn ask(&mut self, tile: TileId, reader: R, is_written: bool) {
-        let asked = self.asked.entry(tile).or_insert_with(|| Asked { readers: Vec::new(), is_queued: false });
+        let asked = self.asked.entry(tile).or_insert_with(|| Request { readers: Vec::new(), is_queued: false });
         asked.readers.push(reader);
         if is_written {
             self.written(tile);

@@ -6,7 +6,7 @@
 use crate::block::Block;
 use crate::calls::gemm_with;
 use crate::iterate::memory::{ConeTask, Step};
-use crate::iterate::system::Place;
+use crate::iterate::system::SystemPoint;
 use crate::numbers::exponent;
 use crate::numbers::{Arithmetic, largest};
 use rug::Float;
@@ -25,7 +25,7 @@ const LEAST_BITS: i64 = 64;
 ///
 /// # Errors
 /// Those of the library's products.
-pub fn off_centre(place: &Place<'_>, mu: &Float) -> Result<Float> {
+pub fn off_centre(place: &SystemPoint<'_>, mu: &Float) -> Result<Float> {
     let site = place.site.at(Step::Constants);
     let sizes = site.map(ConeTask::Product, |k, at| {
         let (primal, dual) = (&place.point.primal[at], place.point.dual[at].stored());

@@ -7,7 +7,7 @@ use crate::iterate::factors::ConeFactors;
 use crate::iterate::point::{Cone, Point};
 use crate::iterate::share::Share;
 use crate::iterate::site::Site;
-use crate::iterate::system::{Place, System};
+use crate::iterate::system::{System, SystemPoint};
 use crate::problem::{Constraints, Form};
 use rug::Float;
 use sunzi::{Matrix, Result};
@@ -80,8 +80,8 @@ fn of_system(site: &Site<'_>, factor: &Factor) -> Result<Float> {
 ///
 /// # Errors
 /// Those that ranks met.
-pub fn conditions(place: &Place<'_>, system: &System) -> Result<Conditions> {
-    let Place { site, point, factors } = *place;
+pub fn conditions(place: &SystemPoint<'_>, system: &System) -> Result<Conditions> {
+    let SystemPoint { site, point, factors } = *place;
     let (groups, free) = system.factors();
     let groups = groups.map(|factor| of_system(&site, factor)).collect::<Result<Vec<_>>>()?;
     let free = free.map_or_else(|| Ok(Float::with_val(BITS, 1)), |factor| of_system(&site, factor))?;

@@ -13,7 +13,7 @@ use crate::iterate::factors::ConeFactors;
 use crate::iterate::memory::{ConeTask, Step};
 use crate::iterate::point::{Cone, Point};
 use crate::iterate::residuals::{Residuals, adjoint, negated};
-use crate::iterate::system::{Place, System};
+use crate::iterate::system::{System, SystemPoint};
 use crate::numbers::exponent;
 use crate::numbers::{Arithmetic, column, entrywise};
 use rug::Float;
@@ -25,7 +25,7 @@ const NEGLIGIBLE_BITS: i64 = 40;
 /// What both directions of an iteration share.
 pub struct Directions<'a> {
     /// The point.
-    pub place: &'a Place<'a>,
+    pub place: &'a SystemPoint<'a>,
     /// Its residuals.
     pub residuals: &'a Residuals,
     /// The factored equation.
@@ -65,7 +65,7 @@ impl<'a> Directions<'a> {
     ///
     /// # Errors
     /// Those of the library's products.
-    pub fn new(place: &'a Place<'a>, parts: (&'a Residuals, &'a System), mu: &Float) -> Result<Directions<'a>> {
+    pub fn new(place: &'a SystemPoint<'a>, parts: (&'a Residuals, &'a System), mu: &Float) -> Result<Directions<'a>> {
         let (residuals, system) = parts;
         let negligible = exponent(mu) - NEGLIGIBLE_BITS;
         let products = place.site.at(Step::Constants).map(ConeTask::Product, |k, at| {
@@ -309,7 +309,7 @@ mod tests {
         let site = solver.site(&problem);
         let point = Point { primal: vec![Block::Dense(x)], dual: vec![Block::Dense(y)], ..solver.begin()?.point };
         let factors = factor(&site, &point)?.unwrap();
-        let place = Place { site, point: &point, factors: &factors };
+        let place = SystemPoint { site, point: &point, factors: &factors };
         let residuals = Residuals::new(&site, &point)?;
         assert_eq!(residuals.primal[0].largest(), rest);
         let system = System::new(&place)?.unwrap();

@@ -62,7 +62,7 @@ fn total(ledger: &Ledger, step: Step) -> u64 {
 /// Contexts without a limit, of all threads and of one, that plan as `ctx` does. Tables that plans make are theirs, and
 /// go with them: those of other precisions would lie beside the run.
 fn planners(ctx: &Context) -> (Context, Context) {
-    (ctx.forgetful().with_memory_bytes(None), ctx.apart())
+    (ctx.without_cache().with_memory_bytes(None), ctx.apart())
 }
 
 /// Bytes that an iteration on a whole program takes at so many bits, whatever the limit of `ctx`.

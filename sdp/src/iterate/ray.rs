@@ -13,7 +13,7 @@ use crate::iterate::quality::Quality;
 use crate::iterate::residuals::{Evaluation, Residuals};
 use crate::iterate::restore::after_whole_step;
 use crate::iterate::site::Site;
-use crate::iterate::system::Place;
+use crate::iterate::system::SystemPoint;
 use crate::numbers::largest;
 use rug::Float;
 use sunzi::{Matrix, Result};
@@ -102,7 +102,7 @@ impl Ray {
     ///
     /// # Errors
     /// Those of the library.
-    pub fn corrected(&self, place: &Place<'_>, residuals: &Residuals) -> Result<Option<Ray>> {
+    pub fn corrected(&self, place: &SystemPoint<'_>, residuals: &Residuals) -> Result<Option<Ray>> {
         let (site, is_primal) = (&place.site, self.end == Termination::PrimalInfeasible);
         let rest = site.agreed(self.rest(site, residuals))?;
         let moved = after_whole_step(place, rest, (!is_primal, is_primal))?;

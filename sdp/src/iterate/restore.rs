@@ -13,7 +13,7 @@ use crate::iterate::point::Point;
 use crate::iterate::ramp::are_near;
 use crate::iterate::residuals::{Evaluation, Residuals};
 use crate::iterate::site::Site;
-use crate::iterate::system::{Place, System};
+use crate::iterate::system::{System, SystemPoint};
 use crate::options::SolverOptions;
 use rug::Float;
 use sunzi::{Matrix, Result};
@@ -34,7 +34,7 @@ pub fn restored(site: &Site<'_>, options: &SolverOptions, (point, reached): (Poi
     }
     let Ok(factors) = factor(site, &point)? else { return Ok(point) };
     let residuals = site.agreed(of_sides(residuals, sides, site.bits))?;
-    let place = Place { site: site.at(Step::System), point: &point, factors: &factors };
+    let place = SystemPoint { site: site.at(Step::System), point: &point, factors: &factors };
     Ok(after_whole_step(&place, residuals, (true, true))?.unwrap_or(point))
 }
 
@@ -43,7 +43,7 @@ pub fn restored(site: &Site<'_>, options: &SolverOptions, (point, reached): (Poi
 ///
 /// # Errors
 /// Those of the library.
-pub fn after_whole_step(place: &Place<'_>, residuals: Residuals, sides: (bool, bool)) -> Result<Option<Point>> {
+pub fn after_whole_step(place: &SystemPoint<'_>, residuals: Residuals, sides: (bool, bool)) -> Result<Option<Point>> {
     let site = &place.site;
     let Ok(system) = System::new(place)? else { return Ok(None) };
     let [sum] = site.complementarity([(place.point, place.point)])?;

@@ -17,7 +17,7 @@ use crate::iterate::residuals::{Evaluation, Residuals};
 use crate::iterate::side::Side;
 use crate::iterate::site::Site;
 use crate::iterate::step::{Eigenvalues, step_length};
-use crate::iterate::system::{Place, Singular, System};
+use crate::iterate::system::{Singular, System, SystemPoint};
 use crate::options::SolverOptions;
 use rug::Float;
 use std::time::Instant;
@@ -285,7 +285,7 @@ impl Stage<'_> {
             return Ok(None);
         }
         for ray in Ray::both(site, (at.quality, at.residuals), threshold)?.into_iter().flatten() {
-            let place = Place { site: site.at(Moment::System), point: &at.state.point, factors: at.factors };
+            let place = SystemPoint { site: site.at(Moment::System), point: &at.state.point, factors: at.factors };
             let shown = if ray.is_shown(site.bits) { Some(ray) } else { ray.corrected(&place, at.residuals)? };
             if let Some(ray) = shown.filter(|ray| ray.is_shown(site.bits)) {
                 return Ok(Some((ray.end, Some(ray.sentence(site.bits)))));
@@ -347,7 +347,7 @@ impl Stage<'_> {
                 format!("{mu:.2e} above {:.2e}, which larger data or first points need", options.max_complementarity);
             return Ok(Err((Termination::MaxComplementarityExceeded, Some(remark))));
         }
-        let place = Place { site: site.at(Moment::System), point, factors };
+        let place = SystemPoint { site: site.at(Moment::System), point, factors };
         let system = match timed(&mut phases.schur, || System::new(&place))? {
             Ok(system) => system,
             Err(singular) => return Ok(Err((Termination::PrecisionTooLow, Some(self.too_low(singular))))),

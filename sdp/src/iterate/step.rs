@@ -11,7 +11,7 @@ use crate::iterate::memory::Step;
 use crate::iterate::point::{Cone, Point};
 use crate::iterate::residuals::Residuals;
 use crate::iterate::side::Side;
-use crate::iterate::system::Place;
+use crate::iterate::system::SystemPoint;
 use crate::numbers::is_zero;
 use crate::numbers::{Arithmetic, rounded};
 use crate::workers::TaskBytes;
@@ -46,8 +46,8 @@ impl Eigenvalues {
     ///
     /// # Errors
     /// Those of the library.
-    pub fn new(place: &Place<'_>, residuals: &Residuals, direction: &Point) -> Result<Eigenvalues> {
-        let Place { site, point, factors } = *place;
+    pub fn new(place: &SystemPoint<'_>, residuals: &Residuals, direction: &Point) -> Result<Eigenvalues> {
+        let SystemPoint { site, point, factors } = *place;
         let (cones, bits) = (site.cones, site.bits);
         let tasks = (0..cones.len()).flat_map(|at| [(at, Side::Primal), (at, Side::Dual)]).collect::<Vec<_>>();
         let cost = |&(at, _): &(usize, Side)| cones[at].shape.cost();
@@ -84,7 +84,7 @@ impl Eigenvalues {
 
 /// A block of dX, which is a sum of the program's matrices and a rest.
 struct Image<'a> {
-    place: &'a Place<'a>,
+    place: &'a SystemPoint<'a>,
     at: usize,
     rest: &'a Block,
 }
@@ -229,7 +229,7 @@ mod tests {
         let solver = Solver::new(Context::builder().threads(1).build()?, &problem, SolverOptions::new(problem.form))?;
         let (point, site) = (solver.begin()?.point, solver.site(&problem));
         let factors = factor(&site, &point)?.unwrap();
-        let place = Place { site, point: &point, factors: &factors };
+        let place = SystemPoint { site, point: &point, factors: &factors };
         let number = |row: usize, col: usize| Float::with_val(bits, 1.0 + (1 + 7 * row + 3 * col) as f64).ln();
         let inverse = Matrix::from_fn(
             order,

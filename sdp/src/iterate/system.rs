@@ -45,7 +45,7 @@ pub enum Singular {
 
 /// What a system is made at.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub struct SystemPoint<'a> {
     /// The program.
     pub site: Site<'a>,
     /// The point.
@@ -59,8 +59,8 @@ impl System {
     ///
     /// # Errors
     /// Those of the library, but that of a matrix that is not positive definite, which is a result.
-    pub fn new(place: &Place<'_>) -> Result<std::result::Result<System, Singular>> {
-        let Place { site, .. } = *place;
+    pub fn new(place: &SystemPoint<'_>) -> Result<std::result::Result<System, Singular>> {
+        let SystemPoint { site, .. } = *place;
         let (problem, share) = (site.problem, site.share);
         let is_sparse = |at: usize| matches!(problem.groups[at].constraints, Constraints::Sparse(_));
         let tasks = (0..problem.groups.len()).filter(|&at| !is_sparse(at)).collect::<Vec<_>>();
@@ -169,7 +169,7 @@ impl System {
     }
 }
 
-impl Place<'_> {
+impl SystemPoint<'_> {
     /// What the Schur complement of a group is made of, of the blocks at hand.
     fn operands(&self, group: usize) -> Vec<SchurOperand<'_>> {
         // They stand group by group.
@@ -277,7 +277,7 @@ mod tests {
             let solver = Solver::on_ranks(ctx, team, &problem, SolverOptions::new(problem.form))?;
             let (point, site) = (solver.begin()?.point, solver.site(&solver.problem));
             let factors = factor(&site, &point)?.unwrap();
-            let mut system = System::new(&Place { site, point: &point, factors: &factors })?.unwrap();
+            let mut system = System::new(&SystemPoint { site, point: &point, factors: &factors })?.unwrap();
             assert!(matches!(system.groups[0].factor, Factor::Tiles(..)));
             let (r, p) = ([Matrix::zeros(2, 1, 128)?], Matrix::zeros(1, 1, 128)?);
             system.solve(&site, &r, &p)?;

@@ -11,7 +11,7 @@ use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_into};
 use crate::ops::factor::direct;
 use crate::ops::factor::plan::plan_cholesky;
 use crate::ops::factor::problem::SQUARE;
-use crate::ops::factor::together::Together;
+use crate::ops::factor::together::LaneFactors;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 
@@ -29,7 +29,7 @@ pub fn cholesky_batch<'a, A: Into<Symmetric<'a>>>(
 
 /// The factors `L_i` with `A_i = L_i L_i^T` of many matrices, each with the bits of [`crate::cholesky_with`].
 ///
-/// One matrix that is not positive definite costs the others nothing: its place has [`crate::Error::Problem`] around
+/// One matrix that is not positive definite costs the others nothing: its output has [`crate::Error::Problem`] around
 /// [`crate::Error::NotPositiveDefinite`], with its number in the batch and the index of its pivot, and all others have
 /// their factors.
 ///
@@ -67,7 +67,7 @@ pub fn cholesky_batch_with<'a, A: Into<Symmetric<'a>>>(
 /// [`crate::cholesky_into`]. Gives the outcome of each.
 ///
 /// # Errors
-/// As [`cholesky_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many places as matrices.
+/// As [`cholesky_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many outputs as matrices.
 pub fn cholesky_batch_into<'a, 'r, A: Into<Symmetric<'a>>>(
     ctx: &Context,
     matrices: impl IntoIterator<Item = A>,
@@ -89,7 +89,7 @@ struct Factor<'o> {
 impl Verb for Factor<'_> {
     const OPERATION: &'static str = "cholesky_batch";
     type Problem<'p> = Symmetric<'p>;
-    type Place<'p> = &'p mut Cholesky;
+    type Output<'p> = &'p mut Cholesky;
     type Result = Cholesky;
 
     fn precision_bits(&self) -> u32 {
@@ -113,17 +113,17 @@ impl Verb for Factor<'_> {
         if are_slow() {
             return None; // single calls are faster
         }
-        Some(Together::choose(ctx, shape.rows, self.precision_bits, self.options)?.bytes())
+        Some(LaneFactors::choose(ctx, shape.rows, self.precision_bits, self.options)?.bytes())
     }
 
     fn run_together(&self, ctx: &Context, items: &mut [Item<'_, '_, Self>]) -> Result<u8> {
         let shape = items[0].shape;
-        let Some(together) = Together::choose(ctx, shape.rows, self.precision_bits, self.options) else { return Ok(0) };
+        let Some(together) = LaneFactors::choose(ctx, shape.rows, self.precision_bits, self.options) else { return Ok(0) };
         factor_together(ctx, &together, (shape.rows, self.precision_bits), items)
     }
 
-    fn run(&self, ctx: &Context, matrix: &Symmetric<'_>, place: &mut &mut Cholesky) -> Result<Done> {
-        let report = cholesky_into(ctx, *matrix, self.precision_bits, self.options, place)?;
+    fn run(&self, ctx: &Context, matrix: &Symmetric<'_>, output: &mut &mut Cholesky) -> Result<Done> {
+        let report = cholesky_into(ctx, *matrix, self.precision_bits, self.options, output)?;
         let (accuracy, range_bits) = (report.accuracy, report.range_bits);
         Ok(Done { planned_bytes: report.planned_bytes, direct: report.kernel == direct::NAME, accuracy, range_bits })
     }
@@ -132,7 +132,7 @@ impl Verb for Factor<'_> {
 /// Factors of matrices of one order, side by side; a bit for each that is done.
 fn factor_together(
     ctx: &Context,
-    together: &Together,
+    together: &LaneFactors,
     (order, precision_bits): (usize, u32),
     items: &mut [Item<'_, '_, Factor<'_>>],
 ) -> Result<u8> {
@@ -151,7 +151,7 @@ fn factor_together(
     let mut factors: [Matrix; PROBLEMS] = std::array::from_fn(|_| Matrix::empty());
     let numbers: [usize; PROBLEMS] = std::array::from_fn(|lane| lowers[lane].map_or(0, |(at, _)| at));
     for (&at, factor) in numbers[..count].iter().zip(&mut factors) {
-        let memory = std::mem::take(items[at].place).into_factor();
+        let memory = std::mem::take(items[at].output).into_factor();
         *factor = if memory.fits((order, order), precision_bits) {
             memory
         } else {
@@ -164,7 +164,7 @@ fn factor_together(
     for (lane, (&at, factor)) in numbers[..count].iter().zip(factors).enumerate() {
         let is_done = right >> lane & 1 == 1;
         done |= u8::from(is_done) << at;
-        *items[at].place = match is_done {
+        *items[at].output = match is_done {
             true => Cholesky::made(factor, together.working_bits),
             false => Cholesky::default(), // what was begun is no factor
         };

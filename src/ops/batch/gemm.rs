@@ -13,7 +13,7 @@ use crate::ops::product::forecast::{ProductPlanOptions, plan_gemm_with};
 use crate::ops::product::problem::{Accuracy, Problem};
 use crate::ops::product::report::Outcome;
 use crate::ops::product::size::ProductSize;
-use crate::ops::product::together::Together;
+use crate::ops::product::together::LaneProducts;
 
 /// One GEMM of a batch: from `(a, b)`, or from `((a, b), accumulate)`.
 #[derive(Clone, Copy)]
@@ -69,11 +69,11 @@ pub fn gemm_batch_with<'a, P: Into<GemmProblem<'a>>>(
     Ok(Outcome { result: with_outcomes(results, result), report })
 }
 
-/// [`gemm_batch_with`] into memory of the caller, one place for each problem; see [`Destination`]. Gives the outcome of
+/// [`gemm_batch_with`] into memory of the caller, one output for each problem; see [`Destination`]. Gives the outcome of
 /// each problem.
 ///
 /// # Errors
-/// As [`gemm_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many places as problems.
+/// As [`gemm_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many outputs as problems.
 pub fn gemm_batch_into<'a, 'r, P: Into<GemmProblem<'a>>, R: Into<Destination<'r>>>(
     ctx: &Context,
     problems: impl IntoIterator<Item = P>,
@@ -94,20 +94,20 @@ struct Gemm<'o> {
 
 impl Gemm<'_> {
     /// Products without scalars and addends, by norms, go side by side.
-    fn together(&self, ctx: &Context, Shape { rows, cols, depth }: Shape) -> Option<Together> {
+    fn together(&self, ctx: &Context, Shape { rows, cols, depth }: Shape) -> Option<LaneProducts> {
         let GemmOptions { alpha, beta, accumulate, exact_integers, accuracy, .. } = *self.options;
         // One that is not finite is refused also where nothing is added.
         let has_scalar = alpha.is_some() || beta.is_some_and(|beta| !beta.is_finite());
         let is_plain = !has_scalar && accumulate.is_none() && !exact_integers && accuracy == Accuracy::Norm;
         let size = ProductSize { contracted: depth, rows, cols, triangle: false };
-        if is_plain { Together::choose(ctx, size, self.precision_bits) } else { None }
+        if is_plain { LaneProducts::choose(ctx, size, self.precision_bits) } else { None }
     }
 }
 
 impl Verb for Gemm<'_> {
     const OPERATION: &'static str = "gemm_batch";
     type Problem<'p> = GemmProblem<'p>;
-    type Place<'p> = Destination<'p>;
+    type Output<'p> = Destination<'p>;
     type Result = Matrix;
 
     fn precision_bits(&self) -> u32 {
@@ -148,19 +148,19 @@ impl Verb for Gemm<'_> {
         let GemmOptions { op_a, op_b, .. } = *self.options;
         let (mut problems, mut destinations) = (std::array::from_fn(|_| None), std::array::from_fn(|_| None));
         for (at, item) in items.iter_mut().enumerate() {
-            let Item { problem: GemmProblem { a, b, accumulate }, place, .. } = item;
+            let Item { problem: GemmProblem { a, b, accumulate }, output, .. } = item;
             if accumulate.is_none() {
                 problems[at] = Some(Problem::gemm((*a, op_a), (*b, op_b), self.precision_bits));
-                destinations[at] = Some(place.reborrow());
+                destinations[at] = Some(output.reborrow());
             }
         }
         together.run(ctx, &problems, destinations)
     }
 
-    fn run(&self, ctx: &Context, problem: &GemmProblem<'_>, place: &mut Destination<'_>) -> Result<Done> {
+    fn run(&self, ctx: &Context, problem: &GemmProblem<'_>, output: &mut Destination<'_>) -> Result<Done> {
         let accumulate = problem.accumulate.or(self.options.accumulate);
         let options = GemmOptions { accumulate, ..self.options.clone() };
         let (a, b) = (problem.a, problem.b);
-        Ok(Done::product(&gemm_into(ctx, a, b, self.precision_bits, &options, place.reborrow())?))
+        Ok(Done::product(&gemm_into(ctx, a, b, self.precision_bits, &options, output.reborrow())?))
     }
 }

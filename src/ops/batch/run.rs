@@ -78,30 +78,30 @@ struct Batch<'b, V> {
     total: u64,
 }
 
-/// Pairs problems with places.
+/// Pairs problems with outputs.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] where there are not as many of each.
 pub(super) fn pair<'p, 'r, V: Verb>(
     verb: &V,
     problems: impl Iterator<Item = V::Problem<'p>>,
-    mut places: impl Iterator<Item = V::Place<'r>>,
+    mut outputs: impl Iterator<Item = V::Output<'r>>,
 ) -> Result<Vec<Item<'p, 'r, V>>> {
     let mut items = Vec::with_capacity(problems.size_hint().0);
     let mut missing = 0usize;
     for (number, problem) in problems.enumerate() {
-        match places.next() {
-            Some(place) => {
-                items.push(Item { shape: verb.shape(&problem), number, problem, place, outcome: Ok(()) });
+        match outputs.next() {
+            Some(output) => {
+                items.push(Item { shape: verb.shape(&problem), number, problem, output, outcome: Ok(()) });
             }
             None => missing += 1,
         }
     }
-    let (problems, places) = (items.len() + missing, items.len() + places.count());
-    match problems == places {
+    let (problems, outputs) = (items.len() + missing, items.len() + outputs.count());
+    match problems == outputs {
         true => Ok(items),
         false => Err(Error::InvalidArgument(format!(
-            "{}: {problems} problems and {places} places for results: there must be as many",
+            "{}: {problems} problems and {outputs} outputs for results: there must be as many",
             V::OPERATION
         ))),
     }
@@ -225,7 +225,7 @@ impl<V: Verb> Batch<'_, V> {
     fn attempt(&self, worker: &mut Worker, item: &mut Item<'_, '_, V>) -> Result<()> {
         let result_bytes = item.shape.result_bytes(self.verb.precision_bits());
         let ctx = self.context_for(worker, result_bytes);
-        let outcome = self.verb.run(&ctx, &item.problem, &mut item.place);
+        let outcome = self.verb.run(&ctx, &item.problem, &mut item.output);
         drop(ctx);
         self.note(worker, item, outcome)?;
         if self.memory.is_shared() && is_refused(item) {
@@ -240,7 +240,7 @@ impl<V: Verb> Batch<'_, V> {
             let result_bytes = item.shape.result_bytes(self.verb.precision_bits());
             let ctx = worker.ctx.with_memory(self.memory.alone(result_bytes));
             ctx.release(); // what earlier problems left is in the way
-            let outcome = self.verb.run(&ctx, &item.problem, &mut item.place);
+            let outcome = self.verb.run(&ctx, &item.problem, &mut item.output);
             self.note(worker, item, outcome)?;
             self.add_one()?;
         }

@@ -12,7 +12,7 @@ use crate::ops::product::forecast::{ProductPlanOptions, plan_syrk_with};
 use crate::ops::product::problem::{Accuracy, Problem};
 use crate::ops::product::report::{Outcome, Report};
 use crate::ops::product::size::ProductSize;
-use crate::ops::product::together::Together;
+use crate::ops::product::together::LaneProducts;
 use crate::ops::syrk::{SyrkOptions, syrk_into};
 
 /// One SYRK of a batch: from `p`, or from `(p, accumulate)`.
@@ -62,7 +62,7 @@ pub fn syrk_batch<'a, P: Into<SyrkProblem<'a>>>(
 /// `Q_i := alpha * P_i^T P_i + beta * C_i` for many problems, each with the bits of [`crate::syrk_with`].
 ///
 /// Shapes and precisions of the operands may differ from problem to problem; the precision of the results and the
-/// options are those of all. A problem that fails has its error in place of a result, as [`crate::Error::Problem`] with
+/// options are those of all. A problem that fails has its error in output of a result, as [`crate::Error::Problem`] with
 /// its number, and the others are computed.
 /// The threads of the context share out the problems: each is the work of one thread, on the CPU. What a call takes
 /// beside its result is made once for each thread. Under a memory limit there are as many workers as it has room for.
@@ -84,13 +84,13 @@ pub fn syrk_batch_with<'a, P: Into<SyrkProblem<'a>>>(
     Ok(Outcome { result: with_outcomes(results, result), report })
 }
 
-/// [`syrk_batch_with`] into memory of the caller, one place for each problem; see [`SymmetricDestination`]. Gives the
+/// [`syrk_batch_with`] into memory of the caller, one output for each problem; see [`SymmetricDestination`]. Gives the
 /// outcome of each problem.
 ///
-/// After an error of a problem its place is as after one of [`crate::syrk_into`].
+/// After an error of a problem its output is as after one of [`crate::syrk_into`].
 ///
 /// # Errors
-/// As [`syrk_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many places as problems.
+/// As [`syrk_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many outputs as problems.
 pub fn syrk_batch_into<'a, 'r, P: Into<SyrkProblem<'a>>, R: Into<SymmetricDestination<'r>>>(
     ctx: &Context,
     problems: impl IntoIterator<Item = P>,
@@ -111,20 +111,20 @@ struct Syrk<'o> {
 
 impl Syrk<'_> {
     /// Products without scalars and addends, by norms, go side by side.
-    fn together(&self, ctx: &Context, Shape { rows, cols, depth }: Shape) -> Option<Together> {
+    fn together(&self, ctx: &Context, Shape { rows, cols, depth }: Shape) -> Option<LaneProducts> {
         let SyrkOptions { alpha, beta, accumulate, exact_integers, accuracy, .. } = *self.options;
         // One that is not finite is refused also where nothing is added.
         let has_scalar = alpha.is_some() || beta.is_some_and(|beta| !beta.is_finite());
         let is_plain = !has_scalar && accumulate.is_none() && !exact_integers && accuracy == Accuracy::Norm;
         let size = ProductSize { contracted: depth, rows, cols, triangle: true };
-        if is_plain { Together::choose(ctx, size, self.precision_bits) } else { None }
+        if is_plain { LaneProducts::choose(ctx, size, self.precision_bits) } else { None }
     }
 }
 
 impl Verb for Syrk<'_> {
     const OPERATION: &'static str = "syrk_batch";
     type Problem<'p> = SyrkProblem<'p>;
-    type Place<'p> = SymmetricDestination<'p>;
+    type Output<'p> = SymmetricDestination<'p>;
     type Result = SymmetricMatrix;
 
     fn precision_bits(&self) -> u32 {
@@ -163,14 +163,14 @@ impl Verb for Syrk<'_> {
         let mut matrices: [Matrix; PROBLEMS] = std::array::from_fn(|_| Matrix::empty());
         let (mut problems, mut destinations) = (std::array::from_fn(|_| None), std::array::from_fn(|_| None));
         for ((at, item), memory) in items.iter_mut().enumerate().zip(&mut matrices) {
-            let Item { problem: SyrkProblem { p, accumulate }, place, .. } = item;
+            let Item { problem: SyrkProblem { p, accumulate }, output, .. } = item;
             if accumulate.is_some() {
                 continue;
             }
             let triangle = Problem { uplo, ..Problem::syrk(*p, op, self.precision_bits) };
-            let mirrored = !matches!(place, SymmetricDestination::Triangle(_));
+            let mirrored = !matches!(output, SymmetricDestination::Triangle(_));
             problems[at] = Some(Problem { mirrored, ..triangle });
-            destinations[at] = Some(match place {
+            destinations[at] = Some(match output {
                 SymmetricDestination::Matrix(result) => {
                     // While it is half written it is not symmetric: nobody sees it then.
                     *memory = std::mem::take(*result).into_matrix();
@@ -182,17 +182,17 @@ impl Verb for Syrk<'_> {
         }
         let done = together.run(ctx, &problems, destinations)?;
         for ((at, item), memory) in items.iter_mut().enumerate().zip(matrices) {
-            if let (1, SymmetricDestination::Matrix(result)) = (done >> at & 1, &mut item.place) {
+            if let (1, SymmetricDestination::Matrix(result)) = (done >> at & 1, &mut item.output) {
                 **result = SymmetricMatrix::trusted(memory);
             }
         }
         Ok(done)
     }
 
-    fn run(&self, ctx: &Context, problem: &SyrkProblem<'_>, place: &mut SymmetricDestination<'_>) -> Result<Done> {
+    fn run(&self, ctx: &Context, problem: &SyrkProblem<'_>, output: &mut SymmetricDestination<'_>) -> Result<Done> {
         let accumulate = problem.accumulate.or(self.options.accumulate);
         let options = SyrkOptions { accumulate, ..self.options.clone() };
-        Ok(Done::product(&syrk_into(ctx, problem.p, self.precision_bits, &options, place.reborrow())?))
+        Ok(Done::product(&syrk_into(ctx, problem.p, self.precision_bits, &options, output.reborrow())?))
     }
 }
 

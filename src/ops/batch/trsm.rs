@@ -10,7 +10,7 @@ use crate::ops::batch::verb::{Done, Item, PROBLEMS, Shape, Verb};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use crate::ops::solve::plan_trsm;
-use crate::ops::solve::side_by_side::SideBySide;
+use crate::ops::solve::side_by_side::LaneSolves;
 use crate::ops::trsm::{TrsmOptions, oriented, trsm_into};
 
 /// One triangular solve of a batch: from `(t, b)`.
@@ -59,11 +59,11 @@ pub fn trsm_batch_with<'a, P: Into<TrsmProblem<'a>>>(
     Ok(Outcome { result: with_outcomes(results, result), report })
 }
 
-/// [`trsm_batch_with`] into memory of the caller, one place for each problem; see [`Destination`]. Gives the outcome of
+/// [`trsm_batch_with`] into memory of the caller, one output for each problem; see [`Destination`]. Gives the outcome of
 /// each problem.
 ///
 /// # Errors
-/// As [`trsm_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many places as problems.
+/// As [`trsm_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many outputs as problems.
 pub fn trsm_batch_into<'a, 'r, P: Into<TrsmProblem<'a>>, R: Into<Destination<'r>>>(
     ctx: &Context,
     problems: impl IntoIterator<Item = P>,
@@ -84,9 +84,9 @@ struct Trsm<'o> {
 
 impl Trsm<'_> {
     /// The path of problems of that shape side by side, where there is one.
-    fn side_by_side(&self, ctx: &Context, shape: Shape) -> Option<SideBySide> {
+    fn side_by_side(&self, ctx: &Context, shape: Shape) -> Option<LaneSolves> {
         let is_plain = self.options.alpha.is_none() && self.options.accuracy == Accuracy::Norm;
-        is_plain.then(|| SideBySide::choose(ctx, self.system_shape(shape), self.precision_bits)).flatten()
+        is_plain.then(|| LaneSolves::choose(ctx, self.system_shape(shape), self.precision_bits)).flatten()
     }
 
     /// Rows of the triangle, and right sides.
@@ -98,7 +98,7 @@ impl Trsm<'_> {
 impl Verb for Trsm<'_> {
     const OPERATION: &'static str = "trsm_batch";
     type Problem<'p> = TrsmProblem<'p>;
-    type Place<'p> = Destination<'p>;
+    type Output<'p> = Destination<'p>;
     type Result = Matrix;
 
     fn precision_bits(&self) -> u32 {
@@ -138,13 +138,13 @@ impl Verb for Trsm<'_> {
             oriented(t, b, self.precision_bits, self.options).ok()
         };
         let systems = std::array::from_fn(system);
-        let mut places = items.iter_mut().map(|item| item.place.reborrow());
-        together.run(ctx, &systems, std::array::from_fn(|_| places.next()))
+        let mut outputs = items.iter_mut().map(|item| item.output.reborrow());
+        together.run(ctx, &systems, std::array::from_fn(|_| outputs.next()))
     }
 
-    fn run(&self, ctx: &Context, problem: &TrsmProblem<'_>, place: &mut Destination<'_>) -> Result<Done> {
+    fn run(&self, ctx: &Context, problem: &TrsmProblem<'_>, output: &mut Destination<'_>) -> Result<Done> {
         let TrsmProblem { t, b } = *problem;
-        let report = trsm_into(ctx, t, b, self.precision_bits, self.options, place.reborrow())?;
+        let report = trsm_into(ctx, t, b, self.precision_bits, self.options, output.reborrow())?;
         let (planned_bytes, accuracy) = (report.planned_bytes, report.accuracy);
         Ok(Done { planned_bytes, direct: false, accuracy, range_bits: 0 })
     }

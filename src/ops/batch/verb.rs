@@ -24,7 +24,7 @@ pub(super) trait Verb: Sync {
     /// Operands.
     type Problem<'p>: Send + Sync;
     /// Where a result goes.
-    type Place<'p>: Send;
+    type Output<'p>: Send;
     /// A result by itself.
     type Result;
 
@@ -53,7 +53,7 @@ pub(super) trait Verb: Sync {
         Ok(0)
     }
     /// The single call.
-    fn run(&self, ctx: &Context, problem: &Self::Problem<'_>, place: &mut Self::Place<'_>) -> Result<Done>;
+    fn run(&self, ctx: &Context, problem: &Self::Problem<'_>, output: &mut Self::Output<'_>) -> Result<Done>;
 }
 
 /// What a single call says of itself.
@@ -65,12 +65,12 @@ pub(super) struct Done {
     pub range_bits: u32,
 }
 
-/// One problem and the place of its result.
+/// One problem and the output of its result.
 pub(super) struct Item<'p, 'r, V: Verb> {
     pub shape: Shape,
     pub number: usize,
     pub problem: V::Problem<'p>,
-    pub place: V::Place<'r>,
+    pub output: V::Output<'r>,
     pub outcome: Result<()>,
 }
 

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::math::float::FloatRef;
 use crate::matrix::Matrix;
 use crate::matrix::mirror::{Workers, mirror};
-use crate::ops::distribution::place::{Place, receive, send, store, unpack};
+use crate::ops::distribution::rect::{Rect, receive, send, store, unpack};
 use crate::plan::BLOCK;
 use crate::tile::{LARGEST_BLOCK, RankGrid, TileId, TileMap};
 
@@ -203,7 +203,7 @@ impl DistMatrix {
         let mut words = Vec::new();
         for id in self.map.tiles() {
             let owner = self.map.owner(id);
-            let place = Place::of_tile(&self.map, id);
+            let place = Rect::of_tile(&self.map, id);
             let tile = if owner == self.rank { own.next().map(|(_, tile)| tile) } else { None };
             match (&mut whole, tile) {
                 (Some(whole), Some(tile)) => store(tile.parts(), &place, whole),
@@ -281,7 +281,7 @@ impl DistMatrix {
             group.broadcast(rank, &mut words)?;
             let mut rest = &words[..];
             for id in self.map.tiles_of(rank) {
-                let place = Place::of_tile(&self.map, id);
+                let place = Rect::of_tile(&self.map, id);
                 let (tile, others) = rest.split_at(place.entries() * width);
                 unpack(tile, &place, &mut whole);
                 rest = others;
@@ -356,6 +356,6 @@ fn check_scatter(
 
 /// A tile of a whole matrix.
 fn cut(whole: &Matrix, map: &TileMap, id: TileId) -> Result<Matrix> {
-    let Place { rows, cols } = Place::of_tile(map, id);
+    let Rect { rows, cols } = Rect::of_tile(map, id);
     whole.view().block(rows, cols)?.to_matrix()
 }

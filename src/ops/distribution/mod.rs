@@ -3,7 +3,7 @@
 //! Knows: tiles and ranks. Does not know: products, factorisations.
 
 pub(crate) mod matrix;
-pub(crate) mod place;
+pub(crate) mod rect;
 pub(crate) mod redistribute;
 pub(crate) mod shared_devices;
 pub(crate) mod slices;

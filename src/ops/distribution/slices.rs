@@ -4,7 +4,7 @@ use crate::comm::{Transport, agreed};
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::distribution::matrix::DistMatrix;
-use crate::ops::distribution::place::{receive, send};
+use crate::ops::distribution::rect::{receive, send};
 use crate::plan::even_share;
 use crate::tile::Distribution;
 

@@ -46,7 +46,7 @@ pub(crate) fn correct_digits(error: &Float, value: &Float, precision_bits: u32) 
 ///
 /// # Errors
 /// All but those of memory and of the precision of residuals.
-pub fn where_there_is_room<T>(estimate: Result<T>) -> Result<Option<T>> {
+pub fn optional_estimate<T>(estimate: Result<T>) -> Result<Option<T>> {
     match estimate {
         Ok(value) => Ok(Some(value)),
         Err(Error::MemoryLimit { .. } | Error::OutOfMemory { .. } | Error::Precision { .. }) => Ok(None),

@@ -14,7 +14,7 @@ use crate::math::bound::{COMMON_WORKING_BITS, RANGE_STEP_BITS, ceil_log2, choles
 use crate::math::float::Head;
 use crate::matrix::{Matrix, MatrixView, Uplo};
 use crate::ops::factor::problem::Problem;
-use crate::ops::product::combine::Place;
+use crate::ops::product::combine::EntryIndex;
 use crate::ops::product::depths::{Depths, triangle_bytes};
 use crate::ops::product::problem::OperandRows;
 use crate::ops::product::scale::NormPass;
@@ -113,7 +113,7 @@ pub(crate) fn check_bytes(order: usize) -> u64 {
 pub(crate) fn needed_bits(ctx: &Context, (problem, lower): (&Problem, MatrixView<'_>), factor: &Matrix) -> Result<u32> {
     let order = problem.order;
     let mut needed = 0;
-    let mut see = |Place { row, col }: Place, depth: Option<u32>| {
+    let mut see = |EntryIndex { row, col }: EntryIndex, depth: Option<u32>| {
         let pivot = max_plus::depth(factor.get(col, col).head, problem.exponents[col]).unsigned_abs();
         let own = entry_depth(problem, (row, col), lower.head(row, col));
         needed = needed.max(entry_bits(depth, pivot.into(), own, row == col));
@@ -132,7 +132,7 @@ pub(crate) fn needed_bits(ctx: &Context, (problem, lower): (&Problem, MatrixView
 }
 
 /// [`Depths::visit`] for the rows of a factor that make one panel.
-fn one_panel(factor: &MatrixView<'_>, exponents: &[i64], mut see: impl FnMut(Place, Option<u32>)) {
+fn one_panel(factor: &MatrixView<'_>, exponents: &[i64], mut see: impl FnMut(EntryIndex, Option<u32>)) {
     let (mut depths, mut sums) = ([[max_plus::EMPTY; PANEL]; PANEL], [[max_plus::EMPTY; PANEL]; PANEL]);
     let order = exponents.len();
     for (col, depths) in depths[..order].iter_mut().enumerate() {
@@ -143,7 +143,7 @@ fn one_panel(factor: &MatrixView<'_>, exponents: &[i64], mut see: impl FnMut(Pla
     max_plus::largest_sums(&depths[..order], &depths[..order], &mut sums);
     for row in 0..order {
         for (col, &sum) in sums[row][..=row].iter().enumerate() {
-            see(Place { row, col }, (sum != max_plus::EMPTY).then(|| u32::from(sum.unsigned_abs())));
+            see(EntryIndex { row, col }, (sum != max_plus::EMPTY).then(|| u32::from(sum.unsigned_abs())));
         }
     }
 }

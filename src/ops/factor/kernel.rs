@@ -31,7 +31,7 @@ fn choose_kernel(
     let kernel = ctx.tile_kernel(working_bits);
     // The rate of the core is only asked for where it may matter.
     let is_small = order < LEAST_ROWS;
-    if is_small || ctx.forced_kernel().is_some() || !ctx.devices().is_empty() || ctx.spares_memory() {
+    if is_small || ctx.forced_kernel().is_some() || !ctx.devices().is_empty() || ctx.under_limit() {
         return kernel;
     }
     let modulus_bits = cholesky_modulus_bits(working_bits);

@@ -4,7 +4,7 @@
 //! and `ranks` on many, both with the tiles of `tile_store` and the protocol of `runtime`. `tile_work` is the
 //! arithmetic of one tile, `payload` the words in which a finished one travels, `node_tiles` where it lies for the
 //! ranks of a node. `disk` does it for a matrix larger than
-//! memory, with the tiles' `home` in files. `double` factors tiles of doubles, in memory and in such a home.
+//! memory, with the tiles' `tile_file` in files. `double` factors tiles of doubles, in memory and in such a tile_file.
 //! Does not know: what is solved with a factor.
 
 pub(crate) mod diagnose;
@@ -12,8 +12,7 @@ pub(crate) mod direct;
 pub mod disk;
 pub mod double;
 pub(crate) mod entrywise;
-mod home;
-mod home_tiles;
+mod file_tiles;
 pub(crate) mod kernel;
 mod lanes;
 pub(crate) mod node_tiles;
@@ -29,6 +28,7 @@ pub(crate) mod run;
 mod scaling;
 mod slots;
 pub(crate) mod spans;
+mod tile_file;
 mod tile_store;
 mod tile_work;
 #[cfg(test)]

@@ -12,11 +12,11 @@ use crate::error::{Error, Result};
 use crate::kernels::tiles::{DiagonalData, UpdateTile};
 use crate::math::pivot::RowWeight;
 use crate::matrix::{Matrix, MatrixView};
-use crate::ops::factor::home::{Encoded, Home};
 use crate::ops::factor::node_tiles::NodeTiles;
 use crate::ops::factor::plan::units;
 use crate::ops::factor::slots::Slots;
 use crate::ops::factor::spans::{TaskKind, TaskLog};
+use crate::ops::factor::tile_file::{Encoded, TileFile};
 use crate::ops::factor::tile_work::{ColumnOfTile, FailedRow, TileWork};
 use crate::runtime::protocol::TileRun;
 use crate::tile::{OwnTiles, RankGrid, TileId};
@@ -123,7 +123,7 @@ pub(crate) struct TileStore<'a, 'w> {
     node: Option<NodeTiles<'w>>,
     /// Where the memory is above a disk.
     slots: Option<Slots>,
-    home: Option<Home>,
+    tile_file: Option<TileFile>,
     /// Of finished own tiles on the diagonal, by tile column.
     diagonals: Vec<RwLock<Option<Arc<dyn DiagonalData>>>>,
     /// By tile row: the running sums that the tile finished last in it has left, or the first ones.
@@ -191,7 +191,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
             words,
             node: None,
             slots: None,
-            home: None,
+            tile_file: None,
             diagonals: (0..tiles).map(|_| RwLock::new(None)).collect(),
             weights: (0..tiles).map(|row| Mutex::new(weights[tiling.row_range(row)].to_vec())).collect(),
             after: Vec::new(),
@@ -208,24 +208,24 @@ impl<'a, 'w> TileStore<'a, 'w> {
         ctx: &'a Context,
         work: TileWork<'a>,
         words: &'w mut [u64],
-        (rank, home): (usize, Home),
+        (rank, tile_file): (usize, TileFile),
         weights: &[RowWeight],
     ) -> TileStore<'a, 'w> {
         let (tiling, tiles) = (work.tiling, work.tiling.tile_rows());
         let own = OwnTiles::new(tiling.grid, tiles, rank);
-        let slot_words = words.len() / home.shape.room_tiles.max(1);
+        let slot_words = words.len() / tile_file.shape.room_tiles.max(1);
         let slots =
             words.chunks_exact_mut(slot_words.max(1)).map(|words| RwLock::new(Words::Own(words))).collect::<Vec<_>>();
-        let left = own.in_columns(0..tiles).filter(|&tile| !home.was_finished(tile));
+        let left = own.in_columns(0..tiles).filter(|&tile| !tile_file.was_finished(tile));
         let total = left.map(|tile| units(tiling, tile, tile.col + 1)).sum();
         let places = Slots::new(tiles, slots.len());
         let store = TileStore::of_words((work, own), slots, weights, Meter::new(ctx, total));
-        TileStore { slots: Some(places), home: Some(home), ..store }
+        TileStore { slots: Some(places), tile_file: Some(tile_file), ..store }
     }
 
     /// Where the tiles lie that have no room here.
-    pub fn into_home(self) -> Option<Home> {
-        self.home
+    pub fn into_tile_file(self) -> Option<TileFile> {
+        self.tile_file
     }
 
     /// The row that ended the factorisation, where this rank found it.
@@ -247,11 +247,11 @@ impl<'a, 'w> TileStore<'a, 'w> {
     /// Words of a tile under work in its place.
     fn tile_words(&self, tile: TileId) -> usize {
         let (engine, shape) = (self.work.engine, self.work.shape(tile));
-        if self.home.is_some() { engine.update_words(shape) } else { engine.tile_words(shape) }
+        if self.tile_file.is_some() { engine.update_words(shape) } else { engine.tile_words(shape) }
     }
 
     fn operand(&self, tile: TileId) -> Operand<'_, 'w> {
-        if self.home.is_some() || self.own.contains(tile) {
+        if self.tile_file.is_some() || self.own.contains(tile) {
             return Operand::Own(unpoisoned(self.own(tile).read()));
         }
         match self.node.as_ref().and_then(|node| node.words(tile)) {
@@ -297,8 +297,8 @@ impl<'a, 'w> TileStore<'a, 'w> {
     /// Takes over the weights that the tile before this one in its row has left, where that one came; it was just read.
     fn inherit(&self, tile: TileId) {
         let before = TileId { col: tile.col - 1, ..tile };
-        if let Some(home) = &self.home {
-            if let Some(weights) = home.weights(before) {
+        if let Some(tile_file) = &self.tile_file {
+            if let Some(weights) = tile_file.weights(before) {
                 *unpoisoned(self.weights[tile.row].lock()) = weights;
             }
         } else if !self.own.contains(before) {
@@ -414,12 +414,12 @@ impl<'w> RankTiles for TileStore<'_, 'w> {
     fn run(&self, local: &mut Local<'w>, run: &TileRun) -> Result<()> {
         let mut own = run.tiles().map(|tile| unpoisoned(self.own(tile).write())).collect::<Vec<_>>();
         local.log.begin();
-        if self.home.is_none() {
+        if self.tile_file.is_none() {
             self.load(local, run, &mut own)?;
         }
         if !run.updates.is_empty() {
-            if let Some(home) = &self.home {
-                home.count_use(run);
+            if let Some(tile_file) = &self.tile_file {
+                tile_file.count_use(run);
             }
             self.update(local, run, &mut own)?;
         }
@@ -430,8 +430,8 @@ impl<'w> RankTiles for TileStore<'_, 'w> {
             // The guard of a tile on the diagonal ends here: the tiles below read it.
             if run.finish {
                 let own = &mut words[..self.tile_words(tile)];
-                match &self.home {
-                    Some(home) => self.finish_above_disk(local, tile, own, home)?,
+                match &self.tile_file {
+                    Some(tile_file) => self.finish_above_disk(local, tile, own, tile_file)?,
                     None => self.finish(local, tile, own)?,
                 }
                 self.show(tile, &mut words);
@@ -467,7 +467,7 @@ impl<'w> RankTiles for TileStore<'_, 'w> {
     }
 
     fn disk(&self) -> Option<&dyn DiskTiles<Local<'w>>> {
-        self.home.as_ref().map(|_| self as _)
+        self.tile_file.as_ref().map(|_| self as _)
     }
 
     fn release(&self, tile: TileId) {

@@ -18,23 +18,23 @@ use bytemuck::cast_slice_mut;
 const MOST_BYTES: u64 = 2 << 20;
 
 /// Factors of one order and precision.
-pub(crate) struct Together {
+pub(crate) struct LaneFactors {
     lanes: ProblemLanes,
     order: usize,
     precision_bits: u32,
     pub working_bits: u32,
 }
 
-impl Together {
+impl LaneFactors {
     /// The path where this processor has it, and neither tiles nor a kernel are asked for, nor devices.
-    pub fn choose(ctx: &Context, order: usize, precision_bits: u32, options: &CholeskyOptions) -> Option<Together> {
+    pub fn choose(ctx: &Context, order: usize, precision_bits: u32, options: &CholeskyOptions) -> Option<LaneFactors> {
         let is_plain = options.tile_rows.is_none() && options.accuracy == Accuracy::Norm;
         if !is_plain || order == 0 || ctx.forced_kernel().is_some() || !ctx.devices().is_empty() {
             return None;
         }
         let working_bits = working_bits(precision_bits, ctx.maximum_modulus_bits()).ok()?;
         let lanes = ProblemLanes::new(working_bits)?;
-        let together = Together { lanes, order, precision_bits, working_bits };
+        let together = LaneFactors { lanes, order, precision_bits, working_bits };
         (order <= together.lanes.most_terms() && together.bytes() <= MOST_BYTES).then_some(together)
     }
 

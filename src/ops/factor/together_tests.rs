@@ -31,7 +31,8 @@ fn check_factors() {
     let mut all = 0;
     for (case, bits) in [52u32, 64, 100, 155, 256, 320, 510, 640, 768, 832, 1024, 1200].into_iter().enumerate() {
         for order in [1usize, 2, 3, 8, 13] {
-            let Some(together) = Together::choose(&ctx, order, bits, &CholeskyOptions::new().accuracy(Accuracy::Norm))
+            let Some(together) =
+                LaneFactors::choose(&ctx, order, bits, &CholeskyOptions::new().accuracy(Accuracy::Norm))
             else {
                 continue;
             };
@@ -75,7 +76,8 @@ fn check_scales() {
     let mut rng = RandState::new();
     rng.seed(&Integer::from(75));
     let (order, bits) = (9, 256);
-    let Some(together) = Together::choose(&ctx, order, bits, &CholeskyOptions::new().accuracy(Accuracy::Norm)) else {
+    let Some(together) = LaneFactors::choose(&ctx, order, bits, &CholeskyOptions::new().accuracy(Accuracy::Norm))
+    else {
         return println!("skipped: no lanes");
     };
     let scales = [0, 1 << 20, -(1 << 20), 1, 1 << 28, -(1 << 28), 5000, -333];

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::math::bound;
 use crate::matrix::{Destination, Matrix, MatrixView, Op};
 use crate::ops::product::call;
-use crate::ops::product::combine::{Addend, Combination};
+use crate::ops::product::combine::{AddedMatrix, Epilogue};
 use crate::ops::product::path::plan_request;
 use crate::ops::product::plan::{Plan, PlanRequest};
 use crate::ops::product::problem::{Accuracy, ColumnRange, Problem};
@@ -48,8 +48,8 @@ impl BlockProduct<'_> {
     pub fn run_in_range(&self, ctx: &Context, range: Option<ColumnRange>, result: &mut Matrix) -> Result<()> {
         let minus = Float::with_val(2, -1);
         let alpha = self.minuend.map(|_| &minus);
-        let combination = Combination::new(alpha, None, self.minuend.map(Addend::Whole));
-        let problem = Problem { combination, range, ..self.problem() };
+        let epilogue = Epilogue::new(alpha, None, self.minuend.map(AddedMatrix::Whole));
+        let problem = Problem { epilogue, range, ..self.problem() };
         call::run(ctx, &problem, Destination::Matrix(result)).map(drop)
     }
 

@@ -153,7 +153,7 @@ fn fill_planes(
         streamed: None,
         uplo: problem.uplo,
         bits,
-        combination: problem.combination,
+        epilogue: problem.epilogue,
         owners: None,
         fault: problem.hooks.fault,
     };
@@ -208,8 +208,8 @@ fn run_devices(
     let blocks = [problem.left, problem.right_operand()].map(|operand| [operand.view]);
     let left = OperandRows { blocks: &blocks[0], shifts: &workspace.left_shifts };
     let right = problem.right.map(|_| OperandRows { blocks: &blocks[1], shifts: &workspace.right_shifts });
-    let combination = problem.combination;
-    let run = DeviceRun { site: Site::alone(ctx), left, right, combination, request, owners: None };
+    let epilogue = problem.epilogue;
+    let run = DeviceRun { site: Site::alone(ctx), left, right, epilogue, request, owners: None };
     let (plan, devices) = run.run(plan, Target::Whole(result.reborrow()), &mut PhaseClock::alone(start))?;
     scaled.complete((ctx, workers), problem, &mut result)?;
     let CutCounts { batches, bands, chunks } = plan.cuts();
@@ -276,7 +276,7 @@ impl Scaled {
         let terms = terms(problem, &blocks, (&[], &[]));
         self.entrywise.singles.sum(&scale::NormPass::alone(ctx, workers), &terms, |place, exact| {
             let at = place.row + place.col * stride;
-            heads[at] = problem.combination.finish(exact, place, precision_bits, &mut limbs[at * width..][..width])?.0;
+            heads[at] = problem.epilogue.finish(exact, place, precision_bits, &mut limbs[at * width..][..width])?.0;
             Ok(())
         })?;
         problem.complete(ctx, result.reborrow());
@@ -400,8 +400,8 @@ pub(super) fn scale_operands(
 }
 
 fn integer_bits(ctx: &Context, problem: &Problem<'_>, left: i64, right: i64) -> Result<Bits> {
-    let bits = IntegerBits { left, right, addend: problem.combination.addend_bits() };
-    Bits::integers(ctx.maximum_modulus_bits(), bits, &problem.combination, problem.precision_bits)
+    let bits = IntegerBits { left, right, addend: problem.epilogue.addend_bits() };
+    Bits::integers(ctx.maximum_modulus_bits(), bits, &problem.epilogue, problem.precision_bits)
 }
 
 /// The norm exponents of one operand into `shifts`; returns the largest, at least 0.

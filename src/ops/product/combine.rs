@@ -12,20 +12,20 @@ use rug::{Float, Integer};
 
 /// `alpha * product + beta * addend`; absent scalars are 1, an absent matrix is 0.
 #[derive(Clone, Copy)]
-pub(crate) struct Combination<'a> {
+pub(crate) struct Epilogue<'a> {
     /// Scalar of the product.
     alpha: Option<&'a Float>,
     /// Scalar of the matrix added.
     beta: Option<&'a Float>,
     /// The matrix added.
-    addend: Option<Addend<'a>>,
+    addend: Option<AddedMatrix<'a>>,
     /// The least that computes it.
     form: Form,
 }
 
 /// The matrix that a product is added to.
 #[derive(Clone, Copy)]
-pub(crate) enum Addend<'a> {
+pub(crate) enum AddedMatrix<'a> {
     /// All of it.
     Whole(MatrixView<'a>),
     /// The one triangle that is computed; the other may hold anything.
@@ -34,34 +34,34 @@ pub(crate) enum Addend<'a> {
     Tiles(&'a DistMatrix),
 }
 
-impl<'a> Addend<'a> {
+impl<'a> AddedMatrix<'a> {
     #[inline]
-    fn get(&self, place: Place) -> FloatRef<'a> {
+    fn get(&self, place: EntryIndex) -> FloatRef<'a> {
         match self {
-            Addend::Whole(view) | Addend::Triangle(view, _) => view.get(place.row, place.col),
-            Addend::Tiles(matrix) => matrix.entry(place.row, place.col),
+            AddedMatrix::Whole(view) | AddedMatrix::Triangle(view, _) => view.get(place.row, place.col),
+            AddedMatrix::Tiles(matrix) => matrix.entry(place.row, place.col),
         }
     }
 
     fn precision_bits(&self) -> u32 {
         match self {
-            Addend::Whole(view) | Addend::Triangle(view, _) => view.precision_bits(),
-            Addend::Tiles(matrix) => matrix.precision_bits(),
+            AddedMatrix::Whole(view) | AddedMatrix::Triangle(view, _) => view.precision_bits(),
+            AddedMatrix::Tiles(matrix) => matrix.precision_bits(),
         }
     }
 
     fn shape(&self) -> (usize, usize) {
         match self {
-            Addend::Whole(view) | Addend::Triangle(view, _) => (view.rows(), view.cols()),
-            Addend::Tiles(matrix) => (matrix.map().rows, matrix.map().cols),
+            AddedMatrix::Whole(view) | AddedMatrix::Triangle(view, _) => (view.rows(), view.cols()),
+            AddedMatrix::Tiles(matrix) => (matrix.map().rows, matrix.map().cols),
         }
     }
 
     /// What is held here, as views.
     fn try_each(&self, mut visit: impl FnMut(MatrixView<'a>) -> Result<()>) -> Result<()> {
         match self {
-            Addend::Whole(view) => visit(*view),
-            Addend::Triangle(view, uplo) => (0..view.cols()).try_for_each(|col| {
+            AddedMatrix::Whole(view) => visit(*view),
+            AddedMatrix::Triangle(view, uplo) => (0..view.cols()).try_for_each(|col| {
                 let rows = if *uplo == Uplo::Lower { col..view.rows() } else { 0..col + 1 };
                 let first = rows.start;
                 visit(view.block(rows, col..col + 1)?).map_err(|error| match error {
@@ -69,7 +69,7 @@ impl<'a> Addend<'a> {
                     other => other,
                 })
             }),
-            Addend::Tiles(matrix) => matrix.tiles().iter().try_for_each(|(_, tile)| visit(tile.view())),
+            AddedMatrix::Tiles(matrix) => matrix.tiles().iter().try_for_each(|(_, tile)| visit(tile.view())),
         }
     }
 }
@@ -114,25 +114,25 @@ impl Power {
     }
 }
 
-/// Place of an entry in the result.
+/// EntryIndex of an entry in the result.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct EntryIndex {
     /// Row of the result.
     pub row: usize,
     /// Column of the result.
     pub col: usize,
 }
 
-impl<'a> Combination<'a> {
+impl<'a> Epilogue<'a> {
     /// `alpha * product + beta * addend`.
-    pub fn new(alpha: Option<&'a Float>, beta: Option<&'a Float>, addend: Option<Addend<'a>>) -> Self {
+    pub fn new(alpha: Option<&'a Float>, beta: Option<&'a Float>, addend: Option<AddedMatrix<'a>>) -> Self {
         let form = match (Power::of(alpha), addend.map(|_| Power::of(beta))) {
             (Some(product), None) if product.is_one() => Form::Plain,
             (Some(product), None) => Form::Scaled(product),
             (Some(product), Some(Some(added))) => Form::Sum { product, added },
             _ => Form::General,
         };
-        Combination { alpha, beta, addend, form }
+        Epilogue { alpha, beta, addend, form }
     }
 
     /// Whether the result is the product itself.
@@ -198,9 +198,9 @@ impl<'a> Combination<'a> {
     /// The head of an entry of a plain product that was rounded elsewhere.
     ///
     /// # Errors
-    /// As [`Combination::finish`].
+    /// As [`Epilogue::finish`].
     #[inline]
-    pub fn check_rounded(&self, head: Head, place: Place) -> Result<Head> {
+    pub fn check_rounded(&self, head: Head, place: EntryIndex) -> Result<Head> {
         check_range(head.exponent(), place)?;
         Ok(head)
     }
@@ -210,7 +210,13 @@ impl<'a> Combination<'a> {
     /// # Errors
     /// [`Error::ExponentRange`] where the result leaves the exponent range.
     #[inline]
-    pub fn finish(&self, exact: ExactEntry<'_>, place: Place, precision_bits: u32, limbs: &mut [u64]) -> Result<Head> {
+    pub fn finish(
+        &self,
+        exact: ExactEntry<'_>,
+        place: EntryIndex,
+        precision_bits: u32,
+        limbs: &mut [u64],
+    ) -> Result<Head> {
         let head = match self.form {
             Form::Plain => round_integer(exact.negative, exact.magnitude, exact.exponent, precision_bits, limbs),
             Form::Scaled(power) => {
@@ -233,7 +239,13 @@ impl<'a> Combination<'a> {
     /// The general case, through MPFR's correctly rounded sum of two products.
     ///
     /// Exponents are taken out first, so that no intermediate leaves MPFR's range.
-    fn combine(&self, exact: ExactEntry<'_>, place: Place, precision_bits: u32, limbs: &mut [u64]) -> Result<Head> {
+    fn combine(
+        &self,
+        exact: ExactEntry<'_>,
+        place: EntryIndex,
+        precision_bits: u32,
+        limbs: &mut [u64],
+    ) -> Result<Head> {
         let one = Float::with_val(2, 1);
         let zero = Float::new(2);
         let [alpha, beta] = [self.alpha, self.beta].map(|scalar| Normalized::new(scalar.unwrap_or(&one)));
@@ -293,7 +305,7 @@ impl Normalized {
 }
 
 /// Refuses an exponent that a matrix cannot hold.
-fn check_range(exponent: i64, place: Place) -> Result<()> {
+fn check_range(exponent: i64, place: EntryIndex) -> Result<()> {
     if exponent.unsigned_abs() > MAXIMUM_EXPONENT as u64 {
         let (row, column) = (place.row, place.col);
         return Err(Error::ExponentRange { row, column, exponent, limit: MAXIMUM_EXPONENT });
@@ -326,13 +338,13 @@ mod tests {
             added.set_float(0, 0, &if case % 11 == 0 { Float::new(100) } else { entry }).unwrap();
             let mut pick = || Some(&scalars[rng.below(scalars.len() as u32) as usize]).filter(|_| case % 5 > 0);
             let (alpha, beta) = (pick(), pick());
-            let addend = (case % 3 > 0).then(|| Addend::Whole(added.view()));
-            let combination = Combination::new(alpha, beta, addend);
+            let addend = (case % 3 > 0).then(|| AddedMatrix::Whole(added.view()));
+            let epilogue = Epilogue::new(alpha, beta, addend);
             let (mut found, mut wanted) = (vec![7; limbs_for(bits)], vec![9; limbs_for(bits)]);
-            let place = Place { row: 0, col: 0 };
-            let head = combination.finish(exact, place, bits, &mut found).unwrap();
-            let want = combination.combine(exact, place, bits, &mut wanted).unwrap();
-            let is_general = combination.form == Form::General;
+            let place = EntryIndex { row: 0, col: 0 };
+            let head = epilogue.finish(exact, place, bits, &mut found).unwrap();
+            let want = epilogue.combine(exact, place, bits, &mut wanted).unwrap();
+            let is_general = epilogue.form == Form::General;
             assert_eq!((head, found), (want, wanted), "case {case}: {alpha:?}, {beta:?}, general: {is_general}");
             let powers = |scalar: Option<&Float>| scalar.is_none_or(|value| *value != 0.75 && *value != 0);
             assert_eq!(is_general, !(powers(alpha) && (addend.is_none() || powers(beta))), "case {case}");
@@ -343,7 +355,7 @@ mod tests {
     fn powers_of_two_leave_the_exponent_range_with_an_error() {
         let far = Float::with_val(2, 1) << (1 << 29);
         let exact = ExactEntry { negative: false, magnitude: &[1], exponent: MAXIMUM_EXPONENT };
-        let outside = Combination::new(Some(&far), None, None).finish(exact, Place { row: 3, col: 4 }, 64, &mut [0]);
+        let outside = Epilogue::new(Some(&far), None, None).finish(exact, EntryIndex { row: 3, col: 4 }, 64, &mut [0]);
         let wanted = MAXIMUM_EXPONENT + (1 << 29) + 1;
         assert!(matches!(outside, Err(Error::ExponentRange { row: 3, column: 4, exponent, .. }) if exponent == wanted));
     }

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::kernels::max_plus::{EMPTY, PANEL, Row, depth, largest_sums};
 use crate::math::float::Head;
 use crate::matrix::Uplo;
-use crate::ops::product::combine::Place;
+use crate::ops::product::combine::EntryIndex;
 use crate::ops::product::problem::OperandRows;
 use crate::ops::product::scale::NormPass;
 use crate::ops::product::segments::in_triangle;
@@ -70,7 +70,7 @@ impl OnePanel {
     }
 
     /// As [`Depths::visit`].
-    pub fn visit(&self, (size, uplo): (&ProductSize, Uplo), see: impl FnMut(Place, Option<u32>)) {
+    pub fn visit(&self, (size, uplo): (&ProductSize, Uplo), see: impl FnMut(EntryIndex, Option<u32>)) {
         show((size, uplo), (0..size.rows, 0), &self.sums, see);
     }
 }
@@ -81,12 +81,12 @@ fn show(
     (size, uplo): (&ProductSize, Uplo),
     (rows, first): (Range<usize>, usize),
     sums: &[Row],
-    mut see: impl FnMut(Place, Option<u32>),
+    mut see: impl FnMut(EntryIndex, Option<u32>),
 ) {
     for (row, sums) in rows.zip(sums) {
         for (col, &sum) in (first..size.cols).zip(sums) {
             if !size.triangle || in_triangle(uplo, row, col) {
-                see(Place { row, col }, (sum != EMPTY).then(|| u32::from(sum.unsigned_abs())));
+                see(EntryIndex { row, col }, (sum != EMPTY).then(|| u32::from(sum.unsigned_abs())));
             }
         }
     }
@@ -147,7 +147,7 @@ impl Depths {
         &self,
         pass: &NormPass<'_>,
         (size, uplo): (&ProductSize, Uplo),
-        mut see: impl FnMut(Place, Option<u32>),
+        mut see: impl FnMut(EntryIndex, Option<u32>),
     ) -> Result<()> {
         let ProductSize { rows, cols, triangle, .. } = *size;
         let (left, right) = (&self.left, self.right.as_ref().unwrap_or(&self.left));
@@ -272,9 +272,9 @@ mod tests {
                 assert!(contracted.max(rows).max(cols) <= PANEL);
                 for uplo in [Uplo::Lower, Uplo::Upper] {
                     let (mut got, mut want) = (Vec::new(), Vec::new());
-                    panel.visit((&size, uplo), |Place { row, col }, depth| got.push((row, col, depth)));
+                    panel.visit((&size, uplo), |EntryIndex { row, col }, depth| got.push((row, col, depth)));
                     let depths = Depths::new(&pass, operands.0, operands.1).unwrap();
-                    let mut see = |Place { row, col }: Place, depth| want.push((row, col, depth));
+                    let mut see = |EntryIndex { row, col }: EntryIndex, depth| want.push((row, col, depth));
                     depths.visit(&pass, (&size, uplo), &mut see).unwrap();
                     assert!(!got.is_empty() && got == want, "{size:?}");
                 }

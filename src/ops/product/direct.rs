@@ -12,7 +12,7 @@ use crate::kernels::row_lanes::{Columns, ENTRIES, RowLanes};
 use crate::math::float::{FloatRef, Head, limbs_for, round_shifted};
 use crate::matrix::{MatrixView, MatrixViewMut};
 use crate::ops::exact_sum::ExactEntry;
-use crate::ops::product::combine::{Combination, Place};
+use crate::ops::product::combine::{EntryIndex, Epilogue};
 use crate::ops::product::plan::{Plan, PlanRequest};
 use crate::ops::product::problem::{Bits, Problem};
 use crate::ops::product::segments::in_triangle;
@@ -202,7 +202,7 @@ fn fill(
     ctx: &Context,
     problem: &Problem<'_>,
     result: MatrixViewMut<'_>,
-    mut entry: impl FnMut(Place, &mut dyn FnMut(ExactEntry<'_>) -> Result<()>) -> Result<()>,
+    mut entry: impl FnMut(EntryIndex, &mut dyn FnMut(ExactEntry<'_>) -> Result<()>) -> Result<()>,
 ) -> Result<()> {
     let (rows, cols) = problem.result_shape();
     let meter = Meter::new(ctx, cols as u64);
@@ -212,10 +212,10 @@ fn fill(
     for col in 0..if rows == 0 { 0 } else { cols } {
         meter.add("product", 1)?;
         for row in (0..rows).filter(|&row| !problem.triangle() || in_triangle(problem.uplo, row, col)) {
-            let (at, place) = (row + col * stride, Place { row, col });
+            let (at, place) = (row + col * stride, EntryIndex { row, col });
             let limbs = &mut significands[at * width..][..width];
             entry(place, &mut |exact| {
-                heads[at] = problem.combination.finish(exact, place, precision_bits, limbs)?.0;
+                heads[at] = problem.epilogue.finish(exact, place, precision_bits, limbs)?.0;
                 Ok(())
             })?;
         }
@@ -233,7 +233,7 @@ fn fill_eights(
     let (rows, cols) = problem.result_shape();
     let meter = Meter::new(ctx, cols as u64);
     let mut target = Target {
-        combination: &problem.combination,
+        epilogue: &problem.epilogue,
         precision_bits: result.precision_bits(),
         width: result.limbs_per_element(),
         stride: result.leading_dimension(),
@@ -264,7 +264,7 @@ struct RowSums<'s> {
 
 /// Where entries of a result go, and what is done with their products.
 struct Target<'t> {
-    combination: &'t Combination<'t>,
+    epilogue: &'t Epilogue<'t>,
     precision_bits: u32,
     width: usize,
     stride: usize,
@@ -283,12 +283,12 @@ impl RowSums<'_> {
             *exponent = -(self.left_shifts[row] + self.right_shifts[col]);
         }
         let (heads, significands) = (&mut *target.entries.0, &mut *target.entries.1);
-        let places = pairs.iter().map(|&(row, col)| (row + col * target.stride, Place { row, col })).enumerate();
-        if target.combination.is_plain() {
+        let places = pairs.iter().map(|&(row, col)| (row + col * target.stride, EntryIndex { row, col })).enumerate();
+        if target.epilogue.is_plain() {
             let mut rounded = [0; ENTRIES];
             let limbs = lanes.round((signs, &exponents), precision_bits, &mut rounded, scratch);
             for (lane, (at, place)) in places {
-                heads[at] = target.combination.check_rounded(Head(rounded[lane]), place)?.0;
+                heads[at] = target.epilogue.check_rounded(Head(rounded[lane]), place)?.0;
                 significands[at * width..][..width].copy_from_slice(&limbs[lane * width..][..width]);
             }
             return Ok(());
@@ -298,7 +298,7 @@ impl RowSums<'_> {
             let negative = signs >> lane & 1 == 1;
             let entry = ExactEntry { negative, magnitude: exact, exponent: exponents[lane] };
             let out = &mut significands[at * width..][..width];
-            heads[at] = target.combination.finish(entry, place, precision_bits, out)?.0;
+            heads[at] = target.epilogue.finish(entry, place, precision_bits, out)?.0;
         }
         Ok(())
     }
@@ -360,7 +360,7 @@ struct Sums<'s> {
 
 impl Sums<'_> {
     /// The sum of an entry of the result, in two's complement.
-    fn add_up(&mut self, Place { row, col }: Place, (left, right): (&[u64], &[u64]), sum: &mut [u64]) {
+    fn add_up(&mut self, EntryIndex { row, col }: EntryIndex, (left, right): (&[u64], &[u64]), sum: &mut [u64]) {
         let layout = &self.layout;
         let Some(lanes) = layout.panels() else {
             let (x, y) = (&left[layout.column(row)], &right[layout.column(col)]);

@@ -17,7 +17,7 @@ use crate::math::float::{FloatRef, limbs_for};
 use crate::matrix::Uplo;
 use crate::ops::exact_sum::ExactEntry;
 use crate::ops::fixed_sum::{FixedSum, Sign};
-use crate::ops::product::combine::Place;
+use crate::ops::product::combine::EntryIndex;
 pub(crate) use crate::ops::product::depths::choice_bytes;
 use crate::ops::product::depths::{Depths, OnePanel};
 use crate::ops::product::path::{direct_nanoseconds, plane_nanoseconds};
@@ -108,7 +108,7 @@ impl LargestTerms {
         &self,
         pass: &NormPass<'_>,
         Terms { size, uplo, .. }: &Terms<'_>,
-        see: &mut dyn FnMut(Place, Option<u32>),
+        see: &mut dyn FnMut(EntryIndex, Option<u32>),
     ) -> Result<()> {
         match self {
             LargestTerms::Depths(depths) => depths.visit(pass, (size, *uplo), see),
@@ -142,7 +142,7 @@ pub(crate) fn choose(pass: &NormPass<'_>, terms: &Terms<'_>, range: Option<Colum
     };
     let words = terms.size.rows.div_ceil(64);
     let mut marks = vec![0u64; words * terms.size.cols];
-    found.visit(pass, terms, &mut |Place { row, col }, depth| {
+    found.visit(pass, terms, &mut |EntryIndex { row, col }, depth| {
         if depth.is_some_and(|depth| range_bits(depth) > chosen) {
             marks[col * words + row / 64] |= 1 << (row % 64);
         }
@@ -181,7 +181,7 @@ pub(crate) fn choose_columns(pass: &NormPass<'_>, terms: &Terms<'_>, least_bits:
     let mut panel: Vec<Vec<usize>> = vec![Vec::with_capacity(size.rows); PANEL.min(size.cols)];
     let mut ranges = Vec::with_capacity(size.cols);
     let found = LargestTerms::new(pass, terms)?;
-    found.visit(pass, terms, &mut |Place { col, .. }, depth| {
+    found.visit(pass, terms, &mut |EntryIndex { col, .. }, depth| {
         if col / PANEL > ranges.len() / PANEL {
             ranges.extend(panel.iter_mut().map(|column| choice.take(column)));
         }
@@ -280,7 +280,7 @@ impl Singles {
         &self,
         pass: &NormPass<'_>,
         terms: &Terms<'_>,
-        mut store: impl FnMut(Place, ExactEntry<'_>) -> Result<()>,
+        mut store: impl FnMut(EntryIndex, ExactEntry<'_>) -> Result<()>,
     ) -> Result<()> {
         let ProductSize { rows, cols, triangle, .. } = terms.size;
         let words = rows.div_ceil(64);
@@ -293,7 +293,7 @@ impl Singles {
         let (mut done, total) = (0, self.count(&terms.size));
         let columns = if total == 0 { 0..0 } else { 0..cols };
         let mut places = columns
-            .flat_map(|col| (0..rows).map(move |row| Place { row, col }))
+            .flat_map(|col| (0..rows).map(move |row| EntryIndex { row, col }))
             .filter(|place| marked(place.row, place.col))
             .peekable();
         let mut sums = Vec::with_capacity(total.min(TOGETHER as u64) as usize);
@@ -315,14 +315,14 @@ impl Singles {
 
 /// One entry that is summed term by term.
 struct SingleSum {
-    place: Place,
+    place: EntryIndex,
     sum: FixedSum,
     /// Power of two above the largest term; `None` where all are 0.
     top: Option<i64>,
 }
 
 impl SingleSum {
-    fn new(place: Place, terms: &Terms<'_>) -> SingleSum {
+    fn new(place: EntryIndex, terms: &Terms<'_>) -> SingleSum {
         SingleSum { place, sum: FixedSum::new(terms.precision_bits), top: None }
     }
 
@@ -338,8 +338,8 @@ impl SingleSum {
 
 impl<'a> Terms<'a> {
     /// The factors of the own terms of an entry.
-    fn pairs(&self, place: Place) -> impl Iterator<Item = (FloatRef<'a>, FloatRef<'a>)> + Clone + use<'a> {
-        let Place { row, col } = place;
+    fn pairs(&self, place: EntryIndex) -> impl Iterator<Item = (FloatRef<'a>, FloatRef<'a>)> + Clone + use<'a> {
+        let EntryIndex { row, col } = place;
         let (left, right) = (self.left.blocks, self.right.unwrap_or(self.left).blocks);
         left.iter()
             .zip(right)

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
-use crate::ops::product::combine::Combination;
+use crate::ops::product::combine::Epilogue;
 use crate::ops::product::direct;
 use crate::ops::product::entrywise::{Singles, choice_bytes, possible_range_bits, takes_all};
 use crate::ops::product::path::{choose_path, plan_on, plan_request};
@@ -81,9 +81,9 @@ pub fn plan_gemm_with(
 /// # Errors
 /// As [`plan_syrk_with`].
 pub(crate) fn plan_integers(ctx: &Context, size: ProductSize, bits: i64) -> Result<Plan> {
-    let combination = Combination::new(None, None, None);
+    let epilogue = Epilogue::new(None, None, None);
     let bits = IntegerBits { left: bits, right: bits, addend: 0 };
-    let bits = Bits::integers(ctx.maximum_modulus_bits(), bits, &combination, 2)?;
+    let bits = Bits::integers(ctx.maximum_modulus_bits(), bits, &epilogue, 2)?;
     let result_bytes = Matrix::bytes_for(size.rows, size.cols, bits.result);
     let operation = if size.triangle { "syrk" } else { "gemm" };
     plan_request(ctx, &PlanRequest { operation, size, bits, result_bytes, cut: None, on_cpu: false, is_part: false })

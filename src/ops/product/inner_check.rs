@@ -9,7 +9,7 @@ use crate::drive::map_indices;
 use crate::error::{Error, ErrorText, Result};
 use crate::math::check_field::CheckField;
 use crate::matrix::MatrixView;
-use crate::ops::product::combine::Place;
+use crate::ops::product::combine::EntryIndex;
 use crate::ops::product::problem::OperandRows;
 use crate::ops::seed::fresh_seed;
 use crate::site::Site;
@@ -83,7 +83,7 @@ impl InnerCheck {
 
     /// Adds entry `(-1)^negative * magnitude` of the product.
     #[inline]
-    pub fn add(&self, sums: &mut RowSums, place: Place, negative: bool, magnitude: &[u64]) {
+    pub fn add(&self, sums: &mut RowSums, place: EntryIndex, negative: bool, magnitude: &[u64]) {
         let residue = self.field.integer(negative, magnitude);
         let mut add = |row: usize, col: usize| {
             sums.0[row] = self.field.add(sums.0[row], self.field.multiply(residue, self.vector[col]));

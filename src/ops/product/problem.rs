@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::math::bound;
 use crate::matrix::mirror::{Workers, mirror};
 use crate::matrix::{MatrixView, MatrixViewMut, Op, Uplo};
-use crate::ops::product::combine::Combination;
+use crate::ops::product::combine::Epilogue;
 use crate::ops::product::size::ProductSize;
 use crate::plan::{Cut, DeviceCut};
 use serde::Serialize;
@@ -117,7 +117,7 @@ pub(crate) struct Problem<'a> {
     /// Whether operands are integers and the result exact.
     pub exact_integers: bool,
     /// What is done with the product.
-    pub combination: Combination<'a>,
+    pub epilogue: Epilogue<'a>,
     /// What tests ask for.
     pub hooks: Hooks<'a>,
     /// Bits of the scaled integers that another operation asks of a product inside it, at least those that the
@@ -182,7 +182,7 @@ impl<'a> Problem<'a> {
             precision_bits,
             accuracy: Accuracy::Norm,
             exact_integers: false,
-            combination: Combination::new(None, None, None),
+            epilogue: Epilogue::new(None, None, None),
             hooks: Hooks::default(),
             inner_bits: None,
             range: None,
@@ -256,7 +256,7 @@ impl<'a> Problem<'a> {
         }
         check_precision(maximum_modulus_bits, self.precision_bits, self.contracted())?;
         self.size().check(self.precision_bits)?;
-        self.combination.check(self.result_shape(), self.exact_integers)
+        self.epilogue.check(self.result_shape(), self.exact_integers)
     }
 }
 
@@ -268,7 +268,7 @@ impl Bits {
     pub fn integers(
         maximum_modulus_bits: u32,
         IntegerBits { left: left_bits, right: right_bits, addend }: IntegerBits,
-        combination: &Combination<'_>,
+        epilogue: &Epilogue<'_>,
         precision_bits: u32,
     ) -> Result<Bits> {
         let needed = left_bits + right_bits + 2;
@@ -280,7 +280,7 @@ impl Bits {
             return Err(Error::Precision { precision_bits: needed as u64, maximum_bits });
         }
         let modulus = bound::modulus_bits(left, right);
-        let result = combination.exact_bits(modulus, addend).max(u64::from(precision_bits));
+        let result = epilogue.exact_bits(modulus, addend).max(u64::from(precision_bits));
         let result = u32::try_from(result)
             .map_err(|_| Error::Precision { precision_bits: result, maximum_bits: u64::from(u32::MAX) })?;
         Ok(Bits { working: 0, operand: left.max(right), modulus, result })

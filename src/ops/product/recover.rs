@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::kernels::{BlockResidues, IntegerBlock, PlaneEngine};
 use crate::math::float::bit_length;
 use crate::ops::exact_sum::ExactEntry;
-use crate::ops::product::combine::{Combination, Place};
+use crate::ops::product::combine::{EntryIndex, Epilogue};
 use crate::ops::product::inner_check::{InnerCheck, RowSums};
 use crate::ops::product::segments::{ColumnPiece, Region, Segment};
 use crate::ops::product::space::Space;
@@ -28,7 +28,7 @@ pub(crate) struct Recovery<'a> {
     /// Scale shift of each right column.
     pub right_shifts: &'a [i64],
     /// What is done with the product.
-    pub combination: Combination<'a>,
+    pub epilogue: Epilogue<'a>,
     /// Bit length that no product may exceed, where the redundant prime is used to check it.
     pub largest_bits: Option<u32>,
     /// Precision of the result.
@@ -120,7 +120,7 @@ impl Recovery<'_> {
             let last = (first + BLOCK).min(heads.len());
             let entries = heads[first..last].iter_mut().zip(limbs[first * width..last * width].chunks_exact_mut(width));
             for (r, (head, limbs)) in entries.enumerate() {
-                let place = Place { row: row * BLOCK + r, col: segment.col * BLOCK + c };
+                let place = EntryIndex { row: row * BLOCK + r, col: segment.col * BLOCK + c };
                 if self.region.holds(place.row, place.col) {
                     let entry = self.region.entry(r, c);
                     if let (Some(check), Some(sums)) = (self.check, sums.as_deref_mut()) {
@@ -134,7 +134,7 @@ impl Recovery<'_> {
     }
 
     #[inline]
-    fn round(&self, integers: &IntegerBlock, entry: usize, place: Place, limbs: &mut [u64]) -> Result<u64> {
+    fn round(&self, integers: &IntegerBlock, entry: usize, place: EntryIndex, limbs: &mut [u64]) -> Result<u64> {
         let magnitude = integers.magnitude(entry);
         if self.largest_bits.is_some_and(|bits| bit_length(magnitude) > u64::from(bits)) {
             return Err(Error::SelfCheck { row: place.row, column: place.col });
@@ -142,6 +142,6 @@ impl Recovery<'_> {
         // A triangle's product is symmetric in the shifts, so the stored transpose needs no exchange.
         let exponent = -(self.left_shifts[place.row] + self.right_shifts[place.col]);
         let exact = ExactEntry { negative: integers.negative[entry], magnitude, exponent };
-        Ok(self.combination.finish(exact, place, self.precision_bits, limbs)?.0)
+        Ok(self.epilogue.finish(exact, place, self.precision_bits, limbs)?.0)
     }
 }

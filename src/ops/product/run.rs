@@ -18,7 +18,7 @@ use crate::kernels::PlaneEngine;
 use crate::math::bound::range_check_bits;
 use crate::matrix::Uplo;
 use crate::ops::product::clock::{PhaseClock, RankPhase};
-use crate::ops::product::combine::Combination;
+use crate::ops::product::combine::Epilogue;
 use crate::ops::product::convert::{CONVERT_UNITS, Conversion, Part};
 use crate::ops::product::exchange::Exchange;
 use crate::ops::product::inner_check::InnerCheck;
@@ -52,7 +52,7 @@ pub(crate) struct ProductRun<'a> {
     pub streamed: Option<&'a StreamedOperands>,
     pub uplo: Uplo,
     pub bits: Bits,
-    pub combination: Combination<'a>,
+    pub epilogue: Epilogue<'a>,
     /// Who owns the entries of the result, where there are several nodes.
     pub owners: Option<&'a TileMap>,
     pub fault: Option<&'a FaultHook<'a>>,
@@ -376,7 +376,7 @@ impl<'a> ProductRun<'a> {
             region,
             left_shifts: self.left.shifts,
             right_shifts: self.right().shifts,
-            combination: self.combination,
+            epilogue: self.epilogue,
             largest_bits: self.site.ctx.self_check().then(|| range_check_bits(self.bits.modulus)),
             precision_bits: self.bits.result,
             check,

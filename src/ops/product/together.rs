@@ -9,7 +9,7 @@ use crate::kernels::problem_lanes::{Columns, PROBLEMS, ProblemLanes, Products};
 use crate::math::float::Head;
 use crate::matrix::{Destination, MatrixViewMut};
 use crate::ops::product::call::scale_operands;
-use crate::ops::product::combine::Place;
+use crate::ops::product::combine::EntryIndex;
 use crate::ops::product::path::goes_side_by_side;
 use crate::ops::product::problem::{Bits, Problem, check_precision};
 use crate::ops::product::segments::in_triangle;
@@ -21,22 +21,22 @@ use bytemuck::cast_slice_mut;
 const MOST_BYTES: u64 = 2 << 20;
 
 /// Products of one size and precision.
-pub(crate) struct Together {
+pub(crate) struct LaneProducts {
     lanes: ProblemLanes,
     size: ProductSize,
     bits: Bits,
 }
 
-impl Together {
+impl LaneProducts {
     /// The path where this processor has it, and single calls of that size take longer.
-    pub fn choose(ctx: &Context, size: ProductSize, precision_bits: u32) -> Option<Together> {
+    pub fn choose(ctx: &Context, size: ProductSize, precision_bits: u32) -> Option<LaneProducts> {
         check_precision(ctx.maximum_modulus_bits(), precision_bits, size.contracted).ok()?;
         size.check(precision_bits).ok()?;
         let bits = Bits::scaled(precision_bits, size.contracted);
         if !goes_side_by_side(ctx, &size, bits.working) {
             return None;
         }
-        let together = Together { lanes: ProblemLanes::new(bits.operand)?, size, bits };
+        let together = LaneProducts { lanes: ProblemLanes::new(bits.operand)?, size, bits };
         (size.contracted <= together.lanes.most_terms() && together.bytes() <= MOST_BYTES).then_some(together)
     }
 
@@ -124,14 +124,14 @@ impl Together {
         let left = Columns { views: source.map(|at| of(at).left.view), shifts: left_shifts };
         let right_views = || source.map(|at| of(at).right_operand().view);
         let right = (!self.size.triangle).then(|| Columns { views: right_views(), shifts: right_shifts });
-        let (triangle, uplo, combination) = (self.size.triangle, problem.uplo, problem.combination);
+        let (triangle, uplo, epilogue) = (self.size.triangle, problem.uplo, problem.epilogue);
         let wanted = |row: usize, col: usize| !triangle || in_triangle(uplo, row, col);
         let products = Products { left, right, precision_bits: self.bits.result, wanted: &wanted };
         let mut beyond = 0;
         self.lanes.multiply(&products, words, &mut |(row, col), heads, limbs| {
             for (lane, result) in results.iter_mut().enumerate() {
                 let Some(result) = result else { continue };
-                if combination.check_rounded(Head(heads[lane]), Place { row, col }).is_err() {
+                if epilogue.check_rounded(Head(heads[lane]), EntryIndex { row, col }).is_err() {
                     beyond |= 1 << lane;
                     continue; // no matrix holds such a number
                 }
@@ -187,7 +187,7 @@ mod tests {
         ] {
             for triangle in [true, false].into_iter().filter(|&triangle| !triangle || rows == cols) {
                 let size = ProductSize { contracted, rows, cols, triangle };
-                let Some(together) = Together::choose(&ctx, size, bits) else { continue };
+                let Some(together) = LaneProducts::choose(&ctx, size, bits) else { continue };
                 groups += 1;
                 let scales = [0, 1 << 20, -(1 << 20), 3, beyond, 0, -9, 5000];
                 let make = |at: usize, columns: usize, rng: &mut RandState<'_>| match at {

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::matrix::{Destination, Matrix, MatrixView};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::dots;
-use crate::ops::solve::memory::{FirstKernel, LeftColumns, SolveMemory};
+use crate::ops::solve::memory::{FirstTryKernel, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::{CHOLESKY, LDLT, ScaledRows, half_exponents, reciprocals, working_bits};
 use crate::ops::solve::report::{SolveBits, SolveReport, SystemShape};
@@ -89,9 +89,9 @@ impl Factored<'_> {
             cuts: vec![lower.cut(), upper.cut()],
             piece_row_bytes: 0,
             message_bytes: 0,
-            left: LeftColumns::Parts,
+            left: UnsolvedColumns::Parts,
             together: None,
-            first_tries: FirstKernel::Suited,
+            first_tries: FirstTryKernel::Suited,
         };
         let mut steps = vec![Step::Triangle(lower)];
         steps.extend(self.pivots.map(|pivots| Step::Diagonal(reciprocals(pivots, &halves, working_bits))));

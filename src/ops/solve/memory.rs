@@ -10,7 +10,7 @@ use crate::kernels::PlaneKernel;
 use crate::matrix::Matrix;
 use crate::ops::factor::kernel::solve_kernel;
 use crate::ops::solve::cut::{ALL_LEVELS, TriangleCut, larger, least_limit};
-use crate::ops::solve::tiles::{TilePlan, Together, TrySize, most_fixed_bits, workers};
+use crate::ops::solve::tiles::{NodeShared, TilePlan, TrySize, most_fixed_bits, workers};
 use std::ops::Range;
 
 /// Most right sides in a band: the conversions of the triangle then cost some hundredths of the products, and more
@@ -35,16 +35,16 @@ pub(crate) struct SolveMemory {
     /// Bytes of the messages in which they come.
     pub message_bytes: u64,
     /// What becomes of columns that no try holds, or of all where none is made.
-    pub left: LeftColumns,
+    pub left: UnsolvedColumns,
     /// Ranks of this node, where these make the tiles of a triangle together in the first try.
-    pub together: Option<Together>,
+    pub together: Option<NodeShared>,
     /// The kernel of first tries.
-    pub first_tries: FirstKernel,
+    pub first_tries: FirstTryKernel,
 }
 
 /// Which kernel the first tries of a call run on.
 #[derive(Clone, Copy)]
-pub(crate) enum FirstKernel {
+pub(crate) enum FirstTryKernel {
     /// The context's.
     Own,
     /// The one that suits the call.
@@ -55,7 +55,7 @@ pub(crate) enum FirstKernel {
 
 /// What becomes of columns that no try holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum LeftColumns {
+pub(crate) enum UnsolvedColumns {
     /// They are left alone.
     Stay,
     /// They are solved by parts.
@@ -64,28 +64,28 @@ pub(crate) enum LeftColumns {
     SharedParts(usize),
 }
 
-impl LeftColumns {
-    /// [`LeftColumns::Parts`], or none.
-    pub fn by_parts(by_parts: bool) -> LeftColumns {
-        if by_parts { LeftColumns::Parts } else { LeftColumns::Stay }
+impl UnsolvedColumns {
+    /// [`UnsolvedColumns::Parts`], or none.
+    pub fn by_parts(by_parts: bool) -> UnsolvedColumns {
+        if by_parts { UnsolvedColumns::Parts } else { UnsolvedColumns::Stay }
     }
 
-    /// [`LeftColumns::SharedParts`] of a call with so many right sides.
-    pub fn shared(total: usize) -> LeftColumns {
-        LeftColumns::SharedParts(total.min(LEAST_COLUMNS))
+    /// [`UnsolvedColumns::SharedParts`] of a call with so many right sides.
+    pub fn shared(total: usize) -> UnsolvedColumns {
+        UnsolvedColumns::SharedParts(total.min(LEAST_COLUMNS))
     }
 
     /// The columns of a later try for which a plan has room, of a band of so many.
     fn fewest(self, columns: usize) -> usize {
         match self {
-            LeftColumns::SharedParts(fewest) => fewest,
+            UnsolvedColumns::SharedParts(fewest) => fewest,
             _ => columns.min(LEAST_COLUMNS),
         }
     }
 
     /// Columns that are solved by parts where no try is made, of a band of so many.
     fn untried(self, columns: usize) -> usize {
-        if let LeftColumns::SharedParts(fewest) = self { fewest } else { columns }
+        if let UnsolvedColumns::SharedParts(fewest) = self { fewest } else { columns }
     }
 }
 
@@ -148,7 +148,7 @@ impl SolveMemory {
     /// Those of planning, beside [`Error::MemoryLimit`].
     pub fn least_bytes(&self, total: usize) -> Result<u64> {
         // Apart, as the tables of what only a limit asks for would stay without one.
-        let apart = SolveMemory { ctx: self.ctx.forgetful(), ..self.clone() };
+        let apart = SolveMemory { ctx: self.ctx.without_cache(), ..self.clone() };
         let none = self.ctx.memory().within(Some(0));
         let planned = self.widest_within(Bands::widest(total), |bands| apart.bytes(none, bands.columns));
         least_limit(planned.map(|(_, bytes)| bytes))
@@ -210,7 +210,7 @@ impl SolveMemory {
                 Some(bits) => {
                     self.first_try_bytes(beside.holding(self.kept_bytes(memory, columns)?), cut, (columns, bits))
                 }
-                None if self.left == LeftColumns::Stay => beside.admit(0),
+                None if self.left == UnsolvedColumns::Stay => beside.admit(0),
                 None => {
                     let copied = self.copied_bytes(cut, columns);
                     self.parts_bytes(beside.holding(copied), cut, self.left.untried(columns))
@@ -230,7 +230,7 @@ impl SolveMemory {
             let beside = self.ctx.memory().holding(cut.right_bytes(columns));
             match cut.first_try_bits {
                 Some(bits) => self.first_try_bytes(beside.within(None), cut, (columns, bits)),
-                None if self.left == LeftColumns::Stay => Ok(beside.held_bytes()),
+                None if self.left == UnsolvedColumns::Stay => Ok(beside.held_bytes()),
                 None => {
                     let (copied, columns) = (self.copied_bytes(cut, columns), self.left.untried(columns));
                     let beside = beside.holding(copied).holding(self.own_parts_bytes(cut, columns));
@@ -266,7 +266,7 @@ impl SolveMemory {
                 None => beside.admit(0),
             };
             match self.left {
-                LeftColumns::Stay => again,
+                UnsolvedColumns::Stay => again,
                 _ => larger(again, self.parts_bytes(beside, cut, some)),
             }
         });
@@ -288,7 +288,7 @@ impl SolveMemory {
         memory: MemoryBudget,
         cut: &TriangleCut,
         (columns, fixed_bits): (usize, u32),
-        (together, kernel): (Option<Together>, Option<&'static dyn PlaneKernel>),
+        (together, kernel): (Option<NodeShared>, Option<&'static dyn PlaneKernel>),
     ) -> Result<TilePlan> {
         let size = TrySize {
             order: cut.order,
@@ -307,9 +307,9 @@ impl SolveMemory {
     /// call, so for its bands and its triangles.
     pub fn first_kernel(&self, columns: usize) -> Option<&'static dyn PlaneKernel> {
         match self.first_tries {
-            FirstKernel::Own => None,
-            FirstKernel::Suited => self.suited_kernel(columns, 1),
-            FirstKernel::Agreed(kernel) => Some(kernel),
+            FirstTryKernel::Own => None,
+            FirstTryKernel::Suited => self.suited_kernel(columns, 1),
+            FirstTryKernel::Agreed(kernel) => Some(kernel),
         }
     }
 
@@ -356,7 +356,7 @@ impl SolveMemory {
     fn own_parts_bytes(&self, cut: &TriangleCut, columns: usize) -> u64 {
         let parts = cut.parts_bytes(columns);
         match self.left {
-            LeftColumns::SharedParts(_) => {
+            UnsolvedColumns::SharedParts(_) => {
                 let rows = Matrix::bytes_for(cut.scratch_rows(), columns, cut.working_bits);
                 let most = parts.saturating_add(2 * rows).max(2 * cut.right_bytes(columns));
                 most.saturating_add(self.message_bytes)
@@ -367,7 +367,7 @@ impl SolveMemory {
 
     /// Bytes of the copies that are solved by parts where no try is made: of all ranks' columns.
     fn copied_bytes(&self, cut: &TriangleCut, columns: usize) -> u64 {
-        let shared = matches!(self.left, LeftColumns::SharedParts(_));
+        let shared = matches!(self.left, UnsolvedColumns::SharedParts(_));
         if shared { cut.right_bytes(self.left.untried(columns)) } else { 0 }
     }
 
@@ -406,13 +406,13 @@ impl SolveMemory {
     /// Whether a plan looks at later tries: without a limit they count only for few columns, or where they are those of
     /// all ranks.
     fn plans_retry(&self, memory: MemoryBudget, columns: usize) -> bool {
-        let shared = matches!(self.left, LeftColumns::SharedParts(_));
+        let shared = matches!(self.left, UnsolvedColumns::SharedParts(_));
         memory.limit_bytes().is_some() || columns < ROOMY_COLUMNS || shared
     }
 
     /// Bytes of the tables that the context keeps for products by parts, from planning them on.
     fn kept_bytes(&self, memory: MemoryBudget, columns: usize) -> Result<u64> {
-        if self.left == LeftColumns::Stay || !self.plans_retry(memory, columns) {
+        if self.left == UnsolvedColumns::Stay || !self.plans_retry(memory, columns) {
             return Ok(0);
         }
         let each = self.cuts.iter().map(|cut| cut.table_bytes(&self.ctx));
@@ -438,9 +438,9 @@ mod tests {
                     cuts,
                     piece_row_bytes: 0,
                     message_bytes: 0,
-                    left: LeftColumns::Parts,
+                    left: UnsolvedColumns::Parts,
                     together: None,
-                    first_tries: FirstKernel::Own,
+                    first_tries: FirstTryKernel::Own,
                 }
                 .plan(total)
             };

@@ -8,6 +8,7 @@ pub mod disk;
 mod dots;
 pub(crate) mod factored;
 mod fixed;
+mod gathered;
 pub(crate) mod ldlt;
 pub(crate) mod memory;
 pub(crate) mod options;
@@ -32,13 +33,12 @@ mod tiles;
 pub(crate) mod triangle;
 pub(crate) mod triangular;
 mod update;
-mod visitors;
 
 use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Destination, Matrix, MatrixView, Symmetric};
 use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with};
-use crate::ops::estimate::where_there_is_room;
+use crate::ops::estimate::optional_estimate;
 use crate::ops::product::report::Outcome;
 pub use path::Path;
 pub use plan::{SolvePlan, plan_solve, plan_trsm};
@@ -85,7 +85,7 @@ pub fn solve_with<'a, 'b>(
     let (factor, mut report) = solve_and_keep(ctx, (a, b), (precision_bits, options), (&mut result).into())?;
     if options.digits {
         let held = ctx.holding(factor.factor().bytes()).holding(result.bytes());
-        report.digits = where_there_is_room(factor.solution_digits_with(&held, a, b, &result, options.rounding))?;
+        report.digits = optional_estimate(factor.solution_digits_with(&held, a, b, &result, options.rounding))?;
         report.seconds = start.elapsed().as_secs_f64();
     }
     Ok(Outcome { result, report })

@@ -14,13 +14,13 @@ use crate::ops::fixed_sum::FixedSum;
 use crate::ops::solve::band::{Band, gather, scatter, with_column};
 use crate::ops::solve::blocks::TriangleBlocks;
 use crate::ops::solve::cut::TriangleCut;
+use crate::ops::solve::gathered::GatheredColumns;
 use crate::ops::solve::room::Room;
 use crate::ops::solve::scalar::ScalarBlock;
 use crate::ops::solve::schedule::{PartStep, Schedule};
 use crate::ops::solve::spaces::Spaces;
 use crate::ops::solve::triangle::Triangle;
 use crate::ops::solve::update::Update;
-use crate::ops::solve::visitors::Visitors;
 
 /// A triangle that is solved by parts.
 pub(crate) struct Parts<'a> {
@@ -85,7 +85,7 @@ impl Parts<'_> {
         let (ctx, limit_bytes) = (band.ctx().with_memory_bytes(Some(retry.limit_bytes)), band.ctx().memory_bytes());
         let mut start = 0;
         while start < total {
-            let some = Visitors::new(&counts, start..total.min(start + together));
+            let some = GatheredColumns::new(&counts, start..total.min(start + together));
             let own = &left[some.of_rank(world.rank()).own];
             *result = Matrix::empty(); // the messages count on its memory
             let numbers = some.spread(world, (own, band.first_column), (w, again))?;

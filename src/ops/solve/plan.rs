@@ -9,7 +9,7 @@ use crate::ops::cholesky::{CholeskyOptions, plan_cholesky};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::dots;
-use crate::ops::solve::memory::{Bands, FirstKernel, LeftColumns, SolveMemory};
+use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::{CHOLESKY, LOWER, ScaledRows, Substitution, triangle_working_bits, working_bits};
 use crate::ops::solve::sums::{self, SumBits};
@@ -126,9 +126,9 @@ impl SolveShape {
             cuts: vec![TriangleCut::expected(order, working_bits, method); substitutions.len()],
             piece_row_bytes: 0,
             message_bytes: 0,
-            left: LeftColumns::Parts,
+            left: UnsolvedColumns::Parts,
             together: None,
-            first_tries: FirstKernel::Suited,
+            first_tries: FirstTryKernel::Suited,
         };
         // Column by column there are no bands.
         let bits = SumBits { working: working_bits, precision: precision_bits };

@@ -101,7 +101,7 @@ impl RefineShape {
     /// without planes, where digits of short integers take more than long integers, and the longest with planes on
     /// each kernel. Only without a limit, under which a product takes the other path where one has no room.
     fn lengths_between(&self, ctx: &Context) -> Vec<u32> {
-        if ctx.spares_memory() {
+        if ctx.under_limit() {
             return Vec::new();
         }
         let widest = residual_bits(self.full_bits());

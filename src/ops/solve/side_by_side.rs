@@ -27,7 +27,7 @@ const MOST_BYTES: u64 = 2 << 20;
 const MOST_EXTRA_BITS: u32 = 2 * TRSM_FIXED_BITS;
 
 /// Systems of one shape and precision.
-pub(crate) struct SideBySide {
+pub(crate) struct LaneSolves {
     lanes: ProblemLanes,
     order: usize,
     columns: usize,
@@ -45,11 +45,11 @@ struct OneSystem<'a> {
     extra_bits: u32,
 }
 
-impl SideBySide {
+impl LaneSolves {
     /// The path where this processor has it, neither a kernel nor devices are asked for, and the single call is one in
     /// fixed point; with as many bits as most systems take.
-    pub fn choose(ctx: &Context, (order, columns): (usize, usize), precision_bits: u32) -> Option<SideBySide> {
-        SideBySide::with_extra_bits(ctx, (order, columns), precision_bits, MOST_EXTRA_BITS)
+    pub fn choose(ctx: &Context, (order, columns): (usize, usize), precision_bits: u32) -> Option<LaneSolves> {
+        LaneSolves::with_extra_bits(ctx, (order, columns), precision_bits, MOST_EXTRA_BITS)
     }
 
     fn with_extra_bits(
@@ -57,7 +57,7 @@ impl SideBySide {
         (order, columns): (usize, usize),
         precision_bits: u32,
         extra_bits: u32,
-    ) -> Option<SideBySide> {
+    ) -> Option<LaneSolves> {
         let path = Method::choose(LOWER, order, columns, Accuracy::Norm).path;
         if path != Path::Tiles || ctx.forced_kernel().is_some() || !ctx.devices().is_empty() {
             return None;
@@ -65,7 +65,7 @@ impl SideBySide {
         let working_bits = triangle_working_bits(ctx, precision_bits, order).ok()?;
         tries(working_bits, extra_bits.into()).next()?;
         let lanes = ProblemLanes::new(working_bits + extra_bits)?;
-        let all = SideBySide { lanes, order, columns, precision_bits, working_bits, extra_bits };
+        let all = LaneSolves { lanes, order, columns, precision_bits, working_bits, extra_bits };
         (order <= all.lanes.most_terms() && all.bytes() <= MOST_BYTES).then_some(all)
     }
 
@@ -80,14 +80,14 @@ impl SideBySide {
     }
 
     /// The same for the bits that most of these systems take, if they are enough of them.
-    fn suited(self, ctx: &Context, systems: &[Option<OneSystem<'_>>; PROBLEMS]) -> Option<SideBySide> {
+    fn suited(self, ctx: &Context, systems: &[Option<OneSystem<'_>>; PROBLEMS]) -> Option<LaneSolves> {
         let count = |bits: u32| systems.iter().flatten().filter(|system| system.extra_bits == bits).count();
         let steps = (TRSM_FIXED_BITS..=MOST_EXTRA_BITS).step_by(TRSM_FIXED_BITS as usize);
         let bits = steps.max_by_key(|&bits| (count(bits), std::cmp::Reverse(bits)))?;
         if count(bits) < LEAST_TOGETHER {
             return None;
         }
-        SideBySide::with_extra_bits(ctx, (self.order, self.columns), self.precision_bits, bits)
+        LaneSolves::with_extra_bits(ctx, (self.order, self.columns), self.precision_bits, bits)
     }
 
     /// What a lane takes of a system; `None` for one that only the single call takes.

@@ -78,7 +78,7 @@ fn system(kind: Kind, (order, shape): (usize, (usize, usize)), bits: u32, rng: &
 /// The systems side by side: a bit for each that is done, and the results.
 fn run_all(
     ctx: &Context,
-    together: SideBySide,
+    together: LaneSolves,
     pairs: &[[Matrix; 2]; PROBLEMS],
     (bits, options): (u32, &TrsmOptions<'_>),
 ) -> (u8, Vec<Matrix>) {
@@ -119,7 +119,7 @@ fn check_systems() {
             .op(if case / 4 % 2 == 0 { Op::NoTranspose } else { Op::Transpose })
             .diag(if case % 5 == 4 { Diag::Unit } else { Diag::NonUnit });
         let shape = if options.side == Side::Left { (order, columns) } else { (columns, order) };
-        let Some(together) = SideBySide::choose(&ctx, (order, columns), bits) else { continue };
+        let Some(together) = LaneSolves::choose(&ctx, (order, columns), bits) else { continue };
         groups += 1;
         let pairs = KINDS.map(|kind| system(kind, (order, shape), bits, &mut rng));
         let (done, results) = run_all(&ctx, together, &pairs, (bits, &options));
@@ -164,7 +164,7 @@ fn check_small_pivots() {
     rng.seed(&Integer::from(78));
     let options = TrsmOptions::new().accuracy(Accuracy::Norm);
     for count in [PROBLEMS, LEAST_TOGETHER, LEAST_TOGETHER - 1] {
-        let Some(together) = SideBySide::choose(&ctx, (20, 8), 256) else { return println!("skipped: no lanes") };
+        let Some(together) = LaneSolves::choose(&ctx, (20, 8), 256) else { return println!("skipped: no lanes") };
         let pairs: [_; PROBLEMS] = std::array::from_fn(|lane| {
             let kind = if lane < count { Kind::SmallPivots } else { Kind::LongRight };
             system(kind, (20, (20, 8)), 256, &mut rng)

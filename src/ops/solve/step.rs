@@ -10,7 +10,7 @@ use crate::ops::fixed_sum::{FixedSum, OwnFloat, Sign};
 use crate::ops::solve::band::Band;
 use crate::ops::solve::cut::{Pieces, TriangleCut};
 use crate::ops::solve::fixed::{FixedPoint, TriangleRows};
-use crate::ops::solve::memory::LeftColumns;
+use crate::ops::solve::memory::UnsolvedColumns;
 use crate::ops::solve::parts::Parts;
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::spaces::Spaces;
@@ -78,7 +78,9 @@ impl<'a> TriangleSolver<'a> {
         };
         match (&mut self.parts, band.memory.left) {
             (None, _) => Ok(left),
-            (Some(parts), LeftColumns::SharedParts(_)) => parts.run_shared(band, &left, spaces).map(|()| Vec::new()),
+            (Some(parts), UnsolvedColumns::SharedParts(_)) => {
+                parts.run_shared(band, &left, spaces).map(|()| Vec::new())
+            }
             (Some(parts), _) => parts.run(band, (left, first), spaces).map(|()| Vec::new()),
         }
     }

@@ -20,7 +20,7 @@ const RUN_BYTES: usize = 96;
 
 /// Ranks of a node that make the tiles of a triangle together.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Together {
+pub(crate) struct NodeShared {
     /// How many.
     pub ranks: usize,
     /// Rows and columns of the tiles in which all ranks have the factor.
@@ -45,7 +45,7 @@ pub(crate) struct TrySize {
     /// What is promised.
     pub accuracy: Accuracy,
     /// Ranks of this node, where these make the tiles of the triangle together.
-    pub together: Option<Together>,
+    pub together: Option<NodeShared>,
     /// Another kernel than the context's, for first tries without a limit.
     pub kernel: Option<&'static dyn PlaneKernel>,
 }
@@ -75,7 +75,7 @@ pub(crate) struct TilePlan {
     /// What is promised.
     pub accuracy: Accuracy,
     /// Ranks of this node, where these make the tiles of the triangle together.
-    pub together: Option<Together>,
+    pub together: Option<NodeShared>,
     /// The memory that it was planned for.
     memory: MemoryBudget,
 }
@@ -212,7 +212,7 @@ impl TilePlan {
 
     /// Bytes of the entries of a tile row, or of this rank's part of those of the node and of their tiles.
     fn piece_bytes(&self) -> u64 {
-        let Some(Together { ranks, factor_tile, one_node }) = self.together else {
+        let Some(NodeShared { ranks, factor_tile, one_node }) = self.together else {
             return self.tile_rows as u64 * self.piece_row_bytes + self.message_bytes;
         };
         let entry_bytes = self.piece_row_bytes.div_ceil(self.order.max(1) as u64) as usize;

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::matrix::{Destination, Diag, Matrix, MatrixView, Uplo};
 use crate::ops::fixed_sum::OwnFloat;
 use crate::ops::product::problem::Accuracy;
-use crate::ops::solve::memory::{FirstKernel, LeftColumns, SolveMemory};
+use crate::ops::solve::memory::{FirstTryKernel, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::path::Method;
 use crate::ops::solve::problem::{LOWER, UPPER, triangle_working_bits};
 use crate::ops::solve::report::{SolveBits, SolveReport, SystemShape};
@@ -58,9 +58,9 @@ impl TriangularSystem<'_> {
             cuts: vec![solver.cut()],
             piece_row_bytes: 0,
             message_bytes: 0,
-            left: LeftColumns::Parts,
+            left: UnsolvedColumns::Parts,
             together: None,
-            first_tries: FirstKernel::Suited,
+            first_tries: FirstTryKernel::Suited,
         };
         let steps = vec![Step::Triangle(solver)];
         let mut solve = Solve { memory, team: Team::alone(), steps, scale: None, order, working_bits };

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Destination, Matrix, MatrixView, Op, Symmetric};
-use crate::ops::product::combine::{Addend, Combination, Place};
+use crate::ops::product::combine::{AddedMatrix, EntryIndex, Epilogue};
 use crate::ops::product::report::Outcome;
 use crate::ops::vector::entries::VectorCall;
 use crate::ops::vector::operand::{check_precision, vector_of};
@@ -201,8 +201,8 @@ impl Sums<'_> {
     ) -> Result<VectorReport> {
         check_precision(precision_bits)?;
         let added = self.accumulate.map(|view| vector_of(self.operation, view, self.len)).transpose()?;
-        let combination = Combination::new(self.scalars.0, self.scalars.1, added.map(Addend::Whole));
-        combination.check_scalars(false)?;
+        let epilogue = Epilogue::new(self.scalars.0, self.scalars.1, added.map(AddedMatrix::Whole));
+        epilogue.check_scalars(false)?;
         let factor_bytes = Factors::bytes(x.rows(), precision_bits, self.terms, x.limbs_per_element());
         ctx.admit(factor_bytes)?;
         let call = VectorCall {
@@ -218,7 +218,7 @@ impl Sums<'_> {
         let local = || TermSum::new(precision_bits, self.terms);
         let report = call.fill(result, local, |sum, row, limbs| {
             sum.add_up(&factors, &runs(row)?);
-            combination.finish(sum.sum.exact(), Place { row, col: 0 }, precision_bits, limbs)
+            epilogue.finish(sum.sum.exact(), EntryIndex { row, col: 0 }, precision_bits, limbs)
         })?;
         Ok(VectorReport { planned_bytes: report.planned_bytes + factor_bytes, ..report })
     }

@@ -8,7 +8,7 @@ use crate::matrix::{Destination, Matrix, MatrixView, check_exponent};
 use crate::ops::columns::each_column;
 use crate::ops::exact_sum::{ExactEntry, Product};
 use crate::ops::fixed_sum::OwnFloat;
-use crate::ops::product::combine::{Addend, Combination, Place};
+use crate::ops::product::combine::{AddedMatrix, EntryIndex, Epilogue};
 use crate::ops::product::report::Outcome;
 use crate::ops::vector::entries::VectorCall;
 use crate::ops::vector::operand::{check_precision, check_scalar, one, scalar, vector, vector_of};
@@ -83,7 +83,7 @@ pub fn axpy_into<'x, 'y, 'r>(
     check_scalar("alpha", alpha)?;
     let alpha = OwnFloat::new(alpha);
     let alpha = alpha.get();
-    let combination = Combination::new(None, None, Some(Addend::Whole(y)));
+    let epilogue = Epilogue::new(None, None, Some(AddedMatrix::Whole(y)));
     let [of_alpha, of_x, of_y] = [alpha.limbs.len(), x.limbs_per_element(), y.limbs_per_element()];
     let scaled_bytes = ScaledSums::bytes([of_alpha, of_x, of_y], precision_bits);
     let call = VectorCall {
@@ -119,7 +119,7 @@ pub fn axpy_into<'x, 'y, 'r>(
                         _ => {
                             let product = product.get_or_insert_with(|| Product::new(of_alpha, of_x));
                             let product = product.of(alpha, x.get(row, 0));
-                            combination.finish(product, Place { row, col: 0 }, precision_bits, limbs)?
+                            epilogue.finish(product, EntryIndex { row, col: 0 }, precision_bits, limbs)?
                         }
                     };
                     check_exponent(sum.exponent(), row, 0)?;
@@ -183,8 +183,8 @@ pub fn ger_into<'x, 'y, 'r>(
     check_precision(precision_bits)?;
     let (x, y) = (vector("ger", x.into())?, vector("ger", y.into())?);
     let (rows, cols) = (x.rows(), y.rows());
-    let combination = Combination::new(None, None, options.accumulate.map(Addend::Whole));
-    combination.check((rows, cols), false)?;
+    let epilogue = Epilogue::new(None, None, options.accumulate.map(AddedMatrix::Whole));
+    epilogue.check((rows, cols), false)?;
     let alpha = options.alpha.map_or_else(one, |alpha| scalar("alpha", alpha))?;
     let [of_alpha, of_x, of_y] = [alpha.limbs_per_element(), x.limbs_per_element(), y.limbs_per_element()];
     let worker_bytes = Product::bytes(of_alpha, of_y) + Product::bytes(of_alpha + of_y, of_x);
@@ -199,7 +199,7 @@ pub fn ger_into<'x, 'y, 'r>(
         for row in 0..rows {
             let product = product.of(scaled, x.get(row, 0));
             let mut done = Ok(());
-            column.set(row, |limbs| match combination.finish(product, Place { row, col }, precision_bits, limbs) {
+            column.set(row, |limbs| match epilogue.finish(product, EntryIndex { row, col }, precision_bits, limbs) {
                 Ok(head) => head,
                 Err(error) => {
                     done = Err(error);

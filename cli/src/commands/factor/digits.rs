@@ -6,7 +6,7 @@ use crate::session::Session;
 use rug::Float;
 use rug::float::Round;
 use serde::Serialize;
-use sunzi::advanced::where_there_is_room;
+use sunzi::advanced::optional_estimate;
 use sunzi::estimate::InputRounding;
 use sunzi::{Cholesky, Context, Matrix, Result};
 use sunzi_lab::trace::Trace;
@@ -117,15 +117,15 @@ impl Answer<'_> {
             _ => Ok(None),
         };
         let log_det = if self.log_det { factor.log_det_digits_with(ctx, rounding).map(Some) } else { Ok(None) };
-        Ok([where_there_is_room(digits)?.flatten(), where_there_is_room(log_det)?.flatten()])
+        Ok([optional_estimate(digits)?.flatten(), optional_estimate(log_det)?.flatten()])
     }
 
     fn estimate(&self, steps: &Steps<'_>, task: &Task) -> Result<Digits> {
-        let condition = where_there_is_room(steps.run(|ctx| self.factor.scaled_condition(ctx)))?;
-        let tells_condition = where_there_is_room(steps.run(|ctx| self.factor.tells_condition(ctx)))?;
+        let condition = optional_estimate(steps.run(|ctx| self.factor.scaled_condition(ctx)))?;
+        let tells_condition = optional_estimate(steps.run(|ctx| self.factor.tells_condition(ctx)))?;
         let rounding = self.inputs.rounding;
         let [digits, log_det_digits] = steps.run(|ctx| self.estimates(ctx, task, rounding))?;
-        let error = || where_there_is_room(steps.run(|ctx| self.factor.log_det_error(ctx, rounding)));
+        let error = || optional_estimate(steps.run(|ctx| self.factor.log_det_error(ctx, rounding)));
         let log_det_error = if self.log_det { error()?.flatten() } else { None };
         Ok(Digits {
             digits,

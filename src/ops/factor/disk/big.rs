@@ -14,9 +14,9 @@ use crate::kernels::tiles::{TileEngine, TileShape};
 use crate::math::float::limbs_for;
 use crate::ops::disk::{progress_of, telling_of_disk};
 use crate::ops::factor::diagnose::{Evidence, refusal};
-use crate::ops::factor::home::{Encoded, Home};
 use crate::ops::factor::problem::{Problem, working_bits};
 use crate::ops::factor::spans::{Clock, TaskLog};
+use crate::ops::factor::tile_file::{Encoded, TileFile};
 use crate::ops::factor::tile_store::{Local, TileStore};
 use crate::ops::factor::tile_work::{FailedRow, TileWork};
 use crate::ops::factor::tiling::MOST_TILE_ROWS;
@@ -174,10 +174,15 @@ impl Element for BigFloats {
         }
     }
 
-    fn run(&self, call: &DiskCall<'_>, home: Home, clock: &mut Clock) -> Result<(Home, Result<RankReport>)> {
+    fn run(
+        &self,
+        call: &DiskCall<'_>,
+        tile_file: TileFile,
+        clock: &mut Clock,
+    ) -> Result<(TileFile, Result<RankReport>)> {
         let (engine, world, tiling) = (&*self.engine, call.site.world(), &call.tiling);
-        let ctx = &telling_of_disk(call.site.ctx, home.progress());
-        let shape = home.shape;
+        let ctx = &telling_of_disk(call.site.ctx, tile_file.progress());
+        let shape = tile_file.shape;
         let scratch_words = scratch_words(engine, tiling.tile_size, self.problem.precision_bits);
         let mut workspace = ctx.workspace();
         let workspace = &mut *workspace;
@@ -192,24 +197,26 @@ impl Element for BigFloats {
         });
         let mut locals = locals.collect::<Vec<_>>();
         let words = agreed(world, workspace.operands.words(shape.room_tiles * self.slot_words(tiling)))?;
-        let place = (world.rank(), home);
+        let place = (world.rank(), tile_file);
         let tiles = TileStore::above_disk(ctx, self.work(tiling), words, place, &self.problem.weights);
         let outcome = call.run_tiles(ctx, &shape, &tiles, &mut locals);
         clock.add(locals.into_iter().map(|local| local.log));
         let failed = tiles.failed();
         let failed = failed.map(|FailedRow { index, pivot }| self.not_positive(&call.file, *index, pivot.clone()));
         let outcome = agree_on_failure(world, failed, outcome);
-        let home = tiles.into_home().expect("the tiles are above a disk");
+        let tile_file = tiles.into_tile_file().expect("the tiles are above a disk");
         engine.end_operation();
-        Ok((home, outcome))
+        Ok((tile_file, outcome))
     }
 
-    fn write(&self, call: &DiskCall<'_>, path: &Path, home: &Home) -> Result<()> {
+    fn write(&self, call: &DiskCall<'_>, path: &Path, tile_file: &TileFile) -> Result<()> {
         if !self.problem.is_whole() {
             return Err(self.not_positive(&call.file, self.problem.order, None));
         }
         let (work, bits) = (self.work(&call.tiling), self.problem.precision_bits);
-        write_factor(call, path, home, bits, &|tile, payload, words| work.round_payload(tile, payload, words, bits))
+        write_factor(call, path, tile_file, bits, &|tile, payload, words| {
+            work.round_payload(tile, payload, words, bits)
+        })
     }
 }
 

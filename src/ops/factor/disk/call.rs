@@ -9,10 +9,10 @@ use crate::drive::{self, RankPlan, RankReport, RankTiles, TransferRoom};
 use crate::error::{Error, Result};
 use crate::io::MatrixFile;
 use crate::ops::disk::{DiskUse, rank_directory, until_whole};
-use crate::ops::factor::home::Home;
 use crate::ops::factor::problem::SQUARE;
 use crate::ops::factor::rank_report::{RankSummary, RanksReport};
 use crate::ops::factor::spans::Clock;
+use crate::ops::factor::tile_file::TileFile;
 use crate::runtime::protocol::{Memories, ProtocolOptions};
 use crate::runtime::{CholeskyGraph, LevelShape, level_options};
 use crate::site::Site;
@@ -33,13 +33,18 @@ pub(super) trait Element {
     ///
     /// # Errors
     /// What kept the run from its beginning.
-    fn run(&self, call: &DiskCall<'_>, home: Home, clock: &mut Clock) -> Result<(Home, Result<RankReport>)>;
+    fn run(
+        &self,
+        call: &DiskCall<'_>,
+        tile_file: TileFile,
+        clock: &mut Clock,
+    ) -> Result<(TileFile, Result<RankReport>)>;
 
     /// Writes the factor, all of whose tiles are finished. Collective.
     ///
     /// # Errors
     /// Those of the storage and of the file; those of a matrix that was not factored to its end.
-    fn write(&self, call: &DiskCall<'_>, path: &Path, home: &Home) -> Result<()>;
+    fn write(&self, call: &DiskCall<'_>, path: &Path, tile_file: &TileFile) -> Result<()>;
 }
 
 /// What is said of the element type.
@@ -104,12 +109,13 @@ impl DiskCall<'_> {
             .with("tile_rows", self.tiling.tile_size)
     }
 
-    /// The tiles' home, without groups that are damaged; and how many these were.
-    fn open(&self, element: &impl Element, plan: &OutOfCorePlan, identity: &Identity) -> Result<(Home, usize)> {
+    /// The tiles' tile_file, without groups that are damaged; and how many these were.
+    fn open(&self, element: &impl Element, plan: &OutOfCorePlan, identity: &Identity) -> Result<(TileFile, usize)> {
         let directory = rank_directory(self.site, self.storage)?;
         let (objects, damaged) = AnsweredStorage::open(&directory, identity, self.options.caching)?;
-        let home = Home::new(objects, self.file.clone(), &plan.home, element.payload_words(&self.tiling))?;
-        Ok((home, damaged))
+        let tile_file =
+            TileFile::new(objects, self.file.clone(), &plan.tile_file, element.payload_words(&self.tiling))?;
+        Ok((tile_file, damaged))
     }
 
     /// Factors all tiles that are not finished, and writes the factor. A damaged tile is made again. Collective.
@@ -126,20 +132,20 @@ impl DiskCall<'_> {
         let (mut made, world) = (Made::default(), self.site.world());
         let mut disk = DiskUse::default();
         until_whole(world, &mut disk, |disk| {
-            let (home, damaged) = agreed(world, self.open(element, plan, identity))?;
+            let (tile_file, damaged) = agreed(world, self.open(element, plan, identity))?;
             disk.groups_repaired += damaged;
-            disk.tiles_found = disk.tiles_found.max(home.found());
+            disk.tiles_found = disk.tiles_found.max(tile_file.found());
             let start = clock.now();
-            let (home, outcome) = element.run(self, home, clock)?;
+            let (tile_file, outcome) = element.run(self, tile_file, clock)?;
             let factored = clock.now();
             made.factor_seconds += factored - start;
             let outcome = outcome.and_then(|rank| {
                 made.rank = rank;
-                element.write(self, path, &home)
+                element.write(self, path, &tile_file)
             });
             made.store_seconds += clock.now() - factored;
-            disk.reused_bytes += home.reused_bytes();
-            Ok(home.attempt(outcome))
+            disk.reused_bytes += tile_file.reused_bytes();
+            Ok(tile_file.attempt(outcome))
         })?;
         made.disk = disk;
         Ok(made)
@@ -189,7 +195,7 @@ impl DiskCall<'_> {
         let mut threads = [self.threads() as u64];
         world.all_reduce(Reduction::Sum, &mut threads)?;
         made.disk.sum(world)?;
-        let protocol = self.protocol(&plan.home.shape);
+        let protocol = self.protocol(&plan.tile_file.shape);
         let ranks = RanksReport {
             grid: self.tiling.grid,
             ranks: world.size(),

@@ -13,8 +13,8 @@ use crate::math::double::{DOUBLE_EXPONENT, double_parts, nearest_double};
 use crate::math::float::{FloatRef, Head};
 use crate::ops::disk::{progress_of, telling_of_disk};
 use crate::ops::factor::double::{DiskDoubles, DiskWorker};
-use crate::ops::factor::home::Home;
 use crate::ops::factor::spans::{Clock, TaskLog};
+use crate::ops::factor::tile_file::TileFile;
 use crate::site::Site;
 use crate::tile::{TileId, TileMap};
 use std::path::Path;
@@ -125,22 +125,27 @@ impl Element for Doubles {
         }
     }
 
-    fn run(&self, call: &DiskCall<'_>, home: Home, clock: &mut Clock) -> Result<(Home, Result<RankReport>)> {
+    fn run(
+        &self,
+        call: &DiskCall<'_>,
+        tile_file: TileFile,
+        clock: &mut Clock,
+    ) -> Result<(TileFile, Result<RankReport>)> {
         let world = call.site.world();
-        let ctx = &telling_of_disk(call.site.ctx, home.progress());
-        let shape = home.shape;
+        let ctx = &telling_of_disk(call.site.ctx, tile_file.progress());
+        let shape = tile_file.shape;
         let worker = |worker: usize| DiskWorker::new(TaskLog::new(clock.start, worker, call.options.spans));
         let mut workers = (0..call.threads()).map(worker).collect::<Vec<_>>();
         let mut workspace = ctx.workspace();
         let words = agreed(world, workspace.operands.words(shape.room_tiles * call.tiling.most_entries()))?;
-        let tiles = DiskDoubles::new(ctx, (call.tiling, &call.file), words, (world.rank(), home));
+        let tiles = DiskDoubles::new(ctx, (call.tiling, &call.file), words, (world.rank(), tile_file));
         let outcome = call.run_tiles(ctx, &shape, &tiles, &mut workers);
         clock.add(workers.into_iter().map(|worker| worker.log));
-        Ok((tiles.into_home(), outcome))
+        Ok((tiles.into_tile_file(), outcome))
     }
 
-    fn write(&self, call: &DiskCall<'_>, path: &Path, home: &Home) -> Result<()> {
-        write_factor(call, path, home, BITS, &|tile, finished, (heads, limbs)| {
+    fn write(&self, call: &DiskCall<'_>, path: &Path, tile_file: &TileFile) -> Result<()> {
+        write_factor(call, path, tile_file, BITS, &|tile, finished, (heads, limbs)| {
             let (rows, is_diagonal) = (call.tiling.shape(tile).0.max(1), tile.row == tile.col);
             for (at, &word) in finished.iter().enumerate().filter(|(at, _)| !is_diagonal || at % rows >= at / rows) {
                 let (head, limb) = double_parts(f64::from_bits(word));

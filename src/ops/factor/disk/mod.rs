@@ -157,7 +157,7 @@ pub fn cholesky_over_ranks(
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
     agreed(team.world(), grid_of(team, options.grid))?;
-    team.heed_limits(ctx.memory_bytes())?;
+    team.drop_windows_if_limited(ctx.memory_bytes())?;
     let ctx = &with_shared_devices(ctx, team.world())?;
     factor_file(Site { ctx, team }, (matrix, factor), storage, precision_bits, options)
 }
@@ -218,7 +218,7 @@ pub fn double_cholesky_over_ranks(
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
     agreed(team.world(), grid_of(team, options.grid))?;
-    team.heed_limits(ctx.memory_bytes())?;
+    team.drop_windows_if_limited(ctx.memory_bytes())?;
     factor_doubles(Site { ctx, team }, (matrix, factor), storage, options)
 }
 

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::io::MatrixFile;
 use crate::kernels::tiles::PANEL_ROWS;
 use crate::ops::disk::LARGEST_TILE;
-use crate::ops::factor::home::HomePlan;
+use crate::ops::factor::tile_file::TileFilePlan;
 use crate::runtime::{
     BlockShape, CholeskyGraph, LevelBytes, LevelSearch, LevelShape, LevelTraffic, MOST_STRIP_TILES, MOST_TRANSFERS,
     Owner, count_level, least_level_bytes,
@@ -59,7 +59,7 @@ pub struct OutOfCorePlan {
     /// Bytes of memory that the call takes.
     pub planned_bytes: u64,
     #[serde(skip)]
-    pub(super) home: HomePlan,
+    pub(super) tile_file: TileFilePlan,
 }
 
 /// Rows and columns of tiles: they depend on the order alone, so that a run under another limit finds the tiles.
@@ -183,7 +183,7 @@ impl DiskNeeds<'_> {
         let spare = spare.saturating_sub(write_all.saturating_sub(buffer(write_bytes)));
         let room = least_room + fits(spare, slot_bytes).min(graph.tile_count() + 4 * graph.tiles + 8);
         let shape = self.agreed_shape(self.best_shape(graph, room, strip))?;
-        let home = HomePlan {
+        let tile_file = TileFilePlan {
             tiling: *self.tiling,
             shape,
             read_buffers: (reads, read_bytes),
@@ -203,7 +203,7 @@ impl DiskNeeds<'_> {
             traffic: if counts { count_level(whole, shape, bytes) } else { LevelTraffic::default() },
             least_read_bytes: least_level_bytes(whole, shape.blocks, bytes),
             planned_bytes,
-            home,
+            tile_file,
         })
     }
 

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::io::{Block, MatrixFileShape};
 use crate::math::float::limbs_for;
 use crate::ops::disk::{StoredBlocks, write_file};
-use crate::ops::factor::home::Home;
+use crate::ops::factor::tile_file::TileFile;
 use crate::store::IoBuffer;
 use crate::tile::{TileId, TileMap};
 use std::path::Path;
@@ -24,7 +24,7 @@ pub(super) type MakeEntries<'a> = dyn Fn(TileId, &[u64], (&mut [u64], &mut [u64]
 /// Tiles of the storage, as entries of the factor.
 struct Finished<'a> {
     tiling: &'a TileMap,
-    home: &'a Home,
+    tile_file: &'a TileFile,
     precision_bits: u32,
     make_entries: &'a MakeEntries<'a>,
 }
@@ -36,13 +36,13 @@ struct Finished<'a> {
 pub(super) fn write_factor(
     call: &DiskCall<'_>,
     path: &Path,
-    home: &Home,
+    tile_file: &TileFile,
     precision_bits: u32,
     make_entries: &MakeEntries<'_>,
 ) -> Result<()> {
-    let finished = Finished { tiling: &call.tiling, home, precision_bits, make_entries };
+    let finished = Finished { tiling: &call.tiling, tile_file, precision_bits, make_entries };
     let words = call.tiling.most_entries() * (1 + limbs_for(precision_bits));
-    let local = || Local { buffer: home.take_read_buffer(), words: vec![0; words] };
+    let local = || Local { buffer: tile_file.take_read_buffer(), words: vec![0; words] };
     let locals = (0..call.threads()).map(|_| local()).filter(|local| local.buffer.is_some()).collect();
     write_file(call.site, path, &finished, locals)
 }
@@ -69,14 +69,14 @@ impl StoredBlocks for Finished<'_> {
 
     /// Reads a tile and makes its entries.
     fn read(&self, tile: TileId, local: &mut Local) -> Result<()> {
-        self.home.read_now(tile, &mut local.buffer)?;
+        self.tile_file.read_now(tile, &mut local.buffer)?;
         let entries = self.tiling.entries(tile);
         let words = &mut local.words[..entries * (1 + limbs_for(self.precision_bits))];
         if tile.row == tile.col {
             words.fill(0);
         }
         let read = local.buffer.as_ref().expect("a read leaves its buffer");
-        (self.make_entries)(tile, self.home.finished(tile, read.words()), words.split_at_mut(entries))
+        (self.make_entries)(tile, self.tile_file.finished(tile, read.words()), words.split_at_mut(entries))
     }
 
     fn words<'s>(&self, local: &'s mut Local) -> &'s mut [u64] {

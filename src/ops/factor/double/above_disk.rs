@@ -12,11 +12,11 @@ use crate::error::{Error, Result};
 use crate::io::MatrixFile;
 use crate::kernels::f64::tile::{BadPivot, TileKernels};
 use crate::math::double::nearest_double;
-use crate::ops::factor::home::{Encoded, Home};
-use crate::ops::factor::home_tiles::HomeTiles;
+use crate::ops::factor::file_tiles::FileTiles;
 use crate::ops::factor::plan::units;
 use crate::ops::factor::slots::Slots;
 use crate::ops::factor::spans::{TaskKind, TaskLog};
+use crate::ops::factor::tile_file::{Encoded, TileFile};
 use crate::runtime::protocol::TileRun;
 use crate::store::IoBuffer;
 use crate::tile::{OwnTiles, TileId, TileMap};
@@ -45,7 +45,7 @@ impl DiskWorker {
 pub(crate) struct DiskDoubles<'a, 'w> {
     map: TileMap,
     file: &'a MatrixFile,
-    home: Home,
+    tile_file: TileFile,
     slots: Slots,
     words: Vec<RwLock<&'w mut [u64]>>,
     meter: Meter<'a>,
@@ -57,19 +57,19 @@ impl<'a, 'w> DiskDoubles<'a, 'w> {
         ctx: &'a Context,
         (map, file): (TileMap, &'a MatrixFile),
         words: &'w mut [u64],
-        (rank, home): (usize, Home),
+        (rank, tile_file): (usize, TileFile),
     ) -> DiskDoubles<'a, 'w> {
         let words = words.chunks_exact_mut(map.most_entries().max(1)).map(RwLock::new).collect::<Vec<_>>();
         let slots = Slots::new(map.tile_rows(), words.len());
         let own = OwnTiles::new(map.grid, map.tile_rows(), rank);
-        let left = own.in_columns(0..map.tile_rows()).filter(|&tile| !home.was_finished(tile));
+        let left = own.in_columns(0..map.tile_rows()).filter(|&tile| !tile_file.was_finished(tile));
         let total = left.map(|tile| units(&map, tile, tile.col + 1)).sum();
-        DiskDoubles { map, file, slots, words, meter: Meter::new(ctx, total), home }
+        DiskDoubles { map, file, slots, words, meter: Meter::new(ctx, total), tile_file }
     }
 
     /// Where the tiles lie that have no room here.
-    pub fn into_home(self) -> Home {
-        self.home
+    pub fn into_tile_file(self) -> TileFile {
+        self.tile_file
     }
 
     /// What the lock guards is whole also where its holder panicked: such a call ends with the panic.
@@ -88,7 +88,7 @@ impl<'a, 'w> DiskDoubles<'a, 'w> {
 
     /// The entries of a tile that was read, as doubles.
     fn load(&self, tile: TileId, read: &[u64], words: &mut [u64]) -> Result<()> {
-        let (entries, rows) = (self.home.entries(tile, read)?, self.map.shape(tile).0);
+        let (entries, rows) = (self.tile_file.entries(tile, read)?, self.map.shape(tile).0);
         for (j, column) in words.chunks_exact_mut(rows).enumerate() {
             let first = if tile.row == tile.col { j } else { 0 };
             column[..first].fill(0);
@@ -105,17 +105,17 @@ fn failure_in_file(file: &MatrixFile, row: usize, pivot: f64) -> Error {
     file.diagonal_entry(row).map_or_else(|unread| unread, |diagonal| failure(row, pivot, &diagonal))
 }
 
-impl HomeTiles<DiskWorker> for DiskDoubles<'_, '_> {
-    fn home(&self) -> (&Home, &Slots) {
-        (&self.home, &self.slots)
+impl FileTiles<DiskWorker> for DiskDoubles<'_, '_> {
+    fn tile_file(&self) -> (&TileFile, &Slots) {
+        (&self.tile_file, &self.slots)
     }
 
     fn take_in(&self, worker: &mut DiskWorker, tile: TileId, read: &IoBuffer) -> Result<()> {
         let mut words = self.write(tile);
         worker.log.begin();
         let words = &mut words[..self.map.entries(tile)];
-        if self.home.is_published(tile) {
-            words.copy_from_slice(self.home.finished(tile, read.words()));
+        if self.tile_file.is_published(tile) {
+            words.copy_from_slice(self.tile_file.finished(tile, read.words()));
         } else {
             self.load(tile, read.words(), words)?;
         }
@@ -139,7 +139,7 @@ impl RankTiles for DiskDoubles<'_, '_> {
 
     fn run(&self, worker: &mut DiskWorker, run: &TileRun) -> Result<()> {
         let tasks = CpuTasks { map: &self.map, operand: |tile| self.read(tile) };
-        self.home.count_use(run);
+        self.tile_file.count_use(run);
         worker.log.begin();
         for tile in run.tiles() {
             let mut words = self.write(tile);
@@ -153,7 +153,7 @@ impl RankTiles for DiskDoubles<'_, '_> {
             if run.finish {
                 tasks.finish(&mut worker.kernels, tile, words).map_err(|bad| self.failure(tile, bad))?;
                 worker.log.add(if is_diagonal { TaskKind::Potrf } else { TaskKind::Trsm }, tile);
-                self.home.encode(&mut worker.encoded, tile, |finished| finished.copy_from_slice(words))?;
+                self.tile_file.encode(&mut worker.encoded, tile, |finished| finished.copy_from_slice(words))?;
             }
         }
         self.meter.add("factor", run.tiles().map(|tile| units(&self.map, tile, run.tasks_each())).sum())

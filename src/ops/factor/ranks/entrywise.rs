@@ -10,7 +10,7 @@ use crate::kernels::max_plus::{EMPTY, PANEL, Row, depth, raise_sums};
 use crate::math::float::Head;
 use crate::matrix::Matrix;
 use crate::ops::distribution::matrix::DistMatrix;
-use crate::ops::distribution::place::Place;
+use crate::ops::distribution::rect::Rect;
 use crate::ops::factor::entrywise::{entry_bits, entry_depth};
 use crate::ops::factor::problem::Problem;
 use crate::ops::product::scale::NormPass;
@@ -84,7 +84,7 @@ fn each_entry(
     mut see: impl FnMut((usize, usize), &Matrix, (usize, usize)),
 ) {
     for (id, tile) in matrix.tiles().iter().filter(|(id, _)| id.col <= id.row) {
-        let Place { rows, cols } = Place::of_tile(matrix.map(), *id);
+        let Rect { rows, cols } = Rect::of_tile(matrix.map(), *id);
         for col in cols.start.max(columns.start)..cols.end.min(columns.end) {
             for row in rows.start.max(col)..rows.end.min(problem.order) {
                 see((row, col), tile, (row - rows.start, col - cols.start));

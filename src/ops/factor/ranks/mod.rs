@@ -136,7 +136,7 @@ pub fn cholesky_into(
     check_options(world, a.map(), precision_bits, options)?;
     let ctx = &with_shared_devices(ctx, world)?;
     let norm_bits = agreed(world, working_bits(precision_bits, ctx.maximum_modulus_bits()))?;
-    team.heed_limits(ctx.memory_bytes())?;
+    team.drop_windows_if_limited(ctx.memory_bytes())?;
     let map = tiles_for(Site { ctx, team }, a.map(), norm_bits, options)?;
     if ctx.memory_bytes().is_some() || !memory.fits(&map, team.rank(), precision_bits) {
         memory = DistMatrix::empty();

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::math::pivot::RowWeight;
 use crate::matrix::{Matrix, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
-use crate::ops::distribution::place::Place;
+use crate::ops::distribution::rect::Rect;
 use crate::ops::factor::problem::Problem;
 use crate::ops::factor::scaling::{is_beyond_one, row_exponent, scaled_entry};
 
@@ -69,13 +69,13 @@ impl Problem {
     fn first_beyond_one(&self, a: &DistMatrix) -> usize {
         let tiles = a.tiles().iter().filter(|(id, _)| id.col <= id.row);
         tiles.fold(self.order, |first, (id, tile)| {
-            let place = Place::of_tile(a.map(), *id);
+            let place = Rect::of_tile(a.map(), *id);
             let mut rows = place.rows.start..place.rows.end.min(first);
             rows.find(|&row| self.is_row_beyond_one(row, &place, tile)).unwrap_or(first)
         })
     }
 
-    fn is_row_beyond_one(&self, row: usize, place: &Place, tile: &Matrix) -> bool {
+    fn is_row_beyond_one(&self, row: usize, place: &Rect, tile: &Matrix) -> bool {
         (place.cols.start..place.cols.end.min(row)).any(|col| {
             let entry = tile.get(row - place.rows.start, col - place.cols.start);
             is_beyond_one(entry.head, self.exponents[row] + self.exponents[col], self.working_bits, || entry)

@@ -18,7 +18,7 @@ use crate::tile::{RankGrid, TileId};
 /// Collective.
 pub(super) fn memories(Site { ctx, team }: Site<'_>, work: &TileWork<'_>, kernel: &str) -> Result<Memories> {
     let (world, layout) = (team.world(), team.layout());
-    if team.heed_limits(ctx.memory_bytes())? {
+    if team.drop_windows_if_limited(ctx.memory_bytes())? {
         return Ok(Memories::apart());
     }
     let here = &layout.nodes[layout.node_of[team.rank()]];

@@ -2,10 +2,10 @@
 
 use super::{Local, TileStore, unpoisoned};
 use crate::error::Result;
-use crate::ops::factor::home::{Encoded, Home};
-use crate::ops::factor::home_tiles::HomeTiles;
+use crate::ops::factor::file_tiles::FileTiles;
 use crate::ops::factor::slots::Slots;
 use crate::ops::factor::spans::TaskKind;
+use crate::ops::factor::tile_file::{Encoded, TileFile};
 use crate::store::IoBuffer;
 use crate::tile::TileId;
 
@@ -16,12 +16,12 @@ impl<'w> TileStore<'_, 'w> {
         local: &mut Local<'w>,
         tile: TileId,
         words: &mut [u64],
-        home: &Home,
+        tile_file: &TileFile,
     ) -> Result<()> {
         let whole_words = self.work.engine.tile_words(self.work.shape(tile));
         if whole_words <= words.len() {
             self.finish(local, tile, words)?;
-            return self.encode_tile(local, tile, words, home);
+            return self.encode_tile(local, tile, words, tile_file);
         }
         let whole = std::mem::take(&mut local.whole_tile);
         let (tile_words, _) = whole.split_at_mut(whole_words);
@@ -29,42 +29,42 @@ impl<'w> TileStore<'_, 'w> {
         let mut finished = self.finish(local, tile, tile_words);
         if finished.is_ok() {
             words.copy_from_slice(&tile_words[..words.len()]);
-            finished = self.encode_tile(local, tile, tile_words, home);
+            finished = self.encode_tile(local, tile, tile_words, tile_file);
         }
         local.whole_tile = whole;
         finished
     }
 
-    fn encode_tile(&self, local: &mut Local<'w>, tile: TileId, words: &[u64], home: &Home) -> Result<()> {
+    fn encode_tile(&self, local: &mut Local<'w>, tile: TileId, words: &[u64], tile_file: &TileFile) -> Result<()> {
         let weights = unpoisoned(self.weights[tile.row].lock());
         let Local { encoded, scratch, .. } = local;
-        home.encode(encoded, tile, |payload| self.work.pack(tile, (words, &weights), payload, scratch))
+        tile_file.encode(encoded, tile, |payload| self.work.pack(tile, (words, &weights), payload, scratch))
     }
 }
 
-/// The home of tiles that come and go: asked for where there is one.
+/// The tile_file of tiles that come and go: asked for where there is one.
 const HOME: &str = "the tiles are above a disk";
 
-impl<'w> HomeTiles<Local<'w>> for TileStore<'_, 'w> {
-    fn home(&self) -> (&Home, &Slots) {
-        (self.home.as_ref().expect(HOME), self.slots.as_ref().expect(HOME))
+impl<'w> FileTiles<Local<'w>> for TileStore<'_, 'w> {
+    fn tile_file(&self) -> (&TileFile, &Slots) {
+        (self.tile_file.as_ref().expect(HOME), self.slots.as_ref().expect(HOME))
     }
 
     fn take_in(&self, local: &mut Local<'w>, tile: TileId, read: &IoBuffer) -> Result<()> {
-        let home = self.home().0;
+        let tile_file = self.tile_file().0;
         let mut words = unpoisoned(self.own(tile).write());
         local.log.begin();
-        if home.is_published(tile) {
-            let payload = home.finished(tile, read.words());
+        if tile_file.is_published(tile) {
+            let payload = tile_file.finished(tile, read.words());
             let words = &mut words[..self.work.operand_words(tile)];
             let data = self.work.unpack(tile, payload, words, local.scratch);
             if let Some(data) = data {
                 *unpoisoned(self.diagonals[tile.col].write()) = Some(data.into());
             }
-            home.keep_weights(tile, self.work.unpack_weights(tile, payload));
+            tile_file.keep_weights(tile, self.work.unpack_weights(tile, payload));
         } else {
             let words = &mut words[..self.tile_words(tile)];
-            self.work.load(tile, home.entries(tile, read.words())?, words, local.scratch);
+            self.work.load(tile, tile_file.entries(tile, read.words())?, words, local.scratch);
         }
         local.log.add(TaskKind::Load, tile);
         Ok(())
@@ -75,7 +75,7 @@ impl<'w> HomeTiles<Local<'w>> for TileStore<'_, 'w> {
     }
 
     fn forget(&self, tile: TileId) {
-        self.home().0.forget_weights(tile);
+        self.tile_file().0.forget_weights(tile);
         if tile.row == tile.col {
             *unpoisoned(self.diagonals[tile.col].write()) = None;
         }

@@ -31,7 +31,7 @@ use crate::math::bound::range_check_bits;
 use crate::math::float::limbs_for;
 use crate::matrix::Uplo;
 use crate::ops::product::clock::{PhaseClock, RankPhase};
-use crate::ops::product::combine::Combination;
+use crate::ops::product::combine::Epilogue;
 use crate::ops::product::device::lane::{Lane, LaneParts};
 use crate::ops::product::device::products::Band;
 use crate::ops::product::device::rank_sum::RankSum;
@@ -77,7 +77,7 @@ impl DeviceRequest {
         DeviceRequest {
             size: problem.size(),
             upper: problem.uplo == Uplo::Upper,
-            plain: problem.combination.is_plain(),
+            plain: problem.epilogue.is_plain(),
             input_limbs: limbs(problem.left).max(limbs(problem.right_operand())),
             bits,
             cut: problem.hooks.device_cut,
@@ -335,7 +335,7 @@ pub(crate) struct DeviceRun<'a> {
     pub left: OperandRows<'a>,
     /// Rows of the right operand; `None` for SYRK.
     pub right: Option<OperandRows<'a>>,
-    pub combination: Combination<'a>,
+    pub epilogue: Epilogue<'a>,
     pub request: DeviceRequest,
     /// Which rank owns which tiles; `None` in one process.
     pub owners: Option<Owners<'a>>,
@@ -411,7 +411,7 @@ impl DeviceRun<'_> {
             triangle: self.request.size.triangle.then_some(uplo),
             left_shifts: self.left.shifts,
             right_shifts: self.right().shifts,
-            combination: self.combination,
+            epilogue: self.epilogue,
             precision_bits: bits.result,
             largest_bits: ctx.self_check().then(|| range_check_bits(bits.modulus)),
             check: check.as_ref(),

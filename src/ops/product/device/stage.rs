@@ -7,7 +7,7 @@ use crate::math::float::{Head, bit_length, limbs_for};
 use crate::matrix::{MAXIMUM_EXPONENT, MatrixView, MatrixViewMut, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::exact_sum::ExactEntry;
-use crate::ops::product::combine::{Combination, Place};
+use crate::ops::product::combine::{EntryIndex, Epilogue};
 use crate::ops::product::device::portions::{Piece, Portion, entries_of};
 use crate::ops::product::inner_check::{InnerCheck, RowSums};
 use crate::tile::TileId;
@@ -56,7 +56,7 @@ pub(super) struct Sink<'a> {
     pub triangle: Option<Uplo>,
     pub left_shifts: &'a [i64],
     pub right_shifts: &'a [i64],
-    pub combination: Combination<'a>,
+    pub epilogue: Epilogue<'a>,
     pub precision_bits: u32,
     /// Bit length that no product may exceed, where a redundant modulus is held.
     pub largest_bits: Option<u32>,
@@ -99,7 +99,7 @@ struct Column<'r> {
 impl Sink<'_> {
     /// Whether entries are rounded on the device: nothing but the product is wanted, and nobody asks for its integers.
     pub fn rounds_on_device(&self) -> bool {
-        self.combination.is_plain() && self.check.is_none()
+        self.epilogue.is_plain() && self.check.is_none()
     }
 
     /// The sum of both shifts of each entry of a copy.
@@ -191,21 +191,21 @@ impl Sink<'_> {
             let targets = column.heads.iter_mut().zip(column.limbs.chunks_exact_mut(width));
             for ((row, integer), (head, out)) in column.rows.zip(integers).zip(targets) {
                 let (negative, magnitude) = (integer[0] != 0, &integer[1..]);
-                let place = Place { row, col: column.col };
+                let place = EntryIndex { row, col: column.col };
                 if let (Some(check), Some(sums)) = (self.check, sums.as_mut()) {
                     check.add(sums, place, negative, magnitude);
                 }
                 self.check_range(magnitude, place)?;
                 let exponent = -(self.left_shifts[row] + self.right_shifts[column.col]);
                 let exact = ExactEntry { negative, magnitude, exponent };
-                *head = self.combination.finish(exact, place, self.precision_bits, out)?.0;
+                *head = self.epilogue.finish(exact, place, self.precision_bits, out)?.0;
             }
             Ok(())
         };
         portions.iter().try_for_each(|portion| self.for_columns(portion, target, sums, finish))
     }
 
-    fn check_range(&self, magnitude: &[u64], Place { row, col }: Place) -> Result<()> {
+    fn check_range(&self, magnitude: &[u64], EntryIndex { row, col }: EntryIndex) -> Result<()> {
         match self.largest_bits {
             Some(bits) if bit_length(magnitude) > u64::from(bits) => Err(Error::SelfCheck { row, column: col }),
             _ => Ok(()),

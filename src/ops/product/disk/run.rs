@@ -15,7 +15,7 @@ use crate::ops::disk::{
     write_zeros,
 };
 use crate::ops::product::clock::PhaseClock;
-use crate::ops::product::combine::Combination;
+use crate::ops::product::combine::Epilogue;
 use crate::ops::product::plan::PlannedRun;
 use crate::ops::product::problem::{Bits, OperandRows};
 use crate::ops::product::report::Phases;
@@ -184,7 +184,7 @@ impl DiskProduct<'_> {
             streamed: Some(&streamed),
             uplo: Uplo::Lower,
             bits,
-            combination: Combination::new(None, None, None),
+            epilogue: Epilogue::new(None, None, None),
             owners: None,
             fault: None,
         };

@@ -12,7 +12,7 @@ use crate::matrix::{MatrixView, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::product::clock::PhaseClock;
-use crate::ops::product::combine::Combination;
+use crate::ops::product::combine::Epilogue;
 use crate::ops::product::device::{CutCounts, DevicePlan, DeviceReport, DeviceRequest, DeviceRun, Owners, Target};
 use crate::ops::product::plan::{Plan, TeamPlan};
 use crate::ops::product::problem::{Bits, OperandRows};
@@ -265,7 +265,7 @@ impl RankProduct<'_> {
         site: Site<'_>,
         sends: &[bool],
         planned: RankPlan,
-        (combination, clock): (&Combination<'_>, &mut PhaseClock),
+        (epilogue, clock): (&Epilogue<'_>, &mut PhaseClock),
         result: &mut DistMatrix,
     ) -> Result<Vec<DeviceReport>> {
         let (ctx, RankPlan { request, devices, plan }) = (site.ctx, planned);
@@ -274,8 +274,8 @@ impl RankProduct<'_> {
         let map = *result.map();
         let layout = site.team.layout();
         let owners = Some(Owners { rank: site.team.rank(), layout, map: &map, sends });
-        let (left, right, combination) = (self.left, self.right, *combination);
-        let run = DeviceRun { site, left, right, combination, request, owners };
+        let (left, right, epilogue) = (self.left, self.right, *epilogue);
+        let run = DeviceRun { site, left, right, epilogue, request, owners };
         Ok(run.run(devices, Target::Tiles(result), clock)?.1)
     }
 }

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::exact_sum::ExactEntry;
 use crate::ops::product::clock::{PhaseClock, RankPhase, spread_over_ranks};
-use crate::ops::product::combine::{Combination, Place};
+use crate::ops::product::combine::{EntryIndex, Epilogue};
 use crate::ops::product::entrywise::{Singles, Terms};
 use crate::ops::product::plan::Plan;
 use crate::ops::product::report::{Phases, Report, TeamReport};
@@ -34,7 +34,7 @@ pub(super) fn without_product(
     team: &Team,
     (map, precision_bits): (TileMap, u32),
     limits: NodeLimits<'_>,
-    combination: Option<&Combination<'_>>,
+    epilogue: Option<&Epilogue<'_>>,
 ) -> Result<DistOutcome> {
     let (layout, world) = (team.layout(), team.world());
     let of = |ranks: &[usize]| ranks.iter().map(|&rank| DistMatrix::bytes_for(&map, rank, precision_bits)).sum::<u64>();
@@ -50,12 +50,12 @@ pub(super) fn without_product(
     agree(world, team.in_world(roomy))?;
     let mut result = agreed(world, DistMatrix::zeros(map, team.rank(), precision_bits))?;
     let report = Report { team: Some(TeamReport::default()), ..Report::default() };
-    agree(world, combination.map_or(Ok(()), |combination| finish_tiles(combination, &mut result)))?;
+    agree(world, epilogue.map_or(Ok(()), |epilogue| finish_tiles(epilogue, &mut result)))?;
     Ok(DistOutcome { result, report, spans: Vec::new() })
 }
 
 /// Fills a rank's tiles where no row is contracted and the product is 0.
-fn finish_tiles(combination: &Combination<'_>, result: &mut DistMatrix) -> Result<()> {
+fn finish_tiles(epilogue: &Epilogue<'_>, result: &mut DistMatrix) -> Result<()> {
     let (map, precision_bits) = (*result.map(), result.precision_bits());
     for (id, tile) in result.tiles_mut() {
         let (rows, cols, width) = (map.row_range(id.row), map.col_range(id.col), tile.limbs_per_element());
@@ -64,7 +64,7 @@ fn finish_tiles(combination: &Combination<'_>, result: &mut DistMatrix) -> Resul
         for (col, row) in cols.flat_map(|col| rows.clone().map(move |row| (col, row))) {
             let (head, limbs) = entries.next().expect("an entry for each place");
             if map.triangle.is_none_or(|uplo| in_triangle(uplo, row, col)) {
-                *head = combination.finish(ExactEntry::ZERO, Place { row, col }, precision_bits, limbs)?.0;
+                *head = epilogue.finish(ExactEntry::ZERO, EntryIndex { row, col }, precision_bits, limbs)?.0;
             }
         }
     }
@@ -75,7 +75,7 @@ fn finish_tiles(combination: &Combination<'_>, result: &mut DistMatrix) -> Resul
 pub(super) fn finish_singles(
     site: Site<'_>,
     (terms, singles): (&Terms<'_>, &Singles),
-    combination: &Combination<'_>,
+    epilogue: &Epilogue<'_>,
     result: &mut DistMatrix,
 ) -> Result<()> {
     let (map, precision_bits) = (*result.map(), result.precision_bits());
@@ -85,7 +85,7 @@ pub(super) fn finish_singles(
         let at = place.row % map.tile_size + place.col % map.tile_size * tile.rows();
         let width = tile.limbs_per_element();
         let (heads, limbs) = tile.parts_mut();
-        heads[at] = combination.finish(exact, place, precision_bits, &mut limbs[at * width..][..width])?.0;
+        heads[at] = epilogue.finish(exact, place, precision_bits, &mut limbs[at * width..][..width])?.0;
         Ok(())
     })
 }

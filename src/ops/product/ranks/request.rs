@@ -8,7 +8,7 @@ use crate::matrix::{MatrixView, Op, Uplo};
 use crate::ops::distribution::matrix::{DistMatrix, check_tile_size};
 use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::product::clock::{PhaseClock, RankPhase};
-use crate::ops::product::combine::{Addend, Combination};
+use crate::ops::product::combine::{AddedMatrix, Epilogue};
 use crate::ops::product::entrywise::{self, Entrywise, Singles, Terms};
 use crate::ops::product::kernel::{choice_of_kernels, most_modulus_bits};
 use crate::ops::product::plan::PlannedRun;
@@ -100,8 +100,8 @@ pub(crate) fn run(ctx: &Context, team: &Team, problem: &RankProblem<'_>) -> Resu
     }
     let map = problem.map(team, &shared);
     let addend = problem.addend(team.world(), map)?;
-    let combination = problem.combination(addend.as_deref());
-    let bits = problem.bits(site, &shared, &exponents, &combination)?;
+    let epilogue = problem.epilogue(addend.as_deref());
+    let bits = problem.bits(site, &shared, &exponents, &epilogue)?;
     let entrywise = problem.entrywise(site, &shared, &exponents)?;
     let bits = if entrywise.range_bits > 0 { bits.widened(bits.working + entrywise.range_bits) } else { bits };
     for exponent in exponents.iter_mut().flatten() {
@@ -113,16 +113,16 @@ pub(crate) fn run(ctx: &Context, team: &Team, problem: &RankProblem<'_>) -> Resu
     let right = problem.right.map(|blocks| OperandRows { blocks, shifts: &right_shifts });
     let product = RankProduct { operation: problem.operation, left, right, size, bits, map };
     shared.hold(team.layout(), entrywise.singles.bytes(&size, problem.precision_bits));
-    let (call, rest) = ((problem, &shared), (&combination, clock));
+    let (call, rest) = ((problem, &shared), (&epilogue, clock));
     let outcome = match (&entrywise.singles, ctx.devices().is_empty()) {
-        _ if size.is_empty() => without_product(team, (map, bits.result), shared.limits(), Some(&combination)),
+        _ if size.is_empty() => without_product(team, (map, bits.result), shared.limits(), Some(&epilogue)),
         (Singles::All, _) => without_product(team, (map, bits.result), shared.limits(), None),
         (_, true) => run_on_cpus(site, call, &product, rest),
         (_, false) => run_on_devices(site, call, &product, rest),
     };
     let DistOutcome { mut result, report, spans } = outcome.map_err(|error| shared.restated(error))?;
     let terms = problem.terms(size, left, right);
-    finish_singles(site, (&terms, &entrywise.singles), &combination, &mut result)?;
+    finish_singles(site, (&terms, &entrywise.singles), &epilogue, &mut result)?;
     let (accuracy, range_bits) = (problem.options.accuracy, entrywise.range_bits);
     let report = Report { accuracy, range_bits, single_entries: entrywise.singles.count(&size), ..report };
     Ok(DistOutcome { result, report, spans })
@@ -133,7 +133,7 @@ fn run_on_cpus(
     site: Site<'_>,
     (problem, shared): (&RankProblem<'_>, &Shared),
     product: &RankProduct<'_>,
-    (&combination, mut clock): (&Combination<'_>, PhaseClock),
+    (&epilogue, mut clock): (&Epilogue<'_>, PhaseClock),
 ) -> Result<DistOutcome> {
     let Site { ctx, team } = site;
     let RankProduct { operation, left, right, size, bits, map } = *product;
@@ -160,7 +160,7 @@ fn run_on_cpus(
     let limited = shared.limited[own_node];
     agree(team.world(), team.in_world(team.make_room(planned.plan.planned_bytes + shared.held_bytes, limited)))?;
     let mut result = agreed(team.world(), DistMatrix::zeros(map, team.rank(), bits.result))?;
-    let part = Part { problem, planned: &planned, shape: &nodes[own_node], left, right, bits, combination, limited };
+    let part = Part { problem, planned: &planned, shape: &nodes[own_node], left, right, bits, epilogue, limited };
     part.compute(site, &mut clock, &mut result)?;
     let report = make_report(ctx, team, &planned.plan, problem.precision_bits, &clock)?;
     Ok(DistOutcome { result, report, spans: clock.into_spans() })
@@ -171,13 +171,13 @@ fn run_on_devices(
     site: Site<'_>,
     (problem, shared): (&RankProblem<'_>, &Shared),
     product: &RankProduct<'_>,
-    (combination, mut clock): (&Combination<'_>, PhaseClock),
+    (epilogue, mut clock): (&Epilogue<'_>, PhaseClock),
 ) -> Result<DistOutcome> {
     let Site { ctx, team } = site;
     let (world, node) = (team.world(), team.layout().node_of[team.rank()]);
     let sends = shared.rows.iter().map(|&rows| rows > 0).collect::<Vec<_>>();
     let limits = (shared.node_bytes[node], shared.threads.iter().sum());
-    let wanted = (combination.is_plain(), problem.options.hooks.device_cut);
+    let wanted = (epilogue.is_plain(), problem.options.hooks.device_cut);
     let planned = product.plan(site, &sends, limits, wanted)?;
     let plan = planned.plan.clone();
     if let Some(PlanHook(tell)) = problem.options.on_plan {
@@ -189,7 +189,7 @@ fn run_on_devices(
     let roomy = roomy.and(if limited { team.close_product_windows() } else { Ok(()) });
     agree(world, team.in_world(roomy))?;
     let mut result = agreed(world, DistMatrix::zeros(product.map, team.rank(), product.bits.result))?;
-    let devices = product.compute(site, &sends, planned, (combination, &mut clock), &mut result)?;
+    let devices = product.compute(site, &sends, planned, (epilogue, &mut clock), &mut result)?;
     let report = Report { devices, ..make_report(ctx, team, &plan, problem.precision_bits, &clock)? };
     Ok(DistOutcome { result, report, spans: clock.into_spans() })
 }
@@ -238,7 +238,7 @@ struct Part<'a> {
     left: OperandRows<'a>,
     right: Option<OperandRows<'a>>,
     bits: Bits,
-    combination: Combination<'a>,
+    epilogue: Epilogue<'a>,
     /// Whether some rank of the node has a memory limit.
     limited: bool,
 }
@@ -301,7 +301,7 @@ impl Part<'_> {
             // A general product has no triangle to transpose.
             uplo: if self.right.is_some() { Uplo::Lower } else { self.problem.options.uplo },
             bits: self.bits,
-            combination: self.combination,
+            epilogue: self.epilogue,
             owners: Some(&map),
             fault: self.problem.options.hooks.fault,
         };
@@ -333,7 +333,7 @@ impl RankProblem<'_> {
         }
         self.options.grid.map_or(Ok(()), |grid| grid.check_ranks(ranks))?;
         self.options.tile_size.map_or(Ok(()), check_tile_size)?;
-        self.combination(None).check_scalars(self.options.exact_integers)
+        self.epilogue(None).check_scalars(self.options.exact_integers)
     }
 
     /// Gathers what all ranks have, and compares what must agree. Collective.
@@ -397,8 +397,8 @@ impl RankProblem<'_> {
     }
 
     /// `alpha * product + beta * addend`.
-    fn combination<'c>(&'c self, addend: Option<&'c DistMatrix>) -> Combination<'c> {
-        Combination::new(self.options.alpha, self.options.beta, addend.map(Addend::Tiles))
+    fn epilogue<'c>(&'c self, addend: Option<&'c DistMatrix>) -> Epilogue<'c> {
+        Epilogue::new(self.options.alpha, self.options.beta, addend.map(AddedMatrix::Tiles))
     }
 
     /// The matrix to add in the tiles of the result. Collective.
@@ -407,7 +407,7 @@ impl RankProblem<'_> {
     /// [`Error::ShapeMismatch`], [`Error::NotInteger`], those of [`DistMatrix::redistribute`].
     fn addend(&self, world: &dyn Transport, map: TileMap) -> Result<Option<Cow<'_, DistMatrix>>> {
         let Some(matrix) = self.options.accumulate else { return Ok(None) };
-        let checked = self.combination(Some(matrix)).check((map.rows, map.cols), self.options.exact_integers);
+        let checked = self.epilogue(Some(matrix)).check((map.rows, map.cols), self.options.exact_integers);
         agree(world, checked)?;
         matrix.check_group(world)?;
         if *matrix.map() == map {
@@ -422,7 +422,7 @@ impl RankProblem<'_> {
         site: Site<'_>,
         shared: &Shared,
         exponents: &[Vec<i64>; 2],
-        combination: &Combination<'_>,
+        epilogue: &Epilogue<'_>,
     ) -> Result<Bits> {
         let (size, most) = (self.size(shared), most_modulus_bits(site.ctx, shared.alike));
         check_precision(most, self.precision_bits, size.contracted)?;
@@ -433,10 +433,10 @@ impl RankProblem<'_> {
         let largest = |exponents: &[i64]| exponents.iter().copied().max().unwrap_or(0).max(0);
         let left = largest(&exponents[0]);
         let right = if self.right.is_some() { largest(&exponents[1]) } else { left };
-        let mut addend = [combination.addend_bits()];
+        let mut addend = [epilogue.addend_bits()];
         site.world().all_reduce(Reduction::Max, &mut addend)?;
         let bits = IntegerBits { left, right, addend: addend[0] };
-        Bits::integers(most, bits, combination, self.precision_bits)
+        Bits::integers(most, bits, epilogue, self.precision_bits)
     }
 
     /// The terms of all entries, as far as they are here.

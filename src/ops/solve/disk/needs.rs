@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 use crate::ops::solve::cut::{Pieces, TriangleCut};
 use crate::ops::solve::dots::vector_bytes;
-use crate::ops::solve::memory::{Bands, FirstKernel, LEAST_COLUMNS, LeftColumns, SolveMemory};
+use crate::ops::solve::memory::{Bands, FirstTryKernel, LEAST_COLUMNS, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
 use crate::storage::{StorageContents, StorageOptions, padded_bytes};
 use crate::store::IoBuffer;
@@ -82,9 +82,9 @@ impl BandNeeds<'_> {
             cuts: self.cuts.iter().map(|cut| TriangleCut { pieces, ..*cut }).collect(),
             piece_row_bytes: self.piece_row_bytes,
             message_bytes: 0,
-            left: LeftColumns::by_parts(self.method.by_parts_of_files()),
+            left: UnsolvedColumns::by_parts(self.method.by_parts_of_files()),
             together: None,
-            first_tries: FirstKernel::Own,
+            first_tries: FirstTryKernel::Own,
         }
     }
 

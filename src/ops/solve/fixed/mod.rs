@@ -22,7 +22,7 @@ use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::memory::Retry;
 use crate::ops::solve::room::within_reach;
 use crate::ops::solve::spaces::Spaces;
-use crate::ops::solve::tiles::{TilePlan, Together, TrySize, first_bits, piece_rows, tries};
+use crate::ops::solve::tiles::{NodeShared, TilePlan, TrySize, first_bits, piece_rows, tries};
 use crate::ops::solve::triangle::Triangle;
 pub(crate) use rows::{Making, RowPiece, RowsFrom, SharedRows, TriangleRows};
 use rug::Integer;
@@ -235,7 +235,7 @@ struct Try<'a> {
     retry: Option<Retry>,
     some: &'a [usize],
     /// Ranks of this node, where they make the tiles of the triangle together.
-    together: Option<Together>,
+    together: Option<NodeShared>,
     /// Another kernel than the context's, in a first try.
     kernel: Option<&'static dyn PlaneKernel>,
 }
@@ -247,7 +247,7 @@ mod tests {
     use crate::kernels;
     use crate::matrix::{Diag, MAXIMUM_EXPONENT, Uplo};
     use crate::ops::solve::cut::Pieces;
-    use crate::ops::solve::memory::{FirstKernel, LeftColumns, SolveMemory};
+    use crate::ops::solve::memory::{FirstTryKernel, SolveMemory, UnsolvedColumns};
     use crate::site::Team;
 
     const ORDER: usize = 80;
@@ -275,9 +275,9 @@ mod tests {
             cuts: vec![cut],
             piece_row_bytes: 0,
             message_bytes: 0,
-            left: LeftColumns::Stay,
+            left: UnsolvedColumns::Stay,
             together: None,
-            first_tries: FirstKernel::Own,
+            first_tries: FirstTryKernel::Own,
         };
         let band = Band {
             memory: &memory,

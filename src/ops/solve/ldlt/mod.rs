@@ -16,7 +16,7 @@ use crate::ops::product::block::{BlockProduct, BlockShape, moved, plan};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::band::Band;
 use crate::ops::solve::cut::{TriangleCut, larger};
-use crate::ops::solve::memory::{FirstKernel, LeftColumns, SolveMemory};
+use crate::ops::solve::memory::{FirstTryKernel, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::{LOWER, half_exponent, working_bits};
 use crate::ops::solve::report::{SolveBits, SolveReport, SystemShape};
@@ -114,9 +114,9 @@ impl Halves {
             cuts: vec![cut],
             piece_row_bytes: 0,
             message_bytes: 0,
-            left: LeftColumns::Parts,
+            left: UnsolvedColumns::Parts,
             together: None,
-            first_tries: FirstKernel::Own,
+            first_tries: FirstTryKernel::Own,
         }
     }
 

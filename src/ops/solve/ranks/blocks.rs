@@ -4,11 +4,11 @@ use crate::comm::{agree, agreed};
 use crate::error::Result;
 use crate::io::Block;
 use crate::matrix::{Matrix, MatrixView};
-use crate::ops::distribution::place::{Place, pack, unpack};
+use crate::ops::distribution::rect::{Rect, pack, unpack};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::blocks::{BlockOrder, TriangleBlocks};
 use crate::ops::solve::cut::Pieces;
-use crate::ops::solve::ranks::source::{Letters, StreamSource};
+use crate::ops::solve::ranks::source::{MessageBuffers, StreamSource};
 use crate::plan::BLOCK;
 use std::ops::Range;
 
@@ -36,14 +36,14 @@ pub(super) struct RankBlocks<'a> {
     pub accuracy: Accuracy,
     /// What this rank has of a block.
     pub piece: Matrix,
-    pub letters: Letters,
+    pub buffers: MessageBuffers,
 }
 
 impl RankBlocks<'_> {
     /// The part of the factor that some rows of a block lie in.
-    fn place(&self, rows: Range<usize>, cols: &Range<usize>) -> Place {
+    fn place(&self, rows: Range<usize>, cols: &Range<usize>) -> Rect {
         let cols = cols.clone();
-        if self.transposed { Place { rows: cols, cols: rows } } else { Place { rows, cols } }
+        if self.transposed { Rect { rows: cols, cols: rows } } else { Rect { rows, cols } }
     }
 }
 
@@ -55,16 +55,16 @@ impl TriangleBlocks for RankBlocks<'_> {
     }
 
     fn block(&mut self, Block { rows, cols }: &Block) -> Result<MatrixView<'_>> {
-        let (mut piece, mut letters) = (std::mem::take(&mut self.piece), std::mem::take(&mut self.letters));
+        let (mut piece, mut buffers) = (std::mem::take(&mut self.piece), std::mem::take(&mut self.buffers));
         let brought = match rows == cols {
             // All ranks solve a block on the diagonal.
-            true => self.source.bring_to_all(&self.place(rows.clone(), cols), &mut piece, &mut letters),
+            true => self.source.bring_to_all(&self.place(rows.clone(), cols), &mut piece, &mut buffers),
             false => {
                 let own = |rank| self.place(self.pieces.own(rows, self.accuracy, rank), cols);
-                self.source.bring_shares(own, &mut piece, &mut letters)
+                self.source.bring_shares(own, &mut piece, &mut buffers)
             }
         };
-        (self.piece, self.letters) = (piece, letters);
+        (self.piece, self.buffers) = (piece, buffers);
         brought?;
         let view = self.piece.view();
         Ok(if self.transposed { view.transposed() } else { view })
@@ -79,7 +79,7 @@ impl TriangleBlocks for RankBlocks<'_> {
         agree(world, done)?;
         let ranks = if world.size() == 1 { 0..0 } else { 0..world.size() };
         for rank in ranks {
-            let place = Place { rows: self.pieces.own(rows, self.accuracy, rank), cols: 0..w.cols() };
+            let place = Rect { rows: self.pieces.own(rows, self.accuracy, rank), cols: 0..w.cols() };
             if place.is_empty() {
                 break;
             }
@@ -98,6 +98,6 @@ impl TriangleBlocks for RankBlocks<'_> {
 
     fn finish(&mut self) {
         self.piece = Matrix::empty(); // the next step counts on its memory
-        self.letters = Letters::default();
+        self.buffers = MessageBuffers::default();
     }
 }

@@ -10,13 +10,13 @@ use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::travel;
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::fixed::{FixedPoint, TriangleRows};
-use crate::ops::solve::memory::{Bands, FirstKernel, LeftColumns, SolveMemory};
+use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::parts::Parts;
 use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
 use crate::ops::solve::problem::Substitution;
 use crate::ops::solve::ranks::blocks::{self, RankBlocks};
 use crate::ops::solve::ranks::factor::FactorTiles;
-use crate::ops::solve::ranks::source::{Letters, StreamSource, message_bytes};
+use crate::ops::solve::ranks::source::{MessageBuffers, StreamSource, message_bytes};
 use crate::ops::solve::ranks::stream::Stream;
 use crate::ops::solve::ranks::{first_kernel, ranks_together};
 use crate::ops::solve::run::{Right, Solve};
@@ -40,14 +40,14 @@ pub(super) fn panel_columns((rows, cols): (usize, usize), ranks: usize) -> Distr
 
 /// Where the ranks' columns of a solution go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Goal {
+pub(super) enum SolutionLayout {
     /// These tiles, made while the memory of a try in fixed point is still kept.
     Tiles(TileMap),
     /// Memory of the caller.
     Caller,
 }
 
-impl Goal {
+impl SolutionLayout {
     /// Bytes of this rank's tiles of a solution of `total` columns, of which it finds so many, and of what brings these
     /// there.
     pub fn result_bytes(
@@ -60,11 +60,11 @@ impl Goal {
         let (rank, ranks) = (world.rank(), world.size());
         let [given, all] = [own, total].map(|columns| Matrix::bytes_for(order, columns, precision_bits));
         match self {
-            Goal::Tiles(map) => {
+            SolutionLayout::Tiles(map) => {
                 let taken = DistMatrix::bytes_for(&map, rank, precision_bits);
                 taken + travel::tile_message_bytes(&map, ranks, precision_bits, (given, taken))
             }
-            Goal::Caller => {
+            SolutionLayout::Caller => {
                 let share = all.div_ceil(ranks as u64);
                 travel::redistribution_bytes(ranks, (order, precision_bits), (given, share))
             }
@@ -74,7 +74,7 @@ impl Goal {
 
 /// Bytes of what brings entries of the factor to this rank, and those of others to them: of a solve by parts at most a
 /// piece, and where there is one rank the blocks on the diagonal alone.
-pub(super) fn letters_bytes(path: Path, cut: &TriangleCut, factor_bits: u32, ranks: usize) -> u64 {
+pub(super) fn buffer_bytes(path: Path, cut: &TriangleCut, factor_bits: u32, ranks: usize) -> u64 {
     let entries = match (path, ranks) {
         (Path::Tiles, _) => cut.order * cut.order,
         (_, 1) => cut.order.min(SCALAR_ROWS).pow(2),
@@ -91,7 +91,7 @@ pub(super) struct Substitutions<'a> {
     /// Right sides of all ranks.
     pub total: usize,
     /// Where the solution goes.
-    pub goal: Goal,
+    pub target: SolutionLayout,
 }
 
 /// Solves for the right sides, this rank's own columns of all `total`, into `x`, by substitutions with the factor that
@@ -103,7 +103,7 @@ pub(super) struct Substitutions<'a> {
 pub(super) fn solve_columns(
     ctx: &Context,
     (source, tiles): (StreamSource<'_>, &FactorTiles<'_>),
-    &Substitutions { list, working_bits, method, total, goal }: &Substitutions<'_>,
+    &Substitutions { list, working_bits, method, total, target }: &Substitutions<'_>,
     right: Right<'_>,
     x: &mut Matrix,
 ) -> Result<u64> {
@@ -122,7 +122,7 @@ pub(super) fn solve_columns(
                 pieces,
                 accuracy,
                 piece: Matrix::empty(),
-                letters: Letters::default(),
+                buffers: MessageBuffers::default(),
             };
             let uplo = if reversed { Uplo::Upper } else { Uplo::Lower };
             Parts { blocks: Box::new(blocks), uplo, diag: Diag::NonUnit, cut }
@@ -146,9 +146,9 @@ pub(super) fn solve_columns(
         steps.push(Step::Triangle(TriangleSolver::of_sources(cut, rows, Some(parts(cut)))));
     }
     let piece_row_bytes = Matrix::bytes_for(1, order, factor_bits);
-    let message_bytes = letters_bytes(path, &cuts[0], factor_bits, world.size());
+    let message_bytes = buffer_bytes(path, &cuts[0], factor_bits, world.size());
     let result = match path {
-        Path::Tiles => goal.result_bytes((order, x.cols()), total, x.precision_bits(), world),
+        Path::Tiles => target.result_bytes((order, x.cols()), total, x.precision_bits(), world),
         _ => 0,
     };
     let right_bytes = Matrix::bytes_for(order, x.cols(), right.b.precision_bits());
@@ -157,9 +157,9 @@ pub(super) fn solve_columns(
         cuts,
         piece_row_bytes,
         message_bytes,
-        left: LeftColumns::shared(total),
+        left: UnsolvedColumns::shared(total),
         together: ranks_together(site, (order, source.factor.map().tile_size), accuracy)?,
-        first_tries: FirstKernel::Own,
+        first_tries: FirstTryKernel::Own,
     };
     memory.first_tries = first_kernel(source.team, &memory, Bands::widest(right.b.cols()).columns)?;
     let mut solve = Solve { memory, team: source.team, steps, scale: source.scale, order, working_bits };

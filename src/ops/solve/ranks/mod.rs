@@ -34,12 +34,12 @@ use crate::ops::solve::band::with_column;
 use crate::ops::solve::dots::unknowns::{Scaling, Sweep};
 use crate::ops::solve::dots::{bytes, store_columns};
 use crate::ops::solve::factored::Factored;
-use crate::ops::solve::memory::{FirstKernel, SolveMemory};
+use crate::ops::solve::memory::{FirstTryKernel, SolveMemory};
 use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
 use crate::ops::solve::problem::{CHOLESKY, Substitution, working_bits};
 use crate::ops::solve::report::SolveReport;
 use crate::ops::solve::run::{Right, make_room};
-use crate::ops::solve::tiles::Together;
+use crate::ops::solve::tiles::NodeShared;
 use crate::site::Site;
 use columns::{Substitutions, panel_columns, panel_share};
 use factor::FactorTiles;
@@ -312,7 +312,7 @@ impl Call<'_> {
                 report.planned_bytes
             }
             false => {
-                let how = Substitutions { list: substitutions, working_bits, method, total, goal: self.b.goal() };
+                let how = Substitutions { list: substitutions, working_bits, method, total, target: self.b.target() };
                 self.solve_columns(tiles, &how, (&b, own), &mut x)?
             }
         };
@@ -374,7 +374,7 @@ fn ranks_together(
     Site { ctx, team }: Site<'_>,
     (order, factor_tile): (usize, usize),
     accuracy: Accuracy,
-) -> Result<Option<Together>> {
+) -> Result<Option<NodeShared>> {
     let most = team.layout().nodes.iter().map(Vec::len).max().unwrap_or(1);
     if most == 1 || accuracy != Accuracy::Norm || order < TOGETHER_ROWS {
         return Ok(None);
@@ -382,7 +382,7 @@ fn ranks_together(
     // A kernel may lay out tiles in another way where some instructions are hidden.
     let (kernel, on_cpu, level) = (ctx.kernel().name(), ctx.devices().is_empty(), processor::level().name());
     let alike = alike(team.world(), &(kernel, on_cpu, level))?;
-    Ok((alike && on_cpu).then_some(Together {
+    Ok((alike && on_cpu).then_some(NodeShared {
         ranks: team.ranks_here() as usize,
         factor_tile,
         one_node: team.layout().nodes.len() == 1,
@@ -395,11 +395,11 @@ fn ranks_together(
 ///
 /// # Errors
 /// [`Error::Transport`].
-fn first_kernel(team: &Team, memory: &SolveMemory, columns: usize) -> Result<FirstKernel> {
-    let Some(Together { ranks, .. }) = memory.together else { return Ok(FirstKernel::Suited) };
+fn first_kernel(team: &Team, memory: &SolveMemory, columns: usize) -> Result<FirstTryKernel> {
+    let Some(NodeShared { ranks, .. }) = memory.together else { return Ok(FirstTryKernel::Suited) };
     let suited = memory.suited_kernel(columns, ranks);
     let alike = alike(team.node(), suited.map_or("", |kernel| kernel.name()))?;
-    Ok(suited.filter(|_| alike).map_or(FirstKernel::Own, FirstKernel::Agreed))
+    Ok(suited.filter(|_| alike).map_or(FirstTryKernel::Own, FirstTryKernel::Agreed))
 }
 
 /// Whether every rank takes the whole factor: it is one block that is solved scalar by scalar.

@@ -1,7 +1,7 @@
 //! The memory that a solve over ranks takes, before there is a factor.
 
 use super::blocks::pieces;
-use super::columns::{Goal, letters_bytes, panel_share};
+use super::columns::{SolutionLayout, buffer_bytes, panel_share};
 use super::sums::SumSizes;
 use super::{first_kernel, is_small, ranks_together, vectors_bytes};
 use crate::comm::{agree, agreed};
@@ -14,13 +14,13 @@ use crate::ops::distribution::travel;
 use crate::ops::product::forecast::larger_refusal;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::TriangleCut;
-use crate::ops::solve::memory::{Bands, FirstKernel, LeftColumns, SolveMemory};
+use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::options::TrsmOptions;
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::plan::check_sizes;
 use crate::ops::solve::problem::{CHOLESKY, LOWER, ScaledRows, Substitution, working_bits};
 use crate::ops::solve::sums::SumBits;
-use crate::ops::solve::tiles::Together;
+use crate::ops::solve::tiles::NodeShared;
 use crate::site::Site;
 use crate::tile::{RankGrid, TileMap};
 
@@ -44,7 +44,7 @@ pub fn plan_solve(
     (right_bits, precision_bits): (u32, u32),
     accuracy: Accuracy,
 ) -> Result<u64> {
-    Asked::of_factor((order, columns), (right_bits, precision_bits), accuracy).plan(ctx, team, Copies::default())
+    SolveSizes::of_factor((order, columns), (right_bits, precision_bits), accuracy).plan(ctx, team, Copies::default())
 }
 
 /// The plan of [`super::solve_local`]: [`plan_solve`] without tiles of the solution, which stays where the ranks find
@@ -59,8 +59,8 @@ pub fn plan_solve_local(
     (right_bits, precision_bits): (u32, u32),
     accuracy: Accuracy,
 ) -> Result<u64> {
-    let asked = Asked::of_factor((order, columns), (right_bits, precision_bits), accuracy);
-    Asked { in_tiles: false, ..asked }.plan(ctx, team, Copies::default())
+    let asked = SolveSizes::of_factor((order, columns), (right_bits, precision_bits), accuracy);
+    SolveSizes { in_tiles: false, ..asked }.plan(ctx, team, Copies::default())
 }
 
 /// Bits of the entries of a triangular solve.
@@ -89,7 +89,7 @@ pub fn plan_trsm(
     options: &TrsmOptions<'_>,
 ) -> Result<u64> {
     let TrsmBits { right: right_bits, solution: precision_bits, .. } = bits;
-    let asked = Asked::of_triangle((order, columns), bits, options);
+    let asked = SolveSizes::of_triangle((order, columns), bits, options);
     let turned = |bits| if options.side == Side::Right { tiles_bytes(team, (order, columns), bits, None) } else { 0 };
     agreed(team.world(), check_sizes(order, columns, right_bits.max(precision_bits)))?;
     let copies = Copies { triangle: asked.copied_bytes(team, options), rights: turned(right_bits) };
@@ -121,10 +121,10 @@ pub fn plan_trsm_local(
     options: &TrsmOptions<'_>,
 ) -> Result<u64> {
     let TrsmBits { right: right_bits, solution: precision_bits, .. } = bits;
-    let asked = Asked::of_triangle((order, columns), bits, options);
+    let asked = SolveSizes::of_triangle((order, columns), bits, options);
     agreed(team.world(), check_sizes(order, columns, right_bits.max(precision_bits)))?;
     let copies = Copies { triangle: asked.copied_bytes(team, options), rights: 0 };
-    Asked { in_tiles: false, ..asked }.plan(ctx, team, copies)
+    SolveSizes { in_tiles: false, ..asked }.plan(ctx, team, copies)
 }
 
 /// The tiles in which a plan takes matrices, or one triangle of them, to be.
@@ -139,7 +139,7 @@ fn tiles_bytes(team: &Team, shape: (usize, usize), precision_bits: u32, triangle
 
 /// What is planned: a solve with a triangle in tiles, or with it and its transpose.
 #[derive(Clone, Copy)]
-struct Asked {
+struct SolveSizes {
     substitutions: &'static [Substitution],
     order: usize,
     columns: usize,
@@ -166,25 +166,25 @@ struct Copies {
     rights: u64,
 }
 
-impl Asked {
+impl SolveSizes {
     fn of_factor(
         (order, columns): (usize, usize),
         (right_bits, precision_bits): (u32, u32),
         accuracy: Accuracy,
-    ) -> Asked {
+    ) -> SolveSizes {
         let (substitutions, triangle_bits, in_tiles) = (CHOLESKY, precision_bits, true);
-        Asked { substitutions, order, columns, triangle_bits, right_bits, precision_bits, accuracy, in_tiles }
+        SolveSizes { substitutions, order, columns, triangle_bits, right_bits, precision_bits, accuracy, in_tiles }
     }
 
-    fn of_triangle((order, columns): (usize, usize), bits: TrsmBits, options: &TrsmOptions<'_>) -> Asked {
+    fn of_triangle((order, columns): (usize, usize), bits: TrsmBits, options: &TrsmOptions<'_>) -> SolveSizes {
         let TrsmBits { triangle: triangle_bits, right: right_bits, solution: precision_bits } = bits;
         let (substitutions, accuracy, in_tiles) = (LOWER, options.accuracy, true);
-        Asked { substitutions, order, columns, triangle_bits, right_bits, precision_bits, accuracy, in_tiles }
+        SolveSizes { substitutions, order, columns, triangle_bits, right_bits, precision_bits, accuracy, in_tiles }
     }
 
-    fn goal(&self, team: &Team) -> Goal {
-        let tiles = || Goal::Tiles(tiles_of(team, (self.order, self.columns), None));
-        if self.in_tiles { tiles() } else { Goal::Caller }
+    fn target(&self, team: &Team) -> SolutionLayout {
+        let tiles = || SolutionLayout::Tiles(tiles_of(team, (self.order, self.columns), None));
+        if self.in_tiles { tiles() } else { SolutionLayout::Caller }
     }
 
     /// Bytes of this rank's copy of the triangle, where the call works on one.
@@ -197,7 +197,7 @@ impl Asked {
 
     /// Bytes of this rank beside operands of which it holds some copies, those included. Collective.
     fn plan(&self, ctx: &Context, team: &Team, copies: Copies) -> Result<u64> {
-        let Asked { order, accuracy, .. } = *self;
+        let SolveSizes { order, accuracy, .. } = *self;
         let copied_bytes = copies.triangle + copies.rights;
         let ctx = &Site { ctx, team }.holding(copied_bytes)?;
         let site = Site { ctx, team };
@@ -214,8 +214,9 @@ impl Asked {
         Ok(if ctx.memory_bytes().is_some() { all } else { all - result.min(copies.triangle) })
     }
 
-    fn needs(&self, site: Site<'_>, together: Option<Together>) -> Result<Needs> {
-        let Asked { substitutions, order, columns, triangle_bits, right_bits, precision_bits, accuracy, .. } = *self;
+    fn needs(&self, site: Site<'_>, together: Option<NodeShared>) -> Result<Needs> {
+        let SolveSizes { substitutions, order, columns, triangle_bits, right_bits, precision_bits, accuracy, .. } =
+            *self;
         check_sizes(order, columns, precision_bits)?;
         if order == 0 || columns == 0 {
             return Ok(Needs::Bytes(0));
@@ -245,17 +246,17 @@ impl Asked {
             true => {
                 let scaled_bytes = if is_factor { ScaledRows::bytes(order) } else { 0 };
                 let factor_bytes = Matrix::bytes_for(order, order, triangle_bits) + scaled_bytes;
-                (own_bytes + factor_bytes, 0, LeftColumns::Parts, expected, 0)
+                (own_bytes + factor_bytes, 0, UnsolvedColumns::Parts, expected, 0)
             }
             false => {
                 let pieces = pieces((order, triangle_bits), accuracy, ranks);
                 let cut = TriangleCut { pieces, ..expected };
-                let messages = letters_bytes(method.path, &cut, triangle_bits, ranks);
+                let messages = buffer_bytes(method.path, &cut, triangle_bits, ranks);
                 let result = match method.path {
-                    Path::Tiles => self.goal(team).result_bytes((order, own), columns, precision_bits, world),
+                    Path::Tiles => self.target(team).result_bytes((order, own), columns, precision_bits, world),
                     _ => 0,
                 };
-                (own_bytes + result, messages, LeftColumns::shared(columns), cut, result)
+                (own_bytes + result, messages, UnsolvedColumns::shared(columns), cut, result)
             }
         };
         let memory = SolveMemory {
@@ -265,7 +266,7 @@ impl Asked {
             message_bytes,
             left,
             together,
-            first_tries: FirstKernel::Own,
+            first_tries: FirstTryKernel::Own,
         };
         Ok(Needs::Columns(Box::new(memory), own, result))
     }
@@ -286,7 +287,7 @@ mod tests {
             let (ctx, team) = (&contexts[rank.rank()], Team::new(rank.split(0).unwrap(), options).unwrap());
             let site = Site { ctx, team: &team };
             let together = ranks_together(site, (shape.0, FACTOR_TILE), Accuracy::Norm).unwrap();
-            let needs = Asked::of_factor(shape, (60, 60), Accuracy::Norm).needs(site, together);
+            let needs = SolveSizes::of_factor(shape, (60, 60), Accuracy::Norm).needs(site, together);
             let Ok(Needs::Columns(mut memory, own, _)) = needs else { panic!("solved in bands") };
             let columns = Bands::widest(own).columns;
             memory.first_tries = first_kernel(&team, &memory, columns).unwrap();

@@ -8,7 +8,7 @@ use crate::matrix::{Matrix, MatrixViewMut};
 use crate::ops::distributed::DistMatrix;
 use crate::ops::distribution::redistribute::{LocalPart, check_target};
 use crate::ops::distribution::travel::travel_bytes;
-use crate::ops::solve::ranks::columns::Goal;
+use crate::ops::solve::ranks::columns::SolutionLayout;
 use crate::tile::{Distribution, RankGrid, TileMap};
 
 /// Right sides over ranks.
@@ -54,10 +54,10 @@ impl<'a> RightSides<'a> {
     }
 
     /// Where their solutions go: where the right sides are.
-    pub fn goal(&self) -> Goal {
+    pub fn target(&self) -> SolutionLayout {
         match self {
-            RightSides::Tiles(tiles) => Goal::Tiles(TileMap { triangle: None, ..*tiles.map() }),
-            RightSides::Local(..) => Goal::Caller,
+            RightSides::Tiles(tiles) => SolutionLayout::Tiles(TileMap { triangle: None, ..*tiles.map() }),
+            RightSides::Local(..) => SolutionLayout::Caller,
         }
     }
 

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::math::float::{Head, limbs_for};
 use crate::matrix::Matrix;
 use crate::ops::distributed::{DistMatrix, Team};
-use crate::ops::distribution::place::{Place, store, trade};
+use crate::ops::distribution::rect::{Rect, store, trade};
 use crate::ops::distribution::travel::most_of_one;
 use crate::ops::solve::ranks::factor::scaled_head;
 use crate::ops::solve::ranks::strip::{Entries, Strip, StripWriter};
@@ -51,7 +51,7 @@ impl StreamSource<'_> {
     ///
     /// # Errors
     /// [`crate::Error::OutOfMemory`], [`crate::Error::Transport`].
-    pub fn bring_to_all(&self, place: &Place, piece: &mut Matrix, letters: &mut Letters) -> Result<()> {
+    pub fn bring_to_all(&self, place: &Rect, piece: &mut Matrix, buffers: &mut MessageBuffers) -> Result<()> {
         piece.reshape(place.rows.len(), place.cols.len(), self.factor.precision_bits())?;
         for part in self.parts(place) {
             for rank in 0..self.factor.map().grid.size() {
@@ -60,9 +60,9 @@ impl StreamSource<'_> {
                     continue;
                 }
                 if rank == self.factor.rank() {
-                    self.pack(&part, &mut letters.incoming);
+                    self.pack(&part, &mut buffers.incoming);
                 }
-                let words = sized(&mut letters.incoming, count);
+                let words = sized(&mut buffers.incoming, count);
                 self.team.world().broadcast(rank, words)?;
                 self.unpack(rank, words, (&part, place), piece);
             }
@@ -76,15 +76,15 @@ impl StreamSource<'_> {
     /// [`crate::Error::OutOfMemory`], [`crate::Error::Transport`].
     pub fn bring_shares(
         &self,
-        places: impl Fn(usize) -> Place,
+        places: impl Fn(usize) -> Rect,
         piece: &mut Matrix,
-        letters: &mut Letters,
+        buffers: &mut MessageBuffers,
     ) -> Result<()> {
         let own = places(self.team.rank());
         piece.reshape(own.rows.len(), own.cols.len(), self.factor.precision_bits())?;
         self.copy_own(&own, piece);
         let parts_for = |reader: usize, _: usize| self.parts(&places(reader));
-        self.trade_parts(&parts_for, letters, &mut |from, part, words| self.unpack(from, words, (part, &own), piece))
+        self.trade_parts(&parts_for, buffers, &mut |from, part, words| self.unpack(from, words, (part, &own), piece))
     }
 
     /// Sends to each rank what this one has of `parts_for(that rank, this one)`, and gives `take` what another one has
@@ -94,9 +94,9 @@ impl StreamSource<'_> {
     /// [`crate::Error::Transport`].
     fn trade_parts(
         &self,
-        parts_for: &dyn Fn(usize, usize) -> Vec<Place>,
-        Letters { incoming, outgoing }: &mut Letters,
-        take: &mut dyn FnMut(usize, &Place, &[u64]),
+        parts_for: &dyn Fn(usize, usize) -> Vec<Rect>,
+        MessageBuffers { incoming, outgoing }: &mut MessageBuffers,
+        take: &mut dyn FnMut(usize, &Rect, &[u64]),
     ) -> Result<()> {
         let (rank, ranks) = (self.team.rank(), self.team.size());
         // One message at a time each way: the one of a rank meets that of the same number of the other.
@@ -120,7 +120,7 @@ impl StreamSource<'_> {
     }
 
     /// A place in parts of which no rank has more entries than fit a message.
-    fn parts(&self, place: &Place) -> Vec<Place> {
+    fn parts(&self, place: &Rect) -> Vec<Rect> {
         let (size, grid) = (self.factor.map().tile_size, self.factor.map().grid);
         let most = (MESSAGE_WORDS / self.words_for(1)).max(1);
         let rows = longest(most, size, grid.rows).min(place.rows.len()).max(1);
@@ -129,19 +129,19 @@ impl StreamSource<'_> {
             range.clone().step_by(step).map(move |start| start..(start + step).min(end))
         };
         let cols = cuts(&place.cols, longest(most / most_of_one(rows, size, grid.rows), size, grid.cols).max(1));
-        cols.flat_map(|cols| cuts(&place.rows, rows).map(move |rows| Place { rows, cols: cols.clone() })).collect()
+        cols.flat_map(|cols| cuts(&place.rows, rows).map(move |rows| Rect { rows, cols: cols.clone() })).collect()
     }
 
     /// What the tiles of a rank have of a place, tile by tile.
-    fn parts_of(&self, rank: usize, place: &Place) -> impl Iterator<Item = (TileId, Place)> {
+    fn parts_of(&self, rank: usize, place: &Rect) -> impl Iterator<Item = (TileId, Rect)> {
         let map = self.factor.map();
         let own = self.tiles_of(place).filter(move |id| map.owner(*id) == rank);
-        let parts = own.map(|id| (id, Place::of_tile(map, id).intersect(place)));
+        let parts = own.map(|id| (id, Rect::of_tile(map, id).intersect(place)));
         parts.filter(|(_, part)| !part.is_empty())
     }
 
     /// The tiles that have a part of a place, column by column.
-    fn tiles_of(&self, place: &Place) -> impl Iterator<Item = TileId> + use<> {
+    fn tiles_of(&self, place: &Rect) -> impl Iterator<Item = TileId> + use<> {
         let size = self.factor.map().tile_size;
         let tiles = |range: &Range<usize>| range.start / size..range.end.div_ceil(size);
         let (rows, cols) = (tiles(&place.rows), tiles(&place.cols));
@@ -150,19 +150,19 @@ impl StreamSource<'_> {
     }
 
     /// Words in which the tiles of a rank come that have a part of `place`.
-    fn words_of(&self, rank: usize, place: &Place) -> usize {
+    fn words_of(&self, rank: usize, place: &Rect) -> usize {
         let width = 1 + limbs_for(self.factor.precision_bits());
         self.parts_of(rank, place).map(|(_, part)| part.entries() * width).sum()
     }
 
     /// Copies what this rank's tiles have of a place, heads scaled, into a piece for that place.
-    fn copy_own(&self, place: &Place, piece: &mut Matrix) {
+    fn copy_own(&self, place: &Rect, piece: &mut Matrix) {
         let (factor, height, width) = (self.factor, piece.rows(), piece.limbs_per_element());
         let (all_heads, all_limbs) = piece.parts_mut();
         for (id, part) in self.parts_of(factor.rank(), place) {
             let tile = factor.tile(id).expect("a tile of this rank");
             let (heads, limbs) = tile.parts();
-            let (from, to) = (part.within(&Place::of_tile(factor.map(), id)), part.within(place));
+            let (from, to) = (part.within(&Rect::of_tile(factor.map(), id)), part.within(place));
             for (from_col, to_col) in from.cols.zip(to.cols) {
                 let source = from.rows.start + from_col * tile.rows()..from.rows.end + from_col * tile.rows();
                 let target = to.rows.start + to_col * height..to.rows.end + to_col * height;
@@ -182,14 +182,14 @@ impl StreamSource<'_> {
     }
 
     /// Heads, scaled, and limbs of what this rank's tiles have of a place, tile by tile and column by column.
-    fn pack(&self, place: &Place, words: &mut Vec<u64>) {
+    fn pack(&self, place: &Rect, words: &mut Vec<u64>) {
         let factor = self.factor;
         words.clear();
         words.reserve_exact(self.words_of(factor.rank(), place));
         for (id, part) in self.parts_of(factor.rank(), place) {
             let tile = factor.tile(id).expect("a tile of this rank");
             let ((heads, limbs), width) = (tile.parts(), tile.limbs_per_element());
-            let inside = part.within(&Place::of_tile(factor.map(), id));
+            let inside = part.within(&Rect::of_tile(factor.map(), id));
             let column = |col: usize| inside.rows.start + col * tile.rows()..inside.rows.end + col * tile.rows();
             for col in inside.cols.clone() {
                 let rows = part.rows.clone().zip(&heads[column(col)]);
@@ -203,7 +203,7 @@ impl StreamSource<'_> {
     }
 
     /// Takes what [`StreamSource::pack`] made of a part on a rank, into a piece for a place around it.
-    fn unpack(&self, rank: usize, words: &[u64], (part, place): (&Place, &Place), piece: &mut Matrix) {
+    fn unpack(&self, rank: usize, words: &[u64], (part, place): (&Rect, &Rect), piece: &mut Matrix) {
         let (width, mut rest) = (1 + piece.limbs_per_element(), words);
         for (_, part) in self.parts_of(rank, part) {
             let (own, others) = rest.split_at(part.entries() * width);
@@ -214,12 +214,12 @@ impl StreamSource<'_> {
 
     /// Who writes which parts of `place` on this rank's node: the rank that owns them, or where that is one of another
     /// node, the rank among whose `places` they are.
-    pub fn writers(&self, place: &Place, places: &dyn Fn(usize) -> Place) -> Vec<(Place, usize)> {
+    pub fn writers(&self, place: &Rect, places: &dyn Fn(usize) -> Rect) -> Vec<(Rect, usize)> {
         let layout = self.team.layout();
         let here = layout.node_of[self.team.rank()];
         let mut writers = Vec::new();
         for id in self.tiles_of(place) {
-            let (map, part) = (self.factor.map(), Place::of_tile(self.factor.map(), id).intersect(place));
+            let (map, part) = (self.factor.map(), Rect::of_tile(self.factor.map(), id).intersect(place));
             let rank = map.owner(id);
             if layout.node_of[rank] == here {
                 writers.push((part, layout.local_of[rank]));
@@ -240,14 +240,14 @@ impl StreamSource<'_> {
     pub fn fill(
         &self,
         (strip, mut writer): (&Strip, StripWriter<'_>),
-        places: &dyn Fn(usize) -> Place,
-        letters: &mut Letters,
+        places: &dyn Fn(usize) -> Rect,
+        buffers: &mut MessageBuffers,
     ) -> Result<()> {
         let factor = self.factor;
         for (id, part) in self.parts_of(factor.rank(), strip.place()) {
             let tile = factor.tile(id).expect("a tile of this rank");
             let ((heads, limbs), stride) = (tile.parts(), tile.rows());
-            let inside = part.within(&Place::of_tile(factor.map(), id));
+            let inside = part.within(&Rect::of_tile(factor.map(), id));
             let entries = Entries { heads, limbs, first: inside.rows.start + inside.cols.start * stride, stride };
             writer.write(&part, entries, |row, head| self.scaled(row, head));
         }
@@ -256,7 +256,7 @@ impl StreamSource<'_> {
             true => Vec::new(),
             false => self.parts(&places(reader)),
         };
-        self.trade_parts(&parts_for, letters, &mut |from, part, mut words| {
+        self.trade_parts(&parts_for, buffers, &mut |from, part, mut words| {
             for (_, part) in self.parts_of(from, part) {
                 let (own, rest) = words.split_at(self.words_for(part.entries()));
                 let (heads, limbs) = own.split_at(part.entries());
@@ -274,7 +274,7 @@ fn longest(most: usize, size: usize, ranks: usize) -> usize {
 
 /// What travels, kept from piece to piece: memory that is fresh each time costs more than the way.
 #[derive(Default)]
-pub(super) struct Letters {
+pub(super) struct MessageBuffers {
     pub(super) incoming: Vec<u64>,
     pub(super) outgoing: Vec<u64>,
 }

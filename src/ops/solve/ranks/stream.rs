@@ -6,10 +6,10 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::{Matrix, MatrixView};
-use crate::ops::distribution::place::Place;
+use crate::ops::distribution::rect::Rect;
 use crate::ops::solve::fixed::{Making, RowPiece, RowsFrom, SharedRows, TriangleRows};
 use crate::ops::solve::ranks::factor::scaled_head;
-use crate::ops::solve::ranks::source::{Letters, MESSAGE_WORDS, StreamSource, reserve};
+use crate::ops::solve::ranks::source::{MESSAGE_WORDS, MessageBuffers, StreamSource, reserve};
 use crate::ops::solve::ranks::strip::Strip;
 use crate::site::{Team, team::close_all};
 use std::ops::Range;
@@ -30,7 +30,7 @@ pub(super) struct Stream<'a> {
     /// The pivots, scaled as the rows are.
     pivot_heads: Vec<u64>,
     piece: Matrix,
-    letters: Letters,
+    buffers: MessageBuffers,
     /// Rows asked for so far, and rows of a piece.
     next: usize,
     piece_rows: usize,
@@ -55,21 +55,21 @@ impl<'a> Stream<'a> {
             reversed,
             pivot_heads: heads.map(|(row, &head)| scaled_head(Head(head), scale(row)).0).collect(),
             piece: Matrix::zeros(0, 0, 2)?,
-            letters: Letters::default(),
+            buffers: MessageBuffers::default(),
             next: 0,
             piece_rows: 0,
             windows: None,
-            strip: Strip::new(Place { rows: 0..0, cols: 0..0 }, 0),
+            strip: Strip::new(Rect { rows: 0..0, cols: 0..0 }, 0),
             first: (0, 0),
         })
     }
 
     /// The part of the factor that some rows and columns of the triangle lie in.
-    fn place(&self, rows: &Range<usize>, cols: Range<usize>) -> Place {
+    fn place(&self, rows: &Range<usize>, cols: Range<usize>) -> Rect {
         let turned = |range: Range<usize>| self.source.order() - range.end..self.source.order() - range.start;
         match self.reversed {
-            false => Place { rows: rows.clone(), cols },
-            true => Place { rows: turned(cols), cols: turned(rows.clone()) },
+            false => Rect { rows: rows.clone(), cols },
+            true => Rect { rows: turned(cols), cols: turned(rows.clone()) },
         }
     }
 
@@ -78,7 +78,7 @@ impl<'a> Stream<'a> {
         assert_eq!(rows.start, self.next, "the rows come in order");
         self.next = rows.end;
         let place = self.place(&rows, 0..rows.end);
-        self.source.bring_to_all(&place, &mut self.piece, &mut self.letters)
+        self.source.bring_to_all(&place, &mut self.piece, &mut self.buffers)
     }
 }
 
@@ -94,7 +94,7 @@ impl TriangleRows for Stream<'_> {
         self.take_kept();
         self.piece.reshape(piece_rows.min(order), order, precision_bits)?;
         // Pieces grow from row to row.
-        reserve(&mut self.letters.incoming, self.source.words_for(piece_rows.min(order) * order).min(MESSAGE_WORDS));
+        reserve(&mut self.buffers.incoming, self.source.words_for(piece_rows.min(order) * order).min(MESSAGE_WORDS));
         Ok(())
     }
 
@@ -125,18 +125,18 @@ impl Stream<'_> {
         if !self.source.limited {
             let mut workspace = self.ctx.workspace();
             self.piece = std::mem::take(&mut workspace.piece);
-            let [incoming, outgoing] = std::mem::take(&mut workspace.letters);
-            self.letters = Letters { incoming, outgoing };
+            let [incoming, outgoing] = std::mem::take(&mut workspace.buffers);
+            self.buffers = MessageBuffers { incoming, outgoing };
         }
     }
 
     /// Leaves all memory to the next pass, or gives it back where a limit counts it for others.
     fn free(&mut self) {
-        let Letters { incoming, outgoing } = std::mem::take(&mut self.letters);
+        let MessageBuffers { incoming, outgoing } = std::mem::take(&mut self.buffers);
         let piece = std::mem::take(&mut self.piece);
         if !self.source.limited {
             let mut workspace = self.ctx.workspace();
-            (workspace.piece, workspace.letters) = (piece, [incoming, outgoing]);
+            (workspace.piece, workspace.buffers) = (piece, [incoming, outgoing]);
         }
     }
 }
@@ -153,8 +153,8 @@ impl SharedRows for Stream<'_> {
         let opened = team.take_tile_windows([self.source.words_for(piece_entries), tile_words]);
         if team.layout().nodes.len() > 1 {
             let words = self.source.words_for(piece_entries).min(MESSAGE_WORDS);
-            let Letters { incoming, outgoing } = &mut self.letters;
-            [incoming, outgoing].into_iter().for_each(|letter| reserve(letter, words));
+            let MessageBuffers { incoming, outgoing } = &mut self.buffers;
+            [incoming, outgoing].into_iter().for_each(|buffer| reserve(buffer, words));
         }
         let outcome = agree(team.world(), opened.map(|windows| self.windows = Some(windows)));
         if outcome.is_err() {
@@ -167,7 +167,7 @@ impl SharedRows for Stream<'_> {
         let team = self.source.team;
         let node = team.node();
         let RowsFrom { rows, first_col } = from;
-        let mut letters = std::mem::take(&mut self.letters);
+        let mut buffers = std::mem::take(&mut self.buffers);
         let mut windows = self.windows.take().expect("a pass has begun");
         let places = |rank: usize| self.place(rows, cols(rank));
         let place = self.place(rows, first_col..rows.end);
@@ -177,9 +177,9 @@ impl SharedRows for Stream<'_> {
         let shares = windows[0].write(&Fence::new(node), Ok(()), &partition);
         let filled = shares.and_then(|shares| {
             let writer = strip.writer(node.rank(), &partition, shares);
-            self.source.fill((&strip, writer), &places, &mut letters)
+            self.source.fill((&strip, writer), &places, &mut buffers)
         });
-        (self.letters, self.windows) = (letters, Some(windows));
+        (self.buffers, self.windows) = (buffers, Some(windows));
         (self.strip, self.first) = (strip, (rows.start, first_col));
         filled
     }

@@ -6,12 +6,12 @@
 use crate::comm::window::{Level, Partition, Run, Shares};
 use crate::error::Result;
 use crate::matrix::MatrixView;
-use crate::ops::distribution::place::Place;
+use crate::ops::distribution::rect::Rect;
 use std::ops::Range;
 
 /// A part of a matrix in a window.
 pub(super) struct Strip {
-    place: Place,
+    place: Rect,
     /// Limbs of an entry.
     width: usize,
 }
@@ -36,17 +36,17 @@ pub(super) struct StripWriter<'w> {
 
 impl Strip {
     /// Room for the entries of `place`, of so many limbs.
-    pub fn new(place: Place, width: usize) -> Strip {
+    pub fn new(place: Rect, width: usize) -> Strip {
         Strip { place, width }
     }
 
     /// The part of the matrix.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &Rect {
         &self.place
     }
 
     /// Which rank of a node of so many writes which words: `parts`, which are disjoint, each with its rank.
-    pub fn partition(&self, ranks: usize, parts: &[(Place, usize)]) -> Partition {
+    pub fn partition(&self, ranks: usize, parts: &[(Rect, usize)]) -> Partition {
         let mut parts = parts.iter().map(|(part, rank)| (part.within(&self.place), *rank)).collect::<Vec<_>>();
         parts.sort_unstable_by_key(|(part, _)| part.cols.start);
         let mut cuts = parts.iter().flat_map(|(part, _)| [part.cols.start, part.cols.end]).collect::<Vec<_>>();
@@ -55,7 +55,7 @@ impl Strip {
         // As many of heads at most, where none goes on in the next column.
         let most = parts.iter().map(|(part, _)| part.cols.len()).sum::<usize>();
         let mut runs = Vec::with_capacity(2 * most);
-        let (mut column, mut next) = (Vec::<&(Place, usize)>::new(), 0);
+        let (mut column, mut next) = (Vec::<&(Rect, usize)>::new(), 0);
         for cut in cuts.windows(2) {
             let begun = parts[next..].iter().take_while(|(part, _)| part.cols.start <= cut[0]);
             let ended = column.len();
@@ -106,7 +106,7 @@ fn append(runs: &mut Vec<Run>, run: Run) {
 
 impl StripWriter<'_> {
     /// Writes a part of the matrix, each head as `head` makes it of the row and what `from` has.
-    pub fn write(&mut self, part: &Place, from: Entries<'_>, head: impl Fn(usize, u64) -> u64) {
+    pub fn write(&mut self, part: &Rect, from: Entries<'_>, head: impl Fn(usize, u64) -> u64) {
         let Strip { place, width } = self.strip;
         let (inside, height, width) = (part.within(place), place.rows.len(), *width);
         for (index, col) in inside.cols.clone().enumerate() {
@@ -147,10 +147,10 @@ mod tests {
         for (ranks, size, grid_rows) in [(1, 4, 1), (2, 4, 2), (2, 4, 1), (3, 5, 1), (4, 3, 2), (4, 16, 2)] {
             let owner = |row: usize, col: usize| row % grid_rows * (ranks / grid_rows) + col % (ranks / grid_rows);
             for place in [0..13, 3..9, 12..13].into_iter().zip([0..17, 2..11, 5..5]) {
-                let place = Place { rows: place.0, cols: place.1 };
+                let place = Rect { rows: place.0, cols: place.1 };
                 let mut parts = Vec::new();
                 for (row, col) in (0..rows.div_ceil(size)).flat_map(|i| (0..cols.div_ceil(size)).map(move |j| (i, j))) {
-                    let block = Place { rows: row * size..(row + 1) * size, cols: col * size..(col + 1) * size };
+                    let block = Rect { rows: row * size..(row + 1) * size, cols: col * size..(col + 1) * size };
                     parts.push((block.intersect(&place), owner(row, col)));
                 }
                 parts.retain(|(part, _)| !part.is_empty());
@@ -178,8 +178,8 @@ mod tests {
     /// Whole columns of a rank are one run, so that a phase has few of them.
     #[test]
     fn neighbouring_columns_of_a_rank_are_one_run() {
-        let strip = Strip::new(Place { rows: 10..14, cols: 0..6 }, 2);
-        let parts = [(0..2, 0), (2..4, 0), (4..6, 1)].map(|(cols, rank)| (Place { rows: 10..14, cols }, rank));
+        let strip = Strip::new(Rect { rows: 10..14, cols: 0..6 }, 2);
+        let parts = [(0..2, 0), (2..4, 0), (4..6, 1)].map(|(cols, rank)| (Rect { rows: 10..14, cols }, rank));
         let partition = strip.partition(2, &parts);
         let runs = |rank| partition.positions(rank).map(|position| partition.run(position).words.clone());
         assert_eq!(runs(0).collect::<Vec<_>>(), [0..16, 24..56]);

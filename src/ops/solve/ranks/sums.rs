@@ -5,9 +5,9 @@ use crate::context::{Context, Progress};
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, limbs_for};
 use crate::matrix::Matrix;
-use crate::ops::distribution::place::{Place, store};
+use crate::ops::distribution::rect::{Rect, store};
 use crate::ops::solve::ranks::blocks::rows_of;
-use crate::ops::solve::ranks::source::{Letters, StreamSource, message_bytes};
+use crate::ops::solve::ranks::source::{MessageBuffers, StreamSource, message_bytes};
 use crate::ops::solve::run::make_room;
 use crate::ops::solve::sums::{SumBits, worker_bytes};
 use crate::ops::vector::{RightSide, SubstitutionRoom, VectorTriangle};
@@ -116,7 +116,7 @@ impl Call<'_> {
                 }
                 words.resize(order * width, 0);
                 world.broadcast(rank, &mut words)?;
-                store(words.split_at(order), &Place { rows: 0..order, cols: index..index + 1 }, &mut whole);
+                store(words.split_at(order), &Rect { rows: 0..order, cols: index..index + 1 }, &mut whole);
             }
         }
         Ok(LocalSolution::on_every_rank(world, whole).planned(site.share().memory().total(sizes.bytes())))
@@ -127,16 +127,16 @@ impl Call<'_> {
         let order = source.order();
         let size = sum_rows(order, self.factor.precision_bits());
         let count = order.div_ceil(size);
-        let mut letters = Letters::default();
+        let mut buffers = MessageBuffers::default();
         let mut piece = self.site.agreed(Matrix::zeros(size, order, self.factor.precision_bits()))?;
         for step in 0..count {
             let at = if upper { count - 1 - step } else { step };
             let rows = at * size..((at + 1) * size).min(order);
             let place = match upper {
-                false => Place { rows: rows.clone(), cols: 0..rows.end },
-                true => Place { rows: rows.start..order, cols: rows.clone() },
+                false => Rect { rows: rows.clone(), cols: 0..rows.end },
+                true => Rect { rows: rows.start..order, cols: rows.clone() },
             };
-            source.bring_to_all(&place, &mut piece, &mut letters)?;
+            source.bring_to_all(&place, &mut piece, &mut buffers)?;
             let view = if upper { piece.transposed() } else { piece.view() };
             let first = (rows.start, if upper { rows.start } else { 0 });
             let triangle = VectorTriangle::of_piece(view, first, (order, !upper));

@@ -58,7 +58,7 @@ impl Width {
         let longest = integer_bits + i64::from(ceil_log2(order).div_ceil(2)) + 1;
         let modulus_bits = u32::try_from(2 * longest + 2).unwrap_or(u32::MAX);
         let ends = shorter_ends(ctx, modulus_bits).into_iter().map(|end| i64::from(working_bits_below(end)));
-        let shorter = ends.map(|norm_bits| Width { ctx: ctx.forgetful(), norm_bits });
+        let shorter = ends.map(|norm_bits| Width { ctx: ctx.without_cache(), norm_bits });
         std::iter::once(Width { ctx: ctx.clone(), norm_bits: longest }).chain(shorter).collect()
     }
 }

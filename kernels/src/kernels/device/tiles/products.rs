@@ -4,7 +4,7 @@
 //! to the host. Streams overlap one another: one copies while another multiplies and a third's caller works on the CPU.
 
 use super::setup::{ALIGN, Setup, Site, WorkStream};
-use super::slots::Place;
+use super::slots::SlotRegion;
 use crate::device::{DeviceKind, Gemm, Operand as Plane, Region, Traffic};
 use crate::error::{Error, Result};
 use crate::kernels::device::{
@@ -244,7 +244,7 @@ impl Job<'_> {
     }
 
     /// Brings the operands that are not there, then waits for those that others bring.
-    fn bring(&self, own: &mut WorkStream, places: &[Place], operands: &[&Operand<'_>]) -> Result<()> {
+    fn bring(&self, own: &mut WorkStream, places: &[SlotRegion], operands: &[&Operand<'_>]) -> Result<()> {
         let device = &self.products.site.device;
         for (place, operand) in places.iter().zip(operands).filter(|(place, _)| place.bring) {
             place.after.iter().try_for_each(|event| device.wait(own.stream, event))?;
@@ -293,13 +293,13 @@ impl Job<'_> {
     fn product(
         &self,
         own: &WorkStream,
-        places: [&Place; 2],
+        places: [&SlotRegion; 2],
         (start, length): (usize, usize),
         accumulate: bool,
     ) -> Result<()> {
         let engine = &self.products.site.engine;
         let (m, n) = (self.rows.next_multiple_of(ALIGN), self.cols.next_multiple_of(ALIGN));
-        let plane = |place: &Place, rows: usize| Plane {
+        let plane = |place: &SlotRegion, rows: usize| Plane {
             region: place.region.from(start * engine.element().operand_bytes()),
             ld: self.ld(),
             stride: self.ld() * rows,

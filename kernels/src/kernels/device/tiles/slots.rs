@@ -40,7 +40,7 @@ pub(super) struct Slots {
 }
 
 /// A tile that a stream may use, and how.
-pub(super) struct Place {
+pub(super) struct SlotRegion {
     pub region: Region,
     slot: usize,
     number: u64,
@@ -80,7 +80,7 @@ impl Slots {
 
     /// Holds the tiles of one product, each named with the bytes that bringing it takes; waits while other streams hold
     /// too many.
-    pub fn acquire(&self, tiles: &[(u64, u64)]) -> Result<(Lease<u64>, Vec<Place>)> {
+    pub fn acquire(&self, tiles: &[(u64, u64)]) -> Result<(Lease<u64>, Vec<SlotRegion>)> {
         let uses = tiles.iter().map(|&(tile, bytes)| TileUse { tile, bytes, access: Access::Read }).collect::<Vec<_>>();
         let mut state = self.lock();
         loop {
@@ -123,7 +123,7 @@ impl Slots {
         Ok(())
     }
 
-    fn place(&self, state: &mut State, number: u64, brought: &[(u64, usize)]) -> Place {
+    fn place(&self, state: &mut State, number: u64, brought: &[(u64, usize)]) -> SlotRegion {
         let slot = state.places[&number];
         let bring = brought.iter().any(|&(tile, _)| tile == number);
         let mut after = Vec::new();
@@ -131,11 +131,11 @@ impl Slots {
             after.extend(state.slots[slot].uses.drain().map(|(_, event)| event));
             after.extend(state.slots[slot].before.take());
         }
-        Place { region: state.regions[slot].clone(), slot, number, after, bring }
+        SlotRegion { region: state.regions[slot].clone(), slot, number, after, bring }
     }
 
     /// Waits until somebody else has brought the tile of a place; returns the event at which it is there.
-    pub fn arrival(&self, place: &Place) -> Result<Event> {
+    pub fn arrival(&self, place: &SlotRegion) -> Result<Event> {
         let mut state = self.lock();
         loop {
             if let Some(ready) = &state.slots[place.slot].ready {
@@ -149,13 +149,13 @@ impl Slots {
     }
 
     /// The tile of a place is there at `event`.
-    pub fn brought(&self, place: &Place, event: Event) {
+    pub fn brought(&self, place: &SlotRegion, event: Event) {
         self.lock().slots[place.slot].ready = Some(event);
         self.changed.notify_all();
     }
 
     /// Work that reads the places is done at `event`; their holds end.
-    pub fn release(&self, lease: Lease<u64>, places: &[Place], (stream, event): (usize, &Event)) {
+    pub fn release(&self, lease: Lease<u64>, places: &[SlotRegion], (stream, event): (usize, &Event)) {
         let mut state = self.lock();
         for place in places {
             debug_assert_eq!(state.places.get(&place.number), Some(&place.slot));

@@ -8,15 +8,15 @@ use std::ops::Range;
 
 /// A rectangle of a matrix.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct Rect {
     pub rows: Range<usize>,
     pub cols: Range<usize>,
 }
 
-impl Place {
+impl Rect {
     /// The place of a tile in the whole matrix.
-    pub fn of_tile(map: &TileMap, id: TileId) -> Place {
-        Place { rows: map.row_range(id.row), cols: map.col_range(id.col) }
+    pub fn of_tile(map: &TileMap, id: TileId) -> Rect {
+        Rect { rows: map.row_range(id.row), cols: map.col_range(id.col) }
     }
 
     /// Number of entries.
@@ -30,26 +30,26 @@ impl Place {
     }
 
     /// What both have in common.
-    pub fn intersect(&self, other: &Place) -> Place {
+    pub fn intersect(&self, other: &Rect) -> Rect {
         let common = |a: &Range<usize>, b: &Range<usize>| {
             let start = a.start.max(b.start);
             start..a.end.min(b.end).max(start)
         };
-        Place { rows: common(&self.rows, &other.rows), cols: common(&self.cols, &other.cols) }
+        Rect { rows: common(&self.rows, &other.rows), cols: common(&self.cols, &other.cols) }
     }
 
     /// The same rectangle, counted from the first row and column of `outer`.
-    pub fn within(&self, outer: &Place) -> Place {
+    pub fn within(&self, outer: &Rect) -> Rect {
         let shift = |range: &Range<usize>, by: usize| range.start.wrapping_sub(by)..range.end.wrapping_sub(by);
         if self.is_empty() {
-            return Place { rows: 0..0, cols: 0..0 };
+            return Rect { rows: 0..0, cols: 0..0 };
         }
-        Place { rows: shift(&self.rows, outer.rows.start), cols: shift(&self.cols, outer.cols.start) }
+        Rect { rows: shift(&self.rows, outer.rows.start), cols: shift(&self.cols, outer.cols.start) }
     }
 }
 
 /// Appends the heads, then the limbs of a rectangle, column by column.
-pub(crate) fn pack(view: MatrixView<'_>, place: &Place, message: &mut Vec<u64>) -> Result<()> {
+pub(crate) fn pack(view: MatrixView<'_>, place: &Rect, message: &mut Vec<u64>) -> Result<()> {
     if !place.is_empty() {
         let piece = view.block(place.rows.clone(), place.cols.clone())?.to_matrix()?;
         let (heads, limbs) = piece.parts();
@@ -60,13 +60,13 @@ pub(crate) fn pack(view: MatrixView<'_>, place: &Place, message: &mut Vec<u64>) 
 }
 
 /// Writes the entries of a rectangle, as [`pack`] puts them.
-pub(crate) fn unpack(message: &[u64], place: &Place, matrix: &mut Matrix) {
+pub(crate) fn unpack(message: &[u64], place: &Rect, matrix: &mut Matrix) {
     let (heads, limbs) = message.split_at(place.entries());
     store((heads, limbs), place, matrix);
 }
 
 /// Writes the entries of a rectangle, which come column by column.
-pub(crate) fn store((heads, limbs): (&[u64], &[u64]), place: &Place, matrix: &mut Matrix) {
+pub(crate) fn store((heads, limbs): (&[u64], &[u64]), place: &Rect, matrix: &mut Matrix) {
     let (stride, width, count) = (matrix.rows(), matrix.limbs_per_element(), place.rows.len());
     let (all_heads, all_limbs) = matrix.parts_mut();
     for (index, col) in place.cols.clone().enumerate() {

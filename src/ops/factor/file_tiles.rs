@@ -3,17 +3,17 @@
 
 use crate::drive::{DiskEvent, DiskTiles};
 use crate::error::Result;
-use crate::ops::factor::home::{Encoded, Home};
 use crate::ops::factor::slots::Slots;
+use crate::ops::factor::tile_file::{Encoded, TileFile};
 use crate::runtime::LevelShape;
 use crate::runtime::protocol::TileRun;
 use crate::store::IoBuffer;
 use crate::tile::TileId;
 
 /// What element types differ in above a disk; `L` is what a worker has for itself.
-pub(super) trait HomeTiles<L>: Sync {
+pub(super) trait FileTiles<L>: Sync {
     /// Where the tiles lie that have no room in memory, and the slots of the others.
-    fn home(&self) -> (&Home, &Slots);
+    fn tile_file(&self) -> (&TileFile, &Slots);
 
     /// Makes of what was read of a tile, its entries or its words, what tasks work on or read, in its slot.
     ///
@@ -34,24 +34,24 @@ pub(super) trait HomeTiles<L>: Sync {
     fn wait(&self) -> Result<()>;
 }
 
-impl<L, T: HomeTiles<L>> DiskTiles<L> for T {
+impl<L, T: FileTiles<L>> DiskTiles<L> for T {
     fn shape(&self) -> LevelShape {
-        self.home().0.shape
+        self.tile_file().0.shape
     }
 
     fn was_finished(&self, tile: TileId) -> bool {
-        self.home().0.was_finished(tile)
+        self.tile_file().0.was_finished(tile)
     }
 
     fn fetch(&self, tile: TileId) -> Result<()> {
-        let (home, slots) = self.home();
+        let (tile_file, slots) = self.tile_file();
         slots.take(tile);
-        home.fetch(tile)
+        tile_file.fetch(tile)
     }
 
     fn place(&self, local: &mut L, tile: TileId, read: IoBuffer) -> Result<()> {
         self.take_in(local, tile, &read)?;
-        self.home().0.give_back(read)
+        self.tile_file().0.give_back(read)
     }
 
     fn encode(&self, local: &mut L) -> Result<IoBuffer> {
@@ -59,39 +59,39 @@ impl<L, T: HomeTiles<L>> DiskTiles<L> for T {
     }
 
     fn abandon(&self, local: &mut L) {
-        self.home().0.abandon(T::encoded(local));
+        self.tile_file().0.abandon(T::encoded(local));
     }
 
     fn write(&self, run: &TileRun, bytes: IoBuffer) -> Result<()> {
-        self.home().0.publish(run.tiles().collect(), bytes)
+        self.tile_file().0.publish(run.tiles().collect(), bytes)
     }
 
     fn drop_tile(&self, tile: TileId) {
-        self.home().1.give_back(tile);
+        self.tile_file().1.give_back(tile);
         self.forget(tile);
     }
 
     fn is_written(&self, tile: TileId) -> bool {
-        self.home().0.is_published(tile)
+        self.tile_file().0.is_published(tile)
     }
 
     fn transfers(&self) -> (usize, usize) {
-        self.home().0.transfers()
+        self.tile_file().0.transfers()
     }
 
     fn keep(&self, tile: TileId, words: &[u64]) -> Result<()> {
-        self.home().0.keep(tile, words)
+        self.tile_file().0.keep(tile, words)
     }
 
     fn fetch_to_send(&self, tile: TileId) -> Result<()> {
-        self.home().0.fetch_to_send(tile)
+        self.tile_file().0.fetch_to_send(tile)
     }
 
     fn next_event(&self) -> Option<DiskEvent> {
-        self.home().0.next_event(|| self.wait())
+        self.tile_file().0.next_event(|| self.wait())
     }
 
     fn close(&self) {
-        self.home().0.close();
+        self.tile_file().0.close();
     }
 }

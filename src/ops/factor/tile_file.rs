@@ -66,7 +66,7 @@ impl Source for TileEntries {
 
 /// How the memory above a disk is shared out.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct HomePlan {
+pub(crate) struct TileFilePlan {
     /// The tiles.
     pub tiling: TileMap,
     /// Slots and blocks.
@@ -91,7 +91,7 @@ impl Encoded {
 }
 
 /// The disk below the tiles.
-pub(crate) struct Home {
+pub(crate) struct TileFile {
     pub objects: AnsweredStorage,
     pub shape: LevelShape,
     file: Arc<MatrixFile>,
@@ -157,7 +157,7 @@ fn of_tag(tag: u64) -> (TileId, Work) {
     (tile, Work::ALL[(tag & 3) as usize])
 }
 
-impl Home {
+impl TileFile {
     /// Over an open storage, with the buffers that `plan` says.
     ///
     /// # Errors
@@ -165,9 +165,9 @@ impl Home {
     pub fn new(
         objects: AnsweredStorage,
         file: Arc<MatrixFile>,
-        plan: &HomePlan,
+        plan: &TileFilePlan,
         payload_words: impl Fn(TileId) -> usize + Send + Sync + 'static,
-    ) -> Result<Home> {
+    ) -> Result<TileFile> {
         let before =
             objects.storage.objects().iter().filter_map(|object| tile_of(&object.name)).collect::<FxHashSet<_>>();
         let buffers = |(count, bytes): (usize, u64)| {
@@ -175,7 +175,7 @@ impl Home {
         };
         let reads = Reads { free: buffers(plan.read_buffers)?, waiting: VecDeque::new() };
         let writes = Writes { free: buffers(plan.write_buffers)?, ..Writes::default() };
-        Ok(Home {
+        Ok(TileFile {
             objects,
             shape: plan.shape,
             file,
@@ -310,7 +310,7 @@ impl Home {
     /// Lets `fill` write the words of a finished tile behind those that the same run has finished.
     ///
     /// # Errors
-    /// As [`Home::write_buffer`].
+    /// As [`TileFile::write_buffer`].
     pub fn encode(&self, encoded: &mut Encoded, tile: TileId, fill: impl FnOnce(&mut [u64])) -> Result<()> {
         let (mut bytes, start) = match encoded.0.take() {
             Some(begun) => begun,

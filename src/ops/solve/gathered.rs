@@ -3,27 +3,27 @@
 use crate::comm::{Transport, agree};
 use crate::error::Result;
 use crate::matrix::Matrix;
-use crate::ops::distribution::place::{Place, store};
+use crate::ops::distribution::rect::{Rect, store};
 use crate::ops::solve::band::gather;
 use std::ops::Range;
 
 /// Some of the columns of all ranks, those of rank 0 first.
-pub(crate) struct Visitors {
+pub(crate) struct GatheredColumns {
     ranks: Vec<OfRank>,
 }
 
-/// Visitors of one rank.
+/// GatheredColumns of one rank.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct OfRank {
     /// Which of the rank's columns they are.
     pub own: Range<usize>,
-    /// Their places among the visitors.
+    /// Their places among the gathered.
     pub places: Range<usize>,
 }
 
-impl Visitors {
+impl GatheredColumns {
     /// The columns `some` of all, of which each rank has so many.
-    pub fn new(counts: &[u64], some: Range<usize>) -> Visitors {
+    pub fn new(counts: &[u64], some: Range<usize>) -> GatheredColumns {
         let mut next = 0;
         let of_rank = |&count: &u64| {
             let all = next..next + count as usize;
@@ -36,7 +36,7 @@ impl Visitors {
             };
             OfRank { own: own..own + length, places: place..place + length }
         };
-        Visitors { ranks: counts.iter().map(of_rank).collect() }
+        GatheredColumns { ranks: counts.iter().map(of_rank).collect() }
     }
 
     /// Those of a rank.
@@ -73,7 +73,7 @@ impl Visitors {
             world.broadcast(rank, &mut words)?;
             let (said, entries) = words.split_at(places.len());
             numbers.extend(said.iter().map(|&number| number as usize));
-            let place = Place { rows: 0..rows, cols: places.clone() };
+            let place = Rect { rows: 0..rows, cols: places.clone() };
             store(entries.split_at(rows * places.len()), &place, target);
         }
         Ok(numbers)
@@ -108,7 +108,7 @@ mod tests {
                 left.iter().enumerate().for_each(|(at, col)| w.set_f64(1, *col, (before + at + 1) as f64).unwrap());
                 let (mut target, mut start) = (Matrix::empty(), 0);
                 while start < total {
-                    let some = Visitors::new(&counts, start..total.min(start + together));
+                    let some = GatheredColumns::new(&counts, start..total.min(start + together));
                     let own = &left[some.of_rank(rank.rank()).own];
                     let numbers = some.spread(rank, (own, 100), (&w, &mut target)).unwrap();
                     assert_eq!(target.cols(), numbers.len());
