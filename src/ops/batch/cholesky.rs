@@ -17,6 +17,16 @@ use crate::ops::product::report::Outcome;
 
 /// The factors of many matrices; see [`cholesky_batch_with`].
 ///
+/// ```
+/// use sunzi::{Context, Matrix, batch};
+/// let ctx = Context::new()?;
+/// let blocks = [Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?, Matrix::from_f64s(1, 1, 128, &[9.0])?];
+/// let factors = batch::cholesky_batch(&ctx, &blocks, 128)?;
+/// assert_eq!(factors[0].factor().view().to_f64s(), [2.0, 1.0, 0.0, 2.0]);
+/// assert_eq!(factors[1].factor().view().to_f64s(), [3.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`cholesky_batch_with`], and [`crate::Error::Problem`] for the first matrix that has no factor.
 pub fn cholesky_batch<'a, A: Into<Symmetric<'a>>>(
