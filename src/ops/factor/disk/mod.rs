@@ -127,13 +127,12 @@ pub struct OutOfCoreReport {
 /// use sunzi::out_of_core::{self, OutOfCoreOptions};
 /// use sunzi::{Context, Matrix};
 /// let folder = tempfile::tempdir().unwrap();
-/// let at = |name: &str| folder.path().join(name);
-/// io::write(at("a.bin"), &Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?, &WriteOptions::new())?;
+/// let [a, l, tiles] = ["a.bin", "l.bin", "tiles"].map(|name| folder.path().join(name));
+/// io::write(&a, &Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?, &WriteOptions::new())?;
 /// let ctx = Context::new()?;
-/// let files = (&*at("a.bin"), &*at("l.bin"));
-/// let report = out_of_core::cholesky(&ctx, files, &at("tiles"), 128, &OutOfCoreOptions::new())?;
+/// let report = out_of_core::cholesky(&ctx, (&a, &l), &tiles, 128, &OutOfCoreOptions::new())?;
 /// assert_eq!((report.order, report.disk.tiles_found), (2, 0)); // nothing was there from an earlier run
-/// assert_eq!(io::read(at("l.bin"), &ReadOptions::new(128))?.matrix.view().to_f64s(), [2.0, 1.0, 0.0, 2.0]);
+/// assert_eq!(io::read(&l, &ReadOptions::new(128))?.matrix.view().to_f64s(), [2.0, 1.0, 0.0, 2.0]);
 /// # Ok::<(), sunzi::Error>(())
 /// ```
 ///
@@ -163,21 +162,23 @@ pub fn cholesky(
 /// ```
 /// use sunzi::comm::{Transport, local};
 /// use sunzi::distributed::{Team, TeamOptions};
-/// use sunzi::io::{self, ReadOptions, WriteOptions};
+/// use sunzi::io::{self, ReadOptions};
+/// # use sunzi::io::WriteOptions;
 /// use sunzi::out_of_core::{self, OutOfCoreOptions};
-/// use sunzi::{Context, Matrix};
-/// let folder = tempfile::tempdir().unwrap();
-/// let at = |name: &str| folder.path().join(name);
-/// io::write(at("a.bin"), &Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?, &WriteOptions::new())?;
+/// use sunzi::Context;
+/// # use sunzi::Matrix;
+/// // The file `a` holds the matrix [4 2; 2 5].
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let [a, l, tiles] = ["a.bin", "l.bin", "tiles"].map(|name| folder.path().join(name));
+/// # io::write(&a, &Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?, &WriteOptions::new())?;
 /// let reports = local::run(2, |rank| -> sunzi::Result<usize> {
 ///     let ctx = Context::builder().threads(1).build()?;
 ///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
-///     let files = (&*at("a.bin"), &*at("l.bin"));
 ///     let options = OutOfCoreOptions::new();
-///     Ok(out_of_core::cholesky_over_ranks(&ctx, &team, files, &at("tiles"), 128, &options)?.order)
+///     Ok(out_of_core::cholesky_over_ranks(&ctx, &team, (&a, &l), &tiles, 128, &options)?.order)
 /// });
-/// assert!(reports.into_iter().all(|ranks| ranks.is_ok()));
-/// assert_eq!(io::read(at("l.bin"), &ReadOptions::new(128))?.matrix.view().to_f64s(), [2.0, 1.0, 0.0, 2.0]);
+/// assert!(reports.into_iter().all(|report| report.is_ok()));
+/// assert_eq!(io::read(&l, &ReadOptions::new(128))?.matrix.view().to_f64s(), [2.0, 1.0, 0.0, 2.0]);
 /// # Ok::<(), sunzi::Error>(())
 /// ```
 ///
@@ -205,10 +206,10 @@ pub fn cholesky_over_ranks(
 /// use sunzi::out_of_core::{self, OutOfCoreOptions};
 /// use sunzi::{Context, Matrix};
 /// let folder = tempfile::tempdir().unwrap();
-/// let at = |name: &str| folder.path().join(name);
-/// io::write(at("a.bin"), &Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?, &WriteOptions::new())?;
+/// let a = folder.path().join("a.bin");
+/// io::write(&a, &Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?, &WriteOptions::new())?;
 /// let ctx = Context::new()?;
-/// let plan = out_of_core::plan_cholesky(&ctx, &at("a.bin"), 128, &OutOfCoreOptions::new())?;
+/// let plan = out_of_core::plan_cholesky(&ctx, &a, 128, &OutOfCoreOptions::new())?;
 /// assert_eq!(plan.tiles, 1);
 /// assert!(plan.planned_bytes > 0);
 /// # Ok::<(), sunzi::Error>(())
@@ -244,12 +245,11 @@ pub fn plan_cholesky(
 /// use sunzi::out_of_core::{self, OutOfCoreOptions};
 /// use sunzi::{Context, Matrix};
 /// let folder = tempfile::tempdir().unwrap();
-/// let at = |name: &str| folder.path().join(name);
-/// io::write(at("a.bin"), &Matrix::from_f64s(2, 2, 53, &[4.0, 2.0, 2.0, 5.0])?, &WriteOptions::new())?;
+/// let [a, l, tiles] = ["a.bin", "l.bin", "tiles"].map(|name| folder.path().join(name));
+/// io::write(&a, &Matrix::from_f64s(2, 2, 53, &[4.0, 2.0, 2.0, 5.0])?, &WriteOptions::new())?;
 /// let ctx = Context::new()?;
-/// let files = (&*at("a.bin"), &*at("l.bin"));
-/// out_of_core::double_cholesky(&ctx, files, &at("tiles"), &OutOfCoreOptions::new())?;
-/// assert_eq!(io::read(at("l.bin"), &ReadOptions::new(128))?.matrix.view().to_f64s(), [2.0, 1.0, 0.0, 2.0]);
+/// out_of_core::double_cholesky(&ctx, (&a, &l), &tiles, &OutOfCoreOptions::new())?;
+/// assert_eq!(io::read(&l, &ReadOptions::new(128))?.matrix.view().to_f64s(), [2.0, 1.0, 0.0, 2.0]);
 /// # Ok::<(), sunzi::Error>(())
 /// ```
 ///
@@ -274,21 +274,23 @@ pub fn double_cholesky(
 /// ```
 /// use sunzi::comm::{Transport, local};
 /// use sunzi::distributed::{Team, TeamOptions};
-/// use sunzi::io::{self, ReadOptions, WriteOptions};
+/// use sunzi::io::{self, ReadOptions};
+/// # use sunzi::io::WriteOptions;
 /// use sunzi::out_of_core::{self, OutOfCoreOptions};
-/// use sunzi::{Context, Matrix};
-/// let folder = tempfile::tempdir().unwrap();
-/// let at = |name: &str| folder.path().join(name);
-/// io::write(at("a.bin"), &Matrix::from_f64s(2, 2, 53, &[4.0, 2.0, 2.0, 5.0])?, &WriteOptions::new())?;
+/// use sunzi::Context;
+/// # use sunzi::Matrix;
+/// // The file `a` holds the matrix [4 2; 2 5].
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let [a, l, tiles] = ["a.bin", "l.bin", "tiles"].map(|name| folder.path().join(name));
+/// # io::write(&a, &Matrix::from_f64s(2, 2, 53, &[4.0, 2.0, 2.0, 5.0])?, &WriteOptions::new())?;
 /// let reports = local::run(2, |rank| -> sunzi::Result<usize> {
 ///     let ctx = Context::builder().threads(1).build()?;
 ///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
-///     let files = (&*at("a.bin"), &*at("l.bin"));
 ///     let options = OutOfCoreOptions::new();
-///     Ok(out_of_core::double_cholesky_over_ranks(&ctx, &team, files, &at("tiles"), &options)?.order)
+///     Ok(out_of_core::double_cholesky_over_ranks(&ctx, &team, (&a, &l), &tiles, &options)?.order)
 /// });
-/// assert!(reports.into_iter().all(|ranks| ranks.is_ok()));
-/// assert_eq!(io::read(at("l.bin"), &ReadOptions::new(128))?.matrix.view().to_f64s(), [2.0, 1.0, 0.0, 2.0]);
+/// assert!(reports.into_iter().all(|report| report.is_ok()));
+/// assert_eq!(io::read(&l, &ReadOptions::new(128))?.matrix.view().to_f64s(), [2.0, 1.0, 0.0, 2.0]);
 /// # Ok::<(), sunzi::Error>(())
 /// ```
 ///
@@ -314,10 +316,10 @@ pub fn double_cholesky_over_ranks(
 /// use sunzi::out_of_core::{self, OutOfCoreOptions};
 /// use sunzi::{Context, Matrix};
 /// let folder = tempfile::tempdir().unwrap();
-/// let at = |name: &str| folder.path().join(name);
-/// io::write(at("a.bin"), &Matrix::from_f64s(2, 2, 53, &[4.0, 2.0, 2.0, 5.0])?, &WriteOptions::new())?;
+/// let a = folder.path().join("a.bin");
+/// io::write(&a, &Matrix::from_f64s(2, 2, 53, &[4.0, 2.0, 2.0, 5.0])?, &WriteOptions::new())?;
 /// let ctx = Context::new()?;
-/// let plan = out_of_core::plan_double_cholesky(&ctx, &at("a.bin"), &OutOfCoreOptions::new())?;
+/// let plan = out_of_core::plan_double_cholesky(&ctx, &a, &OutOfCoreOptions::new())?;
 /// assert_eq!(plan.tiles, 1);
 /// assert!(plan.planned_bytes > 0);
 /// # Ok::<(), sunzi::Error>(())

@@ -134,13 +134,12 @@ pub struct OutOfCoreProductReport {
 /// use sunzi::out_of_core::{self, OperandFile, OutOfCoreProductOptions, ProductPaths};
 /// use sunzi::{Context, Matrix};
 /// let folder = tempfile::tempdir().unwrap();
-/// let at = |name: &str| folder.path().join(name);
-/// io::write(at("p.bin"), &Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?, &WriteOptions::new())?;
+/// let [p, q, tiles] = ["p.bin", "q.bin", "tiles"].map(|name| folder.path().join(name));
+/// io::write(&p, &Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?, &WriteOptions::new())?;
 /// let ctx = Context::new()?;
-/// let paths = ProductPaths { result: &at("q.bin"), storage: &at("tiles") };
-/// let p = at("p.bin");
+/// let paths = ProductPaths { result: &q, storage: &tiles };
 /// out_of_core::syrk(&ctx, OperandFile::new(&p), paths, 128, &OutOfCoreProductOptions::new())?;
-/// assert_eq!(io::read(at("q.bin"), &ReadOptions::new(128))?.matrix.view().to_f64s(), [5.0, 11.0, 11.0, 25.0]);
+/// assert_eq!(io::read(&q, &ReadOptions::new(128))?.matrix.view().to_f64s(), [5.0, 11.0, 11.0, 25.0]);
 /// # Ok::<(), sunzi::Error>(())
 /// ```
 ///
@@ -170,21 +169,24 @@ pub fn syrk(
 /// ```
 /// use sunzi::comm::{Transport, local};
 /// use sunzi::distributed::{Team, TeamOptions};
-/// use sunzi::io::{self, ReadOptions, WriteOptions};
+/// use sunzi::io::{self, ReadOptions};
+/// # use sunzi::io::WriteOptions;
 /// use sunzi::out_of_core::{self, OperandFile, OutOfCoreProductOptions, ProductPaths};
-/// use sunzi::{Context, Matrix};
-/// let folder = tempfile::tempdir().unwrap();
-/// let at = |name: &str| folder.path().join(name);
-/// io::write(at("p.bin"), &Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?, &WriteOptions::new())?;
+/// use sunzi::Context;
+/// # use sunzi::Matrix;
+/// // The file `p` holds the matrix [1 3; 2 4].
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let [p, q, tiles] = ["p.bin", "q.bin", "tiles"].map(|name| folder.path().join(name));
+/// # io::write(&p, &Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?, &WriteOptions::new())?;
 /// let reports = local::run(2, |rank| -> sunzi::Result<usize> {
 ///     let ctx = Context::builder().threads(1).build()?;
 ///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
-///     let (p, options) = (at("p.bin"), OutOfCoreProductOptions::new());
-///     let paths = ProductPaths { result: &at("q.bin"), storage: &at("tiles") };
+///     let options = OutOfCoreProductOptions::new();
+///     let paths = ProductPaths { result: &q, storage: &tiles };
 ///     Ok(out_of_core::syrk_over_ranks(&ctx, &team, OperandFile::new(&p), paths, 128, &options)?.ranks)
 /// });
-/// assert!(reports.into_iter().all(|ranks| ranks.is_ok()));
-/// assert_eq!(io::read(at("q.bin"), &ReadOptions::new(128))?.matrix.view().to_f64s(), [5.0, 11.0, 11.0, 25.0]);
+/// assert!(reports.into_iter().all(|report| report.is_ok()));
+/// assert_eq!(io::read(&q, &ReadOptions::new(128))?.matrix.view().to_f64s(), [5.0, 11.0, 11.0, 25.0]);
 /// # Ok::<(), sunzi::Error>(())
 /// ```
 ///
@@ -208,15 +210,14 @@ pub fn syrk_over_ranks(
 /// use sunzi::out_of_core::{self, OperandFile, OutOfCoreProductOptions, ProductPaths};
 /// use sunzi::{Context, Matrix, Op};
 /// let folder = tempfile::tempdir().unwrap();
-/// let at = |name: &str| folder.path().join(name);
-/// io::write(at("a.bin"), &Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?, &WriteOptions::new())?;
-/// io::write(at("b.bin"), &Matrix::from_f64s(2, 1, 128, &[5.0, 6.0])?, &WriteOptions::new())?;
+/// let [a, b, c, tiles] = ["a.bin", "b.bin", "c.bin", "tiles"].map(|name| folder.path().join(name));
+/// io::write(&a, &Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?, &WriteOptions::new())?;
+/// io::write(&b, &Matrix::from_f64s(2, 1, 128, &[5.0, 6.0])?, &WriteOptions::new())?;
 /// let ctx = Context::new()?;
-/// let (a, b) = (at("a.bin"), at("b.bin"));
-/// let paths = ProductPaths { result: &at("c.bin"), storage: &at("tiles") };
+/// let paths = ProductPaths { result: &c, storage: &tiles };
 /// let operands = (OperandFile::new(&a).op(Op::Transpose), OperandFile::new(&b));
 /// out_of_core::gemm(&ctx, operands, paths, 128, &OutOfCoreProductOptions::new())?; // A^T B
-/// assert_eq!(io::read(at("c.bin"), &ReadOptions::new(128))?.matrix.view().to_f64s(), [17.0, 39.0]);
+/// assert_eq!(io::read(&c, &ReadOptions::new(128))?.matrix.view().to_f64s(), [17.0, 39.0]);
 /// # Ok::<(), sunzi::Error>(())
 /// ```
 ///
@@ -237,23 +238,26 @@ pub fn gemm(
 /// ```
 /// use sunzi::comm::{Transport, local};
 /// use sunzi::distributed::{Team, TeamOptions};
-/// use sunzi::io::{self, ReadOptions, WriteOptions};
+/// use sunzi::io::{self, ReadOptions};
+/// # use sunzi::io::WriteOptions;
 /// use sunzi::out_of_core::{self, OperandFile, OutOfCoreProductOptions, ProductPaths};
-/// use sunzi::{Context, Matrix};
-/// let folder = tempfile::tempdir().unwrap();
-/// let at = |name: &str| folder.path().join(name);
-/// io::write(at("a.bin"), &Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?, &WriteOptions::new())?;
-/// io::write(at("b.bin"), &Matrix::from_f64s(2, 1, 128, &[5.0, 6.0])?, &WriteOptions::new())?;
+/// use sunzi::Context;
+/// # use sunzi::Matrix;
+/// // The file `a` holds the matrix [1 3; 2 4] and `b` the column (5, 6).
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let [a, b, c, tiles] = ["a.bin", "b.bin", "c.bin", "tiles"].map(|name| folder.path().join(name));
+/// # io::write(&a, &Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?, &WriteOptions::new())?;
+/// # io::write(&b, &Matrix::from_f64s(2, 1, 128, &[5.0, 6.0])?, &WriteOptions::new())?;
 /// let reports = local::run(2, |rank| -> sunzi::Result<usize> {
 ///     let ctx = Context::builder().threads(1).build()?;
 ///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
-///     let (a, b, options) = (at("a.bin"), at("b.bin"), OutOfCoreProductOptions::new());
-///     let paths = ProductPaths { result: &at("c.bin"), storage: &at("tiles") };
+///     let options = OutOfCoreProductOptions::new();
+///     let paths = ProductPaths { result: &c, storage: &tiles };
 ///     let operands = (OperandFile::new(&a), OperandFile::new(&b));
 ///     Ok(out_of_core::gemm_over_ranks(&ctx, &team, operands, paths, 128, &options)?.ranks)
 /// });
-/// assert!(reports.into_iter().all(|ranks| ranks.is_ok()));
-/// assert_eq!(io::read(at("c.bin"), &ReadOptions::new(128))?.matrix.view().to_f64s(), [23.0, 34.0]);
+/// assert!(reports.into_iter().all(|report| report.is_ok()));
+/// assert_eq!(io::read(&c, &ReadOptions::new(128))?.matrix.view().to_f64s(), [23.0, 34.0]);
 /// # Ok::<(), sunzi::Error>(())
 /// ```
 ///
@@ -277,10 +281,9 @@ pub fn gemm_over_ranks(
 /// use sunzi::out_of_core::{self, OperandFile, OutOfCoreProductOptions};
 /// use sunzi::{Context, Matrix};
 /// let folder = tempfile::tempdir().unwrap();
-/// let at = |name: &str| folder.path().join(name);
-/// io::write(at("p.bin"), &Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?, &WriteOptions::new())?;
+/// let p = folder.path().join("p.bin");
+/// io::write(&p, &Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?, &WriteOptions::new())?;
 /// let ctx = Context::new()?;
-/// let p = at("p.bin");
 /// let plan = out_of_core::plan_syrk(&ctx, OperandFile::new(&p), 128, &OutOfCoreProductOptions::new())?;
 /// assert_eq!((plan.tiles, plan.product.rows), (1, 2));
 /// # Ok::<(), sunzi::Error>(())
@@ -304,11 +307,10 @@ pub fn plan_syrk(
 /// use sunzi::out_of_core::{self, OperandFile, OutOfCoreProductOptions};
 /// use sunzi::{Context, Matrix};
 /// let folder = tempfile::tempdir().unwrap();
-/// let at = |name: &str| folder.path().join(name);
-/// io::write(at("a.bin"), &Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?, &WriteOptions::new())?;
-/// io::write(at("b.bin"), &Matrix::from_f64s(2, 1, 128, &[5.0, 6.0])?, &WriteOptions::new())?;
+/// let [a, b] = ["a.bin", "b.bin"].map(|name| folder.path().join(name));
+/// io::write(&a, &Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?, &WriteOptions::new())?;
+/// io::write(&b, &Matrix::from_f64s(2, 1, 128, &[5.0, 6.0])?, &WriteOptions::new())?;
 /// let ctx = Context::new()?;
-/// let (a, b) = (at("a.bin"), at("b.bin"));
 /// let operands = (OperandFile::new(&a), OperandFile::new(&b));
 /// let plan = out_of_core::plan_gemm(&ctx, operands, 128, &OutOfCoreProductOptions::new())?;
 /// assert_eq!((plan.product.rows, plan.product.cols), (2, 1));

@@ -220,9 +220,10 @@ pub fn gemm_rows(
 /// let ranks = local::run(2, |rank| -> sunzi::Result<Option<Matrix>> {
 ///     let ctx = Context::builder().threads(1).build()?;
 ///     let mut team = Team::new(rank.split(0)?, TeamOptions::new())?;
-///     let row = Matrix::from_f64s(1, 2, 128, &[[1.0, 3.0], [2.0, 4.0]][rank.rank()])?; // this rank's row of A
-///     let map = TileMap { triangle: None, ..TileMap::symmetric(2, 8) };
-///     let a = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, map)?;
+///     // In tiles over the ranks: `a`, the matrix [1 3; 2 4].
+/// #   let row = Matrix::from_f64s(1, 2, 128, &[[1.0, 3.0], [2.0, 4.0]][rank.rank()])?;
+/// #   let map = TileMap { triangle: None, ..TileMap::symmetric(2, 8) };
+/// #   let a = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, map)?;
 ///     let operands = ((&a, Op::NoTranspose), (&a, Op::Transpose));
 ///     let c = distributed::gemm(&ctx, &mut team, operands.0, operands.1, 128, &DistOptions::new())?; // A A^T
 ///     c.result.gather(team.world(), 0)

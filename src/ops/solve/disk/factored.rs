@@ -85,18 +85,13 @@ fn exponents(ctx: &Context, file: &MatrixFile, path: SolvePath) -> Result<Expone
 /// use sunzi::out_of_core::{self, OutOfCoreSolveOptions, SolvePaths};
 /// use sunzi::{Context, Matrix};
 /// let folder = tempfile::tempdir().unwrap();
-/// let at = |name: &str| folder.path().join(name);
-/// io::write(at("a.bin"), &Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?, &WriteOptions::new())?;
-/// io::write(at("b.bin"), &Matrix::from_f64s(2, 1, 128, &[8.0, 12.0])?, &WriteOptions::new())?;
+/// let [a, b, x, tiles] = ["a.bin", "b.bin", "x.bin", "tiles"].map(|name| folder.path().join(name));
+/// io::write(&a, &Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?, &WriteOptions::new())?;
+/// io::write(&b, &Matrix::from_f64s(2, 1, 128, &[8.0, 12.0])?, &WriteOptions::new())?;
 /// let ctx = Context::new()?;
-/// let paths = SolvePaths {
-///     matrix: &at("a.bin"),
-///     right: &at("b.bin"),
-///     solution: &at("x.bin"),
-///     storage: &at("tiles"),
-/// };
+/// let paths = SolvePaths { matrix: &a, right: &b, solution: &x, storage: &tiles };
 /// out_of_core::solve(&ctx, paths, 128, &OutOfCoreSolveOptions::new())?;
-/// assert_eq!(io::read(at("x.bin"), &ReadOptions::new(128))?.matrix.view().to_f64s(), [1.0, 2.0]);
+/// assert_eq!(io::read(&x, &ReadOptions::new(128))?.matrix.view().to_f64s(), [1.0, 2.0]);
 /// # Ok::<(), sunzi::Error>(())
 /// ```
 ///
@@ -121,26 +116,24 @@ pub fn solve(
 /// ```
 /// use sunzi::comm::{Transport, local};
 /// use sunzi::distributed::{Team, TeamOptions};
-/// use sunzi::io::{self, ReadOptions, WriteOptions};
+/// use sunzi::io::{self, ReadOptions};
+/// # use sunzi::io::WriteOptions;
 /// use sunzi::out_of_core::{self, OutOfCoreSolveOptions, SolvePaths};
-/// use sunzi::{Context, Matrix};
-/// let folder = tempfile::tempdir().unwrap();
-/// let at = |name: &str| folder.path().join(name);
-/// io::write(at("a.bin"), &Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?, &WriteOptions::new())?;
-/// io::write(at("b.bin"), &Matrix::from_f64s(2, 1, 128, &[8.0, 12.0])?, &WriteOptions::new())?;
+/// use sunzi::Context;
+/// # use sunzi::Matrix;
+/// // The file `a` holds the matrix [4 2; 2 5] and `b` the right side (8, 12).
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let [a, b, x, tiles] = ["a.bin", "b.bin", "x.bin", "tiles"].map(|name| folder.path().join(name));
+/// # io::write(&a, &Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?, &WriteOptions::new())?;
+/// # io::write(&b, &Matrix::from_f64s(2, 1, 128, &[8.0, 12.0])?, &WriteOptions::new())?;
 /// let reports = local::run(2, |rank| -> sunzi::Result<usize> {
 ///     let ctx = Context::builder().threads(1).build()?;
 ///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
-///     let paths = SolvePaths {
-///         matrix: &at("a.bin"),
-///         right: &at("b.bin"),
-///         solution: &at("x.bin"),
-///         storage: &at("tiles"),
-///     };
+///     let paths = SolvePaths { matrix: &a, right: &b, solution: &x, storage: &tiles };
 ///     Ok(out_of_core::solve_over_ranks(&ctx, &team, paths, 128, &OutOfCoreSolveOptions::new())?.ranks)
 /// });
-/// assert!(reports.into_iter().all(|ranks| ranks.is_ok()));
-/// assert_eq!(io::read(at("x.bin"), &ReadOptions::new(128))?.matrix.view().to_f64s(), [1.0, 2.0]);
+/// assert!(reports.into_iter().all(|report| report.is_ok()));
+/// assert_eq!(io::read(&x, &ReadOptions::new(128))?.matrix.view().to_f64s(), [1.0, 2.0]);
 /// # Ok::<(), sunzi::Error>(())
 /// ```
 ///

@@ -74,9 +74,10 @@ pub struct DistSolution {
 ///     // In tiles over the ranks: `l`, the factor of [4 2; 2 5].
 /// #   let row = Matrix::from_f64s(1, 2, 128, &[[2.0, 0.0], [1.0, 2.0]][rank.rank()])?;
 /// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
-///     let map = TileMap { cols: 1, triangle: None, ..TileMap::symmetric(2, 8) };
-///     let own = Matrix::from_f64s(1, 1, 128, &[[8.0, 12.0][rank.rank()]])?; // a row on each rank
-///     let b = DistMatrix::from_local(team.world(), &even_rows(2, 1, 2), &own, map)?;
+///     // Likewise `b`, the right side (8, 12).
+/// #   let map = TileMap { cols: 1, triangle: None, ..TileMap::symmetric(2, 8) };
+/// #   let own = Matrix::from_f64s(1, 1, 128, &[[8.0, 12.0][rank.rank()]])?;
+/// #   let b = DistMatrix::from_local(team.world(), &even_rows(2, 1, 2), &own, map)?;
 ///     let x = distributed::solve(&ctx, &team, &l, &b, 128)?;
 ///     x.solution.gather(team.world(), 0)
 /// });
@@ -132,9 +133,10 @@ pub fn solve(
 ///     // In tiles over the ranks: `l`, the factor of [4 2; 2 5].
 /// #   let row = Matrix::from_f64s(1, 2, 128, &[[2.0, 0.0], [1.0, 2.0]][rank.rank()])?;
 /// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
-///     let map = TileMap { cols: 1, triangle: None, ..TileMap::symmetric(2, 8) };
-///     let own = Matrix::from_f64s(1, 1, 128, &[[8.0, 12.0][rank.rank()]])?; // a row on each rank
-///     let b = DistMatrix::from_local(team.world(), &even_rows(2, 1, 2), &own, map)?;
+///     // Likewise `b`, the right side (8, 12).
+/// #   let map = TileMap { cols: 1, triangle: None, ..TileMap::symmetric(2, 8) };
+/// #   let own = Matrix::from_f64s(1, 1, 128, &[[8.0, 12.0][rank.rank()]])?;
+/// #   let b = DistMatrix::from_local(team.world(), &even_rows(2, 1, 2), &own, map)?;
 ///     let x = distributed::solve_with(&ctx, &team, &l, &b, 128, Accuracy::Norm)?;
 ///     x.solution.gather(team.world(), 0)
 /// });

@@ -31,9 +31,10 @@ use std::borrow::Cow;
 ///     // In tiles over the ranks: `l`, the triangle [1 0; 2 3].
 /// #   let row = Matrix::from_f64s(1, 2, 128, &[[1.0, 0.0], [2.0, 3.0]][rank.rank()])?;
 /// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
-///     let map = TileMap { cols: 1, triangle: None, ..TileMap::symmetric(2, 8) };
-///     let own = Matrix::from_f64s(1, 1, 128, &[[10.0, 23.0][rank.rank()]])?; // a row on each rank
-///     let b = DistMatrix::from_local(team.world(), &even_rows(2, 1, 2), &own, map)?;
+///     // Likewise `b`, the right side (10, 23).
+/// #   let map = TileMap { cols: 1, triangle: None, ..TileMap::symmetric(2, 8) };
+/// #   let own = Matrix::from_f64s(1, 1, 128, &[[10.0, 23.0][rank.rank()]])?;
+/// #   let b = DistMatrix::from_local(team.world(), &even_rows(2, 1, 2), &own, map)?;
 ///     let x = distributed::trsm(&ctx, &team, &l, &b, 128)?;
 ///     x.solution.gather(team.world(), 0)
 /// });
@@ -68,9 +69,10 @@ pub fn trsm(ctx: &Context, team: &Team, t: &DistMatrix, b: &DistMatrix, precisio
 ///     // In tiles over the ranks: `l`, the triangle [1 0; 2 3].
 /// #   let row = Matrix::from_f64s(1, 2, 128, &[[1.0, 0.0], [2.0, 3.0]][rank.rank()])?;
 /// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
-///     let map = TileMap { cols: 1, triangle: None, ..TileMap::symmetric(2, 8) };
-///     let own = Matrix::from_f64s(1, 1, 128, &[[5.0, 6.0][rank.rank()]])?; // a row on each rank
-///     let b = DistMatrix::from_local(team.world(), &even_rows(2, 1, 2), &own, map)?;
+///     // Likewise `b`, the right side (5, 6).
+/// #   let map = TileMap { cols: 1, triangle: None, ..TileMap::symmetric(2, 8) };
+/// #   let own = Matrix::from_f64s(1, 1, 128, &[[5.0, 6.0][rank.rank()]])?;
+/// #   let b = DistMatrix::from_local(team.world(), &even_rows(2, 1, 2), &own, map)?;
 ///     let options = TrsmOptions::new().op(Op::Transpose);
 ///     let x = distributed::trsm_with(&ctx, &team, &l, &b, 128, &options)?; // L^T X = B
 ///     x.solution.gather(team.world(), 0)
