@@ -85,6 +85,18 @@ pub fn inverse_with<'a>(
 
 /// [`inverse_with`] into a matrix of the caller, as [`Cholesky::inverse_into`].
 ///
+/// ```
+/// use sunzi::{CholeskyOptions, Context, Matrix, SymmetricMatrix};
+/// let ctx = Context::new()?;
+/// let mut inverse = SymmetricMatrix::default(); // its memory serves again in the second call
+/// for scale in [1.0, 2.0] {
+///     let a = Matrix::from_f64s(2, 2, 128, &[2.0 * scale, scale, scale, scale])?;
+///     sunzi::inverse_into(&ctx, &a, 128, &CholeskyOptions::new(), &mut inverse)?;
+/// }
+/// assert_eq!(inverse.view().to_f64s(), [0.5, -0.5, -0.5, 1.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`inverse_with`].
 pub fn inverse_into<'a>(

@@ -80,6 +80,18 @@ pub fn trsm_with<'a, 'b>(
 ///
 /// After an error the contents of `result` are unspecified numbers.
 ///
+/// ```
+/// use sunzi::{Context, Matrix, TrsmOptions};
+/// let ctx = Context::new()?;
+/// let l = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 0.0, 3.0])?;
+/// let b = Matrix::from_f64s(2, 1, 128, &[10.0, 23.0])?;
+/// let mut large = Matrix::zeros(2, 2, 128)?;
+/// let second = large.view_mut().block(0..2, 1..2)?;
+/// sunzi::trsm_into(&ctx, &l, &b, 128, &TrsmOptions::new(), second)?;
+/// assert_eq!(large.view().to_f64s(), [0.0, 0.0, 10.0, 1.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`trsm_with`]; [`crate::Error::ShapeMismatch`] and [`crate::Error::InvalidArgument`] for a block of another shape
 /// or precision.

@@ -76,6 +76,18 @@ pub fn cholesky_batch_with<'a, A: Into<Symmetric<'a>>>(
 /// [`cholesky_batch_with`] in the memory of factors that are no longer needed, one for each matrix; see
 /// [`crate::cholesky_into`]. Gives the outcome of each.
 ///
+/// ```
+/// use sunzi::{Cholesky, CholeskyOptions, Context, Matrix, batch};
+/// let ctx = Context::new()?;
+/// let mut factors = [Cholesky::default(), Cholesky::default()]; // their memory serves again in later calls
+/// for scale in [1.0, 4.0] {
+///     let blocks = [Matrix::from_f64s(1, 1, 128, &[scale])?, Matrix::from_f64s(1, 1, 128, &[9.0 * scale])?];
+///     batch::cholesky_batch_into(&ctx, &blocks, 128, &CholeskyOptions::new(), &mut factors)?;
+/// }
+/// assert_eq!(factors[1].factor().view().to_f64s(), [6.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`cholesky_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many places as matrices.
 pub fn cholesky_batch_into<'a, 'r, A: Into<Symmetric<'a>>>(

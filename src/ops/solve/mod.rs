@@ -115,6 +115,19 @@ pub fn solve_with<'a, 'b>(
 ///
 /// After an error the contents of `result` are unspecified numbers.
 ///
+/// ```
+/// use sunzi::{CholeskyOptions, Context, Matrix};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?;
+/// let b = Matrix::from_f64s(2, 1, 128, &[8.0, 12.0])?;
+/// let mut large = Matrix::zeros(3, 2, 128)?;
+/// let block = large.view_mut().block(1..3, 1..2)?;
+/// let report = sunzi::solve_into(&ctx, &a, &b, 128, &CholeskyOptions::new(), block)?;
+/// assert_eq!(large.view().to_f64s(), [0.0, 0.0, 0.0, 0.0, 1.0, 2.0]);
+/// assert_eq!((report.operation, report.columns), ("solve", 1));
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`solve_with`]; [`crate::Error::ShapeMismatch`] and [`crate::Error::InvalidArgument`] for a block of another
 /// shape or precision.
@@ -208,6 +221,19 @@ pub fn solve_refined_with<'a, 'b>(
 /// [`solve_refined_with`] into a matrix of the caller, which is replaced where its shape or precision do not fit.
 ///
 /// After an error the contents of `result` are unspecified numbers.
+///
+/// ```
+/// use sunzi::{Context, Matrix, RefineOptions};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 512, &[2.0, 1.0, 1.0, 2.0])?;
+/// let mut x = Matrix::zeros(2, 1, 512)?; // its memory serves in both calls
+/// for right in [[3.0, 3.0], [3.0, 0.0]] {
+///     let b = Matrix::from_f64s(2, 1, 512, &right)?;
+///     sunzi::solve_refined_into(&ctx, &a, &b, 512, &RefineOptions::new(), &mut x)?;
+/// }
+/// assert_eq!(x.view().to_f64s(), [2.0, -1.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`solve_refined_with`].

@@ -155,6 +155,24 @@ pub fn cholesky_with(
 /// do not fit, and where the context has a memory limit, its memory is given back before the matrix is looked at. After
 /// an error `result` has no entries.
 ///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, DistCholeskyOptions, DistMatrix, Team, TeamOptions, TileMap, even_rows};
+/// use sunzi::{Context, Matrix};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<Option<Matrix>> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     let row = Matrix::from_f64s(1, 2, 128, &[[4.0, 2.0], [2.0, 5.0]][rank.rank()])?; // of this rank
+///     let a = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
+///     let mut l = distributed::cholesky(&ctx, &team, &a, 128)?.factor;
+///     distributed::cholesky_into(&ctx, &team, &a, 128, &DistCholeskyOptions::new(), &mut l)?; // in the same memory
+///     l.gather(team.world(), 0)
+/// });
+/// let whole = ranks.into_iter().next().unwrap()?; // that of rank 0
+/// assert_eq!(whole.unwrap().view().to_f64s(), [2.0, 1.0, 0.0, 2.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`cholesky_with`].
 pub fn cholesky_into(

@@ -169,6 +169,29 @@ pub fn solve_with(
 /// Without a memory limit a context also keeps a rank's columns of the right sides and of the solution, so that calls
 /// which follow each other take no fresh memory.
 ///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, DistMatrix, Team, TeamOptions, TileMap, even_rows};
+/// use sunzi::{Accuracy, Context, Matrix};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<Option<Matrix>> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     // In tiles over the ranks: `l`, the factor of [4 2; 2 5].
+/// #   let row = Matrix::from_f64s(1, 2, 128, &[[2.0, 0.0], [1.0, 2.0]][rank.rank()])?;
+/// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
+///     // Likewise `b`, the right side (8, 12).
+/// #   let map = TileMap { cols: 1, triangle: None, ..TileMap::symmetric(2, 8) };
+/// #   let own = Matrix::from_f64s(1, 1, 128, &[[8.0, 12.0][rank.rank()]])?;
+/// #   let b = DistMatrix::from_local(team.world(), &even_rows(2, 1, 2), &own, map)?;
+///     let mut x = distributed::solve(&ctx, &team, &l, &b, 128)?.solution;
+///     distributed::solve_into(&ctx, &team, &l, &b, 128, Accuracy::Norm, &mut x)?; // in the same memory
+///     x.gather(team.world(), 0)
+/// });
+/// let whole = ranks.into_iter().next().unwrap()?; // that of rank 0
+/// assert_eq!(whole.unwrap().view().to_f64s(), [1.0, 2.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`solve_with`].
 pub fn solve_into(

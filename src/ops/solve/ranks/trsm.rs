@@ -101,6 +101,29 @@ pub fn trsm_with(
 /// [`trsm_with`] into `result`; from the left side in the memory that it has, as [`crate::distributed::solve_into`].
 /// Collective.
 ///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, DistMatrix, Team, TeamOptions, TileMap, even_rows};
+/// use sunzi::{Context, Matrix, TrsmOptions};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<Option<Matrix>> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     // In tiles over the ranks: `l`, the triangle [1 0; 2 3].
+/// #   let row = Matrix::from_f64s(1, 2, 128, &[[1.0, 0.0], [2.0, 3.0]][rank.rank()])?;
+/// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
+///     // Likewise `b`, the right side (10, 23).
+/// #   let map = TileMap { cols: 1, triangle: None, ..TileMap::symmetric(2, 8) };
+/// #   let own = Matrix::from_f64s(1, 1, 128, &[[10.0, 23.0][rank.rank()]])?;
+/// #   let b = DistMatrix::from_local(team.world(), &even_rows(2, 1, 2), &own, map)?;
+///     let mut x = distributed::trsm(&ctx, &team, &l, &b, 128)?.solution;
+///     distributed::trsm_into(&ctx, &team, &l, &b, 128, &TrsmOptions::new(), &mut x)?; // in the same memory
+///     x.gather(team.world(), 0)
+/// });
+/// let whole = ranks.into_iter().next().unwrap()?; // that of rank 0
+/// assert_eq!(whole.unwrap().view().to_f64s(), [10.0, 1.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`trsm_with`].
 pub fn trsm_into(
