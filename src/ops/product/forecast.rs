@@ -29,7 +29,7 @@ setters! { new ProductPlanOptions {
     range_bits: impl Into<Option<u32>>,
 } }
 
-/// [`plan_syrk_with`] with the accuracy of norms.
+/// [`plan_syrk_with`] with the default choices.
 ///
 /// ```
 /// use sunzi::{Context, Matrix, plans};
@@ -71,13 +71,14 @@ pub fn plan_syrk_with(
     plan_size((ctx, "syrk"), size, precision_bits, options)
 }
 
-/// [`plan_gemm_with`] with the accuracy of norms.
+/// [`plan_gemm_with`] with the default choices.
 ///
 /// ```
-/// use sunzi::{Context, plans};
+/// use sunzi::{Accuracy, Context, plans};
 /// let ctx = Context::new()?;
 /// let plan = plans::plan_gemm(&ctx, 100, 80, 1000, 256)?;
 /// assert_eq!((plan.operation, plan.rows, plan.cols, plan.contracted), ("gemm", 100, 80, 1000));
+/// assert_eq!(plan.accuracy, Accuracy::Entrywise); // as a product has it by default
 /// println!("{} bytes, {} primes, kernel {}", plan.planned_bytes, plan.primes, plan.kernel);
 /// # Ok::<(), sunzi::Error>(())
 /// ```

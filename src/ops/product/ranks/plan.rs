@@ -312,7 +312,7 @@ pub struct ClusterShape {
     pub threads: usize,
 }
 
-/// [`plan_syrk_cluster_with`] with the accuracy of norms.
+/// [`plan_syrk_cluster_with`] with the default choices.
 ///
 /// ```
 /// use sunzi::Context;
