@@ -1,4 +1,20 @@
 //! Many small problems in one call: the threads share them out, and each has a result, or an error, of its own.
+//!
+//! A small problem alone cannot keep several threads busy; here each is the work of one thread, and several of one
+//! shape may be computed side by side. Shapes and precisions of the operands may differ from problem to problem; the
+//! precision of the results and the options are those of all. Each result has the bits of a call for its problem alone.
+//! The forms `verb` return the error of the first problem that has no result, the others give the outcome of each
+//! problem.
+//!
+//! ```
+//! use sunzi::{Context, Matrix, batch};
+//! let ctx = Context::new()?;
+//! let blocks = (1..=3).map(|k| Matrix::from_f64s(1, 1, 256, &[f64::from(k * k)]));
+//! let blocks = blocks.collect::<sunzi::Result<Vec<_>>>()?;
+//! let factors = batch::cholesky_batch(&ctx, &blocks, 256)?;
+//! assert_eq!(factors[2].factor().view().to_f64s(), [3.0]);
+//! # Ok::<(), sunzi::Error>(())
+//! ```
 
 pub use crate::ops::{GemmProblem, Operand, SyrkProblem, TrsmProblem};
 pub use crate::ops::{cholesky_batch, cholesky_batch_into, cholesky_batch_with};

@@ -1,4 +1,19 @@
 //! How a call would run and what it takes, before anything is computed or allocated.
+//!
+//! A plan depends on the shapes, the precision, the options and the context: its threads, its devices and its memory
+//! limit. It counts the bytes of all that a call holds but its operands, and names the kernel and how the work is cut.
+//! Where the limit is too small, [`Error::MemoryLimit`](crate::Error::MemoryLimit) names the least that would do. Plans
+//! for matrices in files are in [`crate::out_of_core`], those over ranks in [`crate::distributed`].
+//!
+//! ```
+//! use sunzi::{CholeskyOptions, Context, Error, plans};
+//! let plan = plans::plan_cholesky(&Context::new()?, 300, 256, &CholeskyOptions::new())?;
+//! assert!(plan.planned_bytes > plan.factor_bytes);
+//! let small = Context::builder().memory_bytes(plan.factor_bytes / 2).build()?;
+//! let refusal = plans::plan_cholesky(&small, 300, 256, &CholeskyOptions::new());
+//! assert!(matches!(refusal, Err(Error::MemoryLimit { .. })));
+//! # Ok::<(), Error>(())
+//! ```
 
 pub use crate::ops::{CholeskyPlan, Plan, ProductPlanOptions, SolvePlan, UpdatePlan};
 pub use crate::ops::{plan_cholesky, plan_inverse, plan_solve, plan_solve_refined, plan_trsm};

@@ -1,4 +1,20 @@
 //! What calls report of themselves: time by phase, memory, kernel, devices.
+//!
+//! In one process all forms of a verb that take options give a report: `verb_with` beside the result
+//! ([`Outcome`](crate::Outcome)), `verb_into` for a result in memory of the caller. Seconds are those of the wall clock
+//! where a field does not say otherwise, and `planned_bytes` is what the plan allows for, with the result and without
+//! the operands. Reports implement `Serialize` of the crate serde.
+//!
+//! ```
+//! use sunzi::{Context, GemmOptions, Matrix};
+//! let ctx = Context::new()?;
+//! let a = Matrix::identity(20, 256)?;
+//! let report = sunzi::gemm_with(&ctx, &a, &a, 256, &GemmOptions::new())?.report;
+//! assert_eq!((report.operation, report.rows, report.cols), ("gemm", 20, 20));
+//! assert!(report.planned_bytes >= Matrix::bytes_for(20, 20, 256));
+//! println!("{} on {} threads in {} s", report.kernel, report.threads, report.seconds);
+//! # Ok::<(), sunzi::Error>(())
+//! ```
 
 pub use crate::ops::device::{DeviceReport, DeviceSeconds};
 pub use crate::ops::{BatchReport, CholeskyReport, EigenvalueReport, RefineReport, SolveReport, VectorReport};

@@ -122,6 +122,17 @@ pub fn cholesky<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: 
 /// entry at as many bits more as the report says, and once more for each repeat.
 /// Source: docs/ALGORITHM.md, "Cholesky in residues" and "Cholesky entry by entry".
 ///
+/// ```
+/// use sunzi::{Accuracy, CholeskyOptions, Context, Matrix};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?;
+/// let made = sunzi::cholesky_with(&ctx, &a, 128, &CholeskyOptions::new().accuracy(Accuracy::Norm))?;
+/// assert_eq!(made.result.factor().view().to_f64s(), [2.0, 1.0, 0.0, 2.0]);
+/// assert_eq!((made.report.operation, made.report.order), ("cholesky", 2));
+/// assert_eq!(made.result.accuracy(), Accuracy::Norm); // what solves with it promise
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// [`crate::Error::NotPositiveDefinite`] with the index of the first computed pivot that is not positive;
 /// [`crate::Error::NotSymmetric`]; [`crate::Error::NotSquare`] where `A` is not square;
@@ -142,6 +153,17 @@ pub fn cholesky_with<'a>(
 ///
 /// Fresh memory is slow to get, so repeated factorisations of one size gain from this. Where its order or precision do
 /// not fit, it is given back. After an error `result` is the factor of the 0 x 0 matrix.
+///
+/// ```
+/// use sunzi::{CholeskyOptions, Context, Matrix};
+/// let ctx = Context::new()?;
+/// let first = Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?;
+/// let second = Matrix::from_f64s(2, 2, 128, &[1.0, 3.0, 3.0, 25.0])?;
+/// let mut l = sunzi::cholesky(&ctx, &first, 128)?;
+/// sunzi::cholesky_into(&ctx, &second, 128, &CholeskyOptions::new(), &mut l)?;
+/// assert_eq!(l.factor().view().to_f64s(), [1.0, 3.0, 0.0, 4.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`cholesky_with`].
@@ -342,6 +364,15 @@ impl Cholesky {
 
     /// Takes a factor made elsewhere; what lies above its diagonal is not looked at.
     ///
+    /// ```
+    /// use sunzi::{Cholesky, Context, Matrix};
+    /// let ctx = Context::new()?;
+    /// let factor = Cholesky::from_factor(Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 0.0, 2.0])?)?;
+    /// let b = Matrix::from_f64s(2, 1, 128, &[8.0, 12.0])?;
+    /// assert_eq!(factor.solve(&ctx, &b, 128)?.view().to_f64s(), [1.0, 2.0]);
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`crate::Error::NotSquare`] where it is not square, [`crate::Error::Singular`] for a zero on its diagonal.
     pub fn from_factor(mut factor: Matrix) -> Result<Cholesky> {
@@ -369,6 +400,15 @@ impl Cholesky {
     }
 
     /// `log det A = 2 sum log l_ii`, to nearly the factor's precision; see [`log_det_of`].
+    ///
+    /// ```
+    /// use sunzi::{Context, Matrix, rug::Float};
+    /// let ctx = Context::new()?;
+    /// let a = Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?; // its determinant is 16
+    /// let log_det = sunzi::cholesky(&ctx, &a, 128)?.log_det();
+    /// assert!((log_det - Float::with_val(128, 16).ln()).abs() < 1e-37);
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
     pub fn log_det(&self) -> Float {
         log_det_of(&self.factor, self.factor.precision_bits())
     }
@@ -382,6 +422,14 @@ impl Cholesky {
 /// are its logarithm, that of the power of two and their sum; the result once more.
 /// Fewer than one bit count as one, and more than MPFR has as the most that it has.
 /// Cost: one product for each row.
+///
+/// ```
+/// use sunzi::{Matrix, estimate, rug::Float};
+/// let diagonal = Matrix::from_f64s(2, 1, 128, &[2.0, 4.0])?; // of a factor of a matrix with determinant 64
+/// let log_det = estimate::log_det_of(&diagonal, 128);
+/// assert!((log_det - Float::with_val(128, 64).ln()).abs() < 1e-37);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 pub fn log_det_of<'a>(factor: impl Into<MatrixView<'a>>, precision_bits: u32) -> Float {
     let factor = factor.into();
     let precision_bits = precision_bits.clamp(1, prec_max() - 32);

@@ -17,6 +17,14 @@ impl Cholesky {
     /// `det A` tells [`Cholesky::log_det_digits`]: the absolute error of the logarithm is the relative one of the
     /// determinant. Cost: two products for each row.
     ///
+    /// ```
+    /// use sunzi::{Context, Matrix};
+    /// let ctx = Context::new()?;
+    /// let a = Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?;
+    /// assert_eq!(sunzi::cholesky(&ctx, &a, 128)?.det()?, 16);
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::ExponentRange`] for a determinant beyond all exponents: its logarithm is [`Cholesky::log_det`].
     pub fn det(&self) -> Result<Float> {
@@ -31,6 +39,14 @@ impl Ldlt {
     ///
     /// Accuracy: relative `2^(1 - p)` beside the determinant of `L D L^T` for the factors as they are.
     /// Cost: one product for each row.
+    ///
+    /// ```
+    /// use sunzi::{Context, Matrix};
+    /// let ctx = Context::new()?;
+    /// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 2.0, 2.0, -1.0])?;
+    /// assert_eq!(sunzi::ldlt(&ctx, &a, 128)?.det()?, -6);
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::ExponentRange`] for a determinant beyond all exponents.

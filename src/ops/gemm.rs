@@ -48,6 +48,16 @@ setters! { new GemmOptions<'a> {
 
 /// `C := A B`; see [`gemm_with`].
 ///
+/// ```
+/// use sunzi::{Context, Matrix};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?; // column by column
+/// let b = Matrix::from_f64s(2, 1, 128, &[5.0, 6.0])?;
+/// let c = sunzi::gemm(&ctx, &a, &b, 128)?;
+/// assert_eq!(c.view().to_f64s(), [23.0, 34.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`gemm_with`].
 pub fn gemm<'a, 'b>(
@@ -66,6 +76,20 @@ pub fn gemm<'a, 'b>(
 /// and column `j` of `op(B)`; scalars, exact integers and [`Accuracy::Entrywise`] as in
 /// [`crate::syrk_with`]. The same bits on any number of
 /// threads, memory limit and kernel. Cost: `M * N * K` word products for each prime.
+///
+/// ```
+/// use sunzi::{Context, GemmOptions, Matrix, Op, rug::Float};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?;
+/// let x = Matrix::from_f64s(2, 1, 128, &[5.0, 6.0])?;
+/// let b = Matrix::from_f64s(2, 1, 128, &[20.0, 40.0])?;
+/// let minus = Float::with_val(2, -1);
+/// let options = GemmOptions::new().op_a(Op::Transpose).alpha(&minus).accumulate(b.view());
+/// let residual = sunzi::gemm_with(&ctx, &a, &x, 128, &options)?; // b - A^T x
+/// assert_eq!(residual.result.view().to_f64s(), [3.0, 1.0]);
+/// assert_eq!(residual.report.operation, "gemm");
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`crate::syrk_with`]; [`crate::Error::ShapeMismatch`] also where the contracted sizes differ.

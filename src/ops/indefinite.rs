@@ -61,6 +61,18 @@ impl LdltCertificate<'_> {
     ///
     /// Shapes, cost and errors are those of [`crate::estimate::Certificate::solution_digits`].
     ///
+    /// ```
+    /// use sunzi::{Context, Matrix, estimate::InputRounding};
+    /// let ctx = Context::new()?;
+    /// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 2.0, 2.0, -1.0])?;
+    /// let b = Matrix::from_f64s(2, 1, 128, &[1.0, 0.0])?; // X is (1/6, 1/3)
+    /// let factors = sunzi::ldlt(&ctx, &a, 128)?;
+    /// let x = factors.solve(&ctx, &b, 128)?;
+    /// let certificate = factors.certify(&ctx, &a, InputRounding::new())?.expect("the matrix is far from singular");
+    /// assert!(certificate.solution_digits(&ctx, &b, &x)? > 35.0);
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::ShapeMismatch`]; those of [`crate::symm_with`] and [`Ldlt::solve`].
     pub fn solution_digits<'b, 'x>(
@@ -84,6 +96,17 @@ impl Ldlt {
     /// large as the least eigenvalue of the scaled matrix.
     /// Cost: at most five solves with two right sides, a product with `A` and a solve for all columns.
     /// Source: docs/ALGORITHM.md, "Correct digits".
+    ///
+    /// ```
+    /// use sunzi::{Context, Matrix, estimate::InputRounding};
+    /// let ctx = Context::new()?;
+    /// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 2.0, 2.0, -1.0])?;
+    /// let b = Matrix::from_f64s(2, 1, 128, &[1.0, 0.0])?; // X is (1/6, 1/3)
+    /// let factors = sunzi::ldlt(&ctx, &a, 128)?;
+    /// let x = factors.solve(&ctx, &b, 128)?;
+    /// assert!(factors.solution_digits(&ctx, &a, &b, &x, InputRounding::new())? > 35.0);
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`], [`Error::NotSymmetric`]; those of [`crate::symm_with`] and [`Ldlt::solve`].
@@ -136,6 +159,15 @@ impl Ldlt {
     /// eigenvalue of the scaled matrix lies between `-s` and `s`, but for the residuals of both, which their growth
     /// bounds (Sylvester's law of inertia). `None` where no proof is found. Cost: two factorisations, with as many bits
     /// as condition and growth take, and that of [`Ldlt::solution_digits`] for one column.
+    ///
+    /// ```
+    /// use sunzi::{Context, Matrix, estimate::InputRounding};
+    /// let ctx = Context::new()?;
+    /// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 2.0, 2.0, -1.0])?;
+    /// let factors = sunzi::ldlt(&ctx, &a, 128)?;
+    /// assert!(factors.certify(&ctx, &a, InputRounding::new())?.is_some());
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`], [`Error::NotSymmetric`]; those of [`crate::ldlt_with`] beside [`Error::Singular`].

@@ -33,6 +33,14 @@ const STRIP_COLUMNS: usize = 256;
 
 /// `A^-1`; see [`inverse_with`].
 ///
+/// ```
+/// use sunzi::{Context, Matrix};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 1.0, 1.0])?;
+/// assert_eq!(sunzi::inverse(&ctx, &a, 128)?.view().to_f64s(), [1.0, -1.0, -1.0, 2.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`inverse_with`].
 pub fn inverse<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: u32) -> Result<SymmetricMatrix> {
@@ -44,6 +52,16 @@ pub fn inverse<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: u
 /// Accuracy: that of [`crate::cholesky_with`], then of [`Cholesky::inverse`]. The options are those of the
 /// factorisation.
 /// Cost: about `n^3 / 2` word products for each prime.
+///
+/// ```
+/// use sunzi::{CholeskyOptions, Context, Matrix};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 1.0, 2.0])?;
+/// let inverse = sunzi::inverse_with(&ctx, &a, 128, &CholeskyOptions::new().digits(true))?;
+/// assert!((inverse.result.get(0, 0).to_float(128) * 3u32 - 2u32).abs() < 1e-37); // 2/3
+/// assert!(inverse.report.digits.unwrap() > 35.0);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// Those of [`crate::cholesky_with`] and [`Cholesky::inverse`].
@@ -65,6 +83,18 @@ pub fn inverse_with<'a>(
 }
 
 /// [`inverse_with`] into a matrix of the caller, as [`Cholesky::inverse_into`].
+///
+/// ```
+/// use sunzi::{CholeskyOptions, Context, Matrix, SymmetricMatrix};
+/// let ctx = Context::new()?;
+/// let mut inverse = SymmetricMatrix::default(); // its memory serves again in the second call
+/// for scale in [1.0, 2.0] {
+///     let a = Matrix::from_f64s(2, 2, 128, &[2.0 * scale, scale, scale, scale])?;
+///     sunzi::inverse_into(&ctx, &a, 128, &CholeskyOptions::new(), &mut inverse)?;
+/// }
+/// assert_eq!(inverse.view().to_f64s(), [0.5, -0.5, -0.5, 1.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`inverse_with`].
@@ -108,6 +138,15 @@ const EXPECTED_NORM_EXPONENT: i64 = 25;
 /// `2^-21` of the norms of their rows: with smaller ones a call works with more bits, and takes as much more. Where
 /// one kernel ends within some tens of bits of the precision, other pivots may move a call to another one than planned,
 /// which takes more or fewer bytes for each entry.
+///
+/// ```
+/// use sunzi::{CholeskyOptions, Context, plans};
+/// let ctx = Context::new()?;
+/// let plan = plans::plan_inverse(&ctx, 100, 256, &CholeskyOptions::new())?;
+/// assert_eq!((plan.operation, plan.order, plan.precision_bits), ("inverse", 100, 256));
+/// assert!(plan.least_bytes <= plan.planned_bytes);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// [`Error::Precision`]; [`Error::DimensionOverflow`]; [`Error::MemoryLimit`] names the least limit that would do.
@@ -154,6 +193,15 @@ impl Cholesky {
     /// z_jj)`, whatever the condition. The bits depend on the factor and the precision alone.
     /// Cost: about `n^3 / 3` word products for each prime, at a precision raised by half the bits of the condition.
     /// Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
+    ///
+    /// ```
+    /// use sunzi::{Context, Matrix};
+    /// let ctx = Context::new()?;
+    /// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 1.0, 1.0])?;
+    /// let factor = sunzi::cholesky(&ctx, &a, 128)?;
+    /// assert_eq!(factor.inverse(&ctx, 128)?.view().to_f64s(), [1.0, -1.0, -1.0, 2.0]);
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`crate::trsm()`]; [`Error::Precision`] also where the condition asks for more bits than the kernel has.

@@ -47,6 +47,17 @@ setters! { new LdltOptions { accuracy: Accuracy } }
 
 /// `A = L D L^T`; see [`ldlt_with`].
 ///
+/// ```
+/// use sunzi::{Context, Inertia, Matrix};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 2.0, 2.0, -1.0])?; // quasi-definite
+/// let factors = sunzi::ldlt(&ctx, &a, 128)?;
+/// assert_eq!(factors.lower().view().to_f64s(), [1.0, 1.0, 0.0, 1.0]);
+/// assert_eq!(factors.pivots().view().to_f64s(), [2.0, -3.0]);
+/// assert_eq!(factors.inertia(), Inertia { positive: 1, negative: 1 });
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`ldlt_with`].
 pub fn ldlt<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: u32) -> Result<Ldlt> {
@@ -63,6 +74,16 @@ pub fn ldlt<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: u32)
 /// The bits depend on `A`, the precision and the accuracy alone.
 /// Cost: `n^3 / 6` word products for each of about `2 precision_bits / 52` primes.
 /// Source: docs/ALGORITHM.md, "LDL^T without pivoting".
+///
+/// ```
+/// use sunzi::{Accuracy, Context, LdltOptions, Matrix};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 2.0, 2.0, -1.0])?;
+/// let made = sunzi::ldlt_with(&ctx, &a, 128, &LdltOptions::new().accuracy(Accuracy::Norm))?;
+/// assert_eq!(made.result.pivots().view().to_f64s(), [2.0, -3.0]);
+/// assert_eq!((made.report.operation, made.report.accuracy), ("ldlt", Accuracy::Norm));
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// [`crate::Error::Singular`] with the index of a pivot that is 0; [`crate::Error::NotSymmetric`];
@@ -105,6 +126,17 @@ fn growth(a: &MatrixView<'_>, lower: &Matrix, pivots: &Matrix) -> Float {
 impl Ldlt {
     /// Takes factors made elsewhere, with their [`Ldlt::growth`]; what lies on and above the diagonal of `lower` is not
     /// looked at. Solves are accurate entry by entry, see [`Ldlt::with_accuracy`].
+    ///
+    /// ```
+    /// use sunzi::{Context, Ldlt, Matrix, rug::Float};
+    /// let ctx = Context::new()?;
+    /// let lower = Matrix::from_f64s(2, 2, 128, &[1.0, 1.0, 0.0, 1.0])?;
+    /// let pivots = Matrix::from_f64s(2, 1, 128, &[2.0, -3.0])?;
+    /// let factors = Ldlt::from_factors(lower, pivots, Float::with_val(53, 2.5))?; // of the matrix [2 2; 2 -1]
+    /// let b = Matrix::from_f64s(2, 1, 128, &[4.0, 1.0])?;
+    /// assert_eq!(factors.solve(&ctx, &b, 128)?.view().to_f64s(), [1.0, 1.0]);
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`] where `lower` is not `n x n` or `pivots` not `n x 1`; [`Error::Singular`] for a zero
@@ -156,6 +188,15 @@ impl Ldlt {
     }
 
     /// Numbers of positive and negative pivots: by Sylvester's law those of the eigenvalues of `L D L^T`.
+    ///
+    /// ```
+    /// use sunzi::{Context, Matrix};
+    /// let ctx = Context::new()?;
+    /// let a = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 2.0, 1.0])?; // eigenvalues 3 and -1
+    /// let inertia = sunzi::ldlt(&ctx, &a, 128)?.inertia();
+    /// assert_eq!((inertia.positive, inertia.negative), (1, 1));
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
     pub fn inertia(&self) -> Inertia {
         let negative = self.signs().into_iter().filter(|&negative| negative).count();
         Inertia { positive: self.pivots.rows() - negative, negative }
@@ -164,6 +205,14 @@ impl Ldlt {
     /// Element growth: the largest entry of `|L| |D| |L^T|` over the largest of `|A|`, 53 bits; 1 for an empty matrix.
     ///
     /// `log2` of it is how many bits of the precision the missing pivoting costs.
+    ///
+    /// ```
+    /// use sunzi::{Context, Matrix};
+    /// let ctx = Context::new()?;
+    /// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 2.0, 2.0, -1.0])?; // |L| |D| |L^T| is [2 2; 2 5]
+    /// assert_eq!(*sunzi::ldlt(&ctx, &a, 128)?.growth(), 2.5);
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
     pub fn growth(&self) -> &Float {
         &self.growth
     }
@@ -175,6 +224,16 @@ impl Ldlt {
     /// of [`ldlt`] and `p` the smaller of `precision_bits` and the precision of the factors; for factors of accuracy
     /// entry by entry `|b - A x|_i <= 2^(4 - p) (|L| |D| |L^T| |x| + |b|)_i`.
     /// Cost: `n^2 m` word products for each prime. Source: docs/ALGORITHM.md, "LDL^T without pivoting".
+    ///
+    /// ```
+    /// use sunzi::{Context, Matrix};
+    /// let ctx = Context::new()?;
+    /// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 2.0, 2.0, -1.0])?;
+    /// let b = Matrix::from_f64s(2, 1, 128, &[4.0, 1.0])?;
+    /// let factors = sunzi::ldlt(&ctx, &a, 128)?;
+    /// assert_eq!(factors.solve(&ctx, &b, 128)?.view().to_f64s(), [1.0, 1.0]);
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`crate::trsm()`].

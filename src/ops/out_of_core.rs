@@ -33,6 +33,22 @@ use crate::site::{Site, Team};
 /// and again for columns that need another try.
 /// Cost: as `trsm_with`. Source: docs/OUT_OF_CORE.md.
 ///
+/// ```
+/// use sunzi::io::{self, ReadOptions, WriteOptions};
+/// use sunzi::out_of_core::{self, OutOfCoreSolveOptions, SolvePaths};
+/// use sunzi::{Accuracy, Context, Matrix, Op, TrsmOptions};
+/// let folder = tempfile::tempdir().unwrap();
+/// let [l, b, x, tiles] = ["l.bin", "b.bin", "x.bin", "tiles"].map(|name| folder.path().join(name));
+/// io::write(&l, &Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 0.0, 3.0])?, &WriteOptions::new())?;
+/// io::write(&b, &Matrix::from_f64s(2, 1, 128, &[5.0, 6.0])?, &WriteOptions::new())?;
+/// let ctx = Context::new()?;
+/// let paths = SolvePaths { matrix: &l, right: &b, solution: &x, storage: &tiles };
+/// let system = TrsmOptions::new().op(Op::Transpose).accuracy(Accuracy::Norm); // L^T X = B
+/// out_of_core::trsm(&ctx, paths, 128, &system, &OutOfCoreSolveOptions::new())?;
+/// assert_eq!(io::read(&x, &ReadOptions::new(128))?.matrix.view().to_f64s(), [1.0, 2.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// Those of [`crate::trsm_with`]; [`Error::InvalidArgument`] for [`Side::Right`], and entry by entry for few right
 /// sides and for columns whose unknowns outgrow fixed point; [`Error::Format`] for a damaged file;
@@ -52,6 +68,31 @@ pub fn trsm(
 /// `paths`, and an equal share of its node's limit. Collective.
 ///
 /// All ranks read the files, each its own columns, and rank 0 all of both once; rank 0 writes the solution.
+///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{Team, TeamOptions};
+/// use sunzi::io::{self, ReadOptions};
+/// # use sunzi::io::WriteOptions;
+/// use sunzi::out_of_core::{self, OutOfCoreSolveOptions, SolvePaths};
+/// use sunzi::{Accuracy, Context, TrsmOptions};
+/// # use sunzi::Matrix;
+/// // The file `l` holds the triangle [1 0; 2 3] and `b` the right side (10, 23).
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let [l, b, x, tiles] = ["l.bin", "b.bin", "x.bin", "tiles"].map(|name| folder.path().join(name));
+/// # io::write(&l, &Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 0.0, 3.0])?, &WriteOptions::new())?;
+/// # io::write(&b, &Matrix::from_f64s(2, 1, 128, &[10.0, 23.0])?, &WriteOptions::new())?;
+/// let reports = local::run(2, |rank| -> sunzi::Result<usize> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     let paths = SolvePaths { matrix: &l, right: &b, solution: &x, storage: &tiles };
+///     let (system, options) = (TrsmOptions::new().accuracy(Accuracy::Norm), OutOfCoreSolveOptions::new());
+///     Ok(out_of_core::trsm_over_ranks(&ctx, &team, paths, 128, &system, &options)?.ranks)
+/// });
+/// assert!(reports.into_iter().all(|report| report.is_ok()));
+/// assert_eq!(io::read(&x, &ReadOptions::new(128))?.matrix.view().to_f64s(), [10.0, 1.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`trsm`], the same on every rank; [`Error::Transport`].

@@ -38,6 +38,16 @@ setters! { new SymmOptions<'a> {
 
 /// `A B` for a symmetric `A`; see [`symm_with`].
 ///
+/// ```
+/// use sunzi::{Context, Matrix, Symmetric};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 99.0, 3.0])?; // only its lower triangle is read
+/// let b = Matrix::from_f64s(2, 1, 128, &[1.0, 2.0])?;
+/// let c = sunzi::symm(&ctx, Symmetric::lower(&a), &b, 128)?;
+/// assert_eq!(c.view().to_f64s(), [4.0, 7.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`symm_with`].
 pub fn symm<'a, 'b>(
@@ -54,6 +64,18 @@ pub fn symm<'a, 'b>(
 /// Shapes: `a` is `n x n`, plain, known to be symmetric or a named triangle, of which the other one is not read, see
 /// [`Symmetric`]; `b`, the result and `accumulate` are `n x m` on the left side, `m x n` on the right.
 /// Accuracy, bits and cost are those of [`crate::gemm_with`] for the whole matrix; a named triangle is copied into one.
+///
+/// ```
+/// use sunzi::{Context, Matrix, Side, SymmOptions};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 1.0, 3.0])?;
+/// let b = Matrix::from_f64s(1, 2, 128, &[1.0, 2.0])?;
+/// let options = SymmOptions::new().side(Side::Right).accumulate(b.view());
+/// let c = sunzi::symm_with(&ctx, &a, &b, 128, &options)?; // B A + B
+/// assert_eq!(c.result.view().to_f64s(), [5.0, 9.0]);
+/// assert_eq!(c.report.precision_bits, 128);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`crate::gemm_with`]; [`crate::Error::NotSymmetric`] for a plain matrix that is not.

@@ -54,6 +54,16 @@ setters! { new Syr2kOptions<'a> {
 
 /// `A^T B + B^T A`; see [`syr2k_with`].
 ///
+/// ```
+/// use sunzi::{Context, Matrix};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(1, 2, 128, &[1.0, 2.0])?;
+/// let b = Matrix::from_f64s(1, 2, 128, &[3.0, 4.0])?;
+/// let c = sunzi::syr2k(&ctx, &a, &b, 128)?;
+/// assert_eq!(c.view().to_f64s(), [6.0, 10.0, 10.0, 16.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`syr2k_with`].
 pub fn syr2k<'a, 'b>(
@@ -73,6 +83,19 @@ pub fn syr2k<'a, 'b>(
 /// `s_ij = ||a_i|| ||b_j|| + ||b_i|| ||a_j||`, or, with [`Accuracy::Entrywise`], `s_ij = (|A|^T |B| + |B|^T |A|)_ij`.
 /// The bits depend on the operands, the precision and the options alone. Cost: `K N^2` word products for each prime,
 /// and a matrix of `N x N` for the time of the call.
+///
+/// ```
+/// use sunzi::{Context, Matrix, Op, Syr2kOptions, rug::Float};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 1, 128, &[1.0, 2.0])?;
+/// let b = Matrix::from_f64s(2, 1, 128, &[3.0, 4.0])?;
+/// let half = Float::with_val(2, 0.5);
+/// let options = Syr2kOptions::new().op(Op::Transpose).alpha(&half);
+/// let c = sunzi::syr2k_with(&ctx, &a, &b, 128, &options)?; // the symmetric part of A B^T
+/// assert_eq!(c.result.view().to_f64s(), [3.0, 5.0, 5.0, 8.0]);
+/// assert_eq!(c.report.precision_bits, 128);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`crate::syrk_with`]; [`Error::ShapeMismatch`] also where the shapes of the operands differ.

@@ -49,6 +49,15 @@ setters! { new SyrkOptions<'a> {
 
 /// `Q := P^T P`; see [`syrk_with`].
 ///
+/// ```
+/// use sunzi::{Context, Matrix};
+/// let ctx = Context::new()?;
+/// let p = Matrix::from_f64s(3, 2, 128, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?; // column by column
+/// let q = sunzi::syrk(&ctx, &p, 128)?;
+/// assert_eq!(q.view().to_f64s(), [14.0, 32.0, 32.0, 77.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`syrk_with`].
 pub fn syrk<'a>(ctx: &Context, p: impl Into<MatrixView<'a>>, precision_bits: u32) -> Result<SymmetricMatrix> {
@@ -65,6 +74,18 @@ pub fn syrk<'a>(ctx: &Context, p: impl Into<MatrixView<'a>>, precision_bits: u32
 /// terms.
 /// The bits depend on the operands, the precision and the options alone: not on threads, memory limit or kernel.
 /// Cost: `K * N * (N + 1) / 2` word products for each of about `(2 precision_bits + log2 K) / 52` primes.
+///
+/// ```
+/// use sunzi::{Context, Matrix, Op, Symmetric, SyrkOptions};
+/// let ctx = Context::new()?;
+/// let p = Matrix::from_f64s(2, 1, 128, &[3.0, 4.0])?;
+/// let identity = Matrix::identity(2, 128)?;
+/// let options = SyrkOptions::new().op(Op::Transpose).accumulate(Symmetric::lower(&identity));
+/// let q = sunzi::syrk_with(&ctx, &p, 128, &options)?; // P P^T + I
+/// assert_eq!(q.result.view().to_f64s(), [10.0, 12.0, 12.0, 17.0]);
+/// assert_eq!((q.report.operation, q.report.precision_bits), ("syrk", 128));
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// [`crate::Error::Precision`]; [`crate::Error::ShapeMismatch`] and [`crate::Error::NotSymmetric`] for `accumulate`;
@@ -87,6 +108,17 @@ pub fn syrk_with<'a>(
 /// fit, a block of a larger matrix, or one triangle of either, see [`SymmetricDestination`].
 ///
 /// After an error a symmetric matrix is empty, and a block holds unspecified numbers.
+///
+/// ```
+/// use sunzi::{Context, Matrix, SymmetricDestination, SyrkOptions};
+/// let ctx = Context::new()?;
+/// let p = Matrix::from_f64s(1, 2, 128, &[1.0, 2.0])?;
+/// let mut q = Matrix::from_f64s(2, 2, 128, &[0.0, 0.0, 99.0, 0.0])?;
+/// let lower = SymmetricDestination::Triangle((&mut q).into());
+/// sunzi::syrk_into(&ctx, &p, 128, &SyrkOptions::new(), lower)?;
+/// assert_eq!(q.view().to_f64s(), [1.0, 2.0, 99.0, 4.0]); // nothing was written above the diagonal
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`syrk_with`]; [`crate::Error::ShapeMismatch`] and [`crate::Error::InvalidArgument`] for a block of another shape

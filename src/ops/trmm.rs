@@ -50,6 +50,15 @@ setters! { new TrmmOptions<'a> {
 
 /// `L B` for a lower triangular `L`; see [`trmm_with`].
 ///
+/// ```
+/// use sunzi::{Context, Matrix};
+/// let ctx = Context::new()?;
+/// let l = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 0.0, 3.0])?;
+/// let b = Matrix::from_f64s(2, 2, 128, &[10.0, 1.0, 0.0, 2.0])?;
+/// assert_eq!(sunzi::trmm(&ctx, &l, &b, 128)?.view().to_f64s(), [10.0, 23.0, 0.0, 6.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`trmm_with`].
 pub fn trmm<'a, 'b>(

@@ -14,6 +14,15 @@ pub use crate::ops::solve::options::TrsmOptions;
 
 /// The solution `X` of `L X = B` for a lower triangular `L`; see [`trsm_with`].
 ///
+/// ```
+/// use sunzi::{Context, Matrix};
+/// let ctx = Context::new()?;
+/// let l = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 0.0, 3.0])?;
+/// let b = Matrix::from_f64s(2, 1, 128, &[10.0, 23.0])?;
+/// assert_eq!(sunzi::trsm(&ctx, &l, &b, 128)?.view().to_f64s(), [10.0, 1.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`trsm_with`].
 pub fn trsm<'a, 'b>(
@@ -38,6 +47,17 @@ pub fn trsm<'a, 'b>(
 /// Cost: `n^2 m / 2` word products for each of about `2 precision_bits / 52` primes.
 /// Source: docs/ALGORITHM.md, "Triangular solves".
 ///
+/// ```
+/// use sunzi::{Context, Matrix, Op, TrsmOptions};
+/// let ctx = Context::new()?;
+/// let l = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 0.0, 3.0])?;
+/// let b = Matrix::from_f64s(2, 1, 128, &[5.0, 6.0])?;
+/// let x = sunzi::trsm_with(&ctx, &l, &b, 128, &TrsmOptions::new().op(Op::Transpose))?; // L^T X = B
+/// assert_eq!(x.result.view().to_f64s(), [1.0, 2.0]);
+/// assert_eq!((x.report.operation, x.report.order, x.report.columns), ("trsm", 2, 1));
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// [`crate::Error::ShapeMismatch`]; [`crate::Error::Singular`] with the first zero on the diagonal;
 /// [`crate::Error::Precision`]; [`crate::Error::InvalidArgument`] where alpha is not finite;
@@ -59,6 +79,18 @@ pub fn trsm_with<'a, 'b>(
 /// block of a larger one, see [`Destination`].
 ///
 /// After an error the contents of `result` are unspecified numbers.
+///
+/// ```
+/// use sunzi::{Context, Matrix, TrsmOptions};
+/// let ctx = Context::new()?;
+/// let l = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 0.0, 3.0])?;
+/// let b = Matrix::from_f64s(2, 1, 128, &[10.0, 23.0])?;
+/// let mut large = Matrix::zeros(2, 2, 128)?;
+/// let second = large.view_mut().block(0..2, 1..2)?;
+/// sunzi::trsm_into(&ctx, &l, &b, 128, &TrsmOptions::new(), second)?;
+/// assert_eq!(large.view().to_f64s(), [0.0, 0.0, 10.0, 1.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`trsm_with`]; [`crate::Error::ShapeMismatch`] and [`crate::Error::InvalidArgument`] for a block of another shape

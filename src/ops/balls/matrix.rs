@@ -98,6 +98,16 @@ impl BallMatrix {
     ///
     /// Cost: a product of numbers for each entry.
     ///
+    /// ```
+    /// use sunzi::ball::{Ball, BallMatrix};
+    /// use sunzi::{Matrix, rug::{Float, Rational}};
+    /// let a = BallMatrix::exact(Matrix::from_f64s(1, 1, 128, &[4.0])?)?;
+    /// let factor = Ball { midpoint: Float::with_val(128, 2), radius: Float::with_val(64, 0.5) };
+    /// let scaled = a.scaled(&factor)?; // 6 to 10
+    /// assert!(scaled.contains(0, 0, &Rational::from(6)) && scaled.contains(0, 0, &Rational::from(10)));
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a factor that is no finite number, or has a negative radius;
     /// [`Error::ExponentRange`]; [`Error::OutOfMemory`].

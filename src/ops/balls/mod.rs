@@ -44,6 +44,19 @@ use product::Product;
 /// Cost: a product of `precision_bits + 32` bits, of up to four times as many where entries cancel, and up to three
 /// products of 32 bits. Source: S. M. Rump, *Fast and parallel interval arithmetic*, BIT 39 (1999).
 ///
+/// ```
+/// use sunzi::ball::{self, BallMatrix};
+/// use sunzi::{Context, Matrix, Op, rug::Rational};
+/// let ctx = Context::new()?;
+/// let a = BallMatrix::exact(Matrix::from_f64s(1, 2, 128, &[1.0, 2.0])?)?;
+/// let radius = Matrix::from_f64s(2, 1, 64, &[0.5, 0.25])?;
+/// let b = BallMatrix::new(Matrix::from_f64s(2, 1, 128, &[3.0, 4.0])?, &radius)?;
+/// let c = ball::gemm(&ctx, (&a, Op::NoTranspose), (&b, Op::NoTranspose), None, 128)?; // 11, give or take 1
+/// assert!(c.contains(0, 0, &Rational::from(10)) && c.contains(0, 0, &Rational::from(12)));
+/// assert!(c.radius().float(0, 0) < 1.001);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// Those of [`crate::gemm_with`].
 pub fn gemm(
@@ -60,6 +73,17 @@ pub fn gemm(
 /// Balls that hold `P^T P + C`, with [`Op::Transpose`] `P P^T + C`, for all points `P`, and all symmetric points `C`.
 ///
 /// Shapes: `p` is `K x N`, the result and `c` are `N x N`; `c` has a symmetric midpoint. Radius, cost: as [`gemm`].
+///
+/// ```
+/// use sunzi::ball::{self, BallMatrix};
+/// use sunzi::{Context, Matrix, Op, rug::Rational};
+/// let ctx = Context::new()?;
+/// let p = Matrix::from_f64s(2, 1, 128, &[3.0, 4.0])?;
+/// let p = BallMatrix::new(p, &Matrix::from_f64s(2, 1, 64, &[0.5, 0.0])?)?;
+/// let q = ball::syrk(&ctx, (&p, Op::NoTranspose), None, 128)?; // 2.5^2 + 16 to 3.5^2 + 16
+/// assert!(q.contains(0, 0, &Rational::from((89, 4))) && q.contains(0, 0, &Rational::from((113, 4))));
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// Those of [`crate::syrk_with`].
@@ -86,6 +110,18 @@ pub fn syrk(
 /// few products of few bits. Source: S. M. Rump, *Verification methods: rigorous results using floating-point
 /// arithmetic*, Acta Numerica 19 (2010); docs/ALGORITHM.md, "Balls".
 ///
+/// ```
+/// use sunzi::ball::{self, BallMatrix};
+/// use sunzi::{Context, Matrix, rug::Rational};
+/// let ctx = Context::new()?;
+/// let a = BallMatrix::exact(Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 1.0, 2.0])?)?;
+/// let b = BallMatrix::exact(Matrix::from_f64s(2, 1, 128, &[1.0, 0.0])?)?;
+/// let x = ball::solve(&ctx, &a, &b, 128)?;
+/// assert!(x.contains(0, 0, &Rational::from((2, 3))) && x.contains(1, 0, &Rational::from((-1, 3))));
+/// assert!(x.radius().float(0, 0) < 1e-37);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// [`crate::Error::NotPositiveDefinite`] of the midpoint; [`crate::Error::InvalidArgument`] where no proof is found
 /// that all points are regular; [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`]; those of
@@ -95,6 +131,18 @@ pub fn solve(ctx: &Context, a: &BallMatrix, b: &BallMatrix, precision_bits: u32)
 }
 
 /// Balls that hold the inverse of every point of `a`, symmetric or not; as [`solve()`] for the columns of the identity.
+///
+/// ```
+/// use sunzi::ball::{self, BallMatrix};
+/// use sunzi::{Context, Matrix, rug::Rational};
+/// let ctx = Context::new()?;
+/// let midpoint = Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 1.0, 2.0])?;
+/// let radius = Matrix::from_f64s(2, 2, 64, &[0.25, 0.0, 0.0, 0.0])?;
+/// let inverse = ball::inverse(&ctx, &BallMatrix::new(midpoint, &radius)?, 128)?;
+/// assert!(inverse.contains(0, 0, &Rational::from((4, 5)))); // for a_00 = 1.75
+/// assert!(inverse.contains(0, 0, &Rational::from((4, 7)))); // for a_00 = 2.25
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// Those of [`solve()`].
@@ -110,6 +158,18 @@ pub fn inverse(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<Bal
 /// Cost: a factorisation with as many bits as `precision_bits` and the condition take, the inverse of a triangle, and
 /// `2 n^3 / 3` multiply-adds of some 64 bits. Source: docs/ALGORITHM.md, "Balls".
 ///
+/// ```
+/// use sunzi::ball::{self, BallMatrix};
+/// use sunzi::{Context, Matrix, rug::Rational};
+/// let ctx = Context::new()?;
+/// let midpoint = Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?;
+/// let radius = Matrix::from_f64s(2, 2, 64, &[0.0, 0.5, 0.5, 0.0])?;
+/// let l = ball::cholesky(&ctx, &BallMatrix::new(midpoint, &radius)?, 128)?;
+/// assert!(l.contains(0, 0, &Rational::from(2)) && l.contains(1, 1, &Rational::from(2)));
+/// assert!(l.contains(1, 0, &Rational::from((3, 4))) && l.contains(1, 0, &Rational::from((5, 4))));
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// [`crate::Error::NotPositiveDefinite`] of the midpoint; [`crate::Error::InvalidArgument`] where no proof is found
 /// that all points are positive definite; [`crate::Error::NotSymmetric`]; those of [`crate::cholesky_with`].
@@ -122,6 +182,17 @@ pub fn cholesky(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<Ba
 /// Shapes: `a` is `n x n` with a symmetric positive definite midpoint; 0 for an empty matrix.
 /// Radius: to first order `sum |A^-1|_ij rA_ij`. Cost: a factorisation and an inverse. Source: docs/ALGORITHM.md,
 /// "Balls".
+///
+/// ```
+/// use sunzi::ball::{self, BallMatrix};
+/// use sunzi::{Context, Matrix, rug::Float};
+/// let ctx = Context::new()?;
+/// let a = BallMatrix::exact(Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?)?; // its determinant is 16
+/// let log_det = ball::log_det(&ctx, &a, 128)?;
+/// assert!((log_det.midpoint - Float::with_val(256, 16).ln()).abs() <= log_det.radius);
+/// assert!(log_det.radius < 1e-36);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`solve()`].

@@ -17,6 +17,16 @@ use crate::ops::product::report::Outcome;
 
 /// The factors of many matrices; see [`cholesky_batch_with`].
 ///
+/// ```
+/// use sunzi::{Context, Matrix, batch};
+/// let ctx = Context::new()?;
+/// let blocks = [Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?, Matrix::from_f64s(1, 1, 128, &[9.0])?];
+/// let factors = batch::cholesky_batch(&ctx, &blocks, 128)?;
+/// assert_eq!(factors[0].factor().view().to_f64s(), [2.0, 1.0, 0.0, 2.0]);
+/// assert_eq!(factors[1].factor().view().to_f64s(), [3.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`cholesky_batch_with`], and [`crate::Error::Problem`] for the first matrix that has no factor.
 pub fn cholesky_batch<'a, A: Into<Symmetric<'a>>>(
@@ -65,6 +75,18 @@ pub fn cholesky_batch_with<'a, A: Into<Symmetric<'a>>>(
 
 /// [`cholesky_batch_with`] in the memory of factors that are no longer needed, one for each matrix; see
 /// [`crate::cholesky_into`]. Gives the outcome of each.
+///
+/// ```
+/// use sunzi::{Cholesky, CholeskyOptions, Context, Matrix, batch};
+/// let ctx = Context::new()?;
+/// let mut factors = [Cholesky::default(), Cholesky::default()]; // their memory serves again in later calls
+/// for scale in [1.0, 4.0] {
+///     let blocks = [Matrix::from_f64s(1, 1, 128, &[scale])?, Matrix::from_f64s(1, 1, 128, &[9.0 * scale])?];
+///     batch::cholesky_batch_into(&ctx, &blocks, 128, &CholeskyOptions::new(), &mut factors)?;
+/// }
+/// assert_eq!(factors[1].factor().view().to_f64s(), [6.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`cholesky_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many outputs as matrices.

@@ -41,6 +41,17 @@ impl<'a, A: Operand<'a>, B: Operand<'a>, C: Operand<'a>> From<((A, B), C)> for G
 
 /// The products `A_i B_i` of many pairs; see [`gemm_batch_with`].
 ///
+/// ```
+/// use sunzi::{Context, Matrix, batch};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?;
+/// let b = Matrix::from_f64s(2, 1, 128, &[5.0, 6.0])?;
+/// let products = batch::gemm_batch(&ctx, [(&a, &a), (&a, &b)], 128)?;
+/// assert_eq!(products[0].view().to_f64s(), [7.0, 10.0, 15.0, 22.0]);
+/// assert_eq!(products[1].view().to_f64s(), [23.0, 34.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`gemm_batch_with`], and [`crate::Error::Problem`] for the first problem that has no result.
 pub fn gemm_batch<'a, P: Into<GemmProblem<'a>>>(
@@ -54,6 +65,19 @@ pub fn gemm_batch<'a, P: Into<GemmProblem<'a>>>(
 /// `C_i := alpha * op(A_i) op(B_i) + beta * D_i` for many problems, each with the bits of [`crate::gemm_with`].
 ///
 /// Shapes, precisions, failing problems, threads and memory as in [`crate::batch::syrk_batch_with`].
+///
+/// ```
+/// use sunzi::{Context, GemmOptions, Matrix, batch, rug::Float};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?;
+/// let x = Matrix::from_f64s(2, 1, 128, &[5.0, 6.0])?;
+/// let b = Matrix::from_f64s(2, 1, 128, &[24.0, 36.0])?;
+/// let minus = Float::with_val(2, -1);
+/// let residuals = batch::gemm_batch_with(&ctx, [((&a, &x), &b)], 128, &GemmOptions::new().alpha(&minus))?;
+/// assert_eq!(residuals.result[0].as_ref().unwrap().view().to_f64s(), [1.0, 2.0]); // b - A x
+/// assert_eq!((residuals.report.problems, residuals.report.failed), (1, 0));
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`crate::batch::syrk_batch_with`]; for a problem by itself those of [`crate::gemm_with`].
@@ -71,6 +95,18 @@ pub fn gemm_batch_with<'a, P: Into<GemmProblem<'a>>>(
 
 /// [`gemm_batch_with`] into memory of the caller, one output for each problem; see [`Destination`]. Gives the outcome of
 /// each problem.
+///
+/// ```
+/// use sunzi::{Context, GemmOptions, Matrix, batch};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?;
+/// let b = Matrix::from_f64s(2, 1, 128, &[5.0, 6.0])?;
+/// let mut results = [Matrix::zeros(2, 2, 128)?, Matrix::zeros(2, 1, 128)?];
+/// let outcome = batch::gemm_batch_into(&ctx, [(&a, &a), (&a, &b)], 128, &GemmOptions::new(), &mut results)?;
+/// assert!(outcome.result.iter().all(|problem| problem.is_ok()));
+/// assert_eq!(results[1].view().to_f64s(), [23.0, 34.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`gemm_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many outputs as problems.

@@ -69,6 +69,17 @@ pub fn syrk_batch<'a, P: Into<SyrkProblem<'a>>>(
 /// Cost: that of the single calls, less what each takes to begin. On CPUs with AVX-512 IFMA, or for larger products
 /// with AVX2 and FMA, up to eight problems of one shape are done at once.
 ///
+/// ```
+/// use sunzi::{Context, Matrix, Op, SyrkOptions, batch};
+/// let ctx = Context::new()?;
+/// let ps = [Matrix::from_f64s(2, 1, 128, &[3.0, 4.0])?, Matrix::from_f64s(1, 2, 128, &[1.0, 2.0])?];
+/// let qs = batch::syrk_batch_with(&ctx, &ps, 128, &SyrkOptions::new().op(Op::Transpose))?; // P P^T
+/// assert_eq!(qs.result[0].as_ref().unwrap().view().to_f64s(), [9.0, 12.0, 12.0, 16.0]);
+/// assert_eq!(qs.result[1].as_ref().unwrap().view().to_f64s(), [5.0]);
+/// assert_eq!((qs.report.problems, qs.report.failed), (2, 0));
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// Those that end the whole call: [`crate::Error::MemoryLimit`] with the least limit that would do, before any work;
 /// [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`]. For a problem by itself those of [`crate::syrk_with`].

@@ -31,6 +31,17 @@ impl<'a, T: Into<MatrixView<'a>>, B: Into<MatrixView<'a>>> From<(T, B)> for Trsm
 
 /// The solutions `X_i` of many `L_i X_i = B_i` with lower triangular `L_i`; see [`trsm_batch_with`].
 ///
+/// ```
+/// use sunzi::{Context, Matrix, batch};
+/// let ctx = Context::new()?;
+/// let l = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 0.0, 3.0])?;
+/// let b = Matrix::from_f64s(2, 1, 128, &[10.0, 23.0])?;
+/// let solutions = batch::trsm_batch(&ctx, [(&l, &b), (&l, &l)], 128)?;
+/// assert_eq!(solutions[0].view().to_f64s(), [10.0, 1.0]);
+/// assert_eq!(solutions[1].view().to_f64s(), [1.0, 0.0, 0.0, 1.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`trsm_batch_with`], and [`crate::Error::Problem`] for the first problem that has no result.
 pub fn trsm_batch<'a, P: Into<TrsmProblem<'a>>>(
@@ -44,6 +55,20 @@ pub fn trsm_batch<'a, P: Into<TrsmProblem<'a>>>(
 /// The solutions of many triangular systems, each with the bits of [`crate::trsm_with`].
 ///
 /// Shapes, precisions, failing problems, threads and memory as in [`crate::batch::syrk_batch_with`].
+///
+/// ```
+/// use sunzi::{Context, Error, Matrix, Op, TrsmOptions, batch};
+/// let ctx = Context::new()?;
+/// let l = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 0.0, 3.0])?;
+/// let singular = Matrix::from_f64s(2, 2, 128, &[0.0, 2.0, 0.0, 3.0])?;
+/// let b = Matrix::from_f64s(2, 1, 128, &[5.0, 6.0])?;
+/// let options = TrsmOptions::new().op(Op::Transpose);
+/// let solutions = batch::trsm_batch_with(&ctx, [(&l, &b), (&singular, &b)], 128, &options)?; // L^T X = B
+/// assert_eq!(solutions.result[0].as_ref().unwrap().view().to_f64s(), [1.0, 2.0]);
+/// assert!(matches!(solutions.result[1], Err(Error::Problem { problem: 1, .. })));
+/// assert_eq!(solutions.report.failed, 1);
+/// # Ok::<(), Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`crate::batch::syrk_batch_with`]; for a problem by itself those of [`crate::trsm_with`].

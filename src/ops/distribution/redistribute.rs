@@ -283,6 +283,19 @@ impl LocalPart<'_> {
 /// The part of a matrix that each rank passes in `local`, in another distribution. Collective; memory and errors as
 /// [`DistMatrix::from_local`].
 ///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{Distribution, even_rows, redistribute};
+/// use sunzi::Matrix;
+/// let parts = local::run(2, |rank| -> sunzi::Result<Vec<f64>> {
+///     let row = Matrix::from_f64s(1, 2, 128, &[[1.0, 3.0], [2.0, 4.0]][rank.rank()])?;
+///     let cols = Distribution::col_blocks(2, vec![0, 1, 2]);
+///     Ok(redistribute(rank, (&even_rows(2, 2, 2), &row), &cols)?.view().to_f64s()) // a column on each rank
+/// });
+/// assert_eq!(parts.into_iter().collect::<sunzi::Result<Vec<_>>>()?, [[1.0, 2.0], [3.0, 4.0]]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`DistMatrix::from_local`].
 pub fn redistribute<'m>(

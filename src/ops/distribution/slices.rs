@@ -27,6 +27,12 @@ impl DistMatrix {
 }
 
 /// Whole rows in blocks, [`even_share`] of them on each rank.
+///
+/// ```
+/// use sunzi::distributed::even_rows;
+/// let rows = even_rows(6, 3, 2);
+/// assert_eq!((rows.local_shape(0), rows.local_shape(1)), ((3, 3), (3, 3)));
+/// ```
 pub fn even_rows(rows: usize, cols: usize, ranks: usize) -> Distribution {
     let starts = (0..ranks).map(|rank| even_share(rows, ranks, rank).start).chain([rows]).collect();
     Distribution::row_blocks(starts, cols)
@@ -36,6 +42,12 @@ pub fn even_rows(rows: usize, cols: usize, ranks: usize) -> Distribution {
 /// where the rows of one of them lie, whole and about evenly, so that it need not move; else [`even_rows`]. The same
 /// rows of every operand must be on a rank. The columns are those of the first operand, and all ranks are in the grid.
 /// What is no distribution over so many ranks is no operand.
+///
+/// ```
+/// use sunzi::distributed::{Distribution, contracted_rows, even_rows};
+/// let uneven = Distribution::on_root(6, 3, 2, 0);
+/// assert_eq!(contracted_rows(&[&uneven], 2), even_rows(6, 3, 2)); // its rows have to move
+/// ```
 pub fn contracted_rows(operands: &[&Distribution], ranks: usize) -> Distribution {
     let (rows, cols) = operands.first().map_or((0, 0), |first| (first.rows, first.cols));
     // A rank with an eighth more of the rows than an even share ends later by at most so much.
@@ -50,6 +62,18 @@ pub fn contracted_rows(operands: &[&Distribution], ranks: usize) -> Distribution
 }
 
 /// Each rank's even share of the rows of `whole`, which rank `root` has and all others pass as `None`. Collective.
+///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::{Matrix, distributed};
+/// let parts = local::run(2, |rank| -> sunzi::Result<Vec<f64>> {
+///     let whole = Matrix::from_f64s(4, 1, 128, &[1.0, 2.0, 3.0, 4.0])?;
+///     let whole = (rank.rank() == 0).then(|| whole.view()); // the others need not have it
+///     Ok(distributed::scatter_rows(rank, 0, whole)?.view().to_f64s())
+/// });
+/// assert_eq!(parts.into_iter().collect::<sunzi::Result<Vec<_>>>()?, [[1.0, 2.0], [3.0, 4.0]]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// [`crate::Error::Transport`]; [`crate::Error::OutOfMemory`] on every rank where one cannot hold its share.

@@ -59,6 +59,13 @@ pub(crate) fn most_of_one(length: usize, size: usize, ranks: usize) -> usize {
 /// its own or goes to one rank; of a matrix that is dealt out evenly it has 1 to 8 MiB. This is for entries that go to
 /// one rank each; where each goes to several, that many times the bytes for `(given_bytes, 0)`, and once those for
 /// `(0, taken_bytes)`.
+///
+/// ```
+/// use sunzi::{Matrix, distributed};
+/// let half = Matrix::bytes_for(500, 1000, 128); // what each of two ranks gives and takes
+/// let messages = distributed::redistribution_bytes(2, (1000, 128), (half, half));
+/// assert!(messages > 0 && messages <= 4 * (8 << 20));
+/// ```
 pub fn redistribution_bytes(
     ranks: usize,
     (rows, precision_bits): (usize, u32),
@@ -73,6 +80,16 @@ pub fn redistribution_bytes(
 /// to it, as [`crate::distributed::DistMatrix::from_local`], [`crate::distributed::DistMatrix::fill_local`] and their
 /// kin have them. No other rank is asked. Exact where each entry goes to one rank; [`redistribution_bytes`] is for
 /// distributions that are not known.
+///
+/// ```
+/// use sunzi::comm::local;
+/// use sunzi::distributed::{Distribution, even_rows, travel_bytes};
+/// let bytes = local::run(2, |rank| {
+///     let (from, to) = (even_rows(4, 2, 2), Distribution::on_root(4, 2, 2, 0));
+///     travel_bytes(rank, &from, &to, None, 128)
+/// });
+/// assert!(bytes[1] > 0); // two rows go from rank 1 to rank 0
+/// ```
 pub fn travel_bytes(
     group: &dyn Transport,
     from: &Distribution,

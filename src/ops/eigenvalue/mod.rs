@@ -102,6 +102,17 @@ pub fn extreme_eigenvalue<'a>(
 /// number of threads. A few digits (up to 32 bits) of an eigenvalue that is not far smaller than the norm take one
 /// factorisation in doubles; else one or two of about `precision_bits + 64` bits, and many digits take a few more.
 ///
+/// ```
+/// use sunzi::eigenvalue::{EigenvalueOptions, Extreme, extreme_eigenvalue_with};
+/// use sunzi::{Context, Matrix};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 1.0, 2.0])?; // eigenvalues 1 and 3
+/// let found = extreme_eigenvalue_with(&ctx, &a, 100, &EigenvalueOptions::new().which(Extreme::Largest))?;
+/// assert!(found.result.lower <= 3 && found.result.upper >= 3);
+/// assert!(found.report.factorisations > 0);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// [`Error::ShapeMismatch`]; [`Error::NotSymmetric`]; [`Error::InvalidArgument`] for a matrix without rows;
 /// [`Error::Precision`] for fewer than 2 and more than [`crate::MAXIMUM_PRECISION_BITS`] bits, and where the precision
@@ -128,6 +139,17 @@ pub fn extreme_eigenvalue_with<'a>(
 
 /// The smallest eigenvalue of `L^-1 X L^-T`; see [`pencil_eigenvalue_with`].
 ///
+/// ```
+/// use sunzi::{Context, Matrix, eigenvalue};
+/// let ctx = Context::new()?;
+/// let l = Matrix::from_f64s(2, 2, 128, &[2.0, 0.0, 0.0, 2.0])?; // of Z = 4 I
+/// let x = Matrix::from_f64s(2, 2, 128, &[0.0, 2.0, 2.0, 0.0])?; // X / 4 has the eigenvalues -1/2 and 1/2
+/// let found = eigenvalue::pencil_eigenvalue(&ctx, &l, &x, 100)?; // so Z + s X is semidefinite up to s = 2
+/// assert!(found.lower <= -0.5 && found.upper >= -0.5);
+/// assert!(found.upper - found.lower < 1e-29);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`pencil_eigenvalue_with`].
 pub fn pencil_eigenvalue<'l, 'x>(
@@ -148,6 +170,18 @@ pub fn pencil_eigenvalue<'l, 'x>(
 /// is read.
 /// Accuracy and bits are those of [`extreme_eigenvalue_with`]. The product is formed once, at as many bits as it takes
 /// beside the condition of `L`.
+///
+/// ```
+/// use sunzi::eigenvalue::{EigenvalueOptions, Extreme, pencil_eigenvalue_with};
+/// use sunzi::{Context, Matrix};
+/// let ctx = Context::new()?;
+/// let l = Matrix::from_f64s(2, 2, 128, &[1.0, 0.0, 0.0, 2.0])?;
+/// let x = Matrix::from_f64s(2, 2, 128, &[3.0, 0.0, 0.0, 4.0])?; // L^-1 X L^-T has the eigenvalues 3 and 1
+/// let found = pencil_eigenvalue_with(&ctx, &l, &x, 100, &EigenvalueOptions::new().which(Extreme::Largest))?;
+/// assert!(found.result.lower <= 3 && found.result.upper >= 3);
+/// assert_eq!(found.report.operation, "pencil_eigenvalue");
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`extreme_eigenvalue_with`]; [`Error::Singular`] with the first zero on the diagonal of `L`.

@@ -49,6 +49,18 @@ impl Cholesky {
     /// as the scaled condition has, and some tens more.
     /// Source: S. M. Rump, *Verification of positive definiteness*, BIT 46 (2006); docs/ALGORITHM.md, "Correct digits".
     ///
+    /// ```
+    /// use sunzi::{Context, Matrix};
+    /// let ctx = Context::new()?;
+    /// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 1.0, 2.0])?;
+    /// let b = Matrix::from_f64s(2, 1, 128, &[1.0, 0.0])?; // X is (2/3, -1/3)
+    /// let factor = sunzi::cholesky(&ctx, &a, 128)?;
+    /// let x = factor.solve(&ctx, &b, 128)?;
+    /// let certificate = factor.certify(&ctx, &a)?.expect("the condition is small");
+    /// assert!(certificate.solution_digits(&ctx, &b, &x)? > 35.0); // proven
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::ShapeMismatch`], [`Error::NotSymmetric`]; those of [`crate::cholesky_with`] beside
     /// [`Error::NotPositiveDefinite`].
@@ -60,6 +72,20 @@ impl Cholesky {
     /// same is proven, so of the one that `a` stands for.
     ///
     /// `None` also where the rounding is as large as the least eigenvalue.
+    ///
+    /// ```
+    /// use sunzi::{Context, Matrix, estimate::InputRounding};
+    /// let ctx = Context::new()?;
+    /// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 1.0, 2.0])?; // known to 64 bits only
+    /// let b = Matrix::from_f64s(2, 1, 128, &[1.0, 0.0])?;
+    /// let factor = sunzi::cholesky(&ctx, &a, 128)?;
+    /// let x = factor.solve(&ctx, &b, 128)?;
+    /// let rounding = InputRounding::new().matrix_bits(64);
+    /// let certificate = factor.certify_with(&ctx, &a, rounding)?.expect("the condition is small");
+    /// let digits = certificate.solution_digits(&ctx, &b, &x)?;
+    /// assert!(digits > 17.0 && digits < 20.0);
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Cholesky::certify`].
@@ -142,6 +168,16 @@ impl Certificate<'_> {
     ///
     /// Cost: a factorisation with more bits than the factor has, some tens as a rule, at most those that the condition
     /// takes.
+    ///
+    /// ```
+    /// use sunzi::{Context, Matrix};
+    /// let ctx = Context::new()?;
+    /// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 1.0, 2.0])?;
+    /// let factor = sunzi::cholesky(&ctx, &a, 128)?;
+    /// let certificate = factor.certify(&ctx, &a)?.expect("the condition is small");
+    /// assert!(certificate.log_det_error(&ctx)?.expect("a bound") < 1e-35);
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`crate::cholesky_with`].

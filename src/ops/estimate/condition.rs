@@ -35,6 +35,16 @@ impl Cholesky {
     /// Source: N. J. Higham, F. Tisseur, *A block algorithm for matrix 1-norm estimation, with an application to 1-norm
     /// pseudospectra*, SIAM J. Matrix Anal. Appl. 21 (2000).
     ///
+    /// ```
+    /// use sunzi::{Context, Matrix};
+    /// let ctx = Context::new()?;
+    /// let a = Matrix::from_f64s(2, 2, 128, &[3.0, 0.0, 0.0, 0.5])?;
+    /// let factor = sunzi::cholesky(&ctx, &a, 128)?;
+    /// let condition = factor.condition_estimate(&ctx, &a.one_norm())?;
+    /// assert!((condition - 6u32).abs() < 1e-10);
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`crate::trsm()`].
     pub fn condition_estimate(&self, ctx: &Context, one_norm: &Float) -> Result<Float> {
@@ -65,6 +75,15 @@ impl Cholesky {
     /// many bits as this number has and 24 more; found once and kept. Source: as [`Cholesky::condition_estimate`]; A.
     /// van der Sluis, *Condition numbers and equilibration of matrices*, Numer. Math. 14 (1969).
     ///
+    /// ```
+    /// use sunzi::{Context, Matrix};
+    /// let ctx = Context::new()?;
+    /// let a = Matrix::from_f64s(2, 2, 128, &[1e30, 0.0, 0.0, 1e-30])?; // badly scaled, but no solve loses digits
+    /// let factor = sunzi::cholesky(&ctx, &a, 128)?;
+    /// assert!(factor.scaled_condition(&ctx)? < 25);
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`crate::trsm()`].
     pub fn scaled_condition(&self, ctx: &Context) -> Result<Float> {
@@ -79,6 +98,14 @@ impl Cholesky {
     /// about that of `L L^T`. Digits of answers are then not known, and estimated as 0. It is told by `tr(A^-1 E)`, the
     /// sum of what each eigenvalue moves by beside itself: at most 1, with the margin of [`Cholesky::log_det_digits`].
     /// Cost: that of [`Cholesky::scaled_condition`], and six solves with as few bits; found once and kept.
+    ///
+    /// ```
+    /// use sunzi::{Context, Matrix};
+    /// let ctx = Context::new()?;
+    /// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 1.0, 2.0])?;
+    /// assert!(sunzi::cholesky(&ctx, &a, 128)?.tells_condition(&ctx)?);
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`crate::trsm()`].

@@ -30,6 +30,15 @@ impl Cholesky {
     /// It counts what the factorisation and the logarithms round; the factored matrix counts as exact. 0 where nothing
     /// is known to be right. Cost: that of [`Cholesky::scaled_condition`], once, and six solves with as few bits.
     ///
+    /// ```
+    /// use sunzi::{Context, Matrix};
+    /// let ctx = Context::new()?;
+    /// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 1.0, 2.0])?;
+    /// let factor = sunzi::cholesky(&ctx, &a, 128)?;
+    /// assert!(factor.log_det_digits(&ctx)? > 35.0);
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`crate::trsm()`].
     pub fn log_det_digits(&self, ctx: &Context) -> Result<f64> {

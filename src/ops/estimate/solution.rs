@@ -66,6 +66,19 @@ impl Cholesky {
     /// Cost: that of [`Cholesky::scaled_condition`], once, and for each column looked at a product with `A` and a solve
     /// with as few bits as the condition allows. Source: docs/ALGORITHM.md, "Correct digits".
     ///
+    /// ```
+    /// use sunzi::{Context, Matrix};
+    /// let ctx = Context::new()?;
+    /// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 1.0, 2.0])?;
+    /// let b = Matrix::from_f64s(2, 1, 128, &[1.0, 0.0])?; // X is (2/3, -1/3)
+    /// let factor = sunzi::cholesky(&ctx, &a, 128)?;
+    /// let x = factor.solve(&ctx, &b, 128)?;
+    /// assert!(factor.solution_digits(&ctx, &a, &b, &x)? > 35.0);
+    /// let rough = x.view().rounded(53)?;
+    /// assert!(factor.solution_digits(&ctx, &a, &b, &rough)? < 18.0);
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::ShapeMismatch`]; those of [`crate::blas::symv_with`] and [`crate::trsm()`].
     pub fn solution_digits<'a, 'b, 'x>(
@@ -79,6 +92,19 @@ impl Cholesky {
     }
 
     /// [`Cholesky::solution_digits`], where the matrix and the right sides may have been rounded.
+    ///
+    /// ```
+    /// use sunzi::{Context, Matrix, estimate::InputRounding};
+    /// let ctx = Context::new()?;
+    /// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 1.0, 2.0])?;
+    /// let b = Matrix::from_f64s(2, 1, 128, &[1.0, 0.0])?;
+    /// let factor = sunzi::cholesky(&ctx, &a, 128)?;
+    /// let x = factor.solve(&ctx, &b, 128)?;
+    /// let rounding = InputRounding::new().matrix_bits(64).right_bits(64); // operands known to 64 bits
+    /// let digits = factor.solution_digits_with(&ctx, &a, &b, &x, rounding)?;
+    /// assert!(digits > 17.0 && digits < 20.0);
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Cholesky::solution_digits`].
@@ -109,6 +135,16 @@ impl Cholesky {
     ///
     /// Shapes: `a` is the matrix that was factored, `inverse` is `n x n`. Cost: four products of `A` with a vector and
     /// four solves, as [`Cholesky::solution_digits`].
+    ///
+    /// ```
+    /// use sunzi::{Context, Matrix};
+    /// let ctx = Context::new()?;
+    /// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 1.0, 2.0])?;
+    /// let factor = sunzi::cholesky(&ctx, &a, 128)?;
+    /// let inverse = factor.inverse(&ctx, 128)?;
+    /// assert!(factor.inverse_digits(&ctx, &a, &inverse)? > 35.0);
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Cholesky::solution_digits`].
@@ -158,6 +194,18 @@ impl Cholesky {
     /// and some.
     ///
     /// Cost: that of [`Cholesky::scaled_condition`].
+    ///
+    /// ```
+    /// use sunzi::{Context, Matrix};
+    /// let ctx = Context::new()?;
+    /// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 1.0, 2.0])?;
+    /// let b = Matrix::from_f64s(2, 1, 128, &[1.0, 0.0])?;
+    /// let factor = sunzi::cholesky(&ctx, &a, 128)?;
+    /// let x = factor.solve(&ctx, &b, 128)?;
+    /// let bits = factor.input_bits(&ctx, &x, 30.0)?; // 30 digits take 100 bits by themselves
+    /// assert!(bits >= 100 && bits < 150);
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Cholesky::scaled_condition`].

@@ -260,6 +260,16 @@ pub struct CholeskyPlan {
 /// takes no more; entries of many sizes take more bits for entrywise accuracy, which [`CholeskyOptions::range_bits`]
 /// names where they are known.
 ///
+/// ```
+/// use sunzi::{CholeskyOptions, Context, Matrix, plans};
+/// let ctx = Context::new()?;
+/// let plan = plans::plan_cholesky(&ctx, 100, 256, &CholeskyOptions::new())?;
+/// assert_eq!((plan.order, plan.precision_bits), (100, 256));
+/// assert_eq!(plan.factor_bytes, Matrix::bytes_for(100, 100, 256));
+/// assert!(plan.planned_bytes > plan.factor_bytes);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// [`Error::Precision`]; [`Error::MemoryLimit`] names the least limit that would do; [`Error::DimensionOverflow`].
 pub fn plan_cholesky(

@@ -29,7 +29,16 @@ setters! { new ProductPlanOptions {
     range_bits: impl Into<Option<u32>>,
 } }
 
-/// [`plan_syrk_with`] with the accuracy of norms.
+/// [`plan_syrk_with`] with the default choices.
+///
+/// ```
+/// use sunzi::{Context, Matrix, plans};
+/// let ctx = Context::new()?;
+/// let plan = plans::plan_syrk(&ctx, 1000, 100, 256)?;
+/// assert_eq!((plan.operation, plan.contracted, plan.rows, plan.cols), ("syrk", 1000, 100, 100));
+/// assert!(plan.planned_bytes >= Matrix::bytes_for(100, 100, 256)); // the result is among them
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`plan_syrk_with`].
@@ -40,6 +49,15 @@ pub fn plan_syrk(ctx: &Context, rows: usize, cols: usize, precision_bits: u32) -
 /// The plan of [`crate::syrk`] for a `rows x cols` operand: bytes of every part, batches, bands, chunks, jobs.
 ///
 /// Nothing is computed and no window allocated; the kernel's tables are made and kept in the context.
+///
+/// ```
+/// use sunzi::{Accuracy, Context, Error, plans};
+/// let ctx = Context::builder().memory_bytes(1 << 20).build()?;
+/// let options = plans::ProductPlanOptions::new().accuracy(Accuracy::Norm);
+/// let refusal = plans::plan_syrk_with(&ctx, (1000, 500), 256, &options); // the result alone takes more than 1 MiB
+/// assert!(matches!(refusal, Err(Error::MemoryLimit { .. })));
+/// # Ok::<(), Error>(())
+/// ```
 ///
 /// # Errors
 /// [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`] names the least limit that would do.
@@ -53,7 +71,17 @@ pub fn plan_syrk_with(
     plan_size((ctx, "syrk"), size, precision_bits, options)
 }
 
-/// [`plan_gemm_with`] with the accuracy of norms.
+/// [`plan_gemm_with`] with the default choices.
+///
+/// ```
+/// use sunzi::{Accuracy, Context, plans};
+/// let ctx = Context::new()?;
+/// let plan = plans::plan_gemm(&ctx, 100, 80, 1000, 256)?;
+/// assert_eq!((plan.operation, plan.rows, plan.cols, plan.contracted), ("gemm", 100, 80, 1000));
+/// assert_eq!(plan.accuracy, Accuracy::Entrywise); // as a product has it by default
+/// println!("{} bytes, {} primes, kernel {}", plan.planned_bytes, plan.primes, plan.kernel);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`plan_syrk_with`].
@@ -62,6 +90,17 @@ pub fn plan_gemm(ctx: &Context, rows: usize, cols: usize, contracted: usize, pre
 }
 
 /// The plan of [`crate::gemm`] for an `rows x contracted` by `contracted x cols` product; see [`plan_syrk_with`].
+///
+/// ```
+/// use sunzi::{Accuracy, Context, plans};
+/// let ctx = Context::new()?;
+/// let by_norms = plans::ProductPlanOptions::new().accuracy(Accuracy::Norm);
+/// let wide_range = plans::ProductPlanOptions::new().accuracy(Accuracy::Entrywise).range_bits(64);
+/// let short = plans::plan_gemm_with(&ctx, (100, 80), 1000, 256, &by_norms)?;
+/// let long = plans::plan_gemm_with(&ctx, (100, 80), 1000, 256, &wide_range)?;
+/// assert_eq!(long.working_bits, short.working_bits + 64);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`plan_syrk_with`].

@@ -67,6 +67,17 @@ impl Singularity {
 /// where the entries, with rows and columns scaled to integers, have more than 32,768 bits or more than 64 MiB
 /// together.
 ///
+/// ```
+/// use sunzi::Matrix;
+/// use sunzi::estimate::{Singularity, singularity};
+/// let a = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 2.0, 4.0])?;
+/// let Singularity::Singular { rank_at_least, null_vector } = singularity(&a)? else { panic!("det A = 0") };
+/// assert_eq!(rank_at_least, 1);
+/// assert_eq!(null_vector[0].clone() + 2 * null_vector[1].clone(), 0);
+/// assert!(matches!(singularity(&Matrix::identity(2, 128)?)?, Singularity::Nonsingular));
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// [`Error::NotSquare`], [`Error::NotSymmetric`].
 pub fn singularity<'a>(a: impl Into<Symmetric<'a>>) -> Result<Singularity> {
@@ -79,6 +90,19 @@ pub fn singularity<'a>(a: impl Into<Symmetric<'a>>) -> Result<Singularity> {
 ///
 /// Cost: that of [`singularity()`], and for each prime an inverse for each denominator. A proof that the matrix is
 /// singular is given up as well where the least common denominator of a row has more than 32,768 bits.
+///
+/// ```
+/// use sunzi::io::{self, ReadOptions};
+/// use sunzi::estimate::{singularity, singularity_as_written};
+/// let folder = tempfile::tempdir().unwrap();
+/// let path = folder.path().join("a.csv");
+/// std::fs::write(&path, "1,1/3\n1/3,1/9\n").unwrap(); // singular, but not once its fractions are rounded
+/// let loaded = io::read(&path, &ReadOptions::new(64).keep_written(true))?;
+/// let written = loaded.written.as_deref().unwrap_or_default();
+/// assert!(!singularity(&loaded.matrix)?.is_proven_singular());
+/// assert!(singularity_as_written(&loaded.matrix, written)?.is_proven_singular());
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// Those of [`singularity()`]; [`Error::InvalidArgument`] for an entry outside the matrix.

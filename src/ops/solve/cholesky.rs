@@ -20,6 +20,16 @@ impl Cholesky {
     /// factor, its accuracy, `b` and the precision alone.
     /// Cost: `n^2 m` word products for each prime. Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
     ///
+    /// ```
+    /// use sunzi::{Context, Matrix};
+    /// let ctx = Context::new()?;
+    /// let a = Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?;
+    /// let factor = sunzi::cholesky(&ctx, &a, 128)?; // once, for any number of right sides
+    /// let b = Matrix::from_f64s(2, 2, 128, &[8.0, 12.0, 6.0, 7.0])?;
+    /// assert_eq!(factor.solve(&ctx, &b, 128)?.view().to_f64s(), [1.0, 2.0, 1.0, 1.0]);
+    /// # Ok::<(), sunzi::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`crate::trsm()`].
     pub fn solve<'b>(&self, ctx: &Context, b: impl Into<MatrixView<'b>>, precision_bits: u32) -> Result<Matrix> {

@@ -49,6 +49,15 @@ use std::time::Instant;
 
 /// `A X = B`; see [`solve_with`].
 ///
+/// ```
+/// use sunzi::{Context, Matrix};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?;
+/// let b = Matrix::from_f64s(2, 1, 128, &[8.0, 12.0])?;
+/// assert_eq!(sunzi::solve(&ctx, &a, &b, 128)?.view().to_f64s(), [1.0, 2.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`solve_with`].
 pub fn solve<'a, 'b>(
@@ -70,6 +79,17 @@ pub fn solve<'a, 'b>(
 /// accuracy alone.
 /// Cost: one factorisation, `n^3 / 6` word products for each prime, and `n^2 m`.
 /// Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
+///
+/// ```
+/// use sunzi::{CholeskyOptions, Context, Matrix};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?;
+/// let b = Matrix::from_f64s(2, 1, 128, &[1.0, 1.0])?;
+/// let x = sunzi::solve_with(&ctx, &a, &b, 128, &CholeskyOptions::new().digits(true))?;
+/// assert_eq!(x.result.view().to_f64s(), [0.1875, 0.125]);
+/// assert!(x.report.digits.unwrap() > 35.0); // an estimate of the correct digits, of which 128 bits are about 38
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// Those of [`crate::cholesky_with`] and [`crate::Cholesky::solve`].
@@ -94,6 +114,19 @@ pub fn solve_with<'a, 'b>(
 /// [`solve_with`] into memory of the caller, see [`Destination`].
 ///
 /// After an error the contents of `result` are unspecified numbers.
+///
+/// ```
+/// use sunzi::{CholeskyOptions, Context, Matrix};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?;
+/// let b = Matrix::from_f64s(2, 1, 128, &[8.0, 12.0])?;
+/// let mut large = Matrix::zeros(3, 2, 128)?;
+/// let block = large.view_mut().block(1..3, 1..2)?;
+/// let report = sunzi::solve_into(&ctx, &a, &b, 128, &CholeskyOptions::new(), block)?;
+/// assert_eq!(large.view().to_f64s(), [0.0, 0.0, 0.0, 0.0, 1.0, 2.0]);
+/// assert_eq!((report.operation, report.columns), ("solve", 1));
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`solve_with`]; [`crate::Error::ShapeMismatch`] and [`crate::Error::InvalidArgument`] for a block of another
@@ -130,6 +163,15 @@ fn solve_and_keep(
 
 /// `A X = B`, refined; see [`solve_refined_with`].
 ///
+/// ```
+/// use sunzi::{Context, Matrix};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 512, &[4.0, 2.0, 2.0, 5.0])?;
+/// let b = Matrix::from_f64s(2, 1, 512, &[8.0, 12.0])?;
+/// assert_eq!(sunzi::solve_refined(&ctx, &a, &b, 512)?.view().to_f64s(), [1.0, 2.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`solve_refined_with`].
 pub fn solve_refined<'a, 'b>(
@@ -150,6 +192,17 @@ pub fn solve_refined<'a, 'b>(
 /// then, and a solve at `factor_bits`, and gains about `factor_bits - log2(condition)` bits.
 /// Source: docs/ALGORITHM.md, "Refinement".
 ///
+/// ```
+/// use sunzi::{Context, Matrix, RefineOptions};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 512, &[2.0, 1.0, 1.0, 2.0])?;
+/// let b = Matrix::from_f64s(2, 1, 512, &[1.0, 0.0])?; // X is (2/3, -1/3)
+/// let x = sunzi::solve_refined_with(&ctx, &a, &b, 512, &RefineOptions::new().factor_bits(128))?;
+/// assert!((x.result.float(0, 0) * 3u32 - 2u32).abs() < 1e-152);
+/// assert!(x.report.iterations > 1 && x.report.backward_error_log2 <= -511);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`solve_with`]; [`crate::Error::NotPositiveDefinite`] also where `factor_bits` are too few to factor `A`;
 /// [`crate::Error::RefinementStalls`] where the corrections do not converge.
@@ -168,6 +221,19 @@ pub fn solve_refined_with<'a, 'b>(
 /// [`solve_refined_with`] into a matrix of the caller, which is replaced where its shape or precision do not fit.
 ///
 /// After an error the contents of `result` are unspecified numbers.
+///
+/// ```
+/// use sunzi::{Context, Matrix, RefineOptions};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 512, &[2.0, 1.0, 1.0, 2.0])?;
+/// let mut x = Matrix::zeros(2, 1, 512)?; // its memory serves in both calls
+/// for right in [[3.0, 3.0], [3.0, 0.0]] {
+///     let b = Matrix::from_f64s(2, 1, 512, &right)?;
+///     sunzi::solve_refined_into(&ctx, &a, &b, 512, &RefineOptions::new(), &mut x)?;
+/// }
+/// assert_eq!(x.view().to_f64s(), [2.0, -1.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`solve_refined_with`].

@@ -55,6 +55,15 @@ pub struct SolvePlan {
 /// `2^-21` of the norms of their rows: with smaller ones a call without a memory limit takes some more, one under a
 /// limit takes narrower bands.
 ///
+/// ```
+/// use sunzi::{Accuracy, Context, plans};
+/// let ctx = Context::new()?;
+/// let plan = plans::plan_trsm(&ctx, (100, 20), 256, Accuracy::Norm)?;
+/// assert_eq!((plan.operation, plan.order, plan.columns), ("trsm", 100, 20));
+/// assert!(plan.least_bytes <= plan.planned_bytes);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// [`crate::Error::Precision`]; [`crate::Error::DimensionOverflow`]; [`crate::Error::MemoryLimit`] names the least
 /// limit that would do.
@@ -72,6 +81,15 @@ pub fn plan_trsm(
 
 /// The plan of [`crate::solve()`] for a matrix of `order` rows and so many right sides: the factorisation, then the
 /// solve beside the factor; see [`plan_trsm`].
+///
+/// ```
+/// use sunzi::{CholeskyOptions, Context, plans};
+/// let ctx = Context::new()?;
+/// let plan = plans::plan_solve(&ctx, (100, 20), 256, &CholeskyOptions::new())?;
+/// assert_eq!((plan.operation, plan.order, plan.columns), ("solve", 100, 20));
+/// assert!(plan.factorisation_bytes <= plan.planned_bytes);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`plan_trsm`].

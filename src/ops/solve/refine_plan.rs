@@ -162,6 +162,14 @@ impl RefineShape {
 /// Nothing is computed; the kernel's tables are made and kept in the context. Pivots as in [`crate::plans::plan_trsm`].
 /// Without a limit a call with many right sides may take a third less.
 ///
+/// ```
+/// use sunzi::{Context, RefineOptions, plans};
+/// let ctx = Context::new()?;
+/// let plan = plans::plan_solve_refined(&ctx, (100, 1), 1024, &RefineOptions::new().factor_bits(128))?;
+/// assert_eq!((plan.operation, plan.precision_bits), ("solve_refined", 1024));
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`crate::plans::plan_trsm`].
 pub fn plan_solve_refined(

@@ -53,6 +53,15 @@ setters! { new SymvOptions<'a> {
 
 /// `y := A x`; see [`gemv_with`].
 ///
+/// ```
+/// use sunzi::{Context, Matrix, blas};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?; // column by column
+/// let x = Matrix::from_f64s(2, 1, 128, &[5.0, 6.0])?;
+/// assert_eq!(blas::gemv(&ctx, &a, &x, 128)?.view().to_f64s(), [23.0, 34.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`gemv_with`].
 pub fn gemv<'a, 'x>(
@@ -71,6 +80,20 @@ pub fn gemv<'a, 'x>(
 /// Accuracy: `|computed - exact|_i <= 2^(1 - precision_bits) (|alpha| (|A| |x|)_i + |beta| |y0_i|)`: each entry beside
 /// the sizes of its own terms, whatever the exponents are. The same bits on any number of threads. Cost: one product
 /// of limbs for each entry of `A`. Source: docs/decisions/032-vectors.md.
+///
+/// ```
+/// use sunzi::{Context, Matrix, Op, blas, rug::Float};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?;
+/// let x = Matrix::from_f64s(2, 1, 128, &[5.0, 6.0])?;
+/// let b = Matrix::from_f64s(2, 1, 128, &[20.0, 40.0])?;
+/// let minus = Float::with_val(2, -1);
+/// let options = blas::GemvOptions::new().op(Op::Transpose).alpha(&minus).accumulate(b.view());
+/// let residual = blas::gemv_with(&ctx, &a, &x, 128, &options)?; // b - A^T x
+/// assert_eq!(residual.result.view().to_f64s(), [3.0, 1.0]);
+/// assert_eq!((residual.report.operation, residual.report.rows), ("gemv", 2));
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// [`crate::Error::ShapeMismatch`]; [`crate::Error::Precision`]; [`crate::Error::InvalidArgument`] for scalars that are
@@ -92,6 +115,18 @@ pub fn gemv_with<'a, 'x>(
 /// precision, or a block of a larger one, a piece of a column or of a row, see [`Destination`].
 ///
 /// After an error the contents of `result` are unspecified numbers.
+///
+/// ```
+/// use sunzi::{Context, Matrix, blas};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?;
+/// let x = Matrix::from_f64s(2, 1, 128, &[5.0, 6.0])?;
+/// let mut large = Matrix::zeros(2, 3, 128)?;
+/// let row = large.view_mut().block(1..2, 0..2)?; // a piece of the second row
+/// blas::gemv_into(&ctx, &a, &x, 128, &blas::GemvOptions::new(), row)?;
+/// assert_eq!(large.view().to_f64s(), [0.0, 23.0, 0.0, 34.0, 0.0, 0.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`gemv_with`]; [`crate::Error::ShapeMismatch`] and [`crate::Error::InvalidArgument`] for a block of another shape
@@ -116,6 +151,15 @@ pub fn gemv_into<'a, 'x, 'r>(
 
 /// `y := A x` for a symmetric `A`; see [`symv_with`].
 ///
+/// ```
+/// use sunzi::{Context, Matrix, Symmetric, blas};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 99.0, 3.0])?; // only its lower triangle is read
+/// let x = Matrix::from_f64s(2, 1, 128, &[1.0, 2.0])?;
+/// assert_eq!(blas::symv(&ctx, Symmetric::lower(&a), &x, 128)?.view().to_f64s(), [4.0, 7.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`symv_with`].
 pub fn symv<'a, 'x>(
@@ -132,6 +176,20 @@ pub fn symv<'a, 'x>(
 /// Shapes: `a` is `N x N`, plain, known to be symmetric or a named triangle, of which the other one is not read, see
 /// [`Symmetric`]; `x`, the result and `accumulate` have `N` entries. Accuracy, bits and cost are those of
 /// [`gemv_with`].
+///
+/// ```
+/// use sunzi::{Context, Matrix, blas, rug::Float};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 1.0, 3.0])?;
+/// let x = Matrix::from_f64s(2, 1, 128, &[1.0, 2.0])?;
+/// let b = Matrix::from_f64s(2, 1, 128, &[8.0, 8.0])?;
+/// let minus = Float::with_val(2, -1);
+/// let options = blas::SymvOptions::new().alpha(&minus).accumulate(b.view());
+/// let residual = blas::symv_with(&ctx, &a, &x, 128, &options)?; // b - A x
+/// assert_eq!(residual.result.view().to_f64s(), [4.0, 1.0]);
+/// assert_eq!(residual.report.operation, "symv");
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`gemv_with`]; [`crate::Error::NotSymmetric`] for a plain matrix that is not.

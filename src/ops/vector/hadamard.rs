@@ -54,6 +54,20 @@ pub fn hadamard<'a, 'b>(
 /// bits depend on the entries, the scalar and the precision alone. Cost: a product of limbs for each pair and entry,
 /// and one more where there is a scalar. Source: docs/decisions/074-the-time-of-an-iteration.md.
 ///
+/// ```
+/// use sunzi::{Context, Matrix, blas, rug::Float};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?;
+/// let mut sum = Matrix::zeros(2, 2, 128)?;
+/// let two = Float::with_val(2, 2);
+/// let options = blas::HadamardOptions::new().alpha(&two);
+/// let pairs = [(a.view(), a.view()), (a.view(), a.transposed())];
+/// let report = blas::hadamard_into(&ctx, &pairs, 128, &options, &mut sum)?; // 2 (A o A + A o A^T)
+/// assert_eq!(sum.view().to_f64s(), [4.0, 20.0, 30.0, 64.0]);
+/// assert_eq!(report.operation, "hadamard");
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// [`crate::Error::ShapeMismatch`]; [`crate::Error::InvalidArgument`] where there is no pair, or a scalar that is not
 /// finite; [`crate::Error::Precision`]; [`crate::Error::ExponentRange`] where an entry of the result leaves the

@@ -39,6 +39,15 @@ setters! { new TriangleVectorOptions<'a> {
 
 /// `y := L x` for a lower triangular `L`; see [`trmv_with`].
 ///
+/// ```
+/// use sunzi::{Context, Matrix, blas};
+/// let ctx = Context::new()?;
+/// let l = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 99.0, 3.0])?; // what stands above the diagonal is not read
+/// let x = Matrix::from_f64s(2, 1, 128, &[10.0, 1.0])?;
+/// assert_eq!(blas::trmv(&ctx, &l, &x, 128)?.view().to_f64s(), [10.0, 23.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`trmv_with`].
 pub fn trmv<'a, 'x>(
@@ -54,6 +63,18 @@ pub fn trmv<'a, 'x>(
 ///
 /// Shapes: `t` is `n x n`, of which one triangle is read (with [`Diag::Unit`] without its diagonal); `x` and the result
 /// have `n` entries. Accuracy, bits and cost per entry of the triangle are those of [`crate::blas::gemv_with`].
+///
+/// ```
+/// use sunzi::{Context, Diag, Matrix, Op, blas};
+/// let ctx = Context::new()?;
+/// let l = Matrix::from_f64s(2, 2, 128, &[99.0, 2.0, 0.0, 99.0])?; // its diagonal is taken as ones
+/// let x = Matrix::from_f64s(2, 1, 128, &[10.0, 1.0])?;
+/// let options = blas::TriangleVectorOptions::new().op(Op::Transpose).diag(Diag::Unit);
+/// let y = blas::trmv_with(&ctx, &l, &x, 128, &options)?; // L^T x
+/// assert_eq!(y.result.view().to_f64s(), [12.0, 1.0]);
+/// assert_eq!(y.report.operation, "trmv");
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`crate::blas::gemv_with`].
@@ -95,6 +116,15 @@ pub fn trmv_into<'a, 'x, 'r>(
 
 /// The solution `x` of `L x = b` for a lower triangular `L`; see [`trsv_with`].
 ///
+/// ```
+/// use sunzi::{Context, Matrix, blas};
+/// let ctx = Context::new()?;
+/// let l = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 99.0, 3.0])?; // what stands above the diagonal is not read
+/// let b = Matrix::from_f64s(2, 1, 128, &[10.0, 23.0])?;
+/// assert_eq!(blas::trsv(&ctx, &l, &b, 128)?.view().to_f64s(), [10.0, 1.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`trsv_with`].
 pub fn trsv<'a, 'b>(
@@ -115,6 +145,18 @@ pub fn trsv<'a, 'b>(
 /// and the condition of `T` are. The bits depend on the operands, the precision and the options alone. Cost: one
 /// product of limbs for each entry of the triangle, and a division for each row; on the calling thread, as each
 /// unknown waits for the one before it. Source: docs/decisions/032-vectors.md.
+///
+/// ```
+/// use sunzi::{Context, Matrix, Op, blas};
+/// let ctx = Context::new()?;
+/// let l = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 0.0, 3.0])?;
+/// let b = Matrix::from_f64s(2, 1, 128, &[5.0, 6.0])?;
+/// let options = blas::TriangleVectorOptions::new().op(Op::Transpose);
+/// let x = blas::trsv_with(&ctx, &l, &b, 128, &options)?; // L^T x = b
+/// assert_eq!(x.result.view().to_f64s(), [1.0, 2.0]);
+/// assert_eq!(x.report.operation, "trsv");
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// [`crate::Error::Singular`] with the first zero on the diagonal; [`crate::Error::ExponentRange`] where an unknown

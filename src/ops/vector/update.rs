@@ -133,6 +133,15 @@ pub fn axpy_into<'x, 'y, 'r>(
 
 /// `x y^T`; see [`ger_with`].
 ///
+/// ```
+/// use sunzi::{Context, Matrix, blas};
+/// let ctx = Context::new()?;
+/// let x = Matrix::from_f64s(2, 1, 128, &[1.0, 2.0])?;
+/// let y = Matrix::from_f64s(2, 1, 128, &[3.0, 4.0])?;
+/// assert_eq!(blas::ger(&ctx, &x, &y, 128)?.view().to_f64s(), [3.0, 6.0, 4.0, 8.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`ger_with`].
 pub fn ger<'x, 'y>(
@@ -148,6 +157,19 @@ pub fn ger<'x, 'y>(
 ///
 /// Shapes: `x` has `M` entries, `y` has `N`, both are matrices or views of one column or one row; the result and
 /// `accumulate` are `M x N`. Accuracy: every entry is the exact number, rounded once to nearest, ties to even.
+///
+/// ```
+/// use sunzi::{Context, Matrix, blas};
+/// let ctx = Context::new()?;
+/// let x = Matrix::from_f64s(2, 1, 128, &[1.0, 2.0])?;
+/// let y = Matrix::from_f64s(2, 1, 128, &[3.0, 4.0])?;
+/// let identity = Matrix::identity(2, 128)?;
+/// let options = blas::GerOptions::new().accumulate(identity.view());
+/// let sum = blas::ger_with(&ctx, &x, &y, 128, &options)?; // I + x y^T
+/// assert_eq!(sum.result.view().to_f64s(), [4.0, 6.0, 4.0, 9.0]);
+/// assert_eq!(sum.report.operation, "ger");
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`axpy`].

@@ -21,6 +21,16 @@ use rand_chacha::rand_core::SeedableRng;
 /// Shapes and triangle as in [`verify_syrk`](super::verify_syrk). Cost: two reductions and two word products for
 /// each entry of `p`.
 ///
+/// ```
+/// use sunzi::verify::{VerifyOptions, freivalds_syrk};
+/// use sunzi::{Context, Matrix};
+/// let ctx = Context::new()?;
+/// let p = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?;
+/// let q = Matrix::from_f64s(2, 2, 128, &[5.0, 11.0, 11.0, 25.0])?;
+/// assert!(freivalds_syrk(&ctx, &p, &q, &VerifyOptions::new())?.prime.is_some());
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// [`Error::Verification`] names the first row that differs; [`Error::NotInteger`] the first fraction in `p`, then in
 /// `q`; [`Error::ShapeMismatch`].
@@ -34,6 +44,18 @@ pub fn freivalds_syrk<'a, 'b>(
 }
 
 /// Whether integers `c` are exactly `op(A) op(B)`; as [`freivalds_syrk`].
+///
+/// ```
+/// use sunzi::verify::{VerifyOptions, freivalds_gemm};
+/// use sunzi::{Context, Matrix};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?;
+/// let right = Matrix::from_f64s(2, 2, 128, &[7.0, 10.0, 15.0, 22.0])?;
+/// let wrong = Matrix::from_f64s(2, 2, 128, &[7.0, 10.0, 15.0, 23.0])?;
+/// assert!(freivalds_gemm(&ctx, (&a, &a), &right, &VerifyOptions::new()).is_ok());
+/// assert!(freivalds_gemm(&ctx, (&a, &a), &wrong, &VerifyOptions::new()).is_err());
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`freivalds_syrk`].

@@ -112,6 +112,18 @@ pub struct Verification {
 /// see [`Symmetric`].
 /// Cost: `K N` big multiplications for each vector and `K` for each compared entry, on the context's threads.
 ///
+/// ```
+/// use sunzi::verify::{VerifyOptions, verify_syrk};
+/// use sunzi::{Context, Error, Matrix};
+/// let ctx = Context::new()?;
+/// let p = Matrix::from_f64s(3, 2, 128, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+/// let q = sunzi::syrk(&ctx, &p, 128)?;
+/// assert_eq!(verify_syrk(&ctx, &p, &q, 128, &VerifyOptions::new())?.entry_count, 3); // those of one triangle
+/// let wrong = Matrix::from_f64s(2, 2, 128, &[14.0, 32.0, 32.0, 76.0])?;
+/// assert!(matches!(verify_syrk(&ctx, &p, &wrong, 128, &VerifyOptions::new()), Err(Error::Verification(..))));
+/// # Ok::<(), Error>(())
+/// ```
+///
 /// # Errors
 /// [`Error::Verification`] names the worst entry or row, its error and the bound, or says that `q` is not symmetric;
 /// [`Error::ShapeMismatch`];
@@ -130,6 +142,18 @@ pub fn verify_syrk<'a, 'b>(
 /// Checks that `c` is `op(A) op(B)` to `precision_bits` bits, `operands` being `(A, B)`.
 ///
 /// As [`verify_syrk`], with the norms of the rows of `op(A)` and of the columns of `op(B)`.
+///
+/// ```
+/// use sunzi::verify::{VerifyOptions, verify_gemm};
+/// use sunzi::{Context, GemmOptions, Matrix, Op};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?;
+/// let b = Matrix::from_f64s(2, 1, 128, &[5.0, 6.0])?;
+/// let c = sunzi::gemm_with(&ctx, &a, &b, 128, &GemmOptions::new().op_a(Op::Transpose))?.result;
+/// let checked = verify_gemm(&ctx, (&a, &b), &c, 128, &VerifyOptions::new().op(Op::Transpose))?;
+/// assert!(checked.worst_entry <= 1.0); // in units of the bound
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`verify_syrk`].

@@ -30,6 +30,18 @@ const LEAST_BITS: u32 = 5;
 /// `n x m`.
 /// Cost: `n (n + m)` big multiplications for each vector and `n` for each compared entry; a copy of all three.
 ///
+/// ```
+/// use sunzi::verify::{VerifyOptions, verify_solve};
+/// use sunzi::{Context, Matrix};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 1.0, 2.0])?;
+/// let b = Matrix::from_f64s(2, 1, 128, &[1.0, 0.0])?;
+/// let x = sunzi::solve(&ctx, &a, &b, 128)?;
+/// assert!(verify_solve(&ctx, (&a, &b), &x, 128, &VerifyOptions::new())?.worst_entry <= 1.0);
+/// assert!(verify_solve(&ctx, (&a, &b), &b, 128, &VerifyOptions::new()).is_err());
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// [`Error::Verification`] names the worst entry or row, or what shows that `a` is not positive definite;
 /// [`Error::ShapeMismatch`]; [`Error::NotSquare`] and [`Error::NotSymmetric`] for `a`; [`Error::InvalidArgument`] for
@@ -86,6 +98,16 @@ pub fn verify_solve<'a, 'b, 'c>(
 /// [`inverse_with`](crate::inverse_with) keeps.
 /// Shapes: both `n x n`, plain, known to be symmetric or a named triangle.
 ///
+/// ```
+/// use sunzi::verify::{VerifyOptions, verify_inverse};
+/// use sunzi::{Context, Matrix};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 1.0, 2.0])?;
+/// let inverse = sunzi::inverse(&ctx, &a, 128)?;
+/// assert!(verify_inverse(&ctx, &a, &inverse, 128, &VerifyOptions::new())?.worst_entry <= 1.0);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`verify_solve`]; [`Error::Verification`] also where `x` is not symmetric.
 pub fn verify_inverse<'a, 'b>(
@@ -140,6 +162,18 @@ pub fn verify_inverse<'a, 'b>(
 /// `t_i` of `op(T)` and columns `x_j`; on the right side for the transposed matrices. What keeps the bound entry by
 /// entry keeps this one.
 /// Shapes: those of [`trsm_with`](crate::trsm_with), `x` as `b`.
+///
+/// ```
+/// use sunzi::verify::{VerifyOptions, verify_trsm};
+/// use sunzi::{Context, Matrix, Op, TrsmOptions};
+/// let ctx = Context::new()?;
+/// let l = Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 0.0, 3.0])?;
+/// let b = Matrix::from_f64s(2, 1, 128, &[1.0, 1.0])?;
+/// let system = TrsmOptions::new().op(Op::Transpose);
+/// let x = sunzi::trsm_with(&ctx, &l, &b, 128, &system)?.result;
+/// assert!(verify_trsm(&ctx, (&l, &b), &x, 128, (&system, &VerifyOptions::new()))?.worst_entry <= 1.0);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// [`Error::Verification`] names the worst entry or row; [`Error::ShapeMismatch`]; [`Error::NotSquare`] for `t`;

@@ -122,6 +122,20 @@ pub struct OutOfCoreReport {
 /// Cost: that of [`crate::cholesky_with`], the conversion of each finished tile once for each block that reads it, and
 /// the bytes that the plan counts. Source: docs/OUT_OF_CORE.md.
 ///
+/// ```
+/// use sunzi::io::{self, ReadOptions, WriteOptions};
+/// use sunzi::out_of_core::{self, OutOfCoreOptions};
+/// use sunzi::{Context, Matrix};
+/// let folder = tempfile::tempdir().unwrap();
+/// let [a, l, tiles] = ["a.bin", "l.bin", "tiles"].map(|name| folder.path().join(name));
+/// io::write(&a, &Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?, &WriteOptions::new())?;
+/// let ctx = Context::new()?;
+/// let report = out_of_core::cholesky(&ctx, (&a, &l), &tiles, 128, &OutOfCoreOptions::new())?;
+/// assert_eq!((report.order, report.disk.tiles_found), (2, 0)); // nothing was there from an earlier run
+/// assert_eq!(io::read(&l, &ReadOptions::new(128))?.matrix.view().to_f64s(), [2.0, 1.0, 0.0, 2.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// Those of [`crate::cholesky_with`]; [`crate::Error::MemoryLimit`] where not even three tiles have room;
 /// [`crate::Error::StorageMismatch`] for a directory of another factorisation, [`crate::Error::StorageInUse`] where
@@ -145,6 +159,29 @@ pub fn cholesky(
 /// have another number of ranks: what a rank finds in its directory it does not compute again.
 /// The bytes of the file are those of one process.
 ///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{Team, TeamOptions};
+/// use sunzi::io::{self, ReadOptions};
+/// # use sunzi::io::WriteOptions;
+/// use sunzi::out_of_core::{self, OutOfCoreOptions};
+/// use sunzi::Context;
+/// # use sunzi::Matrix;
+/// // The file `a` holds the matrix [4 2; 2 5].
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let [a, l, tiles] = ["a.bin", "l.bin", "tiles"].map(|name| folder.path().join(name));
+/// # io::write(&a, &Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?, &WriteOptions::new())?;
+/// let reports = local::run(2, |rank| -> sunzi::Result<usize> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     let options = OutOfCoreOptions::new();
+///     Ok(out_of_core::cholesky_over_ranks(&ctx, &team, (&a, &l), &tiles, 128, &options)?.order)
+/// });
+/// assert!(reports.into_iter().all(|report| report.is_ok()));
+/// assert_eq!(io::read(&l, &ReadOptions::new(128))?.matrix.view().to_f64s(), [2.0, 1.0, 0.0, 2.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`cholesky`], the same on every rank; [`crate::Error::InvalidArgument`] for a grid of more ranks than there are;
 /// [`crate::Error::Transport`].
@@ -163,6 +200,20 @@ pub fn cholesky_over_ranks(
 }
 
 /// The plan of [`cholesky`] for a file: blocks, bytes of memory, bytes that the disk moves.
+///
+/// ```
+/// use sunzi::io::{self, WriteOptions};
+/// use sunzi::out_of_core::{self, OutOfCoreOptions};
+/// use sunzi::{Context, Matrix};
+/// let folder = tempfile::tempdir().unwrap();
+/// let a = folder.path().join("a.bin");
+/// io::write(&a, &Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?, &WriteOptions::new())?;
+/// let ctx = Context::new()?;
+/// let plan = out_of_core::plan_cholesky(&ctx, &a, 128, &OutOfCoreOptions::new())?;
+/// assert_eq!(plan.tiles, 1);
+/// assert!(plan.planned_bytes > 0);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`cholesky`], as far as the header of the file and the limit go.
@@ -189,6 +240,19 @@ pub fn plan_cholesky(
 /// triangle, and stay. Devices of the context are not used.
 /// Cost: `n^3 / 6` multiply-adds in doubles, and the bytes that the plan counts. Source: docs/OUT_OF_CORE.md.
 ///
+/// ```
+/// use sunzi::io::{self, ReadOptions, WriteOptions};
+/// use sunzi::out_of_core::{self, OutOfCoreOptions};
+/// use sunzi::{Context, Matrix};
+/// let folder = tempfile::tempdir().unwrap();
+/// let [a, l, tiles] = ["a.bin", "l.bin", "tiles"].map(|name| folder.path().join(name));
+/// io::write(&a, &Matrix::from_f64s(2, 2, 53, &[4.0, 2.0, 2.0, 5.0])?, &WriteOptions::new())?;
+/// let ctx = Context::new()?;
+/// out_of_core::double_cholesky(&ctx, (&a, &l), &tiles, &OutOfCoreOptions::new())?;
+/// assert_eq!(io::read(&l, &ReadOptions::new(128))?.matrix.view().to_f64s(), [2.0, 1.0, 0.0, 2.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// [`crate::Error::ExponentRange`] with the first entry, column by column, beyond the range of doubles;
 /// [`crate::Error::NotPositiveDefinite`] with the index of the first computed pivot that is not positive;
@@ -207,6 +271,29 @@ pub fn double_cholesky(
 ///
 /// The bytes of the file are those of one process, where all ranks have CPUs of one kind: others are refused.
 ///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{Team, TeamOptions};
+/// use sunzi::io::{self, ReadOptions};
+/// # use sunzi::io::WriteOptions;
+/// use sunzi::out_of_core::{self, OutOfCoreOptions};
+/// use sunzi::Context;
+/// # use sunzi::Matrix;
+/// // The file `a` holds the matrix [4 2; 2 5].
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let [a, l, tiles] = ["a.bin", "l.bin", "tiles"].map(|name| folder.path().join(name));
+/// # io::write(&a, &Matrix::from_f64s(2, 2, 53, &[4.0, 2.0, 2.0, 5.0])?, &WriteOptions::new())?;
+/// let reports = local::run(2, |rank| -> sunzi::Result<usize> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     let options = OutOfCoreOptions::new();
+///     Ok(out_of_core::double_cholesky_over_ranks(&ctx, &team, (&a, &l), &tiles, &options)?.order)
+/// });
+/// assert!(reports.into_iter().all(|report| report.is_ok()));
+/// assert_eq!(io::read(&l, &ReadOptions::new(128))?.matrix.view().to_f64s(), [2.0, 1.0, 0.0, 2.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`double_cholesky`], the same on every rank; [`crate::Error::InvalidArgument`] for a grid of more ranks than
 /// there are, and for CPUs of several kinds; [`crate::Error::Transport`].
@@ -223,6 +310,20 @@ pub fn double_cholesky_over_ranks(
 }
 
 /// The plan of [`double_cholesky`] for a file: blocks, bytes of memory, bytes that the disk moves.
+///
+/// ```
+/// use sunzi::io::{self, WriteOptions};
+/// use sunzi::out_of_core::{self, OutOfCoreOptions};
+/// use sunzi::{Context, Matrix};
+/// let folder = tempfile::tempdir().unwrap();
+/// let a = folder.path().join("a.bin");
+/// io::write(&a, &Matrix::from_f64s(2, 2, 53, &[4.0, 2.0, 2.0, 5.0])?, &WriteOptions::new())?;
+/// let ctx = Context::new()?;
+/// let plan = out_of_core::plan_double_cholesky(&ctx, &a, &OutOfCoreOptions::new())?;
+/// assert_eq!(plan.tiles, 1);
+/// assert!(plan.planned_bytes > 0);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`double_cholesky`], as far as the header of the file and the limit go.

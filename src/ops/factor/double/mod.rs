@@ -123,6 +123,19 @@ const DEFAULT_COLUMNS: usize = 4;
 /// Cost: `order^3 / 6` multiply-adds over all ranks; memory for the slots beside the tiles, and with devices a second
 /// copy of the tiles; device memory for at least 3 tiles. Source: docs/decisions/014-tiles-on-devices.md.
 ///
+/// ```
+/// use sunzi::Context;
+/// use sunzi::comm::local::alone;
+/// use sunzi::double::{DoubleMatrix, DoubleOptions, RankGrid, double_cholesky};
+/// let ctx = Context::new()?;
+/// let entry = |row: usize, col: usize| if row == col { 4.0 + row as f64 } else { 2.0 }; // [4 2; 2 5]
+/// let mut a = DoubleMatrix::from_fn(0, 2, 8, RankGrid::for_ranks(1), entry)?;
+/// let report = double_cholesky(&ctx, alone(), &mut a, &DoubleOptions::new())?;
+/// assert_eq!(a.gather(alone(), 0)?.unwrap(), [2.0, 1.0, 0.0, 2.0]);
+/// assert_eq!((report.order, report.tiles), (2, 1));
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// On every rank alike; the matrix is then of no use, but with devices in one process it is as it was:
 /// [`Error::NotPositiveDefinite`] with the index of the first computed pivot that is not positive;

@@ -28,6 +28,22 @@ use crate::tile::TileMap;
 /// ([`super::cholesky_into`]), which is there from the start, may take what tiles on their way take more, the old one
 /// included.
 ///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, DistCholeskyOptions, RankGrid, Team, TeamOptions, TileMap};
+/// use sunzi::{Context};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<u64> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     let map = TileMap { grid: RankGrid::for_ranks(2), ..TileMap::symmetric(100, 64) };
+///     distributed::plan_cholesky(&ctx, &team, (&map, 128), 128, &DistCholeskyOptions::new())
+/// });
+/// for bytes in ranks {
+///     assert!(bytes? > 0); // of each rank
+/// }
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// [`crate::Error::MemoryLimit`] with the least limit that would do; those of [`super::cholesky_with`] about sizes and
 /// grids; on every rank.

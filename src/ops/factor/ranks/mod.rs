@@ -71,6 +71,23 @@ type Made = (DistMatrix, DistCholeskyReport);
 
 /// [`cholesky_with`] with the default choices. Collective.
 ///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, DistMatrix, Team, TeamOptions, TileMap, even_rows};
+/// use sunzi::{Context, Matrix};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<Option<Matrix>> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     let row = Matrix::from_f64s(1, 2, 128, &[[4.0, 2.0], [2.0, 5.0]][rank.rank()])?; // of this rank
+///     let a = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
+///     let made = distributed::cholesky(&ctx, &team, &a, 128)?;
+///     made.factor.gather(team.world(), 0) // the whole factor on rank 0
+/// });
+/// let whole = ranks.into_iter().next().unwrap()?; // that of rank 0
+/// assert_eq!(whole.unwrap().view().to_f64s(), [2.0, 1.0, 0.0, 2.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`cholesky_with`].
 pub fn cholesky(ctx: &Context, team: &Team, a: &DistMatrix, precision_bits: u32) -> Result<DistCholesky> {
@@ -93,6 +110,23 @@ pub fn cholesky(ctx: &Context, team: &Team, a: &DistMatrix, precision_bits: u32)
 /// moves the messages.
 /// Devices of the context run the updates. Of a device that several ranks of a machine have opened, each takes an equal
 /// share of the memory.
+///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, DistCholeskyOptions, DistMatrix, Team, TeamOptions, TileMap, even_rows};
+/// use sunzi::{Context, Matrix};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<usize> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     let row = Matrix::from_f64s(1, 2, 128, &[[4.0, 2.0], [2.0, 5.0]][rank.rank()])?; // of this rank
+///     let a = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
+///     let options = DistCholeskyOptions::new().tile_rows(8);
+///     let made = distributed::cholesky_with(&ctx, &team, &a, 128, &options)?;
+///     Ok(made.report.tile_rows) // the same on all ranks
+/// });
+/// assert!(ranks.into_iter().all(|tile_rows| tile_rows.is_ok_and(|rows| rows == 8)));
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// On every rank the same. [`crate::Error::NotPositiveDefinite`] with the index of the first computed pivot that is
@@ -120,6 +154,24 @@ pub fn cholesky_with(
 /// Fresh memory is slow to get, so repeated factorisations of one size gain from this. Where its tiles or its precision
 /// do not fit, and where the context has a memory limit, its memory is given back before the matrix is looked at. After
 /// an error `result` has no entries.
+///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, DistCholeskyOptions, DistMatrix, Team, TeamOptions, TileMap, even_rows};
+/// use sunzi::{Context, Matrix};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<Option<Matrix>> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     let row = Matrix::from_f64s(1, 2, 128, &[[4.0, 2.0], [2.0, 5.0]][rank.rank()])?; // of this rank
+///     let a = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
+///     let mut l = distributed::cholesky(&ctx, &team, &a, 128)?.factor;
+///     distributed::cholesky_into(&ctx, &team, &a, 128, &DistCholeskyOptions::new(), &mut l)?; // in the same memory
+///     l.gather(team.world(), 0)
+/// });
+/// let whole = ranks.into_iter().next().unwrap()?; // that of rank 0
+/// assert_eq!(whole.unwrap().view().to_f64s(), [2.0, 1.0, 0.0, 2.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`cholesky_with`].
@@ -256,6 +308,20 @@ impl Factoring<'_> {
 
 /// The tiles in which [`cholesky_with`] works on a matrix of `order` rows: what is given in them is not copied into
 /// others. Collective.
+///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, DistCholeskyOptions, Team, TeamOptions};
+/// use sunzi::{Context};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<(usize, usize)> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     let map = distributed::cholesky_tiles(&ctx, &team, 1000, 128, &DistCholeskyOptions::new().tile_rows(64))?;
+///     Ok((map.rows, map.tile_size))
+/// });
+/// assert!(ranks.into_iter().all(|map| map.is_ok_and(|map| map == (1000, 64))));
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// [`crate::Error::Precision`], [`crate::Error::InvalidArgument`] as [`cholesky_with`]; [`crate::Error::Transport`].

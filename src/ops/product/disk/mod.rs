@@ -129,6 +129,20 @@ pub struct OutOfCoreProductReport {
 /// Cost: that of [`crate::syrk_with`], a conversion of each band for each pair of bands that it is part of, and the
 /// bytes that the plan counts. Source: docs/OUT_OF_CORE.md.
 ///
+/// ```
+/// use sunzi::io::{self, ReadOptions, WriteOptions};
+/// use sunzi::out_of_core::{self, OperandFile, OutOfCoreProductOptions, ProductPaths};
+/// use sunzi::{Context, Matrix};
+/// let folder = tempfile::tempdir().unwrap();
+/// let [p, q, tiles] = ["p.bin", "q.bin", "tiles"].map(|name| folder.path().join(name));
+/// io::write(&p, &Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?, &WriteOptions::new())?;
+/// let ctx = Context::new()?;
+/// let paths = ProductPaths { result: &q, storage: &tiles };
+/// out_of_core::syrk(&ctx, OperandFile::new(&p), paths, 128, &OutOfCoreProductOptions::new())?;
+/// assert_eq!(io::read(&q, &ReadOptions::new(128))?.matrix.view().to_f64s(), [5.0, 11.0, 11.0, 25.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// Those of [`crate::syrk_with`]; [`crate::Error::MemoryLimit`] with the least limit that would do;
 /// [`crate::Error::StorageMismatch`] for a directory of another product, [`crate::Error::StorageInUse`] where another
@@ -152,6 +166,30 @@ pub fn syrk(
 /// that is begun again may have another number of ranks: what one of them finds in its directory no rank makes again.
 /// The bytes of the file are those of one process.
 ///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{Team, TeamOptions};
+/// use sunzi::io::{self, ReadOptions};
+/// # use sunzi::io::WriteOptions;
+/// use sunzi::out_of_core::{self, OperandFile, OutOfCoreProductOptions, ProductPaths};
+/// use sunzi::Context;
+/// # use sunzi::Matrix;
+/// // The file `p` holds the matrix [1 3; 2 4].
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let [p, q, tiles] = ["p.bin", "q.bin", "tiles"].map(|name| folder.path().join(name));
+/// # io::write(&p, &Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?, &WriteOptions::new())?;
+/// let reports = local::run(2, |rank| -> sunzi::Result<usize> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     let options = OutOfCoreProductOptions::new();
+///     let paths = ProductPaths { result: &q, storage: &tiles };
+///     Ok(out_of_core::syrk_over_ranks(&ctx, &team, OperandFile::new(&p), paths, 128, &options)?.ranks)
+/// });
+/// assert!(reports.into_iter().all(|report| report.is_ok()));
+/// assert_eq!(io::read(&q, &ReadOptions::new(128))?.matrix.view().to_f64s(), [5.0, 11.0, 11.0, 25.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`syrk`], the same on every rank; [`crate::Error::Transport`].
 pub fn syrk_over_ranks(
@@ -167,6 +205,22 @@ pub fn syrk_over_ranks(
 
 /// `C := op(A) op(B)` from the binary files of `A` and `B` to that of `C`; the rest is as in [`syrk`].
 ///
+/// ```
+/// use sunzi::io::{self, ReadOptions, WriteOptions};
+/// use sunzi::out_of_core::{self, OperandFile, OutOfCoreProductOptions, ProductPaths};
+/// use sunzi::{Context, Matrix, Op};
+/// let folder = tempfile::tempdir().unwrap();
+/// let [a, b, c, tiles] = ["a.bin", "b.bin", "c.bin", "tiles"].map(|name| folder.path().join(name));
+/// io::write(&a, &Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?, &WriteOptions::new())?;
+/// io::write(&b, &Matrix::from_f64s(2, 1, 128, &[5.0, 6.0])?, &WriteOptions::new())?;
+/// let ctx = Context::new()?;
+/// let paths = ProductPaths { result: &c, storage: &tiles };
+/// let operands = (OperandFile::new(&a).op(Op::Transpose), OperandFile::new(&b));
+/// out_of_core::gemm(&ctx, operands, paths, 128, &OutOfCoreProductOptions::new())?; // A^T B
+/// assert_eq!(io::read(&c, &ReadOptions::new(128))?.matrix.view().to_f64s(), [17.0, 39.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`syrk`]; [`crate::Error::ShapeMismatch`].
 pub fn gemm(
@@ -180,6 +234,32 @@ pub fn gemm(
 }
 
 /// [`gemm`] over the ranks of `team`; see [`syrk_over_ranks`].
+///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{Team, TeamOptions};
+/// use sunzi::io::{self, ReadOptions};
+/// # use sunzi::io::WriteOptions;
+/// use sunzi::out_of_core::{self, OperandFile, OutOfCoreProductOptions, ProductPaths};
+/// use sunzi::Context;
+/// # use sunzi::Matrix;
+/// // The file `a` holds the matrix [1 3; 2 4] and `b` the column (5, 6).
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let [a, b, c, tiles] = ["a.bin", "b.bin", "c.bin", "tiles"].map(|name| folder.path().join(name));
+/// # io::write(&a, &Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?, &WriteOptions::new())?;
+/// # io::write(&b, &Matrix::from_f64s(2, 1, 128, &[5.0, 6.0])?, &WriteOptions::new())?;
+/// let reports = local::run(2, |rank| -> sunzi::Result<usize> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     let options = OutOfCoreProductOptions::new();
+///     let paths = ProductPaths { result: &c, storage: &tiles };
+///     let operands = (OperandFile::new(&a), OperandFile::new(&b));
+///     Ok(out_of_core::gemm_over_ranks(&ctx, &team, operands, paths, 128, &options)?.ranks)
+/// });
+/// assert!(reports.into_iter().all(|report| report.is_ok()));
+/// assert_eq!(io::read(&c, &ReadOptions::new(128))?.matrix.view().to_f64s(), [23.0, 34.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`syrk_over_ranks`].
@@ -196,6 +276,19 @@ pub fn gemm_over_ranks(
 
 /// The plan of [`syrk`]: bands, chunks, bytes of memory, bytes that are read.
 ///
+/// ```
+/// use sunzi::io::{self, WriteOptions};
+/// use sunzi::out_of_core::{self, OperandFile, OutOfCoreProductOptions};
+/// use sunzi::{Context, Matrix};
+/// let folder = tempfile::tempdir().unwrap();
+/// let p = folder.path().join("p.bin");
+/// io::write(&p, &Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?, &WriteOptions::new())?;
+/// let ctx = Context::new()?;
+/// let plan = out_of_core::plan_syrk(&ctx, OperandFile::new(&p), 128, &OutOfCoreProductOptions::new())?;
+/// assert_eq!((plan.tiles, plan.product.rows), (1, 2));
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`syrk`], as far as the header of the file and the limit go.
 pub fn plan_syrk(
@@ -208,6 +301,21 @@ pub fn plan_syrk(
 }
 
 /// The plan of [`gemm`]; see [`plan_syrk`].
+///
+/// ```
+/// use sunzi::io::{self, WriteOptions};
+/// use sunzi::out_of_core::{self, OperandFile, OutOfCoreProductOptions};
+/// use sunzi::{Context, Matrix};
+/// let folder = tempfile::tempdir().unwrap();
+/// let [a, b] = ["a.bin", "b.bin"].map(|name| folder.path().join(name));
+/// io::write(&a, &Matrix::from_f64s(2, 2, 128, &[1.0, 2.0, 3.0, 4.0])?, &WriteOptions::new())?;
+/// io::write(&b, &Matrix::from_f64s(2, 1, 128, &[5.0, 6.0])?, &WriteOptions::new())?;
+/// let ctx = Context::new()?;
+/// let operands = (OperandFile::new(&a), OperandFile::new(&b));
+/// let plan = out_of_core::plan_gemm(&ctx, operands, 128, &OutOfCoreProductOptions::new())?;
+/// assert_eq!((plan.product.rows, plan.product.cols), (2, 1));
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`plan_syrk`].

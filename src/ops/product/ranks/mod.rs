@@ -124,6 +124,22 @@ pub struct DistOutcome {
 /// Devices: where the ranks' contexts have some, each rank multiplies its rows on its own, and makes the entries of its
 /// tiles there; ranks of a node send each other residues too. All multiply modulo the moduli of one kernel.
 ///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, DistOptions, Team, TeamOptions};
+/// use sunzi::{Context, Matrix};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<Option<Matrix>> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let mut team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     let rows = Matrix::from_f64s(1, 2, 128, &[[1.0, 2.0], [3.0, 4.0]][rank.rank()])?; // this rank's rows of P
+///     let q = distributed::syrk(&ctx, &mut team, &[rows.view()], 128, &DistOptions::new())?;
+///     q.result.gather(team.world(), 0) // the whole matrix on rank 0
+/// });
+/// let whole = ranks.into_iter().next().unwrap()?; // that of rank 0
+/// assert_eq!(whole.unwrap().view().to_f64s(), [10.0, 14.0, 14.0, 20.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`crate::syrk_with`], on every rank, as [`crate::Error::Rank`] where one rank met it: rows and columns are those
 /// of the block that this rank passed. [`crate::Error::InvalidArgument`] where ranks differ in columns, precision,
@@ -159,6 +175,24 @@ fn check_addend(world: &dyn Transport, addend: Option<&DistMatrix>) -> Result<()
 /// Shapes: `blocks.0` are this rank's rows of A, `blocks.1` its rows of B; the heights of each pair of blocks agree.
 /// The rest is as in [`syrk`].
 ///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, DistOptions, Team, TeamOptions};
+/// use sunzi::{Context, Matrix};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<Option<Matrix>> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let mut team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     let a = Matrix::from_f64s(1, 2, 128, &[[1.0, 3.0], [2.0, 4.0]][rank.rank()])?; // this rank's rows
+///     let b = Matrix::from_f64s(1, 1, 128, &[[5.0, 6.0][rank.rank()]])?;
+///     let blocks = (&[a.view()][..], &[b.view()][..]);
+///     let c = distributed::gemm_rows(&ctx, &mut team, blocks, 128, &DistOptions::new())?; // A^T B
+///     c.result.gather(team.world(), 0)
+/// });
+/// let whole = ranks.into_iter().next().unwrap()?; // that of rank 0
+/// assert_eq!(whole.unwrap().view().to_f64s(), [17.0, 39.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`syrk`]; [`crate::Error::ShapeMismatch`] where the blocks do not fit each other.
 pub fn gemm_rows(
@@ -178,6 +212,26 @@ pub fn gemm_rows(
 /// Each operand is first shared out by the contracted index (every entry travels once), then multiplied as in
 /// [`gemm_rows`]; the shares, and messages of up to a rank's tiles, come on top of the memory limit. What lies
 /// outside the triangle of an operand is 0, or its mirror image: see [`DistMatrix::is_symmetric`].
+///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, DistMatrix, DistOptions, Team, TeamOptions, TileMap, even_rows};
+/// use sunzi::{Context, Matrix, Op};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<Option<Matrix>> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let mut team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     // In tiles over the ranks: `a`, the matrix [1 3; 2 4].
+/// #   let row = Matrix::from_f64s(1, 2, 128, &[[1.0, 3.0], [2.0, 4.0]][rank.rank()])?;
+/// #   let map = TileMap { triangle: None, ..TileMap::symmetric(2, 8) };
+/// #   let a = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, map)?;
+///     let operands = ((&a, Op::NoTranspose), (&a, Op::Transpose));
+///     let c = distributed::gemm(&ctx, &mut team, operands.0, operands.1, 128, &DistOptions::new())?; // A A^T
+///     c.result.gather(team.world(), 0)
+/// });
+/// let whole = ranks.into_iter().next().unwrap()?; // that of rank 0
+/// assert_eq!(whole.unwrap().view().to_f64s(), [10.0, 14.0, 14.0, 20.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`gemm_rows`]; [`crate::Error::InvalidArgument`] where ranks differ in shapes, tiles or transposes.

@@ -312,7 +312,18 @@ pub struct ClusterShape {
     pub threads: usize,
 }
 
-/// [`plan_syrk_cluster_with`] with the accuracy of norms.
+/// [`plan_syrk_cluster_with`] with the default choices.
+///
+/// ```
+/// use sunzi::Context;
+/// use sunzi::distributed::{ClusterShape, plan_syrk_cluster};
+/// let ctx = Context::builder().memory_bytes(1 << 30).build()?; // of a node
+/// let cluster = ClusterShape { nodes: 2, ranks_per_node: 4, threads: 8 };
+/// let plan = plan_syrk_cluster(&ctx, cluster, 100_000, 1000, 256)?;
+/// assert_eq!(plan.threads, 64);
+/// assert!(plan.planned_bytes <= 1 << 30); // of the node that takes most
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`plan_syrk_cluster_with`].
@@ -329,6 +340,17 @@ pub fn plan_syrk_cluster(
 /// The plan of a distributed [`crate::ops::distributed::syrk`] of a `rows x cols` matrix whose rows are shared out
 /// evenly over a cluster; the context's memory limit is that of a node, the kernel that of this machine. Nothing is
 /// computed. A cluster has up to 2^20 ranks, a node up to 2^16 threads.
+///
+/// ```
+/// use sunzi::distributed::{ClusterShape, plan_syrk_cluster_with};
+/// use sunzi::{Accuracy, Context, plans::ProductPlanOptions};
+/// let ctx = Context::new()?;
+/// let cluster = ClusterShape { nodes: 2, ranks_per_node: 4, threads: 8 };
+/// let options = ProductPlanOptions::new().accuracy(Accuracy::Norm);
+/// let plan = plan_syrk_cluster_with(&ctx, cluster, (100_000, 1000), 256, &options)?;
+/// assert_eq!((plan.threads, plan.range_bits), (64, 0));
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`crate::plans::plan_syrk_with`]; [`Error::InvalidArgument`] for an empty cluster or one that is too large.
@@ -362,6 +384,20 @@ pub fn plan_syrk_cluster_with(
 /// all with as many threads as the context; its memory limit is that of each node. Nothing is computed, and no rank
 /// waits for another.
 ///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, Team, TeamOptions};
+/// use sunzi::{Context, plans::ProductPlanOptions};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<(usize, usize, usize)> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     let plan = distributed::plan_syrk(&ctx, &team, (1000, 100), 128, &ProductPlanOptions::new())?;
+///     Ok((plan.contracted, plan.cols, plan.threads)) // the threads of both ranks
+/// });
+/// assert_eq!(ranks.into_iter().collect::<sunzi::Result<Vec<_>>>()?, [(1000, 100, 2); 2]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`crate::plans::plan_syrk_with`].
 pub fn plan_syrk(
@@ -377,6 +413,20 @@ pub fn plan_syrk(
 
 /// The plan of [`crate::ops::distributed::gemm_rows`] with a result of `rows x cols` from operands of `contracted`
 /// rows; see [`plan_syrk`].
+///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, Team, TeamOptions};
+/// use sunzi::{Context, plans::ProductPlanOptions};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<(usize, usize, usize)> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     let plan = distributed::plan_gemm(&ctx, &team, (100, 80), 1000, 128, &ProductPlanOptions::new())?;
+///     Ok((plan.rows, plan.cols, plan.contracted))
+/// });
+/// assert_eq!(ranks.into_iter().collect::<sunzi::Result<Vec<_>>>()?, [(100, 80, 1000); 2]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`crate::plans::plan_gemm_with`].
@@ -478,6 +528,11 @@ impl<'a> Cluster<'a> {
 }
 
 /// Bytes of the rows that each rank of an even cluster holds, at most.
+///
+/// ```
+/// use sunzi::{Matrix, distributed};
+/// assert_eq!(distributed::even_operand_bytes(1000, 4, 10, 128), Matrix::bytes_for(250, 10, 128));
+/// ```
 pub fn even_operand_bytes(rows: usize, ranks: usize, cols: usize, precision_bits: u32) -> u64 {
     Matrix::bytes_for(rows.div_ceil(ranks), cols, precision_bits)
 }

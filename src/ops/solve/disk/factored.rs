@@ -80,6 +80,21 @@ fn exponents(ctx: &Context, file: &MatrixFile, path: SolvePath) -> Result<Expone
 /// Cost: that of the factorisation, and the factor is read twice for each band of right sides.
 /// Source: docs/OUT_OF_CORE.md.
 ///
+/// ```
+/// use sunzi::io::{self, ReadOptions, WriteOptions};
+/// use sunzi::out_of_core::{self, OutOfCoreSolveOptions, SolvePaths};
+/// use sunzi::{Context, Matrix};
+/// let folder = tempfile::tempdir().unwrap();
+/// let [a, b, x, tiles] = ["a.bin", "b.bin", "x.bin", "tiles"].map(|name| folder.path().join(name));
+/// io::write(&a, &Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?, &WriteOptions::new())?;
+/// io::write(&b, &Matrix::from_f64s(2, 1, 128, &[8.0, 12.0])?, &WriteOptions::new())?;
+/// let ctx = Context::new()?;
+/// let paths = SolvePaths { matrix: &a, right: &b, solution: &x, storage: &tiles };
+/// out_of_core::solve(&ctx, paths, 128, &OutOfCoreSolveOptions::new())?;
+/// assert_eq!(io::read(&x, &ReadOptions::new(128))?.matrix.view().to_f64s(), [1.0, 2.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// Those of [`crate::out_of_core::cholesky`] and of [`crate::out_of_core::trsm`].
 pub fn solve(
@@ -97,6 +112,30 @@ pub fn solve(
 /// limit. Collective.
 ///
 /// The factor is one file, which rank 0 writes and all ranks read.
+///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{Team, TeamOptions};
+/// use sunzi::io::{self, ReadOptions};
+/// # use sunzi::io::WriteOptions;
+/// use sunzi::out_of_core::{self, OutOfCoreSolveOptions, SolvePaths};
+/// use sunzi::Context;
+/// # use sunzi::Matrix;
+/// // The file `a` holds the matrix [4 2; 2 5] and `b` the right side (8, 12).
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let [a, b, x, tiles] = ["a.bin", "b.bin", "x.bin", "tiles"].map(|name| folder.path().join(name));
+/// # io::write(&a, &Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?, &WriteOptions::new())?;
+/// # io::write(&b, &Matrix::from_f64s(2, 1, 128, &[8.0, 12.0])?, &WriteOptions::new())?;
+/// let reports = local::run(2, |rank| -> sunzi::Result<usize> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     let paths = SolvePaths { matrix: &a, right: &b, solution: &x, storage: &tiles };
+///     Ok(out_of_core::solve_over_ranks(&ctx, &team, paths, 128, &OutOfCoreSolveOptions::new())?.ranks)
+/// });
+/// assert!(reports.into_iter().all(|report| report.is_ok()));
+/// assert_eq!(io::read(&x, &ReadOptions::new(128))?.matrix.view().to_f64s(), [1.0, 2.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`solve`], the same on every rank; [`Error::InvalidArgument`] for a grid of more ranks than there are;

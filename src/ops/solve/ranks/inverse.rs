@@ -18,6 +18,24 @@ use crate::tile::TileMap;
 /// of [`crate::Cholesky::inverse`], which is a product and costs more bits: docs/decisions/108-two-inverses.md.
 /// Cost and memory: as [`solve_with`] with `n` right sides.
 ///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, DistMatrix, Team, TeamOptions, TileMap, even_rows};
+/// use sunzi::{Accuracy, Context, Matrix};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<Option<Matrix>> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     // In tiles over the ranks: `l`, the factor of [1 1; 1 2].
+/// #   let row = Matrix::from_f64s(1, 2, 128, &[[1.0, 0.0], [1.0, 1.0]][rank.rank()])?;
+/// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
+///     let inverse = distributed::inverse(&ctx, &team, &l, 128, Accuracy::Norm)?;
+///     inverse.solution.gather(team.world(), 0)
+/// });
+/// let whole = ranks.into_iter().next().unwrap()?; // that of rank 0
+/// assert_eq!(whole.unwrap().view().to_f64s(), [2.0, -1.0, -1.0, 1.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`solve_with`].
 pub fn inverse(
@@ -31,6 +49,25 @@ pub fn inverse(
 }
 
 /// [`inverse`], which stays where the ranks have found it: see [`crate::distributed::solve_local`]. Collective.
+///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, DistMatrix, Team, TeamOptions, TileMap, even_rows};
+/// use sunzi::{Accuracy, Context, Matrix};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<Vec<f64>> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     // In tiles over the ranks: `l`, the factor of [1 1; 1 2].
+/// #   let row = Matrix::from_f64s(1, 2, 128, &[[1.0, 0.0], [1.0, 1.0]][rank.rank()])?;
+/// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
+///     let found = distributed::inverse_local(&ctx, &team, &l, 128, Accuracy::Norm)?;
+///     let mut row = Matrix::zeros(1, 2, 128)?;
+///     found.fill_local(team.world(), &even_rows(2, 2, 2), row.view_mut())?; // a row on each rank
+///     Ok(row.view().to_f64s())
+/// });
+/// assert_eq!(ranks.into_iter().collect::<sunzi::Result<Vec<_>>>()?, [[2.0, -1.0], [-1.0, 1.0]]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`solve_with`].

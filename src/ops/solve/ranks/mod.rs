@@ -64,6 +64,28 @@ pub struct DistSolution {
 
 /// [`solve_with`] entry by entry. Collective.
 ///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, DistMatrix, Team, TeamOptions, TileMap, even_rows};
+/// use sunzi::{Context, Matrix};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<Option<Matrix>> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     // In tiles over the ranks: `l`, the factor of [4 2; 2 5].
+/// #   let row = Matrix::from_f64s(1, 2, 128, &[[2.0, 0.0], [1.0, 2.0]][rank.rank()])?;
+/// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
+///     // Likewise `b`, the right side (8, 12).
+/// #   let map = TileMap { cols: 1, triangle: None, ..TileMap::symmetric(2, 8) };
+/// #   let own = Matrix::from_f64s(1, 1, 128, &[[8.0, 12.0][rank.rank()]])?;
+/// #   let b = DistMatrix::from_local(team.world(), &even_rows(2, 1, 2), &own, map)?;
+///     let x = distributed::solve(&ctx, &team, &l, &b, 128)?;
+///     x.solution.gather(team.world(), 0)
+/// });
+/// let whole = ranks.into_iter().next().unwrap()?; // that of rank 0
+/// assert_eq!(whole.unwrap().view().to_f64s(), [1.0, 2.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`solve_with`].
 pub fn solve(
@@ -101,6 +123,28 @@ pub fn solve(
 /// Orders up to 16: every rank has the factor, and takes whole columns of `B`.
 /// Source: docs/ALGORITHM.md, "Many ranks".
 ///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, DistMatrix, Team, TeamOptions, TileMap, even_rows};
+/// use sunzi::{Accuracy, Context, Matrix};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<Option<Matrix>> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     // In tiles over the ranks: `l`, the factor of [4 2; 2 5].
+/// #   let row = Matrix::from_f64s(1, 2, 128, &[[2.0, 0.0], [1.0, 2.0]][rank.rank()])?;
+/// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
+///     // Likewise `b`, the right side (8, 12).
+/// #   let map = TileMap { cols: 1, triangle: None, ..TileMap::symmetric(2, 8) };
+/// #   let own = Matrix::from_f64s(1, 1, 128, &[[8.0, 12.0][rank.rank()]])?;
+/// #   let b = DistMatrix::from_local(team.world(), &even_rows(2, 1, 2), &own, map)?;
+///     let x = distributed::solve_with(&ctx, &team, &l, &b, 128, Accuracy::Norm)?;
+///     x.solution.gather(team.world(), 0)
+/// });
+/// let whole = ranks.into_iter().next().unwrap()?; // that of rank 0
+/// assert_eq!(whole.unwrap().view().to_f64s(), [1.0, 2.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`crate::Cholesky::solve`], on every rank, as [`Error::Rank`] where one rank met it; a memory limit is that of
 /// a node; places are those in `B`.
@@ -125,6 +169,29 @@ pub fn solve_with(
 /// Without a memory limit a context also keeps a rank's columns of the right sides and of the solution, so that calls
 /// which follow each other take no fresh memory.
 ///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, DistMatrix, Team, TeamOptions, TileMap, even_rows};
+/// use sunzi::{Accuracy, Context, Matrix};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<Option<Matrix>> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     // In tiles over the ranks: `l`, the factor of [4 2; 2 5].
+/// #   let row = Matrix::from_f64s(1, 2, 128, &[[2.0, 0.0], [1.0, 2.0]][rank.rank()])?;
+/// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
+///     // Likewise `b`, the right side (8, 12).
+/// #   let map = TileMap { cols: 1, triangle: None, ..TileMap::symmetric(2, 8) };
+/// #   let own = Matrix::from_f64s(1, 1, 128, &[[8.0, 12.0][rank.rank()]])?;
+/// #   let b = DistMatrix::from_local(team.world(), &even_rows(2, 1, 2), &own, map)?;
+///     let mut x = distributed::solve(&ctx, &team, &l, &b, 128)?.solution;
+///     distributed::solve_into(&ctx, &team, &l, &b, 128, Accuracy::Norm, &mut x)?; // in the same memory
+///     x.gather(team.world(), 0)
+/// });
+/// let whole = ranks.into_iter().next().unwrap()?; // that of rank 0
+/// assert_eq!(whole.unwrap().view().to_f64s(), [1.0, 2.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`solve_with`].
 pub fn solve_into(
@@ -145,6 +212,27 @@ pub fn solve_into(
 /// solution stays where the ranks have found it until [`LocalSolution::fill_local`]. Collective.
 ///
 /// Memory: as [`solve_with`], without tiles of right sides and solutions.
+///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, DistMatrix, LocalPart, Team, TeamOptions, TileMap, even_rows};
+/// use sunzi::{Accuracy, Context, Matrix};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<Vec<f64>> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     // In tiles over the ranks: `l`, the factor of [4 2; 2 5].
+/// #   let row = Matrix::from_f64s(1, 2, 128, &[[2.0, 0.0], [1.0, 2.0]][rank.rank()])?;
+/// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
+///     let own = Matrix::from_f64s(1, 1, 128, &[[8.0, 12.0][rank.rank()]])?; // a row on each rank
+///     let (rows, mut x) = (even_rows(2, 1, 2), Matrix::zeros(1, 1, 128)?);
+///     let b = LocalPart { distribution: &rows, local: own.view() };
+///     let found = distributed::solve_local(&ctx, &team, &l, b, 128, Accuracy::Norm)?;
+///     found.fill_local(team.world(), &rows, x.view_mut())?; // this rank's row of the solution
+///     Ok(x.view().to_f64s())
+/// });
+/// assert_eq!(ranks.into_iter().collect::<sunzi::Result<Vec<_>>>()?, [[1.0], [2.0]]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`solve_with`] and [`DistMatrix::from_local`].
@@ -194,6 +282,23 @@ fn solve_right(
 
 /// The diagonal of a factor in tiles over the ranks, as a column on every rank. Collective.
 ///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, DistMatrix, Team, TeamOptions, TileMap, even_rows};
+/// use sunzi::{Matrix};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<Matrix> {
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     // In tiles over the ranks: `l`, the factor of [4 2; 2 5].
+/// #   let row = Matrix::from_f64s(1, 2, 128, &[[2.0, 0.0], [1.0, 2.0]][rank.rank()])?;
+/// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
+///     distributed::pivots(&team, &l) // on every rank
+/// });
+/// for pivots in ranks {
+///     assert_eq!(pivots?.view().to_f64s(), [2.0, 2.0]);
+/// }
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// [`Error::ShapeMismatch`] for a factor that is not square; [`Error::InvalidArgument`] for an upper triangle;
 /// [`Error::Transport`], [`Error::OutOfMemory`].
@@ -214,6 +319,23 @@ pub fn pivots(team: &Team, factor: &DistMatrix) -> Result<Matrix> {
 /// every rank. Collective.
 ///
 /// Accuracy and bits: as [`crate::estimate::log_det_of`]. Cost: the diagonal is sent to all ranks.
+///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, DistMatrix, Team, TeamOptions, TileMap, even_rows};
+/// use sunzi::{Matrix, rug::Float};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<Float> {
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     // In tiles over the ranks: `l`, the factor of [4 2; 2 5].
+/// #   let row = Matrix::from_f64s(1, 2, 128, &[[2.0, 0.0], [1.0, 2.0]][rank.rank()])?;
+/// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
+///     distributed::log_det(&team, &l, 128) // on every rank
+/// });
+/// for log_det in ranks {
+///     assert!((log_det? - Float::with_val(128, 16).ln()).abs() < 1e-37);
+/// }
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`pivots`].

@@ -34,6 +34,21 @@ const FACTOR_TILE: usize = 64;
 /// Nothing is computed; the kernel's tables are made and kept in the context. The memory limit of the context is that
 /// of the node, as for the solve. Pivots are taken to be as in [`crate::plans::plan_trsm`].
 ///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, Team, TeamOptions};
+/// use sunzi::{Accuracy, Context};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<u64> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     distributed::plan_solve(&ctx, &team, (100, 5), (128, 128), Accuracy::Norm)
+/// });
+/// for bytes in ranks {
+///     assert!(bytes? > 0); // of each rank
+/// }
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// [`crate::Error::MemoryLimit`] with the least limit that would do; [`crate::Error::Precision`];
 /// [`crate::Error::DimensionOverflow`]; on every rank.
@@ -49,6 +64,21 @@ pub fn plan_solve(
 
 /// The plan of [`super::solve_local`]: [`plan_solve`] without tiles of the solution, which stays where the ranks find
 /// it. Collective.
+///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, Team, TeamOptions};
+/// use sunzi::{Accuracy, Context};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<u64> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     distributed::plan_solve_local(&ctx, &team, (100, 5), (128, 128), Accuracy::Norm)
+/// });
+/// for bytes in ranks {
+///     assert!(bytes? > 0); // of each rank
+/// }
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`plan_solve`].
@@ -78,6 +108,22 @@ pub struct TrsmBits {
 /// `columns` right sides (from the right side: rows of `B`), whose entries have these bits: the bytes that this rank
 /// takes beside `T` and `B`, with the copies of them that the options ask for; under a limit without the messages of 1
 /// to 8 MiB in which these are made, which none counts. Collective; see [`plan_solve`].
+///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, Team, TeamOptions, TrsmBits};
+/// use sunzi::{Context, TrsmOptions};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<u64> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     let bits = TrsmBits { triangle: 128, right: 128, solution: 128 };
+///     distributed::plan_trsm(&ctx, &team, (100, 5), bits, &TrsmOptions::new())
+/// });
+/// for bytes in ranks {
+///     assert!(bytes? > 0); // of each rank
+/// }
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`plan_solve`].
@@ -110,6 +156,22 @@ pub fn plan_trsm(
 }
 
 /// The plan of [`super::trsm_local`]: [`plan_trsm`] without tiles of the solution, and from the left side. Collective.
+///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, Team, TeamOptions, TrsmBits};
+/// use sunzi::{Context, TrsmOptions};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<u64> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     let bits = TrsmBits { triangle: 128, right: 128, solution: 128 };
+///     distributed::plan_trsm_local(&ctx, &team, (100, 5), bits, &TrsmOptions::new())
+/// });
+/// for bytes in ranks {
+///     assert!(bytes? > 0); // of each rank
+/// }
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`plan_solve`].

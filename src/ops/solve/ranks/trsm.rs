@@ -21,6 +21,28 @@ use std::borrow::Cow;
 /// The solution `X` of `L X = B` for a lower triangular `L` in tiles over the ranks of `team`; see [`trsm_with`].
 /// Collective.
 ///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, DistMatrix, Team, TeamOptions, TileMap, even_rows};
+/// use sunzi::{Context, Matrix};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<Option<Matrix>> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     // In tiles over the ranks: `l`, the triangle [1 0; 2 3].
+/// #   let row = Matrix::from_f64s(1, 2, 128, &[[1.0, 0.0], [2.0, 3.0]][rank.rank()])?;
+/// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
+///     // Likewise `b`, the right side (10, 23).
+/// #   let map = TileMap { cols: 1, triangle: None, ..TileMap::symmetric(2, 8) };
+/// #   let own = Matrix::from_f64s(1, 1, 128, &[[10.0, 23.0][rank.rank()]])?;
+/// #   let b = DistMatrix::from_local(team.world(), &even_rows(2, 1, 2), &own, map)?;
+///     let x = distributed::trsm(&ctx, &team, &l, &b, 128)?;
+///     x.solution.gather(team.world(), 0)
+/// });
+/// let whole = ranks.into_iter().next().unwrap()?; // that of rank 0
+/// assert_eq!(whole.unwrap().view().to_f64s(), [10.0, 1.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`trsm_with`].
 pub fn trsm(ctx: &Context, team: &Team, t: &DistMatrix, b: &DistMatrix, precision_bits: u32) -> Result<DistSolution> {
@@ -36,6 +58,29 @@ pub fn trsm(ctx: &Context, team: &Team, t: &DistMatrix, b: &DistMatrix, precisio
 /// Cost and memory: as [`crate::distributed::solve_with`], the factor being sent once where that sends it twice; one to
 /// three right sides go the way of seven. An upper triangle, and a unit diagonal, take a copy of `T`;
 /// the right side a copy of `B` and of the result. A limit counts these copies.
+///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, DistMatrix, Team, TeamOptions, TileMap, even_rows};
+/// use sunzi::{Context, Matrix, Op, TrsmOptions};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<Option<Matrix>> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     // In tiles over the ranks: `l`, the triangle [1 0; 2 3].
+/// #   let row = Matrix::from_f64s(1, 2, 128, &[[1.0, 0.0], [2.0, 3.0]][rank.rank()])?;
+/// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
+///     // Likewise `b`, the right side (5, 6).
+/// #   let map = TileMap { cols: 1, triangle: None, ..TileMap::symmetric(2, 8) };
+/// #   let own = Matrix::from_f64s(1, 1, 128, &[[5.0, 6.0][rank.rank()]])?;
+/// #   let b = DistMatrix::from_local(team.world(), &even_rows(2, 1, 2), &own, map)?;
+///     let options = TrsmOptions::new().op(Op::Transpose);
+///     let x = distributed::trsm_with(&ctx, &team, &l, &b, 128, &options)?; // L^T X = B
+///     x.solution.gather(team.world(), 0)
+/// });
+/// let whole = ranks.into_iter().next().unwrap()?; // that of rank 0
+/// assert_eq!(whole.unwrap().view().to_f64s(), [1.0, 2.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`crate::trsm_with`] and [`crate::distributed::solve_with`]; [`Error::InvalidArgument`] for the other triangle
@@ -55,6 +100,29 @@ pub fn trsm_with(
 
 /// [`trsm_with`] into `result`; from the left side in the memory that it has, as [`crate::distributed::solve_into`].
 /// Collective.
+///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, DistMatrix, Team, TeamOptions, TileMap, even_rows};
+/// use sunzi::{Context, Matrix, TrsmOptions};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<Option<Matrix>> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     // In tiles over the ranks: `l`, the triangle [1 0; 2 3].
+/// #   let row = Matrix::from_f64s(1, 2, 128, &[[1.0, 0.0], [2.0, 3.0]][rank.rank()])?;
+/// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
+///     // Likewise `b`, the right side (10, 23).
+/// #   let map = TileMap { cols: 1, triangle: None, ..TileMap::symmetric(2, 8) };
+/// #   let own = Matrix::from_f64s(1, 1, 128, &[[10.0, 23.0][rank.rank()]])?;
+/// #   let b = DistMatrix::from_local(team.world(), &even_rows(2, 1, 2), &own, map)?;
+///     let mut x = distributed::trsm(&ctx, &team, &l, &b, 128)?.solution;
+///     distributed::trsm_into(&ctx, &team, &l, &b, 128, &TrsmOptions::new(), &mut x)?; // in the same memory
+///     x.gather(team.world(), 0)
+/// });
+/// let whole = ranks.into_iter().next().unwrap()?; // that of rank 0
+/// assert_eq!(whole.unwrap().view().to_f64s(), [10.0, 1.0]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`trsm_with`].
@@ -106,6 +174,27 @@ pub fn trsm_into(
 /// [`trsm_with`] for right sides as a caller has them, in any distribution, and from the left side: for `X op(T) = B`
 /// pass the transposes of `B` and of its distribution, and the other `op`. As [`crate::distributed::solve_local`].
 /// Collective.
+///
+/// ```
+/// use sunzi::comm::{Transport, local};
+/// use sunzi::distributed::{self, DistMatrix, LocalPart, Team, TeamOptions, TileMap, even_rows};
+/// use sunzi::{Context, Matrix, TrsmOptions};
+/// let ranks = local::run(2, |rank| -> sunzi::Result<Vec<f64>> {
+///     let ctx = Context::builder().threads(1).build()?;
+///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
+///     // In tiles over the ranks: `l`, the triangle [1 0; 2 3].
+/// #   let row = Matrix::from_f64s(1, 2, 128, &[[1.0, 0.0], [2.0, 3.0]][rank.rank()])?;
+/// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
+///     let own = Matrix::from_f64s(1, 1, 128, &[[10.0, 23.0][rank.rank()]])?; // a row on each rank
+///     let (rows, mut x) = (even_rows(2, 1, 2), Matrix::zeros(1, 1, 128)?);
+///     let b = LocalPart { distribution: &rows, local: own.view() };
+///     let found = distributed::trsm_local(&ctx, &team, &l, b, 128, &TrsmOptions::new())?;
+///     found.fill_local(team.world(), &rows, x.view_mut())?; // this rank's row of the solution
+///     Ok(x.view().to_f64s())
+/// });
+/// assert_eq!(ranks.into_iter().collect::<sunzi::Result<Vec<_>>>()?, [[10.0], [1.0]]);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`trsm_with`] and [`DistMatrix::from_local`]; [`Error::InvalidArgument`] for the right side.

@@ -33,6 +33,21 @@ setters! { new FileFactorOptions {
 /// and every number and the checksums are checked; then the factor about `2 n / (3 T)` times, in tiles of `T` rows that
 /// are as large as the context's memory limit allows (512 without one). Memory: the limit; the least is some MB.
 ///
+/// ```
+/// use sunzi::io::{self, WriteOptions};
+/// use sunzi::verify::{FileFactorOptions, verify_cholesky_files};
+/// use sunzi::{Context, Matrix};
+/// let ctx = Context::new()?;
+/// let folder = tempfile::tempdir().unwrap();
+/// let (matrix, factor) = (folder.path().join("a.bin"), folder.path().join("l.bin"));
+/// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 1.0, 2.0])?;
+/// io::write(&matrix, &a, &WriteOptions::new())?;
+/// io::write(&factor, sunzi::cholesky(&ctx, &a, 128)?.factor(), &WriteOptions::new())?;
+/// let checked = verify_cholesky_files(&ctx, (&matrix, &factor), 128, &FileFactorOptions::new())?;
+/// assert!(checked.worst_entry <= 1.0);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`verify_cholesky`](super::verify_cholesky); [`Error::Format`] for a damaged file, [`Error::Io`];
 /// [`Error::MemoryLimit`] where no tiles of 64 rows have room.

@@ -39,6 +39,16 @@ use tile::{Residual, Verifier};
 /// products of big integers for each entry; rows whose exponents spread over more than about three times their
 /// precision, `n^2 / 2` big products each. Memory: a few blocks of 256 rows; under a memory limit smaller ones.
 ///
+/// ```
+/// use sunzi::verify::{VerifyOptions, verify_cholesky};
+/// use sunzi::{Context, Matrix};
+/// let ctx = Context::new()?;
+/// let a = Matrix::from_f64s(2, 2, 128, &[2.0, 1.0, 1.0, 2.0])?;
+/// let l = sunzi::cholesky(&ctx, &a, 128)?;
+/// assert!(verify_cholesky(&ctx, &a, l.factor(), 128, &VerifyOptions::new())?.worst_entry <= 1.0);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// [`Error::Verification`] names the worst entry, or what else is wrong; [`Error::NotSymmetric`] for `a`;
 /// [`Error::ShapeMismatch`];
