@@ -3,6 +3,7 @@
 //! One program, so that the library is linked once and what the tests share is compiled once. A part of it runs by
 //! name: `cargo test --test suite factors::trsm`. docs/TESTING.md says which module proves what.
 
+mod accuracies;
 mod balls;
 mod batch;
 mod common;

@@ -140,7 +140,9 @@ impl Verb for Factor<'_> {
 
     fn run_together(&self, ctx: &Context, items: &mut [Item<'_, '_, Self>]) -> Result<u8> {
         let shape = items[0].shape;
-        let Some(together) = LaneFactors::choose(ctx, shape.rows, self.precision_bits, self.options) else { return Ok(0) };
+        let Some(together) = LaneFactors::choose(ctx, shape.rows, self.precision_bits, self.options) else {
+            return Ok(0);
+        };
         factor_together(ctx, &together, (shape.rows, self.precision_bits), items)
     }
 

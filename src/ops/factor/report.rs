@@ -74,13 +74,14 @@ impl CholeskyReport {
         }
     }
 
-    /// The report of a factorisation on limbs.
+    /// The report of a factorisation on limbs, by norms.
     pub(crate) fn direct(problem: &Problem, planned_bytes: u64, seconds: f64) -> CholeskyReport {
         CholeskyReport {
             operation: "cholesky",
             order: problem.rows,
             precision_bits: problem.precision_bits,
             working_bits: problem.working_bits,
+            accuracy: Accuracy::Norm,
             threads: 1,
             kernel: direct::NAME,
             tile_rows: problem.rows,
@@ -91,13 +92,14 @@ impl CholeskyReport {
         }
     }
 
-    /// What a rank knows by itself, or one process.
+    /// What a rank knows by itself, or one process, of a factorisation by norms.
     pub(crate) fn new(problem: &Problem, plan: &Plan, engine: &dyn TileEngine, clock: &mut Clock) -> CholeskyReport {
         CholeskyReport {
             operation: "cholesky",
             order: problem.rows,
             precision_bits: problem.precision_bits,
             working_bits: problem.working_bits,
+            accuracy: Accuracy::Norm,
             threads: plan.threads,
             primes: engine.primes(),
             tile_rows: plan.tiling.tile_size,
