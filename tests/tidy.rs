@@ -328,6 +328,35 @@ fn sections_that_the_code_names_exist() {
     assert!(missing.is_empty(), "the code points to pages or sections that do not exist:\n{}", missing.join("\n"));
 }
 
+/// Rows of the tables of a section whose cells name a file in the first or second place, and a function in the last.
+fn named_in_section(page: &str, section: &str) -> Vec<(String, Option<String>)> {
+    let text = page.split(&format!("\n## {section}\n")).nth(1).unwrap_or("");
+    let text = text.split("\n## ").next().unwrap_or("");
+    let code = |cell: &str| Some(cell.trim().strip_prefix('`')?.strip_suffix('`')?.to_string());
+    let row = |line: &str| {
+        let cells = line.trim_matches('|').split('|').map(code).collect::<Vec<_>>();
+        let file = cells.iter().flatten().find(|name| name.ends_with(".rs"))?.clone();
+        let function = cells.last().cloned().flatten().filter(|name| !name.contains(['.', ' ']));
+        Some((file, function))
+    };
+    text.lines().filter(|line| line.starts_with('|')).filter_map(row).collect()
+}
+
+#[test]
+fn the_way_in_names_files_and_functions_that_exist() {
+    let page = fs::read_to_string(root().join("docs/ARCHITECTURE.md")).unwrap();
+    let named = named_in_section(&page, "A way in");
+    assert!(named.len() >= 20 && named.iter().filter(|(_, function)| function.is_some()).count() >= 5, "{named:?}");
+    for (file, function) in named {
+        let text = fs::read_to_string(root().join(&file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let declares = |name: &String| text.contains(&format!("fn {name}(")) || text.contains(&format!("fn {name}<"));
+        assert!(function.iter().all(declares), "{file} has no function {function:?}");
+    }
+    let planted = "\n## A way in\n| 1 | `src/no.rs` | text |\n| why | `a.rs` | `f` |\n## Next\n| `b.rs` |\n";
+    let expected = [("src/no.rs".into(), None), ("a.rs".into(), Some("f".into()))];
+    assert_eq!(named_in_section(planted, "A way in"), expected);
+}
+
 #[test]
 fn every_bound_is_named_in_the_algorithm_page() {
     let page = fs::read_to_string(root().join("docs/ALGORITHM.md")).unwrap();

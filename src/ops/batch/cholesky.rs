@@ -39,7 +39,7 @@ pub fn cholesky_batch<'a, A: Into<Symmetric<'a>>>(
 
 /// The factors `L_i` with `A_i = L_i L_i^T` of many matrices, each with the bits of [`crate::cholesky_with`].
 ///
-/// One matrix that is not positive definite costs the others nothing: its output has [`crate::Error::Problem`] around
+/// One matrix that is not positive definite costs the others nothing: its place has [`crate::Error::Problem`] around
 /// [`crate::Error::NotPositiveDefinite`], with its number in the batch and the index of its pivot, and all others have
 /// their factors.
 ///
@@ -89,7 +89,7 @@ pub fn cholesky_batch_with<'a, A: Into<Symmetric<'a>>>(
 /// ```
 ///
 /// # Errors
-/// As [`cholesky_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many outputs as matrices.
+/// As [`cholesky_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many places as matrices.
 pub fn cholesky_batch_into<'a, 'r, A: Into<Symmetric<'a>>>(
     ctx: &Context,
     matrices: impl IntoIterator<Item = A>,

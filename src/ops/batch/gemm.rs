@@ -93,7 +93,7 @@ pub fn gemm_batch_with<'a, P: Into<GemmProblem<'a>>>(
     Ok(Outcome { result: with_outcomes(results, result), report })
 }
 
-/// [`gemm_batch_with`] into memory of the caller, one output for each problem; see [`Destination`]. Gives the outcome of
+/// [`gemm_batch_with`] into memory of the caller, one place for each problem; see [`Destination`]. Gives the outcome of
 /// each problem.
 ///
 /// ```
@@ -109,7 +109,7 @@ pub fn gemm_batch_with<'a, P: Into<GemmProblem<'a>>>(
 /// ```
 ///
 /// # Errors
-/// As [`gemm_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many outputs as problems.
+/// As [`gemm_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many places as problems.
 pub fn gemm_batch_into<'a, 'r, P: Into<GemmProblem<'a>>, R: Into<Destination<'r>>>(
     ctx: &Context,
     problems: impl IntoIterator<Item = P>,

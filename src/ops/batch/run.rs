@@ -78,7 +78,7 @@ struct Batch<'b, V> {
     total: u64,
 }
 
-/// Pairs problems with outputs.
+/// Pairs problems with the places of their results.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] where there are not as many of each.
@@ -101,7 +101,7 @@ pub(super) fn pair<'p, 'r, V: Verb>(
     match problems == outputs {
         true => Ok(items),
         false => Err(Error::InvalidArgument(format!(
-            "{}: {problems} problems and {outputs} outputs for results: there must be as many",
+            "{}: {problems} problems and {outputs} places for results: there must be as many",
             V::OPERATION
         ))),
     }

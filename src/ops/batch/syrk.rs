@@ -62,7 +62,7 @@ pub fn syrk_batch<'a, P: Into<SyrkProblem<'a>>>(
 /// `Q_i := alpha * P_i^T P_i + beta * C_i` for many problems, each with the bits of [`crate::syrk_with`].
 ///
 /// Shapes and precisions of the operands may differ from problem to problem; the precision of the results and the
-/// options are those of all. A problem that fails has its error in output of a result, as [`crate::Error::Problem`] with
+/// options are those of all. A problem that fails has its error in place of a result, as [`crate::Error::Problem`] with
 /// its number, and the others are computed.
 /// The threads of the context share out the problems: each is the work of one thread, on the CPU. What a call takes
 /// beside its result is made once for each thread. Under a memory limit there are as many workers as it has room for.
@@ -95,13 +95,13 @@ pub fn syrk_batch_with<'a, P: Into<SyrkProblem<'a>>>(
     Ok(Outcome { result: with_outcomes(results, result), report })
 }
 
-/// [`syrk_batch_with`] into memory of the caller, one output for each problem; see [`SymmetricDestination`]. Gives the
+/// [`syrk_batch_with`] into memory of the caller, one place for each problem; see [`SymmetricDestination`]. Gives the
 /// outcome of each problem.
 ///
-/// After an error of a problem its output is as after one of [`crate::syrk_into`].
+/// After an error of a problem its place is as after one of [`crate::syrk_into`].
 ///
 /// # Errors
-/// As [`syrk_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many outputs as problems.
+/// As [`syrk_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many places as problems.
 pub fn syrk_batch_into<'a, 'r, P: Into<SyrkProblem<'a>>, R: Into<SymmetricDestination<'r>>>(
     ctx: &Context,
     problems: impl IntoIterator<Item = P>,

@@ -84,11 +84,11 @@ pub fn trsm_batch_with<'a, P: Into<TrsmProblem<'a>>>(
     Ok(Outcome { result: with_outcomes(results, result), report })
 }
 
-/// [`trsm_batch_with`] into memory of the caller, one output for each problem; see [`Destination`]. Gives the outcome of
+/// [`trsm_batch_with`] into memory of the caller, one place for each problem; see [`Destination`]. Gives the outcome of
 /// each problem.
 ///
 /// # Errors
-/// As [`trsm_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many outputs as problems.
+/// As [`trsm_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many places as problems.
 pub fn trsm_batch_into<'a, 'r, P: Into<TrsmProblem<'a>>, R: Into<Destination<'r>>>(
     ctx: &Context,
     problems: impl IntoIterator<Item = P>,

@@ -65,7 +65,7 @@ pub(super) struct Done {
     pub range_bits: u32,
 }
 
-/// One problem and the output of its result.
+/// One problem and the place of its result.
 pub(super) struct Item<'p, 'r, V: Verb> {
     pub shape: Shape,
     pub number: usize,

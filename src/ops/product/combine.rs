@@ -114,7 +114,7 @@ impl Power {
     }
 }
 
-/// EntryIndex of an entry in the result.
+/// Row and column of an entry of the result.
 #[derive(Clone, Copy)]
 pub(crate) struct EntryIndex {
     /// Row of the result.

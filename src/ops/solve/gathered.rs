@@ -17,7 +17,7 @@ pub(crate) struct GatheredColumns {
 pub(crate) struct OfRank {
     /// Which of the rank's columns they are.
     pub own: Range<usize>,
-    /// Their places among the gathered.
+    /// Their places among the gathered columns.
     pub places: Range<usize>,
 }
 

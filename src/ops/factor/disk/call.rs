@@ -109,7 +109,7 @@ impl DiskCall<'_> {
             .with("tile_rows", self.tiling.tile_size)
     }
 
-    /// The tiles' tile_file, without groups that are damaged; and how many these were.
+    /// The file of tiles, without groups that are damaged; and how many these were.
     fn open(&self, element: &impl Element, plan: &OutOfCorePlan, identity: &Identity) -> Result<(TileFile, usize)> {
         let directory = rank_directory(self.site, self.storage)?;
         let (objects, damaged) = AnsweredStorage::open(&directory, identity, self.options.caching)?;

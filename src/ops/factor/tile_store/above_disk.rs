@@ -42,7 +42,7 @@ impl<'w> TileStore<'_, 'w> {
     }
 }
 
-/// The tile_file of tiles that come and go: asked for where there is one.
+/// The file of tiles that come and go: asked for where there is one.
 const HOME: &str = "the tiles are above a disk";
 
 impl<'w> FileTiles<Local<'w>> for TileStore<'_, 'w> {
