@@ -140,6 +140,9 @@ mod pages {
     #[doc = include_str!("../README.md")]
     struct Readme;
 
+    #[doc = include_str!("../docs/CLUSTER.md")]
+    struct Cluster;
+
     #[doc = include_str!("../docs/COOKBOOK.md")]
     struct Cookbook;
 
