@@ -17,6 +17,11 @@ impl<'a> Meter<'a> {
         Meter { ctx, done: AtomicU64::new(0), total }
     }
 
+    /// The context of the call.
+    pub fn ctx(&self) -> &'a Context {
+        self.ctx
+    }
+
     /// Adds `units` done in `phase` and reports; 0 units only ask whether to go on.
     ///
     /// # Errors

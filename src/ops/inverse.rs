@@ -383,7 +383,7 @@ impl<'a> Inversion<'a> {
                 let Bands { columns: widest, limit_bytes, .. } = bands;
                 let band = Band {
                     memory,
-                    team: Team::alone(),
+                    team: Team::one_process(),
                     columns: widest,
                     limit_bytes,
                     first_column: 0,

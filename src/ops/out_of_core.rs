@@ -61,7 +61,7 @@ pub fn trsm(
     system: &TrsmOptions<'_>,
     options: &OutOfCoreSolveOptions,
 ) -> Result<OutOfCoreSolveReport> {
-    trsm_at(Site::alone(ctx), paths, precision_bits, system, options)
+    trsm_at(Site::one_process(ctx), paths, precision_bits, system, options)
 }
 
 /// [`trsm`] over the ranks of `team`: each solves for columns of its own, has a directory of its own below that of

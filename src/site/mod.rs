@@ -25,8 +25,8 @@ pub(crate) struct Site<'a> {
 
 impl<'a> Site<'a> {
     /// One process.
-    pub fn alone(ctx: &'a Context) -> Site<'a> {
-        Site { ctx, team: Team::alone() }
+    pub fn one_process(ctx: &'a Context) -> Site<'a> {
+        Site { ctx, team: Team::one_process() }
     }
 
     /// The same ranks with another context.

@@ -116,7 +116,7 @@ pub(crate) struct Windows {
 
 impl Team {
     /// The team of one process.
-    pub(crate) fn alone() -> &'static Team {
+    pub(crate) fn one_process() -> &'static Team {
         static ALONE: LazyLock<Team> = LazyLock::new(|| {
             let rank = || Box::new(local::group(1).remove(0));
             Team {

@@ -123,7 +123,7 @@ pub(crate) fn needed_bits(ctx: &Context, (problem, lower): (&Problem, MatrixView
         return Ok(needed);
     }
     let workers = if order < ROWS_OF_THREADS { 1 } else { ctx.threads() };
-    let pass = NormPass::alone(ctx, workers);
+    let pass = NormPass::one_process(ctx, workers);
     let blocks = [factor.transposed()];
     let rows = OperandRows { blocks: &blocks, shifts: &problem.exponents };
     let size = ProductSize { contracted: order, rows: order, cols: order, triangle: true };

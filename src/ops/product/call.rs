@@ -143,7 +143,7 @@ fn fill_planes(
     let blocks = [problem.left, problem.right_operand()].map(|operand| [operand.view]);
     let shape = NodeShape::alone(problem.contracted(), plan.threads);
     let run = ProductRun {
-        site: Site::alone(ctx),
+        site: Site::one_process(ctx),
         shape: &shape,
         engine: &**engine,
         cutting: *cutting,
@@ -173,7 +173,7 @@ fn devices_take(ctx: &Context, problem: &Problem<'_>) -> Result<bool> {
         return Ok(false);
     }
     let bits = problem.scaled_bits();
-    match DevicePlan::new(Site::alone(ctx), &DeviceRequest::of(problem, bits), None) {
+    match DevicePlan::new(Site::one_process(ctx), &DeviceRequest::of(problem, bits), None) {
         Ok(plan) => Ok(ctx.admit(device_host_bytes(ctx, problem, bits, &plan)).is_ok()),
         Err(Error::DeviceLimit { .. }) => Ok(false),
         Err(error) => Err(error),
@@ -199,7 +199,7 @@ fn run_devices(
     let (bits, ctx) = (scaled.bits, &scaled.beside(ctx, problem));
     let scale = start.elapsed().as_secs_f64();
     let request = DeviceRequest::of(problem, bits);
-    let plan = DevicePlan::new(Site::alone(ctx), &request, None)?;
+    let plan = DevicePlan::new(Site::one_process(ctx), &request, None)?;
     let planned_bytes = device_host_bytes(ctx, problem, bits, &plan);
     ctx.admit(planned_bytes)?;
     workspace.trim(ctx.memory(), &WorkspaceNeeds { planned_bytes, ..WorkspaceNeeds::default() });
@@ -209,7 +209,7 @@ fn run_devices(
     let left = OperandRows { blocks: &blocks[0], shifts: &workspace.left_shifts };
     let right = problem.right.map(|_| OperandRows { blocks: &blocks[1], shifts: &workspace.right_shifts });
     let epilogue = problem.epilogue;
-    let run = DeviceRun { site: Site::alone(ctx), left, right, epilogue, request, owners: None };
+    let run = DeviceRun { site: Site::one_process(ctx), left, right, epilogue, request, owners: None };
     let (plan, devices) = run.run(plan, Target::Whole(result.reborrow()), &mut PhaseClock::alone(start))?;
     scaled.complete((ctx, workers), problem, &mut result)?;
     let CutCounts { batches, bands, chunks } = plan.cuts();
@@ -274,7 +274,7 @@ impl Scaled {
         let (stride, (heads, limbs)) = (result.leading_dimension(), result.reborrow().into_parts());
         let blocks = [problem.left, problem.right_operand()].map(|operand| [operand.view]);
         let terms = terms(problem, &blocks, (&[], &[]));
-        self.entrywise.singles.sum(&scale::NormPass::alone(ctx, workers), &terms, |place, exact| {
+        self.entrywise.singles.sum(&scale::NormPass::one_process(ctx, workers), &terms, |place, exact| {
             let at = place.row + place.col * stride;
             heads[at] = problem.epilogue.finish(exact, place, precision_bits, &mut limbs[at * width..][..width])?.0;
             Ok(())
@@ -322,7 +322,7 @@ pub(crate) fn choose_columns(ctx: &Context, problem: &Problem<'_>, least_bits: u
     make_room_to_choose(ctx, problem, &mut workspace)?;
     let Workspace { left_shifts, right_shifts, .. } = &mut *workspace;
     let mut choose = |workers: usize| {
-        let pass = scale::NormPass::alone(ctx, workers);
+        let pass = scale::NormPass::one_process(ctx, workers);
         operand_exponents(&pass, problem, &problem.left, left_shifts)?;
         operand_exponents(&pass, problem, &problem.right_operand(), right_shifts)?;
         let blocks = [problem.left, problem.right_operand()].map(|operand| [operand.view]);
@@ -368,7 +368,7 @@ pub(super) fn scale_operands(
         let bits = Bits { working: 0, ..problem.scaled_bits() };
         return Ok(Scaled { bits, entrywise: Entrywise { range_bits: 0, singles: Singles::All } });
     }
-    let pass = scale::NormPass::alone(ctx, workers);
+    let pass = scale::NormPass::one_process(ctx, workers);
     let left = operand_exponents(&pass, problem, &problem.left, &mut workspace.left_shifts)?;
     let right = match &problem.right {
         Some(right) => operand_exponents(&pass, problem, right, &mut workspace.right_shifts)?,

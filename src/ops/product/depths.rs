@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn one_panel_tells_what_all_panels_do() {
         let ctx = Context::builder().threads(1).build().unwrap();
-        let pass = NormPass::alone(&ctx, 1);
+        let pass = NormPass::one_process(&ctx, 1);
         let mut state = 88_172_645_463_325_252u64;
         let mut next = |below: u64| {
             state ^= state << 13;

@@ -221,7 +221,7 @@ fn plan_devices(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
         exchanged: 0,
         most_entries: usize::MAX,
     };
-    let planned = DevicePlan::new(Site::alone(ctx), &device_request, None)?;
+    let planned = DevicePlan::new(Site::one_process(ctx), &device_request, None)?;
     let CutCounts { batches, bands, chunks } = planned.cuts();
     let bytes = PlanBytes {
         result: request.result_bytes,

@@ -128,8 +128,8 @@ pub(crate) struct NormPass<'a> {
 
 impl<'a> NormPass<'a> {
     /// So many threads of one process.
-    pub fn alone(ctx: &'a Context, workers: usize) -> NormPass<'a> {
-        NormPass { site: Site::alone(ctx), workers }
+    pub fn one_process(ctx: &'a Context, workers: usize) -> NormPass<'a> {
+        NormPass { site: Site::one_process(ctx), workers }
     }
 
     /// All threads of each rank.
@@ -312,7 +312,7 @@ mod tests {
                     let operand = Operand::new(matrix.view(), op);
                     let mut exponents = vec![77; operand.view.cols()];
                     let ctx = Context::builder().threads(workers).build().unwrap();
-                    let pass = NormPass::alone(&ctx, workers);
+                    let pass = NormPass::one_process(&ctx, workers);
                     norm_exponents(&pass, &[operand.view], operand.transposed, &mut exponents).unwrap();
                     let view = operand.view;
                     let want = (0..view.cols())

@@ -97,7 +97,7 @@ impl Factored<'_> {
         steps.extend(self.pivots.map(|pivots| Step::Diagonal(reciprocals(pivots, &halves, working_bits))));
         steps.push(Step::Triangle(upper));
         let scale = Some(&scaled.exponents[..]);
-        let mut solve = Solve { memory, team: Team::alone(), steps, scale, order, working_bits };
+        let mut solve = Solve { memory, team: Team::one_process(), steps, scale, order, working_bits };
         let (bands, planned_bytes) = solve.bands(b.cols())?;
         let kernel = solve.memory.kernel(bands)?;
         let mut result = result.prepare((order, b.cols()), self.precision_bits)?;

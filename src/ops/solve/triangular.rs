@@ -63,7 +63,7 @@ impl TriangularSystem<'_> {
             first_tries: FirstTryKernel::Suited,
         };
         let steps = vec![Step::Triangle(solver)];
-        let mut solve = Solve { memory, team: Team::alone(), steps, scale: None, order, working_bits };
+        let mut solve = Solve { memory, team: Team::one_process(), steps, scale: None, order, working_bits };
         let (bands, planned_bytes) = solve.bands(columns)?;
         report.kernel = solve.memory.kernel(bands)?;
         let mut result = result.prepare(shape, precision)?;

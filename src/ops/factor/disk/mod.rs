@@ -148,7 +148,7 @@ pub fn cholesky(
     precision_bits: u32,
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
-    factor_file(Site::alone(ctx), (matrix, factor), storage, precision_bits, &options.of_one_process())
+    factor_file(Site::one_process(ctx), (matrix, factor), storage, precision_bits, &options.of_one_process())
 }
 
 /// [`cholesky`] over the ranks of `team`: each has tiles of its own, a directory of its own below `storage`, and an
@@ -223,7 +223,7 @@ pub fn plan_cholesky(
     precision_bits: u32,
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCorePlan> {
-    plan_file(Site::alone(ctx), matrix, precision_bits, &options.of_one_process())
+    plan_file(Site::one_process(ctx), matrix, precision_bits, &options.of_one_process())
 }
 
 /// The lower triangular `L` with `A = L L^T` in doubles, from the binary file `matrix` to the binary file `factor` of
@@ -264,7 +264,7 @@ pub fn double_cholesky(
     storage: &Path,
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
-    factor_doubles(Site::alone(ctx), (matrix, factor), storage, &options.of_one_process())
+    factor_doubles(Site::one_process(ctx), (matrix, factor), storage, &options.of_one_process())
 }
 
 /// [`double_cholesky`] over the ranks of `team`, shared as in [`cholesky_over_ranks`]. Collective.
@@ -328,5 +328,5 @@ pub fn double_cholesky_over_ranks(
 /// # Errors
 /// As [`double_cholesky`], as far as the header of the file and the limit go.
 pub fn plan_double_cholesky(ctx: &Context, matrix: &Path, options: &OutOfCoreOptions) -> Result<OutOfCorePlan> {
-    plan_doubles(Site::alone(ctx), matrix, &options.of_one_process())
+    plan_doubles(Site::one_process(ctx), matrix, &options.of_one_process())
 }

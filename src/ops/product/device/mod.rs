@@ -161,7 +161,7 @@ impl DevicePlan {
     /// # Errors
     /// Those of [`DevicePlan::new`].
     pub fn among(ctx: &Context, requests: &[DeviceRequest]) -> Result<DevicePlan> {
-        let plan_of = |request| DevicePlan::new(Site::alone(ctx), request, None);
+        let plan_of = |request| DevicePlan::new(Site::one_process(ctx), request, None);
         let mut plans = requests.iter().map(plan_of).collect::<Result<Vec<_>>>()?;
         let common = plans.iter().map(DevicePlan::common).collect::<Vec<_>>();
         let least = |at: usize| common.iter().map(|sizes| sizes[at]).min().expect("a request");

@@ -156,7 +156,7 @@ pub fn syrk(
     precision_bits: u32,
     options: &OutOfCoreProductOptions,
 ) -> Result<OutOfCoreProductReport> {
-    run::run(Site::alone(ctx), || FileProduct::syrk(p, precision_bits), paths, options)
+    run::run(Site::one_process(ctx), || FileProduct::syrk(p, precision_bits), paths, options)
 }
 
 /// [`syrk`] over the ranks of `team`: each multiplies pairs of bands of its own, has a directory of its own below that
@@ -230,7 +230,7 @@ pub fn gemm(
     precision_bits: u32,
     options: &OutOfCoreProductOptions,
 ) -> Result<OutOfCoreProductReport> {
-    run::run(Site::alone(ctx), || FileProduct::gemm((a, b), precision_bits), paths, options)
+    run::run(Site::one_process(ctx), || FileProduct::gemm((a, b), precision_bits), paths, options)
 }
 
 /// [`gemm`] over the ranks of `team`; see [`syrk_over_ranks`].

@@ -108,7 +108,7 @@ impl FileProduct {
     /// Those of the check of the operands, and of [`FileProduct::plan`].
     pub fn planned(&self, ctx: &Context, options: &OutOfCoreProductOptions) -> Result<OutOfCoreProductPlan> {
         self.check(ctx)?;
-        Ok(self.plan((Site::alone(ctx), ctx), &self.cut(options), options.caching)?.1)
+        Ok(self.plan((Site::one_process(ctx), ctx), &self.cut(options), options.caching)?.1)
     }
 
     /// The plan within `share`, the context with this rank's share of the limit of the site. Collective.

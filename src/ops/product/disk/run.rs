@@ -174,7 +174,7 @@ impl DiskProduct<'_> {
         let mut clock = PhaseClock::alone(Instant::now());
         let shape = NodeShape::alone(problem.size().contracted, plan.threads);
         let run = ProductRun {
-            site: Site::alone(ctx),
+            site: Site::one_process(ctx),
             shape: &shape,
             engine: &**engine,
             cutting: *cutting,

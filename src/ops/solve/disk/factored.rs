@@ -104,7 +104,7 @@ pub fn solve(
     options: &OutOfCoreSolveOptions,
 ) -> Result<OutOfCoreSolveReport> {
     let options = OutOfCoreSolveOptions { grid: None, ..*options };
-    solve_files(Site::alone(ctx), paths, precision_bits, &options)
+    solve_files(Site::one_process(ctx), paths, precision_bits, &options)
 }
 
 /// [`solve`] over the ranks of `team`: they factor as in [`crate::out_of_core::cholesky_over_ranks`], and each solves

@@ -133,7 +133,7 @@ impl DiskSystem<'_> {
         let steps = each.map(|((step, fixed), cut)| Step::Triangle(self.triangle_solver(step, fixed, *cut))).collect();
         let (order, working_bits) = (self.shape.order, self.bits.working);
         let scale = self.scale.as_deref();
-        let solve = Solve { memory, team: Team::alone(), steps, scale, order, working_bits };
+        let solve = Solve { memory, team: Team::one_process(), steps, scale, order, working_bits };
         Ok((plan, BandSolver::Bands(Box::new(solve))))
     }
 

@@ -28,7 +28,7 @@ use std::sync::OnceLock;
 pub(crate) fn row_norms(ctx: &Context, factor: &Matrix) -> Result<Vec<i64>> {
     let mut norms = vec![0; factor.rows()];
     let rows = [factor.transposed()];
-    norm_exponents(&NormPass::alone(ctx, ctx.threads()), &rows, true, &mut norms)?;
+    norm_exponents(&NormPass::one_process(ctx, ctx.threads()), &rows, true, &mut norms)?;
     Ok(norms)
 }
 
@@ -134,8 +134,8 @@ impl DotSystem {
         let right = |row: usize, col: usize| b.get(row, col).to_float(b.precision_bits());
         let blocks = self.scaling.order().div_ceil(BLOCK) * b.cols();
         let meter = Meter::new(ctx, 2 * blocks as u64);
-        let middle = self.sweep((ctx, &meter), (Sweep::Forward, lower), (b.cols(), &right))?;
-        self.sweep((ctx, &meter), (Sweep::Backward, upper), (b.cols(), &|row, col| middle[col][row].clone()))
+        let middle = self.sweep(&meter, (Sweep::Forward, lower), (b.cols(), &right))?;
+        self.sweep(&meter, (Sweep::Backward, upper), (b.cols(), &|row, col| middle[col][row].clone()))
     }
 
     /// The pieces of a substitution: so many rows of its triangle at a time, as far as the triangle goes.
@@ -153,10 +153,11 @@ impl DotSystem {
     /// One of the two substitutions, on so many columns with the right sides `right(row, col)`.
     fn sweep(
         &self,
-        (ctx, meter): (&Context, &Meter<'_>),
+        meter: &Meter<'_>,
         (sweep, triangle): (Sweep, &mut dyn TriangleBlocks),
         (columns, right): (usize, &(dyn Fn(usize, usize) -> Float + Sync)),
     ) -> Result<Vec<Vec<Float>>> {
+        let ctx = meter.ctx();
         let mut unknowns = (0..columns).map(|_| Unknowns::new(&self.scaling, sweep)).collect::<Vec<_>>();
         let mut locals = vec![(); workers(ctx, columns)];
         let order = self.scaling.order();
@@ -171,7 +172,7 @@ impl DotSystem {
             };
             let mut items = unknowns.iter_mut().enumerate();
             let solve = |(): &mut (), (col, unknowns): (usize, &mut Unknowns<'_>)| {
-                self.solve_piece((ctx, meter), (&piece, &rows), unknowns, &|row| right(row, col))
+                self.solve_piece(meter, (&piece, &rows), unknowns, &|row| right(row, col))
             };
             ctx.install(|| drive::parallel_for(&mut locals, |()| items.next(), solve))?;
         }
@@ -182,11 +183,12 @@ impl DotSystem {
     /// The unknowns `rows`, for which all entries of the factor are in a piece, a block after the other.
     fn solve_piece(
         &self,
-        (ctx, meter): (&Context, &Meter<'_>),
+        meter: &Meter<'_>,
         (piece, rows): (&FactorPiece<'_>, &Range<usize>),
         unknowns: &mut Unknowns<'_>,
         right: &dyn Fn(usize) -> Float,
     ) -> Result<()> {
+        let ctx = meter.ctx();
         let blocks = rows.len().div_ceil(BLOCK);
         for step in 0..blocks {
             let at = rows.start + BLOCK * if unknowns.sweep() == Sweep::Forward { step } else { blocks - 1 - step };

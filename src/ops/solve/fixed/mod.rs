@@ -281,7 +281,7 @@ mod tests {
         };
         let band = Band {
             memory: &memory,
-            team: Team::alone(),
+            team: Team::one_process(),
             columns: 9,
             limit_bytes: None,
             first_column: 0,

@@ -118,14 +118,14 @@ pub fn run(
     let meter = Meter::new(ctx, ((plan.tiles() - run.first) * plan.strips()) as u64);
     let mut strips = run.strips(words);
     let solved = match rows.together().filter(|_| plan.together.is_some()) {
-        Some(rows) => run.solve_together((ctx, &meter), rows, &mut strips, &mut scratch),
-        None => run.solve((ctx, &meter), rows, (&mut strips, row_words), &mut scratch),
+        Some(rows) => run.solve_together(&meter, rows, &mut strips, &mut scratch),
+        None => run.solve(&meter, rows, (&mut strips, row_words), &mut scratch),
     };
     run.engine.end_operation();
     solved?;
     let (exponents, first) = (run.exponents, run.first);
     let solved = Solved { fixed, plan, first_tile: first, strips: &strips, exponents: &exponents };
-    solved.store((ctx, &meter), w, &mut scratch)?;
+    solved.store(&meter, w, &mut scratch)?;
     let weights = strips.iter().flat_map(|strip| &strip.weights).enumerate();
     Ok(weights.filter(|(_, weight)| weight.is_rejected()).map(|(at, _)| at).collect())
 }
@@ -203,16 +203,17 @@ impl<'a> FixedRun<'a> {
     /// All unknowns that fit, tile row by tile row.
     fn solve(
         &self,
-        (ctx, meter): (&Context, &Meter<'_>),
+        meter: &Meter<'_>,
         rows: &mut dyn TriangleRows,
         (strips, row_words): (&mut [Strip<'_>], &mut [u64]),
         scratch: &mut [&mut [u64]],
     ) -> Result<()> {
+        let ctx = meter.ctx();
         for row in self.first..self.plan.tiles() {
             let (tiles, depths) = self.load_row(ctx, (row, &mut *rows), row_words, scratch)?;
             let data = self.diagonal_data(row, &*tiles[tiles.len() - 1]);
             let row_tiles = LoadedRow { tiles: &tiles, first: self.first, data, depths };
-            self.step_strips((ctx, meter), row, &row_tiles, strips, scratch)?;
+            self.step_strips(meter, row, &row_tiles, strips, scratch)?;
             if strips.iter().all(Strip::is_rejected) {
                 break;
             }
@@ -228,12 +229,13 @@ impl<'a> FixedRun<'a> {
     /// Tile `row` of all strips, shared out among the workers.
     pub fn step_strips(
         &self,
-        (ctx, meter): (&Context, &Meter<'_>),
+        meter: &Meter<'_>,
         row: usize,
         row_tiles: &dyn RowTiles,
         strips: &mut [Strip<'_>],
         scratch: &mut [&mut [u64]],
     ) -> Result<()> {
+        let ctx = meter.ctx();
         let mut steps = strips.chunks_mut(self.step_strip_count());
         let step = |scratch: &mut &mut [u64], step: &mut [Strip<'_>]| {
             self.step(row, step, row_tiles, scratch)?;
@@ -415,7 +417,8 @@ impl Solved<'_> {
     ///
     /// # Errors
     /// [`crate::Error::ExponentRange`] with the place in `w`; [`crate::Error::Cancelled`].
-    fn store(&self, (ctx, meter): (&Context, &Meter<'_>), w: &mut Matrix, scratch: &mut [&mut [u64]]) -> Result<()> {
+    fn store(&self, meter: &Meter<'_>, w: &mut Matrix, scratch: &mut [&mut [u64]]) -> Result<()> {
+        let ctx = meter.ctx();
         let (rows, width) = (w.rows(), w.limbs_per_element());
         let (heads, limbs) = w.parts_mut();
         let panels = heads.chunks_mut(PANEL_ROWS * rows).zip(limbs.chunks_mut(PANEL_ROWS * rows * width));

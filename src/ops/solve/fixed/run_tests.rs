@@ -73,13 +73,13 @@ fn solved(ctx: &Context, accuracy: Accuracy, late: impl Fn(usize, usize) -> usiz
         let data = run.diagonal_data(row, &*tiles[row]);
         let in_vain = (0..row).map(|col| AtomicUsize::new(late(row, col))).collect();
         let late = LateRow { row: LoadedRow { tiles: &tiles, first: 0, data, depths }, in_vain };
-        run.step_strips((ctx, &meter), row, &late, &mut strips, &mut scratch).unwrap();
+        run.step_strips(&meter, row, &late, &mut strips, &mut scratch).unwrap();
         assert!(late.in_vain.iter().all(|left| left.load(Ordering::Relaxed) == 0), "row {row} did not wait");
     }
     let exponents = run.exponents;
     assert!(!strips.iter().any(Strip::is_rejected));
     let solved = Solved { fixed: &fixed, plan: &plan, first_tile: 0, strips: &strips, exponents: &exponents };
-    solved.store((ctx, &meter), &mut w, &mut scratch).unwrap();
+    solved.store(&meter, &mut w, &mut scratch).unwrap();
     w
 }
 

@@ -12,7 +12,6 @@ use super::run::{FixedRun, RowTiles, Strip};
 use crate::comm::idle::{Idle, Patience};
 use crate::comm::window::Shown;
 use crate::comm::{Reduction, agree};
-use crate::context::Context;
 use crate::drive::{self, Meter};
 use crate::error::Result;
 use crate::kernels::tiles::DiagonalData;
@@ -86,7 +85,7 @@ impl FixedRun<'_> {
     /// On every rank the same: those of the steps, [`crate::Error::Transport`].
     pub(super) fn solve_together(
         &self,
-        (ctx, meter): (&Context, &Meter<'_>),
+        meter: &Meter<'_>,
         rows: &mut dyn SharedRows,
         strips: &mut [Strip<'_>],
         scratch: &mut [&mut [u64]],
@@ -101,7 +100,7 @@ impl FixedRun<'_> {
             if live[0] == 0 {
                 break;
             }
-            done = self.row_together((ctx, meter), (row, &mut *rows), &loads, strips, scratch)?;
+            done = self.row_together(meter, (row, &mut *rows), &loads, strips, scratch)?;
         }
         agree(rows.team().world(), done)
     }
@@ -118,12 +117,13 @@ impl FixedRun<'_> {
     /// Tile row `row`: its tiles, and the unknowns of all strips. Collective; what fails here alone comes inside.
     fn row_together(
         &self,
-        (ctx, meter): (&Context, &Meter<'_>),
+        meter: &Meter<'_>,
         (row, rows): (usize, &mut dyn SharedRows),
         loads: &[Vec<Load>],
         strips: &mut [Strip<'_>],
         scratch: &mut [&mut [u64]],
     ) -> Result<Result<()>> {
+        let ctx = meter.ctx();
         let (plan, first) = (self.plan, self.first);
         let team = rows.team();
         let (world, node, layout) = (team.world(), team.node(), team.layout());
@@ -156,7 +156,7 @@ impl FixedRun<'_> {
         drop(tiles);
         Ok(made.and_then(|()| {
             let tiles = SharedRow { run: self, row, shown: &shown, makers: &own, data: OnceLock::new() };
-            self.step_strips((ctx, meter), row, &tiles, strips, scratch)
+            self.step_strips(meter, row, &tiles, strips, scratch)
         }))
     }
 }

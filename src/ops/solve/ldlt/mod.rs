@@ -202,7 +202,7 @@ impl Factoring<'_> {
         let columns = left.len();
         let band = Band {
             memory: &memory,
-            team: Team::alone(),
+            team: Team::one_process(),
             columns,
             limit_bytes: self.ctx.memory_bytes(),
             first_column: 0,
