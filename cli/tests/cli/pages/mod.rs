@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// The pages whose blocks are run.
-const PAGES: [&str; 15] = [
+const PAGES: [&str; 16] = [
     "docs/OUT_OF_CORE.md",
     "README.md",
     "docs/INSTALL.md",
@@ -27,6 +27,7 @@ const PAGES: [&str; 15] = [
     "docs/DEVICES.md",
     "docs/SIMULATION.md",
     "docs/BENCHMARKS.md",
+    "docs/history/measurements.md",
     "docs/PYTHON.md",
     "docs/C_API.md",
 ];
