@@ -14,7 +14,7 @@ use crate::matrix::{MatrixView, MatrixViewMut};
 use crate::ops::exact_sum::ExactEntry;
 use crate::ops::product::combine::{EntryIndex, Epilogue};
 use crate::ops::product::plan::{Plan, PlanRequest};
-use crate::ops::product::problem::{Bits, Problem};
+use crate::ops::product::problem::{Accuracy, Bits, Problem};
 use crate::ops::product::segments::in_triangle;
 use crate::ops::product::size::ProductSize;
 use crate::plan::PlanBytes;
@@ -139,6 +139,7 @@ pub(crate) fn plan(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
         bytes,
         planned_bytes: bytes.total(),
         load_max_over_mean: 1.0,
+        accuracy: Accuracy::Norm,
         ..Plan::default()
     })
 }

@@ -9,6 +9,7 @@ use crate::math::float::limbs_for;
 use crate::ops::product::device::{CutCounts, DevicePlan, DeviceRequest};
 use crate::ops::product::direct;
 use crate::ops::product::plan::{Plan, PlanRequest, plan_planes};
+use crate::ops::product::problem::Accuracy;
 use crate::ops::product::size::ProductSize;
 use crate::plan::PlanBytes;
 use crate::site::Site;
@@ -246,6 +247,7 @@ fn plan_devices(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
         planned_bytes: bytes.total(),
         load_max_over_mean: 1.0,
         devices: planned.describe(),
+        accuracy: Accuracy::Norm,
         ..Plan::default()
     })
 }

@@ -15,7 +15,7 @@ use crate::ops::product::clock::PhaseClock;
 use crate::ops::product::combine::Epilogue;
 use crate::ops::product::device::{CutCounts, DevicePlan, DeviceReport, DeviceRequest, DeviceRun, Owners, Target};
 use crate::ops::product::plan::{Plan, TeamPlan};
-use crate::ops::product::problem::{Bits, OperandRows};
+use crate::ops::product::problem::{Accuracy, Bits, OperandRows};
 use crate::ops::product::size::ProductSize;
 use crate::plan::{DeviceCut, PlanBytes, even_share};
 use crate::site::{NodeLayout, Site};
@@ -137,6 +137,7 @@ impl DeviceShape {
                 ..team
             }),
             devices: devices.describe(),
+            accuracy: Accuracy::Norm,
             ..Plan::default()
         }
     }

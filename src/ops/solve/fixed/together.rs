@@ -166,6 +166,7 @@ mod tests {
     use super::*;
     use crate::comm::window::{Pieces, SharedWindow, WindowKind};
     use crate::comm::{Fence, Transport, local};
+    use crate::context::Context;
     use crate::matrix::{Matrix, Uplo};
     use crate::ops::distributed::{DistMatrix, Team, TeamOptions, solve_with};
     use crate::ops::product::problem::Accuracy;
