@@ -130,7 +130,7 @@ impl Depths {
         Ok(Depths { left: Panels::new(pass, left, false)?, right })
     }
 
-    /// Those of an upper triangular operand, for the products of its columns with each other.
+    /// The depths of an upper triangular operand, for the products of its columns with each other.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].

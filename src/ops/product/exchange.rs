@@ -17,8 +17,8 @@ use crate::site::Team;
 use crate::tile::TileMap;
 use std::ops::Range;
 
-/// Words whose residues make the largest message between two ranks; each rank has room for one that it sends to each
-/// partner of a node and one that it receives.
+/// Words whose residues make the largest message between two ranks; each rank has room for one message to each partner
+/// of a node and one that it receives.
 pub(crate) const MESSAGE_WORDS: usize = 1 << 16;
 
 /// The exchange of one pair of bands.
@@ -63,8 +63,8 @@ impl<'a> Exchange<'a> {
         Beside { partition, end: planes.end * self.plane_words }
     }
 
-    /// Sends what other nodes' ranks own of these planes and adds what comes for this rank; the words that were sent.
-    /// Collective over all nodes.
+    /// Sends the residues of these planes that other nodes' ranks own and adds those received for this rank; returns
+    /// the words sent. Collective over all nodes.
     ///
     /// # Errors
     /// [`crate::Error::Transport`].

@@ -26,7 +26,7 @@ pub(crate) fn choose_kernel(ctx: &Context, size: &ProductSize, bits: &Bits) -> &
         .map_or(kernel, |(other, _)| other)
 }
 
-/// What [`choose_kernel`] knows of the machine: contexts with the same kernel that agree in it choose alike.
+/// The data of the machine that [`choose_kernel`] uses: contexts with the same kernel and the same data choose alike.
 pub(crate) fn choice_of_kernels(ctx: &Context) -> impl Say + use<> {
     ctx.forced_kernel().is_none().then(|| {
         let large = kernels::for_large_products(ctx.multipliers()).map(|(other, costs)| (other.name(), costs));
@@ -41,9 +41,9 @@ pub(crate) fn most_modulus_bits(ctx: &Context, alike: bool) -> u32 {
     if alike { ctx.maximum_modulus_bits() } else { ctx.kernel().maximum_modulus_bits() }
 }
 
-/// Where products of fewer bits than `modulus_bits` may change kernels: the largest moduli of those that end before,
-/// the shortest first. A plan for operands that are only known to be no longer looks at these too, since a kernel of
-/// fewer bits may take more bytes.
+/// The bit counts below `modulus_bits` at which products may change kernels: the largest moduli of the kernels that end
+/// there, the shortest first. A plan for operands that are only known to be no longer looks at these too, since a
+/// kernel of fewer bits may take more bytes.
 pub(crate) fn shorter_ends(ctx: &Context, modulus_bits: u32) -> BTreeSet<u32> {
     if ctx.forced_kernel().is_some() {
         return BTreeSet::new();

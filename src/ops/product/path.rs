@@ -24,7 +24,7 @@ const DEVICE_NANOSECONDS: f64 = 20e6;
 pub(crate) enum Path {
     /// Sums of products on limbs.
     Direct,
-    /// Residue planes on so many workers.
+    /// Residue planes on this number of workers.
     Planes(usize),
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn goes_side_by_side(ctx: &Context, size: &ProductSize, operand_bits:
     }
 }
 
-/// Estimate for the direct path in the form that this machine takes, beside that for `planes`.
+/// Estimate for the direct path in the form that this machine takes, comparable with the estimate `planes`.
 fn direct_estimate(ctx: &Context, size: &ProductSize, operand_bits: u32, planes: f64) -> f64 {
     // Where planes are of 52-bit primes they were measured against eight rows side by side and against limbs, and only
     // where they are fast enough for one thread: beyond that they go through large operands in chunks.
@@ -164,7 +164,7 @@ pub(crate) fn plan_on(path: Path, ctx: &Context, request: &PlanRequest) -> Resul
     }
 }
 
-/// The plan on this path, whatever the other one takes.
+/// The plan on this path, without a look at the other one.
 ///
 /// # Errors
 /// As [`plan_request`].
@@ -176,7 +176,7 @@ pub(crate) fn plan_alone(path: Path, ctx: &Context, request: &PlanRequest) -> Re
     }
 }
 
-/// The path that a product takes where a limit refuses this one: small products alone have another.
+/// The path that a product takes where a limit refuses this one: only small products have another.
 pub(crate) fn other_path(path: Path, ctx: &Context, request: &PlanRequest) -> Option<Path> {
     let PlanRequest { size, bits, .. } = request;
     match path {
@@ -192,13 +192,13 @@ pub(crate) fn other_path(path: Path, ctx: &Context, request: &PlanRequest) -> Op
     }
 }
 
-/// Whether products in this context may take the direct path: no kernel and no device is asked for, and no check that
-/// planes alone have.
+/// Whether products in this context may take the direct path: no kernel and no device is prescribed, and no check that
+/// only planes have.
 fn may_go_direct(ctx: &Context) -> bool {
     ctx.forced_kernel().is_none() && ctx.devices().family.is_none() && !ctx.self_check() && !ctx.freivalds()
 }
 
-/// The refusal that asks for less.
+/// The refusal that names fewer bytes.
 fn smaller(one: Error, other: Error) -> Error {
     let least = |error: &Error| match error {
         Error::MemoryLimit { minimum_bytes, .. } => *minimum_bytes,

@@ -39,7 +39,7 @@ pub struct Plan {
     pub working_bits: u32,
     /// What is promised of each entry.
     pub accuracy: Accuracy,
-    /// Bits among `working_bits` that the range of the operands' exponents is taken to ask for.
+    /// Bits among `working_bits` that are assumed for the range of the operands' exponents.
     pub range_bits: u32,
     /// Name of the kernel, or `direct` for the path of tiny sizes.
     pub kernel: &'static str,
@@ -68,10 +68,10 @@ pub struct Plan {
     /// Largest load of a worker over the mean, in blocks.
     pub load_max_over_mean: f64,
     /// How ranks share the product; `None` in one process. The bytes above are then those of the node that takes most,
-    /// the threads those of all ranks.
+    /// and the threads are those of all ranks.
     #[serde(flatten)]
     pub team: Option<TeamPlan>,
-    /// What each device will hold; empty on the CPU. The bytes above are then those of the host.
+    /// The memory that each device will hold; empty on the CPU. The bytes above are then those of the host.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DevicePart>,
 }
@@ -88,7 +88,7 @@ pub struct TeamPlan {
     pub grid: (usize, usize),
     /// Rows and columns of a tile of the result.
     pub tile_size: usize,
-    /// What each kind of node takes.
+    /// The needs of each kind of node.
     pub per_node: Vec<NodePlan>,
     /// Bytes of residues that the node which sends most of them sends to others; 0 on one node. Where ranks have
     /// devices, bytes that its ranks send each other count too.
@@ -98,7 +98,7 @@ pub struct TeamPlan {
     pub exchange_parts: usize,
 }
 
-/// What some nodes, which are alike, take.
+/// The needs of a group of equal nodes.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct NodePlan {
@@ -124,7 +124,7 @@ pub struct NodePlan {
     pub planned_bytes: u64,
 }
 
-/// Shape and bit counts of a product: all that a plan depends on beside the context.
+/// Shape and bit counts of a product: all that a plan depends on besides the context.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlanRequest {
     pub operation: &'static str,
@@ -132,7 +132,7 @@ pub(crate) struct PlanRequest {
     pub bits: Bits,
     /// Bytes of the result, new or the caller's.
     pub result_bytes: u64,
-    /// A cut to run instead of the one the memory limit asks for.
+    /// A cut to run instead of the one that the memory limit leads to.
     pub cut: Option<Cut>,
     /// Whether it is part of another operation that keeps it on the CPU.
     pub on_cpu: bool,
@@ -156,7 +156,7 @@ impl PlanRequest {
     }
 }
 
-/// A plan with what it takes to run it.
+/// A plan with the objects needed to run it.
 pub(crate) struct PlannedRun {
     pub engine: Arc<dyn PlaneEngine>,
     pub cutting: Cutting,
@@ -165,7 +165,7 @@ pub(crate) struct PlannedRun {
     pub plan: Plan,
 }
 
-/// Plans a product on planes; `held_bytes` are those that the context's windows hold already.
+/// Plans a product on planes; the context's windows already hold `held_bytes`.
 pub(crate) fn plan_planes(ctx: &Context, request: &PlanRequest, workers: usize, held_bytes: u64) -> Result<PlannedRun> {
     plan_with(ctx, request, (workers, held_bytes), None)
 }
@@ -293,7 +293,7 @@ impl Bits {
         Bits { working, operand: working, modulus: bound::modulus_bits(working, working), ..self }
     }
 
-    /// What is asked of an engine for such a product, with a redundant prime where wanted.
+    /// The requirements of such a product on an engine, with a redundant prime where wanted.
     pub fn spec(self, redundant: bool) -> EngineSpec {
         EngineSpec { operand_bits: self.operand, modulus_bits: self.modulus, redundant }
     }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// Work units of one block for each pair of primes, where a plane product counts one for a row of a block.
 pub(crate) const RECOVER_UNITS: u64 = 2;
 
-/// What is read to make one pair of bands of the result.
+/// The inputs for one pair of bands of the result.
 pub(crate) struct Recovery<'a> {
     /// Does the reconstruction.
     pub engine: &'a dyn PlaneEngine,
@@ -33,7 +33,7 @@ pub(crate) struct Recovery<'a> {
     pub largest_bits: Option<u32>,
     /// Precision of the result.
     pub precision_bits: u32,
-    /// Freivalds' test, where it was asked for.
+    /// Freivalds' test, where it is enabled.
     pub check: Option<&'a InnerCheck>,
 }
 

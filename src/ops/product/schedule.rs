@@ -42,12 +42,12 @@ pub(crate) struct Load {
     pub step: Step,
 }
 
-/// What the two slots of the operand window hold: a band, and the step it was converted for.
+/// The content of the two slots of the operand window: a band, and the step it was converted for.
 #[derive(Default)]
 pub(crate) struct Held([Option<(Range<usize>, Step)>; 2]);
 
 impl Held {
-    /// What is to be converted before a step on a pair of bands. Held from then on.
+    /// The bands to convert before a step on a pair of bands; they count as held from then on.
     pub fn loads(&mut self, pair: &BandPair, step: &Step) -> impl Iterator<Item = Load> + use<> {
         let right = (!pair.grid.triangle).then(|| (Side::Right, pair.right.clone()));
         let wanted = [Some((Side::Left, pair.left.clone())), right];
@@ -69,7 +69,7 @@ impl Held {
 enum Pairs {
     /// All, which are counted rather than kept: narrow bands make many.
     All { panels: (usize, usize), is_triangle: bool, band_panels: usize },
-    /// Those that are wanted.
+    /// The wanted pairs.
     Some(Arc<[BandPair]>),
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// All of a product of operands of so many panels, or of one with itself, modulo so many primes.
+    /// The whole product of operands of `panels` panels, or of one with itself, modulo `primes` primes.
     pub fn new(cutting: &Cutting, panels: (usize, usize), is_triangle: bool, primes: usize) -> Schedule {
         let Cutting { cut, chunks, .. } = *cutting;
         let pairs = Pairs::All { panels, is_triangle, band_panels: cut.band_panels };
@@ -98,7 +98,7 @@ impl Schedule {
         Schedule { pairs, ..self }
     }
 
-    /// The same with the products of the last chunk of each batch in so many parts: each is on its way to other nodes
+    /// The same with the products of the last chunk of each batch in `parts` parts: each is on its way to other nodes
     /// while the next one is multiplied.
     pub fn in_parts(self, parts: usize) -> Schedule {
         Schedule { parts: parts.max(1), ..self }
