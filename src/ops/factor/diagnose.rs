@@ -1,4 +1,4 @@
-//! What an error says about a failed factorisation: the pivot, and whether more precision might help.
+//! The error of a failed factorisation: the pivot, and whether more precision might help.
 
 use crate::error::{Error, MoreBits};
 use crate::matrix::{Matrix, MatrixView};
@@ -10,12 +10,12 @@ use rug::{Float, Integer};
 /// Bits of the numbers shown.
 const SHOWN_BITS: u32 = 53;
 
-/// What is known of a row whose computed pivot is not positive.
+/// The evidence about a row whose computed pivot is not positive.
 #[derive(Debug)]
 pub(crate) enum Evidence {
     /// A vector `v != 0` with `v^T A v <= 0` exists: a proof for the matrix as given.
     Indefinite,
-    /// Rounding at so many bits of precision moves the pivot by about `noise`.
+    /// Rounding at `precision_bits` bits moves the pivot by about `noise`.
     Noise { noise: Float, precision_bits: u32 },
     /// Nobody has compared the pivot with the whole matrix.
     Unexamined,
@@ -24,7 +24,8 @@ pub(crate) enum Evidence {
 /// The error for row `index`: every factorisation of a matrix that is not positive definite ends with this one.
 ///
 /// `pivot` and `diagonal` are shown. `diagonal` is also used: it must have the sign of the entry of the matrix as
-/// given, since an entry that is not positive is a proof by itself. The hint promises no more than `evidence` does.
+/// given, since a diagonal entry that is not positive is already a proof. The hint promises no more than `evidence`
+/// does.
 pub(crate) fn refusal(index: usize, pivot: &Float, diagonal: &Float, evidence: &Evidence) -> Error {
     let more_bits = match evidence {
         Evidence::Indefinite => MoreBits::Never,
@@ -78,8 +79,8 @@ pub(crate) fn failure(
             let exponent = 2 * (problem.exponents[index] - i64::from(problem.working_bits));
             Float::with_val(bits, scaled) << exponent.clamp(i32::MIN.into(), i32::MAX.into()) as i32
         }
-        // The row was rejected since the squares of its own entries reach the diagonal entry. Those of the rounded
-        // factor may fall short of it, which is no pivot of this factorisation.
+        // The row was rejected since the squares of its own entries reach the diagonal entry. The squares of the
+        // rounded entries may stay below it; that difference is no pivot of this factorisation.
         None => {
             let rest = y
                 .iter()
@@ -95,7 +96,7 @@ pub(crate) fn failure(
     refusal(index, &pivot, &diagonal, &evidence)
 }
 
-/// What the whole matrix says of the pivot of the row after those of `y`, the entries of its row of the factor.
+/// The evidence of the whole matrix about the pivot of the row whose factor entries to the left are `y`.
 fn examined((problem, lower): (&Problem, MatrixView<'_>), factor: &Matrix, y: Vec<Float>, pivot: &Float) -> Evidence {
     let (bits, index) = (problem.working_bits + 64, y.len());
     let mut w = y;
@@ -111,8 +112,8 @@ fn examined((problem, lower): (&Problem, MatrixView<'_>), factor: &Matrix, y: Ve
     let sizes = w.iter().enumerate().map(|(i, entry)| Float::with_val(SHOWN_BITS, entry).abs() * root(i));
     let sum = sizes.fold(Float::new(SHOWN_BITS), |sum, size| sum + size);
     let noise = Float::with_val(SHOWN_BITS, &sum * &sum) >> (problem.precision_bits as i32 - 2);
-    // Within the noise nothing is said, although the matrix as given may be indefinite: its entries have been rounded
-    // to as many bits, as a rule, and more of them might help.
+    // Within the noise no claim is made, although the matrix as given may be indefinite: its entries have usually been
+    // rounded to this precision, and more bits might help.
     if Float::with_val(SHOWN_BITS, -pivot) > noise && quadratic_form_from_above(lower, &w) <= 0 {
         return Evidence::Indefinite;
     }
@@ -159,7 +160,7 @@ mod tests {
         assert_eq!(said(-1.0, 1.0, noise()), MoreBits::Unknown);
         assert_eq!(said(-1.0, 1.0, Evidence::Unexamined), MoreBits::Unknown);
         assert_eq!(said(-1.0, 1.0, Evidence::Indefinite), MoreBits::Never);
-        // An entry of the diagonal that is not positive is a proof, whoever looks.
+        // A diagonal entry that is not positive is a proof, with any other evidence.
         for evidence in [noise(), Evidence::Unexamined, Evidence::Indefinite] {
             assert_eq!(said(0.0, 0.0, evidence), MoreBits::Never);
         }
@@ -181,7 +182,7 @@ mod tests {
         let thirds = Matrix::from_fn(2, 2, 400, |_, _| Float::with_val(400, 1) / 3u32).unwrap();
         let bound = quadratic_form_from_above(thirds.view(), &[third.clone(), -third]);
         assert!(bound >= 0 && bound < 1e-10, "{bound}");
-        // What leaves the range proves nothing.
+        // A vector out of range proves nothing.
         let far: Float = Float::with_val(53, 1) << (1 << 29);
         let signed = |sign: i32| Float::with_val(53, &far * sign);
         for pair in [[signed(1), signed(-1)], [signed(-1), signed(1)]] {

@@ -10,12 +10,12 @@ use crate::runtime::protocol::TileRun;
 use crate::store::IoBuffer;
 use crate::tile::TileId;
 
-/// What element types differ in above a disk; `L` is what a worker has for itself.
+/// The differences between element types out of core; `L` is the private memory of a worker.
 pub(super) trait FileTiles<L>: Sync {
     /// Where the tiles lie that have no room in memory, and the slots of the others.
     fn tile_file(&self) -> (&TileFile, &Slots);
 
-    /// Makes of what was read of a tile, its entries or its words, what tasks work on or read, in its slot.
+    /// Converts the entries or words read for a tile to the form that tasks use, in its slot.
     ///
     /// # Errors
     /// Whatever ends the factorisation.
@@ -24,7 +24,7 @@ pub(super) trait FileTiles<L>: Sync {
     /// The finished tiles of the run that the worker has under way.
     fn encoded(local: &mut L) -> &mut Encoded;
 
-    /// The tile leaves its slot: what is known of it beside its words is not wanted any more.
+    /// The tile leaves its slot: the data kept in addition to its words may be dropped.
     fn forget(&self, _tile: TileId) {}
 
     /// Says that nothing happens.

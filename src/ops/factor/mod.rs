@@ -1,4 +1,4 @@
-//! Factorisations in tiles, in one process or on many ranks: what is factored, how it is cut, how it runs.
+//! Factorisations in tiles, in one process or on many ranks: the problem, its tiles, the run.
 //!
 //! `problem` scales the matrix, `plan` cuts it into tiles and counts the memory, `run` carries it out in one process
 //! and `ranks` on many, both with the tiles of `tile_store` and the protocol of `runtime`. `tile_work` is the

@@ -14,15 +14,15 @@ use crate::tile::RankGrid;
 pub struct CholeskyOptions {
     /// Rows of a tile; `None` chooses by size and precision. It never shows in the result.
     pub tile_rows: Option<usize>,
-    /// What is promised of each entry.
+    /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
-    /// Bits beyond those of the norms with which accuracy entry by entry begins, at least: those that an earlier matrix
-    /// of the kind took spare a repeat. Unused for accuracy by norms.
+    /// Bits beyond those of the norms with which accuracy entry by entry begins, at least: the number that an earlier
+    /// matrix of the kind took saves a repetition. Unused for accuracy by norms.
     pub range_bits: u32,
     /// Whether [`crate::solve_with`] and [`crate::inverse_with`] also estimate how many digits of their answer are
-    /// right, for their report. A factor alone has no digits to be asked for.
+    /// right, for their report. A factor has no such estimate.
     pub digits: bool,
-    /// How far the operands may lie from the numbers that they stand for: counts in those digits alone.
+    /// How far the operands may lie from the numbers that they stand for: affects only those digits.
     pub rounding: InputRounding,
 }
 
@@ -45,7 +45,7 @@ pub struct DistCholeskyOptions {
     pub grid: Option<RankGrid>,
     /// Who sends a finished tile to whom.
     pub delivery: DeliveryKind,
-    /// How a rank finds out that it will not be asked any more.
+    /// How a rank detects that no further request will come.
     pub termination: Termination,
     /// Which ready tile is worked on next; `None` takes [`Policy::Leftmost`] where all ranks read each other's tiles
     /// where they lie, else [`Policy::CriticalPath`].
@@ -53,15 +53,15 @@ pub struct DistCholeskyOptions {
     /// Tiles of other ranks that a rank has room for; `None` chooses within the memory limit. Where the ranks of one
     /// node read each other's tiles where they lie, none is received and every number does.
     pub slots: Option<usize>,
-    /// Whether to note what each rank did when.
+    /// Whether to record the times of each rank's tasks.
     pub spans: bool,
-    /// What is promised of each entry; the same on all ranks.
+    /// Accuracy promised for each entry; the same on all ranks.
     pub accuracy: Accuracy,
     /// As [`CholeskyOptions::range_bits`].
     pub range_bits: u32,
 }
 
-// What is apart is a choice of each rank for its own work.
+// The fields under `apart` are each rank's own choice.
 say_fields! { DistCholeskyOptions { tile_rows, grid, delivery, termination, accuracy, range_bits } apart {
     policy,
     slots,

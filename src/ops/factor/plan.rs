@@ -22,14 +22,15 @@ use crate::store::Buffer;
 use crate::tile::{TileId, TileMap};
 use serde::Serialize;
 
-/// Bytes that a call in one process takes beside what is counted one by one: lists of tiles and their locks, weights,
-/// spans.
+/// Bytes that a call in one process takes in addition to those counted one by one: lists of tiles and their locks,
+/// weights, spans.
 const CALL_BYTES: u64 = 16 << 10;
 
 /// Larger parts could not be addressed, nor their sums counted.
 pub(super) const MAXIMUM_BYTES: u64 = 1 << 62;
 
-/// Most tiles of a strip: reading what they share costs little beside them, and progress is reported between strips.
+/// Most tiles of a strip: reading their shared operands costs little relative to the updates, and progress is reported
+/// between strips.
 pub(crate) const STRIP_TILES: usize = 8;
 
 /// Bytes of the locks on one column of operands of a strip.
@@ -63,7 +64,7 @@ pub(super) fn task_span_bytes(tiling: &TileMap, threads: usize) -> u64 {
     u64::try_from(pieces * 3 * 2 * size_of::<Span>() as u128).unwrap_or(u64::MAX) // lists grow by doubling
 }
 
-/// What one rank's part of a factorisation takes; one process is a rank by itself.
+/// The needs of one rank's part of a factorisation; one process is a single rank.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     /// The tiles, and who owns them.
@@ -150,7 +151,7 @@ impl Plan {
             + 8 * 8 * self.tiling.rows as u64 // exponents, shifts and weights of the rows
     }
 
-    /// What the driver is told.
+    /// The plan for the driver.
     pub fn rank_plan(&self, engine: &dyn TileEngine, options: &DistCholeskyOptions) -> RankPlan {
         let graph = CholeskyGraph::of(&self.tiling);
         let protocol = ProtocolOptions {
@@ -171,14 +172,14 @@ impl Plan {
         RankPlan { grid, memories, graph, protocol, spans: options.spans, room }
     }
 
-    /// Which ready tile is worked on next: where no tile travels the leftmost ones, since nobody waits for what is on
-    /// its way, and all updates of a tile come at once.
+    /// Which ready tile is worked on next: where no tile travels the leftmost ones, since no rank waits for a tile in
+    /// transit, and all updates of a tile come at once.
     pub fn policy(&self, options: &DistCholeskyOptions) -> Policy {
         let least = self.memories.least_slots(self.tiling.grid, self.tiling.tile_rows());
         options.policy.unwrap_or(if least == 0 { Policy::Leftmost } else { Policy::CriticalPath })
     }
 
-    /// Words of own tiles that lie in memory of this rank alone.
+    /// Words of own tiles that lie in this rank's private memory.
     pub fn private_words(&self) -> usize {
         if self.node.is_some() { 0 } else { self.tile_words }
     }
@@ -188,7 +189,7 @@ impl Plan {
         self.slots.min(self.received) * self.operand_words
     }
 
-    /// What the call takes of kept memory.
+    /// The kept memory that the call uses.
     pub fn needs(&self) -> WorkspaceNeeds {
         WorkspaceNeeds {
             operand_bytes: Buffer::bytes_for(self.private_words() + self.slot_words()),
@@ -226,10 +227,10 @@ pub struct CholeskyPlan {
     pub precision_bits: u32,
     /// Fixed-point bits inside.
     pub working_bits: u32,
-    /// What is promised of each entry.
+    /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
     /// Bits of `working_bits` for the range of exponents: those that entrywise accuracy begins with for entries of one
-    /// size, or as many as the options say.
+    /// size, or as many as the options require.
     pub range_bits: u32,
     /// Name of the kernel.
     pub kernel: &'static str,

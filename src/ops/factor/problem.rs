@@ -1,4 +1,4 @@
-//! What is to be factored: the triangle that is read, its scaling, and how far it can go.
+//! The problem of a factorisation: the triangle that is read, its scaling, and how far it can go.
 
 use crate::error::{Error, Result};
 use crate::math::bound::{cholesky_modulus_bits, cholesky_working_bits};

@@ -18,7 +18,7 @@ use crate::ops::factor::tile_work::{FailedRow, TileWork};
 use crate::tile::TileId;
 use rug::Integer;
 
-/// One factorisation, as one rank sees it; one process is a rank by itself.
+/// One factorisation, as one rank sees it; one process is a single rank.
 pub(crate) struct Factorisation<'a> {
     pub ctx: &'a Context,
     /// The ranks that share it.
@@ -35,7 +35,7 @@ pub(crate) struct Factorisation<'a> {
 pub(crate) struct Factored<'t, 'a, 'w> {
     pub tiles: &'t TileStore<'a, 'w>,
     pub locals: &'t mut [Local<'w>],
-    /// What the driver says; where a row has failed, an error that means nothing.
+    /// The result of the driver; where a row has failed, an error to ignore.
     pub outcome: Result<RankReport>,
 }
 

@@ -1,7 +1,7 @@
-//! The tiles of one rank under factorisation: own ones under work or finished, and those that came from other ranks.
+//! The tiles of one rank in a factorisation: own tiles, unfinished or finished, and tiles received from other ranks.
 //!
-//! One process is a grid of one rank, which owns all tiles. What is done next the protocol says (`runtime::protocol`),
-//! `drive` brings it here.
+//! One process is a grid of one rank, which owns all tiles. The protocol (`runtime::protocol`) decides the next step,
+//! and `drive` runs it here.
 
 mod above_disk;
 
@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLo
 /// The entries of a tile that is to be factored.
 pub(crate) type Entries<'a> = dyn Fn(TileId) -> Result<MatrixView<'a>> + Sync + 'a;
 
-/// What one worker has for itself.
+/// The private memory of one worker.
 pub(crate) struct Local<'w> {
     pub scratch: &'w mut [u64],
     /// Above a disk, where a slot has no room for the integers of a finished tile: words of a whole tile.
@@ -135,7 +135,7 @@ pub(crate) struct TileStore<'a, 'w> {
     meter: Meter<'a>,
 }
 
-/// What a lock guards is whole also where its holder panicked: such a call ends with the panic.
+/// The guarded data is valid even if a holder panicked; such a call ends with the panic.
 fn unpoisoned<G>(locked: std::result::Result<G, PoisonError<G>>) -> G {
     locked.unwrap_or_else(PoisonError::into_inner)
 }
@@ -233,8 +233,8 @@ impl<'a, 'w> TileStore<'a, 'w> {
         self.failed.get()
     }
 
-    /// The weights that the rows of an own tile have after it: those of now, where nobody has asked before, since no
-    /// other tile of the row is finished before this one is known to be.
+    /// The weights of the rows of an own tile after it: the current ones at the first call, since no other tile of the
+    /// row is finished before this one is known to be.
     fn weights_after(&self, tile: TileId) -> &[RowWeight] {
         let weights = || unpoisoned(self.weights[tile.row].lock()).as_slice().into();
         if tile.row == tile.col { &[] } else { self.after[self.own.index(tile)].get_or_init(weights) }
@@ -323,7 +323,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
                 }
                 Err(failed) => {
                     let _ = self.failed.set(failed);
-                    Err(Error::Cancelled) // ends the others; the caller says what happened
+                    Err(Error::Cancelled) // ends the others; the caller reports the error
                 }
             };
         }
@@ -350,7 +350,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
         }
     }
 
-    /// Rounds the rows of the factor into `factor`, whose order says how many there are; all tiles are own ones.
+    /// Rounds the rows of the factor into `factor`, which has as many rows as the matrix; all tiles are own ones.
     ///
     /// # Errors
     /// [`Error::ExponentRange`], with the place in the matrix; [`Error::Cancelled`].
@@ -380,7 +380,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
                     };
                     self.work.store_column(tile, &tiles[self.own.index(tile)], column, local.scratch)?;
                 }
-                // Whether to go on is asked once for each tile column.
+                // Cancellation is checked once for each tile column.
                 if col % tiling.tile_size == 0 { self.meter.add("unscale", 0) } else { Ok(()) }
             },
         )?;

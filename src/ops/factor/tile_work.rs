@@ -97,8 +97,8 @@ impl<'a> TileWork<'a> {
     /// SYRK and GEMM: takes the products with finished tiles of the columns before off `tiles`, a strip of one column
     /// that begins at `first`.
     ///
-    /// `y` are the finished tiles in the row of tiles `first.col`, one for each column that is taken off, and the `x`
-    /// of each tile those in its own row; for a tile on the diagonal they are `y`. The order of columns is free.
+    /// `y` are the finished tiles in the row of tiles `first.col`, one for each column that is subtracted, and the `x`
+    /// of each tile are those in its own row; for a tile on the diagonal they are `y`. The order of columns is free.
     ///
     /// # Errors
     /// Those of [`TileEngine::update`]; places are those in the matrix.
@@ -114,8 +114,8 @@ impl<'a> TileWork<'a> {
         })
     }
 
-    /// POTRF of a tile on the diagonal, all of whose updates are in; returns what [`TileWork::solve`] needs beside its
-    /// words.
+    /// POTRF of a tile on the diagonal, all of whose updates are applied; returns the data that [`TileWork::solve`]
+    /// needs in addition to its words.
     ///
     /// `weights` are those that the tile before it in its row has left, or the first ones.
     ///
@@ -152,7 +152,7 @@ impl<'a> TileWork<'a> {
 
     /// Rounds the leading rows and columns of a finished tile into `matrix`, as many as both have.
     ///
-    /// What lies above the diagonal is left alone.
+    /// Entries above the diagonal stay unchanged.
     ///
     /// # Errors
     /// [`Error::ExponentRange`], with the place in the whole matrix.

@@ -6,15 +6,16 @@ use crate::io::Block;
 use crate::matrix::{Matrix, MatrixView};
 use std::ops::Range;
 
-/// Blocks in the order in which a substitution asks for them.
+/// Blocks in the order in which a substitution needs them.
 pub(crate) type BlockOrder = Box<dyn Iterator<Item = Block> + Send>;
 
 /// A lower or an upper triangle, block by block. Of a block that reaches over the diagonal the triangle's part counts.
 pub(crate) trait TriangleBlocks {
-    /// A substitution begins, which asks for the blocks of `order`, of at most so many entries, one after the other.
+    /// Begins a substitution, which will call [`TriangleBlocks::block`] for the blocks of `order`, one after the other;
+    /// each has at most `_most_entries` entries.
     ///
     /// # Errors
-    /// Those of what brings them.
+    /// Those of the source that brings them.
     fn begin(&mut self, _order: BlockOrder, _most_entries: usize) -> Result<()> {
         Ok(())
     }
@@ -22,7 +23,7 @@ pub(crate) trait TriangleBlocks {
     /// The next block in order; blocks may be left out.
     ///
     /// # Errors
-    /// Those of what brings it.
+    /// Those of the source that brings it.
     fn block(&mut self, block: &Block) -> Result<MatrixView<'_>>;
 
     /// The rows of a product with a block that are computed here, and the only ones of it that
@@ -35,7 +36,7 @@ pub(crate) trait TriangleBlocks {
     /// ranks have all of them after it. Collective.
     ///
     /// # Errors
-    /// That of the step, on every rank; those of the transport.
+    /// The error of the step, on every rank; those of the transport.
     fn exchange(&mut self, _rows: &Range<usize>, _w: &mut Matrix, done: Result<()>) -> Result<()> {
         done
     }

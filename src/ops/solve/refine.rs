@@ -1,4 +1,4 @@
-//! Iterative refinement: solve with a cheap factor, measure what is left, correct.
+//! Iterative refinement: solve with a cheap factor, compute the residual, correct.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -131,7 +131,8 @@ impl Refinement<'_> {
             // The residual to come is as small as this correction makes it; it must be known to the factor's bits.
             let known = best.componentwise_log2.min(0).unsigned_abs() + 2 * u64::from(self.options.factor_bits);
             let bits = u64::from(full).min(known + u64::from(REFINE_GUARD_BITS)) as u32;
-            // Tables for more bits are made before windows are trimmed: under a limit those of the last step make room.
+            // Tables for more bits are made before windows are trimmed: under a limit the windows of the last step make
+            // room.
             self.ctx.release();
             let next = self.ctx.within_plan(planned_bytes, |ctx| self.system.residual(ctx, &self.x, bits))?;
             let size = next.size;

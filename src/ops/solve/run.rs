@@ -47,8 +47,8 @@ pub(crate) struct Right<'a> {
 }
 
 impl Solve<'_> {
-    /// The bands in which so many right sides fit the memory limit, and the bytes that the call takes with them; gives
-    /// back kept memory that is in their way.
+    /// The bands in which `total` right sides fit the memory limit, and the bytes that the call takes with them;
+    /// releases kept memory that leaves no room for them.
     ///
     /// # Errors
     /// [`crate::Error::MemoryLimit`] with the least limit that would do.
@@ -62,8 +62,8 @@ impl Solve<'_> {
         Ok((bands, planned_bytes))
     }
 
-    /// Solves for all columns of `right` into `solution`; gives those that no step holds, whose solutions are 0: none
-    /// where the whole factor is at hand. Collective.
+    /// Solves for all columns of `right` into `solution`; returns the columns that outgrow every step, whose solutions
+    /// are 0: none where the whole factor is at hand. Collective.
     ///
     /// # Errors
     /// Those of [`crate::trsm()`], with places in the call.
@@ -132,7 +132,7 @@ impl Solve<'_> {
     }
 }
 
-/// Gives back memory kept between calls that a call of so many bytes, what is held included, leaves no room for.
+/// Releases memory kept between calls that leaves no room for a call of `planned_bytes` bytes, held memory included.
 pub(crate) fn make_room(ctx: &Context, planned_bytes: u64) {
     let needs = WorkspaceNeeds { planned_bytes, ..WorkspaceNeeds::default() };
     ctx.workspace().trim(MemoryBudget::new(ctx.memory_bytes()), &needs);

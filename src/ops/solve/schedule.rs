@@ -1,6 +1,6 @@
 //! The order of a solve by parts: which block of the triangle takes part in which step.
 //!
-//! Promise: what solves and what reads ahead go by one order. Does not know: entries.
+//! Promise: the solve and the read-ahead follow one order. Does not know: entries.
 
 use crate::io::Block;
 use crate::ops::solve::cut::TriangleCut;

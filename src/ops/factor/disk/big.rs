@@ -28,7 +28,7 @@ use rug::float::Special;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Rows of a tile of a large matrix: updates of so many columns are as fast as they get, and a tile is read in about a
+/// Rows of a tile of a large matrix: updates with this many columns run at full speed, and a tile is read in about a
 /// millisecond.
 const TILE_ROWS: usize = 128;
 

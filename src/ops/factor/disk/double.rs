@@ -1,4 +1,5 @@
-//! Doubles above a disk: tiles are doubles in memory and on the disk, and their kernels those of doubles in memory.
+//! Out-of-core factorisations of doubles: tiles are doubles in memory and on the disk; the kernels are those of doubles
+//! in memory.
 
 use super::call::{DiskCall, Element, ElementFigures, check_square};
 use super::plan::{OutOfCorePlan, TileNeeds, grid_of, most_entry_bytes, tiling};

@@ -129,7 +129,7 @@ impl DeviceTiles {
         ctx.install(|| factor(entries, rows, kernels)).map_err(failure)
     }
 
-    /// What the devices did, once all is done: waits for them.
+    /// The work of the devices; waits until all is done.
     ///
     /// # Errors
     /// [`crate::Error::DeviceLost`].
@@ -153,7 +153,7 @@ impl DeviceTiles {
 }
 
 impl UnderWay {
-    /// Nothing; so many runs may be under way.
+    /// No runs yet; at most `most` may be under way.
     pub fn new(most: usize) -> UnderWay {
         UnderWay { most, ends: VecDeque::new() }
     }

@@ -16,8 +16,8 @@ pub(super) type Words = Arc<Vec<u64>>;
 
 /// The lower triangle of a symmetric matrix, or a lower triangular factor: this rank's tiles of it.
 ///
-/// Tiles are column-major, 2D block-cyclic over the grid. Tiles above the diagonal do not exist, and what lies above
-/// the diagonal inside those on it means nothing.
+/// Tiles are column-major, 2D block-cyclic over the grid. Tiles above the diagonal do not exist, and entries above the
+/// diagonal inside diagonal tiles have no meaning.
 #[derive(Debug)]
 pub struct DoubleMatrix {
     map: TileMap,
@@ -26,7 +26,7 @@ pub struct DoubleMatrix {
 }
 
 impl Clone for DoubleMatrix {
-    /// A copy with words of its own: a factorisation would copy what it shares.
+    /// A copy with words of its own: a factorisation would copy shared ones.
     fn clone(&self) -> DoubleMatrix {
         let lengths = self.own.values().map(|words| words.len()).collect::<Vec<_>>();
         // Too little memory for the buffers is too little for the copies: those say so.
@@ -94,7 +94,7 @@ impl DoubleMatrix {
         (self.map.tile_size * self.map.tile_size * size_of::<f64>()) as u64
     }
 
-    /// Room for so many tiles of other ranks, or for all of them.
+    /// Room for `slots` tiles of other ranks, or for all of them.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -212,11 +212,11 @@ impl DoubleMatrix {
         Ok(worst)
     }
 
-    /// Refuses what `own` refuses on a rank, a group with fewer ranks than the grid, one in which a rank has the tiles
-    /// of another, and ranks that differ in how the matrix is cut or in what is `asked`. Collective.
+    /// Refuses an error in `own` on any rank, a group with fewer ranks than the grid, one in which a rank has the tiles
+    /// of another, and ranks that differ in how the matrix is cut or in the options `asked`. Collective.
     ///
     /// # Errors
-    /// On every rank alike: those of `own`; [`Error::InvalidArgument`]; [`Error::Transport`].
+    /// The same on every rank: those of `own`; [`Error::InvalidArgument`]; [`Error::Transport`].
     pub(super) fn check_group(&self, world: &dyn Transport, own: Result<()>, asked: &impl Say) -> Result<()> {
         agree(world, own.and_then(|()| check_place(world, self.rank, self.map.grid)))?;
         check_alike(

@@ -1,4 +1,4 @@
-//! What a device does for a factorisation of doubles: its room for tiles, and the calls for each task.
+//! The part of a device in a factorisation of doubles: its room for tiles, and the calls for each task.
 
 use super::host::most_tile_bytes;
 use crate::device::{Allowance, Device, Element, Gemm, Operand, Region, Stream, Trsm};

@@ -1,4 +1,4 @@
-//! What a factorisation of doubles tells about itself: times, bytes moved, memory.
+//! The report of a factorisation of doubles: times, bytes moved, memory.
 
 use crate::device::{Description, Device, Traffic};
 use crate::drive::RankReport;
@@ -6,7 +6,7 @@ use crate::runtime::{CacheCounters, Eviction, Policy};
 use crate::tile::RankGrid;
 use serde::Serialize;
 
-/// What one device did.
+/// The work of one device.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeviceShare {
     /// The device.
@@ -28,7 +28,7 @@ pub struct DeviceShare {
 }
 
 impl DeviceShare {
-    /// What a device itself tells, since it told `before`.
+    /// The counters of a device itself, less those of `before`.
     pub(super) fn of(device: &dyn Device, before: &Traffic) -> DeviceShare {
         DeviceShare {
             device: device.description(),
@@ -93,10 +93,10 @@ pub struct DoubleReport {
     pub d2h_bytes: u64,
     /// `1 - moved / baseline`, both ways together; 0 where no device works.
     pub saved: f64,
-    /// Bytes of host memory beside the matrix.
+    /// Bytes of host memory in addition to the matrix.
     pub host_bytes: u64,
-    /// What each device did; the traffic counted by a device is that of all ranks that share it.
+    /// The work of each device; the traffic counted by a device is that of all ranks that share it.
     pub devices: Vec<DeviceShare>,
-    /// What this rank did.
+    /// The work of this rank.
     pub rank: RankReport,
 }

@@ -1,14 +1,14 @@
 //! The tasks on one tile of doubles on a CPU, wherever the tiles lie.
 //!
 //! The updates of a tile are applied in the order of their columns, each by a product of its own: the bits of a tile
-//! depend on its entries and its operands alone.
+//! depend only on its entries and its operands.
 
 use crate::kernels::f64::tile::{BadPivot, Tile, TileKernels, TileMut};
 use crate::runtime::protocol::TileRun;
 use crate::tile::{TileId, TileMap};
 use std::ops::{Deref, Range};
 
-/// Tiles of a matrix, of which `operand` gives those that are finished.
+/// Tiles of a matrix; `operand` returns finished ones.
 pub(super) struct CpuTasks<'a, F> {
     pub map: &'a TileMap,
     pub operand: F,

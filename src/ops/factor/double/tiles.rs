@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-/// What a worker has for itself.
+/// The private memory of a worker.
 pub(super) enum Worker {
     /// Works on tiles on a CPU.
     Cpu(TileKernels),
@@ -30,7 +30,7 @@ pub(super) enum Worker {
     Device {
         /// Its number.
         device: usize,
-        /// What it waits for.
+        /// The runs that it waits for.
         under_way: UnderWay,
     },
 }
@@ -42,7 +42,7 @@ pub(super) struct DoubleTiles<'a> {
     own: HashMap<TileId, Mutex<&'a mut Words>>,
     /// Finished tiles of other ranks.
     received: RwLock<HashMap<TileId, Payload>>,
-    /// The diagonal of the matrix in the own tiles, for what an error says.
+    /// The diagonal of the matrix in the own tiles, for error messages.
     diagonals: HashMap<usize, Vec<f64>>,
     /// For tiles of other ranks.
     buffers: Mutex<Vec<Vec<u64>>>,
@@ -55,7 +55,7 @@ pub(super) struct DoubleTiles<'a> {
     meter: Meter<'a>,
 }
 
-/// What a lock guards is whole also where its holder panicked: such a call ends with the panic.
+/// The guarded data is valid even if a holder panicked; such a call ends with the panic.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

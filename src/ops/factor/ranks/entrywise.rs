@@ -32,7 +32,7 @@ pub(super) fn check_bytes(order: usize, ranks: usize) -> u64 {
     let panels = order.div_ceil(PANEL) as u64;
     let own = (panels * (panels + 1) / 2).div_ceil(ranks as u64);
     let each = (size_of::<Sums>() + size_of::<Pair>()) as u64;
-    // The depths of the factor and of the matrix: as words, and those of the factor in panels.
+    // The depths of the factor and of the matrix as words, and those of the factor also in panels.
     own * each + 3 * (panels * PANEL as u64) * (COLUMNS.min(order.next_multiple_of(PANEL)) as u64) * 2
 }
 
@@ -64,7 +64,7 @@ pub(super) fn needed_bits(site: Site<'_>, (problem, a): (&Problem, &DistMatrix),
         let block = Block { first, end: (first + COLUMNS).min(problem.order), order: problem.order };
         let lower = block.gather(world, problem, factor, |at, head| depth(head, problem.exponents[at.0]))?;
         let entries = block.gather(world, problem, a, |at, head| {
-            // No deeper than depths are told apart, which fits.
+            // At most the deepest depth, which fits.
             entry_depth(problem, at, head).map_or(EMPTY, |depth| -(depth as i16))
         })?;
         share.raise(&NormPass::of_ranks(site), &block, &block.panels(&lower));

@@ -50,7 +50,7 @@ pub struct DistCholesky {
     pub factor: DistMatrix,
     /// How it was computed; the same on all ranks.
     pub report: CholeskyReport,
-    /// What this rank did, with its spans and samples.
+    /// The work of this rank, with its spans and samples.
     pub own: drive::RankReport,
 }
 
@@ -59,10 +59,10 @@ pub struct DistCholesky {
 pub struct DistCholeskyReport {
     /// How the factor was computed; the same on all ranks.
     pub report: CholeskyReport,
-    /// What this rank did, with its spans and samples.
+    /// The work of this rank, with its spans and samples.
     pub own: drive::RankReport,
-    /// Bytes that the plan has for this rank, its tiles of the factor included; the report has those of the rank that
-    /// has most.
+    /// Bytes that the plan has for this rank, its tiles of the factor included; the report has the bytes of the rank
+    /// with most.
     pub planned_bytes: u64,
 }
 
@@ -96,20 +96,18 @@ pub fn cholesky(ctx: &Context, team: &Team, a: &DistMatrix, precision_bits: u32)
 
 /// `A = L L^T` for a symmetric positive definite matrix in tiles over the ranks of `team`. Collective.
 ///
-/// Shapes: `a` is `n x n`: a triangle, which is that of a symmetric matrix, or a whole matrix, which is checked. The
-/// factor has the tiles that the factorisation chose, which `factor.map()` tells.
-/// Accuracy and bits: those of [`crate::cholesky_with`] in one process, for any number of ranks and threads, grid,
-/// tiles, delivery, order of tasks and kernel.
-/// Memory of a rank: a copy of its part of the matrix where the tiles or the grid change, its tiles as residues, its
-/// tiles of the factor; where tiles travel also the integers of finished ones until their readers have them, and slots
-/// for tiles of other ranks, of which it needs at least those of one tile column
-/// ([`crate::tile::RankGrid::least_slots`]). A limit is that of each node, its ranks in equal shares.
-/// Cost: `n^3 / 6` word products for each prime, over all workers. Ranks of a node read each other's finished tiles
-/// where they lie, in a window that the team keeps, unless a rank has a memory limit or devices; else every finished
-/// tile goes once to each rank that reads it, at most one in its row and one in its column of ranks. The calling thread
-/// moves the messages.
-/// Devices of the context run the updates. Of a device that several ranks of a machine have opened, each takes an equal
-/// share of the memory.
+/// Shapes: `a` is `n x n`: a triangle, which stands for a symmetric matrix, or a whole matrix, which is checked. The
+/// factor has the tiles that the factorisation chose, see `factor.map()`. Accuracy and bits: those of
+/// [`crate::cholesky_with`] in one process, for any number of ranks and threads, grid, tiles, delivery, order of tasks
+/// and kernel. Memory of a rank: a copy of its part of the matrix where the tiles or the grid change, its tiles as
+/// residues, its tiles of the factor; where tiles travel also the integers of finished ones until their readers have
+/// them, and slots for tiles of other ranks, of which it needs at least those of one tile column
+/// ([`crate::tile::RankGrid::least_slots`]). A limit is that of each node, its ranks in equal shares. Cost: `n^3 / 6`
+/// word products for each prime, over all workers. Ranks of a node read each other's finished tiles where they lie, in
+/// a window that the team keeps, unless a rank has a memory limit or devices; else every finished tile goes once to
+/// each rank that reads it, at most one in its row and one in its column of ranks. The calling thread moves the
+/// messages. Devices of the context run the updates. Of a device that several ranks of a machine have opened, each
+/// takes an equal share of the memory.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -207,7 +205,7 @@ pub fn cholesky_into(
         Accuracy::Norm => call.by_norms(memory),
         Accuracy::Entrywise => call.entrywise(memory),
     };
-    // What follows with the factor counts on all that the limit leaves.
+    // The steps that follow assume all the memory that the limit leaves.
     if ctx.memory_bytes().is_some() {
         ctx.workspace().give_back();
     }
@@ -251,7 +249,7 @@ impl Factoring<'_> {
             let (factor, made) = self.run(&beside, &problem, memory)?;
             let needed = entrywise::needed_bits(self.site.with(&beside), (&problem, a), &factor)?;
             if let Some(next) = range.next(needed) {
-                // Beside tiles on their way, as there was none in the first try: no limit has room for it.
+                // Kept while tiles travel, unlike in the first try: no plan under a limit has room for that.
                 let is_free = self.site.ctx.memory_bytes().is_none();
                 (range, memory) = (next, if is_free { factor } else { DistMatrix::empty() });
                 continue;
@@ -306,8 +304,8 @@ impl Factoring<'_> {
     }
 }
 
-/// The tiles in which [`cholesky_with`] works on a matrix of `order` rows: what is given in them is not copied into
-/// others. Collective.
+/// The tiles in which [`cholesky_with`] works on a matrix of `order` rows: a matrix given in these tiles is not copied.
+/// Collective.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -358,7 +356,7 @@ fn check_options(
     check_alike(world, &said, "cholesky: ranks differ in the matrix's tiles, the precision or the options")
 }
 
-/// The tiles to work in for a matrix in the tiles `map`, with so many working bits. Collective.
+/// The tiles to work in for a matrix in the tiles `map`, with `working_bits` bits. Collective.
 fn tiles_for(site: Site<'_>, map: &TileMap, working_bits: u32, options: &DistCholeskyOptions) -> Result<TileMap> {
     let (grid, team) = (options.grid.unwrap_or(map.grid), site.team);
     site.agree(grid.check_ranks(team.size()))?;
@@ -381,7 +379,7 @@ fn engine_in_tiles(site: Site<'_>, map: &TileMap, working_bits: u32) -> Result<K
 }
 
 /// The tile kernels that suit this rank where they suit all ranks of its node, which can read each other's tiles then,
-/// else those of the context. Ranks choose by themselves, partly by a time that each has measured. Collective.
+/// else those of the context. Each rank chooses separately, partly by a time that it has measured. Collective.
 fn engine_of_node(
     Site { ctx, team }: Site<'_>,
     order: usize,
@@ -396,7 +394,7 @@ fn engine_of_node(
     agreed(team.world(), chosen)
 }
 
-/// The factor in the tiles of `a`, in `memory` where it fits, and what this rank did. Collective.
+/// The factor in the tiles of `a`, in `memory` where it fits, and the report of this rank. Collective.
 fn factor(
     factorisation: &Factorisation<'_>,
     window: Option<TileWindow<'_>>,
@@ -411,7 +409,7 @@ fn factor(
             tiles.store_tiles(ctx, targets.map(|(tile, matrix)| (*tile, matrix)), locals)
         };
         let (failed, failure) = (tiles.failed().cloned(), Failure { ctx, group: world, a, problem });
-        // Whoever met the pivot knows it; the others were told to stop.
+        // The rank that met the pivot has it; the others were stopped.
         if let Some(index) = failure.first(failed.as_ref(), outcome.is_ok())? {
             return Err(failure.explain(index, failed, store));
         }
@@ -425,7 +423,7 @@ fn factor(
     })
 }
 
-/// The report of one rank with what only all ranks together know. Collective.
+/// The report of one rank, completed with the numbers that need all ranks. Collective.
 fn over_ranks(
     factorisation: &Factorisation<'_>,
     report: CholeskyReport,

@@ -1,4 +1,5 @@
-//! What one rank sends and receives in a factorisation, counted tile by tile, and the most of it that is there at once.
+//! The tiles that one rank sends and receives in a factorisation, counted one by one, and the most that it holds at
+//! once.
 
 use crate::ops::factor::tile_work::TileWork;
 use crate::runtime::CholeskyGraph;
@@ -32,7 +33,7 @@ impl Lengths {
     }
 }
 
-/// What travels from a rank and to it.
+/// The tiles that travel from a rank and to it.
 #[derive(Default)]
 pub(super) struct Traffic {
     /// Own tiles that others are sent.
@@ -79,8 +80,8 @@ impl Traffic {
         8 * self.sent.longest(most) as u64
     }
 
-    /// Most bytes of the buffers in which tiles come, where `most` of them come at a time, and words of those that may
-    /// be passed on stay as long as their slots.
+    /// Most bytes of the buffers for arriving tiles, where `most` of them arrive at a time, and the words of tiles that
+    /// may be passed on stay as long as their slots.
     ///
     /// Buffers are used again. There are no more than tiles in words at a time, and each is as long as the longest tile
     /// that it had; no tile comes twice, so all of them are no longer than as many of the longest tiles.
@@ -114,7 +115,8 @@ mod tests {
         assert_eq!(Lengths::default().longest(3), 0);
     }
 
-    /// What ranks have measured of factors in many orders, of every delivery, on one node and several.
+    /// No more tiles travel at once than planned, in many orders of tasks, with every delivery, on one node and
+    /// several.
     #[test]
     fn no_order_has_more_on_its_way() {
         let (order, bits) = (90, 100);

@@ -1,4 +1,4 @@
-//! Tiles of big floats in a memory above a disk: what is made of them when they come, and their words on the disk.
+//! Tiles of big floats out of core: their conversion when they are read, and their words on the disk.
 
 use super::{Local, TileStore, unpoisoned};
 use crate::error::Result;
@@ -42,7 +42,7 @@ impl<'w> TileStore<'_, 'w> {
     }
 }
 
-/// The file of tiles that come and go: asked for where there is one.
+/// Message of the panic where tiles have no file, though only out-of-core calls need it.
 const HOME: &str = "the tiles are above a disk";
 
 impl<'w> FileTiles<Local<'w>> for TileStore<'_, 'w> {

@@ -23,9 +23,9 @@ pub(super) struct FileTriangle {
     pub scale: Option<Arc<[i64]>>,
     /// The diagonal as a column, not scaled.
     pub pivots: Arc<Matrix>,
-    /// Whether the system is asked to forget what was read.
+    /// Whether the system is asked to drop the pages read from its cache.
     pub forget: bool,
-    /// Bytes that were read of it, with those of other triangles.
+    /// Bytes read of this and the other triangles.
     pub read_bytes: Arc<AtomicU64>,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn piece_row_bytes((order, bits): (usize, u32), is_scaled: bool) -> u
     BLOCKS as u64 * Matrix::bytes_for(1, order, bits) + heads
 }
 
-/// Bytes of the read-ahead beside the blocks.
+/// Bytes of the read-ahead in addition to the blocks.
 pub(super) fn stream_bytes(order: usize, bits: u32) -> u64 {
     let options = BlockStreamOptions { buffers: BLOCKS, buffer_words: 0, forget: true };
     BlockStream::memory_bytes(&options, order, limbs_for(bits))

@@ -76,9 +76,8 @@ fn exponents(ctx: &Context, file: &MatrixFile, path: SolvePath) -> Result<Expone
 /// Accuracy and bits: those of [`crate::solve_with`] by norms: the file is the same, byte for byte, whatever the limit,
 /// the threads, and however often the run was ended and begun again.
 /// The directory `storage` holds the tiles of the factorisation, the file of the factor, and finished columns: a run
-/// that was ended goes on from what is there. Memory: as planned, at most the context's limit.
-/// Cost: that of the factorisation, and the factor is read twice for each band of right sides.
-/// Source: docs/OUT_OF_CORE.md.
+/// that was ended continues from them. Memory: as planned, at most the context's limit. Cost: that of the
+/// factorisation, and the factor is read twice for each band of right sides. Source: docs/OUT_OF_CORE.md.
 ///
 /// ```
 /// use sunzi::io::{self, ReadOptions, WriteOptions};
@@ -239,7 +238,7 @@ impl<'a> Factoring<'a> {
         Ok(plan.planned_bytes)
     }
 
-    /// The file of the factor, which says by its name what it belongs to: it is complete, or not there.
+    /// The file of the factor, whose name identifies the matrix and options: the file is complete, or does not exist.
     fn path(&self, (file, checksum): (&MatrixFile, u64)) -> PathBuf {
         let triangle = if self.options.lower { "-lower" } else { "" };
         let (matrix_bits, bits) = (file.precision_bits(), self.precision_bits);

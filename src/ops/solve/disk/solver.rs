@@ -63,7 +63,7 @@ pub(super) struct DotSolve<'a> {
 }
 
 impl BandSolver<'_> {
-    /// Solves for all columns of `right` into `solution`; gives those that outgrow every try.
+    /// Solves for all columns of `right` into `solution`; returns the columns that outgrow every try.
     ///
     /// # Errors
     /// Those of [`crate::out_of_core::trsm`], with places in the call.
@@ -81,7 +81,7 @@ impl BandSolver<'_> {
 }
 
 impl DiskSystem<'_> {
-    /// What the memory depends on.
+    /// All that the memory depends on.
     pub fn needs(&self, cuts: Vec<TriangleCut>) -> BandNeeds<'_> {
         let triangle_bits = self.steps[0].triangle.file.precision_bits();
         BandNeeds {
@@ -146,7 +146,7 @@ impl DiskSystem<'_> {
         })
     }
 
-    /// How a triangle is cut, before the plan says in which pieces its blocks come.
+    /// How a triangle is cut, before the plan sets the pieces of its blocks.
     fn cut(&self, fixed: Option<&(FixedPoint, FileRows)>) -> TriangleCut {
         TriangleCut {
             order: self.shape.order,

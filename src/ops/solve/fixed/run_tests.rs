@@ -47,7 +47,7 @@ fn system() -> [Matrix; 2] {
     [t, b]
 }
 
-/// The unknowns, where the tile in column `col` of row `row` is found after so many looks in vain.
+/// The unknowns, where the tile in column `col` of row `row` is found only after `late(row, col)` failed attempts.
 fn solved(ctx: &Context, accuracy: Accuracy, late: impl Fn(usize, usize) -> usize) -> Matrix {
     let [t, mut w] = system();
     let triangle = Triangle::new(t.view(), Uplo::Lower, Diag::NonUnit).unwrap();

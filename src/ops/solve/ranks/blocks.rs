@@ -34,7 +34,7 @@ pub(super) struct RankBlocks<'a> {
     pub transposed: bool,
     pub pieces: Pieces,
     pub accuracy: Accuracy,
-    /// What this rank has of a block.
+    /// This rank's part of a block.
     pub piece: Matrix,
     pub buffers: MessageBuffers,
 }

@@ -48,8 +48,8 @@ pub(super) enum SolutionLayout {
 }
 
 impl SolutionLayout {
-    /// Bytes of this rank's tiles of a solution of `total` columns, of which it finds so many, and of what brings these
-    /// there.
+    /// Bytes of this rank's tiles of a solution of `total` columns, of which it finds `own`, and of the messages that
+    /// bring the columns to the tiles.
     pub fn result_bytes(
         self,
         (order, own): (usize, usize),
@@ -72,8 +72,8 @@ impl SolutionLayout {
     }
 }
 
-/// Bytes of what brings entries of the factor to this rank, and those of others to them: of a solve by parts at most a
-/// piece, and where there is one rank the blocks on the diagonal alone.
+/// Bytes of the buffers for entries of the factor on their way between ranks: in a solve by parts at most a piece, and
+/// on one rank only the blocks on the diagonal.
 pub(super) fn buffer_bytes(path: Path, cut: &TriangleCut, factor_bits: u32, ranks: usize) -> u64 {
     let entries = match (path, ranks) {
         (Path::Tiles, _) => cut.order * cut.order,
@@ -83,7 +83,7 @@ pub(super) fn buffer_bytes(path: Path, cut: &TriangleCut, factor_bits: u32, rank
     message_bytes((entries, factor_bits), ranks)
 }
 
-/// What is substituted, at which working precision, and what that promises.
+/// The substitutions, their working precision and their promise.
 pub(super) struct Substitutions<'a> {
     pub list: &'a [Substitution],
     pub working_bits: u32,

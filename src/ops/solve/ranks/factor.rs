@@ -1,4 +1,4 @@
-//! What all ranks know of a factor in tiles: the norms of its rows and columns, and its diagonal.
+//! The data of a factor in tiles that all ranks have: the norms of its rows and columns, and its diagonal.
 
 use crate::comm::{Reduction, Transport, agreed};
 use crate::error::{Error, Result};
@@ -23,7 +23,7 @@ pub(super) struct FactorTiles<'a> {
 }
 
 impl<'a> FactorTiles<'a> {
-    /// The tiles of a square matrix; what lies above the diagonal is not looked at.
+    /// The tiles of a square matrix; entries above the diagonal are not read.
     pub fn new(factor: &'a DistMatrix) -> FactorTiles<'a> {
         let map = *factor.map();
         let (mut rows, mut cols) = (vec![Vec::new(); map.tile_rows()], vec![Vec::new(); map.tile_cols()]);

@@ -27,7 +27,7 @@ pub(super) struct Entries<'a> {
     pub stride: usize,
 }
 
-/// What one rank writes of a strip.
+/// The part of a strip that one rank writes.
 pub(super) struct StripWriter<'w> {
     strip: &'w Strip,
     /// Words, and the place in the window of the first of them, in order.
@@ -35,7 +35,7 @@ pub(super) struct StripWriter<'w> {
 }
 
 impl Strip {
-    /// Room for the entries of `place`, of so many limbs.
+    /// Room for the entries of `place`, of `width` limbs.
     pub fn new(place: Rect, width: usize) -> Strip {
         Strip { place, width }
     }
@@ -45,7 +45,7 @@ impl Strip {
         &self.place
     }
 
-    /// Which rank of a node of so many writes which words: `parts`, which are disjoint, each with its rank.
+    /// The words that each of the `ranks` ranks of a node writes: `parts`, which are disjoint, each with its rank.
     pub fn partition(&self, ranks: usize, parts: &[(Rect, usize)]) -> Partition {
         let mut parts = parts.iter().map(|(part, rank)| (part.within(&self.place), *rank)).collect::<Vec<_>>();
         parts.sort_unstable_by_key(|(part, _)| part.cols.start);
@@ -77,7 +77,7 @@ impl Strip {
         Partition::new(ranks, Level::ONCE, Level::ONCE, runs)
     }
 
-    /// What `rank` of the node writes in a phase.
+    /// The part that `rank` of the node writes in a phase.
     pub fn writer<'w>(&'w self, rank: usize, partition: &Partition, shares: Shares<'w>) -> StripWriter<'w> {
         let positions = partition.positions(rank);
         let mut runs = Vec::with_capacity(positions.len());
@@ -85,10 +85,10 @@ impl Strip {
         StripWriter { strip: self, runs }
     }
 
-    /// The matrix, where all have been written that are read; its entries have so many bits.
+    /// The matrix, of which only written entries may be read; they have `precision_bits` bits.
     ///
     /// # Errors
-    /// None where `words` are those of the window.
+    /// None where `words` are the words of the window.
     pub fn view<'a>(&self, words: &'a [u64], precision_bits: u32) -> Result<MatrixView<'a>> {
         let (rows, cols) = (self.place.rows.len(), self.place.cols.len());
         let (heads, rest) = words.split_at(rows * cols);

@@ -157,8 +157,8 @@ pub fn trsm_into(
     }
     let map = turned_map(b);
     let bytes = |bits: u32| DistMatrix::bytes_for(&map, team.rank(), bits);
-    // A limit has to have room for the turned right sides before they are made, and for the solution in its own tiles
-    // beside that in the caller's when all else has gone.
+    // A limit must have room for the transposed right sides before they are made, and, when all else is released, for
+    // the solution both in its own tiles and in the caller's.
     let site = Site { ctx, team };
     let found = site.holding(2 * bytes(precision_bits))?;
     let copied = site.holding(bytes(b.precision_bits()))?;
@@ -225,7 +225,7 @@ fn check_options(world: &dyn Transport, options: &TrsmOptions<'_>) -> Result<()>
     check_alike(world, options, refusal)
 }
 
-/// Refuses what does not hold the triangle that is asked for. Collective.
+/// Refuses a matrix that does not hold the triangle `uplo`. Collective.
 fn check_triangle(world: &dyn Transport, t: &DistMatrix, uplo: Uplo) -> Result<()> {
     let held = t.map().triangle;
     let wrong = held.is_some_and(|held| held != uplo) || (t.is_symmetric() && t.map().rows == t.map().cols);
@@ -284,7 +284,7 @@ fn lower_triangle<'t>(
     (uplo, diag): (Uplo, Diag),
 ) -> Result<Cow<'t, DistMatrix>> {
     let map = TileMap { triangle: Some(Uplo::Lower), ..*t.map() };
-    let is_square = map.rows == map.cols; // what is not is refused later
+    let is_square = map.rows == map.cols; // other shapes are refused later
     let mut lower = match uplo {
         Uplo::Upper if is_square => Cow::Owned(t.transposed(world, map)?),
         _ => Cow::Borrowed(t),

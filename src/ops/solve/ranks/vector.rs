@@ -1,13 +1,14 @@
 //! A few right-hand sides: one substitution over the ranks, tile row by tile row of the factor.
 //!
-//! The unknowns are known to all ranks. Each rank adds up the products with its own tiles, as exact integers; the owner
-//! of the diagonal tile takes these sums, solves the blocks of 8 rows within it and tells all ranks. Where an unknown
-//! makes the common exponent grow, all sums are made again with the unknowns as they are cut now, as in one process: so
-//! the bits are the same.
+//! All ranks have the unknowns. Each rank adds up the products with its own tiles, as exact integers; the owner of the
+//! diagonal tile takes these sums, solves the blocks of 8 rows within it and sends the unknowns to all ranks. Where an
+//! unknown makes the common exponent grow, all sums are made again with the unknowns cut to the new exponent, as in one
+//! process, so the bits are the same.
 //!
-//! A step on the diagonal waits for the one before it, so it is done at once, and what it needs of others is sent at
-//! once, in messages that no receiver keeps waiting. All other products are added up ahead, while others solve: in each
-//! step in which a rank waits for unknowns, an even part of what is left, so that all ranks have work to the end.
+//! A step on the diagonal depends on the previous one, so it is done at once, and the sums that it needs from others
+//! are sent at once, in messages whose senders wait for no receiver. All other products are added up ahead, while
+//! others solve: in each step in which a rank waits for unknowns, an even part of the remaining ones, so that all ranks
+//! have work to the end.
 
 use crate::comm::{Incoming, Transport};
 use crate::context::Progress;
@@ -39,7 +40,7 @@ const PROMPT_WORDS: usize = 448;
 /// ranks that would pass on a broadcast are at work.
 const DIRECT_RANKS: usize = 32;
 
-/// Tiles of a row far ahead that are worth a visit: a sum has a cost by itself, about that of half a tile.
+/// Tiles of a row far ahead that are worth a sum: each sum has a fixed cost, about that of half a tile.
 const FEW_TILES: usize = 4;
 
 /// The sums of a block of 8 rows over the first `taken` of this rank's tiles, for each right-hand side.
@@ -115,7 +116,7 @@ impl<'a> Pass<'a> {
     pub fn run(mut self, right: &dyn Fn(usize, usize) -> Float) -> Result<Vec<Vec<Float>>> {
         let count = self.tiles.map.tile_rows();
         let mut told = Ok(());
-        // So many blocks are asked for at a time; sums that come to nothing are then at most about twice the others.
+        // The number of blocks requested at a time; wasted sums are then at most about twice the useful ones.
         let mut ahead = usize::MAX;
         for step in 0..count {
             let blocks = self.blocks(step);
@@ -135,7 +136,7 @@ impl<'a> Pass<'a> {
             told = told.and_then(|()| self.site.ctx.report_progress(progress));
         }
         let told = self.site.agree(told);
-        self.site.world().settle()?; // all ranks have what they asked for, also where the caller ends the solve
+        self.site.world().settle()?; // all ranks have what they requested, also where the caller ends the solve
         told?;
         Ok(self.unknowns.into_iter().map(Unknowns::into_values).collect())
     }
@@ -237,7 +238,7 @@ impl<'a> Pass<'a> {
         self.own[step].partition_point(|(other, _)| *other < known)
     }
 
-    /// Those of them that wait, in a step none of which is solved.
+    /// The number of ready tiles whose products are not added yet, in a step of which no block is solved.
     fn waiting(&self, step: usize, known: usize) -> usize {
         self.partial[step].first().map_or(0, |partial| self.ready(step, known) - partial.taken)
     }
@@ -251,8 +252,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// While another rank solves `step`: adds up what later steps will ask for, the next ones first. Of all that is
-    /// left for this rank an even part for each of the steps that it waits in.
+    /// While another rank solves `step`: adds up sums that later steps will need, the next ones first. The remaining
+    /// sums of this rank are spread evenly over the steps in which it waits.
     fn look_ahead(&mut self, step: usize) {
         let (count, rank) = (self.own.len(), self.site.world().rank());
         let turns = (step..count).filter(|&at| self.owner(at, at) != rank).count();
