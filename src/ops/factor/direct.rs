@@ -2,7 +2,7 @@
 //! calling thread, in one tile of digits where the kernel has such tiles, else one after the other on limbs.
 //!
 //! The same rules as on other tiles (`math::pivot`), so the same bits; no task graph, no threads, one block of memory.
-//! A matrix that is not positive definite is left to the tile algorithm, which makes its error.
+//! A matrix that is not positive definite is left to the factorisation by definition, which makes its error.
 
 use crate::context::{Context, Progress, Workspace, WorkspaceNeeds};
 use crate::error::Result;

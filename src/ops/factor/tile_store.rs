@@ -323,7 +323,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
                 }
                 Err(failed) => {
                     let _ = self.failed.set(failed);
-                    Err(Error::Cancelled) // ends the others; the caller reports the error
+                    Err(Error::Cancelled) // ends the others; the caller says what happened
                 }
             };
         }

@@ -42,7 +42,7 @@ impl<'w> TileStore<'_, 'w> {
     }
 }
 
-/// Message of the panic where tiles have no file, though only out-of-core calls need it.
+/// Message of the panic where tiles have no file; only out-of-core calls use it.
 const HOME: &str = "the tiles are above a disk";
 
 impl<'w> FileTiles<Local<'w>> for TileStore<'_, 'w> {

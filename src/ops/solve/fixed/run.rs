@@ -370,7 +370,7 @@ impl<'a> FixedRun<'a> {
                 tile.is_none()
             });
             if found.is_empty() {
-                idle.pass_in_pool(); // another rank makes the remaining tiles
+                idle.pass_in_pool(); // another rank makes what is left
                 continue;
             }
             idle = Idle::new(Patience::Sleep);

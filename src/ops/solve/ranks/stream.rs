@@ -148,7 +148,7 @@ impl SharedRows for Stream<'_> {
 
     fn begin(&mut self, piece_entries: usize, tile_words: usize) -> Result<()> {
         let team = self.source.team;
-        self.next = self.source.order(); // no rank requests the remaining rows
+        self.next = self.source.order(); // no rank asks for what is left
         self.take_kept();
         let opened = team.take_tile_windows([self.source.words_for(piece_entries), tile_words]);
         if team.layout().nodes.len() > 1 {

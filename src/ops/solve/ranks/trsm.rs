@@ -284,7 +284,7 @@ fn lower_triangle<'t>(
     (uplo, diag): (Uplo, Diag),
 ) -> Result<Cow<'t, DistMatrix>> {
     let map = TileMap { triangle: Some(Uplo::Lower), ..*t.map() };
-    let is_square = map.rows == map.cols; // other shapes are refused later
+    let is_square = map.rows == map.cols; // what is not is refused later
     let mut lower = match uplo {
         Uplo::Upper if is_square => Cow::Owned(t.transposed(world, map)?),
         _ => Cow::Borrowed(t),

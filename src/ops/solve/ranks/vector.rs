@@ -136,7 +136,7 @@ impl<'a> Pass<'a> {
             told = told.and_then(|()| self.site.ctx.report_progress(progress));
         }
         let told = self.site.agree(told);
-        self.site.world().settle()?; // all ranks have what they requested, also where the caller ends the solve
+        self.site.world().settle()?; // all ranks have what they asked for, also where the caller ends the solve
         told?;
         Ok(self.unknowns.into_iter().map(Unknowns::into_values).collect())
     }
