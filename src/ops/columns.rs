@@ -88,7 +88,7 @@ impl<'a> ColumnRef<'a> {
 /// Elements that are worth a thread of their own, where one takes some hundred nanoseconds.
 const ELEMENTS_PER_WORKER: usize = 1024;
 
-/// Calls `work` once for each column; `local` makes what each worker has for itself.
+/// Calls `work` once for each column; `local` makes the private memory of each worker.
 ///
 /// # Errors
 /// The first error of `work`, or [`crate::Error::Cancelled`].

@@ -44,17 +44,17 @@ pub(crate) struct Product {
 }
 
 impl Product {
-    /// Bytes of the room for a product of numbers of so many limbs.
+    /// Bytes of the room for a product of numbers of `left_limbs` and `right_limbs` limbs.
     pub fn bytes(left_limbs: usize, right_limbs: usize) -> u64 {
         8 * (left_limbs + right_limbs) as u64
     }
 
-    /// Room for products of numbers of so many limbs.
+    /// Room for products of numbers of `left_limbs` and `right_limbs` limbs.
     pub fn new(left_limbs: usize, right_limbs: usize) -> Product {
         Product { limbs: vec![0; left_limbs + right_limbs] }
     }
 
-    /// `x y`, of numbers of just so many limbs (asserted).
+    /// `x y`, of numbers with exactly the limbs given to [`Product::new`] (asserted).
     #[inline]
     pub fn of(&mut self, x: FloatRef<'_>, y: FloatRef<'_>) -> ExactEntry<'_> {
         if x.head.is_zero() || y.head.is_zero() {

@@ -1,4 +1,4 @@
-//! What reading has changed of operands.
+//! Roundings of operands when they were read.
 //!
 //! Does not know: who read them, what becomes of it.
 

@@ -23,10 +23,10 @@ use rug::ops::AddAssignRound;
 /// Steps of the iteration that bounds `F`, at most.
 const STEPS: usize = 40;
 
-/// What each step raises its result by, as a power of two beside it.
+/// Relative amount by which each step raises its result, as a power of two.
 const ROOM_LOG2: i32 = -8;
 
-/// What entries of `G` are raised by where `F` is found from a factor, as a power of two.
+/// Amount by which entries of `G` are raised where `F` is found from a factor, as a power of two.
 const RAISED_LOG2: i64 = -30;
 
 /// The balls that hold the factor of all symmetric points; the page is [`super::cholesky`].
@@ -138,7 +138,7 @@ fn first_order(definite: &Definite, inverse: &InverseFactor, image: &Matrix) -> 
     let factor = definite.factor.factor();
     let order = factor.rows();
     let bits = definite.lost_bits + BOUND_BITS;
-    // What a sum is off by beside its terms: their roundings, and its own.
+    // Error of a sum relative to its terms: their roundings, and its own.
     let unit = Upper(Float::with_val(RADIUS_BITS, order + 4)).times(&power(2 - i64::from(bits))).0;
     let mut whole = Matrix::zeros(order, order, RADIUS_BITS)?;
     for row in 0..order {

@@ -15,7 +15,7 @@ use rug::Float;
 /// Bits of factors beyond those of the result and of the condition.
 pub(super) const SPARE_BITS: u32 = 32;
 
-/// Bits of what need not be known to more than its size, beyond those of the condition.
+/// Bits, beyond those of the condition, of quantities of which only the size matters.
 pub(super) const BOUND_BITS: u32 = 64;
 
 /// No factorisation takes more bits.

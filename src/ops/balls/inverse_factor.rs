@@ -1,4 +1,4 @@
-//! The inverse of a Cholesky factor in bounds, and what perturbations of a matrix are beside its factor.
+//! The inverse of a Cholesky factor in bounds, and the size of perturbations of a matrix relative to its factor.
 //!
 //! Proof: docs/ALGORITHM.md, "Balls".
 

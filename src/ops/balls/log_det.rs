@@ -55,7 +55,7 @@ pub(super) fn log_det(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Res
     Ok(Ball { midpoint, radius: change.add(&off).add(&moved).0 })
 }
 
-/// What of a perturbation is no radius.
+/// The part of a perturbation that does not come from the radii.
 fn residual(perturbation: &Matrix, a: &BallMatrix) -> Result<Matrix> {
     Matrix::from_fn(a.rows(), a.cols(), RADIUS_BITS, |row, col| {
         let whole = perturbation.float(row, col);
@@ -124,7 +124,7 @@ fn scaled_squares(relative: &Matrix, vector: &[Float]) -> Upper {
     squares
 }
 
-/// `2 sum log l_ii` with so many bits, and a bound of its error.
+/// `2 sum log l_ii` with `bits` bits, and a bound of its error.
 fn sum_of_logarithms(factor: &Matrix, bits: u32) -> (Float, Float) {
     let unit = power(-i64::from(bits));
     let (mut sum, mut error) = (Float::new(bits), Upper::zero());

@@ -60,7 +60,7 @@ fn run(ctx: &Context, a: &BallMatrix, right: Right<'_>, precision_bits: u32) -> 
     if more_bits == 0 {
         return Ok(first);
     }
-    // Entries that are tiny beside those of their column: once more, with as many bits as they lack.
+    // Entries that are tiny relative to those of their column: once more, with as many bits as they lack.
     match solving.again(more_bits) {
         Ok(second) => sharper(first, second),
         Err(Error::Precision { .. } | Error::NotPositiveDefinite { .. }) => Ok(first),
@@ -69,7 +69,7 @@ fn run(ctx: &Context, a: &BallMatrix, right: Right<'_>, precision_bits: u32) -> 
 }
 
 impl Solving<'_> {
-    /// The solution with so many bits more than the condition takes.
+    /// The solution with `more_bits` bits in addition to those for the condition.
     fn balls(&self, more_bits: u32) -> Result<BallMatrix> {
         self.solved(&self.definite, more_bits)
     }

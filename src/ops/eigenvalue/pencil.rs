@@ -12,7 +12,7 @@ use rug::Float;
 use rug::float::Round;
 use rug::ops::{AddAssignRound, SubAssignRound};
 
-/// Bits beyond those asked for, at least, with which the product is formed.
+/// Least bits beyond the requested ones with which the product is formed.
 const SPARE_BITS: u32 = 64;
 
 /// A search for an eigenvalue of `L^-1 X L^-T`.
@@ -82,7 +82,7 @@ impl Congruence<'_> {
         (size[0].max(size[1]) - bits).max(norm - 2 * bits - 32) - 4
     }
 
-    /// `N X N^T` with `N L = I`, both up to rounding at so many bits.
+    /// `N X N^T` with `N L = I`, both up to rounding at `bits` bits.
     fn form(&self, bits: u32) -> Result<Formed> {
         let (order, ctx) = (self.l.rows(), self.ctx);
         let bytes = Matrix::bytes_for(order, order, bits);

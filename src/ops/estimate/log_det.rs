@@ -27,8 +27,9 @@ impl Cholesky {
     /// About how many digits of [`Cholesky::log_det`] are right: `-log10` of its relative error, in short of which the
     /// estimate falls by about one digit, and which it exceeds in less than one of a thousand cases.
     ///
-    /// It counts what the factorisation and the logarithms round; the factored matrix counts as exact. 0 where nothing
-    /// is known to be right. Cost: that of [`Cholesky::scaled_condition`], once, and six solves with as few bits.
+    /// It counts the roundings of the factorisation and of the logarithms; the factored matrix counts as exact. 0 where
+    /// no digit is known to be correct. Cost: that of [`Cholesky::scaled_condition`], once, and six solves with as few
+    /// bits.
     ///
     /// ```
     /// use sunzi::{Context, Matrix};
@@ -56,9 +57,9 @@ impl Cholesky {
         Ok(error.map_or(0.0, |error| correct_digits(&error, &size, bits)))
     }
 
-    /// About what [`Cholesky::log_det`] is off by, in short of which the truth stays by a factor of about ten; `None`
-    /// where nothing is known. Of a matrix of determinant 1 it says more than correct digits, of which a number near 0
-    /// has none.
+    /// An estimate of the error of [`Cholesky::log_det`], usually about ten times the true error; `None` where nothing
+    /// is known. For a matrix of determinant near 1 it is more informative than correct digits, of which a number near
+    /// 0 has none.
     ///
     /// # Errors
     /// As [`Cholesky::log_det_digits`].
@@ -74,7 +75,7 @@ impl Cholesky {
         Ok(Some(spread + order.sqrt() * power(1 - i64::from(bits)) + size * power(-i64::from(bits))))
     }
 
-    /// What the rounding of the matrix makes of `log det A`, at most, as a rule.
+    /// Usual upper bound of the change of `log det A` by the rounding of the matrix.
     ///
     /// `tr(A^-1 dA)` with `|da_ij| <= 2^-bits d_i d_j`, independent but for the symmetry: the sum of the squares of
     /// `D A^-1 D` is the mean of `||D A^-1 D z||^2` over random signs.
@@ -91,7 +92,7 @@ impl Cholesky {
         Ok((sum * 2u32 / (3 * PROBES) as u32).sqrt() * &rounding.units()[0] * MARGIN)
     }
 
-    /// What `log det A` is off by at most, as a rule.
+    /// Usual upper bound of the error of `log det A`.
     pub(super) fn log_det_spread(&self, ctx: &Context) -> Result<&Float> {
         loop {
             if let Some(found) = self.log_det_spread.get() {

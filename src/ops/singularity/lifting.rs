@@ -138,7 +138,8 @@ fn without_denominators(row: Vec<Option<Entry>>) -> Option<Vec<Option<(Integer, 
     Some(row.into_iter().map(|entry| entry.map(scaled)).collect())
 }
 
-/// The solution of `B y = b` modulo rising powers of a prime, for a square part `B` of a matrix and `b` beside it.
+/// The solution of `B y = b` modulo rising powers of a prime, for a square part `B` of a matrix and a right side `b`
+/// from its other columns.
 struct Lifting<'a> {
     field: Field,
     rows: Vec<&'a [Integer]>,

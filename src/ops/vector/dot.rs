@@ -13,7 +13,7 @@ use rug::{Float, Integer, integer::Order};
 ///
 /// Shapes: `x` and `y` are matrices or views of one column or one row, of the same number of entries, which may be 0.
 /// Accuracy: `|computed - exact| <= 2^(1 - precision_bits) |x|^T |y|`, whatever the exponents are; nothing else is
-/// rounded, and the bits depend on the entries and the precision alone. Cost: one product of limbs for each term.
+/// rounded, and the bits depend only on the entries and the precision. Cost: one product of limbs for each term.
 /// Source: docs/decisions/032-vectors.md.
 ///
 /// ```
@@ -79,7 +79,7 @@ pub fn nrm2<'a>(ctx: &Context, x: impl Into<MatrixView<'a>>, precision_bits: u32
 /// Terms whose right factors are held as digits at a time.
 const PIECE: usize = 512;
 
-/// Short sums hold fewer: what takes at most so many bytes is allocated faster.
+/// Short sums hold fewer: blocks of at most this many bytes are allocated faster.
 const SHORT_PIECE_BYTES: usize = 960;
 const SHORT: usize = 128;
 

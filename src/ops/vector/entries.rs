@@ -33,8 +33,8 @@ impl VectorCall<'_> {
         self.ctx.threads().min(worth as usize).max(1)
     }
 
-    /// Fills `result`: `write` puts the limbs of an entry in place and gives its head; `local` makes what each worker
-    /// has for itself.
+    /// Fills `result`: `write` puts the limbs of an entry in place and returns its head; `local` makes the private
+    /// memory of each worker.
     ///
     /// # Errors
     /// The first error of `write`; [`crate::Error::MemoryLimit`], [`crate::Error::Cancelled`], those of a result that

@@ -39,7 +39,7 @@ impl Row {
     }
 }
 
-/// What one look at all entries of a row finds.
+/// The result of one pass over the entries of a row.
 #[derive(Clone, Copy, Default)]
 struct Extent {
     /// The diagonal entry of the factor.
@@ -90,7 +90,8 @@ impl FactorCheck<'_> {
     ///
     /// `sum_k l_ik^2 <= a_ii + 2^(2-b) a_ii <= 2 a_ii` bounds every entry of an honest factor by `2^(s_i + 1)`, and
     /// `|a_ij| <= sqrt(2 a_ii) sqrt(2 a_jj) + sqrt(a_ii a_jj)` every entry of its matrix by `2^(s_i + s_j + 2)`.
-    /// What passes these bounds is refused here, so that sums stay of a sane width. Files are read once, and checked.
+    /// Entries beyond these bounds are refused here, so that sums stay of a bounded width. Files are read once, and
+    /// checked.
     pub fn look_at_rows(&self, ctx: &Context) -> Result<Vec<Row>> {
         let heads = self.a.diagonal_heads()?;
         let diagonal = heads.iter().position(|head| head.is_zero() || head.is_negative());
