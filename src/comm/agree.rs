@@ -10,10 +10,9 @@ use xxhash_rust::xxh3::xxh3_64;
 ///
 /// # Errors
 /// Where all ranks pass the same error, that error. Where all that fail lack memory, [`Error::MemoryLimit`] with the
-/// least limit that would do for all of them. Else that of the first failed rank: as it is where it was
-/// [`Error::Cancelled`] or [`Error::NotPositiveDefinite`], which speak of the whole matrix, else [`Error::Rank`] with
-/// the rank's number, its message and its exit code, and on each rank that failed what that one met itself.
-/// [`Error::Transport`].
+/// least limit that would do for all of them. Otherwise that of the first failed rank: unchanged if it is
+/// [`Error::Cancelled`] or [`Error::NotPositiveDefinite`], which concern the whole matrix, else [`Error::Rank`] with
+/// the rank's number, its message and its exit code, and on each failed rank also its own error. [`Error::Transport`].
 pub fn agree(group: &dyn Transport, outcome: Result<()>) -> Result<()> {
     agree_on(group, outcome, 0)
 }
@@ -82,7 +81,7 @@ fn agree_on(group: &dyn Transport, outcome: Result<()>, token: u64) -> Result<()
     Err(with_own(told, outcome.err()))
 }
 
-/// What all ranks are told, with what this one met itself.
+/// The error that all ranks get, with this rank's own one.
 fn with_own(told: Error, met: Option<Error>) -> Error {
     let own = match met {
         Some(Error::Rank { own, .. }) => own,
@@ -94,7 +93,7 @@ fn with_own(told: Error, met: Option<Error>) -> Error {
     }
 }
 
-/// What an error is put into bytes as.
+/// The serialised form of an error.
 #[derive(Serialize, Deserialize)]
 enum WireError {
     Cancelled,
@@ -169,7 +168,7 @@ impl<'a> Fence<'a> {
 
     /// Waits for all ranks, then returns the outcome they agree on. Collective.
     ///
-    /// `token` says what comes next; it must be the same on all ranks (asserted).
+    /// `token` identifies the next phase; it must be the same on all ranks (asserted).
     ///
     /// # Errors
     /// As [`agree`].

@@ -19,8 +19,8 @@ pub(crate) enum Patience {
 const SPIN: Duration = Duration::from_micros(20);
 const YIELD: Duration = Duration::from_micros(300);
 
-/// A sleep lasts for a part of what has been waited, within limits: so it adds little to the wait, and long waits cost
-/// next to no time of the processor.
+/// A sleep lasts for this fraction of the time waited so far, within limits: so it adds little to the wait, and long
+/// waits take almost no processor time.
 const SLEEP_PART: u32 = 20;
 const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
 const LONGEST_SLEEP: Duration = Duration::from_millis(1);
@@ -34,7 +34,7 @@ enum Pass {
 }
 
 impl Pass {
-    /// What is done after a wait of that length.
+    /// The action after a wait of that length.
     fn after(waited: Duration, patience: Patience) -> Pass {
         if waited < SPIN {
             Pass::Spin
@@ -69,7 +69,7 @@ impl Idle {
     }
 
     /// The same on a thread of a pool, which does other work of its pool first: ranks that are threads of one process
-    /// may share a pool, and what is waited for may be such work.
+    /// may share a pool, and the wait may be for such work.
     pub fn pass_in_pool(&mut self) {
         if rayon::yield_now() != Some(rayon::Yield::Executed) {
             self.pass();

@@ -8,10 +8,10 @@ use std::thread::{Builder, JoinHandle};
 
 /// Worker threads that have ended once the pool is dropped, so that a program may unload the library afterwards.
 pub(super) struct WorkerPool {
-    /// Taken by `drop` alone.
+    /// Taken only by `drop`.
     pool: Option<ThreadPool>,
     handles: Vec<JoinHandle<()>>,
-    /// The process that has the threads: a fork of it has the pool alone.
+    /// The process that has the threads: a fork of it has only the pool.
     process: u32,
     /// The threads of a fork of that process. Nobody touches it before the fork, so that no lock is held in the copy.
     fork: OnceLock<Option<Box<WorkerPool>>>,
@@ -21,8 +21,8 @@ impl WorkerPool {
     /// Starts `threads` threads.
     ///
     /// # Errors
-    /// [`Error::Threads`] where they have no room, or the system refuses some of them; those that were started have
-    /// ended then.
+    /// [`Error::Threads`] where they have no room, or the system refuses some of them; threads already started have
+    /// then ended.
     pub fn new(threads: usize) -> Result<WorkerPool> {
         room_for_threads(threads)?;
         let mut handles = Vec::with_capacity(threads);

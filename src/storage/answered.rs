@@ -12,10 +12,10 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The tag of deletions, which nobody else uses.
+/// The tag of deletions, which no other request uses.
 const DELETION: u64 = u64::MAX;
 
-/// For how long nothing is said while a disk does not answer.
+/// Interval between calls of `quiet` while a disk does not answer.
 const QUIET: Duration = Duration::from_secs(1);
 
 /// Answers of a storage, in the order in which they came.
@@ -32,7 +32,7 @@ struct CompletionState {
 }
 
 impl Completions {
-    /// What the lock guards is whole also where its holder panicked.
+    /// The guarded data is valid even if a holder panicked.
     fn lock(&self) -> MutexGuard<'_, CompletionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -88,7 +88,7 @@ impl Completions {
 pub struct AnsweredStorage {
     /// The directory.
     pub storage: Arc<Storage>,
-    /// What it answers.
+    /// The completions of its requests.
     pub answers: Arc<Completions>,
 }
 

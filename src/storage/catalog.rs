@@ -24,7 +24,7 @@ pub struct ObjectInfo {
 pub struct DamagedGroup {
     /// The group that the file is called after.
     pub group: GroupName,
-    /// What is wrong with the file.
+    /// The defect of the file.
     pub reason: String,
 }
 
@@ -67,7 +67,7 @@ const OBJECT_BYTES: u64 = 320;
 const GROUP_BYTES: u64 = 480;
 
 impl StorageContents {
-    /// What knowing all of them takes at most, opening the directory included.
+    /// Most bytes for the catalog of all of them, including those for opening the directory.
     pub fn memory_bytes(&self) -> u64 {
         let names = self.name_bytes.saturating_mul(2);
         let places = self.objects.saturating_mul(OBJECT_BYTES).saturating_add(self.groups.saturating_mul(GROUP_BYTES));

@@ -18,7 +18,7 @@ const THREADS: usize = 4;
 /// Bytes of one call.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// What a disk moves in a second.
+/// The bytes that a disk moves in a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DiskRates {
     /// Bytes read.
@@ -32,7 +32,7 @@ impl DiskRates {
     pub const MEMORY_BYTES: u64 = (THREADS * (PIECE_BYTES + IoBuffer::ALIGNMENT)) as u64;
 }
 
-/// Measures the rates with a file of about `bytes`, of which nothing is left.
+/// Measures the rates with a file of about `bytes` bytes, which is removed.
 ///
 /// # Errors
 /// [`Error::DiskFull`], [`Error::Io`], [`Error::OutOfMemory`].

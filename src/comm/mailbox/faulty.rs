@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use std::ops::Range;
 use std::time::Duration;
 
-/// What the error of a call says.
+/// The message of a planted error.
 pub const PLANTED: &str = "planted in a mailbox";
 
 /// Calls that may fail.

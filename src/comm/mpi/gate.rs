@@ -2,8 +2,8 @@
 //! thread support that MPI was initialised with.
 //!
 //! With `MPI_THREAD_MULTIPLE` calls run freely. With less, one call runs at a time in the process; as all waiting is
-//! done by repeated short calls (`wait`), a thread that waits holds nobody up. With `MPI_THREAD_FUNNELED` any thread
-//! but MPI's main one is refused. `MPI_THREAD_SINGLE`, which a host may have asked for, is treated like it: Open MPI
+//! done by repeated short calls (`wait`), a waiting thread does not block others. With `MPI_THREAD_FUNNELED` any thread
+//! but MPI's main one is refused. `MPI_THREAD_SINGLE`, which a host may have requested, is treated like it: Open MPI
 //! and MPICH make no difference between the two, and worker threads never call MPI.
 //!
 //! A fork of the process has MPI's memory and its connections, but is no rank: it is let in nowhere.
@@ -18,7 +18,7 @@ static ALIVE: RwLock<()> = RwLock::new(());
 /// Held during one call where MPI allows one at a time.
 static CALLS: Mutex<()> = Mutex::new(());
 
-/// What MPI was initialised with; asked once, as it never changes.
+/// The thread level that MPI was initialised with; queried once, as it never changes.
 static LEVEL: OnceLock<Level> = OnceLock::new();
 
 /// The process that MPI was first called in.
@@ -31,7 +31,7 @@ enum Level {
     Free,
 }
 
-/// Leave to call MPI, for one operation. Must not be asked for twice by one thread.
+/// Permission to call MPI, for one operation. A thread must not request it twice.
 pub struct Gate {
     _alive: RwLockReadGuard<'static, ()>,
     level: Level,

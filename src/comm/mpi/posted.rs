@@ -1,9 +1,9 @@
-//! Sends that nobody waits for, looked through seldom enough that a rank which posts to all others takes time in
-//! proportion to their number.
+//! Sends that are not waited for, tested seldom enough that a rank which posts to all others takes time in proportion
+//! to their number.
 
 use crate::error::Result;
 
-/// Sends under way, at least so many before they are looked through.
+/// Least number of sends under way before they are tested.
 const FEW: usize = 16;
 
 /// Requests, and what must stay until each is done, in the same order.

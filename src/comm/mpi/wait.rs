@@ -18,7 +18,7 @@ pub fn patience_for(words: usize) -> Patience {
 /// each that succeeded. Returns the first error.
 ///
 /// # Safety
-/// All requests are live, and what they read and write stays until this returns.
+/// All requests are live, and the memory that they read and write stays until this returns.
 pub unsafe fn wait(
     gate: &Gate,
     requests: &mut [sys::MPI_Request],

@@ -5,7 +5,7 @@
 //! set up for it, which by default it is not. But Linux joins small pages that are there into a huge one when it is
 //! asked to at once (`MADV_COLLAPSE`, since 6.1), whatever the default, if they begin at a multiple of the size of a
 //! huge page in the file and lie at an address with the same remainder.
-//! Promise: contents never change, and nothing fails: what cannot be had is left as it is.
+//! Promise: contents never change, and nothing fails: pages that cannot be joined stay as they are.
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::ops::Range;
@@ -17,8 +17,8 @@ pub(super) const HUGE_BYTES: usize = 2 << 20;
 /// mapped there yet but what keeps others away. `None` where no huge page fits, where pages have another size than
 /// windows are cut by, or where the system has no room.
 ///
-/// Who maps something there and fails must leave the addresses alone: some versions of Linux have given them back then,
-/// and another thread may have them.
+/// A caller that fails to map memory there must not use or free the addresses: some versions of Linux have released
+/// them then, and another thread may have them.
 pub(in crate::comm) fn reserve(bytes: usize, offset: usize) -> Option<*mut u8> {
     // SAFETY: asks the system for a number.
     let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
@@ -38,8 +38,8 @@ pub(in crate::comm) fn reserve(bytes: usize, offset: usize) -> Option<*mut u8> {
     Some(start.cast())
 }
 
-/// Has the system make huge pages of those that begin among the bytes `share` of a window of `bytes` bytes, as far as
-/// they can be had. Where nothing was there this is a tenth of the time that small pages take.
+/// Has the system make huge pages of the pages that begin among the bytes `share` of a window of `bytes` bytes, as far
+/// as possible. Where no page was present this takes a tenth of the time of small pages.
 ///
 /// # Safety
 /// The bytes from `start` on are shared memory of a file, mapped by [`reserve`]'s rule.
@@ -54,8 +54,8 @@ pub(in crate::comm) unsafe fn join(start: *mut u8, bytes: usize, share: Range<us
     };
     let count = begun.take_while(is_there).count();
     if count > 0 {
-        // One call for all: what it cannot have now it leaves, and goes on.
-        // SAFETY: as above; where the bytes lie changes, not what they are, and a refusal changes nothing.
+        // One call for all: it skips pages that cannot be joined now, and continues. SAFETY: as above; where the bytes
+        // lie changes, not what they are, and a refusal changes nothing.
         let _ = unsafe { libc::madvise(start.wrapping_add(first).cast(), count * HUGE_BYTES, libc::MADV_COLLAPSE) };
     }
 }

@@ -1,9 +1,9 @@
 //! A window in POSIX shared memory, for sites that limit or slow MPI's windows.
 //!
 //! The first rank creates the object under a name of its own and unlinks it as soon as all ranks have mapped it:
-//! whatever happens to a rank after that, nothing is left behind. Objects of processes that died between the two steps
-//! are removed by whoever opens a window next. Each rank reserves an equal range of its pages, so that a lack of memory
-//! is an error now, not a signal later, and so that they lie near the rank.
+//! whatever happens to a rank after that, no object is left behind. Objects of processes that died between the two
+//! steps are removed by the next rank that opens a window. Each rank reserves an equal range of its pages, so that a
+//! lack of memory is an error now, not a signal later, and so that they lie near the rank.
 
 use crate::comm::window::{Backing, WindowKind, huge, page_share, room};
 use crate::comm::{Transport, agree, agreed, broadcast_bytes};

@@ -1,4 +1,4 @@
-//! The disk below the tiles of a rank: moves that the level asks for, and the events that answer them.
+//! The disk below the tiles of a rank: moves that the level requests, and the events that answer them.
 
 use super::state::{SharedState, State};
 use super::{DiskEvent, RankTiles};
@@ -9,7 +9,7 @@ use crate::store::IoBuffer;
 use crate::tile::TileId;
 
 impl<W: RankTiles> SharedState<'_, W> {
-    /// Begins the moves that the level asks for, and hands out the runs whose tiles are here.
+    /// Begins the moves that the level requests, and hands out the runs whose tiles are in memory.
     pub(super) fn begin_moves(&self, state: &mut State) -> Result<()> {
         let (Some(disk), Some(tiles)) = (&mut state.disk, self.tiles.disk()) else { return Ok(()) };
         while let Some(step) = disk.level.next_move() {
@@ -48,7 +48,7 @@ impl<W: RankTiles> SharedState<'_, W> {
         self.advance(state);
     }
 
-    /// Takes in what the disk has done, until the rank is done.
+    /// Takes in the events of the disk, until the rank is done.
     pub(super) fn take_disk_events(&self) {
         let Some(tiles) = self.tiles.disk() else { return };
         while let Some(event) = tiles.next_event() {

@@ -1,5 +1,5 @@
-//! What a rank above a disk knows of its tiles: the level's plans, what was read and waits for a worker, what comes
-//! from other ranks and goes to them.
+//! The state of an out-of-core rank: the level's plans, tiles read that wait for a worker, tiles from and to other
+//! ranks.
 
 use crate::runtime::protocol::TileRun;
 use crate::runtime::{Outgoing, Ticket, TileLevel};
@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 /// Who gets a tile, and the header that goes with it.
 pub(super) type Reader = (usize, Vec<u64>);
 
-/// What is known of the tiles in memory, and of the runs on them.
+/// The state of the tiles in memory, and of the runs on them.
 pub(super) struct DiskState {
     pub level: TileLevel,
     /// Tiles that were read and are to be put into their places.
@@ -35,7 +35,7 @@ impl DiskState {
         self.read.len()
     }
 
-    /// The next of them, with what was read.
+    /// The next of them, with the bytes read.
     pub fn next_job(&mut self) -> Option<(TileId, IoBuffer)> {
         self.read.pop_front()
     }

@@ -1,10 +1,10 @@
 //! Carries out one rank of a tiled factorisation: workers compute, one thread moves messages.
 //!
-//! Over several ranks the calling thread alone calls the mailbox, as MPI may want it; it sleeps while nothing moves,
-//! and workers are threads of their own. Where one process owns all tiles there are no messages, and the workers are
-//! those of the context's pool. They share one [`TaskMachine`], which says what to do, under a lock that nobody holds
-//! while it computes, copies or sends. Knows: threads, locks, messages, buffers. Does not know: numbers, what a task
-//! computes. Promise: all ranks come to an end, and with the same outcome, whichever of them fails.
+//! Over several ranks only the calling thread calls the mailbox, as MPI may require; it sleeps while nothing moves, and
+//! workers are threads of their own. Where one process owns all tiles there are no messages, and the workers are those
+//! of the context's pool. They share one [`TaskMachine`], which decides the next steps, under a lock that no thread
+//! holds while it computes, copies or sends. Knows: threads, locks, messages, buffers. Does not know: numbers, what a
+//! task computes. Promise: all ranks come to an end, and with the same outcome, whichever of them fails.
 
 mod disk;
 mod disk_state;
@@ -32,28 +32,30 @@ use state::{Moves, SharedState};
 use std::panic::resume_unwind;
 use worker::PanicGuard;
 
-/// The tiles of one rank, and what is done with them.
+/// The tiles of one rank, and the operations on them.
 ///
 /// Methods with a local are called by workers, several at a time, each with a local of its own. A tile is worked on by
 /// one worker at a time, and read only when it is finished. Operands are found by their names, among own tiles and
-/// those that came.
+/// received ones.
 pub trait RankTiles: Sync {
-    /// What a worker has for itself: scratch memory, kernels.
+    /// The private data of a worker: scratch memory, kernels.
     type Local: Send;
 
     /// Whether tiles that come must be converted by [`RankTiles::unpack`] before tasks can read them.
     const UNPACKS: bool;
 
     /// Carries out a run on own tiles: updates by the columns `run.updates`, then POTRF or TRSM where `run.finish`. A
-    /// run of no task ([`TileRun::is_ahead`]) takes in what the first task needs of the tiles beside operands.
+    /// run of no task ([`TileRun::is_ahead`]) takes in the data other than operands that the first task needs of the
+    /// tiles.
     ///
     /// # Errors
     /// [`Error::NotPositiveDefinite`], and whatever else is to end the factorisation on all ranks.
     fn run(&self, local: &mut Self::Local, run: &TileRun) -> Result<()>;
 
     /// The words in which a finished own tile travels, [`RankTiles::payload_words`] of them, always the same. Called
-    /// for a tile that other ranks read, after its last task, or after [`RankTiles::pack_later`] when one asks, and
-    /// again where the words had to go in between; they are dropped when the last reader has got them.
+    /// for a tile that other ranks read, after its last task, or after [`RankTiles::pack_later`] when a rank requests
+    /// it, and again where the words had to be dropped in between; they are dropped when the last reader has received
+    /// them.
     ///
     /// # Errors
     /// As [`RankTiles::run`].
@@ -86,12 +88,12 @@ pub trait RankTiles: Sync {
     /// must be quick.
     fn release(&self, tile: TileId);
 
-    /// The site that a worker belongs to ([`Sites`]): it carries out the runs of that one alone.
+    /// The site that a worker belongs to ([`Sites`]): it carries out only the runs of that site.
     fn site(_local: &Self::Local) -> usize {
         Sites::HOST
     }
 
-    /// Whether a tile lies at a site, for the policies that ask. Called under the lock.
+    /// Whether a tile lies at a site, for the policies that need it. Called under the lock.
     fn is_near(&self, _site: usize, _tile: TileId) -> bool {
         true
     }
@@ -112,8 +114,8 @@ pub trait RankTiles: Sync {
 
 /// The tiles of a rank in a memory above a disk: what carries their moves out.
 ///
-/// Methods without a local are called under the lock of the rank, so they must be quick; what they begin is answered by
-/// an event.
+/// Methods without a local are called under the lock of the rank, so they must be quick; an event reports the end of
+/// the work that they begin.
 pub trait DiskTiles<L>: Sync {
     /// Tiles that there is room for, and the order that goes with it.
     fn shape(&self) -> LevelShape;
@@ -121,13 +123,13 @@ pub trait DiskTiles<L>: Sync {
     /// Whether a tile lay on the disk, finished, when this run began.
     fn was_finished(&self, tile: TileId) -> bool;
 
-    /// Begins to read a tile: what is below of it, entries of the matrix or the finished tile. A place is free for it.
+    /// Begins to read a tile from the disk: entries of the matrix or the finished tile. A place is free for it.
     ///
     /// # Errors
     /// Whatever ends the factorisation.
     fn fetch(&self, tile: TileId) -> Result<()>;
 
-    /// Puts what was read of a tile into its place.
+    /// Puts the bytes read for a tile into its place.
     ///
     /// # Errors
     /// As [`RankTiles::run`].
@@ -139,10 +141,10 @@ pub trait DiskTiles<L>: Sync {
     /// As [`RankTiles::run`].
     fn encode(&self, local: &mut L) -> Result<IoBuffer>;
 
-    /// The worker's last run has failed: what it held for [`DiskTiles::encode`] others may wait for.
+    /// The worker's last run has failed: others may wait for the resources that it held for [`DiskTiles::encode`].
     fn abandon(&self, local: &mut L);
 
-    /// Begins to write what was encoded.
+    /// Begins to write the encoded bytes.
     ///
     /// # Errors
     /// Whatever ends the factorisation.
@@ -157,13 +159,13 @@ pub trait DiskTiles<L>: Sync {
     /// Most tiles of other ranks that may come at a time, and most that may be on their way to others.
     fn transfers(&self) -> (usize, usize);
 
-    /// Begins to write a tile that came. No more at a time than [`DiskTiles::transfers`] says.
+    /// Begins to write a received tile. At most [`DiskTiles::transfers`] at a time.
     ///
     /// # Errors
     /// Whatever ends the factorisation.
     fn keep(&self, tile: TileId, words: &[u64]) -> Result<()>;
 
-    /// Begins to read a finished tile that others get. No more at a time than [`DiskTiles::transfers`] says.
+    /// Begins to read a finished tile for other ranks. At most [`DiskTiles::transfers`] at a time.
     ///
     /// # Errors
     /// Whatever ends the factorisation.
@@ -176,7 +178,7 @@ pub trait DiskTiles<L>: Sync {
     fn close(&self);
 }
 
-/// What a disk has done.
+/// An event of the disk.
 #[derive(Debug)]
 pub enum DiskEvent {
     /// A tile was read.
@@ -194,8 +196,8 @@ pub enum DiskEvent {
 pub struct TransferRoom {
     /// Own tiles in the words in which they travel.
     pub packed: usize,
-    /// Tiles of others that are coming, or wait to be made operands ([`RankTiles::UNPACKS`]); those that may be passed
-    /// on keep their words beside these.
+    /// Tiles of others that are arriving, or wait to be made operands ([`RankTiles::UNPACKS`]); tiles that may be
+    /// passed on keep their words in addition.
     pub incoming: usize,
 }
 
@@ -204,7 +206,8 @@ impl TransferRoom {
     pub const ANY: TransferRoom = TransferRoom { packed: usize::MAX, incoming: usize::MAX };
 }
 
-/// What is factored, and how; the same on all ranks, but for what [`ProtocolOptions`] lets differ.
+/// The problem and the plan of a run; the same on all ranks, except for the fields of [`ProtocolOptions`] that may
+/// differ.
 #[derive(Clone, Debug)]
 pub struct RankPlan {
     /// Who owns which tile; ranks beyond the grid own nothing.
@@ -213,7 +216,7 @@ pub struct RankPlan {
     pub memories: Memories,
     /// The tiles.
     pub graph: CholeskyGraph,
-    /// Choices of the protocol. `imports` and the numbers of workers do not count: the driver knows them.
+    /// Choices of the protocol. `imports` and the numbers of workers are ignored: the driver sets them.
     pub protocol: ProtocolOptions,
     /// Whether the report has the spans of all tasks and transfers.
     pub spans: bool,
@@ -221,13 +224,13 @@ pub struct RankPlan {
     pub room: TransferRoom,
 }
 
-/// Carries out all tasks of `plan`, those on own tiles by a worker for each local. Collective over `group`.
+/// Carries out all tasks of `plan`; one worker for each local runs those on own tiles. Collective over `group`.
 ///
-/// One rank by itself takes the threads of the context's pool; beside others workers are threads of their own, while
-/// the calling thread moves messages until all is done.
+/// A single rank uses the threads of the context's pool; with other ranks workers are threads of their own, while the
+/// calling thread moves messages until all is done.
 ///
 /// # Errors
-/// On every rank the same: those of `tiles`, of the first rank that met one, as [`agree`] gives them;
+/// The same on every rank: those of `tiles`, of the first rank that met one, as [`agree`] returns them;
 /// [`Error::InvalidArgument`] for fewer slots than the grid needs, a grid of more ranks than there are, or no locals;
 /// [`Error::Transport`].
 pub fn run_tiles<W: RankTiles>(
@@ -296,11 +299,11 @@ fn run_ranks<W: RankTiles>(
         Ok(report) => (report, Ok(())),
         Err(error) => (RankReport::default(), Err(error)),
     };
-    // An error of this rank says more than that its messages could not be received.
+    // An error of this rank is more informative than the failure to receive its messages.
     agree(group, outcome.and(drained)).map(|()| report)
 }
 
-/// The plan with the workers that there are, where it can be carried out on so many ranks.
+/// The plan with the existing workers, where it can be carried out on `ranks` ranks.
 fn staffed<W: RankTiles>(ranks: usize, plan: &RankPlan, above_disk: bool, locals: &[W::Local]) -> Result<RankPlan> {
     let RankPlan { grid, graph, protocol, .. } = *plan;
     grid.check_ranks(ranks)?;

@@ -1,8 +1,8 @@
 //! Finished own tiles in the words in which they travel, of which no more lie in memory than a plan has room for.
 //!
-//! A tile is packed when it is finished, where there is room, else when a reader asks for it. Room is made by dropping
-//! words that nobody is being sent: they are packed again where a reader still asks. What is being sent leaves by
-//! itself, so there is always room for the next tile in the end.
+//! A tile is packed when it is finished, where there is room, else when a reader requests it. Room is made by dropping
+//! words that are not being sent: they are packed again where a reader still requests them. Words being sent leave
+//! eventually, so there is always room for the next tile in the end.
 
 use super::disk_state::Reader;
 use crate::comm::mailbox::Payload;
@@ -17,11 +17,11 @@ pub(super) struct PackedTiles {
     sending: FxHashMap<TileId, usize>,
     /// Who gets a tile once it is packed.
     readers: FxHashMap<TileId, Vec<Reader>>,
-    /// Tiles with such readers that no worker packs yet, in the order in which they were asked for.
+    /// Tiles with such readers that no worker packs yet, in the order of their requests.
     wanted: VecDeque<TileId>,
     /// Tiles that workers pack.
     under_way: usize,
-    /// Most tiles, those that are being packed included.
+    /// Most tiles, including those being packed.
     most: usize,
     bytes: u64,
     peak_bytes: u64,
@@ -100,7 +100,7 @@ impl PackedTiles {
         }
     }
 
-    /// A tile whose words may go: the last one in the order in which readers ask.
+    /// A tile whose words may be dropped: the last one in the order in which readers request tiles.
     fn idle(&self) -> Option<TileId> {
         let idle = self.tiles.keys().filter(|tile| !self.sending.contains_key(tile));
         idle.max_by_key(|tile| (tile.col, tile.row)).copied()
@@ -159,7 +159,7 @@ mod tests {
         assert!(!packed.set_aside(), "a third tile");
         assert!(packed.ask(tile(1, 0), || (1, vec![])).is_some());
         assert!(packed.ask(tile(3, 0), || (1, vec![7])).is_none() && packed.ask(tile(3, 0), || (2, vec![8])).is_none());
-        // The second tile goes, as nobody is being sent it; it is asked for later and waits for the first.
+        // The second tile is dropped, as it is not being sent; it is requested later and waits for the first.
         assert_eq!((packed.jobs(), packed.next_job(), packed.next_job()), (1, Some(tile(3, 0)), None));
         assert_eq!(packed.keep(tile(3, 0), words()), [(1, vec![7]), (2, vec![8])]);
         assert!(packed.ask(tile(2, 0), || (1, vec![9])).is_none());

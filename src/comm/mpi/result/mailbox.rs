@@ -26,7 +26,7 @@ pub unsafe fn probe(comm: sys::MPI_Comm, tag: Tag) -> Result<Option<(usize, usiz
     Ok(Some((from, words_received(&status)?)))
 }
 
-/// Those of `requests` that are done, be it with an error, by falling index.
+/// The finished ones of `requests`, also those with an error, by falling index.
 ///
 /// # Safety
 /// All `requests` are live. Those that are returned are not used again.
@@ -48,7 +48,7 @@ pub unsafe fn test_some(requests: &mut [sys::MPI_Request]) -> Result<Vec<(usize,
     if !some_failed {
         check("MPI_Testsome", code)?;
     }
-    // A negative number says that no request is active, which cannot be.
+    // A negative number means that no request is active, which cannot be.
     let done = usize::try_from(done).map_err(|_| Error::Transport("MPI_Testsome: no request is live".into()))?;
     let outcome = |status: sys::MPI_Status| {
         if some_failed { check("MPI_Testsome", status.MPI_ERROR).map(|()| status) } else { Ok(status) }

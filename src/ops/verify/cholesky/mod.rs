@@ -113,7 +113,7 @@ impl FactorCheck<'_> {
         Cut::plan(ctx, self, self.expected_bits(ctx))
     }
 
-    /// Integers of most rows are below 2 to this power: allows for entries of different exponents.
+    /// Integers of most rows are below 2 to this power, which allows for entries of different exponents.
     fn expected_bits(&self, ctx: &Context) -> i64 {
         (i64::from(self.l.precision_bits()) + i64::from(EXPECTED_SPREAD_BITS)).min(self.planar_bits(ctx))
     }

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 /// Transfers of a ring under way at a time.
 const ENTRIES: usize = 32;
 
-/// Rings that nobody uses right now. A call takes one, or makes it.
+/// Rings that are not in use. A call takes one, or makes it.
 pub struct Rings(Mutex<Vec<IoUring>>);
 
 impl Rings {
