@@ -62,7 +62,7 @@ fn places(header: &Header) -> impl Iterator<Item = (usize, usize)> + use<> {
     })
 }
 
-/// Reads the header alone.
+/// Reads only the header.
 pub(super) fn read_info(mut reader: impl Read, source: &Source<'_>) -> Result<FileInfo> {
     Ok(read_header(&mut reader, source)?.info())
 }

@@ -1,4 +1,4 @@
-//! Words of a text file on their way into memory as numbers, and what is said of those that are none.
+//! Words of a text file on their way into memory as numbers, and the errors for those that are none.
 //!
 //! Rows and columns in messages count from 1, as in the files. Does not know: formats.
 
@@ -39,7 +39,7 @@ impl Intake {
         Intake { numbers: NumberReader::new(decimal_bits), elements }
     }
 
-    /// The same, which keeps rounded numbers as they were written where the options ask for it.
+    /// The same, which keeps rounded numbers as they were written where the options request it.
     pub fn keeping(mut self, options: &ReadOptions) -> Intake {
         if options.keep_written {
             self.numbers.keep_written();

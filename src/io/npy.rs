@@ -19,7 +19,7 @@ use std::io::Read;
 /// Bytes read from the system at a time, about.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Reads the header alone.
+/// Reads only the header.
 pub(super) fn read_info(reader: impl Read, source: &Source<'_>) -> Result<FileInfo> {
     let header = File::new(reader, source, Reporter::new(None, "read", 0)).header()?;
     Ok(FileInfo {

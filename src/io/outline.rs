@@ -14,11 +14,11 @@ use std::io::Read;
 pub(super) enum Receiver {
     /// Into memory, as numbers.
     Numbers(Intake),
-    /// Nowhere: only what they look like is noted.
+    /// Nowhere: only their appearance is recorded.
     Looks(Looks),
 }
 
-/// What the numbers of a text look like.
+/// The appearance of the numbers of a text.
 pub(super) struct Looks {
     /// Digits of the longest number that has to be rounded.
     longest_digits: u32,
@@ -46,7 +46,7 @@ impl Receiver {
         }
     }
 
-    /// What a comment of the file states, where the options do not.
+    /// Takes the precision that a comment of the file states, where the options have none.
     pub fn state_precision(&mut self, options: &ReadOptions, precision_bits: u32) {
         if let Receiver::Numbers(intake) = self {
             let stated = Some(precision_bits);
@@ -136,7 +136,7 @@ impl Outline {
         Ok(Loaded { precision_bits_comment, ..elements.loaded(Layout { rows, cols, mirrored: false })? })
     }
 
-    /// What was counted.
+    /// The counts as information about the file.
     pub fn info(&self, format: FileFormat, precision_bits_comment: Option<u32>) -> FileInfo {
         let (rows, cols) = (self.rows, self.cols.unwrap_or(0));
         let longest_digits = match &self.receiver {

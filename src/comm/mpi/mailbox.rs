@@ -262,7 +262,7 @@ impl MpiMailbox {
     }
 }
 
-/// Checks the length and the source of a received piece.
+/// Checks the length of a received piece.
 fn check_piece(piece: &Piece, status: &sys::MPI_Status) -> Result<()> {
     let Some(expected) = piece.expected else { return Ok(()) };
     let words = result::words_received(status)?;
