@@ -60,7 +60,7 @@ pub mod testing {
     pub use crate::testing::*;
 }
 
-/// Indices of tiles and who owns them.
+/// Indices of tiles and their owners.
 pub mod tile {
     #[doc(inline)]
     pub use crate::tile::*;

@@ -319,7 +319,7 @@ impl Context {
     /// Tells the progress callback, if any.
     ///
     /// # Errors
-    /// [`Error::Cancelled`] where the callback asks to stop.
+    /// [`Error::Cancelled`] where the callback requests a stop.
     pub fn report_progress(&self, progress: Progress) -> Result<()> {
         match &self.progress {
             Some(callback) if !callback(progress) => Err(Error::Cancelled),

@@ -47,7 +47,7 @@ pub(crate) fn check_alike(group: &dyn Transport, said: &(impl Say + ?Sized), ref
     if alike(group, said)? { Ok(()) } else { Err(Error::InvalidArgument(refusal.to_string())) }
 }
 
-/// [`agree`], and all ranks must pass the same `token`: what they are about to do, as a hash.
+/// [`agree`], and all ranks must pass the same `token`: a hash of their next step.
 fn agree_on(group: &dyn Transport, outcome: Result<()>, token: u64) -> Result<()> {
     let size = group.size() as u64;
     if size == 1 {

@@ -96,8 +96,8 @@ pub unsafe trait Transport: Send + Sync {
     fn exchange(&self, sends: &[Outgoing<'_>], receives: &mut [Incoming<'_>]) -> Result<()>;
 
     /// Sends a copy of `words` without waiting for its receiver, which takes it by [`Transport::exchange`], in the
-    /// order in which this rank sends. The copy stays until it has left: who posts calls [`Transport::settle`] at the
-    /// end.
+    /// order in which this rank sends. The copy stays until it has left: a rank that posts calls [`Transport::settle`]
+    /// at the end.
     ///
     /// # Errors
     /// See [`Transport::all_reduce`].

@@ -13,7 +13,7 @@ pub(super) struct WorkerPool {
     handles: Vec<JoinHandle<()>>,
     /// The process that has the threads: a fork of it has only the pool.
     process: u32,
-    /// The threads of a fork of that process. Nobody touches it before the fork, so that no lock is held in the copy.
+    /// The threads of a fork of that process. It is not touched before the fork, so that no lock is held in the copy.
     fork: OnceLock<Option<Box<WorkerPool>>>,
 }
 
@@ -46,7 +46,8 @@ impl WorkerPool {
         result.expect("work that was run has a result")
     }
 
-    /// `install` for all types of work, compiled once: what rayon hands work to threads with would be copied for each.
+    /// `install` for all types of work, compiled once: otherwise rayon's code that passes work to threads would be
+    /// compiled for each type.
     fn run(&self, work: &mut (dyn FnMut() + Send)) {
         let Some(pool) = &self.pool else { return work() };
         if self.process == std::process::id() {

@@ -78,7 +78,7 @@ pub fn parallel_for<L: Send, T>(
     work: impl Fn(&mut L, T) -> Result<()> + Sync,
 ) -> Result<()> {
     if let [only] = locals {
-        // Nobody to share with: no lock, and the first error is the end.
+        // A single worker: no lock, and the first error ends the work.
         while let Some(item) = next(only) {
             work(only, item)?;
         }

@@ -218,7 +218,7 @@ fn allocate(device: &dyn Device, slot_bytes: usize, (least, most): (usize, usize
         match device.allocate((count * slot_bytes).max(ALIGN_BYTES)) {
             Ok(memory) => return Ok((memory, count)),
             Err(Error::DeviceMemory { .. } | Error::OutOfMemory { .. }) if count > least => {
-                // An eighth less each time: what others hold of the memory is not known.
+                // An eighth less each time: the memory that others hold is unknown.
                 count = (count - count.div_ceil(8)).max(least);
             }
             Err(Error::DeviceMemory { used_bytes, capacity_bytes, .. }) => {

@@ -297,7 +297,7 @@ impl MatrixFile {
         })
     }
 
-    /// [`MatrixFile::check`] for one who has to see the heads twice, or whole numbers.
+    /// [`MatrixFile::check`] for a visitor that needs the heads twice, or whole numbers.
     ///
     /// # Errors
     /// As [`MatrixFile::check`]; those of the visitor.

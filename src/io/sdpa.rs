@@ -263,7 +263,7 @@ impl Header {
     }
 }
 
-/// The number at the start of the next line that is no comment; what follows it on the line is one.
+/// The number at the start of the next line that is no comment; the rest of the line is a comment.
 fn first_count<R: Read>(scanner: &mut Scanner<'_, R>, name: &str) -> Result<usize> {
     while let Some(line) = scanner.next_line()? {
         let text = scanner.bytes(line).trim_ascii();

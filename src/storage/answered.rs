@@ -77,7 +77,7 @@ impl Completions {
         }
     }
 
-    /// Nobody waits any more.
+    /// No caller waits any more.
     pub fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();

@@ -71,11 +71,10 @@ pub struct Counts {
 
 /// Asynchronous messages between the ranks of a group, seen from the one thread of a rank that moves them.
 ///
-/// [`Transport::open_mailbox`] makes one. Messages move only while it is called: who has nothing else to do calls
-/// [`Mailbox::pause`]. A rank may send to itself.
-/// Before they drop their mailboxes the ranks call [`drain`]. A mailbox that is dropped while messages are under way
-/// gives up: what MPI may still read or write then stays in memory until the process ends, as only other ranks could
-/// end it. After an error of MPI every [`Mailbox::poll`] returns it.
+/// [`Transport::open_mailbox`] makes one. Messages move only while it is called: a thread with nothing else to do calls
+/// [`Mailbox::pause`]. A rank may send to itself. Before they drop their mailboxes the ranks call [`drain`]. A mailbox
+/// that is dropped while messages are under way gives up: memory that MPI may still read or write stays until the
+/// process ends, as only other ranks could end it. After an error of MPI every [`Mailbox::poll`] returns it.
 pub trait Mailbox: Send {
     /// This rank within the group, from 0.
     fn rank(&self) -> usize;
@@ -151,7 +150,7 @@ pub fn drain(group: &dyn Transport, mailbox: &mut dyn Mailbox) -> Result<()> {
         let mut sums = [sent, received, (leaving + arriving) as u64, outcome.is_err().into()];
         group.all_reduce(Reduction::Sum, &mut sums)?;
         let [sent, received, open, failed] = sums;
-        // Memory for a payload may be there the next time; what stays broken ends all ranks in the same round.
+        // Memory for a payload may be available the next time; a lasting failure ends all ranks in the same round.
         failed_rounds += u32::from(failed > 0);
         if failed > 0 && failed_rounds == DRAIN_TRIES {
             return agree(group, outcome);

@@ -44,7 +44,7 @@ impl Gate {
     /// [`Error::Transport`] where MPI is not initialised, has been finalised, or must not be called by this thread, or
     /// by this process.
     pub fn enter() -> Result<Gate> {
-        // Before anything is locked: what another thread had locked stays so in a fork.
+        // Before anything is locked: a lock that another thread held stays locked in a fork.
         let process = std::process::id();
         if let Some(first) = PROCESS.get().filter(|&&first| first != process) {
             let text = format!("process {process} is a fork of {first}, which alone may call MPI");

@@ -90,8 +90,8 @@ impl MpiWindow {
     /// Removes this rank's own mapping of the memory, if there is one: the words are not used any more.
     fn forget(&mut self) {
         if std::mem::take(&mut self.mapped_again) {
-            // SAFETY: mapped when the window was opened, with this length, and used through this value alone, which is
-            // about to go.
+            // SAFETY: mapped when the window was opened, with this length, and used only through this value, which is
+            // about to be dropped.
             unsafe { again::forget(self.start.cast(), self.len * 8) };
         }
     }
@@ -178,7 +178,7 @@ pub fn live() -> usize {
 }
 
 impl Drop for MpiWindow {
-    /// Nobody uses the memory any more; MPI keeps it until it ends, unless `close` has freed it.
+    /// The memory is not used any more; MPI keeps it until it ends, unless `close` has freed it.
     fn drop(&mut self) {
         self.forget();
         LIVE.fetch_sub(1, Ordering::SeqCst);

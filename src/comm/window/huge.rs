@@ -1,11 +1,11 @@
 //! Huge pages under windows.
 //!
 //! Reading many megabytes from small pages costs a walk through the tables of the system for each of them. The memory
-//! of one process lies on huge pages where it asks for them (`store`); shared memory does so only where the machine was
-//! set up for it, which by default it is not. But Linux joins small pages that are there into a huge one when it is
-//! asked to at once (`MADV_COLLAPSE`, since 6.1), whatever the default, if they begin at a multiple of the size of a
-//! huge page in the file and lie at an address with the same remainder.
-//! Promise: contents never change, and nothing fails: pages that cannot be joined stay as they are.
+//! of one process lies on huge pages where it requests them (`store`); shared memory does so only where the machine was
+//! set up for it, which by default it is not. But Linux joins small pages that are there into a huge one on an explicit
+//! request (`MADV_COLLAPSE`, since 6.1), whatever the default, if they begin at a multiple of the size of a huge page
+//! in the file and lie at an address with the same remainder. Promise: contents never change, and nothing fails: pages
+//! that cannot be joined stay as they are.
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::ops::Range;
@@ -31,7 +31,7 @@ pub(in crate::comm) fn reserve(bytes: usize, offset: usize) -> Option<*mut u8> {
     let end = bytes.next_multiple_of(super::PAGE_BYTES) + before;
     for (at, length) in [(0, before), (end, total.saturating_sub(end))] {
         if length > 0 {
-            // SAFETY: a part of the mapping just made, beside what is returned.
+            // SAFETY: a part of the mapping just made, outside the part that is returned.
             let _ = unsafe { munmap(begin.wrapping_byte_add(at), length) };
         }
     }

@@ -169,7 +169,7 @@ impl<'w> Shown<'w> {
     fn mark(&self, number: usize) -> &AtomicU64 {
         assert!(number < self.pieces.words.len());
         // SAFETY: a word in front of the pieces, inside the window, aligned as every word of one; all ranks reach it
-        // by atomic operations alone while a phase of pieces lasts.
+        // only by atomic operations while a phase of pieces lasts.
         unsafe { AtomicU64::from_ptr(self.start.add(number)) }
     }
 
@@ -190,7 +190,7 @@ impl<'w> Shown<'w> {
     pub(crate) fn get(&self, rank: usize, at: usize) -> Option<&'w [u64]> {
         let number = self.pieces.number(rank, at);
         // SAFETY: inside the window, as in `SharedWindow::pieces`. The mark was cleared before the phase began, and is
-        // set by `show` alone, which has taken the only handle that writes; what was written before is visible, as the
+        // set only by `show`, which has taken the only handle that writes; what was written before is visible, as the
         // mark is released there and acquired here. No phase begins on any rank while this one borrows the window.
         let words = || unsafe {
             std::slice::from_raw_parts(self.start.add(self.pieces.starts[number]), self.pieces.words[number])

@@ -126,7 +126,7 @@ fn refused(name: &str, error: Errno) -> Error {
 }
 
 // SAFETY: `map` made the mapping with this length on a page boundary; it is the same object on all ranks of the group
-// that opened it, and it is unmapped by `drop` alone.
+// that opened it, and it is unmapped only by `drop`.
 unsafe impl Backing for Posix {
     fn start(&self) -> *mut u64 {
         self.start

@@ -61,7 +61,7 @@ pub trait RankTiles: Sync {
     /// As [`RankTiles::run`].
     fn pack(&self, local: &mut Self::Local, tile: TileId) -> Result<Payload>;
 
-    /// Takes in that a finished tile is packed later: what of it changes meanwhile is to be kept.
+    /// Notes that a finished tile will be packed later: data of it that would change meanwhile must be kept.
     fn pack_later(&self, _tile: TileId) {}
 
     /// Words in which a finished tile travels, be it an own one or not.
@@ -112,7 +112,7 @@ pub trait RankTiles: Sync {
     }
 }
 
-/// The tiles of a rank in a memory above a disk: what carries their moves out.
+/// The tiles of an out-of-core rank, and the moves between memory and disk.
 ///
 /// Methods without a local are called under the lock of the rank, so they must be quick; an event reports the end of
 /// the work that they begin.

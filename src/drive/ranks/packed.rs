@@ -10,7 +10,7 @@ use crate::tile::TileId;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// Words of own tiles, and who waits for some.
+/// Words of own tiles, and the readers that wait for some.
 pub(super) struct PackedTiles {
     tiles: FxHashMap<TileId, Payload>,
     /// Transfers of a tile that have begun and not ended.
@@ -63,7 +63,7 @@ impl PackedTiles {
         has_room
     }
 
-    /// Takes in the words of a tile for which room was set aside, and gives those back who wait for them.
+    /// Takes in the words of a tile for which room was set aside, and returns the readers that wait for them.
     pub fn keep(&mut self, tile: TileId, words: Payload) -> Vec<Reader> {
         self.under_way -= 1;
         self.bytes += bytes_of(&words);
@@ -124,7 +124,7 @@ impl PackedTiles {
         self.wanted.pop_front()
     }
 
-    /// Nobody needs the words of a tile any more.
+    /// The words of a tile are not needed any more.
     pub fn release(&mut self, tile: TileId) {
         if let Some(words) = self.tiles.remove(&tile) {
             self.bytes -= bytes_of(&words);

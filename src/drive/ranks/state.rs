@@ -92,7 +92,7 @@ pub(super) struct SharedState<'a, W> {
     pub(super) sites: Sites,
     spans: bool,
     epoch: Instant,
-    /// Of who moves messages, where there are other ranks.
+    /// Of the thread that moves messages, where there are other ranks.
     waker: Option<Waker>,
     /// By site.
     changed: Vec<Condvar>,

@@ -41,7 +41,7 @@ pub(super) fn log_det(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Res
     let factor = definite.factor.factor();
     let a = &mirrored(a)?;
     let perturbation = perturbation(ctx, a, factor.view())?;
-    // The balls around the midpoint that hold L L^T: what their inverses are, at most.
+    // A bound of the inverses of the balls around the midpoint that hold L L^T.
     let around = BallMatrix::trusted(a.midpoint().clone(), residual(&perturbation, a)?);
     let (inverse, regular) = definite.regular(ctx, around.view(), "log_det")?;
     let size = regular.solution(ctx, &bounds::magnitudes(inverse.view())?)?;
@@ -63,7 +63,7 @@ fn residual(perturbation: &Matrix, a: &BallMatrix) -> Result<Matrix> {
     })
 }
 
-/// The same balls with the larger radius of each entry and its mirror image: what holds all points of both triangles.
+/// The same balls with the larger radius of each entry and its mirror image, which hold all points of both triangles.
 fn mirrored(a: &BallMatrix) -> Result<BallMatrix> {
     let radius = a.radius();
     let larger = |row: usize, col: usize| radius.float(row, col).max(&radius.float(col, row));

@@ -1,4 +1,4 @@
-//! What a batch knows of its verb: the sizes of a problem, its plan, the single call.
+//! The properties of a verb that a batch needs: the sizes of a problem, its plan, the single call.
 
 use crate::context::Context;
 use crate::error::Result;
@@ -32,7 +32,7 @@ pub(super) trait Verb: Sync {
     fn precision_bits(&self) -> u32;
     /// What is promised of each entry.
     fn accuracy(&self) -> Accuracy;
-    /// Whether plans by sizes alone cover what the problems take.
+    /// Whether plans from only the sizes cover the memory of the problems.
     fn plans_are_bounds(&self) -> bool {
         self.accuracy() == Accuracy::Norm
     }
@@ -40,7 +40,8 @@ pub(super) trait Verb: Sync {
     fn shape(&self, problem: &Self::Problem<'_>) -> Shape;
     /// Bytes of the single call, the result included.
     fn plan(&self, ctx: &Context, shape: Shape) -> Result<u64>;
-    /// Bytes beside the results that problems of that shape take side by side, where this machine has such a path.
+    /// Bytes in addition to the results that problems of this shape take side by side, where this machine has such a
+    /// path.
     fn together_bytes(&self, _ctx: &Context, _shape: Shape) -> Option<u64> {
         None
     }
@@ -56,7 +57,7 @@ pub(super) trait Verb: Sync {
     fn run(&self, ctx: &Context, problem: &Self::Problem<'_>, output: &mut Self::Output<'_>) -> Result<Done>;
 }
 
-/// What a single call says of itself.
+/// The figures of a single call.
 pub(super) struct Done {
     pub planned_bytes: u64,
     pub direct: bool,

@@ -248,7 +248,7 @@ fn other(uplo: Uplo) -> Uplo {
     if uplo == Uplo::Lower { Uplo::Upper } else { Uplo::Lower }
 }
 
-/// A matrix over ranks as a caller has it: this rank's part, and who has which entries.
+/// A matrix over ranks as a caller has it: this rank's part, and the distribution of all entries.
 #[derive(Clone, Copy, Debug)]
 pub struct LocalPart<'a> {
     /// Who has which entries; the same on all ranks.

@@ -15,7 +15,7 @@ const WORDS: usize = 3;
 /// the devices of their machine, and so do other teams on it, whose contexts count from when they were made
 /// ([`Device::users`]). Collective; nothing is gathered where no rank has devices.
 ///
-/// A rank opens its devices itself: what its opening holds already is a part of its share.
+/// A rank opens its devices itself: the memory that its opening already holds is a part of its share.
 ///
 /// # Errors
 /// [`crate::Error::Transport`].
@@ -109,7 +109,7 @@ mod tests {
     fn ranks_of_other_teams_count() {
         let card = SoftDevice::new(SoftOptions { capacity_bytes: 1 << 20, ..SoftOptions::default() });
         let context = || Context::builder().threads(1).devices(vec![Arc::new(card.open_again())]).build().unwrap();
-        // Ranks 0 to 2 are a team, rank 3 and rank 4 are each alone, and one context belongs to no rank.
+        // Ranks 0 to 2 are a team, ranks 3 and 4 are each a team of one, and one context belongs to no rank.
         let (unranked, teams) = (context(), [0, 0, 0, 1, 2]);
         let shares = local::run(5, |rank| {
             let (ctx, team) = (context(), rank.split(teams[rank.rank()]).unwrap());

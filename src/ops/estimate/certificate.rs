@@ -32,8 +32,8 @@ const LEAST_PROOF_BITS: i64 = 32;
 /// bounded.
 const LOG_DET_BITS: i64 = 8;
 
-/// A positive definite matrix, its factor, and a number that no eigenvalue of the scaled matrix is below: what bounds
-/// of errors are proven from. Made by [`Cholesky::certify`].
+/// A positive definite matrix, its factor, and a lower bound of the scaled matrix's eigenvalues, from which bounds of
+/// errors are proven from. Made by [`Cholesky::certify`].
 #[derive(Clone, Debug)]
 pub struct Certificate<'a> {
     factor: &'a Cholesky,

@@ -17,7 +17,7 @@ pub(crate) enum Evidence {
     Indefinite,
     /// Rounding at `precision_bits` bits moves the pivot by about `noise`.
     Noise { noise: Float, precision_bits: u32 },
-    /// Nobody has compared the pivot with the whole matrix.
+    /// The pivot has not been compared with the whole matrix.
     Unexamined,
 }
 

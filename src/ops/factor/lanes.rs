@@ -1,4 +1,4 @@
-//! A factor column by column in digits: what `direct` does where this processor multiplies digits in lanes.
+//! A factor column by column in digits: the method of `direct` where this processor multiplies digits in lanes.
 //!
 //! The same integers by the same rules as on limbs, so the same bits. Four rows of the factor lie side by side in a
 //! panel, so that a column's sums of products are made for four rows at a time; a reduced entry is divided by its pivot

@@ -67,7 +67,7 @@ pub(super) fn task_span_bytes(tiling: &TileMap, threads: usize) -> u64 {
 /// The needs of one rank's part of a factorisation; one process is a single rank.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// The tiles, and who owns them.
+    /// The tiles, and their owners.
     pub tiling: TileMap,
     /// This rank.
     pub rank: usize,

@@ -84,7 +84,7 @@ impl LaneFactors {
         let first = whole.trailing_zeros() as usize;
         let mut done = 0;
         if whole != 0 {
-            // Lanes without a matrix do what the first one does.
+            // Lanes without a matrix repeat the work of the first one.
             let is_whole = |lane: usize| whole >> lane & 1 == 1;
             for lane in (0..PROBLEMS).filter(|&lane| !is_whole(lane)) {
                 for row in (0..order).map(|row| row * PROBLEMS) {

@@ -161,7 +161,7 @@ impl Message<'_> {
     }
 }
 
-/// So many bits of a message, from number `at` on.
+/// The bits of a message, from bit `at` on.
 fn bits_at(message: &[u64], at: usize, bits: u32) -> u64 {
     let (word, shift) = (at / 64, at as u32 % 64);
     let mut value = message[word] >> shift;

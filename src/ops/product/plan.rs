@@ -17,8 +17,8 @@ use crate::store::{Buffer, available_bytes};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// From this many new bytes on a call without a limit asks the system how much memory there is, which takes a
-/// fraction of a millisecond.
+/// From this many new bytes on, a call without a limit queries the system's free memory, which takes a fraction of a
+/// millisecond.
 const ASK_SYSTEM_BYTES: u64 = 64 << 20;
 
 /// How a product will run: cuts, bytes and jobs.

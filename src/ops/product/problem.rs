@@ -36,7 +36,7 @@ pub enum Accuracy {
 pub(crate) struct Operand<'a> {
     /// The operand as a `contracted x columns` view.
     pub view: MatrixView<'a>,
-    /// Whether the view is the transpose of what the caller passed, for the indices in errors.
+    /// Whether the view is the transpose of the caller's operand, for the indices in errors.
     pub transposed: bool,
 }
 

@@ -128,7 +128,7 @@ pub(crate) struct NormPass<'a> {
 }
 
 impl<'a> NormPass<'a> {
-    /// So many threads of one process.
+    /// A number of threads of one process.
     pub fn alone(ctx: &'a Context, workers: usize) -> NormPass<'a> {
         NormPass { site: Site::alone(ctx), workers }
     }

@@ -110,7 +110,7 @@ impl LaneProducts {
         words: &mut [u64],
         results: &mut [Option<MatrixViewMut<'_>>; PROBLEMS],
     ) -> u8 {
-        // Lanes without a problem do what the first one does.
+        // Lanes without a problem repeat the work of the first one.
         let there = |lane: &usize| results[*lane].is_some();
         let Some((first, Some(problem))) = (0..PROBLEMS).find(there).map(|first| (first, &problems[first])) else {
             return 0;

@@ -145,7 +145,7 @@ impl SolveMemory {
     /// The least limit that would do.
     ///
     /// # Errors
-    /// Those of planning, beside [`Error::MemoryLimit`].
+    /// Those of planning, except [`Error::MemoryLimit`].
     pub fn least_bytes(&self, total: usize) -> Result<u64> {
         // With a cache of its own, since tables that only a limit requires would stay in the context's cache.
         let apart = SolveMemory { ctx: self.ctx.without_cache(), ..self.clone() };
@@ -246,7 +246,7 @@ impl SolveMemory {
     /// Whether a first try on all columns of a band fits the context's limit.
     ///
     /// # Errors
-    /// Those of planning, beside [`Error::MemoryLimit`].
+    /// Those of planning, except [`Error::MemoryLimit`].
     pub fn tries_in_place(&self, cut: &TriangleCut, columns: usize, fixed_bits: u32) -> Result<bool> {
         if self.ctx.memory_bytes().is_none() {
             return Ok(true);

@@ -1,7 +1,8 @@
 //! Runs a solve: right sides go in by bands, pass through the list of substitutions, and come out rounded.
 //!
 //! The same for one process, which has the whole factor, and for a rank that has some columns of the right sides while
-//! the rows of the factor stream by: what differs is where the rows of a triangle come from, and who agrees on it.
+//! the rows of the factor are streamed: the differences are the source of a triangle's rows, and the ranks that agree
+//! on it.
 
 use crate::context::{Context, MemoryBudget, WorkspaceNeeds};
 use crate::error::Result;

@@ -144,7 +144,7 @@ impl LaneSolves {
         let needs = WorkspaceNeeds { operand_bytes, planned_bytes: operand_bytes, ..WorkspaceNeeds::default() };
         workspace.trim(memory, &needs);
         let words = workspace.operands.words(suited.words())?;
-        // Lanes without a system do what the first one does.
+        // Lanes without a system repeat the work of the first one.
         let lanes = all.map(|one| one.unwrap_or(first));
         Ok(suited.solve(&lanes, (transposed, &mut results), words))
     }

@@ -148,7 +148,7 @@ fn apply_name(names: &mut BTreeMap<String, usize>, change: &NameChange) {
     }
 }
 
-/// Writes over what is there, and beyond its end.
+/// Writes over existing data, and beyond its end.
 fn put(data: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
     if data.len() < offset + bytes.len() {
         data.resize(offset + bytes.len(), 0);

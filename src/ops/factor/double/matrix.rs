@@ -69,7 +69,7 @@ impl DoubleMatrix {
         Ok(DoubleMatrix { map, rank, own })
     }
 
-    /// How the matrix is cut, and who owns what.
+    /// How the matrix is cut, and the owners of its tiles.
     pub fn map(&self) -> &TileMap {
         &self.map
     }

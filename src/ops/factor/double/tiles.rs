@@ -119,7 +119,7 @@ impl<'a> DoubleTiles<'a> {
     /// A run on a CPU.
     fn on_cpu(&self, kernels: &mut TileKernels, run: &TileRun) -> Result<()> {
         let mut own = self.own(run.tile);
-        // Nobody else has a handle before the tile is finished, so nothing is copied.
+        // There is no other handle before the tile is finished, so nothing is copied.
         let words: &mut Vec<u64> = Arc::make_mut(&mut own);
         let tasks = CpuTasks { map: &self.map, operand: |tile| self.operand(tile) };
         tasks.run(kernels, run, words).map_err(|bad| self.failure(run.tile, bad))
@@ -149,7 +149,7 @@ impl<'a> DoubleTiles<'a> {
     /// Copies a finished own tile from its host copy into the matrix.
     fn copy_back(&self, devices: &DeviceTiles, tile: TileId) -> Result<()> {
         let host_copy = devices.host.own(tile).lock()?;
-        // Nobody else has a handle before the tile is finished, so nothing is copied but the words.
+        // There is no other handle before the tile is finished, so only the words are copied.
         Arc::make_mut(*self.own(tile)).copy_from_slice(bytemuck::cast_slice(&host_copy));
         Ok(())
     }

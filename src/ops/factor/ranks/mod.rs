@@ -2,8 +2,8 @@
 //!
 //! Each rank runs the tasks of its own tiles as operands come (`runtime::protocol`, `drive::run_tiles`). Finished tiles
 //! lie in a window of the node, where its ranks read them (`window`); to all others they travel as exact integers.
-//! Updates are exact and every entry is rounded once, so neither the order of tasks nor who runs them can show in a
-//! bit. Source: docs/ALGORITHM.md, "Cholesky over many ranks".
+//! Updates are exact and every entry is rounded once, so neither the order of tasks nor the threads that run them can
+//! show in a bit. Source: docs/ALGORITHM.md, "Cholesky over many ranks".
 
 mod entrywise;
 mod failure;

@@ -374,7 +374,7 @@ impl Round<'_> {
     /// This rank's residues of the entries of `owner`, packed.
     fn message(&mut self, owner: usize) -> Vec<u64> {
         let (ctx, planes, packing) = (self.ctx, self.planes(owner), self.packing);
-        // Nobody uses it where the device has failed.
+        // It is not used where the device has failed.
         let mut message = vec![0; planes.message_words(packing)];
         self.give(owner, |words| planes.pack((ctx, packing), words, &mut message));
         message

@@ -89,7 +89,7 @@ impl DeviceShape {
         }
     }
 
-    /// Host bytes of a rank: its tiles of the result, what copies run from and to, sums and messages, the shifts.
+    /// Host bytes of a rank: its tiles of the result, buffers of copies, sums and messages, the shifts.
     pub fn bytes(&self, (rank, layout): (usize, &NodeLayout), devices: &DevicePlan) -> PlanBytes {
         let among = (layout.nodes.len(), layout.node_of.len());
         PlanBytes {
@@ -256,7 +256,7 @@ impl RankProduct<'_> {
         Ok(RankPlan { request, devices, plan })
     }
 
-    /// Fills this rank's tiles of the result; what its devices did. Collective.
+    /// Fills this rank's tiles of the result; returns the reports of its devices. Collective.
     ///
     /// # Errors
     /// Those of [`crate::syrk_with`] on devices, on all ranks.

@@ -45,7 +45,7 @@ const MOST_RANKS: usize = 1 << 20;
 /// Most worker threads of a node of such a cluster.
 const MOST_WORKERS: usize = 1 << 16;
 
-/// The ranks a product runs on, and what it computes.
+/// The ranks that a product runs on, and its problem.
 pub(crate) struct ClusterRequest<'a> {
     pub operation: &'static str,
     pub size: ProductSize,

@@ -1,7 +1,7 @@
 //! Which rank of a node makes which tiles of a row of the triangle: ranks that solve for fewer right sides make more of
 //! them, so that all are done with the row at about the same time.
 //!
-//! Knows: counts alone, so that all ranks find the same.
+//! Knows: only counts, so that all ranks find the same.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -117,7 +117,7 @@ mod tests {
                 let shares = share_out(&loads, costs, tiles, turn);
                 let ends = ends(&loads, costs, tiles, &shares);
                 let least = ends.iter().min().unwrap();
-                // Nobody makes a tile that another one would have made in the time in which it waits.
+                // No rank makes a tile that another one would have made in the time in which it waits.
                 let fair = (0..panels.len()).all(|rank| shares[rank].is_empty() || ends[rank] <= least + costs.make);
                 assert!(fair, "{panels:?}: {shares:?} end at {ends:?}");
             }

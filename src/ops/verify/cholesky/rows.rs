@@ -1,4 +1,5 @@
-//! The rows of a factor before any product is formed: what no factor can have is refused, the others are measured.
+//! The rows of a factor before any product is formed: rows that no factor can have are refused, the others are
+//! measured.
 
 use super::source::{Source, visit_file};
 use super::{FactorCheck, refusal};

@@ -50,7 +50,7 @@ impl Rings {
                 }
                 begun += 1;
             }
-            // Interrupted or short of resources for now: what came back is taken, and all is tried again. A wait that
+            // Interrupted or short of resources for now: results so far are taken, and all is tried again. A wait that
             // is refused for good has no way out, as the kernel may still use the memory.
             let _ = ring.submit_and_wait(1);
             for completion in ring.completion() {
