@@ -32,7 +32,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Progress {
-    /// The phase at work: `scale`, `to_residues`, `product`, `reconstruct`.
+    /// The current phase: `scale`, `to_residues`, `product`, `reconstruct`.
     pub phase: &'static str,
     /// Units of work done in the whole call, out of `total`.
     pub done: u64,
@@ -170,8 +170,8 @@ impl Context {
         self.with_memory(self.memory.within(memory_bytes))
     }
 
-    /// Whether less memory goes before less time: under a limit, also in plans that look at a part of a call without
-    /// it.
+    /// Whether less memory is preferred to less time: under a limit, also in plans that consider a part of a call
+    /// without it.
     pub(crate) fn under_limit(&self) -> bool {
         self.under_limit
     }

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 
 /// A memory limit in bytes, and the bytes of it that are held already.
 ///
-/// An operation that runs another one inside itself hands it a budget which [holds](MemoryBudget::holding) its own
+/// An operation that runs another one inside itself passes it a budget that [holds](MemoryBudget::holding) its own
 /// matrices, so that the plan of the inner one leaves room for them, and its refusal names a limit for both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MemoryBudget {
@@ -13,7 +13,7 @@ pub(crate) struct MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// A budget of which nothing is held; `None` is no limit.
+    /// A budget with no bytes held; `None` is no limit.
     pub fn new(limit_bytes: Option<u64>) -> MemoryBudget {
         MemoryBudget { limit_bytes, held_bytes: 0 }
     }

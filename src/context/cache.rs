@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Values that a context keeps of each kind.
 pub(crate) const KEPT_ENGINES: usize = 8;
 
-/// The values used last, `CAPACITY` of them, by their keys; the one used longest ago goes first.
+/// The values used last, `CAPACITY` of them, by their keys; the one used longest ago is dropped first.
 pub(super) struct KeyedCache<K, V, const CAPACITY: usize = KEPT_ENGINES> {
     /// The last place is the most recent use.
     entries: Mutex<Vec<(K, V)>>,

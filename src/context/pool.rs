@@ -1,4 +1,4 @@
-//! The worker threads of a context: started with it, and waited for when its last clone goes.
+//! The worker threads of a context: started with it, and waited for when its last clone is dropped.
 
 use crate::error::{Error, Result};
 use crate::store::room_for_threads;
@@ -117,7 +117,7 @@ mod tests {
     fn a_thread_of_the_pool_may_drop_it() {
         let pool = Arc::new(WorkerPool::new(3).unwrap());
         let (own, (done, finished)) = (Arc::clone(&pool), std::sync::mpsc::channel());
-        // The last clone goes inside.
+        // The last clone is dropped inside.
         let caller = std::thread::spawn(move || {
             let guest = Arc::clone(&own);
             own.pool.as_ref().unwrap().spawn(move || {

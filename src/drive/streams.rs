@@ -214,7 +214,7 @@ impl<T: Copy + Eq + Hash + Debug> TileStreams<T> {
 fn allocate(device: &dyn Device, slot_bytes: usize, (least, most): (usize, usize)) -> Result<(Memory, usize)> {
     let mut count = most.max(least);
     loop {
-        // Some devices refuse an allocation of nothing.
+        // Some devices refuse an allocation of 0 bytes.
         match device.allocate((count * slot_bytes).max(ALIGN_BYTES)) {
             Ok(memory) => return Ok((memory, count)),
             Err(Error::DeviceMemory { .. } | Error::OutOfMemory { .. }) if count > least => {

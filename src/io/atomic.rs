@@ -1,8 +1,8 @@
 //! Files that appear under their final name complete or not at all.
 //!
 //! Promise: the bytes go to a file without a name in the same folder, or with a temporary one, which is synced and then
-//! gets the final name; whatever fails, nothing new stands under that name. Devices and pipes are written directly.
-//! Does not know: what the bytes mean.
+//! gets the final name; after a failure no new file has that name. Devices and pipes are written directly. Does not
+//! know: what the bytes mean.
 
 use crate::error::{Error, Result};
 use crate::io::progress::Reporter;
@@ -85,8 +85,8 @@ pub fn write_atomically(path: &Path, body: impl FnOnce(&File) -> Result<()>) -> 
 }
 
 /// Files that are written one after the other, each as by [`write_atomically`]; their folders are synced once, by
-/// [`AtomicFiles::sync`] or when this goes. Until then a crash of the machine may bring back what had a name before, as
-/// a whole, and nothing else: of some files and not of others, whichever was written first.
+/// [`AtomicFiles::sync`] or when this is dropped. Until then a crash of the machine may bring back the previous file of
+/// a name, always as a whole; for some names and not for others, regardless of the order of the writes.
 #[derive(Debug, Default)]
 pub struct AtomicFiles {
     folders: BTreeSet<PathBuf>,
@@ -116,7 +116,7 @@ impl AtomicFiles {
 
 impl Drop for AtomicFiles {
     fn drop(&mut self) {
-        // All have their names, and nothing follows that speaks of them. One folder that fails keeps no other back.
+        // All files have their names, and no later file refers to them. A folder that fails does not stop the others.
         while self.sync().is_err() {}
     }
 }

@@ -126,7 +126,7 @@ impl Shared {
     }
 }
 
-/// Says that nothing more comes, also where the thread panics.
+/// Announces the end of the stream, also where the thread panics.
 struct End(Arc<Shared>);
 
 impl Drop for End {

@@ -56,7 +56,7 @@ impl Tolerance {
         Tolerance::new().of_largest(power.recip())
     }
 
-    /// Whether nothing is let pass.
+    /// Whether no difference is accepted.
     pub fn is_none(&self) -> bool {
         *self == Tolerance::default()
     }

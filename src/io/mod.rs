@@ -189,7 +189,7 @@ pub fn read_stream(reader: impl Read, source: &Source<'_>, options: &ReadOptions
         FileFormat::Mathematica => lists::read::<Mathematica>(reader, source, options),
         FileFormat::Sdpa => sdpa::read(reader, source, options),
     }?;
-    // Decimals of a file that states its precision stand for numbers of as many bits, which these are.
+    // Decimals of a file that states its precision stand for numbers of that precision, which these are.
     let stated = loaded.precision_bits_comment;
     let is_stated = stated.is_some() && options.decimal_bits(stated) == stated;
     let rounded_bits = loaded.rounded_bits.filter(|_| !is_stated);

@@ -33,7 +33,7 @@ impl Receiver {
         Receiver::Numbers(Intake::new(options.decimal_bits(None), elements).keeping(options))
     }
 
-    /// One that keeps nothing.
+    /// A receiver that keeps no numbers.
     pub fn looking() -> Receiver {
         Receiver::Looks(Looks { longest_digits: 0, numbers: NumberReader::new(None) })
     }

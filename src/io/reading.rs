@@ -209,7 +209,7 @@ pub struct Loaded {
     pub precision_bits_comment: Option<u32>,
     /// The fewest bits to which an entry was rounded on the way in, where one is not the number that was written: each
     /// is off by at most `2^-bits` of its magnitude. See [`crate::estimate::InputRounding`]. `None` where decimals were
-    /// read to the precision that the file states: they stand for numbers of as many bits.
+    /// read to the precision that the file states: they stand for numbers of that precision.
     pub rounded_bits: Option<u32>,
     /// The entries that were rounded when they were read, as they were written, each with its place in the matrix; of a
     /// file that stores one triangle, those of that triangle. `None` where [`ReadOptions::keep_written`] is off, where

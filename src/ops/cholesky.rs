@@ -357,7 +357,7 @@ impl Cholesky {
     }
 
     /// A place for a factor in the memory of a matrix that is no longer needed, for [`cholesky_into`]. Until then it is
-    /// not the factor of anything.
+    /// no valid factor.
     pub fn with_memory(memory: Matrix) -> Cholesky {
         Cholesky::new(memory, Accuracy::default())
     }

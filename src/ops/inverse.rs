@@ -136,9 +136,9 @@ const EXPECTED_NORM_EXPONENT: i64 = 25;
 /// held.
 ///
 /// Nothing is computed; the kernel's tables are made and kept in the context. The pivots are taken to lie within
-/// `2^-21` of the norms of their rows: with smaller ones a call works with more bits, and takes as much more. Where
-/// one kernel ends within some tens of bits of the precision, other pivots may move a call to another one than planned,
-/// which takes more or fewer bytes for each entry.
+/// `2^-21` of the norms of their rows: with smaller ones a call works with more bits, and takes correspondingly more
+/// memory. Where one kernel ends within some tens of bits of the precision, other pivots may move a call to another one
+/// than planned, which takes more or fewer bytes for each entry.
 ///
 /// ```
 /// use sunzi::{CholeskyOptions, Context, plans};

@@ -122,8 +122,8 @@ impl AnsweredStorage {
         known.map_or(Ok(()), |damaged| self.delete(&damaged.group))
     }
 
-    /// Reads an object into a buffer, and waits for it. Several may, with a tag each. The buffer stays, after an error
-    /// with anything in it.
+    /// Reads an object into a buffer, and waits for it. Several may, with a tag each. The buffer stays; its contents
+    /// after an error are arbitrary.
     ///
     /// # Errors
     /// Those of the storage.

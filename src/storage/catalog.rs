@@ -105,7 +105,7 @@ impl Catalog {
     /// Takes the names of a group and of its objects.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] with the first name that is not free; nothing is taken then.
+    /// [`Error::InvalidArgument`] with the first name that is not free; no name is taken then.
     pub fn begin_publishing(&mut self, group: GroupName, entries: &[Entry]) -> Result<()> {
         if let Some(known) = self.groups.get(&group) {
             let told = match known.state {

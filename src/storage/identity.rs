@@ -32,7 +32,7 @@ struct Stored {
 }
 
 impl Identity {
-    /// An operation on nothing in particular yet.
+    /// An operation without values yet.
     pub fn new(operation: impl Into<String>) -> Identity {
         Identity { operation: operation.into(), entries: Vec::new() }
     }

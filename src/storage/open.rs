@@ -170,7 +170,7 @@ fn resolve_caching(folder: &dyn Folder, caching: Caching) -> Result<StorageRepor
     Ok(report)
 }
 
-/// Reads the identity past the cache, which takes nothing of a disk that may be full.
+/// Reads the identity past the cache, which needs no space on a disk that may be full.
 fn probe(folder: &dyn Folder) -> Result<DirectIo> {
     let mut buffer = IoBuffer::new(IoBuffer::ALIGNMENT)?;
     let answer = folder.direct_io(IDENTITY).map_err(refused(folder, IDENTITY, "ask for direct I/O to"))?;

@@ -77,7 +77,7 @@ pub trait Source: Send + Sync {
 pub struct FetchRequest {
     /// The source to read.
     pub source: Arc<dyn Source>,
-    /// Where it goes.
+    /// The buffer that receives the bytes.
     pub buffer: IoBuffer,
     /// Identifies the answer.
     pub tag: u64,
@@ -88,12 +88,12 @@ pub struct FetchRequest {
 /// The answer to one request.
 #[derive(Debug)]
 pub struct Completion {
-    /// That of the request.
+    /// The tag of the request.
     pub tag: u64,
-    /// Whether it was carried out. A group that was published, or is gone, is so after a power cut as well, where the
+    /// Whether it was carried out. A group that was published or deleted stays so after a power cut, where the
     /// directory is durable.
     pub result: Result<()>,
-    /// The buffer of a [`ReadRequest`]; after an error its contents mean nothing. The buffers of a [`PublishRequest`]
+    /// The buffer of a [`ReadRequest`]; after an error its contents are arbitrary. The buffers of a [`PublishRequest`]
     /// are no longer shared by the storage when this value is delivered.
     pub buffer: Option<IoBuffer>,
     /// Seconds from the beginning of the work on it, not counting the wait in the queue.

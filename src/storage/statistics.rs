@@ -66,7 +66,7 @@ impl Activity {
         self.begun.values().next().map(|&begun| now - begun)
     }
 
-    /// Time with anything under way, and the longest that anything was.
+    /// Adds the time with any request under way, and the longest time of one.
     pub fn add_to(&self, statistics: &mut StorageStatistics, now: Instant) {
         let running = self.busy_since.map_or(Duration::ZERO, |since| now - since);
         statistics.busy_seconds = (self.busy + running).as_secs_f64();

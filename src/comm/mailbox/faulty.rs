@@ -22,7 +22,7 @@ pub struct Faulty {
     call: Call,
     fails: Range<usize>,
     calls: usize,
-    /// Polls to come that find nothing, whatever is there.
+    /// Number of further polls that return nothing, even if messages are there.
     late_polls: usize,
 }
 

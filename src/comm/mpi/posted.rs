@@ -10,8 +10,8 @@ const FEW: usize = 16;
 pub(super) struct Posted<R, W> {
     requests: Vec<R>,
     words: Vec<W>,
-    /// As many are under way when they are looked through next: twice as many as were left the last time. So each send
-    /// is looked at about twice, however many never leave, and no more than twice as many stay as must, or a few.
+    /// Number of sends under way at which they are tested next: twice the number that remained the last time. So each
+    /// send is tested about twice, however many never leave, and at most twice as many stay as must, or a few.
     next: usize,
 }
 

@@ -72,7 +72,7 @@ impl MpiRank {
     /// [`Error::Transport`], as for all calls below; [`Error::InvalidArgument`] for an intercommunicator.
     pub unsafe fn from_raw(comm: sys::MPI_Comm) -> Result<MpiRank> {
         let gate = Gate::enter()?;
-        // SAFETY: live by contract. All of its ranks come to the same.
+        // SAFETY: live by contract. All of its ranks get the same answer.
         if gate.call(|| unsafe { result::is_inter(comm) })? {
             let message = "an intercommunicator: choose a communicator of one group, as MPI_Intercomm_merge makes it";
             return Err(Error::InvalidArgument(message.into()));

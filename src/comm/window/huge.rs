@@ -14,8 +14,8 @@ use std::ops::Range;
 pub(super) const HUGE_BYTES: usize = 2 << 20;
 
 /// Addresses for `bytes` bytes of a file from its byte `offset` on, at which they can lie on huge pages: nothing is
-/// mapped there yet but what keeps others away. `None` where no huge page fits, where pages have another size than
-/// windows are cut by, or where the system has no room.
+/// mapped there yet except a placeholder that keeps others away. `None` where no huge page fits, where pages have
+/// another size than windows are cut by, or where the system has no room.
 ///
 /// A caller that fails to map memory there must not use or free the addresses: some versions of Linux have released
 /// them then, and another thread may have them.

@@ -8,7 +8,7 @@ use crate::tile::TileId;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// Who gets a tile, and the header that goes with it.
+/// A rank that gets a tile, and the header sent with it.
 pub(super) type Reader = (usize, Vec<u64>);
 
 /// The state of the tiles in memory, and of the runs on them.
@@ -45,12 +45,12 @@ impl DiskState {
         self.level.in_flight() + self.coming == 0
     }
 
-    /// Takes a run that the machine gave out.
+    /// Takes a run from the machine.
     pub fn take(&mut self, run: TileRun) {
         self.level.take(run);
     }
 
-    /// The runs that no worker has; nothing comes of them.
+    /// Drops and returns the runs that no worker has.
     pub fn abandon(&mut self) -> Vec<TileRun> {
         self.read.clear();
         self.level.abandon()

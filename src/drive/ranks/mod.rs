@@ -72,8 +72,8 @@ pub trait RankTiles: Sync {
         Vec::new()
     }
 
-    /// Takes in that a tile came, before anything is done with it. Called by the thread that moves messages, so it must
-    /// be quick: a handle may be kept until [`RankTiles::release`].
+    /// Notes that a tile has arrived, before it is used. Called by the thread that moves messages, so it must be quick:
+    /// a handle may be kept until [`RankTiles::release`].
     fn arrived(&self, _tile: TileId, _body: &Payload) {}
 
     /// Makes an operand of a tile that came, before any task reads it; called where [`RankTiles::UNPACKS`].
@@ -117,7 +117,7 @@ pub trait RankTiles: Sync {
 /// Methods without a local are called under the lock of the rank, so they must be quick; an event reports the end of
 /// the work that they begin.
 pub trait DiskTiles<L>: Sync {
-    /// Tiles that there is room for, and the order that goes with it.
+    /// Tiles that there is room for, and the matching order.
     fn shape(&self) -> LevelShape;
 
     /// Whether a tile lay on the disk, finished, when this run began.
@@ -156,7 +156,7 @@ pub trait DiskTiles<L>: Sync {
     /// Whether a finished tile, an own one or not, lies on the disk.
     fn is_written(&self, tile: TileId) -> bool;
 
-    /// Most tiles of other ranks that may come at a time, and most that may be on their way to others.
+    /// Most tiles of other ranks that may arrive at a time, and most that may be on their way to others.
     fn transfers(&self) -> (usize, usize);
 
     /// Begins to write a received tile. At most [`DiskTiles::transfers`] at a time.
@@ -317,7 +317,7 @@ fn staffed<W: RankTiles>(ranks: usize, plan: &RankPlan, above_disk: bool, locals
     }
     let on_devices = (Sites::FIRST_DEVICE..sites.count()).map(workers).min().unwrap_or(0);
     let devices = protocol.devices.map(|devices| DeviceSites { workers: on_devices, ..devices });
-    // Above a disk runs are begun ahead of the workers, as many as the protocol's choices say.
+    // Out of core, runs are begun ahead of the workers, as many as the protocol's choices allow.
     let ahead = if above_disk { protocol.workers } else { 0 };
     let workers = workers(Sites::HOST).max(ahead);
     let (imports, loads_ahead) = (W::UNPACKS || above_disk, protocol.loads_ahead && !above_disk);

@@ -151,7 +151,7 @@ pub fn span_bytes(events: usize) -> u64 {
     (events.next_power_of_two().max(LEAST_GROWTH) * size_of::<Span>()) as u64
 }
 
-/// Samples of which every second one goes when there are too many, so that they stay evenly spread over events.
+/// Samples of which every second one is dropped when there are too many, so that they stay evenly spread over events.
 pub(super) struct SampleLog {
     samples: Vec<Sample>,
     /// One of `stride` events is kept.

@@ -59,7 +59,7 @@ pub(super) struct State {
     incoming: usize,
     /// Buffers of tiles that are not needed any more.
     spare: Vec<Vec<u64>>,
-    /// How many of these, the first ones, nothing has been written to: they do not count as memory yet.
+    /// Number of the first of these buffers that were never written: they do not count as memory yet.
     untouched: usize,
     /// The machine is done.
     finished: bool,

@@ -77,7 +77,7 @@ fn majorant(ctx: &Context, relative: &Matrix) -> Result<Option<Matrix>> {
     let holds = |least: &Matrix, change: &Matrix| {
         (0..order).all(|col| (col..order).all(|row| least.float(row, col) <= change.float(row, col)))
     };
-    // The image, raised by as much as its own image may move once it has nearly settled.
+    // The image, raised by the most that its own image may move once it has nearly converged.
     let room = power_above_one(ROOM_LOG2);
     let mut change = Matrix::zeros(order, order, RADIUS_BITS)?;
     for _ in 0..STEPS {

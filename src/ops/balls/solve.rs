@@ -20,7 +20,7 @@ enum Right<'a> {
     Identity,
 }
 
-/// A solve at work.
+/// A running solve.
 struct Solving<'a> {
     ctx: &'a Context,
     a: BallView<'a>,

@@ -19,7 +19,7 @@ pub(super) struct Shape {
 
 /// A verb on one problem at a time.
 pub(super) trait Verb: Sync {
-    /// `syrk_batch` and the like.
+    /// The name of the verb, such as `syrk_batch`.
     const OPERATION: &'static str;
     /// Operands.
     type Problem<'p>: Send + Sync;

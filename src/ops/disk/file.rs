@@ -40,8 +40,8 @@ pub(crate) trait StoredBlocks: Sync {
     fn words<'s>(&self, space: &'s mut Self::Space) -> &'s mut [u64];
 }
 
-/// Writes the file of a result, with as many workers as there are spaces, of which each rank has one at least; entries
-/// outside the blocks are 0. Collective.
+/// Writes the file of a result, with one worker for each space; each rank has at least one; entries outside the blocks
+/// are 0. Collective.
 ///
 /// # Errors
 /// Those of [`StoredBlocks::read`]; [`crate::Error::Io`], [`crate::Error::Cancelled`].

@@ -153,7 +153,7 @@ impl StoredResult {
         self.owners.iter().filter(|&&owner| owner == self.rank as u64).count()
     }
 
-    /// Makes a block, by `fill`, from buffers of zeros or of anything, and begins to write it.
+    /// Makes a block, by `fill`, from buffers of zeros or of arbitrary contents, and begins to write it.
     ///
     /// # Errors
     /// Those of `fill`, and of earlier writes.

@@ -130,7 +130,7 @@ impl DistMatrix {
     ///
     /// Where the map names a triangle, that one is read, and the result is a triangle: see
     /// [`DistMatrix::into_symmetric`]. It has the largest precision of all ranks' parts. Where several ranks have an
-    /// entry, one of them gives it. For a matrix whose transpose is wanted, pass [`Distribution::transposed`] and the
+    /// entry, one of them sends it. For a matrix whose transpose is wanted, pass [`Distribution::transposed`] and the
     /// transposed view. Memory: as [`DistMatrix::redistribute`].
     ///
     /// # Errors

@@ -130,7 +130,7 @@ pub fn travel_bytes(
     ((given * copies + taken) * (1 + width) * 8) as u64
 }
 
-/// Of the rows below each, how many this rank has in both distributions.
+/// For each row index, the number of smaller indices whose rows this rank has in both distributions.
 fn rows_that_stay(rank: usize, from: &Distribution, to: &Distribution) -> Vec<usize> {
     let mut stays = vec![0; from.rows + 1];
     let (Some((giver, _)), Some((taker, _))) = (from.numbers(rank), to.numbers(rank)) else { return stays };

@@ -200,7 +200,7 @@ impl<'a> Search<'a> {
         )))
     }
 
-    /// Where to factor next: below the quotient by the residual, where nothing speaks against it.
+    /// Where to factor next: below the quotient by the residual, where the known bounds allow it.
     fn next_shift(&self) -> Float {
         let bits = self.working_bits;
         let least = power(self.unit() + 2);

@@ -69,8 +69,8 @@ impl Cholesky {
         self.certify_with(ctx, a, InputRounding::new())
     }
 
-    /// [`Cholesky::certify`], where `a` and right sides may have been rounded: of any matrix within that of `a` the
-    /// same is proven, so of the one that `a` stands for.
+    /// [`Cholesky::certify`], where `a` and right sides may have been rounded: the proof holds for every matrix within
+    /// the rounding of `a`, and so for the one that `a` stands for.
     ///
     /// `None` also where the rounding is as large as the least eigenvalue.
     ///

@@ -1,5 +1,4 @@
-//! Tiles of a rank in a memory above a disk, whatever their elements are: slots that they come to and leave, and their
-//! words on the disk.
+//! Out-of-core tiles of a rank, for any element type: the slots that they enter and leave, and their words on the disk.
 
 use crate::drive::{DiskEvent, DiskTiles};
 use crate::error::Result;
@@ -27,7 +26,7 @@ pub(super) trait FileTiles<L>: Sync {
     /// The tile leaves its slot: the data kept in addition to its words may be dropped.
     fn forget(&self, _tile: TileId) {}
 
-    /// Says that nothing happens.
+    /// Reports that no event happens.
     ///
     /// # Errors
     /// [`crate::Error::Cancelled`].

@@ -73,7 +73,7 @@ pub(crate) struct Plan {
     pub rank: usize,
     /// Tiles of other ranks that every rank has room for.
     pub slots: usize,
-    /// Tiles of other ranks that come to this one at all: it has memory for no more.
+    /// Tiles of other ranks that this one receives in all: it has memory for no more.
     pub received: usize,
     /// Words of all own tiles.
     pub tile_words: usize,

@@ -1,5 +1,5 @@
-//! Carries out one rank's part of a factorisation: tiles in one block of memory, work as the protocol hands it out,
-//! then whatever is made of the finished tiles.
+//! Carries out one rank's part of a factorisation: tiles in one block of memory, work in the order of the protocol,
+//! then the use of the finished tiles.
 
 use crate::comm::{Transport, agreed};
 use crate::context::Context;
@@ -48,7 +48,7 @@ pub(crate) enum Ending {
 }
 
 impl Factorisation<'_> {
-    /// Factors the own tiles, in the window of the node where the plan has one, and hands them to `finish`; the times
+    /// Factors the own tiles, in the window of the node where the plan has one, and passes them to `finish`; the times
     /// of all tasks are added to `clock`. Collective.
     ///
     /// # Errors

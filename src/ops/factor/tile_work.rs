@@ -1,6 +1,6 @@
 //! The work on single tiles of a factorisation, wherever they live: load, update, factor, solve, round.
 //!
-//! All that a tile needs is handed in: its words, finished tiles as words, the running weights of its rows. Does not
+//! All that a tile needs is passed in: its words, finished tiles as words, the running weights of its rows. Does not
 //! know: threads, ranks, where tiles are kept. `payload` has the words in which a finished tile travels.
 
 use crate::error::{Error, Result};

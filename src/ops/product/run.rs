@@ -78,7 +78,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// Panels of one operand, and the panel of the operand window where the first of them goes.
+/// Panels of one operand, and the panel of the operand window that holds the first of them.
 struct Slot<'a> {
     operand: OperandRows<'a>,
     panels: Range<usize>,
@@ -153,7 +153,7 @@ impl<'a> ProductRun<'a> {
         meter: &Meter<'_>,
     ) -> std::result::Result<Range<usize>, Failure> {
         let (mut outcome, mut sent, mut finished) = (Ok(()), 0, 0);
-        // A fault is to be seen before anything is summed.
+        // A planted fault must take effect before residues are summed.
         let exchange = exchange.filter(|_| self.fault.is_none());
         for step in self.schedule.steps() {
             for load in held.loads(pair, &step) {

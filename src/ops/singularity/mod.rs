@@ -131,7 +131,7 @@ fn decide(exact: &Exact<'_>) -> Singularity {
         if found.rank() == rows {
             return Singularity::Nonsingular;
         }
-        // Of a prime that divides a minor by chance, the first dependent column comes too early.
+        // With a prime that divides a minor by chance, the first dependent column comes too early.
         if best.as_ref().is_none_or(|best| best.leading_rank() < found.leading_rank()) {
             best = Some(found);
         }

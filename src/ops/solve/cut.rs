@@ -39,7 +39,7 @@ pub(crate) struct TriangleCut {
     pub first_try_bits: Option<u32>,
     /// Accuracy of the products off the diagonal blocks.
     pub accuracy: Accuracy,
-    /// How its blocks come to a solve by parts.
+    /// The pieces in which a solve by parts gets its blocks.
     pub pieces: Pieces,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Pieces {
     pub row_bytes: u64,
     /// Bytes that each entry takes, where pieces are as large as the products need.
     pub entry_bytes: u64,
-    /// Ranks that each compute some rows of a piece, whose rows are as many times as many.
+    /// Ranks that each compute some rows of a piece; the piece has `ranks` times the rows of one rank's part.
     pub ranks: usize,
 }
 

@@ -223,7 +223,7 @@ impl SolveMemory {
     }
 
     /// Bytes without a memory limit, in bands of `columns` columns: of the first try, or of the outermost products of a
-    /// solve by parts. Costs next to nothing; later tries may take more.
+    /// solve by parts. Takes almost no time; later tries may take more.
     ///
     /// # Errors
     /// Those of planning.

@@ -141,7 +141,7 @@ fn check_systems() {
                 Kind::LongRight => assert!(!is_done, "{what}"),
                 _ => (),
             }
-            // Nor does a lane that is given up leave anything that no matrix may hold.
+            // A lane that is given up leaves only entries that a matrix may hold.
             let entries = (0..got.rows()).flat_map(|row| (0..got.cols()).map(move |col| (row, col)));
             for (row, col) in entries {
                 let head = got.view().get(row, col).head;

@@ -65,7 +65,7 @@ pub fn nrm2<'a>(ctx: &Context, x: impl Into<MatrixView<'a>>, precision_bits: u32
     let mut sum = sum_of_products(ctx, x, x, precision_bits)?;
     let square = sum.exact();
     let bits = 64 * square.magnitude.len() as u32;
-    // An even power of two stays outside of the root, so that nothing leaves MPFR's range.
+    // An even power of two stays outside of the root, so that no number leaves MPFR's range.
     let odd = square.exponent.rem_euclid(2);
     let integer = Integer::from_digits(square.magnitude, Order::Lsf) << odd as u32;
     let root = Float::with_val(precision_bits, Float::with_val(bits + 1, integer).sqrt_ref());

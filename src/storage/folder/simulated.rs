@@ -19,7 +19,7 @@ const SECTOR: usize = 512;
 /// Faults in addition to power cuts. Calls are counted from 0, over all files of a folder.
 #[derive(Clone, Debug, Default)]
 pub struct SimulatedFaults {
-    /// The power fails at this call, which does nothing any more, like all later ones.
+    /// The power fails at this call, which has no effect, like all later ones.
     pub power_cut_at: Option<u64>,
     /// These calls fail with this error number.
     pub errors: BTreeMap<u64, i32>,

@@ -29,7 +29,7 @@ pub(super) trait Element {
     /// The memory needs of tiles; a finished tile takes `payload_words` words.
     fn needs<'n>(&self, tiling: &TileMap, payload_words: &'n dyn Fn(TileId) -> usize) -> TileNeeds<'n>;
 
-    /// Runs until all tiles are finished or something fails; the inner error is one of the run. Collective.
+    /// Runs until all tiles are finished or an error occurs; the inner error is one of the run. Collective.
     ///
     /// # Errors
     /// The error that kept the run from starting.

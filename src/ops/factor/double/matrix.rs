@@ -167,7 +167,7 @@ impl DoubleMatrix {
     }
 
     /// The largest `|A x - L L^T x| / (order eps |A|_F |x|)` (Euclidean norms) over `vectors`, for the matrix `A` with
-    /// entries `entry(i, j)`, `i >= j`, and the factor in these tiles. Collective; nothing of the matrix travels.
+    /// entries `entry(i, j)`, `i >= j`, and the factor in these tiles. Collective; no entries of the matrix travel.
     ///
     /// # Errors
     /// On every rank alike: [`Error::InvalidArgument`] for a vector of another length than `order`, for a group that

@@ -47,7 +47,8 @@ pub struct DoubleOptions {
     pub policy: Option<Policy>,
     /// Which tile leaves a device's memory.
     pub eviction: Eviction,
-    /// Streams of each device: 3 overlap uploads, work and downloads; 2 overlap copies and work; 1 overlaps nothing.
+    /// Streams of each device: 3 overlap uploads, work and downloads; 2 overlap copies and work; with 1 there is no
+    /// overlap.
     pub streams: usize,
     /// Who owns a tile, where a rank has several devices.
     pub layout: DeviceLayout,

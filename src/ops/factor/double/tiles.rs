@@ -230,7 +230,7 @@ impl RankTiles for DoubleTiles<'_> {
 /// The error for a pivot that is not positive: rounding moves it by about `index eps` of the diagonal entry, of which
 /// `diagonal` is the one of the matrix as given.
 ///
-/// The matrix was overwritten, so nothing is proven of it but by its diagonal.
+/// The matrix was overwritten, so only its diagonal can prove anything about it.
 pub(super) fn failure(index: usize, pivot: f64, diagonal: &Float) -> Error {
     let size = Float::with_val(f64::MANTISSA_DIGITS, diagonal.abs_ref());
     let noise = size * (4.0 * (index + 1) as f64 * f64::EPSILON);

@@ -35,8 +35,8 @@ pub(super) struct Failure<'a> {
 impl Failure<'_> {
     /// The row at which the factorisation ends, if it does; `own` where this rank met it. Collective.
     ///
-    /// A matrix that was cut from the start ends at the cut where all rows before it are `factored`; what else may have
-    /// gone wrong is another error.
+    /// A matrix that was cut from the start ends at the cut where all rows before it are `factored`; any other failure
+    /// is a separate error.
     ///
     /// # Errors
     /// [`Error::Transport`].

@@ -1,7 +1,6 @@
 //! Products on devices: one or several, each with a share of the moduli; the same bits as on the CPU.
 //!
-//! Big floats go to the devices, big floats come back: scaling, residues, products, reconstruction and rounding run
-//! there.
+//! Big floats are sent to the devices and back: scaling, residues, products, reconstruction and rounding run there.
 //! Promise: whatever fails on a device, the operands are untouched, and the error says what happened.
 
 mod finish;
@@ -208,7 +207,7 @@ impl DevicePlan {
             let input = device_input(request, &engine, &moduli);
             let cut = input.choose(limit_bytes).map_err(|least| allowance.refusal(limit_bytes, least))?;
             let cut = DeviceCut { piece_entries: cut.piece_entries.min(request.most_entries).max(1), ..cut };
-            // The host reconstructs nothing where a GPU is there to do it.
+            // The host reconstructs no entries where a GPU can do it.
             let weight = if device.description().kind == DeviceKind::Host { speed * 1e-9 } else { speed };
             let share = allowance.share;
             parts.push(Part { device: device.clone(), share, moduli, weight, input, cut });

@@ -285,7 +285,7 @@ fn send_sums(lane: &mut Lane, planes: &Planes, sums: &[u64]) -> Result<Region> {
     Ok(region)
 }
 
-/// The slot of the sums; the two before take turns with residues on their way to the host.
+/// The slot of the sums; slots 0 and 1 alternate for residues on their way to the host.
 const SUMS: usize = 2;
 
 impl Round<'_> {

@@ -3,7 +3,7 @@
 //!
 //! The product is that of one process (`product::run`) with operands that are read piece by piece, ahead of their
 //! conversion (`product::streamed`), and a result that is rounded tile by tile. Tiles are published as they are
-//! finished, so a run that was ended goes on from them. Source: docs/OUT_OF_CORE.md.
+//! finished, so a run that was ended continues from them. Source: docs/OUT_OF_CORE.md.
 
 mod plan;
 mod problem;
@@ -47,7 +47,7 @@ impl<'a> OperandFile<'a> {
     }
 }
 
-/// Where a product above a disk goes.
+/// The paths of an out-of-core product.
 #[derive(Clone, Copy, Debug)]
 pub struct ProductPaths<'a> {
     /// The binary file of the result.

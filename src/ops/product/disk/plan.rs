@@ -154,7 +154,7 @@ impl FileProduct {
         (caching, most_band_panels): (Caching, usize),
     ) -> Result<PlannedRun> {
         let (size, bits) = (self.size(), Bits::scaled(self.precision_bits, self.size().contracted));
-        // Where there is nothing to multiply the plan is that of a single entry.
+        // For an empty product the plan is that of a single entry.
         let (contracted, rows, cols) = (size.contracted.max(1), size.rows.max(1), size.cols.max(1));
         let size = ProductSize { contracted, rows, cols, ..size };
         let tile_bytes = cut.most_bytes(self.precision_bits);
@@ -214,7 +214,7 @@ fn work(pair: &BandPair) -> u64 {
     pair.grid.len() as u64
 }
 
-/// The pairs of a rank: all ranks come to the same shares.
+/// The pairs of a rank: all ranks compute the same shares.
 pub(super) fn of_rank(schedule: Schedule, team: &Team) -> Schedule {
     let ranks = team.size();
     if ranks == 1 {
@@ -235,7 +235,7 @@ mod tests {
         // Bands of 24, 24 and 16 panels: six pairs, whose largest share is 1.15 times the mean.
         assert_eq!((bands((64, 64), true, 1), bands((64, 64), true, 2), bands((64, 64), true, 4)), (64, 32, 24));
         assert_eq!((bands((64, 64), false, 4), bands((64, 8), false, 4), bands((8, 64), false, 1)), (32, 16, 64));
-        // Of a single tile one rank has all, and nothing gets narrower than a tile.
+        // One rank has all of a single tile, and no band is narrower than a tile.
         assert_eq!((bands((3, 3), true, 4), bands((0, 0), true, 2), bands((9, 1), false, 50)), (4, 4, 4));
     }
 }

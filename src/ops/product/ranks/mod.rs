@@ -43,7 +43,7 @@ pub struct DistOptions<'a> {
     pub tile_size: Option<usize>,
     /// The grid of ranks that owns the result; `None` chooses. Does not change a bit.
     pub grid: Option<RankGrid>,
-    /// Told the plan before anything is allocated; may differ between ranks.
+    /// Receives the plan before anything is allocated; may differ between ranks.
     pub on_plan: Option<PlanHook<'a>>,
     /// Changes that tests make; they see the window of each node before residues of nodes are summed.
     #[doc(hidden)]

@@ -477,7 +477,7 @@ fn same(words: impl Iterator<Item = u64>, what: &str) -> Result<Option<u64>> {
     let Some(&(first, value)) = known.first() else { return Ok(None) };
     match known.iter().find(|(_, word)| *word != value) {
         None => Ok(Some(value)),
-        // Only counts mean something as numbers.
+        // Only counts are meaningful as numbers.
         Some((other, word)) if value.max(*word) < 1 << 48 => Err(Error::InvalidArgument(format!(
             "ranks have different {what}: {value} on rank {first}, {word} on rank {other}"
         ))),

@@ -1,4 +1,4 @@
-//! The blocks of a triangle in a file, in a given order, read ahead while the block before is at work.
+//! The blocks of a triangle in a file, in a given order, read ahead while the previous block is in use.
 
 use crate::error::Result;
 use crate::io::{Block, BlockStream, BlockStreamOptions, FileBlock, MatrixFile, StreamedBlock};
@@ -8,7 +8,7 @@ use crate::ops::solve::blocks::{BlockOrder, TriangleBlocks};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-/// Blocks in memory: one at work, one that is read.
+/// Blocks in memory: one in use, one being read.
 const BLOCKS: usize = 2;
 
 /// Which triangle of a file is meant, and how: `op(T)`.

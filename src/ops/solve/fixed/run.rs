@@ -53,7 +53,7 @@ pub(super) struct Strip<'w> {
 }
 
 impl Strip<'_> {
-    /// Whether nothing holds any of its right sides.
+    /// Whether all of its right sides have outgrown the try.
     pub fn is_rejected(&self) -> bool {
         self.weights.iter().all(|weight| weight.is_rejected())
     }

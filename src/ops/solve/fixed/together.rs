@@ -35,7 +35,8 @@ impl Unfinished<'_, '_> {
 }
 
 impl Drop for Unfinished<'_, '_> {
-    /// Of what could not be made all go on with zeros, until they agree on the error before the next row.
+    /// If a tile could not be made, all ranks continue with zeros in its place, until they agree on the error before
+    /// the next row.
     fn drop(&mut self) {
         if let Some(words) = self.words.take() {
             words.fill(0);

@@ -205,7 +205,7 @@ pub fn solve_into(
     solved.into_tiles(ctx, team.world(), b.map(), result)
 }
 
-/// [`solve_with`] for right sides as a caller has them, in any distribution: nothing of them is put into tiles. The
+/// [`solve_with`] for right sides as a caller has them, in any distribution: none of them is put into tiles. The
 /// solution stays where the ranks have found it until [`LocalSolution::fill_local`]. Collective.
 ///
 /// Memory: as [`solve_with`], without tiles of right sides and solutions.

@@ -139,7 +139,7 @@ pub fn plan_trsm(
     let turned = |bits| if options.side == Side::Right { tiles_bytes(team, (order, columns), bits, None) } else { 0 };
     agreed(team.world(), check_sizes(order, columns, right_bits.max(precision_bits)))?;
     let copies = Copies { triangle: asked.copied_bytes(team, options), rights: turned(right_bits) };
-    // A solution that is turned lies in its own tiles and in the caller's, when all else has gone.
+    // A transposed solution lies both in its own tiles and in the caller's, when all else is released.
     let found = turned(precision_bits);
     let both = agree(team.world(), Site { ctx, team }.holding(2 * found)?.admit(0));
     let planned = larger_refusal(both, asked.plan(ctx, team, copies))?.max(2 * found);
@@ -272,7 +272,7 @@ impl SolveSizes {
         let planned = site.of_node(memory.plan(own).map(|(_, bytes)| bytes));
         // Copies count as an even share of those of the node.
         let all = site.agreed(planned)? - site.share().memory().held_bytes() + copied_bytes;
-        // The copy of the triangle goes before the result is made; a limit has room for both.
+        // The copy of the triangle is released before the result is made; a limit has room for both.
         Ok(if ctx.memory_bytes().is_some() { all } else { all - result.min(copies.triangle) })
     }
 

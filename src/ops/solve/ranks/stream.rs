@@ -130,7 +130,7 @@ impl Stream<'_> {
         }
     }
 
-    /// Leaves all memory to the next pass, or gives it back where a limit counts it for others.
+    /// Leaves all memory to the next pass, or releases it where a limit counts it for other uses.
     fn free(&mut self) {
         let MessageBuffers { incoming, outgoing } = std::mem::take(&mut self.buffers);
         let piece = std::mem::take(&mut self.piece);

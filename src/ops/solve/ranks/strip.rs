@@ -52,7 +52,7 @@ impl Strip {
         let mut cuts = parts.iter().flat_map(|(part, _)| [part.cols.start, part.cols.end]).collect::<Vec<_>>();
         cuts.sort_unstable();
         cuts.dedup();
-        // As many of heads at most, where none goes on in the next column.
+        // Most runs of heads, where none continues in the next column.
         let most = parts.iter().map(|(part, _)| part.cols.len()).sum::<usize>();
         let mut runs = Vec::with_capacity(2 * most);
         let (mut column, mut next) = (Vec::<&(Rect, usize)>::new(), 0);
@@ -96,7 +96,7 @@ impl Strip {
     }
 }
 
-/// Appends a run, to the last one where it goes on there.
+/// Appends a run, or extends the last one where it continues that.
 fn append(runs: &mut Vec<Run>, run: Run) {
     match runs.last_mut() {
         Some(last) if last.rank == run.rank && last.words.end == run.words.start => last.words.end = run.words.end,

@@ -32,12 +32,12 @@ const NOT_FINITE: u64 = 1;
 /// Bits by which a sum may be longer than its products: any order fits.
 const SUM_BITS: u32 = 64;
 
-/// Words of a message that MPI sends off at once. Longer ones, of 4 KiB under Open MPI, need a word of the receiver
-/// first, and that one may be at work for long.
+/// Words of a message that MPI sends immediately. Longer ones, from 4 KiB under Open MPI, need an answer of the
+/// receiver first, which may be busy for long.
 const PROMPT_WORDS: usize = 448;
 
 /// Ranks up to which the owner of a diagonal tile sends the unknowns to each of them, at about a microsecond each: the
-/// ranks that would pass on a broadcast are at work.
+/// ranks that would pass on a broadcast are busy.
 const DIRECT_RANKS: usize = 32;
 
 /// Tiles of a row far ahead that are worth a sum: each sum has a fixed cost, about that of half a tile.
@@ -368,7 +368,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// Sends words in messages of at most [`PROMPT_WORDS`], and goes on.
+/// Sends words in messages of at most [`PROMPT_WORDS`], without waiting.
 fn post(world: &dyn Transport, to: usize, words: &[u64]) -> Result<()> {
     words.chunks(PROMPT_WORDS).try_for_each(|words| world.post(to, words))
 }

@@ -1,6 +1,6 @@
 //! How the check of a factor is cut: tiles of its product, and pieces of the contracted rows, within a memory limit.
 //!
-//! Of what fits, the widest tiles are taken: a factor in a file is read about `2 n / (3 T)` times by tiles of `T` rows.
+//! The widest tiles that fit are taken: a factor in a file is read about `2 n / (3 T)` times by tiles of `T` rows.
 
 use super::FactorCheck;
 use super::rows::Row;

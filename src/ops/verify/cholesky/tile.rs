@@ -274,7 +274,7 @@ impl Verifier<'_> {
         Ok(single.take())
     }
 
-    /// The residual of entry `(i, j)` by its difference above the floor; `again` gives it above another one.
+    /// The residual of entry `(i, j)` by its difference above the floor; `again` computes it above another floor.
     fn residual(
         &self,
         (i, j): (usize, usize),

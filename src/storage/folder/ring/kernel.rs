@@ -33,7 +33,7 @@ impl Rings {
     /// Carries out transfers of `file`, in any order.
     ///
     /// # Errors
-    /// The kernel's refusal of one more ring; nothing was moved then.
+    /// The kernel's refusal of one more ring; no byte was moved then.
     pub fn run(&self, file: BorrowedFd<'_>, parts: &mut [Part<'_>]) -> io::Result<()> {
         let free = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = free().pop();
