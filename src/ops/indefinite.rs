@@ -154,10 +154,11 @@ impl Ldlt {
     /// Proves that no eigenvalue of the factored matrix `A`, scaled by powers of two, is nearer to 0 than some number;
     /// from it the [`LdltCertificate`] proves how many digits of solutions are right.
     ///
-    /// `A - s D^2` and `A + s D^2` are factored; where the first has as many positive pivots as the second leaves, no
-    /// eigenvalue of the scaled matrix lies between `-s` and `s`, but for the residuals of both, which their growth
-    /// bounds (Sylvester's law of inertia). `None` where no proof is found. Cost: two factorisations, with as many bits
-    /// as condition and growth take, and that of [`Ldlt::solution_digits`] for one column.
+    /// `A - s D^2` and `A + s D^2` are factored; where the positive pivots of the first and the negative pivots of the
+    /// second are `n` together, no eigenvalue of the scaled matrix lies between `-s` and `s`, up to the residuals of
+    /// both, which their growth bounds (Sylvester's law of inertia). `None` where no proof is found. Cost: two
+    /// factorisations, with as many bits as condition and growth take, and that of [`Ldlt::solution_digits`] for one
+    /// column.
     ///
     /// ```
     /// use sunzi::{Context, Matrix, estimate::InputRounding};

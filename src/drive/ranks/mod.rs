@@ -98,7 +98,7 @@ pub trait RankTiles: Sync {
         true
     }
 
-    /// The memory above a disk that the tiles lie in, where they do.
+    /// The out-of-core side of the tiles, where there is one.
     fn disk(&self) -> Option<&dyn DiskTiles<Self::Local>> {
         None
     }

@@ -45,7 +45,7 @@ pub(super) struct SiteState {
 /// Everything under the lock.
 pub(super) struct State {
     pub machine: TaskMachine,
-    /// Where the tiles lie in a memory above a disk.
+    /// For out-of-core tiles.
     pub disk: Option<DiskState>,
     /// Conversions come first: this rank may wait for tiles that others have sent.
     unpacks: VecDeque<(TileId, Payload)>,

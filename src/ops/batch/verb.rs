@@ -30,7 +30,7 @@ pub(super) trait Verb: Sync {
 
     /// Precision of all results.
     fn precision_bits(&self) -> u32;
-    /// What is promised of each entry.
+    /// Accuracy promised for each entry.
     fn accuracy(&self) -> Accuracy;
     /// Whether plans from only the sizes cover the memory of the problems.
     fn plans_are_bounds(&self) -> bool {

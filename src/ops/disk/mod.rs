@@ -1,5 +1,5 @@
-//! What operations above a disk share: results that are made of stored blocks, ranks with a directory each, and what
-//! the disk did. Does not know: how the blocks are computed.
+//! Parts common to out-of-core operations: results that are made of stored blocks, ranks with a directory each, and
+//! what the disk did. Does not know: how the blocks are computed.
 
 mod file;
 mod place;

@@ -64,7 +64,7 @@ impl Source for TileEntries {
     }
 }
 
-/// How the memory above a disk is shared out.
+/// The division of memory out of core.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TileFilePlan {
     /// The tiles.

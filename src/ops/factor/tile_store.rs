@@ -121,7 +121,7 @@ pub(crate) struct TileStore<'a, 'w> {
     words: Vec<RwLock<Words<'w>>>,
     /// Where ranks of the node read each other's tiles.
     node: Option<NodeTiles<'w>>,
-    /// Where the memory is above a disk.
+    /// For out-of-core tiles.
     slots: Option<Slots>,
     tile_file: Option<TileFile>,
     /// Of finished own tiles on the diagonal, by tile column.
@@ -203,7 +203,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
         }
     }
 
-    /// The same in a memory above a disk: `words` are cut into slots, one for each tile that there is room for.
+    /// The same out of core: `words` are cut into slots, one for each tile that there is room for.
     pub fn above_disk(
         ctx: &'a Context,
         work: TileWork<'a>,

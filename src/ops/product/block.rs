@@ -28,7 +28,7 @@ pub(crate) struct BlockProduct<'a> {
     pub precision_bits: u32,
     /// Bits of the scaled integers, at least those that the precision needs.
     pub working_bits: u32,
-    /// What is promised of each entry.
+    /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
 }
 

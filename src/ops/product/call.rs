@@ -163,8 +163,8 @@ fn fill_planes(
     run.run(&mut RunState { operands, products, spaces, clock }, result)
 }
 
-/// Whether a product runs on devices. One inside another operation, which has planned for the CPU, does where it is
-/// worth the way, and where devices and the memory limit have room for it.
+/// Whether a product runs on devices. A product inside another operation, which has planned for the CPU, does so where
+/// that pays for the copies, and where devices and the memory limit have room for it.
 fn devices_take(ctx: &Context, problem: &Problem<'_>) -> Result<bool> {
     if ctx.devices().is_empty() || problem.inner_bits.is_none() {
         return Ok(!ctx.devices().is_empty());

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub enum RankPhase {
-    /// Norms and scale exponents, the all-reduces included.
+    /// Norms and scale exponents, including the all-reduces.
     Scale,
     /// Opening windows and placing their pages.
     Windows,
@@ -82,7 +82,7 @@ impl PhaseClock {
         }
     }
 
-    /// Leaves the time since the last phase out of all phases.
+    /// Excludes the time since the last phase from all phases.
     pub fn skip(&mut self) {
         self.last = self.epoch.elapsed();
     }

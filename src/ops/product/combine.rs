@@ -87,7 +87,7 @@ enum Form {
     General,
 }
 
-/// A scalar whose product with a number needs no multiplication: `2^exponent`, or its opposite.
+/// A scalar whose product with a number needs no multiplication: `2^exponent`, or its negative.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Power {
     negative: bool,

@@ -143,7 +143,7 @@ pub(crate) fn plan(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
     })
 }
 
-/// The plan with the list of its jobs, which a call by itself does without.
+/// The plan with the list of its jobs, which a direct call does not need.
 pub(crate) fn as_one_job(plan: Plan) -> Plan {
     Plan { jobs_per_worker: vec![1], ..plan }
 }
@@ -380,7 +380,7 @@ impl Sums<'_> {
 fn sum_of_products((x, y): (&[u64], &[u64]), width: usize, product: &mut [u64], sum: &mut [u64]) {
     sum.fill(0);
     for (a, b) in x.chunks_exact(width + 1).zip(y.chunks_exact(width + 1)) {
-        // Triangles have zeros, which are left out.
+        // Zeros, as in triangles, are skipped.
         if (a[0] | b[0]) & ZERO == 0 {
             limbs::add_product(sum, (&a[1..], &b[1..]), a[0] != b[0], product);
         }

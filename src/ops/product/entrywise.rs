@@ -41,7 +41,7 @@ const COLUMN_STEP_BITS: u32 = 32;
 /// Number of columns that a column with bits of its own is assumed to share its product with.
 const COLUMNS_BESIDE: usize = 8;
 
-/// A product as far as its operands lie here.
+/// The part of a product whose operands lie here.
 #[derive(Clone, Copy)]
 pub(crate) struct Terms<'a> {
     pub size: ProductSize,
@@ -88,7 +88,7 @@ fn single_nanoseconds(size: &ProductSize, precision_bits: u32) -> f64 {
     30.0 + size.contracted as f64 * (25.0 + 0.9 * limbs * limbs)
 }
 
-/// The largest terms of all entries of a product, ready to be shown.
+/// The largest terms of all entries of a product, ready to be visited.
 enum LargestTerms {
     Panel(Box<OnePanel>),
     Depths(Depths),
@@ -238,7 +238,7 @@ fn cheapest(terms: &Terms<'_>, needs: &[u64]) -> u32 {
     best.1
 }
 
-/// The steps of bits that an entry of so large a depth needs; one more than `most` where it needs more than these.
+/// The steps of bits that an entry of depth `depth` needs; `most + 1` where it needs more than `most`.
 fn steps_of(depth: u32, most: usize) -> usize {
     (range_bits(depth) / RANGE_STEP_BITS).min(most as u32 + 1) as usize
 }
@@ -274,7 +274,7 @@ impl Singles {
         }
     }
 
-    /// Hands the sum of all terms of each of these entries to `store`, one column after the other. Collective.
+    /// Passes the sum of all terms of each of these entries to `store`, one column after the other. Collective.
     ///
     /// # Errors
     /// The first error of `store`, on all ranks; [`Error::Cancelled`], [`Error::Transport`].

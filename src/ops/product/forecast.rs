@@ -16,7 +16,7 @@ use crate::options::setters;
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct ProductPlanOptions {
-    /// What is promised of each entry.
+    /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
     /// With [`Accuracy::Entrywise`]: the bits that the exponents of the operands need, in steps of 8
     /// ([`crate::report::Report`] has them as `range_bits`); `None` takes the bits for entries of one size. Entries

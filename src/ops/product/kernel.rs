@@ -7,8 +7,8 @@ use crate::ops::product::problem::Bits;
 use crate::ops::product::size::ProductSize;
 use std::collections::BTreeSet;
 
-/// The kernel of a product on planes: the context's for so large moduli ([`Context::kernel_for`]), or another one that
-/// reaches as far and is faster for this size and precision.
+/// The kernel of a product on planes: the context's for moduli of this size ([`Context::kernel_for`]), or another one
+/// that reaches as far and is faster for this size and precision.
 ///
 /// The choice depends on the precision of the result and not on the bits that the operands turn out to need, so that
 /// plan and call make the same one.
@@ -35,8 +35,8 @@ pub(crate) fn choice_of_kernels(ctx: &Context) -> impl Say + use<> {
     })
 }
 
-/// The longest moduli of a product over ranks: where these would choose different kernels, they stay on the one that
-/// they agree in.
+/// The longest moduli of a product over ranks: where the ranks would choose different kernels, they stay on a common
+/// one.
 pub(crate) fn most_modulus_bits(ctx: &Context, alike: bool) -> u32 {
     if alike { ctx.maximum_modulus_bits() } else { ctx.kernel().maximum_modulus_bits() }
 }
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn sizes_that_were_measured_go_where_they_were_faster() {
-        // Triangles, 3 % or more apart.
+        // Triangles whose times differ by 3 % or more.
         let one = [
             (100, 50, 64, false),
             (100, 50, 2048, false),
@@ -151,7 +151,7 @@ mod tests {
         }
     }
 
-    /// The kernels that processors of other kinds take, on any machine: the choice itself.
+    /// The kernels that processors of other kinds choose, tested on any machine.
     #[test]
     fn each_processor_takes_the_kernel_that_gains_most_on_it() {
         let none = Multipliers { digits: false, one_a_cycle: false, pairs: false, tiles: false, of_intel: false };

@@ -1,6 +1,6 @@
 //! Residues on their way between nodes: as many bits each as their modulus has, one after the other.
 //!
-//! Promise: what is unpacked are the words that were packed. Does not know: ranks, who owns what.
+//! Promise: unpacking returns the packed words. Does not know: ranks, who owns what.
 
 use crate::kernels::{PlaneEngine, ResidueLanes};
 use crate::ops::product::shares::ShareStream;
@@ -19,12 +19,12 @@ pub(crate) struct Packing {
 }
 
 impl Packing {
-    /// That of all planes of an engine.
+    /// The packing of all planes of an engine.
     pub fn new(engine: &dyn PlaneEngine) -> Packing {
         Packing::of(engine.residue_lanes(), engine.moduli())
     }
 
-    /// That of some planes of an engine, counted from the first of them.
+    /// The packing of some planes of an engine, counted from the first of them.
     pub fn of_planes(engine: &dyn PlaneEngine, planes: Range<usize>) -> Packing {
         Packing::of(engine.residue_lanes(), &engine.moduli()[planes])
     }
@@ -122,7 +122,7 @@ impl Packing {
         }
     }
 
-    /// Hands the words `range` of a stream to `take` as they were, some of a piece at a time: the plane, the run, where
+    /// Passes the words `range` of a stream to `take` unpacked, a part of a piece at a time: the plane, the run, where
     /// in the run, and the words.
     pub fn unpack(
         &self,

@@ -13,7 +13,8 @@ use crate::ops::product::size::ProductSize;
 use crate::plan::PlanBytes;
 use crate::site::Site;
 
-/// Below this estimate a product on planes stays on the calling thread: handing work over costs more than it saves.
+/// Below this estimate a product on planes stays on the calling thread: handing work to other threads costs more than
+/// it saves.
 const ONE_WORKER_NANOSECONDS: f64 = 200_000.0;
 
 /// Below this estimate a product inside another operation stays on the CPU: memory and copies of a device cost as much.

@@ -37,7 +37,7 @@ pub struct Plan {
     pub precision_bits: u32,
     /// Precision of the scaled integers; 0 in exact integer arithmetic.
     pub working_bits: u32,
-    /// What is promised of each entry.
+    /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
     /// Bits among `working_bits` that are assumed for the range of the operands' exponents.
     pub range_bits: u32,
@@ -93,7 +93,7 @@ pub struct TeamPlan {
     /// Bytes of residues that the node which sends most of them sends to others; 0 on one node. Where ranks have
     /// devices, bytes that its ranks send each other count too.
     pub sent_bytes: u64,
-    /// Parts of a batch of primes that are multiplied one after the other, each while the one before is exchanged; 1
+    /// Parts of a batch of primes that are multiplied one after the other, each while the previous one is exchanged; 1
     /// where little is exchanged.
     pub exchange_parts: usize,
 }
@@ -116,7 +116,7 @@ pub struct NodePlan {
     pub chunk_rows: usize,
     /// Kernel calls for one full batch on the largest pair of bands.
     pub jobs: usize,
-    /// Fewest and most of them that a worker has.
+    /// Fewest and most jobs of a worker.
     pub jobs_per_worker: (usize, usize),
     /// Bytes of each part, at most.
     pub bytes: PlanBytes,
@@ -241,7 +241,7 @@ fn choose(ctx: &Context, input: &PlanInput<'_>, window_bytes: u64) -> Result<Cut
     input.choose(limit_bytes.saturating_sub(other_bytes)).map_err(least)
 }
 
-/// What `cut` makes of `input`, the windows of one process or of a node.
+/// The plan of `input` with `cut`, for the windows of one process or of a node.
 pub(crate) fn describe(
     kernel: &dyn PlaneKernel,
     operation: &'static str,

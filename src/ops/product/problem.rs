@@ -1,7 +1,7 @@
 //! The task, in one form for SYRK and GEMM: `C = alpha * X^T Y + beta * C0`.
 //!
 //! Every `op` becomes a transposed view here, so that all later steps contract rows. Checks shapes, precision and
-//! factors before any work.
+//! scalars before any work.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -59,7 +59,7 @@ pub(crate) struct OperandRows<'a> {
     pub shifts: &'a [i64],
 }
 
-/// Shown the product window and the words of a plane between products and reconstruction; for fault tests.
+/// Called with the product window and the words of a plane between products and reconstruction; for fault tests.
 pub type FaultHook<'a> = dyn Fn(&mut [u64], usize) + Sync + 'a;
 
 /// Changes that a test makes to a running product, through the options of the verb; by default none.
@@ -112,11 +112,11 @@ pub(crate) struct Problem<'a> {
     pub mirrored: bool,
     /// Requested precision.
     pub precision_bits: u32,
-    /// What is promised of each entry.
+    /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
     /// Whether operands are integers and the result exact.
     pub exact_integers: bool,
-    /// What is done with the product.
+    /// The last steps on the product.
     pub epilogue: Epilogue<'a>,
     /// Changes that tests make.
     pub hooks: Hooks<'a>,
@@ -136,7 +136,7 @@ pub(crate) struct ColumnRange {
     pub has_singles: bool,
 }
 
-/// How large the integers of an exact product are.
+/// Sizes of the integers of an exact product.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IntegerBits {
     /// Norms of the left columns are at most 2 to this power.
@@ -226,7 +226,7 @@ impl<'a> Problem<'a> {
         ProductSize { contracted: self.contracted(), rows, cols, triangle: self.triangle() }
     }
 
-    /// About how many bits the scaled entries will have, before the norms are known.
+    /// Approximate bits of the scaled entries, before the norms are known.
     pub fn expected_operand_bits(&self) -> u32 {
         match self.exact_integers {
             true => self.left.view.precision_bits().max(self.right_operand().view.precision_bits()),
@@ -244,7 +244,7 @@ impl<'a> Problem<'a> {
         Bits::scaled(self.precision_bits, self.contracted()).widened(self.inner_bits.unwrap_or(0))
     }
 
-    /// Refuses shapes, precisions and factors that cannot work.
+    /// Refuses invalid shapes, precisions and scalars.
     pub fn check(&self, maximum_modulus_bits: u32) -> Result<()> {
         let right = self.right_operand();
         if self.contracted() != right.view.rows() {

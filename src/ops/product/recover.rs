@@ -27,7 +27,7 @@ pub(crate) struct Recovery<'a> {
     pub left_shifts: &'a [i64],
     /// Scale shift of each right column.
     pub right_shifts: &'a [i64],
-    /// What is done with the product.
+    /// The last steps on the product.
     pub epilogue: Epilogue<'a>,
     /// Bit length that no product may exceed, where the redundant prime is used to check it.
     pub largest_bits: Option<u32>,

@@ -83,7 +83,7 @@ pub struct Report {
     pub precision_bits: u32,
     /// Precision of the scaled integers.
     pub working_bits: u32,
-    /// What is promised of each entry.
+    /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
     /// Bits of `working_bits` that entrywise accuracy takes for the range of exponents.
     pub range_bits: u32,

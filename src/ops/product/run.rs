@@ -65,10 +65,10 @@ pub(crate) struct RunState<'s> {
     pub clock: &'s mut PhaseClock,
 }
 
-/// Why the ranks of a node leave the products.
+/// The reason why the ranks of a node stop the products.
 struct Failure {
     error: Error,
-    /// Whether the ranks of all nodes know of it.
+    /// Whether the ranks of all nodes have it.
     is_known: bool,
 }
 
@@ -179,7 +179,7 @@ impl<'a> ProductRun<'a> {
         Ok(sent..self.engine.moduli().len())
     }
 
-    /// Shows all planes of a pair of bands to `fault`, on the first rank of each node.
+    /// Passes all planes of a pair of bands to `fault`, on the first rank of each node.
     fn damage(
         &self,
         fault: &FaultHook<'_>,

@@ -20,7 +20,8 @@ use crate::site::Site;
 /// Columns that are walked through together, at most: of a view stored by rows, eight cache lines of heads.
 const GROUP_COLUMNS: usize = 64;
 
-/// Heads of a group of columns stored one after the other, about: they stay in the first cache for the second step.
+/// Approximate number of heads of a group of columns stored one after the other: they stay in the first cache for the
+/// second step.
 const GROUP_HEADS: usize = 4096;
 
 /// Bits of each of the three words that a sum travels in: a rank's sum of up to 2^40 rows fits, and the sums of 2^30

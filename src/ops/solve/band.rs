@@ -1,4 +1,4 @@
-//! A band of right sides under way, and some of its columns by themselves.
+//! A band of right sides in progress, and single columns of it.
 
 use crate::context::Context;
 use crate::error::{Error, Result};

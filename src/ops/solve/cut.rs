@@ -19,7 +19,7 @@ use crate::plan::BLOCK;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Rows of a part that is not cut further by more than two.
+/// Most rows of a part that is cut into at most two.
 const GROUP_ROWS: usize = 256;
 
 /// Parts into which a larger range of rows is cut.
@@ -187,7 +187,7 @@ impl TriangleCut {
     }
 
     /// Bits that these products may take beyond [`TriangleCut::product_bits`], entry by entry, where their terms are of
-    /// one size.
+    /// similar size.
     pub fn most_range_bits(&self) -> u32 {
         let size = ProductSize { contracted: self.order, rows: 1, cols: 1, triangle: false };
         match self.accuracy {
@@ -204,8 +204,8 @@ impl TriangleCut {
         self.widened_table_bytes(ctx, self.most_range_bits())
     }
 
-    /// The kernel of a solve by bands, where no other one suits its first try: of the tiles, or of the products of a
-    /// solve by parts.
+    /// The kernel of a solve by bands, where none suits its first try better: that of the tiles, or of the products of
+    /// a solve by parts.
     pub fn kernel(&self, ctx: &Context) -> &'static dyn PlaneKernel {
         self.first_try_bits.map_or_else(|| self.product_kernel(ctx), |bits| ctx.tile_kernel(bits))
     }
@@ -259,7 +259,7 @@ impl TriangleCut {
         most
     }
 
-    /// Shows the shapes of all products that may run on the outer `levels`, but for their columns, to `see`, and the
+    /// Passes the shapes, without columns, of all products that may run on the outer `levels` levels to `see`, with the
     /// bits of their integers.
     fn visit(&self, rows: &Range<usize>, levels: u32, see: &mut impl FnMut(BlockShape, u32)) {
         let Some(parts) = self.parts(rows).filter(|_| levels > 0) else { return };

@@ -32,7 +32,7 @@ pub(crate) struct SolveMemory {
     pub cuts: Vec<TriangleCut>,
     /// Bytes that each row of a tile of the triangle costs where its rows come in pieces.
     pub piece_row_bytes: u64,
-    /// Bytes of the messages in which they come.
+    /// Bytes of the messages that bring them.
     pub message_bytes: u64,
     /// Treatment of columns that outgrow every try, or of all where no try is made.
     pub left: UnsolvedColumns,
@@ -49,7 +49,7 @@ pub(crate) enum FirstTryKernel {
     Own,
     /// The one that suits the call.
     Suited,
-    /// Another one than the context's, on which ranks have agreed.
+    /// A kernel other than the context's, on which ranks have agreed.
     Agreed(&'static dyn PlaneKernel),
 }
 

@@ -27,7 +27,7 @@ pub struct SolvePlan {
     pub columns: usize,
     /// Precision of the solution.
     pub precision_bits: u32,
-    /// Bits of right sides and unknowns on the way.
+    /// Bits of right sides and unknowns during the solve.
     pub working_bits: u32,
     /// How the unknowns are found.
     pub path: Path,

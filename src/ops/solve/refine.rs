@@ -72,7 +72,7 @@ pub(super) fn refine(
         precision_bits,
         factor_bits: options.factor_bits,
     };
-    // Before the work of a factorisation; without right sides that is all there is.
+    // Planned before the work of a factorisation; without right sides there is nothing to plan.
     let plan = (b.cols() > 0).then(|| plan_refined(ctx, shape)).transpose()?;
     let choices = RefineShape::factor_options();
     let Outcome { result: factor, report } = cholesky_with(ctx, Symmetric::lower(a), options.factor_bits, &choices)?;
@@ -175,7 +175,7 @@ impl Refinement<'_> {
                 let known = ExactEntry::from(FloatRef { limbs: old, ..known });
                 column.set(row, |limbs| {
                     round_sum(&known, &ExactEntry::from(added), precision_bits, limbs).unwrap_or_else(|| {
-                        // So far apart that the smaller one does not matter.
+                        // The exponents lie so far apart that the smaller number does not matter.
                         let larger = if known.top() > ExactEntry::from(added).top() { known } else { added.into() };
                         round_integer(larger.negative, larger.magnitude, larger.exponent, precision_bits, limbs)
                     })

@@ -67,7 +67,7 @@ impl RefineShape {
         parts.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// How the factor is made that corrections are found with: the few bits that it has decide how many there are.
+    /// The options for the factor that finds corrections; its few bits decide the number of corrections.
     pub fn factor_options() -> CholeskyOptions {
         CholeskyOptions::new().accuracy(Accuracy::Norm)
     }
@@ -209,8 +209,8 @@ pub(super) fn plan_refined(ctx: &Context, shape: RefineShape) -> Result<SolvePla
     let (beside, factorisation_bytes) = beside(ctx)?;
     let found = correction(&beside)?;
     let (residual_bytes, kept_bytes) = shape.residual_step(&beside)?;
-    // Column by column the windows of the products lie idle, until a limit leaves no room for them; the others work in
-    // them, but in other parts than products, and keep their right sides.
+    // Solves column by column leave the windows of the products idle, until a limit has no room for them; other solves
+    // work in them, but in other parts than products, and keep their right sides.
     let by_columns = matches!(found.path, Path::Dots | Path::Sums);
     let kept_bytes = if by_columns || ctx.memory_bytes().is_none() { kept_bytes } else { 0 };
     let correction_bytes = found.planned_bytes.saturating_add(kept_bytes).min(ctx.memory_bytes().unwrap_or(u64::MAX));

@@ -8,7 +8,7 @@ use crate::ops::solve::path::{Method, Path};
 use serde::Serialize;
 use std::time::Instant;
 
-/// The plan and the time of a triangular solve, of a solve with a factor, or of an operation made of such.
+/// The plan and the time of a triangular solve, of a solve with a factor, or of an operation made of such solves.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct SolveReport {
@@ -20,7 +20,7 @@ pub struct SolveReport {
     pub columns: usize,
     /// Requested precision.
     pub precision_bits: u32,
-    /// Bits of right sides and unknowns on the way.
+    /// Bits of right sides and unknowns during the solve.
     pub working_bits: u32,
     /// How the unknowns were found.
     pub path: Path,

@@ -32,7 +32,7 @@ pub(crate) struct Solve<'a> {
     pub scale: Option<&'a [i64]>,
     /// Rows of the factor.
     pub order: usize,
-    /// Bits of right sides and unknowns on the way.
+    /// Bits of right sides and unknowns during the solve.
     pub working_bits: u32,
 }
 
@@ -104,7 +104,7 @@ impl Solve<'_> {
         store(&self.memory.ctx, w, place, solution)
     }
 
-    /// All substitutions on a band; the columns that went through.
+    /// All substitutions on a band; returns the columns that were solved.
     fn substitute(
         &mut self,
         (bands, right): (Bands, &Right<'_>),
@@ -187,7 +187,7 @@ fn round_scaled(
     round_integer(negative, space, entry.exponent + scalar.exponent, precision_bits, out)
 }
 
-/// Where a band of solutions goes in a result.
+/// The place of a band of solutions in a result.
 pub(crate) struct SolutionPlace {
     /// Columns of the solution that the band holds.
     pub columns: Range<usize>,

@@ -19,7 +19,7 @@ use crate::ops::solve::triangular::TriangularSystem;
 use crate::store::Buffer;
 use bytemuck::cast_slice_mut;
 
-/// Bytes of the words of eight systems beyond which they leave the nearest caches: that of factors, not measured here.
+/// Bytes of the words of eight systems beyond which they leave the nearest caches: the value measured for factors.
 const MOST_BYTES: u64 = 2 << 20;
 
 /// Most bits beyond those of the unknowns: systems whose pivots need more are left to single calls.

@@ -29,7 +29,7 @@ pub(crate) struct TriangleSolver<'a> {
     cut: TriangleCut,
     /// The solve in fixed point, and the rows that it reads.
     fixed: Option<(FixedPoint, Box<dyn TriangleRows + 'a>)>,
-    /// Solves for the columns that are left; without it they stay left.
+    /// Solves for the remaining columns; without it they stay unsolved.
     parts: Option<Parts<'a>>,
 }
 

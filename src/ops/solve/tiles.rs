@@ -40,7 +40,7 @@ pub(crate) struct TrySize {
     pub fixed_bits: u32,
     /// Bytes that each row of a tile of the triangle costs where its rows come in pieces.
     pub piece_row_bytes: u64,
-    /// Bytes of the messages in which they come.
+    /// Bytes of the messages that bring them.
     pub message_bytes: u64,
     /// Promised accuracy.
     pub accuracy: Accuracy,
@@ -70,7 +70,7 @@ pub(crate) struct TilePlan {
     pub threads: usize,
     /// Bytes that each row of a tile of the triangle costs where its rows come in pieces.
     piece_row_bytes: u64,
-    /// Bytes of the messages in which they come.
+    /// Bytes of the messages that bring them.
     message_bytes: u64,
     /// Promised accuracy.
     pub accuracy: Accuracy,
@@ -89,7 +89,7 @@ impl TilePlan {
     pub fn new(ctx: &Context, memory: MemoryBudget, size: TrySize) -> Result<TilePlan> {
         let TrySize { order, columns, fixed_bits, piece_row_bytes, message_bytes, accuracy, together, kernel } = size;
         let threads = workers(ctx, columns);
-        // Whatever is to spare memory keeps to the context's kernel.
+        // Calls under a limit stay on the context's kernel.
         let (engine, kernel) = match kernel.filter(|_| memory.limit_bytes().is_none()) {
             Some(kernel) => (ctx.tile_engine(kernel, fixed_bits)?, kernel.name()),
             None => (ctx.tile_engine_for(fixed_bits, order)?, ctx.tile_kernel(fixed_bits).name()),
@@ -111,7 +111,8 @@ impl TilePlan {
             memory,
         };
         let plan = plan.with_tile_rows(largest);
-        // Where none fits, the refusal names the least: padding and lists make it not always the smallest tiles.
+        // Where none fits, the refusal names the least: because of padding and lists the smallest tiles do not always
+        // need the least.
         let sizes = halved(largest).map(|rows| (rows, plan.bytes_with(rows)));
         let fitting = sizes.clone().find(|&(_, bytes)| memory.admit(bytes).is_ok());
         let chosen = fitting.or_else(|| sizes.min_by_key(|&(_, bytes)| bytes));

@@ -1,4 +1,4 @@
-//! Big floats above a disk: tiles under work are residues, finished ones exact integers on the disk.
+//! Out-of-core factorisations of big floats: unfinished tiles are residues, finished ones exact integers on the disk.
 
 use super::call::{DiskCall, Element, ElementFigures, check_square};
 use super::plan::{OutOfCorePlan, TileNeeds, grid_of, most_entry_bytes, tiling};

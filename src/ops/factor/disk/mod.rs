@@ -33,7 +33,7 @@ use double::{factor_doubles, plan_doubles};
 use serde::Serialize;
 use std::path::Path;
 
-/// Choices of a factorisation above a disk.
+/// Choices of an out-of-core factorisation.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct OutOfCoreOptions {
@@ -66,7 +66,7 @@ impl OutOfCoreOptions {
     }
 }
 
-/// How a factorisation above a disk went.
+/// The report of an out-of-core factorisation.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct OutOfCoreReport {

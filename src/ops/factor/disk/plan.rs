@@ -1,5 +1,5 @@
-//! How the memory of a factorisation above a disk is shared out: slots for tiles, buffers, scratch; and which blocks
-//! read the fewest bytes.
+//! The division of memory in an out-of-core factorisation: slots for tiles, buffers, scratch; and which blocks read the
+//! fewest bytes.
 
 use crate::comm::Reduction;
 use crate::error::{Error, Result};
@@ -38,7 +38,7 @@ const CALL_BYTES: u64 = 6 << 20;
 /// Bytes of a worker in addition to its scratch: lists and locks of a run.
 const WORKER_BYTES: u64 = 64 << 10;
 
-/// The plan of a factorisation above a disk.
+/// The plan of an out-of-core factorisation.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct OutOfCorePlan {

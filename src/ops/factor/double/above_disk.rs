@@ -1,4 +1,4 @@
-//! The tiles of one rank of a matrix of doubles in a memory above a disk.
+//! The tiles of one rank of an out-of-core matrix of doubles.
 //!
 //! A tile under work and a finished one are the same words, in memory, on the disk and between ranks: its doubles,
 //! column by column, zeros above the diagonal.

@@ -10,7 +10,7 @@ use crate::store::IoBuffer;
 use crate::tile::TileId;
 
 impl<'w> TileStore<'_, 'w> {
-    /// POTRF or TRSM of a tile above a disk, and its bytes for the disk: only here it has its integers.
+    /// POTRF or TRSM of an out-of-core tile, and its bytes for the disk: only here are its integers available.
     pub(super) fn finish_above_disk(
         &self,
         local: &mut Local<'w>,

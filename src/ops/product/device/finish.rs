@@ -48,8 +48,8 @@ impl<'a, 'b> Finish<'a, 'b> {
         Ok((index, slot))
     }
 
-    /// Submits integers and big floats of a copy, and the way out. Residues of all moduli lie `stride` apart. A copy of
-    /// one rectangle finds its shifts on the device, any other brings one for each entry.
+    /// Submits the integers and big floats of a copy, and its transfer to the host. Residues of all moduli lie `stride`
+    /// apart. A copy of one rectangle uses shifts on the device, any other brings one for each entry.
     ///
     /// # Errors
     /// [`crate::Error::DeviceLost`].
@@ -142,7 +142,7 @@ impl<'a, 'b> Finish<'a, 'b> {
         Ok(())
     }
 
-    /// Takes entries that have come out into the result.
+    /// Stores entries that have arrived on the host into the result.
     fn store(&mut self, lanes: &[Lane], pending: &Pending, target: &mut Target<'_>) -> Result<()> {
         let (lane, portions) = (&lanes[pending.lane], &pending.portions);
         let limbs = lane.input.output_limbs;

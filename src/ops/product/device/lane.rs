@@ -154,7 +154,7 @@ impl Lane {
         Launcher::new(&*self.device, stream, &self.engine, &self.tables)
     }
 
-    /// Lets `stream` go on after `event`, if there is one.
+    /// Lets `stream` continue after `event`, if there is one.
     pub fn wait(&self, stream: Stream, event: Option<&Event>) -> Result<()> {
         event.map_or(Ok(()), |event| self.device.wait(stream, event))
     }

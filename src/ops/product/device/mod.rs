@@ -70,7 +70,7 @@ pub(crate) struct DeviceRequest {
 }
 
 impl DeviceRequest {
-    /// That of a product in one process.
+    /// The request of a product in one process.
     pub fn of(problem: &Problem<'_>, bits: Bits) -> DeviceRequest {
         let limbs = |operand: Operand<'_>| operand.view.limbs_per_element();
         DeviceRequest {
@@ -92,7 +92,7 @@ pub(crate) struct DevicePlan {
     parts: Vec<Part>,
 }
 
-/// Into how many pieces a product is cut.
+/// Numbers of pieces into which a product is cut.
 pub(crate) struct CutCounts {
     pub batches: usize,
     pub bands: usize,

@@ -164,7 +164,7 @@ pub(super) fn buffer_bytes(
 ) -> u64 {
     let planes = Planes { count: input.made_entries(cut), size: input.residue_bytes, moduli: moduli.len() };
     let message = 8 * planes.message_words(&Packing::of(lanes_of(input), moduli)) as u64;
-    // Own sums and those for another node, a message that is sent and one that comes.
+    // Own sums and those for another node, an outgoing message and an incoming one.
     let sums = if nodes > 1 { 2 } else { 1 };
     let messages = if ranks > 1 { 2 } else { 0 };
     sums * planes.bytes(0..planes.moduli).len() as u64 + messages * message
@@ -213,7 +213,7 @@ fn lanes_of(input: &DeviceInput) -> ResidueLanes {
 }
 
 impl RankSum<'_, '_> {
-    /// Adds up the band and fills this rank's tiles; the words that were sent. Collective.
+    /// Adds up the band and fills this rank's tiles; returns the words sent. Collective.
     ///
     /// # Errors
     /// [`Error::SelfCheck`], [`Error::ExponentRange`], [`Error::DeviceLost`], [`Error::Cancelled`], on all ranks;
@@ -347,7 +347,7 @@ impl Round<'_> {
         self.trade(world, (to, message), sender.map(|sender| (rank, sender)), (buffers, true))
     }
 
-    /// Sends a message, if it has words, and adds one that comes for an owner to the sums of its entries.
+    /// Sends a message, if it has words, and adds an incoming one for an owner to the sums of its entries.
     fn trade(
         &mut self,
         world: &dyn Transport,

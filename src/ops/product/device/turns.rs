@@ -8,9 +8,9 @@ use crate::tile::TileMap;
 /// One step of this rank: it sends its residues of one owner's entries to the rank of its node that collects them, and
 /// takes the residues that another rank of the node has for the owner for which it collects itself.
 pub(super) struct Turn {
-    /// How many nodes further the owners are.
+    /// Distance in nodes from this rank's node to that of the owners.
     pub nodes_on: usize,
-    /// How many ranks of that node each rank here has collected for already.
+    /// Number of ranks of that node for which each rank here has collected already.
     pub number: usize,
     /// The collecting rank; at first this rank.
     pub to: usize,

@@ -56,7 +56,7 @@ pub struct ProductPaths<'a> {
     pub storage: &'a Path,
 }
 
-/// Choices of a product above a disk.
+/// Choices of an out-of-core product.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct OutOfCoreProductOptions {
@@ -72,7 +72,7 @@ setters! { new OutOfCoreProductOptions {
     caching: Caching,
 } }
 
-/// How a product above a disk went.
+/// The report of an out-of-core product.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct OutOfCoreProductReport {

@@ -1,4 +1,4 @@
-//! How the memory of a product above a disk is shared out, and the bytes that it reads.
+//! The division of memory in an out-of-core product, and the bytes that it reads.
 
 use super::OutOfCoreProductOptions;
 use super::problem::FileProduct;
@@ -42,7 +42,7 @@ const NAME_BYTES: u64 = 64;
 /// Bytes in addition to those counted one by one: the pass over a file, its checksum at the end, stacks.
 const CALL_BYTES: u64 = 6 << 20;
 
-/// The plan of a product above a disk.
+/// The plan of an out-of-core product.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct OutOfCoreProductPlan {

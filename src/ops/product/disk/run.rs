@@ -28,7 +28,7 @@ use crate::storage::{Caching, Identity};
 use std::path::Path;
 use std::time::Instant;
 
-/// The product that `open` finds the files of. Collective.
+/// The product of the files that `open` opens. Collective.
 pub(super) fn run(
     site: Site<'_>,
     open: impl FnOnce() -> Result<FileProduct>,

@@ -1,5 +1,5 @@
 //! The pass over an operand before a product: every number and the checksum are checked, and the norms of the columns
-//! are found. Nothing is kept but a few numbers for each column.
+//! are found. Only a few numbers for each column are kept.
 
 use crate::context::ProgressCallback;
 use crate::error::Result;

@@ -18,8 +18,8 @@ use crate::site::Site;
 use crate::site::team::Team;
 use crate::tile::{TileId, TileMap};
 
-/// What nodes may take: bytes in addition to those that each rank's node holds already, and whether one of its ranks
-/// has a limit.
+/// The memory that nodes may take: bytes in addition to those that each rank's node holds already, and whether one of
+/// its ranks has a limit.
 pub(super) struct NodeLimits<'a> {
     pub bytes: &'a [u64],
     pub limited: &'a [bool],

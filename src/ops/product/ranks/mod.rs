@@ -29,7 +29,7 @@ pub struct DistOptions<'a> {
     pub uplo: Uplo,
     /// Operands hold integers and the result is exact; `precision_bits` is then only a lower bound for the bits stored.
     pub exact_integers: bool,
-    /// What is promised of each entry.
+    /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
     /// Scalar of the product; `None` is 1.
     pub alpha: Option<&'a Float>,
@@ -210,8 +210,8 @@ pub fn gemm_rows(
 /// `C := alpha * op(A) op(B) + beta * C0` for matrices in tiles over the ranks of `team`. Collective.
 ///
 /// Each operand is first shared out by the contracted index (every entry travels once), then multiplied as in
-/// [`gemm_rows`]; the shares, and messages of up to a rank's tiles, come on top of the memory limit. What lies
-/// outside the triangle of an operand is 0, or its mirror image: see [`DistMatrix::is_symmetric`].
+/// [`gemm_rows`]; the shares, and messages of up to a rank's tiles, come on top of the memory limit. Entries outside
+/// the triangle of an operand are 0, or its mirror image: see [`DistMatrix::is_symmetric`].
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -248,7 +248,7 @@ pub fn gemm(
         Op::Transpose => (matrix.map().cols, matrix.map().rows),
     };
     let ((left_rows, left_cols), (right_rows, right_cols)) = (shape(a, op_a), shape(b, op_b));
-    // All ranks leave together: the slices are collective.
+    // All ranks return here together: the slices are collective.
     let fits = match left_cols == right_rows {
         true => Ok(()),
         false => Err(Error::ShapeMismatch { operation: "gemm", left_rows, left_cols, right_rows, right_cols }),

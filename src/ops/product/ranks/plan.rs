@@ -301,7 +301,7 @@ fn describe_team(request: &ClusterRequest<'_>) -> TeamPlan {
     }
 }
 
-/// A cluster that one does not have: `nodes` nodes of `ranks_per_node` ranks with `threads` threads each.
+/// A cluster to plan for: `nodes` nodes of `ranks_per_node` ranks with `threads` threads each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClusterShape {
     /// Nodes.

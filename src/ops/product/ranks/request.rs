@@ -471,7 +471,7 @@ impl RankProblem<'_> {
     }
 }
 
-/// The value that all ranks which know it agree on.
+/// The common value of all ranks that have one.
 fn same(words: impl Iterator<Item = u64>, what: &str) -> Result<Option<u64>> {
     let known = words.enumerate().filter(|(_, word)| *word != UNKNOWN).collect::<Vec<_>>();
     let Some(&(first, value)) = known.first() else { return Ok(None) };

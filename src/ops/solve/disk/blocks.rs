@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU64;
 /// Blocks in memory: one in use, one being read.
 const BLOCKS: usize = 2;
 
-/// Which triangle of a file is meant, and how: `op(T)`.
+/// A triangle of a file, and its use as `op(T)`.
 #[derive(Clone)]
 pub(super) struct FileTriangle {
     pub file: Arc<MatrixFile>,

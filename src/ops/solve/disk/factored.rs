@@ -1,4 +1,4 @@
-//! `A X = B` from files: a factorisation above a disk, then two substitutions with the file of the factor.
+//! `A X = B` from files: an out-of-core factorisation, then two substitutions with the file of the factor.
 
 use super::blocks::FileTriangle;
 use super::needs::{FileBits, plan_expected};
@@ -31,7 +31,7 @@ use std::time::Instant;
 const TILES: &str = "tiles";
 const SOLUTION: &str = "solution";
 
-/// Of norms of rows, and of columns.
+/// Exponents of norms of rows, and of columns.
 type Exponents = (Vec<i64>, Vec<i64>);
 
 /// The exponents of the norms of a factor's rows, and, for the path by tiles, of its columns in reversed order once the
@@ -211,7 +211,7 @@ fn solve_files(
     Ok(report)
 }
 
-/// The factorisation that a solve begins with.
+/// The factorisation at the start of a solve.
 struct Factoring<'a> {
     site: Site<'a>,
     matrix: &'a Path,

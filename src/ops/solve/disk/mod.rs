@@ -34,7 +34,7 @@ use crate::tile::RankGrid;
 use serde::Serialize;
 use std::path::Path;
 
-/// Choices of a solve above a disk.
+/// Choices of an out-of-core solve.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct OutOfCoreSolveOptions {
@@ -69,7 +69,7 @@ pub struct SolvePaths<'a> {
     pub storage: &'a Path,
 }
 
-/// How a solve above a disk went.
+/// The report of an out-of-core solve.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct OutOfCoreSolveReport {

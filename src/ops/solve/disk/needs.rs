@@ -129,7 +129,7 @@ impl BandNeeds<'_> {
     }
 }
 
-/// A plan before anything is known of the triangles: for a refusal before a file is read.
+/// A plan from only the sizes of the triangles, for a refusal before a file is read.
 ///
 /// # Errors
 /// Those of [`BandNeeds::plan`].

@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// One substitution.
 pub(super) struct Prepared {
     pub triangle: FileTriangle,
-    /// Of the norms of its rows, in the order of the unknowns.
+    /// Exponents of the norms of its rows, in the order of the unknowns.
     pub exponents: Vec<i64>,
     /// Whether the diagonal is ones.
     pub unit: bool,
@@ -102,7 +102,7 @@ impl DiskSystem<'_> {
         }
     }
 
-    /// The bands of the call, and what solves them.
+    /// The bands of the call, and their solver.
     ///
     /// # Errors
     /// Those of [`BandNeeds::plan`].
@@ -110,7 +110,7 @@ impl DiskSystem<'_> {
         if self.method.path == Path::Dots {
             let plan = self.needs(Vec::new()).plan()?;
             let blocks = |step: &Prepared| {
-                // The sums scale by norms themselves.
+                // The sums do their own scaling by norms.
                 let mut triangle = step.triangle.clone();
                 triangle.scale = None;
                 FileBlocks::new(triangle)

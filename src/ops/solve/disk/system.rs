@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Where finished panels go, and the solution.
+/// The paths of finished panels, and of the solution.
 #[derive(Clone, Copy)]
 pub(super) struct PanelPaths<'a> {
     pub storage: &'a Path,

@@ -32,7 +32,7 @@ struct Triangle<'a> {
 }
 
 impl<'a> Triangle<'a> {
-    /// The triangle that is meant; the upper one of a symmetric file is the lower one transposed.
+    /// The selected triangle; the upper one of a symmetric file is the lower one transposed.
     fn of(file: &'a MatrixFile, options: &TriangleOptions<'_>) -> Triangle<'a> {
         let is_mirrored = file.is_symmetric() && options.uplo == Uplo::Upper;
         Triangle {

@@ -105,10 +105,10 @@ fn workers(ctx: &Context, cols: usize) -> usize {
     ctx.threads().min(cols).max(1)
 }
 
-/// A factor's scaling, and how many of its rows are looked at together.
+/// A factor's scaling, and the number of its rows that are read together.
 pub(crate) struct DotSystem {
     scaling: Scaling,
-    /// Rows of a piece, whole blocks of 8; they never show in the solution.
+    /// Rows of a piece, whole blocks of 8; they never change the solution.
     piece_rows: usize,
 }
 

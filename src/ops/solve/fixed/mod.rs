@@ -182,7 +182,7 @@ impl FixedPoint {
                 .and_then(|bytes| plan_try(ctx, (limit_bytes, bytes), size).map(Some)),
         };
         let plan = site.agreed(made)?;
-        // All take the pieces of the rank that has the least memory for them; one without columns gets them as well,
+        // All ranks use the pieces of the rank with the least memory for them; a rank without columns also takes part,
         // since it has rows that others need.
         let idle_rows = || piece_rows(beside(cut.right_bytes(band.columns)), &size);
         let own_rows = plan.as_ref().map_or_else(idle_rows, |plan| plan.tile_rows);
@@ -232,7 +232,7 @@ struct Try<'a> {
     fixed_bits: u32,
     /// Right sides are 0 above this row.
     first: usize,
-    /// How it is made after the first one on all columns of a band, which runs in place.
+    /// Limits of a try after the first one, which runs in place on all columns of a band.
     retry: Option<Retry>,
     some: &'a [usize],
     /// Ranks of this node, where they make the tiles of the triangle together.

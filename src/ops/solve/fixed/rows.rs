@@ -1,4 +1,4 @@
-//! Where a solve in fixed point has the rows of its triangle from: a view of all of them, or pieces that come and go.
+//! The sources of the rows of a triangle for a solve in fixed point: a view of all of them, or pieces that come and go.
 
 use crate::comm::window::{Pieces, Shown};
 use crate::error::Result;
@@ -20,7 +20,7 @@ pub(crate) trait TriangleRows {
         Ok(())
     }
 
-    /// The rows `rows`, at least as far as their diagonal. Asked for from the first row to the last.
+    /// The rows `rows`, at least as far as their diagonal. Called from the first row to the last.
     ///
     /// # Errors
     /// Those of the source that brings the rows.
@@ -40,8 +40,8 @@ pub(crate) trait TriangleRows {
     }
 }
 
-/// A lower triangle, row by row, whose tiles the ranks of each node make together: all of a node see the entries of a
-/// row of tiles in one window, write its tiles into another, and show each to the others when it is finished.
+/// A lower triangle, row by row, whose tiles the ranks of each node make together: all of a node read the entries of a
+/// row of tiles in one window, write its tiles into another, and publish each to the others when it is finished.
 pub(crate) trait SharedRows {
     /// The team: all ranks, and their nodes.
     fn team(&self) -> &Team;

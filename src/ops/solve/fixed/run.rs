@@ -352,7 +352,7 @@ impl<'a> FixedRun<'a> {
     }
 
     /// Updates some tiles in row `row` of the solution by the tiles of the triangle before the diagonal, as these are
-    /// finished, and by the unknowns before, of each tile its own.
+    /// finished, and by the earlier unknowns in the row of each tile.
     fn update<'t>(
         &self,
         row: usize,
@@ -404,7 +404,7 @@ impl<'a> FixedRun<'a> {
 struct Solved<'a> {
     fixed: &'a FixedPoint,
     plan: &'a TilePlan,
-    /// Unknowns before this tile are 0, and are so already.
+    /// Unknowns before this tile are 0, and already stored as 0.
     first_tile: usize,
     strips: &'a [Strip<'a>],
     exponents: &'a [i64],

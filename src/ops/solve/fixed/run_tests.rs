@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const ORDER: usize = 88;
 const COLUMNS: usize = 20;
 
-/// A row of tiles each of which is found after some looks in vain.
+/// A row of tiles each of which is found only after some failed attempts.
 struct LateRow<'a> {
     row: LoadedRow<'a>,
     in_vain: Vec<AtomicUsize>,

@@ -34,7 +34,7 @@ const BLOCK_ROWS: usize = 64;
 /// Columns of a strip of the Schur complement: the products of a strip begin at its diagonal.
 const STRIP_COLUMNS: usize = 128;
 
-/// `L`, `D`, and all of the report but its time.
+/// `L`, `D`, and all of the report except its time.
 pub(crate) struct Factors {
     pub lower: Matrix,
     pub pivots: Matrix,

@@ -12,7 +12,7 @@ use crate::ops::solve::ranks::source::{MessageBuffers, StreamSource};
 use crate::plan::BLOCK;
 use std::ops::Range;
 
-/// Bytes of the piece of a rank, where it is to have that many.
+/// Target bytes of the piece of a rank.
 const PIECE_BYTES: u64 = 16 << 20;
 
 /// How the blocks of a triangle of `order` rows are shared out.

@@ -1,5 +1,5 @@
-//! Whole columns of the right sides on each rank: solved there in fixed point while the factor's rows stream by, or by
-//! parts with all ranks.
+//! Whole columns of the right sides on each rank: solved there in fixed point while the factor's rows are streamed, or
+//! by parts with all ranks.
 
 use crate::comm::Transport;
 use crate::context::Context;
@@ -38,7 +38,7 @@ pub(super) fn panel_columns((rows, cols): (usize, usize), ranks: usize) -> Distr
     Distribution::col_blocks(rows, starts)
 }
 
-/// Where the ranks' columns of a solution go.
+/// The layout of a solution found by columns on the ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SolutionLayout {
     /// These tiles, made while the memory of a try in fixed point is still kept.
@@ -95,8 +95,8 @@ pub(super) struct Substitutions<'a> {
 }
 
 /// Solves for the right sides, this rank's own columns of all `total`, into `x`, by substitutions with the factor that
-/// `source` has: in fixed point while its rows stream by, where the path is by tiles, and by parts that all ranks solve
-/// together for columns that no try holds; the bytes of the plan. Collective.
+/// `source` has: in fixed point while its rows are streamed, where the path is by tiles, and by parts that all ranks
+/// solve together for columns that outgrow every try; returns the bytes of the plan. Collective.
 ///
 /// # Errors
 /// As [`crate::distributed::solve`].

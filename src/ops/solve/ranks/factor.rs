@@ -16,9 +16,9 @@ pub(super) struct FactorTiles<'a> {
     pub map: TileMap,
     precision_bits: u32,
     rank: usize,
-    /// Of each row of tiles, from the left, with their columns of tiles.
+    /// The tiles of each row of tiles, from the left, with their columns of tiles.
     pub rows: Vec<Vec<(usize, &'a Matrix)>>,
-    /// Of each column of tiles, from the top, with their rows of tiles.
+    /// The tiles of each column of tiles, from the top, with their rows of tiles.
     pub cols: Vec<Vec<(usize, &'a Matrix)>>,
 }
 
@@ -147,7 +147,7 @@ impl<'a> FactorTiles<'a> {
         })
     }
 
-    /// Refuses the first entry of this rank, row by row, beyond what any conversion makes.
+    /// Refuses the first entry of this rank, row by row, beyond the range of all conversions.
     fn check_range(&self) -> Result<()> {
         let size = self.map.tile_size;
         for row in 0..self.order() {

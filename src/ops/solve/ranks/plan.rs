@@ -96,11 +96,11 @@ pub fn plan_solve_local(
 /// Bits of the entries of a triangular solve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrsmBits {
-    /// Of the triangle.
+    /// Bits of the triangle.
     pub triangle: u32,
-    /// Of the right sides.
+    /// Bits of the right sides.
     pub right: u32,
-    /// Of the solution.
+    /// Bits of the solution.
     pub solution: u32,
 }
 
@@ -383,7 +383,7 @@ mod tests {
         assert_eq!(kernels_of(&[free(), free()], 2, (small - 1, 400)), ["", ""]);
         assert_eq!(kernels_of(&[free(), forced()], 2, (order, 400)), ["", ""]);
         assert_eq!(kernels_of(&[limited(), free()], 2, (order, 400)), ["", ""]);
-        // Ranks that share no window choose each for itself, and so do nodes.
+        // Ranks that share no window choose separately, and so do nodes.
         assert_eq!(kernels_of(&[free(), forced()], 1, (order, 800)), [other, ""]);
         assert_eq!(kernels_of(&[free(), free(), forced(), free()], 2, (order, 800)), [other, other, "", ""]);
         // Too few right sides for each worker.

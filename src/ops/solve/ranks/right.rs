@@ -1,4 +1,4 @@
-//! Right sides of a solve over ranks, wherever they lie, and solutions as the ranks find them.
+//! Right sides of a solve over ranks in any distribution, and solutions as the ranks find them.
 
 use crate::comm::{Said, Say, Transport, agree, agreed};
 use crate::context::Context;
@@ -53,7 +53,7 @@ impl<'a> RightSides<'a> {
         }
     }
 
-    /// Where their solutions go: where the right sides are.
+    /// The layout of their solutions: that of the right sides.
     pub fn target(&self) -> SolutionLayout {
         match self {
             RightSides::Tiles(tiles) => SolutionLayout::Tiles(TileMap { triangle: None, ..*tiles.map() }),
@@ -120,7 +120,7 @@ pub struct LocalSolution {
 }
 
 impl LocalSolution {
-    /// Whole columns on each rank, and the memory that their right sides have left.
+    /// Whole columns on each rank, and the memory of their right sides for reuse.
     pub(super) fn of_columns(distribution: Distribution, rank: usize, part: Matrix, spare: Matrix) -> LocalSolution {
         LocalSolution { distribution, rank, part, spare: Some(spare), planned_bytes: 0 }
     }
@@ -148,7 +148,7 @@ impl LocalSolution {
         self.part.precision_bits()
     }
 
-    /// Bytes of this rank's part, and of what else is kept with it until it is given back.
+    /// Bytes of this rank's part, and of the memory kept with it until it is released.
     pub fn bytes(&self) -> u64 {
         self.part.bytes() + self.spare.as_ref().map_or(0, Matrix::bytes)
     }

@@ -1,4 +1,4 @@
-//! The entries of a factor in tiles, and how pieces of it come to the ranks that need them.
+//! The entries of a factor in tiles, and the transfer of pieces of it to the ranks that need them.
 
 use crate::error::Result;
 use crate::math::float::{Head, limbs_for};
@@ -99,7 +99,7 @@ impl StreamSource<'_> {
         take: &mut dyn FnMut(usize, &Rect, &[u64]),
     ) -> Result<()> {
         let (rank, ranks) = (self.team.rank(), self.team.size());
-        // One message at a time each way: the one of a rank meets that of the same number of the other.
+        // One message at a time each way: message `k` of a rank pairs with message `k` of the other.
         for distance in 1..ranks {
             let (to, from) = ((rank + distance) % ranks, (rank + ranks - distance) % ranks);
             let (parts, own_parts) = (parts_for(to, rank), parts_for(rank, from));
@@ -149,7 +149,7 @@ impl StreamSource<'_> {
         ids.filter(|id| id.col <= id.row)
     }
 
-    /// Words in which the tiles of a rank come that have a part of `place`.
+    /// Words of the message with a rank's tiles that have a part of `place`.
     fn words_of(&self, rank: usize, place: &Rect) -> usize {
         let width = 1 + limbs_for(self.factor.precision_bits());
         self.parts_of(rank, place).map(|(_, part)| part.entries() * width).sum()
@@ -203,7 +203,7 @@ impl StreamSource<'_> {
         }
     }
 
-    /// Takes what [`StreamSource::pack`] made of a part on a rank, into a piece for a place around it.
+    /// Unpacks the words that [`StreamSource::pack`] made of a part on a rank, into a piece for a place around it.
     fn unpack(&self, rank: usize, words: &[u64], (part, place): (&Rect, &Rect), piece: &mut Matrix) {
         let (width, mut rest) = (1 + piece.limbs_per_element(), words);
         for (_, part) in self.parts_of(rank, part) {
@@ -213,8 +213,8 @@ impl StreamSource<'_> {
         }
     }
 
-    /// Who writes which parts of `place` on this rank's node: the rank that owns them, or where that is one of another
-    /// node, the rank among whose `places` they are.
+    /// The ranks that write the parts of `place` on this rank's node: the owner of a part, or where that is on another
+    /// node, the rank whose `places` contain it.
     pub fn writers(&self, place: &Rect, places: &dyn Fn(usize) -> Rect) -> Vec<(Rect, usize)> {
         let layout = self.team.layout();
         let here = layout.node_of[self.team.rank()];

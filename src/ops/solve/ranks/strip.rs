@@ -1,5 +1,5 @@
-//! The entries that the ranks of a node work on, as one matrix in a window of theirs: each rank writes what its tiles
-//! have, all read.
+//! The entries that the ranks of a node work on, as one matrix in a window of theirs: each rank writes the entries of
+//! its tiles, and all read.
 //!
 //! Heads come first, column by column, then limbs, column by column.
 

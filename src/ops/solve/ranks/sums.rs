@@ -1,4 +1,4 @@
-//! A few right sides entry by entry: each rank substitutes for some of them, while the rows of the factor pass by.
+//! A few right sides entry by entry: each rank substitutes for some of them, while the rows of the factor are streamed.
 
 use super::{Call, FactorTiles, LocalSolution};
 use crate::context::{Context, Progress};

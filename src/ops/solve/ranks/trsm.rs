@@ -56,8 +56,8 @@ pub fn trsm(ctx: &Context, team: &Team, t: &DistMatrix, b: &DistMatrix, precisio
 /// distributed like `b`, all of it.
 /// Accuracy and bits: as [`crate::trsm_with`] in one process, for any grid, tile size and number of threads.
 /// Cost and memory: as [`crate::distributed::solve_with`], the factor being sent once where that sends it twice; one to
-/// three right sides go the way of seven. An upper triangle, and a unit diagonal, take a copy of `T`;
-/// the right side a copy of `B` and of the result. A limit counts these copies.
+/// three right sides are solved as four to seven are. An upper triangle, and a unit diagonal, take a copy of `T`; the
+/// right side a copy of `B` and of the result. A limit counts these copies.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -218,7 +218,7 @@ pub fn trsm_local(
     trsm_right(ctx, team, t, b, (precision_bits, options))
 }
 
-/// Refuses options that differ between ranks, which would go different ways. Collective.
+/// Refuses options that differ between ranks, which would then take different paths. Collective.
 fn check_options(world: &dyn Transport, options: &TrsmOptions<'_>) -> Result<()> {
     let refusal = "trsm: ranks differ in the side, the triangle, its diagonal, whether it is transposed, the accuracy \
                    or the scalar";

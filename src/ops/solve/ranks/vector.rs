@@ -65,7 +65,8 @@ pub(super) struct Pass<'a> {
     own: Vec<Vec<(usize, &'a Matrix)>>,
     /// For each step and each of its blocks, in the order in which they are solved.
     partial: Vec<Vec<Partial>>,
-    /// Rows that may be looked ahead at: all is lost when the exponent grows, so no more than were kept since then.
+    /// Rows for which sums may be made ahead: all sums are lost when the exponent grows, so no more rows than have been
+    /// kept since then.
     trusted: usize,
     /// For each right-hand side.
     unknowns: Vec<Unknowns<'a>>,
@@ -173,8 +174,8 @@ impl<'a> Pass<'a> {
         FactorPiece { view: tile.view(), first_row: id.row * size, first_col: id.col * size }
     }
 
-    /// Solves some blocks of a step: how many, and whether the common exponent of some right side has grown. Where it
-    /// has, the last of them made it grow, unless no sums were taken.
+    /// Solves some blocks of a step; returns their number, and whether the common exponent of some right side has
+    /// grown. If so, the last of them made it grow, unless no sums were used.
     fn round(
         &mut self,
         step: usize,

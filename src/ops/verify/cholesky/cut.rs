@@ -19,7 +19,7 @@ use crate::ops::product::size::ProductSize;
 /// Entries that are summed one by one at a time.
 pub(super) const SINGLES_AT_ONCE: usize = 4096;
 
-/// Rows and columns of tiles, in memory and above a disk, the widest first.
+/// Rows and columns of tiles, in memory and out of core, the widest first.
 const TILES_IN_MEMORY: [usize; 3] = [256, 128, 64];
 const TILES: [usize; 11] = [2048, 1448, 1024, 768, 512, 384, 256, 192, 128, 96, 64];
 
