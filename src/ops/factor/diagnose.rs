@@ -31,14 +31,15 @@ pub(crate) fn refusal(index: usize, pivot: &Float, diagonal: &Float, evidence: &
         Evidence::Indefinite => MoreBits::Never,
         _ if *diagonal <= 0 => MoreBits::Never,
         Evidence::Noise { noise, precision_bits } if Float::with_val(SHOWN_BITS, -pivot) <= *noise => {
-            // Bits by which the noise covers the pivot, but never fewer than would show a pivot as large as the noise.
+            // Bits by which the noise exceeds the pivot, but never fewer than those that would reveal a pivot as large
+            // as the noise.
             let hidden = match (noise.get_exp(), pivot.get_exp()) {
                 (Some(noise), Some(pivot)) => noise.saturating_sub(pivot).max(0) as u32,
                 _ => 0,
             };
             MoreBits::AtLeast(hidden.max(precision_bits / 8) + 8)
         }
-        // A pivot beyond the noise is a strong sign and no proof.
+        // A pivot beyond the noise is a strong sign, but no proof.
         _ => MoreBits::Unknown,
     };
     Error::NotPositiveDefinite {
@@ -53,8 +54,8 @@ pub(crate) fn refusal(index: usize, pivot: &Float, diagonal: &Float, evidence: &
 /// The error for a failure at `index` of the matrix with this lower triangle, given the factor of the rows before it
 /// and the scaled pivot, if it is known.
 ///
-/// The pivot is compared with what rounding can move it by: with `w` near `A_11^-1 a_i`, an error `E` in the
-/// matrix, within the residual bound `|E_ij| <= 2^(2 - b) sqrt(a_ii a_jj)`, moves it by about `2^(2 - b) a (1 + sum
+/// The pivot is compared with its largest change by rounding: with `w` near `A_11^-1 a_i`, an error `E` in the matrix,
+/// within the residual bound `|E_ij| <= 2^(2 - b) sqrt(a_ii a_jj)`, moves it by about `2^(2 - b) a (1 + sum
 /// |w_k| sqrt(a_kk / a))^2`. For a pivot further below 0 than that, `v^T A v` of the matrix as given is bounded
 /// from above by directed rounding, with `v = (-w, 1)`: a bound of at most 0 proves that no precision helps. Cost:
 /// quadratic in `index`, paid on failure only.
@@ -88,7 +89,7 @@ pub(crate) fn failure(
             if rest > 0 { Float::new(bits) } else { rest }
         }
     };
-    // Numbers beyond MPFR's range cancel to nothing sensible; only rows left out from the start have such.
+    // Numbers beyond MPFR's range cancel to nothing sensible; only rows left out from the start have such numbers.
     let pivot = if pivot.is_nan() { Float::with_val(bits, Special::NegInfinity) } else { pivot };
     // A row left out from the start has a diagonal entry or a 2 x 2 minor that is not positive.
     let is_certain = index == problem.order;
@@ -175,7 +176,7 @@ mod tests {
         assert_eq!(form(&[1.0, 2.0, 3.0]), 2.0 + 2.0 * 2.0 - 2.0 * 3.0 + 12.0 + 45.0);
         assert_eq!(form(&[1.0, -1.0]), 3.0);
         assert_eq!(form(&[]), 0.0);
-        // Exactly singular: 0 is found, and rounding makes a bound of it elsewhere.
+        // Exactly singular: the form is exactly 0; with rounding only a bound is found.
         let ones = Matrix::from_f64s(2, 2, 60, &[1.0; 4]).unwrap();
         assert_eq!(quadratic_form_from_above(ones.view(), &floats(&[3.5, -3.5])), 0.0);
         let third = Float::with_val(20, 1) / 3u32;

@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// The kernel name in reports of this path.
 pub(crate) const NAME: &str = "direct";
 
-/// Rows up to which tiles cost more, for numbers of few limbs and of many.
+/// Rows up to which tiles cost more, for numbers of few limbs.
 const MOST_ROWS: usize = 12;
 const MOST_ROWS_OF_LONG: usize = 10;
 
@@ -34,7 +34,7 @@ const LONG_LIMBS: usize = 12;
 /// Rows up to which one thread in lanes is faster than tiles, where tiles are not requested.
 const MOST_ROWS_IN_LANES: usize = 128;
 
-/// How the entries of a factor lie.
+/// The layout of a factor's entries.
 #[derive(Clone)]
 enum Layout {
     /// In one tile of a kernel that has tiles for few rows.
@@ -114,7 +114,7 @@ impl Direct {
         (!is_asked).then(|| Direct { layout: Layout::Limbs(Widths::new(working_bits)), order })
     }
 
-    /// Bytes of the factor, and of what its entries are made with.
+    /// Bytes of the factor, and of the scratch for its entries.
     pub fn bytes(&self, precision_bits: u32) -> u64 {
         let words = Buffer::bytes_for(self.layout.words((self.order, precision_bits)));
         let lists = (self.order * (2 * size_of::<RowWeight>() + size_of::<i64>())) as u64;
@@ -146,7 +146,7 @@ impl Direct {
 }
 
 impl Layout {
-    /// Fills in the factor; whether all pivots are positive.
+    /// Fills in the factor; returns whether all pivots are positive.
     fn fill(
         &self,
         (problem, lower): (&Problem, MatrixView<'_>),

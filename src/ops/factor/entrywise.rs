@@ -82,7 +82,7 @@ pub(super) fn entry_depth(problem: &Problem, (row, col): (usize, usize), head: H
     (!head.is_zero()).then(|| depth.clamp(0, MOST_DEPTH.into()) as u32)
 }
 
-/// How far the entry of the matrix with this lower triangle that lies furthest below its rows' norms does so.
+/// The largest depth of an entry below its rows' norms, in the matrix with this lower triangle.
 pub(crate) fn deepest_entry(problem: &Problem, lower: MatrixView<'_>) -> u32 {
     let depths = (0..problem.order).flat_map(|col| {
         (col..problem.order).filter_map(move |row| entry_depth(problem, (row, col), lower.head(row, col)))

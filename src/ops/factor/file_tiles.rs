@@ -11,13 +11,13 @@ use crate::tile::TileId;
 
 /// The differences between element types out of core; `L` is the private memory of a worker.
 pub(super) trait FileTiles<L>: Sync {
-    /// Where the tiles lie that have no room in memory, and the slots of the others.
+    /// The file of the tiles that have no room in memory, and the slots of the others.
     fn tile_file(&self) -> (&TileFile, &Slots);
 
     /// Converts the entries or words read for a tile to the form that tasks use, in its slot.
     ///
     /// # Errors
-    /// Whatever ends the factorisation.
+    /// Any error that ends the factorisation.
     fn take_in(&self, local: &mut L, tile: TileId, read: &IoBuffer) -> Result<()>;
 
     /// The finished tiles of the run that the worker has under way.

@@ -96,7 +96,7 @@ fn other_engine(
     tile_rows: impl Fn(usize) -> usize,
 ) -> Result<Option<KernelOfTiles>> {
     let kernel = choose_kernel(ctx, kernels::preferred_for_large_factors, order, working_bits);
-    // Tables are not made in vain, since they would stay.
+    // Unneeded tables are not made, since they would stay.
     if kernel.name() == ctx.tile_kernel(working_bits).name() || tile_rows(usize::MAX) < LEAST_TILE_ROWS {
         return Ok(None);
     }

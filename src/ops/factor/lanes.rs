@@ -30,7 +30,7 @@ impl LaneLayout {
         Some(LaneLayout { lanes, widths: Widths::new(working_bits), order, working_bits })
     }
 
-    /// Words of the panels and of all that entries are made with.
+    /// Words of the panels and of the scratch for entries.
     pub fn words(&self) -> usize {
         let LaneLayout { lanes, widths, order, working_bits } = *self;
         let panels = order.div_ceil(LANES) * lanes.panel_words(order);
@@ -99,7 +99,7 @@ struct Columns<'a> {
     lower: MatrixView<'a>,
     /// For each four rows of the factor the columns so far.
     panels: &'a mut [u64],
-    /// Of the column at work with the rows of a panel.
+    /// Sums of the current column with the rows of a panel.
     sums: &'a mut [u64],
     rest: &'a mut [u64],
     sum: &'a mut [u64],

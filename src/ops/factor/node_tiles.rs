@@ -1,6 +1,6 @@
-//! The tiles of the ranks of a node in one window: each is written by its owner, and read by all where it lies.
+//! The tiles of the ranks of a node in one window: each is written by its owner, and read in place by all.
 //!
-//! A piece of the window has the words of a tile and, behind them, the weights that its rows have after it.
+//! A piece of the window has the words of a tile, followed by the weights of its rows after it.
 
 use crate::comm::window::{Pieces, SharedWindow, Shown};
 use crate::comm::{Fence, Transport};
@@ -83,7 +83,7 @@ impl<'w> NodeTiles<'w> {
     /// The words of a finished tile of another rank, where that is one of the node.
     ///
     /// # Panics
-    /// Where the tile is not finished.
+    /// If the tile is not finished.
     pub fn words(&self, tile: TileId) -> Option<&'w [u64]> {
         let owner = self.tiling.owner(tile);
         let place = self.owners.iter().position(|(rank, _)| *rank == owner)?;

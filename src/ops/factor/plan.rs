@@ -41,7 +41,7 @@ pub(crate) fn units(tiling: &TileMap, tile: TileId, tasks: usize) -> u64 {
     (tiling.entries(tile) * tasks) as u64
 }
 
-/// A tile of each shape, and how many there are: the last tile row may be lower than the others.
+/// A tile of each shape, and the number of such tiles: the last tile row may be lower than the others.
 fn kinds(tiling: &TileMap) -> impl Iterator<Item = (TileId, usize)> + use<> {
     let whole = tiling.tile_rows().saturating_sub(1);
     let tile = |row, col, count| (TileId { row, col }, count);
@@ -77,7 +77,7 @@ pub(crate) struct Plan {
     pub received: usize,
     /// Words of all own tiles.
     pub tile_words: usize,
-    /// Which ranks read each other's finished tiles where they lie.
+    /// The ranks that read each other's finished tiles in place.
     pub memories: Memories,
     /// The window in which the ranks of this node have their tiles, where they do.
     pub node: Option<NodePlan>,
@@ -138,8 +138,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Bytes of own tiles, scratch, tables, of what there is for each row of the matrix, and of what solves need of the
-    /// tiles on the diagonal in the columns that `has_diagonal` names.
+    /// Bytes of own tiles, scratch, tables, of the data for each row of the matrix, and of the data that solves need of
+    /// the tiles on the diagonal in the columns that `has_diagonal` names.
     pub fn fixed_bytes(&self, engine: &dyn TileEngine, has_diagonal: impl Fn(usize) -> bool) -> u64 {
         let columns = (0..self.tiling.tile_rows()).filter(|&col| has_diagonal(col));
         let diagonals = columns.map(|col| engine.diagonal_bytes(self.tiling.col_range(col).len())).sum::<u64>();
@@ -184,7 +184,7 @@ impl Plan {
         if self.node.is_some() { 0 } else { self.tile_words }
     }
 
-    /// Words of all slots that are ever in use.
+    /// Words of all slots that may come into use.
     pub fn slot_words(&self) -> usize {
         self.slots.min(self.received) * self.operand_words
     }

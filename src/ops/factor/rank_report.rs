@@ -26,7 +26,7 @@ pub struct RankSummary {
     pub forwards: u64,
     /// Most times that it sent one of its own tiles.
     pub most_sends: u64,
-    /// Most transfers between the owner of a tile and this rank.
+    /// Longest chain of transfers from the owner of a tile to this rank.
     pub depth: u64,
     /// Bytes of tiles that it sent.
     pub sent_bytes: u64,

@@ -10,8 +10,8 @@ use crate::ops::factor::spans::{Clock, Span, TaskTimes};
 use crate::ops::product::problem::Accuracy;
 use serde::Serialize;
 
-/// The plan and the timings of one factorisation; over ranks the same on all of them, but for the kernel, the devices
-/// and the spans.
+/// The plan and the timings of one factorisation; the same on all ranks, except for the kernel, the devices and the
+/// spans.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct CholeskyReport {
@@ -48,7 +48,7 @@ pub struct CholeskyReport {
     pub tasks: TaskTimes,
     /// Bytes the plan allows for: tiles, scratch, tables and the factor; of the rank that takes most.
     pub planned_bytes: u64,
-    /// Who shared the work, and how; `None` in one process.
+    /// The division of the work between ranks; `None` in one process.
     #[serde(flatten)]
     pub ranks: Option<RanksReport>,
     /// The traffic of each device of this rank that ran updates.

@@ -31,7 +31,7 @@ pub(crate) struct Factorisation<'a> {
     pub entries: &'a Entries<'a>,
 }
 
-/// Tiles that are finished, or a row that ended it all.
+/// Finished tiles, or the row that ended the factorisation.
 pub(crate) struct Factored<'t, 'a, 'w> {
     pub tiles: &'t TileStore<'a, 'w>,
     pub locals: &'t mut [Local<'w>],

@@ -46,7 +46,7 @@ pub struct Span {
 pub struct TaskTimes {
     /// Entries of the matrix to residues.
     pub load: f64,
-    /// Updates of tiles: all the cubic work but that inside a tile column.
+    /// Updates of tiles: all the cubic work except that inside a tile column.
     pub update: f64,
     /// Diagonal tiles.
     pub potrf: f64,

@@ -1,8 +1,8 @@
-//! Where the tiles of a factorisation lie that have no room in memory: entries in the file of the matrix, finished
-//! tiles in a storage directory. Reads and writes begun here are answered by events.
+//! The tiles of a factorisation that have no room in memory: entries in the file of the matrix, finished tiles in a
+//! storage directory. Reads and writes begun here are answered by events.
 //!
 //! A finished tile is an object of the storage, the tiles that one run finished are a group. Buffers are made once: a
-//! writer waits for a free one, a read waits in the queue. Does not know: what tiles are made of.
+//! writer waits for a free one, a read waits in the queue. Does not know: the contents of tiles.
 
 use crate::context::DiskProgress;
 use crate::drive::DiskEvent;
@@ -114,7 +114,7 @@ pub(crate) struct TileFile {
     used: Arc<[AtomicU64; 2]>,
     /// An object that was found damaged.
     damaged: Mutex<Option<String>>,
-    /// Running sums that tiles in memory have left, where they came from the storage.
+    /// Running sums after tiles in memory, where these came from the storage.
     weights: Mutex<FxHashMap<TileId, Vec<RowWeight>>>,
 }
 
@@ -251,7 +251,7 @@ impl TileFile {
         self.used[0].fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes of finished tiles that tasks have read and that were in memory still.
+    /// Bytes of finished tiles that tasks have read and that were still in memory.
     pub fn reused_bytes(&self) -> u64 {
         reused(&self.used)
     }
@@ -270,7 +270,7 @@ impl TileFile {
         MatrixView::from_parts((heads, limbs), (rows, cols), rows, self.file.precision_bits())
     }
 
-    /// Takes a buffer back that was read into: the next tile in line gets it.
+    /// Takes back a buffer for reads: the next tile in the queue gets it.
     pub fn give_back(&self, buffer: IoBuffer) -> Result<()> {
         let mut reads = lock(&self.reads);
         match reads.waiting.pop_front() {
@@ -411,7 +411,7 @@ impl TileFile {
         tiles
     }
 
-    /// Notes which object is damaged, if that is what ends the run.
+    /// Notes the damaged object, if damage ends the run.
     fn note(&self, error: &Error) {
         if let Some(object) = Attempt::damage(error) {
             *lock(&self.damaged) = Some(object);

@@ -30,9 +30,9 @@ pub(crate) type Entries<'a> = dyn Fn(TileId) -> Result<MatrixView<'a>> + Sync + 
 /// The private memory of one worker.
 pub(crate) struct Local<'w> {
     pub scratch: &'w mut [u64],
-    /// Above a disk, where a slot has no room for the integers of a finished tile: words of a whole tile.
+    /// Out of core, where a slot has no room for the integers of a finished tile: words of a whole tile.
     pub whole_tile: &'w mut [u64],
-    /// Above a disk: finished tiles of the run under way.
+    /// Out of core: finished tiles of the current run.
     pub encoded: Encoded,
     pub log: TaskLog,
 }
@@ -44,7 +44,7 @@ struct RemoteTile<'w> {
     data: Option<Box<dyn DiagonalData>>,
 }
 
-/// Tiles that came, and room for more.
+/// Received tiles, and room for more.
 #[derive(Default)]
 struct RemoteTiles<'w> {
     tiles: RwLock<FxHashMap<TileId, Arc<RemoteTile<'w>>>>,
@@ -53,7 +53,7 @@ struct RemoteTiles<'w> {
 
 /// Words of an own tile.
 enum Words<'w> {
-    /// Nothing of the matrix is in them.
+    /// They hold no entries of the matrix yet.
     Fresh(&'w mut [u64]),
     Own(&'w mut [u64]),
     /// The tile is finished, and other ranks read it.
@@ -93,7 +93,7 @@ impl Words<'_> {
 /// A finished tile that is read.
 enum Operand<'t, 'w> {
     Own(RwLockReadGuard<'t, Words<'w>>),
-    /// Of a rank that shares its memory with this one.
+    /// A tile of a rank that shares its memory with this one.
     Near(&'w [u64]),
     Remote(Arc<RemoteTile<'w>>),
 }
@@ -124,7 +124,7 @@ pub(crate) struct TileStore<'a, 'w> {
     /// For out-of-core tiles.
     slots: Option<Slots>,
     tile_file: Option<TileFile>,
-    /// Of finished own tiles on the diagonal, by tile column.
+    /// Data of finished own tiles on the diagonal, by tile column.
     diagonals: Vec<RwLock<Option<Arc<dyn DiagonalData>>>>,
     /// By tile row: the running sums that the tile finished last in it has left, or the first ones.
     weights: Vec<Mutex<Vec<RowWeight>>>,
@@ -223,7 +223,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
         TileStore { slots: Some(places), tile_file: Some(tile_file), ..store }
     }
 
-    /// Where the tiles lie that have no room here.
+    /// The file of the tiles that have no room in memory.
     pub fn into_tile_file(self) -> Option<TileFile> {
         self.tile_file
     }
@@ -244,7 +244,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
         &self.words[self.slots.as_ref().map_or_else(|| self.own.index(tile), |slots| slots.of(tile))]
     }
 
-    /// Words of a tile under work in its place.
+    /// Words of an unfinished tile in its place.
     fn tile_words(&self, tile: TileId) -> usize {
         let (engine, shape) = (self.work.engine, self.work.shape(tile));
         if self.tile_file.is_some() { engine.update_words(shape) } else { engine.tile_words(shape) }
@@ -294,7 +294,8 @@ impl<'a, 'w> TileStore<'a, 'w> {
         Ok(())
     }
 
-    /// Takes over the weights that the tile before this one in its row has left, where that one came; it was just read.
+    /// Takes over the weights that the tile before this one in its row has left, where that one was received; it was
+    /// just read.
     fn inherit(&self, tile: TileId) {
         let before = TileId { col: tile.col - 1, ..tile };
         if let Some(tile_file) = &self.tile_file {

@@ -58,7 +58,7 @@ impl<'a> Travels<'a> {
         }
     }
 
-    /// The tile with its entries, which a copy of just this tile gives.
+    /// The tile with its entries, from a copy of only this tile.
     fn load(&mut self, tile: TileId) -> Vec<u64> {
         let tiling = self.work.tiling;
         let own = self
@@ -107,7 +107,7 @@ impl<'a> Travels<'a> {
         }
     }
 
-    /// All columns at once with the first task of a tile; the later ones find nothing to do.
+    /// All columns at once with the first task of a tile; the later tasks have no updates to make.
     fn update(&mut self, tile: TileId, words: &mut [u64], task: Task) {
         if !matches!(task, Task::Syrk { k: 0, .. } | Task::Gemm { k: 0, .. }) {
             return;

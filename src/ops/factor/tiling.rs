@@ -32,7 +32,7 @@ pub(crate) fn shape_of(tiling: &TileMap, tile: TileId) -> TileShape {
 }
 
 /// The tiles of a factorisation of `order` rows: `tile_rows` rows each, rounded up to whole panels; `None` takes the
-/// `preferred_rows` of the kernel, or less where that leaves threads without work.
+/// `preferred_rows` of the kernel, or fewer where that would leave threads without work.
 pub(crate) fn tiles_for(order: usize, tile_rows: Option<usize>, preferred_rows: usize, threads: usize) -> TileMap {
     let by_threads = if threads > 1 { (order / (4 * threads)).max(LEAST_SHARED_ROWS) } else { order };
     let by_size = (order / 5).max(LEAST_SIZED_ROWS);

@@ -97,7 +97,7 @@ pub(crate) fn plan_file(
 /// How big floats are factored.
 struct BigFloats {
     engine: Arc<dyn TileEngine>,
-    /// Nothing but its shape before the file was read.
+    /// Only its shape before the file is read.
     problem: Problem,
 }
 
@@ -127,7 +127,7 @@ impl BigFloats {
         words(whole).max(words(diagonal))
     }
 
-    /// Words in which a worker finishes a tile, where a slot is too small for that.
+    /// Words of the memory in which a worker finishes a tile, where a slot is too small for that.
     fn whole_words(&self, tiling: &TileMap) -> usize {
         let whole = self.engine.tile_words(BigFloats::largest(tiling));
         if whole > self.slot_words(tiling) { whole } else { 0 }

@@ -109,7 +109,7 @@ impl DiskCall<'_> {
             .with("tile_rows", self.tiling.tile_size)
     }
 
-    /// The file of tiles, without groups that are damaged; and how many these were.
+    /// The file of tiles, without groups that are damaged; and the number of damaged groups.
     fn open(&self, element: &impl Element, plan: &OutOfCorePlan, identity: &Identity) -> Result<(TileFile, usize)> {
         let directory = rank_directory(self.site, self.storage)?;
         let (objects, damaged) = AnsweredStorage::open(&directory, identity, self.options.caching)?;
@@ -151,7 +151,7 @@ impl DiskCall<'_> {
         Ok(made)
     }
 
-    /// The choices of the protocol. There is a slot for each tile of other ranks, as these lie on the disk.
+    /// The choices of the protocol. There is a slot for each tile of other ranks, since these tiles lie on the disk.
     fn protocol(&self, shape: &LevelShape) -> ProtocolOptions {
         let slots = self.tiling.grid.useful_slots(self.tiling.tile_rows(), usize::MAX);
         ProtocolOptions { slots, ..level_options(shape, self.threads()) }

@@ -73,7 +73,7 @@ pub(super) fn plan_doubles(site: Site<'_>, matrix: &Path, options: &OutOfCoreOpt
     DiskCall { site, file, tiling, options, storage: Path::new("") }.plan(&Doubles)
 }
 
-/// The instructions of all ranks: on others the bits would be others. Collective.
+/// Checks that all ranks use the same instructions, without which the bits would differ. Collective.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] where they differ; [`Error::Transport`].

@@ -1,7 +1,7 @@
 //! Cholesky factorisation of a matrix larger than memory: from a file to a file, tiles on a disk in between.
 //!
 //! The tiles and tasks are those of a factorisation in memory, under the order of blocks (`runtime::tile_level`): a
-//! block of tiles stays in memory while the finished columns before it pass by. Finished tiles are published in a
+//! block of tiles stays in memory while the finished columns before it are streamed. Finished tiles are published in a
 //! storage directory, big floats as exact integers and doubles as they are, so a run that was ended continues from
 //! them. `call` holds the part common to all element types, `big` and `double` the differences. Source:
 //! docs/OUT_OF_CORE.md.

@@ -48,7 +48,7 @@ pub struct OutOfCorePlan {
     pub tiles: usize,
     /// Tiles that there is room for in memory.
     pub room_tiles: usize,
-    /// Tile rows and columns of a block: it stays in memory while all columns before it pass by.
+    /// Tile rows and columns of a block: it stays in memory while all columns before it are streamed.
     pub block_tiles: (usize, usize),
     /// Most tiles of a block that are worked on, and written, together.
     pub strip_tiles: usize,
@@ -142,12 +142,12 @@ impl DiskNeeds<'_> {
             + CALL_BYTES
     }
 
-    /// The tiles that come and go over the ranks at a time, and the bytes of all their words.
+    /// The tiles that are received and sent at a time, and the bytes of all their words.
     fn transfers(&self) -> (usize, u64) {
         if self.tiling.grid.size() == 1 {
             return (0, 0);
         }
-        // Each has its words as they travel and as they are written or read.
+        // Each has its words both in the form that travels and in the form on the disk.
         let each = IoBuffer::memory_bytes(self.most_finished_bytes()) + self.most_finished_bytes();
         (MOST_TRANSFERS, 2 * MOST_TRANSFERS as u64 * each)
     }

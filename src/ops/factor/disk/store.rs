@@ -1,4 +1,4 @@
-//! The factor as a file: finished tiles are read once more, and made entries of it.
+//! The factor as a file: finished tiles are read once more and converted to its entries.
 
 use super::call::DiskCall;
 use crate::error::Result;

@@ -1,7 +1,7 @@
 //! The tiles of one rank of an out-of-core matrix of doubles.
 //!
-//! A tile under work and a finished one are the same words, in memory, on the disk and between ranks: its doubles,
-//! column by column, zeros above the diagonal.
+//! Unfinished and finished tiles have the same form in memory, on the disk and between ranks: their doubles, column by
+//! column, zeros above the diagonal.
 
 use super::tasks::CpuTasks;
 use super::tiles::failure;
@@ -67,7 +67,7 @@ impl<'a, 'w> DiskDoubles<'a, 'w> {
         DiskDoubles { map, file, slots, words, meter: Meter::new(ctx, total), tile_file }
     }
 
-    /// Where the tiles lie that have no room here.
+    /// The file of the tiles that have no room in memory.
     pub fn into_tile_file(self) -> TileFile {
         self.tile_file
     }

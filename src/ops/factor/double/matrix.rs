@@ -29,7 +29,7 @@ impl Clone for DoubleMatrix {
     /// A copy with words of its own: a factorisation would copy shared ones.
     fn clone(&self) -> DoubleMatrix {
         let lengths = self.own.values().map(|words| words.len()).collect::<Vec<_>>();
-        // Too little memory for the buffers is too little for the copies: those say so.
+        // If memory does not suffice for the buffers, it does not suffice for the copies, which report the error.
         let buffers = vectors_on_huge_pages(&lengths).unwrap_or_else(|_| vec![Vec::new(); lengths.len()]);
         let copy = |((&tile, words), mut buffer): ((&TileId, &Words), Vec<u64>)| {
             buffer.extend_from_slice(words);
@@ -135,8 +135,8 @@ impl DoubleMatrix {
     /// Collective.
     ///
     /// # Errors
-    /// On every rank alike: [`Error::InvalidArgument`] for a root that the group has not, for a group that these tiles
-    /// are not of, and where ranks differ in the root or in how the matrix is cut; [`Error::Transport`].
+    /// The same on every rank: [`Error::InvalidArgument`] for a root that the group has not, for a group that these
+    /// tiles are not of, and where ranks differ in the root or in how the matrix is cut; [`Error::Transport`].
     pub fn gather(&self, world: &dyn Transport, root: usize) -> Result<Option<Vec<f64>>> {
         self.check_group(world, check_root(world, root), &root)?;
         let own = self.map.tiles_of(self.rank).flat_map(|tile| self.own[&tile].iter().copied()).collect::<Vec<_>>();
@@ -170,7 +170,7 @@ impl DoubleMatrix {
     /// entries `entry(i, j)`, `i >= j`, and the factor in these tiles. Collective; no entries of the matrix travel.
     ///
     /// # Errors
-    /// On every rank alike: [`Error::InvalidArgument`] for a vector of another length than `order`, for a group that
+    /// The same on every rank: [`Error::InvalidArgument`] for a vector of another length than `order`, for a group that
     /// these tiles are not of, and where ranks differ in the number of vectors or in how the matrix is cut;
     /// [`Error::Transport`].
     pub fn residual(

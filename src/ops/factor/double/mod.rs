@@ -43,14 +43,15 @@ use tiles::{DoubleTiles, Worker};
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct DoubleOptions {
-    /// Which ready task is next; `None` for the critical path on CPUs, and for what moves few bytes on devices.
+    /// Which ready task is next; `None` for the critical path on CPUs, and for a policy that moves few bytes on
+    /// devices.
     pub policy: Option<Policy>,
-    /// Which tile leaves a device's memory.
+    /// The choice of the tile that leaves a device's memory.
     pub eviction: Eviction,
     /// Streams of each device: 3 overlap uploads, work and downloads; 2 overlap copies and work; with 1 there is no
     /// overlap.
     pub streams: usize,
-    /// Who owns a tile, where a rank has several devices.
+    /// The owners of tiles, where a rank has several devices.
     pub layout: DeviceLayout,
     /// In one process: tasks that a device has to work on while the host factors a diagonal tile.
     pub lookahead: usize,
@@ -110,7 +111,7 @@ pub enum DeviceLayout {
     Columns,
 }
 
-/// Columns of tiles of other ranks that have room by default: so far may one rank be ahead of another.
+/// Columns of tiles of other ranks that have room by default: one rank may be ahead of another by this number.
 const DEFAULT_COLUMNS: usize = 4;
 
 /// `A = L L^T` in place of the lower triangle of a symmetric positive definite matrix in tiles over the ranks of

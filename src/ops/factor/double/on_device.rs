@@ -8,8 +8,8 @@ use crate::runtime::{CholeskyGraph, Task, least_room_tiles};
 use crate::tile::{TileId, TileMap};
 use std::sync::Arc;
 
-/// Strips of a tile on the diagonal that are updated each from its own diagonal on: of the product only
-/// `(1 + 1 / strips) / 2` is computed.
+/// Strips of a tile on the diagonal that are updated each from its own diagonal on: only the fraction `(1 + 1 / strips)
+/// / 2` of the product is computed.
 const SYRK_STRIPS: usize = 4;
 
 /// Narrower strips are not worth a product of their own.

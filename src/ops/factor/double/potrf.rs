@@ -30,7 +30,7 @@ pub(super) fn factor(a: &mut [f64], order: usize, kernels: &mut [TileKernels]) -
     }
 }
 
-/// Factors some columns, from the diagonal to the last row; all columns before them were taken off.
+/// Factors some columns, from the diagonal to the last row; all previous columns have been subtracted.
 fn columns(
     a: &mut [f64],
     order: usize,

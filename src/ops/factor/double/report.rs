@@ -63,7 +63,7 @@ pub struct DoubleReport {
     pub slots: usize,
     /// Which task ran next.
     pub policy: Policy,
-    /// Which tile left a device's memory.
+    /// The choice of the tile that left a device's memory.
     pub eviction: Eviction,
     /// Streams of each device.
     pub streams: usize,
@@ -71,13 +71,13 @@ pub struct DoubleReport {
     pub threads: usize,
     /// Wall-clock seconds of the call.
     pub seconds: f64,
-    /// Of these: memory, and tiles copied to where devices reach them.
+    /// Of these: allocation, and copies of tiles to memory that devices reach.
     pub load_seconds: f64,
     /// Of these, on the slowest rank: from the first task to the last message, and until the devices are done.
     pub factor_seconds: f64,
     /// Of these: tiles copied back where that was left for the end.
     pub store_seconds: f64,
-    /// Seconds in which the host factored diagonal tiles for its devices, its waiting for them included.
+    /// Seconds in which the host factored diagonal tiles for its devices, including its waits for them.
     pub potrf_seconds: f64,
     /// `order^3 / 3` operations over `factor_seconds`, in units of 1e9.
     pub gflops: f64,

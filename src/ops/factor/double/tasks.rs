@@ -1,4 +1,4 @@
-//! The tasks on one tile of doubles on a CPU, wherever the tiles lie.
+//! The tasks on one tile of doubles on a CPU, for tiles in any memory.
 //!
 //! The updates of a tile are applied in the order of their columns, each by a product of its own: the bits of a tile
 //! depend only on its entries and its operands.
@@ -30,7 +30,7 @@ where
         TileMut::new(bytemuck::cast_slice_mut(&mut words[..rows * cols]), rows, cols, rows)
     }
 
-    /// Takes off the products of some columns, the next operands read ahead meanwhile.
+    /// Subtracts the products of some columns; the next operands are prefetched meanwhile.
     pub fn update(&self, kernels: &mut TileKernels, tile: TileId, updates: Range<usize>, words: &mut [u64]) {
         let own = self.view_mut(tile, words);
         let of_row = |row: usize| updates.clone().map(move |col| TileId { row, col });

@@ -1,8 +1,8 @@
 //! The tiles of one rank of a matrix of doubles under factorisation, on its CPUs or on its devices.
 //!
 //! A finished tile travels as it lies in memory. For devices own tiles are copied to page-locked memory; where
-//! other ranks read them, each is copied into the matrix when it is finished, else all are at the very end, so that no
-//! error changes the matrix.
+//! other ranks read them, each is copied into the matrix when it is finished; otherwise all are copied at the very end,
+//! so that no error changes the matrix.
 
 use super::devices::{DeviceTiles, UnderWay};
 use super::matrix::{DoubleMatrix, Words};
@@ -49,7 +49,7 @@ pub(super) struct DoubleTiles<'a> {
     devices: Option<DeviceTiles>,
     /// Whether other ranks read finished tiles.
     shared: bool,
-    /// Of each thread, for tiles on the diagonal on the host.
+    /// Kernels of each thread, for tiles on the diagonal on the host.
     kernels: Mutex<Vec<TileKernels>>,
     potrf_nanoseconds: AtomicU64,
     meter: Meter<'a>,
@@ -98,7 +98,7 @@ impl<'a> DoubleTiles<'a> {
         self.devices.as_ref()
     }
 
-    /// Seconds in which tiles on the diagonal were factored on the host, waiting for them included.
+    /// Seconds in which tiles on the diagonal were factored on the host, including the waits for them.
     pub fn potrf_seconds(&self) -> f64 {
         self.potrf_nanoseconds.load(Ordering::Relaxed) as f64 * 1e-9
     }
@@ -227,8 +227,8 @@ impl RankTiles for DoubleTiles<'_> {
     }
 }
 
-/// The error for a pivot that is not positive: rounding moves it by about `index eps` of the diagonal entry, of which
-/// `diagonal` is the one of the matrix as given.
+/// The error for a pivot that is not positive: rounding moves it by about `index eps` of the diagonal entry, and
+/// `diagonal` is the diagonal entry of the matrix as given.
 ///
 /// The matrix was overwritten, so only its diagonal can prove anything about it.
 pub(super) fn failure(index: usize, pivot: f64, diagonal: &Float) -> Error {

@@ -18,7 +18,7 @@ use rug::float::Special;
 use rug::integer::Order;
 use rug::{Float, Integer};
 
-/// The rank that looks into the failure.
+/// The rank that examines the failure.
 const ROOT: usize = 0;
 
 /// Bits of the numbers in the error.
@@ -59,7 +59,7 @@ impl Failure<'_> {
         self.look_into(index, own, store).expect_err("the root has an error")
     }
 
-    /// Fails with the error of the root, or with what kept it from looking.
+    /// Fails with the error of the root, or with the error that kept it from the examination.
     fn look_into(
         &self,
         index: usize,

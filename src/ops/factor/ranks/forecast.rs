@@ -80,7 +80,7 @@ pub fn plan_cholesky(
         _ => 0,
     };
     let compared = site.admit(compared_bytes);
-    // No limit counts the messages in which it is.
+    // No limit counts the messages of this comparison.
     let messages = match (ctx.memory_bytes(), compared_bytes) {
         (None, 1..) => redistribution_bytes(team.size(), (order, input_bits), (compared_bytes, compared_bytes)),
         _ => 0,

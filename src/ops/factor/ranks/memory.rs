@@ -29,7 +29,7 @@ const OTHER_RANK_BYTES: u64 = 160;
 /// Bytes of lists and locks for a tile, own or not.
 const TILE_BYTES: u64 = 512;
 
-/// Bytes of a slot that no tile comes to.
+/// Bytes of a slot that receives no tile.
 const EMPTY_SLOT_BYTES: u64 = 72;
 
 /// Bytes of each row of the matrix in addition to those in [`Plan::fixed_bytes`]: shifts exist twice.
@@ -43,7 +43,7 @@ pub(super) struct PlanInput<'a> {
     pub map: TileMap,
     /// Which ranks have their tiles in one window.
     pub memories: &'a Memories,
-    /// Bytes of this rank's copy of the matrix in those tiles; 0 where it came in them.
+    /// Bytes of this rank's copy of the matrix in those tiles; 0 where the matrix was given in them.
     pub moved_bytes: u64,
     /// Whether this rank's tiles of the factor are there from the start, in memory of an earlier one.
     pub holds_factor: bool,
@@ -55,16 +55,16 @@ pub(super) struct RankBytes {
     room: TransferRoom,
     /// Bytes that do not depend on the number of slots and stay from the first task to the last rounded entry.
     fixed: u64,
-    /// Of a slot, with the data of the tile in it.
+    /// Bytes of a slot, with the data of the tile in it.
     slot: u64,
-    /// Of this rank's tiles of the factor.
+    /// Bytes of this rank's tiles of the factor.
     factor: u64,
     /// Whether these are there from the start.
     holds_factor: bool,
 }
 
 impl RankBytes {
-    /// Of the rank and the tiles of `plan`, one of `ranks` ranks; the slots and bytes of `plan` are not used.
+    /// Bytes of the rank and the tiles of `plan`, one of `ranks` ranks; the slots and bytes of `plan` are not used.
     pub fn new(
         (plan, ranks): (&Plan, usize),
         input: &PlanInput<'_>,
@@ -115,7 +115,7 @@ fn log_bytes(plan: &Plan, ranks: usize, options: &DistCholeskyOptions) -> u64 {
     }
     let (graph, grid) = (CholeskyGraph::of(&plan.tiling), plan.tiling.grid);
     let own = graph.all_tiles().filter(|&tile| grid.owner(tile) == plan.rank);
-    // Of an own tile its tasks, and that it was taken in; of each tile the messages between its readers.
+    // The events of an own tile are its tasks and its load; those of each tile are the messages between its readers.
     let events = own.map(|tile| tile.col + 2).sum::<usize>() + 4 * (grid.rows + grid.cols) * (1 + graph.tile_count());
     // Each worker's list grows separately, so together they have room for up to twice as many.
     sample_bytes(events) + if options.spans { span_bytes(2 * events + plan.threads) } else { 0 }

@@ -1,9 +1,9 @@
-//! Cholesky factorisation of a matrix in tiles over many ranks, driven by data: nothing is gathered.
+//! Cholesky factorisation of a matrix in tiles over many ranks, driven by data, without gathering the matrix.
 //!
 //! Each rank runs the tasks of its own tiles as operands come (`runtime::protocol`, `drive::run_tiles`). Finished tiles
 //! lie in a window of the node, where its ranks read them (`window`); to all others they travel as exact integers.
 //! Updates are exact and every entry is rounded once, so neither the order of tasks nor the threads that run them can
-//! show in a bit. Source: docs/ALGORITHM.md, "Cholesky over many ranks".
+//! change a bit. Source: docs/ALGORITHM.md, "Cholesky over many ranks".
 
 mod entrywise;
 mod failure;
@@ -54,7 +54,7 @@ pub struct DistCholesky {
     pub own: drive::RankReport,
 }
 
-/// How a factorisation went whose factor is where the caller wanted it.
+/// The report of a factorisation whose factor is in the caller's matrix.
 #[derive(Debug)]
 pub struct DistCholeskyReport {
     /// How the factor was computed; the same on all ranks.
@@ -103,11 +103,11 @@ pub fn cholesky(ctx: &Context, team: &Team, a: &DistMatrix, precision_bits: u32)
 /// residues, its tiles of the factor; where tiles travel also the integers of finished ones until their readers have
 /// them, and slots for tiles of other ranks, of which it needs at least those of one tile column
 /// ([`crate::tile::RankGrid::least_slots`]). A limit is that of each node, its ranks in equal shares. Cost: `n^3 / 6`
-/// word products for each prime, over all workers. Ranks of a node read each other's finished tiles where they lie, in
-/// a window that the team keeps, unless a rank has a memory limit or devices; else every finished tile goes once to
-/// each rank that reads it, at most one in its row and one in its column of ranks. The calling thread moves the
-/// messages. Devices of the context run the updates. Of a device that several ranks of a machine have opened, each
-/// takes an equal share of the memory.
+/// word products for each prime, over all workers. Ranks of a node read each other's finished tiles in place, in a
+/// window that the team keeps, unless a rank has a memory limit or devices; else every finished tile goes once to each
+/// rank that reads it, at most one in its row and one in its column of ranks. The calling thread moves the messages.
+/// Devices of the context run the updates. Of a device that several ranks of a machine have opened, each takes an equal
+/// share of the memory.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -127,9 +127,9 @@ pub fn cholesky(ctx: &Context, team: &Team, a: &DistMatrix, precision_bits: u32)
 /// ```
 ///
 /// # Errors
-/// On every rank the same. [`crate::Error::NotPositiveDefinite`] with the index of the first computed pivot that is
-/// not positive, as in one process; [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`] for a matrix that
-/// is not square; [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`] with the least limit that would do;
+/// The same on every rank. [`crate::Error::NotPositiveDefinite`] with the index of the first computed pivot that is not
+/// positive, as in one process; [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`] for a matrix that is
+/// not square; [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`] with the least limit that would do;
 /// [`crate::Error::InvalidArgument`] for too few slots, a grid of no ranks or of more than there are, tiles that are
 /// not a multiple of 8 of up to 4088 rows, and tiles, a precision or options that differ between ranks;
 /// [`crate::Error::DimensionOverflow`]; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`];
@@ -150,8 +150,8 @@ pub fn cholesky_with(
 /// Collective.
 ///
 /// Fresh memory is slow to get, so repeated factorisations of one size gain from this. Where its tiles or its precision
-/// do not fit, and where the context has a memory limit, its memory is given back before the matrix is looked at. After
-/// an error `result` has no entries.
+/// do not fit, and where the context has a memory limit, its memory is released before the matrix is read. After an
+/// error `result` has no entries.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -338,8 +338,8 @@ pub fn cholesky_tiles(
     tiles_for(Site { ctx, team }, &map, norm_bits, options)
 }
 
-/// Refuses tiles that no factor has, sizes beyond any memory, and options that differ between ranks, which would go
-/// different ways. Collective.
+/// Refuses tiles that no factor has, sizes beyond any memory, and options that differ between ranks, which would then
+/// take different paths. Collective.
 fn check_options(
     world: &dyn Transport,
     map: &TileMap,
@@ -465,7 +465,7 @@ mod tests {
     use crate::kernels;
     use crate::site::team::TeamOptions;
 
-    /// The kernel that is forced on one rank stands for one that another measured rate would choose.
+    /// A kernel forced on one rank simulates the choice of a different measured rate.
     #[test]
     fn ranks_of_a_node_take_one_kernel_where_they_would_choose_two() {
         let Some((other, _)) = kernels::preferred_for_large_factors() else { return };

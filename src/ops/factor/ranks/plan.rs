@@ -62,7 +62,7 @@ pub(super) fn tile_rows(order: usize, grid: RankGrid, preferred_rows: usize, is_
     heights.min_by(|&one, &other| time(one).total_cmp(&time(other))).unwrap_or(most)
 }
 
-/// The work of the rank that has most of it, over that of each if all had the same.
+/// The largest work of a rank relative to the mean.
 fn largest_share(order: usize, grid: RankGrid, rows: usize) -> f64 {
     let tiles = order.div_ceil(rows);
     let height = |tile: usize| (order - tile * rows).min(rows) as f64 / rows as f64;
@@ -116,7 +116,7 @@ impl Plan {
         let work = TileWork::new(engine, &tiling, problem.working_bits, &problem.exponents);
         let (memories, node) = (memories.clone(), node_plan(team, &work, memories));
         let (least, wanted) = (memories.least_slots(grid, graph.tiles), options.slots);
-        // Where nothing is sent there is no use for slots.
+        // Without messages slots are of no use.
         let useful = if least == 0 { 0 } else { wanted.unwrap_or(least * COLUMNS_AHEAD) };
         let first = TileId { row: graph.tiles.min(2).saturating_sub(1), col: 0 };
         let operand_words = match graph.tiles {

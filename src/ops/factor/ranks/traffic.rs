@@ -8,7 +8,7 @@ use crate::tile::TileId;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// How long tiles are in words, the longest first, and how many are so long.
+/// Lengths of tiles in words, the longest first, with the number of tiles of each length.
 #[derive(Default)]
 struct Lengths(BTreeMap<Reverse<usize>, usize>);
 
@@ -36,23 +36,23 @@ impl Lengths {
 /// The tiles that travel from a rank and to it.
 #[derive(Default)]
 pub(super) struct Traffic {
-    /// Own tiles that others are sent.
+    /// Own tiles that are sent to others.
     sent: Lengths,
     /// Tiles that come.
     received: Lengths,
-    /// How many of those this rank may pass on.
+    /// Number of received tiles that this rank may pass on.
     passed_on: usize,
     /// Rows of own tiles that are sent, of which the weights are kept.
     pub sent_rows: usize,
 }
 
 impl Traffic {
-    /// Of `rank`, where tiles are delivered by this rule.
+    /// The traffic of `rank`, where tiles are delivered by this rule.
     pub fn new(work: &TileWork<'_>, memories: &Memories, rank: usize, rule: &dyn Delivery) -> Traffic {
         let (graph, grid) = (CholeskyGraph::of(work.tiling), work.tiling.grid);
         let mut traffic = Traffic::default();
-        // Where ranks share all memories nothing travels, and there may be many tiles.
-        // Ranks beyond the grid have no part in it.
+        // Where ranks share all memories no tile travels, and there may be many tiles. Ranks beyond the grid have no
+        // part in it.
         if memories.least_slots(grid, graph.tiles) == 0 || rank >= grid.size() {
             return traffic;
         }

@@ -13,9 +13,9 @@ use crate::site::Site;
 use crate::site::team::{Team, close_all};
 use crate::tile::{RankGrid, TileId};
 
-/// Which ranks would have their tiles in a window of their node: all of one where tiles are laid out alike and no rank
-/// has devices, and where the window has room. Without a memory limit of any rank, as windows would be kept.
-/// Collective.
+/// The ranks that would have their tiles in a window of their node: all ranks of a node where tiles have the same
+/// layout, no rank has devices, and the window has room. Only where no rank has a memory limit, since windows would be
+/// kept. Collective.
 pub(super) fn memories(Site { ctx, team }: Site<'_>, work: &TileWork<'_>, kernel: &str) -> Result<Memories> {
     let (world, layout) = (team.world(), team.layout());
     if team.drop_windows_if_limited(ctx.memory_bytes())? {
