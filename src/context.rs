@@ -68,8 +68,8 @@ pub type ProgressCallback = dyn Fn(Progress) -> bool + Send + Sync;
 
 /// Choices and kept state for all operations.
 ///
-/// A second call of the same shape and precision allocates nothing new but its result. A clone is cheap: threads,
-/// tables and kept memory are shared with the original. Dropping the last clone waits until the threads have ended.
+/// A second call of the same shape and precision allocates only its result. A clone is cheap: threads, tables and kept
+/// memory are shared with the original. Dropping the last clone waits until the threads have ended.
 #[derive(Clone)]
 pub struct Context {
     threads: usize,
@@ -101,14 +101,14 @@ struct Tables {
     engines: KeyedCache<(&'static str, EngineSpec), Arc<dyn PlaneEngine>>,
     /// Keyed by the properties that they are made for.
     tile_engines: KeyedCache<TileEngineKey, Arc<dyn TileEngine>>,
-    /// Those for few rows, which have no tables, by kernel and working bits.
+    /// The engines for few rows, which have no tables, by kernel and working bits.
     small_tile_engines: KeyedCache<(&'static str, u32), Arc<dyn TileEngine>>,
 }
 
 /// Kernel, working bits and shares of devices.
 type TileEngineKey = (&'static str, u32, Arc<[MemoryShare]>);
 
-/// The workspace of a context for the time of one call; dropping it gives the memory back for the next call.
+/// The workspace of a context for the time of one call; dropping it returns the memory for the next call.
 pub struct WorkspaceLease<'a> {
     home: &'a Mutex<Workspace>,
     workspace: Workspace,
@@ -316,7 +316,7 @@ impl Context {
         Context { progress: Some(Arc::new(callback)), ..self.clone() }
     }
 
-    /// Tells the progress callback, if any.
+    /// Calls the progress callback, if any.
     ///
     /// # Errors
     /// [`Error::Cancelled`] where the callback requests a stop.
@@ -398,7 +398,7 @@ impl Context {
         self.kept.tables.small_tile_engines.get_or_create((kernel.name(), working_bits), make)
     }
 
-    /// Gives the memory kept between calls back where there is a limit: for a step that needs it for other things.
+    /// Releases the memory kept between calls where there is a limit: for a step that needs it otherwise.
     pub(crate) fn release(&self) {
         if self.memory_bytes().is_some() {
             *self.workspace() = Workspace::default();

@@ -17,7 +17,7 @@ pub fn agree(group: &dyn Transport, outcome: Result<()>) -> Result<()> {
     agree_on(group, outcome, 0)
 }
 
-/// A value that every rank has, or on every rank the error of the first that has not. Collective.
+/// A value that every rank has, or on every rank the error of the first rank that has none. Collective.
 ///
 /// # Errors
 /// As [`agree`].
@@ -28,7 +28,7 @@ pub fn agreed<T>(group: &dyn Transport, made: Result<T>) -> Result<T> {
     }
 }
 
-/// Whether all ranks say the same. Collective.
+/// Whether all ranks pass equal values. Collective.
 ///
 /// # Errors
 /// [`Error::Transport`].
@@ -39,7 +39,7 @@ pub(crate) fn alike(group: &dyn Transport, said: &(impl Say + ?Sized)) -> Result
     Ok(words[0] == !words[1])
 }
 
-/// Refuses with `refusal` where ranks do not say the same. Collective.
+/// Refuses with `refusal` where ranks pass different values. Collective.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`]; [`Error::Transport`].
@@ -105,7 +105,7 @@ enum WireError {
         more_bits: MoreBits,
         enough_bits: Option<u32>,
     },
-    /// Anything else. An error that already speaks for a rank keeps that rank.
+    /// Anything else. An error that already names a rank keeps that rank.
     Rank {
         rank: usize,
         exit_code: u8,

@@ -1,7 +1,7 @@
-//! How a thread passes the time while it waits for other ranks.
+//! The behaviour of a thread while it waits for other ranks.
 //!
-//! A wait spins at first, as most are over within microseconds; then it offers its core to others; and where a rank
-//! may be late by seconds it sleeps between looks.
+//! A wait spins at first, as most are over within microseconds; then it yields its core to others; and where a rank may
+//! be late by seconds it sleeps between looks.
 #![forbid(unsafe_code)]
 
 use std::time::{Duration, Instant};
@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 /// How a wait passes its time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Patience {
-    /// Sleeps in the end: for what does not take time itself, but may come late.
+    /// Sleeps in the end: for short operations that may come late.
     Sleep,
-    /// Offers its core, but never sleeps: for what needs steady attention.
+    /// Yields its core, but never sleeps: for operations that need steady attention.
     Yield,
 }
 

@@ -1,8 +1,8 @@
 //! Ranks that are threads of one process: messages through queues under one lock, windows on the heap.
 //!
-//! For tests of everything above [`Transport`], and for programs that use ranks without MPI. A rank that is dropped
-//! while others wait for it causes an error, not a deadlock. Messages travel in pieces, so that no second copy of a
-//! long one takes memory: the sender waits for the receiver, as under MPI.
+//! For tests of all code above [`Transport`], and for programs that use ranks without MPI. A rank that is dropped while
+//! others wait for it causes an error, not a deadlock. Messages travel in pieces, so that no second copy of a long one
+//! takes memory: the sender waits for the receiver, as under MPI.
 
 use crate::comm::mailbox::{Inboxes, LocalMailbox, Mailbox};
 use crate::comm::window::{Backing, Heap, Posix, WindowKind, page_share};
@@ -33,7 +33,7 @@ struct Hub {
 
 #[derive(Default)]
 struct State {
-    /// Words that the ranks have put down for each collective call, and how many have taken them.
+    /// Words that the ranks have deposited for each collective call, and the number of ranks that have taken them.
     boards: HashMap<usize, Board>,
     /// Pieces of messages on their way, by sender and receiver.
     mail: HashMap<(usize, usize), VecDeque<Vec<u64>>>,
@@ -103,7 +103,7 @@ fn pieces_mut(words: &mut [u64]) -> impl Iterator<Item = &mut [u64]> {
 }
 
 impl State {
-    /// Puts down pieces from `rank` for others, those for one rank in order, as far as there is room on the way.
+    /// Queues pieces from `rank` for others, those for one rank in order, as far as the queues have room.
     fn post(&mut self, rank: usize, outgoing: &mut VecDeque<(usize, &[u64])>) {
         let mut full = vec![false; self.gone.len()];
         outgoing.retain(|(to, piece)| {
@@ -137,7 +137,7 @@ impl LocalRank {
         self.calls.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Puts `own` down, waits for all ranks, and lets `read` see the words of all.
+    /// Deposits `own`, waits for all ranks, and passes the words of all to `read`.
     fn meet<R>(&self, own: Vec<u64>, read: impl FnOnce(&[Option<Vec<u64>>]) -> R) -> Result<R> {
         let (call, size) = (self.next_call(), self.hub.size);
         let mut state = self.hub.lock();

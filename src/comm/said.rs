@@ -2,7 +2,7 @@
 //!
 //! The byte form is defined here and does not depend on texts for people: a number is its eight bytes, lowest first, a
 //! text or a list begins with its length, and an optional value with whether it is present. A structure names all of
-//! its fields, those that each rank may choose for itself too, so that a new one does not compile until it is in a
+//! its fields, also those that each rank may choose for itself, so that a new field does not compile until it is in a
 //! list.
 
 use rug::Float;
@@ -33,7 +33,7 @@ impl Said {
 
 /// A value that ranks compare.
 pub(crate) trait Say {
-    /// Says all of it: values that say the same are the same for all ranks.
+    /// Adds all of the value: values that add the same bytes count as equal on all ranks.
     fn say(&self, said: &mut Said);
 }
 
@@ -97,7 +97,7 @@ impl<T: Say, const N: usize> Say for [T; N] {
     }
 }
 
-/// Values of which a cast makes a number, each another one: integers and names without fields.
+/// Types that a cast turns into numbers, different values into different ones: integers and enums without fields.
 macro_rules! say_as_number {
     ($($type:ty),* $(,)?) => { $(
         impl $crate::comm::Say for $type {

@@ -59,7 +59,7 @@ impl ContextBuilder {
 
     /// Whether each product is checked by a redundant prime; off by default, costs about one part in the prime count.
     ///
-    /// Factorisations and triangular solves are not, but for the products of a solve by parts:
+    /// Factorisations and triangular solves are not checked, except for the products of a solve by parts:
     /// [`crate::verify::verify_cholesky`] checks all of a factor.
     pub fn self_check(mut self, on: bool) -> Self {
         self.self_check = on;

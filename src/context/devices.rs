@@ -32,7 +32,7 @@ struct Kept {
 }
 
 impl DeviceSet {
-    /// These devices, and how much of each may be used; others hear that they are used.
+    /// These devices, and the memory of each that may be used; announces the use to other processes.
     pub fn new(devices: Vec<Arc<dyn Device>>, memory_bytes: Option<u64>) -> DeviceSet {
         devices.iter().for_each(|device| device.announce());
         DeviceSet { devices, memory_bytes, ..DeviceSet::default() }

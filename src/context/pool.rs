@@ -67,7 +67,8 @@ impl Drop for WorkerPool {
         let inside = self.pool.as_ref().is_some_and(|pool| pool.current_thread_index().is_some());
         if self.process != std::process::id() {
             // A fork has the locks of the pool, and none of the threads that would open them. Nor may it drop their
-            // handles: the system gives their names to the fork's own threads, which would be let go in their place.
+            // handles: the system reuses their identifiers for the fork's own threads, which would be detached in their
+            // place.
             std::mem::forget(std::mem::take(&mut self.handles));
             return std::mem::forget(self.pool.take());
         }

@@ -89,7 +89,7 @@ impl Workspace {
         }
     }
 
-    /// Gives all of it back but for shifts and sums of rows.
+    /// Releases all of it except shifts and sums of rows.
     pub(crate) fn give_back(&mut self) {
         *self = Workspace {
             left_shifts: std::mem::take(&mut self.left_shifts),

@@ -68,7 +68,7 @@ fn in_scope<'scope>(spawn: &mut (dyn FnMut(&rayon::Scope<'scope>) + Send)) {
 
 /// Works on all items that `next` hands out, one worker for each local.
 ///
-/// `next` runs under a lock, so it must be quick; it may store what belongs to the item in the worker's local.
+/// `next` runs under a lock, so it must be quick; it may store data of the item in the worker's local.
 ///
 /// # Errors
 /// The first error of `work`; no new item is started after it.
@@ -97,8 +97,8 @@ pub fn parallel_for<L: Send, T>(
     stop.into_result()
 }
 
-/// Works on the items of one list for each local: every worker drains its own list from the front, then helps the
-/// others from the back of theirs.
+/// Works on the items of one list for each local: every worker drains its own list from the front, then takes items
+/// from the back of the others' lists.
 ///
 /// # Errors
 /// The first error of `work`; no new item is started after it.

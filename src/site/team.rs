@@ -90,7 +90,7 @@ impl NodeLayout {
 /// The ranks that compute together, seen from one of them.
 ///
 /// Every method and every operation that takes a team is collective: all ranks call it, in the same order. Windows,
-/// groups of ranks and their layout are kept between calls. [`Team::close`] gives the windows back.
+/// groups of ranks and their layout are kept between calls. [`Team::close`] releases the windows.
 pub struct Team {
     world: Box<dyn Transport>,
     node: Box<dyn Transport>,
@@ -224,8 +224,8 @@ impl Team {
         if limited || planned_bytes > free[0] { self.close_tile_windows() } else { Ok(()) }
     }
 
-    /// Whether a rank has a memory limit; then all windows that are kept are given back on all of them: no limit counts
-    /// on what earlier calls have kept. Collective.
+    /// Whether a rank has a memory limit; if so, all kept windows are released on all ranks: plans under a limit do not
+    /// count kept windows. Collective.
     pub(crate) fn drop_windows_if_limited(&self, limit_bytes: Option<u64>) -> Result<bool> {
         let mut any_limit = [u64::from(limit_bytes.is_some())];
         self.world.all_reduce(Reduction::Max, &mut any_limit)?;
@@ -246,7 +246,7 @@ impl Team {
             let small = window.take_if(|window| window.len() < words);
             closed = closed.and(small.map_or(Ok(()), SharedWindow::close));
         }
-        // All ranks open what follows, or none does.
+        // All ranks open the next windows, or none does.
         if let Err(error) = agree(&*self.node, closed) {
             return close_some(kept).and(Err(error));
         }
@@ -307,8 +307,8 @@ impl Team {
         kept.as_ref().map_or(0, |kept| kept.iter().map(SharedWindow::bytes).sum())
     }
 
-    /// Where the memory of the windows of products comes from: `heap`, `mpi`, `posix`, or `none` before the first
-    /// product. Factors and solves have theirs from the same place.
+    /// The source of the memory of products' windows: `heap`, `mpi`, `posix`, or `none` before the first product.
+    /// Factors and solves use the same source.
     pub fn window_kind(&self) -> &'static str {
         self.lock_windows().as_ref().map_or("none", |windows| windows.products.kind())
     }
@@ -381,8 +381,7 @@ impl Team {
         self.kept_windows().map_or(Ok(()), close_all)
     }
 
-    /// Gives the windows back. Collective. A team that is dropped without leaves MPI's windows to the end of the
-    /// program.
+    /// Releases the windows. Collective. A team that is dropped without leaves MPI's windows to the end of the program.
     ///
     /// # Errors
     /// [`Error::Transport`].
@@ -393,13 +392,13 @@ impl Team {
     }
 }
 
-/// Gives those back that are there. Collective over their node.
+/// Releases the windows that are there. Collective over their node.
 fn close_some(windows: [Option<SharedWindow>; 2]) -> Result<()> {
     let [first, second] = windows.map(|window| window.map_or(Ok(()), SharedWindow::close));
     first.and(second)
 }
 
-/// Gives two windows back. Collective over their node.
+/// Releases two windows. Collective over their node.
 pub(crate) fn close_all(windows: [SharedWindow; 2]) -> Result<()> {
     let [first, second] = windows.map(SharedWindow::close);
     first.and(second)

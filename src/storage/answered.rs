@@ -18,7 +18,7 @@ const DELETION: u64 = u64::MAX;
 /// Interval between calls of `quiet` while a disk does not answer.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// Answers of a storage, in the order in which they came.
+/// Answers of a storage, in the order of arrival.
 #[derive(Default)]
 pub struct Completions {
     state: Mutex<CompletionState>,
@@ -93,7 +93,7 @@ pub struct AnsweredStorage {
 }
 
 impl AnsweredStorage {
-    /// Opens the directory and deletes the groups in it that are damaged; how many they were.
+    /// Opens the directory and deletes the damaged groups in it; returns their number.
     ///
     /// # Errors
     /// Those of [`Storage::open`] and of deletions.
@@ -122,8 +122,8 @@ impl AnsweredStorage {
         known.map_or(Ok(()), |damaged| self.delete(&damaged.group))
     }
 
-    /// Reads an object into a buffer, and waits for it. Several may, with a tag each. The buffer stays; its contents
-    /// after an error are arbitrary.
+    /// Reads an object into a buffer, and waits for it. Several threads may do so, with a tag each. The buffer stays;
+    /// its contents after an error are arbitrary.
     ///
     /// # Errors
     /// Those of the storage.

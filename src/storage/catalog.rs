@@ -1,4 +1,4 @@
-//! Which objects there are, and where.
+//! The objects of a directory, and their places.
 //!
 //! Pure bookkeeping: no files, no threads. An object is known from the moment when its group is on disk until the group
 //! is to be deleted; its name is taken from the request to publish it until its file is gone.
@@ -49,7 +49,7 @@ struct Group {
     objects: Vec<ObjectName>,
 }
 
-/// How much a directory holds, for a plan of memory.
+/// The amount of data in a directory, for a plan of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StorageContents {
     /// Groups.

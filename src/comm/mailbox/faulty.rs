@@ -1,4 +1,4 @@
-//! A mailbox for tests: some calls of another one fail, or see messages late.
+//! A mailbox for tests: some calls of another mailbox fail, or return messages late.
 
 use super::{Arrival, Counts, Mailbox, Payload, Waker};
 use crate::error::{Error, Result};

@@ -3,9 +3,9 @@
 //!
 //! A message is a short *header*, which always travels, and perhaps a *payload*: words that stay with the sender until
 //! the receiver requests them, so that the receiver chooses where and when they take memory. Knows: words and ranks.
-//! Does not know: what headers say, and threads that work meanwhile, but for the [`Waker`] that they may hold. Promise:
-//! headers from one rank to another arrive in the order in which they were sent, and their payloads are delivered in
-//! that order; nothing here but [`drain`] waits for other ranks.
+//! Does not know: the meaning of headers, and threads that work meanwhile, except for the [`Waker`] that they may hold.
+//! Promise: headers from one rank to another arrive in the order in which they were sent, and their payloads are
+//! delivered in that order; nothing here but [`drain`] waits for other ranks.
 
 #[cfg(test)]
 pub(crate) mod faulty;
@@ -24,7 +24,7 @@ use crate::store::reserve;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Words of a payload. Several messages may carry the same; a handle is given back by dropping it.
+/// Words of a payload. Several messages may carry the same payload; a handle is returned by dropping it.
 pub type Payload = Arc<Vec<u64>>;
 
 /// The longest header in words.
@@ -46,7 +46,7 @@ pub enum Arrival {
     Payload {
         /// The token of the request.
         token: u64,
-        /// Its words, in the buffer that was given.
+        /// Its words, in the buffer passed to [`Mailbox::receive`].
         payload: Vec<u64>,
     },
     /// A payload has left: its handle has been dropped.
@@ -106,8 +106,8 @@ pub trait Mailbox: Send {
     /// Waits until something may have happened, the waker was called, or `most` has passed.
     fn pause(&mut self, most: Duration);
 
-    /// Says whether this rank has work for a while without what may arrive: a transport that has to look for messages
-    /// then looks less often, and leaves the processor to the work.
+    /// Sets whether this rank has work for a while without new arrivals: a transport that must poll for messages then
+    /// polls less often, and leaves the processor to the work.
     fn set_patient(&mut self, _patient: bool) {}
 
     /// A handle with which other threads of this process end a pause, this one or, if there is none, the next.

@@ -1,4 +1,4 @@
-//! The life of MPI in this process: from initialising to finalising, where both are ours.
+//! The lifetime of MPI in this process: from initialising to finalising, where this library does both.
 
 use crate::comm::mpi::{MpiRank, gate, result, window};
 use crate::error::{Error, Result};
@@ -39,8 +39,8 @@ impl Environment {
         result::library()
     }
 
-    /// Finalises MPI where [`Environment::start`] initialised it. Collective. Ranks that are still there answer with
-    /// errors afterwards.
+    /// Finalises MPI where [`Environment::start`] initialised it. Collective. Calls on remaining ranks return errors
+    /// afterwards.
     ///
     /// A rank that fails while others do not must call [`crate::comm::Transport::abort`] instead: this call waits for
     /// all ranks.

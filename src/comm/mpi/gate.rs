@@ -6,7 +6,7 @@
 //! but MPI's main one is refused. `MPI_THREAD_SINGLE`, which a host may have requested, is treated like it: Open MPI
 //! and MPICH make no difference between the two, and worker threads never call MPI.
 //!
-//! A fork of the process has MPI's memory and its connections, but is no rank: it is let in nowhere.
+//! A fork of the process has MPI's memory and its connections, but is no rank: all its calls are refused.
 
 use crate::comm::mpi::result;
 use crate::error::{Error, Result};
@@ -38,7 +38,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Leave for an operation that begins now.
+    /// Permission for an operation that begins now.
     ///
     /// # Errors
     /// [`Error::Transport`] where MPI is not initialised, has been finalised, or must not be called by this thread, or

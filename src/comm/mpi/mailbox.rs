@@ -46,7 +46,7 @@ pub(super) struct MpiMailbox {
     announced: Vec<VecDeque<usize>>,
     /// The arrivals that `poll` is to return.
     ready: VecDeque<Arrival>,
-    /// The first error of MPI; from then on the mailbox is of no use.
+    /// The first error of MPI; from then on the mailbox is unusable.
     failed: Option<String>,
     waker: Waker,
     counts: Counts,

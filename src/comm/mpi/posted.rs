@@ -6,7 +6,7 @@ use crate::error::Result;
 /// Least number of sends under way before they are tested.
 const FEW: usize = 16;
 
-/// Requests, and what must stay until each is done, in the same order.
+/// Requests, and the data that must stay until each is done, in the same order.
 pub(super) struct Posted<R, W> {
     requests: Vec<R>,
     words: Vec<W>,
@@ -22,7 +22,7 @@ impl<R, W> Default for Posted<R, W> {
 }
 
 impl<R, W> Posted<R, W> {
-    /// Takes a send that has been started with what must stay, and drops what those hold that `is_done` finds done. A
+    /// Takes a started send with the data that must stay, and drops the data of sends that `is_done` finds done. A
     /// request whose answer is an error is done.
     ///
     /// # Errors

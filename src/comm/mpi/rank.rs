@@ -18,8 +18,8 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 /// One rank of a group of processes, on a communicator of its own.
 ///
 /// Dropping it frees the communicator unless MPI has been finalised or the thread panics. The MPI standard calls
-/// freeing collective; Open MPI and MPICH do it without a word to the other ranks, so that ranks may drop at different
-/// times. A communicator that is not freed ends with MPI.
+/// freeing collective; Open MPI and MPICH do it without communication, so that ranks may drop at different times. A
+/// communicator that is not freed ends with MPI.
 pub struct MpiRank {
     comm: sys::MPI_Comm,
     rank: usize,
@@ -41,7 +41,7 @@ unsafe impl Send for MpiRank {}
 // SAFETY: as above; operations on the communicator take turns by `turn`.
 unsafe impl Sync for MpiRank {}
 
-/// Leave for one operation on one communicator.
+/// Permission for one operation on one communicator.
 struct Turn<'a> {
     gate: Gate,
     _turn: MutexGuard<'a, ()>,

@@ -1,5 +1,5 @@
-//! Memory that all ranks of a node address, handed out in phases: either everybody reads, or everybody writes a share
-//! of its own, or everybody has pieces that it writes until it shows them to the others (`pieces`).
+//! Memory that all ranks of a node address, handed out in phases: either all ranks read, or each writes a share of its
+//! own, or each has pieces that it writes until it publishes them to the others (`pieces`).
 //!
 //! Every phase begins with a fence of the node's ranks, at which they also agree on the phase. So slices of a window
 //! are as safe as slices of a `Vec`: within a process by the borrow checker, between processes (and between ranks that
@@ -103,8 +103,8 @@ fn address(group: &dyn Transport) -> usize {
 }
 
 /// The bytes of a window of `bytes` bytes whose pages `rank` provides, and so places near itself: an equal range of
-/// whole pages, of huge ones where each rank has some: two ranks that provide parts of one would be in each other's
-/// way. A rank that works on neighbouring words in the order of the ranks finds most of them there.
+/// whole pages, of huge ones where each rank has some: two ranks that provide parts of one page would conflict. A rank
+/// that works on neighbouring words in the order of the ranks finds most of them near itself.
 pub(crate) fn page_share(rank: usize, ranks: usize, bytes: usize) -> Range<usize> {
     let page_bytes = if bytes / huge::HUGE_BYTES >= ranks { huge::HUGE_BYTES } else { PAGE_BYTES };
     let pages = bytes.div_ceil(page_bytes);
@@ -166,7 +166,7 @@ impl SharedWindow {
         }
     }
 
-    /// Waits for all ranks, agrees with them on `outcome`, then lets everybody read. Collective.
+    /// Waits for all ranks, agrees with them on `outcome`, then lets all ranks read. Collective.
     ///
     /// # Errors
     /// As [`Fence::pass`].
@@ -193,7 +193,7 @@ impl SharedWindow {
         Ok(self.shares(partition))
     }
 
-    /// The same as [`SharedWindow::write`] for this window while everybody may read `source`. Collective.
+    /// The same as [`SharedWindow::write`] for this window while all ranks may read `source`. Collective.
     ///
     /// # Errors
     /// As [`Fence::pass`].
@@ -282,7 +282,7 @@ pub struct Beside<'w> {
 
 /// The words that one rank may read and write in a phase of two parts.
 pub struct TwoParts<'w> {
-    /// The window that everybody reads.
+    /// The window that all ranks read.
     pub source: &'w [u64],
     /// This rank's shares of the first part.
     pub shares: Walk<'w>,

@@ -17,7 +17,7 @@ const LINE_WORDS: usize = 8;
 /// The pieces of a window: the same on all ranks of the node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Pieces {
-    /// By rank: the number of its first piece among all of them; then how many there are.
+    /// By rank: the number of its first piece among all of them; then the number of all pieces.
     firsts: Vec<usize>,
     /// Words of each.
     words: Vec<usize>,
@@ -97,7 +97,7 @@ impl SharedWindow {
         self.begin_pieces(fence, outcome, pieces, "")
     }
 
-    /// The same while everybody may read `source`, whose words come with the pieces. Collective.
+    /// The same while all ranks may read `source`, whose words are returned with the pieces. Collective.
     ///
     /// # Errors
     /// As [`Fence::pass`].
@@ -127,7 +127,7 @@ impl SharedWindow {
         fence.pass(outcome, self.token(fence, &format!("hide pieces{from}"), hash))?;
         let start = self.backing.as_ref().map_or(std::ptr::NonNull::dangling().as_ptr(), |backing| backing.start());
         let shown = Shown { start, pieces, rank, window: PhantomData };
-        // All ranks have left the phase before: no rank reads or writes anything but marks before the next fence.
+        // All ranks have left the previous phase: no rank reads or writes anything but marks before the next fence.
         pieces.of(rank).for_each(|number| shown.mark(number).store(0, Ordering::Release));
         self.sync();
         fence.pass(Ok(()), self.token(fence, &format!("pieces{from}"), hash))?;
@@ -144,7 +144,7 @@ impl SharedWindow {
 
 /// The words that one rank may read and write in a phase of pieces together with another window.
 pub(crate) struct PiecesFrom<'w> {
-    /// The window that everybody reads.
+    /// The window that all ranks read.
     pub source: &'w [u64],
     /// This rank's pieces, in order.
     pub own: Vec<&'w mut [u64]>,
@@ -186,7 +186,7 @@ impl<'w> Shown<'w> {
         words
     }
 
-    /// Piece `at` of a rank, where it was shown.
+    /// Piece `at` of a rank, where it was published.
     pub(crate) fn get(&self, rank: usize, at: usize) -> Option<&'w [u64]> {
         let number = self.pieces.number(rank, at);
         // SAFETY: inside the window, as in `SharedWindow::pieces`. The mark was cleared before the phase began, and is
@@ -205,7 +205,7 @@ mod tests {
     use crate::comm::{Fence, Transport, local};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    /// Rank `r` has `r + 1` pieces, one of them without words; each is read by all once it is shown, and hidden again
+    /// Rank `r` has `r + 1` pieces, one of them without words; each is read by all once it is published, and withdrawn
     /// when the next phase begins.
     #[test]
     fn pieces_are_read_as_soon_as_they_are_shown() {

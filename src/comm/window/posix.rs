@@ -52,7 +52,7 @@ impl Posix {
         let window = agreed(node, map(&object, words))?;
         // SAFETY: the whole object was just mapped by the rule that huge pages take.
         unsafe { huge::join(window.start.cast(), words * 8, share.clone()) };
-        // A page of this rank may end among those of the next one, which is not to fill them meanwhile.
+        // A page of this rank may overlap the next rank's part, which must not be filled meanwhile.
         agree(node, Ok(()))?;
         agreed(node, reserve(&object, share, words * 8, &name).map(|()| window))
     }

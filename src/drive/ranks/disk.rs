@@ -30,7 +30,7 @@ impl<W: RankTiles> SharedState<'_, W> {
         Ok(())
     }
 
-    /// Takes in that a run is done, with the bytes of the tiles that it finished.
+    /// Notes that a run is done, with the bytes of the tiles that it finished.
     pub(super) fn run_done(&self, state: &mut State, run: &TileRun, bytes: Option<IoBuffer>) {
         let (Some(disk), Some(tiles)) = (&mut state.disk, self.tiles.disk()) else { return };
         let ticket = disk.tickets.remove(&run.tile).expect("a run that was planned");
@@ -40,7 +40,7 @@ impl<W: RankTiles> SharedState<'_, W> {
         }
     }
 
-    /// Takes in that a tile is in its place.
+    /// Notes that a tile is in its place.
     pub(super) fn placed(&self, state: &mut State, tile: TileId) {
         if let Some(disk) = &mut state.disk {
             disk.level.fetched(tile);
@@ -73,7 +73,7 @@ impl<W: RankTiles> SharedState<'_, W> {
         }
     }
 
-    /// Takes in that a finished tile lies on the disk.
+    /// Notes that a finished tile lies on the disk.
     fn is_on_disk(&self, state: &mut State, tile: TileId) {
         let disk = state.disk.as_mut().expect("a rank above a disk");
         disk.outgoing.written(tile);

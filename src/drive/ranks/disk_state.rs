@@ -14,13 +14,13 @@ pub(super) type Reader = (usize, Vec<u64>);
 /// The state of the tiles in memory, and of the runs on them.
 pub(super) struct DiskState {
     pub level: TileLevel,
-    /// Tiles that were read and are to be put into their places.
+    /// Tiles that were read and must be put into their places.
     pub read: VecDeque<(TileId, IoBuffer)>,
     /// The planned runs that workers have, by their first tiles.
     pub tickets: FxHashMap<TileId, Ticket>,
     /// Tiles for other ranks.
     pub outgoing: Outgoing<Reader>,
-    /// Tiles of other ranks that are coming, or being written.
+    /// Tiles of other ranks that are arriving, or being written.
     pub coming: usize,
 }
 

@@ -41,7 +41,7 @@ pub trait RankTiles: Sync {
     /// The private data of a worker: scratch memory, kernels.
     type Local: Send;
 
-    /// Whether tiles that come must be converted by [`RankTiles::unpack`] before tasks can read them.
+    /// Whether received tiles must be converted by [`RankTiles::unpack`] before tasks can read them.
     const UNPACKS: bool;
 
     /// Carries out a run on own tiles: updates by the columns `run.updates`, then POTRF or TRSM where `run.finish`. A
@@ -64,7 +64,7 @@ pub trait RankTiles: Sync {
     /// Notes that a finished tile will be packed later: data of it that would change meanwhile must be kept.
     fn pack_later(&self, _tile: TileId) {}
 
-    /// Words in which a finished tile travels, be it an own one or not.
+    /// Words in which a finished tile travels, own or not.
     fn payload_words(&self, tile: TileId) -> usize;
 
     /// Buffers for tiles of other ranks to begin with; more are made where there are too few. Called once.
@@ -76,7 +76,7 @@ pub trait RankTiles: Sync {
     /// a handle may be kept until [`RankTiles::release`].
     fn arrived(&self, _tile: TileId, _body: &Payload) {}
 
-    /// Makes an operand of a tile that came, before any task reads it; called where [`RankTiles::UNPACKS`].
+    /// Makes an operand of a received tile, before any task reads it; called where [`RankTiles::UNPACKS`].
     ///
     /// # Errors
     /// As [`RankTiles::run`].
@@ -84,7 +84,7 @@ pub trait RankTiles: Sync {
         Ok(())
     }
 
-    /// A tile that came is not needed again: all handles to its words are to be dropped. Called under the lock, so it
+    /// A received tile is not needed again: all handles to its words are to be dropped. Called under the lock, so it
     /// must be quick.
     fn release(&self, tile: TileId);
 
@@ -103,7 +103,7 @@ pub trait RankTiles: Sync {
         None
     }
 
-    /// Takes in that a run is done, and its tiles are packed.
+    /// Notes that a run is done, and its tiles are packed.
     ///
     /// # Errors
     /// [`Error::Cancelled`].
@@ -126,7 +126,7 @@ pub trait DiskTiles<L>: Sync {
     /// Begins to read a tile from the disk: entries of the matrix or the finished tile. A place is free for it.
     ///
     /// # Errors
-    /// Whatever ends the factorisation.
+    /// Any error that ends the factorisation.
     fn fetch(&self, tile: TileId) -> Result<()>;
 
     /// Puts the bytes read for a tile into its place.
@@ -147,7 +147,7 @@ pub trait DiskTiles<L>: Sync {
     /// Begins to write the encoded bytes.
     ///
     /// # Errors
-    /// Whatever ends the factorisation.
+    /// Any error that ends the factorisation.
     fn write(&self, run: &TileRun, bytes: IoBuffer) -> Result<()>;
 
     /// Frees the place of a tile.
@@ -162,19 +162,19 @@ pub trait DiskTiles<L>: Sync {
     /// Begins to write a received tile. At most [`DiskTiles::transfers`] at a time.
     ///
     /// # Errors
-    /// Whatever ends the factorisation.
+    /// Any error that ends the factorisation.
     fn keep(&self, tile: TileId, words: &[u64]) -> Result<()>;
 
     /// Begins to read a finished tile for other ranks. At most [`DiskTiles::transfers`] at a time.
     ///
     /// # Errors
-    /// Whatever ends the factorisation.
+    /// Any error that ends the factorisation.
     fn fetch_to_send(&self, tile: TileId) -> Result<()>;
 
     /// Waits for the next event; `None` after [`DiskTiles::close`].
     fn next_event(&self) -> Option<DiskEvent>;
 
-    /// No events are wanted any more.
+    /// Ends the events.
     fn close(&self);
 }
 
@@ -183,7 +183,7 @@ pub trait DiskTiles<L>: Sync {
 pub enum DiskEvent {
     /// A tile was read.
     Read(TileId, IoBuffer),
-    /// A tile was read that others get: its words.
+    /// A tile was read for other ranks: its words.
     ReadToSend(TileId, Payload),
     /// Tiles were written, and will be there after a power cut.
     Written(Vec<TileId>),
@@ -194,7 +194,7 @@ pub enum DiskEvent {
 /// Tiles on their way that a rank has room for, each at least one.
 #[derive(Clone, Copy, Debug)]
 pub struct TransferRoom {
-    /// Own tiles in the words in which they travel.
+    /// Own tiles packed for sending.
     pub packed: usize,
     /// Tiles of others that are arriving, or wait to be made operands ([`RankTiles::UNPACKS`]); tiles that may be
     /// passed on keep their words in addition.
@@ -210,9 +210,9 @@ impl TransferRoom {
 /// differ.
 #[derive(Clone, Debug)]
 pub struct RankPlan {
-    /// Who owns which tile; ranks beyond the grid own nothing.
+    /// The owners of tiles; ranks beyond the grid own none.
     pub grid: RankGrid,
-    /// Which ranks read each other's finished tiles where they lie.
+    /// The ranks that read each other's finished tiles in place.
     pub memories: Memories,
     /// The tiles.
     pub graph: CholeskyGraph,
@@ -220,7 +220,7 @@ pub struct RankPlan {
     pub protocol: ProtocolOptions,
     /// Whether the report has the spans of all tasks and transfers.
     pub spans: bool,
-    /// Room for what travels; not the same on all ranks.
+    /// Room for travelling tiles; not the same on all ranks.
     pub room: TransferRoom,
 }
 

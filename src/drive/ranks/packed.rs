@@ -1,4 +1,4 @@
-//! Finished own tiles in the words in which they travel, of which no more lie in memory than a plan has room for.
+//! Finished own tiles packed for sending, no more of them in memory than a plan has room for.
 //!
 //! A tile is packed when it is finished, where there is room, else when a reader requests it. Room is made by dropping
 //! words that are not being sent: they are packed again where a reader still requests them. Words being sent leave
@@ -15,7 +15,7 @@ pub(super) struct PackedTiles {
     tiles: FxHashMap<TileId, Payload>,
     /// Transfers of a tile that have begun and not ended.
     sending: FxHashMap<TileId, usize>,
-    /// Who gets a tile once it is packed.
+    /// The readers of a tile once it is packed.
     readers: FxHashMap<TileId, Vec<Reader>>,
     /// Tiles with such readers that no worker packs yet, in the order of their requests.
     wanted: VecDeque<TileId>,
@@ -90,7 +90,7 @@ impl PackedTiles {
         None
     }
 
-    /// Takes in that a tile has left once.
+    /// Notes that a tile has left once.
     pub fn left(&mut self, tile: TileId) {
         if let Some(count) = self.sending.get_mut(&tile) {
             *count -= 1;

@@ -10,7 +10,7 @@ use crate::tile::TileId;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-/// The longest pause. Nothing waits for its end: messages and workers end it.
+/// The longest pause. It delays no work: messages and workers end it early.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// A tile on its way from another rank.
@@ -135,7 +135,7 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
         self.receive()
     }
 
-    /// Asks for tiles that were announced, in this order, as far as they have room here.
+    /// Requests announced tiles, in this order, as far as there is room.
     fn receive(&mut self) -> Result<()> {
         while let Some((from, message, tile)) = self.announced.pop_front() {
             let buffer = {

@@ -13,9 +13,9 @@ pub enum SpanKind {
     Updates(u32),
     /// Updates, then POTRF or TRSM.
     Finish(u32),
-    /// A finished tile was put into words.
+    /// A finished tile was packed.
     Pack,
-    /// A tile that came was made an operand.
+    /// A received tile was made an operand.
     Unpack,
     /// A tile was on its way from another rank, from the time of its request at the mailbox.
     Receive {
@@ -122,7 +122,7 @@ impl SpanLog {
         self.spans.is_some().then(Instant::now)
     }
 
-    /// Notes what ends now, where `start` was noted.
+    /// Notes a span that ends now, where `start` was noted.
     pub fn add(&mut self, kind: SpanKind, tile: TileId, start: Option<Instant>) {
         let Some((spans, start)) = self.spans.as_mut().zip(start) else { return };
         let nanoseconds = |time: Instant| time.duration_since(self.epoch).as_nanos() as u64;

@@ -17,7 +17,7 @@ use std::time::Instant;
 
 /// Work for any worker of a site.
 pub(super) enum Job {
-    /// A tile that came is to be made an operand.
+    /// A received tile is to be made an operand.
     Unpack(TileId, Payload),
     /// A finished own tile is to be packed, for the ranks that wait for it.
     Pack(TileId),
@@ -53,7 +53,7 @@ pub(super) struct State {
     envelopes: Vec<Envelope>,
     /// Packed finished own tiles, while some rank is to get them.
     pub packed: PackedTiles,
-    /// Tiles that came, with their words while these are needed.
+    /// Received tiles, with their words while these are needed.
     received: FxHashMap<TileId, Option<Payload>>,
     /// Tiles that are coming, or wait to be made operands.
     incoming: usize,
@@ -83,7 +83,7 @@ pub(super) struct SharedState<'a, W> {
     grid: RankGrid,
     memories: Memories,
     tile_rows: usize,
-    /// Who sends a tile to whom, and so whether readers pass it on.
+    /// The senders and receivers of tiles, and so whether readers pass them on.
     delivery: &'static dyn Delivery,
     /// Most tiles that are coming, or wait to be made operands, at a time.
     most_incoming: usize,
@@ -92,7 +92,7 @@ pub(super) struct SharedState<'a, W> {
     pub(super) sites: Sites,
     spans: bool,
     epoch: Instant,
-    /// Of the thread that moves messages, where there are other ranks.
+    /// The waker of the thread that moves messages, where there are other ranks.
     waker: Option<Waker>,
     /// By site.
     changed: Vec<Condvar>,
@@ -269,7 +269,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         readers.into_iter().for_each(|reader| state.send(reader, (tile, payload.clone())));
     }
 
-    /// Takes in that a tile that came is an operand: its words stay only where this rank may pass them on.
+    /// Notes that a received tile is an operand: its words stay only where this rank may pass them on.
     pub fn imported(&self, state: &mut State, tile: TileId) {
         state.incoming = state.incoming.saturating_sub(1);
         if W::UNPACKS && !self.delivery.passes_on(self.memories.clients(self.grid, self.tile_rows, tile).len()) {
@@ -290,7 +290,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         has_room
     }
 
-    /// Takes in a tile that came, with its message.
+    /// Takes in a received tile, with its message.
     pub fn came(&self, state: &mut State, from: usize, message: Message, tile: TileId, words: Vec<u64>) {
         state.buffer_bytes += bytes_of(words.capacity());
         state.peak_buffer_bytes = state.peak_buffer_bytes.max(state.buffer_bytes);
@@ -313,7 +313,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         self.handle(state, Event::Message { from, message });
     }
 
-    /// Takes in that a tile has left.
+    /// Notes that a tile has left.
     pub fn left(&self, state: &mut State, tile: TileId) {
         if let Some(disk) = &mut state.disk {
             disk.outgoing.sent(tile);
@@ -438,7 +438,7 @@ impl State {
         self.envelopes.push(Envelope { to, header: message.to_words(), payload });
     }
 
-    /// Keeps a buffer for the next tile that comes.
+    /// Keeps a buffer for the next received tile.
     fn give_buffer_back(&mut self, payload: Payload) {
         let bytes = bytes_of(payload.capacity());
         match Arc::try_unwrap(payload) {

@@ -98,7 +98,7 @@ impl<W: RankTiles> SharedState<'_, W> {
         log.add(kind, run.tile, start);
         let mut packed = Vec::new();
         let disk = self.tiles.disk().filter(|_| run.finish);
-        // Above a disk tiles are sent from there.
+        // Out of core, tiles are sent from the disk.
         for tile in run.tiles().filter(|&tile| run.finish && disk.is_none() && self.is_sent(tile)) {
             if !self.lock().packed.set_aside() {
                 self.tiles.pack_later(tile);

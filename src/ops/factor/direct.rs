@@ -24,11 +24,11 @@ use std::sync::Arc;
 /// The kernel name in reports of this path.
 pub(crate) const NAME: &str = "direct";
 
-/// Rows up to which tiles cost more, for numbers of few limbs.
+/// Rows up to which tiles cost more, for numbers of few limbs and, below, for numbers of many.
 const MOST_ROWS: usize = 12;
 const MOST_ROWS_OF_LONG: usize = 10;
 
-/// Limbs of an entry of the factor from which on products on limbs fall behind.
+/// Limbs of an entry of the factor from which on numbers count as long: products on limbs become slower than tiles.
 const LONG_LIMBS: usize = 12;
 
 /// Rows up to which one thread in lanes is faster than tiles, where tiles are not requested.

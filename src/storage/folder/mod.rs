@@ -160,7 +160,7 @@ pub trait File: Send + Sync {
     /// The system's refusal.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
 
-    /// Makes the file so long, and takes the place for it on the disk where the file system can.
+    /// Makes the file `bytes` long, and reserves space for it on the disk where the file system can.
     ///
     /// # Errors
     /// The system's refusal: the disk may be full.

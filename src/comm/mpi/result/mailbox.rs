@@ -1,4 +1,4 @@
-//! The calls that look at messages without waiting, as `result` does it for all others.
+//! The calls that test messages without waiting, in the style of `result`.
 
 use crate::comm::mpi::result::{Tag, check, words_received};
 use crate::comm::mpi::sys;
@@ -43,7 +43,7 @@ pub unsafe fn test_some(requests: &mut [sys::MPI_Request]) -> Result<Vec<(usize,
     let code = unsafe {
         sys::MPI_Testsome(count, requests.as_mut_ptr(), &mut done, indices.as_mut_ptr(), statuses.as_mut_ptr())
     };
-    // Only with this code do the statuses say what went wrong, each for its request.
+    // Only with this code do the statuses hold the errors, each for its request.
     let some_failed = code == sys::MPI_ERR_IN_STATUS as c_int;
     if !some_failed {
         check("MPI_Testsome", code)?;

@@ -1,7 +1,7 @@
 //! Status codes of MPI turned into errors, one function per call.
 //!
 //! Relies on the caller for what MPI demands (live handles, buffers that stay while a request runs); `rank`, `mailbox`
-//! and `window` see to it. All but the questions about MPI's own state need MPI to be alive: hold a `Gate`.
+//! and `window` ensure it. All calls except the queries of MPI's own state need MPI to be alive: hold a `Gate`.
 
 use crate::comm::Reduction;
 use crate::comm::mpi::sys;
@@ -31,7 +31,7 @@ fn string(bytes: &[c_char]) -> String {
     CStr::from_bytes_until_nul(bytes).map_or(String::new(), |text| text.to_string_lossy().trim().replace('\n', " "))
 }
 
-/// Whether MPI has been initialised, be it finalised since.
+/// Whether MPI has been initialised, even if finalised since.
 pub fn is_initialised() -> bool {
     let mut flag = 0;
     // SAFETY: may be called at any time, by any thread; `flag` is written.

@@ -113,7 +113,7 @@ pub struct OutOfCoreReport {
 }
 
 /// The lower triangular `L` with `A = L L^T`, from the binary file `matrix` to the binary file `factor`, with the tiles
-/// that find no room in memory in the directory `storage`.
+/// that do not fit memory in the directory `storage`.
 ///
 /// Shapes: `matrix` is `n x n`: the lower triangle of a symmetric matrix, or all entries, which are checked or of which
 /// the lower triangle counts, see [`OutOfCoreOptions::lower`] and docs/FORMATS.md.
@@ -229,7 +229,7 @@ pub fn plan_cholesky(
 }
 
 /// The lower triangular `L` with `A = L L^T` in doubles, from the binary file `matrix` to the binary file `factor` of
-/// 53 bits, with the tiles that find no room in memory in the directory `storage`.
+/// 53 bits, with the tiles that do not fit memory in the directory `storage`.
 ///
 /// Shapes: as for [`cholesky`]. Entries of `matrix` that are no doubles are rounded to the nearest one, ties to even,
 /// as they are read: entries of more than 53 bits, and entries below the range of normal doubles, which become
