@@ -35,7 +35,7 @@ impl<'a, W: Write> Sink<'a, W> {
         &mut self.buffer
     }
 
-    /// Reports `units` more units of work, and passes a full buffer on.
+    /// Reports `units` more units of work, and writes a full buffer.
     ///
     /// # Errors
     /// [`Error::Io`] where writing fails, [`Error::Cancelled`] where the callback requests it.

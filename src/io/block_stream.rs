@@ -229,7 +229,7 @@ impl Drop for BlockStream {
         self.shared.lock().closed = true;
         self.shared.changed.notify_all();
         let reader = self.reader.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        // A panic of the thread was the caller's to hear of; this may be a way out from another one.
+        // The caller has been told of a panic of the thread; this drop may itself be part of another panic.
         reader.map(JoinHandle::join);
     }
 }

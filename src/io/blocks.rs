@@ -1,7 +1,7 @@
-//! Parts of a binary matrix file, read where they lie: for matrices larger than memory.
+//! Parts of a binary matrix file, read in place: for matrices larger than memory.
 //!
-//! Promise: what [`MatrixFile::check`] has passed obeys every rule of `math::float`, as a matrix that was read whole.
-//! Does not know: what the blocks are for, threads.
+//! Promise: a file that [`MatrixFile::check`] has passed obeys every rule of `math::float`, as a matrix that was read
+//! whole. Does not know: what the blocks are for, threads.
 
 use crate::context::ProgressCallback;
 use crate::error::{Error, Result};
@@ -199,9 +199,8 @@ impl MatrixFile {
         Ok(total)
     }
 
-    /// Looks whether all entries of a block that are stored are valid numbers, in words as [`MatrixFile::read_block`]
-    /// leaves them: a file may have been written over since it was checked as a whole.
-    /// Cost: a pass over the words.
+    /// Checks that all stored entries of a block are valid numbers, in words as [`MatrixFile::read_block`] leaves them:
+    /// a file may have been written over since it was checked as a whole. Cost: a pass over the words.
     ///
     /// # Errors
     /// [`Error::Format`] for the first that is none.
@@ -394,7 +393,7 @@ struct Pass<'f> {
 }
 
 impl Pass<'_> {
-    /// Shows `count` words from byte `at` on, piece by piece; where `summed` they go into the checksum.
+    /// Visits `count` words from byte `at` on, piece by piece; where `summed` they go into the checksum.
     fn words(
         &mut self,
         mut at: u64,

@@ -1,4 +1,4 @@
-//! Parts of a binary matrix file, written where they lie: for matrices larger than memory.
+//! Parts of a binary matrix file, written in place: for matrices larger than memory.
 //!
 //! Promise: a file that is written is complete under its final name, or absent. Does not know: what the blocks are for,
 //! threads.

@@ -10,7 +10,7 @@ use std::path::Path;
 /// Bytes read from the system at a time.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// The bytes of a file on their way.
+/// A stream of the bytes of a file.
 pub(super) struct ByteStream<'a, R> {
     reader: BufReader<R>,
     path: &'a Path,

@@ -116,7 +116,7 @@ impl<R: BufRead> ZstdReader<R> {
         }
     }
 
-    /// Holds the checksum against the one in the stream, where there is one.
+    /// Compares the checksum with the one in the stream, where there is one.
     fn end(&mut self) -> io::Result<()> {
         self.in_frame = false;
         match (self.decoder.get_checksum_from_data(), self.decoder.get_calculated_checksum()) {

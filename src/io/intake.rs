@@ -11,7 +11,7 @@ use crate::matrix::{MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS};
 use crate::store::zeroed;
 use std::io::Read;
 
-/// The numbers read so far, and what reads the next one.
+/// The numbers read so far, and the reader of the next one.
 pub(super) struct Intake {
     pub numbers: NumberReader,
     pub elements: Elements,
@@ -34,7 +34,7 @@ pub(super) struct Rejected {
 }
 
 impl Intake {
-    /// Decimals are rounded to `decimal_bits`; without them a mark of Mathematica must say to how many.
+    /// Decimals are rounded to `decimal_bits`; without them a mark of Mathematica must state the bits.
     pub fn new(decimal_bits: impl Into<Option<u32>>, elements: Elements) -> Intake {
         Intake { numbers: NumberReader::new(decimal_bits), elements }
     }

@@ -113,7 +113,7 @@ pub struct WriteOptions {
     pub symmetry: Symmetry,
     /// Decimal or hexadecimal; ignored for binary files, and Mathematica has only decimals.
     pub number_form: NumberForm,
-    /// Told the entries written (phase `write`), or the rows of lists without entries; may cancel.
+    /// Called with the entries written (phase `write`), or the rows of lists without entries; may cancel.
     pub progress: Option<Arc<ProgressCallback>>,
 }
 

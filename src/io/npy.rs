@@ -88,7 +88,7 @@ impl<'a, R: Read> File<'a, R> {
         Header::parse(&text).map_err(|message| self.error(message))
     }
 
-    /// Holds the length of the file, where it is known, against its header, before memory is taken.
+    /// Compares the length of the file, where it is known, with its header, before memory is taken.
     fn check_length(&self, header: &Header) -> Result<()> {
         let entry = header.kind.bytes().map(|bytes| bytes as u128);
         let Some(expected) = entry.map(|bytes| bytes * header.rows as u128 * header.cols as u128) else {

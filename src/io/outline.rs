@@ -1,4 +1,4 @@
-//! Matrices in texts without a header: their shape comes out as their rows come in.
+//! Matrices in texts without a header: their shape is found while their rows are read.
 //!
 //! Promise: all rows have the same number of entries, or the error says which has not. Does not know: formats.
 
@@ -10,7 +10,7 @@ use crate::io::scan::{Scanner, Span};
 use crate::io::{FileFormat, FileInfo, Loaded, ReadOptions};
 use std::io::Read;
 
-/// Where the entries of a text go as they come.
+/// The destination of the entries of a text.
 pub(super) enum Receiver {
     /// Into memory, as numbers.
     Numbers(Intake),
@@ -79,7 +79,7 @@ pub(super) struct Outline {
     pub rows: usize,
     /// Entries of each, once one is whole.
     pub cols: Option<usize>,
-    /// Entries of the row that is coming.
+    /// Entries of the current row.
     pub col: usize,
 }
 

@@ -81,7 +81,7 @@ enum Value {
     Other,
 }
 
-/// The machine that a pickle is a program for.
+/// The machine that runs a pickle, which is a program.
 pub(super) struct Pickle<'s, 'a, R> {
     stream: &'s mut ByteStream<'a, R>,
     limit_bytes: u64,
@@ -102,7 +102,7 @@ impl<'s, 'a, R: Read> Pickle<'s, 'a, R> {
         Pickle { stream, limit_bytes, stack_bytes: 0, stored_bytes: 0, stack, marks, stored, unfinished: None }
     }
 
-    /// Hands every element of the array's list to `put`, in its order.
+    /// Passes every element of the array's list to `put`, in its order.
     ///
     /// # Errors
     /// [`Error::Format`] for other objects and operations, and for what `put` rejects; [`Error::MemoryLimit`].
@@ -158,7 +158,7 @@ impl<'s, 'a, R: Read> Pickle<'s, 'a, R> {
         Ok(())
     }
 
-    /// A call with a tuple of arguments, which only some types are worth.
+    /// A call with a tuple of arguments, which is evaluated only for some types.
     fn call(&mut self) -> Result<()> {
         let (arguments, called) = (self.pop(b'R')?, self.pop(b'R')?);
         let value = match (called, arguments) {

@@ -1,4 +1,4 @@
-//! Powers of five, kept for the next number.
+//! Powers of five, kept for later numbers.
 //!
 //! Numbers of one file have similar exponents, so each power is computed about once. Does not know: files.
 

@@ -45,7 +45,7 @@ pub struct ReadOptions {
     pub memory_bytes: Option<u64>,
     /// Whether numbers that reading rounds are kept as they were written as well: see [`Loaded::written`].
     pub keep_written: bool,
-    /// Told the bytes read (phase `read`; the total is 0 for a stream and a compressed file), may cancel.
+    /// Called with the bytes read (phase `read`; the total is 0 for a stream and a compressed file), may cancel.
     pub progress: Option<Arc<ProgressCallback>>,
 }
 
@@ -58,7 +58,7 @@ setters! { ReadOptions {
     progress: impl Into<Option<Arc<ProgressCallback>>>,
 } }
 
-/// The precisions of a file under way.
+/// The precisions of a file being read.
 #[derive(Clone, Copy)]
 pub(super) struct Bits {
     /// To which decimals are rounded.

@@ -33,7 +33,7 @@ const TABLE: Style = Style {
 };
 
 impl Style {
-    /// That of a format whose files have rows; others are written as tables.
+    /// The style of a format whose files have rows; others are written as tables.
     pub fn of(format: FileFormat) -> Style {
         let rows = Style { format, between_rows: ",\n", ..TABLE };
         match format {

@@ -44,7 +44,7 @@ pub struct Cholesky {
     pub(crate) scaled_doubles: KeptDoubles,
 }
 
-/// Doubles that a factor keeps between calls without a memory limit. A copy of the factor begins without.
+/// Doubles that a factor keeps between calls without a memory limit. A copy of the factor has none at first.
 #[derive(Debug, Default)]
 pub(crate) struct KeptDoubles(Mutex<Option<Arc<Vec<f64>>>>);
 
@@ -152,7 +152,7 @@ pub fn cholesky_with<'a>(
 /// [`cholesky_with`] in the memory of a factor that is no longer needed, such as that of an earlier call.
 ///
 /// Fresh memory is slow to get, so repeated factorisations of one size gain from this. Where its order or precision do
-/// not fit, it is given back. After an error `result` is the factor of the 0 x 0 matrix.
+/// not fit, the memory is released. After an error `result` is the factor of the 0 x 0 matrix.
 ///
 /// ```
 /// use sunzi::{CholeskyOptions, Context, Matrix};
@@ -311,7 +311,7 @@ pub fn cholesky_reference<'a>(a: impl Into<Symmetric<'a>>, precision_bits: u32, 
     Ok(Cholesky::new(by_definition(problem, lower)?, Accuracy::Norm))
 }
 
-/// The factor by its definition, or why there is none.
+/// The factor by its definition, or the error where there is none.
 fn by_definition(problem: &Problem, lower: MatrixView<'_>) -> Result<Matrix> {
     match reference::factor(problem, lower) {
         Ok(rows) if problem.is_whole() => rows.to_matrix(problem),

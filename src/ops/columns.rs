@@ -1,4 +1,4 @@
-//! Work on the columns of a matrix, each on its own, shared out among the context's threads.
+//! Work on the columns of a matrix, independent of each other, shared by the context's threads.
 
 use crate::context::Context;
 use crate::drive;
@@ -33,7 +33,7 @@ impl Column<'_> {
     /// Writes the element at `row` as [`Column::set`] does, where it can be written.
     ///
     /// # Errors
-    /// That of `write`.
+    /// The error of `write`.
     #[inline]
     pub fn try_set(&mut self, row: usize, write: impl FnOnce(&mut [u64]) -> Result<Head>) -> Result<()> {
         self.heads[row] = write(&mut self.limbs[row * self.width..][..self.width])?.0;

@@ -68,7 +68,7 @@ impl Product {
 }
 
 /// `x + y`, rounded to `precision_bits`, to nearest, ties to even; `None` where the exact sum is too long for this
-/// road.
+/// method.
 #[inline]
 pub(crate) fn round_sum(x: &ExactEntry<'_>, y: &ExactEntry<'_>, precision_bits: u32, out: &mut [u64]) -> Option<Head> {
     let (x_bits, y_bits) = (bit_length(x.magnitude) as i64, bit_length(y.magnitude) as i64);

@@ -20,7 +20,7 @@ pub(crate) struct FixedSum {
     low: i64,
     /// In two's complement.
     limbs: Vec<u64>,
-    /// Room for a product that is not added as it is formed: as much as the longest one so far took.
+    /// Room for a product that is not added as it is formed: as large as the longest one so far needed.
     product: Vec<u64>,
 }
 
@@ -124,20 +124,20 @@ impl FixedSum {
         limbs::add_shifted(&mut self.limbs, product, low, subtracted);
     }
 
-    /// The sum as it is, cut terms left out; it is used up.
+    /// The sum as it is, cut terms left out; the sum is destroyed.
     pub fn exact(&mut self) -> ExactEntry<'_> {
         let negative = limbs::to_magnitude(&mut self.limbs);
         ExactEntry { negative, magnitude: &self.limbs, exponent: self.low }
     }
 
-    /// The sum, rounded into `out`; it is used up.
+    /// The sum, rounded into `out`; the sum is destroyed.
     pub fn round(&mut self, out: &mut [u64]) -> Head {
         let precision_bits = self.precision_bits;
         let ExactEntry { negative, magnitude, exponent } = self.exact();
         round_integer(negative, magnitude, exponent, precision_bits, out)
     }
 
-    /// The sum times a number, rounded into `out`; it is used up.
+    /// The sum times a number, rounded into `out`; the sum is destroyed.
     pub fn round_product(&mut self, factor: &OwnFloat, out: &mut [u64]) -> Head {
         let factor = factor.get();
         let negative = limbs::to_magnitude(&mut self.limbs) != factor.head.is_negative();

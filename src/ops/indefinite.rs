@@ -1,8 +1,7 @@
 //! Digits of solutions by `L D L^T`, estimated and proven.
 //!
-//! Without pivoting a factor may have nothing to do with its matrix: how much is known of it follows from its growth.
-//! `A` is scaled by powers of two such that `|a_ij| < d_i d_j`.
-//! Proof: docs/ALGORITHM.md, "Correct digits".
+//! Without pivoting a factor may have nothing to do with its matrix: its quality follows from its growth. `A` is scaled
+//! by powers of two such that `|a_ij| < d_i d_j`. Proof: docs/ALGORITHM.md, "Correct digits".
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -132,7 +131,7 @@ impl Ldlt {
         let options = SymmOptions::new().alpha(&minus).accumulate(b).accuracy(Accuracy::Entrywise);
         let residual = symm_with(ctx, Symmetric::lower(lower), x, bits, &options)?.result;
         let correction = self.solve(ctx, &residual, self.lower().precision_bits())?;
-        // The rounding of the input: at most `units` times what stands in each equation.
+        // The rounding of the input: at most `units` times the terms of each equation.
         let [matrix_unit, right_unit] = rounding.units();
         let column = |col: usize| {
             let scaled = |view: MatrixView<'_>, sign: i64| {
@@ -211,7 +210,7 @@ impl Ldlt {
         if order == own { Ok(()) } else { Err(Error::shape_mismatch("digits of LDL^T", (own, own), (order, order))) }
     }
 
-    /// The 1-norm of the inverse of `D^-1 L D L^T D^-1`, about.
+    /// The approximate 1-norm of the inverse of `D^-1 L D L^T D^-1`.
     fn scaled_norm_of_inverse(&self, ctx: &Context, exponents: &[i64]) -> Result<Float> {
         let (order, bits) = (self.lower().rows(), self.lower().precision_bits());
         inverse_norm(order, BIT_COLUMNS, |columns| {
@@ -260,7 +259,7 @@ fn scales(lower: MatrixView<'_>) -> Vec<i64> {
         .collect()
 }
 
-/// How a matrix is shifted, and to how many bits factored.
+/// The shift of a matrix, and the bits of its factorisation.
 struct Shift {
     /// 1 or -1.
     sign: i32,

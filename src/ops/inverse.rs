@@ -116,7 +116,8 @@ fn invert_and_keep(
     result: &mut SymmetricMatrix,
 ) -> Result<(Cholesky, SolveReport)> {
     let start = Instant::now();
-    // Refuse before the work of a factorisation. Pivots may need fewer bits than planned, but the plan's bytes suffice.
+    // Refused before the work of a factorisation. Pivots may need fewer bits than planned, but the plan's bytes
+    // suffice.
     let planned_bytes = match ctx.memory_bytes() {
         Some(_) => plan_inverse(ctx, a.order(), precision_bits, options)?.planned_bytes,
         None => u64::MAX,
@@ -129,7 +130,7 @@ fn invert_and_keep(
 }
 
 /// Binary exponent that plans take the inverse of the row-scaled factor to have: pivots within `2^-21` of the norms of
-/// their rows, and the four bits by which a call guesses high.
+/// their rows, and the four bits by which a call overestimates.
 const EXPECTED_NORM_EXPONENT: i64 = 25;
 
 /// The plan of [`inverse_with`] for a matrix of `order` rows: the factorisation, then the inverse while the factor is

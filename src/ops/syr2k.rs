@@ -31,7 +31,7 @@ const SUM_BITS: u32 = 64;
 pub struct Syr2kOptions<'a> {
     /// `NoTranspose` gives `A^T B + B^T A` (the default, as in [`crate::SyrkOptions`]), `Transpose` `A B^T + B A^T`.
     pub op: Op,
-    /// The triangle of the result that is computed; the other is its mirror image. Never shows in the result.
+    /// The triangle of the result that is computed; the other is its mirror image. Never changes the result.
     pub uplo: Uplo,
     /// Accuracy promised for each entry.
     pub accuracy: Accuracy,

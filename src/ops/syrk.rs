@@ -18,7 +18,7 @@ use rug::Float;
 pub struct SyrkOptions<'a> {
     /// `NoTranspose` gives `P^T P` (the default), `Transpose` gives `P P^T`.
     pub op: Op,
-    /// The triangle of the result that is computed; the other is its mirror image. Never shows in the result.
+    /// The triangle of the result that is computed; the other is its mirror image. Never changes the result.
     pub uplo: Uplo,
     /// `P` holds integers and the result is exact; `precision_bits` is then only a lower bound for the bits stored.
     pub exact_integers: bool,

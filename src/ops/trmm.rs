@@ -1,7 +1,7 @@
 //! `trmm`: `alpha * op(T) B` and `alpha * B op(T)` for a triangular `T`.
 //!
-//! The triangle is cut into bands of rows. Each is one product with the part of `B` that the band meets: nothing is
-//! computed outside of the triangle but in the squares on the diagonal, and every entry is rounded once.
+//! The triangle is cut into bands of rows. Each is one product with the part of `B` that the band meets: no work is
+//! done outside of the triangle except in the squares on the diagonal, and every entry is rounded once.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -246,7 +246,7 @@ impl<'t, 'o> Bands<'t, 'o> {
     }
 }
 
-/// Counts the product of a band to those before it.
+/// Adds the report of a band to those before it.
 fn add(total: &mut Report, band: Report) {
     let (sum, phases) = (&mut total.phases, &band.phases);
     sum.scale += phases.scale;

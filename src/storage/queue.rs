@@ -1,4 +1,4 @@
-//! Which request is next, and whether it may begin.
+//! The next request, and whether it may begin.
 //!
 //! Pure bookkeeping. Requests begin in the order in which they came, urgent ones before all others; none overtakes one
 //! that waits for room, so that a large one is not put off for ever.

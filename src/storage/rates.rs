@@ -50,7 +50,7 @@ fn measure_file(folder: &dyn Folder, caching: Caching, bytes: u64) -> Result<Dis
     let pieces = bytes.div_ceil(PIECE_BYTES as u64).max(1);
     let bytes = pieces * PIECE_BYTES as u64;
     let mut buffers = (0..THREADS).map(|_| IoBuffer::new(PIECE_BYTES)).collect::<Result<Vec<_>>>()?;
-    // Not zeros, which a disk may have a shorter way for.
+    // Not zeros, which a disk may store faster.
     for (index, word) in buffers.iter_mut().flat_map(|buffer| buffer.words_mut()).enumerate() {
         *word = (index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }

@@ -1,6 +1,6 @@
 //! The requests to a storage directory, and the answers.
 //!
-//! Does not know: how they come about.
+//! Does not know: how requests are carried out.
 
 use super::catalog::StorageContents;
 use super::name::{GroupName, ObjectName};
@@ -20,8 +20,8 @@ const FIXED_BYTES: u64 = 128 << 10;
 pub struct ReadRequest {
     /// The objects. Neighbours of one group, in the order in which they were published, are read by one call.
     pub objects: Vec<ObjectName>,
-    /// Where they go, one after another, each at the start of a block: the second one comes [`super::padded_bytes`] of
-    /// the first one's bytes after it.
+    /// The buffer that receives them, one after another, each at the start of a block: the second one comes
+    /// [`super::padded_bytes`] of the first one's bytes after it.
     pub buffer: IoBuffer,
     /// Identifies the answer.
     pub tag: u64,
@@ -69,7 +69,7 @@ pub trait Source: Send + Sync {
     /// Fills the buffer; bytes read. Called on an I/O thread.
     ///
     /// # Errors
-    /// Whatever the answer of the request is to be.
+    /// The error that the request is to be answered with.
     fn read(&self, buffer: &mut IoBuffer) -> Result<u64>;
 }
 

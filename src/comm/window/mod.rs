@@ -76,7 +76,7 @@ pub unsafe trait Backing: Send + Sync {
     fn sync(&self) {
         std::sync::atomic::fence(Ordering::SeqCst);
     }
-    /// Gives the memory back. Collective.
+    /// Releases the memory. Collective.
     ///
     /// # Errors
     /// [`crate::Error::Transport`].
@@ -262,7 +262,7 @@ impl SharedWindow {
         Shares { start, len, partition, rank: self.rank, window: PhantomData }
     }
 
-    /// Gives the memory back. Collective.
+    /// Releases the memory. Collective.
     ///
     /// # Errors
     /// [`crate::Error::Transport`].

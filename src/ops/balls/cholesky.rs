@@ -168,7 +168,7 @@ fn first_order(definite: &Definite, inverse: &InverseFactor, image: &Matrix) -> 
     Ok(whole)
 }
 
-/// The radii of the factor: `first`, and a bound of what `L low(F F^T)` adds, the smaller of two.
+/// The radii of the factor: `first` plus a bound of the contribution of `L low(F F^T)`, the smaller of two.
 ///
 /// Entry `i, j` of that is `sum_(m > j) l_im (F F^T)_mj + l_ij (F F^T)_jj / 2`; and, since `sum_m l_im f_mk` is the
 /// change `x_ik` of the factor, also `sum_(k <= j) x_ik f_jk - sum_(m < j) l_im (F F^T)_mj - l_ij (F F^T)_jj / 2`,

@@ -26,7 +26,7 @@ pub(super) struct Definite {
     pub factor: Cholesky,
     /// Bits of the result.
     pub precision_bits: u32,
-    /// Bits that solves lose, about.
+    /// Approximate bits that solves lose.
     pub lost_bits: u32,
 }
 
@@ -67,7 +67,7 @@ impl Definite {
         }
     }
 
-    /// An approximate inverse, and the proof that it makes of all points.
+    /// An approximate inverse, and the proof from it that all points are regular.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where there is no proof; those of [`Cholesky::inverse`].

@@ -13,7 +13,7 @@ use crate::matrix::{Matrix, MatrixView};
 use crate::ops::trsm::trsm;
 use rug::Float;
 
-/// `W`, near `L^-1`, and how far it may be off.
+/// `W`, near `L^-1`, and a bound of its error.
 pub(super) struct InverseFactor {
     /// `W`, lower triangular.
     pub near: Matrix,

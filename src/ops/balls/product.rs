@@ -33,7 +33,7 @@ const MOST_MORE_BITS: u32 = 512;
 /// The least exponent where there is none: that of a number that is 0.
 const NO_UNIT: i64 = i64::MAX / 4;
 
-/// Errors below this part of a unit in the last place, as a power of two, are no roundings of the midpoint.
+/// Errors below this part of a unit in the last place, as a power of two, do not count as roundings of the midpoint.
 const UNSEEN_BITS: u32 = 24;
 
 /// Where units are no powers of two that a shift can reach.
@@ -50,10 +50,10 @@ pub(super) struct Product<'a> {
     pub symmetric: bool,
 }
 
-/// A product of midpoints, and what bounds its distance from the exact ones.
+/// A product of midpoints, and bounds of its distance from the exact ones.
 pub(super) struct Enclosed {
     pub midpoint: Matrix,
-    /// How far a midpoint may be from that of the exact product.
+    /// Largest distance of a midpoint from that of the exact product.
     pub rounding: Matrix,
     /// The contribution of the operands' radii to each entry; `None` where all are 0.
     pub spread: Option<Matrix>,
@@ -269,11 +269,11 @@ impl<'a> Product<'a> {
 struct Units {
     rows: usize,
     contracted: usize,
-    /// Of the left factor, row by row.
+    /// Units of the left factor, row by row.
     left: Vec<i64>,
-    /// Of the right factor, column by column.
+    /// Units of the right factor, column by column.
     right: Vec<i64>,
-    /// Of the added matrix, column by column.
+    /// Units of the added matrix, column by column.
     added: Option<Vec<i64>>,
 }
 

@@ -1,4 +1,4 @@
-//! Matrices of balls of which every point is regular, and what their inverses make of small vectors.
+//! Matrices of balls of which every point is regular, and bounds of their inverses times small vectors.
 //!
 //! With `R` near the inverse, `E >= |I - R A|` for every point `A`, and a vector `v > 0` with `E v < v`, all powers
 //! of `E` sum up to `(I - E)^-1 >= 0`, so no `A` is singular and `|A^-1| <= (I - E)^-1 |R|`.
@@ -24,10 +24,10 @@ const FINE_RATIO: f64 = 0.9;
 /// No larger part is taken.
 const MOST_RATIO: f64 = 1.0 - 1e-6;
 
-/// Times that a bound is improved, at most.
+/// Most improvements of a bound.
 const MOST_IMPROVEMENTS: usize = 100;
 
-/// A bound whose entries all keep this part of themselves is not improved any more.
+/// A bound is not improved any more when a step leaves each entry at least this fraction of its value.
 const SHARP_RATIO: f64 = 0.97;
 
 /// A matrix of balls that is proven to hold no singular point.

@@ -104,7 +104,7 @@ impl Solving<'_> {
             moved = bounds::sum(moved.view(), bounds::product(ctx, inverse.view(), part.view())?.view())?;
         }
         let radius = self.regular.solution(ctx, &moved)?;
-        // Where the solution of the midpoints was rounded, that counts as everywhere: two units in the last place.
+        // A rounding of the solution of the midpoints adds two units in the last place, as everywhere.
         let radius = Matrix::from_fn(radius.rows(), radius.cols(), RADIUS_BITS, |row, col| {
             let (own, midpoint) = (radius.float(row, col), solution.float(row, col));
             let is_rounded = shows(&rounded.float(row, col), &midpoint);

@@ -77,7 +77,7 @@ impl BatchMemory {
         self.share_bytes.is_none_or(|share_bytes| bytes <= share_bytes)
     }
 
-    /// Whether workers have less than the whole call has for a problem.
+    /// Whether a worker has less memory for a problem than the whole call.
     pub fn is_shared(&self) -> bool {
         self.share_bytes.is_some() && self.workers > 1
     }

@@ -1,4 +1,4 @@
-//! Many problems in one call: the verbs on small matrices, the threads shared out over the problems.
+//! Many problems in one call: the verbs on small matrices, the threads share the problems.
 //!
 //! Each problem is the single call, on one thread, in the workspace of its worker, so its bits are those of the single
 //! call; memory in addition to the results is allocated once for each worker. `verb` defines a problem, `run` is the

@@ -17,7 +17,7 @@ use std::time::Instant;
 /// The phase in progress reports.
 const PHASE: &str = "batch";
 
-/// A worker: its context, and what its problems took.
+/// A worker: its context, and the memory of its problems.
 struct Worker {
     ctx: Context,
     /// Bytes of the largest problem in addition to its result.
@@ -247,7 +247,7 @@ impl<V: Verb> Batch<'_, V> {
         Ok(())
     }
 
-    /// Keeps what came of an item; an error that ends the whole call is returned.
+    /// Keeps the outcome of an item; an error that ends the whole call is returned.
     fn note(&self, worker: &mut Worker, item: &mut Item<'_, '_, V>, outcome: Result<Done>) -> Result<()> {
         item.outcome = match outcome {
             Ok(done) => {

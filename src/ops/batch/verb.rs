@@ -61,7 +61,7 @@ pub(super) trait Verb: Sync {
 pub(super) struct Done {
     pub planned_bytes: u64,
     pub direct: bool,
-    /// What holds for each entry, and the bits that it took beyond those of norms.
+    /// The accuracy that holds for each entry, and the bits that it took beyond those of norms.
     pub accuracy: Accuracy,
     pub range_bits: u32,
 }
@@ -76,7 +76,7 @@ pub(super) struct Item<'p, 'r, V: Verb> {
 }
 
 impl Shape {
-    /// About how much there is to do.
+    /// Approximate amount of work.
     pub fn work(&self) -> u128 {
         self.rows as u128 * self.cols as u128 * (self.depth as u128 + 8)
     }

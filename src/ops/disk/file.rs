@@ -1,4 +1,4 @@
-//! A result as a file: its blocks are read from the storage once more, and written where they belong.
+//! A result as a file: its blocks are read from the storage once more, and written to their places.
 //!
 //! Over ranks each reads the blocks that it has, and rank 0 writes them, in the order of the blocks.
 
@@ -15,7 +15,7 @@ use std::path::Path;
 
 /// Blocks of a result in storage directories.
 pub(crate) trait StoredBlocks: Sync {
-    /// What a worker reads a block into.
+    /// The memory into which a worker reads a block.
     type Space: Send;
 
     /// What the file is to hold.

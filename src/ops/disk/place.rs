@@ -1,4 +1,4 @@
-//! The directories of the ranks that share an operation above their disks, and the operands that rank 0 reads.
+//! The directories of the ranks that share an out-of-core operation, and the operands that rank 0 reads.
 
 use crate::error::{Error, Result};
 use crate::site::Site;

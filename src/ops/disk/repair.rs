@@ -29,7 +29,7 @@ impl Attempt {
 /// found a damaged object, which is discarded first. Collective.
 ///
 /// # Errors
-/// That of an attempt without damage.
+/// The error of an attempt without damage.
 pub(crate) fn until_whole(
     world: &dyn Transport,
     used: &mut DiskUse,

@@ -108,7 +108,7 @@ fn tag(id: TileId) -> u64 {
 }
 
 impl StoredResult {
-    /// Opens the directory of a result, without blocks that are damaged; how many these were.
+    /// Opens the directory of a result, without blocks that are damaged; returns the number of damaged ones.
     ///
     /// # Errors
     /// Those of [`AnsweredStorage::open`]; [`crate::Error::OutOfMemory`].
@@ -135,7 +135,7 @@ impl StoredResult {
         &self.cut
     }
 
-    /// Tells all ranks which blocks there are: of several that have one the first counts. Collective.
+    /// Shares the list of existing blocks with all ranks: of several ranks with a block the first counts. Collective.
     ///
     /// # Errors
     /// [`crate::Error::Transport`].
@@ -196,7 +196,7 @@ impl StoredResult {
     /// Waits until all blocks are written.
     ///
     /// # Errors
-    /// That of the first block that could not be written.
+    /// The error of the first block that could not be written.
     pub fn finish(&mut self) -> Result<()> {
         let mut outcome = Ok(());
         while !self.under_way.is_empty() {

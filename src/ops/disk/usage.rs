@@ -77,7 +77,7 @@ pub struct DiskUse {
     pub reused_bytes: u64,
     /// Seconds during which the disk was at work.
     pub disk_seconds: f64,
-    /// Whether the system's cache was passed by.
+    /// Whether the system's cache was bypassed.
     pub direct_io: bool,
     /// Remarks on features that the directory does not support.
     pub remarks: Vec<String>,

@@ -173,7 +173,7 @@ impl DistMatrix {
         }
     }
 
-    /// Whether every tile is where it was and of the shape and precision that it had.
+    /// Whether every tile still has its place, shape and precision.
     fn has_own_tiles(&self) -> bool {
         let is_own = |(id, tile): &(TileId, Matrix)| {
             (tile.rows(), tile.cols()) == self.map.shape(*id) && tile.precision_bits() == self.precision_bits
@@ -220,7 +220,7 @@ impl DistMatrix {
         Ok(whole)
     }
 
-    /// Fills the other triangle of a symmetric matrix of which all tiles have come.
+    /// Fills the other triangle of a symmetric matrix of which all tiles have arrived.
     fn complete(&self, whole: &mut Matrix) {
         if let (true, Some(uplo)) = (self.symmetric, self.map.triangle) {
             mirror(whole.view_mut(), uplo, Workers::One);
@@ -312,7 +312,7 @@ pub(crate) fn check_place(group: &dyn Transport, rank: usize, grid: RankGrid) ->
     )))
 }
 
-/// Refuses a root that the group has not.
+/// Refuses a root outside the group.
 pub(crate) fn check_root(group: &dyn Transport, root: usize) -> Result<()> {
     let ranks = group.size();
     if root < ranks { Ok(()) } else { Err(Error::InvalidArgument(format!("root {root} of {ranks} ranks"))) }

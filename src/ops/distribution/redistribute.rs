@@ -74,7 +74,7 @@ impl DistMatrix {
         if self.is_symmetric() && map.triangle.is_some() { target.into_symmetric() } else { Ok(target) }
     }
 
-    /// This rank's part of the matrix as `distribution` deals it out, in the order of the indices. Collective.
+    /// This rank's part of the matrix in `distribution`, in the order of the indices. Collective.
     ///
     /// Entries outside a triangle are 0, or its mirror image: see [`DistMatrix::is_symmetric`]. Memory: the part, and
     /// messages of 1 to 8 MiB to and from this rank. Each entry travels once to each rank that has it.
@@ -126,7 +126,7 @@ impl DistMatrix {
         }
     }
 
-    /// The matrix of which each rank passes its part in `local`, as `distribution` deals it out, in tiles. Collective.
+    /// The matrix of which each rank passes its part in `local`, in `distribution`, in tiles. Collective.
     ///
     /// Where the map names a triangle, that one is read, and the result is a triangle: see
     /// [`DistMatrix::into_symmetric`]. It has the largest precision of all ranks' parts. Where several ranks have an
@@ -251,7 +251,7 @@ fn other(uplo: Uplo) -> Uplo {
 /// A matrix over ranks as a caller has it: this rank's part, and the distribution of all entries.
 #[derive(Clone, Copy, Debug)]
 pub struct LocalPart<'a> {
-    /// Who has which entries; the same on all ranks.
+    /// The distribution of the entries; the same on all ranks.
     pub distribution: &'a Distribution,
     /// The entries of this rank, in the order of their indices. Ranks may differ in precision.
     pub local: MatrixView<'a>,

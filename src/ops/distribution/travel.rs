@@ -143,8 +143,8 @@ fn rows_that_stay(rank: usize, from: &Distribution, to: &Distribution) -> Vec<us
     stays
 }
 
-/// Room for the words of a strip, of which the fullest one so far decides how much there is: strips follow each other,
-/// and fresh memory would cost more than the way.
+/// Room for the words of a strip, sized by the fullest strip so far: strips follow each other, and fresh memory would
+/// cost more than the transfer.
 fn make_room(words: &mut Vec<u64>, needed: usize) {
     if words.len() < needed {
         *words = Vec::new(); // gone before there is more
@@ -169,7 +169,7 @@ pub(crate) trait Source {
     fn read(&self, rows: Range<usize>, col: usize, width: usize, words: &mut [u64]);
 }
 
-/// Where entries that come are stored.
+/// Where received entries are stored.
 pub(crate) trait Target {
     /// Stores what [`Source::read`] has put into `words`.
     fn write(&mut self, rows: Range<usize>, col: usize, words: &[u64]);
@@ -183,7 +183,7 @@ pub(crate) struct Travel<'a> {
     pub part: Moved,
     /// The requested triangle, which decides the later moves: it must be the same on all ranks.
     pub asked: Option<Uplo>,
-    /// Limbs of an entry on the way, at least as many as a source has.
+    /// Limbs of an entry in a message, at least as many as a source has.
     pub width: usize,
 }
 
@@ -230,8 +230,8 @@ impl Say for Moved {
 }
 
 impl Travel<'_> {
-    /// Moves the entries. Collective over `group`, whose ranks all say the same. Each entry travels once to each rank
-    /// that gets it; memory: messages of 1 to 8 MiB to and from this rank, at least a column of the matrix.
+    /// Moves the entries. Collective over `group`, whose ranks all pass the same arguments. Each entry travels once to
+    /// each rank that gets it; memory: messages of 1 to 8 MiB to and from this rank, at least a column of the matrix.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for arguments that are no distribution, and where ranks differ;
@@ -247,7 +247,7 @@ impl Travel<'_> {
         Ok(())
     }
 
-    /// Refuses what cannot be, alike on all ranks. Collective.
+    /// Refuses invalid arguments, with the same error on all ranks. Collective.
     fn check(&self, group: &dyn Transport) -> Result<()> {
         check_alike(group, self, "ranks ask for different distributions or triangles of a matrix")?;
         // The next steps are the same on all ranks.
@@ -295,7 +295,7 @@ impl Travel<'_> {
         Ok(())
     }
 
-    /// The runs that this rank gives, and to whom: in the order in which they come there.
+    /// The runs that this rank sends, with their receivers: in the order in which they arrive there.
     fn outgoing(&self, rank: usize, cols: Range<usize>, visit: &mut dyn FnMut(usize, Range<usize>, usize)) {
         let Some((row_number, col_number)) = self.from.numbers(rank) else { return };
         let (givers, takers) = (self.from.holders(), self.to.holders());
@@ -314,7 +314,7 @@ impl Travel<'_> {
         }
     }
 
-    /// The runs that this rank gets, and from whom.
+    /// The runs that this rank receives, with their senders.
     fn incoming(&self, rank: usize, cols: Range<usize>, visit: &mut dyn FnMut(usize, Range<usize>, usize)) {
         let Some((row_number, col_number)) = self.to.numbers(rank) else { return };
         let givers = self.from.holders();

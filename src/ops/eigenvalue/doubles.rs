@@ -6,7 +6,7 @@
 
 use super::lanczos::{self, dot, multiply};
 
-/// Most bits that are looked for: beyond, roundings of doubles are nearly always in the way.
+/// Most bits that are sought: beyond this the roundings of doubles are nearly always too large.
 pub(super) const MOST_BITS: u32 = 32;
 
 /// Most rows: the error bounds below hold up to this number.
@@ -93,7 +93,7 @@ struct Look {
     upper: f64,
     /// Where to factor next.
     shift: f64,
-    /// How far below that shift a factor proves nothing.
+    /// Distance below that shift within which a factor proves nothing.
     hidden: f64,
 }
 

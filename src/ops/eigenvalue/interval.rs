@@ -289,7 +289,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The eigenvalue is not below `shift` by more than the factorisation does not see.
+    /// The eigenvalue lies at most the resolution of the factorisation below `shift`.
     fn raise(&mut self, shift: &Float) {
         self.distance = None;
         let mut proven = shift.clone();

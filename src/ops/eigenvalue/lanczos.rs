@@ -1,13 +1,13 @@
 //! Lanczos' method in doubles, with full reorthogonalisation: a vector whose Rayleigh quotient is near the smallest
 //! eigenvalue.
 //!
-//! Nothing is promised of it: it chooses where a search begins. Every sum has one order, so its bits are the same
+//! It has no accuracy promise: it only chooses where a search begins. Every sum has one order, so its bits are the same
 //! everywhere.
 
 /// Steps between two looks at the tridiagonal matrix.
 const LOOK_STEPS: usize = 8;
 
-/// Most steps: beyond, factorisations are the cheaper way on.
+/// Most steps: beyond this number factorisations are cheaper.
 pub(super) const MOST_STEPS: usize = 160;
 
 /// The residual, relative to the largest entry of the tridiagonal matrix, at which the vector is good enough.

@@ -1,9 +1,9 @@
 //! Extreme eigenvalues of symmetric matrices and products, to a few digits or to many, as intervals that are proven.
 //!
-//! Lanczos' method in doubles finds where to look. From there on every step is a proof: a Rayleigh quotient bounds the
-//! smallest eigenvalue from above, a Cholesky factorisation of the matrix shifted by `theta` from below, and the same
-//! factor makes the vector of the next quotient. A few digits are proven in doubles, where these can be distinguished
-//! from their roundings. Proofs: docs/decisions/032-vectors.md, "Extreme eigenvalues", and
+//! Lanczos' method in doubles finds a starting point. From there on every step is a proof: a Rayleigh quotient bounds
+//! the smallest eigenvalue from above, a Cholesky factorisation of the matrix shifted by `theta` from below, and the
+//! same factor makes the vector of the next quotient. A few digits are proven in doubles, where these can be
+//! distinguished from their roundings. Proofs: docs/decisions/032-vectors.md, "Extreme eigenvalues", and
 //! 070-a-few-digits-in-doubles.md.
 
 mod doubles;
@@ -25,7 +25,7 @@ use std::time::Instant;
 /// Which end of the spectrum is wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub enum Extreme {
-    /// The smallest eigenvalue, the most negative one where there are such.
+    /// The smallest eigenvalue; of negative ones the most negative.
     #[default]
     Smallest,
     /// The largest eigenvalue.

@@ -19,7 +19,7 @@ use crate::ops::shift::shifted_lower;
 use rug::Float;
 use rug::float::Round;
 
-/// Shifts that are tried, each a sixteenth of the one before.
+/// Number of shifts that are tried, each a sixteenth of the previous one.
 const TRIES: i64 = 4;
 
 /// Bits of the factorisation that proves, beyond those of the condition.
@@ -33,7 +33,7 @@ const LEAST_PROOF_BITS: i64 = 32;
 const LOG_DET_BITS: i64 = 8;
 
 /// A positive definite matrix, its factor, and a lower bound of the scaled matrix's eigenvalues, from which bounds of
-/// errors are proven from. Made by [`Cholesky::certify`].
+/// errors are proven. Made by [`Cholesky::certify`].
 #[derive(Clone, Debug)]
 pub struct Certificate<'a> {
     factor: &'a Cholesky,
@@ -146,8 +146,8 @@ fn proves(ctx: &Context, lower: MatrixView<'_>, exponents: &[i64], (shift, bits)
 }
 
 impl Certificate<'_> {
-    /// A number that no eigenvalue of the matrix, scaled by powers of two to a diagonal of at least 1/4 and below 1, is
-    /// below.
+    /// A lower bound of the eigenvalues of the matrix, scaled by powers of two to a diagonal of at least 1/4 and below
+    /// 1.
     pub fn scaled_eigenvalue(&self) -> &Float {
         &self.proven.eigenvalue
     }

@@ -16,16 +16,16 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rug::Float;
 
-/// Random vectors; the ratio of the error and of what six of them say has Student's distribution with six degrees of
-/// freedom where one eigenvalue outweighs all others.
+/// Number of random vectors; the ratio of the error to the estimate from six of them has Student's distribution with
+/// six degrees of freedom where one eigenvalue outweighs all others.
 const PROBES: usize = 6;
 
-/// Times the standard deviation: Student's six degrees of freedom exceed it once in 2,000 times.
+/// Factor of the standard deviation: Student's distribution with six degrees of freedom exceeds it once in 2,000 times.
 const MARGIN: f64 = 6.7;
 
 impl Cholesky {
-    /// About how many digits of [`Cholesky::log_det`] are right: `-log10` of its relative error, in short of which the
-    /// estimate falls by about one digit, and which it exceeds in less than one of a thousand cases.
+    /// Approximate number of correct digits of [`Cholesky::log_det`], `-log10` of its relative error. The estimate is
+    /// usually about one digit too low, and too high in less than one of a thousand cases.
     ///
     /// It counts the roundings of the factorisation and of the logarithms; the factored matrix counts as exact. 0 where
     /// no digit is known to be correct. Cost: that of [`Cholesky::scaled_condition`], once, and six solves with as few
@@ -116,7 +116,7 @@ impl Cholesky {
         }
         let found = rough.scaled_images(&columns)?;
         let sum = sum_of_squares(&found);
-        // Of a factor made elsewhere nothing is known: its own bits count.
+        // For a factor made elsewhere the bits of the factorisation are unknown: its own bits count.
         let working_bits = self.working_bits.unwrap_or(self.factor().precision_bits());
         let deviation = (sum / (3 * PROBES) as u32).sqrt() * power(-i64::from(working_bits));
         Ok(deviation * MARGIN)

@@ -1,4 +1,4 @@
-//! How many digits of an answer are right: estimates by a few solves with its factor, and proven bounds.
+//! The number of correct digits of an answer: estimates by a few solves with its factor, and proven bounds.
 //!
 //! Digits are `-log10` of the relative error: of a solution in the maximum norm of its worst column, of an inverse in
 //! the maximum norm, of a logarithm of a determinant as it is. They count the errors of the computation, and those of
@@ -42,10 +42,10 @@ pub(crate) fn correct_digits(error: &Float, value: &Float, precision_bits: u32) 
     digits.to_f64().clamp(0.0, most)
 }
 
-/// Nothing in place of an estimate that does not fit: the answer is there without it.
+/// `None` in place of an estimate that does not fit memory: the answer is valid without it.
 ///
 /// # Errors
-/// All but those of memory and of the precision of residuals.
+/// All except those of memory and of the precision of residuals.
 pub fn optional_estimate<T>(estimate: Result<T>) -> Result<Option<T>> {
     match estimate {
         Ok(value) => Ok(Some(value)),

@@ -63,7 +63,7 @@ pub(crate) struct Proven<'a> {
 struct ColumnBound {
     /// An upper bound of its error.
     error: Float,
-    /// The part of it that the corrections are.
+    /// The part of it that the corrections have.
     known: Float,
     /// A lower bound of the size of the answer.
     size: Float,

@@ -23,7 +23,7 @@ pub(super) struct VectorCall<'c> {
     pub precision_bits: u32,
     /// Estimate for one entry.
     pub entry_nanoseconds: f64,
-    /// Bytes that each worker has for itself.
+    /// Bytes of each worker's private memory.
     pub worker_bytes: u64,
 }
 
@@ -137,7 +137,7 @@ impl<'r> Piece<'r> {
     /// Sets one of them: `write` gets its index in the vector and its limbs, and gives its head.
     ///
     /// # Errors
-    /// That of `write`.
+    /// The error of `write`.
     #[inline]
     pub fn set(&mut self, at: usize, write: impl FnOnce(usize, &mut [u64]) -> Result<Head>) -> Result<()> {
         let place = at * self.stride;

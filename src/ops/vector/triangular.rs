@@ -231,7 +231,7 @@ pub(crate) struct RightSide<'a> {
 /// The scratch of a substitution.
 pub(crate) struct SubstitutionRoom {
     sum: TermSum,
-    /// The unknowns found so far with the other sign, as their terms are taken off, and alpha.
+    /// The unknowns found so far with the other sign, as their terms are subtracted, and alpha.
     factors: Factors,
     limbs: Vec<u64>,
     quotient: Vec<u64>,

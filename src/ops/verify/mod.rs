@@ -304,7 +304,7 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// Norms of all columns, and what may be cut off where exponents spread too far to be kept whole.
+/// Norms of all columns, and the bits that may be cut off where exponents spread too far to be kept whole.
 pub(crate) struct Bounds {
     left: Vec<ColumnSize>,
     right: Vec<ColumnSize>,

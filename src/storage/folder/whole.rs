@@ -5,7 +5,8 @@
 use super::{Access, File};
 use std::io;
 
-/// The least that a disk moves: a direct transfer that ends early ends after some of them, but for the end of a file.
+/// The least that a disk moves: a direct transfer that ends early ends at a multiple of it, except at the end of a
+/// file.
 const SECTOR: usize = 512;
 
 /// The part of `moved` bytes that counts: the next transfer must begin at a sector where access is direct.

@@ -87,7 +87,7 @@ fn lowest_bit(value: FloatRef<'_>) -> i64 {
 }
 
 impl FactorCheck<'_> {
-    /// Refuses what no factor can have, and measures the rows.
+    /// Refuses entries that no factor can have, and measures the rows.
     ///
     /// `sum_k l_ik^2 <= a_ii + 2^(2-b) a_ii <= 2 a_ii` bounds every entry of an honest factor by `2^(s_i + 1)`, and
     /// `|a_ij| <= sqrt(2 a_ii) sqrt(2 a_jj) + sqrt(a_ii a_jj)` every entry of its matrix by `2^(s_i + s_j + 2)`.
@@ -116,7 +116,7 @@ impl FactorCheck<'_> {
         rows.collect()
     }
 
-    /// Looks at every entry of the factor, and at the matrix below its diagonal.
+    /// Reads every entry of the factor, and of the matrix below its diagonal.
     fn extents(&self, ctx: &Context, scales: &[i64]) -> Result<Vec<Extent>> {
         let n = scales.len();
         let mut extents = match self.l {

@@ -1,6 +1,6 @@
-//! Where the verifier of factors takes its numbers from: matrices in memory, or files of which blocks are read.
+//! The sources of the verifier's numbers: matrices in memory, or files of which blocks are read.
 //!
-//! Both are seen as lower triangles. Does not know: what the numbers are for.
+//! Both are read as lower triangles. Does not know: the use of the numbers.
 
 use crate::context::Context;
 use crate::error::Result;

@@ -45,7 +45,7 @@ impl Residual {
     }
 }
 
-/// The check with all that is known of the rows.
+/// The check with the measured rows.
 pub(super) struct Verifier<'a> {
     pub check: FactorCheck<'a>,
     pub rows: Vec<Row>,
