@@ -1,8 +1,8 @@
 //! Random matrices made as fast as memory takes them: one counter for each entry, mixed by splitmix64.
 //!
 //! For measurements, where a matrix of many gigabytes must not take longer than its product. The numbers are as good as
-//! any for that; the ones for users come from `random.rs`. Source: Steele, Lea, Flood, "Fast splittable pseudorandom
-//! number generators" (2014), and Vigna's constants.
+//! any for that; the ones for users come from `random.rs`.
+//! Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (2014), and Vigna's constants.
 
 use super::Size;
 use crate::error::Result;

@@ -200,7 +200,8 @@ impl MatrixFile {
     }
 
     /// Checks that all stored entries of a block are valid numbers, in words as [`MatrixFile::read_block`] leaves them:
-    /// a file may have been written over since it was checked as a whole. Cost: a pass over the words.
+    /// a file may have been written over since it was checked as a whole.
+    /// Cost: a pass over the words.
     ///
     /// # Errors
     /// [`Error::Format`] for the first that is none.

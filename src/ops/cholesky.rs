@@ -119,8 +119,8 @@ pub fn cholesky<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: 
 /// was reached: entries of the factor that decay exponentially where those of `A` are 0 may need more bits than any try
 /// has. The bits depend only on `A`, the precision and the accuracy, not on threads, tiles, kernel or memory limit.
 /// Cost: `n^3 / 6` word products for each of about `2 precision_bits / 52` primes, and `n^2 / 2` conversions; entry by
-/// entry with the additional bits in the report, and once more for each repetition. Source: docs/ALGORITHM.md,
-/// "Cholesky in residues" and "Cholesky entry by entry".
+/// entry with the additional bits in the report, and once more for each repetition.
+/// Source: docs/ALGORITHM.md, "Cholesky in residues" and "Cholesky entry by entry".
 ///
 /// ```
 /// use sunzi::{Accuracy, CholeskyOptions, Context, Matrix};
@@ -418,8 +418,9 @@ impl Cholesky {
 ///
 /// Only the diagonal of `factor` is read, which may also be a matrix of one column; a zero on it gives minus infinity.
 /// Accuracy: the product of the entries' significands is rounded at `precision_bits + 32` bits at each of `n` steps, so
-/// are its logarithm, that of the power of two and their sum; the result once more. A precision below 1 bit counts as
-/// 1, and one above MPFR's maximum as that maximum. Cost: one product for each row.
+/// are its logarithm, that of the power of two and their sum; the result once more.
+/// A precision below 1 bit counts as 1, and one above MPFR's maximum as that maximum.
+/// Cost: one product for each row.
 ///
 /// ```
 /// use sunzi::{Matrix, estimate, rug::Float};

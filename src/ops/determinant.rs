@@ -37,8 +37,8 @@ impl Cholesky {
 impl Ldlt {
     /// `det A = prod d_i`, rounded to the precision `p` of the factors; 1 for an empty matrix.
     ///
-    /// Accuracy: `2^(1 - p)` relative to the determinant of `L D L^T` for the factors as they are. Cost: one product
-    /// for each row.
+    /// Accuracy: `2^(1 - p)` relative to the determinant of `L D L^T` for the factors as they are.
+    /// Cost: one product for each row.
     ///
     /// ```
     /// use sunzi::{Context, Matrix};

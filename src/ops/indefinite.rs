@@ -1,7 +1,8 @@
 //! Digits of solutions by `L D L^T`, estimated and proven.
 //!
 //! Without pivoting a factor may have nothing to do with its matrix: its quality follows from its growth. `A` is scaled
-//! by powers of two such that `|a_ij| < d_i d_j`. Proof: docs/ALGORITHM.md, "Correct digits".
+//! by powers of two such that `|a_ij| < d_i d_j`.
+//! Proof: docs/ALGORITHM.md, "Correct digits".
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -92,8 +93,9 @@ impl Ldlt {
     ///
     /// Shapes: `a` is the matrix that was factored, `b` and `x` are `n x m`; `rounding` describes the roundings of the
     /// input. 0 where the factors are too rough for an estimate: their residual, which grows with [`Ldlt::growth`], is
-    /// as large as the least eigenvalue of the scaled matrix. Cost: at most five solves with two right sides, a product
-    /// with `A` and a solve for all columns. Source: docs/ALGORITHM.md, "Correct digits".
+    /// as large as the least eigenvalue of the scaled matrix.
+    /// Cost: at most five solves with two right sides, a product with `A` and a solve for all columns.
+    /// Source: docs/ALGORITHM.md, "Correct digits".
     ///
     /// ```
     /// use sunzi::{Context, Matrix, estimate::InputRounding};

@@ -192,9 +192,9 @@ impl Cholesky {
     /// The inverse of `L L^T`, rounded to `precision_bits` bits.
     ///
     /// Accuracy: with `Z = (L L^T)^-1` for the factor as it is, `|computed - Z|_ij <= 2^(2 - precision_bits) sqrt(z_ii
-    /// z_jj)`, whatever the condition. The bits depend only on the factor and the precision. Cost: about `n^3 / 3` word
-    /// products for each prime, at a precision raised by half the bits of the condition. Source: docs/ALGORITHM.md,
-    /// "Solves with a Cholesky factor".
+    /// z_jj)`, whatever the condition. The bits depend only on the factor and the precision.
+    /// Cost: about `n^3 / 3` word products for each prime, at a precision raised by half the bits of the condition.
+    /// Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
     ///
     /// ```
     /// use sunzi::{Context, Matrix};

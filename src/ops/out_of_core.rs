@@ -27,10 +27,11 @@ use crate::site::{Site, Team};
 ///
 /// Shapes and accuracy as [`crate::trsm_with`] on the left side; of a file that stores one triangle of a symmetric
 /// matrix, `uplo` selects the triangle of that matrix. Bits: those of `trsm_with`: the file is the same, byte for byte,
-/// whatever the limit, the threads, and however often the run was ended and begun again. Entrywise accuracy needs at
-/// least eight right sides of at least 8 rows. Memory: as planned, at most the context's limit; without one, bands of
-/// up to 512 right sides. The triangle is read once, its heads twice, and then once for each band, and again for
-/// columns that need another try. Cost: as `trsm_with`. Source: docs/OUT_OF_CORE.md.
+/// whatever the limit, the threads, and however often the run was ended and begun again.
+/// Entrywise accuracy needs at least eight right sides of at least 8 rows. Memory: as planned, at most the context's
+/// limit; without one, bands of up to 512 right sides. The triangle is read once, its heads twice, and then once for
+/// each band, and again for columns that need another try.
+/// Cost: as `trsm_with`. Source: docs/OUT_OF_CORE.md.
 ///
 /// ```
 /// use sunzi::io::{self, ReadOptions, WriteOptions};

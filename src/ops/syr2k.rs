@@ -1,8 +1,8 @@
 //! `syr2k`: `alpha * (A^T B + B^T A) + beta * C`, a symmetric matrix.
 //!
 //! One product `W = A^T B` at two bits more than requested; entry `(i, j)` of the result is `W_ij + W_ji`, formed
-//! exactly and rounded once. So the work is that of both triangles' products, and no more. Proof:
-//! docs/decisions/032-vectors.md, "Rank-2k updates".
+//! exactly and rounded once. So the work is that of both triangles' products, and no more.
+//! Proof: docs/decisions/032-vectors.md, "Rank-2k updates".
 
 use crate::context::Context;
 use crate::error::{Error, Result};

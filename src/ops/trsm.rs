@@ -43,8 +43,9 @@ pub fn trsm<'a, 'b>(
 /// `|alpha b - op(T) x|_ij <= 2^(1 - precision_bits) (||t_i|| ||x_j|| + |alpha b_ij|)`, whatever the condition of `T`;
 /// with [`crate::Accuracy::Entrywise`] `|alpha b - op(T) x|_ij <= 2^(1 - precision_bits) (|op(T)| |X|)_ij`. On the
 /// right side the same for `op(T)^T X^T = alpha B^T`. The bits depend only on the operands, the precision and the
-/// options, not on threads, kernel or memory limit. Cost: `n^2 m / 2` word products for each of about `2 precision_bits
-/// / 52` primes. Source: docs/ALGORITHM.md, "Triangular solves".
+/// options, not on threads, kernel or memory limit.
+/// Cost: `n^2 m / 2` word products for each of about `2 precision_bits / 52` primes.
+/// Source: docs/ALGORITHM.md, "Triangular solves".
 ///
 /// ```
 /// use sunzi::{Context, Matrix, Op, TrsmOptions};

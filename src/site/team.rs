@@ -11,8 +11,8 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct TeamOptions {
-    /// Treats each group of this many ranks of a machine as a node, for tests of many nodes on one machine; `None`
-    /// makes a node of each machine.
+    /// Treats each group of this many ranks of a machine as a node, for tests of many nodes on one machine;
+    /// `None` makes a node of each machine.
     pub ranks_per_node: Option<usize>,
     /// Where the memory that ranks share comes from.
     pub window: WindowKind,

@@ -72,9 +72,10 @@ pub struct Counts {
 /// Asynchronous messages between the ranks of a group, seen from the one thread of a rank that moves them.
 ///
 /// [`Transport::open_mailbox`] makes one. Messages move only while it is called: a thread with nothing else to do calls
-/// [`Mailbox::pause`]. A rank may send to itself. Before they drop their mailboxes the ranks call [`drain`]. A mailbox
-/// that is dropped while messages are under way gives up: memory that MPI may still read or write stays until the
-/// process ends, as only other ranks could end it. After an error of MPI every [`Mailbox::poll`] returns it.
+/// [`Mailbox::pause`]. A rank may send to itself.
+/// Before they drop their mailboxes the ranks call [`drain`]. A mailbox that is dropped while messages are under way
+/// gives up: memory that MPI may still read or write stays until the process ends, as only other ranks could end it.
+/// After an error of MPI every [`Mailbox::poll`] returns it.
 pub trait Mailbox: Send {
     /// This rank within the group, from 0.
     fn rank(&self) -> usize;

@@ -4,8 +4,8 @@
 //! of one process lies on huge pages where it requests them (`store`); shared memory does so only where the machine was
 //! set up for it, which by default it is not. But Linux joins small pages that are there into a huge one on an explicit
 //! request (`MADV_COLLAPSE`, since 6.1), whatever the default, if they begin at a multiple of the size of a huge page
-//! in the file and lie at an address with the same remainder. Promise: contents never change, and nothing fails: pages
-//! that cannot be joined stay as they are.
+//! in the file and lie at an address with the same remainder.
+//! Promise: contents never change, and nothing fails: pages that cannot be joined stay as they are.
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::ops::Range;
@@ -54,8 +54,8 @@ pub(in crate::comm) unsafe fn join(start: *mut u8, bytes: usize, share: Range<us
     };
     let count = begun.take_while(is_there).count();
     if count > 0 {
-        // One call for all: it skips pages that cannot be joined now, and continues. SAFETY: as above; where the bytes
-        // lie changes, not what they are, and a refusal changes nothing.
+        // One call for all: it skips pages that cannot be joined now, and continues.
+        // SAFETY: as above; where the bytes lie changes, not what they are, and a refusal changes nothing.
         let _ = unsafe { libc::madvise(start.wrapping_add(first).cast(), count * HUGE_BYTES, libc::MADV_COLLAPSE) };
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! Every phase begins with a fence of the node's ranks, at which they also agree on the phase. So slices of a window
 //! are as safe as slices of a `Vec`: within a process by the borrow checker, between processes (and between ranks that
-//! are threads) by the agreement on one checked [`Partition`]. A window is closed by [`SharedWindow::close`], a
-//! collective call; dropping one frees what a single rank can free.
+//! are threads) by the agreement on one checked [`Partition`].
+//! A window is closed by [`SharedWindow::close`], a collective call; dropping one frees what a single rank can free.
 
 #[cfg(feature = "mpi")]
 pub(in crate::comm) mod again;

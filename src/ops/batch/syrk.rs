@@ -63,10 +63,11 @@ pub fn syrk_batch<'a, P: Into<SyrkProblem<'a>>>(
 ///
 /// Shapes and precisions of the operands may differ from problem to problem; the precision of the results and the
 /// options are common to all. A problem that fails has its error in place of a result, as [`crate::Error::Problem`]
-/// with its number, and the others are computed. The threads of the context share out the problems: each is the work of
-/// one thread, on the CPU. Memory in addition to the results is allocated once for each thread. Under a memory limit
-/// there are as many workers as it has room for. Cost: that of the single calls, less their startup costs. On CPUs with
-/// AVX-512 IFMA, or for larger products with AVX2 and FMA, up to eight problems of one shape are done at once.
+/// with its number, and the others are computed.
+/// The threads of the context share out the problems: each is the work of one thread, on the CPU. Memory in addition to
+/// the results is allocated once for each thread. Under a memory limit there are as many workers as it has room for.
+/// Cost: that of the single calls, less their startup costs. On CPUs with AVX-512 IFMA, or for larger products with
+/// AVX2 and FMA, up to eight problems of one shape are done at once.
 ///
 /// ```
 /// use sunzi::{Context, Matrix, Op, SyrkOptions, batch};

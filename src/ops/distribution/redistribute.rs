@@ -76,8 +76,9 @@ impl DistMatrix {
 
     /// This rank's part of the matrix in `distribution`, in the order of the indices. Collective.
     ///
-    /// Entries outside a triangle are 0, or its mirror image: see [`DistMatrix::is_symmetric`]. Memory: the part, and
-    /// messages of 1 to 8 MiB to and from this rank. Each entry travels once to each rank that has it.
+    /// Entries outside a triangle are 0, or its mirror image: see [`DistMatrix::is_symmetric`].
+    /// Memory: the part, and messages of 1 to 8 MiB to and from this rank. Each entry travels once to each rank that
+    /// has it.
     ///
     /// # Errors
     /// As [`DistMatrix::redistribute`], and [`Error::InvalidArgument`] as [`Distribution::check`]; on every rank.

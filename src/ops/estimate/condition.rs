@@ -31,9 +31,9 @@ impl Cholesky {
     /// matrix, whose 1-norm is `one_norm` (see [`Matrix::one_norm`]); 53 bits. 0 for an empty matrix.
     ///
     /// Deterministic. Cost: at most five solves with two right sides, at the factor's precision; found once and kept.
-    /// The number of lost digits follows from [`Cholesky::scaled_condition`]. Source: N. J. Higham, F. Tisseur, *A
-    /// block algorithm for matrix 1-norm estimation, with an application to 1-norm pseudospectra*, SIAM J. Matrix Anal.
-    /// Appl. 21 (2000).
+    /// The number of lost digits follows from [`Cholesky::scaled_condition`].
+    /// Source: N. J. Higham, F. Tisseur, *A block algorithm for matrix 1-norm estimation, with an application to 1-norm
+    /// pseudospectra*, SIAM J. Matrix Anal. Appl. 21 (2000).
     ///
     /// ```
     /// use sunzi::{Context, Matrix};

@@ -62,9 +62,9 @@ impl Cholesky {
     /// Shapes: `a` is the matrix that was factored, `b` and `x` are `n x m`. `x` may come from any solve; the matrix
     /// and the right sides count as exact. Up to four columns are examined one by one, of more columns four random
     /// combinations, which give up to two digits less. 0 where the factor is too rough for an estimate, see
-    /// [`Cholesky::tells_condition`]. Cost: that of [`Cholesky::scaled_condition`], once, and for each column examined
-    /// a product with `A` and a solve with as few bits as the condition allows. Source: docs/ALGORITHM.md, "Correct
-    /// digits".
+    /// [`Cholesky::tells_condition`].
+    /// Cost: that of [`Cholesky::scaled_condition`], once, and for each column examined a product with `A` and a solve
+    /// with as few bits as the condition allows. Source: docs/ALGORITHM.md, "Correct digits".
     ///
     /// ```
     /// use sunzi::{Context, Matrix};

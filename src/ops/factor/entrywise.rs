@@ -4,8 +4,8 @@
 //! Entry `(i, j)` of `A - L L^T` is one rounding of `T_ij` and one of the quotient: small relative to the norms of two
 //! rows. It is small relative to `(|L| |L^T|)_ij` where the largest of the sum's terms does not lie too far below these
 //! norms; the product of the factor's exponents in the (max, +) semiring shows how far. Before the factorisation the
-//! entries of `A` show it, except in places where they are 0 and the factor is not. Source: docs/ALGORITHM.md,
-//! "Cholesky entry by entry".
+//! entries of `A` show it, except in places where they are 0 and the factor is not.
+//! Source: docs/ALGORITHM.md, "Cholesky entry by entry".
 
 use crate::context::Context;
 use crate::error::Result;

@@ -3,8 +3,9 @@
 //! Limbs take a half to a third of the words of the residues. Their number depends only on the tiling and the working
 //! bits. Layout: for each panel of 8 rows and each column, from left to right as far as the panel's rows reach (all
 //! columns below the diagonal), a group of 8 entries; then, for a tile below the diagonal, the words of the rows'
-//! weights after it. A group: the whole limbs of entry after entry, then the top bits of all 8, a word for each 8 of
-//! these bits with a byte for each entry. The highest bit of an entry is its sign.
+//! weights after it.
+//! A group: the whole limbs of entry after entry, then the top bits of all 8, a word for each 8 of these bits with a
+//! byte for each entry. The highest bit of an entry is its sign.
 
 use crate::error::Result;
 use crate::kernels::rounding::rounding_words;

@@ -1,8 +1,8 @@
 //! The tiles of a factorisation that have no room in memory: entries in the file of the matrix, finished tiles in a
 //! storage directory. Reads and writes begun here are answered by events.
 //!
-//! A finished tile is an object of the storage, the tiles that one run finished are a group. Buffers are made once: a
-//! writer waits for a free one, a read waits in the queue. Does not know: the contents of tiles.
+//! A finished tile is an object of the storage, the tiles that one run finished are a group. Buffers are made once:
+//! a writer waits for a free one, a read waits in the queue. Does not know: the contents of tiles.
 
 use crate::context::DiskProgress;
 use crate::drive::DiskEvent;
@@ -367,8 +367,8 @@ impl TileFile {
         self.objects.storage.publish(PublishRequest { group, objects, tag, priority: Priority::default() })
     }
 
-    /// Waits for the next event of the disk; `None` after [`TileFile::close`]. While nothing happens, `quiet` is called
-    /// every second; its error is an event.
+    /// Waits for the next event of the disk; `None` after [`TileFile::close`].
+    /// While nothing happens, `quiet` is called every second; its error is an event.
     pub fn next_event(&self, quiet: impl Fn() -> Result<()>) -> Option<DiskEvent> {
         let Completion { tag, result, buffer, .. } = match self.objects.answers.wait(quiet) {
             Ok(answer) => answer?,

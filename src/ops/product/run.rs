@@ -3,11 +3,12 @@
 //!
 //! For each pair of bands all batches of primes, and within each all chunks of rows. The product window holds all
 //! primes of one pair of bands. The operand window holds one batch of primes of two bands and one chunk; its content is
-//! remembered, so that a band that stays is not converted again. All ranks of a node go through the same phases; each
-//! begins with a fence of the node, at which an error of one rank becomes the error of all. Nodes meet only where
-//! residues are exchanged. A single rank on its node has no fence to wait at, and its windows are plain memory. Where
-//! nodes exchange residues, the products of a batch are formed part by part: the calling thread exchanges one part
-//! while the workers multiply the next.
+//! remembered, so that a band that stays is not converted again.
+//! All ranks of a node go through the same phases; each begins with a fence of the node, at which an error of one rank
+//! becomes the error of all. Nodes meet only where residues are exchanged. A single rank on its node has no fence to
+//! wait at, and its windows are plain memory.
+//! Where nodes exchange residues, the products of a batch are formed part by part: the calling thread exchanges one
+//! part while the workers multiply the next.
 
 use crate::comm::Fence;
 use crate::comm::window::{Level, NodeWindow, Partition, Run, TwoParts};

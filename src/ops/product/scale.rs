@@ -3,8 +3,8 @@
 //!
 //! First the largest exponent of each column, then the sum of the squares' bounds, which are integers in a unit that
 //! the largest fixes (`math::scale`). Ranks reduce after each step; one process does both at once, a group of columns
-//! at a time. Reads only heads, in the order in which they are stored, whether or not a view is transposed. Promise:
-//! the exponents depend only on the entries, not on their order, on workers or on ranks.
+//! at a time. Reads only heads, in the order in which they are stored, whether or not a view is transposed.
+//! Promise: the exponents depend only on the entries, not on their order, on workers or on ranks.
 
 use crate::comm::Reduction;
 use crate::context::Context;

@@ -2,9 +2,9 @@
 //!
 //! Promise: a result that meets the bound of [`syrk_with`](crate::syrk_with) or [`gemm_with`](crate::gemm_with) is
 //! never rejected; an accepted result exceeds its tested bounds by less than one part in 2^40. No product is rounded:
-//! sums of big floats are kept as integers, however far the exponents lie apart. Shares no code with the pipeline that
-//! it checks; the verifier of Cholesky factors takes products from it, and tests each. Does not know: files, kernels,
-//! residue planes. Source: docs/ALGORITHM.md, "Verification".
+//! sums of big floats are kept as integers, however far the exponents lie apart.
+//! Shares no code with the pipeline that it checks; the verifier of Cholesky factors takes products from it, and tests
+//! each. Does not know: files, kernels, residue planes. Source: docs/ALGORITHM.md, "Verification".
 
 mod cholesky;
 mod entries;
@@ -126,7 +126,8 @@ pub struct Verification {
 ///
 /// # Errors
 /// [`Error::Verification`] names the worst entry or row, its error and the bound, or reports that `q` is not symmetric;
-/// [`Error::ShapeMismatch`]; [`Error::Precision`] for fewer than 2 bits; [`Error::NotInteger`] in exact mode.
+/// [`Error::ShapeMismatch`];
+/// [`Error::Precision`] for fewer than 2 bits; [`Error::NotInteger`] in exact mode.
 pub fn verify_syrk<'a, 'b>(
     ctx: &Context,
     p: impl Into<MatrixView<'a>>,

@@ -2,8 +2,8 @@
 //!
 //! Promise: a solution that meets the bound of [`solve_with`](crate::solve_with), [`trsm_with`](crate::trsm_with) or
 //! [`inverse_with`](crate::inverse_with) is never rejected. A system is the claim that its right side is a product, so
-//! it is tested like a product, with other bounds. Does not know: how a system is solved. Source: docs/ALGORITHM.md,
-//! "Verification".
+//! it is tested like a product, with other bounds. Does not know: how a system is solved.
+//! Source: docs/ALGORITHM.md, "Verification".
 
 use super::exact::{ColumnSize, UpperBound, column_size};
 use super::{Bounds, Claim, Problem, Verification, VerifyOptions, fresh_seed, judge, map_indices};
@@ -25,9 +25,11 @@ const LEAST_BITS: u32 = 5;
 /// random combinations of the columns of the residual keep the combined bounds; residuals are exact sums. That is the
 /// bound of [`solve_with`](crate::solve_with); a solution that keeps the entrywise bound, or that of a refined
 /// solution, keeps this one. It measures how well the equations hold: the number of correct digits of `x` depends on
-/// the condition too. Of the options `vector_count`, `sample_count` and `seed` matter. Shapes: `a` is `n x n`, plain,
-/// known to be symmetric or a named triangle, see [`Symmetric`]; `b` and `x` are `n x m`. Cost: `n (n + m)` big
-/// multiplications for each vector and `n` for each compared entry; a copy of all three.
+/// the condition too.
+/// Of the options `vector_count`, `sample_count` and `seed` matter.
+/// Shapes: `a` is `n x n`, plain, known to be symmetric or a named triangle, see [`Symmetric`]; `b` and `x` are `n x
+/// m`.
+/// Cost: `n (n + m)` big multiplications for each vector and `n` for each compared entry; a copy of all three.
 ///
 /// ```
 /// use sunzi::verify::{VerifyOptions, verify_solve};
@@ -159,7 +161,8 @@ pub fn verify_inverse<'a, 'b>(
 ///
 /// As [`verify_solve`], with the bound `|alpha B - op(T) X|_ij <= 2^(1-b) (||t_i|| ||x_j|| + |alpha b_ij|)` for rows
 /// `t_i` of `op(T)` and columns `x_j`; on the right side for the transposed matrices. A solution that keeps the
-/// entrywise bound keeps this one. Shapes: those of [`trsm_with`](crate::trsm_with), `x` as `b`.
+/// entrywise bound keeps this one.
+/// Shapes: those of [`trsm_with`](crate::trsm_with), `x` as `b`.
 ///
 /// ```
 /// use sunzi::verify::{VerifyOptions, verify_trsm};

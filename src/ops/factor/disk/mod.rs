@@ -158,8 +158,8 @@ pub fn cholesky(
 ///
 /// All ranks read the file `matrix`, each its own tiles, and rank 0 all of it once; rank 0 writes the file `factor`.
 /// Finished tiles go to the ranks that read them, which keep them in their directories. A run that is begun again may
-/// have another number of ranks: a rank does not compute again the tiles that it finds in its directory. The bytes of
-/// the file are those of one process.
+/// have another number of ranks: a rank does not compute again the tiles that it finds in its directory.
+/// The bytes of the file are those of one process.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -233,14 +233,15 @@ pub fn plan_cholesky(
 ///
 /// Shapes: as for [`cholesky`]. Entries of `matrix` that are no doubles are rounded to the nearest one, ties to even,
 /// as they are read: entries of more than 53 bits, and entries below the range of normal doubles, which become
-/// subnormal or 0. Accuracy: `|A - L L^T| <= c n eps |A|` with a small constant c, as any Cholesky factorisation in
-/// doubles. Bits: those of [`crate::double::double_cholesky`] on CPUs of one kind with tiles of
-/// [`OutOfCorePlan::tile_rows`] rows: the updates of a tile are applied in the order of their columns, whatever the
-/// limit, the threads, and however often the run was ended and begun again. Memory: as planned, at most the context's
-/// limit; without one, the bytes of all tiles. A directory belongs to one matrix, size of tiles and kind of
-/// instructions; finished tiles lie there as doubles, 8 bytes for each entry of the triangle, and stay. Devices of the
-/// context are not used. Cost: `n^3 / 6` multiply-adds in doubles, and the bytes that the plan counts. Source:
-/// docs/OUT_OF_CORE.md.
+/// subnormal or 0.
+/// Accuracy: `|A - L L^T| <= c n eps |A|` with a small constant c, as any Cholesky factorisation in doubles.
+/// Bits: those of [`crate::double::double_cholesky`] on CPUs of one kind with tiles of [`OutOfCorePlan::tile_rows`]
+/// rows: the updates of a tile are applied in the order of their columns, whatever the limit, the threads, and however
+/// often the run was ended and begun again.
+/// Memory: as planned, at most the context's limit; without one, the bytes of all tiles. A directory belongs to one
+/// matrix, size of tiles and kind of instructions; finished tiles lie there as doubles, 8 bytes for each entry of the
+/// triangle, and stay. Devices of the context are not used.
+/// Cost: `n^3 / 6` multiply-adds in doubles, and the bytes that the plan counts. Source: docs/OUT_OF_CORE.md.
 ///
 /// ```
 /// use sunzi::io::{self, ReadOptions, WriteOptions};

@@ -3,9 +3,10 @@
 //!
 //! The tile algorithm of SDPARA on the task graph that big floats use. Joins the protocol (`runtime::protocol`), its
 //! driver (`drive`), the memory of the devices (`runtime::residency`) and the tile kernels of doubles: one process is a
-//! grid of one rank. Promise: a small residual. On CPUs of one kind the bits depend only on the size of tiles, not on
-//! the grid, threads, delivery or policy, since the updates of a tile are applied in the order of their columns.
-//! Devices sum in orders of their own.
+//! grid of one rank.
+//! Promise: a small residual. On CPUs of one kind the bits depend only on the size of tiles, not on the grid, threads,
+//! delivery or policy, since the updates of a tile are applied in the order of their columns. Devices sum in orders of
+//! their own.
 
 mod above_disk;
 mod devices;
@@ -119,10 +120,10 @@ const DEFAULT_COLUMNS: usize = 4;
 ///
 /// The devices of the context do all but POTRF, or the CPUs do everything where there are none. Over several ranks the
 /// calling thread moves messages, so it must be one that may call MPI, and as many workers as the context has threads
-/// compute. Entries above the diagonal are neither read nor written. Accuracy: `|A - L L^T| <= c order eps |A|` with a
-/// small constant c, as any Cholesky factorisation in doubles. Cost: `order^3 / 6` multiply-adds over all ranks; memory
-/// for the slots in addition to the tiles, and with devices a second copy of the tiles; device memory for at least 3
-/// tiles. Source: docs/decisions/014-tiles-on-devices.md.
+/// compute. Entries above the diagonal are neither read nor written.
+/// Accuracy: `|A - L L^T| <= c order eps |A|` with a small constant c, as any Cholesky factorisation in doubles.
+/// Cost: `order^3 / 6` multiply-adds over all ranks; memory for the slots in addition to the tiles, and with devices a
+/// second copy of the tiles; device memory for at least 3 tiles. Source: docs/decisions/014-tiles-on-devices.md.
 ///
 /// ```
 /// use sunzi::Context;
@@ -139,8 +140,8 @@ const DEFAULT_COLUMNS: usize = 4;
 ///
 /// # Errors
 /// The same on every rank. The matrix is then destroyed, except with devices in one process, where it is unchanged:
-/// [`Error::NotPositiveDefinite`] with the index of the first computed pivot that is not positive; [`Error::NotFinite`]
-/// for an entry of the first rank that has one, as [`Error::Rank`] where there are other ranks;
+/// [`Error::NotPositiveDefinite`] with the index of the first computed pivot that is not positive;
+/// [`Error::NotFinite`] for an entry of the first rank that has one, as [`Error::Rank`] where there are other ranks;
 /// [`Error::InvalidArgument`] for too few slots, 0 updates, 0 workers of a device, 0 or more than 3 streams, a group
 /// that the tiles are not of, and ranks that differ in how the matrix is cut, in `delivery` or in `termination`;
 /// [`Error::MemoryLimit`]; [`Error::OutOfMemory`]; [`Error::DeviceLimit`] with the least device memory that would do;

@@ -97,15 +97,17 @@ pub fn cholesky(ctx: &Context, team: &Team, a: &DistMatrix, precision_bits: u32)
 /// `A = L L^T` for a symmetric positive definite matrix in tiles over the ranks of `team`. Collective.
 ///
 /// Shapes: `a` is `n x n`: a triangle, which stands for a symmetric matrix, or a whole matrix, which is checked. The
-/// factor has the tiles that the factorisation chose, see `factor.map()`. Accuracy and bits: those of
-/// [`crate::cholesky_with`] in one process, for any number of ranks and threads, grid, tiles, delivery, order of tasks
-/// and kernel. Memory of a rank: a copy of its part of the matrix where the tiles or the grid change, its tiles as
-/// residues, its tiles of the factor; where tiles travel also the integers of finished ones until their readers have
-/// them, and slots for tiles of other ranks, of which it needs at least those of one tile column
-/// ([`crate::tile::RankGrid::least_slots`]). A limit is that of each node, its ranks in equal shares. Cost: `n^3 / 6`
-/// word products for each prime, over all workers. Ranks of a node read each other's finished tiles in place, in a
-/// window that the team keeps, unless a rank has a memory limit or devices; else every finished tile goes once to each
-/// rank that reads it, at most one in its row and one in its column of ranks. The calling thread moves the messages.
+/// factor has the tiles that the factorisation chose, see `factor.map()`.
+/// Accuracy and bits: those of [`crate::cholesky_with`] in one process, for any number of ranks and threads, grid,
+/// tiles, delivery, order of tasks and kernel.
+/// Memory of a rank: a copy of its part of the matrix where the tiles or the grid change, its tiles as residues, its
+/// tiles of the factor; where tiles travel also the integers of finished ones until their readers have them, and slots
+/// for tiles of other ranks, of which it needs at least those of one tile column
+/// ([`crate::tile::RankGrid::least_slots`]). A limit is that of each node, its ranks in equal shares.
+/// Cost: `n^3 / 6` word products for each prime, over all workers. Ranks of a node read each other's finished tiles in
+/// place, in a window that the team keeps, unless a rank has a memory limit or devices; else every finished tile goes
+/// once to each rank that reads it, at most one in its row and one in its column of ranks. The calling thread moves the
+/// messages.
 /// Devices of the context run the updates. Of a device that several ranks of a machine have opened, each takes an equal
 /// share of the memory.
 ///

@@ -51,8 +51,8 @@ impl Traffic {
     pub fn new(work: &TileWork<'_>, memories: &Memories, rank: usize, rule: &dyn Delivery) -> Traffic {
         let (graph, grid) = (CholeskyGraph::of(work.tiling), work.tiling.grid);
         let mut traffic = Traffic::default();
-        // Where ranks share all memories no tile travels, and there may be many tiles. Ranks beyond the grid have no
-        // part in it.
+        // Where ranks share all memories no tile travels, and there may be many tiles.
+        // Ranks beyond the grid have no part in it.
         if memories.least_slots(grid, graph.tiles) == 0 || rank >= grid.size() {
             return traffic;
         }

@@ -2,8 +2,8 @@
 //!
 //! Ranks send each other residues in as many bits as their modulus has (`packing`), as nodes of CPUs do. Ranks of a
 //! node first add up their residues for a rank of another node, so that every residue travels between nodes once. Sums
-//! modulo the moduli are exact: no order of ranks can change a bit. A rank holds a bounded number of entries at a time
-//! (`DeviceInput::exchanged`), however large the result is.
+//! modulo the moduli are exact: no order of ranks can change a bit.
+//! A rank holds a bounded number of entries at a time (`DeviceInput::exchanged`), however large the result is.
 
 use crate::comm::{Incoming, Outgoing, Transport, agree, agreed};
 use crate::context::Context;

@@ -125,9 +125,9 @@ pub struct OutOfCoreProductReport {
 /// Shapes, accuracy and bits: those of [`crate::syrk_with`] by norms: the file is that of [`crate::io::write`] of its
 /// result, byte for byte, whatever the limit, the threads, and however often the run was ended and begun again.
 /// Memory: as planned, at most the context's limit; without one, the memory of the machine. A directory belongs to one
-/// matrix, operation, precision and size of tiles; it holds about the bytes of the result, and stays there. Cost: that
-/// of [`crate::syrk_with`], a conversion of each band for each pair of bands that it is part of, and the bytes that the
-/// plan counts. Source: docs/OUT_OF_CORE.md.
+/// matrix, operation, precision and size of tiles; it holds about the bytes of the result, and stays there.
+/// Cost: that of [`crate::syrk_with`], a conversion of each band for each pair of bands that it is part of, and the
+/// bytes that the plan counts. Source: docs/OUT_OF_CORE.md.
 ///
 /// ```
 /// use sunzi::io::{self, ReadOptions, WriteOptions};

@@ -76,8 +76,9 @@ fn exponents(ctx: &Context, file: &MatrixFile, path: SolvePath) -> Result<Expone
 /// Accuracy and bits: those of [`crate::solve_with`] by norms: the file is the same, byte for byte, whatever the limit,
 /// the threads, and however often the run was ended and begun again.
 /// The directory `storage` holds the tiles of the factorisation, the file of the factor, and finished columns: a run
-/// that was ended continues from them. Memory: as planned, at most the context's limit. Cost: that of the
-/// factorisation, and the factor is read twice for each band of right sides. Source: docs/OUT_OF_CORE.md.
+/// that was ended continues from them. Memory: as planned, at most the context's limit.
+/// Cost: that of the factorisation, and the factor is read twice for each band of right sides.
+/// Source: docs/OUT_OF_CORE.md.
 ///
 /// ```
 /// use sunzi::io::{self, ReadOptions, WriteOptions};

@@ -1,8 +1,8 @@
 //! Triangular solves and solves larger than memory: from binary files to a binary file.
 //!
 //! The triangle is streamed once for each substitution of a band of right sides; the right sides come band by band from
-//! their file, and panels of solutions go to a storage directory, so that a run that was ended continues from them. The
-//! bits are those of a solve in memory, whose loop and tiles are used. Source: docs/OUT_OF_CORE.md.
+//! their file, and panels of solutions go to a storage directory, so that a run that was ended continues from them.
+//! The bits are those of a solve in memory, whose loop and tiles are used. Source: docs/OUT_OF_CORE.md.
 
 mod blocks;
 mod factored;

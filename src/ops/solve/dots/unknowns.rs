@@ -1,8 +1,8 @@
 //! Substitution with one right-hand side: sums in fixed point below one common exponent, a block of 8 rows at a time.
 //!
 //! Shared by the solve of one process and the one over ranks. Sums of products are exact integers, so the result does
-//! not depend on the order of summation; all unknowns in a sum must have one common exponent. Bounds:
-//! docs/ALGORITHM.md, "One right-hand side".
+//! not depend on the order of summation; all unknowns in a sum must have one common exponent.
+//! Bounds: docs/ALGORITHM.md, "One right-hand side".
 
 use crate::kernels::dots::{DotSource, FixedVector};
 use crate::kernels::{PanelSource, PlaneKernel};

@@ -3,7 +3,8 @@
 //!
 //! For row `i` the roundings of the triangle, of the right side and of the unknown are small relative to `2^e`, the
 //! scale of the column; `sum_k |t_ik| |x_k|` is at least a quarter of its largest term, which follows from the
-//! exponents. Source: docs/ALGORITHM.md, "Solves in fixed point".
+//! exponents.
+//! Source: docs/ALGORITHM.md, "Solves in fixed point".
 
 use super::{FixedPoint, RowPiece};
 use crate::kernels::max_plus::{DEEPEST, EMPTY, PANEL, Row, depth, largest_sums};

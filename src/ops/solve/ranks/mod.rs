@@ -109,16 +109,19 @@ pub fn solve(
 /// One to three right sides: each rank multiplies its own tiles with the unknowns, which all ranks have. For each row
 /// of tiles, in both substitutions, the ranks that own it send the sums to the owner of the diagonal tile, which sends
 /// the unknowns to all; both are repeated where the common exponent of the unknowns grows. Memory: the unknowns on each
-/// rank, as numbers and as digits. Eight and more: each rank takes whole columns of `B`, and the factor is sent to all
-/// ranks by rows of tiles, twice for every 512 right sides of a rank, and again for columns that need another try. From
-/// 256 rows on and by norms the ranks of a node share the residues of a row of tiles: in the first try each entry is
-/// sent once to each node. Memory: a row of tiles, or a rank's part of the node's shared tiles, in addition to that of
-/// one process for these columns. Four to seven, and columns that outgrow every try: each rank has all of these right
-/// sides, a group at a time, and computes its share of the rows of every product; the ranks that own these rows of the
-/// factor send them to it. Each substitution sends the factor once in all, and the unknowns of a step to every rank.
-/// Memory: some rows of the factor. One to three entry by entry: each rank has the unknowns of some of the right sides,
-/// and the factor is sent to all ranks by its rows, twice. Orders up to 16: every rank has the factor, and takes whole
-/// columns of `B`. Source: docs/ALGORITHM.md, "Many ranks".
+/// rank, as numbers and as digits.
+/// Eight and more: each rank takes whole columns of `B`, and the factor is sent to all ranks by rows of tiles, twice
+/// for every 512 right sides of a rank, and again for columns that need another try. From 256 rows on and by norms the
+/// ranks of a node share the residues of a row of tiles: in the first try each entry is sent once to each node. Memory:
+/// a row of tiles, or a rank's part of the node's shared tiles, in addition to that of one process for these columns.
+/// Four to seven, and columns that outgrow every try: each rank has all of these right sides, a group at a time, and
+/// computes its share of the rows of every product; the ranks that own these rows of the factor send them to it. Each
+/// substitution sends the factor once in all, and the unknowns of a step to every rank. Memory: some rows of the
+/// factor.
+/// One to three entry by entry: each rank has the unknowns of some of the right sides, and the factor is sent to all
+/// ranks by its rows, twice.
+/// Orders up to 16: every rank has the factor, and takes whole columns of `B`.
+/// Source: docs/ALGORITHM.md, "Many ranks".
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};

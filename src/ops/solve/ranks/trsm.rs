@@ -56,8 +56,8 @@ pub fn trsm(ctx: &Context, team: &Team, t: &DistMatrix, b: &DistMatrix, precisio
 /// distributed like `b`, all of it.
 /// Accuracy and bits: as [`crate::trsm_with`] in one process, for any grid, tile size and number of threads.
 /// Cost and memory: as [`crate::distributed::solve_with`], the factor being sent once where that sends it twice; one to
-/// three right sides are solved as four to seven are. An upper triangle, and a unit diagonal, take a copy of `T`; the
-/// right side a copy of `B` and of the result. A limit counts these copies.
+/// three right sides are solved as four to seven are. An upper triangle, and a unit diagonal, take a copy of `T`;
+/// the right side a copy of `B` and of the result. A limit counts these copies.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
