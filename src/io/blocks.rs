@@ -1,7 +1,8 @@
 //! Parts of a binary matrix file, read in place: for matrices larger than memory.
 //!
 //! Promise: a file that [`MatrixFile::check`] has passed obeys every rule of `math::float`, as a matrix that was read
-//! whole. Does not know: what the blocks are for, threads.
+//! whole.
+//! Does not know: what the blocks are for, threads.
 
 use crate::context::ProgressCallback;
 use crate::error::{Error, Result};

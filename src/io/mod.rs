@@ -3,8 +3,8 @@
 //! compressed (`.gz`, `.zst`). docs/FORMATS.md describes them, and the syntax of numbers.
 //!
 //! All are read and written as streams; [`write()`] makes a file appear complete or not at all. The file name
-//! determines the format; for a device or pipe the first bytes do, and output to one is Matrix Market. Knows: matrices,
-//! files. Does not know: residues, operations, the command line.
+//! determines the format; for a device or pipe the first bytes do, and output to one is Matrix Market.
+//! Knows: matrices, files. Does not know: residues, operations, the command line.
 //!
 //! ```
 //! use sunzi::{Matrix, io::{self, NumberForm, ReadOptions, WriteOptions}};

@@ -96,8 +96,8 @@ impl Cholesky {
     /// matrix is no larger than its change by `E`, that of `L L^T` consists of roundings: the factor exists by chance
     /// and has no information on that eigenvector, and the condition of `A` is only known to be no less than about that
     /// of `L L^T`. The digits of answers are then unknown, and estimated as 0. The test is `tr(A^-1 E)`, the sum of the
-    /// relative changes of the eigenvalues: at most 1, with the margin of [`Cholesky::log_det_digits`]. Cost: that of
-    /// [`Cholesky::scaled_condition`], and six solves with as few bits; found once and kept.
+    /// relative changes of the eigenvalues: at most 1, with the margin of [`Cholesky::log_det_digits`].
+    /// Cost: that of [`Cholesky::scaled_condition`], and six solves with as few bits; found once and kept.
     ///
     /// ```
     /// use sunzi::{Context, Matrix};

@@ -3,9 +3,9 @@
 //!
 //! For entry `(i, j)` the norms of its columns are 2 to the power `e_i` and `f_j` at most, its largest term lies below
 //! 2 to the power `m_ij`, and `e_i + f_j - m_ij` bits of the norm-wise promise are lost on it. A product in the (max,
-//! +) semiring finds these numbers. The bits are chosen by cost: entries beyond them are summed term by term. Promise:
-//! the choice depends only on the exponents, the precision and the shape, so every path makes the same.
-//! The same code serves one process and the ranks of a team, each of which has some rows of both operands.
+//! +) semiring finds these numbers. The bits are chosen by cost: entries beyond them are summed term by term.
+//! Promise: the choice depends only on the exponents, the precision and the shape, so every path makes the same. The
+//! same code serves one process and the ranks of a team, each of which has some rows of both operands.
 //! Source: docs/ALGORITHM.md, "Entry by entry".
 
 use crate::comm::{Reduction, Transport};

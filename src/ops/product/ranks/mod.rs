@@ -119,8 +119,9 @@ pub struct DistOutcome {
 /// symmetric matrix.
 /// Accuracy and bits: as [`crate::syrk_with`] on all the rows.
 /// Memory: the context's limit is that of each node, all its ranks together; without one, the free memory of the
-/// machine. Cost: as [`crate::syrk_with`], shared by all workers; each node sends the residues of the result once to
-/// the others, in as many bits as their moduli have.
+/// machine.
+/// Cost: as [`crate::syrk_with`], shared by all workers; each node sends the residues of the result once to the others,
+/// in as many bits as their moduli have.
 /// Devices: where the ranks' contexts have some, each rank multiplies its rows on its own, and makes the entries of its
 /// tiles there; ranks of a node send each other residues too. All multiply modulo the moduli of one kernel.
 ///

@@ -32,7 +32,8 @@ use tile::{Residual, Verifier};
 /// With [`Uplo::Upper`] in `options` the matrix `l` holds `U` with `A = U^T U`. Of the other options only the seed
 /// matters, which is that of Freivalds' test.
 /// [`Verification::worst_entry`] is the largest residual in units of its bound, [`Verification::worst_place`] its
-/// place. Shapes: both `n x n`, of any two precisions; `a` is plain, known to be symmetric, or a named triangle, see
+/// place.
+/// Shapes: both `n x n`, of any two precisions; `a` is plain, known to be symmetric, or a named triangle, see
 /// [`Symmetric`]. Entries of a [`crate::Matrix`] are finite.
 /// Accuracy: the decision is exact, whatever the exponents.
 /// Cost: an exact product in tiles, `n^3 / 6` word products for each of about `2 precision_bits / 52` primes, and two
