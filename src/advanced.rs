@@ -1,4 +1,4 @@
-//! What lies behind the verbs, for those who measure, prove or extend the library: kernels, plans, task graphs.
+//! The layers behind the verbs, for users who measure, prove or extend the library: kernels, plans, task graphs.
 //!
 //! Each module is that of the same name in the source. Nothing here is needed to call a verb, and all of it may change
 //! from one version to the next.
@@ -37,7 +37,7 @@ pub mod plan {
     pub use crate::plan::*;
 }
 
-/// The task graph, and the machine that says what each rank does next.
+/// The task graph, and the machine that decides the next step of each rank.
 pub mod runtime {
     #[doc(inline)]
     pub use crate::runtime::*;
@@ -54,13 +54,13 @@ pub mod store {
     pub use crate::store::*;
 }
 
-/// What the tests of several packages share.
+/// Helpers shared by the tests of several packages.
 #[doc(hidden)]
 pub mod testing {
     pub use crate::testing::*;
 }
 
-/// Indices of tiles and who owns them.
+/// Indices of tiles and their owners.
 pub mod tile {
     #[doc(inline)]
     pub use crate::tile::*;

@@ -1,8 +1,8 @@
 //! Many small problems in one call: the threads share them out, and each has a result, or an error, of its own.
 //!
-//! A small problem alone cannot keep several threads busy; here each is the work of one thread, and several of one
+//! A single small problem cannot keep several threads busy; here each is the work of one thread, and several of one
 //! shape may be computed side by side. Shapes and precisions of the operands may differ from problem to problem; the
-//! precision of the results and the options are those of all. Each result has the bits of a call for its problem alone.
+//! precision of the results and the options are common to all. Each result has the bits of a call for only its problem.
 //! The forms `verb` return the error of the first problem that has no result, the others give the outcome of each
 //! problem.
 //!

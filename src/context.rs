@@ -1,4 +1,4 @@
-//! `Context`: what a caller chooses (threads, memory, kernel, checks, progress) and what is kept between calls.
+//! `Context`: the choices of a caller (threads, memory, kernel, checks, progress) and the data kept between calls.
 //!
 //! Knows: the thread pool, the engines (moduli and tables) and the windows of earlier calls. Does not know:
 //! operations. Calls on one context may overlap, but only one of them uses the kept windows; each keeps the memory
@@ -28,21 +28,21 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// What a progress callback is told.
+/// The argument of a progress callback.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Progress {
-    /// The phase at work: `scale`, `to_residues`, `product`, `reconstruct`.
+    /// The current phase: `scale`, `to_residues`, `product`, `reconstruct`.
     pub phase: &'static str,
     /// Units of work done in the whole call, out of `total`.
     pub done: u64,
     /// Units of work of the whole call.
     pub total: u64,
-    /// What the disk has done, in calls above one.
+    /// The progress of the disk, in out-of-core calls.
     pub disk: Option<DiskProgress>,
 }
 
-/// What the disk of a call has done so far.
+/// The progress of the disk of a call so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct DiskProgress {
@@ -57,7 +57,7 @@ pub struct DiskProgress {
 }
 
 impl Progress {
-    /// So many units of `total` are done.
+    /// `done` units of `total` are done.
     pub fn new(phase: &'static str, done: u64, total: u64) -> Progress {
         Progress { phase, done, total, disk: None }
     }
@@ -68,8 +68,8 @@ pub type ProgressCallback = dyn Fn(Progress) -> bool + Send + Sync;
 
 /// Choices and kept state for all operations.
 ///
-/// A second call of the same shape and precision allocates nothing new but its result. A clone is cheap: threads,
-/// tables and kept memory are shared with the original. Dropping the last clone waits until the threads have ended.
+/// A second call of the same shape and precision allocates only its result. A clone is cheap: threads, tables and kept
+/// memory are shared with the original. Dropping the last clone waits until the threads have ended.
 #[derive(Clone)]
 pub struct Context {
     threads: usize,
@@ -77,7 +77,7 @@ pub struct Context {
     /// Whether the memory is limited, or was where this is a clone without the limit.
     under_limit: bool,
     kernel: Option<&'static dyn PlaneKernel>,
-    /// Multipliers that the choice of a kernel counts on; `None` for those of this CPU.
+    /// Multipliers that the choice of a kernel assumes; `None` for those of this CPU.
     multipliers: Option<Multipliers>,
     devices: Arc<DeviceSet>,
     self_check: bool,
@@ -87,7 +87,7 @@ pub struct Context {
     kept: Arc<Kept>,
 }
 
-/// What calls leave for the next ones.
+/// The data that calls keep for later ones.
 #[derive(Default)]
 struct Kept {
     tables: Arc<Tables>,
@@ -99,16 +99,16 @@ struct Kept {
 struct Tables {
     /// By kernel.
     engines: KeyedCache<(&'static str, EngineSpec), Arc<dyn PlaneEngine>>,
-    /// By what they are made for.
+    /// Keyed by the properties that they are made for.
     tile_engines: KeyedCache<TileEngineKey, Arc<dyn TileEngine>>,
-    /// Those for few rows, which have no tables, by kernel and working bits.
+    /// The engines for few rows, which have no tables, by kernel and working bits.
     small_tile_engines: KeyedCache<(&'static str, u32), Arc<dyn TileEngine>>,
 }
 
 /// Kernel, working bits and shares of devices.
 type TileEngineKey = (&'static str, u32, Arc<[MemoryShare]>);
 
-/// The workspace of a context for the time of one call; dropping it gives the memory back for the next call.
+/// The workspace of a context for the time of one call; dropping it returns the memory for the next call.
 pub struct WorkspaceLease<'a> {
     home: &'a Mutex<Workspace>,
     workspace: Workspace,
@@ -158,7 +158,7 @@ impl Context {
         self.memory.limit_bytes()
     }
 
-    /// The memory limit, and what is held of it around the operation.
+    /// The memory limit, and the bytes held of it outside the operation.
     pub(crate) fn memory(&self) -> MemoryBudget {
         self.memory
     }
@@ -170,15 +170,15 @@ impl Context {
         self.with_memory(self.memory.within(memory_bytes))
     }
 
-    /// Whether less memory goes before less time: under a limit, also in plans that look at a part of a call without
-    /// it.
+    /// Whether less memory is preferred to less time: under a limit, also in plans that consider a part of a call
+    /// without it.
     pub(crate) fn under_limit(&self) -> bool {
         self.under_limit
     }
 
-    /// Runs a step that its plan gave `planned_bytes` of the limit, what is held included: within them where they are
-    /// enough, since the step may need fewer bits than planned and would take as much more memory for wider bands; else
-    /// within the limit.
+    /// Runs a step for which a plan reserved `planned_bytes` of the limit, held bytes included: within them where they
+    /// are enough, since a step that needs fewer bits than planned would otherwise take more memory for wider bands;
+    /// else within the limit.
     ///
     /// # Errors
     /// Those of the step.
@@ -194,7 +194,7 @@ impl Context {
         }
     }
 
-    /// A clone for operations inside one that holds so many bytes of the limit itself.
+    /// A clone for operations inside one that itself holds `bytes` bytes of the limit.
     pub(crate) fn holding(&self, bytes: u64) -> Context {
         self.with_memory(self.memory.holding(bytes))
     }
@@ -205,7 +205,7 @@ impl Context {
         Context { memory, under_limit, ..self.clone() }
     }
 
-    /// So many contexts of one thread for workers of this one that call whole operations: the same choices and tables,
+    /// `count` contexts of one thread for workers of this one that call whole operations: the same choices and tables,
     /// workspaces of their own, no memory limit, no devices. The first has the workspace of this context.
     pub(crate) fn workers(&self, count: usize) -> impl Iterator<Item = Context> {
         // With devices the tile engines in the tables are theirs.
@@ -216,15 +216,14 @@ impl Context {
         first.into_iter().chain((0..).map(other)).take(count)
     }
 
-    /// A clone on the same threads that keeps what it makes for itself: tables of plans that nobody runs go with it.
-    /// The memory limit stays.
+    /// A clone on the same threads with a cache of its own: tables of plans that are never run are dropped with it. The
+    /// memory limit stays.
     #[must_use]
     pub fn without_cache(&self) -> Context {
         Context { kept: Arc::default(), ..self.clone() }
     }
 
-    /// A context of one thread, without devices and limit, that keeps what it makes for itself: for plans that nobody
-    /// runs.
+    /// A context of one thread, without devices and limit, with a cache of its own: for plans that are never run.
     #[must_use]
     pub fn apart(&self) -> Context {
         self.alone(Arc::default())
@@ -235,12 +234,12 @@ impl Context {
         Context { threads: 1, memory: MemoryBudget::default(), devices, pool: None, kept, ..self.clone() }
     }
 
-    /// Whether anybody is told how a call goes on.
+    /// Whether there is a progress callback.
     pub(crate) fn is_watched(&self) -> bool {
         self.progress.is_some()
     }
 
-    /// Asks whether a call of so many bytes fits the memory limit, beside what is held.
+    /// Checks that a call of `bytes` bytes fits the memory limit, in addition to the held bytes.
     ///
     /// # Errors
     /// [`Error::MemoryLimit`].
@@ -253,14 +252,14 @@ impl Context {
         self.kernel
     }
 
-    /// The kernel that calls run on: the forced one, else the fastest available. Where nothing is forced, large calls
-    /// may run on another one that is faster for them, and those of more bits than its moduli reach on one that has
-    /// more; reports name it.
+    /// The kernel that calls run on: the forced one, else the fastest available. Where none is forced, large calls may
+    /// run on another one that is faster for them, and calls of more bits than its moduli reach on one that has more;
+    /// reports name it.
     pub fn kernel(&self) -> &'static dyn PlaneKernel {
         self.kernel.unwrap_or_else(kernels::preferred)
     }
 
-    /// What the choice of a kernel for a large product counts on.
+    /// The multipliers that the choice of a kernel for a large product assumes.
     pub(crate) fn multipliers(&self) -> Multipliers {
         self.multipliers.unwrap_or_else(kernels::multipliers)
     }
@@ -271,8 +270,8 @@ impl Context {
         Context { multipliers: Some(multipliers), ..self.clone() }
     }
 
-    /// The kernel for moduli of so many bits: the forced one, else [`Context::kernel`] or, where its primes end before
-    /// that, another one whose primes do not.
+    /// The kernel for moduli of `modulus_bits` bits: the forced one, else [`Context::kernel`] or, where its primes end
+    /// before that, another one whose primes do not.
     pub(crate) fn kernel_for(&self, modulus_bits: u32) -> &'static dyn PlaneKernel {
         self.kernel.unwrap_or_else(|| kernels::preferred_for(modulus_bits))
     }
@@ -317,10 +316,10 @@ impl Context {
         Context { progress: Some(Arc::new(callback)), ..self.clone() }
     }
 
-    /// Tells the progress callback, if any.
+    /// Calls the progress callback, if any.
     ///
     /// # Errors
-    /// [`Error::Cancelled`] where the callback asks to stop.
+    /// [`Error::Cancelled`] where the callback requests a stop.
     pub fn report_progress(&self, progress: Progress) -> Result<()> {
         match &self.progress {
             Some(callback) if !callback(progress) => Err(Error::Cancelled),
@@ -333,7 +332,7 @@ impl Context {
     /// # Errors
     /// Those of [`PlaneKernel::prepare`].
     pub fn engine(&self, kernel: &'static dyn PlaneKernel, spec: EngineSpec) -> Result<Arc<dyn PlaneEngine>> {
-        // Accuracy entry by entry asks for other bits in each call, and for the same engine in most.
+        // Entrywise accuracy needs other bits in each call, but the same engine in most.
         let (key, make) = ((kernel.name(), kernel.class(spec)), || kernel.prepare(&spec));
         // Plans count the tables of the engine that runs.
         match self.memory_bytes().is_some() {
@@ -342,8 +341,8 @@ impl Context {
         }
     }
 
-    /// Lets `kernel` measure its instructions before so many multiplications of numbers, with moduli of so many bits.
-    /// Not under a memory limit, whose plans do not count what that takes.
+    /// Lets `kernel` measure its instructions before `multiplications` multiplications of numbers, with moduli of
+    /// `modulus_bits` bits. Not under a memory limit, whose plans do not count the memory for that.
     pub(crate) fn settle(&self, kernel: &dyn PlaneKernel, modulus_bits: u32, multiplications: f64) {
         if !self.under_limit {
             kernel.settle_instructions(multiplications / self.threads() as f64, modulus_bits);
@@ -375,7 +374,7 @@ impl Context {
     }
 
     /// The tile kernels for a triangle of `order` rows in one process: those of [`Context::tile_engine`], or others
-    /// that are faster for so few.
+    /// that are faster for this order.
     ///
     /// # Errors
     /// As [`Context::tile_engine`].
@@ -387,7 +386,7 @@ impl Context {
         }
     }
 
-    /// The kernel of tiles of so many working bits.
+    /// The kernel of tiles of `working_bits` bits.
     pub(crate) fn tile_kernel(&self, working_bits: u32) -> &'static dyn PlaneKernel {
         self.kernel_for(cholesky_modulus_bits(working_bits))
     }
@@ -399,7 +398,7 @@ impl Context {
         self.kept.tables.small_tile_engines.get_or_create((kernel.name(), working_bits), make)
     }
 
-    /// Gives the memory kept between calls back where there is a limit: for a step that needs it for other things.
+    /// Releases the memory kept between calls where there is a limit: for a step that needs it otherwise.
     pub(crate) fn release(&self) {
         if self.memory_bytes().is_some() {
             *self.workspace() = Workspace::default();
@@ -435,7 +434,7 @@ mod tests {
         assert_eq!(other.install(|| 1), 1);
     }
 
-    /// A class has no more than one engine, and what lies beyond its ends has another one.
+    /// A class has no more than one engine, and bits beyond its ends have another one.
     #[test]
     fn specs_of_one_class_share_their_engine() -> Result<()> {
         let ctx = Context::builder().threads(1).build()?;

@@ -3,7 +3,7 @@
 //! The smallest or the largest eigenvalue of `A` ([`extreme_eigenvalue`]) or of `L^-1 X L^-T` ([`pencil_eigenvalue`])
 //! is approximated by Lanczos' method in doubles. Both ends of the interval are then proven: for the smallest
 //! eigenvalue the upper end by a Rayleigh quotient, the lower end by a Cholesky factorisation of the shifted matrix.
-//! The interval is at most `2^-precision_bits` wide beside the eigenvalue, but for eigenvalues near 0.
+//! The width of the interval is at most `2^-precision_bits` relative to the eigenvalue, except for eigenvalues near 0.
 //!
 //! ```
 //! use sunzi::{Context, Matrix, eigenvalue};

@@ -77,9 +77,9 @@
 //!
 //! All that lies between the operands and the one rounding of an entry is exact or has guard bits enough: for products
 //! `|computed - exact| <= 2^(1 - precision_bits)` times the norms of the row and the column, for any number of rows.
-//! The page of each verb states its bound, docs/ALGORITHM.md proves it. The bits of a result depend on the operands,
-//! the precision and the options alone: not on threads, memory limit, kernel, devices or the number of ranks. A verb of
-//! [`distributed`] has the bits of its namesake here, with one exception: [`distributed::inverse`] has those of
+//! The page of each verb states its bound, docs/ALGORITHM.md proves it. The bits of a result depend only on the
+//! operands, the precision and the options, not on threads, memory limit, kernel, devices or the number of ranks. A
+//! verb of [`distributed`] has the bits of its namesake here, with one exception: [`distributed::inverse`] has those of
 //! [`Cholesky::solve`] with the identity, and not those of [`Cholesky::inverse`].
 //!
 //! How many digits of an answer are right, [`Cholesky::solution_digits`] and its neighbours estimate, and

@@ -1,4 +1,4 @@
-//! How a call would run and what it takes, before anything is computed or allocated.
+//! Plans of calls: how they would run and the memory they need, before any computation or allocation.
 //!
 //! A plan depends on the shapes, the precision, the options and the context: its threads, its devices and its memory
 //! limit. It counts the bytes of all that a call holds but its operands, and names the kernel and how the work is cut.

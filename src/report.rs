@@ -1,9 +1,9 @@
-//! What calls report of themselves: time by phase, memory, kernel, devices.
+//! Reports of calls: time by phase, memory, kernel, devices.
 //!
-//! In one process all forms of a verb that take options give a report: `verb_with` beside the result
+//! In one process all forms of a verb that take options give a report: `verb_with` together with the result
 //! ([`Outcome`](crate::Outcome)), `verb_into` for a result in memory of the caller. Seconds are those of the wall clock
-//! where a field does not say otherwise, and `planned_bytes` is what the plan allows for, with the result and without
-//! the operands. Reports implement `Serialize` of the crate serde.
+//! where a field does not say otherwise, and `planned_bytes` are the bytes that the plan allows for, with the result
+//! and without the operands. Reports implement `Serialize` of the crate serde.
 //!
 //! ```
 //! use sunzi::{Context, GemmOptions, Matrix};

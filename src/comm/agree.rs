@@ -10,15 +10,14 @@ use xxhash_rust::xxh3::xxh3_64;
 ///
 /// # Errors
 /// Where all ranks pass the same error, that error. Where all that fail lack memory, [`Error::MemoryLimit`] with the
-/// least limit that would do for all of them. Else that of the first failed rank: as it is where it was
-/// [`Error::Cancelled`] or [`Error::NotPositiveDefinite`], which speak of the whole matrix, else [`Error::Rank`] with
-/// the rank's number, its message and its exit code, and on each rank that failed what that one met itself.
-/// [`Error::Transport`].
+/// least limit that would do for all of them. Otherwise that of the first failed rank: unchanged if it is
+/// [`Error::Cancelled`] or [`Error::NotPositiveDefinite`], which concern the whole matrix, else [`Error::Rank`] with
+/// the rank's number, its message and its exit code, and on each failed rank also its own error. [`Error::Transport`].
 pub fn agree(group: &dyn Transport, outcome: Result<()>) -> Result<()> {
     agree_on(group, outcome, 0)
 }
 
-/// A value that every rank has, or on every rank the error of the first that has not. Collective.
+/// A value that every rank has, or on every rank the error of the first rank that has none. Collective.
 ///
 /// # Errors
 /// As [`agree`].
@@ -29,7 +28,7 @@ pub fn agreed<T>(group: &dyn Transport, made: Result<T>) -> Result<T> {
     }
 }
 
-/// Whether all ranks say the same. Collective.
+/// Whether all ranks pass equal values. Collective.
 ///
 /// # Errors
 /// [`Error::Transport`].
@@ -40,7 +39,7 @@ pub(crate) fn alike(group: &dyn Transport, said: &(impl Say + ?Sized)) -> Result
     Ok(words[0] == !words[1])
 }
 
-/// Refuses with `refusal` where ranks do not say the same. Collective.
+/// Refuses with `refusal` where ranks pass different values. Collective.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`]; [`Error::Transport`].
@@ -48,7 +47,7 @@ pub(crate) fn check_alike(group: &dyn Transport, said: &(impl Say + ?Sized), ref
     if alike(group, said)? { Ok(()) } else { Err(Error::InvalidArgument(refusal.to_string())) }
 }
 
-/// [`agree`], and all ranks must pass the same `token`: what they are about to do, as a hash.
+/// [`agree`], and all ranks must pass the same `token`: a hash of their next step.
 fn agree_on(group: &dyn Transport, outcome: Result<()>, token: u64) -> Result<()> {
     let size = group.size() as u64;
     if size == 1 {
@@ -82,7 +81,7 @@ fn agree_on(group: &dyn Transport, outcome: Result<()>, token: u64) -> Result<()
     Err(with_own(told, outcome.err()))
 }
 
-/// What all ranks are told, with what this one met itself.
+/// The error that all ranks get, with this rank's own one.
 fn with_own(told: Error, met: Option<Error>) -> Error {
     let own = match met {
         Some(Error::Rank { own, .. }) => own,
@@ -94,7 +93,7 @@ fn with_own(told: Error, met: Option<Error>) -> Error {
     }
 }
 
-/// What an error is put into bytes as.
+/// The serialised form of an error.
 #[derive(Serialize, Deserialize)]
 enum WireError {
     Cancelled,
@@ -106,7 +105,7 @@ enum WireError {
         more_bits: MoreBits,
         enough_bits: Option<u32>,
     },
-    /// Anything else. An error that already speaks for a rank keeps that rank.
+    /// Anything else. An error that already names a rank keeps that rank.
     Rank {
         rank: usize,
         exit_code: u8,
@@ -169,7 +168,7 @@ impl<'a> Fence<'a> {
 
     /// Waits for all ranks, then returns the outcome they agree on. Collective.
     ///
-    /// `token` says what comes next; it must be the same on all ranks (asserted).
+    /// `token` identifies the next phase; it must be the same on all ranks (asserted).
     ///
     /// # Errors
     /// As [`agree`].

@@ -1,7 +1,7 @@
-//! How a thread passes the time while it waits for other ranks.
+//! The behaviour of a thread while it waits for other ranks.
 //!
-//! A wait spins at first, as most are over within microseconds; then it offers its core to others; and where a rank
-//! may be late by seconds it sleeps between looks.
+//! A wait spins at first, as most are over within microseconds; then it yields its core to others; and where a rank may
+//! be late by seconds it sleeps between looks.
 #![forbid(unsafe_code)]
 
 use std::time::{Duration, Instant};
@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 /// How a wait passes its time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Patience {
-    /// Sleeps in the end: for what does not take time itself, but may come late.
+    /// Sleeps in the end: for short operations that may come late.
     Sleep,
-    /// Offers its core, but never sleeps: for what needs steady attention.
+    /// Yields its core, but never sleeps: for operations that need steady attention.
     Yield,
 }
 
@@ -19,8 +19,8 @@ pub(crate) enum Patience {
 const SPIN: Duration = Duration::from_micros(20);
 const YIELD: Duration = Duration::from_micros(300);
 
-/// A sleep lasts for a part of what has been waited, within limits: so it adds little to the wait, and long waits cost
-/// next to no time of the processor.
+/// A sleep lasts for this fraction of the time waited so far, within limits: so it adds little to the wait, and long
+/// waits take almost no processor time.
 const SLEEP_PART: u32 = 20;
 const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
 const LONGEST_SLEEP: Duration = Duration::from_millis(1);
@@ -34,7 +34,7 @@ enum Pass {
 }
 
 impl Pass {
-    /// What is done after a wait of that length.
+    /// The action after a wait of that length.
     fn after(waited: Duration, patience: Patience) -> Pass {
         if waited < SPIN {
             Pass::Spin
@@ -69,7 +69,7 @@ impl Idle {
     }
 
     /// The same on a thread of a pool, which does other work of its pool first: ranks that are threads of one process
-    /// may share a pool, and what is waited for may be such work.
+    /// may share a pool, and the wait may be for such work.
     pub fn pass_in_pool(&mut self) {
         if rayon::yield_now() != Some(rayon::Yield::Executed) {
             self.pass();

@@ -1,8 +1,8 @@
-//! Whether this process was started by an MPI launcher, told from its environment without calling MPI.
+//! Whether this process was started by an MPI launcher, found from its environment without calling MPI.
 //!
-//! A build without MPI asks it too: run as one of several ranks it would do the whole work once per rank.
+//! A build without MPI uses it too: as one of several ranks it would do the whole work once per rank.
 
-/// Number of ranks that the launcher started, or `None` where this process was started alone.
+/// Number of ranks that the launcher started, or `None` where this process was started without one.
 ///
 /// Open MPI, MPICH and its relatives, `srun`, Flux and PMIx launchers are known. Where a launcher gives a rank but no
 /// number of ranks, the answer is the least that fits: this rank and those before it.

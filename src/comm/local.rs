@@ -1,8 +1,8 @@
 //! Ranks that are threads of one process: messages through queues under one lock, windows on the heap.
 //!
-//! For tests of everything above [`Transport`], and for programs that want ranks without MPI. A rank that is dropped
-//! while others wait for it gives them an error, not a deadlock. Messages travel in pieces, so that no second copy of a
-//! long one takes memory: who sends one waits for who receives it, as under MPI.
+//! For tests of all code above [`Transport`], and for programs that use ranks without MPI. A rank that is dropped while
+//! others wait for it causes an error, not a deadlock. Messages travel in pieces, so that no second copy of a long one
+//! takes memory: the sender waits for the receiver, as under MPI.
 
 use crate::comm::mailbox::{Inboxes, LocalMailbox, Mailbox};
 use crate::comm::window::{Backing, Heap, Posix, WindowKind, page_share};
@@ -24,7 +24,7 @@ pub struct LocalRank {
     calls: AtomicUsize,
 }
 
-/// What the ranks of a group share.
+/// The data that the ranks of a group share.
 struct Hub {
     size: usize,
     state: Mutex<State>,
@@ -33,14 +33,14 @@ struct Hub {
 
 #[derive(Default)]
 struct State {
-    /// Words that the ranks have put down for each collective call, and how many have taken them.
+    /// Words that the ranks have deposited for each collective call, and the number of ranks that have taken them.
     boards: HashMap<usize, Board>,
     /// Pieces of messages on their way, by sender and receiver.
     mail: HashMap<(usize, usize), VecDeque<Vec<u64>>>,
     /// Groups made by `split`, by call and color, and heaps made by `open_window`, by call.
     hubs: HashMap<(usize, usize), Arc<Hub>>,
     heaps: HashMap<usize, Result<Heap>>,
-    /// What `open_mailbox` makes, by call.
+    /// The inboxes that `open_mailbox` makes, by call.
     inboxes: HashMap<usize, Arc<Inboxes>>,
     /// Ranks that are gone.
     gone: Vec<bool>,
@@ -58,7 +58,7 @@ pub fn group(size: usize) -> Vec<LocalRank> {
     (0..size).map(|rank| LocalRank::new(hub.clone(), rank)).collect()
 }
 
-/// The only rank of a group: what a process is that computes by itself.
+/// The only rank of a group, for one process without others.
 pub fn alone() -> &'static LocalRank {
     static ALONE: LazyLock<LocalRank> = LazyLock::new(|| LocalRank::new(Arc::new(Hub::new(1)), 0));
     &ALONE
@@ -103,7 +103,7 @@ fn pieces_mut(words: &mut [u64]) -> impl Iterator<Item = &mut [u64]> {
 }
 
 impl State {
-    /// Puts down pieces from `rank` for others, those for one rank in order, as far as there is room on the way.
+    /// Queues pieces from `rank` for others, those for one rank in order, as far as the queues have room.
     fn post(&mut self, rank: usize, outgoing: &mut VecDeque<(usize, &[u64])>) {
         let mut full = vec![false; self.gone.len()];
         outgoing.retain(|(to, piece)| {
@@ -137,7 +137,7 @@ impl LocalRank {
         self.calls.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Puts `own` down, waits for all ranks, and lets `read` see the words of all.
+    /// Deposits `own`, waits for all ranks, and passes the words of all to `read`.
     fn meet<R>(&self, own: Vec<u64>, read: impl FnOnce(&[Option<Vec<u64>>]) -> R) -> Result<R> {
         let (call, size) = (self.next_call(), self.hub.size);
         let mut state = self.hub.lock();
@@ -253,7 +253,7 @@ unsafe impl Transport for LocalRank {
         Ok(())
     }
 
-    /// The words are on their way, and who is gone will not ask for them.
+    /// The words are on their way; a rank that is gone will not receive them.
     fn settle(&self) -> Result<()> {
         Ok(())
     }
@@ -285,7 +285,7 @@ unsafe impl Transport for LocalRank {
                 let heap = state.heaps.entry(call).or_insert_with(|| Heap::new(words));
                 let heap = heap.as_ref().map(Heap::clone).map_err(|_| Error::OutOfMemory { bytes: words as u64 * 8 });
                 drop(state);
-                // A rank alone leaves the pages to the threads that it has.
+                // A single rank leaves the pages to its threads.
                 if let (Ok(heap), true) = (&heap, self.hub.size > 1) {
                     // SAFETY: shares are disjoint, and no rank uses more before all have met below.
                     unsafe { heap.touch(page_share(self.rank, self.hub.size, words * 8)) };

@@ -1,8 +1,8 @@
 //! Ranks that work together: messages, collective calls, and memory that the ranks of a node share.
 //!
-//! Knows: words and ranks. Does not know: matrices, residues, who owns what. [`Transport`] is implemented by `local`
-//! (the ranks are threads of one process) and by MPI; all code above the trait is shared.
-//! Promise: calls that take all ranks of a group ("collective") are matched by their order alone, so that a program
+//! Knows: words and ranks. Does not know: matrices, residues, owners. [`Transport`] is implemented by `local` (the
+//! ranks are threads of one process) and by MPI; all code above the trait is shared.
+//! Promise: calls that all ranks of a group must make ("collective") are matched only by their order, so that a program
 //! which makes the same calls on every rank cannot deadlock; an error that one rank meets between two collective calls
 //! reaches all of them by [`agree`].
 
@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use mailbox::Mailbox;
 use window::{Backing, WindowKind};
 
-/// What an all-reduce does with the words of all ranks, element by element.
+/// The operation of an all-reduce on the words of all ranks, element by element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reduction {
     /// The largest.
@@ -41,7 +41,7 @@ pub enum Reduction {
 pub struct Outgoing<'a> {
     /// The receiving rank.
     pub to: usize,
-    /// What it receives.
+    /// The words received.
     pub words: &'a [u64],
 }
 
@@ -57,10 +57,10 @@ pub struct Incoming<'a> {
 /// A group of ranks, seen from one of them.
 ///
 /// All methods but `rank`, `size`, `post`, `settle` and `abort` are collective over the group, [`Transport::exchange`]
-/// over those that are named in it.
+/// over the ranks named in it.
 ///
 /// # Safety
-/// Windows rest on it: [`Transport::all_reduce`] returns on no rank before all ranks of the group have called it, with
+/// Windows rely on it: [`Transport::all_reduce`] returns on no rank before all ranks of the group have called it, with
 /// the same result everywhere, and what a rank wrote before its call is visible to all after theirs.
 pub unsafe trait Transport: Send + Sync {
     /// This rank within the group, from 0.
@@ -96,14 +96,14 @@ pub unsafe trait Transport: Send + Sync {
     fn exchange(&self, sends: &[Outgoing<'_>], receives: &mut [Incoming<'_>]) -> Result<()>;
 
     /// Sends a copy of `words` without waiting for its receiver, which takes it by [`Transport::exchange`], in the
-    /// order in which this rank sends. The copy stays until it has left: who posts calls [`Transport::settle`] at the
-    /// end.
+    /// order in which this rank sends. The copy stays until it has left: a rank that posts calls [`Transport::settle`]
+    /// at the end.
     ///
     /// # Errors
     /// See [`Transport::all_reduce`].
     fn post(&self, to: usize, words: &[u64]) -> Result<()>;
 
-    /// Waits until all posted words have left. Not collective, but their receivers must ask for them.
+    /// Waits until all posted words have left. Not collective, but their receivers must receive them.
     ///
     /// # Errors
     /// See [`Transport::all_reduce`].
@@ -147,7 +147,7 @@ pub fn barrier(group: &dyn Transport) -> Result<()> {
     group.all_reduce(Reduction::Max, &mut [0])
 }
 
-/// Gives every rank the bytes of rank `root`; what the others pass is ignored.
+/// Gives every rank the bytes of rank `root`; the bytes that the others pass are ignored.
 ///
 /// # Errors
 /// [`crate::Error::Transport`].
@@ -162,7 +162,7 @@ pub fn broadcast_bytes(group: &dyn Transport, root: usize, bytes: &[u8]) -> Resu
     Ok(bytemuck::cast_slice(&words)[..count[0] as usize].to_vec())
 }
 
-/// The error of who waits for a rank that is gone.
+/// The error of a rank that waits for one that is gone.
 fn left(rank: usize) -> Error {
     Error::Transport(format!("rank {rank} has left the group"))
 }

@@ -1,18 +1,18 @@
-//! What ranks must say alike: values that say themselves field by field, and a hash of what was said.
+//! Values that must be equal on all ranks: each adds its fields to a hash, which ranks compare.
 //!
-//! The form is stated here and depends on no text that was made for people: a number is its eight bytes, lowest first,
-//! a text or a list begins with its length, and what may be absent with whether it is there. A structure names all of
-//! its fields, those that each rank may choose for itself too, so that a new one does not compile until it is in a
+//! The byte form is defined here and does not depend on texts for people: a number is its eight bytes, lowest first, a
+//! text or a list begins with its length, and an optional value with whether it is present. A structure names all of
+//! its fields, also those that each rank may choose for itself, so that a new field does not compile until it is in a
 //! list.
 
 use rug::Float;
 use xxhash_rust::xxh3::Xxh3;
 
-/// What a rank has said so far.
+/// The hash of the values that a rank has added so far.
 pub(crate) struct Said(Xxh3);
 
 impl Said {
-    /// The hash of all that `value` says.
+    /// The hash of all fields of `value`.
     pub fn hash(value: &(impl Say + ?Sized)) -> u64 {
         let mut said = Said(Xxh3::new());
         value.say(&mut said);
@@ -33,7 +33,7 @@ impl Said {
 
 /// A value that ranks compare.
 pub(crate) trait Say {
-    /// Says all of it: values that say the same are the same for all ranks.
+    /// Adds all of the value: values that add the same bytes count as equal on all ranks.
     fn say(&self, said: &mut Said);
 }
 
@@ -97,7 +97,7 @@ impl<T: Say, const N: usize> Say for [T; N] {
     }
 }
 
-/// Values of which a cast makes a number, each another one: integers and names without fields.
+/// Types that a cast turns into numbers, different values into different ones: integers and enums without fields.
 macro_rules! say_as_number {
     ($($type:ty),* $(,)?) => { $(
         impl $crate::comm::Say for $type {
@@ -108,8 +108,8 @@ macro_rules! say_as_number {
     )* };
 }
 
-/// Structures: the fields that all ranks must have alike, then those that are `apart` on each. Both lists together are
-/// all fields.
+/// Implements `Say` for structures: first the fields that must be equal on all ranks, then those that may differ
+/// (`apart`). Both lists together are all fields.
 macro_rules! say_fields {
     ($type:ty { $($field:ident),* $(,)? } $(apart { $($own:ident),* $(,)? })?) => {
         impl $crate::comm::Say for $type {

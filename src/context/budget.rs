@@ -1,10 +1,10 @@
-//! `MemoryBudget`: the memory limit of a call, and what is taken of it around the operation at work.
+//! `MemoryBudget`: the memory limit of a call, and the bytes held of it outside the current operation.
 
 use crate::error::{Error, Result};
 
 /// A memory limit in bytes, and the bytes of it that are held already.
 ///
-/// An operation that runs another one inside itself hands it a budget which [holds](MemoryBudget::holding) its own
+/// An operation that runs another one inside itself passes it a budget that [holds](MemoryBudget::holding) its own
 /// matrices, so that the plan of the inner one leaves room for them, and its refusal names a limit for both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MemoryBudget {
@@ -13,7 +13,7 @@ pub(crate) struct MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// A budget of which nothing is held; `None` is no limit.
+    /// A budget with no bytes held; `None` is no limit.
     pub fn new(limit_bytes: Option<u64>) -> MemoryBudget {
         MemoryBudget { limit_bytes, held_bytes: 0 }
     }
@@ -28,12 +28,12 @@ impl MemoryBudget {
         self.held_bytes
     }
 
-    /// The budget with so many more bytes held.
+    /// The budget with `bytes` more bytes held.
     pub fn holding(self, bytes: u64) -> MemoryBudget {
         MemoryBudget { held_bytes: self.total(bytes), ..self }
     }
 
-    /// The budget with so many bytes held less: those that a plan inside counts itself.
+    /// The budget with `bytes` fewer bytes held: those that an inner plan counts itself.
     pub fn releasing(self, bytes: u64) -> MemoryBudget {
         MemoryBudget { held_bytes: self.held_bytes.saturating_sub(bytes), ..self }
     }
@@ -43,18 +43,18 @@ impl MemoryBudget {
         MemoryBudget { limit_bytes, ..self }
     }
 
-    /// The part of one of so many that share it evenly.
+    /// The part of one of `parts` users that share the budget evenly.
     pub fn divided(self, parts: u64) -> MemoryBudget {
         let held_bytes = self.held_bytes.div_ceil(parts);
         MemoryBudget { limit_bytes: self.limit_bytes.map(|limit_bytes| limit_bytes / parts), held_bytes }
     }
 
-    /// Bytes of all together where so many come to those held.
+    /// The bytes held plus `bytes`.
     pub fn total(self, bytes: u64) -> u64 {
         self.held_bytes.saturating_add(bytes)
     }
 
-    /// Bytes of all together where so many come to those held.
+    /// The bytes held plus `bytes`.
     ///
     /// # Errors
     /// [`Error::MemoryLimit`] where they are more than the limit.

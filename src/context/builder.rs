@@ -1,4 +1,4 @@
-//! `ContextBuilder`: what a caller chooses, one setter a choice, and what is refused.
+//! `ContextBuilder`: the choices of a caller, one setter for each, and their checks.
 
 use super::pool::WorkerPool;
 use super::{Context, DeviceSet, MemoryBudget, Progress, ProgressCallback};
@@ -37,7 +37,7 @@ impl ContextBuilder {
 
     /// Devices that products and factorisations run on, several at the same time; none by default.
     ///
-    /// What a device has no way for runs on the CPU, with the same bits.
+    /// Operations that a device does not support run on the CPU, with the same bits.
     pub fn devices(mut self, devices: Vec<Arc<dyn Device>>) -> Self {
         self.devices = devices;
         self
@@ -59,7 +59,7 @@ impl ContextBuilder {
 
     /// Whether each product is checked by a redundant prime; off by default, costs about one part in the prime count.
     ///
-    /// Factorisations and triangular solves are not, but for the products of a solve by parts:
+    /// Factorisations and triangular solves are not checked, except for the products of a solve by parts:
     /// [`crate::verify::verify_cholesky`] checks all of a factor.
     pub fn self_check(mut self, on: bool) -> Self {
         self.self_check = on;

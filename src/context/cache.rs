@@ -1,4 +1,4 @@
-//! Values that are made at the first call that asks for them, and kept for the next ones.
+//! Values that are made at the first call that needs them, and kept for later ones.
 
 use crate::error::Result;
 use std::convert::Infallible;
@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Values that a context keeps of each kind.
 pub(crate) const KEPT_ENGINES: usize = 8;
 
-/// The values used last, `CAPACITY` of them, by their keys; the one used longest ago goes first.
+/// The values used last, `CAPACITY` of them, by their keys; the one used longest ago is dropped first.
 pub(super) struct KeyedCache<K, V, const CAPACITY: usize = KEPT_ENGINES> {
     /// The last place is the most recent use.
     entries: Mutex<Vec<(K, V)>>,
@@ -20,7 +20,7 @@ impl<K, V, const CAPACITY: usize> Default for KeyedCache<K, V, CAPACITY> {
 }
 
 impl<K: PartialEq, V: Clone, const CAPACITY: usize> KeyedCache<K, V, CAPACITY> {
-    /// The value of `key`, made where it is not known; nobody else is served meanwhile, so that none is made twice.
+    /// The value of `key`, made where it is missing; other callers wait meanwhile, so that no value is made twice.
     ///
     /// # Errors
     /// Those of `make`.
@@ -65,8 +65,8 @@ impl<K: PartialEq, V: Clone, const CAPACITY: usize> KeyedCache<K, V, CAPACITY> {
         Ok(made)
     }
 
-    /// [`KeyedCache::get_or_make`] that serves others while a value is made: for one whose making waits for threads
-    /// that may ask for a value themselves.
+    /// [`KeyedCache::get_or_make`] that serves others while a value is made: for values whose construction waits for
+    /// threads that may need a value themselves.
     ///
     /// # Errors
     /// Those of `make`.

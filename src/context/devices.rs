@@ -9,7 +9,7 @@ use crate::kernels::tiles::TileEngine;
 use crate::runtime::Eviction;
 use std::sync::Arc;
 
-/// The devices that products run on, and what is kept for them.
+/// The devices that products run on, and the data kept for them.
 #[derive(Default)]
 pub struct DeviceSet {
     /// In the caller's order; empty where products run on the CPU.
@@ -18,27 +18,27 @@ pub struct DeviceSet {
     pub family: Option<DeviceFamily>,
     /// Bytes that may be used of each; `None` for all it has.
     pub memory_bytes: Option<u64>,
-    /// The share of each that is this rank's; empty where all of them are this process's alone.
+    /// This rank's share of each device; empty where only this process uses them.
     shares: Arc<[MemoryShare]>,
     kept: Arc<Kept>,
 }
 
-/// What is kept for the devices between calls.
+/// The data kept for the devices between calls.
 #[derive(Default)]
 struct Kept {
     engines: KeyedCache<(DeviceFamily, EngineSpec), Arc<DeviceEngine>>,
-    /// Those of every device there can be.
+    /// With room for every possible device.
     rates: KeyedCache<(usize, DeviceFamily), f64, 1024>,
 }
 
 impl DeviceSet {
-    /// These devices, and how much of each may be used; others hear that they are used.
+    /// These devices, and the memory of each that may be used; announces the use to other processes.
     pub fn new(devices: Vec<Arc<dyn Device>>, memory_bytes: Option<u64>) -> DeviceSet {
         devices.iter().for_each(|device| device.announce());
         DeviceSet { devices, memory_bytes, ..DeviceSet::default() }
     }
 
-    /// The same devices of which this rank has these shares, with what is kept for them.
+    /// The same devices with these shares of this rank, and the same kept data.
     pub(super) fn shared(&self, shares: Arc<[MemoryShare]>) -> DeviceSet {
         let (devices, kept) = (self.devices.clone(), self.kept.clone());
         DeviceSet { devices, family: self.family, memory_bytes: self.memory_bytes, shares, kept }
@@ -49,7 +49,7 @@ impl DeviceSet {
         self.shares.clone()
     }
 
-    /// What may be taken of device number `index`.
+    /// The memory that may be used of device number `index`.
     pub fn allowance(&self, index: usize) -> Allowance {
         let share = self.shares.get(index).copied().unwrap_or(MemoryShare::WHOLE);
         Allowance { share, limit_bytes: self.memory_bytes }
@@ -68,7 +68,7 @@ impl DeviceSet {
         self.devices.is_empty()
     }
 
-    /// Tile kernels over the devices, or those of the CPU where there is none.
+    /// Tile kernels over the devices, or those of the CPU where there are no devices.
     ///
     /// # Errors
     /// [`crate::Error::Precision`].
@@ -92,12 +92,12 @@ impl DeviceSet {
         Ok(Arc::new(DeviceTiles::new(devices, (working_bits, self_check), Eviction::Lru, on_cpu)?))
     }
 
-    /// What `measure` finds for device number `index` and `family`, kept after the first time.
+    /// The result of `measure` for device number `index` and `family`, kept after the first call.
     ///
     /// # Errors
     /// Those of `measure`.
     pub fn rate(&self, index: usize, family: DeviceFamily, measure: impl FnOnce() -> Result<f64>) -> Result<f64> {
-        // Unlocked meanwhile: measuring may wait for threads that ask for a rate themselves.
+        // Unlocked meanwhile: measuring may wait for threads that need a rate themselves.
         self.kept.rates.get_or_make_unlocked((index, family), measure)
     }
 }

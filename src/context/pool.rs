@@ -1,4 +1,4 @@
-//! The worker threads of a context: started with it, and waited for when its last clone goes.
+//! The worker threads of a context: started with it, and waited for when its last clone is dropped.
 
 use crate::error::{Error, Result};
 use crate::store::room_for_threads;
@@ -8,12 +8,12 @@ use std::thread::{Builder, JoinHandle};
 
 /// Worker threads that have ended once the pool is dropped, so that a program may unload the library afterwards.
 pub(super) struct WorkerPool {
-    /// Taken by `drop` alone.
+    /// Taken only by `drop`.
     pool: Option<ThreadPool>,
     handles: Vec<JoinHandle<()>>,
-    /// The process that has the threads: a fork of it has the pool alone.
+    /// The process that has the threads: a fork of it has only the pool.
     process: u32,
-    /// The threads of a fork of that process. Nobody touches it before the fork, so that no lock is held in the copy.
+    /// The threads of a fork of that process. It is not touched before the fork, so that no lock is held in the copy.
     fork: OnceLock<Option<Box<WorkerPool>>>,
 }
 
@@ -21,8 +21,8 @@ impl WorkerPool {
     /// Starts `threads` threads.
     ///
     /// # Errors
-    /// [`Error::Threads`] where they have no room, or the system refuses some of them; those that were started have
-    /// ended then.
+    /// [`Error::Threads`] where they have no room, or the system refuses some of them; threads already started have
+    /// then ended.
     pub fn new(threads: usize) -> Result<WorkerPool> {
         room_for_threads(threads)?;
         let mut handles = Vec::with_capacity(threads);
@@ -46,7 +46,8 @@ impl WorkerPool {
         result.expect("work that was run has a result")
     }
 
-    /// `install` for all types of work, compiled once: what rayon hands work to threads with would be copied for each.
+    /// `install` for all types of work, compiled once: otherwise rayon's code that passes work to threads would be
+    /// compiled for each type.
     fn run(&self, work: &mut (dyn FnMut() + Send)) {
         let Some(pool) = &self.pool else { return work() };
         if self.process == std::process::id() {
@@ -66,7 +67,8 @@ impl Drop for WorkerPool {
         let inside = self.pool.as_ref().is_some_and(|pool| pool.current_thread_index().is_some());
         if self.process != std::process::id() {
             // A fork has the locks of the pool, and none of the threads that would open them. Nor may it drop their
-            // handles: the system gives their names to the fork's own threads, which would be let go in their place.
+            // handles: the system reuses their identifiers for the fork's own threads, which would be detached in their
+            // place.
             std::mem::forget(std::mem::take(&mut self.handles));
             return std::mem::forget(self.pool.take());
         }
@@ -116,7 +118,7 @@ mod tests {
     fn a_thread_of_the_pool_may_drop_it() {
         let pool = Arc::new(WorkerPool::new(3).unwrap());
         let (own, (done, finished)) = (Arc::clone(&pool), std::sync::mpsc::channel());
-        // The last clone goes inside.
+        // The last clone is dropped inside.
         let caller = std::thread::spawn(move || {
             let guest = Arc::clone(&own);
             own.pool.as_ref().unwrap().spawn(move || {

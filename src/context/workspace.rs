@@ -13,7 +13,7 @@ pub struct Workspace {
     pub operands: Buffer,
     /// Planes of the product, all primes.
     pub products: Buffer,
-    /// What each worker has for itself.
+    /// The private memory of each worker.
     pub workers: Vec<WorkerSpace>,
     /// Scale shifts of the columns of the left operand.
     pub left_shifts: Vec<i64>,
@@ -23,11 +23,11 @@ pub struct Workspace {
     pub matrices: Vec<Matrix>,
     /// Right sides and solutions of a rank as whole columns, of arbitrary contents.
     pub columns: Vec<Matrix>,
-    /// A piece of a factor that passes by, and what comes and goes of it, all of arbitrary contents.
+    /// A piece of a streamed factor, and its message buffers, all of arbitrary contents.
     pub piece: Matrix,
     /// See [`Workspace::piece`].
     pub buffers: [Vec<u64>; 2],
-    /// Running sums of the rows of a factorisation, and what they begin with.
+    /// Running sums of the rows of a factorisation, and their initial values.
     pub weights: [Vec<RowWeight>; 2],
 }
 
@@ -46,7 +46,7 @@ impl WorkerSpace {
     }
 }
 
-/// What a call takes of the memory that is kept between calls.
+/// The part of the memory kept between calls that a call uses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WorkspaceNeeds {
     /// Bytes of the first window.
@@ -62,8 +62,8 @@ pub struct WorkspaceNeeds {
 }
 
 impl WorkspaceNeeds {
-    /// Bytes that windows and scratch of this size take beyond what a later call needs of them, where both lie in the
-    /// memory kept between calls.
+    /// Bytes that windows and scratch of this size take beyond the needs of a later call, where both lie in the memory
+    /// kept between calls.
     pub(crate) fn beyond(&self, later: &WorkspaceNeeds) -> u64 {
         let workers = |needs: &WorkspaceNeeds| (needs.workers as u64).saturating_mul(needs.worker_bytes);
         self.operand_bytes.saturating_sub(later.operand_bytes)
@@ -73,7 +73,7 @@ impl WorkspaceNeeds {
 }
 
 impl Workspace {
-    /// Gives the memory back where what is kept beyond `needs` would break the limit; shifts stay.
+    /// Releases the memory where the bytes kept beyond `needs` would break the limit; shifts stay.
     pub(crate) fn trim(&mut self, memory: MemoryBudget, needs: &WorkspaceNeeds) {
         let excess = |held: u64, needed: u64| held.saturating_sub(needed);
         let matrices = self.matrices.iter().chain(&self.columns).chain([&self.piece]);
@@ -89,7 +89,7 @@ impl Workspace {
         }
     }
 
-    /// Gives all of it back but for shifts and sums of rows.
+    /// Releases all of it except shifts and sums of rows.
     pub(crate) fn give_back(&mut self) {
         *self = Workspace {
             left_shifts: std::mem::take(&mut self.left_shifts),
@@ -99,7 +99,7 @@ impl Workspace {
         };
     }
 
-    /// Makes room for so many workers.
+    /// Makes room for `workers` workers.
     pub fn reserve_workers(&mut self, workers: usize) {
         let space = || WorkerSpace { scratch: Buffer::default(), integers: IntegerBlock::new(0) };
         self.workers.resize_with(self.workers.len().max(workers), space);

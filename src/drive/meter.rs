@@ -1,4 +1,4 @@
-//! Counts the work done in a call and tells the progress callback.
+//! Counts the work done in a call and calls the progress callback.
 
 use crate::context::{Context, Progress};
 use crate::error::Result;
@@ -22,10 +22,10 @@ impl<'a> Meter<'a> {
         self.ctx
     }
 
-    /// Adds `units` done in `phase` and reports; 0 units only ask whether to go on.
+    /// Adds `units` done in `phase` and reports; 0 units only check for cancellation.
     ///
     /// # Errors
-    /// [`crate::Error::Cancelled`] where the callback asks to stop.
+    /// [`crate::Error::Cancelled`] where the callback requests a stop.
     pub fn add(&self, phase: &'static str, units: u64) -> Result<()> {
         let done = self.done.fetch_add(units, Ordering::Relaxed) + units;
         self.ctx.report_progress(Progress::new(phase, done.min(self.total), self.total))

@@ -1,8 +1,8 @@
 //! Carries out planned work on the context's threads: shared queues, own job lists, a common stop.
 //!
 //! Knows: threads and locks. Does not know: what the work is. Promise: every item is worked on at most once, and
-//! exactly once unless an item fails; which thread does it never shows in the results, since items own what they
-//! write. Must be called inside [`crate::Context::install`] where there is more than one worker.
+//! exactly once unless an item fails; the results never depend on which thread does it, since items own the data that
+//! they write. Must be called inside [`crate::Context::install`] where there is more than one worker.
 #![forbid(unsafe_code)]
 
 mod meter;
@@ -68,7 +68,7 @@ fn in_scope<'scope>(spawn: &mut (dyn FnMut(&rayon::Scope<'scope>) + Send)) {
 
 /// Works on all items that `next` hands out, one worker for each local.
 ///
-/// `next` runs under a lock, so it must be quick; it may store what belongs to the item in the worker's local.
+/// `next` runs under a lock, so it must be quick; it may store data of the item in the worker's local.
 ///
 /// # Errors
 /// The first error of `work`; no new item is started after it.
@@ -78,7 +78,7 @@ pub fn parallel_for<L: Send, T>(
     work: impl Fn(&mut L, T) -> Result<()> + Sync,
 ) -> Result<()> {
     if let [only] = locals {
-        // Nobody to share with: no lock, and the first error is the end.
+        // A single worker: no lock, and the first error ends the work.
         while let Some(item) = next(only) {
             work(only, item)?;
         }
@@ -97,8 +97,8 @@ pub fn parallel_for<L: Send, T>(
     stop.into_result()
 }
 
-/// Works on the items of one list for each local: every worker drains its own list from the front, then helps the
-/// others from the back of theirs.
+/// Works on the items of one list for each local: every worker drains its own list from the front, then takes items
+/// from the back of the others' lists.
 ///
 /// # Errors
 /// The first error of `work`; no new item is started after it.

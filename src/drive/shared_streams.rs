@@ -1,9 +1,9 @@
-//! One device for its workers: its streams, and what says which tiles must move.
+//! One device for its workers: its streams, and the cache that decides which tiles must move.
 //!
 //! A worker takes a submission guard, with which it submits all that its run needs; then the next one may, while the
 //! first waits for its own work to be done. So copies of one run overlap with the work of another, and a tile that a
-//! run updates more than once stays for it. What is submitted is ordered by the events of the streams, so holds end
-//! with the submission.
+//! run updates more than once stays for it. Submitted work is ordered by the events of the streams, so holds end with
+//! the submission.
 //! Knows: moves, events. Does not know: what the work is, who owns a tile.
 #![forbid(unsafe_code)]
 
@@ -15,32 +15,32 @@ use crate::tile::TileId;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a submission works with.
+/// The data of a submission.
 struct Inner {
     streams: TileStreams<TileId>,
     moves: TaskMoves,
     tasks: u64,
-    /// Set by the first error: what is where is not known after it.
+    /// Set by the first error, after which the places of tiles are unknown.
     broken: Option<Error>,
 }
 
-/// Streams with what says which tiles move.
+/// Streams with the cache that decides which tiles move.
 pub struct SharedStreams {
     device: Arc<dyn Device>,
     graph: CholeskyGraph,
     inner: Mutex<Inner>,
-    /// By tile number: whether the tile is there, or about to come. Asked without a lock, for choices alone.
+    /// By tile number: whether the tile is there, or about to arrive. Read without a lock, only for choices.
     resident: Vec<AtomicBool>,
 }
 
-/// The device for one worker: what it submits comes after all that was submitted before.
+/// The device for one worker: its submissions come after all earlier ones.
 pub struct Submission<'a> {
     shared: &'a SharedStreams,
     inner: MutexGuard<'a, Inner>,
 }
 
 impl SharedStreams {
-    /// With no tiles on the device; `moves` has room for those of the streams.
+    /// With no tiles on the device; `moves` has room for the slots of the streams.
     pub fn new(streams: TileStreams<TileId>, graph: CholeskyGraph, moves: TaskMoves) -> SharedStreams {
         let resident = (0..graph.tile_count()).map(|_| AtomicBool::new(false)).collect();
         let device = streams.device().clone();
@@ -57,7 +57,7 @@ impl SharedStreams {
         self.resident[self.graph.index(tile)].load(Ordering::Relaxed)
     }
 
-    /// The device for the calling worker alone, until the guard is dropped.
+    /// The device for only the calling worker, until the guard is dropped.
     pub fn submission(&self) -> Submission<'_> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         Submission { shared: self, inner }
@@ -68,7 +68,7 @@ impl SharedStreams {
         self.submission().inner.streams.room_tiles()
     }
 
-    /// What was moved, and the tasks run.
+    /// The counters of moves, and the number of tasks run.
     pub fn counters(&self) -> (CacheCounters, u64) {
         let guard = self.submission();
         (guard.inner.moves.counters(), guard.inner.tasks)

@@ -1,9 +1,8 @@
 //! Carries out moves of tiles and work on them on one device: slots of one allocation, streams, events.
 //!
-//! What a cache decided in order is submitted in order, to up to three streams: uploads, work, downloads. Each slot
-//! knows when it was last filled, worked on and saved, and every command waits for the events that it depends on and
-//! for no others, so that copies both ways and work overlap. Nothing here waits on the host but
-//! [`TileStreams::finish`].
+//! The cache's decisions are submitted in order, to up to three streams: uploads, work, downloads. Each slot has events
+//! of its last fill, work and save, and every command waits only for the events that it depends on, so that copies both
+//! ways and work overlap. Nothing here waits on the host but [`TileStreams::finish`].
 //! Knows: slots and events. Does not know: which tile is where and why (the cache does), what the work is.
 #![forbid(unsafe_code)]
 
@@ -15,7 +14,7 @@ use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// Slots start at multiples of so many bytes.
+/// Slots start at multiples of this number of bytes.
 const ALIGN_BYTES: usize = 256;
 
 /// The copy of a tile in host memory of this device that holds its bytes from the first on.
@@ -59,7 +58,7 @@ pub struct TileStreams<T> {
     _lease: Streams,
 }
 
-/// Bytes of a slot for tiles of at most so many bytes.
+/// Bytes of a slot for tiles of at most `tile_bytes` bytes.
 pub fn slot_bytes(tile_bytes: usize) -> usize {
     tile_bytes.next_multiple_of(ALIGN_BYTES)
 }
@@ -215,11 +214,11 @@ impl<T: Copy + Eq + Hash + Debug> TileStreams<T> {
 fn allocate(device: &dyn Device, slot_bytes: usize, (least, most): (usize, usize)) -> Result<(Memory, usize)> {
     let mut count = most.max(least);
     loop {
-        // Some devices refuse an allocation of nothing.
+        // Some devices refuse an allocation of 0 bytes.
         match device.allocate((count * slot_bytes).max(ALIGN_BYTES)) {
             Ok(memory) => return Ok((memory, count)),
             Err(Error::DeviceMemory { .. } | Error::OutOfMemory { .. }) if count > least => {
-                // An eighth less each time: what others hold of the memory is not known.
+                // An eighth less each time: the memory that others hold is unknown.
                 count = (count - count.div_ceil(8)).max(least);
             }
             Err(Error::DeviceMemory { used_bytes, capacity_bytes, .. }) => {

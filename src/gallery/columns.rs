@@ -1,4 +1,4 @@
-//! Blocks of matrices: what is made at a time, and columns made by all threads.
+//! Blocks of matrices that are made at a time, and columns made by all threads.
 
 use super::{Kind, Size};
 use crate::error::Result;
@@ -41,7 +41,7 @@ impl Part {
 }
 
 /// Blocks of about `bytes` bytes, and of one column or a few rows at least, that make up a matrix of this kind, or its
-/// lower triangle with little above it; in an order in which each is made without what was made before.
+/// lower triangle with little above it; each can be made without the others.
 pub fn blocks(kind: Kind, size: Size, lower: bool, bytes: u64) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
     let by_rows = kind == Kind::Bootstrap1d;
     let mut next = 0;

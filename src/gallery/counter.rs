@@ -1,7 +1,7 @@
 //! Random matrices made as fast as memory takes them: one counter for each entry, mixed by splitmix64.
 //!
 //! For measurements, where a matrix of many gigabytes must not take longer than its product. The numbers are as good as
-//! any for that; the ones that users ask for come from `random.rs`.
+//! any for that; the ones for users come from `random.rs`.
 //! Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (2014), and Vigna's constants.
 
 use super::Size;
@@ -13,7 +13,7 @@ use rayon::prelude::*;
 /// The step of the counter: the golden ratio in 64 bits.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Where exponents are spread, one entry in so many is 0.
+/// Where exponents are spread, one entry of this number is 0.
 const ZERO_ENTRIES: u64 = 29;
 
 /// Entries with full random significands and signs; exponents are uniform in `[-spread_bits, spread_bits]`, and where

@@ -20,12 +20,12 @@ pub struct FileMatrix {
     pub size: Size,
     /// Seed of the random kinds.
     pub seed: u64,
-    /// Whether its lower triangle is stored alone and stands for the whole: for square matrices of a symmetric kind.
+    /// Whether only its lower triangle is stored and stands for the whole: for square matrices of a symmetric kind.
     pub symmetric: bool,
 }
 
 impl FileMatrix {
-    /// Refuses symmetric storage of what is not symmetric.
+    /// Refuses symmetric storage of a matrix that is not symmetric.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`].

@@ -1,7 +1,7 @@
 //! Test matrices by name: random ones, ones with known factors, and one from the conformal bootstrap.
 //!
 //! Promise: the same arguments give the same bits on any machine, with any number of threads; every entry is exact or
-//! rounded once, to nearest even, at the precision asked for (`bootstrap1d`: see its file). Does not know: operations.
+//! rounded once, to nearest even, at the requested precision (`bootstrap1d`: see its file). Does not know: operations.
 //! Formulas follow N. J. Higham, "The Test Matrix Toolbox for Matlab" (1995), extended to any number of rows and
 //! columns by the same formula.
 

@@ -58,7 +58,7 @@ fn fill(part: &Part, seed: u64, scale: impl Fn(usize, usize) -> i64 + Sync) -> R
     let columns = heads.par_chunks_mut(rows).zip(all_limbs.par_chunks_mut(rows * limbs));
     columns.zip(part.cols.clone()).for_each(|((heads, all_limbs), col)| {
         let mut generator = generator(seed, col as u64);
-        // The entries above the block are drawn as well: nobody knows how many words they take.
+        // The entries above the block are drawn as well: the number of words that they take is unknown.
         let mut unused = vec![0; limbs];
         for _ in 0..part.rows.start {
             draw_entry(&mut generator, &mut unused, spare_bits, 0);

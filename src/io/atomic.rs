@@ -1,8 +1,8 @@
 //! Files that appear under their final name complete or not at all.
 //!
 //! Promise: the bytes go to a file without a name in the same folder, or with a temporary one, which is synced and then
-//! gets the final name; whatever fails, nothing new stands under that name. Devices and pipes are written directly.
-//! Does not know: what the bytes mean.
+//! gets the final name; after a failure no new file has that name. Devices and pipes are written directly. Does not
+//! know: what the bytes mean.
 
 use crate::error::{Error, Result};
 use crate::io::progress::Reporter;
@@ -35,10 +35,10 @@ impl<'a, W: Write> Sink<'a, W> {
         &mut self.buffer
     }
 
-    /// Reports `units` more units of work, and passes a full buffer on.
+    /// Reports `units` more units of work, and writes a full buffer.
     ///
     /// # Errors
-    /// [`Error::Io`] where writing fails, [`Error::Cancelled`] where the callback says so.
+    /// [`Error::Io`] where writing fails, [`Error::Cancelled`] where the callback requests it.
     pub fn advance(&mut self, units: u64) -> Result<()> {
         if self.buffer.len() >= BUFFER_BYTES {
             self.flush()?;
@@ -46,7 +46,7 @@ impl<'a, W: Write> Sink<'a, W> {
         self.reporter.advance(units)
     }
 
-    /// Writes what is left.
+    /// Writes the rest.
     ///
     /// # Errors
     /// As [`Sink::advance`].
@@ -85,8 +85,8 @@ pub fn write_atomically(path: &Path, body: impl FnOnce(&File) -> Result<()>) -> 
 }
 
 /// Files that are written one after the other, each as by [`write_atomically`]; their folders are synced once, by
-/// [`AtomicFiles::sync`] or when this goes. Until then a crash of the machine may bring back what had a name before, as
-/// a whole, and nothing else: of some files and not of others, whichever was written first.
+/// [`AtomicFiles::sync`] or when this is dropped. Until then a crash of the machine may bring back the previous file of
+/// a name, always as a whole; for some names and not for others, regardless of the order of the writes.
 #[derive(Debug, Default)]
 pub struct AtomicFiles {
     folders: BTreeSet<PathBuf>,
@@ -101,12 +101,11 @@ impl AtomicFiles {
         write_and_name(path, body, &mut self.folders)
     }
 
-    /// Syncs the folders of all that were written since the last time: no crash takes their names away any more, and
-    /// what is written next, as a mark that they are there, has its name after them. File systems that sync no folders
-    /// promise less.
+    /// Syncs the folders of all files written since the last call: no crash removes their names any more, and a file
+    /// written next, such as a marker, gets its name after them. File systems that sync no folders promise less.
     ///
     /// # Errors
-    /// [`Error::Io`] with the folder; those that are left are synced by the next call.
+    /// [`Error::Io`] with the folder; the remaining folders are synced by the next call.
     pub fn sync(&mut self) -> Result<()> {
         while let Some(folder) = self.folders.pop_first() {
             sync_folder(&folder).map_err(|source| Error::Io { path: folder, action: "sync", source })?;
@@ -117,7 +116,7 @@ impl AtomicFiles {
 
 impl Drop for AtomicFiles {
     fn drop(&mut self) {
-        // All have their names, and nothing follows that speaks of them. One folder that fails keeps no other back.
+        // All files have their names, and no later file refers to them. A folder that fails does not stop the others.
         while self.sync().is_err() {}
     }
 }
@@ -131,7 +130,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes a file and gives it its name, and adds its folder to `folders`, in which nothing stale is left.
+/// Writes a file and gives it its name, and adds its folder to `folders`, after removing stale files from it.
 fn write_and_name(path: &Path, body: impl FnOnce(&File) -> Result<()>, folders: &mut BTreeSet<PathBuf>) -> Result<()> {
     let fail = |action| move |source| Error::Io { path: path.to_path_buf(), action, source };
     if is_device(path) {
@@ -147,7 +146,7 @@ fn write_and_name(path: &Path, body: impl FnOnce(&File) -> Result<()>, folders: 
         _ => Path::new("."),
     };
     let old = fs::metadata(&target).ok().map(|data| data.permissions());
-    // What replaces a private file is private from its first byte.
+    // A file that replaces a private one is private from its first byte.
     let mode = old.as_ref().map_or(0o666, |permissions| permissions.mode() & 0o777);
     if !folders.contains(folder) {
         remove_stale(folder);

@@ -62,7 +62,7 @@ fn places(header: &Header) -> impl Iterator<Item = (usize, usize)> + use<> {
     })
 }
 
-/// Reads the header alone.
+/// Reads only the header.
 pub(super) fn read_info(mut reader: impl Read, source: &Source<'_>) -> Result<FileInfo> {
     Ok(read_header(&mut reader, source)?.info())
 }
@@ -188,7 +188,7 @@ impl<R: Read> Words<'_, R> {
         self.reporter.advance(bytes as u64)
     }
 
-    /// Holds the checksum against that of the file, and the file's end against its header.
+    /// Compares the checksum with that of the file, and the file's end with its header.
     fn finish(mut self) -> Result<()> {
         let mut bytes = [0; CHECKSUM_BYTES];
         if read_full(&mut self.reader, &mut bytes, self.path)? < CHECKSUM_BYTES {

@@ -35,7 +35,7 @@ const VERSION: u32 = 1;
 const ENDIANNESS_MARK: u32 = 0x0102_0304;
 const ELEMENT_FORM: u8 = 1;
 
-/// What the header says.
+/// The content of the header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Header {
     pub rows: usize,

@@ -15,7 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// What the thread takes beside the buffers: the touched part of its stack, and lists.
+/// Bytes of the thread in addition to the buffers: the touched part of its stack, and lists.
 const THREAD_BYTES: u64 = 64 << 10;
 
 /// A block of a file.
@@ -34,11 +34,11 @@ pub struct BlockStreamOptions {
     pub buffers: usize,
     /// Words of each, see [`MatrixFile::block_words`].
     pub buffer_words: usize,
-    /// Whether the system is asked to forget what was read.
+    /// Whether the system is asked to drop the bytes read from its cache.
     pub forget: bool,
 }
 
-/// What a stream has done.
+/// The work of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BlockStreamStatistics {
     /// Bytes read, by all streams that add to its counter.
@@ -93,7 +93,7 @@ struct Shared {
 struct State {
     free: Vec<IoBuffer>,
     ready: VecDeque<Result<(FileBlock, IoBuffer)>>,
-    /// Nobody wants more.
+    /// Set when no more blocks are wanted.
     closed: bool,
     /// Nothing more comes.
     ended: bool,
@@ -102,7 +102,7 @@ struct State {
 }
 
 impl Shared {
-    /// What the lock guards is whole also where its holder panicked.
+    /// The guarded data is valid even if a holder panicked.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -126,7 +126,7 @@ impl Shared {
     }
 }
 
-/// Says that nothing more comes, also where the thread panics.
+/// Announces the end of the stream, also where the thread panics.
 struct End(Arc<Shared>);
 
 impl Drop for End {
@@ -160,7 +160,7 @@ impl BlockStream {
         room_for_threads(1)?;
         let shared = Arc::new(Shared { read_bytes, ..Shared::default() });
         let buffers = options.buffers.max(1);
-        // A list of so many buffers that memory cannot hold is refused before the first one is made.
+        // A number of buffers whose list does not fit memory is refused before the first one is made.
         let mut free = with_room(buffers)?;
         for _ in 0..buffers {
             free.push(IoBuffer::new(options.buffer_words.saturating_mul(8))?);
@@ -205,7 +205,7 @@ impl BlockStream {
         }
     }
 
-    /// What it has done so far.
+    /// The statistics so far.
     pub fn statistics(&self) -> BlockStreamStatistics {
         let state = self.shared.lock();
         BlockStreamStatistics {
@@ -229,7 +229,7 @@ impl Drop for BlockStream {
         self.shared.lock().closed = true;
         self.shared.changed.notify_all();
         let reader = self.reader.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        // A panic of the thread was the caller's to hear of; this may be a way out from another one.
+        // The caller has been told of a panic of the thread; this drop may itself be part of another panic.
         reader.map(JoinHandle::join);
     }
 }
@@ -246,7 +246,7 @@ impl StreamedBlock {
         &self.place
     }
 
-    /// Its entries. Of a symmetric file those above the diagonal are those of the mirror image.
+    /// Its entries. In a symmetric file the entries above the diagonal are those of the mirror image.
     ///
     /// # Errors
     /// Those of [`MatrixView::from_parts`].

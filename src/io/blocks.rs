@@ -1,6 +1,7 @@
-//! Parts of a binary matrix file, read where they lie: for matrices larger than memory.
+//! Parts of a binary matrix file, read in place: for matrices larger than memory.
 //!
-//! Promise: what [`MatrixFile::check`] has passed obeys every rule of `math::float`, as a matrix that was read whole.
+//! Promise: a file that [`MatrixFile::check`] has passed obeys every rule of `math::float`, as a matrix that was read
+//! whole.
 //! Does not know: what the blocks are for, threads.
 
 use crate::context::ProgressCallback;
@@ -23,7 +24,7 @@ use xxhash_rust::xxh3::Xxh3;
 /// Bytes read at a time by passes over a whole file; a multiple of 8.
 pub(super) const BUFFER_BYTES: usize = 1 << 20;
 
-/// After so many bytes the system is asked to forget what a pass has read.
+/// After this number of bytes the system is asked to drop the bytes that a pass has read.
 const FORGET_BYTES: u64 = 16 << 20;
 
 /// A binary matrix file, open for reading blocks of it.
@@ -110,8 +111,8 @@ impl MatrixFile {
     /// Opens a file and reads its header.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Format`] for what is no binary matrix file, or has not the length that its header calls
-    /// for.
+    /// [`Error::Io`]; [`Error::Format`] for a file that is no binary matrix file, or has another length than its header
+    /// requires.
     pub fn open(path: &Path) -> Result<MatrixFile> {
         let file = File::open(path).map_err(failed(path, "open"))?;
         let format = |message| Error::Format { path: path.to_path_buf(), message };
@@ -136,7 +137,7 @@ impl MatrixFile {
         &self.path
     }
 
-    /// What the header says.
+    /// The content of the header.
     pub fn info(&self) -> FileInfo {
         self.header.info()
     }
@@ -161,7 +162,7 @@ impl MatrixFile {
         self.header.limbs()
     }
 
-    /// Whether the file stores the lower triangle of a symmetric matrix alone.
+    /// Whether the file stores only the lower triangle of a symmetric matrix.
     pub fn is_symmetric(&self) -> bool {
         self.header.symmetry == Symmetry::SymmetricLower
     }
@@ -182,8 +183,8 @@ impl MatrixFile {
         block.rows.len() * block.cols.len() * (1 + self.limbs())
     }
 
-    /// Reads a block into words: all heads, column by column, then all limbs likewise; those of entries that are not
-    /// stored are left alone. The bytes that were read.
+    /// Reads a block into words: all heads, column by column, then all limbs in the same order; words of entries that
+    /// are not stored stay unchanged. Returns the bytes read.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -199,8 +200,8 @@ impl MatrixFile {
         Ok(total)
     }
 
-    /// Looks whether all entries of a block that are stored are valid numbers, in words as [`MatrixFile::read_block`]
-    /// leaves them: a file may have been written over since it was checked as a whole.
+    /// Checks that all stored entries of a block are valid numbers, in words as [`MatrixFile::read_block`] leaves them:
+    /// a file may have been written over since it was checked as a whole.
     /// Cost: a pass over the words.
     ///
     /// # Errors
@@ -225,7 +226,7 @@ impl MatrixFile {
         }
     }
 
-    /// Asks the system to forget what it keeps of a block.
+    /// Asks the system to drop a block from its cache.
     pub fn forget_block(&self, block: &Block) {
         for piece in self.header.pieces(block) {
             self.advise(piece.limbs_at, 8 * piece.limbs(self.limbs()).len() as u64, Advice::DontNeed);
@@ -270,7 +271,7 @@ impl MatrixFile {
     /// stored entry's row, column and head.
     ///
     /// # Errors
-    /// [`Error::Format`] for what is damaged or no valid number, [`Error::Io`], [`Error::Cancelled`], those of `visit`.
+    /// [`Error::Format`] for damage and invalid numbers, [`Error::Io`], [`Error::Cancelled`], those of `visit`.
     pub fn check(
         &self,
         progress: Option<Arc<ProgressCallback>>,
@@ -297,7 +298,7 @@ impl MatrixFile {
         })
     }
 
-    /// [`MatrixFile::check`] for one who has to see the heads twice, or whole numbers.
+    /// [`MatrixFile::check`] for a visitor that needs the heads twice, or whole numbers.
     ///
     /// # Errors
     /// As [`MatrixFile::check`]; those of the visitor.
@@ -394,7 +395,7 @@ struct Pass<'f> {
 }
 
 impl Pass<'_> {
-    /// Shows `count` words from byte `at` on, piece by piece; where `summed` they go into the checksum.
+    /// Visits `count` words from byte `at` on, piece by piece; where `summed` they go into the checksum.
     fn words(
         &mut self,
         mut at: u64,

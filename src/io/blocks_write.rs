@@ -1,4 +1,4 @@
-//! Parts of a binary matrix file, written where they lie: for matrices larger than memory.
+//! Parts of a binary matrix file, written in place: for matrices larger than memory.
 //!
 //! Promise: a file that is written is complete under its final name, or absent. Does not know: what the blocks are for,
 //! threads.
@@ -23,7 +23,7 @@ pub struct MatrixFileWriter<'f> {
     header: Header,
 }
 
-/// What a matrix file is to hold.
+/// The shape of a matrix file to be written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MatrixFileShape {
     /// Rows.
@@ -32,7 +32,7 @@ pub struct MatrixFileShape {
     pub cols: usize,
     /// Bits of the entries.
     pub precision_bits: u32,
-    /// Whether the lower triangle of a symmetric matrix is stored alone.
+    /// Whether only the lower triangle of a symmetric matrix is stored.
     pub symmetric: bool,
 }
 
@@ -54,7 +54,7 @@ pub fn write_blocks(
     let bytes = header.file_bytes().ok_or(Error::DimensionOverflow { rows, cols, precision_bits })?;
     write_atomically(path, |file| {
         let writer = MatrixFileWriter { path, file, header };
-        // What is never written, such as zeros above a diagonal, takes no place on the disk.
+        // Bytes that are never written, such as zeros above a diagonal, take no space on the disk.
         file.set_len(bytes).map_err(failed(path, "write"))?;
         writer.write(&header.to_bytes(), 0)?;
         body(&writer)?;

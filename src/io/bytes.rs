@@ -1,4 +1,4 @@
-//! The bytes of a file that is no text, taken one after the other; every error has the file's name and says where.
+//! The bytes of a binary file, read one after the other; every error has the file's name and the position.
 //!
 //! Does not know: what the bytes mean.
 
@@ -10,7 +10,7 @@ use std::path::Path;
 /// Bytes read from the system at a time.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// The bytes of a file on their way.
+/// A stream of the bytes of a file.
 pub(super) struct ByteStream<'a, R> {
     reader: BufReader<R>,
     path: &'a Path,
@@ -62,7 +62,7 @@ impl<'a, R: Read> ByteStream<'a, R> {
         }
     }
 
-    /// A list of so many bytes, whose memory grows as they come.
+    /// A list of `count` bytes, whose memory grows as they arrive.
     ///
     /// # Errors
     /// As [`ByteStream::fill`].
@@ -76,7 +76,7 @@ impl<'a, R: Read> ByteStream<'a, R> {
         Ok(out)
     }
 
-    /// So many bytes.
+    /// `COUNT` bytes.
     ///
     /// # Errors
     /// As [`ByteStream::fill`].

@@ -31,7 +31,7 @@ pub struct Difference {
     pub relative: Float,
 }
 
-/// What differences are let pass; none by default. An entry agrees where it keeps any of the three.
+/// The accepted differences; none by default. An entry agrees where it keeps any of the three.
 #[derive(Clone, PartialEq, Debug, Default)]
 #[non_exhaustive]
 pub struct Tolerance {
@@ -56,7 +56,7 @@ impl Tolerance {
         Tolerance::new().of_largest(power.recip())
     }
 
-    /// Whether nothing is let pass.
+    /// Whether no difference is accepted.
     pub fn is_none(&self) -> bool {
         *self == Tolerance::default()
     }
@@ -71,7 +71,7 @@ impl Tolerance {
     }
 }
 
-/// What a comparison found. The differences are there exactly where there are differing entries.
+/// The result of a comparison. The differences are present exactly where there are differing entries.
 #[derive(Clone, PartialEq, Debug, Default)]
 #[non_exhaustive]
 pub struct Comparison {
@@ -79,7 +79,7 @@ pub struct Comparison {
     pub rows: usize,
     /// Columns of both matrices.
     pub cols: usize,
-    /// What was let pass.
+    /// The accepted differences.
     pub tolerance: Tolerance,
     /// Number of entries in which they differ.
     pub differing_entries: u64,
@@ -106,8 +106,8 @@ impl Comparison {
         self.beyond_entries == 0
     }
 
-    /// Decimal digits in which the matrices agree in the maximum norm: `-log10` of the largest difference beside the
-    /// largest entry, at least 0. Infinite where they are equal.
+    /// Decimal digits in which the matrices agree in the maximum norm: `-log10` of the largest difference relative to
+    /// the largest entry, at least 0. Infinite where they are equal.
     pub fn digits(&self) -> f64 {
         match (&self.largest_absolute, &self.largest_entry) {
             (Some(difference), Some(entry)) => {
@@ -252,7 +252,7 @@ impl fmt::Display for Comparison {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (row, column) = (self.row + 1, self.column + 1);
-        // Digits in which the two agree, as the relative difference tells; then a few more.
+        // Digits in which the two agree according to the relative difference, and a few more.
         let agreeing = -self.relative.get_exp().map_or(0.0, f64::from) * std::f64::consts::LOG10_2;
         let digits = (agreeing.max(0.0) as usize).saturating_add(5).clamp(20, 2000);
         let (left, right) = (&self.left, &self.right);

@@ -1,4 +1,4 @@
-//! gzip and Zstandard: what is packed is read and written as if it were not.
+//! gzip and Zstandard: compressed files are read and written as if they were not compressed.
 //!
 //! Promise: memory is that of the decoders' windows, whatever a stream claims; a stream that ends early is called
 //! truncated, any other fault damaged, checksums included. Both decoders read streams of several members.
@@ -33,7 +33,7 @@ pub(super) fn by_content(bytes: &[u8]) -> Compression {
     }
 }
 
-/// What `reader` holds, unpacked.
+/// The content of `reader`, unpacked.
 pub(super) fn unpack<'r>(reader: impl Read + 'r, compression: Compression) -> Box<dyn Read + 'r> {
     let ended = Rc::new(Cell::new(false));
     let source = BufReader::with_capacity(BUFFER_BYTES, Watched { reader, ended: ended.clone() });
@@ -58,7 +58,7 @@ impl<R: Read> Read for Watched<R> {
     }
 }
 
-/// A decoder whose faults say what is wrong with the file.
+/// A decoder whose errors describe the defect of the file.
 struct Unpacked<D> {
     decoder: D,
     name: &'static str,
@@ -116,7 +116,7 @@ impl<R: BufRead> ZstdReader<R> {
         }
     }
 
-    /// Holds the checksum against the one in the stream, where there is one.
+    /// Compares the checksum with the one in the stream, where there is one.
     fn end(&mut self) -> io::Result<()> {
         self.in_frame = false;
         match (self.decoder.get_checksum_from_data(), self.decoder.get_calculated_checksum()) {
@@ -146,7 +146,7 @@ impl<R: BufRead> Read for ZstdReader<R> {
     }
 }
 
-/// An output that packs what is written to it. [`Packer::finish`] writes what is left.
+/// An output that packs all bytes written to it. [`Packer::finish`] writes the rest.
 pub(super) enum Packer<W: Write> {
     Plain(W),
     Gzip(GzEncoder<W>),
@@ -164,7 +164,7 @@ impl<W: Write> Packer<W> {
         }
     }
 
-    /// Writes what is left.
+    /// Writes the rest.
     ///
     /// # Errors
     /// Those of the output.
@@ -196,7 +196,7 @@ impl<W: Write> Write for Packer<W> {
         }
     }
 
-    /// What is packed goes out in whole frames, with [`Packer::finish`] at the end.
+    /// Packed bytes are written in whole frames, with [`Packer::finish`] at the end.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

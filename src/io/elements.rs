@@ -1,8 +1,8 @@
 //! Numbers collected in the order of a file, before the precision of their matrix is known.
 //!
 //! Promise: the words held never exceed those of the finished matrix plus one per placed element; no page is touched
-//! for elements that have not come. The finished matrix has the least precision that holds all exact
-//! numbers, at least the one asked for. Does not know: files, text.
+//! for elements that have not arrived. The finished matrix has the least precision that holds all exact numbers, at
+//! least the requested one. Does not know: files, text.
 
 use crate::error::Error;
 use crate::io::number::{Number, NumberReader, Refusal};
@@ -55,7 +55,7 @@ pub(super) struct Elements {
     written: Option<Vec<WrittenEntry>>,
 }
 
-/// What the finished matrix looks like.
+/// The layout of the finished matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Layout {
     pub rows: usize,
@@ -114,8 +114,8 @@ impl Elements {
         if self.order == Order::Placed { 2 } else { 1 }
     }
 
-    /// Appends the number that `reader` has just read, with its row and column; `rows` are those of the matrix where
-    /// elements come with their places.
+    /// Appends the number that `reader` has just read, with its row and column; `rows` is the number of rows of the
+    /// matrix where elements come with their places.
     ///
     /// # Errors
     /// [`Refusal::ExponentRange`], [`Refusal::OutOfMemory`].
@@ -163,7 +163,8 @@ impl Elements {
         self.blocks.last_mut().ok_or(Refusal::OutOfMemory(0))
     }
 
-    /// Elements of the next block: what is still to come, or where nobody knows an eighth of what has come.
+    /// Elements of the next block: the number still to come, or, where that is unknown, an eighth of those that have
+    /// come.
     fn next_elements(&self, words_each: usize) -> usize {
         let most = (BLOCK_WORDS / words_each).max(1) as u64;
         let elements = match self.expected {

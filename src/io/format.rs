@@ -115,7 +115,7 @@ impl FileFormat {
         }
     }
 
-    /// The error for a name that says no format.
+    /// The error for a name that determines no format.
     pub(super) fn unknown(path: &Path) -> Error {
         let endings = FORMATS.iter().flat_map(|entry| entry.endings).copied().collect::<Vec<_>>().join(", ");
         Error::InvalidArgument(format!(
@@ -124,7 +124,7 @@ impl FileFormat {
         ))
     }
 
-    /// The format that the first bytes of a file show; tables of numbers show nothing, and are what is left.
+    /// The format that the first bytes of a file show; tables of numbers show none, and are the remaining case.
     pub(super) fn by_content(bytes: &[u8]) -> FileFormat {
         let text = bytes.trim_ascii_start();
         match text {
@@ -146,7 +146,7 @@ impl Compression {
     }
 }
 
-/// What the end of a name says: the format, and the compression.
+/// The format and the compression from the ending of a name.
 fn by_ending(name: &[u8]) -> (Option<FileFormat>, Compression) {
     let lower = name.to_ascii_lowercase();
     let packed = COMPRESSIONS.iter().find(|(_, ending)| lower.ends_with(ending.as_bytes()));
@@ -162,7 +162,7 @@ fn by_ending(name: &[u8]) -> (Option<FileFormat>, Compression) {
 pub struct Location {
     /// The file.
     pub file: PathBuf,
-    /// The format that its name says.
+    /// The format that its name determines.
     pub format: Option<FileFormat>,
     /// The matrix inside: `B` of `block_data_0.json:B`.
     pub member: Option<String>,

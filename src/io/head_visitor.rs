@@ -1,4 +1,4 @@
-//! Who looks at the heads of a matrix file while it is checked. Does not know: files.
+//! Visitors of the heads of a matrix file while it is checked. Does not know: files.
 
 use crate::error::Result;
 use crate::math::float::{FloatRef, Head};
@@ -8,17 +8,17 @@ pub trait HeadVisitor {
     /// The first walk, in which a head may be malformed.
     ///
     /// # Errors
-    /// What ends the walk.
+    /// The error that ends the walk.
     fn first(&mut self, row: usize, col: usize, head: Head) -> Result<()>;
 
     /// The second walk: the entry is a valid number.
     ///
     /// # Errors
-    /// What ends the walk.
+    /// The error that ends the walk.
     fn second(&mut self, row: usize, col: usize, number: FloatRef<'_>) -> Result<()>;
 }
 
-/// One who wants the first walk alone.
+/// A visitor of only the first walk.
 pub(super) struct FirstWalk<F>(pub F);
 
 impl<F: FnMut(usize, usize, Head) -> Result<()>> HeadVisitor for FirstWalk<F> {

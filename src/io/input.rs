@@ -1,5 +1,5 @@
-//! What lies between a file and the reader of its format: compression, a byte order mark, the format where no name says
-//! it.
+//! The layer between a file and the reader of its format: compression, a byte order mark, the format where no name
+//! determines it.
 //!
 //! Does not know: how any format is read.
 

@@ -1,4 +1,4 @@
-//! Words of a text file on their way into memory as numbers, and what is said of those that are none.
+//! Words of a text file on their way into memory as numbers, and the errors for those that are none.
 //!
 //! Rows and columns in messages count from 1, as in the files. Does not know: formats.
 
@@ -11,7 +11,7 @@ use crate::matrix::{MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS};
 use crate::store::zeroed;
 use std::io::Read;
 
-/// The numbers read so far, and what reads the next one.
+/// The numbers read so far, and the reader of the next one.
 pub(super) struct Intake {
     pub numbers: NumberReader,
     pub elements: Elements,
@@ -34,12 +34,12 @@ pub(super) struct Rejected {
 }
 
 impl Intake {
-    /// Decimals are rounded to `decimal_bits`; without them a mark of Mathematica must say to how many.
+    /// Decimals are rounded to `decimal_bits`; without them a mark of Mathematica must state the bits.
     pub fn new(decimal_bits: impl Into<Option<u32>>, elements: Elements) -> Intake {
         Intake { numbers: NumberReader::new(decimal_bits), elements }
     }
 
-    /// The same, which keeps rounded numbers as they were written where the options ask for it.
+    /// The same, which keeps rounded numbers as they were written where the options request it.
     pub fn keeping(mut self, options: &ReadOptions) -> Intake {
         if options.keep_written {
             self.numbers.keep_written();

@@ -1,7 +1,7 @@
-//! JSON: nested lists of numbers or strings, alone or as a value inside of objects and lists.
+//! JSON: nested lists of numbers or strings, as a whole file or as a value inside of objects and lists.
 //!
 //! A name such as `B` or `0/samplePoints` leads to it: keys of objects and positions in lists, from 0, with `/` between
-//! them. What is not meant is stepped over without being kept. Does not know: how lists become matrices.
+//! them. Other values are skipped without being kept. Does not know: how lists become matrices.
 
 use crate::error::{Error, Result};
 use crate::io::lists::{Syntax, expect, goes_on, next, unexpected};
@@ -49,7 +49,7 @@ impl Syntax for Json {
         scanner.skip(|byte| byte.is_ascii_whitespace())
     }
 
-    /// What follows must still close each bracket: a file that was cut off is noticed.
+    /// The rest must still close each bracket, so that a truncated file is noticed.
     fn leave<R: Read>(scanner: &mut Scanner<'_, R>, source: &Source<'_>) -> Result<()> {
         let depth = source.member.map_or(0, |member| member.split('/').count());
         close(scanner, depth)

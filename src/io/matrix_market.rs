@@ -15,7 +15,7 @@ use crate::io::{FileInfo, Loaded, ReadOptions, Source, Symmetry};
 use crate::matrix::Matrix;
 use std::io::Read;
 
-/// Reads the header alone.
+/// Reads only the header.
 pub(super) fn read_info(reader: impl Read, source: &Source<'_>) -> Result<FileInfo> {
     let mut scanner = Scanner::new(reader, source.path, Reporter::new(None, "read", 0));
     Ok(Header::read(&mut scanner, 2)?.info())

@@ -21,7 +21,7 @@ pub(super) enum Arrangement {
     Coordinate,
 }
 
-/// What stands above the entries.
+/// The header above the entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Header {
     pub arrangement: Arrangement,

@@ -2,8 +2,8 @@
 //! `.txt`), NumPy's arrays (`.npy`), JSON and Mathematica's lists, blocks of SDPA's programs; all of them also
 //! compressed (`.gz`, `.zst`). docs/FORMATS.md describes them, and the syntax of numbers.
 //!
-//! All are read and written as streams; [`write()`] makes a file appear complete or not at all. Which format is
-//! meant, the file name says; of a device or pipe the first bytes do, and what is written there is Matrix Market.
+//! All are read and written as streams; [`write()`] makes a file appear complete or not at all. The file name
+//! determines the format; for a device or pipe the first bytes do, and output to one is Matrix Market.
 //! Knows: matrices, files. Does not know: residues, operations, the command line.
 //!
 //! ```
@@ -90,7 +90,8 @@ pub enum Symmetry {
     #[default]
     General,
     /// The lower triangle, which stands for the whole; formats without such a form hold all entries. A matrix that is
-    /// not symmetric is refused; what one triangle alone holds is written by way of [`crate::Symmetric::to_symmetric`].
+    /// not symmetric is refused; a matrix of which only one triangle is stored is written by way of
+    /// [`crate::Symmetric::to_symmetric`].
     SymmetricLower,
 }
 
@@ -110,9 +111,9 @@ pub enum NumberForm {
 pub struct WriteOptions {
     /// Which entries.
     pub symmetry: Symmetry,
-    /// Decimal or hexadecimal; a binary file does not ask, and Mathematica has decimals alone.
+    /// Decimal or hexadecimal; ignored for binary files, and Mathematica has only decimals.
     pub number_form: NumberForm,
-    /// Told the entries written (phase `write`), or the rows of lists without entries; may cancel.
+    /// Called with the entries written (phase `write`), or the rows of lists without entries; may cancel.
     pub progress: Option<Arc<ProgressCallback>>,
 }
 
@@ -122,7 +123,7 @@ setters! { new WriteOptions {
     progress: impl Into<Option<Arc<ProgressCallback>>>,
 } }
 
-/// Reads the matrix in the file `path`; [`Location`] says how the names of files are understood.
+/// Reads the matrix in the file `path`; [`Location`] describes how the names of files are read.
 ///
 /// Accuracy: hexadecimal floats, integers and binary numbers are taken exactly, however long; all else is rounded
 /// once, to nearest, ties to even, at the input precision. The matrix has the least precision that holds all this,
@@ -132,7 +133,7 @@ setters! { new WriteOptions {
 ///
 /// # Errors
 /// [`Error::Format`] with the line number for whatever the format does not allow, NaN and infinities included;
-/// [`Error::Io`], [`Error::InvalidArgument`] for the file name, or where nothing says the precision,
+/// [`Error::Io`], [`Error::InvalidArgument`] for the file name, or where the precision is given nowhere,
 /// [`Error::Precision`], [`Error::OutOfMemory`], [`Error::MemoryLimit`], [`Error::Cancelled`].
 pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Loaded> {
     let location = Location::parse(path.as_ref());
@@ -141,15 +142,16 @@ pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Loaded> {
     read_stream(file, &source.bytes(bytes), options)
 }
 
-/// What the file `path` says of its matrix: its header, or for a text without one all of it, without its numbers.
+/// The information of the file `path` about its matrix, without its numbers: from its header, or from the whole file
+/// for a text without one.
 ///
 /// # Errors
-/// As [`read`], for what is looked at.
+/// As [`read`], for the part that is read.
 pub fn read_info(path: impl AsRef<Path>) -> Result<FileInfo> {
     read_info_as(path, None)
 }
 
-/// As [`read_info`], for a file of this format where its name says none.
+/// As [`read_info`], for a file of this format where its name determines none.
 ///
 /// # Errors
 /// As [`read_info`].
@@ -157,8 +159,8 @@ pub fn read_info_as(path: impl AsRef<Path>, format: impl Into<Option<FileFormat>
     read_info_with(path, &ReadOptions::new(None).format(format))
 }
 
-/// As [`read_info`], with the format of a file whose name says none, and the first line of a table, as `options` have
-/// them.
+/// As [`read_info`], with the format of a file whose name determines none, and the kind of a table's first line, from
+/// `options`.
 ///
 /// # Errors
 /// As [`read_info`].
@@ -187,7 +189,7 @@ pub fn read_stream(reader: impl Read, source: &Source<'_>, options: &ReadOptions
         FileFormat::Mathematica => lists::read::<Mathematica>(reader, source, options),
         FileFormat::Sdpa => sdpa::read(reader, source, options),
     }?;
-    // Decimals of a file that states its precision stand for numbers of as many bits, which these are.
+    // Decimals of a file that states its precision stand for numbers of that precision, which these are.
     let stated = loaded.precision_bits_comment;
     let is_stated = stated.is_some() && options.decimal_bits(stated) == stated;
     let rounded_bits = loaded.rounded_bits.filter(|_| !is_stated);
@@ -239,7 +241,7 @@ fn open(path: &Path) -> Result<(File, Option<u64>)> {
 
 /// Writes `matrix` to the file `path`, which appears complete or not at all.
 ///
-/// The bytes depend on the matrix and the options alone. Memory: about 1 MiB and what one number takes.
+/// The bytes depend only on the matrix and the options. Memory: about 1 MiB and that of one number.
 ///
 /// # Errors
 /// [`Error::Io`] with the system's reason (a folder that cannot be written, a full disk);
@@ -252,7 +254,7 @@ pub fn write<'a>(path: impl AsRef<Path>, matrix: impl Into<MatrixView<'a>>, opti
     write_as(path, format, matrix, options)
 }
 
-/// As [`write()`], in a format of the caller's choice; compressed as the file's name says.
+/// As [`write()`], in a format of the caller's choice; compressed according to the file's name.
 ///
 /// # Errors
 /// As [`write()`].

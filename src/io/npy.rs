@@ -1,7 +1,7 @@
 //! Reads arrays of NumPy: numbers, texts of one width, and objects that are texts or numbers.
 //!
 //! Numbers are taken exactly. Entries are counted from 1 in messages, as in all files. Objects are pickled; `pickle`
-//! reads what NumPy writes of them, and runs nothing. Does not know: how texts become numbers.
+//! reads NumPy's form of them, and runs no code. Does not know: how texts become numbers.
 
 use crate::error::{Error, Result};
 use crate::io::bytes::ByteStream;
@@ -19,7 +19,7 @@ use std::io::Read;
 /// Bytes read from the system at a time, about.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Reads the header alone.
+/// Reads only the header.
 pub(super) fn read_info(reader: impl Read, source: &Source<'_>) -> Result<FileInfo> {
     let header = File::new(reader, source, Reporter::new(None, "read", 0)).header()?;
     Ok(FileInfo {
@@ -88,7 +88,7 @@ impl<'a, R: Read> File<'a, R> {
         Header::parse(&text).map_err(|message| self.error(message))
     }
 
-    /// Holds the length of the file, where it is known, against its header, before memory is taken.
+    /// Compares the length of the file, where it is known, with its header, before memory is taken.
     fn check_length(&self, header: &Header) -> Result<()> {
         let entry = header.kind.bytes().map(|bytes| bytes as u128);
         let Some(expected) = entry.map(|bytes| bytes * header.rows as u128 * header.cols as u128) else {

@@ -8,7 +8,7 @@ const MAXIMUM_BYTES: usize = 1 << 16;
 /// Bytes before the text of the header, in version 1 and in later ones.
 pub(super) const PREFIX_BYTES: [usize; 2] = [10, 12];
 
-/// What an array holds.
+/// The element type of an array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// IEEE numbers of this many bytes, 4 or 8.
@@ -25,7 +25,7 @@ pub(super) enum Kind {
     Objects,
 }
 
-/// What stands above the entries.
+/// The header above the entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Header {
     pub kind: Kind,
@@ -67,7 +67,7 @@ impl Kind {
 /// Bytes before the entries, by the first 12 bytes of the file: where the text of the header begins, and its length.
 ///
 /// # Errors
-/// What is wrong.
+/// A description of the defect.
 pub(super) fn text_range(first: &[u8; 12]) -> Result<std::ops::Range<usize>, String> {
     if first[..6] != *b"\x93NUMPY" {
         return Err("the file does not begin as NumPy's files do".into());
@@ -87,7 +87,7 @@ impl Header {
     /// Reads the text of a header, a dictionary of Python.
     ///
     /// # Errors
-    /// What is wrong.
+    /// A description of the defect.
     pub fn parse(text: &[u8]) -> Result<Header, String> {
         let text = std::str::from_utf8(text).map_err(|_| "the header is no text")?;
         let (kind, is_big_endian) = parse_type(value_of(text, "descr")?)?;
@@ -102,7 +102,7 @@ impl Header {
     }
 }
 
-/// What stands behind a key.
+/// The value of a key.
 fn value_of<'a>(text: &'a str, key: &str) -> Result<&'a str, String> {
     let quoted = [format!("'{key}'"), format!("\"{key}\"")];
     let found = quoted.iter().find_map(|key| Some(&text[text.find(key)? + key.len()..]));

@@ -1,4 +1,4 @@
-//! Matrices in texts without a header: their shape comes out as their rows come in.
+//! Matrices in texts without a header: their shape is found while their rows are read.
 //!
 //! Promise: all rows have the same number of entries, or the error says which has not. Does not know: formats.
 
@@ -10,15 +10,15 @@ use crate::io::scan::{Scanner, Span};
 use crate::io::{FileFormat, FileInfo, Loaded, ReadOptions};
 use std::io::Read;
 
-/// Where the entries of a text go as they come.
+/// The destination of the entries of a text.
 pub(super) enum Receiver {
     /// Into memory, as numbers.
     Numbers(Intake),
-    /// Nowhere: only what they look like is noted.
+    /// Nowhere: only their appearance is recorded.
     Looks(Looks),
 }
 
-/// What the numbers of a text look like.
+/// The appearance of the numbers of a text.
 pub(super) struct Looks {
     /// Digits of the longest number that has to be rounded.
     longest_digits: u32,
@@ -33,7 +33,7 @@ impl Receiver {
         Receiver::Numbers(Intake::new(options.decimal_bits(None), elements).keeping(options))
     }
 
-    /// One that keeps nothing.
+    /// A receiver that keeps no numbers.
     pub fn looking() -> Receiver {
         Receiver::Looks(Looks { longest_digits: 0, numbers: NumberReader::new(None) })
     }
@@ -46,7 +46,7 @@ impl Receiver {
         }
     }
 
-    /// What a comment of the file states, where the options do not.
+    /// Takes the precision that a comment of the file states, where the options have none.
     pub fn state_precision(&mut self, options: &ReadOptions, precision_bits: u32) {
         if let Receiver::Numbers(intake) = self {
             let stated = Some(precision_bits);
@@ -79,7 +79,7 @@ pub(super) struct Outline {
     pub rows: usize,
     /// Entries of each, once one is whole.
     pub cols: Option<usize>,
-    /// Entries of the row that is coming.
+    /// Entries of the current row.
     pub col: usize,
 }
 
@@ -136,7 +136,7 @@ impl Outline {
         Ok(Loaded { precision_bits_comment, ..elements.loaded(Layout { rows, cols, mirrored: false })? })
     }
 
-    /// What was counted.
+    /// The counts as information about the file.
     pub fn info(&self, format: FileFormat, precision_bits_comment: Option<u32>) -> FileInfo {
         let (rows, cols) = (self.rows, self.cols.unwrap_or(0));
         let longest_digits = match &self.receiver {

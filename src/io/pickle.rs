@@ -1,8 +1,8 @@
 //! Arrays of objects as NumPy pickles them: texts, integers, floats, `Decimal`, `Fraction`, `mpmath.mpf`.
 //!
-//! Promise: nothing is run and nothing is looked up; of Python's pickles (protocols 2 to 5) this reads what stands
-//! around such an array, and refuses every other type by name. Numbers are handed on as they come; what is kept is what
-//! the pickle may refer to later, within the limit. Does not know: numbers.
+//! Promise: nothing is run and nothing is looked up; of Python's pickles (protocols 2 to 5) this reads the objects
+//! around such an array, and refuses every other type by name. Numbers are passed on as they arrive; only objects to
+//! which the pickle may refer later are kept, within the limit. Does not know: numbers.
 
 use crate::error::{Error, Result};
 use crate::io::bytes::ByteStream;
@@ -16,7 +16,7 @@ use std::rc::Rc;
 /// Longest text or integer.
 const MAXIMUM_BYTES: u32 = 64 << 20;
 
-/// Bytes that an object takes beside its text, about.
+/// Approximate bytes that an object takes in addition to its text.
 const OBJECT_BYTES: u64 = 64;
 
 /// Longest name of a type.
@@ -81,11 +81,11 @@ enum Value {
     Other,
 }
 
-/// The machine that a pickle is a program for.
+/// The machine that runs a pickle, which is a program.
 pub(super) struct Pickle<'s, 'a, R> {
     stream: &'s mut ByteStream<'a, R>,
     limit_bytes: u64,
-    /// Bytes of the texts on the stack, and of those that were stored.
+    /// Bytes of the texts on the stack, and of stored texts.
     stack_bytes: u64,
     stored_bytes: u64,
     stack: Vec<Value>,
@@ -102,7 +102,7 @@ impl<'s, 'a, R: Read> Pickle<'s, 'a, R> {
         Pickle { stream, limit_bytes, stack_bytes: 0, stored_bytes: 0, stack, marks, stored, unfinished: None }
     }
 
-    /// Hands every element of the array's list to `put`, in its order.
+    /// Passes every element of the array's list to `put`, in its order.
     ///
     /// # Errors
     /// [`Error::Format`] for other objects and operations, and for what `put` rejects; [`Error::MemoryLimit`].
@@ -158,7 +158,7 @@ impl<'s, 'a, R: Read> Pickle<'s, 'a, R> {
         Ok(())
     }
 
-    /// A call with a tuple of arguments, which only some types are worth.
+    /// A call with a tuple of arguments, which is evaluated only for some types.
     fn call(&mut self) -> Result<()> {
         let (arguments, called) = (self.pop(b'R')?, self.pop(b'R')?);
         let value = match (called, arguments) {
@@ -381,7 +381,7 @@ fn number_of(number: Number, words: &[Rc<[u8]>]) -> Option<Vec<u8>> {
             let text = std::str::from_utf8(size).ok()?;
             let size = Integer::from_str_radix(text, radix).ok()?;
             let exponent = std::str::from_utf8(exponent).ok()?.parse::<i64>().ok()?;
-            // Numbers that are not finite have no significand, and an exponent that tells them apart.
+            // Numbers that are not finite have no significand, and an exponent that distinguishes them.
             match (size.is_zero(), exponent) {
                 (true, 0) => Some(b"0".to_vec()),
                 (true, -123) => Some(b"nan".to_vec()),

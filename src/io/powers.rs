@@ -1,13 +1,13 @@
-//! Powers of five, kept for the next number.
+//! Powers of five, kept for later numbers.
 //!
 //! Numbers of one file have similar exponents, so each power is computed about once. Does not know: files.
 
 use rug::{Assign, Integer};
 
-/// Largest exponent that is kept; larger ones go through MPFR, whose cost grows with the precision alone.
+/// Largest exponent that is kept; larger ones go through MPFR, whose cost grows only with the precision.
 pub(super) const MAXIMUM_POWER: u32 = 4096;
 
-/// `5^k` for `k` up to [`MAXIMUM_POWER`], computed when first asked for. All of them take 2.5 MB.
+/// `5^k` for `k` up to [`MAXIMUM_POWER`], computed when first needed. All of them take 2.5 MB.
 #[derive(Default)]
 pub(super) struct PowersOfFive {
     powers: Vec<Integer>,

@@ -1,4 +1,4 @@
-//! Progress of one file: how much is done, told to the caller's callback, which may cancel.
+//! Progress of one file: the part done, reported to the caller's callback, which may cancel.
 //!
 //! Does not know: files.
 

@@ -1,4 +1,4 @@
-//! What is asked of a read, and what it gives.
+//! The options of a read, and its result.
 //!
 //! Does not know: how any format is read.
 
@@ -13,7 +13,7 @@ use rug::Rational;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What the first line of a table is.
+/// The kind of a table's first line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Headings {
     /// Headings where it holds no number, else a row. A line that only counts the columns is refused where it may be
@@ -30,20 +30,22 @@ pub enum Headings {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ReadOptions {
-    /// Bits to which decimals are rounded, and the least precision of the matrix; `None` for what the file states.
+    /// Bits to which decimals are rounded, and the least precision of the matrix; `None` for the precision that the
+    /// file states.
     pub precision_bits: Option<u32>,
     /// Bits to which decimals are rounded instead, where given.
     pub input_precision_bits: Option<u32>,
-    /// The format of a file whose name says none; `None` for what the first bytes of a device or pipe show.
+    /// The format of a file whose name determines none; `None` for the one that the first bytes of a device or pipe
+    /// show.
     pub format: Option<FileFormat>,
-    /// What the first line of a table is; other formats have no headings.
+    /// The kind of a table's first line; other formats have no headings.
     pub header: Headings,
-    /// Bytes that the matrix may take, and for formats without a header what holds its numbers on the way as well;
-    /// `None` for what the machine has.
+    /// Bytes that the matrix may take, including, for formats without a header, the buffers of its numbers; `None` for
+    /// the memory of the machine.
     pub memory_bytes: Option<u64>,
     /// Whether numbers that reading rounds are kept as they were written as well: see [`Loaded::written`].
     pub keep_written: bool,
-    /// Told the bytes read (phase `read`; the total is 0 for a stream and a compressed file), may cancel.
+    /// Called with the bytes read (phase `read`; the total is 0 for a stream and a compressed file), may cancel.
     pub progress: Option<Arc<ProgressCallback>>,
 }
 
@@ -56,7 +58,7 @@ setters! { ReadOptions {
     progress: impl Into<Option<Arc<ProgressCallback>>>,
 } }
 
-/// The precisions of a file under way.
+/// The precisions of a file being read.
 #[derive(Clone, Copy)]
 pub(super) struct Bits {
     /// To which decimals are rounded.
@@ -80,7 +82,7 @@ impl ReadOptions {
         }
     }
 
-    /// Bits to which decimals are rounded, where anything says so.
+    /// Bits to which decimals are rounded, where they are given.
     pub(super) fn decimal_bits(&self, stated: Option<u32>) -> Option<u32> {
         self.input_precision_bits.or(self.precision_bits).or(stated)
     }
@@ -93,7 +95,7 @@ impl ReadOptions {
     /// Both, for a file whose header may state its precision.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where nothing says it.
+    /// [`Error::InvalidArgument`] where no precision is given.
     pub(super) fn resolve(&self, stated: Option<u32>, source: &Source<'_>) -> Result<Bits> {
         let decimal = self.decimal_bits(stated).ok_or_else(|| {
             let path = source.path.display();
@@ -129,7 +131,7 @@ impl ReadOptions {
     }
 }
 
-/// What is known of a stream before it is read.
+/// The properties of a stream before it is read.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Source<'a> {
@@ -141,7 +143,7 @@ pub struct Source<'a> {
     pub member: Option<&'a str>,
     /// Its length, where known.
     pub bytes: Option<u64>,
-    /// What the first line of a table is, for what is said of it without reading it as a matrix.
+    /// The kind of a table's first line, for information about it without reading it as a matrix.
     pub header: Headings,
 }
 
@@ -154,7 +156,8 @@ impl<'a> Source<'a> {
     /// The source that is meant by a name, whose format is that of its ending, or else `format`.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a file, and no device or pipe, of which neither says the format.
+    /// [`Error::InvalidArgument`] for a file, other than a device or pipe, whose format is given neither by its name
+    /// nor by `format`.
     pub fn at(location: &'a Location, format: Option<FileFormat>) -> Result<Source<'a>> {
         let format = match location.format.or(format) {
             None if !is_device(&location.file) => return Err(FileFormat::unknown(&location.file)),
@@ -169,7 +172,7 @@ impl<'a> Source<'a> {
         Source { member: member.into(), ..self }
     }
 
-    /// The same with what is known of the first line.
+    /// The same with the kind of the first line.
     #[must_use]
     pub fn header(self, header: Headings) -> Source<'a> {
         Source { header, ..self }
@@ -193,7 +196,7 @@ pub struct WrittenEntry {
     pub value: Rational,
 }
 
-/// A matrix from a file, with what the file says about it.
+/// A matrix from a file, with the file's information about it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Loaded {
@@ -206,19 +209,19 @@ pub struct Loaded {
     pub precision_bits_comment: Option<u32>,
     /// The fewest bits to which an entry was rounded on the way in, where one is not the number that was written: each
     /// is off by at most `2^-bits` of its magnitude. See [`crate::estimate::InputRounding`]. `None` where decimals were
-    /// read to the precision that the file states: they stand for numbers of as many bits.
+    /// read to the precision that the file states: they stand for numbers of that precision.
     pub rounded_bits: Option<u32>,
-    /// The entries that were rounded on the way in, as they were written, each with its place in the matrix; of a file
-    /// that stores one triangle, those of that triangle. `None` where [`ReadOptions::keep_written`] does not ask for
-    /// them, where more than 100,000 were rounded, or where one has a decimal exponent beyond 20,000. Empty where
+    /// The entries that were rounded when they were read, as they were written, each with its place in the matrix; of a
+    /// file that stores one triangle, those of that triangle. `None` where [`ReadOptions::keep_written`] is off, where
+    /// more than 100,000 were rounded, or where one has a decimal exponent beyond 20,000. Empty where
     /// [`Loaded::rounded_bits`] is `None`.
     pub written: Option<Vec<WrittenEntry>>,
-    /// What in the file was passed over, a line each: a line of headings.
+    /// The skipped parts of the file, one remark for each: a line of headings.
     pub remarks: Vec<String>,
 }
 
 impl Loaded {
-    /// A matrix of which the file says nothing more.
+    /// A matrix about which the file has no other information.
     pub(super) fn new(matrix: Matrix) -> Loaded {
         Loaded {
             matrix,
@@ -230,7 +233,7 @@ impl Loaded {
         }
     }
 
-    /// The matrix as one that is known to be symmetric: the file says so, or every entry is compared with its mirror
+    /// The matrix as one that is known to be symmetric: the file states it, or every entry is compared with its mirror
     /// image, which must be the same number.
     ///
     /// # Errors
@@ -243,7 +246,7 @@ impl Loaded {
     }
 }
 
-/// What can be said of a file without reading its numbers.
+/// The information about a file without its numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct FileInfo {

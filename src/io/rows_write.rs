@@ -1,6 +1,6 @@
 //! Writes matrices row by row as text: tables of numbers, and nested lists of JSON and Mathematica.
 //!
-//! Promise: the bytes depend on shape, precision, numbers and options alone. Does not know: how files are opened.
+//! Promise: the bytes depend only on shape, precision, numbers and options. Does not know: how files are opened.
 
 use crate::error::{Error, Result};
 use crate::io::atomic::Sink;
@@ -33,7 +33,7 @@ const TABLE: Style = Style {
 };
 
 impl Style {
-    /// That of a format whose files have rows; others are written as tables.
+    /// The style of a format whose files have rows; others are written as tables.
     pub fn of(format: FileFormat) -> Style {
         let rows = Style { format, between_rows: ",\n", ..TABLE };
         match format {
@@ -82,7 +82,8 @@ pub(super) fn write<W: Write>(
     sink.finish()
 }
 
-/// Whether the first row counts 0, 1, 2 or 1, 2, 3 as headings do, where readers ask which it is.
+/// Whether the first row counts 0, 1, 2 or 1, 2, 3 as headings do, in tables for which readers must be told which it
+/// is.
 fn may_be_headings(matrix: MatrixView<'_>) -> bool {
     let (rows, cols) = (matrix.rows(), matrix.cols());
     // From 10 on, numbers are written with an exponent.
@@ -99,7 +100,7 @@ struct Numbers {
     style: Style,
     number_form: NumberForm,
     decimals: DecimalWriter,
-    /// What Mathematica calls precision, in digits.
+    /// The precision in Mathematica's sense, in digits.
     mark: String,
 }
 
@@ -129,7 +130,7 @@ impl Numbers {
             NumberForm::Hex => write_hexadecimal(value, out),
         }
         if (row, column) == (0, 0) && self.style.outer[0].is_empty() && may_be_headings(matrix) {
-            // A first row that counts its columns would have to be asked about when the table is read.
+            // A first row that counts its columns could be mistaken for headings when the table is read.
             out.extend_from_slice(if self.number_form == NumberForm::Decimal { b"e0" } else { b"" });
         }
         // A zero has no precision there, and without a mark it is exact.

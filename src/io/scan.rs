@@ -12,7 +12,7 @@ use std::path::Path;
 /// Longest word or line that is read; far above the largest number that a matrix can hold.
 pub(super) const MAXIMUM_WORD_BYTES: usize = 64 << 20;
 
-/// Bytes asked from the system at a time.
+/// Bytes read from the system at a time.
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// A word or a line in the scanner's buffer; valid until the scanner moves on.
@@ -145,14 +145,14 @@ impl<'a, R: Read> Scanner<'a, R> {
         span.part(front..front + length)
     }
 
-    /// Goes back to the start of what was taken last.
+    /// Goes back to the start of the span taken last.
     pub fn take_back(&mut self, span: Span) {
         self.start = span.start;
     }
 
     /// The next line without its end; `None` at the end of the file.
     ///
-    /// Call [`Scanner::end_line`] before asking for another one.
+    /// Call [`Scanner::end_line`] before the next call.
     ///
     /// # Errors
     /// As [`Scanner::next_word`].
@@ -208,7 +208,7 @@ impl<'a, R: Read> Scanner<'a, R> {
         Ok(span)
     }
 
-    /// Reads more bytes behind those not taken yet, which move to the front; `false` at the end of the file.
+    /// Reads more bytes after those not taken yet, which move to the front; `false` at the end of the file.
     fn fill(&mut self) -> Result<bool> {
         if self.at_end {
             return Ok(false);

@@ -2,8 +2,8 @@
 //!
 //! Format: the manual of SDPA, "sparse data format", as the files of SDPLIB have it: lines of comment (`"` or `*`), the
 //! number of constraints, the number of blocks, their orders (negative for a diagonal block), the vector c, and lines
-//! `constraint block row column value` for the upper triangles. Two words name what is meant: `3/1` is block 1 of
-//! constraint 3 (0 is the constant matrix), `c` the vector. Everything counts from 1, as in the files.
+//! `constraint block row column value` for the upper triangles. A member of a file is named `3/1` for block 1 of
+//! constraint 3 (0 is the constant matrix), or `c` for the vector. Everything counts from 1, as in the files.
 //! Does not know: how a number is read.
 
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ use std::io::Read;
 /// Orders of blocks that an error repeats.
 const SHOWN_BLOCKS: usize = 12;
 
-/// What is meant by a name.
+/// The member of the file that a name selects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Member {
     /// The vector c, a column.
@@ -29,7 +29,7 @@ enum Member {
     Block { constraint: usize, block: usize },
 }
 
-/// What stands above the entries.
+/// The header above the entries.
 pub(super) struct Header {
     pub constraints: usize,
     /// Order of each block, and whether it is diagonal.
@@ -46,7 +46,7 @@ pub(super) struct EntryPlace {
     pub col: usize,
 }
 
-/// Reads the header alone.
+/// Reads only the header.
 pub(super) fn read_info(reader: impl Read, source: &Source<'_>) -> Result<FileInfo> {
     let mut scanner = Scanner::new(reader, source.path, Reporter::new(None, "read", 0));
     let header = Header::read(&mut scanner)?;
@@ -96,12 +96,12 @@ pub(super) fn read(reader: impl Read, source: &Source<'_>, options: &ReadOptions
     intake.elements.loaded(Layout { rows, cols, mirrored })
 }
 
-/// What stands between numbers.
+/// Separators between numbers.
 fn separates(byte: u8) -> bool {
     byte.is_ascii_whitespace() || matches!(byte, b',' | b'(' | b')' | b'{' | b'}')
 }
 
-/// All entries, of which those of one block are kept.
+/// Reads all entries, and keeps those of one block.
 fn read_entries<R: Read>(
     scanner: &mut Scanner<'_, R>,
     header: &Header,
@@ -228,7 +228,7 @@ impl Header {
         Ok(Header { constraints, blocks })
     }
 
-    /// What the name of the source means.
+    /// The member that the name of the source selects.
     fn member<R: Read>(&self, source: &Source<'_>, scanner: &Scanner<'_, R>) -> Result<Member> {
         let (count, file) = (self.blocks.len(), source.path.display());
         let Some(name) = source.member else {
@@ -263,7 +263,7 @@ impl Header {
     }
 }
 
-/// The number at the start of the next line that is no comment; what follows it on the line is one.
+/// The number at the start of the next line that is no comment; the rest of the line is a comment.
 fn first_count<R: Read>(scanner: &mut Scanner<'_, R>, name: &str) -> Result<usize> {
     while let Some(line) = scanner.next_line()? {
         let text = scanner.bytes(line).trim_ascii();

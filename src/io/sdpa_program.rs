@@ -21,7 +21,7 @@ use std::path::Path;
 pub struct SdpaBlock {
     /// Rows and columns.
     pub order: usize,
-    /// Whether all entries beside the diagonal are 0.
+    /// Whether all entries off the diagonal are 0.
     pub diagonal: bool,
 }
 
@@ -39,7 +39,7 @@ pub struct SdpaEntry {
 }
 
 /// `min c^T x` subject to `x_1 F_1 + ... + x_m F_m - F_0 >= 0`, and its dual `max F_0 . Y` subject to `F_i . Y = c_i`,
-/// `Y >= 0`: what a file in SDPA's sparse format holds.
+/// `Y >= 0`: the content of a file in SDPA's sparse format.
 #[derive(Clone, Debug)]
 pub struct SdpaProgram {
     /// The blocks of each matrix.

@@ -1,8 +1,8 @@
 //! Reads tables of numbers: rows as lines, with commas, semicolons, tabs or blanks between the entries.
 //!
-//! Which of them, the first line with numbers says, for the whole file. Lines that begin with `#` or `%` are comments,
-//! blank lines are passed over, and so is a first line without any number: headings, which a remark repeats. A first
-//! line that counts the columns is refused where it may be one of these, unless the caller says what it is.
+//! The first line with numbers decides which of them, for the whole file. Lines that begin with `#` or `%` are
+//! comments, blank lines are skipped, and so is a first line without any number: headings, which a remark repeats. A
+//! first line that counts the columns is refused where it may be headings, unless the caller specifies its kind.
 //! Memory stays near the longest entry. Does not know: how a number is read, how files are opened.
 
 use crate::error::{Error, Result};
@@ -33,7 +33,7 @@ pub(super) fn read_info(reader: impl Read, source: &Source<'_>, format: FileForm
     Ok(table.outline.info(format, table.stated))
 }
 
-/// What stands between the entries of a line.
+/// The separator between the entries of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Separator {
     /// This byte, and any blanks.
@@ -92,8 +92,8 @@ impl<'a, R: Read> Table<'a, R> {
 
     /// Refuses a table whose first line may be headings, such as pandas writes for columns without names, or a row.
     ///
-    /// What passes is one line alone, and a table that is square as it stands: of lines that count from 0 with
-    /// integers only, as the first line would be the only one of its kind.
+    /// A table of one line passes, and so does a square one; if its first line counts from 0 all its numbers must be
+    /// integers, as the first line would otherwise be the only one of its kind.
     fn check_counting(&self) -> Result<()> {
         let Some(Counting { line, start, integers }) = self.counting else { return Ok(()) };
         let (rows, cols) = (self.outline.rows, self.outline.cols.unwrap_or(0));
@@ -126,7 +126,7 @@ impl<'a, R: Read> Table<'a, R> {
         Ok(())
     }
 
-    /// The first line that is no comment: headings, or the numbers that tell the separator.
+    /// The first line that is no comment: headings, or the numbers that show the separator.
     fn first_line(&mut self) -> Result<()> {
         let Some(span) = self.scanner.next_line()? else { return Ok(()) };
         let line = self.scanner.bytes(span);

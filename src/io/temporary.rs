@@ -1,9 +1,9 @@
 //! Files that have no name in their folder, or a temporary one, until they are complete.
 //!
-//! Promise: where the file system has unnamed files, nothing is left of an output that was not completed, however the
+//! Promise: where the file system has unnamed files, no file is left of an output that was not completed, however the
 //! process ended. Elsewhere, and everywhere in the moment in which a complete file takes the place of an older one, it
-//! has a name of the form `.sunzi-HOST-RANDOM.tmp` and its writer holds a lock on it; what a killed process left is
-//! found by its missing lock and removed by the next output in that folder. Does not know: what is written.
+//! has a name of the form `.sunzi-HOST-RANDOM.tmp` and its writer holds a lock on it; a file that a killed process left
+//! is recognised by its missing lock and removed by the next output in that folder. Does not know: what is written.
 
 use rustix::fs::FlockOperation;
 use std::fs::{self, DirEntry, File, OpenOptions};
@@ -30,7 +30,7 @@ pub(super) enum Temporary {
 }
 
 impl Temporary {
-    /// An empty file in `folder` with the permissions `mode`, less what the process's mask takes away.
+    /// An empty file in `folder` with the permissions `mode`, less those that the process's mask removes.
     ///
     /// # Errors
     /// The system's refusal.
@@ -52,7 +52,7 @@ impl Temporary {
     /// Gives the complete file its final name, in one step.
     ///
     /// # Errors
-    /// The system's refusal; nothing is left then.
+    /// The system's refusal; no file is left then.
     pub fn persist(self, folder: &Path, target: &Path) -> io::Result<()> {
         let named = match self {
             Temporary::Unnamed(file) => link(&file, folder)?,
@@ -151,7 +151,7 @@ fn lock_is_taken(file: &File) -> bool {
     rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) == Err(rustix::io::Errno::WOULDBLOCK)
 }
 
-/// Removes what killed processes left in `folder`. Failing is no error: the files are in nobody's way.
+/// Removes the files that killed processes left in `folder`. A failure is no error: the files do no harm.
 pub(super) fn remove_stale(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let host = host();
@@ -162,7 +162,7 @@ pub(super) fn remove_stale(folder: &Path) {
     }
 }
 
-/// Whether an entry is a temporary file that nobody writes.
+/// Whether an entry is a temporary file that no process writes.
 fn is_stale(entry: &DirEntry, host: &str) -> io::Result<bool> {
     use rustix::fs::OFlags;
     let name = entry.file_name();
@@ -171,7 +171,7 @@ fn is_stale(entry: &DirEntry, host: &str) -> io::Result<bool> {
     // Neither a link nor a pipe is followed or waited for.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
     let open = |write| OpenOptions::new().read(true).write(write).custom_flags(flags).open(entry.path());
-    // Network file systems want the right to write for an exclusive lock.
+    // Network file systems require write access for an exclusive lock.
     let file = open(true).or_else(|_| open(false))?;
     let data = file.metadata()?;
     let is_foreign = middle.rsplit_once('-').is_some_and(|(writer, _)| writer != host);

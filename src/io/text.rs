@@ -8,7 +8,7 @@ use crate::math::float::FloatRef;
 use rug::integer::Order;
 use rug::{Assign, Float, Integer};
 
-/// Digits that tell all floats of `precision_bits` bits apart: the least d with `10^(d-1) >= 2^precision_bits`.
+/// Digits that distinguish all floats of `precision_bits` bits: the least d with `10^(d-1) >= 2^precision_bits`.
 ///
 /// Rounding to nearest in both directions then gives the same bits back (Matula 1968). The ratio 30103/100000 is
 /// above log10(2) by less than 5e-9, so at the largest precision the count may be one too high, never too low.
@@ -103,7 +103,7 @@ impl DecimalWriter {
             return;
         }
         if power >= 0 {
-            // The divisor is a power of two: halves are told apart without a division.
+            // The divisor is a power of two: the halves are split without a division.
             self.remainder.assign(self.scaled.keep_bits_ref((-shift) as u32));
             self.scaled >>= -shift;
         } else {

@@ -11,7 +11,7 @@ use std::ops::Range;
 const BLOCK_WORDS: usize = 1 << 17;
 
 impl MatrixFile {
-    /// Compares both triangles of a file that stores all entries of a square matrix, block by block of so many rows and
+    /// Compares both triangles of a file that stores all entries of a square matrix, in blocks of `step` rows and
     /// columns; memory for two blocks.
     ///
     /// # Errors
@@ -24,9 +24,9 @@ impl MatrixFile {
         })
     }
 
-    /// Whether the triangle that is not `uplo` says something else than the mirror image of `uplo`, as
-    /// [`triangle_conflict`](crate::matrix::triangle_conflict) has it, of a file whose bits are those that it states;
-    /// block by block. Memory for two blocks of at most 1 MiB and the diagonal.
+    /// Whether the triangle other than `uplo` contradicts the mirror image of `uplo`, in the sense of
+    /// [`triangle_conflict`](crate::matrix::triangle_conflict), in a file whose bits are those that it states; block by
+    /// block. Memory for two blocks of at most 1 MiB and the diagonal.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::OutOfMemory`].
@@ -55,8 +55,8 @@ impl MatrixFile {
         Ok(check.conflict().map(mirrored))
     }
 
-    /// Shows each entry of the lower triangle and its mirror image, block by block; nothing of a file that stores one
-    /// triangle alone.
+    /// Passes each entry of the lower triangle and its mirror image to `visit`, block by block; none of a file that
+    /// stores only one triangle.
     fn visit_mirrored(
         &self,
         step: usize,

@@ -1,6 +1,6 @@
 //! Cholesky factorisation `A = L L^T` in fixed point: exact updates, one rounding per entry of the factor.
 //!
-//! Promise: the bits of the factor, and the index at which it fails, depend on the matrix and the precision alone.
+//! Promise: the bits of the factor, and the index at which it fails, depend only on the matrix and the precision.
 
 use crate::context::{Context, Workspace};
 use crate::error::{Error, Result};
@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 #[derive(Clone, Debug, Default)]
 pub struct Cholesky {
     factor: Matrix,
-    /// What solves promise.
+    /// Accuracy that solves promise.
     pub(crate) accuracy: Accuracy,
     /// Found by the first solve that needs them.
     pub(crate) row_norms: OnceLock<Vec<i64>>,
@@ -37,14 +37,14 @@ pub struct Cholesky {
     pub(crate) inverse_norm: OnceLock<Float>,
     /// Found by the first estimate that needs it.
     pub(crate) scaled_inverse_norm: OnceLock<ScaledInverseNorm>,
-    /// What its logarithm is off by, as a rule, at most: see `ops::estimate`.
+    /// Usual upper bound of the error of its logarithm: see `ops::estimate`.
     pub(crate) log_det_spread: OnceLock<Float>,
     /// The factor in doubles, column by column, each row scaled by its norm: kept by the first estimate where memory
     /// has no limit, until a call that has one.
     pub(crate) scaled_doubles: KeptDoubles,
 }
 
-/// Doubles that a factor keeps between calls without a memory limit. A copy of the factor begins without.
+/// Doubles that a factor keeps between calls without a memory limit. A copy of the factor has none at first.
 #[derive(Debug, Default)]
 pub(crate) struct KeptDoubles(Mutex<Option<Arc<Vec<f64>>>>);
 
@@ -55,14 +55,14 @@ impl Clone for KeptDoubles {
 }
 
 impl KeptDoubles {
-    /// Gives them back before a call with a memory limit, which knows nothing of them.
+    /// Releases them before a call with a memory limit, which does not count them.
     pub fn heed_limit(&self, ctx: &Context) {
         if ctx.memory().limit_bytes().is_some() {
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
     }
 
-    /// Those that are kept, for a call in this context.
+    /// The kept doubles, for a call in this context.
     pub fn for_call(&self, ctx: &Context) -> Option<Arc<Vec<f64>>> {
         self.heed_limit(ctx);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -76,12 +76,12 @@ impl KeptDoubles {
     }
 }
 
-/// What the first estimate of a factor finds: see [`Cholesky::scaled_condition`].
+/// The result of the first estimate of a factor: see [`Cholesky::scaled_condition`].
 #[derive(Clone, Debug)]
 pub(crate) struct ScaledInverseNorm {
     /// The estimate.
     pub norm: Float,
-    /// Bits of solves that tell two digits of any inverse image apart from their own rounding, where the factor has so
+    /// Bits of solves with which two digits of any inverse image exceed their own rounding, where the factor has as
     /// many.
     pub solve_bits: u32,
 }
@@ -116,10 +116,10 @@ pub fn cholesky<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: 
 /// checked, or a triangle that the caller names, see [`Symmetric`].
 /// Accuracy: `|A - L L^T|_ij <= 2^(2 - precision_bits) sqrt(a_ii a_jj)`, whatever n and the condition of `A`; with
 /// [`Accuracy::Entrywise`] `|A - L L^T|_ij <= 2^(2 - precision_bits) (|L| |L^T|)_ij` too. The report says whether that
-/// was reached: entries of the factor that decay exponentially where those of `A` are 0 may take more bits than any try
-/// has. The bits depend on `A`, the precision and the accuracy alone: not on threads, tiles, kernel or memory limit.
+/// was reached: entries of the factor that decay exponentially where those of `A` are 0 may need more bits than any try
+/// has. The bits depend only on `A`, the precision and the accuracy, not on threads, tiles, kernel or memory limit.
 /// Cost: `n^3 / 6` word products for each of about `2 precision_bits / 52` primes, and `n^2 / 2` conversions; entry by
-/// entry at as many bits more as the report says, and once more for each repeat.
+/// entry with the additional bits in the report, and once more for each repetition.
 /// Source: docs/ALGORITHM.md, "Cholesky in residues" and "Cholesky entry by entry".
 ///
 /// ```
@@ -152,7 +152,7 @@ pub fn cholesky_with<'a>(
 /// [`cholesky_with`] in the memory of a factor that is no longer needed, such as that of an earlier call.
 ///
 /// Fresh memory is slow to get, so repeated factorisations of one size gain from this. Where its order or precision do
-/// not fit, it is given back. After an error `result` is the factor of the 0 x 0 matrix.
+/// not fit, the memory is released. After an error `result` is the factor of the 0 x 0 matrix.
 ///
 /// ```
 /// use sunzi::{CholeskyOptions, Context, Matrix};
@@ -208,7 +208,7 @@ impl Factoring<'_> {
         (workspace.left_shifts, workspace.weights[1]) = (problem.exponents, problem.weights);
     }
 
-    /// With more and more bits, until each entry of the factor's residual is as small as its own terms ask for.
+    /// Factors with more and more bits, until each entry of the residual is as small as its own terms require.
     fn entrywise(mut self, mut memory: Matrix) -> Result<(Matrix, CholeskyReport)> {
         let order = self.lower.rows();
         let mut range = RangeBits::even(order, self.precision_bits).at_least(self.options.range_bits);
@@ -299,8 +299,8 @@ impl Factoring<'_> {
     }
 }
 
-/// [`cholesky_with`] by its definition, one integer after the other: what every other path is tested against; with so
-/// many bits beyond those of the norms.
+/// [`cholesky_with`] by its definition, one integer after the other: the reference for the tests of every other path;
+/// with `range_bits` bits beyond those of the norms.
 ///
 /// # Errors
 /// As [`cholesky_with`].
@@ -311,7 +311,7 @@ pub fn cholesky_reference<'a>(a: impl Into<Symmetric<'a>>, precision_bits: u32, 
     Ok(Cholesky::new(by_definition(problem, lower)?, Accuracy::Norm))
 }
 
-/// The factor by its definition, or why there is none.
+/// The factor by its definition, or the error where there is none.
 fn by_definition(problem: &Problem, lower: MatrixView<'_>) -> Result<Matrix> {
     match reference::factor(problem, lower) {
         Ok(rows) if problem.is_whole() => rows.to_matrix(problem),
@@ -327,25 +327,25 @@ impl Cholesky {
         Cholesky { factor, accuracy, ..Cholesky::default() }
     }
 
-    /// A factor by norms that was made here, with so many fixed-point bits on the way.
+    /// A factor by norms that was made here, with `working_bits` fixed-point bits.
     pub(crate) fn made(factor: Matrix, working_bits: u32) -> Cholesky {
         Cholesky { working_bits: Some(working_bits), ..Cholesky::new(factor, Accuracy::Norm) }
     }
 
-    /// The same factor, for solves of that accuracy. A factor made here solves with the accuracy that it was asked for,
-    /// one made elsewhere entry by entry.
+    /// The same factor, for solves of that accuracy. By default a factor made here solves with the accuracy it was made
+    /// with, one made elsewhere entry by entry.
     #[must_use]
     pub fn with_accuracy(self, accuracy: Accuracy) -> Cholesky {
         Cholesky { accuracy, ..self }
     }
 
-    /// What solves with the factor promise.
+    /// Accuracy that solves with the factor promise.
     pub fn accuracy(&self) -> Accuracy {
         self.accuracy
     }
 
-    /// The same factor, which was made with so many fixed-point bits on the way: [`Cholesky::log_det_digits`] goes by
-    /// them, for a factor that was stored and read again.
+    /// The same factor, with the fixed-point bits with which it was made: [`Cholesky::log_det_digits`] uses them for a
+    /// factor that was stored and read again.
     #[must_use]
     pub fn with_working_bits(self, working_bits: Option<u32>) -> Cholesky {
         Cholesky { working_bits, log_det_spread: OnceLock::new(), ..self }
@@ -357,12 +357,12 @@ impl Cholesky {
     }
 
     /// A place for a factor in the memory of a matrix that is no longer needed, for [`cholesky_into`]. Until then it is
-    /// not the factor of anything.
+    /// no valid factor.
     pub fn with_memory(memory: Matrix) -> Cholesky {
         Cholesky::new(memory, Accuracy::default())
     }
 
-    /// Takes a factor made elsewhere; what lies above its diagonal is not looked at.
+    /// Takes a factor made elsewhere; entries above its diagonal are not read.
     ///
     /// ```
     /// use sunzi::{Cholesky, Context, Matrix};
@@ -416,11 +416,10 @@ impl Cholesky {
 
 /// `log det A = 2 sum log |l_ii|` for a factor of `A = L L^T`, at `precision_bits` bits.
 ///
-/// Only the diagonal of `factor` is read, which may stand alone as a matrix of one column; a zero on it gives minus
-/// infinity.
+/// Only the diagonal of `factor` is read, which may also be a matrix of one column; a zero on it gives minus infinity.
 /// Accuracy: the product of the entries' significands is rounded at `precision_bits + 32` bits at each of `n` steps, so
 /// are its logarithm, that of the power of two and their sum; the result once more.
-/// Fewer than one bit count as one, and more than MPFR has as the most that it has.
+/// A precision below 1 bit counts as 1, and one above MPFR's maximum as that maximum.
 /// Cost: one product for each row.
 ///
 /// ```

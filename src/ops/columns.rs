@@ -1,4 +1,4 @@
-//! Work on the columns of a matrix, each on its own, shared out among the context's threads.
+//! Work on the columns of a matrix, independent of each other, shared by the context's threads.
 
 use crate::context::Context;
 use crate::drive;
@@ -33,7 +33,7 @@ impl Column<'_> {
     /// Writes the element at `row` as [`Column::set`] does, where it can be written.
     ///
     /// # Errors
-    /// That of `write`.
+    /// The error of `write`.
     #[inline]
     pub fn try_set(&mut self, row: usize, write: impl FnOnce(&mut [u64]) -> Result<Head>) -> Result<()> {
         self.heads[row] = write(&mut self.limbs[row * self.width..][..self.width])?.0;
@@ -88,7 +88,7 @@ impl<'a> ColumnRef<'a> {
 /// Elements that are worth a thread of their own, where one takes some hundred nanoseconds.
 const ELEMENTS_PER_WORKER: usize = 1024;
 
-/// Calls `work` once for each column; `local` makes what each worker has for itself.
+/// Calls `work` once for each column; `local` makes the private memory of each worker.
 ///
 /// # Errors
 /// The first error of `work`, or [`crate::Error::Cancelled`].

@@ -13,9 +13,9 @@ const SPARE_BITS: u32 = 16;
 impl Cholesky {
     /// `det A = (prod l_ii)^2`, rounded to the factor's precision `p`; 1 for an empty matrix.
     ///
-    /// Accuracy: relative `2^(1 - p)` beside the determinant of `L L^T` for the factor as it is. How near that is to
-    /// `det A` tells [`Cholesky::log_det_digits`]: the absolute error of the logarithm is the relative one of the
-    /// determinant. Cost: two products for each row.
+    /// Accuracy: `2^(1 - p)` relative to the determinant of `L L^T` for the factor as it is.
+    /// [`Cholesky::log_det_digits`] estimates how near that is to `det A`: the absolute error of the logarithm is the
+    /// relative one of the determinant. Cost: two products for each row.
     ///
     /// ```
     /// use sunzi::{Context, Matrix};
@@ -37,7 +37,7 @@ impl Cholesky {
 impl Ldlt {
     /// `det A = prod d_i`, rounded to the precision `p` of the factors; 1 for an empty matrix.
     ///
-    /// Accuracy: relative `2^(1 - p)` beside the determinant of `L D L^T` for the factors as they are.
+    /// Accuracy: `2^(1 - p)` relative to the determinant of `L D L^T` for the factors as they are.
     /// Cost: one product for each row.
     ///
     /// ```
@@ -59,7 +59,7 @@ impl Ldlt {
 /// The product of numbers other than 0, at most two for each of `rows`.
 fn product(factors: impl Iterator<Item = Float>, (rows, precision_bits): (usize, u32)) -> Result<Float> {
     let bits = precision_bits + ceil_log2(2 * rows + 1) + SPARE_BITS;
-    // The exponents are summed beside a product of numbers between 1/2 and 1.
+    // The exponents are summed apart from the product, whose factors lie between 1/2 and 1.
     let (mut product, mut exponent) = (Float::with_val(bits, 1), 0i64);
     let mut scaled = |number: &mut Float| {
         let top = number.get_exp().unwrap_or(0);

@@ -44,17 +44,17 @@ pub(crate) struct Product {
 }
 
 impl Product {
-    /// Bytes of the room for a product of numbers of so many limbs.
+    /// Bytes of the room for a product of numbers of `left_limbs` and `right_limbs` limbs.
     pub fn bytes(left_limbs: usize, right_limbs: usize) -> u64 {
         8 * (left_limbs + right_limbs) as u64
     }
 
-    /// Room for products of numbers of so many limbs.
+    /// Room for products of numbers of `left_limbs` and `right_limbs` limbs.
     pub fn new(left_limbs: usize, right_limbs: usize) -> Product {
         Product { limbs: vec![0; left_limbs + right_limbs] }
     }
 
-    /// `x y`, of numbers of just so many limbs (asserted).
+    /// `x y`, of numbers with exactly the limbs given to [`Product::new`] (asserted).
     #[inline]
     pub fn of(&mut self, x: FloatRef<'_>, y: FloatRef<'_>) -> ExactEntry<'_> {
         if x.head.is_zero() || y.head.is_zero() {
@@ -68,7 +68,7 @@ impl Product {
 }
 
 /// `x + y`, rounded to `precision_bits`, to nearest, ties to even; `None` where the exact sum is too long for this
-/// road.
+/// method.
 #[inline]
 pub(crate) fn round_sum(x: &ExactEntry<'_>, y: &ExactEntry<'_>, precision_bits: u32, out: &mut [u64]) -> Option<Head> {
     let (x_bits, y_bits) = (bit_length(x.magnitude) as i64, bit_length(y.magnitude) as i64);

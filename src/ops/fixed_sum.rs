@@ -1,7 +1,7 @@
 //! Sums of products of big floats, scalar by scalar: the leading bits of a sum in fixed point, below its largest term.
 //!
 //! Promise: a sum of `n` products is off by less than `n 2^(-p - 63)` times its largest term, for a precision of `p`
-//! bits. Its bits depend on the terms alone. Proof: docs/ALGORITHM.md, "Sums scalar by scalar".
+//! bits. Its bits depend only on the terms. Proof: docs/ALGORITHM.md, "Sums scalar by scalar".
 
 use crate::comm::say_fields;
 use crate::kernels::limbs;
@@ -20,7 +20,7 @@ pub(crate) struct FixedSum {
     low: i64,
     /// In two's complement.
     limbs: Vec<u64>,
-    /// Room for a product that is not added as it is formed: as much as the longest one so far took.
+    /// Room for a product that is not added as it is formed: as large as the longest one so far needed.
     product: Vec<u64>,
 }
 
@@ -78,8 +78,8 @@ impl FixedSum {
         self.limbs.fill(0);
     }
 
-    /// Takes the sum from elsewhere: so many limbs in two's complement with the lowest bit `2^low`, which are written
-    /// next.
+    /// Takes the sum from elsewhere: `count` limbs in two's complement with the lowest bit `2^low`, which the caller
+    /// writes next.
     pub fn take(&mut self, low: i64, count: usize) -> &mut [u64] {
         self.low = low;
         self.limbs.resize(count, 0);
@@ -124,20 +124,20 @@ impl FixedSum {
         limbs::add_shifted(&mut self.limbs, product, low, subtracted);
     }
 
-    /// The sum as it is, cut terms left out; it is used up.
+    /// The sum as it is, cut terms left out; the sum is destroyed.
     pub fn exact(&mut self) -> ExactEntry<'_> {
         let negative = limbs::to_magnitude(&mut self.limbs);
         ExactEntry { negative, magnitude: &self.limbs, exponent: self.low }
     }
 
-    /// The sum, rounded into `out`; it is used up.
+    /// The sum, rounded into `out`; the sum is destroyed.
     pub fn round(&mut self, out: &mut [u64]) -> Head {
         let precision_bits = self.precision_bits;
         let ExactEntry { negative, magnitude, exponent } = self.exact();
         round_integer(negative, magnitude, exponent, precision_bits, out)
     }
 
-    /// The sum times a number, rounded into `out`; it is used up.
+    /// The sum times a number, rounded into `out`; the sum is destroyed.
     pub fn round_product(&mut self, factor: &OwnFloat, out: &mut [u64]) -> Head {
         let factor = factor.get();
         let negative = limbs::to_magnitude(&mut self.limbs) != factor.head.is_negative();
@@ -148,8 +148,8 @@ impl FixedSum {
         round_integer(negative, product, exponent, self.precision_bits, out)
     }
 
-    /// The sum divided by a number other than 0, rounded once into `out`; it is used up. `room` is scratch that grows
-    /// to what it takes.
+    /// The sum divided by a number other than 0, rounded once into `out`; the sum is destroyed. `room` is scratch that
+    /// grows as needed.
     pub fn round_quotient(&mut self, divisor: FloatRef<'_>, room: &mut Vec<u64>, out: &mut [u64]) -> Head {
         let low = self.low;
         let negative = limbs::to_magnitude(&mut self.limbs) != divisor.head.is_negative();
@@ -158,7 +158,7 @@ impl FixedSum {
             out.fill(0);
             return Head::ZERO;
         }
-        // The quotient of the integers has a limb more than the precision, and the remainder says what lies below.
+        // The quotient of the integers has a limb more than the precision, and the remainder decides the rounding.
         let divided = divisor.limbs.len();
         let length = count.max(divided + out.len() + 2);
         room.clear();
@@ -174,7 +174,7 @@ impl FixedSum {
         round_integer(negative, quotient, exponent, self.precision_bits, out)
     }
 
-    /// Bytes of the scratch of [`FixedSum::round_quotient`] for divisors of so many limbs.
+    /// Bytes of the scratch of [`FixedSum::round_quotient`] for divisors of `divisor_limbs` limbs.
     pub fn quotient_bytes(precision_bits: u32, divisor_limbs: usize) -> u64 {
         16 * (divisor_limbs + limbs_for(precision_bits) + FIXED_SUM_EXTRA_LIMBS) as u64 + 8
     }
@@ -198,7 +198,7 @@ fn product_top(x: Head, y: Head) -> Option<i64> {
     (!x.is_zero() && !y.is_zero()).then(|| x.exponent() + y.exponent())
 }
 
-/// So many limbs of a room that grows to what it takes.
+/// `limbs` limbs of a room that grows as needed.
 fn room_for(room: &mut Vec<u64>, limbs: usize) -> &mut [u64] {
     if room.len() < limbs {
         room.resize(limbs, 0);
@@ -230,7 +230,7 @@ impl OwnFloat {
     /// `1 / value` to a relative error below `2^(-precision_bits - 64)`; `value` is not 0 (asserted).
     pub fn reciprocal(value: FloatRef<'_>, precision_bits: u32) -> OwnFloat {
         assert!(!value.head.is_zero(), "no reciprocal of 0");
-        // The exponent is left out, so that nothing leaves MPFR's range.
+        // The exponent is omitted, so that no number leaves MPFR's range.
         let fraction = FloatRef { head: Head::new(value.head.is_negative(), 0), ..value };
         let fraction = fraction.to_float(64 * value.limbs.len() as u32);
         let own = OwnFloat::new(&Float::with_val(precision_bits + 64, fraction.recip_ref()));

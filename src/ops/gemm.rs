@@ -22,7 +22,7 @@ pub struct GemmOptions<'a> {
     pub op_b: Op,
     /// Operands hold integers and the result is exact, as in [`crate::SyrkOptions::exact_integers`].
     pub exact_integers: bool,
-    /// What is promised of each entry.
+    /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
     /// Scalar of the product; `None` is 1.
     pub alpha: Option<&'a Float>,
@@ -30,7 +30,7 @@ pub struct GemmOptions<'a> {
     pub beta: Option<&'a Float>,
     /// A matrix to add: the result is `alpha * op(A) op(B) + beta * accumulate`, rounded once.
     pub accumulate: Option<MatrixView<'a>>,
-    /// What tests do to the product.
+    /// Changes that tests make to the product.
     #[doc(hidden)]
     pub hooks: Hooks<'a>,
 }

@@ -1,7 +1,7 @@
 //! Digits of solutions by `L D L^T`, estimated and proven.
 //!
-//! Without pivoting a factor may have nothing to do with its matrix: how much is known of it follows from its growth.
-//! `A` is scaled by powers of two such that `|a_ij| < d_i d_j`.
+//! Without pivoting a factor may have nothing to do with its matrix: its quality follows from its growth. `A` is scaled
+//! by powers of two such that `|a_ij| < d_i d_j`.
 //! Proof: docs/ALGORITHM.md, "Correct digits".
 
 use crate::context::Context;
@@ -20,7 +20,7 @@ use crate::ops::symm::{SymmOptions, symm_with};
 use rug::Float;
 use rug::float::Round;
 
-/// Shifts that are tried, each a sixteenth of the one before.
+/// Number of shifts that are tried, each a sixteenth of the previous one.
 const TRIES: i64 = 4;
 
 /// Bits of the factorisations that prove, beyond those that shift and growth take.
@@ -29,18 +29,18 @@ const PROOF_BITS: i64 = 8;
 /// Fewest bits of the factorisations that prove.
 const LEAST_PROOF_BITS: i64 = 32;
 
-/// Bits that residuals are known to beyond those that the condition takes.
+/// Bits of residuals beyond those that the condition takes.
 const RESIDUAL_BITS: u32 = 36;
 
-/// Where the residual of the factors, times the norm of the inverse, is at most this power of two, they tell the
+/// Where the residual of the factors, times the norm of the inverse, is at most this power of two, the factors show the
 /// condition of the matrix.
 const TOLD_LOG2: i64 = -4;
 
-/// What is left out of a correction, as a factor.
+/// Factor for the neglected part of a correction.
 const SLACK: f64 = 1.2;
 
-/// A symmetric matrix, its factors `L D L^T`, and a number that no eigenvalue of the scaled matrix is nearer to 0 than:
-/// what bounds of errors are proven from. Made by [`Ldlt::certify`].
+/// A symmetric matrix, its factors `L D L^T`, and a lower bound of the distance of the scaled matrix's eigenvalues from
+/// 0, from which error bounds are proven. Made by [`Ldlt::certify`].
 #[derive(Clone, Debug)]
 pub struct LdltCertificate<'a> {
     proven: Proven<'a>,
@@ -57,7 +57,7 @@ impl Solver for Ldlt {
 }
 
 impl LdltCertificate<'_> {
-    /// At least so many digits of each column of a solution `X` of `A X = B` are right, in the maximum norm.
+    /// A lower bound of the correct digits of each column of a solution `X` of `A X = B`, in the maximum norm.
     ///
     /// Shapes, cost and errors are those of [`crate::estimate::Certificate::solution_digits`].
     ///
@@ -88,12 +88,12 @@ impl LdltCertificate<'_> {
 }
 
 impl Ldlt {
-    /// About how many digits of a solution `X` of `A X = B` are right: `-log10` of the error in the maximum norm,
-    /// beside the solution, of the worst column.
+    /// Approximate number of correct digits of a solution `X` of `A X = B`: `-log10` of the relative error of the worst
+    /// column in the maximum norm.
     ///
-    /// Shapes: `a` is the matrix that was factored, `b` and `x` are `n x m`; what was rounded on the way in is said by
-    /// `rounding`. 0 where the factors are too rough to tell: their residual, which grows with [`Ldlt::growth`], is as
-    /// large as the least eigenvalue of the scaled matrix.
+    /// Shapes: `a` is the matrix that was factored, `b` and `x` are `n x m`; `rounding` describes the roundings of the
+    /// input. 0 where the factors are too rough for an estimate: their residual, which grows with [`Ldlt::growth`], is
+    /// as large as the least eigenvalue of the scaled matrix.
     /// Cost: at most five solves with two right sides, a product with `A` and a solve for all columns.
     /// Source: docs/ALGORITHM.md, "Correct digits".
     ///
@@ -133,7 +133,7 @@ impl Ldlt {
         let options = SymmOptions::new().alpha(&minus).accumulate(b).accuracy(Accuracy::Entrywise);
         let residual = symm_with(ctx, Symmetric::lower(lower), x, bits, &options)?.result;
         let correction = self.solve(ctx, &residual, self.lower().precision_bits())?;
-        // The rounding of the input: at most `units` times what stands in each equation.
+        // The rounding of the input: at most `units` times the terms of each equation.
         let [matrix_unit, right_unit] = rounding.units();
         let column = |col: usize| {
             let scaled = |view: MatrixView<'_>, sign: i64| {
@@ -155,10 +155,11 @@ impl Ldlt {
     /// Proves that no eigenvalue of the factored matrix `A`, scaled by powers of two, is nearer to 0 than some number;
     /// from it the [`LdltCertificate`] proves how many digits of solutions are right.
     ///
-    /// `A - s D^2` and `A + s D^2` are factored; where the first has as many positive pivots as the second leaves, no
-    /// eigenvalue of the scaled matrix lies between `-s` and `s`, but for the residuals of both, which their growth
-    /// bounds (Sylvester's law of inertia). `None` where no proof is found. Cost: two factorisations, with as many bits
-    /// as condition and growth take, and that of [`Ldlt::solution_digits`] for one column.
+    /// `A - s D^2` and `A + s D^2` are factored; where the positive pivots of the first and the negative pivots of the
+    /// second are `n` together, no eigenvalue of the scaled matrix lies between `-s` and `s`, up to the residuals of
+    /// both, which their growth bounds (Sylvester's law of inertia). `None` where no proof is found. Cost: two
+    /// factorisations, with as many bits as condition and growth take, and that of [`Ldlt::solution_digits`] for one
+    /// column.
     ///
     /// ```
     /// use sunzi::{Context, Matrix, estimate::InputRounding};
@@ -170,7 +171,7 @@ impl Ldlt {
     /// ```
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`], [`Error::NotSymmetric`]; those of [`crate::ldlt_with`] beside [`Error::Singular`].
+    /// [`Error::ShapeMismatch`], [`Error::NotSymmetric`]; those of [`crate::ldlt_with`] except [`Error::Singular`].
     pub fn certify<'a>(
         &'a self,
         ctx: &Context,
@@ -211,7 +212,7 @@ impl Ldlt {
         if order == own { Ok(()) } else { Err(Error::shape_mismatch("digits of LDL^T", (own, own), (order, order))) }
     }
 
-    /// The 1-norm of the inverse of `D^-1 L D L^T D^-1`, about.
+    /// The approximate 1-norm of the inverse of `D^-1 L D L^T D^-1`.
     fn scaled_norm_of_inverse(&self, ctx: &Context, exponents: &[i64]) -> Result<Float> {
         let (order, bits) = (self.lower().rows(), self.lower().precision_bits());
         inverse_norm(order, BIT_COLUMNS, |columns| {
@@ -260,7 +261,7 @@ fn scales(lower: MatrixView<'_>) -> Vec<i64> {
         .collect()
 }
 
-/// How a matrix is shifted, and to how many bits factored.
+/// The shift of a matrix, and the bits of its factorisation.
 struct Shift {
     /// 1 or -1.
     sign: i32,

@@ -1,6 +1,6 @@
-//! What reading has changed of operands.
+//! Roundings of operands when they were read.
 //!
-//! Does not know: who read them, what becomes of it.
+//! Does not know: readers, uses of the operands.
 
 use crate::options::setters;
 use rug::Float;

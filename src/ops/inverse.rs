@@ -27,8 +27,8 @@ use crate::site::Team;
 use std::ops::Range;
 use std::time::Instant;
 
-/// Columns of the inverse factor that are found together: rows above the first are known to be 0. Fixed, as it shows in
-/// the last bits.
+/// Columns of the inverse factor that are found together: their rows above the first column's diagonal are 0. Fixed,
+/// since it affects the last bits.
 const STRIP_COLUMNS: usize = 256;
 
 /// `A^-1`; see [`inverse_with`].
@@ -116,7 +116,8 @@ fn invert_and_keep(
     result: &mut SymmetricMatrix,
 ) -> Result<(Cholesky, SolveReport)> {
     let start = Instant::now();
-    // Before the work of a factorisation. Pivots may ask for fewer bits than planned, but the plan's bytes hold.
+    // Refused before the work of a factorisation. Pivots may need fewer bits than planned, but the plan's bytes
+    // suffice.
     let planned_bytes = match ctx.memory_bytes() {
         Some(_) => plan_inverse(ctx, a.order(), precision_bits, options)?.planned_bytes,
         None => u64::MAX,
@@ -129,15 +130,16 @@ fn invert_and_keep(
 }
 
 /// Binary exponent that plans take the inverse of the row-scaled factor to have: pivots within `2^-21` of the norms of
-/// their rows, and the four bits by which a call guesses high.
+/// their rows, and the four bits by which a call overestimates.
 const EXPECTED_NORM_EXPONENT: i64 = 25;
 
-/// The plan of [`inverse_with`] for a matrix of `order` rows: the factorisation, then the inverse beside the factor.
+/// The plan of [`inverse_with`] for a matrix of `order` rows: the factorisation, then the inverse while the factor is
+/// held.
 ///
 /// Nothing is computed; the kernel's tables are made and kept in the context. The pivots are taken to lie within
-/// `2^-21` of the norms of their rows: with smaller ones a call works with more bits, and takes as much more. Where
-/// one kernel ends within some tens of bits of the precision, other pivots may move a call to another one than planned,
-/// which takes more or fewer bytes for each entry.
+/// `2^-21` of the norms of their rows: with smaller ones a call works with more bits, and takes correspondingly more
+/// memory. Where one kernel ends within some tens of bits of the precision, other pivots may move a call to another one
+/// than planned, which takes more or fewer bytes for each entry.
 ///
 /// ```
 /// use sunzi::{CholeskyOptions, Context, plans};
@@ -190,7 +192,7 @@ impl Cholesky {
     /// The inverse of `L L^T`, rounded to `precision_bits` bits.
     ///
     /// Accuracy: with `Z = (L L^T)^-1` for the factor as it is, `|computed - Z|_ij <= 2^(2 - precision_bits) sqrt(z_ii
-    /// z_jj)`, whatever the condition. The bits depend on the factor and the precision alone.
+    /// z_jj)`, whatever the condition. The bits depend only on the factor and the precision.
     /// Cost: about `n^3 / 3` word products for each prime, at a precision raised by half the bits of the condition.
     /// Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
     ///
@@ -204,7 +206,7 @@ impl Cholesky {
     /// ```
     ///
     /// # Errors
-    /// As [`crate::trsm()`]; [`Error::Precision`] also where the condition asks for more bits than the kernel has.
+    /// As [`crate::trsm()`]; [`Error::Precision`] also where the condition requires more bits than the kernel has.
     pub fn inverse(&self, ctx: &Context, precision_bits: u32) -> Result<SymmetricMatrix> {
         let mut result = SymmetricMatrix::default();
         self.inverse_into(ctx, precision_bits, &mut result)?;
@@ -237,7 +239,7 @@ impl Cholesky {
         let start = Instant::now();
         let order = self.factor().rows();
         self.scaled_doubles.heed_limit(ctx);
-        // While it is half written it is not symmetric: nobody sees it then.
+        // While it is half written it is not symmetric, so it is moved out of sight.
         let mut matrix = std::mem::take(result).into_matrix();
         Destination::Matrix(&mut matrix).prepare((order, order), precision_bits)?;
         let shape = SystemShape { order, columns: order };
@@ -286,7 +288,7 @@ fn working_bits(ctx: &Context, precision_bits: u32, order: usize, norm_exponent:
     Ok(precision_bits + cholesky_inverse_guard_bits(order, norm_exponent) as u32)
 }
 
-/// What one try works with.
+/// The data of one try.
 struct Inversion<'a> {
     solver: TriangleSolver<'a>,
     precision_bits: u32,
@@ -298,7 +300,7 @@ struct StripPlan {
     memory: SolveMemory,
     bands: Bands,
     planned_bytes: u64,
-    /// Without a limit: bytes of matrices that are held until the end, those of the caller and the context included.
+    /// Without a limit: bytes of matrices that are held until the end, including those of the caller and the context.
     kept_bytes: u64,
 }
 
@@ -318,7 +320,8 @@ impl StripPlan {
             first_tries: FirstTryKernel::Own,
         };
         let bands = Bands::widest(columns);
-        // Without a limit the windows of the strips are kept beside those of the products where they are larger.
+        // Without a limit the windows of the strips are kept in addition to those of the products where they are
+        // larger.
         let first_needs = match ctx.memory_bytes() {
             None => memory.first_needs(bands.columns)?,
             Some(_) => WorkspaceNeeds::default(),

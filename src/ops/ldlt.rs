@@ -1,6 +1,6 @@
 //! `A = L D L^T` without pivoting, for symmetric quasi-definite matrices.
 //!
-//! Promise: the bits of the factors depend on the matrix and the precision alone.
+//! Promise: the bits of the factors depend only on the matrix and the precision.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -39,7 +39,7 @@ pub struct Ldlt {
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct LdltOptions {
-    /// What is promised of each entry, and of the residuals of solves with the factors.
+    /// Accuracy promised for each entry, and for the residuals of solves with the factors.
     pub accuracy: Accuracy,
 }
 
@@ -69,9 +69,9 @@ pub fn ldlt<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: u32)
 /// Shapes: `a` is `n x n` (n may be 0), plain, known to be symmetric or a named triangle, see [`Symmetric`].
 /// Accuracy: with `g_i = (|L| |D| |L^T|)_ii`, `|A - L D L^T|_ij <= 2^(3 - precision_bits) sqrt(g_i g_j)`. For positive
 /// definite matrices `g_i` is about `a_ii`; for quasi-definite ones, `[H B^T; B -K]` with `H` and `K` positive
-/// definite, it is moderate unless `B` is large beside them; for others it may be of any size, see [`Ldlt::growth`].
-/// With [`Accuracy::Entrywise`] `|A - L D L^T|_ij <= 2^(3 - precision_bits) (|L| |D| |L^T|)_ij`.
-/// The bits depend on `A`, the precision and the accuracy alone.
+/// definite, it is moderate unless `B` is large relative to them; for others it may be of any size, see
+/// [`Ldlt::growth`]. With [`Accuracy::Entrywise`] `|A - L D L^T|_ij <= 2^(3 - precision_bits) (|L| |D| |L^T|)_ij`.
+/// The bits depend only on `A`, the precision and the accuracy.
 /// Cost: `n^3 / 6` word products for each of about `2 precision_bits / 52` primes.
 /// Source: docs/ALGORITHM.md, "LDL^T without pivoting".
 ///
@@ -124,8 +124,8 @@ fn growth(a: &MatrixView<'_>, lower: &Matrix, pivots: &Matrix) -> Float {
 }
 
 impl Ldlt {
-    /// Takes factors made elsewhere, with their [`Ldlt::growth`]; what lies on and above the diagonal of `lower` is not
-    /// looked at. Solves are accurate entry by entry, see [`Ldlt::with_accuracy`].
+    /// Takes factors made elsewhere, with their [`Ldlt::growth`]; entries on and above the diagonal of `lower` are not
+    /// read. Solves are accurate entry by entry, see [`Ldlt::with_accuracy`].
     ///
     /// ```
     /// use sunzi::{Context, Ldlt, Matrix, rug::Float};
@@ -167,7 +167,7 @@ impl Ldlt {
         Ldlt { accuracy, ..self }
     }
 
-    /// What solves with the factors promise.
+    /// Accuracy that solves with the factors promise.
     pub fn accuracy(&self) -> Accuracy {
         self.accuracy
     }
@@ -187,7 +187,8 @@ impl Ldlt {
         (0..self.pivots.rows()).map(|i| self.pivots.get(i, 0).head.is_negative()).collect()
     }
 
-    /// Numbers of positive and negative pivots: by Sylvester's law those of the eigenvalues of `L D L^T`.
+    /// Numbers of positive and negative pivots: by Sylvester's law also the numbers of positive and negative
+    /// eigenvalues of `L D L^T`.
     ///
     /// ```
     /// use sunzi::{Context, Matrix};

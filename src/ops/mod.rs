@@ -1,4 +1,4 @@
-//! The public verbs: `syrk`, `gemm`, and how their results are verified.
+//! The public verbs, and the verification of their results.
 //!
 //! Joins `plan`, `kernels` and the context's threads. Does not know: files, the command line.
 

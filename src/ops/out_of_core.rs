@@ -1,7 +1,7 @@
-//! Operations on matrices larger than memory, from binary files to a binary file, with a storage directory for what is
-//! finished. A run that was ended goes on from what lies there; the result is that of a call in memory, byte for byte.
+//! Operations on matrices larger than memory, from binary files to a binary file, with a storage directory for finished
+//! parts. A run that was ended continues from them; the result is that of a call in memory, byte for byte.
 //!
-//! docs/OUT_OF_CORE.md says how they work and what they cost.
+//! docs/OUT_OF_CORE.md describes how they work and what they cost.
 
 pub use crate::ops::disk::DiskUse;
 pub use crate::ops::factor::disk::{OutOfCoreOptions, OutOfCorePlan, OutOfCoreReport};
@@ -26,11 +26,11 @@ use crate::site::{Site, Team};
 /// in the directory.
 ///
 /// Shapes and accuracy as [`crate::trsm_with`] on the left side; of a file that stores one triangle of a symmetric
-/// matrix, that matrix' triangle is meant. Bits: those of `trsm_with`: the file is the same, byte for byte, whatever
-/// the limit, the threads, and however often the run was ended and begun again.
-/// Entry by entry eight right sides or more, of at least 8 rows. Memory: as planned, at most the context's limit;
-/// without one bands of up to 512 right sides. The triangle is read once, its heads twice, and then once for each band,
-/// and again for columns that need another try.
+/// matrix, `uplo` selects the triangle of that matrix. Bits: those of `trsm_with`: the file is the same, byte for byte,
+/// whatever the limit, the threads, and however often the run was ended and begun again.
+/// Entrywise accuracy needs at least eight right sides of at least 8 rows. Memory: as planned, at most the context's
+/// limit; without one, bands of up to 512 right sides. The triangle is read once, its heads twice, and then once for
+/// each band, and again for columns that need another try.
 /// Cost: as `trsm_with`. Source: docs/OUT_OF_CORE.md.
 ///
 /// ```
@@ -53,7 +53,7 @@ use crate::site::{Site, Team};
 /// Those of [`crate::trsm_with`]; [`Error::InvalidArgument`] for [`Side::Right`], and entry by entry for few right
 /// sides and for columns whose unknowns outgrow fixed point; [`Error::Format`] for a damaged file;
 /// [`Error::StorageMismatch`] for the directory of another solve, [`Error::StorageInUse`] where another run works
-/// there; [`Error::DiskFull`], [`Error::Io`]: what was finished stays, and the next call goes on from there.
+/// there; [`Error::DiskFull`], [`Error::Io`]: finished parts stay, and the next call continues from them.
 pub fn trsm(
     ctx: &Context,
     paths: SolvePaths<'_>,

@@ -1,4 +1,4 @@
-//! How the names and shapes of matrices, tiles and options say themselves to other ranks.
+//! The hashed forms of names and shapes of matrices, tiles and options, which ranks compare.
 
 use crate::comm::{Said, Say, say_as_number, say_fields};
 use crate::kernels::ConversionCosts;

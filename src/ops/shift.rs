@@ -1,4 +1,4 @@
-//! A symmetric matrix with another diagonal: whether it has a Cholesky factor says where eigenvalues lie.
+//! A symmetric matrix with another diagonal: the existence of its Cholesky factor bounds the eigenvalues.
 
 use crate::error::Result;
 use crate::math::float::FloatRef;
@@ -6,7 +6,7 @@ use crate::matrix::{Matrix, MatrixView};
 use rug::Float;
 
 /// The lower triangle of `matrix` at `precision_bits`, at least its own, where `diagonal(i, a_ii)` stands for the
-/// diagonal entry `i`; what lies above the diagonal is 0.
+/// diagonal entry `i`; entries above the diagonal are 0.
 ///
 /// # Errors
 /// [`crate::Error::OutOfMemory`]; [`crate::Error::ExponentRange`] for a diagonal entry out of range.

@@ -18,7 +18,7 @@ use rug::Float;
 pub struct SymmOptions<'a> {
     /// `Left` gives `A B` (the default), `Right` gives `B A`.
     pub side: Side,
-    /// What is promised of each entry.
+    /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
     /// Scalar of the product; `None` is 1.
     pub alpha: Option<&'a Float>,

@@ -1,6 +1,6 @@
 //! `syr2k`: `alpha * (A^T B + B^T A) + beta * C`, a symmetric matrix.
 //!
-//! One product `W = A^T B` at two bits more than asked for; entry `(i, j)` of the result is `W_ij + W_ji`, formed
+//! One product `W = A^T B` at two bits more than requested; entry `(i, j)` of the result is `W_ij + W_ji`, formed
 //! exactly and rounded once. So the work is that of both triangles' products, and no more.
 //! Proof: docs/decisions/032-vectors.md, "Rank-2k updates".
 
@@ -31,9 +31,9 @@ const SUM_BITS: u32 = 64;
 pub struct Syr2kOptions<'a> {
     /// `NoTranspose` gives `A^T B + B^T A` (the default, as in [`crate::SyrkOptions`]), `Transpose` `A B^T + B A^T`.
     pub op: Op,
-    /// The triangle of the result that is computed; the other is its mirror image. Never shows in the result.
+    /// The triangle of the result that is computed; the other is its mirror image. Never changes the result.
     pub uplo: Uplo,
-    /// What is promised of each entry.
+    /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
     /// Scalar of the product; `None` is 1.
     pub alpha: Option<&'a Float>,
@@ -81,8 +81,8 @@ pub fn syr2k<'a, 'b>(
 /// result and `accumulate` are `N x N`; one triangle is computed and mirrored.
 /// Accuracy: `|computed - exact|_ij <= 2^(1 - precision_bits) (|alpha| s_ij + |beta c_ij|)` with
 /// `s_ij = ||a_i|| ||b_j|| + ||b_i|| ||a_j||`, or, with [`Accuracy::Entrywise`], `s_ij = (|A|^T |B| + |B|^T |A|)_ij`.
-/// The bits depend on the operands, the precision and the options alone. Cost: `K N^2` word products for each prime,
-/// and a matrix of `N x N` for the time of the call.
+/// The bits depend only on the operands, the precision and the options. Cost: `K N^2` word products for each prime, and
+/// a matrix of `N x N` for the time of the call.
 ///
 /// ```
 /// use sunzi::{Context, Matrix, Op, Syr2kOptions, rug::Float};
@@ -126,7 +126,7 @@ pub fn syr2k_into<'a, 'b, 'r>(
     let update = Update::new(ctx, (a.into(), b.into()), precision_bits, options)?;
     match result.into() {
         SymmetricDestination::Matrix(result) => {
-            // While it is half written it is not symmetric: nobody sees it then.
+            // While it is half written it is not symmetric, so it is moved out of sight.
             let mut matrix = std::mem::take(result).into_matrix();
             let report = update.run(Destination::Matrix(&mut matrix), true)?;
             *result = SymmetricMatrix::trusted(matrix);
@@ -143,7 +143,7 @@ struct Update<'a> {
     /// `W = A^T B`.
     problem: Problem<'a>,
     uplo: Uplo,
-    /// What becomes of the sum of two entries.
+    /// The epilogue of the sum of two entries.
     epilogue: Epilogue<'a>,
     precision_bits: u32,
 }

@@ -18,11 +18,11 @@ use rug::Float;
 pub struct SyrkOptions<'a> {
     /// `NoTranspose` gives `P^T P` (the default), `Transpose` gives `P P^T`.
     pub op: Op,
-    /// The triangle of the result that is computed; the other is its mirror image. Never shows in the result.
+    /// The triangle of the result that is computed; the other is its mirror image. Never changes the result.
     pub uplo: Uplo,
     /// `P` holds integers and the result is exact; `precision_bits` is then only a lower bound for the bits stored.
     pub exact_integers: bool,
-    /// What is promised of each entry.
+    /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
     /// Scalar of the product; `None` is 1.
     pub alpha: Option<&'a Float>,
@@ -31,7 +31,7 @@ pub struct SyrkOptions<'a> {
     /// A symmetric matrix to add: the result is `alpha * P^T P + beta * accumulate`, rounded once. A plain matrix is
     /// checked, see [`Symmetric`].
     pub accumulate: Option<Symmetric<'a>>,
-    /// What tests do to the product.
+    /// Changes that tests make to the product.
     #[doc(hidden)]
     pub hooks: Hooks<'a>,
 }
@@ -66,13 +66,13 @@ pub fn syrk<'a>(ctx: &Context, p: impl Into<MatrixView<'a>>, precision_bits: u32
 
 /// `Q := alpha * P^T P + beta * C` for a big-float matrix `P` and a symmetric `C`, rounded to `precision_bits` bits.
 ///
-/// Shapes: `p` is `K x N` (either may be 0), read only; with [`Op::Transpose`] it is `N x K` and the result is
-/// `P P^T`. The result and `accumulate` are `N x N`; one triangle is computed and mirrored.
+/// Shapes: `p` is `K x N` (either may be 0), read only; with [`Op::Transpose`] it is `N x K` and the result is `P P^T`.
+/// The result and `accumulate` are `N x N`; one triangle is computed and mirrored.
 /// Accuracy: without scalars, `|computed - exact| <= 2^(1 - precision_bits) * ||p_i|| * ||p_j||`; with them, the same
 /// product before its rounding, times alpha, plus beta times C, rounded once. With `exact_integers` the result is
-/// exact, at a precision that holds it. [`Accuracy::Entrywise`] promises more: each entry beside the sizes of its
-/// terms.
-/// The bits depend on the operands, the precision and the options alone: not on threads, memory limit or kernel.
+/// exact, at a precision that holds it. [`Accuracy::Entrywise`] promises more: each entry is accurate relative to the
+/// sizes of its terms.
+/// The bits depend only on the operands, the precision and the options, not on threads, memory limit or kernel.
 /// Cost: `K * N * (N + 1) / 2` word products for each of about `(2 precision_bits + log2 K) / 52` primes.
 ///
 /// ```
@@ -134,7 +134,7 @@ pub fn syrk_into<'a, 'r>(
     let whole = Problem { mirrored: true, ..triangle };
     match result.into() {
         SymmetricDestination::Matrix(result) => {
-            // While it is half written it is not symmetric: nobody sees it then.
+            // While it is half written it is not symmetric, so it is moved out of sight.
             let mut matrix = std::mem::take(result).into_matrix();
             let report = call::run(ctx, &whole, Destination::Matrix(&mut matrix))?;
             *result = SymmetricMatrix::trusted(matrix);

@@ -1,7 +1,7 @@
 //! `trmm`: `alpha * op(T) B` and `alpha * B op(T)` for a triangular `T`.
 //!
-//! The triangle is cut into bands of rows. Each is one product with the part of `B` that the band meets: nothing is
-//! computed outside of the triangle but in the squares on the diagonal, and every entry is rounded once.
+//! The triangle is cut into bands of rows. Each is one product with the part of `B` that the band meets: no work is
+//! done outside of the triangle except in the squares on the diagonal, and every entry is rounded once.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -33,7 +33,7 @@ pub struct TrmmOptions<'a> {
     pub op: Op,
     /// Whether the diagonal of `T` is read or taken as ones.
     pub diag: Diag,
-    /// What is promised of each entry.
+    /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
     /// Scalar of the product; `None` is 1.
     pub alpha: Option<&'a Float>,
@@ -75,8 +75,8 @@ pub fn trmm<'a, 'b>(
 /// Shapes: `t` is `n x n`, of which one triangle is read (with [`Diag::Unit`] without its diagonal); `b` and the
 /// result are `n x m` on the left side, `m x n` on the right. Any of them may be empty.
 /// Accuracy: that of [`crate::gemm_with`] for the same operands with zeros outside the triangle, by norms or, with
-/// [`Accuracy::Entrywise`], by the terms of each entry. The bits depend on the operands, the precision and the options
-/// alone. Cost: `n^2 m / 2` word products for each prime, and those of the squares on the diagonal.
+/// [`Accuracy::Entrywise`], by the terms of each entry. The bits depend only on the operands, the precision and the
+/// options. Cost: `n^2 m / 2` word products for each prime, and those of the squares on the diagonal.
 ///
 /// ```
 /// use sunzi::{Context, Matrix};
@@ -175,7 +175,7 @@ impl<'t, 'o> Bands<'t, 'o> {
         (self.order() / BAND_ROWS).clamp(1, MOST_BANDS)
     }
 
-    /// The bands of rows, the one that meets most columns first: what it takes is enough for all.
+    /// The bands of rows, the one with most columns first: its memory is enough for all.
     fn largest_first(&self) -> impl Iterator<Item = Range<usize>> {
         let (order, count, lower) = (self.order(), self.count(), self.lower);
         let bands = (0..count).map(move |at| if lower { count - 1 - at } else { at });
@@ -246,7 +246,7 @@ impl<'t, 'o> Bands<'t, 'o> {
     }
 }
 
-/// Counts the product of a band to those before it.
+/// Adds the report of a band to those before it.
 fn add(total: &mut Report, band: Report) {
     let (sum, phases) = (&mut total.phases, &band.phases);
     sum.scale += phases.scale;

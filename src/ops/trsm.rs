@@ -1,6 +1,6 @@
 //! Triangular solves `op(T) X = alpha B` and `X op(T) = alpha B` in big floats.
 //!
-//! Promise: the bits of the solution depend on the operands, the precision, the options and the shape alone.
+//! Promise: the bits of the solution depend only on the operands, the precision, the options and the shape.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -42,8 +42,8 @@ pub fn trsm<'a, 'b>(
 /// Accuracy, on the left side, for row `t_i` of `op(T)` and column `x_j` of the result:
 /// `|alpha b - op(T) x|_ij <= 2^(1 - precision_bits) (||t_i|| ||x_j|| + |alpha b_ij|)`, whatever the condition of `T`;
 /// with [`crate::Accuracy::Entrywise`] `|alpha b - op(T) x|_ij <= 2^(1 - precision_bits) (|op(T)| |X|)_ij`. On the
-/// right side the same for `op(T)^T X^T = alpha B^T`. The bits depend on the operands, the precision and the options
-/// alone: not on threads, kernel or memory limit.
+/// right side the same for `op(T)^T X^T = alpha B^T`. The bits depend only on the operands, the precision and the
+/// options, not on threads, kernel or memory limit.
 /// Cost: `n^2 m / 2` word products for each of about `2 precision_bits / 52` primes.
 /// Source: docs/ALGORITHM.md, "Triangular solves".
 ///

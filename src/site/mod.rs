@@ -97,12 +97,13 @@ impl<'a> Site<'a> {
         bytes.saturating_mul(self.team.ranks_here())
     }
 
-    /// A context with an even share of the node's limit, and of what is held of it.
+    /// A context with an even share of the node's limit, and of the bytes held of it.
     pub fn share(&self) -> Context {
         self.ctx.with_memory(self.ctx.memory().divided(self.team.ranks_here()))
     }
 
-    /// The context of a rank that holds `bytes`, with what the other ranks of its node hold. Collective over the node.
+    /// The context of a rank that holds `bytes`, which also counts the bytes that the other ranks of its node hold.
+    /// Collective over the node.
     ///
     /// # Errors
     /// [`Error::Transport`].
@@ -118,7 +119,7 @@ impl<'a> Site<'a> {
     /// Those of `outcome`.
     pub fn of_node<T>(&self, outcome: Result<T>) -> Result<T> {
         outcome.map_err(|error| match error {
-            // A rank without a limit of its own passes on what a rank with one was refused.
+            // A rank without a limit of its own passes on the refusal of a rank with one.
             Error::MemoryLimit { minimum_bytes, .. } => Error::MemoryLimit {
                 limit_bytes: self.ctx.memory_bytes().unwrap_or(u64::MAX),
                 minimum_bytes: self.on_node(minimum_bytes),

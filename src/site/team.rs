@@ -1,4 +1,4 @@
-//! `Team`: the ranks that compute together, how they lie on nodes, and what they keep between calls.
+//! `Team`: the ranks that compute together, their nodes, and the memory that they keep between calls.
 
 use crate::comm::window::{SharedWindow, WindowKind, room};
 use crate::comm::{Reduction, Transport, agree, local};
@@ -11,7 +11,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct TeamOptions {
-    /// Treats every so many ranks of a machine as a node of their own, for tests of many nodes on one machine;
+    /// Treats each group of this many ranks of a machine as a node, for tests of many nodes on one machine;
     /// `None` makes a node of each machine.
     pub ranks_per_node: Option<usize>,
     /// Where the memory that ranks share comes from.
@@ -21,7 +21,7 @@ pub struct TeamOptions {
 setters! { new TeamOptions { ranks_per_node: impl Into<Option<usize>>, window: WindowKind } }
 
 impl TeamOptions {
-    /// The default, but with as many ranks per node as `SUNZI_RANKS_PER_NODE` says where it is set.
+    /// The default, but with the ranks per node of `SUNZI_RANKS_PER_NODE` where it is set.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where the variable is no count from 1 on.
@@ -90,7 +90,7 @@ impl NodeLayout {
 /// The ranks that compute together, seen from one of them.
 ///
 /// Every method and every operation that takes a team is collective: all ranks call it, in the same order. Windows,
-/// groups of ranks and their layout are kept between calls. [`Team::close`] gives the windows back.
+/// groups of ranks and their layout are kept between calls. [`Team::close`] releases the windows.
 pub struct Team {
     world: Box<dyn Transport>,
     node: Box<dyn Transport>,
@@ -98,11 +98,11 @@ pub struct Team {
     /// Nodes that share this rank's machine; more than one where nodes are emulated.
     nodes_on_machine: usize,
     window: WindowKind,
-    /// Those of products.
+    /// Windows of products.
     windows: Mutex<Option<Windows>>,
-    /// What factors and solves kept of their windows, between calls without a memory limit.
+    /// Windows that factors and solves keep between calls without a memory limit.
     tile_windows: Mutex<Option<[SharedWindow; 2]>>,
-    /// Bytes that the machine has free, where it says so.
+    /// Bytes that the machine has free, where it reports them.
     pub(crate) machine_bytes: fn() -> Option<u64>,
 }
 
@@ -194,16 +194,16 @@ impl Team {
         self.layout.nodes[self.layout.node_of[self.rank()]].len() as u64
     }
 
-    /// Bytes that a node may take: the least of the limits of its ranks, else its share of what the machine has free,
-    /// with what all kept windows hold, since a call that has no room beside them gives them back
-    /// ([`Team::make_room`]). The same on all ranks of a node. Collective over the node.
+    /// Bytes that a node may take: the least of the limits of its ranks, or else its share of the machine's free memory
+    /// plus that of all kept windows, since a call that has no room next to them releases them ([`Team::make_room`]).
+    /// The same on all ranks of a node. Collective over the node.
     pub(crate) fn node_bytes(&self, limit_bytes: Option<u64>) -> Result<u64> {
         let mut least = [limit_bytes.unwrap_or_else(|| self.free_bytes(self.window_bytes()))];
         self.node.all_reduce(Reduction::Min, &mut least)?;
         Ok(least[0])
     }
 
-    /// This node's share of what the machine has free, and so many bytes that the node holds.
+    /// This node's share of the machine's free memory, plus `held_bytes` that the node holds.
     fn free_bytes(&self, held_bytes: u64) -> u64 {
         // Windows that are not on the heap live in a file system of their own, which may be smaller.
         let is_shared = self.node.size() > 1 && self.window != WindowKind::Heap;
@@ -212,9 +212,9 @@ impl Team {
         available.map_or(u64::MAX, |bytes| (bytes / self.nodes_on_machine as u64).saturating_add(held_bytes))
     }
 
-    /// Gives back what factors and solves have kept where a call that takes so many bytes of its node has no room
-    /// beside it, and under a limit, which counts on nothing that earlier calls have kept. Collective over the node,
-    /// whose ranks pass the same.
+    /// Releases the windows that factors and solves have kept where a call that takes `planned_bytes` of its node has
+    /// no room next to them, and under a limit, where plans do not count kept windows. Collective over the node, whose
+    /// ranks pass the same arguments.
     pub(crate) fn make_room(&self, planned_bytes: u64, limited: bool) -> Result<()> {
         if self.tile_window_bytes() == 0 {
             return Ok(());
@@ -224,8 +224,8 @@ impl Team {
         if limited || planned_bytes > free[0] { self.close_tile_windows() } else { Ok(()) }
     }
 
-    /// Whether a rank has a memory limit; then all windows that are kept are given back on all of them: no limit counts
-    /// on what earlier calls have kept. Collective.
+    /// Whether a rank has a memory limit; if so, all kept windows are released on all ranks: plans under a limit do not
+    /// count kept windows. Collective.
     pub(crate) fn drop_windows_if_limited(&self, limit_bytes: Option<u64>) -> Result<bool> {
         let mut any_limit = [u64::from(limit_bytes.is_some())];
         self.world.all_reduce(Reduction::Max, &mut any_limit)?;
@@ -235,30 +235,30 @@ impl Team {
         Ok(any_limit[0] > 0)
     }
 
-    /// Two windows of so many words at least: those that are kept, where they do. The first one is for entries, the
-    /// second one for tiles. An error is one on all ranks of the node, and leaves nothing kept. Collective over the
-    /// node.
+    /// Two windows of at least `words` words: the kept ones where they are large enough. The first one is for entries,
+    /// the second one for tiles. An error is the same on all ranks of the node, and leaves no window kept. Collective
+    /// over the node.
     pub(crate) fn take_tile_windows(&self, words: [usize; 2]) -> Result<[SharedWindow; 2]> {
         let mut kept = self.kept_windows().map_or([None, None], |kept| kept.map(Some));
-        // What is too small goes before anything is opened.
+        // Windows that are too small are closed before any is opened.
         let mut closed = Ok(());
         for (window, words) in kept.iter_mut().zip(words) {
             let small = window.take_if(|window| window.len() < words);
             closed = closed.and(small.map_or(Ok(()), SharedWindow::close));
         }
-        // All ranks open what follows, or none does.
+        // All ranks open the next windows, or none does.
         if let Err(error) = agree(&*self.node, closed) {
             return close_some(kept).and(Err(error));
         }
         let holds = kept.iter().flatten().any(|window| !window.is_empty());
         match self.open_tile_windows(words, kept) {
-            // What was kept has been given back, so that there is more room.
+            // The kept windows have been released, so that there is more room.
             Err(_) if holds => self.open_tile_windows(words, [None, None]),
             opened => opened,
         }
     }
 
-    /// Opens those that are not there. After an error none is.
+    /// Opens the missing windows. After an error none is open.
     fn open_tile_windows(&self, words: [usize; 2], kept: [Option<SharedWindow>; 2]) -> Result<[SharedWindow; 2]> {
         let [first, second] = kept;
         let open = |window: Option<SharedWindow>, words: usize| {
@@ -279,8 +279,8 @@ impl Team {
         *self.tile_windows.lock().unwrap_or_else(PoisonError::into_inner) = Some(windows);
     }
 
-    /// Bytes that windows of tiles may have together: [`Team::take_tile_windows`] gives back what is kept where it
-    /// must. Not the same on all ranks.
+    /// Bytes that windows of tiles may have together: [`Team::take_tile_windows`] releases kept windows where it must.
+    /// Not the same on all ranks.
     pub(crate) fn tile_window_room(&self) -> u64 {
         self.free_bytes(self.tile_window_bytes())
     }
@@ -307,8 +307,8 @@ impl Team {
         kept.as_ref().map_or(0, |kept| kept.iter().map(SharedWindow::bytes).sum())
     }
 
-    /// Where the memory of the windows of products comes from: `heap`, `mpi`, `posix`, or `none` before the first
-    /// product. Factors and solves have theirs from the same place.
+    /// The source of the memory of products' windows: `heap`, `mpi`, `posix`, or `none` before the first product.
+    /// Factors and solves use the same source.
     pub fn window_kind(&self) -> &'static str {
         self.lock_windows().as_ref().map_or("none", |windows| windows.products.kind())
     }
@@ -318,15 +318,15 @@ impl Team {
         self.layout.in_world(self.rank(), self.node.size(), outcome)
     }
 
-    /// Windows of so many words for a product: the kept ones where they do, with `exact` only those of this very size.
-    /// [`Team::keep_windows`] takes them back. Collective over the node.
+    /// Windows of `words` words for a product: the kept ones where they are large enough, with `exact` only those of
+    /// this very size. [`Team::keep_windows`] takes them back. Collective over the node.
     pub(crate) fn take_windows(&self, words: (usize, usize), exact: bool) -> Result<Windows> {
         let bytes = (SharedWindow::bytes_for(words.0), SharedWindow::bytes_for(words.1));
         let fits = |held: u64, needed: u64| if exact { held == needed } else { held >= needed };
         let kept = self
             .lock_windows()
             .take_if(|windows| fits(windows.operands.bytes(), bytes.0) && fits(windows.products.bytes(), bytes.1));
-        // Nodes differ in their operands, so that some may keep what others must open: each node decides by itself.
+        // Nodes differ in their operands, so that some may keep what others must open: each node decides separately.
         if let Some(windows) = kept {
             return Ok(windows);
         }
@@ -354,9 +354,9 @@ impl Team {
         }
     }
 
-    /// Gives back all windows that earlier calls have kept, [`Team::window_bytes`] of this node, as calls under a
-    /// memory limit do by themselves. Calls that know of no team cannot:
-    /// [`crate::distributed::DistMatrix::redistribute`], and factors of doubles in memory. Collective.
+    /// Releases all windows that earlier calls have kept, [`Team::window_bytes`] of this node, as calls under a memory
+    /// limit do automatically. Calls without a team cannot: [`crate::distributed::DistMatrix::redistribute`], and
+    /// factors of doubles in memory. Collective.
     ///
     /// Cost: one agreement of all ranks, and that the next call opens its windows anew, whose pages the system clears
     /// at some gigabytes a second. Source: docs/decisions/083-finished-tiles-in-a-window.md.
@@ -367,7 +367,7 @@ impl Team {
         agree(&*self.world, self.close_tile_windows().and(self.close_product_windows()))
     }
 
-    /// Gives back what a product has kept. Collective over the node.
+    /// Releases the windows that a product has kept. Collective over the node.
     pub(crate) fn close_product_windows(&self) -> Result<()> {
         let kept = self.lock_windows().take();
         match kept {
@@ -376,13 +376,12 @@ impl Team {
         }
     }
 
-    /// Gives back what a factor or a solve has kept. Collective over the node.
+    /// Releases the windows that a factor or a solve has kept. Collective over the node.
     pub(crate) fn close_tile_windows(&self) -> Result<()> {
         self.kept_windows().map_or(Ok(()), close_all)
     }
 
-    /// Gives the windows back. Collective. A team that is dropped without leaves MPI's windows to the end of the
-    /// program.
+    /// Releases the windows. Collective. A team that is dropped without leaves MPI's windows to the end of the program.
     ///
     /// # Errors
     /// [`Error::Transport`].
@@ -393,13 +392,13 @@ impl Team {
     }
 }
 
-/// Gives those back that are there. Collective over their node.
+/// Releases the windows that are there. Collective over their node.
 fn close_some(windows: [Option<SharedWindow>; 2]) -> Result<()> {
     let [first, second] = windows.map(|window| window.map_or(Ok(()), SharedWindow::close));
     first.and(second)
 }
 
-/// Gives two windows back. Collective over their node.
+/// Releases two windows. Collective over their node.
 pub(crate) fn close_all(windows: [SharedWindow; 2]) -> Result<()> {
     let [first, second] = windows.map(SharedWindow::close);
     first.and(second)
@@ -418,7 +417,7 @@ mod tests {
         assert_eq!(layout.nodes, [vec![0, 2], vec![1, 3], vec![4]]);
     }
 
-    /// Runs `check` on two ranks of a node, whose team keeps a window of so many words for tiles.
+    /// Runs `check` on two ranks of a node, whose team keeps a window of `words` words for tiles.
     fn with_kept(words: usize, check: impl Fn(&mut Team) + Sync) {
         local::run(2, |rank| {
             let options = TeamOptions::new().window(WindowKind::Heap);

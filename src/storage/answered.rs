@@ -12,13 +12,13 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The tag of deletions, which nobody else uses.
+/// The tag of deletions, which no other request uses.
 const DELETION: u64 = u64::MAX;
 
-/// For how long nothing is said while a disk does not answer.
+/// Interval between calls of `quiet` while a disk does not answer.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// Answers of a storage, in the order in which they came.
+/// Answers of a storage, in the order of arrival.
 #[derive(Default)]
 pub struct Completions {
     state: Mutex<CompletionState>,
@@ -32,7 +32,7 @@ struct CompletionState {
 }
 
 impl Completions {
-    /// What the lock guards is whole also where its holder panicked.
+    /// The guarded data is valid even if a holder panicked.
     fn lock(&self) -> MutexGuard<'_, CompletionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -77,7 +77,7 @@ impl Completions {
         }
     }
 
-    /// Nobody waits any more.
+    /// No caller waits any more.
     pub fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();
@@ -88,12 +88,12 @@ impl Completions {
 pub struct AnsweredStorage {
     /// The directory.
     pub storage: Arc<Storage>,
-    /// What it answers.
+    /// The completions of its requests.
     pub answers: Arc<Completions>,
 }
 
 impl AnsweredStorage {
-    /// Opens the directory and deletes the groups in it that are damaged; how many they were.
+    /// Opens the directory and deletes the damaged groups in it; returns their number.
     ///
     /// # Errors
     /// Those of [`Storage::open`] and of deletions.
@@ -122,8 +122,8 @@ impl AnsweredStorage {
         known.map_or(Ok(()), |damaged| self.delete(&damaged.group))
     }
 
-    /// Reads an object into a buffer, and waits for it. Several may, with a tag each. The buffer stays, after an error
-    /// with anything in it.
+    /// Reads an object into a buffer, and waits for it. Several threads may do so, with a tag each. The buffer stays;
+    /// its contents after an error are arbitrary.
     ///
     /// # Errors
     /// Those of the storage.

@@ -1,4 +1,4 @@
-//! Which objects there are, and where.
+//! The objects of a directory, and their places.
 //!
 //! Pure bookkeeping: no files, no threads. An object is known from the moment when its group is on disk until the group
 //! is to be deleted; its name is taken from the request to publish it until its file is gone.
@@ -24,7 +24,7 @@ pub struct ObjectInfo {
 pub struct DamagedGroup {
     /// The group that the file is called after.
     pub group: GroupName,
-    /// What is wrong with the file.
+    /// The defect of the file.
     pub reason: String,
 }
 
@@ -49,7 +49,7 @@ struct Group {
     objects: Vec<ObjectName>,
 }
 
-/// How much a directory holds, for a plan of memory.
+/// The amount of data in a directory, for a plan of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StorageContents {
     /// Groups.
@@ -67,7 +67,7 @@ const OBJECT_BYTES: u64 = 320;
 const GROUP_BYTES: u64 = 480;
 
 impl StorageContents {
-    /// What knowing all of them takes at most, opening the directory included.
+    /// Most bytes for the catalog of all of them, including those for opening the directory.
     pub fn memory_bytes(&self) -> u64 {
         let names = self.name_bytes.saturating_mul(2);
         let places = self.objects.saturating_mul(OBJECT_BYTES).saturating_add(self.groups.saturating_mul(GROUP_BYTES));
@@ -105,7 +105,7 @@ impl Catalog {
     /// Takes the names of a group and of its objects.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] with the first name that is not free; nothing is taken then.
+    /// [`Error::InvalidArgument`] with the first name that is not free; no name is taken then.
     pub fn begin_publishing(&mut self, group: GroupName, entries: &[Entry]) -> Result<()> {
         if let Some(known) = self.groups.get(&group) {
             let told = match known.state {

@@ -9,7 +9,7 @@ use super::name::{GroupName, ObjectName};
 use crate::store::IoBuffer;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// What a file of a group begins with.
+/// The first bytes of a group's file.
 const MAGIC: [u8; 8] = *b"SUNZIGRP";
 
 /// Version of this format.
@@ -24,7 +24,7 @@ const CHECKSUM_BYTES: usize = 8;
 /// Most bytes of a header that are taken for possible.
 const MAXIMUM_HEADER_BYTES: u64 = 1 << 30;
 
-/// What so many bytes of an object take in a file and in a buffer: whole blocks of [`IoBuffer::ALIGNMENT`].
+/// Bytes that an object of `bytes` bytes takes in a file and in a buffer: whole blocks of [`IoBuffer::ALIGNMENT`].
 ///
 /// Objects that are read together lie in the buffer one after another, each at the start of a block.
 pub fn padded_bytes(bytes: u64) -> u64 {
@@ -41,7 +41,7 @@ pub struct Entry {
     pub checksum: u64,
 }
 
-/// What stands before the objects of a group.
+/// The header before the objects of a group.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Header {
     pub identity: u64,
@@ -119,10 +119,10 @@ impl Header {
         }
     }
 
-    /// The header whose bytes are all of `block`, of a file of so many bytes.
+    /// The header whose bytes are all of `block`, of a file of `file_bytes` bytes.
     ///
     /// # Errors
-    /// In words, what is damaged.
+    /// A description of the damage.
     pub fn decode(block: &[u8], file_bytes: u64) -> Result<Header, String> {
         let split = block.len().checked_sub(CHECKSUM_BYTES).ok_or("it is too short")?;
         let (body, expected) = block.split_at(split);
@@ -154,7 +154,7 @@ impl Header {
     }
 }
 
-/// What is left to read of a header.
+/// The unread rest of a header.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {

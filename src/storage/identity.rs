@@ -1,4 +1,4 @@
-//! What a storage directory belongs to, as a small text file in it.
+//! The identity of a storage directory's contents, as a small text file in it.
 //!
 //! Does not know: files; what the values mean.
 
@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 /// The version of the layout of a directory and of its files.
 pub const LAYOUT_VERSION: u32 = 1;
 
-/// What the objects of a directory belong to: an operation, and all that their bytes depend on.
+/// The identity of the objects of a directory: an operation, and all that their bytes depend on.
 ///
 /// ```
 /// use sunzi::advanced::storage::Identity;
@@ -32,7 +32,7 @@ struct Stored {
 }
 
 impl Identity {
-    /// An operation on nothing in particular yet.
+    /// An operation without values yet.
     pub fn new(operation: impl Into<String>) -> Identity {
         Identity { operation: operation.into(), entries: Vec::new() }
     }
@@ -58,7 +58,7 @@ impl Identity {
         xxh3_64(self.to_text().as_bytes())
     }
 
-    /// Looks whether `text`, the file `path`, says the same.
+    /// Checks whether `text`, the content of the file `path`, is the same identity.
     ///
     /// # Errors
     /// [`Error::StorageMismatch`] with the first key of the two that differs; [`Error::Format`].

@@ -1,9 +1,9 @@
 //! Named objects that never change, in a directory on disk: published, read and deleted by threads of its own.
 //!
 //! Objects are published in groups, each a file that appears whole or not at all: it is written under a temporary
-//! name, synced, renamed, and the directory synced, before the publication is acknowledged. What was acknowledged is
-//! there after a power cut, and every object carries a checksum that each read compares. Objects of one run alone need
-//! no sync ([`Durability::Scratch`]). A directory belongs to one [`Identity`] and, at a time, to one process.
+//! name, synced, renamed, and the directory synced, before the publication is acknowledged. Acknowledged objects
+//! survive a power cut, and every object carries a checksum that each read compares. Objects of only one run need no
+//! sync ([`Durability::Scratch`]). A directory belongs to one [`Identity`] and, at a time, to one process.
 //!
 //! ```
 //! use sunzi::advanced::storage::{GroupName, Identity, NewObject, ObjectName, PublishRequest, ReadRequest, Storage};
@@ -75,8 +75,8 @@ use transfer::{Transfer, runs};
 
 /// An open directory of objects.
 ///
-/// Dropping it waits for the requests under way and answers those that wait with [`Error::Cancelled`]; no temporary
-/// file is left. Only then another process can open the directory.
+/// Dropping it waits for the requests under way and answers queued ones with [`Error::Cancelled`]; no temporary file is
+/// left. Only then another process can open the directory.
 pub struct Storage {
     // Before the lock: threads end first.
     service: Service,
@@ -88,7 +88,7 @@ pub struct Storage {
 impl Storage {
     /// Opens the directory `path` of this `identity`, or makes it in a folder that exists.
     ///
-    /// What killed runs left is removed. Every answer goes to `deliver`.
+    /// Temporary files of killed runs are removed. Every answer goes to `deliver`.
     ///
     /// # Errors
     /// [`Error::StorageInUse`] while another process works there; [`Error::StorageMismatch`] where it belongs to
@@ -139,14 +139,13 @@ impl Storage {
         Some(ObjectInfo { name: name.clone(), bytes: place.bytes, group: place.group.clone() })
     }
 
-    /// Groups that were found damaged when the directory was opened. What is damaged inside an object is found when it
-    /// is read.
+    /// Groups that were found damaged when the directory was opened. Damage inside an object is found when it is read.
     pub fn damaged(&self) -> Vec<DamagedGroup> {
         self.service.state().catalog.damaged()
     }
 
-    /// Reads objects into a buffer. The answer is [`Error::Damaged`] or [`Error::Truncated`] where one of them is not
-    /// what was published.
+    /// Reads objects into a buffer. The answer is [`Error::Damaged`] or [`Error::Truncated`] where one of them differs
+    /// from the published one.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where there is no object of a name, or the buffer is too small for all.
@@ -183,8 +182,8 @@ impl Storage {
         })
     }
 
-    /// Publishes a group. Its objects can be read from the moment of the answer on, which says [`Error::DiskFull`]
-    /// where there is no room for them. What fills the blocks at the objects' ends is written as it is.
+    /// Publishes a group. Its objects can be read from the moment of the answer on, which is [`Error::DiskFull`] where
+    /// there is no room for them. The padding of the blocks at the objects' ends is written as it is.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where a name is not free, or an object is not within its buffer.
@@ -224,12 +223,12 @@ impl Storage {
         })
     }
 
-    /// What the directory got of its options.
+    /// The options in effect for the directory.
     pub fn report(&self) -> &StorageReport {
         &self.report
     }
 
-    /// What was moved since the directory was opened.
+    /// The transfers since the directory was opened.
     pub fn statistics(&self) -> StorageStatistics {
         self.service.statistics()
     }
@@ -239,7 +238,7 @@ impl Storage {
         self.service.oldest()
     }
 
-    /// Measures the disk with a file of about so many bytes (a few tens of MB), of which nothing is left. Takes
+    /// Measures the disk with a file of about `bytes` bytes (a few tens of MB), which is removed. Takes
     /// [`DiskRates::MEMORY_BYTES`] of memory, and waits for the end; requests under way make the disk slower.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Opening a directory: its lock, its identity, what killed runs left, what is published in it.
+//! Opening a directory: its lock, its identity, files of killed runs, published groups.
 //!
 //! Does not know: threads, requests.
 
@@ -19,16 +19,16 @@ use std::thread;
 /// The file that the lock is tied to; it holds the number of the process.
 const LOCK: &str = "lock";
 
-/// The file that says what the directory belongs to.
+/// The file with the identity of the directory.
 const IDENTITY: &str = "identity.json";
 
 /// Most bytes of it that are read.
 const IDENTITY_BYTES: u64 = 1 << 20;
 
-/// What the names of groups' files end with.
+/// The ending of the names of groups' files.
 const GROUP: &str = ".group";
 
-/// What the names of files end with that are not complete.
+/// The ending of the names of incomplete files.
 const TEMPORARY: &str = ".tmp";
 
 /// Headers that a thread of its own is worth.
@@ -47,7 +47,7 @@ pub fn temporary_group_file(group: &GroupName) -> String {
     format!("{group}{GROUP}{TEMPORARY}")
 }
 
-/// Whether a file is one of those that are removed when a directory is opened.
+/// Whether a file is removed when a directory is opened.
 fn is_temporary(name: &str) -> bool {
     let complete = name.strip_suffix(TEMPORARY);
     complete.is_some_and(|name| [IDENTITY, "rates"].contains(&name) || name.ends_with(GROUP))
@@ -59,7 +59,7 @@ pub fn refused(folder: &dyn Folder, name: &str, action: &'static str) -> impl Fn
     move |source| Error::Io { path, action, source }
 }
 
-/// The error for a file of so many bytes that could not be written: a full disk is told with what is free on it.
+/// The error for a file of `bytes` bytes that could not be written: for a full disk with the bytes free on it.
 pub fn not_written(folder: &dyn Folder, name: &str, bytes: u64) -> impl FnOnce(io::Error) -> Error {
     let path = folder.path_of(name);
     move |source| match is_full_disk(&source) {
@@ -123,7 +123,7 @@ fn names(folder: &dyn Folder) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// A directory without an identity holds at most what a killed run leaves before it has one.
+/// A directory without an identity holds at most the files that a killed run leaves before it has one.
 fn refuse_foreign(folder: &dyn Folder, names: &[String]) -> Result<()> {
     let is_known =
         |name: &String| name == LOCK || is_temporary(name) && !name.ends_with(&format!("{GROUP}{TEMPORARY}"));
@@ -153,7 +153,7 @@ fn write_identity(folder: &dyn Folder, identity: &Identity) -> Result<()> {
     })
 }
 
-/// Which caching the directory's file system has for the one asked for.
+/// The caching that the directory's file system supports for the requested one.
 fn resolve_caching(folder: &dyn Folder, caching: Caching) -> Result<StorageReport> {
     let mut report = StorageReport { caching, alignment: None, calls: Calls::Ordinary, remarks: Vec::new() };
     if caching != Caching::Direct {
@@ -170,7 +170,7 @@ fn resolve_caching(folder: &dyn Folder, caching: Caching) -> Result<StorageRepor
     Ok(report)
 }
 
-/// Reads the identity past the cache, which takes nothing of a disk that may be full.
+/// Reads the identity past the cache, which needs no space on a disk that may be full.
 fn probe(folder: &dyn Folder) -> Result<DirectIo> {
     let mut buffer = IoBuffer::new(IoBuffer::ALIGNMENT)?;
     let answer = folder.direct_io(IDENTITY).map_err(refused(folder, IDENTITY, "ask for direct I/O to"))?;
@@ -180,7 +180,7 @@ fn probe(folder: &dyn Folder) -> Result<DirectIo> {
     Ok(tried.map_or_else(|source| DirectIo::Absent(format!("a direct read failed: {source}")), |_| answer))
 }
 
-/// A group's header, or what is wrong with its file.
+/// A group's header, or the defect of its file.
 struct Found {
     group: GroupName,
     header: std::result::Result<Header, String>,
@@ -230,7 +230,7 @@ fn read_share(folder: &dyn Folder, identity: u64, names: &[String]) -> Result<Ve
     Ok(found)
 }
 
-/// The header of a file, or what is damaged. The system's refusal is an error of the outer kind.
+/// The header of a file, or its damage. The system's refusal is an error of the outer kind.
 fn read_header(
     folder: &dyn Folder,
     name: &str,

@@ -1,4 +1,4 @@
-//! Which request is next, and whether it may begin.
+//! The next request, and whether it may begin.
 //!
 //! Pure bookkeeping. Requests begin in the order in which they came, urgent ones before all others; none overtakes one
 //! that waits for room, so that a large one is not put off for ever.
@@ -15,14 +15,14 @@ pub enum Priority {
     Urgent,
 }
 
-/// Bounds on what is under way at a time.
+/// Bounds on the requests under way at a time.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub requests: usize,
     pub bytes: u64,
 }
 
-/// A request with what it moves.
+/// A request with the bytes that it moves.
 struct Waiting<T> {
     bytes: u64,
     request: T,
@@ -38,7 +38,7 @@ pub struct Queue<T> {
 }
 
 impl<T> Queue<T> {
-    /// An empty queue. A request of more bytes than the limit goes alone.
+    /// An empty queue. A request of more bytes than the limit runs with no other.
     pub fn new(limits: Limits) -> Queue<T> {
         let (urgent, in_order) = (VecDeque::new(), VecDeque::new());
         Queue { urgent, in_order, limits, requests_under_way: 0, bytes_under_way: 0 }
@@ -52,7 +52,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// The next request, where it may begin, and the bytes to tell [`Queue::finish`] when it is done.
+    /// The next request, where it may begin, and the bytes to pass to [`Queue::finish`] when it is done.
     pub fn begin(&mut self) -> Option<(T, u64)> {
         let line = if self.urgent.is_empty() { &mut self.in_order } else { &mut self.urgent };
         let bytes = self.bytes_under_way.saturating_add(line.front()?.bytes);
@@ -66,7 +66,7 @@ impl<T> Queue<T> {
         Some((next.request, next.bytes))
     }
 
-    /// A request of so many bytes is done.
+    /// A request of `bytes` bytes is done.
     pub fn finish(&mut self, bytes: u64) {
         self.requests_under_way -= 1;
         self.bytes_under_way -= bytes;

@@ -18,7 +18,7 @@ const THREADS: usize = 4;
 /// Bytes of one call.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// What a disk moves in a second.
+/// The bytes that a disk moves in a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DiskRates {
     /// Bytes read.
@@ -32,7 +32,7 @@ impl DiskRates {
     pub const MEMORY_BYTES: u64 = (THREADS * (PIECE_BYTES + IoBuffer::ALIGNMENT)) as u64;
 }
 
-/// Measures the rates with a file of about `bytes`, of which nothing is left.
+/// Measures the rates with a file of about `bytes` bytes, which is removed.
 ///
 /// # Errors
 /// [`Error::DiskFull`], [`Error::Io`], [`Error::OutOfMemory`].
@@ -50,7 +50,7 @@ fn measure_file(folder: &dyn Folder, caching: Caching, bytes: u64) -> Result<Dis
     let pieces = bytes.div_ceil(PIECE_BYTES as u64).max(1);
     let bytes = pieces * PIECE_BYTES as u64;
     let mut buffers = (0..THREADS).map(|_| IoBuffer::new(PIECE_BYTES)).collect::<Result<Vec<_>>>()?;
-    // Not zeros, which a disk may have a shorter way for.
+    // Not zeros, which a disk may store faster.
     for (index, word) in buffers.iter_mut().flat_map(|buffer| buffer.words_mut()).enumerate() {
         *word = (index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }

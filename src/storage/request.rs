@@ -1,6 +1,6 @@
-//! What can be asked of a storage directory, and the answers.
+//! The requests to a storage directory, and the answers.
 //!
-//! Does not know: how they come about.
+//! Does not know: how requests are carried out.
 
 use super::catalog::StorageContents;
 use super::name::{GroupName, ObjectName};
@@ -9,10 +9,10 @@ use crate::error::Result;
 use crate::store::IoBuffer;
 use std::sync::Arc;
 
-/// What an I/O thread takes: the touched part of its stack, lists of pieces, the header of a group, a ring.
+/// Bytes of an I/O thread: the touched part of its stack, lists of pieces, the header of a group, a ring.
 const THREAD_BYTES: u64 = 128 << 10;
 
-/// What is there once: the texts and blocks of opening a directory.
+/// Bytes needed once: the texts and blocks of opening a directory.
 const FIXED_BYTES: u64 = 128 << 10;
 
 /// Objects to be read into a buffer.
@@ -20,10 +20,10 @@ const FIXED_BYTES: u64 = 128 << 10;
 pub struct ReadRequest {
     /// The objects. Neighbours of one group, in the order in which they were published, are read by one call.
     pub objects: Vec<ObjectName>,
-    /// Where they go, one after another, each at the start of a block: the second one comes [`super::padded_bytes`] of
-    /// the first one's bytes after it.
+    /// The buffer that receives them, one after another, each at the start of a block: the second one comes
+    /// [`super::padded_bytes`] of the first one's bytes after it.
     pub buffer: IoBuffer,
-    /// What the answer is told by.
+    /// Identifies the answer.
     pub tag: u64,
     /// When it begins.
     pub priority: Priority,
@@ -49,7 +49,7 @@ pub struct PublishRequest {
     pub group: GroupName,
     /// Its objects, in the order of its file.
     pub objects: Vec<NewObject>,
-    /// What the answer is told by.
+    /// Identifies the answer.
     pub tag: u64,
     /// When it begins.
     pub priority: Priority,
@@ -60,7 +60,7 @@ pub struct PublishRequest {
 pub struct DeleteRequest {
     /// The group.
     pub group: GroupName,
-    /// What the answer is told by.
+    /// Identifies the answer.
     pub tag: u64,
 }
 
@@ -69,17 +69,17 @@ pub trait Source: Send + Sync {
     /// Fills the buffer; bytes read. Called on an I/O thread.
     ///
     /// # Errors
-    /// Whatever the answer of the request is to be.
+    /// The error that the request is to be answered with.
     fn read(&self, buffer: &mut IoBuffer) -> Result<u64>;
 }
 
 /// A read of a [`Source`], in turn with those of objects.
 pub struct FetchRequest {
-    /// What is read.
+    /// The source to read.
     pub source: Arc<dyn Source>,
-    /// Where it goes.
+    /// The buffer that receives the bytes.
     pub buffer: IoBuffer,
-    /// What the answer is told by.
+    /// Identifies the answer.
     pub tag: u64,
     /// When it begins.
     pub priority: Priority,
@@ -88,22 +88,22 @@ pub struct FetchRequest {
 /// The answer to one request.
 #[derive(Debug)]
 pub struct Completion {
-    /// That of the request.
+    /// The tag of the request.
     pub tag: u64,
-    /// Whether it was carried out. A group that was published, or is gone, is so after a power cut as well, where the
+    /// Whether it was carried out. A group that was published or deleted stays so after a power cut, where the
     /// directory is durable.
     pub result: Result<()>,
-    /// The buffer of a [`ReadRequest`]; after an error its contents mean nothing. The buffers of a [`PublishRequest`]
+    /// The buffer of a [`ReadRequest`]; after an error its contents are arbitrary. The buffers of a [`PublishRequest`]
     /// are no longer shared by the storage when this value is delivered.
     pub buffer: Option<IoBuffer>,
     /// Seconds from the beginning of the work on it, not counting the wait in the queue.
     pub seconds: f64,
 }
 
-/// Who is told of completions, from an I/O thread: it should be quick, and may ask for more.
+/// The callback for completions, called from an I/O thread: it should be quick, and may submit requests.
 pub type Deliver = Box<dyn Fn(Completion) + Send + Sync>;
 
-/// Whether the system keeps what is read and written in its cache.
+/// Whether the system caches the bytes read and written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Caching {
     /// Reads and writes go past the cache.
@@ -125,31 +125,31 @@ pub enum Calls {
     Ring,
 }
 
-/// What a publication survives.
+/// The events that a publication survives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Durability {
     /// A power cut: files and the directory are synced before the answer.
     #[default]
     PowerCut,
-    /// Nothing but the end of the process: no sync is waited for. For objects that nobody reads in a later run. What a
-    /// power cut leaves of them may be missing or damaged, and is told as that.
+    /// Nothing but the end of the process: no sync is waited for. For objects that no later run reads. After a power
+    /// cut they may be missing or damaged, and are reported as such.
     Scratch,
 }
 
 /// How a directory is used.
 #[derive(Clone, Copy, Debug)]
 pub struct StorageOptions {
-    /// What the system's cache is used for.
+    /// The use of the system's cache.
     pub caching: Caching,
     /// By which calls bytes are moved.
     pub calls: Calls,
-    /// What publications survive.
+    /// The events that publications survive.
     pub durability: Durability,
     /// Threads that read and write.
     pub threads: usize,
     /// Most requests under way at a time.
     pub requests_in_flight: usize,
-    /// Most bytes under way at a time; one request of more goes alone.
+    /// Most bytes under way at a time; a request of more runs with no other.
     pub bytes_in_flight: u64,
 }
 
@@ -162,22 +162,22 @@ impl Default for StorageOptions {
 }
 
 impl StorageOptions {
-    /// What an open directory takes of memory at most, beside the buffers of its callers.
+    /// Most bytes of memory that an open directory takes, in addition to the buffers of its callers.
     pub fn memory_bytes(&self, contents: &StorageContents) -> u64 {
         let threads = (self.threads as u64).saturating_mul(THREAD_BYTES);
         threads.saturating_add(contents.memory_bytes()).saturating_add(FIXED_BYTES)
     }
 }
 
-/// What a directory got of its options.
+/// The options in effect for a directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StorageReport {
-    /// The caching in use: that asked for, or [`Caching::DropBehind`] where there is no direct I/O.
+    /// The caching in use: the requested one, or [`Caching::DropBehind`] where there is no direct I/O.
     pub caching: Caching,
-    /// What direct I/O is aligned to, where it is in use.
+    /// The alignment of direct I/O, where it is in use.
     pub alignment: Option<u32>,
-    /// The calls in use: those asked for, or [`Calls::Ordinary`].
+    /// The calls in use: the requested ones, or [`Calls::Ordinary`].
     pub calls: Calls,
-    /// Why something that was asked for is not in use.
+    /// Reasons why a requested option is not in use.
     pub remarks: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! The threads that carry out requests, and what they share.
+//! The threads that carry out requests, and their shared state.
 //!
 //! One lock guards the queue, the catalogue and the counters; nothing is read, written or delivered under it. Threads
 //! sleep until there is a request that may begin. Does not know: how a request is carried out.
@@ -18,10 +18,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Stack of an I/O thread: what it runs is shallow, but the callback is not ours.
+/// Stack of an I/O thread: its own calls are shallow, but the callback is the caller's.
 const STACK_BYTES: usize = 1 << 20;
 
-/// What is to be done.
+/// A piece of work.
 pub enum Work {
     Read { runs: Vec<Run>, buffer: IoBuffer },
     Publish { header: Header, objects: Vec<NewObject> },
@@ -51,7 +51,7 @@ struct Shared {
     wake: Condvar,
 }
 
-/// What a piece of work gave.
+/// The outcome of a piece of work.
 struct Outcome {
     result: Result<()>,
     buffer: Option<IoBuffer>,
@@ -59,7 +59,7 @@ struct Outcome {
     written_bytes: u64,
 }
 
-/// Running threads. Dropping it waits for what is under way and answers the rest with [`Error::Cancelled`].
+/// Running threads. Dropping it waits for the requests under way and answers the rest with [`Error::Cancelled`].
 pub struct Service {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -141,7 +141,7 @@ impl Drop for Service {
             };
             (self.shared.deliver)(Completion { tag: request.tag, result: Err(Error::Cancelled), buffer, seconds: 0.0 });
         }
-        // Where the callback dropped the last handle, this is one of the threads: it ends by itself.
+        // Where the callback dropped the last handle, this is one of the threads: it ends on its own.
         let own = thread::current().id();
         for thread in self.threads.drain(..).filter(|thread| thread.thread().id() != own) {
             let _ = thread.join();
@@ -174,7 +174,7 @@ impl Shared {
         }
     }
 
-    /// Counts what was done, and makes room for further requests.
+    /// Counts the finished work, and makes room for further requests.
     fn note(&self, outcome: &Outcome, number: u64, bytes: u64) -> Duration {
         let mut state = self.state();
         state.queue.finish(bytes);
@@ -188,7 +188,7 @@ impl Shared {
         took
     }
 
-    /// Carries out a piece of work; a panic in it is an answer too, as somebody waits for one.
+    /// Carries out a piece of work; a panic in it is also answered, as a caller waits for an answer.
     fn carry_out_or_say(&self, work: Work) -> Outcome {
         panic::catch_unwind(AssertUnwindSafe(|| self.carry_out(work))).unwrap_or_else(|_| {
             let (path, source) = (self.transfer.folder.path().to_path_buf(), io::Error::other("the thread panicked"));

@@ -1,11 +1,11 @@
-//! What was moved, and how long it took.
+//! The bytes moved, and the time taken.
 //!
 //! Does not know: what a request is.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// What a storage directory has done since it was opened.
+/// The work of a storage directory since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StorageStatistics {
     /// Bytes read from files: objects with their padding, and headers.
@@ -32,7 +32,7 @@ pub struct StorageStatistics {
     pub waiting: usize,
 }
 
-/// What is under way, since when.
+/// The requests under way, and since when.
 #[derive(Default)]
 pub struct Activity {
     begun: BTreeMap<u64, Instant>,
@@ -66,7 +66,7 @@ impl Activity {
         self.begun.values().next().map(|&begun| now - begun)
     }
 
-    /// Time with anything under way, and the longest that anything was.
+    /// Adds the time with any request under way, and the longest time of one.
     pub fn add_to(&self, statistics: &mut StorageStatistics, now: Instant) {
         let running = self.busy_since.map_or(Duration::ZERO, |since| now - since);
         statistics.busy_seconds = (self.busy + running).as_secs_f64();

@@ -54,7 +54,7 @@ pub fn runs(objects: Vec<(ObjectName, ObjectExtent)>) -> Vec<Run> {
 }
 
 impl Run {
-    /// Looks whether `bytes` of the run are there, and what was written.
+    /// Checks that `bytes` are the whole run, as it was written.
     fn check(&self, folder: &dyn Folder, bytes: &[u8]) -> Result<()> {
         let path = || folder.path_of(&group_file(&self.group));
         let mut start = 0;
@@ -87,7 +87,7 @@ impl Transfer {
         }
     }
 
-    /// Lets the system forget these bytes of a file, where that was asked for.
+    /// Lets the system drop these bytes of a file from its cache, where that is requested.
     fn drop_behind(&self, file: &dyn File, offset: u64, bytes: u64) {
         if self.caching == Caching::DropBehind {
             file.drop_cached(offset, bytes);
@@ -123,7 +123,7 @@ impl Transfer {
     /// the directory is durable; returns its header with all checksums.
     ///
     /// # Errors
-    /// [`Error::DiskFull`], [`Error::Io`], [`Error::OutOfMemory`]. Nothing is left of the group then.
+    /// [`Error::DiskFull`], [`Error::Io`], [`Error::OutOfMemory`]. No file of the group is left then.
     pub fn publish(&self, mut header: Header, objects: &[NewObject]) -> Result<Header> {
         for (entry, object) in header.entries.iter_mut().zip(objects) {
             let bytes = &object.buffer.as_bytes()[object.start..];
@@ -150,7 +150,7 @@ impl Transfer {
 
     /// Writes a file, and syncs it where it has to survive a power cut.
     fn write(&self, name: &str, header: &Header, block: &IoBuffer, objects: &[NewObject]) -> io::Result<()> {
-        // Nobody else writes here: what is there of that name was left where it could not be removed.
+        // No other process writes here: an existing file of that name is one that could not be removed.
         let file = match self.folder.create(name, self.access()) {
             Err(refused) if refused.kind() == io::ErrorKind::AlreadyExists => {
                 self.folder.remove(name)?;
@@ -158,7 +158,7 @@ impl Transfer {
             }
             answer => answer,
         }?;
-        // A full disk is told before anything is written.
+        // A full disk is reported before anything is written.
         file.allocate(header.file_bytes())?;
         let mut pieces = vec![WritePiece { bytes: block.as_bytes(), offset: 0 }];
         pieces.extend(header.entries.iter().zip(objects).map(|(entry, object)| {

@@ -1,11 +1,11 @@
-//! A mailbox for tests: some calls of another one fail, or see messages late.
+//! A mailbox for tests: some calls of another mailbox fail, or return messages late.
 
 use super::{Arrival, Counts, Mailbox, Payload, Waker};
 use crate::error::{Error, Result};
 use std::ops::Range;
 use std::time::Duration;
 
-/// What the error of a call says.
+/// The message of a planted error.
 pub const PLANTED: &str = "planted in a mailbox";
 
 /// Calls that may fail.
@@ -22,7 +22,7 @@ pub struct Faulty {
     call: Call,
     fails: Range<usize>,
     calls: usize,
-    /// Polls to come that find nothing, whatever is there.
+    /// Number of further polls that return nothing, even if messages are there.
     late_polls: usize,
 }
 

@@ -43,9 +43,9 @@ struct Envelope {
 pub(in crate::comm) struct LocalMailbox {
     inboxes: Arc<Inboxes>,
     rank: usize,
-    /// Payloads that have not been asked for, with their senders' tokens, by sender.
+    /// Payloads that have not been requested, with their senders' tokens, by sender.
     announced: Vec<VecDeque<(Payload, u64)>>,
-    /// Payloads that have been asked for, with tokens of this rank.
+    /// Payloads that have been requested, with tokens of this rank.
     copied: VecDeque<(u64, Vec<u64>)>,
     counts: Counts,
 }
@@ -171,7 +171,7 @@ impl Mailbox for LocalMailbox {
 }
 
 impl Drop for LocalMailbox {
-    /// Nobody takes the envelopes any more; a rank that panics tells those that may wait for it.
+    /// The envelopes will not be taken any more; a rank that panics notifies those that may wait for it.
     fn drop(&mut self) {
         let envelopes = {
             let mut inside = self.own().lock();

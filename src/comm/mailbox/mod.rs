@@ -1,11 +1,11 @@
-//! Messages that no rank waits for: each rank's one thread that moves them starts sends and receives, and learns later
-//! what has arrived and what has left.
+//! Messages that no rank waits for: on each rank one thread starts sends and receives, and polls later for messages
+//! that have arrived or left.
 //!
 //! A message is a short *header*, which always travels, and perhaps a *payload*: words that stay with the sender until
-//! the receiver asks for them, so that the receiver chooses where and when they take memory. Knows: words and ranks.
-//! Does not know: what headers say, and threads that work meanwhile, but for the [`Waker`] that they may hold. Promise:
-//! headers from one rank to another arrive in the order in which they were sent, and their payloads are given out in
-//! that order; nothing here but [`drain`] waits for other ranks.
+//! the receiver requests them, so that the receiver chooses where and when they take memory. Knows: words and ranks.
+//! Does not know: the meaning of headers, and threads that work meanwhile, except for the [`Waker`] that they may hold.
+//! Promise: headers from one rank to another arrive in the order in which they were sent, and their payloads are
+//! delivered in that order; nothing here but [`drain`] waits for other ranks.
 
 #[cfg(test)]
 pub(crate) mod faulty;
@@ -24,29 +24,29 @@ use crate::store::reserve;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Words of a payload. Several messages may carry the same; a handle is given back by dropping it.
+/// Words of a payload. Several messages may carry the same payload; a handle is returned by dropping it.
 pub type Payload = Arc<Vec<u64>>;
 
 /// The longest header in words.
 pub const HEADER_WORDS: usize = 1 + (1 << 15);
 
-/// What has arrived or ended.
+/// An arrival or the end of a transfer.
 #[derive(Debug)]
 pub enum Arrival {
     /// A header.
     Header {
         /// The sending rank.
         from: usize,
-        /// What it sent.
+        /// The words of the header.
         header: Vec<u64>,
         /// Length of the payload that waits for [`Mailbox::receive`], which may be 0; `None` where there is no payload.
         payload_words: Option<usize>,
     },
-    /// A payload that was asked for.
+    /// A payload that was requested.
     Payload {
-        /// As it was asked for.
+        /// The token of the request.
         token: u64,
-        /// Its words, in the buffer that was given.
+        /// Its words, in the buffer passed to [`Mailbox::receive`].
         payload: Vec<u64>,
     },
     /// A payload has left: its handle has been dropped.
@@ -56,26 +56,26 @@ pub enum Arrival {
     },
 }
 
-/// What has been sent and received, and what is under way.
+/// Counts of messages sent, received and under way.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counts {
     /// Headers sent since the mailbox was opened.
     pub sent: u64,
     /// Headers that [`Mailbox::poll`] has returned since then.
     pub received: u64,
-    /// Headers and payloads sent that have not left. A payload has left when [`Mailbox::poll`] has said so.
+    /// Headers and payloads sent that have not left. A payload has left when [`Mailbox::poll`] has returned that.
     pub leaving: usize,
-    /// Payloads asked for that [`Mailbox::poll`] has not returned.
+    /// Payloads requested that [`Mailbox::poll`] has not returned.
     pub arriving: usize,
 }
 
 /// Asynchronous messages between the ranks of a group, seen from the one thread of a rank that moves them.
 ///
-/// [`Transport::open_mailbox`] makes one. Messages move only while it is called: who has nothing else to do calls
+/// [`Transport::open_mailbox`] makes one. Messages move only while it is called: a thread with nothing else to do calls
 /// [`Mailbox::pause`]. A rank may send to itself.
 /// Before they drop their mailboxes the ranks call [`drain`]. A mailbox that is dropped while messages are under way
-/// gives up: what MPI may still read or write then stays in memory until the process ends, as only other ranks could
-/// end it. After an error of MPI every [`Mailbox::poll`] returns it.
+/// gives up: memory that MPI may still read or write stays until the process ends, as only other ranks could end it.
+/// After an error of MPI every [`Mailbox::poll`] returns it.
 pub trait Mailbox: Send {
     /// This rank within the group, from 0.
     fn rank(&self) -> usize;
@@ -90,34 +90,34 @@ pub trait Mailbox: Send {
     /// transport fails.
     fn send(&mut self, to: usize, header: &[u64], payload: Option<(Payload, u64)>) -> Result<()>;
 
-    /// Asks for the oldest payload that `from` has announced by a header and that has not been asked for. It comes in
+    /// Requests the oldest payload that `from` has announced by a header and that has not been requested. It comes in
     /// [`Arrival::Payload`] with `token`, in `buffer`, which takes its length.
     ///
     /// # Errors
     /// [`Error::Transport`] where `from` has announced no other payload, or the transport fails;
-    /// [`Error::OutOfMemory`] where the buffer cannot grow: then the payload may be asked for again.
+    /// [`Error::OutOfMemory`] where the buffer cannot grow: then the payload may be requested again.
     fn receive(&mut self, from: usize, token: u64, buffer: Vec<u64>) -> Result<()>;
 
-    /// What has arrived or ended since the last call, one by one; never waits.
+    /// The next arrival or end of a transfer since the last call; never waits.
     ///
     /// # Errors
-    /// [`Error::Transport`], also where a payload is not as long as its header said.
+    /// [`Error::Transport`], also where a payload has another length than its header announced.
     fn poll(&mut self) -> Result<Option<Arrival>>;
 
-    /// Waits until something may have happened, somebody has called the waker, or `most` has passed.
+    /// Waits until something may have happened, the waker was called, or `most` has passed.
     fn pause(&mut self, most: Duration);
 
-    /// Says whether this rank has work for a while without what may arrive: a transport that has to look for messages
-    /// then looks less often, and leaves the processor to the work.
+    /// Sets whether this rank has work for a while without new arrivals: a transport that must poll for messages then
+    /// polls less often, and leaves the processor to the work.
     fn set_patient(&mut self, _patient: bool) {}
 
     /// A handle with which other threads of this process end a pause, this one or, if there is none, the next.
     fn waker(&self) -> Waker;
 
-    /// What has been sent and received, and what is under way.
+    /// Counts of messages sent, received and under way.
     fn counts(&self) -> Counts;
 
-    /// A rank that has announced a payload which has not been asked for.
+    /// A rank that has announced a payload which has not been requested.
     fn announced(&self) -> Option<usize>;
 
     /// Headers and payloads sent that have not left.
@@ -126,19 +126,19 @@ pub trait Mailbox: Send {
     }
 }
 
-/// How long a rank that drains sees to its own messages before it asks whether all ranks are done: asking keeps it from
-/// moving them, and each of the other ranks may be what they wait for.
+/// Time for which a draining rank moves its own messages before it checks whether all ranks are done: during the check
+/// it moves none, and they may be what other ranks wait for.
 const DRAIN_ROUND: Duration = Duration::from_millis(10);
 const DRAIN_PAUSE: Duration = Duration::from_millis(1);
 
-/// Rounds that may fail before ranks give up what is still on its way.
+/// Rounds that may fail before ranks give up messages that are still on their way.
 const DRAIN_TRIES: u32 = 20;
 
-/// Receives and throws away all that is still on its way between the ranks of `group`, those of `mailbox`. Collective:
-/// each rank calls it when it sends no more, be it at the end or because it has failed.
+/// Receives and discards all messages still on their way between the ranks of `group`, which are those of `mailbox`.
+/// Collective: each rank calls it when it sends no more, either at the end or because it has failed.
 ///
-/// Nothing of the messages is left when it returns: all payloads have been given back, whether or not their receivers
-/// had asked for them.
+/// No message is left when it returns: all payloads have been returned, whether or not their receivers had requested
+/// them.
 ///
 /// # Errors
 /// On every rank the first rank's error, as [`agree`] gives it; [`Error::Transport`].
@@ -151,7 +151,7 @@ pub fn drain(group: &dyn Transport, mailbox: &mut dyn Mailbox) -> Result<()> {
         let mut sums = [sent, received, (leaving + arriving) as u64, outcome.is_err().into()];
         group.all_reduce(Reduction::Sum, &mut sums)?;
         let [sent, received, open, failed] = sums;
-        // Memory for a payload may be there the next time; what stays broken ends all ranks in the same round.
+        // Memory for a payload may be available the next time; a lasting failure ends all ranks in the same round.
         failed_rounds += u32::from(failed > 0);
         if failed > 0 && failed_rounds == DRAIN_TRIES {
             return agree(group, outcome);
@@ -162,7 +162,7 @@ pub fn drain(group: &dyn Transport, mailbox: &mut dyn Mailbox) -> Result<()> {
     }
 }
 
-/// Throws away what comes until nothing of this rank is under way, or a round is over.
+/// Discards arriving messages until no message of this rank is under way, or a round is over.
 fn drain_own(mailbox: &mut dyn Mailbox, scratch: &mut Vec<u64>) -> Result<()> {
     let start = Instant::now();
     loop {
@@ -175,8 +175,8 @@ fn drain_own(mailbox: &mut dyn Mailbox, scratch: &mut Vec<u64>) -> Result<()> {
     }
 }
 
-/// Throws away what is there. Asks for announced payloads one at a time, so that one `scratch` does; at the end either
-/// none is left or one is on its way.
+/// Discards the messages that are there. Requests announced payloads one at a time, so that one `scratch` is enough; at
+/// the end either none is left or one is on its way.
 fn discard(mailbox: &mut dyn Mailbox, scratch: &mut Vec<u64>) -> Result<()> {
     loop {
         match (mailbox.poll()?, mailbox.announced()) {
@@ -201,7 +201,7 @@ pub(in crate::comm) fn check_message(to: usize, size: usize, header: &[u64]) -> 
     Ok(())
 }
 
-/// The error where a payload is asked for that nobody has announced.
+/// The error where a payload is requested that was not announced.
 pub(in crate::comm) fn not_announced(from: usize) -> Error {
     Error::Transport(format!("rank {from} has announced no payload that has not been asked for"))
 }

@@ -1,4 +1,4 @@
-//! What [`drain`] does where payloads cannot be received at first, or messages come late.
+//! Tests of [`drain`] where payloads cannot be received at first, or messages come late.
 
 use super::faulty::{Call, Faulty, PLANTED};
 use super::*;
@@ -10,7 +10,7 @@ const RANKS: usize = 3;
 /// The rank whose mailbox is not sound.
 const FAULTY: usize = 1;
 
-/// Sends a header and a header with a payload to every rank, drains, and looks what is left.
+/// Sends a header and a header with a payload to every rank, drains, and checks that no message remains.
 fn leave_and_drain(rank: &LocalRank, mailbox: &mut dyn Mailbox) -> Result<()> {
     let payload: Payload = Arc::new(vec![7; 1000]);
     for to in 0..RANKS {

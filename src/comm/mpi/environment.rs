@@ -1,4 +1,4 @@
-//! The life of MPI in this process: from initialising to finalising, where both are ours.
+//! The lifetime of MPI in this process: from initialising to finalising, where this library does both.
 
 use crate::comm::mpi::{MpiRank, gate, result, window};
 use crate::error::{Error, Result};
@@ -39,10 +39,11 @@ impl Environment {
         result::library()
     }
 
-    /// Finalises MPI where [`Environment::start`] initialised it. Collective. Ranks that are still there answer with
-    /// errors afterwards.
+    /// Finalises MPI where [`Environment::start`] initialised it. Collective. Calls on remaining ranks return errors
+    /// afterwards.
     ///
-    /// A rank that fails alone must call [`crate::comm::Transport::abort`] instead: this call waits for all ranks.
+    /// A rank that fails while others do not must call [`crate::comm::Transport::abort`] instead: this call waits for
+    /// all ranks.
     ///
     /// # Errors
     /// [`Error::Transport`].
@@ -54,7 +55,7 @@ impl Environment {
         let _alone = gate::shut();
         let open = window::live();
         if self.owned && open > 0 {
-            // Its memory would go under the hands of whoever holds it.
+            // The memory of a window would be freed while it is in use.
             return Err(Error::Transport(format!("MPI cannot end while {open} of its windows are in use")));
         }
         if std::mem::take(&mut self.owned) && !result::is_finalised() {

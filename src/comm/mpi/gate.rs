@@ -2,11 +2,11 @@
 //! thread support that MPI was initialised with.
 //!
 //! With `MPI_THREAD_MULTIPLE` calls run freely. With less, one call runs at a time in the process; as all waiting is
-//! done by repeated short calls (`wait`), a thread that waits holds nobody up. With `MPI_THREAD_FUNNELED` any thread
-//! but MPI's main one is refused. `MPI_THREAD_SINGLE`, which a host may have asked for, is treated like it: Open MPI
+//! done by repeated short calls (`wait`), a waiting thread does not block others. With `MPI_THREAD_FUNNELED` any thread
+//! but MPI's main one is refused. `MPI_THREAD_SINGLE`, which a host may have requested, is treated like it: Open MPI
 //! and MPICH make no difference between the two, and worker threads never call MPI.
 //!
-//! A fork of the process has MPI's memory and its connections, but is no rank: it is let in nowhere.
+//! A fork of the process has MPI's memory and its connections, but is no rank: all its calls are refused.
 
 use crate::comm::mpi::result;
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ static ALIVE: RwLock<()> = RwLock::new(());
 /// Held during one call where MPI allows one at a time.
 static CALLS: Mutex<()> = Mutex::new(());
 
-/// What MPI was initialised with; asked once, as it never changes.
+/// The thread level that MPI was initialised with; queried once, as it never changes.
 static LEVEL: OnceLock<Level> = OnceLock::new();
 
 /// The process that MPI was first called in.
@@ -31,20 +31,20 @@ enum Level {
     Free,
 }
 
-/// Leave to call MPI, for one operation. Must not be asked for twice by one thread.
+/// Permission to call MPI, for one operation. A thread must not request it twice.
 pub struct Gate {
     _alive: RwLockReadGuard<'static, ()>,
     level: Level,
 }
 
 impl Gate {
-    /// Leave for an operation that begins now.
+    /// Permission for an operation that begins now.
     ///
     /// # Errors
     /// [`Error::Transport`] where MPI is not initialised, has been finalised, or must not be called by this thread, or
     /// by this process.
     pub fn enter() -> Result<Gate> {
-        // Before anything is locked: what another thread had locked stays so in a fork.
+        // Before anything is locked: a lock that another thread held stays locked in a fork.
         let process = std::process::id();
         if let Some(first) = PROCESS.get().filter(|&&first| first != process) {
             let text = format!("process {process} is a fork of {first}, which alone may call MPI");

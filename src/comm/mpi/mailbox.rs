@@ -1,10 +1,10 @@
 //! Messages that no rank waits for, between processes under MPI.
 //!
-//! A header goes as one message, its first word saying whether a payload follows; a payload goes in pieces with a tag
-//! of their own. Headers are found by probing and payloads received when they are asked for, in the order of their
-//! headers, so that MPI matches them by order alone. Each look takes the headers that are there and asks once which
-//! requests are done. MPI moves messages only while it is called: a pause looks, then sleeps for tens of microseconds
-//! or more, and so on, as the core may be the one that a worker needs.
+//! A header goes as one message, whose first word marks whether a payload follows; a payload goes in pieces with a tag
+//! of their own. Headers are found by probing and payloads received when they are requested, in the order of their
+//! headers, so that MPI matches them only by order. Each look takes the headers that are there and tests once which
+//! requests are done. MPI moves messages only while it is called: a pause alternates between a look and a sleep of tens
+//! of microseconds or more, as a worker may need the core.
 
 use crate::comm::mailbox::{Arrival, Counts, Mailbox, Payload, Waker, check_message, make_room, not_announced};
 use crate::comm::mpi::gate::Gate;
@@ -26,7 +26,7 @@ const LONGEST_SLEEP: Duration = Duration::from_micros(200);
 /// meanwhile take longer on their way, but looking more often for them costs more than that, as measured.
 const PATIENT_SLEEP: Duration = Duration::from_millis(1);
 
-/// A look takes in so many headers at most: requests must have their turn, too.
+/// Most headers that one look takes: requests must have their turn, too.
 const HEADERS_PER_LOOK: usize = 64;
 
 /// The mailbox of one process, on a communicator of its own.
@@ -34,7 +34,7 @@ pub(super) struct MpiMailbox {
     comm: sys::MPI_Comm,
     rank: usize,
     piece_words: usize,
-    /// All that MPI has under way, and for each what it belongs to.
+    /// All requests that MPI has under way, and the transfer of each.
     requests: Vec<sys::MPI_Request>,
     pieces: Vec<Piece>,
     /// The memory that requests read and write, by number: here until the last of its requests is done.
@@ -42,11 +42,11 @@ pub(super) struct MpiMailbox {
     next_transfer: u64,
     /// Headers that are being received, as they came.
     headers: VecDeque<u64>,
-    /// Lengths of the payloads that have not been asked for, by sender.
+    /// Lengths of the payloads that have not been requested, by sender.
     announced: Vec<VecDeque<usize>>,
-    /// What `poll` is to return.
+    /// The arrivals that `poll` is to return.
     ready: VecDeque<Arrival>,
-    /// The first error of MPI; from then on the mailbox is of no use.
+    /// The first error of MPI; from then on the mailbox is unusable.
     failed: Option<String>,
     waker: Waker,
     counts: Counts,
@@ -155,7 +155,7 @@ impl MpiMailbox {
 }
 
 impl MpiMailbox {
-    /// Takes in the headers that are there, then what is done; whether anything is ready.
+    /// Takes in the headers that are there, then the finished requests; returns whether anything is ready.
     fn look(&mut self) -> Result<bool> {
         let gate = Gate::enter()?;
         for _ in 0..HEADERS_PER_LOOK {
@@ -184,8 +184,8 @@ impl MpiMailbox {
         Ok(!self.ready.is_empty())
     }
 
-    /// Takes note that `done` requests of a transfer are done. Where none is left it is over; a header that comes in
-    /// waits for those before it.
+    /// Records that `done` requests of a transfer are done. Where none remains the transfer is over; an incoming header
+    /// waits for the earlier ones.
     fn settle(&mut self, number: u64, done: usize) {
         let Some(transfer) = self.transfers.get_mut(&number) else { return };
         transfer.open -= done;
@@ -262,7 +262,7 @@ impl MpiMailbox {
     }
 }
 
-/// Whether a receive has brought what it must.
+/// Checks the length of a received piece.
 fn check_piece(piece: &Piece, status: &sys::MPI_Status) -> Result<()> {
     let Some(expected) = piece.expected else { return Ok(()) };
     let words = result::words_received(status)?;
@@ -351,8 +351,9 @@ impl Mailbox for MpiMailbox {
 }
 
 impl Drop for MpiMailbox {
-    /// Frees the communicator where nothing is under way. Else only other ranks could end what is, and they may have
-    /// given up: waiting might be for ever, and MPI may read and write the words until it is finalised. So they stay.
+    /// Frees the communicator where nothing is under way. Otherwise only other ranks could end the transfers, and they
+    /// may have given up: waiting might never end, and MPI may read and write the words until it is finalised. So the
+    /// words stay.
     fn drop(&mut self) {
         let quiet =
             !std::thread::panicking() && (self.requests.is_empty() || self.failed.is_none() && self.look().is_ok());

@@ -1,8 +1,8 @@
 //! Ranks that are processes under MPI (cargo feature `mpi`).
 //!
-//! Three floors: `sys` names what is used of the library, `result` turns its status codes into errors, and
-//! [`Environment`], [`MpiRank`] and `window` need no `unsafe` of their callers. MPI is reached through `gate` alone,
-//! which keeps the promises about threads that MPI was initialised with.
+//! Three layers: `sys` declares the parts of the library that are used, `result` turns its status codes into errors,
+//! and [`Environment`], [`MpiRank`] and `window` need no `unsafe` of their callers. MPI is called only through `gate`,
+//! which keeps the promises about threads with which MPI was initialised.
 //! A host program may own MPI: [`MpiRank`] then works on a duplicate of a communicator of the host's, and nothing here
 //! initialises or finalises MPI behind its back.
 

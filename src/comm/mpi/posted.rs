@@ -1,17 +1,17 @@
-//! Sends that nobody waits for, looked through seldom enough that a rank which posts to all others takes time in
-//! proportion to their number.
+//! Sends that are not waited for, tested seldom enough that a rank which posts to all others takes time in proportion
+//! to their number.
 
 use crate::error::Result;
 
-/// Sends under way, at least so many before they are looked through.
+/// Least number of sends under way before they are tested.
 const FEW: usize = 16;
 
-/// Requests, and what must stay until each is done, in the same order.
+/// Requests, and the data that must stay until each is done, in the same order.
 pub(super) struct Posted<R, W> {
     requests: Vec<R>,
     words: Vec<W>,
-    /// As many are under way when they are looked through next: twice as many as were left the last time. So each send
-    /// is looked at about twice, however many never leave, and no more than twice as many stay as must, or a few.
+    /// Number of sends under way at which they are tested next: twice the number that remained the last time. So each
+    /// send is tested about twice, however many never leave, and at most twice as many stay as must, or a few.
     next: usize,
 }
 
@@ -22,7 +22,7 @@ impl<R, W> Default for Posted<R, W> {
 }
 
 impl<R, W> Posted<R, W> {
-    /// Takes a send that has been started with what must stay, and drops what those hold that `is_done` finds done. A
+    /// Takes a started send with the data that must stay, and drops the data of sends that `is_done` finds done. A
     /// request whose answer is an error is done.
     ///
     /// # Errors

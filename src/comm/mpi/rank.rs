@@ -18,8 +18,8 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 /// One rank of a group of processes, on a communicator of its own.
 ///
 /// Dropping it frees the communicator unless MPI has been finalised or the thread panics. The MPI standard calls
-/// freeing collective; Open MPI and MPICH do it without a word to the other ranks, so that ranks may drop at different
-/// times. What is not freed goes with finalising.
+/// freeing collective; Open MPI and MPICH do it without communication, so that ranks may drop at different times. A
+/// communicator that is not freed ends with MPI.
 pub struct MpiRank {
     comm: sys::MPI_Comm,
     rank: usize,
@@ -29,7 +29,7 @@ pub struct MpiRank {
     piece_words: usize,
     /// Held during an operation: MPI forbids two on one communicator at a time.
     turn: Mutex<()>,
-    /// What has been posted and may not have left: requests, and the words that stay until MPI is done with them.
+    /// Posted sends that may not have left: requests, and the words that stay until MPI is done with them.
     posted: Mutex<Posted<sys::MPI_Request, Vec<u64>>>,
 }
 
@@ -41,7 +41,7 @@ unsafe impl Send for MpiRank {}
 // SAFETY: as above; operations on the communicator take turns by `turn`.
 unsafe impl Sync for MpiRank {}
 
-/// Leave for one operation on one communicator.
+/// Permission for one operation on one communicator.
 struct Turn<'a> {
     gate: Gate,
     _turn: MutexGuard<'a, ()>,
@@ -72,7 +72,7 @@ impl MpiRank {
     /// [`Error::Transport`], as for all calls below; [`Error::InvalidArgument`] for an intercommunicator.
     pub unsafe fn from_raw(comm: sys::MPI_Comm) -> Result<MpiRank> {
         let gate = Gate::enter()?;
-        // SAFETY: live by contract. All of its ranks come to the same.
+        // SAFETY: live by contract. All of its ranks get the same answer.
         if gate.call(|| unsafe { result::is_inter(comm) })? {
             let message = "an intercommunicator: choose a communicator of one group, as MPI_Intercomm_merge makes it";
             return Err(Error::InvalidArgument(message.into()));
@@ -156,7 +156,7 @@ impl MpiRank {
 }
 
 impl MpiRank {
-    /// Starts a send of a copy of `words`, which nobody waits for.
+    /// Starts a send of a copy of `words` without waiting for it.
     fn start_posted(&self, turn: &Turn<'_>, to: usize, words: &[u64]) -> Result<()> {
         let own = words.to_vec();
         let mut posted = self.posted.lock().unwrap_or_else(PoisonError::into_inner);
@@ -376,7 +376,7 @@ impl MpiRank {
 
 impl Drop for MpiRank {
     fn drop(&mut self) {
-        // MPI may read posted words until it is finalised, so those that nobody has waited for stay in memory.
+        // MPI may read posted words until it is finalised, so words of unfinished sends stay in memory.
         std::mem::forget(std::mem::take(self.posted.get_mut().unwrap_or_else(PoisonError::into_inner)));
         if std::thread::panicking() {
             return;

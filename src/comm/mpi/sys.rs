@@ -1,4 +1,4 @@
-//! What is used of the MPI library: declarations only.
+//! The parts of the MPI library that are used: declarations only.
 
 pub use ::mpi::ffi::{
     MPI_Abort, MPI_Comm_dup, MPI_Comm_free, MPI_Comm_get_errhandler, MPI_Comm_rank, MPI_Comm_set_errhandler,

@@ -14,11 +14,11 @@ pub fn patience_for(words: usize) -> Patience {
     if words <= SHORT_WORDS { Patience::Sleep } else { Patience::Yield }
 }
 
-/// Waits until all `requests` are done, whatever becomes of them, and calls `finished` with the index and status of
-/// each that succeeded. Returns the first error.
+/// Waits until all `requests` are done, with or without errors, and calls `finished` with the index and status of each
+/// that succeeded. Returns the first error.
 ///
 /// # Safety
-/// All requests are live, and what they read and write stays until this returns.
+/// All requests are live, and the memory that they read and write stays until this returns.
 pub unsafe fn wait(
     gate: &Gate,
     requests: &mut [sys::MPI_Request],

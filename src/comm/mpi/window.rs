@@ -2,11 +2,11 @@
 //!
 //! All of it is allocated as rank 0's part, so that it is in one piece; its pages lie where they are first touched, and
 //! each rank touches an equal range of them when the window is opened.
-//! MPI may hand out pages that are not there when they are touched: Open MPI 4 only compares sizes, and where the
-//! comparison fails its rank 0 returns while the other ranks wait for ever. So the space is looked up before MPI is
-//! asked, and each rank has the system provide its pages before it touches them; meanwhile no other group of ours on
-//! the machine, be it of another job, opens a window. What remains is a foreign program that takes the space between
-//! the look and the call; then rank 0 ends the job rather than let the others wait.
+//! MPI may return pages that are not backed by memory when they are touched: Open MPI 4 only compares sizes, and where
+//! the comparison fails its rank 0 returns while the other ranks wait for ever. So the space is checked before MPI is
+//! called, and each rank has the system provide its pages before it touches them; meanwhile no other group of this
+//! library on the machine, even of another job, opens a window. The remaining risk is a foreign program that takes the
+//! space between the check and the call; then rank 0 ends the job rather than let the others wait.
 
 use crate::comm::mpi::gate::Gate;
 use crate::comm::mpi::{result, sys};
@@ -72,7 +72,7 @@ impl MpiWindow {
             // SAFETY: mapped by the rule that huge pages take.
             unsafe { huge::join(start.cast(), bytes, share.clone()) };
         }
-        // A page of this rank may end among those of the next one, which is not to fill them meanwhile.
+        // A page of this rank may overlap the next rank's part, which must not be filled meanwhile.
         agree(group, Ok(()))?;
         // SAFETY: the share lies inside the window, and no other rank uses it before all have agreed below.
         let provided = unsafe { provide(start.cast::<u8>(), bytes, share) };
@@ -87,11 +87,11 @@ impl MpiWindow {
 }
 
 impl MpiWindow {
-    /// Takes our own mapping of the memory back, if there is one: nobody uses the words any more.
+    /// Removes this rank's own mapping of the memory, if there is one: the words are not used any more.
     fn forget(&mut self) {
         if std::mem::take(&mut self.mapped_again) {
-            // SAFETY: mapped when the window was opened, with this length, and used through this value alone, which is
-            // about to go.
+            // SAFETY: mapped when the window was opened, with this length, and used only through this value, which is
+            // about to be dropped.
             unsafe { again::forget(self.start.cast(), self.len * 8) };
         }
     }
@@ -158,7 +158,7 @@ unsafe fn provide(start: *mut u8, bytes: usize, share: Range<usize>) -> Result<(
     loop {
         // SAFETY: as above; pages are provided, contents stay.
         match unsafe { madvise(first.cast(), share.len(), Advice::LinuxPopulateWrite) } {
-            // Systems before Linux 5.14 do not know the advice; then the look at the free space has to do.
+            // Systems before Linux 5.14 do not support the advice; then the check of the free space must be enough.
             Ok(()) | Err(Errno::INVAL) => break,
             Err(Errno::INTR | Errno::AGAIN) => {}
             Err(_) => return Err(Error::OutOfMemory { bytes: bytes as u64 }),
@@ -178,7 +178,7 @@ pub fn live() -> usize {
 }
 
 impl Drop for MpiWindow {
-    /// Nobody uses the memory any more; MPI keeps it until it ends, unless `close` has freed it.
+    /// The memory is not used any more; MPI keeps it until it ends, unless `close` has freed it.
     fn drop(&mut self) {
         self.forget();
         LIVE.fetch_sub(1, Ordering::SeqCst);

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 
 /// The `bytes` shared bytes from `start` on, a page boundary, once more at an address where they can lie on huge pages;
-/// `None` where the system does not do that. [`forget`] takes the addresses back.
+/// `None` where the system does not support that. [`forget`] releases the addresses.
 ///
 /// # Safety
 /// The bytes are mapped, and stay so as long as anybody uses the addresses that are returned.
@@ -21,7 +21,7 @@ pub(in crate::comm) unsafe fn map_again(start: *mut u8, bytes: usize) -> Option<
     mapped.ok().map(|mapped| mapped.cast())
 }
 
-/// Takes addresses back that [`map_again`] has given.
+/// Releases addresses that [`map_again`] has returned.
 ///
 /// # Safety
 /// They came from there, with as many bytes, and nobody uses them any more.

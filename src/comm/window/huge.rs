@@ -1,11 +1,11 @@
 //! Huge pages under windows.
 //!
 //! Reading many megabytes from small pages costs a walk through the tables of the system for each of them. The memory
-//! of one process lies on huge pages where it asks for them (`store`); shared memory does so only where the machine was
-//! set up for it, which by default it is not. But Linux joins small pages that are there into a huge one when it is
-//! asked to at once (`MADV_COLLAPSE`, since 6.1), whatever the default, if they begin at a multiple of the size of a
-//! huge page in the file and lie at an address with the same remainder.
-//! Promise: contents never change, and nothing fails: what cannot be had is left as it is.
+//! of one process lies on huge pages where it requests them (`store`); shared memory does so only where the machine was
+//! set up for it, which by default it is not. But Linux joins small pages that are there into a huge one on an explicit
+//! request (`MADV_COLLAPSE`, since 6.1), whatever the default, if they begin at a multiple of the size of a huge page
+//! in the file and lie at an address with the same remainder.
+//! Promise: contents never change, and nothing fails: pages that cannot be joined stay as they are.
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::ops::Range;
@@ -14,11 +14,11 @@ use std::ops::Range;
 pub(super) const HUGE_BYTES: usize = 2 << 20;
 
 /// Addresses for `bytes` bytes of a file from its byte `offset` on, at which they can lie on huge pages: nothing is
-/// mapped there yet but what keeps others away. `None` where no huge page fits, where pages have another size than
-/// windows are cut by, or where the system has no room.
+/// mapped there yet except a placeholder that keeps others away. `None` where no huge page fits, where pages have
+/// another size than windows are cut by, or where the system has no room.
 ///
-/// Who maps something there and fails must leave the addresses alone: some versions of Linux have given them back then,
-/// and another thread may have them.
+/// A caller that fails to map memory there must not use or free the addresses: some versions of Linux have released
+/// them then, and another thread may have them.
 pub(in crate::comm) fn reserve(bytes: usize, offset: usize) -> Option<*mut u8> {
     // SAFETY: asks the system for a number.
     let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
@@ -31,15 +31,15 @@ pub(in crate::comm) fn reserve(bytes: usize, offset: usize) -> Option<*mut u8> {
     let end = bytes.next_multiple_of(super::PAGE_BYTES) + before;
     for (at, length) in [(0, before), (end, total.saturating_sub(end))] {
         if length > 0 {
-            // SAFETY: a part of the mapping just made, beside what is returned.
+            // SAFETY: a part of the mapping just made, outside the part that is returned.
             let _ = unsafe { munmap(begin.wrapping_byte_add(at), length) };
         }
     }
     Some(start.cast())
 }
 
-/// Has the system make huge pages of those that begin among the bytes `share` of a window of `bytes` bytes, as far as
-/// they can be had. Where nothing was there this is a tenth of the time that small pages take.
+/// Has the system make huge pages of the pages that begin among the bytes `share` of a window of `bytes` bytes, as far
+/// as possible. Where no page was present this takes a tenth of the time of small pages.
 ///
 /// # Safety
 /// The bytes from `start` on are shared memory of a file, mapped by [`reserve`]'s rule.
@@ -54,7 +54,7 @@ pub(in crate::comm) unsafe fn join(start: *mut u8, bytes: usize, share: Range<us
     };
     let count = begun.take_while(is_there).count();
     if count > 0 {
-        // One call for all: what it cannot have now it leaves, and goes on.
+        // One call for all: it skips pages that cannot be joined now, and continues.
         // SAFETY: as above; where the bytes lie changes, not what they are, and a refusal changes nothing.
         let _ = unsafe { libc::madvise(start.wrapping_add(first).cast(), count * HUGE_BYTES, libc::MADV_COLLAPSE) };
     }

@@ -1,9 +1,9 @@
-//! Memory that all ranks of a node address, handed out in phases: either everybody reads, or everybody writes a share
-//! of its own, or everybody has pieces that it writes until it shows them to the others (`pieces`).
+//! Memory that all ranks of a node address, handed out in phases: either all ranks read, or each writes a share of its
+//! own, or each has pieces that it writes until it publishes them to the others (`pieces`).
 //!
-//! Every phase begins with a fence of the node's ranks, at which they also agree on what the phase is. So slices of a
-//! window are as safe as slices of a `Vec`: within a process the borrow checker sees to it, between processes (and
-//! between ranks that are threads) the agreement on one checked [`Partition`].
+//! Every phase begins with a fence of the node's ranks, at which they also agree on the phase. So slices of a window
+//! are as safe as slices of a `Vec`: within a process by the borrow checker, between processes (and between ranks that
+//! are threads) by the agreement on one checked [`Partition`].
 //! A window is closed by [`SharedWindow::close`], a collective call; dropping one frees what a single rank can free.
 
 #[cfg(feature = "mpi")]
@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Where the memory of a window comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum WindowKind {
-    /// What suits the ranks: the heap where one process holds them all, else MPI's.
+    /// The kind that suits the ranks: the heap where one process holds them all, else MPI's.
     #[default]
     Auto,
     /// The heap of the one process that all ranks are in.
@@ -76,7 +76,7 @@ pub unsafe trait Backing: Send + Sync {
     fn sync(&self) {
         std::sync::atomic::fence(Ordering::SeqCst);
     }
-    /// Gives the memory back. Collective.
+    /// Releases the memory. Collective.
     ///
     /// # Errors
     /// [`crate::Error::Transport`].
@@ -97,14 +97,14 @@ pub struct SharedWindow {
     id: u64,
 }
 
-/// The address of a transport: what a window remembers of its group.
+/// The address of a transport, by which a window recognises its group.
 fn address(group: &dyn Transport) -> usize {
     std::ptr::from_ref(group).cast::<()>().addr()
 }
 
 /// The bytes of a window of `bytes` bytes whose pages `rank` provides, and so places near itself: an equal range of
-/// whole pages, of huge ones where each rank has some: two ranks that provide parts of one would be in each other's
-/// way. A rank that works on neighbouring words in the order of the ranks finds most of them there.
+/// whole pages, of huge ones where each rank has some: two ranks that provide parts of one page would conflict. A rank
+/// that works on neighbouring words in the order of the ranks finds most of them near itself.
 pub(crate) fn page_share(rank: usize, ranks: usize, bytes: usize) -> Range<usize> {
     let page_bytes = if bytes / huge::HUGE_BYTES >= ranks { huge::HUGE_BYTES } else { PAGE_BYTES };
     let pages = bytes.div_ceil(page_bytes);
@@ -127,13 +127,14 @@ impl SharedWindow {
         Ok(SharedWindow { backing, rank, ranks, group, id: id[0] })
     }
 
-    /// What the ranks agree on at the fence of a phase, which must be one of the group that opened the window.
+    /// The token that the ranks agree on at the fence of a phase; the fence must be of the group that opened the
+    /// window.
     fn token(&self, fence: &Fence<'_>, phase: &str, hash: u64) -> u64 {
         assert!(address(fence.group()) == self.group, "a fence of another group");
         Said::hash(&(self.id, phase, hash))
     }
 
-    /// Bytes of a window of so many words.
+    /// Bytes of a window of `words` words.
     pub fn bytes_for(words: usize) -> u64 {
         let page = PAGE_BYTES as u64;
         (words as u64).saturating_mul(8).div_ceil(page).saturating_mul(page)
@@ -165,7 +166,7 @@ impl SharedWindow {
         }
     }
 
-    /// Waits for all ranks, agrees with them on `outcome`, then lets everybody read. Collective.
+    /// Waits for all ranks, agrees with them on `outcome`, then lets all ranks read. Collective.
     ///
     /// # Errors
     /// As [`Fence::pass`].
@@ -192,7 +193,7 @@ impl SharedWindow {
         Ok(self.shares(partition))
     }
 
-    /// The same as [`SharedWindow::write`] for this window while everybody may read `source`. Collective.
+    /// The same as [`SharedWindow::write`] for this window while all ranks may read `source`. Collective.
     ///
     /// # Errors
     /// As [`Fence::pass`].
@@ -211,8 +212,8 @@ impl SharedWindow {
         Ok((source.words(), self.shares(partition)))
     }
 
-    /// [`SharedWindow::write_from`] for two parts of this window: each rank writes its shares of `partition`, and those
-    /// of `beside`, which lies apart and of which everybody may read what belongs to no share. Collective.
+    /// [`SharedWindow::write_from`] for two parts of this window: each rank writes its shares of `partition` and of
+    /// `beside`, a separate part in which all ranks may read the words that belong to no share. Collective.
     ///
     /// # Errors
     /// As [`Fence::pass`].
@@ -252,8 +253,8 @@ impl SharedWindow {
         self.part(partition, self.len())
     }
 
-    /// The shares of a partition of the first `len` words. Whoever calls it sees to it that no other slice of the
-    /// window covers them, and that they do not outlive the borrow of the window.
+    /// The shares of a partition of the first `len` words. The caller ensures that no other slice of the window covers
+    /// them, and that they do not outlive the borrow of the window.
     fn part<'w>(&self, partition: &'w Partition, len: usize) -> Shares<'w> {
         assert!(partition.end() <= self.len(), "a partition of {} words in {}", partition.end(), self.len());
         assert!(partition.ranks() == self.ranks, "a partition for {} ranks", partition.ranks());
@@ -261,7 +262,7 @@ impl SharedWindow {
         Shares { start, len, partition, rank: self.rank, window: PhantomData }
     }
 
-    /// Gives the memory back. Collective.
+    /// Releases the memory. Collective.
     ///
     /// # Errors
     /// [`crate::Error::Transport`].
@@ -279,17 +280,17 @@ pub struct Beside<'w> {
     pub end: usize,
 }
 
-/// What one rank may read and write in a phase of two parts.
+/// The words that one rank may read and write in a phase of two parts.
 pub struct TwoParts<'w> {
-    /// The window that everybody reads.
+    /// The window that all ranks read.
     pub source: &'w [u64],
     /// This rank's shares of the first part.
     pub shares: Walk<'w>,
-    /// Those of the second one, of which the rest may be read.
+    /// The shares of the second part, of which the rest may be read.
     pub beside: Shares<'w>,
 }
 
-/// What one rank may write in a phase.
+/// The words that one rank may write in a phase.
 pub struct Shares<'w> {
     start: *mut u64,
     len: usize,
@@ -309,7 +310,8 @@ impl<'w> Shares<'w> {
         Shares { start: words.as_mut_ptr(), len: words.len(), partition, rank: 0, window: PhantomData }
     }
 
-    /// Splits into what the rank may write and what nobody writes: for a phase in which ranks read outside all shares.
+    /// Splits into the words that the rank may write and those that no rank writes: for a phase in which ranks read
+    /// outside all shares.
     pub fn with_rest(self) -> (Walk<'w>, Rest<'w>) {
         let rest = Rest { start: self.start, len: self.len, partition: self.partition, window: PhantomData };
         (self.into_iter(), rest)
@@ -369,7 +371,7 @@ impl<'w> Iterator for Walk<'w> {
     }
 }
 
-/// The words of a window that belong to no share of the phase: nobody writes them.
+/// The words of a window that belong to no share of the phase: no rank writes them.
 pub struct Rest<'w> {
     start: *mut u64,
     len: usize,

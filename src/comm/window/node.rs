@@ -1,4 +1,4 @@
-//! The window of a node as its ranks use it: shared by several, or the own memory of a rank that is alone.
+//! The window of a node as its ranks use it: shared by several, or the own memory of a single rank.
 
 use crate::comm::Fence;
 use crate::comm::window::{Beside, Partition, SharedWindow, Shares, TwoParts};
@@ -6,7 +6,7 @@ use crate::error::Result;
 
 /// A window in the phases of an operation.
 ///
-/// A rank that is alone on its node agrees with nobody: its phases have no fence, and end with its own error at once.
+/// A single rank on its node needs no agreement: its phases have no fence, and end with its own error at once.
 pub enum NodeWindow<'w> {
     /// Memory of the only rank.
     Alone(&'w mut [u64]),
@@ -70,7 +70,7 @@ impl NodeWindow<'_> {
     /// As [`SharedWindow::write_beside`].
     ///
     /// # Panics
-    /// For a rank by itself, which has nobody to exchange words with.
+    /// For a single rank, which has no other to exchange words with.
     pub fn write_beside<'w>(
         &'w mut self,
         source: &'w mut NodeWindow<'_>,

@@ -30,14 +30,14 @@ impl Level {
 /// Disjoint runs of words, repeated on two levels: cell `(i, j)` begins at word
 /// `base + i * outer.stride + j * inner.stride`.
 ///
-/// Words of a cell that lie in no run are written by nobody.
+/// Words of a cell that lie in no run are written by no rank.
 #[derive(Clone, Debug)]
 pub struct Partition {
     base: usize,
     outer: Level,
     inner: Level,
     runs: Vec<Run>,
-    /// Indices into `runs`, those of the first rank first; empty for a single rank, which has them all.
+    /// Indices into `runs`, grouped by rank; empty for a single rank, which has them all.
     by_rank: Vec<u32>,
     ranks: usize,
 }
@@ -150,7 +150,7 @@ impl Partition {
     }
 }
 
-/// The indices of the runs, those of the first rank first and in order within a rank. Some phases have thousands.
+/// The indices of the runs, grouped by rank and in order within a rank. Some phases have thousands.
 fn by_rank(runs: &[Run], ranks: usize) -> Vec<u32> {
     let mut next = vec![0; ranks + 1];
     runs.iter().for_each(|run| next[run.rank + 1] += 1);

@@ -1,8 +1,8 @@
-//! A phase of a window in pieces, of which each has one rank that writes it, and shows it to the others when it is
-//! finished: nobody waits for a fence, and nobody copies what it reads.
+//! A phase of a window in pieces. One rank writes each piece and publishes it to the others when it is finished: no
+//! rank waits for a fence, and none copies the words that it reads.
 //!
-//! In front of the pieces lies a mark for each. A rank gives its only handle that writes up for showing a piece, and
-//! sets the mark; who finds it set may read, and nobody writes the piece again before the next phase.
+//! In front of the pieces lies a mark for each. To publish a piece a rank gives up its only writing handle and sets the
+//! mark; a rank that finds the mark set may read, and no rank writes the piece again before the next phase.
 
 use crate::comm::window::SharedWindow;
 use crate::comm::{Fence, Said};
@@ -17,7 +17,7 @@ const LINE_WORDS: usize = 8;
 /// The pieces of a window: the same on all ranks of the node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Pieces {
-    /// By rank: the number of its first piece among all of them; then how many there are.
+    /// By rank: the number of its first piece among all of them; then the number of all pieces.
     firsts: Vec<usize>,
     /// Words of each.
     words: Vec<usize>,
@@ -26,7 +26,7 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    /// Pieces of so many words, by rank.
+    /// Pieces of the given numbers of words, by rank.
     ///
     /// # Panics
     /// Where they are larger than the address space.
@@ -36,7 +36,7 @@ impl Pieces {
             words.extend(pieces);
             firsts.push(words.len());
         }
-        // Starts that wrapped around would be those of pieces that overlap.
+        // Starts that wrapped around would make pieces overlap.
         let after = |start: usize, words: usize| start.checked_add(words.checked_next_multiple_of(LINE_WORDS)?);
         let mut starts = vec![words.len().next_multiple_of(LINE_WORDS)];
         for &piece in &words {
@@ -83,8 +83,8 @@ impl Pieces {
 }
 
 impl SharedWindow {
-    /// Begins a phase in which each rank has the pieces of its own to write: those, in order, and what shows them and
-    /// finds those of others. Contents are arbitrary. Collective.
+    /// Begins a phase in which each rank writes pieces of its own: returns these, in order, and the handle that
+    /// publishes them and finds those of others. Contents are arbitrary. Collective.
     ///
     /// # Errors
     /// As [`Fence::pass`].
@@ -97,7 +97,7 @@ impl SharedWindow {
         self.begin_pieces(fence, outcome, pieces, "")
     }
 
-    /// The same while everybody may read `source`, whose words come with the pieces. Collective.
+    /// The same while all ranks may read `source`, whose words are returned with the pieces. Collective.
     ///
     /// # Errors
     /// As [`Fence::pass`].
@@ -127,7 +127,7 @@ impl SharedWindow {
         fence.pass(outcome, self.token(fence, &format!("hide pieces{from}"), hash))?;
         let start = self.backing.as_ref().map_or(std::ptr::NonNull::dangling().as_ptr(), |backing| backing.start());
         let shown = Shown { start, pieces, rank, window: PhantomData };
-        // All ranks have left the phase before: nobody reads or writes anything but marks before the next fence.
+        // All ranks have left the previous phase: no rank reads or writes anything but marks before the next fence.
         pieces.of(rank).for_each(|number| shown.mark(number).store(0, Ordering::Release));
         self.sync();
         fence.pass(Ok(()), self.token(fence, &format!("pieces{from}"), hash))?;
@@ -142,17 +142,17 @@ impl SharedWindow {
     }
 }
 
-/// What one rank may read and write in a phase of pieces beside another window.
+/// The words that one rank may read and write in a phase of pieces together with another window.
 pub(crate) struct PiecesFrom<'w> {
-    /// The window that everybody reads.
+    /// The window that all ranks read.
     pub source: &'w [u64],
     /// This rank's pieces, in order.
     pub own: Vec<&'w mut [u64]>,
-    /// What shows them, and finds those of others.
+    /// Publishes them, and finds those of others.
     pub shown: Shown<'w>,
 }
 
-/// What shows pieces of a window, and finds those that were shown.
+/// Publishes pieces of a window, and finds published ones.
 pub(crate) struct Shown<'w> {
     start: *mut u64,
     pieces: &'w Pieces,
@@ -169,11 +169,11 @@ impl<'w> Shown<'w> {
     fn mark(&self, number: usize) -> &AtomicU64 {
         assert!(number < self.pieces.words.len());
         // SAFETY: a word in front of the pieces, inside the window, aligned as every word of one; all ranks reach it
-        // by atomic operations alone while a phase of pieces lasts.
+        // only by atomic operations while a phase of pieces lasts.
         unsafe { AtomicU64::from_ptr(self.start.add(number)) }
     }
 
-    /// Lets all ranks read piece `at` of this rank, which nobody writes any more.
+    /// Lets all ranks read piece `at` of this rank, which is not written any more.
     ///
     /// # Panics
     /// Where `words` is not that piece.
@@ -186,11 +186,11 @@ impl<'w> Shown<'w> {
         words
     }
 
-    /// Piece `at` of a rank, where it was shown.
+    /// Piece `at` of a rank, where it was published.
     pub(crate) fn get(&self, rank: usize, at: usize) -> Option<&'w [u64]> {
         let number = self.pieces.number(rank, at);
         // SAFETY: inside the window, as in `SharedWindow::pieces`. The mark was cleared before the phase began, and is
-        // set by `show` alone, which has taken the only handle that writes; what was written before is visible, as the
+        // set only by `show`, which has taken the only handle that writes; what was written before is visible, as the
         // mark is released there and acquired here. No phase begins on any rank while this one borrows the window.
         let words = || unsafe {
             std::slice::from_raw_parts(self.start.add(self.pieces.starts[number]), self.pieces.words[number])
@@ -205,7 +205,7 @@ mod tests {
     use crate::comm::{Fence, Transport, local};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    /// Rank `r` has `r + 1` pieces, one of them without words; each is read by all once it is shown, and hidden again
+    /// Rank `r` has `r + 1` pieces, one of them without words; each is read by all once it is published, and withdrawn
     /// when the next phase begins.
     #[test]
     fn pieces_are_read_as_soon_as_they_are_shown() {
@@ -238,7 +238,7 @@ mod tests {
         }
     }
 
-    /// What all ranks have written into another window is read by all while they write pieces.
+    /// All ranks read the words that all have written into another window, while they write pieces.
     #[test]
     fn pieces_are_made_from_another_window() {
         let (ranks, words) = (3, 40);

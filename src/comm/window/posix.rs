@@ -1,9 +1,9 @@
 //! A window in POSIX shared memory, for sites that limit or slow MPI's windows.
 //!
 //! The first rank creates the object under a name of its own and unlinks it as soon as all ranks have mapped it:
-//! whatever happens to a rank after that, nothing is left behind. Objects of processes that died between the two steps
-//! are removed by whoever opens a window next. Each rank reserves an equal range of its pages, so that a lack of memory
-//! is an error now, not a signal later, and so that they lie near the rank.
+//! whatever happens to a rank after that, no object is left behind. Objects of processes that died between the two
+//! steps are removed by the next rank that opens a window. Each rank reserves an equal range of its pages, so that a
+//! lack of memory is an error now, not a signal later, and so that they lie near the rank.
 
 use crate::comm::window::{Backing, WindowKind, huge, page_share, room};
 use crate::comm::{Transport, agree, agreed, broadcast_bytes};
@@ -52,7 +52,7 @@ impl Posix {
         let window = agreed(node, map(&object, words))?;
         // SAFETY: the whole object was just mapped by the rule that huge pages take.
         unsafe { huge::join(window.start.cast(), words * 8, share.clone()) };
-        // A page of this rank may end among those of the next one, which is not to fill them meanwhile.
+        // A page of this rank may overlap the next rank's part, which must not be filled meanwhile.
         agree(node, Ok(()))?;
         agreed(node, reserve(&object, share, words * 8, &name).map(|()| window))
     }
@@ -126,7 +126,7 @@ fn refused(name: &str, error: Errno) -> Error {
 }
 
 // SAFETY: `map` made the mapping with this length on a page boundary; it is the same object on all ranks of the group
-// that opened it, and it is unmapped by `drop` alone.
+// that opened it, and it is unmapped only by `drop`.
 unsafe impl Backing for Posix {
     fn start(&self) -> *mut u64 {
         self.start

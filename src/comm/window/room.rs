@@ -1,11 +1,11 @@
-//! How much room there is where windows that processes share lie: asked by plans, and before one is opened.
+//! The free room for windows that processes share: used by plans, and before a window is opened.
 
 use crate::comm::window::WindowKind;
 use crate::error::{Error, Result};
 use rustix::fs::statvfs;
 use std::path::PathBuf;
 
-/// What MPI stores beside the words of a window, at most.
+/// Most bytes that MPI stores in addition to the words of a window.
 const OWN_BYTES: u64 = 1 << 20;
 
 /// The folder in whose file system windows of that kind lie, where they are not on the heap.

@@ -4,7 +4,7 @@ use super::*;
 use crate::comm::{agree, local};
 use crate::error::Error;
 
-/// Ranks write their runs, then read what all wrote; for every kind that threads have.
+/// Ranks write their runs, then read those of all; for every kind of window between threads.
 #[test]
 fn all_ranks_see_what_each_wrote() {
     for kind in [WindowKind::Heap, WindowKind::Posix] {
@@ -143,7 +143,7 @@ fn shares_cover_a_window_once_in_whole_pages() {
     }
 }
 
-/// Ranks write some words while they add up others, of which they read what nobody writes.
+/// Ranks write some words while they add up others, of which they read only words that no rank writes.
 #[test]
 fn words_are_exchanged_while_others_are_written() {
     for ranks in [1usize, 3] {

@@ -1,4 +1,4 @@
-//! The disk below the tiles of a rank: moves that the level asks for, and the events that answer them.
+//! The disk below the tiles of a rank: moves that the level requests, and the events that answer them.
 
 use super::state::{SharedState, State};
 use super::{DiskEvent, RankTiles};
@@ -9,7 +9,7 @@ use crate::store::IoBuffer;
 use crate::tile::TileId;
 
 impl<W: RankTiles> SharedState<'_, W> {
-    /// Begins the moves that the level asks for, and hands out the runs whose tiles are here.
+    /// Begins the moves that the level requests, and hands out the runs whose tiles are in memory.
     pub(super) fn begin_moves(&self, state: &mut State) -> Result<()> {
         let (Some(disk), Some(tiles)) = (&mut state.disk, self.tiles.disk()) else { return Ok(()) };
         while let Some(step) = disk.level.next_move() {
@@ -30,7 +30,7 @@ impl<W: RankTiles> SharedState<'_, W> {
         Ok(())
     }
 
-    /// Takes in that a run is done, with the bytes of the tiles that it finished.
+    /// Notes that a run is done, with the bytes of the tiles that it finished.
     pub(super) fn run_done(&self, state: &mut State, run: &TileRun, bytes: Option<IoBuffer>) {
         let (Some(disk), Some(tiles)) = (&mut state.disk, self.tiles.disk()) else { return };
         let ticket = disk.tickets.remove(&run.tile).expect("a run that was planned");
@@ -40,7 +40,7 @@ impl<W: RankTiles> SharedState<'_, W> {
         }
     }
 
-    /// Takes in that a tile is in its place.
+    /// Notes that a tile is in its place.
     pub(super) fn placed(&self, state: &mut State, tile: TileId) {
         if let Some(disk) = &mut state.disk {
             disk.level.fetched(tile);
@@ -48,7 +48,7 @@ impl<W: RankTiles> SharedState<'_, W> {
         self.advance(state);
     }
 
-    /// Takes in what the disk has done, until the rank is done.
+    /// Takes in the events of the disk, until the rank is done.
     pub(super) fn take_disk_events(&self) {
         let Some(tiles) = self.tiles.disk() else { return };
         while let Some(event) = tiles.next_event() {
@@ -73,7 +73,7 @@ impl<W: RankTiles> SharedState<'_, W> {
         }
     }
 
-    /// Takes in that a finished tile lies on the disk.
+    /// Notes that a finished tile lies on the disk.
     fn is_on_disk(&self, state: &mut State, tile: TileId) {
         let disk = state.disk.as_mut().expect("a rank above a disk");
         disk.outgoing.written(tile);

@@ -1,5 +1,5 @@
-//! What a rank above a disk knows of its tiles: the level's plans, what was read and waits for a worker, what comes
-//! from other ranks and goes to them.
+//! The state of an out-of-core rank: the level's plans, tiles read that wait for a worker, tiles from and to other
+//! ranks.
 
 use crate::runtime::protocol::TileRun;
 use crate::runtime::{Outgoing, Ticket, TileLevel};
@@ -8,19 +8,19 @@ use crate::tile::TileId;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// Who gets a tile, and the header that goes with it.
+/// A rank that gets a tile, and the header sent with it.
 pub(super) type Reader = (usize, Vec<u64>);
 
-/// What is known of the tiles in memory, and of the runs on them.
+/// The state of the tiles in memory, and of the runs on them.
 pub(super) struct DiskState {
     pub level: TileLevel,
-    /// Tiles that were read and are to be put into their places.
+    /// Tiles that were read and must be put into their places.
     pub read: VecDeque<(TileId, IoBuffer)>,
     /// The planned runs that workers have, by their first tiles.
     pub tickets: FxHashMap<TileId, Ticket>,
     /// Tiles for other ranks.
     pub outgoing: Outgoing<Reader>,
-    /// Tiles of other ranks that are coming, or being written.
+    /// Tiles of other ranks that are arriving, or being written.
     pub coming: usize,
 }
 
@@ -35,7 +35,7 @@ impl DiskState {
         self.read.len()
     }
 
-    /// The next of them, with what was read.
+    /// The next of them, with the bytes read.
     pub fn next_job(&mut self) -> Option<(TileId, IoBuffer)> {
         self.read.pop_front()
     }
@@ -45,12 +45,12 @@ impl DiskState {
         self.level.in_flight() + self.coming == 0
     }
 
-    /// Takes a run that the machine gave out.
+    /// Takes a run from the machine.
     pub fn take(&mut self, run: TileRun) {
         self.level.take(run);
     }
 
-    /// The runs that no worker has; nothing comes of them.
+    /// Drops and returns the runs that no worker has.
     pub fn abandon(&mut self) -> Vec<TileRun> {
         self.read.clear();
         self.level.abandon()

@@ -1,10 +1,10 @@
 //! Carries out one rank of a tiled factorisation: workers compute, one thread moves messages.
 //!
-//! Over several ranks the calling thread alone calls the mailbox, as MPI may want it; it sleeps while nothing moves,
-//! and workers are threads of their own. Where one process owns all tiles there are no messages, and the workers are
-//! those of the context's pool. They share one [`TaskMachine`], which says what to do, under a lock that nobody holds
-//! while it computes, copies or sends. Knows: threads, locks, messages, buffers. Does not know: numbers, what a task
-//! computes. Promise: all ranks come to an end, and with the same outcome, whichever of them fails.
+//! Over several ranks only the calling thread calls the mailbox, as MPI may require; it sleeps while nothing moves, and
+//! workers are threads of their own. Where one process owns all tiles there are no messages, and the workers are those
+//! of the context's pool. They share one [`TaskMachine`], which decides the next steps, under a lock that no thread
+//! holds while it computes, copies or sends. Knows: threads, locks, messages, buffers. Does not know: numbers, what a
+//! task computes. Promise: all ranks come to an end, and with the same outcome, whichever of them fails.
 
 mod disk;
 mod disk_state;
@@ -32,37 +32,39 @@ use state::{Moves, SharedState};
 use std::panic::resume_unwind;
 use worker::PanicGuard;
 
-/// The tiles of one rank, and what is done with them.
+/// The tiles of one rank, and the operations on them.
 ///
 /// Methods with a local are called by workers, several at a time, each with a local of its own. A tile is worked on by
 /// one worker at a time, and read only when it is finished. Operands are found by their names, among own tiles and
-/// those that came.
+/// received ones.
 pub trait RankTiles: Sync {
-    /// What a worker has for itself: scratch memory, kernels.
+    /// The private data of a worker: scratch memory, kernels.
     type Local: Send;
 
-    /// Whether tiles that come must be converted by [`RankTiles::unpack`] before tasks can read them.
+    /// Whether received tiles must be converted by [`RankTiles::unpack`] before tasks can read them.
     const UNPACKS: bool;
 
     /// Carries out a run on own tiles: updates by the columns `run.updates`, then POTRF or TRSM where `run.finish`. A
-    /// run of no task ([`TileRun::is_ahead`]) takes in what the first task needs of the tiles beside operands.
+    /// run of no task ([`TileRun::is_ahead`]) takes in the data other than operands that the first task needs of the
+    /// tiles.
     ///
     /// # Errors
     /// [`Error::NotPositiveDefinite`], and whatever else is to end the factorisation on all ranks.
     fn run(&self, local: &mut Self::Local, run: &TileRun) -> Result<()>;
 
     /// The words in which a finished own tile travels, [`RankTiles::payload_words`] of them, always the same. Called
-    /// for a tile that other ranks read, after its last task, or after [`RankTiles::pack_later`] when one asks, and
-    /// again where the words had to go in between; they are dropped when the last reader has got them.
+    /// for a tile that other ranks read, after its last task, or after [`RankTiles::pack_later`] when a rank requests
+    /// it, and again where the words had to be dropped in between; they are dropped when the last reader has received
+    /// them.
     ///
     /// # Errors
     /// As [`RankTiles::run`].
     fn pack(&self, local: &mut Self::Local, tile: TileId) -> Result<Payload>;
 
-    /// Takes in that a finished tile is packed later: what of it changes meanwhile is to be kept.
+    /// Notes that a finished tile will be packed later: data of it that would change meanwhile must be kept.
     fn pack_later(&self, _tile: TileId) {}
 
-    /// Words in which a finished tile travels, be it an own one or not.
+    /// Words in which a finished tile travels, own or not.
     fn payload_words(&self, tile: TileId) -> usize;
 
     /// Buffers for tiles of other ranks to begin with; more are made where there are too few. Called once.
@@ -70,11 +72,11 @@ pub trait RankTiles: Sync {
         Vec::new()
     }
 
-    /// Takes in that a tile came, before anything is done with it. Called by the thread that moves messages, so it must
-    /// be quick: a handle may be kept until [`RankTiles::release`].
+    /// Notes that a tile has arrived, before it is used. Called by the thread that moves messages, so it must be quick:
+    /// a handle may be kept until [`RankTiles::release`].
     fn arrived(&self, _tile: TileId, _body: &Payload) {}
 
-    /// Makes an operand of a tile that came, before any task reads it; called where [`RankTiles::UNPACKS`].
+    /// Makes an operand of a received tile, before any task reads it; called where [`RankTiles::UNPACKS`].
     ///
     /// # Errors
     /// As [`RankTiles::run`].
@@ -82,26 +84,26 @@ pub trait RankTiles: Sync {
         Ok(())
     }
 
-    /// A tile that came is not needed again: all handles to its words are to be dropped. Called under the lock, so it
+    /// A received tile is not needed again: all handles to its words are to be dropped. Called under the lock, so it
     /// must be quick.
     fn release(&self, tile: TileId);
 
-    /// The site that a worker belongs to ([`Sites`]): it carries out the runs of that one alone.
+    /// The site that a worker belongs to ([`Sites`]): it carries out only the runs of that site.
     fn site(_local: &Self::Local) -> usize {
         Sites::HOST
     }
 
-    /// Whether a tile lies at a site, for the policies that ask. Called under the lock.
+    /// Whether a tile lies at a site, for the policies that need it. Called under the lock.
     fn is_near(&self, _site: usize, _tile: TileId) -> bool {
         true
     }
 
-    /// The memory above a disk that the tiles lie in, where they do.
+    /// The out-of-core side of the tiles, where there is one.
     fn disk(&self) -> Option<&dyn DiskTiles<Self::Local>> {
         None
     }
 
-    /// Takes in that a run is done, and its tiles are packed.
+    /// Notes that a run is done, and its tiles are packed.
     ///
     /// # Errors
     /// [`Error::Cancelled`].
@@ -110,24 +112,24 @@ pub trait RankTiles: Sync {
     }
 }
 
-/// The tiles of a rank in a memory above a disk: what carries their moves out.
+/// The tiles of an out-of-core rank, and the moves between memory and disk.
 ///
-/// Methods without a local are called under the lock of the rank, so they must be quick; what they begin is answered by
-/// an event.
+/// Methods without a local are called under the lock of the rank, so they must be quick; an event reports the end of
+/// the work that they begin.
 pub trait DiskTiles<L>: Sync {
-    /// Tiles that there is room for, and the order that goes with it.
+    /// Tiles that there is room for, and the matching order.
     fn shape(&self) -> LevelShape;
 
     /// Whether a tile lay on the disk, finished, when this run began.
     fn was_finished(&self, tile: TileId) -> bool;
 
-    /// Begins to read a tile: what is below of it, entries of the matrix or the finished tile. A place is free for it.
+    /// Begins to read a tile from the disk: entries of the matrix or the finished tile. A place is free for it.
     ///
     /// # Errors
-    /// Whatever ends the factorisation.
+    /// Any error that ends the factorisation.
     fn fetch(&self, tile: TileId) -> Result<()>;
 
-    /// Puts what was read of a tile into its place.
+    /// Puts the bytes read for a tile into its place.
     ///
     /// # Errors
     /// As [`RankTiles::run`].
@@ -139,13 +141,13 @@ pub trait DiskTiles<L>: Sync {
     /// As [`RankTiles::run`].
     fn encode(&self, local: &mut L) -> Result<IoBuffer>;
 
-    /// The worker's last run has failed: what it held for [`DiskTiles::encode`] others may wait for.
+    /// The worker's last run has failed: others may wait for the resources that it held for [`DiskTiles::encode`].
     fn abandon(&self, local: &mut L);
 
-    /// Begins to write what was encoded.
+    /// Begins to write the encoded bytes.
     ///
     /// # Errors
-    /// Whatever ends the factorisation.
+    /// Any error that ends the factorisation.
     fn write(&self, run: &TileRun, bytes: IoBuffer) -> Result<()>;
 
     /// Frees the place of a tile.
@@ -154,34 +156,34 @@ pub trait DiskTiles<L>: Sync {
     /// Whether a finished tile, an own one or not, lies on the disk.
     fn is_written(&self, tile: TileId) -> bool;
 
-    /// Most tiles of other ranks that may come at a time, and most that may be on their way to others.
+    /// Most tiles of other ranks that may arrive at a time, and most that may be on their way to others.
     fn transfers(&self) -> (usize, usize);
 
-    /// Begins to write a tile that came. No more at a time than [`DiskTiles::transfers`] says.
+    /// Begins to write a received tile. At most [`DiskTiles::transfers`] at a time.
     ///
     /// # Errors
-    /// Whatever ends the factorisation.
+    /// Any error that ends the factorisation.
     fn keep(&self, tile: TileId, words: &[u64]) -> Result<()>;
 
-    /// Begins to read a finished tile that others get. No more at a time than [`DiskTiles::transfers`] says.
+    /// Begins to read a finished tile for other ranks. At most [`DiskTiles::transfers`] at a time.
     ///
     /// # Errors
-    /// Whatever ends the factorisation.
+    /// Any error that ends the factorisation.
     fn fetch_to_send(&self, tile: TileId) -> Result<()>;
 
     /// Waits for the next event; `None` after [`DiskTiles::close`].
     fn next_event(&self) -> Option<DiskEvent>;
 
-    /// No events are wanted any more.
+    /// Ends the events.
     fn close(&self);
 }
 
-/// What a disk has done.
+/// An event of the disk.
 #[derive(Debug)]
 pub enum DiskEvent {
     /// A tile was read.
     Read(TileId, IoBuffer),
-    /// A tile was read that others get: its words.
+    /// A tile was read for other ranks: its words.
     ReadToSend(TileId, Payload),
     /// Tiles were written, and will be there after a power cut.
     Written(Vec<TileId>),
@@ -192,10 +194,10 @@ pub enum DiskEvent {
 /// Tiles on their way that a rank has room for, each at least one.
 #[derive(Clone, Copy, Debug)]
 pub struct TransferRoom {
-    /// Own tiles in the words in which they travel.
+    /// Own tiles packed for sending.
     pub packed: usize,
-    /// Tiles of others that are coming, or wait to be made operands ([`RankTiles::UNPACKS`]); those that may be passed
-    /// on keep their words beside these.
+    /// Tiles of others that are arriving, or wait to be made operands ([`RankTiles::UNPACKS`]); tiles that may be
+    /// passed on keep their words in addition.
     pub incoming: usize,
 }
 
@@ -204,30 +206,31 @@ impl TransferRoom {
     pub const ANY: TransferRoom = TransferRoom { packed: usize::MAX, incoming: usize::MAX };
 }
 
-/// What is factored, and how; the same on all ranks, but for what [`ProtocolOptions`] lets differ.
+/// The problem and the plan of a run; the same on all ranks, except for the fields of [`ProtocolOptions`] that may
+/// differ.
 #[derive(Clone, Debug)]
 pub struct RankPlan {
-    /// Who owns which tile; ranks beyond the grid own nothing.
+    /// The owners of tiles; ranks beyond the grid own none.
     pub grid: RankGrid,
-    /// Which ranks read each other's finished tiles where they lie.
+    /// The ranks that read each other's finished tiles in place.
     pub memories: Memories,
     /// The tiles.
     pub graph: CholeskyGraph,
-    /// Choices of the protocol. `imports` and the numbers of workers do not count: the driver knows them.
+    /// Choices of the protocol. `imports` and the numbers of workers are ignored: the driver sets them.
     pub protocol: ProtocolOptions,
     /// Whether the report has the spans of all tasks and transfers.
     pub spans: bool,
-    /// Room for what travels; not the same on all ranks.
+    /// Room for travelling tiles; not the same on all ranks.
     pub room: TransferRoom,
 }
 
-/// Carries out all tasks of `plan`, those on own tiles by a worker for each local. Collective over `group`.
+/// Carries out all tasks of `plan`; one worker for each local runs those on own tiles. Collective over `group`.
 ///
-/// One rank by itself takes the threads of the context's pool; beside others workers are threads of their own, while
-/// the calling thread moves messages until all is done.
+/// A single rank uses the threads of the context's pool; with other ranks workers are threads of their own, while the
+/// calling thread moves messages until all is done.
 ///
 /// # Errors
-/// On every rank the same: those of `tiles`, of the first rank that met one, as [`agree`] gives them;
+/// The same on every rank: those of `tiles`, of the first rank that met one, as [`agree`] returns them;
 /// [`Error::InvalidArgument`] for fewer slots than the grid needs, a grid of more ranks than there are, or no locals;
 /// [`Error::Transport`].
 pub fn run_tiles<W: RankTiles>(
@@ -296,11 +299,11 @@ fn run_ranks<W: RankTiles>(
         Ok(report) => (report, Ok(())),
         Err(error) => (RankReport::default(), Err(error)),
     };
-    // An error of this rank says more than that its messages could not be received.
+    // An error of this rank is more informative than the failure to receive its messages.
     agree(group, outcome.and(drained)).map(|()| report)
 }
 
-/// The plan with the workers that there are, where it can be carried out on so many ranks.
+/// The plan with the existing workers, where it can be carried out on `ranks` ranks.
 fn staffed<W: RankTiles>(ranks: usize, plan: &RankPlan, above_disk: bool, locals: &[W::Local]) -> Result<RankPlan> {
     let RankPlan { grid, graph, protocol, .. } = *plan;
     grid.check_ranks(ranks)?;
@@ -314,7 +317,7 @@ fn staffed<W: RankTiles>(ranks: usize, plan: &RankPlan, above_disk: bool, locals
     }
     let on_devices = (Sites::FIRST_DEVICE..sites.count()).map(workers).min().unwrap_or(0);
     let devices = protocol.devices.map(|devices| DeviceSites { workers: on_devices, ..devices });
-    // Above a disk runs are begun ahead of the workers, as many as the protocol's choices say.
+    // Out of core, runs are begun ahead of the workers, as many as the protocol's choices allow.
     let ahead = if above_disk { protocol.workers } else { 0 };
     let workers = workers(Sites::HOST).max(ahead);
     let (imports, loads_ahead) = (W::UNPACKS || above_disk, protocol.loads_ahead && !above_disk);

@@ -1,8 +1,8 @@
-//! Finished own tiles in the words in which they travel, of which no more lie in memory than a plan has room for.
+//! Finished own tiles packed for sending, no more of them in memory than a plan has room for.
 //!
-//! A tile is packed when it is finished, where there is room, else when a reader asks for it. Room is made by dropping
-//! words that nobody is being sent: they are packed again where a reader still asks. What is being sent leaves by
-//! itself, so there is always room for the next tile in the end.
+//! A tile is packed when it is finished, where there is room, else when a reader requests it. Room is made by dropping
+//! words that are not being sent: they are packed again where a reader still requests them. Words being sent leave
+//! eventually, so there is always room for the next tile in the end.
 
 use super::disk_state::Reader;
 use crate::comm::mailbox::Payload;
@@ -10,18 +10,18 @@ use crate::tile::TileId;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// Words of own tiles, and who waits for some.
+/// Words of own tiles, and the readers that wait for some.
 pub(super) struct PackedTiles {
     tiles: FxHashMap<TileId, Payload>,
     /// Transfers of a tile that have begun and not ended.
     sending: FxHashMap<TileId, usize>,
-    /// Who gets a tile once it is packed.
+    /// The readers of a tile once it is packed.
     readers: FxHashMap<TileId, Vec<Reader>>,
-    /// Tiles with such readers that no worker packs yet, in the order in which they were asked for.
+    /// Tiles with such readers that no worker packs yet, in the order of their requests.
     wanted: VecDeque<TileId>,
     /// Tiles that workers pack.
     under_way: usize,
-    /// Most tiles, those that are being packed included.
+    /// Most tiles, including those being packed.
     most: usize,
     bytes: u64,
     peak_bytes: u64,
@@ -63,7 +63,7 @@ impl PackedTiles {
         has_room
     }
 
-    /// Takes in the words of a tile for which room was set aside, and gives those back who wait for them.
+    /// Takes in the words of a tile for which room was set aside, and returns the readers that wait for them.
     pub fn keep(&mut self, tile: TileId, words: Payload) -> Vec<Reader> {
         self.under_way -= 1;
         self.bytes += bytes_of(&words);
@@ -90,7 +90,7 @@ impl PackedTiles {
         None
     }
 
-    /// Takes in that a tile has left once.
+    /// Notes that a tile has left once.
     pub fn left(&mut self, tile: TileId) {
         if let Some(count) = self.sending.get_mut(&tile) {
             *count -= 1;
@@ -100,7 +100,7 @@ impl PackedTiles {
         }
     }
 
-    /// A tile whose words may go: the last one in the order in which readers ask.
+    /// A tile whose words may be dropped: the last one in the order in which readers request tiles.
     fn idle(&self) -> Option<TileId> {
         let idle = self.tiles.keys().filter(|tile| !self.sending.contains_key(tile));
         idle.max_by_key(|tile| (tile.col, tile.row)).copied()
@@ -124,7 +124,7 @@ impl PackedTiles {
         self.wanted.pop_front()
     }
 
-    /// Nobody needs the words of a tile any more.
+    /// The words of a tile are not needed any more.
     pub fn release(&mut self, tile: TileId) {
         if let Some(words) = self.tiles.remove(&tile) {
             self.bytes -= bytes_of(&words);
@@ -159,7 +159,7 @@ mod tests {
         assert!(!packed.set_aside(), "a third tile");
         assert!(packed.ask(tile(1, 0), || (1, vec![])).is_some());
         assert!(packed.ask(tile(3, 0), || (1, vec![7])).is_none() && packed.ask(tile(3, 0), || (2, vec![8])).is_none());
-        // The second tile goes, as nobody is being sent it; it is asked for later and waits for the first.
+        // The second tile is dropped, as it is not being sent; it is requested later and waits for the first.
         assert_eq!((packed.jobs(), packed.next_job(), packed.next_job()), (1, Some(tile(3, 0)), None));
         assert_eq!(packed.keep(tile(3, 0), words()), [(1, vec![7]), (2, vec![8])]);
         assert!(packed.ask(tile(2, 0), || (1, vec![9])).is_none());

@@ -10,7 +10,7 @@ use crate::tile::TileId;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-/// The longest pause. Nothing waits for its end: messages and workers end it.
+/// The longest pause. It delays no work: messages and workers end it early.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// A tile on its way from another rank.
@@ -58,8 +58,8 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
 
     /// Moves messages until the rank is done, or a worker has panicked.
     ///
-    /// An error of the mailbox, or a message that makes no sense, is one of this rank: the others are told to stop, as
-    /// far as the mailbox still carries it.
+    /// An error of the mailbox, or an invalid message, counts as an error of this rank: the others are stopped, as far
+    /// as the mailbox still works.
     pub fn run(&mut self) {
         let mut failed = false;
         loop {
@@ -71,7 +71,7 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
             };
             self.mailbox.set_patient(patient);
             let is_quiet = !matches!(moved, Ok(true)) && envelopes.is_empty();
-            // Each is tried: the others wait for what they are told.
+            // Each is tried: the other ranks wait for these messages.
             let sent = envelopes.into_iter().map(|envelope| self.send(envelope)).fold(Ok(()), Result::and);
             match moved.and(sent) {
                 Err(error) if !failed => {
@@ -85,7 +85,7 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
         }
     }
 
-    /// Takes in what has arrived; whether anything has.
+    /// Takes in arrivals; returns whether there were any.
     fn poll(&mut self) -> Result<bool> {
         match self.mailbox.poll()? {
             Some(arrival) => self.arrived(arrival).map(|()| true),
@@ -120,7 +120,7 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
         }
     }
 
-    /// Takes in a message, or asks for the tile that it announces.
+    /// Takes in a message, or requests the tile that it announces.
     fn header(&mut self, from: usize, message: Message, payload_words: Option<usize>) -> Result<()> {
         let Message::Tile { tile, .. } = message else {
             self.shared.handle(&mut self.shared.lock(), Event::Message { from, message });
@@ -135,7 +135,7 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
         self.receive()
     }
 
-    /// Asks for tiles that were announced, in this order, as far as they have room here.
+    /// Requests announced tiles, in this order, as far as there is room.
     fn receive(&mut self) -> Result<()> {
         while let Some((from, message, tile)) = self.announced.pop_front() {
             let buffer = {

@@ -1,11 +1,11 @@
-//! What a rank tells about its part of a factorisation: times, messages, bytes, and what happened when.
+//! The report of a rank on its part of a factorisation: times, messages, bytes, and spans.
 
 use crate::runtime::protocol::Counters;
 use crate::tile::TileId;
 use serde::Serialize;
 use std::time::Instant;
 
-/// What was done in a span.
+/// The kind of a span.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpanKind {
@@ -13,11 +13,11 @@ pub enum SpanKind {
     Updates(u32),
     /// Updates, then POTRF or TRSM.
     Finish(u32),
-    /// A finished tile was put into words.
+    /// A finished tile was packed.
     Pack,
-    /// A tile that came was made an operand.
+    /// A received tile was made an operand.
     Unpack,
-    /// A tile was on its way from another rank, from the time it was asked for at the mailbox.
+    /// A tile was on its way from another rank, from the time of its request at the mailbox.
     Receive {
         /// The sender.
         from: u32,
@@ -32,7 +32,7 @@ pub enum SpanKind {
 /// A stretch of work of a worker, or a transfer; times are nanoseconds since the rank began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Span {
-    /// What was done.
+    /// The kind of the span.
     pub kind: SpanKind,
     /// Tile row; of a strip that of its first tile.
     pub row: u32,
@@ -57,23 +57,23 @@ pub struct Sample {
     pub held_bytes: u64,
 }
 
-/// What one worker did.
+/// The work of one worker.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct WorkerReport {
     /// Runs and conversions.
     pub jobs: u64,
-    /// Seconds of work, and of asking for more.
+    /// Seconds of work, and of requests for more.
     pub busy_seconds: f64,
     /// Seconds asleep, while there was none.
     pub wait_seconds: f64,
-    /// What it did when.
+    /// The spans of its work.
     pub spans: Vec<Span>,
 }
 
-/// What one rank did.
+/// The work of one rank.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct RankReport {
-    /// What its task machine said and held.
+    /// The counters of its task machine.
     pub counters: Counters,
     /// Its workers.
     pub workers: Vec<WorkerReport>,
@@ -88,7 +88,7 @@ pub struct RankReport {
     /// Most bytes of finished own tiles that waited to be sent. Elements that travel as they are take no more memory
     /// for it.
     pub peak_packed_bytes: u64,
-    /// Transfers, where they were asked for.
+    /// Transfers, where they are recorded.
     pub transfers: Vec<Span>,
     /// At many times, evenly thinned.
     pub samples: Vec<Sample>,
@@ -122,7 +122,7 @@ impl SpanLog {
         self.spans.is_some().then(Instant::now)
     }
 
-    /// Notes what ends now, where `start` was noted.
+    /// Notes a span that ends now, where `start` was noted.
     pub fn add(&mut self, kind: SpanKind, tile: TileId, start: Option<Instant>) {
         let Some((spans, start)) = self.spans.as_mut().zip(start) else { return };
         let nanoseconds = |time: Instant| time.duration_since(self.epoch).as_nanos() as u64;
@@ -141,20 +141,20 @@ const LEAST_GROWTH: usize = 4;
 /// Most samples that are kept.
 const MOST_SAMPLES: usize = 4096;
 
-/// Most bytes of the samples of so many events; lists grow by doubling.
+/// Most bytes of the samples of `events` events; lists grow by doubling.
 pub fn sample_bytes(events: usize) -> u64 {
     (events.min(MOST_SAMPLES).next_power_of_two().max(LEAST_GROWTH) * size_of::<Sample>()) as u64
 }
 
-/// Most bytes of the spans of so many events.
+/// Most bytes of the spans of `events` events.
 pub fn span_bytes(events: usize) -> u64 {
     (events.next_power_of_two().max(LEAST_GROWTH) * size_of::<Span>()) as u64
 }
 
-/// Samples of which every second one goes when there are too many, so that they stay evenly spread over events.
+/// Samples of which every second one is dropped when there are too many, so that they stay evenly spread over events.
 pub(super) struct SampleLog {
     samples: Vec<Sample>,
-    /// Every so many events are kept.
+    /// One of `stride` events is kept.
     stride: u64,
     events: u64,
 }
@@ -164,7 +164,7 @@ impl SampleLog {
         SampleLog { samples: Vec::new(), stride: 1, events: 0 }
     }
 
-    /// Takes in an event; `sample` is asked where it is to be kept.
+    /// Takes in an event; `sample` is called where the event is to be kept.
     pub fn event(&mut self, sample: impl FnOnce() -> Sample) {
         if self.events.is_multiple_of(self.stride) {
             if self.samples.len() == MOST_SAMPLES {

@@ -1,4 +1,4 @@
-//! What the threads of a rank share: its task machine, the jobs, the words of tiles, envelopes to be sent.
+//! The shared state of the threads of a rank: its task machine, the jobs, the words of tiles, envelopes to be sent.
 
 use super::disk_state::{DiskState, Reader};
 use super::packed::PackedTiles;
@@ -17,9 +17,9 @@ use std::time::Instant;
 
 /// Work for any worker of a site.
 pub(super) enum Job {
-    /// A tile that came is to be made an operand.
+    /// A received tile is to be made an operand.
     Unpack(TileId, Payload),
-    /// A finished own tile is to be put into words, for those who wait for it.
+    /// A finished own tile is to be packed, for the ranks that wait for it.
     Pack(TileId),
     /// A tile that was read from a disk is to be put into its place.
     Place(TileId, IoBuffer),
@@ -34,7 +34,7 @@ pub(super) struct Envelope {
     pub payload: Option<(TileId, Payload)>,
 }
 
-/// What there is to do at a site.
+/// The work to do at a site.
 #[derive(Default)]
 pub(super) struct SiteState {
     pub runs: VecDeque<TileRun>,
@@ -45,21 +45,21 @@ pub(super) struct SiteState {
 /// Everything under the lock.
 pub(super) struct State {
     pub machine: TaskMachine,
-    /// Where the tiles lie in a memory above a disk.
+    /// For out-of-core tiles.
     pub disk: Option<DiskState>,
-    /// Conversions come first: what others have sent may be what this rank waits for.
+    /// Conversions come first: this rank may wait for tiles that others have sent.
     unpacks: VecDeque<(TileId, Payload)>,
     pub sites: Vec<SiteState>,
     envelopes: Vec<Envelope>,
-    /// Finished own tiles in words, while somebody is to get them.
+    /// Packed finished own tiles, while some rank is to get them.
     pub packed: PackedTiles,
-    /// Tiles that came, with their words while these are needed.
+    /// Received tiles, with their words while these are needed.
     received: FxHashMap<TileId, Option<Payload>>,
     /// Tiles that are coming, or wait to be made operands.
     incoming: usize,
     /// Buffers of tiles that are not needed any more.
     spare: Vec<Vec<u64>>,
-    /// How many of these, the first ones, nothing has been written to: they do not count as memory yet.
+    /// Number of the first of these buffers that were never written: they do not count as memory yet.
     untouched: usize,
     /// The machine is done.
     finished: bool,
@@ -73,17 +73,17 @@ pub(super) struct State {
     peak_buffer_bytes: u64,
     /// Where there are other ranks, or spans are noted.
     samples: Option<SampleLog>,
-    /// What each worker did, once it has left.
+    /// The report of each worker, once it has left.
     pub workers: Vec<WorkerReport>,
 }
 
-/// What the threads of a rank share.
+/// The data that the threads of a rank share.
 pub(super) struct SharedState<'a, W> {
     pub tiles: &'a W,
     grid: RankGrid,
     memories: Memories,
     tile_rows: usize,
-    /// Who sends a tile to whom, and so whether readers pass it on.
+    /// The senders and receivers of tiles, and so whether readers pass them on.
     delivery: &'static dyn Delivery,
     /// Most tiles that are coming, or wait to be made operands, at a time.
     most_incoming: usize,
@@ -92,7 +92,7 @@ pub(super) struct SharedState<'a, W> {
     pub(super) sites: Sites,
     spans: bool,
     epoch: Instant,
-    /// Of who moves messages, where there are other ranks.
+    /// The waker of the thread that moves messages, where there are other ranks.
     waker: Option<Waker>,
     /// By site.
     changed: Vec<Condvar>,
@@ -190,7 +190,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         self.grid.size() > 1 && !self.memories.clients(self.grid, self.tile_rows, tile).is_empty()
     }
 
-    /// Takes in an event, and what the machine wants done then; wakes who is to do it.
+    /// Takes in an event, and the machine's actions on it; wakes the threads that carry them out.
     pub fn handle(&self, state: &mut State, event: Event) {
         state.machine.handle(event);
         self.advance(state);
@@ -230,7 +230,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         state.machine.poll_near(&|site, tile| self.tiles.is_near(site, tile), &admits)
     }
 
-    /// Does what the machine says, but for what workers do.
+    /// Carries out the actions of the machine, except those of workers.
     fn carry_out_actions(&self, state: &mut State) {
         while let Some(action) = self.next_action(state) {
             match (action, &mut state.disk) {
@@ -269,7 +269,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         readers.into_iter().for_each(|reader| state.send(reader, (tile, payload.clone())));
     }
 
-    /// Takes in that a tile that came is an operand: its words stay only where this rank may pass them on.
+    /// Notes that a received tile is an operand: its words stay only where this rank may pass them on.
     pub fn imported(&self, state: &mut State, tile: TileId) {
         state.incoming = state.incoming.saturating_sub(1);
         if W::UNPACKS && !self.delivery.passes_on(self.memories.clients(self.grid, self.tile_rows, tile).len()) {
@@ -290,7 +290,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         has_room
     }
 
-    /// Takes in a tile that came, with its message.
+    /// Takes in a received tile, with its message.
     pub fn came(&self, state: &mut State, from: usize, message: Message, tile: TileId, words: Vec<u64>) {
         state.buffer_bytes += bytes_of(words.capacity());
         state.peak_buffer_bytes = state.peak_buffer_bytes.max(state.buffer_bytes);
@@ -313,7 +313,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         self.handle(state, Event::Message { from, message });
     }
 
-    /// Takes in that a tile has left.
+    /// Notes that a tile has left.
     pub fn left(&self, state: &mut State, tile: TileId) {
         if let Some(disk) = &mut state.disk {
             disk.outgoing.sent(tile);
@@ -322,7 +322,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         self.handle(state, Event::Sent(tile));
     }
 
-    /// An error of this rank: the others are told, the first error is kept.
+    /// An error of this rank: the others are notified, and the first error is kept.
     pub fn fail(&self, state: &mut State, error: Error) {
         state.keep_error(error);
         self.handle(state, Event::Failed);
@@ -396,12 +396,12 @@ impl State {
         self.machine.is_stopped()
     }
 
-    /// What is to be sent, and whether nothing comes after it.
+    /// The envelopes to be sent, and whether none comes after them.
     pub fn take_envelopes(&mut self) -> (Vec<Envelope>, bool) {
         (std::mem::take(&mut self.envelopes), self.is_over() || self.ended)
     }
 
-    /// Whether the machine is done, and a disk has nothing to do that counts: what was begun before an error does not.
+    /// Whether the machine is done, and the disk has no relevant work: work begun before an error is not relevant.
     fn is_over(&self) -> bool {
         let is_idle = || self.machine.is_stopped() || self.disk.as_ref().is_none_or(DiskState::is_idle);
         self.finished && is_idle()
@@ -438,7 +438,7 @@ impl State {
         self.envelopes.push(Envelope { to, header: message.to_words(), payload });
     }
 
-    /// Keeps a buffer for the next tile that comes.
+    /// Keeps a buffer for the next received tile.
     fn give_buffer_back(&mut self, payload: Payload) {
         let bytes = bytes_of(payload.capacity());
         match Arc::try_unwrap(payload) {

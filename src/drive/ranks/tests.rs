@@ -1,4 +1,4 @@
-//! Ranks on a made-up factorisation: what each task reads is checked, nothing is computed.
+//! Ranks on a made-up factorisation: the reads of each task are checked, nothing is computed.
 
 use super::*;
 use crate::comm::local;
@@ -219,15 +219,15 @@ fn a_panic_of_one_worker_ends_all_ranks() {
     }
 }
 
-/// What `work` returns, which must not take longer than [`LIMIT`].
+/// The result of `work`, which must not take longer than [`LIMIT`].
 fn in_time<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || sender.send(work()));
     receiver.recv_timeout(LIMIT).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The errors of all ranks where the mailbox of rank `broken` fails. Where it recovers, nothing of that run is left to
-/// disturb the next one.
+/// The errors of all ranks where the mailbox of rank `broken` fails. Where it recovers, no message of that run disturbs
+/// the next one.
 fn errors_of_mailbox(plan: RankPlan, broken: usize, call: Call, fails: Range<usize>) -> Vec<Error> {
     local::run(plan.grid.size(), |rank| {
         let own_fails = if rank.rank() == broken { fails.clone() } else { 0..0 };
@@ -248,7 +248,8 @@ fn an_error_of_a_mailbox_ends_all_ranks() {
         for (at, delivery) in DeliveryKind::ALL.into_iter().enumerate() {
             let (plan, broken) = (plan(RankGrid { rows: 2, cols: 3 }, tiles, delivery), [0, 4, 5, 1, 2][at]);
             let reads = |tile: &TileId| plan.grid.clients(tiles, *tile).contains(&(broken as u32));
-            // So many payloads come in a sound run, each after a request, so that there are no fewer sends and polls.
+            // The number of payloads in a run without faults; each comes after a request, so there are no fewer sends
+            // and polls.
             let payloads = plan.graph.all_tiles().filter(reads).count();
             let first = [0, 1, 2, payloads / 2, payloads - 1][at];
             let fails = first..if lasts { usize::MAX } else { first + 1 };

@@ -1,4 +1,4 @@
-//! A worker of a rank: takes jobs, tells the task machine, sleeps while there are none.
+//! A worker of a rank: takes jobs, notifies the task machine, sleeps while there are none.
 
 use super::report::SpanLog;
 use super::state::{Job, SharedState, State};
@@ -22,7 +22,7 @@ impl<W: RankTiles> Drop for PanicGuard<'_, '_, W> {
     }
 }
 
-/// The words of finished tiles that others read, and the bytes of those that are to be written.
+/// The words of finished tiles that others read, and the bytes of tiles to be written.
 type Finished = (Vec<(TileId, Payload)>, Option<IoBuffer>);
 
 /// A job that is done.
@@ -30,7 +30,7 @@ enum Done {
     Imported(TileId),
     Packed(TileId, Payload),
     Placed(TileId),
-    /// With the words of the tiles that others read, and the bytes of those that are to be written.
+    /// With the words of the tiles that others read, and the bytes of tiles to be written.
     Run(TileRun, Vec<(TileId, Payload)>, Option<IoBuffer>),
 }
 
@@ -98,7 +98,7 @@ impl<W: RankTiles> SharedState<'_, W> {
         log.add(kind, run.tile, start);
         let mut packed = Vec::new();
         let disk = self.tiles.disk().filter(|_| run.finish);
-        // Above a disk tiles are sent from there.
+        // Out of core, tiles are sent from the disk.
         for tile in run.tiles().filter(|&tile| run.finish && disk.is_none() && self.is_sent(tile)) {
             if !self.lock().packed.set_aside() {
                 self.tiles.pack_later(tile);

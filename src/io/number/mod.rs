@@ -27,7 +27,7 @@ pub(super) enum Field {
 /// Why a word is not a number that can be stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Refusal {
-    /// NaN or infinity; the text says which.
+    /// NaN or infinity; the text names which.
     NotFinite(&'static str),
     /// No number at all.
     NotANumber,
@@ -39,9 +39,9 @@ pub(super) enum Refusal {
     TooLong(u64),
     /// The system refused this many bytes for it.
     OutOfMemory(u64),
-    /// What is read takes at least this many bytes, more than the limit, which comes first.
+    /// The limit, and the least bytes that the numbers read need, which are more.
     MemoryLimit(u64, u64),
-    /// It has to be rounded, and nothing says to how many bits.
+    /// It must be rounded, but no precision is given.
     NoPrecision,
 }
 
@@ -145,7 +145,7 @@ impl NumberReader {
     /// Reads `word`; [`NumberReader::store`] then gives its significand.
     ///
     /// # Errors
-    /// A [`Refusal`] that says what the word is instead.
+    /// A [`Refusal`] that names what the word is instead.
     pub fn read(&mut self, word: &[u8], field: Field) -> Result<Number, Refusal> {
         (self.is_rounded, self.written) = (false, None);
         match self.read_plain(word, field) {
@@ -274,7 +274,8 @@ impl NumberReader {
         self.scaled(negative, exponent)
     }
 
-    /// What follows the digits of a number of Mathematica: a mark of precision or accuracy, and perhaps an exponent.
+    /// Reads the part after the digits of a Mathematica number: a mark of precision or accuracy, and perhaps an
+    /// exponent.
     fn marked(&mut self, text: &[u8]) -> Result<i64, Refusal> {
         let (is_accuracy, rest) = match text {
             [b'`', b'`', rest @ ..] => (true, rest),

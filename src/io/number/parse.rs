@@ -12,7 +12,7 @@ use rug::{Float, Integer};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NumberError {
-    /// NaN or infinity; the text says which.
+    /// NaN or infinity; the text names which.
     #[error("is {0}, not finite")]
     NotFinite(&'static str),
     /// No number at all.
@@ -41,7 +41,7 @@ impl From<Refusal> for NumberError {
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct ParsedNumber {
-    /// The number; of an exact one the precision is what it needs, at least 2 bits.
+    /// The number; an exact one has the precision that it needs, at least 2 bits.
     pub value: Float,
     /// Whether it is an integer or a hexadecimal float, which are not rounded.
     pub exact: bool,
@@ -98,8 +98,8 @@ pub fn parse_number(text: &str, precision_bits: u32) -> Result<ParsedNumber, Num
 
 /// The number in `text` as `m * 2^e` with `m` odd or 0, where it is an integer: `1e5` and `2.50e1` are.
 ///
-/// An exponent that makes `m` longer than any matrix can hold gives an `m` that is too long. `None` for what is no
-/// integer, and what [`parse_number`] refuses.
+/// An exponent that makes `m` longer than any matrix can hold gives an `m` that is too long. `None` for texts that are
+/// no integer, and those that [`parse_number`] refuses.
 pub fn parse_exact_integer(text: &str) -> Option<(Integer, i64)> {
     let text = text.trim();
     match parse_number(text, 2) {

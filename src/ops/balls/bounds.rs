@@ -32,7 +32,7 @@ pub(super) fn entry(bounds: MatrixView<'_>, row: usize, col: usize) -> Float {
 /// An upper bound of `A B` for matrices that are not negative, at most `1 + 2^-29` times it.
 ///
 /// Entry by entry a product of `b` bits is off by at most `2^(1-b) A B` (docs/ALGORITHM.md, (3a)), so `A B` is at most
-/// `1 / (1 - 2^(1-b))` times what is computed.
+/// `1 / (1 - 2^(1-b))` times the computed product.
 ///
 /// # Errors
 /// Those of [`gemm_with`].
@@ -70,7 +70,7 @@ pub(super) fn image(e: &Matrix, v: &[Float]) -> Vec<Float> {
     sums.into_iter().map(|sum| sum.0).collect()
 }
 
-/// The rows in which a power of `E` times a vector may be other than 0, from those in which the vector is.
+/// The rows in which a power of `E` times a vector may be nonzero, from the rows `start` in which the vector is.
 pub(super) fn reached(e: &Matrix, start: &[bool]) -> Vec<bool> {
     let mut reached = start.to_vec();
     let mut queue: VecDeque<usize> = (0..start.len()).filter(|&row| start[row]).collect();

@@ -23,10 +23,10 @@ use rug::ops::AddAssignRound;
 /// Steps of the iteration that bounds `F`, at most.
 const STEPS: usize = 40;
 
-/// What each step raises its result by, as a power of two beside it.
+/// Relative amount by which each step raises its result, as a power of two.
 const ROOM_LOG2: i32 = -8;
 
-/// What entries of `G` are raised by where `F` is found from a factor, as a power of two.
+/// Amount by which entries of `G` are raised where `F` is found from a factor, as a power of two.
 const RAISED_LOG2: i64 = -30;
 
 /// The balls that hold the factor of all symmetric points; the page is [`super::cholesky`].
@@ -77,7 +77,7 @@ fn majorant(ctx: &Context, relative: &Matrix) -> Result<Option<Matrix>> {
     let holds = |least: &Matrix, change: &Matrix| {
         (0..order).all(|col| (col..order).all(|row| least.float(row, col) <= change.float(row, col)))
     };
-    // The image, raised by as much as its own image may move once it has nearly settled.
+    // The image, raised by the most that its own image may move once it has nearly converged.
     let room = power_above_one(ROOM_LOG2);
     let mut change = Matrix::zeros(order, order, RADIUS_BITS)?;
     for _ in 0..STEPS {
@@ -138,7 +138,7 @@ fn first_order(definite: &Definite, inverse: &InverseFactor, image: &Matrix) -> 
     let factor = definite.factor.factor();
     let order = factor.rows();
     let bits = definite.lost_bits + BOUND_BITS;
-    // What a sum is off by beside its terms: their roundings, and its own.
+    // Error of a sum relative to its terms: their roundings, and its own.
     let unit = Upper(Float::with_val(RADIUS_BITS, order + 4)).times(&power(2 - i64::from(bits))).0;
     let mut whole = Matrix::zeros(order, order, RADIUS_BITS)?;
     for row in 0..order {
@@ -168,7 +168,7 @@ fn first_order(definite: &Definite, inverse: &InverseFactor, image: &Matrix) -> 
     Ok(whole)
 }
 
-/// The radii of the factor: `first`, and a bound of what `L low(F F^T)` adds, the smaller of two.
+/// The radii of the factor: `first` plus a bound of the contribution of `L low(F F^T)`, the smaller of two.
 ///
 /// Entry `i, j` of that is `sum_(m > j) l_im (F F^T)_mj + l_ij (F F^T)_jj / 2`; and, since `sum_m l_im f_mk` is the
 /// change `x_ik` of the factor, also `sum_(k <= j) x_ik f_jk - sum_(m < j) l_im (F F^T)_mj - l_ij (F F^T)_jj / 2`,

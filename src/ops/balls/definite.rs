@@ -15,7 +15,7 @@ use rug::Float;
 /// Bits of factors beyond those of the result and of the condition.
 pub(super) const SPARE_BITS: u32 = 32;
 
-/// Bits of what need not be known to more than its size, beyond those of the condition.
+/// Bits, beyond those of the condition, of quantities of which only the size matters.
 pub(super) const BOUND_BITS: u32 = 64;
 
 /// No factorisation takes more bits.
@@ -26,7 +26,7 @@ pub(super) struct Definite {
     pub factor: Cholesky,
     /// Bits of the result.
     pub precision_bits: u32,
-    /// Bits that solves lose, about.
+    /// Approximate bits that solves lose.
     pub lost_bits: u32,
 }
 
@@ -67,7 +67,7 @@ impl Definite {
         }
     }
 
-    /// An approximate inverse, and the proof that it makes of all points.
+    /// An approximate inverse, and the proof from it that all points are regular.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where there is no proof; those of [`Cholesky::inverse`].

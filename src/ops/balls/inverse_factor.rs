@@ -1,4 +1,4 @@
-//! The inverse of a Cholesky factor in bounds, and what perturbations of a matrix are beside its factor.
+//! The inverse of a Cholesky factor in bounds, and the size of perturbations of a matrix relative to its factor.
 //!
 //! Proof: docs/ALGORITHM.md, "Balls".
 
@@ -13,7 +13,7 @@ use crate::matrix::{Matrix, MatrixView};
 use crate::ops::trsm::trsm;
 use rug::Float;
 
-/// `W`, near `L^-1`, and how far it may be off.
+/// `W`, near `L^-1`, and a bound of its error.
 pub(super) struct InverseFactor {
     /// `W`, lower triangular.
     pub near: Matrix,

@@ -41,7 +41,7 @@ pub(super) fn log_det(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Res
     let factor = definite.factor.factor();
     let a = &mirrored(a)?;
     let perturbation = perturbation(ctx, a, factor.view())?;
-    // The balls around the midpoint that hold L L^T: what their inverses are, at most.
+    // A bound of the inverses of the balls around the midpoint that hold L L^T.
     let around = BallMatrix::trusted(a.midpoint().clone(), residual(&perturbation, a)?);
     let (inverse, regular) = definite.regular(ctx, around.view(), "log_det")?;
     let size = regular.solution(ctx, &bounds::magnitudes(inverse.view())?)?;
@@ -55,7 +55,7 @@ pub(super) fn log_det(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Res
     Ok(Ball { midpoint, radius: change.add(&off).add(&moved).0 })
 }
 
-/// What of a perturbation is no radius.
+/// The part of a perturbation that does not come from the radii.
 fn residual(perturbation: &Matrix, a: &BallMatrix) -> Result<Matrix> {
     Matrix::from_fn(a.rows(), a.cols(), RADIUS_BITS, |row, col| {
         let whole = perturbation.float(row, col);
@@ -63,7 +63,7 @@ fn residual(perturbation: &Matrix, a: &BallMatrix) -> Result<Matrix> {
     })
 }
 
-/// The same balls with the larger radius of each entry and its mirror image: what holds all points of both triangles.
+/// The same balls with the larger radius of each entry and its mirror image, which hold all points of both triangles.
 fn mirrored(a: &BallMatrix) -> Result<BallMatrix> {
     let radius = a.radius();
     let larger = |row: usize, col: usize| radius.float(row, col).max(&radius.float(col, row));
@@ -124,7 +124,7 @@ fn scaled_squares(relative: &Matrix, vector: &[Float]) -> Upper {
     squares
 }
 
-/// `2 sum log l_ii` with so many bits, and a bound of its error.
+/// `2 sum log l_ii` with `bits` bits, and a bound of its error.
 fn sum_of_logarithms(factor: &Matrix, bits: u32) -> (Float, Float) {
     let unit = power(-i64::from(bits));
     let (mut sum, mut error) = (Float::new(bits), Upper::zero());

@@ -1,4 +1,4 @@
-//! Matrices of balls, midpoints and radii, and what is read of them.
+//! Matrices of balls, with midpoints and radii, and functions that read them.
 
 use super::bounds::RADIUS_BITS;
 use crate::error::{Error, Result};

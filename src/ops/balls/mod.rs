@@ -2,9 +2,9 @@
 //!
 //! A [`BallMatrix`] is a matrix of midpoints and one of radii. Each function here gives balls that hold the exact
 //! result for every point of the balls of its operands: roundings, truncations and the radii of the operands are all
-//! counted, rounded upward. Precision is that of midpoints; radii have 64 bits. A rounded
-//! midpoint of what is no product counts two units in its last place, so that a ball holds that of the exact number at
-//! the same precision, rounded in any direction.
+//! counted, rounded upward. Precision is that of midpoints; radii have 64 bits. The rounded midpoint of a result other
+//! than a product adds two units in its last place to the radius, so that the ball also contains the exact number
+//! rounded to the same precision in any direction.
 //!
 //! ```
 //! use sunzi::{Context, Matrix, ball::{self, BallMatrix}, rug::Rational};

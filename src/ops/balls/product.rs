@@ -18,13 +18,13 @@ use rug::float::Round;
 /// Bits of the first product beyond those of the result.
 const SPARE_BITS: u32 = 32;
 
-/// An entry whose own rounding is below this power of two beside its spread is as good as exact.
+/// An entry counts as exact where its own rounding relative to its spread is below this power of two.
 const FINE_LOG2: i64 = -3;
 
-/// The same beside a unit in the last place of the result, as a power of two.
+/// The same relative to a unit in the last place of the result, as a power of two.
 const ROUNDING_LOG2: i64 = -12;
 
-/// More bits than this times those asked for, and some, no product takes for the sake of entries that cancel.
+/// For entries that cancel, a product takes at most this times the requested bits, plus a constant.
 const MOST_TIMES: u32 = 4;
 
 /// Bits that are always granted.
@@ -33,7 +33,7 @@ const MOST_MORE_BITS: u32 = 512;
 /// The least exponent where there is none: that of a number that is 0.
 const NO_UNIT: i64 = i64::MAX / 4;
 
-/// Errors below this part of a unit in the last place, as a power of two, are no roundings of the midpoint.
+/// Errors below this part of a unit in the last place, as a power of two, do not count as roundings of the midpoint.
 const UNSEEN_BITS: u32 = 24;
 
 /// Where units are no powers of two that a shift can reach.
@@ -46,16 +46,16 @@ pub(super) struct Product<'a> {
     pub right: BallView<'a>,
     pub added: Option<BallView<'a>>,
     pub negated: bool,
-    /// Whether `left` is the transpose of `right`, and what is added symmetric.
+    /// Whether `left` is the transpose of `right`, and the added matrix symmetric.
     pub symmetric: bool,
 }
 
-/// A product of midpoints, and what bounds its distance from the exact ones.
+/// A product of midpoints, and bounds of its distance from the exact ones.
 pub(super) struct Enclosed {
     pub midpoint: Matrix,
-    /// How far a midpoint may be from that of the exact product.
+    /// Largest distance of a midpoint from that of the exact product.
     pub rounding: Matrix,
-    /// What the radii of the operands make of each entry; `None` where all are 0.
+    /// The contribution of the operands' radii to each entry; `None` where all are 0.
     pub spread: Option<Matrix>,
 }
 
@@ -89,7 +89,7 @@ impl Enclosed {
     }
 }
 
-/// What the rounding of a number to the midpoint `rounded` counts: nothing where it is none, else two units in the last
+/// The radius for the rounding of a number to the midpoint `rounded`: 0 where it is exact, else two units in the last
 /// place.
 ///
 /// The number is at most half a unit away. Two units hold the ball of one unit around it rounded in any direction too,
@@ -105,7 +105,7 @@ fn distance(a: &Float, b: &Float) -> Float {
     Float::with_val_round(RADIUS_BITS, upper - lower, Round::Up).0
 }
 
-/// Whether an error is more than what an exact midpoint may be known to.
+/// Whether an error is too large for the midpoint to count as exact.
 pub(super) fn shows(moved: &Float, midpoint: &Float) -> bool {
     *moved > Float::with_val(RADIUS_BITS, two_units(midpoint) >> UNSEEN_BITS)
 }
@@ -168,7 +168,7 @@ impl<'a> Product<'a> {
         enclosed.rounded(precision_bits)
     }
 
-    /// The midpoints at so many bits, entry by entry, and bounds of their errors.
+    /// The midpoints with `bits` bits, entry by entry, and bounds of their errors.
     fn midpoints(&self, ctx: &Context, bits: u32, (sizes, units): (&Matrix, &[i64])) -> Result<(Matrix, Matrix)> {
         let unit = |row: usize, col: usize| units[col * sizes.rows() + row];
         let computed = self.computed(ctx, bits)?;
@@ -269,11 +269,11 @@ impl<'a> Product<'a> {
 struct Units {
     rows: usize,
     contracted: usize,
-    /// Of the left factor, row by row.
+    /// Units of the left factor, row by row.
     left: Vec<i64>,
-    /// Of the right factor, column by column.
+    /// Units of the right factor, column by column.
     right: Vec<i64>,
-    /// Of what is added, column by column.
+    /// Units of the added matrix, column by column.
     added: Option<Vec<i64>>,
 }
 
@@ -305,8 +305,8 @@ fn lowest_bit(matrix: MatrixView<'_>, row: usize, col: usize) -> i64 {
     value.head.exponent() - bits + zeros as i64 * 64 + i64::from(value.limbs[zeros].trailing_zeros())
 }
 
-/// Bits that leave no entry of `enclosed`, of `bits.0` bits, with an own rounding that shows beside its spread or
-/// beside the rounding to `bits.1` bits; `known` gives the exponents of its size and of its unit.
+/// Bits with which no entry of `enclosed`, now of `bits.0` bits, has a rounding of its own that matters relative to its
+/// spread or to the rounding to `bits.1` bits; `known` returns the exponents of its size and of its unit.
 fn wanted_bits(enclosed: &Enclosed, bits: (u32, u32), known: impl Fn(usize, usize) -> (i64, i64)) -> u32 {
     let (bits, precision_bits) = (i64::from(bits.0), i64::from(bits.1));
     let Enclosed { midpoint, rounding, spread } = enclosed;
@@ -328,7 +328,7 @@ fn wanted_bits(enclosed: &Enclosed, bits: (u32, u32), known: impl Fn(usize, usiz
         let rounded = Float::with_val(precision_bits as u32, &own);
         let is_rounded = shows(&Float::with_val(RADIUS_BITS, &own - &rounded).abs(), &rounded);
         let fine = bits + (error - (midpoint.get(row, col).head.exponent() - precision_bits + ROUNDING_LOG2)).max(0);
-        // Where the midpoint need not be rounded, all that is left of the radius is its own error.
+        // Where the midpoint needs no rounding, the radius is only its own error.
         most = most.max(if is_known && is_rounded { fine.min(exact) } else { exact });
     }
     u32::try_from(most).unwrap_or(u32::MAX)

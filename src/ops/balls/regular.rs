@@ -1,4 +1,4 @@
-//! Matrices of balls of which every point is regular, and what their inverses make of small vectors.
+//! Matrices of balls of which every point is regular, and bounds of their inverses times small vectors.
 //!
 //! With `R` near the inverse, `E >= |I - R A|` for every point `A`, and a vector `v > 0` with `E v < v`, all powers
 //! of `E` sum up to `(I - E)^-1 >= 0`, so no `A` is singular and `|A^-1| <= (I - E)^-1 |R|`.
@@ -15,7 +15,7 @@ use crate::ops::estimate::bounds::Upper;
 use rug::Float;
 use rug::float::Round;
 
-/// Steps of the search for a vector that proves regularity, at most: the sum of so many powers of `E`.
+/// Most steps of the search for a vector that proves regularity, each of which adds a power of `E`.
 const MOST_STEPS: usize = 400;
 
 /// A vector whose image is at most this part of it is not improved upon.
@@ -24,10 +24,10 @@ const FINE_RATIO: f64 = 0.9;
 /// No larger part is taken.
 const MOST_RATIO: f64 = 1.0 - 1e-6;
 
-/// Times that a bound is improved, at most.
+/// Most improvements of a bound.
 const MOST_IMPROVEMENTS: usize = 100;
 
-/// A bound whose entries all keep this part of themselves is not improved any more.
+/// A bound is not improved any more when a step leaves each entry at least this fraction of its value.
 const SHARP_RATIO: f64 = 0.97;
 
 /// A matrix of balls that is proven to hold no singular point.
@@ -40,7 +40,7 @@ pub(super) struct Regular {
     left: Vec<Float>,
 }
 
-/// What is known where there is no proof: about the spectral radius of `E`.
+/// The result where there is no proof: an estimate of the spectral radius of `E`.
 pub(super) struct Unproven {
     pub ratio: f64,
 }
@@ -58,7 +58,7 @@ impl Regular {
     ) -> Result<std::result::Result<Regular, Unproven>> {
         let unit = Matrix::identity(inverse.rows(), 2)?;
         let product = Product::residual(BallView::point(&unit), BallView::point(inverse), a);
-        // The sum is about 0, but for what the inverse is off by: more bits would not make the bound much better.
+        // The sum is about 0, apart from the error of the inverse: more bits would not make the bound much better.
         let deviation = product.enclose(ctx, inverse.precision_bits())?.magnitudes()?;
         Ok(Regular::of(deviation, start))
     }
@@ -87,8 +87,8 @@ impl Regular {
         Err(Unproven { ratio: worst })
     }
 
-    /// A bound of `|A^-1| Y'` for all points `A` of the balls, where `bound >= |R Y'|` for the columns of a `Y'`; what
-    /// is 0 for all of them stays 0.
+    /// A bound of `|A^-1| Y'` for all points `A` of the balls, where `bound >= |R Y'|` for the columns of a `Y'`; an
+    /// entry that is 0 for all of them stays 0.
     ///
     /// # Errors
     /// Those of [`crate::gemm_with`].

@@ -20,7 +20,7 @@ enum Right<'a> {
     Identity,
 }
 
-/// A solve at work.
+/// A running solve.
 struct Solving<'a> {
     ctx: &'a Context,
     a: BallView<'a>,
@@ -60,7 +60,7 @@ fn run(ctx: &Context, a: &BallMatrix, right: Right<'_>, precision_bits: u32) -> 
     if more_bits == 0 {
         return Ok(first);
     }
-    // Entries that are tiny beside those of their column: once more, with as many bits as they lack.
+    // Entries that are tiny relative to those of their column: once more, with as many bits as they lack.
     match solving.again(more_bits) {
         Ok(second) => sharper(first, second),
         Err(Error::Precision { .. } | Error::NotPositiveDefinite { .. }) => Ok(first),
@@ -69,7 +69,7 @@ fn run(ctx: &Context, a: &BallMatrix, right: Right<'_>, precision_bits: u32) -> 
 }
 
 impl Solving<'_> {
-    /// The solution with so many bits more than the condition takes.
+    /// The solution with `more_bits` bits in addition to those for the condition.
     fn balls(&self, more_bits: u32) -> Result<BallMatrix> {
         self.solved(&self.definite, more_bits)
     }
@@ -104,7 +104,7 @@ impl Solving<'_> {
             moved = bounds::sum(moved.view(), bounds::product(ctx, inverse.view(), part.view())?.view())?;
         }
         let radius = self.regular.solution(ctx, &moved)?;
-        // Where the solution of the midpoints was rounded, that counts as everywhere: two units in the last place.
+        // A rounding of the solution of the midpoints adds two units in the last place, as everywhere.
         let radius = Matrix::from_fn(radius.rows(), radius.cols(), RADIUS_BITS, |row, col| {
             let (own, midpoint) = (radius.float(row, col), solution.float(row, col));
             let is_rounded = shows(&rounded.float(row, col), &midpoint);

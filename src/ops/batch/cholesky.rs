@@ -161,7 +161,7 @@ fn factor_together(
     items: &mut [Item<'_, '_, Factor<'_>>],
 ) -> Result<u8> {
     assert!(items.len() <= PROBLEMS);
-    // Those that are not symmetric say so in the single call.
+    // The single call reports matrices that are not symmetric.
     let mut lowers = [None::<(usize, MatrixView<'_>)>; PROBLEMS];
     let is_square = |view: &MatrixView<'_>| (view.rows(), view.cols()) == (order, order);
     let views = items.iter().enumerate().filter_map(|(at, item)| Some((at, item.problem.lower_view(SQUARE).ok()?)));

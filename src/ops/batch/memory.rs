@@ -1,8 +1,8 @@
-//! What a batch may take of memory, and how many workers share it.
+//! The memory of a batch, and the number of workers that share it.
 //!
-//! Results and lists are there for the whole call. The rest is shared out evenly; a worker's share must be enough for
-//! the largest problem without a limit, else there are fewer workers. One worker alone has what is left for problems
-//! that are cut to fit, as the single call cuts them.
+//! Results and lists stay for the whole call. The rest is shared evenly; a worker's share must be enough for the
+//! largest problem without a limit, else there are fewer workers. A single worker has all the rest for problems that
+//! are cut to fit, as the single call cuts them.
 
 use crate::context::{Context, MemoryBudget};
 use crate::error::{Error, Result};
@@ -17,9 +17,9 @@ pub(super) struct BatchMemory {
     fixed_bytes: u64,
     /// Workers at the same time.
     pub workers: usize,
-    /// Bytes beside its result that each of them may take; `None` without a limit.
+    /// Bytes in addition to its result that each of them may take; `None` without a limit.
     share_bytes: Option<u64>,
-    /// Bytes beside its result that the largest problem takes, where that was planned.
+    /// Bytes in addition to its result that the largest problem takes, where that was planned.
     largest_bytes: u64,
 }
 
@@ -52,7 +52,7 @@ impl BatchMemory {
         let mut together = Vec::new();
         for shape in shapes {
             let result_bytes = shape.result_bytes(verb.precision_bits());
-            // What is wrong with a problem is said where it runs.
+            // An error in a problem is reported where it runs.
             if let Err(Error::MemoryLimit { minimum_bytes, .. }) =
                 verb.plan(&apart.with_memory(self.alone(result_bytes)), shape)
             {
@@ -72,17 +72,17 @@ impl BatchMemory {
         Ok(BatchMemory { workers, share_bytes: Some(share_bytes), largest_bytes, ..self })
     }
 
-    /// Whether a worker's share has room for so many bytes beside results.
+    /// Whether a worker's share has room for `bytes` bytes in addition to results.
     pub fn has_room(&self, bytes: u64) -> bool {
         self.share_bytes.is_none_or(|share_bytes| bytes <= share_bytes)
     }
 
-    /// Whether workers have less than the whole call has for a problem.
+    /// Whether a worker has less memory for a problem than the whole call.
     pub fn is_shared(&self) -> bool {
         self.share_bytes.is_some() && self.workers > 1
     }
 
-    /// The budget of a problem beside others.
+    /// The budget of a problem that runs next to others.
     pub fn of_worker(&self, result_bytes: u64) -> MemoryBudget {
         match self.share_bytes {
             None => MemoryBudget::default(),
@@ -101,7 +101,7 @@ impl BatchMemory {
         self.share_bytes.is_some()
     }
 
-    /// Bytes of the whole call, in which the workers took so many beside their results.
+    /// Bytes of the whole call, in which the workers took `worker_bytes` in addition to their results.
     pub fn planned_bytes(&self, worker_bytes: u64, is_bound: bool) -> u64 {
         let workers_bytes = match (self.share_bytes, is_bound) {
             (None, _) => worker_bytes,

@@ -1,8 +1,8 @@
-//! Many problems in one call: the verbs on small matrices, the threads shared out over the problems.
+//! Many problems in one call: the verbs on small matrices, the threads share the problems.
 //!
 //! Each problem is the single call, on one thread, in the workspace of its worker, so its bits are those of the single
-//! call; what a call makes beside its result is made once for each worker. `verb` is what a problem is, `run` the loop,
-//! `memory` what it may take; the other files are pages of the verbs.
+//! call; memory in addition to the results is allocated once for each worker. `verb` defines a problem, `run` is the
+//! loop, `memory` its memory; the other files are pages of the verbs.
 
 mod cholesky;
 mod gemm;

@@ -1,4 +1,4 @@
-//! What a batch tells about itself.
+//! The report of a batch.
 
 use crate::ops::product::problem::Accuracy;
 use serde::Serialize;
@@ -15,10 +15,10 @@ pub struct BatchReport {
     pub failed: usize,
     /// Precision of all results.
     pub precision_bits: u32,
-    /// What holds for each entry of all results: accuracy by norms also where accuracy entry by entry was asked for and
-    /// some factor did not reach it, as [`crate::report::CholeskyReport::missing_bits`] of its single call says.
+    /// The accuracy that holds for each entry of all results: by norms also where entrywise accuracy was requested and
+    /// some factor did not reach it, see [`crate::report::CholeskyReport::missing_bits`] of its single call.
     pub accuracy: Accuracy,
-    /// The most bits that accuracy entry by entry took beyond those of norms.
+    /// The most bits that entrywise accuracy took beyond those of norms.
     pub range_bits: u32,
     /// Worker threads, each with problems of its own; under a memory limit as many as it has room for.
     pub threads: usize,
@@ -27,6 +27,6 @@ pub struct BatchReport {
     pub direct: usize,
     /// Wall-clock seconds of the call.
     pub seconds: f64,
-    /// Bytes the plan allows for: all results, lists of the problems, and what each worker works in.
+    /// Bytes the plan allows for: all results, lists of the problems, and the scratch of each worker.
     pub planned_bytes: u64,
 }

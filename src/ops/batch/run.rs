@@ -17,21 +17,21 @@ use std::time::Instant;
 /// The phase in progress reports.
 const PHASE: &str = "batch";
 
-/// A worker: its context, and what its problems took.
+/// A worker: its context, and the memory of its problems.
 struct Worker {
     ctx: Context,
-    /// Bytes beside its result of the largest problem.
+    /// Bytes of the largest problem in addition to its result.
     largest_bytes: u64,
     /// The same of the smallest: where they differ, memory of several sizes is kept.
     smallest_bytes: u64,
     counts: Counts,
 }
 
-/// What the report says of all problems together.
+/// The figures of the report for all problems together.
 #[derive(Clone, Copy, Default)]
 struct Counts {
     direct: usize,
-    /// Results that are accurate by norms alone.
+    /// Results that are accurate only by norms.
     by_norms: usize,
     range_bits: u32,
 }
@@ -62,7 +62,7 @@ impl Worker {
         self.smallest_bytes = self.smallest_bytes.min(own_bytes);
     }
 
-    /// Bytes beside results at the worst moment.
+    /// Peak bytes in addition to results.
     fn bytes(&self) -> u64 {
         let kept_bytes = if self.smallest_bytes < self.largest_bytes { self.ctx.workspace().bytes() } else { 0 };
         self.largest_bytes + kept_bytes
@@ -126,7 +126,7 @@ pub(super) fn run<V: Verb>(
     let refused = batch.run_all(&mut workers, &mut items)?;
     let mut counts = Counts::default();
     if refused {
-        // What the others keep is in the way of the one that goes on.
+        // The memory that the others keep would leave too little for the one that continues.
         counts = workers.drain(1..).fold(counts, |counts, worker| counts.and(worker.counts));
         batch.run_refused(&mut workers[0], &mut items)?;
     }
@@ -197,7 +197,7 @@ impl<V: Verb> Batch<'_, V> {
         self.verb.together_bytes(ctx, item.shape).is_some_and(|bytes| self.memory.has_room(bytes))
     }
 
-    /// Some items of one shape, side by side where there are several; what is left one after the other.
+    /// Some items of one shape, side by side where there are several; the remaining ones one after the other.
     fn attempt_all(&self, worker: &mut Worker, items: &mut [Item<'_, '_, V>]) -> Result<()> {
         let mut done = 0;
         if items.len() > 1 {
@@ -213,7 +213,7 @@ impl<V: Verb> Batch<'_, V> {
         left.map(|(_, item)| item).try_for_each(|item| self.attempt(worker, item))
     }
 
-    /// A worker's context with its share of the memory, for results of so many bytes.
+    /// A worker's context with its share of the memory, for results of `result_bytes` bytes.
     fn context_for<'w>(&self, worker: &'w Worker, result_bytes: u64) -> Cow<'w, Context> {
         match self.memory.is_limited() {
             true => Cow::Owned(worker.ctx.with_memory(self.memory.of_worker(result_bytes))),
@@ -247,7 +247,7 @@ impl<V: Verb> Batch<'_, V> {
         Ok(())
     }
 
-    /// Keeps what came of an item; an error that ends the whole call is returned.
+    /// Keeps the outcome of an item; an error that ends the whole call is returned.
     fn note(&self, worker: &mut Worker, item: &mut Item<'_, '_, V>, outcome: Result<Done>) -> Result<()> {
         item.outcome = match outcome {
             Ok(done) => {

@@ -62,12 +62,12 @@ pub fn syrk_batch<'a, P: Into<SyrkProblem<'a>>>(
 /// `Q_i := alpha * P_i^T P_i + beta * C_i` for many problems, each with the bits of [`crate::syrk_with`].
 ///
 /// Shapes and precisions of the operands may differ from problem to problem; the precision of the results and the
-/// options are those of all. A problem that fails has its error in place of a result, as [`crate::Error::Problem`] with
-/// its number, and the others are computed.
-/// The threads of the context share out the problems: each is the work of one thread, on the CPU. What a call takes
-/// beside its result is made once for each thread. Under a memory limit there are as many workers as it has room for.
-/// Cost: that of the single calls, less what each takes to begin. On CPUs with AVX-512 IFMA, or for larger products
-/// with AVX2 and FMA, up to eight problems of one shape are done at once.
+/// options are common to all. A problem that fails has its error in place of a result, as [`crate::Error::Problem`]
+/// with its number, and the others are computed.
+/// The threads of the context share out the problems: each is the work of one thread, on the CPU. Memory in addition to
+/// the results is allocated once for each thread. Under a memory limit there are as many workers as it has room for.
+/// Cost: that of the single calls, less their startup costs. On CPUs with AVX-512 IFMA, or for larger products with
+/// AVX2 and FMA, up to eight problems of one shape are done at once.
 ///
 /// ```
 /// use sunzi::{Context, Matrix, Op, SyrkOptions, batch};
@@ -183,7 +183,7 @@ impl Verb for Syrk<'_> {
             problems[at] = Some(Problem { mirrored, ..triangle });
             destinations[at] = Some(match output {
                 SymmetricDestination::Matrix(result) => {
-                    // While it is half written it is not symmetric: nobody sees it then.
+                    // While it is half written it is not symmetric, so it is moved out of sight.
                     *memory = std::mem::take(*result).into_matrix();
                     Destination::Matrix(memory)
                 }
@@ -208,7 +208,7 @@ impl Verb for Syrk<'_> {
 }
 
 impl Done {
-    /// What a product says.
+    /// The figures of a product.
     pub fn product(report: &Report) -> Done {
         let direct = report.kernel == crate::ops::product::direct::NAME;
         let (accuracy, range_bits) = (report.accuracy, report.range_bits);

@@ -159,7 +159,7 @@ impl Verb for Trsm<'_> {
         let Some(together) = self.side_by_side(ctx, items[0].shape) else { return Ok(0) };
         let system = |at: usize| {
             let TrsmProblem { t, b } = items.get(at)?.problem;
-            // What is wrong with a problem is said where it runs.
+            // An error in a problem is reported where it runs.
             oriented(t, b, self.precision_bits, self.options).ok()
         };
         let systems = std::array::from_fn(system);

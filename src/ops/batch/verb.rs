@@ -1,4 +1,4 @@
-//! What a batch knows of its verb: the sizes of a problem, its plan, the single call.
+//! The properties of a verb that a batch needs: the sizes of a problem, its plan, the single call.
 
 use crate::context::Context;
 use crate::error::Result;
@@ -19,7 +19,7 @@ pub(super) struct Shape {
 
 /// A verb on one problem at a time.
 pub(super) trait Verb: Sync {
-    /// `syrk_batch` and the like.
+    /// The name of the verb, such as `syrk_batch`.
     const OPERATION: &'static str;
     /// Operands.
     type Problem<'p>: Send + Sync;
@@ -30,9 +30,9 @@ pub(super) trait Verb: Sync {
 
     /// Precision of all results.
     fn precision_bits(&self) -> u32;
-    /// What is promised of each entry.
+    /// Accuracy promised for each entry.
     fn accuracy(&self) -> Accuracy;
-    /// Whether plans by sizes alone cover what the problems take.
+    /// Whether plans from only the sizes cover the memory of the problems.
     fn plans_are_bounds(&self) -> bool {
         self.accuracy() == Accuracy::Norm
     }
@@ -40,7 +40,8 @@ pub(super) trait Verb: Sync {
     fn shape(&self, problem: &Self::Problem<'_>) -> Shape;
     /// Bytes of the single call, the result included.
     fn plan(&self, ctx: &Context, shape: Shape) -> Result<u64>;
-    /// Bytes beside the results that problems of that shape take side by side, where this machine has such a path.
+    /// Bytes in addition to the results that problems of this shape take side by side, where this machine has such a
+    /// path.
     fn together_bytes(&self, _ctx: &Context, _shape: Shape) -> Option<u64> {
         None
     }
@@ -56,11 +57,11 @@ pub(super) trait Verb: Sync {
     fn run(&self, ctx: &Context, problem: &Self::Problem<'_>, output: &mut Self::Output<'_>) -> Result<Done>;
 }
 
-/// What a single call says of itself.
+/// The figures of a single call.
 pub(super) struct Done {
     pub planned_bytes: u64,
     pub direct: bool,
-    /// What holds for each entry, and the bits that it took beyond those of norms.
+    /// The accuracy that holds for each entry, and the bits that it took beyond those of norms.
     pub accuracy: Accuracy,
     pub range_bits: u32,
 }
@@ -75,7 +76,7 @@ pub(super) struct Item<'p, 'r, V: Verb> {
 }
 
 impl Shape {
-    /// About how much there is to do.
+    /// Approximate amount of work.
     pub fn work(&self) -> u128 {
         self.rows as u128 * self.cols as u128 * (self.depth as u128 + 8)
     }

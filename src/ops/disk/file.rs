@@ -1,4 +1,4 @@
-//! A result as a file: its blocks are read from the storage once more, and written where they belong.
+//! A result as a file: its blocks are read from the storage once more, and written to their places.
 //!
 //! Over ranks each reads the blocks that it has, and rank 0 writes them, in the order of the blocks.
 
@@ -15,7 +15,7 @@ use std::path::Path;
 
 /// Blocks of a result in storage directories.
 pub(crate) trait StoredBlocks: Sync {
-    /// What a worker reads a block into.
+    /// The memory into which a worker reads a block.
     type Space: Send;
 
     /// What the file is to hold.
@@ -40,8 +40,8 @@ pub(crate) trait StoredBlocks: Sync {
     fn words<'s>(&self, space: &'s mut Self::Space) -> &'s mut [u64];
 }
 
-/// Writes the file of a result, with as many workers as there are spaces, of which each rank has one at least; entries
-/// outside the blocks are 0. Collective.
+/// Writes the file of a result, with one worker for each space; each rank has at least one; entries outside the blocks
+/// are 0. Collective.
 ///
 /// # Errors
 /// Those of [`StoredBlocks::read`]; [`crate::Error::Io`], [`crate::Error::Cancelled`].

@@ -1,5 +1,5 @@
-//! What operations above a disk share: results that are made of stored blocks, ranks with a directory each, and what
-//! the disk did. Does not know: how the blocks are computed.
+//! Parts common to out-of-core operations: results that are made of stored blocks, ranks with a directory each, and
+//! reports of the disk. Does not know: how the blocks are computed.
 
 mod file;
 mod place;
@@ -14,5 +14,5 @@ pub(crate) use result::{ResultCut, ResultPlace, StoredResult};
 pub use usage::DiskUse;
 pub(crate) use usage::{DiskWatch, disk_progress, progress_of, telling_of_disk};
 
-/// Most rows of a tile in a file: so many of each way, and their bits, still have a number of bytes.
+/// Most rows of a tile in a file: the bytes of a square tile of this order still fit an integer.
 pub(crate) const LARGEST_TILE: usize = 1 << 20;

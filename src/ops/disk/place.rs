@@ -1,4 +1,4 @@
-//! The directories of the ranks that share an operation above their disks, and the operands that rank 0 reads.
+//! The directories of the ranks that share an out-of-core operation, and the operands that rank 0 reads.
 
 use crate::error::{Error, Result};
 use crate::site::Site;
@@ -23,8 +23,8 @@ pub(crate) fn scanned_by_root(
     Ok((exponents.iter().map(|&word| word as i64).collect(), [checksums[0], checksums[1]]))
 }
 
-/// The storage directory of a rank: `storage` itself in one process, else one of its own below it. What one process
-/// has begun rank 0 goes on with, and the other way round.
+/// The storage directory of a rank: `storage` itself in one process, else one of its own below it. Rank 0 continues a
+/// run begun by one process, and the other way round.
 ///
 /// # Errors
 /// [`Error::Io`].

@@ -16,7 +16,7 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
-    /// The object that an error says is damaged.
+    /// The object that an error names as damaged.
     pub fn damage(error: &Error) -> Option<String> {
         match error {
             Error::Damaged { object, .. } | Error::Truncated { object, .. } => Some(object.clone()),
@@ -25,11 +25,11 @@ impl Attempt {
     }
 }
 
-/// Calls `attempt`, which takes what is stored as found and makes what is missing, again as long as some rank found an
-/// object damaged: that is discarded first. Collective.
+/// Calls `attempt`, which takes the stored objects as found and makes the missing ones; repeats it as long as some rank
+/// found a damaged object, which is discarded first. Collective.
 ///
 /// # Errors
-/// That of an attempt without damage.
+/// The error of an attempt without damage.
 pub(crate) fn until_whole(
     world: &dyn Transport,
     used: &mut DiskUse,

@@ -26,7 +26,7 @@ pub(crate) struct ResultCut {
     pub block_rows: usize,
     /// Columns of a block; the last may have fewer.
     pub block_cols: usize,
-    /// Whether there is the lower triangle alone, blocks on its diagonal being whole.
+    /// Whether only the lower triangle is stored; blocks on its diagonal are whole.
     pub is_triangle: bool,
 }
 
@@ -102,13 +102,13 @@ fn block_of(name: &ObjectName) -> Option<TileId> {
     Some(TileId { row: row.parse().ok()?, col: col.parse().ok()? })
 }
 
-/// What tells requests apart.
+/// The tag of a request.
 fn tag(id: TileId) -> u64 {
     (id.row as u64) << 32 | id.col as u64
 }
 
 impl StoredResult {
-    /// Opens the directory of a result, without blocks that are damaged; how many these were.
+    /// Opens the directory of a result, without blocks that are damaged; returns the number of damaged ones.
     ///
     /// # Errors
     /// Those of [`AnsweredStorage::open`]; [`crate::Error::OutOfMemory`].
@@ -135,7 +135,7 @@ impl StoredResult {
         &self.cut
     }
 
-    /// Tells all ranks which blocks there are: of several that have one the first counts. Collective.
+    /// Shares the list of existing blocks with all ranks: of several ranks with a block the first counts. Collective.
     ///
     /// # Errors
     /// [`crate::Error::Transport`].
@@ -153,10 +153,10 @@ impl StoredResult {
         self.owners.iter().filter(|&&owner| owner == self.rank as u64).count()
     }
 
-    /// Makes a block, by `fill`, from buffers of zeros or of anything, and begins to write it.
+    /// Makes a block, by `fill`, from buffers of zeros or of arbitrary contents, and begins to write it.
     ///
     /// # Errors
-    /// Those of `fill`, and of blocks that were written before.
+    /// Those of `fill`, and of earlier writes.
     pub fn publish(&mut self, id: TileId, fill: impl FnOnce(&mut [u64], &mut [u64]) -> Result<()>) -> Result<()> {
         let mut buffer = self.buffer()?;
         let entries = self.cut.entries(id);
@@ -196,7 +196,7 @@ impl StoredResult {
     /// Waits until all blocks are written.
     ///
     /// # Errors
-    /// That of the first block that could not be written.
+    /// The error of the first block that could not be written.
     pub fn finish(&mut self) -> Result<()> {
         let mut outcome = Ok(());
         while !self.under_way.is_empty() {
@@ -205,12 +205,12 @@ impl StoredResult {
         outcome
     }
 
-    /// What blocks are read into, for at most so many workers.
+    /// Buffers that blocks are read into, for at most `workers` workers.
     pub fn take_spaces(&mut self, workers: usize) -> Vec<Option<IoBuffer>> {
         self.free.drain(..).take(workers.max(1)).map(Some).collect()
     }
 
-    /// What came of an attempt that ended with `outcome`.
+    /// The result of an attempt that ended with `outcome`.
     pub fn attempt(self, outcome: Result<()>) -> Attempt {
         let damaged = self.damaged.into_inner().unwrap_or_else(PoisonError::into_inner);
         Attempt { objects: self.objects, damaged, outcome }

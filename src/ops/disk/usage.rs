@@ -1,4 +1,4 @@
-//! What an operation above a disk did there.
+//! The disk use of an out-of-core operation.
 
 use crate::comm::{Reduction, Transport};
 use crate::context::{Context, DiskProgress, Progress, ProgressCallback};
@@ -14,7 +14,7 @@ pub(crate) fn progress_of(ctx: &Context) -> Option<Arc<ProgressCallback>> {
     Some(Arc::new(move |progress: Progress| ctx.report_progress(progress).is_ok()))
 }
 
-/// A context whose progress says what the disk of a call has done, as `read` tells it.
+/// A context whose progress reports include the disk progress that `read` returns.
 pub(crate) fn telling_of_disk(
     ctx: &Context,
     read: impl Fn() -> Option<DiskProgress> + Send + Sync + 'static,
@@ -23,16 +23,16 @@ pub(crate) fn telling_of_disk(
     ctx.with_progress(move |progress| told.report_progress(Progress { disk: read(), ..progress }).is_ok())
 }
 
-/// What the disk of a call has done: in the directory, with so many bytes read from elsewhere, and so many of finished
-/// tiles used without a read.
+/// The disk progress of a call: in the directory, with `elsewhere_bytes` bytes read from elsewhere, and `reused_bytes`
+/// bytes of finished tiles used without a read.
 pub(crate) fn disk_progress(storage: &Storage, elsewhere_bytes: u64, reused_bytes: u64) -> DiskProgress {
     let StorageStatistics { read_bytes, written_bytes, .. } = storage.statistics();
     let waiting = storage.oldest_request();
     DiskProgress { read_bytes: read_bytes + elsewhere_bytes, written_bytes, reused_bytes, waiting }
 }
 
-/// What the disk of a call does beside the tasks of a factorisation: the directory of its result, and what is read of
-/// files while the work is under way.
+/// The disk work of a call in addition to the tasks of a factorisation: the directory of its result, and the bytes read
+/// from files during the work.
 #[derive(Clone, Default)]
 pub(crate) struct DiskWatch {
     storage: Arc<Mutex<Weak<Storage>>>,
@@ -46,12 +46,12 @@ impl DiskWatch {
         *self.lock() = Arc::downgrade(storage);
     }
 
-    /// What the lock guards is whole also where its holder panicked.
+    /// The guarded data is valid even if a holder panicked.
     fn lock(&self) -> MutexGuard<'_, Weak<Storage>> {
         self.storage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A context whose progress says what the disk has done.
+    /// A context whose progress reports include the disk.
     pub fn told(&self, ctx: &Context) -> Context {
         let watch = self.clone();
         telling_of_disk(ctx, move || {
@@ -61,7 +61,7 @@ impl DiskWatch {
     }
 }
 
-/// What was found in a storage directory, read from the disk and written to it.
+/// The tiles found in a storage directory, and the bytes read from the disk and written to it.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct DiskUse {
@@ -77,14 +77,14 @@ pub struct DiskUse {
     pub reused_bytes: u64,
     /// Seconds during which the disk was at work.
     pub disk_seconds: f64,
-    /// Whether the system's cache was passed by.
+    /// Whether the system's cache was bypassed.
     pub direct_io: bool,
-    /// What the directory could not give.
+    /// Remarks on features that the directory does not support.
     pub remarks: Vec<String>,
 }
 
 impl DiskUse {
-    /// Adds what a storage did since it was opened.
+    /// Adds the counts of a storage since it was opened.
     pub(crate) fn add(&mut self, storage: &Storage) {
         let statistics = storage.statistics();
         self.read_bytes += statistics.read_bytes;
@@ -94,7 +94,7 @@ impl DiskUse {
         self.remarks.clone_from(&storage.report().remarks);
     }
 
-    /// Becomes what all ranks did together; what the directory could not give is that of this rank's. Collective.
+    /// Becomes the sum over all ranks; the remarks stay those of this rank's directory. Collective.
     ///
     /// # Errors
     /// [`crate::Error::Transport`].

@@ -11,14 +11,14 @@ use crate::tile::{LARGEST_BLOCK, RankGrid, TileId, TileMap};
 
 /// A matrix in tiles, 2D block-cyclic over the ranks of a team: one rank's part of it.
 ///
-/// Of a triangle only the tiles that touch it exist. What lies outside of it is 0, as in a factor, or the mirror image
-/// of what lies inside, as in the result of a SYRK: [`DistMatrix::is_symmetric`].
+/// Of a triangle only the tiles that touch it exist. Entries outside of it are 0, as in a factor, or the mirror image
+/// of those inside, as in the result of a SYRK: [`DistMatrix::is_symmetric`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DistMatrix {
     map: TileMap,
     rank: usize,
     precision_bits: u32,
-    /// Whether what lies outside the triangle mirrors it. The tiles on the diagonal are whole then.
+    /// Whether the entries outside the triangle mirror it. The tiles on the diagonal are whole then.
     symmetric: bool,
     /// The rank's tiles, column by column.
     tiles: Vec<(TileId, Matrix)>,
@@ -49,8 +49,8 @@ impl DistMatrix {
         DistMatrix { map, rank: 0, precision_bits: 2, symmetric: false, tiles: Vec::new() }
     }
 
-    /// Becomes a matrix of which every entry will be written: the tiles that are there, of arbitrary contents, where
-    /// they are those of the map at this precision, new ones else.
+    /// Becomes a matrix of which every entry will be written: keeps its tiles, with arbitrary contents, where they fit
+    /// the map and the precision, and allocates new ones otherwise.
     ///
     /// # Errors
     /// As [`DistMatrix::zeros`]; the matrix is empty then.
@@ -62,7 +62,7 @@ impl DistMatrix {
         Ok(())
     }
 
-    /// Whether the tiles are those that [`DistMatrix::zeros`] would make.
+    /// Whether the tiles have the shapes that [`DistMatrix::zeros`] would make.
     pub(crate) fn fits(&self, map: &TileMap, rank: usize, precision_bits: u32) -> bool {
         // Tiles can be replaced through `tiles_mut`.
         (self.map, self.rank, self.precision_bits, self.symmetric) == (*map, rank, precision_bits, false)
@@ -74,17 +74,17 @@ impl DistMatrix {
         &self.map
     }
 
-    /// Whether this is the triangle of a symmetric matrix, which acts as the whole of it; else what lies outside a
-    /// triangle is 0.
+    /// Whether this is the triangle of a symmetric matrix, which acts as the whole of it; otherwise entries outside a
+    /// triangle are 0.
     pub fn is_symmetric(&self) -> bool {
         self.symmetric
     }
 
-    /// The symmetric matrix whose triangle this is; what the tiles on the diagonal hold outside of it is replaced.
+    /// The symmetric matrix whose triangle this is; entries of the diagonal tiles outside of it are replaced.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where the map names no triangle, [`Error::ShapeMismatch`] where it is not square: on
-    /// every rank. [`Error::InvalidArgument`] on this rank alone, since nothing travels, where one of its tiles was
+    /// every rank. [`Error::InvalidArgument`] only on this rank, since nothing travels, where one of its tiles was
     /// replaced by another one ([`DistMatrix::tiles_mut`]).
     pub fn into_symmetric(mut self) -> Result<DistMatrix> {
         let (rows, cols) = (self.map.rows, self.map.cols);
@@ -128,7 +128,7 @@ impl DistMatrix {
         self.find(id).map(|at| &self.tiles[at].1)
     }
 
-    /// A tile of this rank, to be changed, as those of [`DistMatrix::tiles_mut`].
+    /// A tile of this rank, to be changed, like those of [`DistMatrix::tiles_mut`].
     pub fn tile_mut(&mut self, id: TileId) -> Option<&mut Matrix> {
         self.find(id).map(|at| &mut self.tiles[at].1)
     }
@@ -159,13 +159,13 @@ impl DistMatrix {
         map.tiles_of(rank).map(tile).sum()
     }
 
-    /// Refuses a group other than the one that the matrix is distributed over, and tiles that a caller has put in the
-    /// place of its own and that are others than its map says. Collective.
+    /// Refuses a group other than the one that the matrix is distributed over, and tiles put in by a caller that do not
+    /// fit the map. Collective.
     pub(crate) fn check_group(&self, group: &dyn Transport) -> Result<()> {
         agree(group, check_place(group, self.rank, self.map.grid).and_then(|()| self.check_tiles()))
     }
 
-    /// Refuses tiles that a caller has put in the place of its own and that are others than the map says.
+    /// Refuses tiles put in by a caller that do not fit the map.
     fn check_tiles(&self) -> Result<()> {
         match self.has_own_tiles() {
             true => Ok(()),
@@ -173,7 +173,7 @@ impl DistMatrix {
         }
     }
 
-    /// Whether every tile is where it was and of the shape and precision that it had.
+    /// Whether every tile still has its place, shape and precision.
     fn has_own_tiles(&self) -> bool {
         let is_own = |(id, tile): &(TileId, Matrix)| {
             (tile.rows(), tile.cols()) == self.map.shape(*id) && tile.precision_bits() == self.precision_bits
@@ -220,7 +220,7 @@ impl DistMatrix {
         Ok(whole)
     }
 
-    /// Fills the other triangle of a symmetric matrix of which all tiles have come.
+    /// Fills the other triangle of a symmetric matrix of which all tiles have arrived.
     fn complete(&self, whole: &mut Matrix) {
         if let (true, Some(uplo)) = (self.symmetric, self.map.triangle) {
             mirror(whole.view_mut(), uplo, Workers::One);
@@ -231,9 +231,9 @@ impl DistMatrix {
     /// map names a triangle, the result is that triangle: see [`DistMatrix::into_symmetric`]. Collective.
     ///
     /// # Errors
-    /// On every rank: [`crate::Error::InvalidArgument`] for a root or a grid beyond the group, a matrix that is not on
-    /// the root alone or has another precision, and where ranks differ; [`crate::Error::ShapeMismatch`] for a matrix of
-    /// another shape; [`crate::Error::OutOfMemory`] where one cannot hold its tiles; [`crate::Error::Transport`].
+    /// On every rank: [`crate::Error::InvalidArgument`] for a root or a grid beyond the group, a matrix that is not
+    /// only on the root or has another precision, and where ranks differ; [`crate::Error::ShapeMismatch`] for a matrix
+    /// of another shape; [`crate::Error::OutOfMemory`] where one cannot hold its tiles; [`crate::Error::Transport`].
     pub fn scatter(
         group: &dyn Transport,
         root: usize,
@@ -312,7 +312,7 @@ pub(crate) fn check_place(group: &dyn Transport, rank: usize, grid: RankGrid) ->
     )))
 }
 
-/// Refuses a root that the group has not.
+/// Refuses a root outside the group.
 pub(crate) fn check_root(group: &dyn Transport, root: usize) -> Result<()> {
     let ranks = group.size();
     if root < ranks { Ok(()) } else { Err(Error::InvalidArgument(format!("root {root} of {ranks} ranks"))) }
@@ -329,8 +329,8 @@ pub(crate) fn check_tile_size(tile_size: usize) -> Result<()> {
     Ok(())
 }
 
-/// Refuses what cannot be scattered: a root or a grid beyond the group, a matrix that is not where the root says, or is
-/// another than the map says.
+/// Refuses arguments that cannot be scattered: a root or a grid beyond the group, a matrix on a rank other than the
+/// root, or one that does not fit the map.
 fn check_scatter(
     group: &dyn Transport,
     (root, whole): (usize, Option<&Matrix>),

@@ -1,4 +1,4 @@
-//! Matrices over the ranks of a team: who computes together, who owns what, and how entries travel.
+//! Matrices over the ranks of a team: the ranks of a computation, the owners of entries, and how entries travel.
 //!
 //! Knows: tiles and ranks. Does not know: products, factorisations.
 

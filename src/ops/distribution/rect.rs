@@ -29,7 +29,7 @@ impl Rect {
         self.entries() == 0
     }
 
-    /// What both have in common.
+    /// The common part of both.
     pub fn intersect(&self, other: &Rect) -> Rect {
         let common = |a: &Range<usize>, b: &Range<usize>| {
             let start = a.start.max(b.start);

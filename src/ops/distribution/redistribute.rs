@@ -9,7 +9,7 @@ use crate::ops::distribution::travel::{LocalSource, LocalTarget, Moved, Source, 
 use crate::tile::{Distribution, TileId, TileMap};
 use std::ops::Range;
 
-/// The tiles of a rank, or those of the transpose.
+/// The tiles of a rank, or of its part of the transpose.
 struct TileSource<'a> {
     matrix: &'a DistMatrix,
     transposed: bool,
@@ -74,9 +74,9 @@ impl DistMatrix {
         if self.is_symmetric() && map.triangle.is_some() { target.into_symmetric() } else { Ok(target) }
     }
 
-    /// This rank's part of the matrix as `distribution` deals it out, in the order of the indices. Collective.
+    /// This rank's part of the matrix in `distribution`, in the order of the indices. Collective.
     ///
-    /// What lies outside a triangle is 0, or its mirror image: see [`DistMatrix::is_symmetric`].
+    /// Entries outside a triangle are 0, or its mirror image: see [`DistMatrix::is_symmetric`].
     /// Memory: the part, and messages of 1 to 8 MiB to and from this rank. Each entry travels once to each rank that
     /// has it.
     ///
@@ -93,8 +93,8 @@ impl DistMatrix {
     }
 
     /// [`DistMatrix::to_local`] into memory of the caller, of the shape of the part and the precision of the matrix.
-    /// With a triangle that one alone is written, of a symmetric matrix either; entries of `local` outside of it stay.
-    /// Collective; what is in `local` after an error is arbitrary.
+    /// With a triangle only that one is written; of a symmetric matrix it may be either. Entries of `local` outside of
+    /// it stay. Collective; the content of `local` after an error is arbitrary.
     ///
     /// # Errors
     /// As [`DistMatrix::to_local`]; [`Error::ShapeMismatch`] and [`Error::InvalidArgument`] where `local` does not fit,
@@ -109,7 +109,7 @@ impl DistMatrix {
         agree(group, distribution.check(group.size()))?;
         let fits = check_target(distribution.local_shape(group.rank()), self.precision_bits(), &local);
         agree(group, fits.and(self.check_triangle(triangle)))?;
-        // What lies outside of a triangle does not come.
+        // Entries outside of a triangle are not sent.
         if triangle.is_none() && self.map().triangle.is_some() && !self.is_symmetric() {
             clear(local.reborrow());
         }
@@ -127,11 +127,11 @@ impl DistMatrix {
         }
     }
 
-    /// The matrix of which each rank passes its part in `local`, as `distribution` deals it out, in tiles. Collective.
+    /// The matrix of which each rank passes its part in `local`, in `distribution`, in tiles. Collective.
     ///
     /// Where the map names a triangle, that one is read, and the result is a triangle: see
     /// [`DistMatrix::into_symmetric`]. It has the largest precision of all ranks' parts. Where several ranks have an
-    /// entry, one of them gives it. For a matrix whose transpose is wanted, pass [`Distribution::transposed`] and the
+    /// entry, one of them sends it. For a matrix whose transpose is wanted, pass [`Distribution::transposed`] and the
     /// transposed view. Memory: as [`DistMatrix::redistribute`].
     ///
     /// # Errors
@@ -170,7 +170,7 @@ impl DistMatrix {
         travel.run(group, &LocalSource { distribution, local }, &mut TileTarget(self))
     }
 
-    /// Moves the entries, or those of the transpose, to where `to` wants them, of a triangle those of it alone.
+    /// Moves the entries, or those of the transpose, to their places in `to`; with a triangle, only the entries in it.
     fn travel(
         &self,
         group: &dyn Transport,
@@ -249,10 +249,10 @@ fn other(uplo: Uplo) -> Uplo {
     if uplo == Uplo::Lower { Uplo::Upper } else { Uplo::Lower }
 }
 
-/// A matrix over ranks as a caller has it: this rank's part, and who has which entries.
+/// A matrix over ranks as a caller has it: this rank's part, and the distribution of all entries.
 #[derive(Clone, Copy, Debug)]
 pub struct LocalPart<'a> {
-    /// Who has which entries; the same on all ranks.
+    /// The distribution of the entries; the same on all ranks.
     pub distribution: &'a Distribution,
     /// The entries of this rank, in the order of their indices. Ranks may differ in precision.
     pub local: MatrixView<'a>,
@@ -267,7 +267,7 @@ impl LocalPart<'_> {
         check_local(group, self.distribution, &self.local)
     }
 
-    /// Moves the entries to where `to` wants them, into `local`, which has the shape of this rank's part there and at
+    /// Moves the entries to their places in `to`, into `local`, which has the shape of this rank's part there and at
     /// least the precision of every rank's. Collective.
     ///
     /// # Errors
@@ -322,8 +322,8 @@ impl LocalPart<'_> {
     }
 }
 
-/// Refuses local parts that do not fit their distribution; the largest precision of those that have entries, or of all
-/// where none has. Collective.
+/// Refuses local parts that do not fit their distribution; returns the largest precision of the parts that have
+/// entries, or of all where none has. Collective.
 fn check_local(group: &dyn Transport, distribution: &Distribution, local: &MatrixView<'_>) -> Result<u32> {
     agree(group, distribution.check(group.size()))?;
     let (shape, held) = (distribution.local_shape(group.rank()), (local.rows(), local.cols()));
@@ -436,7 +436,7 @@ mod tests {
             for wrong in wrong {
                 assert!(part.redistribute(rank, wrong).is_err(), "{wrong:?}");
             }
-            // One rank alone asks for something else.
+            // Only one rank asks for another tile size.
             let tile_size = if rank.rank() == 1 { 16 } else { 24 };
             let result = part.redistribute(rank, TileMap { tile_size, ..map });
             assert!(matches!(result, Err(Error::InvalidArgument(_))));

@@ -1,4 +1,5 @@
-//! Devices that several ranks of a machine use, of this team or of another: who they are, and what each rank may take.
+//! Devices that several ranks of a machine use, of this team or of another: their users, and the memory that each rank
+//! may take.
 
 use crate::comm::{Reduction, Transport};
 use crate::context::Context;
@@ -6,7 +7,7 @@ use crate::device::{Device, MemoryShare};
 use crate::error::Result;
 use std::sync::Arc;
 
-/// Words that a rank tells of a device.
+/// Words that a rank sends for each device.
 const WORDS: usize = 3;
 
 /// The context of an operation over the ranks of `world`: of a device that several ranks of the machine have opened,
@@ -14,7 +15,7 @@ const WORDS: usize = 3;
 /// the devices of their machine, and so do other teams on it, whose contexts count from when they were made
 /// ([`Device::users`]). Collective; nothing is gathered where no rank has devices.
 ///
-/// A rank opens its devices itself: what its opening holds already is a part of its share.
+/// A rank opens its devices itself: the memory that its opening already holds is a part of its share.
 ///
 /// # Errors
 /// [`crate::Error::Transport`].
@@ -26,7 +27,7 @@ pub(crate) fn with_shared_devices(ctx: &Context, world: &dyn Transport) -> Resul
         return Ok(ctx.clone());
     }
     let machine = world.machine()? as u64;
-    // The machine, how many devices, and what they are.
+    // The machine, the number of devices, and the words of each device.
     let stride = 2 + WORDS * most[0] as usize;
     let mut own = vec![0; stride];
     (own[0], own[1]) = (machine, devices.len() as u64);
@@ -39,17 +40,17 @@ pub(crate) fn with_shared_devices(ctx: &Context, world: &dyn Transport) -> Resul
         let here = all.chunks_exact(stride).filter(|rank| rank[0] == machine);
         let opened = here.flat_map(|rank| told_of(device.identity(), rank)).collect::<Vec<_>>();
         let capacity_bytes = opened.iter().map(|told| told[0]).min().unwrap_or(0);
-        // The ranks count themselves: the system may know of more users, and of none.
+        // The ranks count themselves: the system may report more users, or none.
         let users = opened.iter().map(|told| told[1]).max().unwrap_or(0);
         MemoryShare::of(opened.len().max(users as usize), capacity_bytes)
     };
     let shares = devices.iter().map(share).collect::<Vec<_>>();
-    // What is kept for devices of this rank alone serves its other calls too.
+    // Data kept for devices of only this rank serves its other calls too.
     Ok(if shares.iter().all(|share| share.ranks == 1) { ctx.clone() } else { ctx.with_device_shares(shares) })
 }
 
-/// What a rank may use of the device of that identity, and how many users it knows of, for each time that it has opened
-/// it.
+/// The bytes that a rank may use of the device `identity`, and the number of users that it sees, for each time that it
+/// has opened it.
 fn told_of(identity: u64, rank: &[u64]) -> impl Iterator<Item = [u64; 2]> {
     let devices = rank[2..].chunks_exact(WORDS).take(rank[1] as usize);
     devices.filter(move |words| words[0] == identity).map(|words| [words[1], words[2]])
@@ -108,7 +109,7 @@ mod tests {
     fn ranks_of_other_teams_count() {
         let card = SoftDevice::new(SoftOptions { capacity_bytes: 1 << 20, ..SoftOptions::default() });
         let context = || Context::builder().threads(1).devices(vec![Arc::new(card.open_again())]).build().unwrap();
-        // Ranks 0 to 2 are a team, rank 3 and rank 4 are each alone, and somebody has no ranks at all.
+        // Ranks 0 to 2 are a team, ranks 3 and 4 are each a team of one, and one context belongs to no rank.
         let (unranked, teams) = (context(), [0, 0, 0, 1, 2]);
         let shares = local::run(5, |rank| {
             let (ctx, team) = (context(), rank.split(teams[rank.rank()]).unwrap());
@@ -118,7 +119,7 @@ mod tests {
             of_share(share)
         });
         assert_eq!(shares, vec![(6, (1 << 20) / 6 / 256 * 256); 5]);
-        // Those that are gone do not count any more, and another context with the same opening is no other user.
+        // Closed contexts do not count any more, and a second context with the same opening is not a second user.
         let again = unranked.with_memory_bytes(Some(1));
         let share = with_shared_devices(&again, local::alone()).unwrap().devices().allowance(0).share;
         assert_eq!(share, MemoryShare::WHOLE);

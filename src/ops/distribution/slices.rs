@@ -38,10 +38,10 @@ pub fn even_rows(rows: usize, cols: usize, ranks: usize) -> Distribution {
     Distribution::row_blocks(starts, cols)
 }
 
-/// Where the ranks want the contracted rows of a product, of whose operands, rows first, these are the distributions:
-/// where the rows of one of them lie, whole and about evenly, so that it need not move; else [`even_rows`]. The same
-/// rows of every operand must be on a rank. The columns are those of the first operand, and all ranks are in the grid.
-/// What is no distribution over so many ranks is no operand.
+/// The distribution of the contracted rows in a product of operands with the distributions `operands`, rows first. It
+/// is that of an operand whose rows lie whole and about evenly on the ranks, so that it need not move; otherwise
+/// [`even_rows`]. The same rows of every operand must be on a rank. The columns are those of the first operand, and all
+/// ranks are in the grid. Operands that are no distribution over `ranks` ranks are ignored.
 ///
 /// ```
 /// use sunzi::distributed::{Distribution, contracted_rows, even_rows};
@@ -50,10 +50,10 @@ pub fn even_rows(rows: usize, cols: usize, ranks: usize) -> Distribution {
 /// ```
 pub fn contracted_rows(operands: &[&Distribution], ranks: usize) -> Distribution {
     let (rows, cols) = operands.first().map_or((0, 0), |first| (first.rows, first.cols));
-    // A rank with an eighth more of the rows than an even share ends later by at most so much.
+    // A rank with an eighth more rows than an even share takes at most an eighth longer.
     let share = rows.div_ceil(ranks.max(1));
     let most = share + share / 8;
-    // A rank outside of the grid has no columns, and a product asks all ranks for those of each operand.
+    // A rank outside of the grid has no columns, but a product needs the columns of each operand on all ranks.
     let is_fit = |placed: &Distribution, rank| placed.numbers(rank).is_some() && placed.local_shape(rank).0 <= most;
     let is_even = |placed: &Distribution| (0..ranks).all(|rank| is_fit(placed, rank));
     let sound = operands.iter().filter(|operand| operand.check(ranks).is_ok());

@@ -13,27 +13,27 @@ fn strip_words(ranks: usize) -> usize {
     (ranks << 15).clamp(1 << 17, 1 << 20)
 }
 
-/// Words of the longest strip, of columns that have so many words.
+/// Words of the longest strip, of columns that have `column_words` words.
 fn most_words(ranks: usize, column_words: usize) -> usize {
     (strip_words(ranks) * ranks).max(column_words)
 }
 
-/// Columns of a strip, of so many words each: at least one.
+/// Columns of a strip, of `column_words` words each: at least one.
 fn strip_columns(ranks: usize, column_words: usize) -> usize {
     (strip_words(ranks) / column_words.div_ceil(ranks).max(1)).max(1)
 }
 
-/// Bytes of the messages of a rank, one of so many, that gives and takes so many bytes in all of columns that have
-/// `column_words` with the head of each entry: a strip may be all its own, and all of it may go to one rank or come
-/// from one.
+/// Bytes of the messages of one of `ranks` ranks, which gives `given` bytes and takes `taken` bytes in all; columns
+/// have `column_words` words, heads included. A strip may be all its own, and all of it may go to one rank or come from
+/// one.
 pub(crate) fn message_bytes(ranks: usize, column_words: usize, (given, taken): (u64, u64)) -> u64 {
     let strip = most_words(ranks, column_words) as u64 * 8;
     let apart = if ranks == 1 { 0 } else { taken.min(strip) }; // what stays does not travel
     given.min(strip) + apart
 }
 
-/// [`message_bytes`] of a rank that gives and takes so many bytes of a matrix which goes into tiles: of each strip it
-/// takes the columns that are its own.
+/// [`message_bytes`] of a rank that gives `given_bytes` and takes `taken_bytes` of a matrix which goes into tiles: it
+/// takes only its own columns of each strip.
 pub(crate) fn tile_message_bytes(
     map: &TileMap,
     ranks: usize,
@@ -47,18 +47,18 @@ pub(crate) fn tile_message_bytes(
     message_bytes(ranks, column_words, (given_bytes, taken_bytes.min((8 * rows * cols * entry_words) as u64)))
 }
 
-/// Most indices that one of so many ranks has of `length` consecutive ones, dealt out in blocks of `size`.
+/// Most indices that one of `ranks` ranks has of `length` consecutive ones, dealt out in blocks of `size`.
 pub(crate) fn most_of_one(length: usize, size: usize, ranks: usize) -> usize {
     length / (size * ranks) * size + (length % (size * ranks)).min(size)
 }
 
-/// Bytes of the messages of a rank, one of so many, while a matrix goes from one distribution to another, of whose
-/// entries of `rows` rows and `precision_bits` bits the rank gives and takes so many bytes: what
-/// [`crate::distributed::DistMatrix::from_local`], [`crate::distributed::DistMatrix::fill_local`] and their kin take
-/// beside the matrices. Each way a rank may have a whole strip, 1 to 8 MiB for each rank or one column, if all of it is
-/// its own or goes to one rank; of a matrix that is dealt out evenly it has 1 to 8 MiB. This is for entries that go to
-/// one rank each; where each goes to several, that many times the bytes for `(given_bytes, 0)`, and once those for
-/// `(0, taken_bytes)`.
+/// Bytes of the messages of one of `ranks` ranks while a matrix of `rows` rows and `precision_bits` bits goes from one
+/// distribution to another, of which the rank gives `given_bytes` and takes `taken_bytes`.
+/// [`crate::distributed::DistMatrix::from_local`], [`crate::distributed::DistMatrix::fill_local`] and similar functions
+/// take them in addition to the matrices. Each way a rank may have a whole strip, 1 to 8 MiB for each rank or one
+/// column, if all of it is its own or goes to one rank; of a matrix that is distributed evenly it has 1 to 8 MiB. This
+/// is for entries that go to one rank each; where each goes to several, that many times the bytes for `(given_bytes,
+/// 0)`, and once those for `(0, taken_bytes)`.
 ///
 /// ```
 /// use sunzi::{Matrix, distributed};
@@ -76,10 +76,10 @@ pub fn redistribution_bytes(
 }
 
 /// Bytes of the messages of this rank of `group` while the entries of a matrix, or those of one triangle, go from one
-/// distribution to another with `precision_bits` bits: the fullest strip that it gives, beside the fullest that comes
-/// to it, as [`crate::distributed::DistMatrix::from_local`], [`crate::distributed::DistMatrix::fill_local`] and their
-/// kin have them. No other rank is asked. Exact where each entry goes to one rank; [`redistribution_bytes`] is for
-/// distributions that are not known.
+/// distribution to another with `precision_bits` bits: the fullest strip that it gives, and the fullest that it takes,
+/// as in [`crate::distributed::DistMatrix::from_local`], [`crate::distributed::DistMatrix::fill_local`] and similar
+/// functions. Computed without communication. Exact where each entry goes to one rank; [`redistribution_bytes`] is for
+/// unknown distributions.
 ///
 /// ```
 /// use sunzi::comm::local;
@@ -122,7 +122,7 @@ pub fn travel_bytes(
             let rows = part.rows(col, from.rows);
             gives_here += if gives[col] { rows_in(from, &rows) } else { 0 };
             takes_here += if takes[col] { rows_in(to, &rows) } else { 0 };
-            // What stays does not come.
+            // Entries that stay are not received.
             takes_here -= if gives[col] && takes[col] { stays[rows.end] - stays[rows.start] } else { 0 };
         }
         (given, taken) = (given.max(gives_here), taken.max(takes_here));
@@ -130,7 +130,7 @@ pub fn travel_bytes(
     ((given * copies + taken) * (1 + width) * 8) as u64
 }
 
-/// Of the rows below each, how many this rank has in both distributions.
+/// For each row index, the number of smaller indices whose rows this rank has in both distributions.
 fn rows_that_stay(rank: usize, from: &Distribution, to: &Distribution) -> Vec<usize> {
     let mut stays = vec![0; from.rows + 1];
     let (Some((giver, _)), Some((taker, _))) = (from.numbers(rank), to.numbers(rank)) else { return stays };
@@ -143,8 +143,8 @@ fn rows_that_stay(rank: usize, from: &Distribution, to: &Distribution) -> Vec<us
     stays
 }
 
-/// Room for the words of a strip, of which the fullest one so far decides how much there is: strips follow each other,
-/// and fresh memory would cost more than the way.
+/// Room for the words of a strip, sized by the fullest strip so far: strips follow each other, and fresh memory would
+/// cost more than the transfer.
 fn make_room(words: &mut Vec<u64>, needed: usize) {
     if words.len() < needed {
         *words = Vec::new(); // gone before there is more
@@ -152,7 +152,7 @@ fn make_room(words: &mut Vec<u64>, needed: usize) {
     }
 }
 
-/// The words of each rank in those of a strip, of which it has so many.
+/// The words of each rank in a strip; rank `r` has `counts[r]` of them.
 fn cut<'a>(mut words: &'a mut [u64], counts: &[usize]) -> Vec<&'a mut [u64]> {
     let mut of = |&count: &usize| {
         let (own, rest) = std::mem::take(&mut words).split_at_mut(count);
@@ -169,7 +169,7 @@ pub(crate) trait Source {
     fn read(&self, rows: Range<usize>, col: usize, width: usize, words: &mut [u64]);
 }
 
-/// Where entries that come are stored.
+/// Where received entries are stored.
 pub(crate) trait Target {
     /// Stores what [`Source::read`] has put into `words`.
     fn write(&mut self, rows: Range<usize>, col: usize, words: &[u64]);
@@ -181,9 +181,9 @@ pub(crate) struct Travel<'a> {
     pub to: &'a Distribution,
     /// The entries that move.
     pub part: Moved,
-    /// The triangle that was asked for, which says what moves after this: all ranks must mean the same.
+    /// The requested triangle, which decides the later moves: it must be the same on all ranks.
     pub asked: Option<Uplo>,
-    /// Limbs of an entry on the way, at least as many as a source has.
+    /// Limbs of an entry in a message, at least as many as a source has.
     pub width: usize,
 }
 
@@ -205,7 +205,7 @@ pub(crate) enum Moved {
 }
 
 impl Moved {
-    /// The rows of a column that move, of so many.
+    /// The rows of a column that move, of `rows` rows.
     fn rows(self, col: usize, rows: usize) -> Range<usize> {
         match self {
             Moved::All => 0..rows,
@@ -230,12 +230,12 @@ impl Say for Moved {
 }
 
 impl Travel<'_> {
-    /// Moves the entries. Collective over `group`, whose ranks all say the same. Each entry travels once to each rank
-    /// that gets it; memory: messages of 1 to 8 MiB to and from this rank, at least a column of the matrix.
+    /// Moves the entries. Collective over `group`, whose ranks all pass the same arguments. Each entry travels once to
+    /// each rank that gets it; memory: messages of 1 to 8 MiB to and from this rank, at least a column of the matrix.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for what is no distribution, and where ranks differ; [`Error::ShapeMismatch`] for
-    /// distributions of different shapes; on every rank. [`Error::Transport`].
+    /// [`Error::InvalidArgument`] for arguments that are no distribution, and where ranks differ;
+    /// [`Error::ShapeMismatch`] for distributions of different shapes; on every rank. [`Error::Transport`].
     pub fn run(&self, group: &dyn Transport, source: &dyn Source, target: &mut dyn Target) -> Result<()> {
         self.check(group)?;
         let (rows, cols) = (self.from.rows, self.from.cols);
@@ -247,10 +247,10 @@ impl Travel<'_> {
         Ok(())
     }
 
-    /// Refuses what cannot be, alike on all ranks. Collective.
+    /// Refuses invalid arguments, with the same error on all ranks. Collective.
     fn check(&self, group: &dyn Transport) -> Result<()> {
         check_alike(group, self, "ranks ask for different distributions or triangles of a matrix")?;
-        // What follows is the same on all ranks.
+        // The next steps are the same on all ranks.
         let (from, to) = ((self.from.rows, self.from.cols), (self.to.rows, self.to.cols));
         if from != to {
             return Err(Error::shape_mismatch("redistribute", from, to));
@@ -295,7 +295,7 @@ impl Travel<'_> {
         Ok(())
     }
 
-    /// The runs that this rank gives, and to whom: in the order in which they come there.
+    /// The runs that this rank sends, with their receivers: in the order in which they arrive there.
     fn outgoing(&self, rank: usize, cols: Range<usize>, visit: &mut dyn FnMut(usize, Range<usize>, usize)) {
         let Some((row_number, col_number)) = self.from.numbers(rank) else { return };
         let (givers, takers) = (self.from.holders(), self.to.holders());
@@ -314,7 +314,7 @@ impl Travel<'_> {
         }
     }
 
-    /// The runs that this rank gets, and from whom.
+    /// The runs that this rank receives, with their senders.
     fn incoming(&self, rank: usize, cols: Range<usize>, visit: &mut dyn FnMut(usize, Range<usize>, usize)) {
         let Some((row_number, col_number)) = self.to.numbers(rank) else { return };
         let givers = self.from.holders();
@@ -406,7 +406,7 @@ mod tests {
     #[test]
     fn messages_of_a_strip_keep_to_what_plans_count() {
         for ranks in [1, 2, 3, 7, 40, 1000] {
-            // The last ones are those of 100,000 and more rows, of which one column is more than a strip.
+            // The last ones are those of 100,000 and more rows, where one column is longer than a strip.
             for column_words in [0, 1, 2, ranks, 2 * ranks - 1, 5000, 300_001, 40_000_000] {
                 let words = (strip_columns(ranks, column_words) * column_words) as u64;
                 let all = (u64::MAX / 4, u64::MAX / 4);

@@ -1,15 +1,15 @@
 //! A few digits of the smallest eigenvalue, searched for and proven in doubles.
 //!
 //! The steps are those of the search in big floats: a quotient from above, a factorisation from below. Where doubles
-//! cannot tell the eigenvalue from their own roundings, nothing is found, and big floats go on. Every sum has one
-//! order, so the bits are the same everywhere. Proof: docs/decisions/070-a-few-digits-in-doubles.md.
+//! cannot distinguish the eigenvalue from their own roundings, nothing is found, and big floats continue. Every sum has
+//! one order, so the bits are the same everywhere. Proof: docs/decisions/070-a-few-digits-in-doubles.md.
 
 use super::lanczos::{self, dot, multiply};
 
-/// Most bits that are looked for: beyond, roundings of doubles are nearly always in the way.
+/// Most bits that are sought: beyond this the roundings of doubles are nearly always too large.
 pub(super) const MOST_BITS: u32 = 32;
 
-/// Most rows: errors below are bounded for so many.
+/// Most rows: the error bounds below hold up to this number.
 pub(super) const MOST_ROWS: usize = 1 << 14;
 
 /// Half a unit in the last place of 1.
@@ -21,7 +21,7 @@ const MOST_FACTORISATIONS: usize = 8;
 /// A pivot at which a factorisation ends: quotients by its root stay far from overflow.
 const LEAST_PIVOT: f64 = 1e-200;
 
-/// An interval that holds the smallest eigenvalue, and what it took.
+/// An interval that holds the smallest eigenvalue, and its cost.
 #[derive(Debug)]
 pub(super) struct Found {
     pub lower: f64,
@@ -36,9 +36,9 @@ pub(super) fn bytes(order: usize) -> u64 {
     8 * order * (2 * order + order.min(lanczos::MOST_STEPS as u64) + 6)
 }
 
-/// The interval of a symmetric matrix that `matrix` is but for one unit in the last place of each entry, and for
-/// entries below `2^-1000`, whose largest entry is between 1/2 and 1; at most `2^-bits` of the eigenvalue wide. `None`
-/// where doubles do not tell.
+/// The interval for a symmetric matrix that differs from `matrix` by at most one unit in the last place of each entry,
+/// and in entries below `2^-1000`; its largest entry is between 1/2 and 1. The interval is at most `2^-bits` times the
+/// eigenvalue wide. `None` where doubles do not suffice.
 pub(super) fn enclose(matrix: &[f64], order: usize, bits: u32) -> Option<Found> {
     let norm = dot(matrix, matrix).sqrt();
     if order > MOST_ROWS || norm == 0.0 || !norm.is_finite() {
@@ -77,23 +77,23 @@ pub(super) fn enclose(matrix: &[f64], order: usize, bits: u32) -> Option<Found> 
     None
 }
 
-/// What is looked for, and in which matrix.
+/// The goal of the search, and the matrix.
 struct Goal<'a> {
     matrix: &'a [f64],
     order: usize,
     norm: f64,
-    /// How wide the interval may be beside the eigenvalue.
+    /// Width that the interval may have relative to the eigenvalue.
     relative: f64,
 }
 
-/// What a vector says of the eigenvalue.
+/// The bounds of the eigenvalue from a vector.
 struct Look {
     value: f64,
     /// Not below the eigenvalue.
     upper: f64,
     /// Where to factor next.
     shift: f64,
-    /// How far below that shift a factor proves nothing.
+    /// Distance below that shift within which a factor proves nothing.
     hidden: f64,
 }
 
@@ -130,7 +130,7 @@ fn solve(factor: &[f64], vector: &mut [f64]) {
     vector.iter_mut().for_each(|entry| *entry /= size);
 }
 
-/// A Rayleigh quotient, and the norm of its residual beside that of the vector.
+/// A Rayleigh quotient, and the norm of its residual relative to that of the vector.
 struct Quotient {
     value: f64,
     residual: f64,
@@ -212,7 +212,7 @@ mod tests {
         // Rank one: the others are 0.
         assert!(enclose(&[0.5; 9], 3, 16).is_none());
         assert!(enclose(&[0.0; 4], 2, 16).is_none());
-        // 2^-50 beside 1.
+        // Eigenvalues 2^-1 and 2^-50.
         assert!(enclose(&[0.5, 0.0, 0.0, 0.5f64.powi(50)], 2, 16).is_none());
         assert!(enclose(&[0.5, 0.0, 0.0, 0.5f64.powi(20)], 2, 16).is_some());
     }

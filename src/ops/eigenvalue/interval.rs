@@ -21,10 +21,10 @@ const MOST_FACTORISATIONS: usize = 200;
 /// Bits of the ends of an interval that was found in doubles.
 const RESULT_BITS: u32 = 64;
 
-/// Bits of a factorisation beyond those asked for, at least: most matrices need no more.
+/// Least bits of a factorisation beyond the requested ones: most matrices need no more.
 const SPARE_BITS: u32 = 64;
 
-/// The interval of the smallest eigenvalue: in doubles, where these tell as many bits, else in big floats.
+/// The interval of the smallest eigenvalue: in doubles, where these give as many bits, else in big floats.
 ///
 /// # Errors
 /// Those of [`super::extreme_eigenvalue_with`].
@@ -44,13 +44,13 @@ pub(super) fn find(
     Ok((found, search.report))
 }
 
-/// What is found of a zero matrix, whose eigenvalues are all 0: no shift has a size to go by.
+/// The result for a zero matrix, whose eigenvalues are all 0, so that no shift has a scale.
 pub(super) fn of_zero_matrix(order: usize, precision_bits: u32) -> (EigenvalueInterval, EigenvalueReport) {
     let [lower, upper] = [(); 2].map(|()| Float::new(RESULT_BITS.max(precision_bits)));
     (EigenvalueInterval { lower, upper }, EigenvalueReport { order, precision_bits, ..EigenvalueReport::default() })
 }
 
-/// The same in doubles, if they tell.
+/// The same in doubles, where they suffice.
 fn find_in_doubles(
     ctx: &Context,
     matrix: &Matrix,
@@ -82,7 +82,7 @@ struct Search<'a> {
     ctx: Context,
     matrix: &'a Matrix,
     precision_bits: u32,
-    /// Where quotients are formed, and factors beside their least precision.
+    /// Precision of quotients, and of factors unless they need more.
     working_bits: u32,
     /// The Frobenius norm is at most 2 to this power.
     norm: i64,
@@ -97,7 +97,7 @@ struct Search<'a> {
     distance: Option<Float>,
     /// The lowest shift at which one has failed.
     ceiling: Option<Float>,
-    /// Bytes beside those of factorisations.
+    /// Bytes in addition to those of factorisations.
     own_bytes: u64,
     report: EigenvalueReport,
 }
@@ -162,7 +162,7 @@ impl<'a> Search<'a> {
         Ok(search)
     }
 
-    /// Bytes of doubles, of vectors and of one shifted matrix, beside its factorisation.
+    /// Bytes of doubles, of vectors and of one shifted matrix, in addition to its factorisation.
     fn bytes(order: usize, bits: u32) -> u64 {
         let doubles = 8 * (order as u64).saturating_mul(order as u64 + order.min(256) as u64);
         let shifted = Matrix::bytes_for(order, order, bits);
@@ -200,7 +200,7 @@ impl<'a> Search<'a> {
         )))
     }
 
-    /// Where to factor next: below the quotient by the residual, where nothing speaks against it.
+    /// Where to factor next: below the quotient by the residual, where the known bounds allow it.
     fn next_shift(&self) -> Float {
         let bits = self.working_bits;
         let least = power(self.unit() + 2);
@@ -211,7 +211,7 @@ impl<'a> Search<'a> {
             if natural > self.lower && open {
                 return natural;
             }
-            // The vector is not there yet: halve what is known.
+            // The vector is not close enough yet: halve the interval.
             let top = self.ceiling.as_ref().map_or_else(|| self.quotient.clone(), |top| self.quotient.clone().min(top));
             let gap = Float::with_val(bits, &top - &self.lower);
             return if gap <= least { below(&self.lower, &least) } else { below(&top, &(gap >> 1u32)) };
@@ -219,7 +219,7 @@ impl<'a> Search<'a> {
         below(&self.quotient, &Float::with_val(bits, distance.max_ref(&least)))
     }
 
-    /// After a factorisation at `shift` that failed: the eigenvalue lies lower than the vector says.
+    /// After a factorisation at `shift` that failed: the eigenvalue lies lower than the vector suggests.
     fn look_below(&mut self, shift: Float) -> Result<()> {
         if let Some(distance) = self.distance.take() {
             if self.ceiling.is_none() {
@@ -251,7 +251,7 @@ impl<'a> Search<'a> {
         EigenvalueInterval { lower: self.lower.clone(), upper: self.upper.clone() }
     }
 
-    /// What a factorisation at the working precision does not see, as a power of two: see the proof.
+    /// The resolution of a factorisation at the working precision, as a power of two: see the proof.
     fn unit(&self) -> i64 {
         6 - i64::from(self.working_bits) + self.norm + log2_ceil(self.matrix.rows())
     }
@@ -289,7 +289,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The eigenvalue is not below `shift` by more than the factorisation does not see.
+    /// The eigenvalue lies at most the resolution of the factorisation below `shift`.
     fn raise(&mut self, shift: &Float) {
         self.distance = None;
         let mut proven = shift.clone();
@@ -325,7 +325,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The matrix times `2^-largest`, in doubles; what lies far below the largest entry becomes 0.
+/// The matrix times `2^-largest`, in doubles; entries far below the largest one become 0.
 fn in_doubles(matrix: &Matrix, largest: i64) -> Vec<f64> {
     let ((heads, limbs), width) = (matrix.parts(), matrix.limbs_per_element());
     let entries = heads.iter().zip(limbs.chunks_exact(width)).map(|(&head, limbs)| {

@@ -1,16 +1,16 @@
 //! Lanczos' method in doubles, with full reorthogonalisation: a vector whose Rayleigh quotient is near the smallest
 //! eigenvalue.
 //!
-//! Nothing is promised of it: it chooses where a search begins. Every sum has one order, so its bits are the same
+//! It has no accuracy promise: it only chooses where a search begins. Every sum has one order, so its bits are the same
 //! everywhere.
 
 /// Steps between two looks at the tridiagonal matrix.
 const LOOK_STEPS: usize = 8;
 
-/// Most steps: beyond, factorisations are the cheaper way on.
+/// Most steps: beyond this number factorisations are cheaper.
 pub(super) const MOST_STEPS: usize = 160;
 
-/// The residual, beside the largest number of the tridiagonal matrix, at which the vector is good enough.
+/// The residual, relative to the largest entry of the tridiagonal matrix, at which the vector is good enough.
 const RESIDUAL: f64 = 1e-11;
 
 /// A vector of length 1, about, and the steps it took.
@@ -41,7 +41,7 @@ pub(super) fn start(matrix: &[f64], order: usize, share: f64) -> Start {
         let steps = basis.vectors.len();
         let norm = dot(&image, &image).sqrt();
         let largest = basis.largest();
-        // A residual of rounding errors alone: the vectors span all that can be reached.
+        // A residual of only rounding errors: the vectors span all that can be reached.
         let ends = steps == order.min(MOST_STEPS) || norm <= 1e-15 * largest || !norm.is_finite();
         if ends || steps.is_multiple_of(LOOK_STEPS) {
             let (lowest, weights) = basis.lowest();
@@ -170,7 +170,7 @@ impl Basis {
 mod tests {
     use super::*;
 
-    /// `2` on the diagonal, `-1` beside it: the smallest eigenvalue is `2 - 2 cos(pi / (n + 1))`.
+    /// `2` on the diagonal, `-1` next to it: the smallest eigenvalue is `2 - 2 cos(pi / (n + 1))`.
     #[test]
     fn the_quotient_of_the_vector_is_near_the_smallest_eigenvalue() {
         for order in [1usize, 2, 3, 10, 60, 150] {

@@ -1,9 +1,10 @@
 //! Extreme eigenvalues of symmetric matrices and products, to a few digits or to many, as intervals that are proven.
 //!
-//! Lanczos' method in doubles finds where to look. From there on every step is a proof: a Rayleigh quotient bounds the
-//! smallest eigenvalue from above, a Cholesky factorisation of the matrix shifted by `theta` from below, and the same
-//! factor makes the vector of the next quotient. A few digits are proven in doubles, where these tell them apart from
-//! their roundings. Proofs: docs/decisions/032-vectors.md, "Extreme eigenvalues", and 070-a-few-digits-in-doubles.md.
+//! Lanczos' method in doubles finds a starting point. From there on every step is a proof: a Rayleigh quotient bounds
+//! the smallest eigenvalue from above, a Cholesky factorisation of the matrix shifted by `theta` from below, and the
+//! same factor makes the vector of the next quotient. A few digits are proven in doubles, where these can be
+//! distinguished from their roundings. Proofs: docs/decisions/032-vectors.md, "Extreme eigenvalues", and
+//! 070-a-few-digits-in-doubles.md.
 
 mod doubles;
 mod interval;
@@ -24,7 +25,7 @@ use std::time::Instant;
 /// Which end of the spectrum is wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub enum Extreme {
-    /// The smallest eigenvalue, the most negative one where there are such.
+    /// The smallest eigenvalue; of negative ones the most negative.
     #[default]
     Smallest,
     /// The largest eigenvalue.
@@ -58,7 +59,7 @@ pub struct EigenvalueReport {
     pub operation: &'static str,
     /// Rows of the matrix.
     pub order: usize,
-    /// Precision asked for.
+    /// Requested precision.
     pub precision_bits: u32,
     /// Most bits of a factorisation; 53 where that is one of doubles.
     pub working_bits: u32,
@@ -168,8 +169,8 @@ pub fn pencil_eigenvalue<'l, 'x>(
 /// `Z + s X` is positive semidefinite for just those `s >= 0` with `s t >= -1` for the smallest `t`, so that is the
 /// step length of an interior-point method. Shapes: `l` and `x` are `n x n` with `n >= 1`; of `l` the lower triangle
 /// is read.
-/// Accuracy and bits are those of [`extreme_eigenvalue_with`]. The product is formed once, at as many bits as it takes
-/// beside the condition of `L`.
+/// Accuracy and bits are those of [`extreme_eigenvalue_with`]. The product is formed once, with as many bits as the
+/// condition of `L` requires.
 ///
 /// ```
 /// use sunzi::eigenvalue::{EigenvalueOptions, Extreme, pencil_eigenvalue_with};

@@ -1,4 +1,4 @@
-//! `L^-1 X L^-T` as a matrix, and what its eigenvalues are off by: a small congruence, and a small sum.
+//! `L^-1 X L^-T` as a matrix, and the errors of its eigenvalues: a small congruence, and a small sum.
 
 use super::{EigenvalueInterval, EigenvalueReport, Extreme, interval, reflected};
 use crate::context::Context;
@@ -12,7 +12,7 @@ use rug::Float;
 use rug::float::Round;
 use rug::ops::{AddAssignRound, SubAssignRound};
 
-/// Bits beyond those asked for, at least, with which the product is formed.
+/// Least bits beyond the requested ones with which the product is formed.
 const SPARE_BITS: u32 = 64;
 
 /// A search for an eigenvalue of `L^-1 X L^-T`.
@@ -50,7 +50,7 @@ impl Congruence<'_> {
         let order = self.l.rows();
         let x = self.x.lower_view("pencil_eigenvalue")?;
         if (0..order).all(|col| (col..order).all(|row| x.head(row, col).is_zero())) {
-            // Nothing is to be formed; a singular L is refused all the same.
+            // No product is formed, but a singular L is refused as well.
             let singular = (0..order).find(|&index| self.l.head(index, index).is_zero());
             let found = interval::of_zero_matrix(order, self.precision_bits);
             return singular.map_or(Ok(found), |index| Err(Error::Singular { index }));
@@ -82,7 +82,7 @@ impl Congruence<'_> {
         (size[0].max(size[1]) - bits).max(norm - 2 * bits - 32) - 4
     }
 
-    /// `N X N^T` with `N L = I`, both up to rounding at so many bits.
+    /// `N X N^T` with `N L = I`, both up to rounding at `bits` bits.
     fn form(&self, bits: u32) -> Result<Formed> {
         let (order, ctx) = (self.l.rows(), self.ctx);
         let bytes = Matrix::bytes_for(order, order, bits);
@@ -113,7 +113,7 @@ fn lower_norm(l: &MatrixView<'_>) -> i64 {
 }
 
 impl Formed {
-    /// How many bits more it takes until both errors are within `2^goal`.
+    /// Additional bits needed until both errors are within `2^goal`.
     fn missing_bits(&self, found: &EigenvalueInterval, goal: i64) -> i64 {
         let size = [&found.lower, &found.upper].map(|end| end.get_exp().map_or(i64::MIN / 2, i64::from));
         let relative = self.relative + 3 + size[0].max(size[1]);

@@ -1,8 +1,8 @@
 //! Proven bounds of the errors of answers.
 //!
-//! `A - s D^2` with a Cholesky factor shows that no eigenvalue of `D^-1 A D^-1` is below about `s`; what the inverse
-//! makes of a residual is then bounded, and a correction by the factor, whose own residual is known, makes the bound
-//! sharp. Proof: docs/ALGORITHM.md, "Correct digits".
+//! `A - s D^2` with a Cholesky factor shows that no eigenvalue of `D^-1 A D^-1` is below about `s`; the inverse times a
+//! residual is then bounded, and a correction by the factor, whose own residual is known, makes the bound sharp. Proof:
+//! docs/ALGORITHM.md, "Correct digits".
 
 use super::bounds::Upper;
 use super::proven::Proven;
@@ -19,7 +19,7 @@ use crate::ops::shift::shifted_lower;
 use rug::Float;
 use rug::float::Round;
 
-/// Shifts that are tried, each a sixteenth of the one before.
+/// Number of shifts that are tried, each a sixteenth of the previous one.
 const TRIES: i64 = 4;
 
 /// Bits of the factorisation that proves, beyond those of the condition.
@@ -28,11 +28,12 @@ const PROOF_BITS: i64 = 6;
 /// Fewest bits of the factorisation that proves.
 const LEAST_PROOF_BITS: i64 = 32;
 
-/// Bits of the second factorisation of a logarithm, beyond those that make its bound as small as what it is to tell.
+/// Bits of the second factorisation for a logarithm, beyond those that make its bound as small as the error to be
+/// bounded.
 const LOG_DET_BITS: i64 = 8;
 
-/// A positive definite matrix, its factor, and a number that no eigenvalue of the scaled matrix is below: what bounds
-/// of errors are proven from. Made by [`Cholesky::certify`].
+/// A positive definite matrix, its factor, and a lower bound of the scaled matrix's eigenvalues, from which bounds of
+/// errors are proven. Made by [`Cholesky::certify`].
 #[derive(Clone, Debug)]
 pub struct Certificate<'a> {
     factor: &'a Cholesky,
@@ -62,14 +63,14 @@ impl Cholesky {
     /// ```
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`], [`Error::NotSymmetric`]; those of [`crate::cholesky_with`] beside
+    /// [`Error::ShapeMismatch`], [`Error::NotSymmetric`]; those of [`crate::cholesky_with`] except
     /// [`Error::NotPositiveDefinite`].
     pub fn certify<'a>(&'a self, ctx: &Context, a: impl Into<Symmetric<'a>>) -> Result<Option<Certificate<'a>>> {
         self.certify_with(ctx, a, InputRounding::new())
     }
 
-    /// [`Cholesky::certify`], where `a` and right sides may have been rounded: of any matrix within that of `a` the
-    /// same is proven, so of the one that `a` stands for.
+    /// [`Cholesky::certify`], where `a` and right sides may have been rounded: the proof holds for every matrix within
+    /// the rounding of `a`, and so for the one that `a` stands for.
     ///
     /// `None` also where the rounding is as large as the least eigenvalue.
     ///
@@ -123,12 +124,12 @@ impl Cholesky {
     }
 }
 
-/// How the factors of a proof are made: bounds by norms are what it is made of.
+/// The options for the factors of a proof, which needs only bounds by norms.
 fn by_norms() -> CholeskyOptions {
     CholeskyOptions::new().accuracy(Accuracy::Norm)
 }
 
-/// Whether `A - 2^-shift D^2` has a Cholesky factor at so many bits.
+/// Whether `A - 2^-shift D^2` has a Cholesky factor at `bits` bits.
 fn proves(ctx: &Context, lower: MatrixView<'_>, exponents: &[i64], (shift, bits): (i64, u32)) -> Result<bool> {
     let copy_bits = lower.precision_bits().max(bits);
     let copy_bytes = Matrix::bytes_for(lower.rows(), lower.rows(), copy_bits);
@@ -145,14 +146,14 @@ fn proves(ctx: &Context, lower: MatrixView<'_>, exponents: &[i64], (shift, bits)
 }
 
 impl Certificate<'_> {
-    /// A number that no eigenvalue of the matrix, scaled by powers of two to a diagonal of at least 1/4 and below 1, is
-    /// below.
+    /// A lower bound of the eigenvalues of the matrix, scaled by powers of two to a diagonal of at least 1/4 and below
+    /// 1.
     pub fn scaled_eigenvalue(&self) -> &Float {
         &self.proven.eigenvalue
     }
 
-    /// At least so many digits of [`Cholesky::log_det`] are right: `-log10` of a bound of its relative error. None need
-    /// be where the determinant is near 1: then [`Certificate::log_det_error`] says more.
+    /// A lower bound of the correct digits of [`Cholesky::log_det`]: `-log10` of a bound of its relative error. It may
+    /// be 0 where the determinant is near 1; then [`Certificate::log_det_error`] is more informative.
     ///
     /// Cost: as [`Certificate::log_det_error`].
     ///
@@ -164,10 +165,10 @@ impl Certificate<'_> {
         Ok(self.log_det_error(ctx)?.map_or(0.0, |error| correct_digits(&error, &size, bits)))
     }
 
-    /// What [`Cholesky::log_det`] is off by, at most: a proven bound of its absolute error; `None` where none is found.
+    /// A proven bound of the absolute error of [`Cholesky::log_det`]; `None` where none is found.
     ///
-    /// Cost: a factorisation with more bits than the factor has, some tens as a rule, at most those that the condition
-    /// takes.
+    /// Cost: a factorisation with more bits than the factor has: usually some tens, at most those that the condition
+    /// requires.
     ///
     /// ```
     /// use sunzi::{Context, Matrix};
@@ -222,7 +223,7 @@ impl Certificate<'_> {
         Ok(Some(truncation.add(&summing.0).add(&rounding.0).add(&difference).0))
     }
 
-    /// Bits of a factorisation whose proven bound is small beside what the logarithm is expected to be off by.
+    /// Bits of a factorisation whose proven bound is small relative to the expected error of the logarithm.
     fn better_bits(&self, ctx: &Context) -> Result<u32> {
         let bits = self.factor.factor().precision_bits();
         let spread = self.factor.log_det_spread(ctx)?.get_exp().map_or(0, i64::from);
@@ -232,7 +233,7 @@ impl Certificate<'_> {
         Ok((unit - spread).clamp(i64::from(bits) + LOG_DET_BITS, most.max(i64::from(bits) + LOG_DET_BITS)) as u32)
     }
 
-    /// At least so many digits of each column of a solution `X` of `A X = B` are right, in the maximum norm: `-log10`
+    /// A lower bound of the correct digits of each column of a solution `X` of `A X = B`, in the maximum norm: `-log10`
     /// of a bound of the relative error of the worst column.
     ///
     /// Shapes: `b` and `x` are `n x m`; `x` may come from any solve. Cost: two products with `A` and a solve, for all
@@ -252,8 +253,8 @@ impl Certificate<'_> {
         self.proven.solution_digits(ctx, b, x)
     }
 
-    /// At least so many digits of an inverse are right: `-log10` of a bound of its error in the maximum norm, beside
-    /// the inverse.
+    /// A lower bound of the correct digits of an inverse: `-log10` of a bound of its relative error in the maximum
+    /// norm.
     ///
     /// Shapes: `inverse` is `n x n`. Cost: as [`Certificate::solution_digits`] for `n` columns.
     ///

@@ -31,7 +31,7 @@ impl Cholesky {
     /// matrix, whose 1-norm is `one_norm` (see [`Matrix::one_norm`]); 53 bits. 0 for an empty matrix.
     ///
     /// Deterministic. Cost: at most five solves with two right sides, at the factor's precision; found once and kept.
-    /// How many digits are lost is told by [`Cholesky::scaled_condition`].
+    /// The number of lost digits follows from [`Cholesky::scaled_condition`].
     /// Source: N. J. Higham, F. Tisseur, *A block algorithm for matrix 1-norm estimation, with an application to 1-norm
     /// pseudospectra*, SIAM J. Matrix Anal. Appl. 21 (2000).
     ///
@@ -93,10 +93,10 @@ impl Cholesky {
     /// Whether [`Cholesky::scaled_condition`] is about that of the factored matrix `A`.
     ///
     /// `L L^T` differs from `A` by the roundings `E` of the factorisation. Where the least eigenvalue of the scaled
-    /// matrix is no larger than what they move it by, that of `L L^T` is made of roundings: the factor exists by luck,
-    /// knows nothing of that eigenvector, and all that is known of the condition of `A` is that it is no less than
-    /// about that of `L L^T`. Digits of answers are then not known, and estimated as 0. It is told by `tr(A^-1 E)`, the
-    /// sum of what each eigenvalue moves by beside itself: at most 1, with the margin of [`Cholesky::log_det_digits`].
+    /// matrix is no larger than its change by `E`, that of `L L^T` consists of roundings: the factor exists by chance
+    /// and has no information on that eigenvector, and the condition of `A` is only known to be no less than about that
+    /// of `L L^T`. The digits of answers are then unknown, and estimated as 0. The test is `tr(A^-1 E)`, the sum of the
+    /// relative changes of the eigenvalues: at most 1, with the margin of [`Cholesky::log_det_digits`].
     /// Cost: that of [`Cholesky::scaled_condition`], and six solves with as few bits; found once and kept.
     ///
     /// ```

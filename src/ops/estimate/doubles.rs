@@ -8,10 +8,10 @@ use crate::math::float::{FloatRef, Head};
 use crate::ops::cholesky::Cholesky;
 use std::sync::Arc;
 
-/// Entries below `2^LEAST_EXPONENT` count as 0: what is left has a unit in the last place that is a normal number.
+/// Entries below `2^LEAST_EXPONENT` count as 0: the others have a unit in the last place that is a normal number.
 const LEAST_EXPONENT: i64 = -900;
 
-/// Exponents above are as good as infinite.
+/// Exponents above this count as infinite.
 const MOST_EXPONENT: i64 = 1000;
 
 /// `D^-1 L` with rows of norm at most 1, rounded to doubles.

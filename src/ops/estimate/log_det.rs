@@ -16,19 +16,20 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rug::Float;
 
-/// Random vectors; the ratio of the error and of what six of them say has Student's distribution with six degrees of
-/// freedom where one eigenvalue outweighs all others.
+/// Number of random vectors; the ratio of the error to the estimate from six of them has Student's distribution with
+/// six degrees of freedom where one eigenvalue outweighs all others.
 const PROBES: usize = 6;
 
-/// Times the standard deviation: Student's six degrees of freedom exceed it once in 2,000 times.
+/// Factor of the standard deviation: Student's distribution with six degrees of freedom exceeds it once in 2,000 times.
 const MARGIN: f64 = 6.7;
 
 impl Cholesky {
-    /// About how many digits of [`Cholesky::log_det`] are right: `-log10` of its relative error, in short of which the
-    /// estimate falls by about one digit, and which it exceeds in less than one of a thousand cases.
+    /// Approximate number of correct digits of [`Cholesky::log_det`], `-log10` of its relative error. The estimate is
+    /// usually about one digit too low, and too high in less than one of a thousand cases.
     ///
-    /// It counts what the factorisation and the logarithms round; the factored matrix counts as exact. 0 where nothing
-    /// is known to be right. Cost: that of [`Cholesky::scaled_condition`], once, and six solves with as few bits.
+    /// It counts the roundings of the factorisation and of the logarithms; the factored matrix counts as exact. 0 where
+    /// no digit is known to be correct. Cost: that of [`Cholesky::scaled_condition`], once, and six solves with as few
+    /// bits.
     ///
     /// ```
     /// use sunzi::{Context, Matrix};
@@ -56,9 +57,9 @@ impl Cholesky {
         Ok(error.map_or(0.0, |error| correct_digits(&error, &size, bits)))
     }
 
-    /// About what [`Cholesky::log_det`] is off by, in short of which the truth stays by a factor of about ten; `None`
-    /// where nothing is known. Of a matrix of determinant 1 it says more than correct digits, of which a number near 0
-    /// has none.
+    /// An estimate of the error of [`Cholesky::log_det`], usually about ten times the true error; `None` where nothing
+    /// is known. For a matrix of determinant near 1 it is more informative than correct digits, of which a number near
+    /// 0 has none.
     ///
     /// # Errors
     /// As [`Cholesky::log_det_digits`].
@@ -74,7 +75,7 @@ impl Cholesky {
         Ok(Some(spread + order.sqrt() * power(1 - i64::from(bits)) + size * power(-i64::from(bits))))
     }
 
-    /// What the rounding of the matrix makes of `log det A`, at most, as a rule.
+    /// Usual upper bound of the change of `log det A` by the rounding of the matrix.
     ///
     /// `tr(A^-1 dA)` with `|da_ij| <= 2^-bits d_i d_j`, independent but for the symmetry: the sum of the squares of
     /// `D A^-1 D` is the mean of `||D A^-1 D z||^2` over random signs.
@@ -91,7 +92,7 @@ impl Cholesky {
         Ok((sum * 2u32 / (3 * PROBES) as u32).sqrt() * &rounding.units()[0] * MARGIN)
     }
 
-    /// What `log det A` is off by at most, as a rule.
+    /// Usual upper bound of the error of `log det A`.
     pub(super) fn log_det_spread(&self, ctx: &Context) -> Result<&Float> {
         loop {
             if let Some(found) = self.log_det_spread.get() {
@@ -115,7 +116,7 @@ impl Cholesky {
         }
         let found = rough.scaled_images(&columns)?;
         let sum = sum_of_squares(&found);
-        // Of a factor made elsewhere nothing is known: its own bits count.
+        // For a factor made elsewhere the bits of the factorisation are unknown: its own bits count.
         let working_bits = self.working_bits.unwrap_or(self.factor().precision_bits());
         let deviation = (sum / (3 * PROBES) as u32).sqrt() * power(-i64::from(working_bits));
         Ok(deviation * MARGIN)

@@ -1,8 +1,8 @@
-//! How many digits of an answer are right: estimates by a few solves with its factor, and proven bounds.
+//! The number of correct digits of an answer: estimates by a few solves with its factor, and proven bounds.
 //!
 //! Digits are `-log10` of the relative error: of a solution in the maximum norm of its worst column, of an inverse in
-//! the maximum norm, of a logarithm of a determinant as it is. They count the errors of the computation, and what
-//! [`crate::estimate::InputRounding`] says of the operands; else these count as exact.
+//! the maximum norm, of a logarithm of a determinant as it is. They count the errors of the computation, and those of
+//! the operands that [`crate::estimate::InputRounding`] describes; otherwise operands count as exact.
 //! Promise: the same on any number of threads. Proofs: docs/ALGORITHM.md, "Correct digits".
 
 pub(crate) mod bounds;
@@ -22,7 +22,7 @@ use rug::Float;
 /// Bits of sums, norms and estimates.
 pub(crate) const ESTIMATE_BITS: u32 = 64;
 
-/// Digits of `precision_bits` bits: no answer is said to have more.
+/// Digits of `precision_bits` bits: no answer is reported with more.
 pub(crate) fn all_digits(precision_bits: u32) -> f64 {
     f64::from(precision_bits) * std::f64::consts::LOG10_2
 }
@@ -33,7 +33,7 @@ pub(crate) fn correct_digits(error: &Float, value: &Float, precision_bits: u32) 
     if error.is_zero() {
         return most;
     }
-    // The error counts beside the true value.
+    // The error is relative to the true value.
     let true_value = Float::with_val(ESTIMATE_BITS, value - error);
     if !error.is_finite() || true_value <= 0 {
         return 0.0;
@@ -42,10 +42,10 @@ pub(crate) fn correct_digits(error: &Float, value: &Float, precision_bits: u32) 
     digits.to_f64().clamp(0.0, most)
 }
 
-/// Nothing in place of an estimate that does not fit: the answer is there without it.
+/// `None` in place of an estimate that does not fit memory: the answer is valid without it.
 ///
 /// # Errors
-/// All but those of memory and of the precision of residuals.
+/// All except those of memory and of the precision of residuals.
 pub fn optional_estimate<T>(estimate: Result<T>) -> Result<Option<T>> {
     match estimate {
         Ok(value) => Ok(Some(value)),

@@ -1,7 +1,7 @@
 //! Proven bounds of the errors of solutions, of a symmetric matrix whose eigenvalues are known not to be near 0.
 //!
-//! What the inverse makes of a residual is bounded by the least eigenvalue, and a correction by a factor, whose own
-//! residual is known, makes the bound sharp. Does not know: how eigenvalues are bounded, what kind of factor there is.
+//! The inverse times a residual is bounded by the least eigenvalue, and a correction by a factor, whose own residual is
+//! known, makes the bound sharp. Does not know: how eigenvalues are bounded, what kind of factor there is.
 //! Proof: docs/ALGORITHM.md, "Correct digits".
 
 use super::bounds::{Upper, magnitude, spread_bits};
@@ -18,13 +18,13 @@ use crate::ops::symm::{SymmOptions, symm_with};
 use rug::Float;
 use rug::float::Round;
 
-/// Bits that residuals are known to beyond those that the condition and the scaling take.
+/// Bits of residuals beyond those that the condition and the scaling take.
 const SPARE_BITS: u32 = 24;
 
 /// Corrections, at most: each gains as many bits as the factor has beyond the condition.
 const MOST_CORRECTIONS: usize = 12;
 
-/// What solves, nearly.
+/// An approximate solver.
 pub(crate) trait Solver: std::fmt::Debug + Sync {
     /// Bits of the factor.
     fn precision_bits(&self) -> u32;
@@ -63,15 +63,15 @@ pub(crate) struct Proven<'a> {
 struct ColumnBound {
     /// An upper bound of its error.
     error: Float,
-    /// The part of it that the corrections are.
+    /// The part of it that the corrections have.
     known: Float,
     /// A lower bound of the size of the answer.
     size: Float,
 }
 
 impl<'a> Proven<'a> {
-    /// What is known where no eigenvalue of the scaled matrix, as it was read, lies nearer to 0 than `eigenvalue`;
-    /// `None` where the rounding of the input is as large.
+    /// The bounds where no eigenvalue of the scaled matrix, as it was read, lies nearer to 0 than `eigenvalue`; `None`
+    /// where the rounding of the input is as large.
     pub fn new(
         (solver, lower): (&'a dyn Solver, MatrixView<'a>),
         exponents: Vec<i64>,
@@ -89,14 +89,14 @@ impl<'a> Proven<'a> {
         self.eigenvalue.get_exp().map_or(0, |exponent| 1 - exponent).max(0) as u32
     }
 
-    /// At least so many digits of each column of a solution are right.
+    /// A lower bound of the correct digits of each column of a solution.
     pub fn solution_digits(&self, ctx: &Context, b: MatrixView<'_>, x: MatrixView<'_>) -> Result<f64> {
         let columns = self.bounds(ctx, b, x)?;
         let digits = columns.iter().map(|column| correct_digits(&column.error, &column.size, x.precision_bits()));
         Ok(digits.fold(all_digits(x.precision_bits()), f64::min))
     }
 
-    /// At least so many digits of an inverse are right.
+    /// A lower bound of the correct digits of an inverse.
     pub fn inverse_digits(&self, ctx: &Context, x: MatrixView<'_>) -> Result<f64> {
         let unit = Matrix::identity(self.lower.rows(), 2)?;
         let exact_right = Proven { rounding: InputRounding { right_bits: None, ..self.rounding }, ..self.clone() };
@@ -145,7 +145,7 @@ impl<'a> Proven<'a> {
         Ok(best)
     }
 
-    /// `B - A X`, each entry beside its own terms.
+    /// `B - A X`, each entry accurate relative to its own terms.
     fn residual(&self, ctx: &Context, (b, x): (MatrixView<'_>, MatrixView<'_>), bits: u32) -> Result<Matrix> {
         let minus = Float::with_val(2, -1);
         let options = SymmOptions::new().alpha(&minus).accumulate(b).accuracy(Accuracy::Entrywise);
@@ -153,25 +153,25 @@ impl<'a> Proven<'a> {
     }
 }
 
-/// What the bounds of columns are made of.
+/// The data for the bounds of columns.
 struct Bounding<'a> {
     proven: &'a Proven<'a>,
     b: MatrixView<'a>,
     x: MatrixView<'a>,
     /// `B - A X`, to some bits.
     residual: &'a Matrix,
-    /// What the factor makes of it.
+    /// The correction of the residual by the factor.
     correction: &'a Matrix,
-    /// What the correction leaves of the residual, to some bits.
+    /// The residual after the correction, to some bits.
     rest: &'a Matrix,
 }
 
 impl Bounding<'_> {
-    /// The bound of a column, where the residual and the rest have these bits beside their terms.
+    /// The bound of a column, where the residual and the rest have these bits relative to their terms.
     fn column(&self, col: usize, bits: [u32; 2]) -> ColumnBound {
         let Proven { exponents, eigenvalue, rounding, .. } = self.proven;
         let [own, rest_own] = bits.map(|bits| power(1 - i64::from(bits)));
-        // What a product, and a right side, is off by beside its terms: its own rounding and that of the input.
+        // The error of a product, and of a right side, relative to its terms: its own rounding and that of the input.
         let [matrix_unit, right_unit] = rounding.units();
         let own_product = Upper(own.clone()).add(&matrix_unit).0;
         let own_right = Upper(own).add(&right_unit).0;

@@ -16,7 +16,8 @@ pub(crate) const DOUBLES_LOG2: i64 = 80;
 /// Bits of right sides.
 const RIGHT_BITS: u32 = 53;
 
-/// Solutions in doubles are right beside the largest scaled unknown; scales further apart than this would show it.
+/// Solutions in doubles are accurate relative to the largest scaled unknown; with scales further apart than this that
+/// is not enough.
 const EVEN_SCALES: i64 = 8;
 
 /// A vector: doubles times one power of two.
@@ -56,7 +57,7 @@ impl<'a> Rough<'a> {
         }))
     }
 
-    /// Solves with so many bits.
+    /// Solves with `bits` bits.
     ///
     /// # Errors
     /// Those of reading the factor.
@@ -64,7 +65,7 @@ impl<'a> Rough<'a> {
         Ok(Rough { ctx, factor, exponents: factor.row_exponents(ctx)?, doubles: None, bits, more_bits: 0 })
     }
 
-    /// Solves that tell at least a digit of any solution, normwise.
+    /// Solves that give at least one correct digit of any solution, normwise.
     ///
     /// # Errors
     /// As [`Cholesky::scaled_condition`].
@@ -74,7 +75,7 @@ impl<'a> Rough<'a> {
         doubles.map_or_else(|| Rough::in_bits(factor, ctx, found.solve_bits), Ok)
     }
 
-    /// The same, with so many bits more for rows whose scales lie far apart.
+    /// The same, with `more_bits` additional bits for rows whose scales lie far apart.
     pub fn with_more_bits(self, more_bits: u32) -> Rough<'a> {
         Rough { more_bits, ..self }
     }

@@ -1,5 +1,5 @@
-//! The correct digits of solutions and inverses, estimated: the residual in enough bits, and the correction that it
-//! asks for, which is the error.
+//! The correct digits of solutions and inverses, estimated: the residual in enough bits, and the correction for it,
+//! which is the error.
 
 use super::rough::Rough;
 use super::{
@@ -21,29 +21,29 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rug::Float;
 use rug::float::Special;
 
-/// Up to so many right sides each one is looked at; of more, as many random combinations.
+/// Up to this number of right sides each one is examined; of more, this number of random combinations.
 const PROBES: usize = 4;
 
 /// Random combinations for an inverse.
 const INVERSE_PROBES: usize = 2;
 
-/// What combinations may hide of the worst column, as a factor.
+/// Factor by which combinations may understate the worst column.
 const COMBINATION_MARGIN: u32 = 4;
 
-/// What one column of an inverse may hide of the others.
+/// Factor by which one column of an inverse may understate the others.
 const INVERSE_MARGIN: u32 = 4;
 
-/// Bits that residuals are known to beyond those that the condition takes.
+/// Bits of residuals beyond those that the condition takes.
 const RESIDUAL_BITS: u32 = 12;
 
-/// Random signs of the rounding of the input, and what they may hide, as a factor.
+/// Number of random signs of the rounding of the input, and the factor by which they may understate it.
 const INPUT_PROBES: usize = 4;
 const INPUT_MARGIN: u32 = 2;
 
 /// Bits beyond those that a proof from rounded input needs.
 const INPUT_SPARE_BITS: u32 = 20;
 
-/// What is left out of a correction, as a factor.
+/// Factor for the neglected part of a correction.
 const SLACK: f64 = 1.02;
 
 /// Bits of random weights.
@@ -56,14 +56,14 @@ const DOUBT_LOG2: i64 = -10;
 const CONTRACTION_LOG2: i64 = -3;
 
 impl Cholesky {
-    /// About how many digits of a solution `X` of `A X = B` are right: `-log10` of the error in the maximum norm,
-    /// beside the solution, of the worst column.
+    /// Approximate number of correct digits of a solution `X` of `A X = B`: `-log10` of the relative error of the worst
+    /// column in the maximum norm.
     ///
     /// Shapes: `a` is the matrix that was factored, `b` and `x` are `n x m`. `x` may come from any solve; the matrix
-    /// and the right sides count as exact. Up to four columns are looked at one by one, of more columns four random
-    /// combinations, which say up to two digits less. 0 where the factor is too rough to tell, see
+    /// and the right sides count as exact. Up to four columns are examined one by one, of more columns four random
+    /// combinations, which give up to two digits less. 0 where the factor is too rough for an estimate, see
     /// [`Cholesky::tells_condition`].
-    /// Cost: that of [`Cholesky::scaled_condition`], once, and for each column looked at a product with `A` and a solve
+    /// Cost: that of [`Cholesky::scaled_condition`], once, and for each column examined a product with `A` and a solve
     /// with as few bits as the condition allows. Source: docs/ALGORITHM.md, "Correct digits".
     ///
     /// ```
@@ -131,7 +131,7 @@ impl Cholesky {
         Ok(digits)
     }
 
-    /// About how many digits of an inverse are right: `-log10` of its error in the maximum norm, beside the inverse.
+    /// Approximate number of correct digits of an inverse: `-log10` of its relative error in the maximum norm.
     ///
     /// Shapes: `a` is the matrix that was factored, `inverse` is `n x n`. Cost: four products of `A` with a vector and
     /// four solves, as [`Cholesky::solution_digits`].
@@ -189,9 +189,9 @@ impl Cholesky {
         Ok(correct_digits(&(error * INVERSE_MARGIN), &largest(&x), x.precision_bits()))
     }
 
-    /// Bits that a matrix and right sides must be known to for a solution (or an inverse) `x` of so many correct
-    /// digits, proven ones as well: those of the digits, what the condition loses, what the scales of the rows hide,
-    /// and some.
+    /// Bits that a matrix and right sides must have for a solution (or an inverse) `x` of `digits` correct digits, also
+    /// for proven ones: the bits of the digits, those lost to the condition, those lost to the scales of the rows, and
+    /// some more.
     ///
     /// Cost: that of [`Cholesky::scaled_condition`].
     ///
@@ -237,19 +237,19 @@ impl Cholesky {
     }
 }
 
-/// What looks at columns of answers.
+/// The examination of columns of answers.
 struct Probe<'a> {
     rough: Rough<'a>,
     ctx: &'a Context,
     a: Symmetric<'a>,
     residual_bits: u32,
-    /// Whether a correction may be as wrong as what it corrects.
+    /// Whether a correction may be as wrong as the answer that it corrects.
     doubtful: bool,
     rounding: InputRounding,
 }
 
 impl<'a> Probe<'a> {
-    /// What looks at columns of this answer; `None` where the factor does not tell the condition of the matrix.
+    /// The examination of this answer; `None` where the factor does not show the condition of the matrix.
     fn new(
         factor: &'a Cholesky,
         ctx: &'a Context,
@@ -277,14 +277,14 @@ impl<'a> Probe<'a> {
         Ok((self.rough.solve(&residual)?, residual))
     }
 
-    /// The size of the error of `x`, about, that of the rounding of the input included; infinity where the factor is
-    /// too rough to tell.
+    /// The approximate size of the error of `x`, including that of the rounding of the input; infinity where the factor
+    /// is too rough for an estimate.
     fn error(&self, b: MatrixView<'_>, x: MatrixView<'_>) -> Result<Float> {
         Ok(self.own_error(b, x)? + self.input_error(b, x)?)
     }
 
-    /// What the rounding of the input makes of the solution, about: the largest of what the inverse makes of the most
-    /// that each equation is off by, `|dA| |x| + |db|`, with random signs.
+    /// The approximate error of the solution from the rounding of the input: the largest image under the inverse of the
+    /// bound of each equation's error, `|dA| |x| + |db|`, with random signs.
     fn input_error(&self, b: MatrixView<'_>, x: MatrixView<'_>) -> Result<Float> {
         let mut most = Float::new(ESTIMATE_BITS);
         if self.rounding.is_none() {
@@ -321,7 +321,7 @@ impl<'a> Probe<'a> {
         Ok(most * INPUT_MARGIN)
     }
 
-    /// What the computation has left.
+    /// The error that the computation leaves.
     fn own_error(&self, b: MatrixView<'_>, x: MatrixView<'_>) -> Result<Float> {
         let (correction, residual) = self.correction(b, x)?;
         let first = largest(&correction.view());

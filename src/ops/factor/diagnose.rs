@@ -1,4 +1,4 @@
-//! What an error says about a failed factorisation: the pivot, and whether more precision might help.
+//! The error of a failed factorisation: the pivot, and whether more precision might help.
 
 use crate::error::{Error, MoreBits};
 use crate::matrix::{Matrix, MatrixView};
@@ -10,34 +10,36 @@ use rug::{Float, Integer};
 /// Bits of the numbers shown.
 const SHOWN_BITS: u32 = 53;
 
-/// What is known of a row whose computed pivot is not positive.
+/// The evidence about a row whose computed pivot is not positive.
 #[derive(Debug)]
 pub(crate) enum Evidence {
     /// A vector `v != 0` with `v^T A v <= 0` exists: a proof for the matrix as given.
     Indefinite,
-    /// Rounding at so many bits of precision moves the pivot by about `noise`.
+    /// Rounding at `precision_bits` bits moves the pivot by about `noise`.
     Noise { noise: Float, precision_bits: u32 },
-    /// Nobody has compared the pivot with the whole matrix.
+    /// The pivot has not been compared with the whole matrix.
     Unexamined,
 }
 
 /// The error for row `index`: every factorisation of a matrix that is not positive definite ends with this one.
 ///
 /// `pivot` and `diagonal` are shown. `diagonal` is also used: it must have the sign of the entry of the matrix as
-/// given, since an entry that is not positive is a proof by itself. The hint promises no more than `evidence` does.
+/// given, since a diagonal entry that is not positive is already a proof. The hint promises no more than `evidence`
+/// does.
 pub(crate) fn refusal(index: usize, pivot: &Float, diagonal: &Float, evidence: &Evidence) -> Error {
     let more_bits = match evidence {
         Evidence::Indefinite => MoreBits::Never,
         _ if *diagonal <= 0 => MoreBits::Never,
         Evidence::Noise { noise, precision_bits } if Float::with_val(SHOWN_BITS, -pivot) <= *noise => {
-            // Bits by which the noise covers the pivot, but never fewer than would show a pivot as large as the noise.
+            // Bits by which the noise exceeds the pivot, but never fewer than those that would reveal a pivot as large
+            // as the noise.
             let hidden = match (noise.get_exp(), pivot.get_exp()) {
                 (Some(noise), Some(pivot)) => noise.saturating_sub(pivot).max(0) as u32,
                 _ => 0,
             };
             MoreBits::AtLeast(hidden.max(precision_bits / 8) + 8)
         }
-        // A pivot beyond the noise is a strong sign and no proof.
+        // A pivot beyond the noise is a strong sign, but no proof.
         _ => MoreBits::Unknown,
     };
     Error::NotPositiveDefinite {
@@ -52,8 +54,8 @@ pub(crate) fn refusal(index: usize, pivot: &Float, diagonal: &Float, evidence: &
 /// The error for a failure at `index` of the matrix with this lower triangle, given the factor of the rows before it
 /// and the scaled pivot, if it is known.
 ///
-/// The pivot is compared with what rounding can move it by: with `w` near `A_11^-1 a_i`, an error `E` in the
-/// matrix, within the residual bound `|E_ij| <= 2^(2 - b) sqrt(a_ii a_jj)`, moves it by about `2^(2 - b) a (1 + sum
+/// The pivot is compared with its largest change by rounding: with `w` near `A_11^-1 a_i`, an error `E` in the matrix,
+/// within the residual bound `|E_ij| <= 2^(2 - b) sqrt(a_ii a_jj)`, moves it by about `2^(2 - b) a (1 + sum
 /// |w_k| sqrt(a_kk / a))^2`. For a pivot further below 0 than that, `v^T A v` of the matrix as given is bounded
 /// from above by directed rounding, with `v = (-w, 1)`: a bound of at most 0 proves that no precision helps. Cost:
 /// quadratic in `index`, paid on failure only.
@@ -78,8 +80,8 @@ pub(crate) fn failure(
             let exponent = 2 * (problem.exponents[index] - i64::from(problem.working_bits));
             Float::with_val(bits, scaled) << exponent.clamp(i32::MIN.into(), i32::MAX.into()) as i32
         }
-        // The row was rejected since the squares of its own entries reach the diagonal entry. Those of the rounded
-        // factor may fall short of it, which is no pivot of this factorisation.
+        // The row was rejected since the squares of its own entries reach the diagonal entry. The squares of the
+        // rounded entries may stay below it; that difference is no pivot of this factorisation.
         None => {
             let rest = y
                 .iter()
@@ -87,7 +89,7 @@ pub(crate) fn failure(
             if rest > 0 { Float::new(bits) } else { rest }
         }
     };
-    // Numbers beyond MPFR's range cancel to nothing sensible; only rows left out from the start have such.
+    // Numbers beyond MPFR's range cancel to nothing sensible; only rows left out from the start have such numbers.
     let pivot = if pivot.is_nan() { Float::with_val(bits, Special::NegInfinity) } else { pivot };
     // A row left out from the start has a diagonal entry or a 2 x 2 minor that is not positive.
     let is_certain = index == problem.order;
@@ -95,7 +97,7 @@ pub(crate) fn failure(
     refusal(index, &pivot, &diagonal, &evidence)
 }
 
-/// What the whole matrix says of the pivot of the row after those of `y`, the entries of its row of the factor.
+/// The evidence of the whole matrix about the pivot of the row whose factor entries to the left are `y`.
 fn examined((problem, lower): (&Problem, MatrixView<'_>), factor: &Matrix, y: Vec<Float>, pivot: &Float) -> Evidence {
     let (bits, index) = (problem.working_bits + 64, y.len());
     let mut w = y;
@@ -111,8 +113,8 @@ fn examined((problem, lower): (&Problem, MatrixView<'_>), factor: &Matrix, y: Ve
     let sizes = w.iter().enumerate().map(|(i, entry)| Float::with_val(SHOWN_BITS, entry).abs() * root(i));
     let sum = sizes.fold(Float::new(SHOWN_BITS), |sum, size| sum + size);
     let noise = Float::with_val(SHOWN_BITS, &sum * &sum) >> (problem.precision_bits as i32 - 2);
-    // Within the noise nothing is said, although the matrix as given may be indefinite: its entries have been rounded
-    // to as many bits, as a rule, and more of them might help.
+    // Within the noise no claim is made, although the matrix as given may be indefinite: its entries have usually been
+    // rounded to this precision, and more bits might help.
     if Float::with_val(SHOWN_BITS, -pivot) > noise && quadratic_form_from_above(lower, &w) <= 0 {
         return Evidence::Indefinite;
     }
@@ -159,7 +161,7 @@ mod tests {
         assert_eq!(said(-1.0, 1.0, noise()), MoreBits::Unknown);
         assert_eq!(said(-1.0, 1.0, Evidence::Unexamined), MoreBits::Unknown);
         assert_eq!(said(-1.0, 1.0, Evidence::Indefinite), MoreBits::Never);
-        // An entry of the diagonal that is not positive is a proof, whoever looks.
+        // A diagonal entry that is not positive is a proof, with any other evidence.
         for evidence in [noise(), Evidence::Unexamined, Evidence::Indefinite] {
             assert_eq!(said(0.0, 0.0, evidence), MoreBits::Never);
         }
@@ -174,14 +176,14 @@ mod tests {
         assert_eq!(form(&[1.0, 2.0, 3.0]), 2.0 + 2.0 * 2.0 - 2.0 * 3.0 + 12.0 + 45.0);
         assert_eq!(form(&[1.0, -1.0]), 3.0);
         assert_eq!(form(&[]), 0.0);
-        // Exactly singular: 0 is found, and rounding makes a bound of it elsewhere.
+        // Exactly singular: the form is exactly 0; with rounding only a bound is found.
         let ones = Matrix::from_f64s(2, 2, 60, &[1.0; 4]).unwrap();
         assert_eq!(quadratic_form_from_above(ones.view(), &floats(&[3.5, -3.5])), 0.0);
         let third = Float::with_val(20, 1) / 3u32;
         let thirds = Matrix::from_fn(2, 2, 400, |_, _| Float::with_val(400, 1) / 3u32).unwrap();
         let bound = quadratic_form_from_above(thirds.view(), &[third.clone(), -third]);
         assert!(bound >= 0 && bound < 1e-10, "{bound}");
-        // What leaves the range proves nothing.
+        // A vector out of range proves nothing.
         let far: Float = Float::with_val(53, 1) << (1 << 29);
         let signed = |sign: i32| Float::with_val(53, &far * sign);
         for pair in [[signed(1), signed(-1)], [signed(-1), signed(1)]] {

@@ -2,7 +2,7 @@
 //! calling thread, in one tile of digits where the kernel has such tiles, else one after the other on limbs.
 //!
 //! The same rules as on other tiles (`math::pivot`), so the same bits; no task graph, no threads, one block of memory.
-//! A matrix that is not positive definite is left to the definition, which knows what to say of it.
+//! A matrix that is not positive definite is left to the factorisation by definition, which makes its error.
 
 use crate::context::{Context, Progress, Workspace, WorkspaceNeeds};
 use crate::error::Result;
@@ -24,17 +24,17 @@ use std::sync::Arc;
 /// The kernel name in reports of this path.
 pub(crate) const NAME: &str = "direct";
 
-/// Rows up to which tiles cost more, for numbers of few limbs and of many.
+/// Rows up to which tiles cost more, for numbers of few limbs and, below, for numbers of many.
 const MOST_ROWS: usize = 12;
 const MOST_ROWS_OF_LONG: usize = 10;
 
-/// Limbs of an entry of the factor from which on products on limbs fall behind.
+/// Limbs of an entry of the factor from which on numbers count as long: products on limbs become slower than tiles.
 const LONG_LIMBS: usize = 12;
 
-/// Rows up to which one thread in lanes is faster than tiles, where these are not asked for by name.
+/// Rows up to which one thread in lanes is faster than tiles, where tiles are not requested.
 const MOST_ROWS_IN_LANES: usize = 128;
 
-/// How the entries of a factor lie.
+/// The layout of a factor's entries.
 #[derive(Clone)]
 enum Layout {
     /// In one tile of a kernel that has tiles for few rows.
@@ -49,7 +49,7 @@ impl Layout {
         LaneLayout::new(order, working_bits).map_or_else(|| Layout::Limbs(Widths::new(working_bits)), Layout::Lanes)
     }
 
-    /// Words of all entries, and of what they are made with.
+    /// Words of all entries, and of the scratch that makes them.
     fn words(&self, (order, precision_bits): (usize, u32)) -> usize {
         match self {
             // The shifts of rows and columns.
@@ -70,14 +70,14 @@ fn tile_shape(order: usize) -> TileShape {
     TileShape { rows: order, cols: order, diagonal: true }
 }
 
-/// A factorisation of so many rows with so many working bits on this path.
+/// A factorisation on this path, for a given order and working precision.
 pub(crate) struct Direct {
     layout: Layout,
     order: usize,
 }
 
 impl Direct {
-    /// The path where it is the fastest, and where neither tiles are asked for nor devices.
+    /// The path where it is the fastest, and where neither tiles nor devices are requested.
     pub fn choose(ctx: &Context, (order, working_bits): (usize, u32), options: &CholeskyOptions) -> Option<Direct> {
         if options.tile_rows.is_some() || !ctx.devices().is_empty() {
             return None;
@@ -107,13 +107,14 @@ impl Direct {
         layout.map(|layout| Direct { layout, order })
     }
 
-    /// The way that takes least memory, whatever its time; none where tiles, a kernel or devices are asked for.
+    /// The variant that takes least memory, regardless of its time; none where tiles, a kernel or devices are
+    /// requested.
     pub fn least(ctx: &Context, (order, working_bits): (usize, u32), options: &CholeskyOptions) -> Option<Direct> {
         let is_asked = options.tile_rows.is_some() || ctx.forced_kernel().is_some() || !ctx.devices().is_empty();
         (!is_asked).then(|| Direct { layout: Layout::Limbs(Widths::new(working_bits)), order })
     }
 
-    /// Bytes of the factor, and of what its entries are made with.
+    /// Bytes of the factor, and of the scratch for its entries.
     pub fn bytes(&self, precision_bits: u32) -> u64 {
         let words = Buffer::bytes_for(self.layout.words((self.order, precision_bits)));
         let lists = (self.order * (2 * size_of::<RowWeight>() + size_of::<i64>())) as u64;
@@ -121,7 +122,7 @@ impl Direct {
     }
 
     /// Factors `problem` with the lower triangle `lower`, in `memory` of the factor's shape and precision if there is
-    /// some; `None` where a pivot is not positive. What it takes beside the factor it finds in the workspace.
+    /// some; `None` where a pivot is not positive. Memory in addition to the factor comes from the workspace.
     ///
     /// # Errors
     /// [`crate::Error::ExponentRange`] with the place in the matrix; [`crate::Error::Cancelled`];
@@ -145,7 +146,7 @@ impl Direct {
 }
 
 impl Layout {
-    /// Fills in the factor; whether all pivots are positive.
+    /// Fills in the factor; returns whether all pivots are positive.
     fn fill(
         &self,
         (problem, lower): (&Problem, MatrixView<'_>),
@@ -271,7 +272,7 @@ impl Rows<'_> {
         words[count + 1..].fill(0);
     }
 
-    /// What is left of an entry of the matrix when the columns before are taken off, in two's complement.
+    /// An entry of the matrix less the products of the previous columns, in two's complement.
     fn reduce(&self, (row, col): (usize, usize), rest: &mut [u64], product: &mut [u64]) {
         let Problem { exponents, working_bits, .. } = self.problem;
         let entry = self.lower.get(row, col);
@@ -286,14 +287,14 @@ impl Rows<'_> {
         }
     }
 
-    /// The square root of what is left of a pivot, to nearest; whether it is positive.
+    /// The square root of the reduced pivot, rounded to nearest; returns whether the pivot is positive.
     fn root(&mut self, col: usize, rest: &[u64], space: &mut [u64]) -> bool {
         let Some(root) = entries::root(rest, space) else { return false };
         self.set((col, col), false, root);
         true
     }
 
-    /// What is left of an entry over the pivot of its column; rejects the row where that is too large.
+    /// The reduced entry divided by the pivot of its column; rejects the row where the quotient is too large.
     fn divide(
         &mut self,
         (row, col): (usize, usize),

@@ -1,10 +1,10 @@
-//! Accuracy entry by entry of a factorisation: how many bits it takes beyond those of the norms, and whether the factor
-//! keeps the promise.
+//! Accuracy entry by entry of a factorisation: how many bits it takes beyond those of norm-wise accuracy, and whether
+//! the factor keeps the promise.
 //!
-//! Entry `(i, j)` of `A - L L^T` is one rounding of `T_ij` and one of the quotient: small beside the norms of two rows.
-//! It is small beside `(|L| |L^T|)_ij` where the largest of the sum's terms does not lie too far below these norms,
-//! which the product of the factor's exponents in the (max, +) semiring tells. Beforehand the entries of `A` themselves
-//! tell it, but for places where they are 0 and the factor is not.
+//! Entry `(i, j)` of `A - L L^T` is one rounding of `T_ij` and one of the quotient: small relative to the norms of two
+//! rows. It is small relative to `(|L| |L^T|)_ij` where the largest of the sum's terms does not lie too far below these
+//! norms; the product of the factor's exponents in the (max, +) semiring shows how far. Before the factorisation the
+//! entries of `A` show it, except in places where they are 0 and the factor is not.
 //! Source: docs/ALGORITHM.md, "Cholesky entry by entry".
 
 use crate::context::Context;
@@ -27,7 +27,7 @@ const MAXIMUM_REPEATS: u32 = 3;
 /// work and memory grow with them.
 const LEAST_CAP_BITS: u32 = 1024;
 
-/// Depths of entries from this one on are not told apart, as those of sums.
+/// Depths of entries from this one on count as equal, as those of sums do.
 const MOST_DEPTH: u32 = 2 * max_plus::DEEPEST.unsigned_abs() as u32;
 
 /// Rows from which the check takes all threads: below, waking them takes longer.
@@ -44,7 +44,7 @@ pub(crate) struct RangeBits {
 }
 
 impl RangeBits {
-    /// The bits that a matrix of `order` rows takes whose entries and those of its factor are of one size.
+    /// The bits for a matrix of `order` rows whose entries, and those of its factor, are of similar size.
     pub fn even(order: usize, precision_bits: u32) -> RangeBits {
         let most = COMMON_WORKING_BITS.saturating_sub(cholesky_working_bits(0)).saturating_sub(precision_bits);
         let most = most.min(precision_bits.saturating_mul(3).max(LEAST_CAP_BITS)) / RANGE_STEP_BITS * RANGE_STEP_BITS;
@@ -52,13 +52,13 @@ impl RangeBits {
         RangeBits { bits, repeats: 0, most }
     }
 
-    /// At least so many, as far as they go.
+    /// At least `bits` bits, but no more than the most.
     pub fn at_least(self, bits: u32) -> RangeBits {
         RangeBits { bits: self.bits.max(bits.min(self.most).next_multiple_of(RANGE_STEP_BITS)).min(self.most), ..self }
     }
 
-    /// Enough for a matrix of which the entry furthest below its rows' norms lies so far below them; where no try has
-    /// so many, as before.
+    /// Enough for a matrix of which some entry lies `deepest` bits below the norms of its rows; unchanged where no try
+    /// has as many.
     pub fn for_depth(self, deepest: u32) -> RangeBits {
         self.raised(deepest).unwrap_or(self)
     }
@@ -75,14 +75,14 @@ impl RangeBits {
     }
 }
 
-/// How far an entry of the matrix lies below the product of its rows' norms, as far as depths are told apart; `None`
-/// for 0.
+/// How far an entry of the matrix lies below the product of its rows' norms, up to the depth that counts as deepest;
+/// `None` for 0.
 pub(super) fn entry_depth(problem: &Problem, (row, col): (usize, usize), head: Head) -> Option<u32> {
     let depth = problem.exponents[row] + problem.exponents[col] - head.exponent();
     (!head.is_zero()).then(|| depth.clamp(0, MOST_DEPTH.into()) as u32)
 }
 
-/// How far the entry of the matrix with this lower triangle that lies furthest below its rows' norms does so.
+/// The largest depth of an entry below its rows' norms, in the matrix with this lower triangle.
 pub(crate) fn deepest_entry(problem: &Problem, lower: MatrixView<'_>) -> u32 {
     let depths = (0..problem.order).flat_map(|col| {
         (col..problem.order).filter_map(move |row| entry_depth(problem, (row, col), lower.head(row, col)))
@@ -91,7 +91,7 @@ pub(crate) fn deepest_entry(problem: &Problem, lower: MatrixView<'_>) -> u32 {
 }
 
 /// The bits that an entry of a factor needs beyond those of the norms: its largest term lies `depth` bits below them
-/// (`None` where all are 0), the pivot of its column `pivot`, and the entry of the matrix `own`.
+/// (`None` where all terms are 0), the pivot of its column `pivot` bits, and the entry of the matrix `own` bits.
 pub(super) fn entry_bits(depth: Option<u32>, pivot: u32, own: Option<u32>, is_diagonal: bool) -> u32 {
     match depth {
         Some(depth) => cholesky_range_bits(-i64::from(pivot), depth, is_diagonal),
@@ -106,7 +106,7 @@ pub(crate) fn check_bytes(order: usize) -> u64 {
 }
 
 /// The bits beyond those of the norms with which `|A - L L^T|_ij <= 2^(2 - b) (|L| |L^T|)_ij` holds for every entry of
-/// this factor: it does if the factorisation had as many. `lower` is the lower triangle of `A`.
+/// this factor: it holds if the factorisation had at least as many. `lower` is the lower triangle of `A`.
 ///
 /// # Errors
 /// [`crate::Error::OutOfMemory`].

@@ -1,5 +1,4 @@
-//! Tiles of a rank in a memory above a disk, whatever their elements are: slots that they come to and leave, and their
-//! words on the disk.
+//! Out-of-core tiles of a rank, for any element type: the slots that they enter and leave, and their words on the disk.
 
 use crate::drive::{DiskEvent, DiskTiles};
 use crate::error::Result;
@@ -10,24 +9,24 @@ use crate::runtime::protocol::TileRun;
 use crate::store::IoBuffer;
 use crate::tile::TileId;
 
-/// What element types differ in above a disk; `L` is what a worker has for itself.
+/// The differences between element types out of core; `L` is the private memory of a worker.
 pub(super) trait FileTiles<L>: Sync {
-    /// Where the tiles lie that have no room in memory, and the slots of the others.
+    /// The file of the tiles that have no room in memory, and the slots of the others.
     fn tile_file(&self) -> (&TileFile, &Slots);
 
-    /// Makes of what was read of a tile, its entries or its words, what tasks work on or read, in its slot.
+    /// Converts the entries or words read for a tile to the form that tasks use, in its slot.
     ///
     /// # Errors
-    /// Whatever ends the factorisation.
+    /// Any error that ends the factorisation.
     fn take_in(&self, local: &mut L, tile: TileId, read: &IoBuffer) -> Result<()>;
 
     /// The finished tiles of the run that the worker has under way.
     fn encoded(local: &mut L) -> &mut Encoded;
 
-    /// The tile leaves its slot: what is known of it beside its words is not wanted any more.
+    /// The tile leaves its slot: the data kept in addition to its words may be dropped.
     fn forget(&self, _tile: TileId) {}
 
-    /// Says that nothing happens.
+    /// Reports that no event happens.
     ///
     /// # Errors
     /// [`crate::Error::Cancelled`].

@@ -11,17 +11,17 @@ use std::sync::Arc;
 /// No kernel is chosen by its costs for fewer rows.
 const LEAST_ROWS: usize = 400;
 
-/// Nor for fewer right sides of a solve: what is converted of the triangle is shared by them.
+/// Nor for fewer right sides of a solve, which share the converted triangle.
 const LEAST_RIGHT_SIDES: usize = 400;
 
 /// Rows of the smallest tiles that costs were measured with: sums of smaller ones are reduced more often.
 pub(super) const LEAST_TILE_ROWS: usize = 96;
 
-/// The kernel of a factor or a solve of `order` rows with so many working bits: the context's, or the `other` one where
-/// it is faster for so many rows.
+/// The kernel of a factor or a solve of `order` rows with `working_bits` bits: the context's, or the `other` one where
+/// it is faster for this order.
 ///
-/// A forced kernel stays, and so does the preferred one beside devices, for which it does what they leave, and under a
-/// memory limit, since its tiles are smaller. Plans and calls ask the same question, so that they agree.
+/// A forced kernel stays. The preferred one stays with devices, where it does the work that they leave, and under a
+/// memory limit, since its tiles are smaller. Plans and calls both use this function, so that they agree.
 fn choose_kernel(
     ctx: &Context,
     other: impl FnOnce() -> Option<(&'static dyn PlaneKernel, FactorCosts)>,
@@ -29,7 +29,7 @@ fn choose_kernel(
     working_bits: u32,
 ) -> &'static dyn PlaneKernel {
     let kernel = ctx.tile_kernel(working_bits);
-    // The rate of the core is only asked for where it may matter.
+    // The rate of the core is only looked up where it may matter.
     let is_small = order < LEAST_ROWS;
     if is_small || ctx.forced_kernel().is_some() || !ctx.devices().is_empty() || ctx.under_limit() {
         return kernel;
@@ -45,8 +45,8 @@ fn choose_kernel(
 /// Tile kernels, and the kernel that they are of.
 pub(crate) type KernelOfTiles = (Arc<dyn TileEngine>, &'static dyn PlaneKernel);
 
-/// The tile kernels of a factor of `order` rows in one process. Where a caller asks for smaller tiles, or many threads
-/// do, they are those of the context's kernel.
+/// The tile kernels of a factor of `order` rows in one process. Where the caller or many threads require smaller tiles,
+/// they are those of the context's kernel.
 ///
 /// # Errors
 /// Those of [`Context::tile_engine`].
@@ -62,8 +62,8 @@ pub(crate) fn engine_for(
     Ok((engine, kernel))
 }
 
-/// The same for this rank's tiles of a factor over ranks; `tile_rows` says how high they are for a kernel that prefers
-/// so many rows. Ranks may differ, whose tiles travel as integers then.
+/// The same for this rank's tiles of a factor over ranks; `tile_rows(preferred)` is their height for a kernel that
+/// prefers `preferred` rows. Ranks may have different kernels; their tiles then travel as integers.
 ///
 /// # Errors
 /// Those of [`Context::tile_engine`].
@@ -77,7 +77,7 @@ pub(crate) fn engine_on_rank(
     other_or_own(ctx, other, working_bits, |kernel| ctx.tile_engine(kernel, working_bits))
 }
 
-/// The other kernel's tile kernels where there are some, else those that `own` makes of the context's.
+/// The other kernel's tile kernels where there are some, else those that `own` makes for the context's kernel.
 fn other_or_own(
     ctx: &Context,
     other: Option<KernelOfTiles>,
@@ -96,7 +96,7 @@ fn other_engine(
     tile_rows: impl Fn(usize) -> usize,
 ) -> Result<Option<KernelOfTiles>> {
     let kernel = choose_kernel(ctx, kernels::preferred_for_large_factors, order, working_bits);
-    // Tables are not made in vain, since they would stay.
+    // Unneeded tables are not made, since they would stay.
     if kernel.name() == ctx.tile_kernel(working_bits).name() || tile_rows(usize::MAX) < LEAST_TILE_ROWS {
         return Ok(None);
     }
@@ -104,9 +104,9 @@ fn other_engine(
     Ok((tile_rows(engine.preferred_rows()) >= LEAST_TILE_ROWS).then_some((engine, kernel)))
 }
 
-/// The kernel of a solve with a triangle of `order` rows that is at hand, and so many bits after the point, where it is
-/// not the context's: `columns` right sides share what is converted of the triangle, `each` worker has so many of them.
-/// Under a limit there is no such choice, which the caller knows better than the context.
+/// The kernel of a solve with a given triangle of `order` rows and `working_bits` bits after the point, where it is not
+/// the context's: `columns` right sides share the converted triangle, and a worker has `each` of them. Under a limit
+/// there is no such choice; the caller must check that, since the context may not show the limit.
 pub(crate) fn solve_kernel(
     ctx: &Context,
     order: usize,
@@ -158,13 +158,13 @@ mod tests {
         assert_ne!(other.name(), own);
         let rows = costs.least_rows(770);
         assert!(costs.least_rows(0) >= LEAST_ROWS);
-        // Tiles of fewer rows, as a caller asks for them or threads need them.
+        // Tiles of fewer rows, requested by a caller or needed by threads.
         let with_tiles = |ctx: &Context, tile_rows| engine_for(ctx, (rows, tile_rows), 770).unwrap().1.name();
         let many = Context::builder().threads(8).build().unwrap();
         assert_eq!((with_tiles(&ctx, None), with_tiles(&ctx, Some(96))), (other.name(), other.name()));
         assert_eq!((with_tiles(&ctx, Some(88)), with_tiles(&many, None)), (own, own));
         assert_eq!((name(&ctx, rows - 1, 770), name(&ctx, rows, 770)), (own, other.name()));
-        // Its primes end before those of the other one.
+        // The other kernel's primes end earlier than the context's.
         let most = (other.maximum_modulus_bits() - 3) / 2;
         assert_eq!((name(&ctx, 1 << 20, most), name(&ctx, 1 << 20, most + 1)), (other.name(), own));
         // Under a limit, and in plans of its parts.

@@ -1,8 +1,8 @@
-//! A factor column by column in digits: what `direct` does where this processor multiplies digits in lanes.
+//! A factor column by column in digits: the method of `direct` where this processor multiplies digits in lanes.
 //!
 //! The same integers by the same rules as on limbs, so the same bits. Four rows of the factor lie side by side in a
-//! panel, so that a column's sums of products are made for four rows at a time; what is left of an entry is divided by
-//! its pivot as a product with the reciprocal.
+//! panel, so that a column's sums of products are made for four rows at a time; a reduced entry is divided by its pivot
+//! as a product with the reciprocal.
 
 use crate::error::Result;
 use crate::kernels::digit_lanes::{DigitLanes, LANES};
@@ -24,13 +24,13 @@ pub(super) struct LaneLayout {
 }
 
 impl LaneLayout {
-    /// `None` where there are no lanes for numbers of so many bits.
+    /// `None` where there are no lanes for numbers of `working_bits` bits.
     pub fn new(order: usize, working_bits: u32) -> Option<LaneLayout> {
         let lanes = DigitLanes::new(working_bits + 1)?;
         Some(LaneLayout { lanes, widths: Widths::new(working_bits), order, working_bits })
     }
 
-    /// Words of the panels and of all that entries are made with.
+    /// Words of the panels and of the scratch for entries.
     pub fn words(&self) -> usize {
         let LaneLayout { lanes, widths, order, working_bits } = *self;
         let panels = order.div_ceil(LANES) * lanes.panel_words(order);
@@ -38,7 +38,7 @@ impl LaneLayout {
         panels + lanes.sum_words() + 2 * widths.rest + widths.entry + Reciprocal::words(working_bits) + quotient
     }
 
-    /// Factors `problem`, with running `weights`, in so many `words`; whether all pivots are positive.
+    /// Factors `problem`, with running `weights`, in `words`; returns whether all pivots are positive.
     ///
     /// # Errors
     /// [`crate::Error::ExponentRange`] with the place in the matrix.
@@ -92,14 +92,14 @@ impl LaneLayout {
     }
 }
 
-/// The columns of the factor so far, and what the next one is made with.
+/// The columns of the factor so far, and the scratch for the next one.
 struct Columns<'a> {
     layout: &'a LaneLayout,
     problem: &'a Problem,
     lower: MatrixView<'a>,
     /// For each four rows of the factor the columns so far.
     panels: &'a mut [u64],
-    /// Of the column at work with the rows of a panel.
+    /// Sums of the current column with the rows of a panel.
     sums: &'a mut [u64],
     rest: &'a mut [u64],
     sum: &'a mut [u64],
@@ -114,7 +114,7 @@ impl Columns<'_> {
         lanes.multiply((of_panel(col / LANES), col % LANES), of_panel(panel), col, self.sums);
     }
 
-    /// What is left of an entry of the matrix when the columns before are taken off: its magnitude into `rest`, and
+    /// An entry of the matrix less the products of the previous columns: writes its magnitude to `rest` and returns
     /// whether it is negative.
     fn reduce(&mut self, (row, col): (usize, usize)) -> bool {
         let Problem { exponents, working_bits, .. } = self.problem;

@@ -1,11 +1,11 @@
-//! Factorisations in tiles, in one process or on many ranks: what is factored, how it is cut, how it runs.
+//! Factorisations in tiles, in one process or on many ranks: the problem, its tiles, the run.
 //!
 //! `problem` scales the matrix, `plan` cuts it into tiles and counts the memory, `run` carries it out in one process
 //! and `ranks` on many, both with the tiles of `tile_store` and the protocol of `runtime`. `tile_work` is the
-//! arithmetic of one tile, `payload` the words in which a finished one travels, `node_tiles` where it lies for the
-//! ranks of a node. `disk` does it for a matrix larger than
-//! memory, with the tiles' `tile_file`. `double` factors tiles of doubles, in memory and in such a file.
-//! Does not know: what is solved with a factor.
+//! arithmetic of one tile, `payload` the words in which a finished one travels, `node_tiles` its place in the memory of
+//! a node. `disk` does it for a matrix larger than memory, with the tiles' `tile_file`. `double` factors tiles of
+//! doubles, in memory and in such a file.
+//! Does not know: solves with a factor.
 
 pub(crate) mod diagnose;
 pub(crate) mod direct;

@@ -1,6 +1,6 @@
-//! The tiles of the ranks of a node in one window: each is written by its owner, and read by all where it lies.
+//! The tiles of the ranks of a node in one window: each is written by its owner, and read in place by all.
 //!
-//! A piece of the window has the words of a tile and, behind them, the weights that its rows have after it.
+//! A piece of the window has the words of a tile, followed by the weights of its rows after it.
 
 use crate::comm::window::{Pieces, SharedWindow, Shown};
 use crate::comm::{Fence, Transport};
@@ -35,7 +35,7 @@ pub(crate) struct NodeTiles<'w> {
     tiling: TileMap,
     /// The ranks of the node and their tiles, in the order of their pieces.
     owners: Vec<(usize, OwnTiles)>,
-    /// What solves need of tiles on the diagonal that other ranks have finished.
+    /// The data that solves need of diagonal tiles finished by other ranks.
     diagonals: Vec<OnceLock<Box<dyn DiagonalData>>>,
 }
 
@@ -58,7 +58,7 @@ impl NodePlan {
         self.pieces.total_words()
     }
 
-    /// Bytes that this rank's tiles take in the window, and of what is known about all of them.
+    /// Bytes that this rank's tiles take in the window, and of the data kept about all tiles.
     pub fn bytes(&self) -> u64 {
         let (own, ends) = (8 * self.pieces.words_of(self.local) as u64, SharedWindow::bytes_for(1));
         own + ends + self.pieces.list_bytes()
@@ -66,7 +66,7 @@ impl NodePlan {
 }
 
 impl<'w> NodeTiles<'w> {
-    /// This rank's tiles to be written, in order, and those of the node. Collective over the node.
+    /// This rank's tiles to be written, in order, and the tiles of the node. Collective over the node.
     ///
     /// # Errors
     /// Those of [`SharedWindow::pieces`].
@@ -83,7 +83,7 @@ impl<'w> NodeTiles<'w> {
     /// The words of a finished tile of another rank, where that is one of the node.
     ///
     /// # Panics
-    /// Where the tile is not finished.
+    /// If the tile is not finished.
     pub fn words(&self, tile: TileId) -> Option<&'w [u64]> {
         let owner = self.tiling.owner(tile);
         let place = self.owners.iter().position(|(rank, _)| *rank == owner)?;
@@ -96,7 +96,8 @@ impl<'w> NodeTiles<'w> {
         self.shown.show(index, words)
     }
 
-    /// What solves need of the tile on the diagonal in column `col` beside its words, which another rank has finished.
+    /// The data that solves need in addition to the words of the diagonal tile in column `col`, which another rank has
+    /// finished.
     pub fn diagonal(&self, col: usize, work: &TileWork<'_>, words: &[u64]) -> &dyn DiagonalData {
         let shape = work.shape(TileId { row: col, col });
         &**self.diagonals[col].get_or_init(|| work.engine.factored(shape, words))

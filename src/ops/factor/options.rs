@@ -1,4 +1,5 @@
-//! Choices of a factorisation, in one process and over ranks. But for the accuracy none of them shows in a bit.
+//! Choices of a factorisation, in one process and over ranks. Except for the accuracy none of them changes a bit of the
+//! result.
 
 use crate::comm::say_fields;
 use crate::ops::input_rounding::InputRounding;
@@ -12,17 +13,17 @@ use crate::tile::RankGrid;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CholeskyOptions {
-    /// Rows of a tile; `None` chooses by size and precision. It never shows in the result.
+    /// Rows of a tile; `None` chooses by size and precision. It never changes the result.
     pub tile_rows: Option<usize>,
-    /// What is promised of each entry.
+    /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
-    /// Bits beyond those of the norms with which accuracy entry by entry begins, at least: those that an earlier matrix
-    /// of the kind took spare a repeat. Unused for accuracy by norms.
+    /// Bits beyond those of the norms with which accuracy entry by entry begins, at least: the number that an earlier
+    /// matrix of the kind took saves a repetition. Unused for accuracy by norms.
     pub range_bits: u32,
     /// Whether [`crate::solve_with`] and [`crate::inverse_with`] also estimate how many digits of their answer are
-    /// right, for their report. A factor alone has no digits to be asked for.
+    /// right, for their report. A factor has no such estimate.
     pub digits: bool,
-    /// How far the operands may lie from the numbers that they stand for: counts in those digits alone.
+    /// How far the operands may lie from the numbers that they stand for: affects only those digits.
     pub rounding: InputRounding,
 }
 
@@ -34,8 +35,8 @@ setters! { new CholeskyOptions {
     rounding: InputRounding,
 } }
 
-/// Choices of a distributed factorisation; the same on all ranks, but for `policy`. Only the accuracy, and the bits it
-/// begins with, show in a bit.
+/// Choices of a distributed factorisation; the same on all ranks, but for `policy`. Only the accuracy, and the bits
+/// with which it begins, affect the bits of the result.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct DistCholeskyOptions {
@@ -43,25 +44,25 @@ pub struct DistCholeskyOptions {
     pub tile_rows: Option<usize>,
     /// The grid of ranks; `None` keeps that of the matrix.
     pub grid: Option<RankGrid>,
-    /// Who sends a finished tile to whom.
+    /// The senders and receivers of finished tiles.
     pub delivery: DeliveryKind,
-    /// How a rank finds out that it will not be asked any more.
+    /// How a rank detects that no further request will come.
     pub termination: Termination,
-    /// Which ready tile is worked on next; `None` takes [`Policy::Leftmost`] where all ranks read each other's tiles
-    /// where they lie, else [`Policy::CriticalPath`].
+    /// Which ready tile is worked on next; `None` takes [`Policy::Leftmost`] where all ranks read each other's tiles in
+    /// place, else [`Policy::CriticalPath`].
     pub policy: Option<Policy>,
     /// Tiles of other ranks that a rank has room for; `None` chooses within the memory limit. Where the ranks of one
-    /// node read each other's tiles where they lie, none is received and every number does.
+    /// node read each other's tiles in place, none is received, so any number is enough.
     pub slots: Option<usize>,
-    /// Whether to note what each rank did when.
+    /// Whether to record the times of each rank's tasks.
     pub spans: bool,
-    /// What is promised of each entry; the same on all ranks.
+    /// Accuracy promised for each entry; the same on all ranks.
     pub accuracy: Accuracy,
     /// As [`CholeskyOptions::range_bits`].
     pub range_bits: u32,
 }
 
-// What is apart is a choice of each rank for its own work.
+// The fields under `apart` are each rank's own choice.
 say_fields! { DistCholeskyOptions { tile_rows, grid, delivery, termination, accuracy, range_bits } apart {
     policy,
     slots,

@@ -1,9 +1,9 @@
 //! The words in which a finished tile travels: the exact integers of the factor and the weights of its rows.
 //!
-//! Limbs take a half to a third of the words of the residues. How many there are follows from the tiling and the
-//! working bits alone. Layout: for each panel of 8 rows and each column, from left to right as far as the panel's rows
-//! reach (all columns below the diagonal), a group of 8 entries; then, for a tile below the diagonal, the words of the
-//! rows' weights after it.
+//! Limbs take a half to a third of the words of the residues. Their number depends only on the tiling and the working
+//! bits. Layout: for each panel of 8 rows and each column, from left to right as far as the panel's rows reach (all
+//! columns below the diagonal), a group of 8 entries; then, for a tile below the diagonal, the words of the rows'
+//! weights after it.
 //! A group: the whole limbs of entry after entry, then the top bits of all 8, a word for each 8 of these bits with a
 //! byte for each entry. The highest bit of an entry is its sign.
 
@@ -118,8 +118,8 @@ impl TileWork<'_> {
         groups(shape).count() * Group::new(self.working_bits).words()
     }
 
-    /// Writes the words in which a finished tile travels; `weights` are those of its rows after it, which a tile on the
-    /// diagonal has no use for.
+    /// Writes the words in which a finished tile travels; `weights` are the weights of its rows after it, which a tile
+    /// on the diagonal does not use.
     ///
     /// `payload` has [`TileWork::payload_words`], `scratch` as many words as any task on a tile.
     pub fn pack(
@@ -151,19 +151,19 @@ impl TileWork<'_> {
         self.read_weights(tile, &payload[self.entry_words(self.shape(tile))..])
     }
 
-    /// What [`TileWork::pack_weights`] has written.
+    /// Reads the weights that [`TileWork::pack_weights`] has written.
     pub fn read_weights(&self, tile: TileId, words: &[u64]) -> Vec<RowWeight> {
         let words = words[..self.weight_words(tile)].chunks_exact(WEIGHT_WORDS);
         words.map(|pair| RowWeight::from_words([pair[0], pair[1]])).collect()
     }
 
-    /// Words of an unpacked tile: fewer than those of a tile that is worked on.
+    /// Words of an unpacked tile: fewer than those of a tile being factored.
     pub fn operand_words(&self, tile: TileId) -> usize {
         self.engine.operand_words(self.shape(tile))
     }
 
-    /// Makes a tile that has travelled an operand: of updates below the diagonal, of solves on it, with what these need
-    /// beside the words.
+    /// Makes a received tile an operand: of updates if it lies below the diagonal, of solves if on it; returns the data
+    /// that solves need in addition to the words.
     ///
     /// `words` has [`TileWork::operand_words`] and is dirty before.
     pub fn unpack(
@@ -185,8 +185,8 @@ impl TileWork<'_> {
         })
     }
 
-    /// Rounds a tile that has travelled into heads and limbs of its shape, column by column; what lies above the
-    /// diagonal is left alone.
+    /// Rounds a received tile into heads and limbs of its shape, column by column; entries above the diagonal stay
+    /// unchanged.
     ///
     /// # Errors
     /// As [`TileWork::store`].

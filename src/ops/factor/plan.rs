@@ -22,14 +22,15 @@ use crate::store::Buffer;
 use crate::tile::{TileId, TileMap};
 use serde::Serialize;
 
-/// Bytes that a call in one process takes beside what is counted one by one: lists of tiles and their locks, weights,
-/// spans.
+/// Bytes that a call in one process takes in addition to those counted one by one: lists of tiles and their locks,
+/// weights, spans.
 const CALL_BYTES: u64 = 16 << 10;
 
 /// Larger parts could not be addressed, nor their sums counted.
 pub(super) const MAXIMUM_BYTES: u64 = 1 << 62;
 
-/// Most tiles of a strip: reading what they share costs little beside them, and progress is reported between strips.
+/// Most tiles of a strip: reading their shared operands costs little relative to the updates, and progress is reported
+/// between strips.
 pub(crate) const STRIP_TILES: usize = 8;
 
 /// Bytes of the locks on one column of operands of a strip.
@@ -40,7 +41,7 @@ pub(crate) fn units(tiling: &TileMap, tile: TileId, tasks: usize) -> u64 {
     (tiling.entries(tile) * tasks) as u64
 }
 
-/// A tile of each shape, and how many there are: the last tile row may be lower than the others.
+/// A tile of each shape, and the number of such tiles: the last tile row may be lower than the others.
 fn kinds(tiling: &TileMap) -> impl Iterator<Item = (TileId, usize)> + use<> {
     let whole = tiling.tile_rows().saturating_sub(1);
     let tile = |row, col, count| (TileId { row, col }, count);
@@ -63,20 +64,20 @@ pub(super) fn task_span_bytes(tiling: &TileMap, threads: usize) -> u64 {
     u64::try_from(pieces * 3 * 2 * size_of::<Span>() as u128).unwrap_or(u64::MAX) // lists grow by doubling
 }
 
-/// What one rank's part of a factorisation takes; one process is a rank by itself.
+/// The needs of one rank's part of a factorisation; one process is a single rank.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// The tiles, and who owns them.
+    /// The tiles, and their owners.
     pub tiling: TileMap,
     /// This rank.
     pub rank: usize,
     /// Tiles of other ranks that every rank has room for.
     pub slots: usize,
-    /// Tiles of other ranks that come to this one at all: it has memory for no more.
+    /// Tiles of other ranks that this one receives in all: it has memory for no more.
     pub received: usize,
     /// Words of all own tiles.
     pub tile_words: usize,
-    /// Which ranks read each other's finished tiles where they lie.
+    /// The ranks that read each other's finished tiles in place.
     pub memories: Memories,
     /// The window in which the ranks of this node have their tiles, where they do.
     pub node: Option<NodePlan>,
@@ -137,8 +138,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Bytes of own tiles, scratch, tables, of what there is for each row of the matrix, and of what solves need of the
-    /// tiles on the diagonal in the columns that `has_diagonal` names.
+    /// Bytes of own tiles, scratch, tables, of the data for each row of the matrix, and of the data that solves need of
+    /// the tiles on the diagonal in the columns that `has_diagonal` names.
     pub fn fixed_bytes(&self, engine: &dyn TileEngine, has_diagonal: impl Fn(usize) -> bool) -> u64 {
         let columns = (0..self.tiling.tile_rows()).filter(|&col| has_diagonal(col));
         let diagonals = columns.map(|col| engine.diagonal_bytes(self.tiling.col_range(col).len())).sum::<u64>();
@@ -150,7 +151,7 @@ impl Plan {
             + 8 * 8 * self.tiling.rows as u64 // exponents, shifts and weights of the rows
     }
 
-    /// What the driver is told.
+    /// The plan for the driver.
     pub fn rank_plan(&self, engine: &dyn TileEngine, options: &DistCholeskyOptions) -> RankPlan {
         let graph = CholeskyGraph::of(&self.tiling);
         let protocol = ProtocolOptions {
@@ -171,24 +172,24 @@ impl Plan {
         RankPlan { grid, memories, graph, protocol, spans: options.spans, room }
     }
 
-    /// Which ready tile is worked on next: where no tile travels the leftmost ones, since nobody waits for what is on
-    /// its way, and all updates of a tile come at once.
+    /// Which ready tile is worked on next: where no tile travels the leftmost ones, since no rank waits for a tile in
+    /// transit, and all updates of a tile come at once.
     pub fn policy(&self, options: &DistCholeskyOptions) -> Policy {
         let least = self.memories.least_slots(self.tiling.grid, self.tiling.tile_rows());
         options.policy.unwrap_or(if least == 0 { Policy::Leftmost } else { Policy::CriticalPath })
     }
 
-    /// Words of own tiles that lie in memory of this rank alone.
+    /// Words of own tiles that lie in this rank's private memory.
     pub fn private_words(&self) -> usize {
         if self.node.is_some() { 0 } else { self.tile_words }
     }
 
-    /// Words of all slots that are ever in use.
+    /// Words of all slots that may come into use.
     pub fn slot_words(&self) -> usize {
         self.slots.min(self.received) * self.operand_words
     }
 
-    /// What the call takes of kept memory.
+    /// The kept memory that the call uses.
     pub fn needs(&self) -> WorkspaceNeeds {
         WorkspaceNeeds {
             operand_bytes: Buffer::bytes_for(self.private_words() + self.slot_words()),
@@ -226,10 +227,10 @@ pub struct CholeskyPlan {
     pub precision_bits: u32,
     /// Fixed-point bits inside.
     pub working_bits: u32,
-    /// What is promised of each entry.
+    /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
     /// Bits of `working_bits` for the range of exponents: those that entrywise accuracy begins with for entries of one
-    /// size, or as many as the options say.
+    /// size, or as many as the options require.
     pub range_bits: u32,
     /// Name of the kernel.
     pub kernel: &'static str,

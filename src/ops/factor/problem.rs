@@ -1,4 +1,4 @@
-//! What is to be factored: the triangle that is read, its scaling, and how far it can go.
+//! The problem of a factorisation: the triangle that is read, its scaling, and how far it can go.
 
 use crate::error::{Error, Result};
 use crate::math::bound::{cholesky_modulus_bits, cholesky_working_bits};
@@ -80,7 +80,7 @@ impl Problem {
         Ok(problem)
     }
 
-    /// Nothing known but the shape, which is checked.
+    /// Only the shape, which is checked.
     ///
     /// # Errors
     /// [`Error::NotSquare`] where it is not square.
@@ -90,7 +90,7 @@ impl Problem {
         Ok(Problem { rows, order: rows, precision_bits, working_bits, exponents, weights })
     }
 
-    /// Leaves the rows from `order` on out.
+    /// Drops the rows from `order` on.
     pub(super) fn cut(&mut self, order: usize) {
         self.order = order;
         self.exponents.truncate(order);
@@ -108,7 +108,7 @@ impl Problem {
     }
 }
 
-/// The operation that a matrix which is not square is refused for.
+/// The operation named where a matrix that is not square is refused.
 pub(crate) const SQUARE: &str = "cholesky";
 
 /// Refuses a matrix that is not square.

@@ -1,4 +1,4 @@
-//! What a factorisation tells about the ranks that shared it.
+//! The report on the ranks that shared a factorisation.
 
 use crate::comm::Transport;
 use crate::drive::RankReport;
@@ -8,7 +8,7 @@ use crate::runtime::protocol::{DeliveryKind, Termination};
 use crate::tile::RankGrid;
 use serde::Serialize;
 
-/// What one rank did, in numbers.
+/// The work of one rank, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RankSummary {
@@ -20,13 +20,13 @@ pub struct RankSummary {
     pub wait_seconds: f64,
     /// Messages that it sent, tiles included.
     pub messages: u64,
-    /// Of these, messages for termination alone.
+    /// Of these, messages only for termination.
     pub termination_messages: u64,
     /// Requests that it forwarded.
     pub forwards: u64,
     /// Most times that it sent one of its own tiles.
     pub most_sends: u64,
-    /// Most transfers between the owner of a tile and this rank.
+    /// Longest chain of transfers from the owner of a tile to this rank.
     pub depth: u64,
     /// Bytes of tiles that it sent.
     pub sent_bytes: u64,
@@ -130,7 +130,7 @@ pub struct RanksReport {
     /// [`crate::distributed::Team::release`] or a call under a memory limit. Source:
     /// docs/decisions/083-finished-tiles-in-a-window.md.
     pub shared_tiles: bool,
-    /// What each rank did.
+    /// The work of each rank.
     pub per_rank: Vec<RankSummary>,
 }
 

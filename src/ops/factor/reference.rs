@@ -11,7 +11,7 @@ use rug::Integer;
 /// The integers of a factor: `L_ij = entries[i][j] * 2^(s_i - working_bits)`, `j <= i`.
 pub(crate) struct Rows(pub Vec<Vec<Integer>>);
 
-/// A factorisation that came to no end.
+/// A factorisation that failed.
 pub(crate) struct Failed {
     /// The row whose pivot is not positive, or which is rejected.
     pub index: usize,

@@ -1,4 +1,4 @@
-//! What a factorisation tells about itself: its plan, times of the tasks, memory.
+//! The report of a factorisation: its plan, times of the tasks, memory.
 
 use crate::kernels::tiles::{TileEngine, TileTraffic};
 use crate::ops::factor::direct;
@@ -10,8 +10,8 @@ use crate::ops::factor::spans::{Clock, Span, TaskTimes};
 use crate::ops::product::problem::Accuracy;
 use serde::Serialize;
 
-/// The plan and the timings of one factorisation; over ranks the same on all of them, but for the kernel, the devices
-/// and the spans.
+/// The plan and the timings of one factorisation; the same on all ranks, except for the kernel, the devices and the
+/// spans.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct CholeskyReport {
@@ -19,16 +19,16 @@ pub struct CholeskyReport {
     pub operation: &'static str,
     /// Rows of the matrix.
     pub order: usize,
-    /// Precision asked for.
+    /// Requested precision.
     pub precision_bits: u32,
     /// Fixed-point bits inside.
     pub working_bits: u32,
-    /// What holds for each entry: accuracy by norms also where accuracy entry by entry was asked for, but no number of
-    /// bits that was tried gave it.
+    /// The accuracy that holds for each entry: by norms also where entrywise accuracy was requested, but not reached
+    /// with any number of bits tried.
     pub accuracy: Accuracy,
     /// Bits of `working_bits` that entrywise accuracy takes for the range of exponents.
     pub range_bits: u32,
-    /// Bits more that entrywise accuracy would have taken; 0 where it was reached, or not asked for.
+    /// Additional bits that entrywise accuracy would have needed; 0 where it was reached, or not requested.
     pub missing_bits: u32,
     /// Factorisations that were made again with more bits.
     pub repeats: u32,
@@ -48,10 +48,10 @@ pub struct CholeskyReport {
     pub tasks: TaskTimes,
     /// Bytes the plan allows for: tiles, scratch, tables and the factor; of the rank that takes most.
     pub planned_bytes: u64,
-    /// Who shared the work, and how; `None` in one process.
+    /// The division of the work between ranks; `None` in one process.
     #[serde(flatten)]
     pub ranks: Option<RanksReport>,
-    /// What each device of this rank has moved that ran updates.
+    /// The traffic of each device of this rank that ran updates.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<TileTraffic>,
     /// Every task with its time; for a trace, not part of a report.
@@ -60,8 +60,8 @@ pub struct CholeskyReport {
 }
 
 impl CholeskyReport {
-    /// The report of a factorisation entry by entry that took `range`, where `needed` bits were enough, and so many
-    /// bytes for finding that out.
+    /// The report of an entrywise factorisation that took `range`, where `needed` bits were enough, and `check_bytes`
+    /// bytes for the check.
     pub(crate) fn entrywise(self, range: RangeBits, needed: u32, check_bytes: u64) -> CholeskyReport {
         let missing_bits = needed.saturating_sub(range.bits);
         CholeskyReport {
@@ -92,7 +92,7 @@ impl CholeskyReport {
         }
     }
 
-    /// What a rank knows by itself, or one process, of a factorisation by norms.
+    /// The report of one rank, or of one process, on a factorisation by norms.
     pub(crate) fn new(problem: &Problem, plan: &Plan, engine: &dyn TileEngine, clock: &mut Clock) -> CholeskyReport {
         CholeskyReport {
             operation: "cholesky",

@@ -1,5 +1,5 @@
-//! Carries out one rank's part of a factorisation: tiles in one block of memory, work as the protocol hands it out,
-//! then whatever is made of the finished tiles.
+//! Carries out one rank's part of a factorisation: tiles in one block of memory, work in the order of the protocol,
+//! then the use of the finished tiles.
 
 use crate::comm::{Transport, agreed};
 use crate::context::Context;
@@ -18,7 +18,7 @@ use crate::ops::factor::tile_work::{FailedRow, TileWork};
 use crate::tile::TileId;
 use rug::Integer;
 
-/// One factorisation, as one rank sees it; one process is a rank by itself.
+/// One factorisation, as one rank sees it; one process is a single rank.
 pub(crate) struct Factorisation<'a> {
     pub ctx: &'a Context,
     /// The ranks that share it.
@@ -31,11 +31,11 @@ pub(crate) struct Factorisation<'a> {
     pub entries: &'a Entries<'a>,
 }
 
-/// Tiles that are finished, or a row that ended it all.
+/// Finished tiles, or the row that ended the factorisation.
 pub(crate) struct Factored<'t, 'a, 'w> {
     pub tiles: &'t TileStore<'a, 'w>,
     pub locals: &'t mut [Local<'w>],
-    /// What the driver says; where a row has failed, an error that means nothing.
+    /// The result of the driver; where a row has failed, an error to ignore.
     pub outcome: Result<RankReport>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) enum Ending {
 }
 
 impl Factorisation<'_> {
-    /// Factors the own tiles, in the window of the node where the plan has one, and hands them to `finish`; the times
+    /// Factors the own tiles, in the window of the node where the plan has one, and passes them to `finish`; the times
     /// of all tasks are added to `clock`. Collective.
     ///
     /// # Errors

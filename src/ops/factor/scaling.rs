@@ -1,6 +1,7 @@
 //! The scaling of a factorisation: the exponent of a row, and an entry as an integer below it.
 //!
-//! Whoever holds a part of the matrix follows these rules, so that all fail at the same row. Does not know: matrices.
+//! All ranks follow these rules for their parts of the matrix, so that all fail at the same row. Does not know:
+//! matrices.
 
 use crate::math::float::{FloatRef, Head, round_shifted};
 use crate::math::pivot::{diagonal_exponent, round_shift};
@@ -31,7 +32,7 @@ pub(crate) fn scaled_limbs(entry: FloatRef<'_>, exponents: i64, working_bits: u3
 }
 
 /// Whether the scaled integer of an entry exceeds `2^(2 working_bits)`: its square is then beyond its two diagonal
-/// entries. The head settles it nearly always; `entry` is asked for where it does not.
+/// entries. The head nearly always decides; `entry` is called where it does not.
 #[inline]
 pub(crate) fn is_beyond_one<'a>(
     head: Head,

@@ -1,6 +1,6 @@
-//! Which slot each tile lies in, where tiles come and go: own ones and those that own tasks read.
+//! The slot of each tile, where tiles come and go: own tiles and those that own tasks read.
 //!
-//! Does not know: what a slot holds, what moves the tiles.
+//! Does not know: the contents of a slot, the moves of tiles.
 
 use crate::tile::TileId;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// So many free slots for the lower triangle of a matrix of `tile_rows` rows of tiles.
+    /// `slots` free slots for the lower triangle of a matrix of `tile_rows` rows of tiles.
     pub fn new(tile_rows: usize, slots: usize) -> Slots {
         let of = (0..tile_rows * (tile_rows + 1) / 2).map(|_| AtomicUsize::new(usize::MAX)).collect();
         Slots { of, free: Mutex::new((0..slots).collect()) }

@@ -1,4 +1,4 @@
-//! What the workers of a factorisation did when: the kinds of tasks, their times, their spans.
+//! The work of the workers of a factorisation: the kinds of tasks, their times, their spans.
 
 use crate::tile::TileId;
 use serde::Serialize;
@@ -10,7 +10,7 @@ use std::time::Instant;
 pub enum TaskKind {
     /// Entries of the matrix to residues.
     Load,
-    /// `C := C - X X^T` for a tile on the diagonal alone.
+    /// `C := C - X X^T` only for a tile on the diagonal.
     Syrk,
     /// `C := C - X Y^T` for a strip of tiles.
     Gemm,
@@ -28,7 +28,7 @@ pub enum TaskKind {
 pub struct Span {
     /// The worker that ran it.
     pub worker: usize,
-    /// What it was.
+    /// The kind of task.
     pub kind: TaskKind,
     /// Tile row; loads and updates take a strip of a tile column at once, and name its first tile.
     pub row: usize,
@@ -46,7 +46,7 @@ pub struct Span {
 pub struct TaskTimes {
     /// Entries of the matrix to residues.
     pub load: f64,
-    /// Updates of tiles: all the cubic work but that inside a tile column.
+    /// Updates of tiles: all the cubic work except that inside a tile column.
     pub update: f64,
     /// Diagonal tiles.
     pub potrf: f64,
@@ -86,7 +86,7 @@ impl TaskTimes {
     }
 }
 
-/// What one worker did when.
+/// The times of one worker's tasks.
 pub(crate) struct TaskLog {
     start: Instant,
     worker: usize,
@@ -136,7 +136,7 @@ impl Clock {
         self.start.elapsed().as_secs_f64()
     }
 
-    /// Takes in what the workers did.
+    /// Adds the logs of the workers.
     pub fn add(&mut self, logs: impl Iterator<Item = TaskLog>) {
         for log in logs {
             self.times.add(&log.times);

@@ -1,8 +1,8 @@
-//! Where the tiles of a factorisation lie that have no room in memory: entries in the file of the matrix, finished
-//! tiles in a storage directory. Reads and writes begun here are answered by events.
+//! The tiles of a factorisation that have no room in memory: entries in the file of the matrix, finished tiles in a
+//! storage directory. Reads and writes begun here are answered by events.
 //!
 //! A finished tile is an object of the storage, the tiles that one run finished are a group. Buffers are made once:
-//! who wants to write waits for one, a read waits in line. Does not know: what tiles are made of.
+//! a writer waits for a free one, a read waits in the queue. Does not know: the contents of tiles.
 
 use crate::context::DiskProgress;
 use crate::drive::DiskEvent;
@@ -24,12 +24,12 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// What a lock guards is whole also where its holder panicked.
+/// The guarded data is valid even if a holder panicked.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What was used and not read.
+/// The bytes used without a read.
 fn reused([used, read]: &[AtomicU64; 2]) -> u64 {
     used.load(Ordering::Relaxed).saturating_sub(read.load(Ordering::Relaxed))
 }
@@ -64,7 +64,7 @@ impl Source for TileEntries {
     }
 }
 
-/// How the memory above a disk is shared out.
+/// The division of memory out of core.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TileFilePlan {
     /// The tiles.
@@ -107,14 +107,14 @@ pub(crate) struct TileFile {
     written: Condvar,
     /// Most tiles that come from other ranks at a time, and that are on their way to others.
     transfers: usize,
-    /// Buffers for tiles that came, and for those that others get.
+    /// Buffers for arrived tiles, and for tiles that are sent to others.
     keeps: Mutex<Vec<IoBuffer>>,
     sends: Mutex<Vec<IoBuffer>>,
-    /// Bytes of finished tiles that tasks have read, and of those that were read from the disk for them.
+    /// Bytes of finished tiles that tasks have used, and bytes read from the disk for them.
     used: Arc<[AtomicU64; 2]>,
     /// An object that was found damaged.
     damaged: Mutex<Option<String>>,
-    /// Running sums that tiles in memory have left, where they came from the storage.
+    /// Running sums after tiles in memory, where these came from the storage.
     weights: Mutex<FxHashMap<TileId, Vec<RowWeight>>>,
 }
 
@@ -129,7 +129,7 @@ fn tile_of(name: &ObjectName) -> Option<TileId> {
     Some(TileId { row: row.parse().ok()?, col: col.parse().ok()? })
 }
 
-/// What is done with a tile.
+/// An operation on a tile.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Work {
     /// It is read for tasks.
@@ -146,19 +146,19 @@ impl Work {
     const ALL: [Work; 4] = [Work::Read, Work::Write, Work::ReadToSend, Work::Keep];
 }
 
-/// What tells requests apart: the tile, and what is done with it.
+/// The tag of a request: the tile and the operation.
 fn tag(tile: TileId, work: Work) -> u64 {
     (tile.row as u64) << 33 | (tile.col as u64) << 2 | work as u64
 }
 
-/// What a tag says.
+/// The tile and the operation of a tag.
 fn of_tag(tag: u64) -> (TileId, Work) {
     let tile = TileId { row: (tag >> 33) as usize, col: (tag >> 2 & 0x7fff_ffff) as usize };
     (tile, Work::ALL[(tag & 3) as usize])
 }
 
 impl TileFile {
-    /// Over an open storage, with the buffers that `plan` says.
+    /// Over an open storage, with the buffers of `plan`.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -251,12 +251,12 @@ impl TileFile {
         self.used[0].fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes of finished tiles that tasks have read and that were in memory still.
+    /// Bytes of finished tiles that tasks have read and that were still in memory.
     pub fn reused_bytes(&self) -> u64 {
         reused(&self.used)
     }
 
-    /// What the disk has done by the time of the call, as long as this lives.
+    /// The progress of the disk at the time of each call, while this object lives.
     pub fn progress(&self) -> impl Fn() -> Option<DiskProgress> + Send + Sync + use<> {
         let (storage, used) = (Arc::downgrade(&self.objects.storage), self.used.clone());
         move || Some(disk_progress(&*storage.upgrade()?, 0, reused(&used)))
@@ -270,7 +270,7 @@ impl TileFile {
         MatrixView::from_parts((heads, limbs), (rows, cols), rows, self.file.precision_bits())
     }
 
-    /// Takes a buffer back that was read into: the next tile in line gets it.
+    /// Takes back a buffer for reads: the next tile in the queue gets it.
     pub fn give_back(&self, buffer: IoBuffer) -> Result<()> {
         let mut reads = lock(&self.reads);
         match reads.waiting.pop_front() {
@@ -307,7 +307,7 @@ impl TileFile {
         padded_bytes(8 * (self.payload_words)(tile) as u64) as usize / 8
     }
 
-    /// Lets `fill` write the words of a finished tile behind those that the same run has finished.
+    /// Lets `fill` write the words of a finished tile after the tiles that the same run has finished.
     ///
     /// # Errors
     /// As [`TileFile::write_buffer`].
@@ -367,7 +367,7 @@ impl TileFile {
         self.objects.storage.publish(PublishRequest { group, objects, tag, priority: Priority::default() })
     }
 
-    /// Waits for what the disk has done next; `None` once nobody wants to know.
+    /// Waits for the next event of the disk; `None` after [`TileFile::close`].
     /// While nothing happens, `quiet` is called every second; its error is an event.
     pub fn next_event(&self, quiet: impl Fn() -> Result<()>) -> Option<DiskEvent> {
         let Completion { tag, result, buffer, .. } = match self.objects.answers.wait(quiet) {
@@ -411,14 +411,14 @@ impl TileFile {
         tiles
     }
 
-    /// Notes which object is damaged, if that is what ends the run.
+    /// Notes the damaged object, if damage ends the run.
     fn note(&self, error: &Error) {
         if let Some(object) = Attempt::damage(error) {
             *lock(&self.damaged) = Some(object);
         }
     }
 
-    /// What came of an attempt that ended with `outcome`.
+    /// The result of an attempt that ended with `outcome`.
     pub fn attempt(self, outcome: Result<()>) -> Attempt {
         let damaged = self.damaged.into_inner().unwrap_or_else(PoisonError::into_inner);
         Attempt { objects: self.objects, damaged, outcome }
@@ -438,7 +438,7 @@ impl TileFile {
         read.inspect_err(|error| self.note(error))
     }
 
-    /// Nobody wants events any more.
+    /// Ends the events.
     pub fn close(&self) {
         self.objects.answers.close();
         lock(&self.writes).closed = true;

@@ -1,7 +1,7 @@
-//! The tiles of one rank under factorisation: own ones under work or finished, and those that came from other ranks.
+//! The tiles of one rank in a factorisation: own tiles, unfinished or finished, and tiles received from other ranks.
 //!
-//! One process is a grid of one rank, which owns all tiles. What is done next the protocol says (`runtime::protocol`),
-//! `drive` brings it here.
+//! One process is a grid of one rank, which owns all tiles. The protocol (`runtime::protocol`) decides the next step,
+//! and `drive` runs it here.
 
 mod above_disk;
 
@@ -27,12 +27,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLo
 /// The entries of a tile that is to be factored.
 pub(crate) type Entries<'a> = dyn Fn(TileId) -> Result<MatrixView<'a>> + Sync + 'a;
 
-/// What one worker has for itself.
+/// The private memory of one worker.
 pub(crate) struct Local<'w> {
     pub scratch: &'w mut [u64],
-    /// Above a disk, where a slot has no room for the integers of a finished tile: words of a whole tile.
+    /// Out of core, where a slot has no room for the integers of a finished tile: words of a whole tile.
     pub whole_tile: &'w mut [u64],
-    /// Above a disk: finished tiles of the run under way.
+    /// Out of core: finished tiles of the current run.
     pub encoded: Encoded,
     pub log: TaskLog,
 }
@@ -44,7 +44,7 @@ struct RemoteTile<'w> {
     data: Option<Box<dyn DiagonalData>>,
 }
 
-/// Tiles that came, and room for more.
+/// Received tiles, and room for more.
 #[derive(Default)]
 struct RemoteTiles<'w> {
     tiles: RwLock<FxHashMap<TileId, Arc<RemoteTile<'w>>>>,
@@ -53,7 +53,7 @@ struct RemoteTiles<'w> {
 
 /// Words of an own tile.
 enum Words<'w> {
-    /// Nothing of the matrix is in them.
+    /// They hold no entries of the matrix yet.
     Fresh(&'w mut [u64]),
     Own(&'w mut [u64]),
     /// The tile is finished, and other ranks read it.
@@ -93,7 +93,7 @@ impl Words<'_> {
 /// A finished tile that is read.
 enum Operand<'t, 'w> {
     Own(RwLockReadGuard<'t, Words<'w>>),
-    /// Of a rank that shares its memory with this one.
+    /// A tile of a rank that shares its memory with this one.
     Near(&'w [u64]),
     Remote(Arc<RemoteTile<'w>>),
 }
@@ -121,10 +121,10 @@ pub(crate) struct TileStore<'a, 'w> {
     words: Vec<RwLock<Words<'w>>>,
     /// Where ranks of the node read each other's tiles.
     node: Option<NodeTiles<'w>>,
-    /// Where the memory is above a disk.
+    /// For out-of-core tiles.
     slots: Option<Slots>,
     tile_file: Option<TileFile>,
-    /// Of finished own tiles on the diagonal, by tile column.
+    /// Data of finished own tiles on the diagonal, by tile column.
     diagonals: Vec<RwLock<Option<Arc<dyn DiagonalData>>>>,
     /// By tile row: the running sums that the tile finished last in it has left, or the first ones.
     weights: Vec<Mutex<Vec<RowWeight>>>,
@@ -135,7 +135,7 @@ pub(crate) struct TileStore<'a, 'w> {
     meter: Meter<'a>,
 }
 
-/// What a lock guards is whole also where its holder panicked: such a call ends with the panic.
+/// The guarded data is valid even if a holder panicked; such a call ends with the panic.
 fn unpoisoned<G>(locked: std::result::Result<G, PoisonError<G>>) -> G {
     locked.unwrap_or_else(PoisonError::into_inner)
 }
@@ -203,7 +203,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
         }
     }
 
-    /// The same in a memory above a disk: `words` are cut into slots, one for each tile that there is room for.
+    /// The same out of core: `words` are cut into slots, one for each tile that there is room for.
     pub fn above_disk(
         ctx: &'a Context,
         work: TileWork<'a>,
@@ -223,7 +223,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
         TileStore { slots: Some(places), tile_file: Some(tile_file), ..store }
     }
 
-    /// Where the tiles lie that have no room here.
+    /// The file of the tiles that have no room in memory.
     pub fn into_tile_file(self) -> Option<TileFile> {
         self.tile_file
     }
@@ -233,8 +233,8 @@ impl<'a, 'w> TileStore<'a, 'w> {
         self.failed.get()
     }
 
-    /// The weights that the rows of an own tile have after it: those of now, where nobody has asked before, since no
-    /// other tile of the row is finished before this one is known to be.
+    /// The weights of the rows of an own tile after it: the current ones at the first call, since no other tile of the
+    /// row is finished before this one is known to be.
     fn weights_after(&self, tile: TileId) -> &[RowWeight] {
         let weights = || unpoisoned(self.weights[tile.row].lock()).as_slice().into();
         if tile.row == tile.col { &[] } else { self.after[self.own.index(tile)].get_or_init(weights) }
@@ -244,7 +244,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
         &self.words[self.slots.as_ref().map_or_else(|| self.own.index(tile), |slots| slots.of(tile))]
     }
 
-    /// Words of a tile under work in its place.
+    /// Words of an unfinished tile in its place.
     fn tile_words(&self, tile: TileId) -> usize {
         let (engine, shape) = (self.work.engine, self.work.shape(tile));
         if self.tile_file.is_some() { engine.update_words(shape) } else { engine.tile_words(shape) }
@@ -294,7 +294,8 @@ impl<'a, 'w> TileStore<'a, 'w> {
         Ok(())
     }
 
-    /// Takes over the weights that the tile before this one in its row has left, where that one came; it was just read.
+    /// Takes over the weights that the tile before this one in its row has left, where that one was received; it was
+    /// just read.
     fn inherit(&self, tile: TileId) {
         let before = TileId { col: tile.col - 1, ..tile };
         if let Some(tile_file) = &self.tile_file {
@@ -350,7 +351,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
         }
     }
 
-    /// Rounds the rows of the factor into `factor`, whose order says how many there are; all tiles are own ones.
+    /// Rounds the rows of the factor into `factor`, which has as many rows as the matrix; all tiles are own ones.
     ///
     /// # Errors
     /// [`Error::ExponentRange`], with the place in the matrix; [`Error::Cancelled`].
@@ -380,7 +381,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
                     };
                     self.work.store_column(tile, &tiles[self.own.index(tile)], column, local.scratch)?;
                 }
-                // Whether to go on is asked once for each tile column.
+                // Cancellation is checked once for each tile column.
                 if col % tiling.tile_size == 0 { self.meter.add("unscale", 0) } else { Ok(()) }
             },
         )?;

@@ -1,7 +1,7 @@
-//! The work on single tiles of a factorisation, wherever they live: load, update, factor, solve, round.
+//! The work on single tiles of a factorisation, independent of their place: load, update, factor, solve, round.
 //!
-//! All that a tile needs is handed in: its words, finished tiles as words, the running weights of its rows. Does not
-//! know: threads, ranks, where tiles are kept. `payload` has the words in which a finished tile travels.
+//! All that a tile needs is passed in: its words, finished tiles as words, the running weights of its rows. Does not
+//! know: threads, ranks, the places of tiles. `payload` has the words in which a finished tile travels.
 
 use crate::error::{Error, Result};
 use crate::kernels::rounding::EntryRounding;
@@ -80,7 +80,7 @@ impl<'a> TileWork<'a> {
 
     /// Takes a tile in; `matrix` begins at the first row and column of the tile, and may go beyond it.
     ///
-    /// Of a tile on the diagonal the lower triangle is read. `words` has the engine's `tile_words`.
+    /// Of a tile on the diagonal the lower triangle is read. `words` has the engine's `tile_words` words.
     pub fn load(&self, tile: TileId, matrix: MatrixView<'_>, words: &mut [u64], scratch: &mut [u64]) {
         let (rows, cols) = (self.tiling.row_range(tile.row), self.tiling.row_range(tile.col));
         let source = TileSource {
@@ -94,18 +94,18 @@ impl<'a> TileWork<'a> {
         self.engine.load(&source, words, scratch);
     }
 
-    /// SYRK and GEMM: takes the products with finished tiles of the columns before off `tiles`, a strip of one column
-    /// that begins at `first`.
+    /// SYRK and GEMM: subtracts the products with finished tiles of the previous columns from `tiles`, a strip of one
+    /// column that begins at `first`.
     ///
-    /// `y` are the finished tiles in the row of tiles `first.col`, one for each column that is taken off, and the `x`
-    /// of each tile those in its own row; for a tile on the diagonal they are `y`. The order of columns is free.
+    /// `y` are the finished tiles in the row of tiles `first.col`, one for each column that is subtracted, and the `x`
+    /// of each tile are those in its own row; for a tile on the diagonal they are `y`. The order of columns is free.
     ///
     /// # Errors
     /// Those of [`TileEngine::update`]; places are those in the matrix.
     pub fn update(&self, first: TileId, tiles: &mut [UpdateTile<'_>], y: &[&[u64]], scratch: &mut [u64]) -> Result<()> {
         let updated = self.engine.update(tiles, y, self.tiling.tile_size, scratch);
         updated.map_err(|error| match error {
-            // The first tile of the strip stands for all: a fault is no matter of one entry.
+            // The first tile of the strip stands for all: a fault concerns more than one entry.
             Error::SelfCheck { row, column } => Error::SelfCheck {
                 row: row + self.tiling.row_range(first.row).start,
                 column: column + self.tiling.row_range(first.col).start,
@@ -114,8 +114,8 @@ impl<'a> TileWork<'a> {
         })
     }
 
-    /// POTRF of a tile on the diagonal, all of whose updates are in; returns what [`TileWork::solve`] needs beside its
-    /// words.
+    /// POTRF of a tile on the diagonal, all of whose updates are applied; returns the data that [`TileWork::solve`]
+    /// needs in addition to its words.
     ///
     /// `weights` are those that the tile before it in its row has left, or the first ones.
     ///
@@ -135,7 +135,7 @@ impl<'a> TileWork<'a> {
         })
     }
 
-    /// TRSM of a tile below the factored tile `diagonal`, all of whose updates are in.
+    /// TRSM of a tile below the factored tile `diagonal`, all of whose updates are applied.
     ///
     /// `weights` are those that the tile before it in its row has left, or the first ones; they become those that the
     /// next one needs.
@@ -152,7 +152,7 @@ impl<'a> TileWork<'a> {
 
     /// Rounds the leading rows and columns of a finished tile into `matrix`, as many as both have.
     ///
-    /// What lies above the diagonal is left alone.
+    /// Entries above the diagonal stay unchanged.
     ///
     /// # Errors
     /// [`Error::ExponentRange`], with the place in the whole matrix.

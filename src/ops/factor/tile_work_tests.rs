@@ -23,7 +23,7 @@ use rug::{Float, Integer, rand::RandState};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What dirty memory holds.
+/// Content of dirty memory.
 const NOISE: u64 = 0xdead_beef_dead_beef;
 
 /// A finished tile as another rank has it.
@@ -39,7 +39,7 @@ struct Travels<'a> {
     matrix: &'a Matrix,
     first_weights: Vec<RowWeight>,
     open: HashMap<TileId, Vec<u64>>,
-    /// Words of finished tiles where they were made, for the factor alone.
+    /// Words of finished tiles where they were made, only for the factor.
     finished: HashMap<TileId, Vec<u64>>,
     travelled: HashMap<TileId, Travelled>,
     scratch: Vec<u64>,
@@ -58,7 +58,7 @@ impl<'a> Travels<'a> {
         }
     }
 
-    /// The tile with its entries, which a copy of just this tile gives.
+    /// The tile with its entries, from a copy of only this tile.
     fn load(&mut self, tile: TileId) -> Vec<u64> {
         let tiling = self.work.tiling;
         let own = self
@@ -107,7 +107,7 @@ impl<'a> Travels<'a> {
         }
     }
 
-    /// All columns at once with the first task of a tile; the later ones find nothing to do.
+    /// All columns at once with the first task of a tile; the later tasks have no updates to make.
     fn update(&mut self, tile: TileId, words: &mut [u64], task: Task) {
         if !matches!(task, Task::Syrk { k: 0, .. } | Task::Gemm { k: 0, .. }) {
             return;
@@ -153,7 +153,7 @@ impl<'a> Travels<'a> {
     }
 }
 
-/// What the definition gives.
+/// The result of the definition.
 struct Expected {
     problem: Problem,
     factor: Matrix,
@@ -175,7 +175,7 @@ impl Expected {
 fn agree_on(a: &Matrix, precision_bits: u32, what: &str) -> Option<usize> {
     let contexts = crate::kernels::available().into_iter().map(|kernel| Context::builder().kernel(kernel.name()));
     let contexts = contexts.map(|builder| builder.threads(1).build().unwrap());
-    // Kernels that work with as many bits share what the definition gives.
+    // Kernels with equally many working bits share the result of the definition.
     let mut known: Option<Expected> = None;
     contexts.enumerate().fold(None, |_, (turn, ctx)| {
         let bits = working_bits(precision_bits, ctx.kernel().maximum_modulus_bits()).unwrap();

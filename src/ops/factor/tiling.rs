@@ -12,7 +12,7 @@ const LEAST_SIZED_ROWS: usize = 64;
 /// Smaller tiles are not made to keep threads busy.
 const LEAST_SHARED_ROWS: usize = 48;
 
-/// Most rows of a tile: sums over so many columns are exact on every kernel.
+/// Most rows of a tile: sums over this many columns are exact on every kernel.
 pub(crate) const MOST_TILE_ROWS: usize = IFMA52_CHUNK_ROWS / PANEL_ROWS * PANEL_ROWS;
 
 /// Refuses tiles that no factor is cut into.
@@ -25,14 +25,14 @@ pub(crate) fn check_tile_rows(tile_rows: usize) -> Result<()> {
     Ok(())
 }
 
-/// What the kernels are told of a tile.
+/// The shape of a tile, for the kernels.
 pub(crate) fn shape_of(tiling: &TileMap, tile: TileId) -> TileShape {
     let (rows, cols) = tiling.shape(tile);
     TileShape { rows, cols, diagonal: tile.row == tile.col }
 }
 
 /// The tiles of a factorisation of `order` rows: `tile_rows` rows each, rounded up to whole panels; `None` takes the
-/// `preferred_rows` of the kernel, or less where that leaves threads without work.
+/// `preferred_rows` of the kernel, or fewer where that would leave threads without work.
 pub(crate) fn tiles_for(order: usize, tile_rows: Option<usize>, preferred_rows: usize, threads: usize) -> TileMap {
     let by_threads = if threads > 1 { (order / (4 * threads)).max(LEAST_SHARED_ROWS) } else { order };
     let by_size = (order / 5).max(LEAST_SIZED_ROWS);

@@ -1,7 +1,7 @@
 //! Factors of up to eight small matrices of one order side by side, each in a lane of its own.
 //!
-//! The same integers by the same rules (`math::pivot`), so the same bits as one after the other. A matrix that the
-//! lanes do not factor, as it is not positive definite or a rounding is too close to call, is left to the single call.
+//! The same integers by the same rules (`math::pivot`), so the same bits as one after the other. A matrix that is not
+//! positive definite, or with a rounding too close to call, is left to the single call.
 
 use crate::context::{Context, WorkspaceNeeds};
 use crate::error::Result;
@@ -26,7 +26,7 @@ pub(crate) struct LaneFactors {
 }
 
 impl LaneFactors {
-    /// The path where this processor has it, and neither tiles nor a kernel are asked for, nor devices.
+    /// The path where this processor has it, and neither tiles, a kernel nor devices are requested.
     pub fn choose(ctx: &Context, order: usize, precision_bits: u32, options: &CholeskyOptions) -> Option<LaneFactors> {
         let is_plain = options.tile_rows.is_none() && options.accuracy == Accuracy::Norm;
         if !is_plain || order == 0 || ctx.forced_kernel().is_some() || !ctx.devices().is_empty() {
@@ -43,7 +43,7 @@ impl LaneFactors {
         2 * self.order * PROBLEMS + self.lanes.factor_words(self.order, self.precision_bits)
     }
 
-    /// Bytes beside the factors.
+    /// Bytes in addition to the factors.
     pub fn bytes(&self) -> u64 {
         let lists = (self.order * (size_of::<i64>() + 2 * size_of::<u64>())) as u64;
         Buffer::bytes_for(self.words()) + lists
@@ -84,7 +84,7 @@ impl LaneFactors {
         let first = whole.trailing_zeros() as usize;
         let mut done = 0;
         if whole != 0 {
-            // Lanes without a matrix do what the first one does.
+            // Lanes without a matrix repeat the work of the first one.
             let is_whole = |lane: usize| whole >> lane & 1 == 1;
             for lane in (0..PROBLEMS).filter(|&lane| !is_whole(lane)) {
                 for row in (0..order).map(|row| row * PROBLEMS) {

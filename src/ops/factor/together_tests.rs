@@ -51,7 +51,7 @@ fn check_factors() {
                 let what = format!("{bits} bits, {order} rows, lane {lane} of {count}");
                 match want {
                     Ok(want) if problem.is_whole() => {
-                        // What is far from singular must not be left to others.
+                        // A matrix far from singular must not be left to the single call.
                         assert!(is_done || lane > 2, "{what}");
                         assert!(!is_done || *got == want, "{what}");
                         all += u32::from(is_done);

@@ -1,5 +1,5 @@
-//! A product inside another operation: `C := A B` or `C := C0 - A B`, on views; its context holds what the operation
-//! takes of the memory limit.
+//! A product inside another operation: `C := A B` or `C := C0 - A B`, on views; its context counts the memory of that
+//! operation against the limit.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -28,7 +28,7 @@ pub(crate) struct BlockProduct<'a> {
     pub precision_bits: u32,
     /// Bits of the scaled integers, at least those that the precision needs.
     pub working_bits: u32,
-    /// What is promised of each entry.
+    /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
 }
 
@@ -53,7 +53,7 @@ impl BlockProduct<'_> {
         call::run(ctx, &problem, Destination::Matrix(result)).map(drop)
     }
 
-    /// What accuracy entry by entry asks of each column, whatever the others are; at least `least_bits` bits.
+    /// The bits that entrywise accuracy needs for each column, independent of the other columns; at least `least_bits`.
     ///
     /// # Errors
     /// [`Error::MemoryLimit`], [`Error::OutOfMemory`].
@@ -68,15 +68,15 @@ impl BlockProduct<'_> {
     }
 }
 
-/// The plan of a product of that shape.
+/// The plan of a product of shape `shape`.
 ///
 /// # Errors
-/// [`Error::MemoryLimit`] with what is held and the least that the product needs.
+/// [`Error::MemoryLimit`] with the bytes already held and the least that the product needs.
 pub(crate) fn plan(ctx: &Context, shape: BlockShape, precision_bits: u32, working_bits: u32) -> Result<Plan> {
     plan_request(ctx, &PlanRequest::inner(shape, precision_bits, working_bits))
 }
 
-/// The error that names `place` moved by so many rows and columns, where it names one.
+/// `error` with its place, if it names one, moved by `rows` rows and `cols` columns.
 pub(crate) fn moved(error: Error, rows: usize, cols: usize) -> Error {
     match error {
         Error::ExponentRange { row, column, exponent, limit } => {
@@ -92,14 +92,14 @@ pub(crate) fn maximum_working_bits(ctx: &Context) -> u32 {
     working_bits_below(ctx.maximum_modulus_bits())
 }
 
-/// The same where more bits are better, but no reason for another kernel than the context's: as many as that one has,
-/// unless it has not the `least_bits`.
+/// The same where more bits are better, but do not justify another kernel than the context's: as many as that kernel
+/// has, unless it has fewer than `least_bits`.
 pub(crate) fn preferred_working_bits(ctx: &Context, least_bits: u32) -> u32 {
     let own = working_bits_below(ctx.kernel().maximum_modulus_bits());
     if least_bits <= own { own } else { maximum_working_bits(ctx) }
 }
 
-/// Largest number of bits that scaled integers can have with moduli of so many.
+/// Largest number of bits that scaled integers can have with moduli of `modulus_bits` bits.
 pub(crate) fn working_bits_below(modulus_bits: u32) -> u32 {
     (modulus_bits - bound::modulus_bits(0, 0)) / 2
 }

@@ -48,12 +48,12 @@ pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, result: Destination<'_>)
 struct Begun<'a> {
     problem: &'a Problem<'a>,
     start: Instant,
-    /// What its operands ask for, where the choice took that.
+    /// The bits that its operands need, where the choice of the path had to compute them.
     scaled: Option<Scaled>,
 }
 
 impl Begun<'_> {
-    /// What the operands ask for; the workspace has their scale shifts.
+    /// The bits that the operands need; their scale shifts are written to the workspace.
     fn scale(&mut self, ctx: &Context, workers: usize, workspace: &mut Workspace) -> Result<Scaled> {
         self.scaled.take().map_or_else(|| scale_operands(ctx, workers, self.problem, workspace), Ok)
     }
@@ -64,8 +64,8 @@ fn is_summed(problem: &Problem<'_>) -> bool {
     problem.is_entrywise() && problem.range.is_none() && entrywise::takes_all(&problem.size(), problem.precision_bits)
 }
 
-/// The path, or the other one of a small product where a limit refuses this one alone; with what the operands ask for,
-/// where that took to be known.
+/// `path`, or the other path of a small product where a limit refuses only this one; with the bits that the operands
+/// need, where the choice had to compute them.
 fn path_within_limit(
     ctx: &Context,
     path: Path,
@@ -163,8 +163,8 @@ fn fill_planes(
     run.run(&mut RunState { operands, products, spaces, clock }, result)
 }
 
-/// Whether a product runs on devices. One inside another operation, which has planned for the CPU, does where it is
-/// worth the way, and where devices and the memory limit have room for it.
+/// Whether a product runs on devices. A product inside another operation, which has planned for the CPU, does so where
+/// that pays for the copies, and where devices and the memory limit have room for it.
 fn devices_take(ctx: &Context, problem: &Problem<'_>) -> Result<bool> {
     if ctx.devices().is_empty() || problem.inner_bits.is_none() {
         return Ok(!ctx.devices().is_empty());
@@ -248,14 +248,14 @@ fn request(problem: &Problem<'_>, bits: Bits) -> PlanRequest {
     }
 }
 
-/// What the operands ask of a product.
+/// The bits that the operands of a product need.
 pub(super) struct Scaled {
     bits: Bits,
     entrywise: Entrywise,
 }
 
 impl Scaled {
-    /// The context of the product, which holds what single entries take.
+    /// The context of the product, which counts the memory of single entries.
     fn beside<'c>(&self, ctx: &'c Context, problem: &Problem<'_>) -> Cow<'c, Context> {
         match self.entrywise.singles.bytes(&problem.size(), problem.precision_bits) {
             0 => Cow::Borrowed(ctx),
@@ -263,7 +263,7 @@ impl Scaled {
         }
     }
 
-    /// What is left to do when the product lies in `result`.
+    /// The steps that remain when the product lies in `result`.
     fn complete(
         &self,
         (ctx, workers): (&Context, usize),
@@ -313,7 +313,7 @@ fn terms<'t>(
     Terms { size: problem.size(), uplo, precision_bits, left, right }
 }
 
-/// The bits that each column of a product asks for by itself, at least `least_bits`.
+/// The bits that each column of a product needs by itself, at least `least_bits`.
 ///
 /// # Errors
 /// [`Error::MemoryLimit`], [`Error::OutOfMemory`].
@@ -420,7 +420,7 @@ fn operand_exponents(
     Ok(shifts.iter().copied().max().unwrap_or(0).max(0))
 }
 
-/// What a call takes of kept memory.
+/// The kept memory that a call uses.
 pub(crate) fn needs(plan: &Plan) -> WorkspaceNeeds {
     let bytes = &plan.bytes;
     WorkspaceNeeds {

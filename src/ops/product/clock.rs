@@ -7,11 +7,11 @@ use serde::Serialize;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What a rank does at a time.
+/// A phase of a rank's work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub enum RankPhase {
-    /// Norms and scale exponents, the all-reduces included.
+    /// Norms and scale exponents, including the all-reduces.
     Scale,
     /// Opening windows and placing their pages.
     Windows,
@@ -59,7 +59,7 @@ pub(crate) struct PhaseClock {
     hidden: f64,
     /// End of the last phase.
     last: Duration,
-    /// What was done when; `None` for a process by itself, where nobody asks and nobody waits.
+    /// The spans of time so far; `None` for one process, which waits for no rank.
     spans: Option<Vec<RankSpan>>,
 }
 
@@ -69,8 +69,8 @@ impl PhaseClock {
         PhaseClock { spans: Some(Vec::new()), ..PhaseClock::alone(Instant::now()) }
     }
 
-    /// The clock of a process by itself, which began its call at `start`. Its phases begin where the one before ended,
-    /// or where [`PhaseClock::skip`] says: to read the time is a noticeable part of the smallest calls.
+    /// The clock of one process, which began its call at `start`. A phase begins where the previous one ended, or at a
+    /// [`PhaseClock::skip`]: reading the time is a noticeable part of the smallest calls.
     pub fn alone(start: Instant) -> PhaseClock {
         PhaseClock {
             epoch: start,
@@ -82,7 +82,7 @@ impl PhaseClock {
         }
     }
 
-    /// Leaves the time since the last phase out of all phases.
+    /// Excludes the time since the last phase from all phases.
     pub fn skip(&mut self) {
         self.last = self.epoch.elapsed();
     }
@@ -101,8 +101,8 @@ impl PhaseClock {
         if self.spans.is_none() { work() } else { self.time(RankPhase::Wait, work) }
     }
 
-    /// Runs `multiply` as the product on a thread of its own while the calling one runs `exchange`; one after the other
-    /// where there is no room for a thread.
+    /// Runs `multiply` as the product on a thread of its own while the calling thread runs `exchange`; runs them one
+    /// after the other where no thread can be started.
     pub fn beside<R: Send>(
         &mut self,
         multiply: impl FnOnce() -> R + Send,
@@ -120,7 +120,7 @@ impl PhaseClock {
         let (sent, product) = match room_for_threads(1) {
             Err(_) => (exchanged(), timed()),
             Ok(()) => {
-                // Whoever gets to run it: the thread, or this one where the system refuses a thread.
+                // The new thread takes it, or this one where the system refuses a thread.
                 let product = Mutex::new(Some(timed));
                 let take = || product.lock().unwrap_or_else(PoisonError::into_inner).take().expect("taken once");
                 std::thread::scope(|scope| {

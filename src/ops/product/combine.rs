@@ -30,7 +30,7 @@ pub(crate) enum AddedMatrix<'a> {
     Whole(MatrixView<'a>),
     /// The one triangle that is computed; the other may hold anything.
     Triangle(MatrixView<'a>, Uplo),
-    /// The tiles of one rank, which asks for entries of these alone.
+    /// The tiles of one rank, which needs only their entries.
     Tiles(&'a DistMatrix),
 }
 
@@ -57,7 +57,7 @@ impl<'a> AddedMatrix<'a> {
         }
     }
 
-    /// What is held here, as views.
+    /// The parts that are held here, as views.
     fn try_each(&self, mut visit: impl FnMut(MatrixView<'a>) -> Result<()>) -> Result<()> {
         match self {
             AddedMatrix::Whole(view) => visit(*view),
@@ -74,7 +74,7 @@ impl<'a> AddedMatrix<'a> {
     }
 }
 
-/// What a combination comes down to.
+/// The form that a combination reduces to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// The product itself.
@@ -87,7 +87,7 @@ enum Form {
     General,
 }
 
-/// A scalar whose product with a number takes no multiplication: `2^exponent`, or its opposite.
+/// A scalar whose product with a number needs no multiplication: `2^exponent`, or its negative.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Power {
     negative: bool,

@@ -38,7 +38,7 @@ pub(crate) struct Part<'a> {
 
 struct Local<'s, 'w> {
     scratch: &'s mut [u64],
-    /// What the panel at work is written to, prime by prime.
+    /// Where the current panel is written, prime by prime.
     runs: Vec<&'w mut [u64]>,
     /// The pieces of `runs` for one of several parts.
     pieces: Vec<&'w mut [u64]>,

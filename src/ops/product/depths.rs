@@ -1,8 +1,8 @@
 //! How far the largest term of each sum of a product lies below the product of the norms: the depths of both operands,
 //! panel by panel, and their product in the (max, +) semiring.
 //!
-//! The ranks of a team each have some rows of the operands; what is found is the same on all. Does not know: what
-//! becomes of it.
+//! The ranks of a team each have some rows of the operands; the result is the same on all. Does not know: how it is
+//! used.
 
 use crate::comm::{Reduction, Transport};
 use crate::error::Result;
@@ -20,7 +20,7 @@ use std::ops::Range;
 /// Bytes of a row of a panel.
 const ROW_BYTES: u64 = size_of::<Row>() as u64;
 
-/// Rows of panels that a worker takes at a time, about.
+/// Approximate number of rows of panels that a worker takes at a time.
 const GROUP_ROWS: usize = 4096;
 
 /// Bytes of the depths of both operands, where all rows are here, and of the sums of a panel.
@@ -37,7 +37,7 @@ pub(crate) fn triangle_bytes(order: usize) -> u64 {
     blocks.saturating_mul(PANEL as u64).saturating_mul(ROW_BYTES)
 }
 
-/// The largest sums of a product of few rows and columns, all of them here: one panel, on the stack.
+/// The largest sums of a product of few rows and columns on one rank: one panel, on the stack.
 pub(crate) struct OnePanel {
     sums: [Row; PANEL],
 }
@@ -75,8 +75,8 @@ impl OnePanel {
     }
 }
 
-/// Shows the sums of some rows of the product and of the panel of columns that begins at `first`, as far as they are
-/// wanted.
+/// Passes on the sums of some rows of the product and of the panel of columns that begins at `first`, as far as they
+/// are wanted.
 fn show(
     (size, uplo): (&ProductSize, Uplo),
     (rows, first): (Range<usize>, usize),
@@ -130,7 +130,7 @@ impl Depths {
         Ok(Depths { left: Panels::new(pass, left, false)?, right })
     }
 
-    /// Those of an upper triangular operand, for the products of its columns with each other.
+    /// The depths of an upper triangular operand, for the products of its columns with each other.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -138,8 +138,8 @@ impl Depths {
         Ok(Depths { left: Panels::new(pass, operand, true)?, right: None })
     }
 
-    /// Shows all entries of the product, or of its triangle, and how far their largest term lies below the product of
-    /// the norms; `None` where all terms are 0. Collective.
+    /// Visits all entries of the product, or of its triangle, with the distance of their largest term below the product
+    /// of the norms; `None` where all terms are 0. Collective.
     ///
     /// # Errors
     /// [`Error::Transport`].

@@ -1,7 +1,7 @@
 //! The path of tiny sizes, where residues cost more than they save: exact sums of products in digits or on limbs.
 //!
 //! The same scaled integers, the same exact product and the same rounding as on planes, so the same bits; no engine,
-//! no thread, and one block of memory beside the result.
+//! no thread, and one block of memory in addition to the result.
 
 use crate::context::{Context, Workspace};
 use crate::drive::Meter;
@@ -38,7 +38,7 @@ enum Form {
     Limbs,
 }
 
-/// How the scaled operands lie, and what their products are made with.
+/// Layout of the scaled operands, and the arithmetic of their products.
 #[derive(Clone, Copy)]
 struct Layout {
     /// Limbs of an entry.
@@ -115,8 +115,8 @@ pub(crate) fn plan(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
     if !size.is_empty() {
         bytes.lists = (size.operand_columns() * size_of::<i64>()) as u64;
         let [fast, narrow] = Layout::choices(size, &request.bits);
-        // What is kept lies beside the next step of a call, which was planned for products of other lengths: under a
-        // limit that is short the narrow form leaves room for it.
+        // Kept memory takes room from the next step of a call, which was planned for products of other lengths: under a
+        // tight limit the narrow form leaves that room.
         let roomy = bytes.total().saturating_add(2 * fast.bytes());
         let is_fast = narrow.bytes() >= fast.bytes() || ctx.admit(roomy).is_ok();
         bytes.operand_window = if is_fast { fast } else { narrow }.bytes();
@@ -144,7 +144,7 @@ pub(crate) fn plan(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
     })
 }
 
-/// The plan with the list of its jobs, which a call by itself does without.
+/// The plan with the list of its jobs, which a direct call does not need.
 pub(crate) fn as_one_job(plan: Plan) -> Plan {
     Plan { jobs_per_worker: vec![1], ..plan }
 }
@@ -198,7 +198,7 @@ pub(crate) fn run(
     })
 }
 
-/// Fills the wanted entries of `result`: `entry` hands the exact product of a place to the function it is given.
+/// Fills the wanted entries of `result`: `entry` passes the exact product of a place to its function argument.
 fn fill(
     ctx: &Context,
     problem: &Problem<'_>,
@@ -263,7 +263,7 @@ struct RowSums<'s> {
     right_shifts: &'s [i64],
 }
 
-/// Where entries of a result go, and what is done with their products.
+/// Where entries of a result go, and the epilogue of their products.
 struct Target<'t> {
     epilogue: &'t Epilogue<'t>,
     precision_bits: u32,
@@ -381,7 +381,7 @@ impl Sums<'_> {
 fn sum_of_products((x, y): (&[u64], &[u64]), width: usize, product: &mut [u64], sum: &mut [u64]) {
     sum.fill(0);
     for (a, b) in x.chunks_exact(width + 1).zip(y.chunks_exact(width + 1)) {
-        // Triangles have zeros, which are left out.
+        // Zeros, as in triangles, are skipped.
         if (a[0] | b[0]) & ZERO == 0 {
             limbs::add_product(sum, (&a[1..], &b[1..]), a[0] != b[0], product);
         }

@@ -1,11 +1,11 @@
-//! Accuracy entry by entry: how many bits beyond those of the norms a product takes, and which entries it leaves to
-//! sums of their own.
+//! Accuracy entry by entry: how many bits a product takes beyond those of norm-wise accuracy, and which entries are
+//! left to sums of their own.
 //!
 //! For entry `(i, j)` the norms of its columns are 2 to the power `e_i` and `f_j` at most, its largest term lies below
-//! 2 to the power `m_ij`, and `e_i + f_j - m_ij` bits of the norm-wise promise are lost on it. A product in the
-//! (max, +) semiring finds these numbers. The bits are chosen by cost: entries beyond them are summed term by term.
-//! Promise: the choice depends on the exponents, the precision and the shape alone, so every path makes the same.
-//! The same code serves one process and the ranks of a team, each of which has some rows of both operands.
+//! 2 to the power `m_ij`, and `e_i + f_j - m_ij` bits of the norm-wise promise are lost on it. A product in the (max,
+//! +) semiring finds these numbers. The bits are chosen by cost: entries beyond them are summed term by term.
+//! Promise: the choice depends only on the exponents, the precision and the shape, so every path makes the same. The
+//! same code serves one process and the ranks of a team, each of which has some rows of both operands.
 //! Source: docs/ALGORITHM.md, "Entry by entry".
 
 use crate::comm::{Reduction, Transport};
@@ -35,13 +35,13 @@ const CHOICE_NANOSECONDS: f64 = 300.0;
 /// Single entries whose sums are held at a time.
 const TOGETHER: usize = 1024;
 
-/// Bits of columns that are chosen for each by itself come in steps of so many, so that few products serve all.
+/// Step of the bits of columns that are chosen one by one: the steps are coarse so that few products serve all columns.
 const COLUMN_STEP_BITS: u32 = 32;
 
-/// Columns that one whose bits are chosen by itself is taken to share its product with.
+/// Number of columns that a column with bits of its own is assumed to share its product with.
 const COLUMNS_BESIDE: usize = 8;
 
-/// A product as far as its operands lie here.
+/// The part of a product whose operands lie here.
 #[derive(Clone, Copy)]
 pub(crate) struct Terms<'a> {
     pub size: ProductSize,
@@ -54,7 +54,7 @@ pub(crate) struct Terms<'a> {
     pub right: Option<OperandRows<'a>>,
 }
 
-/// What accuracy entry by entry asks of one product.
+/// The needs of one product under entrywise accuracy.
 #[derive(Default)]
 pub(crate) struct Entrywise {
     /// Bits of the scaled integers beyond those of the norms.
@@ -71,11 +71,11 @@ pub(crate) enum Singles {
     None,
     /// All of them: the product is not formed.
     All,
-    /// Those with a bit set: one column after the other, each from a new word on.
+    /// A set bit marks such an entry: one column after the other, each starting at a new word.
     Some(Vec<u64>),
 }
 
-/// Whether a product is so small that sums term by term take less time, whatever its entries are.
+/// Whether a product is so small that sums term by term take less time for any entries.
 pub(crate) fn takes_all(size: &ProductSize, precision_bits: u32) -> bool {
     let bits = Bits::scaled(precision_bits, size.contracted).working + RANGE_STEP_BITS;
     let product = plane_nanoseconds(size, bits).min(CHOICE_NANOSECONDS + direct_nanoseconds(size, bits));
@@ -88,7 +88,7 @@ fn single_nanoseconds(size: &ProductSize, precision_bits: u32) -> f64 {
     30.0 + size.contracted as f64 * (25.0 + 0.9 * limbs * limbs)
 }
 
-/// The largest terms of all entries of a product, ready to be shown.
+/// The largest terms of all entries of a product, ready to be visited.
 enum LargestTerms {
     Panel(Box<OnePanel>),
     Depths(Depths),
@@ -150,7 +150,8 @@ pub(crate) fn choose(pass: &NormPass<'_>, terms: &Terms<'_>, range: Option<Colum
     Ok(Entrywise { range_bits: chosen, singles: Singles::Some(marks) })
 }
 
-/// How many entries need so many steps of bits; in the last place those that need more than all kernels have.
+/// Element `s` is the number of entries that need `s` steps of bits; the last element counts those that need more than
+/// all kernels have.
 fn needed_steps(pass: &NormPass<'_>, terms: &Terms<'_>, found: &LargestTerms) -> Result<Vec<u64>> {
     let most = most_steps(&terms.size, terms.precision_bits);
     let is_panel = matches!(found, LargestTerms::Panel(_));
@@ -168,8 +169,8 @@ fn needed_steps(pass: &NormPass<'_>, terms: &Terms<'_>, found: &LargestTerms) ->
     Ok(needs)
 }
 
-/// Chooses for each column by itself: what it finds for one depends on that column and the left operand alone. No
-/// column gets less than `least_bits`, or than all kernels have.
+/// Chooses for each column by itself: the choice depends only on that column and the left operand. No column gets less
+/// than `least_bits`, or than all kernels have.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`].
@@ -194,7 +195,7 @@ pub(crate) fn choose_columns(pass: &NormPass<'_>, terms: &Terms<'_>, least_bits:
 
 /// The choice for one column.
 struct ColumnChoice<'a> {
-    /// Of a product of so many columns like it.
+    /// Terms of a product of [`COLUMNS_BESIDE`] columns like it.
     terms: &'a Terms<'a>,
     most: usize,
     least_bits: u32,
@@ -237,7 +238,7 @@ fn cheapest(terms: &Terms<'_>, needs: &[u64]) -> u32 {
     best.1
 }
 
-/// The steps of bits that an entry of so large a depth needs; one more than `most` where it needs more than these.
+/// The steps of bits that an entry of depth `depth` needs; `most + 1` where it needs more than `most`.
 fn steps_of(depth: u32, most: usize) -> usize {
     (range_bits(depth) / RANGE_STEP_BITS).min(most as u32 + 1) as usize
 }
@@ -248,7 +249,8 @@ fn most_steps(size: &ProductSize, precision_bits: u32) -> usize {
     (COMMON_WORKING_BITS.saturating_sub(working) / RANGE_STEP_BITS) as usize
 }
 
-/// Bits that a product may choose, for a plan: those nearest above `wanted`, or those of entries of one size.
+/// Bits that a product may choose, for a plan: the nearest possible ones above `wanted`, or, without `wanted`, those
+/// for entries of one size.
 pub(crate) fn possible_range_bits(size: &ProductSize, precision_bits: u32, wanted: Option<u32>) -> u32 {
     let wanted = wanted.unwrap_or_else(|| range_bits(ceil_log2(size.contracted) + 2));
     let most = most_steps(size, precision_bits) as u32 * RANGE_STEP_BITS;
@@ -272,7 +274,7 @@ impl Singles {
         }
     }
 
-    /// Hands the sum of all terms of each of these entries to `store`, one column after the other. Collective.
+    /// Passes the sum of all terms of each of these entries to `store`, one column after the other. Collective.
     ///
     /// # Errors
     /// The first error of `store`, on all ranks; [`Error::Cancelled`], [`Error::Transport`].

@@ -3,7 +3,7 @@
 //! Node by node: in round `s` every node sends to the node `s` places further and receives from the one `s` places
 //! before. A rank receives from the rank of equal number within the sending node (modulo that node's ranks), so that
 //! every link carries each residue once, in as many bits as its modulus has (`packing`). Sums modulo primes are exact:
-//! no order of nodes can change a bit. Some planes at a time: while they are on their way the next are multiplied.
+//! no order of nodes can change a bit. Planes are sent in groups: while one is on its way the next is multiplied.
 
 use crate::comm::window::{Beside, Level, Partition, Rest, Run, Shares};
 use crate::comm::{Incoming, Outgoing};
@@ -17,8 +17,8 @@ use crate::site::Team;
 use crate::tile::TileMap;
 use std::ops::Range;
 
-/// Words whose residues make the largest message between two ranks; each rank has room for one that it sends to each
-/// partner of a node and one that it receives.
+/// Words whose residues make the largest message between two ranks; each rank has room for one message to each partner
+/// of a node and one that it receives.
 pub(crate) const MESSAGE_WORDS: usize = 1 << 16;
 
 /// The exchange of one pair of bands.
@@ -63,8 +63,8 @@ impl<'a> Exchange<'a> {
         Beside { partition, end: planes.end * self.plane_words }
     }
 
-    /// Sends what other nodes' ranks own of these planes and adds what comes for this rank; the words that were sent.
-    /// Collective over all nodes.
+    /// Sends the residues of these planes that other nodes' ranks own and adds those received for this rank; returns
+    /// the words sent. Collective over all nodes.
     ///
     /// # Errors
     /// [`crate::Error::Transport`].

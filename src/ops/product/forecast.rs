@@ -12,15 +12,15 @@ use crate::ops::product::problem::{Accuracy, Bits, IntegerBits, check_precision}
 use crate::ops::product::size::ProductSize;
 use crate::options::setters;
 
-/// What a plan of a product cannot know without its operands.
+/// The properties of the operands that a plan of a product needs.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct ProductPlanOptions {
-    /// What is promised of each entry.
+    /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
-    /// With [`Accuracy::Entrywise`]: the bits that the exponents of the operands ask for, in steps of 8
-    /// ([`crate::report::Report`] has them as `range_bits`); `None` takes those of entries of one size. Entries that a
-    /// product leaves to sums of their own are not planned for.
+    /// With [`Accuracy::Entrywise`]: the bits that the exponents of the operands need, in steps of 8
+    /// ([`crate::report::Report`] has them as `range_bits`); `None` takes the bits for entries of one size. Entries
+    /// that a product leaves to sums of their own are not planned for.
     pub range_bits: Option<u32>,
 }
 
@@ -170,14 +170,15 @@ fn plan_entrywise(ctx: &Context, request: &PlanRequest, range_bits: Option<u32>)
     Ok(Plan { accuracy, range_bits, planned_bytes, ..plan })
 }
 
-/// The plan of a product with so many bits more than norms ask for, on the path that is chosen without them.
+/// The plan of a product with `range_bits` more bits than norm-wise accuracy needs, on the path that is chosen without
+/// them.
 pub(crate) fn plan_widened(ctx: &Context, request: &PlanRequest, range_bits: u32) -> Result<Plan> {
     let bits = request.bits;
     let widened = PlanRequest { bits: bits.widened(bits.working + range_bits), ..*request };
     plan_on(choose_path(ctx, &request.size, bits.operand), ctx, &widened)
 }
 
-/// What comes after an admission, or the refusal that asks for more where there are two.
+/// `planned`, or `admitted` where it is a refusal; of two refusals the one that names more bytes.
 pub(crate) fn larger_refusal<T>(admitted: Result<()>, planned: Result<T>) -> Result<T> {
     match (admitted, planned) {
         (Ok(()), planned) => planned,

@@ -1,4 +1,4 @@
-//! Freivalds' test inside a product: is the integer product what the scaled operands give, before it is rounded?
+//! Freivalds' test inside a product: is the integer product, before it is rounded, that of the scaled operands?
 //!
 //! With `X` and `Y` the scaled integer operands and `Q'` the reconstructed product, tests `Q' v = X^T (Y v)` for one
 //! random vector modulo one random 61-bit prime. The operands are scaled anew, without the kernels' code, so the test
@@ -17,7 +17,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use std::sync::{Mutex, PoisonError};
 
-/// The vector, what it must give, and what the product has given so far.
+/// The random vector, the sums that it must give, and those found so far in the product.
 pub(crate) struct InnerCheck {
     field: CheckField,
     seed: u64,
@@ -28,7 +28,7 @@ pub(crate) struct InnerCheck {
     found: Mutex<Vec<u64>>,
 }
 
-/// What the entries of one worker have added to each row.
+/// The sums over the entries of one worker, for each row.
 pub(crate) struct RowSums(Vec<u64>);
 
 impl InnerCheck {
@@ -68,9 +68,9 @@ impl InnerCheck {
         Ok(InnerCheck { field, seed: seed[0], vector, wanted, symmetric, found })
     }
 
-    /// Bytes that the check takes beside the product, for a `rows x cols` result.
+    /// Bytes that the check takes in addition to the product, for a `rows x cols` result.
     ///
-    /// The field's table; for each row what is wanted, what is found and the sums of every worker; the random vector;
+    /// The field's table; for each row the expected sum, the sum found and the sums of every worker; the random vector;
     /// its image under the right operand.
     pub fn bytes(rows: usize, cols: usize, contracted: usize, workers: usize) -> u64 {
         CheckField::TABLE_BYTES + 8 * (rows * (workers + 2) + cols + contracted) as u64
@@ -94,7 +94,7 @@ impl InnerCheck {
         }
     }
 
-    /// Takes over what one worker has added.
+    /// Adds the sums of one worker.
     pub fn collect(&self, sums: RowSums) {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         found.iter_mut().zip(sums.0).for_each(|(total, sum)| *total = self.field.add(*total, sum));
@@ -117,7 +117,7 @@ impl InnerCheck {
     }
 }
 
-/// Each residue becomes the sum of those that all ranks have, in two halves that cannot overflow. Collective.
+/// Each residue becomes the sum of the residues of all ranks, added in two halves that cannot overflow. Collective.
 fn sum_over_ranks(world: &dyn Transport, field: &CheckField, residues: &mut [u64]) -> Result<()> {
     if world.size() == 1 {
         return Ok(());

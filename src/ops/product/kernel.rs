@@ -7,8 +7,8 @@ use crate::ops::product::problem::Bits;
 use crate::ops::product::size::ProductSize;
 use std::collections::BTreeSet;
 
-/// The kernel of a product on planes: the context's for so large moduli ([`Context::kernel_for`]), or another one that
-/// reaches as far and is faster for this size and precision.
+/// The kernel of a product on planes: the context's for moduli of this size ([`Context::kernel_for`]), or another one
+/// that reaches as far and is faster for this size and precision.
 ///
 /// The choice depends on the precision of the result and not on the bits that the operands turn out to need, so that
 /// plan and call make the same one.
@@ -26,7 +26,7 @@ pub(crate) fn choose_kernel(ctx: &Context, size: &ProductSize, bits: &Bits) -> &
         .map_or(kernel, |(other, _)| other)
 }
 
-/// What [`choose_kernel`] knows of the machine: contexts with the same kernel that agree in it choose alike.
+/// The data of the machine that [`choose_kernel`] uses: contexts with the same kernel and the same data choose alike.
 pub(crate) fn choice_of_kernels(ctx: &Context) -> impl Say + use<> {
     ctx.forced_kernel().is_none().then(|| {
         let large = kernels::for_large_products(ctx.multipliers()).map(|(other, costs)| (other.name(), costs));
@@ -35,15 +35,15 @@ pub(crate) fn choice_of_kernels(ctx: &Context) -> impl Say + use<> {
     })
 }
 
-/// The longest moduli of a product over ranks: where these would choose different kernels, they stay on the one that
-/// they agree in.
+/// The longest moduli of a product over ranks: where the ranks would choose different kernels, they stay on a common
+/// one.
 pub(crate) fn most_modulus_bits(ctx: &Context, alike: bool) -> u32 {
     if alike { ctx.maximum_modulus_bits() } else { ctx.kernel().maximum_modulus_bits() }
 }
 
-/// Where products of fewer bits than `modulus_bits` may change kernels: the largest moduli of those that end before,
-/// the shortest first. A plan for operands that are only known to be no longer looks at these too, since a kernel of
-/// fewer bits may take more bytes.
+/// The bit counts below `modulus_bits` at which products may change kernels: the largest moduli of the kernels that end
+/// there, the shortest first. A plan for operands that are only known to be no longer looks at these too, since a
+/// kernel of fewer bits may take more bytes.
 pub(crate) fn shorter_ends(ctx: &Context, modulus_bits: u32) -> BTreeSet<u32> {
     if ctx.forced_kernel().is_some() {
         return BTreeSet::new();
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn sizes_that_were_measured_go_where_they_were_faster() {
-        // Triangles, 3 % or more apart.
+        // Triangles whose times differ by 3 % or more.
         let one = [
             (100, 50, 64, false),
             (100, 50, 2048, false),
@@ -151,7 +151,7 @@ mod tests {
         }
     }
 
-    /// The kernels that processors of other kinds take, on any machine: the choice itself.
+    /// The kernels that processors of other kinds choose, tested on any machine.
     #[test]
     fn each_processor_takes_the_kernel_that_gains_most_on_it() {
         let none = Multipliers { digits: false, one_a_cycle: false, pairs: false, tiles: false, of_intel: false };

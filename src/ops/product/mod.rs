@@ -1,6 +1,6 @@
 //! The product of residue planes behind `syrk` and `gemm`: `C := alpha * X^T Y + beta * C0`.
 //!
-//! `problem` is what is asked, `plan` how it will run, `run` runs it, `report` says how it went; `ranks` is the same on
+//! `problem` states the task, `plan` how it will run, `run` runs it, `report` describes the run; `ranks` is the same on
 //! many ranks, `device` on devices. Source: docs/ALGORITHM.md.
 
 pub(crate) mod block;

@@ -1,6 +1,6 @@
 //! Residues on their way between nodes: as many bits each as their modulus has, one after the other.
 //!
-//! Promise: what is unpacked are the words that were packed. Does not know: ranks, who owns what.
+//! Promise: unpacking returns the packed words. Does not know: ranks, who owns what.
 
 use crate::kernels::{PlaneEngine, ResidueLanes};
 use crate::ops::product::shares::ShareStream;
@@ -19,17 +19,17 @@ pub(crate) struct Packing {
 }
 
 impl Packing {
-    /// That of all planes of an engine.
+    /// The packing of all planes of an engine.
     pub fn new(engine: &dyn PlaneEngine) -> Packing {
         Packing::of(engine.residue_lanes(), engine.moduli())
     }
 
-    /// That of some planes of an engine, counted from the first of them.
+    /// The packing of some planes of an engine, counted from the first of them.
     pub fn of_planes(engine: &dyn PlaneEngine, planes: Range<usize>) -> Packing {
         Packing::of(engine.residue_lanes(), &engine.moduli()[planes])
     }
 
-    /// That of planes whose words hold such residues, modulo these moduli.
+    /// The packing for planes whose words hold residues as `lanes` describes, modulo `moduli`.
     pub fn of(lanes: ResidueLanes, moduli: &[u64]) -> Packing {
         let bits = moduli.iter().map(|modulus| (u64::BITS - (modulus - 1).leading_zeros()).max(1));
         Packing { lanes, bits: bits.collect(), moduli: moduli.to_vec() }
@@ -49,7 +49,7 @@ impl Packing {
         }
     }
 
-    /// Bits of the residues of so many words of each plane.
+    /// Bits of the residues of `words` words of each plane.
     pub fn plane_bits(&self, words: usize) -> u64 {
         let lanes = (words * self.lanes.count()) as u64;
         self.bits.iter().map(|&bits| lanes * u64::from(bits)).sum()
@@ -64,7 +64,7 @@ impl Packing {
         total.div_ceil(64)
     }
 
-    /// The message with the words `range` of a stream; `words` gives those of a plane.
+    /// The message with the words `range` of a stream; `words` returns the words of a plane.
     pub fn pack<'w>(
         &self,
         stream: &ShareStream,
@@ -77,12 +77,12 @@ impl Packing {
         packed
     }
 
-    /// Words of a message with so many words of a plane.
+    /// Words of a message with `words` words of a plane.
     pub fn words_of_plane(&self, plane: usize, words: usize) -> usize {
         (words * self.lanes.count() * self.bits[plane] as usize).div_ceil(64)
     }
 
-    /// A message with words of one plane, into words that are 0 and as many as [`Packing::words_of_plane`] says.
+    /// A message with words of one plane, into zeroed words, as many as [`Packing::words_of_plane`] returns.
     pub fn pack_plane(&self, plane: usize, words: &[u64], message: &mut [u64]) {
         self.append(&mut Message { words: message, at: 0 }, plane, words);
     }
@@ -122,7 +122,7 @@ impl Packing {
         }
     }
 
-    /// Hands the words `range` of a stream to `take` as they were, some of a piece at a time: the plane, the run, where
+    /// Passes the words `range` of a stream to `take` unpacked, a part of a piece at a time: the plane, the run, where
     /// in the run, and the words.
     pub fn unpack(
         &self,
@@ -161,7 +161,7 @@ impl Message<'_> {
     }
 }
 
-/// So many bits of a message, from number `at` on.
+/// The bits of a message, from bit `at` on.
 fn bits_at(message: &[u64], at: usize, bits: u32) -> u64 {
     let (word, shift) = (at / 64, at as u32 % 64);
     let mut value = message[word] >> shift;
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
     use crate::ops::product::shares::OwnedBlocks;
 
-    /// A message of one plane has the bits of a stream with nothing else, and adds up what it holds.
+    /// A message of one plane has the bits of a stream of only that plane, and its words are added correctly.
     fn planes_alone(packing: &Packing, plane: usize, words: &[u64]) {
         let (lanes, modulus) = (packing.lanes, packing.moduli[plane]);
         let alone = Packing::of(lanes, &[modulus]);

@@ -14,7 +14,8 @@ use crate::ops::product::size::ProductSize;
 use crate::plan::PlanBytes;
 use crate::site::Site;
 
-/// Below this estimate a product on planes stays on the calling thread: handing work over costs more than it saves.
+/// Below this estimate a product on planes stays on the calling thread: handing work to other threads costs more than
+/// it saves.
 const ONE_WORKER_NANOSECONDS: f64 = 200_000.0;
 
 /// Below this estimate a product inside another operation stays on the CPU: memory and copies of a device cost as much.
@@ -25,7 +26,7 @@ const DEVICE_NANOSECONDS: f64 = 20e6;
 pub(crate) enum Path {
     /// Sums of products on limbs.
     Direct,
-    /// Residue planes on so many workers.
+    /// Residue planes on this number of workers.
     Planes(usize),
 }
 
@@ -61,7 +62,7 @@ pub(crate) fn goes_side_by_side(ctx: &Context, size: &ProductSize, operand_bits:
     }
 }
 
-/// Estimate for the direct path in the form that this machine takes, beside that for `planes`.
+/// Estimate for the direct path in the form that this machine takes, comparable with the estimate `planes`.
 fn direct_estimate(ctx: &Context, size: &ProductSize, operand_bits: u32, planes: f64) -> f64 {
     // Where planes are of 52-bit primes they were measured against eight rows side by side and against limbs, and only
     // where they are fast enough for one thread: beyond that they go through large operands in chunks.
@@ -165,7 +166,7 @@ pub(crate) fn plan_on(path: Path, ctx: &Context, request: &PlanRequest) -> Resul
     }
 }
 
-/// The plan on this path, whatever the other one takes.
+/// The plan on this path, without a look at the other one.
 ///
 /// # Errors
 /// As [`plan_request`].
@@ -177,7 +178,7 @@ pub(crate) fn plan_alone(path: Path, ctx: &Context, request: &PlanRequest) -> Re
     }
 }
 
-/// The path that a product takes where a limit refuses this one: small products alone have another.
+/// The path that a product takes where a limit refuses this one: only small products have another.
 pub(crate) fn other_path(path: Path, ctx: &Context, request: &PlanRequest) -> Option<Path> {
     let PlanRequest { size, bits, .. } = request;
     match path {
@@ -193,13 +194,13 @@ pub(crate) fn other_path(path: Path, ctx: &Context, request: &PlanRequest) -> Op
     }
 }
 
-/// Whether products in this context may take the direct path: no kernel and no device is asked for, and no check that
-/// planes alone have.
+/// Whether products in this context may take the direct path: no kernel and no device is prescribed, and no check that
+/// only planes have.
 fn may_go_direct(ctx: &Context) -> bool {
     ctx.forced_kernel().is_none() && ctx.devices().family.is_none() && !ctx.self_check() && !ctx.freivalds()
 }
 
-/// The refusal that asks for less.
+/// The refusal that names fewer bytes.
 fn smaller(one: Error, other: Error) -> Error {
     let least = |error: &Error| match error {
         Error::MemoryLimit { minimum_bytes, .. } => *minimum_bytes,

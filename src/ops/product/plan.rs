@@ -17,8 +17,8 @@ use crate::store::{Buffer, available_bytes};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// From this many new bytes on a call without a limit asks the system how much memory there is, which takes a
-/// fraction of a millisecond.
+/// From this many new bytes on, a call without a limit queries the system's free memory, which takes a fraction of a
+/// millisecond.
 const ASK_SYSTEM_BYTES: u64 = 64 << 20;
 
 /// How a product will run: cuts, bytes and jobs.
@@ -37,9 +37,9 @@ pub struct Plan {
     pub precision_bits: u32,
     /// Precision of the scaled integers; 0 in exact integer arithmetic.
     pub working_bits: u32,
-    /// What is promised of each entry.
+    /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
-    /// Bits among `working_bits` that the range of the operands' exponents is taken to ask for.
+    /// Bits among `working_bits` that are assumed for the range of the operands' exponents.
     pub range_bits: u32,
     /// Name of the kernel, or `direct` for the path of tiny sizes.
     pub kernel: &'static str,
@@ -68,10 +68,10 @@ pub struct Plan {
     /// Largest load of a worker over the mean, in blocks.
     pub load_max_over_mean: f64,
     /// How ranks share the product; `None` in one process. The bytes above are then those of the node that takes most,
-    /// the threads those of all ranks.
+    /// and the threads are those of all ranks.
     #[serde(flatten)]
     pub team: Option<TeamPlan>,
-    /// What each device will hold; empty on the CPU. The bytes above are then those of the host.
+    /// The memory that each device will hold; empty on the CPU. The bytes above are then those of the host.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DevicePart>,
 }
@@ -88,17 +88,17 @@ pub struct TeamPlan {
     pub grid: (usize, usize),
     /// Rows and columns of a tile of the result.
     pub tile_size: usize,
-    /// What each kind of node takes.
+    /// The needs of each kind of node.
     pub per_node: Vec<NodePlan>,
     /// Bytes of residues that the node which sends most of them sends to others; 0 on one node. Where ranks have
     /// devices, bytes that its ranks send each other count too.
     pub sent_bytes: u64,
-    /// Parts of a batch of primes that are multiplied one after the other, each while the one before is exchanged; 1
+    /// Parts of a batch of primes that are multiplied one after the other, each while the previous one is exchanged; 1
     /// where little is exchanged.
     pub exchange_parts: usize,
 }
 
-/// What some nodes, which are alike, take.
+/// The needs of a group of equal nodes.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct NodePlan {
@@ -116,7 +116,7 @@ pub struct NodePlan {
     pub chunk_rows: usize,
     /// Kernel calls for one full batch on the largest pair of bands.
     pub jobs: usize,
-    /// Fewest and most of them that a worker has.
+    /// Fewest and most jobs of a worker.
     pub jobs_per_worker: (usize, usize),
     /// Bytes of each part, at most.
     pub bytes: PlanBytes,
@@ -124,7 +124,7 @@ pub struct NodePlan {
     pub planned_bytes: u64,
 }
 
-/// Shape and bit counts of a product: all that a plan depends on beside the context.
+/// Shape and bit counts of a product: all that a plan depends on besides the context.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlanRequest {
     pub operation: &'static str,
@@ -132,7 +132,7 @@ pub(crate) struct PlanRequest {
     pub bits: Bits,
     /// Bytes of the result, new or the caller's.
     pub result_bytes: u64,
-    /// A cut to run instead of the one the memory limit asks for.
+    /// A cut to run instead of the one that the memory limit leads to.
     pub cut: Option<Cut>,
     /// Whether it is part of another operation that keeps it on the CPU.
     pub on_cpu: bool,
@@ -156,7 +156,7 @@ impl PlanRequest {
     }
 }
 
-/// A plan with what it takes to run it.
+/// A plan with the objects needed to run it.
 pub(crate) struct PlannedRun {
     pub engine: Arc<dyn PlaneEngine>,
     pub cutting: Cutting,
@@ -165,7 +165,7 @@ pub(crate) struct PlannedRun {
     pub plan: Plan,
 }
 
-/// Plans a product on planes; `held_bytes` are those that the context's windows hold already.
+/// Plans a product on planes; the context's windows already hold `held_bytes`.
 pub(crate) fn plan_planes(ctx: &Context, request: &PlanRequest, workers: usize, held_bytes: u64) -> Result<PlannedRun> {
     plan_with(ctx, request, (workers, held_bytes), None)
 }
@@ -241,7 +241,7 @@ fn choose(ctx: &Context, input: &PlanInput<'_>, window_bytes: u64) -> Result<Cut
     input.choose(limit_bytes.saturating_sub(other_bytes)).map_err(least)
 }
 
-/// What `cut` makes of `input`, the windows of one process or of a node.
+/// The plan of `input` with `cut`, for the windows of one process or of a node.
 pub(crate) fn describe(
     kernel: &dyn PlaneKernel,
     operation: &'static str,
@@ -293,7 +293,7 @@ impl Bits {
         Bits { working, operand: working, modulus: bound::modulus_bits(working, working), ..self }
     }
 
-    /// What is asked of an engine for such a product, with a redundant prime where wanted.
+    /// The requirements of such a product on an engine, with a redundant prime where wanted.
     pub fn spec(self, redundant: bool) -> EngineSpec {
         EngineSpec { operand_bits: self.operand, modulus_bits: self.modulus, redundant }
     }

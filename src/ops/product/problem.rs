@@ -1,7 +1,7 @@
-//! What is to be computed, in one form for SYRK and GEMM: `C = alpha * X^T Y + beta * C0`.
+//! The task, in one form for SYRK and GEMM: `C = alpha * X^T Y + beta * C0`.
 //!
 //! Every `op` becomes a transposed view here, so that all later steps contract rows. Checks shapes, precision and
-//! factors before any work.
+//! scalars before any work.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -16,7 +16,7 @@ use serde::Serialize;
 /// Rows from which the triangle of a result is mirrored by all threads: below, waking them takes longer.
 const MIRROR_ROWS_OF_THREADS: usize = 256;
 
-/// What a product promises of each entry. Without scalars, for `C = A B` rounded to `b` bits:
+/// The accuracy that a product promises for each entry. Without scalars, for `C = A B` rounded to `b` bits:
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -24,9 +24,9 @@ pub enum Accuracy {
     /// `|computed - exact|_ij <= 2^(1 - b) ||a_i|| ||b_j||`, with the norms of row `i` of `A` and column `j` of `B`.
     Norm,
     /// `|computed - exact|_ij <= 2^(1 - b) (|A| |B|)_ij`: as sums of products in a longer precision, whatever the
-    /// exponents are. Takes about as many bits more as the largest term of a sum lies below the product of the norms;
-    /// where few entries would take many, these are summed term by term. Which do, a triangle and a whole product need
-    /// not agree on: `gemm` of `P^T` and `P` has the bits of `syrk` by norms alone.
+    /// exponents are. Takes about as many additional bits as the largest term of a sum lies below the product of the
+    /// norms; where few entries would take many, these are summed term by term. A triangle and a whole product may
+    /// choose different entries for that: `gemm` of `P^T` and `P` has the bits of `syrk` only with [`Accuracy::Norm`].
     #[default]
     Entrywise,
 }
@@ -36,7 +36,7 @@ pub enum Accuracy {
 pub(crate) struct Operand<'a> {
     /// The operand as a `contracted x columns` view.
     pub view: MatrixView<'a>,
-    /// Whether the view is the transpose of what the caller passed, for the indices in errors.
+    /// Whether the view is the transpose of the caller's operand, for the indices in errors.
     pub transposed: bool,
 }
 
@@ -59,15 +59,15 @@ pub(crate) struct OperandRows<'a> {
     pub shifts: &'a [i64],
 }
 
-/// Shown the product window and the words of a plane between products and reconstruction; for fault tests.
+/// Called with the product window and the words of a plane between products and reconstruction; for fault tests.
 pub type FaultHook<'a> = dyn Fn(&mut [u64], usize) + Sync + 'a;
 
-/// What a test does to a product under way, through the options of the verb; by default nothing.
+/// Changes that a test makes to a running product, through the options of the verb; by default none.
 #[derive(Clone, Copy, Default)]
 pub struct Hooks<'a> {
     /// Sees the product window before reconstruction, and may damage it.
     pub fault: Option<&'a FaultHook<'a>>,
-    /// A cut to run instead of the one the memory limit asks for.
+    /// A cut to run instead of the one that the memory limit leads to.
     pub cut: Option<Cut>,
     /// The same for devices.
     pub device_cut: Option<DeviceCut>,
@@ -110,33 +110,33 @@ pub(crate) struct Problem<'a> {
     pub uplo: Uplo,
     /// Whether the other triangle becomes its mirror image.
     pub mirrored: bool,
-    /// Precision asked for.
+    /// Requested precision.
     pub precision_bits: u32,
-    /// What is promised of each entry.
+    /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
     /// Whether operands are integers and the result exact.
     pub exact_integers: bool,
-    /// What is done with the product.
+    /// The last steps on the product.
     pub epilogue: Epilogue<'a>,
-    /// What tests ask for.
+    /// Changes that tests make.
     pub hooks: Hooks<'a>,
-    /// Bits of the scaled integers that another operation asks of a product inside it, at least those that the
-    /// precision needs; `None` for a product by itself.
+    /// Bits of the scaled integers that an outer operation requires of this product, at least those that the precision
+    /// needs; `None` for a product by itself.
     pub inner_bits: Option<u32>,
-    /// What accuracy entry by entry asks of all columns, where it has been chosen already.
+    /// The bits that entrywise accuracy needs for all columns, where they have been chosen already.
     pub range: Option<ColumnRange>,
 }
 
-/// What accuracy entry by entry asks of a column of a product, whatever other columns there are.
+/// The needs of a column of a product under entrywise accuracy, independent of the other columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ColumnRange {
     /// Bits of the scaled integers beyond those of the norms.
     pub range_bits: u32,
-    /// Whether some entries take more, and are summed term by term.
+    /// Whether some entries need more bits, and are summed term by term.
     pub has_singles: bool,
 }
 
-/// How large the integers of an exact product are.
+/// Sizes of the integers of an exact product.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IntegerBits {
     /// Norms of the left columns are at most 2 to this power.
@@ -161,7 +161,7 @@ pub(crate) struct Bits {
 }
 
 impl<'a> Problem<'a> {
-    /// Makes `result` symmetric where that is asked for.
+    /// Makes `result` symmetric where the problem requires it.
     pub fn complete(&self, ctx: &Context, result: MatrixViewMut<'_>) {
         if self.mirrored {
             match ctx.threads() > 1 && result.rows() >= MIRROR_ROWS_OF_THREADS {
@@ -226,7 +226,7 @@ impl<'a> Problem<'a> {
         ProductSize { contracted: self.contracted(), rows, cols, triangle: self.triangle() }
     }
 
-    /// About how many bits the scaled entries will have, before the norms are known.
+    /// Approximate bits of the scaled entries, before the norms are known.
     pub fn expected_operand_bits(&self) -> u32 {
         match self.exact_integers {
             true => self.left.view.precision_bits().max(self.right_operand().view.precision_bits()),
@@ -234,7 +234,7 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Whether each entry is promised by its own terms; exact integers need no such promise.
+    /// Whether the accuracy is entrywise; exact integers need no such promise.
     pub fn is_entrywise(&self) -> bool {
         self.accuracy == Accuracy::Entrywise && !self.exact_integers
     }
@@ -244,7 +244,7 @@ impl<'a> Problem<'a> {
         Bits::scaled(self.precision_bits, self.contracted()).widened(self.inner_bits.unwrap_or(0))
     }
 
-    /// Refuses shapes, precisions and factors that cannot work.
+    /// Refuses invalid shapes, precisions and scalars.
     pub fn check(&self, maximum_modulus_bits: u32) -> Result<()> {
         let right = self.right_operand();
         if self.contracted() != right.view.rows() {
@@ -261,7 +261,7 @@ impl<'a> Problem<'a> {
 }
 
 impl Bits {
-    /// Bit counts of an exact product of integers of so many bits, with moduli up to `2^maximum_modulus_bits`.
+    /// Bit counts of an exact product of integers of the given bits, with moduli up to `2^maximum_modulus_bits`.
     ///
     /// # Errors
     /// [`Error::Precision`] where no such modulus is large enough or the result cannot be stored.
@@ -287,7 +287,7 @@ impl Bits {
     }
 }
 
-/// Refuses a precision below 2 bits or above what moduli of so many bits reach for so many contracted rows.
+/// Refuses a precision below 2 bits or above what moduli of `maximum_modulus_bits` bits reach for `contracted` rows.
 pub(crate) fn check_precision(maximum_modulus_bits: u32, precision_bits: u32, contracted: usize) -> Result<()> {
     let working = (maximum_modulus_bits - bound::modulus_bits(0, 0)) / 2;
     let maximum_bits = working.saturating_sub(bound::guard_bits(contracted));

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// Work units of one block for each pair of primes, where a plane product counts one for a row of a block.
 pub(crate) const RECOVER_UNITS: u64 = 2;
 
-/// What is read to make one pair of bands of the result.
+/// The inputs for one pair of bands of the result.
 pub(crate) struct Recovery<'a> {
     /// Does the reconstruction.
     pub engine: &'a dyn PlaneEngine,
@@ -27,13 +27,13 @@ pub(crate) struct Recovery<'a> {
     pub left_shifts: &'a [i64],
     /// Scale shift of each right column.
     pub right_shifts: &'a [i64],
-    /// What is done with the product.
+    /// The last steps on the product.
     pub epilogue: Epilogue<'a>,
     /// Bit length that no product may exceed, where the redundant prime is used to check it.
     pub largest_bits: Option<u32>,
     /// Precision of the result.
     pub precision_bits: u32,
-    /// Freivalds' test, where it was asked for.
+    /// Freivalds' test, where it is enabled.
     pub check: Option<&'a InnerCheck>,
 }
 

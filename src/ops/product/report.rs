@@ -1,4 +1,4 @@
-//! What a call tells about itself: the plan it ran, the time of each phase, the memory it took.
+//! The report of a call: the plan it ran, the time of each phase, the memory it took.
 
 use crate::matrix::Matrix;
 use crate::ops::product::clock::{PhaseClock, RankPhase, RankPhases};
@@ -25,7 +25,7 @@ pub struct Phases {
 }
 
 impl Phases {
-    /// The phases of a process by itself; the workers' times say how much of the last step was rounding.
+    /// The phases of one process; the workers' times show how much of the last step was rounding.
     pub(crate) fn new(clock: &PhaseClock, recovery: &RecoveryTime) -> Phases {
         let last = clock.seconds_in(RankPhase::Reconstruct);
         let share = last / (recovery.reconstruct + recovery.unscale).as_secs_f64().max(1e-9);
@@ -38,7 +38,7 @@ impl Phases {
         }
     }
 
-    /// The longest of each phase over the ranks of a team; what nodes exchange counts as reconstruction.
+    /// The longest of each phase over the ranks of a team; the exchange between nodes counts as reconstruction.
     pub(crate) fn longest(ranks: &RankPhases) -> Phases {
         Phases {
             scale: ranks.scale.max,
@@ -50,7 +50,7 @@ impl Phases {
     }
 }
 
-/// What the ranks of a team tell of one call; the same on all of them.
+/// The report of one call by the ranks of a team; the same on all of them.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct TeamReport {
@@ -79,11 +79,11 @@ pub struct Report {
     pub rows: usize,
     /// Columns of the result.
     pub cols: usize,
-    /// Precision asked for.
+    /// Requested precision.
     pub precision_bits: u32,
     /// Precision of the scaled integers.
     pub working_bits: u32,
-    /// What is promised of each entry.
+    /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
     /// Bits of `working_bits` that entrywise accuracy takes for the range of exponents.
     pub range_bits: u32,
@@ -109,17 +109,17 @@ pub struct Report {
     pub planned_bytes: u64,
     /// Whether a redundant prime or Freivalds' test checked the product.
     pub checked: bool,
-    /// What the ranks of a team did; `None` in one process. The times above are then those of the slowest rank, the
-    /// bytes those of the node that takes most.
+    /// The work of the ranks of a team; `None` in one process. The times above are then those of the slowest rank, and
+    /// the bytes those of the node that takes most.
     #[serde(flatten)]
     pub team: Option<TeamReport>,
-    /// What each device did; empty on the CPU.
+    /// The work of each device; empty on the CPU.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceReport>,
 }
 
 impl Report {
-    /// A report of `plan`, for a result that was asked for with `precision_bits`.
+    /// A report of `plan`, for a result with the requested `precision_bits`.
     pub(crate) fn new(plan: &Plan, precision_bits: u32, phases: Phases) -> Report {
         Report {
             operation: plan.operation,
@@ -140,10 +140,10 @@ impl Report {
     }
 }
 
-/// A result with its report: what every verb gives that is called with options.
+/// A result with its report: the return value of every verb that is called with options.
 #[derive(Clone, Debug)]
 pub struct Outcome<R = Matrix, T = Report> {
-    /// What was computed.
+    /// The computed result.
     pub result: R,
     /// How it was computed.
     pub report: T,

@@ -2,11 +2,11 @@
 //! nodes, reconstruct own entries. One process is a team of one rank.
 //!
 //! For each pair of bands all batches of primes, and within each all chunks of rows. The product window holds all
-//! primes of one pair of bands. The operand window holds one batch of primes of two bands and one chunk; what it holds
-//! is remembered, so that a band that stays is not converted again.
+//! primes of one pair of bands. The operand window holds one batch of primes of two bands and one chunk; its content is
+//! remembered, so that a band that stays is not converted again.
 //! All ranks of a node go through the same phases; each begins with a fence of the node, at which an error of one rank
-//! becomes that of all. Nodes meet only where residues are exchanged. A rank that is alone
-//! on its node has no fence to wait at, and its windows are plain memory.
+//! becomes the error of all. Nodes meet only where residues are exchanged. A single rank on its node has no fence to
+//! wait at, and its windows are plain memory.
 //! Where nodes exchange residues, the products of a batch are formed part by part: the calling thread exchanges one
 //! part while the workers multiply the next.
 
@@ -53,12 +53,12 @@ pub(crate) struct ProductRun<'a> {
     pub uplo: Uplo,
     pub bits: Bits,
     pub epilogue: Epilogue<'a>,
-    /// Who owns the entries of the result, where there are several nodes.
+    /// The owners of the entries of the result, where there are several nodes.
     pub owners: Option<&'a TileMap>,
     pub fault: Option<&'a FaultHook<'a>>,
 }
 
-/// What changes while a rank runs: the windows of its node, and its own.
+/// The state that changes while a rank runs: the windows of its node, and its own.
 pub(crate) struct RunState<'s> {
     pub operands: NodeWindow<'s>,
     pub products: NodeWindow<'s>,
@@ -66,10 +66,10 @@ pub(crate) struct RunState<'s> {
     pub clock: &'s mut PhaseClock,
 }
 
-/// Why the ranks of a node leave the products.
+/// The reason why the ranks of a node stop the products.
 struct Failure {
     error: Error,
-    /// Whether the ranks of all nodes know of it.
+    /// Whether the ranks of all nodes have it.
     is_known: bool,
 }
 
@@ -79,7 +79,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// Panels of one operand, and the panel of the operand window where the first of them goes.
+/// Panels of one operand, and the panel of the operand window that holds the first of them.
 struct Slot<'a> {
     operand: OperandRows<'a>,
     panels: Range<usize>,
@@ -140,8 +140,8 @@ impl<'a> ProductRun<'a> {
         Region { grid: pair.grid, first_left: pair.left.start, first_right: pair.right.start, uplo: self.uplo }
     }
 
-    /// The planes of one pair of bands, from the rows of this node; those that have not been exchanged yet. The others
-    /// were on their way while the next ones were multiplied.
+    /// The planes of one pair of bands, from the rows of this node; returns the planes that have not been exchanged
+    /// yet. The others travelled while the next ones were multiplied.
     ///
     /// An error between two fences travels with the next one, so that all ranks of the node leave together, and with
     /// the next agreement of all nodes: before each exchange, or at the end.
@@ -154,7 +154,7 @@ impl<'a> ProductRun<'a> {
         meter: &Meter<'_>,
     ) -> std::result::Result<Range<usize>, Failure> {
         let (mut outcome, mut sent, mut finished) = (Ok(()), 0, 0);
-        // A fault is to be seen before anything is summed.
+        // A planted fault must take effect before residues are summed.
         let exchange = exchange.filter(|_| self.fault.is_none());
         for step in self.schedule.steps() {
             for load in held.loads(pair, &step) {
@@ -180,7 +180,7 @@ impl<'a> ProductRun<'a> {
         Ok(sent..self.engine.moduli().len())
     }
 
-    /// Shows all planes of a pair of bands to `fault`, on the first rank of each node.
+    /// Passes all planes of a pair of bands to `fault`, on the first rank of each node.
     fn damage(
         &self,
         fault: &FaultHook<'_>,
@@ -249,7 +249,7 @@ impl<'a> ProductRun<'a> {
             Ok(piece) => piece,
             Err(error) => return Ok(outcome.and(Err(error))),
         };
-        // What comes from a file is the band alone.
+        // A piece from a file holds only the band.
         let (parts, first_panel) = match &piece {
             Some(piece) => (vec![piece.part()?], slot.panels.start),
             None => (chunk_parts(&slot.operand, self.shape.rows[self.rank()], self.cutting.chunks, step.chunk), 0),

@@ -2,9 +2,9 @@
 //! exact arithmetic the check for integers.
 //!
 //! First the largest exponent of each column, then the sum of the squares' bounds, which are integers in a unit that
-//! the largest fixes (`math::scale`). Ranks reduce after each step; a process by itself takes both at once, some
-//! columns at a time. Reads heads alone, in the order they are stored in, whether or not a view is transposed.
-//! Promise: the exponents depend on the entries alone, not on their order, on workers or on ranks.
+//! the largest fixes (`math::scale`). Ranks reduce after each step; one process does both at once, a group of columns
+//! at a time. Reads only heads, in the order in which they are stored, whether or not a view is transposed.
+//! Promise: the exponents depend only on the entries, not on their order, on workers or on ranks.
 
 use crate::comm::Reduction;
 use crate::context::Context;
@@ -20,18 +20,20 @@ use crate::site::Site;
 /// Columns that are walked through together, at most: of a view stored by rows, eight cache lines of heads.
 const GROUP_COLUMNS: usize = 64;
 
-/// Heads of a group of columns stored one after the other, about: they stay in the first cache for the second step.
+/// Approximate number of heads of a group of columns stored one after the other: they stay in the first cache for the
+/// second step.
 const GROUP_HEADS: usize = 4096;
 
 /// Bits of each of the three words that a sum travels in: a rank's sum of up to 2^40 rows fits, and the sums of 2^30
 /// ranks cannot overflow.
 const SUM_BITS: u32 = 34;
 
-/// Columns whose norms are wanted: what one rank has of them.
+/// Columns whose norms are wanted: one rank's part of them.
 pub(crate) trait Columns: Sync {
-    /// Columns to walk through together where there are so many, and so many workers.
+    /// Number of columns to walk through together, of `cols` columns on `workers` workers.
     fn group(&self, cols: usize, workers: usize) -> usize;
-    /// Raises `largest` to the largest exponents of the columns from `first` on; `i64::MIN` is that of none.
+    /// Raises `largest` to the largest exponents of the columns from `first` on; `i64::MIN` stands for a column without
+    /// nonzero entries.
     fn raise_largest(&self, first: usize, largest: &mut [i64]);
     /// Adds to `sums` the bounds of the squares of the columns from `first` on, in the units of `largest`.
     fn add_squares(&self, first: usize, largest: &[i64], sums: &mut [u128]);
@@ -127,7 +129,7 @@ pub(crate) struct NormPass<'a> {
 }
 
 impl<'a> NormPass<'a> {
-    /// So many threads of one process.
+    /// `workers` threads of one process.
     pub fn one_process(ctx: &'a Context, workers: usize) -> NormPass<'a> {
         NormPass { site: Site::one_process(ctx), workers }
     }
@@ -207,7 +209,7 @@ impl<'a> NormPass<'a> {
 /// `exponents`. Collective.
 ///
 /// # Errors
-/// [`Error::ExponentRange`] for an entry beyond what any conversion makes, with its place in the rank's block;
+/// [`Error::ExponentRange`] for an entry beyond the range of all conversions, with its place in the rank's block;
 /// [`Error::Rank`] around it on ranks; [`Error::Transport`].
 pub(crate) fn norm_exponents(
     pass: &NormPass<'_>,
@@ -252,8 +254,8 @@ pub(crate) fn column_heads<'a>(view: &MatrixView<'a>, col: usize) -> impl Iterat
     heads.iter().step_by(view.row_stride().max(1)).map(|&head| Head(head))
 }
 
-/// The error of the first entry beyond what any conversion makes, column by column of the view; `is_transposed` where
-/// the caller passed its transpose.
+/// The error of the first entry beyond the range of all conversions, column by column of the view; `is_transposed`
+/// where the caller passed its transpose.
 fn first_out_of_range(view: MatrixView<'_>, is_transposed: bool) -> Option<Error> {
     for col in 0..view.cols() {
         for row in 0..view.rows() {

@@ -1,7 +1,7 @@
 //! The order of a product: pairs of bands, in each all batches of primes, in each all chunks of rows; and which bands
 //! are converted for which of these steps.
 //!
-//! Promise: the runner, the count of its work and what reads operands ahead go by one order. Does not know: operands.
+//! Promise: the runner, the count of its work and the read-ahead of operands follow one order. Does not know: operands.
 
 use crate::plan::{BandPair, Cut, band_pairs, part_primes, pieces};
 use std::ops::Range;
@@ -28,9 +28,9 @@ pub(crate) struct Step {
 /// Which operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Side {
-    /// That of the result's rows.
+    /// The operand of the result's rows.
     Left,
-    /// That of its columns.
+    /// The operand of the result's columns.
     Right,
 }
 
@@ -42,12 +42,12 @@ pub(crate) struct Load {
     pub step: Step,
 }
 
-/// What the two slots of the operand window hold: a band, and the step it was converted for.
+/// The content of the two slots of the operand window: a band, and the step it was converted for.
 #[derive(Default)]
 pub(crate) struct Held([Option<(Range<usize>, Step)>; 2]);
 
 impl Held {
-    /// What is to be converted before a step on a pair of bands. Held from then on.
+    /// The bands to convert before a step on a pair of bands; they count as held from then on.
     pub fn loads(&mut self, pair: &BandPair, step: &Step) -> impl Iterator<Item = Load> + use<> {
         let right = (!pair.grid.triangle).then(|| (Side::Right, pair.right.clone()));
         let wanted = [Some((Side::Left, pair.left.clone())), right];
@@ -67,9 +67,9 @@ impl Held {
 /// The pairs of bands of a product.
 #[derive(Clone)]
 enum Pairs {
-    /// All, which are counted rather than kept: narrow bands make many.
+    /// All pairs, computed rather than stored: narrow bands make many.
     All { panels: (usize, usize), is_triangle: bool, band_panels: usize },
-    /// Those that are wanted.
+    /// The wanted pairs.
     Some(Arc<[BandPair]>),
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// All of a product of operands of so many panels, or of one with itself, modulo so many primes.
+    /// The whole product of operands of `panels` panels, or of one with itself, modulo `primes` primes.
     pub fn new(cutting: &Cutting, panels: (usize, usize), is_triangle: bool, primes: usize) -> Schedule {
         let Cutting { cut, chunks, .. } = *cutting;
         let pairs = Pairs::All { panels, is_triangle, band_panels: cut.band_panels };
@@ -98,7 +98,7 @@ impl Schedule {
         Schedule { pairs, ..self }
     }
 
-    /// The same with the products of the last chunk of each batch in so many parts: each is on its way to other nodes
+    /// The same with the products of the last chunk of each batch in `parts` parts: each is on its way to other nodes
     /// while the next one is multiplied.
     pub fn in_parts(self, parts: usize) -> Schedule {
         Schedule { parts: parts.max(1), ..self }
@@ -135,7 +135,7 @@ impl Schedule {
             .flat_map(move |primes| (0..chunks).map(move |chunk| Step { primes: primes.clone(), chunk }))
     }
 
-    /// All that is converted, in order.
+    /// All conversions, in order.
     pub fn loads(&self) -> impl Iterator<Item = Load> + Send + use<> {
         let (schedule, mut held) = (self.clone(), Held::default());
         let steps = self.pairs().flat_map(move |pair| schedule.steps().map(move |step| (pair.clone(), step)));
@@ -194,7 +194,7 @@ mod tests {
     fn a_band_that_stays_is_converted_once() {
         let cut = Cut { batch_primes: 5, band_panels: 2, chunk_rows: 1 };
         // Three bands: each row of pairs loads its left band once, and turns round at the right one; pairs on the
-        // diagonal have no other.
+        // diagonal need no second one.
         let loads = schedule((6, 6), true, cut, 1).loads().collect::<Vec<_>>();
         let of = |side| loads.iter().filter(|load| load.side == side).count();
         assert_eq!((of(Side::Left), of(Side::Right)), (3, 2));

@@ -20,7 +20,7 @@ pub(crate) struct Region {
     pub first_left: usize,
     /// Panel of the right operand at which the grid's columns begin.
     pub first_right: usize,
-    /// `Upper` stores the transpose of what the planes hold.
+    /// `Upper` stores the transpose of the planes' content.
     pub uplo: Uplo,
 }
 
@@ -100,11 +100,11 @@ pub(crate) type SegmentIter<'w> = Box<dyn Iterator<Item = Segment<'w>> + Send + 
 
 /// A matrix, or one rank's part of one, that a product fills.
 pub(crate) trait ResultEntries: Send {
-    /// Shows what is held here of `region` to `fill`, as segments in places of the whole matrix: all at once, or part
-    /// by part.
+    /// Passes the part of `region` that is held here to `fill`, as segments in places of the whole matrix: all at once,
+    /// or piece by piece.
     ///
     /// # Errors
-    /// Those of `fill`, and of making room for a part.
+    /// Those of `fill`, and of the allocation for a piece.
     fn fill(&mut self, region: Region, fill: &mut dyn FnMut(SegmentIter<'_>) -> Result<()>) -> Result<()>;
 }
 
@@ -114,7 +114,7 @@ impl ResultEntries for MatrixViewMut<'_> {
     }
 }
 
-/// The segments of `region` in a tile of so many rows whose first entry is that of block `first` of the result.
+/// The segments of `region` in a tile of `rows` rows whose first entry is that of block `first` of the result.
 pub(crate) fn tile_segments<'w>(
     region: Region,
     first: (usize, usize),

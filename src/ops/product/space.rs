@@ -1,10 +1,10 @@
-//! What a worker has for itself during a product.
+//! The private memory of a worker during a product.
 
 use crate::context::WorkerSpace;
 use crate::error::Result;
 use crate::kernels::IntegerBlock;
 
-/// What one worker has for itself during a call.
+/// The private memory of one worker during a call.
 pub(crate) struct Space<'a> {
     /// Scratch for the kernel.
     pub scratch: &'a mut [u64],
@@ -12,7 +12,7 @@ pub(crate) struct Space<'a> {
     pub integers: &'a mut IntegerBlock,
 }
 
-/// What each of `workers` has for itself: integers of so many limbs, and so many words of scratch.
+/// The private memory of each of `workers`: integers of `limbs` limbs, and `scratch_words` words of scratch.
 ///
 /// # Errors
 /// [`crate::Error::OutOfMemory`].

@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicU64;
 #[derive(Clone, Debug)]
 pub(crate) struct FileOperand {
     pub file: Arc<MatrixFile>,
-    /// Whether the operand is the transpose of what the file holds.
+    /// Whether the operand is the transpose of the file's matrix.
     pub transposed: bool,
 }
 
@@ -68,7 +68,8 @@ impl OperandPiece {
 }
 
 impl StreamedOperands {
-    /// Begins to read what `schedule` converts, in chunks of so many, and adds up the bytes that it reads.
+    /// Begins to read the pieces that `schedule` converts, with the rows in `chunks` chunks, and adds up the bytes
+    /// read.
     ///
     /// # Errors
     /// Those of [`BlockStream::new`].
@@ -96,7 +97,7 @@ impl StreamedOperands {
         Ok(OperandPiece { block, transposed: self.transposed[side as usize] })
     }
 
-    /// What was read so far.
+    /// The statistics of the reads so far.
     pub fn statistics(&self) -> BlockStreamStatistics {
         self.stream.statistics()
     }

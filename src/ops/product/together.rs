@@ -1,7 +1,7 @@
 //! Up to eight small products of one shape side by side, each in a lane of its own.
 //!
 //! The same scaled integers, the same exact sums and the same rounding as one after the other, so the same bits. A
-//! problem that is not done here, as something is wrong with it, is left to the single call.
+//! problem with an error is not done here, but left to the single call.
 
 use crate::context::{Context, WorkspaceNeeds};
 use crate::error::{Error, Result};
@@ -46,7 +46,7 @@ impl LaneProducts {
         columns * PROBLEMS + self.lanes.product_words((columns, self.size.contracted), self.bits.result)
     }
 
-    /// Bytes beside the results.
+    /// Bytes in addition to the results.
     pub fn bytes(&self) -> u64 {
         Buffer::bytes_for(self.words()) + (self.size.operand_columns() * size_of::<i64>()) as u64
     }
@@ -110,7 +110,7 @@ impl LaneProducts {
         words: &mut [u64],
         results: &mut [Option<MatrixViewMut<'_>>; PROBLEMS],
     ) -> u8 {
-        // Lanes without a problem do what the first one does.
+        // Lanes without a problem repeat the work of the first one.
         let there = |lane: &usize| results[*lane].is_some();
         let Some((first, Some(problem))) = (0..PROBLEMS).find(there).map(|first| (first, &problems[first])) else {
             return 0;

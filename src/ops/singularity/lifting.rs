@@ -78,7 +78,7 @@ impl Scaled {
         let last = self.last();
         let mut lifting = Lifting::new(self, elimination)?;
         // By Cramer's rule and Hadamard's bound numerators and denominators have no more bits than this, so more steps
-        // than give twice as many cannot find what fewer do not.
+        // than for twice as many bits cannot find a solution that fewer do not find.
         let largest = (last as u64 + 1) * (u64::from(self.bits) + u64::from((last + 1).ilog2()) + 1);
         let most_steps = largest * 2 / 60 + 2;
         let limbs = u64::from(self.bits.div_ceil(64)) + CALL_LIMBS;
@@ -138,7 +138,8 @@ fn without_denominators(row: Vec<Option<Entry>>) -> Option<Vec<Option<(Integer, 
     Some(row.into_iter().map(|entry| entry.map(scaled)).collect())
 }
 
-/// The solution of `B y = b` modulo rising powers of a prime, for a square part `B` of a matrix and `b` beside it.
+/// The solution of `B y = b` modulo rising powers of a prime, for a square part `B` of a matrix and a right side `b`
+/// from its other columns.
 struct Lifting<'a> {
     field: Field,
     rows: Vec<&'a [Integer]>,

@@ -2,8 +2,8 @@
 //! so the question has an answer, whatever the precision.
 //!
 //! A matrix of full rank modulo one odd prime is nonsingular: its determinant is an integer over a power of two, and
-//! not 0 modulo the prime. That a matrix is singular is claimed only beside an exact solution of `A x = 0`, which is
-//! found by p-adic lifting and then multiplied out. Does not know: factorisations, rounding.
+//! not 0 modulo the prime. That a matrix is singular is claimed only together with an exact solution of `A x = 0`,
+//! which is found by p-adic lifting and then multiplied out. Does not know: factorisations, rounding.
 
 mod lifting;
 mod modular;
@@ -22,7 +22,7 @@ const MOST_ROWS: usize = 300;
 /// Primes at which a matrix is examined that is singular modulo the first.
 const PRIMES: usize = 3;
 
-/// What exact arithmetic says of a symmetric matrix.
+/// The verdict of exact arithmetic on a symmetric matrix.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Singularity {
@@ -131,7 +131,7 @@ fn decide(exact: &Exact<'_>) -> Singularity {
         if found.rank() == rows {
             return Singularity::Nonsingular;
         }
-        // Of a prime that divides a minor by chance, the first dependent column comes too early.
+        // With a prime that divides a minor by chance, the first dependent column comes too early.
         if best.as_ref().is_none_or(|best| best.leading_rank() < found.leading_rank()) {
             best = Some(found);
         }
@@ -146,7 +146,7 @@ fn decide(exact: &Exact<'_>) -> Singularity {
 /// A symmetric matrix by its lower triangle, its numbers as they were written.
 struct Exact<'a> {
     view: MatrixView<'a>,
-    /// Entries that count instead of those of the view, by row and column of the lower triangle.
+    /// Entries that replace those of the view, by row and column of the lower triangle.
     written: HashMap<(usize, usize), &'a Rational>,
 }
 

@@ -6,7 +6,7 @@ use super::Exact;
 use rug::Integer;
 use rug::integer::IntegerExt64;
 
-/// Products of two residues that a sum of 128 bits takes beside a residue: each is below `2^122`.
+/// Number of products of two residues that fit a sum of 128 bits in addition to a residue: each is below `2^122`.
 const PRODUCTS_AT_ONCE: usize = 32;
 
 /// The field of residues modulo an odd prime below `2^61`.
@@ -88,7 +88,7 @@ impl Field {
     }
 }
 
-/// What elimination by columns from the left finds modulo a prime.
+/// The result of elimination modulo a prime, by columns from the left.
 pub(super) struct Elimination {
     pub field: Field,
     /// The column and the row of each pivot, in the order of the columns.

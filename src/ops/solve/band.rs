@@ -1,4 +1,4 @@
-//! A band of right sides under way, and some of its columns by themselves.
+//! A band of right sides in progress, and single columns of it.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -59,7 +59,7 @@ pub(crate) fn gather(source: &Matrix, columns: &[usize], target: &mut Matrix) ->
     Ok(())
 }
 
-/// Copies the columns of `source`, but for those in `without`, to their places in `target`.
+/// Copies the columns of `source`, except those in `without`, to their places in `target`.
 pub(crate) fn scatter(source: &Matrix, columns: &[usize], without: &[usize], target: &mut Matrix) {
     for (at, &col) in columns.iter().enumerate().filter(|(at, _)| !without.contains(at)) {
         for row in 0..source.rows() {

@@ -1,4 +1,4 @@
-//! Where a substitution has the blocks of its triangle from: a view of all of it, pieces of a file in order, or tiles
+//! The sources of the blocks of a triangle in a substitution: a view of all of it, pieces of a file in order, or tiles
 //! of other ranks.
 
 use crate::error::Result;
@@ -6,15 +6,16 @@ use crate::io::Block;
 use crate::matrix::{Matrix, MatrixView};
 use std::ops::Range;
 
-/// Blocks in the order in which a substitution asks for them.
+/// Blocks in the order in which a substitution needs them.
 pub(crate) type BlockOrder = Box<dyn Iterator<Item = Block> + Send>;
 
-/// A lower or an upper triangle, block by block. Of a block that reaches over the diagonal the triangle's part counts.
+/// A lower or an upper triangle, block by block. Only the triangle's part of a block that crosses the diagonal is used.
 pub(crate) trait TriangleBlocks {
-    /// A substitution begins, which asks for the blocks of `order`, of at most so many entries, one after the other.
+    /// Begins a substitution, which will call [`TriangleBlocks::block`] for the blocks of `order`, one after the other;
+    /// each has at most `_most_entries` entries.
     ///
     /// # Errors
-    /// Those of what brings them.
+    /// Those of the source that brings them.
     fn begin(&mut self, _order: BlockOrder, _most_entries: usize) -> Result<()> {
         Ok(())
     }
@@ -22,20 +23,20 @@ pub(crate) trait TriangleBlocks {
     /// The next block in order; blocks may be left out.
     ///
     /// # Errors
-    /// Those of what brings it.
+    /// Those of the source that brings it.
     fn block(&mut self, block: &Block) -> Result<MatrixView<'_>>;
 
-    /// The rows of a product with a block that are computed here, and the only ones of it that
-    /// [`TriangleBlocks::block`] brings: all, or this rank's share.
+    /// The rows of a product with a block that are computed here, all or this rank's share; [`TriangleBlocks::block`]
+    /// brings only these.
     fn own_rows(&self, rows: &Range<usize>) -> Range<usize> {
         rows.clone()
     }
 
-    /// A step is done, as far as it is this rank's: rows `rows` of `w`, of which each rank has computed its own. All
-    /// ranks have all of them after it. Collective.
+    /// Ends a step: each rank has computed its own of the rows `rows` of `w`; afterwards all ranks have all of them.
+    /// Collective.
     ///
     /// # Errors
-    /// That of the step, on every rank; those of the transport.
+    /// The error of the step, on every rank; those of the transport.
     fn exchange(&mut self, _rows: &Range<usize>, _w: &mut Matrix, done: Result<()>) -> Result<()> {
         done
     }

@@ -15,9 +15,9 @@ impl Cholesky {
     ///
     /// Shapes: `b` and the result are `n x m`.
     /// Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column, where `p` is
-    /// the smaller of `precision_bits` and the precision of the factor; for a factor of accuracy entry by entry
-    /// (see [`Cholesky::with_accuracy`]) `|b - A x|_i <= 2^(4 - p) (|L| |L^T| |x| + |b|)_i`. The bits depend on the
-    /// factor, its accuracy, `b` and the precision alone.
+    /// the smaller of `precision_bits` and the precision of the factor; for a factor of accuracy entry by entry (see
+    /// [`Cholesky::with_accuracy`]) `|b - A x|_i <= 2^(4 - p) (|L| |L^T| |x| + |b|)_i`. The bits depend only on the
+    /// factor, its accuracy, `b` and the precision.
     /// Cost: `n^2 m` word products for each prime. Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
     ///
     /// ```
@@ -63,8 +63,8 @@ impl Cholesky {
         factored.solve(ctx, b, result.into())
     }
 
-    /// [`Cholesky::solve`] for any number of columns as if each stood alone, accurate entry by entry: for solves with a
-    /// few bits, whose cost is that of reading as many bits of the factor.
+    /// [`Cholesky::solve`] for any number of columns, each solved as if it were the only one, with entrywise accuracy:
+    /// for solves with a few bits, which read only as many bits of the factor.
     ///
     /// # Errors
     /// As [`Cholesky::solve`].
@@ -87,7 +87,7 @@ impl Cholesky {
     /// For each row of the factor the `r_i` with `norm(l_i) <= 2^r_i`, at most about twice the norm.
     ///
     /// # Errors
-    /// Those of reading the factor on the context's threads.
+    /// Those of the pass over the factor on the context's threads.
     pub(crate) fn row_exponents(&self, ctx: &Context) -> Result<&[i64]> {
         dots::kept_row_norms(ctx, self.factor(), &self.row_norms)
     }

@@ -1,6 +1,6 @@
-//! How a triangle is cut, from numbers alone: what a solve holds, and the products that it may run.
+//! How a triangle is cut, computed from sizes only: the memory that a solve holds, and the products that it may run.
 //!
-//! The plan takes the worst that the entries can ask for, so a limit that it accepts is enough whatever they are.
+//! The plan assumes the worst case of the entries, so a limit that it accepts suffices for all entries.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -19,7 +19,7 @@ use crate::plan::BLOCK;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Rows of a part that is not cut further by more than two.
+/// Most rows of a part that is cut into at most two.
 const GROUP_ROWS: usize = 256;
 
 /// Parts into which a larger range of rows is cut.
@@ -37,9 +37,9 @@ pub(crate) struct TriangleCut {
     pub working_bits: u32,
     /// Bits after the point at which columns are first tried in fixed point; `None` where they are solved by parts.
     pub first_try_bits: Option<u32>,
-    /// What products off the diagonal blocks promise.
+    /// Accuracy of the products off the diagonal blocks.
     pub accuracy: Accuracy,
-    /// How its blocks come to a solve by parts.
+    /// The pieces in which a solve by parts gets its blocks.
     pub pieces: Pieces,
 }
 
@@ -53,9 +53,9 @@ pub(crate) struct Pieces {
     pub rows: usize,
     /// Bytes that each row takes, where pieces are buffers of whole rows.
     pub row_bytes: u64,
-    /// Bytes that each entry takes, where pieces are as large as the products ask for.
+    /// Bytes that each entry takes, where pieces are as large as the products need.
     pub entry_bytes: u64,
-    /// Ranks that each compute some rows of a piece, whose rows are as many times as many.
+    /// Ranks that each compute some rows of a piece; the piece has `ranks` times the rows of one rank's part.
     pub ranks: usize,
 }
 
@@ -63,8 +63,9 @@ impl Pieces {
     /// Whole blocks of a triangle that lies in memory.
     pub const WHOLE: Pieces = Pieces { rows: usize::MAX, row_bytes: 0, entry_bytes: 0, ranks: 1 };
 
-    /// The pieces of a triangle that lies in memory. An entry of a product by norms depends on its own row of the
-    /// triangle. Entry by entry the bits of a column are chosen for the rows of a piece, which are those of a rank.
+    /// The pieces of a triangle that lies in memory. By norms an entry of a product depends only on its own row of the
+    /// triangle. Entry by entry the bits of a column are chosen for the rows of a piece, so pieces are the same as on
+    /// ranks.
     pub const fn in_memory(accuracy: Accuracy) -> Pieces {
         match accuracy {
             Accuracy::Entrywise => Pieces { rows: ENTRYWISE_PIECE_ROWS, ..Pieces::WHOLE },
@@ -72,8 +73,8 @@ impl Pieces {
         }
     }
 
-    /// The pieces of a triangle whose entries, of so many bytes each, `ranks` ranks bring to each other: by norms about
-    /// `target_rows`.
+    /// The pieces of a triangle whose entries, of `entry_bytes` bytes each, `ranks` ranks send to each other: by norms
+    /// about `target_rows` rows.
     pub fn over_ranks(accuracy: Accuracy, ranks: usize, (target_rows, entry_bytes): (usize, u64)) -> Pieces {
         let rows = match accuracy {
             Accuracy::Norm => target_rows.clamp(SCALAR_ROWS, GROUP_ROWS),
@@ -87,8 +88,8 @@ impl Pieces {
         self.rows.saturating_mul(self.ranks)
     }
 
-    /// Most rows that a rank computes of so many: as many as the others in whole blocks, or whole products entry by
-    /// entry.
+    /// Most rows that one rank computes of a product of `rows` rows: an even share in whole blocks, or, entry by entry,
+    /// whole products.
     pub fn most_own(&self, rows: usize, accuracy: Accuracy) -> usize {
         let even = match accuracy {
             Accuracy::Norm => rows.div_ceil(self.ranks).next_multiple_of(BLOCK),
@@ -105,7 +106,7 @@ impl Pieces {
     }
 }
 
-/// Name of the kernel of a solve with triangles of so many rows and working bits, as far as sizes alone decide it.
+/// Name of the kernel of a solve with triangles of `order` rows and `working_bits` bits, as far as sizes decide it.
 pub(crate) fn kernel_name(ctx: &Context, method: Method, (order, working_bits): (usize, u32)) -> &'static str {
     match method.path {
         Path::Dots | Path::Sums => ctx.kernel().name(),
@@ -138,13 +139,13 @@ impl TriangleCut {
         Some(pieces(rows, count))
     }
 
-    /// Bytes of so many right sides on their way.
+    /// Bytes of `columns` right sides while they travel between ranks.
     pub fn right_bytes(&self, columns: usize) -> u64 {
         Matrix::bytes_for(self.order, columns, self.working_bits)
     }
 
-    /// Most bytes that a solve of so many columns by parts holds: reciprocals of a block, the result of a product, and
-    /// pieces.
+    /// Most bytes that a solve of `columns` columns by parts holds: reciprocals of a block, the result of a product,
+    /// and pieces.
     pub fn parts_bytes(&self, columns: usize) -> u64 {
         let prepared = (SCALAR_ROWS * (limbs_for(self.working_bits) + 9) * 8) as u64;
         let rows = (self.pieces.rows.min(self.order) as u64).saturating_mul(self.pieces.row_bytes);
@@ -186,7 +187,7 @@ impl TriangleCut {
     }
 
     /// Bits that these products may take beyond [`TriangleCut::product_bits`], entry by entry, where their terms are of
-    /// one size.
+    /// similar size.
     pub fn most_range_bits(&self) -> u32 {
         let size = ProductSize { contracted: self.order, rows: 1, cols: 1, triangle: false };
         match self.accuracy {
@@ -203,8 +204,8 @@ impl TriangleCut {
         self.widened_table_bytes(ctx, self.most_range_bits())
     }
 
-    /// The kernel of a solve by bands, where no other one suits its first try: of the tiles, or of the products of a
-    /// solve by parts.
+    /// The kernel of a solve by bands, where none suits its first try better: that of the tiles, or of the products of
+    /// a solve by parts.
     pub fn kernel(&self, ctx: &Context) -> &'static dyn PlaneKernel {
         self.first_try_bits.map_or_else(|| self.product_kernel(ctx), |bits| ctx.tile_kernel(bits))
     }
@@ -214,7 +215,7 @@ impl TriangleCut {
         ctx.kernel_for(self.product_spec(ctx, 0).modulus_bits)
     }
 
-    /// What the engine of products that take `more` bits must hold.
+    /// The requirements on the engine for products with `more` additional bits.
     fn product_spec(&self, ctx: &Context, more: u32) -> EngineSpec {
         Bits::scaled(self.working_bits, 0).widened(self.product_bits() + more).spec(ctx.self_check())
     }
@@ -234,8 +235,8 @@ impl TriangleCut {
         steps.map(|more| self.widened_table_bytes(ctx, more)).sum()
     }
 
-    /// Most bytes while the products of a solve by parts run, on so many columns; `ctx` holds the scratch that takes
-    /// the result of a product. Looks at so many `levels` of the recursion, from the outermost on.
+    /// Most bytes while the products of a solve by parts run, on `columns` columns; `ctx` holds the scratch for the
+    /// result of a product. Looks at the outermost `levels` levels of the recursion.
     ///
     /// # Errors
     /// [`crate::Error::MemoryLimit`] with the least that the most demanding product needs.
@@ -258,7 +259,7 @@ impl TriangleCut {
         most
     }
 
-    /// Shows the shapes of all products that may run on the outer `levels`, but for their columns, to `see`, and the
+    /// Passes the shapes, without columns, of all products that may run on the outer `levels` levels to `see`, with the
     /// bits of their integers.
     fn visit(&self, rows: &Range<usize>, levels: u32, see: &mut impl FnMut(BlockShape, u32)) {
         let Some(parts) = self.parts(rows).filter(|_| levels > 0) else { return };
@@ -290,10 +291,10 @@ pub(crate) fn larger(first: Result<u64>, second: Result<u64>) -> Result<u64> {
     }
 }
 
-/// The least limit that would do: what a plan under none takes, or what its refusal names.
+/// The least limit that would do: the bytes of a plan without a limit, or the least that its refusal names.
 ///
 /// # Errors
-/// Those of planning, beside [`Error::MemoryLimit`].
+/// Those of planning, except [`Error::MemoryLimit`].
 pub(crate) fn least_limit(planned: Result<u64>) -> Result<u64> {
     match planned {
         Err(Error::MemoryLimit { minimum_bytes, .. }) => Ok(minimum_bytes),
@@ -301,7 +302,7 @@ pub(crate) fn least_limit(planned: Result<u64>) -> Result<u64> {
     }
 }
 
-/// Pieces of `count` rows each, the last with what is left.
+/// Pieces of `count` rows each, the last with the rows that remain.
 fn pieces(rows: &Range<usize>, count: usize) -> impl DoubleEndedIterator<Item = Range<usize>> + Clone + use<> {
     let rows = rows.clone();
     rows.clone().step_by(count).map(move |start| start..(start + count).min(rows.end))

@@ -28,9 +28,9 @@ pub(crate) struct Factored<'a> {
     pub guard_bits: u32,
     /// Column count of the whole call; it selects the algorithm, hence the bits.
     pub total_columns: usize,
-    /// What is promised of the residual.
+    /// Accuracy promised for the residual.
     pub accuracy: Accuracy,
-    /// Norms of the rows of `L`, found by the first solve that asks for them.
+    /// Norms of the rows of `L`, computed by the first solve that needs them.
     pub row_norms: &'a OnceLock<Vec<i64>>,
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct OfRank {
 }
 
 impl GatheredColumns {
-    /// The columns `some` of all, of which each rank has so many.
+    /// The columns `some` of all; rank `r` has `counts[r]` of these.
     pub fn new(counts: &[u64], some: Range<usize>) -> GatheredColumns {
         let mut next = 0;
         let of_rank = |&count: &u64| {
@@ -102,7 +102,7 @@ mod tests {
             local::run(counts.len(), |rank| {
                 let before = counts[..rank.rank()].iter().sum::<u64>() as usize;
                 let count = counts[rank.rank()] as usize;
-                // Every second column is left, and says which it is.
+                // Every second column is taken, and its entries encode its number.
                 let mut w = Matrix::zeros(3, 2 * count, 80).unwrap();
                 let left = (0..count).map(|at| 2 * at + 1).collect::<Vec<_>>();
                 left.iter().enumerate().for_each(|(at, col)| w.set_f64(1, *col, (before + at + 1) as f64).unwrap());

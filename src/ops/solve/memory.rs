@@ -1,8 +1,8 @@
-//! What a solve takes: the bands of right sides that it runs in, and its bytes, from numbers alone.
+//! The memory of a solve: the bands of right sides that it runs in, and its bytes, computed from sizes only.
 //!
-//! Columns do not know of each other, so bands never show in the result. Columns that a try does not hold are tried
-//! again, or solved by parts, in narrower bands that take no more memory than the first try; so the plan does not
-//! depend on the entries of the right sides.
+//! Columns are independent of each other, so bands never change the result. Columns that outgrow a try are tried again,
+//! or solved by parts, in narrower bands that take no more memory than the first try; so the plan does not depend on
+//! the entries of the right sides.
 
 use crate::context::{Context, MemoryBudget, WorkspaceNeeds};
 use crate::error::{Error, Result};
@@ -20,21 +20,21 @@ const BAND_COLUMNS: usize = 512;
 /// Fewest right sides worth a band: products pad to as many.
 pub(crate) const LEAST_COLUMNS: usize = 8;
 
-/// From so many right sides on, any later try on the fewest takes less than the first one on all.
+/// Number of right sides from which on a later try on the fewest columns takes less than the first one on all.
 const ROOMY_COLUMNS: usize = 64;
 
 /// All that the memory of a solve depends on.
 #[derive(Clone)]
 pub(crate) struct SolveMemory {
-    /// Holds what is beside the bands: results, scaled heads, what the caller holds.
+    /// Holds the memory outside the bands: results, scaled heads, the caller's memory.
     pub ctx: Context,
     /// The triangles of the solve, one after the other.
     pub cuts: Vec<TriangleCut>,
     /// Bytes that each row of a tile of the triangle costs where its rows come in pieces.
     pub piece_row_bytes: u64,
-    /// Bytes of the messages in which they come.
+    /// Bytes of the messages that bring them.
     pub message_bytes: u64,
-    /// What becomes of columns that no try holds, or of all where none is made.
+    /// Treatment of columns that outgrow every try, or of all where no try is made.
     pub left: UnsolvedColumns,
     /// Ranks of this node, where these make the tiles of a triangle together in the first try.
     pub together: Option<NodeShared>,
@@ -49,18 +49,18 @@ pub(crate) enum FirstTryKernel {
     Own,
     /// The one that suits the call.
     Suited,
-    /// Another one than the context's, on which ranks have agreed.
+    /// A kernel other than the context's, on which ranks have agreed.
     Agreed(&'static dyn PlaneKernel),
 }
 
-/// What becomes of columns that no try holds.
+/// Treatment of columns that outgrow every try.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum UnsolvedColumns {
-    /// They are left alone.
+    /// They stay unsolved.
     Stay,
     /// They are solved by parts.
     Parts,
-    /// All ranks solve them by parts together, whose they may be: of so many at a time the plan is sure.
+    /// All ranks together solve them by parts, whichever rank has them; the plan has room for this number at a time.
     SharedParts(usize),
 }
 
@@ -70,12 +70,12 @@ impl UnsolvedColumns {
         if by_parts { UnsolvedColumns::Parts } else { UnsolvedColumns::Stay }
     }
 
-    /// [`UnsolvedColumns::SharedParts`] of a call with so many right sides.
+    /// [`UnsolvedColumns::SharedParts`] of a call with `total` right sides.
     pub fn shared(total: usize) -> UnsolvedColumns {
         UnsolvedColumns::SharedParts(total.min(LEAST_COLUMNS))
     }
 
-    /// The columns of a later try for which a plan has room, of a band of so many.
+    /// The columns of a later try for which a plan has room, in a band of `columns` columns.
     fn fewest(self, columns: usize) -> usize {
         match self {
             UnsolvedColumns::SharedParts(fewest) => fewest,
@@ -83,7 +83,7 @@ impl UnsolvedColumns {
         }
     }
 
-    /// Columns that are solved by parts where no try is made, of a band of so many.
+    /// Columns that are solved by parts where no try is made, in a band of `columns` columns.
     fn untried(self, columns: usize) -> usize {
         if let UnsolvedColumns::SharedParts(fewest) = self { fewest } else { columns }
     }
@@ -145,21 +145,23 @@ impl SolveMemory {
     /// The least limit that would do.
     ///
     /// # Errors
-    /// Those of planning, beside [`Error::MemoryLimit`].
+    /// Those of planning, except [`Error::MemoryLimit`].
     pub fn least_bytes(&self, total: usize) -> Result<u64> {
-        // Apart, as the tables of what only a limit asks for would stay without one.
+        // With a cache of its own, since tables that only a limit requires would stay in the context's cache.
         let apart = SolveMemory { ctx: self.ctx.without_cache(), ..self.clone() };
         let none = self.ctx.memory().within(Some(0));
         let planned = self.widest_within(Bands::widest(total), |bands| apart.bytes(none, bands.columns));
         least_limit(planned.map(|(_, bytes)| bytes))
     }
 
-    /// How columns of a band are tried again within what the first try takes, or as little more as it takes to try.
+    /// How columns of a band are tried again within the memory of the first try, or the least that a try needs if that
+    /// is more.
     ///
     /// # Errors
     /// Those of [`SolveMemory::plan`].
     pub fn retry(&self, columns: usize) -> Result<Retry> {
-        // Planning makes tables, which may be larger than those of the try before: its windows make room for them.
+        // Planning makes tables, which may be larger than those of the previous try: its windows are released to make
+        // room.
         self.ctx.release();
         let limit_bytes = match (self.bytes(self.ctx.memory(), columns), self.ctx.memory_bytes()) {
             (Err(Error::MemoryLimit { .. }), Some(limit_bytes)) => limit_bytes,
@@ -186,7 +188,7 @@ impl SolveMemory {
         }
     }
 
-    /// Bytes of a solve in bands of so many columns, with room for every later try.
+    /// Bytes of a solve in bands of `columns` columns, with room for every later try.
     ///
     /// # Errors
     /// [`Error::MemoryLimit`] with the least limit that would do.
@@ -220,8 +222,8 @@ impl SolveMemory {
         each.fold(Ok(0), larger)
     }
 
-    /// Bytes without a memory limit, in bands of so many columns: of the first try, or of the outermost products of a
-    /// solve by parts. Costs next to nothing; later tries may take more.
+    /// Bytes without a memory limit, in bands of `columns` columns: of the first try, or of the outermost products of a
+    /// solve by parts. Takes almost no time; later tries may take more.
     ///
     /// # Errors
     /// Those of planning.
@@ -244,7 +246,7 @@ impl SolveMemory {
     /// Whether a first try on all columns of a band fits the context's limit.
     ///
     /// # Errors
-    /// Those of planning, beside [`Error::MemoryLimit`].
+    /// Those of planning, except [`Error::MemoryLimit`].
     pub fn tries_in_place(&self, cut: &TriangleCut, columns: usize, fixed_bits: u32) -> Result<bool> {
         if self.ctx.memory_bytes().is_none() {
             return Ok(true);
@@ -278,7 +280,7 @@ impl SolveMemory {
         memory.admit(self.try_plan(memory, cut, size, (self.together, self.first_kernel(size.0)))?.bytes())
     }
 
-    /// Bytes of a later try, for which each rank makes the tiles of the triangle by itself.
+    /// Bytes of a later try, for which each rank makes all tiles of the triangle itself.
     fn try_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, size: (usize, u32)) -> Result<u64> {
         memory.admit(self.try_plan(memory, cut, size, (None, None))?.bytes())
     }
@@ -303,8 +305,8 @@ impl SolveMemory {
         TilePlan::new(&self.ctx, memory, size)
     }
 
-    /// The kernel of all first tries where it is not the context's, in bands of at most so many columns: one for the
-    /// call, so for its bands and its triangles.
+    /// The kernel of all first tries where it is not the context's, in bands of at most `columns` columns: one for all
+    /// bands and triangles of the call.
     pub fn first_kernel(&self, columns: usize) -> Option<&'static dyn PlaneKernel> {
         match self.first_tries {
             FirstTryKernel::Own => None,
@@ -313,7 +315,7 @@ impl SolveMemory {
         }
     }
 
-    /// The kernel that suits first tries in bands of at most so many columns, where it is not the context's; so many
+    /// The kernel that suits first tries in bands of at most `columns` columns, where it is not the context's; `ranks`
     /// ranks with as many columns each make the tiles of a triangle together.
     pub fn suited_kernel(&self, columns: usize, ranks: usize) -> Option<&'static dyn PlaneKernel> {
         let bits = self.cuts.iter().map(|cut| cut.first_try_bits).collect::<Option<Vec<_>>>()?;
@@ -333,8 +335,8 @@ impl SolveMemory {
         Ok(self.try_plan(memory, cut, (bands.columns, bits), (self.together, self.first_kernel(bands.columns)))?.kernel)
     }
 
-    /// What the first try of a solve with one triangle takes of kept memory, without a limit; nothing where it is
-    /// solved by parts.
+    /// The kept memory that the first try of a solve with one triangle uses, without a limit; none where it is solved
+    /// by parts.
     ///
     /// # Errors
     /// Those of [`Context::tile_engine_for`].
@@ -351,8 +353,9 @@ impl SolveMemory {
         cut.product_bytes(&ctx, columns, ALL_LEVELS)
     }
 
-    /// Most bytes that a solve of so many columns by parts holds. Between ranks the columns travel before, when pieces
-    /// and products are not there yet, and the rows of each product after it: each gathered and as a message.
+    /// Most bytes that a solve of `columns` columns by parts holds. Between ranks the columns travel first, before
+    /// there are pieces and products, and the rows of each product after it: both as the gathered columns and as a
+    /// message.
     fn own_parts_bytes(&self, cut: &TriangleCut, columns: usize) -> u64 {
         let parts = cut.parts_bytes(columns);
         match self.left {
@@ -386,14 +389,14 @@ impl SolveMemory {
         each.fold(Ok(0), larger).map(|most| self.ctx.memory().total(most))
     }
 
-    /// Bytes of a band that products by parts work beside: on all its columns, or on copies of some of them.
+    /// Bytes of a band held while products by parts run: on all its columns, or on copies of some of them.
     pub fn held_by_parts(&self, cut: &TriangleCut, columns: usize, copied: Option<usize>) -> u64 {
         let copies = copied.map_or(0, |some| cut.right_bytes(some));
         let parts = [cut.right_bytes(columns), copies, self.own_parts_bytes(cut, copied.unwrap_or(columns))];
         parts.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// Bytes of a band, and of copies of so many of its columns, that a try works beside.
+    /// Bytes of a band, and of copies of `copied` of its columns, held while a try runs.
     ///
     /// # Errors
     /// Those of making the tables of products.
@@ -403,8 +406,8 @@ impl SolveMemory {
         Ok(held.into_iter().fold(0, u64::saturating_add))
     }
 
-    /// Whether a plan looks at later tries: without a limit they count only for few columns, or where they are those of
-    /// all ranks.
+    /// Whether a plan looks at later tries: without a limit they count only for few columns, or where the columns are
+    /// those of all ranks.
     fn plans_retry(&self, memory: MemoryBudget, columns: usize) -> bool {
         let shared = matches!(self.left, UnsolvedColumns::SharedParts(_));
         memory.limit_bytes().is_some() || columns < ROOMY_COLUMNS || shared

@@ -75,8 +75,8 @@ pub fn solve<'a, 'b>(
 /// `n x m`. The options are those of the factorisation.
 /// Accuracy: `|b - A x|_i <= 2^(4 - precision_bits) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column; with
 /// [`Accuracy::Entrywise`](crate::Accuracy) in the options `|b - A x|_i <= 2^(4 - precision_bits) (|L| |L^T| |x| +
-/// |b|)_i`, where the report says that the factorisation reached it. The bits depend on `A`, `B`, the precision and the
-/// accuracy alone.
+/// |b|)_i`, where the factorisation reached it according to the report. The bits depend only on `A`, `B`, the precision
+/// and the accuracy.
 /// Cost: one factorisation, `n^3 / 6` word products for each prime, and `n^2 m`.
 /// Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
 ///
@@ -187,7 +187,7 @@ pub fn solve_refined<'a, 'b>(
 ///
 /// Shapes as in [`solve_with`].
 /// Accuracy: `|b - A x|_ij <= 2^(1 - precision_bits) (|A| |x| + |b|)_ij` for every entry: a componentwise bound, which
-/// the unrefined solve does not give. The bits depend on `A`, `B`, the precision and the options alone.
+/// the unrefined solve does not give. The bits depend only on `A`, `B`, the precision and the options.
 /// Cost: one factorisation at `factor_bits`; each correction takes a product with `A` at as many bits as are known by
 /// then, and a solve at `factor_bits`, and gains about `factor_bits - log2(condition)` bits.
 /// Source: docs/ALGORITHM.md, "Refinement".

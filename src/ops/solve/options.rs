@@ -20,7 +20,7 @@ pub struct TrsmOptions<'a> {
     pub op: Op,
     /// Whether the diagonal of `T` is read or taken as ones.
     pub diag: Diag,
-    /// What is promised of each entry of the residual.
+    /// Accuracy promised for each entry of the residual.
     pub accuracy: Accuracy,
     /// Scalar of `B`; `None` is 1.
     pub alpha: Option<&'a Float>,

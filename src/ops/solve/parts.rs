@@ -1,8 +1,8 @@
 //! A triangle cut recursively: products for all that is off the diagonal blocks, which are solved scalar by scalar.
 //!
-//! The bits depend on the triangle, the precision and the column alone. By norms an entry of a product knows its own
-//! row of the triangle, so it does not show in which pieces the rows come. Entry by entry the bits of a column of a
-//! product are chosen from its entries in a piece of 128 rows, the same pieces wherever it is computed.
+//! The bits depend only on the triangle, the precision and the column. By norms an entry of a product depends only on
+//! its own row of the triangle, so the pieces of rows do not matter. Entry by entry the bits of a column of a product
+//! are chosen from its entries in a piece of 128 rows, and the pieces are the same wherever it is computed.
 
 use crate::context::Context;
 use crate::drive::Meter;
@@ -65,8 +65,8 @@ impl Parts<'_> {
         Ok(())
     }
 
-    /// [`Parts::run`] over ranks, each of which has columns of its own, in `left` those that are left: each of these
-    /// visits all ranks, which share out the rows of the products with it. Collective.
+    /// [`Parts::run`] over ranks, each of which has columns of its own; `left` are its columns still to solve. Each of
+    /// these visits all ranks, which share the rows of the products with it. Collective.
     ///
     /// # Errors
     /// Those of [`Parts::run`], on every rank.
@@ -90,7 +90,7 @@ impl Parts<'_> {
             *result = Matrix::empty(); // the messages count on its memory
             let numbers = some.spread(world, (own, band.first_column), (w, again))?;
             let held = band.memory.held_by_parts(&self.cut, band.columns, Some(numbers.len()));
-            // All ranks meet the same error of a column, or one says which it met.
+            // All ranks meet the same error of a column, or the rank that met one names it.
             let placed = |error| Band { first_column: 0, ..*band }.placed(with_column(error, &numbers));
             let room = Room { ctx: &ctx.holding(held), limit_bytes };
             self.solve_columns(&room, (0, &placed), (again, result))?;

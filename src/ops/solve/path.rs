@@ -17,7 +17,7 @@ const ENTRYWISE_TILE_ROWS: usize = 8;
 /// Rows of the blocks that are solved scalar by scalar.
 pub(crate) const SCALAR_ROWS: usize = 16;
 
-/// How the unknowns of a solve are found, and what is promised of the residual.
+/// How the unknowns of a solve are found, and the accuracy promised for the residual.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Method {
     pub path: Path,
@@ -39,8 +39,8 @@ impl Method {
         Method { path, accuracy }
     }
 
-    /// Whether columns may go by parts where the triangle is in a file: entry by entry the bits of a product are chosen
-    /// from all of its block.
+    /// Whether columns may be solved by parts where the triangle is in a file: entry by entry the bits of a product are
+    /// chosen from all of its block.
     pub fn by_parts_of_files(&self) -> bool {
         self.accuracy == Accuracy::Norm
     }
@@ -62,7 +62,7 @@ pub enum Path {
     Parts,
     /// One right side after the other, with sums of digits below the largest term of each row.
     Sums,
-    /// In fixed point on tiles of residues; columns that outgrow it go by parts.
+    /// In fixed point on tiles of residues; columns that outgrow it are solved by parts.
     Tiles,
 }
 

@@ -27,11 +27,11 @@ pub struct SolvePlan {
     pub columns: usize,
     /// Precision of the solution.
     pub precision_bits: u32,
-    /// Bits of right sides and unknowns on the way.
+    /// Bits of right sides and unknowns during the solve.
     pub working_bits: u32,
     /// How the unknowns are found.
     pub path: Path,
-    /// What is promised of the residual.
+    /// Accuracy promised for the residual.
     pub accuracy: Accuracy,
     /// Name of the kernel.
     pub kernel: &'static str,
@@ -49,7 +49,7 @@ pub struct SolvePlan {
     pub planned_bytes: u64,
 }
 
-/// The plan of [`crate::trsm()`] for a triangle of `order` rows and so many right sides.
+/// The plan of [`crate::trsm()`] for a triangle of `order` rows and `columns` right sides.
 ///
 /// Nothing is computed; the kernel's tables are made and kept in the context. The pivots are taken to lie within
 /// `2^-21` of the norms of their rows: with smaller ones a call without a memory limit takes some more, one under a
@@ -79,8 +79,8 @@ pub fn plan_trsm(
     shape.plan(ctx, working_bits, (0, 0))
 }
 
-/// The plan of [`crate::solve()`] for a matrix of `order` rows and so many right sides: the factorisation, then the
-/// solve beside the factor; see [`plan_trsm`].
+/// The plan of [`crate::solve()`] for a matrix of `order` rows and `columns` right sides: the factorisation, then the
+/// solve while the factor is held; see [`plan_trsm`].
 ///
 /// ```
 /// use sunzi::{CholeskyOptions, Context, plans};
@@ -109,13 +109,13 @@ pub fn plan_solve(
     shape.plan(ctx, working_bits, (factorisation.planned_bytes, factor_bytes))
 }
 
-/// Refuses matrices that nobody could address, so that no later arithmetic overflows.
+/// Refuses matrices beyond the address space, so that no later arithmetic overflows.
 pub(super) fn check_sizes(order: usize, columns: usize, precision_bits: u32) -> Result<()> {
     Matrix::check_size(order, order, precision_bits)?;
     Matrix::check_size(order, columns, precision_bits).map(drop)
 }
 
-/// What is planned.
+/// The planned problem.
 pub(super) struct SolveShape {
     pub operation: &'static str,
     pub substitutions: &'static [Substitution],

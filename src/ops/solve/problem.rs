@@ -1,4 +1,4 @@
-//! What is solved: a list of substitutions, and the scaling of a factor that keeps its rows near 1.
+//! The problem of a solve: a list of substitutions, and the scaling of a factor that keeps its rows near 1.
 //!
 //! A solve with a factored symmetric matrix `A = L D L^T` (`D` absent for Cholesky) is Lower, Diagonal, Upper in a
 //! system that powers of two scale to row norms of about 1. With `H` such that `|D| H^-2` lies in `[1/4, 1)` and `S`
@@ -38,7 +38,7 @@ pub(crate) const LOWER: &[Substitution] = &[Substitution::Lower];
 /// `U X = B`.
 pub(crate) const UPPER: &[Substitution] = &[Substitution::Upper];
 
-/// The working precision of a solve for results of `precision_bits`, with so many guard bits.
+/// The working precision of a solve for results of `precision_bits`, with `guard` guard bits.
 ///
 /// # Errors
 /// [`Error::Precision`] where no kernel that the context may choose has enough primes.
@@ -68,7 +68,7 @@ pub(crate) struct ScaledRows<'a> {
 }
 
 impl<'a> ScaledRows<'a> {
-    /// Scales column `j` by `2^columns[j]`, by 1 beyond their end, then the rows; what lies above the diagonal is not
+    /// Scales column `j` by `2^columns[j]`, by 1 beyond their end, then the rows; entries above the diagonal are not
     /// read.
     pub fn new(factor: &'a Matrix, columns: &[i64]) -> ScaledRows<'a> {
         let order = factor.rows();

@@ -1,4 +1,4 @@
-//! Iterative refinement: solve with a cheap factor, measure what is left, correct.
+//! Iterative refinement: solve with a cheap factor, compute the residual, correct.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -72,7 +72,7 @@ pub(super) fn refine(
         precision_bits,
         factor_bits: options.factor_bits,
     };
-    // Before the work of a factorisation; without right sides that is all there is.
+    // Planned before the work of a factorisation; without right sides there is nothing to plan.
     let plan = (b.cols() > 0).then(|| plan_refined(ctx, shape)).transpose()?;
     let choices = RefineShape::factor_options();
     let Outcome { result: factor, report } = cholesky_with(ctx, Symmetric::lower(a), options.factor_bits, &choices)?;
@@ -131,7 +131,8 @@ impl Refinement<'_> {
             // The residual to come is as small as this correction makes it; it must be known to the factor's bits.
             let known = best.componentwise_log2.min(0).unsigned_abs() + 2 * u64::from(self.options.factor_bits);
             let bits = u64::from(full).min(known + u64::from(REFINE_GUARD_BITS)) as u32;
-            // Tables for more bits are made before windows are trimmed: under a limit those of the last step make room.
+            // Tables for more bits are made before windows are trimmed: under a limit the windows of the last step make
+            // room.
             self.ctx.release();
             let next = self.ctx.within_plan(planned_bytes, |ctx| self.system.residual(ctx, &self.x, bits))?;
             let size = next.size;
@@ -174,7 +175,7 @@ impl Refinement<'_> {
                 let known = ExactEntry::from(FloatRef { limbs: old, ..known });
                 column.set(row, |limbs| {
                     round_sum(&known, &ExactEntry::from(added), precision_bits, limbs).unwrap_or_else(|| {
-                        // So far apart that the smaller one does not matter.
+                        // The exponents lie so far apart that the smaller number does not matter.
                         let larger = if known.top() > ExactEntry::from(added).top() { known } else { added.into() };
                         round_integer(larger.negative, larger.magnitude, larger.exponent, precision_bits, limbs)
                     })

@@ -67,12 +67,12 @@ impl RefineShape {
         parts.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// How the factor is made that corrections are found with: the few bits that it has decide how many there are.
+    /// The options for the factor that finds corrections; its few bits decide the number of corrections.
     pub fn factor_options() -> CholeskyOptions {
         CholeskyOptions::new().accuracy(Accuracy::Norm)
     }
 
-    /// The plan of the factorisation, whatever the limit: its least is what it takes.
+    /// The plan of the factorisation, made without the limit: the memory of a factorisation does not depend on it.
     pub fn factorisation(&self, ctx: &Context) -> Result<CholeskyPlan> {
         plan_cholesky(&ctx.with_memory_bytes(None), self.order, self.factor_bits, &RefineShape::factor_options())
     }
@@ -82,8 +82,8 @@ impl RefineShape {
         Matrix::bytes_for(self.order, self.columns, residual_bits(self.full_bits()))
     }
 
-    /// Bits of residuals that are planned for: those of the last one, after the widest on each kernel that is passed
-    /// through before it.
+    /// Bits of the residuals that are planned for: the widest on each kernel used before the last residual, then the
+    /// last.
     fn widths(&self, ctx: &Context) -> impl Iterator<Item = u32> + use<> {
         let (widest, guard) = (residual_bits(self.full_bits()), guard_bits(self.order));
         let ends = shorter_ends(ctx, self.residual_spec(ctx, widest).modulus_bits);
@@ -91,15 +91,15 @@ impl RefineShape {
         ends.filter(|&bits| bits >= 2).chain([widest])
     }
 
-    /// Whether the product of a residual of so many bits goes without planes.
+    /// Whether the product of a residual of `bits` bits runs without planes.
     fn goes_direct(&self, ctx: &Context, bits: u32) -> bool {
         let size = ProductSize { contracted: self.order, rows: self.order, cols: self.columns, triangle: false };
         choose_path(ctx, &size, bits + guard_bits(self.order)) == ProductPath::Direct
     }
 
-    /// Lengths between those of [`RefineShape::widths`] whose products may take more than longer ones: all that go
-    /// without planes, where digits of short integers take more than long integers, and the longest with planes on
-    /// each kernel. Only without a limit, under which a product takes the other path where one has no room.
+    /// Lengths between those of [`RefineShape::widths`] whose products may take more than longer ones: all that run
+    /// without planes, where digits of short integers take more than long integers, and the longest with planes on each
+    /// kernel. Only without a limit, under which a product takes the other path where one has no room.
     fn lengths_between(&self, ctx: &Context) -> Vec<u32> {
         if ctx.under_limit() {
             return Vec::new();
@@ -113,7 +113,7 @@ impl RefineShape {
         direct.chain(self.widths(ctx).filter_map(below)).collect()
     }
 
-    /// What the product of a residual of so many bits asks of an engine.
+    /// The requirements of the product of a residual of `bits` bits on an engine.
     fn residual_spec(&self, ctx: &Context, bits: u32) -> EngineSpec {
         Bits::scaled(bits, self.order).widened(bits + guard_bits(self.order)).spec(ctx.self_check())
     }
@@ -130,7 +130,7 @@ impl RefineShape {
             let spec = self.residual_spec(ctx, bits);
             most = most.max(ctx.engine(ctx.kernel_for(spec.modulus_bits), spec)?.table_bytes());
         }
-        // Without a limit those of other products stay too: residuals grow in bits from one to the next.
+        // Without a limit the engines of other products stay too: residuals grow in bits from one to the next.
         let engines = if ctx.memory_bytes().is_some() { 1 } else { KEPT_ENGINES as u64 };
         Ok(engines * most)
     }
@@ -156,7 +156,7 @@ impl RefineShape {
     }
 }
 
-/// The plan of [`crate::solve_refined_with`] for a matrix of `order` rows and so many right sides, all of
+/// The plan of [`crate::solve_refined_with`] for a matrix of `order` rows and `columns` right sides, all of
 /// `precision_bits` bits: the factorisation, then a solve at the factor's precision and a residual in turn.
 ///
 /// Nothing is computed; the kernel's tables are made and kept in the context. Pivots as in [`crate::plans::plan_trsm`].
@@ -209,8 +209,8 @@ pub(super) fn plan_refined(ctx: &Context, shape: RefineShape) -> Result<SolvePla
     let (beside, factorisation_bytes) = beside(ctx)?;
     let found = correction(&beside)?;
     let (residual_bytes, kept_bytes) = shape.residual_step(&beside)?;
-    // Column by column the windows of the products lie idle, until a limit leaves no room for them; the others work in
-    // them, but in other parts than products, and keep their right sides.
+    // Solves column by column leave the windows of the products idle, until a limit has no room for them; other solves
+    // work in them, but in other parts than products, and keep their right sides.
     let by_columns = matches!(found.path, Path::Dots | Path::Sums);
     let kept_bytes = if by_columns || ctx.memory_bytes().is_none() { kept_bytes } else { 0 };
     let correction_bytes = found.planned_bytes.saturating_add(kept_bytes).min(ctx.memory_bytes().unwrap_or(u64::MAX));

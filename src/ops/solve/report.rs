@@ -1,4 +1,4 @@
-//! What a solve tells about itself: its path, its bands, its bytes, its time.
+//! The report of a solve: its path, its bands, its bytes, its time.
 
 use crate::context::Context;
 use crate::ops::factor::report::CholeskyReport;
@@ -8,7 +8,7 @@ use crate::ops::solve::path::{Method, Path};
 use serde::Serialize;
 use std::time::Instant;
 
-/// The plan and the time of a triangular solve, of a solve with a factor, or of an operation made of such.
+/// The plan and the time of a triangular solve, of a solve with a factor, or of an operation made of such solves.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct SolveReport {
@@ -18,14 +18,15 @@ pub struct SolveReport {
     pub order: usize,
     /// Right sides; those of the first panel for `ldlt`, the order for `inverse`.
     pub columns: usize,
-    /// Precision asked for.
+    /// Requested precision.
     pub precision_bits: u32,
-    /// Bits of right sides and unknowns on the way.
+    /// Bits of right sides and unknowns during the solve.
     pub working_bits: u32,
     /// How the unknowns were found.
     pub path: Path,
-    /// What holds for the residual, of a solve with a given factor that of the system with the product of its factors;
-    /// accuracy by norms also where the factorisation before the solve had too few bits for accuracy entry by entry.
+    /// The accuracy that holds for the residual; for a solve with a given factor, the residual of the system with the
+    /// product of the factors. Accuracy by norms also where the factorisation before the solve had too few bits for
+    /// entrywise accuracy.
     pub accuracy: Accuracy,
     /// Name of the kernel.
     pub kernel: &'static str,
@@ -35,11 +36,11 @@ pub struct SolveReport {
     pub bands: usize,
     /// Wall-clock seconds of the call.
     pub seconds: f64,
-    /// Bytes that the plan allows for under a memory limit, the result included. Without a limit those of the first
+    /// Bytes that the plan allows for under a memory limit, the result included. Without a limit the bytes of the first
     /// try: right sides that outgrow it take more.
     pub planned_bytes: u64,
-    /// About how many digits of the answer are right, see [`crate::Cholesky::solution_digits`]; `None` where nobody
-    /// asked for it, and where the memory limit left no room for an estimate.
+    /// Approximate number of correct digits of the answer, see [`crate::Cholesky::solution_digits`]; `None` where it
+    /// was not requested, and where the memory limit left no room for an estimate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digits: Option<f64>,
     /// The factorisation that the call began with.
@@ -54,7 +55,7 @@ pub(crate) struct SystemShape {
     pub columns: usize,
 }
 
-/// Precision asked for, and bits on the way.
+/// Requested precision, and bits of intermediate results.
 #[derive(Clone, Copy)]
 pub(crate) struct SolveBits {
     pub precision: u32,

@@ -1,4 +1,4 @@
-//! Residuals `B - A X` of a symmetric matrix, and how large they are beside `|A| |X| + |B|`, entry by entry.
+//! Residuals `B - A X` of a symmetric matrix, and their size relative to `|A| |X| + |B|`, entry by entry.
 //!
 //! Columns of `A` and rows of `X` are scaled by powers of two first, so that norms are close to the entries that
 //! matter. Where a norm still covers an entry, that entry is summed scalar by scalar.
@@ -36,7 +36,7 @@ struct Heads {
 
 /// A residual and its size.
 pub(super) struct Residual {
-    /// `B - A X`; each entry is off by at most `2^-bits (|A| |X| + |B|)` for the bits asked for, and by one rounding.
+    /// `B - A X`; each entry is off by at most `2^-bits (|A| |X| + |B|)` for the requested `bits`, and by one rounding.
     pub matrix: Matrix,
     /// How large it is.
     pub size: ResidualSizes,
@@ -47,7 +47,7 @@ pub(super) struct Residual {
 pub(super) struct ResidualSizes {
     /// At least `log2` of the largest `|r| / (|A| |x| + |b|)`; `i64::MIN` where all are 0.
     pub componentwise_log2: i64,
-    /// About `log2` of the largest residual beside the norms of its row and column.
+    /// About `log2` of the largest residual relative to the norms of its row and column.
     pub normwise_log2: i64,
 }
 
@@ -94,7 +94,7 @@ impl<'a> SymmetricSystem<'a> {
         Matrix::bytes_for(order, order, precision_bits).saturating_add(heads)
     }
 
-    /// The residual of `x`, right to `bits` bits beside `|A| |X| + |B|`.
+    /// The residual of `x`, correct to `bits` bits relative to `|A| |X| + |B|`.
     ///
     /// # Errors
     /// Those of a product.
@@ -118,7 +118,7 @@ impl<'a> SymmetricSystem<'a> {
         self.measure(ctx, (x, bits), ResidualParts { matrix, products, norms })
     }
 
-    /// Compares each entry with its size, after a second look at those that a norm covers.
+    /// Compares each entry with its size; recomputes entries whose size is small relative to their norm.
     fn measure(&self, ctx: &Context, (x, bits): (&Matrix, u32), parts: ResidualParts) -> Result<Residual> {
         let ResidualParts { mut matrix, products, norms } = parts;
         let (worst, precision_bits) = (Mutex::new(ResidualSizes::LEAST), matrix.precision_bits());
@@ -169,7 +169,7 @@ fn size(head: Head) -> Head {
     if head.is_negative() { head.negated() } else { head }
 }
 
-/// What the products of a residual gave.
+/// The results of the products of a residual.
 struct ResidualParts {
     matrix: Matrix,
     /// `|A| |X|`, up to a part of the norms.

@@ -1,4 +1,4 @@
-//! Room for steps whose entries take more than their plan knows of: up to the limit of the call, where it has one.
+//! Room for steps whose entries need more memory than planned: up to the limit of the call, where it has one.
 
 use crate::context::{Context, MemoryBudget};
 use crate::error::{Error, Result};
@@ -12,7 +12,7 @@ pub(crate) struct Room<'a> {
 }
 
 impl Room<'_> {
-    /// What `work` gives within the plan, or within what it asks for beyond. It may run more than once.
+    /// The result of `work` within the plan, or within the larger memory that it requires. It may run more than once.
     ///
     /// # Errors
     /// Those of `work`.
@@ -23,8 +23,8 @@ impl Room<'_> {
     }
 }
 
-/// What `work` gives within the bytes of a plan, `None` for no limit: or within as many more as it asks for, where
-/// entries take more than plans know of and the limit of the call has room for that. A refusal names that limit.
+/// The result of `work` within the bytes of a plan, `None` for no limit; or within more, where entries need more than
+/// planned and the limit of the call has room for that. A refusal names the limit of the call.
 ///
 /// # Errors
 /// Those of `work`.

@@ -1,7 +1,8 @@
 //! Runs a solve: right sides go in by bands, pass through the list of substitutions, and come out rounded.
 //!
 //! The same for one process, which has the whole factor, and for a rank that has some columns of the right sides while
-//! the rows of the factor stream by: what differs is where the rows of a triangle come from, and who agrees on it.
+//! the rows of the factor are streamed: the differences are the source of a triangle's rows, and the ranks that agree
+//! on it.
 
 use crate::context::{Context, MemoryBudget, WorkspaceNeeds};
 use crate::error::Result;
@@ -31,7 +32,7 @@ pub(crate) struct Solve<'a> {
     pub scale: Option<&'a [i64]>,
     /// Rows of the factor.
     pub order: usize,
-    /// Bits of right sides and unknowns on the way.
+    /// Bits of right sides and unknowns during the solve.
     pub working_bits: u32,
 }
 
@@ -47,8 +48,8 @@ pub(crate) struct Right<'a> {
 }
 
 impl Solve<'_> {
-    /// The bands in which so many right sides fit the memory limit, and the bytes that the call takes with them; gives
-    /// back kept memory that is in their way.
+    /// The bands in which `total` right sides fit the memory limit, and the bytes that the call takes with them;
+    /// releases kept memory that leaves no room for them.
     ///
     /// # Errors
     /// [`crate::Error::MemoryLimit`] with the least limit that would do.
@@ -62,8 +63,8 @@ impl Solve<'_> {
         Ok((bands, planned_bytes))
     }
 
-    /// Solves for all columns of `right` into `solution`; gives those that no step holds, whose solutions are 0: none
-    /// where the whole factor is at hand. Collective.
+    /// Solves for all columns of `right` into `solution`; returns the columns that outgrow every step, whose solutions
+    /// are 0: none where the whole factor is at hand. Collective.
     ///
     /// # Errors
     /// Those of [`crate::trsm()`], with places in the call.
@@ -103,7 +104,7 @@ impl Solve<'_> {
         store(&self.memory.ctx, w, place, solution)
     }
 
-    /// All substitutions on a band; the columns that went through.
+    /// All substitutions on a band; returns the columns that were solved.
     fn substitute(
         &mut self,
         (bands, right): (Bands, &Right<'_>),
@@ -132,7 +133,7 @@ impl Solve<'_> {
     }
 }
 
-/// Gives back memory kept between calls that a call of so many bytes, what is held included, leaves no room for.
+/// Releases memory kept between calls that leaves no room for a call of `planned_bytes` bytes, held memory included.
 pub(crate) fn make_room(ctx: &Context, planned_bytes: u64) {
     let needs = WorkspaceNeeds { planned_bytes, ..WorkspaceNeeds::default() };
     ctx.workspace().trim(MemoryBudget::new(ctx.memory_bytes()), &needs);
@@ -186,7 +187,7 @@ fn round_scaled(
     round_integer(negative, space, entry.exponent + scalar.exponent, precision_bits, out)
 }
 
-/// Where a band of solutions goes in a result.
+/// The place of a band of solutions in a result.
 pub(crate) struct SolutionPlace {
     /// Columns of the solution that the band holds.
     pub columns: Range<usize>,

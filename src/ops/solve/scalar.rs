@@ -1,7 +1,7 @@
 //! Substitution for one column, scalar by scalar: one sum of products and one rounding per unknown.
 //!
 //! Promise: `|w - T x|_i <= 1.01 * 2^-p ||t_i|| ||x|| + 0.01 * 2^-p |w_i|` for a working precision of `p` bits. Depends
-//! on its operands alone.
+//! only on its operands.
 
 use crate::error::Result;
 use crate::matrix::check_exponent;

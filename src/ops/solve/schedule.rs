@@ -1,6 +1,6 @@
 //! The order of a solve by parts: which block of the triangle takes part in which step.
 //!
-//! Promise: what solves and what reads ahead go by one order. Does not know: entries.
+//! Promise: the solve and the read-ahead follow one order. Does not know: entries.
 
 use crate::io::Block;
 use crate::ops::solve::cut::TriangleCut;
@@ -9,7 +9,7 @@ use std::ops::Range;
 /// A step of a solve by parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum PartStep {
-    /// The products of a block with the known unknowns of its columns are taken off the right sides of its rows.
+    /// The products of a block with the known unknowns of its columns are subtracted from the right sides of its rows.
     Update(Block),
     /// A block on the diagonal is solved scalar by scalar.
     Scalar(Range<usize>),
@@ -65,7 +65,7 @@ impl Schedule {
         Some(PartStep::Update(piece))
     }
 
-    /// Goes on to the parts of `rows`, or to its step where it is not cut.
+    /// Continues with the parts of `rows`, or with its step where it is not cut.
     fn enter(&mut self, rows: Range<usize>) -> Option<PartStep> {
         let Some(parts) = self.cut.parts(&rows) else { return Some(PartStep::Scalar(rows)) };
         let first = self.first;

@@ -1,8 +1,7 @@
 //! Up to eight small triangular systems of one shape side by side, each in a lane of its own.
 //!
-//! Systems that the single call solves in fixed point on tiles, by the same integers, so with the same bits. A system
-//! that is not done here, as it needs more bits than the others or a rounding is too close to call, is left to the
-//! single call.
+//! Solves systems that the single call solves in fixed point on tiles, with the same integers and so the same bits. A
+//! system that needs more bits than the others, or has a rounding too close to call, is left to the single call.
 
 use crate::context::{Context, WorkspaceNeeds};
 use crate::error::{Error, Result};
@@ -20,10 +19,10 @@ use crate::ops::solve::triangular::TriangularSystem;
 use crate::store::Buffer;
 use bytemuck::cast_slice_mut;
 
-/// Bytes of the words of eight systems beyond which they leave the nearest caches: that of factors, not measured here.
+/// Bytes of the words of eight systems beyond which they leave the nearest caches: the value measured for factors.
 const MOST_BYTES: u64 = 2 << 20;
 
-/// Most bits beyond those of the unknowns: systems whose pivots ask for more are left to single calls.
+/// Most bits beyond those of the unknowns: systems whose pivots need more are left to single calls.
 const MOST_EXTRA_BITS: u32 = 2 * TRSM_FIXED_BITS;
 
 /// Systems of one shape and precision.
@@ -46,7 +45,7 @@ struct OneSystem<'a> {
 }
 
 impl LaneSolves {
-    /// The path where this processor has it, neither a kernel nor devices are asked for, and the single call is one in
+    /// The path where this processor has it, neither a kernel nor devices are prescribed, and the single call is one in
     /// fixed point; with as many bits as most systems take.
     pub fn choose(ctx: &Context, (order, columns): (usize, usize), precision_bits: u32) -> Option<LaneSolves> {
         LaneSolves::with_extra_bits(ctx, (order, columns), precision_bits, MOST_EXTRA_BITS)
@@ -74,7 +73,7 @@ impl LaneSolves {
         (self.order + self.columns) * PROBLEMS + self.lanes.solve_words(self.order, self.working_bits)
     }
 
-    /// Bytes beside the solutions.
+    /// Bytes in addition to the solutions.
     pub fn bytes(&self) -> u64 {
         Buffer::bytes_for(self.words())
     }
@@ -90,7 +89,7 @@ impl LaneSolves {
         LaneSolves::with_extra_bits(ctx, (self.order, self.columns), self.precision_bits, bits)
     }
 
-    /// What a lane takes of a system; `None` for one that only the single call takes.
+    /// A system in the form for a lane; `None` for one that only the single call solves.
     fn one<'a>(&self, system: &TriangularSystem<'a>) -> Option<OneSystem<'a>> {
         let triangle = Triangle::new(system.t, system.uplo, system.diag).ok()?;
         let shapes = (triangle.order(), system.b.rows(), system.b.cols()) == (self.order, self.order, self.columns);
@@ -145,7 +144,7 @@ impl LaneSolves {
         let needs = WorkspaceNeeds { operand_bytes, planned_bytes: operand_bytes, ..WorkspaceNeeds::default() };
         workspace.trim(memory, &needs);
         let words = workspace.operands.words(suited.words())?;
-        // Lanes without a system do what the first one does.
+        // Lanes without a system repeat the work of the first one.
         let lanes = all.map(|one| one.unwrap_or(first));
         Ok(suited.solve(&lanes, (transposed, &mut results), words))
     }

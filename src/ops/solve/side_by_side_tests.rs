@@ -7,7 +7,7 @@ use crate::ops::product::problem::Accuracy;
 use crate::ops::trsm::{TrsmOptions, oriented, trsm_with};
 use rug::{Float, Integer, rand::RandState};
 
-/// What is special about a lane.
+/// The special property of a lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Plain,
@@ -38,7 +38,7 @@ const KINDS: [Kind; PROBLEMS] = [
     Kind::Beyond,
 ];
 
-/// A triangle, whole so that any part of it may be asked for, and right sides of that shape.
+/// A triangle, stored as a whole matrix so that either part can be used, and right sides of that shape.
 fn system(kind: Kind, (order, shape): (usize, (usize, usize)), bits: u32, rng: &mut RandState<'_>) -> [Matrix; 2] {
     let mut t = Matrix::zeros(order, order, bits).unwrap();
     let mut random = |bits: u32| Float::with_val(bits, Float::random_bits(rng)) - 0.5f64;
@@ -94,7 +94,8 @@ fn run_all(
     (done, results)
 }
 
-/// All sides, triangles, transposes and diagonals; most lanes are done, the others are those that are meant not to be.
+/// All sides, triangles, transposes and diagonals; all lanes are done except those that must be left to the single
+/// call.
 #[test]
 fn systems_side_by_side_are_those_of_single_calls() {
     on_all_lanes(check_systems);
@@ -140,7 +141,7 @@ fn check_systems() {
                 Kind::LongRight => assert!(!is_done, "{what}"),
                 _ => (),
             }
-            // Nor does a lane that is given up leave anything that no matrix may hold.
+            // A lane that is given up leaves only entries that a matrix may hold.
             let entries = (0..got.rows()).flat_map(|row| (0..got.cols()).map(move |col| (row, col)));
             for (row, col) in entries {
                 let head = got.view().get(row, col).head;

@@ -15,7 +15,7 @@ pub(crate) struct Spaces {
 }
 
 impl Spaces {
-    /// Those of an earlier call, or empty ones.
+    /// The spaces of an earlier call, or empty ones.
     ///
     /// # Errors
     /// [`crate::Error::OutOfMemory`].

@@ -1,6 +1,6 @@
 //! One substitution of a solve, prepared: a triangle, solved in fixed point or by parts, or a diagonal.
 //!
-//! What becomes of a column depends on the triangle, the precision, the column and the path alone.
+//! The result of a column depends only on the triangle, the precision, the column and the path.
 
 use crate::context::Context;
 use crate::error::Result;
@@ -27,9 +27,9 @@ pub(crate) enum Step<'a> {
 /// A triangle prepared for solves at one working precision.
 pub(crate) struct TriangleSolver<'a> {
     cut: TriangleCut,
-    /// In fixed point, and the rows that it asks for.
+    /// The solve in fixed point, and the rows that it reads.
     fixed: Option<(FixedPoint, Box<dyn TriangleRows + 'a>)>,
-    /// Solves for the columns that are left; without it they stay left.
+    /// Solves for the remaining columns; without it they stay unsolved.
     parts: Option<Parts<'a>>,
 }
 
@@ -55,13 +55,13 @@ impl<'a> TriangleSolver<'a> {
         TriangleSolver { cut, fixed, parts }
     }
 
-    /// What its memory depends on.
+    /// The cut that its memory depends on.
     pub fn cut(&self) -> TriangleCut {
         self.cut
     }
 
-    /// Replaces the right sides `live` in `spaces.w`, of the working precision, by the solutions; gives those that
-    /// nothing holds, unchanged. They are 0 above row `first`, for a lower triangle. Collective.
+    /// Replaces the right sides `live` in `spaces.w`, of the working precision, by the solutions; returns the columns
+    /// that outgrow every try, unchanged. Right sides are 0 above row `first`, for a lower triangle. Collective.
     ///
     /// # Errors
     /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::MemoryLimit`];

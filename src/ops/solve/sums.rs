@@ -1,6 +1,6 @@
 //! `L L^T X = B` for a few right sides, entry by entry: substitution with the sums of verbs on vectors.
 //!
-//! Promise: a solution depends on factor, right side and precision alone. Bounds: docs/ALGORITHM.md, "Solves with a
+//! Promise: a solution depends only on factor, right side and precision. Bounds: docs/ALGORITHM.md, "Solves with a
 //! Cholesky factor".
 
 use crate::context::{Context, Progress};
@@ -64,14 +64,16 @@ pub(crate) fn solve_columns(
     Ok(planned_bytes)
 }
 
-/// Most bytes of a call with a factor whose entries have so many limbs: the solution, and what each worker has.
+/// Most bytes of a call with a factor whose entries have `entry_limbs` limbs: the solution, and the memory of each
+/// worker.
 pub(crate) fn bytes(ctx: &Context, (order, cols): (usize, usize), bits: SumBits, entry_limbs: usize) -> u64 {
     let workers = ctx.threads().min(cols).max(1) as u64;
     let each = worker_bytes(order, bits, entry_limbs);
     Matrix::bytes_for(order, cols, bits.precision).saturating_add(workers.saturating_mul(each))
 }
 
-/// Bytes of the substitutions of one right side at a time: the unknowns between them, and what each takes.
+/// Bytes of the substitutions of one right side at a time: the unknowns between them, and the memory of each
+/// substitution.
 pub(crate) fn worker_bytes(order: usize, bits: SumBits, entry_limbs: usize) -> u64 {
     let rooms = [bits.working, bits.precision].map(|bits| room_bytes(order, bits, entry_limbs));
     Matrix::bytes_for(order, 1, bits.working).saturating_add(rooms[0]).saturating_add(rooms[1])

@@ -12,10 +12,10 @@ use crate::store::Buffer;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes that a call takes beside what is counted one by one: lists of tiles.
+/// Bytes that a call takes in addition to those counted one by one: lists of tiles.
 const CALL_BYTES: u64 = 16 << 10;
 
-/// Bytes of a run of neighbouring words in the lists of who writes which of them.
+/// Bytes of a run of neighbouring words in the lists that assign words to ranks.
 const RUN_BYTES: usize = 96;
 
 /// Ranks of a node that make the tiles of a triangle together.
@@ -29,7 +29,7 @@ pub(crate) struct NodeShared {
     pub one_node: bool,
 }
 
-/// What a try is asked for.
+/// The problem of a try.
 #[derive(Clone, Copy)]
 pub(crate) struct TrySize {
     /// Rows of the triangle.
@@ -40,9 +40,9 @@ pub(crate) struct TrySize {
     pub fixed_bits: u32,
     /// Bytes that each row of a tile of the triangle costs where its rows come in pieces.
     pub piece_row_bytes: u64,
-    /// Bytes of the messages in which they come.
+    /// Bytes of the messages that bring them.
     pub message_bytes: u64,
-    /// What is promised.
+    /// Promised accuracy.
     pub accuracy: Accuracy,
     /// Ranks of this node, where these make the tiles of the triangle together.
     pub together: Option<NodeShared>,
@@ -70,9 +70,9 @@ pub(crate) struct TilePlan {
     pub threads: usize,
     /// Bytes that each row of a tile of the triangle costs where its rows come in pieces.
     piece_row_bytes: u64,
-    /// Bytes of the messages in which they come.
+    /// Bytes of the messages that bring them.
     message_bytes: u64,
-    /// What is promised.
+    /// Promised accuracy.
     pub accuracy: Accuracy,
     /// Ranks of this node, where these make the tiles of the triangle together.
     pub together: Option<NodeShared>,
@@ -81,7 +81,7 @@ pub(crate) struct TilePlan {
 }
 
 impl TilePlan {
-    /// Tiles as large as the kernels prefer, or smaller where `memory` asks for it; they never show in the
+    /// Tiles as large as the kernels prefer, or smaller where `memory` requires it; their size never changes the
     /// solution.
     ///
     /// # Errors
@@ -89,7 +89,7 @@ impl TilePlan {
     pub fn new(ctx: &Context, memory: MemoryBudget, size: TrySize) -> Result<TilePlan> {
         let TrySize { order, columns, fixed_bits, piece_row_bytes, message_bytes, accuracy, together, kernel } = size;
         let threads = workers(ctx, columns);
-        // Whatever is to spare memory keeps to the context's kernel.
+        // Calls under a limit stay on the context's kernel.
         let (engine, kernel) = match kernel.filter(|_| memory.limit_bytes().is_none()) {
             Some(kernel) => (ctx.tile_engine(kernel, fixed_bits)?, kernel.name()),
             None => (ctx.tile_engine_for(fixed_bits, order)?, ctx.tile_kernel(fixed_bits).name()),
@@ -111,14 +111,15 @@ impl TilePlan {
             memory,
         };
         let plan = plan.with_tile_rows(largest);
-        // Where none fits, the least is what a refusal names: padding and lists make it not always the smallest tiles.
+        // Where none fits, the refusal names the least: because of padding and lists the smallest tiles do not always
+        // need the least.
         let sizes = halved(largest).map(|rows| (rows, plan.bytes_with(rows)));
         let fitting = sizes.clone().find(|&(_, bytes)| memory.admit(bytes).is_ok());
         let chosen = fitting.or_else(|| sizes.min_by_key(|&(_, bytes)| bytes));
         Ok(plan.with_tile_rows(chosen.map_or(largest, |(rows, _)| rows)))
     }
 
-    /// The same with tiles of so many rows of the triangle, a multiple of 8.
+    /// The same with tiles of `tile_rows` rows of the triangle, a multiple of 8.
     pub fn with_tile_rows(self, tile_rows: usize) -> TilePlan {
         // As many right sides for each worker, in tiles of about the same size.
         let each = self.columns.div_ceil(self.threads).max(1);
@@ -126,7 +127,7 @@ impl TilePlan {
         TilePlan { tile_rows, right_rows, ..self }
     }
 
-    /// Bytes of everything with tiles of so many rows.
+    /// Bytes of everything with tiles of `tile_rows` rows.
     fn bytes_with(&self, tile_rows: usize) -> u64 {
         TilePlan { engine: Arc::clone(&self.engine), ..*self }.with_tile_rows(tile_rows).bytes()
     }
@@ -192,14 +193,14 @@ impl TilePlan {
         if self.together.is_some() { 0 } else { self.largest_of_rows(|row| self.row_words(row)) }
     }
 
-    /// The tiles of a tile row of the triangle from the tile `first` on, as pieces of the window of a node: by rank
-    /// those that it makes.
+    /// The tiles of a tile row of the triangle from the tile `first` on, as pieces of the window of a node: for each
+    /// rank the tiles that it makes.
     pub fn row_pieces(&self, row: usize, first: usize, makers: impl IntoIterator<Item = Range<usize>>) -> Pieces {
         let words = move |col: usize| self.engine.operand_words(self.triangle_shape(row, first + col));
         Pieces::new(makers.into_iter().map(|tiles| tiles.map(words)))
     }
 
-    /// Words of the largest tile row that the ranks of a node make together, whoever makes which tiles.
+    /// Words of the largest tile row that the ranks of a node make together, for any assignment of tiles to ranks.
     pub fn window_words(&self) -> usize {
         let words = |row: usize| self.row_pieces(row, 0, std::iter::once(0..row + 1)).total_words();
         if self.together.is_some() { self.largest_of_rows(words) } else { 0 }
@@ -210,7 +211,7 @@ impl TilePlan {
         self.tile_rows.min(self.order) * self.order
     }
 
-    /// Bytes of the entries of a tile row, or of this rank's part of those of the node and of their tiles.
+    /// Bytes of the entries of a tile row, or of this rank's part of the node's entries and of their tiles.
     fn piece_bytes(&self) -> u64 {
         let Some(NodeShared { ranks, factor_tile, one_node }) = self.together else {
             return self.tile_rows as u64 * self.piece_row_bytes + self.message_bytes;
@@ -234,7 +235,7 @@ impl TilePlan {
         workspace.trim(self.memory, &self.needs());
     }
 
-    /// What the call takes of kept memory.
+    /// The kept memory that the call uses.
     pub fn needs(&self) -> WorkspaceNeeds {
         WorkspaceNeeds {
             operand_bytes: Buffer::bytes_for(self.solution_words()),
@@ -297,9 +298,9 @@ pub(crate) fn tries(working_bits: u32, first_bits: i64) -> impl Iterator<Item = 
     std::iter::successors(first, |bits| bits.checked_mul(2)).take_while(fits)
 }
 
-/// Bits beyond those of the unknowns at which the first try is made, where unknowns may outgrow their right sides by so
-/// many bits: multiples of [`TRSM_FIXED_BITS`]; as many again for accuracy entry by entry, as much deeper than its
-/// column's scale may a row lie then.
+/// Bits beyond those of the unknowns at which the first try is made, where unknowns may outgrow their right sides by
+/// `growth` bits: multiples of [`TRSM_FIXED_BITS`]; twice as many for entrywise accuracy, where a row may lie as far
+/// below the scale of its column.
 pub(crate) fn first_bits(growth: i64, accuracy: Accuracy) -> i64 {
     let step = i64::from(TRSM_FIXED_BITS);
     let bits = ((growth + 10).max(0) / step + 1) * step;
@@ -313,7 +314,7 @@ pub(crate) fn most_fixed_bits(working_bits: u32) -> Option<u32> {
     all.last().map(|bits| working_bits + bits)
 }
 
-/// Workers of a try on so many right sides.
+/// Workers of a try on `columns` right sides.
 pub(crate) fn workers(ctx: &Context, columns: usize) -> usize {
     ctx.threads().min(columns.div_ceil(PANEL_ROWS)).max(1)
 }
@@ -324,7 +325,7 @@ mod tests {
     use crate::matrix::Matrix;
     use crate::ops::trsm::{TrsmOptions, trsm_with};
 
-    /// A lower triangle of `order` rows and so many right sides, with exponents far apart.
+    /// A lower triangle of `order` rows and `columns` right sides, with exponents far apart.
     fn system(order: usize, columns: usize) -> [Matrix; 2] {
         let mut state = 1u64;
         let mut entry = |spread: i32| {

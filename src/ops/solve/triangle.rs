@@ -54,7 +54,7 @@ impl<'a> Triangle<'a> {
         self.diag == Diag::Unit
     }
 
-    /// The unknowns within `range` that row `row` needs beside its own.
+    /// The unknowns within `range` that row `row` needs in addition to its own.
     pub fn others(&self, row: usize, range: &Range<usize>) -> Range<usize> {
         if self.is_lower() { range.start..row } else { row + 1..range.end }
     }
@@ -65,7 +65,7 @@ impl<'a> Triangle<'a> {
         self.view.get(row, col)
     }
 
-    /// The whole view, with what lies outside of the triangle.
+    /// The whole view, with the entries outside of the triangle.
     pub fn view(&self) -> MatrixView<'a> {
         self.view
     }

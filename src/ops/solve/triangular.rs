@@ -27,7 +27,7 @@ pub(crate) struct TriangularSystem<'a> {
     /// Whether the caller's right sides and solution are the transposes.
     pub transposed: bool,
     pub precision_bits: u32,
-    /// What is promised of the residual.
+    /// Accuracy promised for the residual.
     pub accuracy: Accuracy,
     /// Column count of the whole call; it selects the algorithm, hence the bits.
     pub total_columns: usize,

@@ -1,7 +1,7 @@
 //! A step of a solve by parts: the products of a block with the known unknowns, taken off the right sides of its rows.
 //!
-//! Promise: what a column becomes depends on the block, the precision and the column alone. Entry by entry each column
-//! has the bits that it asks for by itself; columns that ask for as many share a product.
+//! Promise: the result of a column depends only on the block, the precision and the column. Entry by entry each column
+//! has the bits that it needs by itself; columns that need equally many share a product.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -80,11 +80,11 @@ impl Update<'_> {
     }
 }
 
-/// Columns that ask for as many bits, side by side.
+/// Columns that need equally many bits, side by side.
 struct Groups {
-    /// Neighbours, and what they ask for, once all columns are in their places.
+    /// Ranges of neighbouring columns, and their bits, once all columns are in their places.
     list: Vec<(Range<usize>, ColumnRange)>,
-    /// What brings them there, one after the other.
+    /// The swaps that bring them there, one after the other.
     swaps: Vec<(usize, usize)>,
     /// The columns in these places.
     order: Vec<usize>,

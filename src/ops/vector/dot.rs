@@ -13,7 +13,7 @@ use rug::{Float, Integer, integer::Order};
 ///
 /// Shapes: `x` and `y` are matrices or views of one column or one row, of the same number of entries, which may be 0.
 /// Accuracy: `|computed - exact| <= 2^(1 - precision_bits) |x|^T |y|`, whatever the exponents are; nothing else is
-/// rounded, and the bits depend on the entries and the precision alone. Cost: one product of limbs for each term.
+/// rounded, and the bits depend only on the entries and the precision. Cost: one product of limbs for each term.
 /// Source: docs/decisions/032-vectors.md.
 ///
 /// ```
@@ -65,7 +65,7 @@ pub fn nrm2<'a>(ctx: &Context, x: impl Into<MatrixView<'a>>, precision_bits: u32
     let mut sum = sum_of_products(ctx, x, x, precision_bits)?;
     let square = sum.exact();
     let bits = 64 * square.magnitude.len() as u32;
-    // An even power of two stays outside of the root, so that nothing leaves MPFR's range.
+    // An even power of two stays outside of the root, so that no number leaves MPFR's range.
     let odd = square.exponent.rem_euclid(2);
     let integer = Integer::from_digits(square.magnitude, Order::Lsf) << odd as u32;
     let root = Float::with_val(precision_bits, Float::with_val(bits + 1, integer).sqrt_ref());
@@ -79,7 +79,7 @@ pub fn nrm2<'a>(ctx: &Context, x: impl Into<MatrixView<'a>>, precision_bits: u32
 /// Terms whose right factors are held as digits at a time.
 const PIECE: usize = 512;
 
-/// Short sums hold fewer: what takes at most so many bytes is allocated faster.
+/// Short sums hold fewer: blocks of at most this many bytes are allocated faster.
 const SHORT_PIECE_BYTES: usize = 960;
 const SHORT: usize = 128;
 

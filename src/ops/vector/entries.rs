@@ -23,7 +23,7 @@ pub(super) struct VectorCall<'c> {
     pub precision_bits: u32,
     /// Estimate for one entry.
     pub entry_nanoseconds: f64,
-    /// Bytes that each worker has for itself.
+    /// Bytes of each worker's private memory.
     pub worker_bytes: u64,
 }
 
@@ -33,8 +33,8 @@ impl VectorCall<'_> {
         self.ctx.threads().min(worth as usize).max(1)
     }
 
-    /// Fills `result`: `write` puts the limbs of an entry in place and gives its head; `local` makes what each worker
-    /// has for itself.
+    /// Fills `result`: `write` puts the limbs of an entry in place and returns its head; `local` makes the private
+    /// memory of each worker.
     ///
     /// # Errors
     /// The first error of `write`; [`crate::Error::MemoryLimit`], [`crate::Error::Cancelled`], those of a result that
@@ -137,7 +137,7 @@ impl<'r> Piece<'r> {
     /// Sets one of them: `write` gets its index in the vector and its limbs, and gives its head.
     ///
     /// # Errors
-    /// That of `write`.
+    /// The error of `write`.
     #[inline]
     pub fn set(&mut self, at: usize, write: impl FnOnce(usize, &mut [u64]) -> Result<Head>) -> Result<()> {
         let place = at * self.stride;

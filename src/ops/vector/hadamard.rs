@@ -51,8 +51,8 @@ pub fn hadamard<'a, 'b>(
 ///
 /// Shapes: all matrices have that of the result, any size of which may be 0; there is at least one pair. Accuracy:
 /// `|computed - exact|_ij <= 2^(1 - precision_bits) |alpha| sum |A_i|_ij |B_i|_ij`, whatever the exponents are; the
-/// bits depend on the entries, the scalar and the precision alone. Cost: a product of limbs for each pair and entry,
-/// and one more where there is a scalar. Source: docs/decisions/074-the-time-of-an-iteration.md.
+/// bits depend only on the entries, the scalar and the precision. Cost: a product of limbs for each pair and entry, and
+/// one more where there is a scalar. Source: docs/decisions/074-the-time-of-an-iteration.md.
 ///
 /// ```
 /// use sunzi::{Context, Matrix, blas, rug::Float};

@@ -2,8 +2,8 @@
 //!
 //! A vector is a matrix or a view of one column or one row, with any distance between its entries. No entry passes
 //! through residues: a sum is formed in fixed point below its largest term (`ops::fixed_sum`), or exactly, and rounded
-//! once. Promise: every result is right beside the sizes of its own terms, and its bits depend on the operands, the
-//! precision and the options alone. Proof: docs/decisions/032-vectors.md.
+//! once. Promise: every result is accurate relative to the sizes of its own terms, and its bits depend only on the
+//! operands, the precision and the options. Proof: docs/decisions/032-vectors.md.
 
 mod dot;
 mod entries;

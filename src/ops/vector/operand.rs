@@ -1,4 +1,4 @@
-//! Vectors as the calls take them, and the scalars beside them.
+//! Vectors as the calls take them, and their scalars.
 
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, Head};
@@ -17,7 +17,7 @@ pub(super) fn vector<'a>(operation: &'static str, view: MatrixView<'a>) -> Resul
     }
 }
 
-/// A vector of so many entries, as a column.
+/// A vector of `len` entries, as a column.
 ///
 /// # Errors
 /// [`Error::ShapeMismatch`].

@@ -1,4 +1,4 @@
-//! What a call on vectors tells about itself.
+//! The report of a call on vectors.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ pub struct VectorReport {
     pub rows: usize,
     /// Terms of the longest sum, or columns of the result for `ger`, `hadamard` and `spmm`.
     pub cols: usize,
-    /// Precision asked for.
+    /// Requested precision.
     pub precision_bits: u32,
     /// Worker threads.
     pub threads: usize,

@@ -18,7 +18,7 @@ use std::time::Instant;
 ///
 /// Shapes: `A`, a [`crate::sparse::SparseMatrix`] or some of its rows, is `M x K`, `B` is `K x N`; any may be 0.
 /// Accuracy: `|computed - exact|_ij <= 2^(1 - precision_bits) (|A| |B|)_ij`, whatever the exponents are; the bits
-/// depend on the entries and the precision alone. Cost: a product of limbs for each entry of `A` and column of `B`;
+/// depend only on the entries and the precision. Cost: a product of limbs for each entry of `A` and column of `B`;
 /// entries of `A` that are short, as integers are, take less. Source: docs/decisions/055-sparse-sums.md.
 ///
 /// ```
@@ -105,7 +105,7 @@ pub fn spmm_into<'a, 'b, 'r>(
 ///
 /// Shapes: `A` is `M x K`, `B` is `K x N`; the result is a column with an entry for each of `positions`, which are
 /// pairs of a row of `A` and a column of `B`, from 0, in any order, also several times. Accuracy:
-/// `|computed - exact| <= 2^(1 - precision_bits) (|A| |B|)_ij`; the bits depend on the entries and the precision alone.
+/// `|computed - exact| <= 2^(1 - precision_bits) (|A| |B|)_ij`; the bits depend only on the entries and the precision.
 /// Cost: `K` products of limbs for each position. A view of the transpose of a column-major `A` is read fastest.
 /// Source: docs/decisions/055-sparse-sums.md.
 ///
@@ -175,7 +175,7 @@ pub fn sddmm_into<'a, 'b, 'r>(
     })
 }
 
-/// Estimate for an entry of so many terms.
+/// Estimate for an entry of `terms` terms.
 fn entry_nanoseconds(terms: usize, precision_bits: u32) -> f64 {
     let limbs = limbs_for(precision_bits) as f64;
     40.0 + terms as f64 * (6.0 + limbs * (1.0 + 0.3 * limbs))

@@ -24,7 +24,7 @@ pub(crate) struct Factors {
 }
 
 impl Factors {
-    /// So many numbers, all 0, for sums of up to so many terms.
+    /// `len` numbers, all 0, for sums of up to `terms` terms.
     pub fn zeros(len: usize, precision_bits: u32, terms: usize) -> Factors {
         let columns = sum_columns(precision_bits, terms);
         let cut = columns <= MOST_COLUMNS;
@@ -51,7 +51,7 @@ impl Factors {
         self.digits.set_all(0, &significands(column));
     }
 
-    /// Bytes of so many numbers of so many limbs.
+    /// Bytes of `len` numbers of `limbs` limbs, for sums of up to `terms` terms.
     pub fn bytes(len: usize, precision_bits: u32, terms: usize, limbs: usize) -> u64 {
         let columns = sum_columns(precision_bits, terms);
         let whole = (size_of::<Vec<u64>>() + 8 * limbs) as u64;
@@ -94,7 +94,7 @@ fn size(x: Head, y: Head) -> Size {
 }
 
 impl TermSum {
-    /// Room for sums of up to so many terms.
+    /// Room for sums of up to `terms` terms.
     pub fn new(precision_bits: u32, terms: usize) -> TermSum {
         let sizes = Vec::with_capacity(terms);
         let columns = Sums::new(cut_columns(precision_bits, terms));
@@ -159,7 +159,7 @@ impl TermSum {
         self.top = digit_sums::place_terms(&mut self.sizes, columns).unwrap_or(0);
     }
 
-    /// Adds a run, whose terms have these numbers among those of the sum.
+    /// Adds a run; `terms` are the indices of its terms in the sum.
     pub fn add(&mut self, factors: &Factors, run: &Run<'_>, terms: Range<usize>) {
         if let Some(whole) = &factors.whole {
             let right = |index: usize| FloatRef { head: factors.heads[index], limbs: &whole[index] };

@@ -142,9 +142,9 @@ pub fn trsv<'a, 'b>(
 /// Shapes: `t` is `n x n`, of which one triangle is read (with [`Diag::Unit`] without its diagonal); `b` and the result
 /// have `n` entries.
 /// Accuracy: `|alpha b - op(T) x|_i <= 2^(1 - precision_bits) (|op(T)| |x|)_i`, row by row and whatever the exponents
-/// and the condition of `T` are. The bits depend on the operands, the precision and the options alone. Cost: one
-/// product of limbs for each entry of the triangle, and a division for each row; on the calling thread, as each
-/// unknown waits for the one before it. Source: docs/decisions/032-vectors.md.
+/// and the condition of `T` are. The bits depend only on the operands, the precision and the options. Cost: one product
+/// of limbs for each entry of the triangle, and a division for each row; on the calling thread, as each unknown depends
+/// on the previous one. Source: docs/decisions/032-vectors.md.
 ///
 /// ```
 /// use sunzi::{Context, Matrix, Op, blas};
@@ -220,7 +220,7 @@ pub(crate) struct VectorTriangle<'a> {
     diag: Diag,
 }
 
-/// What a substitution begins with.
+/// The start of a substitution.
 pub(crate) struct RightSide<'a> {
     /// One column.
     pub b: MatrixView<'a>,
@@ -228,17 +228,17 @@ pub(crate) struct RightSide<'a> {
     pub alpha: Option<FloatRef<'a>>,
 }
 
-/// What a substitution takes for itself.
+/// The scratch of a substitution.
 pub(crate) struct SubstitutionRoom {
     sum: TermSum,
-    /// The unknowns found so far with the other sign, as their terms are taken off, and alpha.
+    /// The unknowns found so far with the other sign, as their terms are subtracted, and alpha.
     factors: Factors,
     limbs: Vec<u64>,
     quotient: Vec<u64>,
 }
 
 impl SubstitutionRoom {
-    /// Room for so many unknowns of `precision_bits` bits.
+    /// Room for `order` unknowns of `precision_bits` bits.
     pub fn new(order: usize, precision_bits: u32) -> SubstitutionRoom {
         SubstitutionRoom {
             sum: TermSum::new(precision_bits, order + 1),
@@ -265,7 +265,7 @@ impl<'a> VectorTriangle<'a> {
         self.order
     }
 
-    /// The columns of a row beside the diagonal.
+    /// The columns of a row without the diagonal.
     fn others(&self, row: usize) -> Range<usize> {
         if self.lower { 0..row } else { row + 1..self.order() }
     }
@@ -359,7 +359,7 @@ impl<'a> VectorTriangle<'a> {
     }
 }
 
-/// Bytes of a [`SubstitutionRoom`] for a triangle whose entries have so many limbs.
+/// Bytes of a [`SubstitutionRoom`] for a triangle whose entries have `entry_limbs` limbs.
 pub(crate) fn room_bytes(order: usize, precision_bits: u32, entry_limbs: usize) -> u64 {
     let sums = TermSum::bytes(precision_bits, order + 1) + FixedSum::quotient_bytes(precision_bits, entry_limbs);
     let limbs = limbs_for(precision_bits);

@@ -23,7 +23,7 @@ pub(super) struct EntryError {
     pub fails: bool,
 }
 
-/// Refuses entries that no product of these columns can reach, so that sums stay of a sane width.
+/// Refuses entries that no product of these columns can reach, so that sums stay of a bounded width.
 pub(super) fn check_sizes(problem: &Problem<'_>, bounds: &Bounds) -> Result<()> {
     for col in 0..problem.result.cols() {
         for row in rows_of(problem, col) {

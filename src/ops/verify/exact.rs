@@ -25,9 +25,9 @@ pub struct Term<'a> {
     pub low: i64,
 }
 
-/// The number without limbs that lie wholly below `2^floor`; `None` where nothing is left.
+/// The number without limbs that lie wholly below `2^floor`; `None` where no limb remains.
 ///
-/// What is cut off is smaller than `2^floor`; [`KEEP_ALL`] cuts nothing.
+/// The part cut off is smaller than `2^floor`; [`KEEP_ALL`] cuts nothing.
 #[inline]
 pub fn term(value: FloatRef<'_>, floor: i64) -> Option<Term<'_>> {
     if value.head.is_zero() {
@@ -150,7 +150,7 @@ impl ProductSum {
         sum.add(self.product.is_negative(), self.product.as_limbs(), low);
     }
 
-    /// Adds `sum_k left_k * right_k` to `sum`, exactly but for what the floors cut.
+    /// Adds `sum_k left_k * right_k` to `sum`, exactly except for the parts below the floors.
     pub fn add_dot(&mut self, sum: &mut Accumulator, left: Column<'_>, right: Column<'_>) {
         for row in 0..left.view.rows() {
             let Some(x) = term(left.view.get(row, left.index), left.floor) else { continue };
@@ -240,7 +240,7 @@ impl UpperBound {
             (true, _) => low,
             (_, true) => high,
             _ => {
-                // One bit is kept free for the carry; what is shifted out counts as one unit.
+                // One bit is kept free for the carry; the bits shifted out count as one unit.
                 let shift = (high.exponent - low.exponent).min(127) as u32;
                 let scaled = u128::from(low.significand) << 63;
                 let moved = scaled >> shift;
@@ -279,7 +279,7 @@ impl UpperBound {
         let (fraction, bits) = integer.to_f64_exp();
         let quotient = fraction.abs() / (self.significand as f64 / 2f64.powi(64));
         let power = (i64::from(bits) + exponent - self.top_exponent()).clamp(-1100, 1100) as i32;
-        // Infinity stands for a bound of 0 alone.
+        // Infinity stands only for a bound of 0.
         (quotient * 2f64.powi(power / 2) * 2f64.powi(power - power / 2)).min(f64::MAX)
     }
 }
@@ -287,7 +287,7 @@ impl UpperBound {
 /// Bits of an entry that count towards its column's norm.
 const NORM_BITS: i64 = 63;
 
-/// What is known of one column before its products are formed.
+/// The size of one column before its products are formed.
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnSize {
     /// At least the column's Euclidean norm, above it by less than `(rows + 8) * 2^-61` of it.

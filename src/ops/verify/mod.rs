@@ -1,7 +1,7 @@
 //! Is this stored matrix the product of those? Exact residuals, sampled entries, and Freivalds' test modulo a prime.
 //!
 //! Promise: a result that meets the bound of [`syrk_with`](crate::syrk_with) or [`gemm_with`](crate::gemm_with) is
-//! never rejected; what is accepted missed its tested bounds by less than one part in 2^40. No product is rounded:
+//! never rejected; an accepted result exceeds its tested bounds by less than one part in 2^40. No product is rounded:
 //! sums of big floats are kept as integers, however far the exponents lie apart.
 //! Shares no code with the pipeline that it checks; the verifier of Cholesky factors takes products from it, and tests
 //! each. Does not know: files, kernels, residue planes. Source: docs/ALGORITHM.md, "Verification".
@@ -28,7 +28,7 @@ use crate::options::setters;
 use exact::{ColumnSize, KEEP_ALL, UpperBound, column_size};
 use serde::Serialize;
 
-/// Choices of a verification; the first four say what was computed, the others how hard to look.
+/// Choices of a verification; the first four describe the computation, the others the effort of the check.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct VerifyOptions {
@@ -45,7 +45,7 @@ pub struct VerifyOptions {
     pub vector_count: usize,
     /// Entries that are compared one by one; all of them where the result has no more.
     pub sample_count: usize,
-    /// Seed of all random choices; `None` draws a fresh one, which [`Verification::seed`] tells.
+    /// Seed of all random choices; `None` draws a fresh one, see [`Verification::seed`].
     pub seed: Option<u64>,
 }
 
@@ -73,7 +73,7 @@ setters! { new VerifyOptions {
     seed: impl Into<Option<u64>>,
 } }
 
-/// What a successful verification has looked at, and how close to the bounds the result came.
+/// The extent of a successful verification, and how close to the bounds the result came.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct Verification {
@@ -99,11 +99,11 @@ pub struct Verification {
 /// with `x_j = +-2^(s_j)`, the residual `r = P^T (P x) - Q x`, without any rounding, has
 /// `|r_i| <= 2^(1-b) ||p_i|| sum_j ||p_j|| |x_j|`: every fourth vector has `s_j = 0`, the others `||p_j|| |x_j|`
 /// in (1/4, 1]. (3) Sampled entries have `|Q_ij - (P^T P)_ij| <= 2^(1-b) ||p_i|| ||p_j||`, compared by integers.
-/// With `exact_integers`, (2) is Freivalds' test modulo a random prime ([`freivalds_syrk`]) and (3) asks for equality.
+/// With `exact_integers`, (2) is Freivalds' test modulo a random prime ([`freivalds_syrk`]) and (3) requires equality.
 ///
-/// What is wrong in an entry that is not compared is found by (2): always where its error passes `8 N` times its
-/// bound and the rest of its row is right, else with probability at least `1 - 2^-v` beyond `4 N` times (`v` scaled
-/// vectors: 3 by default). A smaller error there may pass.
+/// An error in an entry that is not compared is found by (2): always where it exceeds `8 N` times its bound and the
+/// rest of its row is right, else with probability at least `1 - 2^-v` beyond `4 N` times (`v` scaled vectors: 3 by
+/// default). A smaller error there may pass.
 ///
 /// Norms are rounded up, by less than one part in 2^40 for up to a million rows. Where the exponents of one column
 /// spread over more than 2^20 bits, bits that cannot matter are cut off and their sum, below `2^-60` of the bound, is
@@ -125,7 +125,7 @@ pub struct Verification {
 /// ```
 ///
 /// # Errors
-/// [`Error::Verification`] names the worst entry or row, its error and the bound, or says that `q` is not symmetric;
+/// [`Error::Verification`] names the worst entry or row, its error and the bound, or reports that `q` is not symmetric;
 /// [`Error::ShapeMismatch`];
 /// [`Error::Precision`] for fewer than 2 bits; [`Error::NotInteger`] in exact mode.
 pub fn verify_syrk<'a, 'b>(
@@ -195,7 +195,7 @@ fn judge(
     entries::compare(ctx, problem, bounds, options, outcome)
 }
 
-/// What is checked: whether `result` is the product `left^T right`.
+/// The claim to be checked: `result` is the product `left^T right`.
 pub(crate) struct Problem<'a> {
     operation: &'static str,
     /// `K x M`.
@@ -209,14 +209,14 @@ pub(crate) struct Problem<'a> {
     claim: Claim,
 }
 
-/// What is claimed of the errors of a result, and how they are named.
+/// The claim about the errors of a result, and their names.
 #[derive(Clone, Copy)]
 pub(crate) struct Claim {
     /// The bound is `2^(power - b)` times the norms.
     power: i64,
     /// Whether the size of the result's own entry belongs to the norms.
     with_result: bool,
-    /// What an error is an error of.
+    /// The quantity whose error is named.
     subject: &'static str,
     /// The bound of an entry in words, and that of a row.
     unit: &'static str,
@@ -305,7 +305,7 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// Norms of all columns, and what may be cut off where exponents spread too far to be kept whole.
+/// Norms of all columns, and the bits that may be cut off where exponents spread too far to be kept whole.
 pub(crate) struct Bounds {
     left: Vec<ColumnSize>,
     right: Vec<ColumnSize>,
@@ -347,7 +347,7 @@ impl Bounds {
         if top - low > WIDEST_SPREAD_BITS { top - self.kept_bits } else { KEEP_ALL }
     }
 
-    /// `size * 2^(power - b)`, with `2^-60` of it for what was cut.
+    /// `size * 2^(power - b)`, plus `2^-60` of it for the terms that were cut.
     fn allowance(&self, size: UpperBound) -> UpperBound {
         let bound = size.times(UpperBound::power_of_two(self.power - i64::from(self.precision_bits)));
         bound.plus(bound.times(UpperBound::power_of_two(-60)))

@@ -18,7 +18,7 @@ const ROWS_AT_ONCE: usize = 16;
 /// Most random vectors of one test.
 const MOST_VECTORS: usize = 1 << 16;
 
-/// A random vector `x_j = +-2^(shift_j)` and what the bounds need of it.
+/// A random vector `x_j = +-2^(shift_j)` and the numbers that the bounds need of it.
 struct Signs {
     negative: Vec<bool>,
     shifts: Vec<i64>,
@@ -150,7 +150,7 @@ fn row_residuals(
     worst
 }
 
-/// Names the worst entry of the row that failed; the row itself where each entry alone is within its bound.
+/// Names the worst entry of the row that failed; the row itself where each single entry is within its bound.
 fn explain(ctx: &Context, problem: &Problem<'_>, bounds: &Bounds, (row, ratio): (usize, f64)) -> Error {
     let errors = map_indices(ctx, problem.right.cols(), |col| entries::error(problem, bounds, row, col));
     let worst = errors.iter().enumerate().max_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio));

@@ -2,7 +2,7 @@
 //!
 //! Promise: a solution that meets the bound of [`solve_with`](crate::solve_with), [`trsm_with`](crate::trsm_with) or
 //! [`inverse_with`](crate::inverse_with) is never rejected. A system is the claim that its right side is a product, so
-//! it goes through the tests of products, with other bounds. Does not know: how a system is solved.
+//! it is tested like a product, with other bounds. Does not know: how a system is solved.
 //! Source: docs/ALGORITHM.md, "Verification".
 
 use super::exact::{ColumnSize, UpperBound, column_size};
@@ -23,11 +23,12 @@ const LEAST_BITS: u32 = 5;
 /// The tests are those of [`verify_gemm`](super::verify_gemm), for the claim that `B` is the product `A X`: sampled
 /// entries, all where they are few, have `|B - A X|_ij <= 2^(4-b) (sqrt(a_ii) sum_k sqrt(a_kk) |x_kj| + |b_ij|)`, and
 /// random combinations of the columns of the residual keep the combined bounds; residuals are exact sums. That is the
-/// bound of [`solve_with`](crate::solve_with); what keeps the one entry by entry, or that of a refined solution, keeps
-/// this one. It says how well the equations hold: how many digits of `x` are right depends on the condition too.
+/// bound of [`solve_with`](crate::solve_with); a solution that keeps the entrywise bound, or that of a refined
+/// solution, keeps this one. It measures how well the equations hold: the number of correct digits of `x` depends on
+/// the condition too.
 /// Of the options `vector_count`, `sample_count` and `seed` matter.
-/// Shapes: `a` is `n x n`, plain, known to be symmetric or a named triangle, see [`Symmetric`]; `b` and `x` are
-/// `n x m`.
+/// Shapes: `a` is `n x n`, plain, known to be symmetric or a named triangle, see [`Symmetric`]; `b` and `x` are `n x
+/// m`.
 /// Cost: `n (n + m)` big multiplications for each vector and `n` for each compared entry; a copy of all three.
 ///
 /// ```
@@ -156,11 +157,11 @@ pub fn verify_inverse<'a, 'b>(
 }
 
 /// Checks that `x` solves `op(T) X = alpha B` or `X op(T) = alpha B` to `precision_bits` bits, `operands` being
-/// `(T, B)`, `system` what [`trsm_with`](crate::trsm_with) was told.
+/// `(T, B)`, `system` the options of [`trsm_with`](crate::trsm_with).
 ///
 /// As [`verify_solve`], with the bound `|alpha B - op(T) X|_ij <= 2^(1-b) (||t_i|| ||x_j|| + |alpha b_ij|)` for rows
-/// `t_i` of `op(T)` and columns `x_j`; on the right side for the transposed matrices. What keeps the bound entry by
-/// entry keeps this one.
+/// `t_i` of `op(T)` and columns `x_j`; on the right side for the transposed matrices. A solution that keeps the
+/// entrywise bound keeps this one.
 /// Shapes: those of [`trsm_with`](crate::trsm_with), `x` as `b`.
 ///
 /// ```
@@ -261,7 +262,8 @@ struct Balanced {
 }
 
 impl Balanced {
-    /// Refuses what is not positive definite by its diagonal, or by a minor of order 2 as far as exponents tell.
+    /// Refuses a matrix that is not positive definite by its diagonal, or by a minor of order 2 as far as exponents
+    /// show.
     fn new(operation: &str, lower: MatrixView<'_>) -> Result<Balanced> {
         check_definite(operation, lower, "the matrix", 0)?;
         let head = |i: usize| lower.get(i, i).head;
@@ -338,7 +340,7 @@ fn mirrored(lower: MatrixView<'_>, powers: &[i64]) -> Result<Matrix> {
     Ok(copy)
 }
 
-/// The triangle that counts, zeros beside it.
+/// The triangle that is read, with zeros elsewhere.
 fn triangle(t: MatrixView<'_>, uplo: Uplo, diag: Diag) -> Result<Matrix> {
     let mut copy = Matrix::zeros(t.rows(), t.cols(), t.precision_bits())?;
     for col in 0..t.cols() {

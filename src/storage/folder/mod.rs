@@ -1,6 +1,6 @@
 //! The calls that storage makes of a file system, as traits: the system's own below them, or a simulated one.
 //!
-//! Promise: nothing above these traits touches a file by another way. Does not know: groups, objects, threads.
+//! Promise: no code above these traits accesses a file in another way. Does not know: groups, objects, threads.
 
 mod ring;
 mod simulated;
@@ -15,7 +15,7 @@ use std::any::Any;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Whether the system keeps what is read and written in its cache.
+/// Whether the system caches the bytes read and written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     /// It does.
@@ -24,10 +24,10 @@ pub enum Access {
     Direct,
 }
 
-/// What a folder's file system says of direct I/O.
+/// The support of a folder's file system for direct I/O.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum DirectIo {
-    /// It is there, for memory, offsets and lengths that are multiples of so many bytes.
+    /// Supported for memory, offsets and lengths that are multiples of this number of bytes.
     Aligned(u32),
     /// It is not there, and why.
     Absent(String),
@@ -85,7 +85,7 @@ pub trait Folder: Send + Sync {
     /// Asks for a lock that is tied to a file, which is made where there is none, and never waits for it.
     ///
     /// # Errors
-    /// The system's refusal, other than that somebody holds it.
+    /// The system's refusal, other than that the lock is held.
     fn lock(&self, name: &str) -> io::Result<Lock>;
 
     /// Bytes that this user may still write.
@@ -94,10 +94,10 @@ pub trait Folder: Send + Sync {
     /// The system's refusal.
     fn free_bytes(&self) -> io::Result<u64>;
 
-    /// What a file of that name, which exists, can have of direct I/O.
+    /// The support for direct I/O of a file of that name, which must exist.
     ///
     /// # Errors
-    /// The system's refusal to be asked; no direct I/O is an answer.
+    /// The system's refusal of the query; a lack of direct I/O is no error.
     fn direct_io(&self, name: &str) -> io::Result<DirectIo>;
 
     /// The path of an entry, for messages.
@@ -160,7 +160,7 @@ pub trait File: Send + Sync {
     /// The system's refusal.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
 
-    /// Makes the file so long, and takes the place for it on the disk where the file system can.
+    /// Makes the file `bytes` long, and reserves space for it on the disk where the file system can.
     ///
     /// # Errors
     /// The system's refusal: the disk may be full.
@@ -169,7 +169,7 @@ pub trait File: Send + Sync {
     /// Returns when all that was written outlasts a power cut.
     ///
     /// # Errors
-    /// The system's refusal; what was written may be lost then.
+    /// The system's refusal; written data may be lost then.
     fn sync(&self) -> io::Result<()>;
 
     /// Length of the file.
@@ -178,6 +178,6 @@ pub trait File: Send + Sync {
     /// The system's refusal.
     fn bytes(&self) -> io::Result<u64>;
 
-    /// Asks the system to forget what it keeps of these bytes. A hint.
+    /// Asks the system to drop these bytes from its cache. A hint.
     fn drop_cached(&self, offset: u64, bytes: u64);
 }

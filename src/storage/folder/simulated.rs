@@ -1,6 +1,6 @@
-//! A folder in memory that knows what a power cut would leave of it, and that can fail on demand.
+//! A folder in memory that models the state after a power cut, and that can fail on demand.
 //!
-//! What was written and not synced, in files and in the folder's list of names, is kept beside what is durable. A power
+//! Data written and not synced, in files and in the folder's list of names, is kept apart from durable data. A power
 //! cut keeps any subset of it, drawn from a seed: data in sectors, names call by call, neither waiting for the other.
 //! So a name may be durable before the file's data, or a new file may vanish although it was synced, as POSIX allows.
 
@@ -13,13 +13,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// What a disk writes whole or not at all.
+/// The unit that a disk writes whole or not at all.
 const SECTOR: usize = 512;
 
-/// What goes wrong, beside power cuts. Calls are counted from 0, over all files of a folder.
+/// Faults in addition to power cuts. Calls are counted from 0, over all files of a folder.
 #[derive(Clone, Debug, Default)]
 pub struct SimulatedFaults {
-    /// The power fails at this call, which does nothing any more, like all later ones.
+    /// The power fails at this call, which has no effect, like all later ones.
     pub power_cut_at: Option<u64>,
     /// These calls fail with this error number.
     pub errors: BTreeMap<u64, i32>,
@@ -27,7 +27,7 @@ pub struct SimulatedFaults {
     pub stall_at: Option<u64>,
     /// Bytes that the disk has; more are refused (`ENOSPC`).
     pub capacity_bytes: Option<u64>,
-    /// Reads and writes move fewer bytes than asked, or are interrupted, at random.
+    /// Reads and writes move fewer bytes than requested, or are interrupted, at random.
     pub ragged: bool,
     /// The file system has no direct I/O.
     pub no_direct_io: bool,
@@ -80,7 +80,7 @@ impl Shared {
         self.disk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a call and lets it fail or wait where that was asked for.
+    /// Counts a call and lets it fail or wait where the faults say so.
     fn call(&self) -> io::Result<MutexGuard<'_, Disk>> {
         let mut disk = self.disk();
         let number = disk.calls;
@@ -148,7 +148,7 @@ fn apply_name(names: &mut BTreeMap<String, usize>, change: &NameChange) {
     }
 }
 
-/// Writes over what is there, and beyond its end.
+/// Writes over existing data, and beyond its end.
 fn put(data: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
     if data.len() < offset + bytes.len() {
         data.resize(offset + bytes.len(), 0);
@@ -157,7 +157,7 @@ fn put(data: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
 }
 
 impl Inode {
-    /// What a power cut leaves of the file.
+    /// Reduces the file to the part that a power cut leaves.
     fn cut(&mut self, random: &mut StdRng) {
         for change in std::mem::take(&mut self.pending) {
             match change {
@@ -202,7 +202,7 @@ impl SimulatedFolder {
         self.0.resumed.notify_all();
     }
 
-    /// What a restart finds after a power cut; the draw of what was written in time is that of `seed`. Nothing fails
+    /// The folder that a restart finds after a power cut; `seed` draws which data was written in time. No call fails
     /// there.
     pub fn after_power_cut(&self, seed: u64) -> SimulatedFolder {
         let mut random = StdRng::seed_from_u64(seed);
@@ -228,7 +228,7 @@ impl SimulatedFolder {
         disk.names.iter().map(|(name, &inode)| (name.clone(), disk.inodes[inode].data.clone())).collect()
     }
 
-    /// Puts a file there, or other contents into one: damage, or what somebody else wrote.
+    /// Puts a file there, or other contents into one: damage, or a write by another program.
     pub fn put_file(&self, name: &str, data: Vec<u8>) {
         let mut disk = self.0.disk();
         let inode = disk.inodes.len();
@@ -334,7 +334,7 @@ struct SimulatedFile {
 }
 
 impl SimulatedFile {
-    /// What the system says of memory or an offset that is not aligned for direct I/O.
+    /// The system's error for memory or an offset that is not aligned for direct I/O.
     fn check(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let fits = |number: usize| number.is_multiple_of(SECTOR);
         let is_aligned = fits(bytes.as_ptr() as usize) && fits(bytes.len()) && fits(offset as usize);

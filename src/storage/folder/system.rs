@@ -1,4 +1,4 @@
-//! A folder of the system's, by its descriptor: it stays the same folder when somebody renames it.
+//! A folder of the system's, by its descriptor: it stays the same folder when it is renamed.
 //!
 //! Does not know: what the files hold.
 
@@ -26,7 +26,7 @@ impl SystemFolder {
     /// The folder at `path`, which is made where it is missing and its parent is there.
     ///
     /// # Errors
-    /// What was tried, and the system's refusal.
+    /// The failed operation, and the system's refusal.
     pub fn open_or_make(path: &Path) -> Result<SystemFolder, (&'static str, io::Error)> {
         match std::fs::create_dir(path) {
             // The folder's own name has to outlast a power cut as well.
@@ -176,7 +176,7 @@ impl File for SystemFile {
         });
         let is_done = self.run(parts.collect());
         for piece in pieces {
-            // What ended early, or failed, is tried the ordinary way, which says why.
+            // A read that ended early or failed is repeated the ordinary way, which reports the reason.
             piece.found = if is_done { piece.bytes.len() } else { read_whole(self, piece.bytes, piece.offset)? };
         }
         Ok(())
@@ -227,7 +227,7 @@ impl File for SystemFile {
     }
 }
 
-/// What is known of direct I/O: by `statx` (Linux 6.1), else by the block device below, else a page.
+/// The alignment of direct I/O: from `statx` (Linux 6.1), else from the block device below, else a page.
 #[cfg(target_os = "linux")]
 mod direct {
     use super::*;

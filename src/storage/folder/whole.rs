@@ -1,14 +1,15 @@
-//! Transfers of so many bytes, however many the system moves at once.
+//! Transfers of a whole buffer, however few bytes the system moves at once.
 //!
 //! Does not know: what the bytes are.
 
 use super::{Access, File};
 use std::io;
 
-/// The least that a disk moves: a direct transfer that ends early ends after some of them, but for the end of a file.
+/// The least that a disk moves: a direct transfer that ends early ends at a multiple of it, except at the end of a
+/// file.
 const SECTOR: usize = 512;
 
-/// What of `moved` bytes counts: the next transfer has to begin at a sector where access is direct.
+/// The part of `moved` bytes that counts: the next transfer must begin at a sector where access is direct.
 fn counted(moved: usize, left: usize, access: Access) -> usize {
     match access {
         Access::Direct if moved < left => moved / SECTOR * SECTOR,
@@ -40,7 +41,7 @@ pub fn read_whole<F: File + ?Sized>(file: &F, bytes: &mut [u8], offset: u64) -> 
 /// Writes all of `bytes`.
 ///
 /// # Errors
-/// The system's refusal, other than an interruption; `WriteZero` where it takes nothing and says no reason.
+/// The system's refusal, other than an interruption; `WriteZero` where it writes nothing and gives no reason.
 pub fn write_whole<F: File + ?Sized>(file: &F, bytes: &[u8], offset: u64) -> io::Result<()> {
     let (mut done, access) = (0, file.access());
     while done < bytes.len() {

@@ -1,4 +1,4 @@
-//! The calls that look at messages without waiting, as `result` does it for all others.
+//! The calls that test messages without waiting, in the style of `result`.
 
 use crate::comm::mpi::result::{Tag, check, words_received};
 use crate::comm::mpi::sys;
@@ -26,7 +26,7 @@ pub unsafe fn probe(comm: sys::MPI_Comm, tag: Tag) -> Result<Option<(usize, usiz
     Ok(Some((from, words_received(&status)?)))
 }
 
-/// Those of `requests` that are done, be it with an error, by falling index.
+/// The finished ones of `requests`, also those with an error, by falling index.
 ///
 /// # Safety
 /// All `requests` are live. Those that are returned are not used again.
@@ -43,12 +43,12 @@ pub unsafe fn test_some(requests: &mut [sys::MPI_Request]) -> Result<Vec<(usize,
     let code = unsafe {
         sys::MPI_Testsome(count, requests.as_mut_ptr(), &mut done, indices.as_mut_ptr(), statuses.as_mut_ptr())
     };
-    // Only with this code do the statuses say what went wrong, each for its request.
+    // Only with this code do the statuses hold the errors, each for its request.
     let some_failed = code == sys::MPI_ERR_IN_STATUS as c_int;
     if !some_failed {
         check("MPI_Testsome", code)?;
     }
-    // A negative number says that no request is active, which cannot be.
+    // A negative number means that no request is active, which cannot be.
     let done = usize::try_from(done).map_err(|_| Error::Transport("MPI_Testsome: no request is live".into()))?;
     let outcome = |status: sys::MPI_Status| {
         if some_failed { check("MPI_Testsome", status.MPI_ERROR).map(|()| status) } else { Ok(status) }

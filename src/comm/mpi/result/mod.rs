@@ -1,7 +1,7 @@
 //! Status codes of MPI turned into errors, one function per call.
 //!
 //! Relies on the caller for what MPI demands (live handles, buffers that stay while a request runs); `rank`, `mailbox`
-//! and `window` see to it. All but the questions about MPI's own state need MPI to be alive: hold a `Gate`.
+//! and `window` ensure it. All calls except the queries of MPI's own state need MPI to be alive: hold a `Gate`.
 
 use crate::comm::Reduction;
 use crate::comm::mpi::sys;
@@ -31,7 +31,7 @@ fn string(bytes: &[c_char]) -> String {
     CStr::from_bytes_until_nul(bytes).map_or(String::new(), |text| text.to_string_lossy().trim().replace('\n', " "))
 }
 
-/// Whether MPI has been initialised, be it finalised since.
+/// Whether MPI has been initialised, even if finalised since.
 pub fn is_initialised() -> bool {
     let mut flag = 0;
     // SAFETY: may be called at any time, by any thread; `flag` is written.
@@ -110,7 +110,7 @@ pub fn world() -> sys::MPI_Comm {
     unsafe { sys::RSMPI_COMM_WORLD }
 }
 
-/// The communicator with a Fortran handle; `None` where the library knows none of that number.
+/// The communicator with a Fortran handle; `None` where the library has none of that number.
 pub fn from_fortran(handle: sys::RSMPI_Fint) -> Option<sys::MPI_Comm> {
     // SAFETY: MPI is alive, and looks the number up; the next one is a constant of the library. Handles are pointers or
     // integers, which may be all zeros: so Open MPI answers for a number that it never gave out.
@@ -119,8 +119,8 @@ pub fn from_fortran(handle: sys::RSMPI_Fint) -> Option<sys::MPI_Comm> {
     (comm != none && comm != zero && is_known(comm)).then_some(comm)
 }
 
-/// Whether the library knows a communicator. MPICH takes every number for a handle until it is used, and then ends the
-/// program, unless errors are returned: they are those of the communicator of all processes.
+/// Whether the library recognises a communicator. MPICH takes every number for a handle until it is used, and then ends
+/// the program, unless errors are returned: they are those of the communicator of all processes.
 fn is_known(comm: sys::MPI_Comm) -> bool {
     let (mut before, mut size) = (MaybeUninit::uninit(), 0);
     // SAFETY: MPI is alive; the handler is written, put back and given back once. The library looks the handle up
@@ -151,7 +151,7 @@ pub unsafe fn rank_and_size(comm: sys::MPI_Comm) -> Result<(usize, usize)> {
     Ok((rank as usize, size as usize))
 }
 
-/// Whether it has two groups, of which each speaks with the other alone.
+/// Whether it has two groups, each of which communicates only with the other.
 ///
 /// # Safety
 /// `comm` is a live communicator.
@@ -283,11 +283,11 @@ pub unsafe fn start_all_gather(comm: sys::MPI_Comm, own: &[u64], all: &mut [u64]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i32)]
 pub enum Tag {
-    /// Of an exchange that all its ranks know.
+    /// Of an exchange that all its ranks take part in.
     Exchange = 1,
     /// The head of a message that its receiver looks for.
     Header,
-    /// A piece of a body that its receiver has asked for.
+    /// A piece of a body that its receiver has requested.
     Payload,
 }
 
@@ -343,7 +343,7 @@ fn no_request() -> sys::MPI_Request {
     unsafe { sys::RSMPI_REQUEST_NULL }
 }
 
-/// A count as MPI takes it; the callers cut what is longer into pieces.
+/// A count as MPI takes it; the callers cut longer messages into pieces.
 fn count(words: usize) -> c_int {
     c_int::try_from(words).expect("long messages come in pieces")
 }

@@ -1,4 +1,4 @@
-//! The calls about windows, as `result` does it for all others.
+//! The calls for windows, in the style of `result`.
 
 use crate::comm::mpi::result::check;
 use crate::comm::mpi::sys;

@@ -1,4 +1,4 @@
-//! Big floats above a disk: tiles under work are residues, finished ones exact integers on the disk.
+//! Out-of-core factorisations of big floats: unfinished tiles are residues, finished ones exact integers on the disk.
 
 use super::call::{DiskCall, Element, ElementFigures, check_square};
 use super::plan::{OutOfCorePlan, TileNeeds, grid_of, most_entry_bytes, tiling};
@@ -28,7 +28,7 @@ use rug::float::Special;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Rows of a tile of a large matrix: updates of so many columns are as fast as they get, and a tile is read in about a
+/// Rows of a tile of a large matrix: updates with this many columns run at full speed, and a tile is read in about a
 /// millisecond.
 const TILE_ROWS: usize = 128;
 
@@ -97,7 +97,7 @@ pub(crate) fn plan_file(
 /// How big floats are factored.
 struct BigFloats {
     engine: Arc<dyn TileEngine>,
-    /// Nothing but its shape before the file was read.
+    /// Only its shape before the file is read.
     problem: Problem,
 }
 
@@ -127,7 +127,7 @@ impl BigFloats {
         words(whole).max(words(diagonal))
     }
 
-    /// Words in which a worker finishes a tile, where a slot is too small for that.
+    /// Words of the memory in which a worker finishes a tile, where a slot is too small for that.
     fn whole_words(&self, tiling: &TileMap) -> usize {
         let whole = self.engine.tile_words(BigFloats::largest(tiling));
         if whole > self.slot_words(tiling) { whole } else { 0 }

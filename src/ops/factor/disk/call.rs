@@ -1,5 +1,5 @@
-//! A factorisation above a disk, whatever its elements are: the directory, attempts until no tile is damaged, the
-//! protocol, and what is told at the end.
+//! An out-of-core factorisation for any element type: the directory, attempts until no tile is damaged, the protocol,
+//! and the report.
 
 use super::plan::{DiskNeeds, OutOfCorePlan, TileNeeds};
 use super::{OutOfCoreOptions, OutOfCoreReport};
@@ -21,18 +21,18 @@ use crate::tile::{TileId, TileMap};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What an element type brings to a factorisation above a disk.
+/// The part of an out-of-core factorisation that depends on the element type.
 pub(super) trait Element {
     /// Words in which each finished tile lies on the disk.
     fn payload_words(&self, tiling: &TileMap) -> Box<dyn Fn(TileId) -> usize + Send + Sync>;
 
-    /// What tiles take; finished ones these words.
+    /// The memory needs of tiles; a finished tile takes `payload_words` words.
     fn needs<'n>(&self, tiling: &TileMap, payload_words: &'n dyn Fn(TileId) -> usize) -> TileNeeds<'n>;
 
-    /// Runs until all tiles are finished or something fails; the inner error is one of the run. Collective.
+    /// Runs until all tiles are finished or an error occurs; the inner error is one of the run. Collective.
     ///
     /// # Errors
-    /// What kept the run from its beginning.
+    /// The error that kept the run from starting.
     fn run(
         &self,
         call: &DiskCall<'_>,
@@ -43,11 +43,11 @@ pub(super) trait Element {
     /// Writes the factor, all of whose tiles are finished. Collective.
     ///
     /// # Errors
-    /// Those of the storage and of the file; those of a matrix that was not factored to its end.
+    /// Those of the storage and of the file; the error of a factorisation that did not finish.
     fn write(&self, call: &DiskCall<'_>, path: &Path, tile_file: &TileFile) -> Result<()>;
 }
 
-/// What is said of the element type.
+/// Figures of the element type for the report.
 pub(super) struct ElementFigures {
     pub element: &'static str,
     pub precision_bits: u32,
@@ -65,7 +65,7 @@ pub(super) struct DiskCall<'a> {
     pub storage: &'a Path,
 }
 
-/// What became of it.
+/// The outcome of a run.
 #[derive(Default)]
 pub(super) struct Made {
     rank: RankReport,
@@ -99,7 +99,7 @@ impl DiskCall<'_> {
         DiskNeeds { tiling, file, tiles, threads: self.threads(), site }.plan()
     }
 
-    /// The values that a directory goes by for every element type, after which others may follow.
+    /// The values that identify a directory, common to all element types; an element type may append others.
     pub fn identify(&self, operation: &str, bits: Option<u32>, checksum: u64) -> Identity {
         let identity = Identity::new(operation).with("order", self.tiling.rows);
         let identity = bits.into_iter().fold(identity, |identity, bits| identity.with("precision_bits", bits));
@@ -109,7 +109,7 @@ impl DiskCall<'_> {
             .with("tile_rows", self.tiling.tile_size)
     }
 
-    /// The file of tiles, without groups that are damaged; and how many these were.
+    /// The file of tiles, without groups that are damaged; and the number of damaged groups.
     fn open(&self, element: &impl Element, plan: &OutOfCorePlan, identity: &Identity) -> Result<(TileFile, usize)> {
         let directory = rank_directory(self.site, self.storage)?;
         let (objects, damaged) = AnsweredStorage::open(&directory, identity, self.options.caching)?;
@@ -151,7 +151,7 @@ impl DiskCall<'_> {
         Ok(made)
     }
 
-    /// The choices of the protocol. There is a slot for each tile of other ranks, as these lie on the disk.
+    /// The choices of the protocol. There is a slot for each tile of other ranks, since these tiles lie on the disk.
     fn protocol(&self, shape: &LevelShape) -> ProtocolOptions {
         let slots = self.tiling.grid.useful_slots(self.tiling.tile_rows(), usize::MAX);
         ProtocolOptions { slots, ..level_options(shape, self.threads()) }
@@ -180,7 +180,7 @@ impl DiskCall<'_> {
         drive::run_tiles(ctx, self.site.world(), &plan, tiles, locals)
     }
 
-    /// What is told of the call, with what all ranks did together, and each of them. Collective.
+    /// The report of the call, with the work of all ranks together and of each rank. Collective.
     ///
     /// # Errors
     /// [`Error::Transport`].

@@ -1,4 +1,5 @@
-//! Doubles above a disk: tiles are doubles in memory and on the disk, and their kernels those of doubles in memory.
+//! Out-of-core factorisations of doubles: tiles are doubles in memory and on the disk; the kernels are those of doubles
+//! in memory.
 
 use super::call::{DiskCall, Element, ElementFigures, check_square};
 use super::plan::{OutOfCorePlan, TileNeeds, grid_of, most_entry_bytes, tiling};
@@ -72,7 +73,7 @@ pub(super) fn plan_doubles(site: Site<'_>, matrix: &Path, options: &OutOfCoreOpt
     DiskCall { site, file, tiling, options, storage: Path::new("") }.plan(&Doubles)
 }
 
-/// The instructions of all ranks: on others the bits would be others. Collective.
+/// Checks that all ranks use the same instructions, without which the bits would differ. Collective.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] where they differ; [`Error::Transport`].

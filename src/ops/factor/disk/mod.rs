@@ -1,9 +1,10 @@
 //! Cholesky factorisation of a matrix larger than memory: from a file to a file, tiles on a disk in between.
 //!
 //! The tiles and tasks are those of a factorisation in memory, under the order of blocks (`runtime::tile_level`): a
-//! block of tiles stays in memory while the finished columns before it pass by. Finished tiles are published in a
-//! storage directory, big floats as exact integers and doubles as they are, so a run that was ended goes on from them.
-//! `call` is what all element types share, `big` and `double` what they differ in. Source: docs/OUT_OF_CORE.md.
+//! block of tiles stays in memory while the finished columns before it are streamed. Finished tiles are published in a
+//! storage directory, big floats as exact integers and doubles as they are, so a run that was ended continues from
+//! them. `call` holds the part common to all element types, `big` and `double` the differences. Source:
+//! docs/OUT_OF_CORE.md.
 
 mod big;
 mod call;
@@ -32,14 +33,15 @@ use double::{factor_doubles, plan_doubles};
 use serde::Serialize;
 use std::path::Path;
 
-/// Choices of a factorisation above a disk.
+/// Choices of an out-of-core factorisation.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct OutOfCoreOptions {
-    /// Rows of a tile, 4088 at most of big floats; by default what the order asks for. A directory belongs to tiles of
+    /// Rows of a tile, 4088 at most of big floats; by default chosen from the order. A directory belongs to tiles of
     /// one size.
     pub tile_rows: Option<usize>,
-    /// Whether the lower triangle alone counts of a file that stores all entries; by default both, which must agree.
+    /// Whether only the lower triangle of a file that stores all entries is used; by default both triangles are, and
+    /// must agree.
     pub lower: bool,
     /// Whether the system's cache is used.
     pub caching: Caching,
@@ -58,13 +60,13 @@ setters! { new OutOfCoreOptions {
 } }
 
 impl OutOfCoreOptions {
-    /// Those of one process, which has no grid.
+    /// The options of one process, which has no grid.
     fn of_one_process(&self) -> OutOfCoreOptions {
         OutOfCoreOptions { grid: None, ..*self }
     }
 }
 
-/// How a factorisation above a disk went.
+/// The report of an out-of-core factorisation.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct OutOfCoreReport {
@@ -82,11 +84,11 @@ pub struct OutOfCoreReport {
     pub kernel: &'static str,
     /// Planes; none for doubles.
     pub primes: usize,
-    /// Worker threads, those of all ranks.
+    /// Worker threads of all ranks together.
     pub threads: usize,
     /// Tiles, memory and bytes as planned; of one rank.
     pub plan: OutOfCorePlan,
-    /// What was found there, read and written.
+    /// The tiles found in the directory, and the bytes read and written.
     #[serde(flatten)]
     pub disk: DiskUse,
     /// Wall-clock seconds of the call.
@@ -105,19 +107,19 @@ pub struct OutOfCoreReport {
     /// Every task with its time; for a trace.
     #[serde(skip)]
     pub spans: Vec<Span>,
-    /// What the driver counted.
+    /// The counters of the driver.
     #[serde(skip)]
     pub rank: RankReport,
 }
 
 /// The lower triangular `L` with `A = L L^T`, from the binary file `matrix` to the binary file `factor`, with the tiles
-/// that find no room in memory in the directory `storage`.
+/// that do not fit memory in the directory `storage`.
 ///
 /// Shapes: `matrix` is `n x n`: the lower triangle of a symmetric matrix, or all entries, which are checked or of which
 /// the lower triangle counts, see [`OutOfCoreOptions::lower`] and docs/FORMATS.md.
 /// Accuracy and bits: those of [`crate::cholesky_with`] by norms: the file is the same, byte for byte, whatever the
 /// limit, the threads, and however often the run was ended and begun again.
-/// Memory: as planned, at most the context's limit; without one as much as all tiles take. A directory belongs to one
+/// Memory: as planned, at most the context's limit; without one, the bytes of all tiles. A directory belongs to one
 /// matrix, precision and size of tiles; it holds the finished tiles, about the bytes of the factor, and stays there.
 /// Cost: that of [`crate::cholesky_with`], the conversion of each finished tile once for each block that reads it, and
 /// the bytes that the plan counts. Source: docs/OUT_OF_CORE.md.
@@ -139,8 +141,8 @@ pub struct OutOfCoreReport {
 /// # Errors
 /// Those of [`crate::cholesky_with`]; [`crate::Error::MemoryLimit`] where not even three tiles have room;
 /// [`crate::Error::StorageMismatch`] for a directory of another factorisation, [`crate::Error::StorageInUse`] where
-/// another run works there; [`crate::Error::DiskFull`], [`crate::Error::Io`]: what was finished stays, and the next
-/// call goes on from there.
+/// another run works there; [`crate::Error::DiskFull`], [`crate::Error::Io`]: finished tiles stay, and the next call
+/// continues from them.
 pub fn cholesky(
     ctx: &Context,
     (matrix, factor): (&Path, &Path),
@@ -156,7 +158,7 @@ pub fn cholesky(
 ///
 /// All ranks read the file `matrix`, each its own tiles, and rank 0 all of it once; rank 0 writes the file `factor`.
 /// Finished tiles go to the ranks that read them, which keep them in their directories. A run that is begun again may
-/// have another number of ranks: what a rank finds in its directory it does not compute again.
+/// have another number of ranks: a rank does not compute again the tiles that it finds in its directory.
 /// The bytes of the file are those of one process.
 ///
 /// ```
@@ -227,15 +229,16 @@ pub fn plan_cholesky(
 }
 
 /// The lower triangular `L` with `A = L L^T` in doubles, from the binary file `matrix` to the binary file `factor` of
-/// 53 bits, with the tiles that find no room in memory in the directory `storage`.
+/// 53 bits, with the tiles that do not fit memory in the directory `storage`.
 ///
 /// Shapes: as for [`cholesky`]. Entries of `matrix` that are no doubles are rounded to the nearest one, ties to even,
-/// as they are read: those of more than 53 bits, and those below the range of doubles, subnormal or 0 then.
+/// as they are read: entries of more than 53 bits, and entries below the range of normal doubles, which become
+/// subnormal or 0.
 /// Accuracy: `|A - L L^T| <= c n eps |A|` with a small constant c, as any Cholesky factorisation in doubles.
-/// Bits: those of [`crate::double::double_cholesky`] on CPUs of one kind with tiles of so many rows
-/// ([`OutOfCorePlan::tile_rows`]): the updates of a tile are applied in the order of their columns, whatever the limit,
-/// the threads, and however often the run was ended and begun again.
-/// Memory: as planned, at most the context's limit; without one as much as all tiles take. A directory belongs to one
+/// Bits: those of [`crate::double::double_cholesky`] on CPUs of one kind with tiles of [`OutOfCorePlan::tile_rows`]
+/// rows: the updates of a tile are applied in the order of their columns, whatever the limit, the threads, and however
+/// often the run was ended and begun again.
+/// Memory: as planned, at most the context's limit; without one, the bytes of all tiles. A directory belongs to one
 /// matrix, size of tiles and kind of instructions; finished tiles lie there as doubles, 8 bytes for each entry of the
 /// triangle, and stay. Devices of the context are not used.
 /// Cost: `n^3 / 6` multiply-adds in doubles, and the bytes that the plan counts. Source: docs/OUT_OF_CORE.md.
@@ -269,7 +272,7 @@ pub fn double_cholesky(
 
 /// [`double_cholesky`] over the ranks of `team`, shared as in [`cholesky_over_ranks`]. Collective.
 ///
-/// The bytes of the file are those of one process, where all ranks have CPUs of one kind: others are refused.
+/// The bytes of the file are those of one process, where all ranks have CPUs of one kind; a mixture is refused.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};

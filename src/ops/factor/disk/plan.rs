@@ -1,5 +1,5 @@
-//! How the memory of a factorisation above a disk is shared out: slots for tiles, buffers, scratch; and which blocks
-//! read the fewest bytes.
+//! The division of memory in an out-of-core factorisation: slots for tiles, buffers, scratch; and which blocks read the
+//! fewest bytes.
 
 use crate::comm::Reduction;
 use crate::error::{Error, Result};
@@ -17,7 +17,7 @@ use crate::store::{Buffer, IoBuffer};
 use crate::tile::{RankGrid, TileId, TileMap};
 use serde::Serialize;
 
-/// A smaller matrix is cut into at least so many tile rows.
+/// Least number of tile rows of a smaller matrix.
 const LEAST_TILE_ROWS: usize = 8;
 
 /// The part of the limit that buffers for reads may take, and that for writes.
@@ -32,13 +32,13 @@ const TILE_BYTES: u64 = 640;
 /// Bytes for each row: exponents, shifts, weights of a factorisation and of tiles in memory.
 const ROW_BYTES: u64 = 128;
 
-/// Bytes beside what is counted one by one: passes over the file, I/O threads, lists.
+/// Bytes in addition to those counted one by one: passes over the file, I/O threads, lists.
 const CALL_BYTES: u64 = 6 << 20;
 
-/// Bytes of a worker beside its scratch: lists and locks of a run.
+/// Bytes of a worker in addition to its scratch: lists and locks of a run.
 const WORKER_BYTES: u64 = 64 << 10;
 
-/// The plan of a factorisation above a disk.
+/// The plan of an out-of-core factorisation.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct OutOfCorePlan {
@@ -48,7 +48,7 @@ pub struct OutOfCorePlan {
     pub tiles: usize,
     /// Tiles that there is room for in memory.
     pub room_tiles: usize,
-    /// Tile rows and columns of a block: it stays in memory while all columns before it pass by.
+    /// Tile rows and columns of a block: it stays in memory while all columns before it are streamed.
     pub block_tiles: (usize, usize),
     /// Most tiles of a block that are worked on, and written, together.
     pub strip_tiles: usize,
@@ -62,7 +62,7 @@ pub struct OutOfCorePlan {
     pub(super) tile_file: TileFilePlan,
 }
 
-/// Rows and columns of tiles: they depend on the order alone, so that a run under another limit finds the tiles.
+/// Rows and columns of tiles: they depend only on the order, so that a run under another limit finds the tiles.
 ///
 /// By default `most`, or fewer for a smaller matrix.
 pub(super) fn tiling(order: usize, (tile_rows, most): (Option<usize>, usize), grid: RankGrid) -> TileMap {
@@ -70,22 +70,22 @@ pub(super) fn tiling(order: usize, (tile_rows, most): (Option<usize>, usize), gr
     TileMap { grid, ..TileMap::symmetric(order, wanted.clamp(1, LARGEST_TILE).next_multiple_of(PANEL_ROWS)) }
 }
 
-/// What the tiles of an element type take.
+/// The memory needs of the tiles of an element type.
 #[derive(Clone, Copy)]
 pub(super) struct TileNeeds<'a> {
     /// Words of a slot: of a tile before its last task, or one that updates read.
     pub slot_words: usize,
     /// Words in which a finished tile lies on the disk.
     pub payload_words: &'a dyn Fn(TileId) -> usize,
-    /// Bytes of a worker: what it computes in, and a tile of the factor while it is written.
+    /// Bytes of a worker: its scratch, and a tile of the factor while it is written.
     pub worker_bytes: u64,
-    /// Bytes that all share: tables, what is known of finished tiles beside their words.
+    /// Bytes that all share: tables, and the data of finished tiles other than their words.
     pub shared_bytes: u64,
     /// Most updates of a run on each of its tiles, where there is room for their operands.
     pub most_updates: usize,
 }
 
-/// What a plan goes by.
+/// The inputs of a plan.
 pub(super) struct DiskNeeds<'a> {
     pub tiling: &'a TileMap,
     pub file: &'a MatrixFile,
@@ -94,7 +94,7 @@ pub(super) struct DiskNeeds<'a> {
     pub site: Site<'a>,
 }
 
-/// The grid of the ranks that own tiles: as asked, by default of all ranks, nearly square.
+/// The grid of the ranks that own tiles: the requested one, by default of all ranks, nearly square.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for a grid of more ranks than there are.
@@ -142,12 +142,12 @@ impl DiskNeeds<'_> {
             + CALL_BYTES
     }
 
-    /// The tiles that come and go over the ranks at a time, and the bytes of all their words.
+    /// The tiles that are received and sent at a time, and the bytes of all their words.
     fn transfers(&self) -> (usize, u64) {
         if self.tiling.grid.size() == 1 {
             return (0, 0);
         }
-        // Each has its words as they travel and as they are written or read.
+        // Each has its words both in the form that travels and in the form on the disk.
         let each = IoBuffer::memory_bytes(self.most_finished_bytes()) + self.most_finished_bytes();
         (MOST_TRANSFERS, 2 * MOST_TRANSFERS as u64 * each)
     }
@@ -207,7 +207,7 @@ impl DiskNeeds<'_> {
         })
     }
 
-    /// The smallest of what the ranks would choose: all go by the same blocks. Collective.
+    /// The smallest of the ranks' choices, so that all use the same blocks. Collective.
     fn agreed_shape(&self, own: LevelShape) -> Result<LevelShape> {
         let LevelShape { blocks, strip_tiles, most_updates, room_tiles } = own;
         let mut words = [blocks.rows, blocks.cols, strip_tiles, most_updates].map(|count| count as u64);

@@ -1,4 +1,4 @@
-//! What is to be factored, from the file of the matrix: every entry is looked at once, none is kept.
+//! The problem of a factorisation, from the file of the matrix: every entry is read once, none is kept.
 
 use crate::context::ProgressCallback;
 use crate::error::Result;
@@ -52,7 +52,8 @@ impl Problem {
         Ok((problem, checksum))
     }
 
-    /// What rank 0 has `read`, on all ranks, with the checksum of the file, a matrix of so many rows. Collective.
+    /// The problem that rank 0 reads with `read`, sent to all ranks, with the checksum of the file, for a matrix of
+    /// `rows` rows. Collective.
     ///
     /// # Errors
     /// Those of `read`; [`crate::Error::Transport`].

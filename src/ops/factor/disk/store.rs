@@ -1,4 +1,4 @@
-//! The factor as a file: finished tiles are read once more, and made entries of it.
+//! The factor as a file: finished tiles are read once more and converted to its entries.
 
 use super::call::DiskCall;
 use crate::error::Result;
@@ -10,7 +10,7 @@ use crate::store::IoBuffer;
 use crate::tile::{TileId, TileMap};
 use std::path::Path;
 
-/// What one worker has for itself.
+/// The private memory of one worker.
 struct Local {
     buffer: Option<IoBuffer>,
     /// Heads and limbs of a tile.
@@ -29,7 +29,7 @@ struct Finished<'a> {
     make_entries: &'a MakeEntries<'a>,
 }
 
-/// Writes the whole factor to `path`, of so many bits, zeros above the diagonal. Collective.
+/// Writes the whole factor to `path`, with `precision_bits` bits and zeros above the diagonal. Collective.
 ///
 /// # Errors
 /// Those of `make_entries`; [`crate::Error::Io`], [`crate::Error::Cancelled`].

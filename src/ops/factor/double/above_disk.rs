@@ -1,7 +1,7 @@
-//! The tiles of one rank of a matrix of doubles in a memory above a disk.
+//! The tiles of one rank of an out-of-core matrix of doubles.
 //!
-//! A tile under work and a finished one are the same words, in memory, on the disk and between ranks: its doubles,
-//! column by column, zeros above the diagonal.
+//! Unfinished and finished tiles have the same form in memory, on the disk and between ranks: their doubles, column by
+//! column, zeros above the diagonal.
 
 use super::tasks::CpuTasks;
 use super::tiles::failure;
@@ -22,12 +22,12 @@ use crate::store::IoBuffer;
 use crate::tile::{OwnTiles, TileId, TileMap};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// What a worker has for itself.
+/// The private memory of a worker.
 pub(crate) struct DiskWorker {
     kernels: TileKernels,
     /// Finished tiles of the run under way.
     encoded: Encoded,
-    /// What it did when.
+    /// The times of its tasks.
     pub log: TaskLog,
 }
 
@@ -41,7 +41,7 @@ impl DiskWorker {
     }
 }
 
-/// The tiles of one rank, those in memory in slots.
+/// The tiles of one rank; the ones in memory lie in slots.
 pub(crate) struct DiskDoubles<'a, 'w> {
     map: TileMap,
     file: &'a MatrixFile,
@@ -67,12 +67,12 @@ impl<'a, 'w> DiskDoubles<'a, 'w> {
         DiskDoubles { map, file, slots, words, meter: Meter::new(ctx, total), tile_file }
     }
 
-    /// Where the tiles lie that have no room here.
+    /// The file of the tiles that have no room in memory.
     pub fn into_tile_file(self) -> TileFile {
         self.tile_file
     }
 
-    /// What the lock guards is whole also where its holder panicked: such a call ends with the panic.
+    /// The guarded data is valid even if a holder panicked; such a call ends with the panic.
     fn write(&self, tile: TileId) -> RwLockWriteGuard<'_, &'w mut [u64]> {
         self.words[self.slots.of(tile)].write().unwrap_or_else(PoisonError::into_inner)
     }
@@ -159,7 +159,7 @@ impl RankTiles for DiskDoubles<'_, '_> {
         self.meter.add("factor", run.tiles().map(|tile| units(&self.map, tile, run.tasks_each())).sum())
     }
 
-    /// Above a disk tiles are sent from there, so nobody asks for this.
+    /// Out of core, tiles are sent from the disk, so this is never called.
     fn pack(&self, _worker: &mut DiskWorker, tile: TileId) -> Result<Payload> {
         Ok(Arc::new(self.read(tile)[..self.map.entries(tile)].to_vec()))
     }

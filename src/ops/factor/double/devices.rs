@@ -1,6 +1,6 @@
 //! The devices of one rank with all of its tiles: their room, their moves, and the tasks that run on them.
 //!
-//! Each device owns some tiles of the rank, and its memory is a cache of what its tasks read. Updates and TRSM run on
+//! Each device owns some tiles of the rank, and its memory is a cache of its tasks' operands. Updates and TRSM run on
 //! the device that owns the tile, POTRF on the host. The host copy of a tile is page-locked memory of its device.
 
 use super::host::{HostCopies, tile_bytes};
@@ -23,7 +23,7 @@ use std::sync::Arc;
 pub(super) struct DeviceChoices {
     /// Their grid over the tiles of the rank.
     pub grid: RankGrid,
-    /// Which tile leaves a full memory.
+    /// The choice of the tile that leaves a full memory.
     pub eviction: Eviction,
     /// Streams of each device.
     pub stream_count: usize,
@@ -40,10 +40,10 @@ pub(super) struct DeviceTiles {
     before: Vec<Traffic>,
 }
 
-/// Work on a device that may not be done yet.
+/// Work on a device that may be unfinished.
 #[derive(Default)]
 pub(super) struct UnderWay {
-    /// Runs that may be submitted and not done.
+    /// Most runs that may be submitted and unfinished.
     pub most: usize,
     ends: VecDeque<Event>,
 }
@@ -84,12 +84,12 @@ impl DeviceTiles {
         self.streams.iter().map(SharedStreams::room_tiles).min().unwrap_or(0)
     }
 
-    /// Whether a tile is on a device, or about to come.
+    /// Whether a tile is on a device, or about to arrive.
     pub fn holds(&self, device: usize, tile: TileId) -> bool {
         self.streams[device].holds(tile)
     }
 
-    /// Submits updates, and TRSM with them, then waits until no more runs are under way than may be. `host_copy` finds
+    /// Submits updates, and TRSM with them, then waits until the number of runs under way is allowed. `host_copy` finds
     /// host memory of the device for a tile.
     ///
     /// # Errors
@@ -129,7 +129,7 @@ impl DeviceTiles {
         ctx.install(|| factor(entries, rows, kernels)).map_err(failure)
     }
 
-    /// What the devices did, once all is done: waits for them.
+    /// The work of the devices; waits until all is done.
     ///
     /// # Errors
     /// [`crate::Error::DeviceLost`].
@@ -153,7 +153,7 @@ impl DeviceTiles {
 }
 
 impl UnderWay {
-    /// Nothing; so many runs may be under way.
+    /// No runs yet; at most `most` may be under way.
     pub fn new(most: usize) -> UnderWay {
         UnderWay { most, ends: VecDeque::new() }
     }

@@ -10,7 +10,7 @@ use crate::tile::{TileId, TileMap};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Staging buffers of a device that reads what lies elsewhere: one is filled while another is copied from.
+/// Staging buffers of a device that reads tiles of another memory: one is filled while another is copied from.
 const STAGING_BUFFERS: usize = 3;
 
 /// Bytes of a tile.
@@ -30,7 +30,7 @@ struct Staging {
     bytes: u64,
 }
 
-/// What a lock guards is whole also where its holder panicked.
+/// The guarded data is valid even if a holder panicked.
 fn lock(staging: &Mutex<Staging>) -> MutexGuard<'_, Staging> {
     staging.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -41,7 +41,7 @@ struct OwnCopy {
     owner: usize,
 }
 
-/// The host copies of some tiles: all of a matrix, or those of one rank.
+/// The host copies of some tiles: all tiles of a matrix, or the tiles of one rank.
 pub(super) struct HostCopies {
     pub tiling: TileMap,
     copies: FxHashMap<TileId, OwnCopy>,
@@ -49,7 +49,7 @@ pub(super) struct HostCopies {
 }
 
 impl HostCopies {
-    /// Memory for tiles, each from the device that owns it; staging buffers for so many of the devices.
+    /// Memory for tiles, each from the device that owns it; staging buffers for `staged` of the devices.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], [`Error::DeviceLost`].
@@ -72,7 +72,7 @@ impl HostCopies {
         Ok(HostCopies { tiling, copies, staging })
     }
 
-    /// Bytes of host memory for these tiles, and for staging buffers of so many devices.
+    /// Bytes of host memory for these tiles, and for staging buffers of `staged` devices.
     pub fn planned_bytes(tiling: &TileMap, tiles: impl Iterator<Item = TileId>, staged: usize) -> u64 {
         let copies = tiles.map(|tile| tile_bytes(tiling, tile) as u64).sum::<u64>();
         copies + (staged * STAGING_BUFFERS * most_tile_bytes(tiling)) as u64

@@ -16,8 +16,8 @@ pub(super) type Words = Arc<Vec<u64>>;
 
 /// The lower triangle of a symmetric matrix, or a lower triangular factor: this rank's tiles of it.
 ///
-/// Tiles are column-major, 2D block-cyclic over the grid. Tiles above the diagonal do not exist, and what lies above
-/// the diagonal inside those on it means nothing.
+/// Tiles are column-major, 2D block-cyclic over the grid. Tiles above the diagonal do not exist, and entries above the
+/// diagonal inside diagonal tiles have no meaning.
 #[derive(Debug)]
 pub struct DoubleMatrix {
     map: TileMap,
@@ -26,10 +26,10 @@ pub struct DoubleMatrix {
 }
 
 impl Clone for DoubleMatrix {
-    /// A copy with words of its own: a factorisation would copy what it shares.
+    /// A copy with words of its own: a factorisation would copy shared ones.
     fn clone(&self) -> DoubleMatrix {
         let lengths = self.own.values().map(|words| words.len()).collect::<Vec<_>>();
-        // Too little memory for the buffers is too little for the copies: those say so.
+        // If memory does not suffice for the buffers, it does not suffice for the copies, which report the error.
         let buffers = vectors_on_huge_pages(&lengths).unwrap_or_else(|_| vec![Vec::new(); lengths.len()]);
         let copy = |((&tile, words), mut buffer): ((&TileId, &Words), Vec<u64>)| {
             buffer.extend_from_slice(words);
@@ -69,7 +69,7 @@ impl DoubleMatrix {
         Ok(DoubleMatrix { map, rank, own })
     }
 
-    /// How the matrix is cut, and who owns what.
+    /// How the matrix is cut, and the owners of its tiles.
     pub fn map(&self) -> &TileMap {
         &self.map
     }
@@ -94,7 +94,7 @@ impl DoubleMatrix {
         (self.map.tile_size * self.map.tile_size * size_of::<f64>()) as u64
     }
 
-    /// Room for so many tiles of other ranks, or for all of them.
+    /// Room for `slots` tiles of other ranks, or for all of them.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -135,8 +135,8 @@ impl DoubleMatrix {
     /// Collective.
     ///
     /// # Errors
-    /// On every rank alike: [`Error::InvalidArgument`] for a root that the group has not, for a group that these tiles
-    /// are not of, and where ranks differ in the root or in how the matrix is cut; [`Error::Transport`].
+    /// The same on every rank: [`Error::InvalidArgument`] for a root that the group has not, for a group that these
+    /// tiles are not of, and where ranks differ in the root or in how the matrix is cut; [`Error::Transport`].
     pub fn gather(&self, world: &dyn Transport, root: usize) -> Result<Option<Vec<f64>>> {
         self.check_group(world, check_root(world, root), &root)?;
         let own = self.map.tiles_of(self.rank).flat_map(|tile| self.own[&tile].iter().copied()).collect::<Vec<_>>();
@@ -167,10 +167,10 @@ impl DoubleMatrix {
     }
 
     /// The largest `|A x - L L^T x| / (order eps |A|_F |x|)` (Euclidean norms) over `vectors`, for the matrix `A` with
-    /// entries `entry(i, j)`, `i >= j`, and the factor in these tiles. Collective; nothing of the matrix travels.
+    /// entries `entry(i, j)`, `i >= j`, and the factor in these tiles. Collective; no entries of the matrix travel.
     ///
     /// # Errors
-    /// On every rank alike: [`Error::InvalidArgument`] for a vector of another length than `order`, for a group that
+    /// The same on every rank: [`Error::InvalidArgument`] for a vector of another length than `order`, for a group that
     /// these tiles are not of, and where ranks differ in the number of vectors or in how the matrix is cut;
     /// [`Error::Transport`].
     pub fn residual(
@@ -212,11 +212,11 @@ impl DoubleMatrix {
         Ok(worst)
     }
 
-    /// Refuses what `own` refuses on a rank, a group with fewer ranks than the grid, one in which a rank has the tiles
-    /// of another, and ranks that differ in how the matrix is cut or in what is `asked`. Collective.
+    /// Refuses an error in `own` on any rank, a group with fewer ranks than the grid, one in which a rank has the tiles
+    /// of another, and ranks that differ in how the matrix is cut or in the options `asked`. Collective.
     ///
     /// # Errors
-    /// On every rank alike: those of `own`; [`Error::InvalidArgument`]; [`Error::Transport`].
+    /// The same on every rank: those of `own`; [`Error::InvalidArgument`]; [`Error::Transport`].
     pub(super) fn check_group(&self, world: &dyn Transport, own: Result<()>, asked: &impl Say) -> Result<()> {
         agree(world, own.and_then(|()| check_place(world, self.rank, self.map.grid)))?;
         check_alike(

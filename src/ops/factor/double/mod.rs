@@ -2,9 +2,9 @@
 //! matrix; in one process, or over ranks that send each other finished tiles.
 //!
 //! The tile algorithm of SDPARA on the task graph that big floats use. Joins the protocol (`runtime::protocol`), its
-//! driver (`drive`), what devices keep in their memory (`runtime::residency`) and the tile kernels of doubles: one
-//! process is a grid of one rank.
-//! Promise: a small residual. On CPUs of one kind the bits depend on the size of tiles alone: not on the grid, threads,
+//! driver (`drive`), the memory of the devices (`runtime::residency`) and the tile kernels of doubles: one process is a
+//! grid of one rank.
+//! Promise: a small residual. On CPUs of one kind the bits depend only on the size of tiles, not on the grid, threads,
 //! delivery or policy, since the updates of a tile are applied in the order of their columns. Devices sum in orders of
 //! their own.
 
@@ -44,19 +44,21 @@ use tiles::{DoubleTiles, Worker};
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct DoubleOptions {
-    /// Which ready task is next; `None` for the critical path on CPUs, and for what moves few bytes on devices.
+    /// Which ready task is next; `None` for the critical path on CPUs, and for a policy that moves few bytes on
+    /// devices.
     pub policy: Option<Policy>,
-    /// Which tile leaves a device's memory.
+    /// The choice of the tile that leaves a device's memory.
     pub eviction: Eviction,
-    /// Streams of each device: 3 overlap uploads, work and downloads; 2 overlap copies and work; 1 overlaps nothing.
+    /// Streams of each device: 3 overlap uploads, work and downloads; 2 overlap copies and work; with 1 there is no
+    /// overlap.
     pub streams: usize,
-    /// Who owns a tile, where a rank has several devices.
+    /// The owners of tiles, where a rank has several devices.
     pub layout: DeviceLayout,
     /// In one process: tasks that a device has to work on while the host factors a diagonal tile.
     pub lookahead: usize,
     /// Over ranks: workers of each device; several overlap copies of one run with the work of another.
     pub device_workers: usize,
-    /// Most updates that a worker applies to a tile in a row, where it waits for what it submits to a device.
+    /// Most updates that a worker applies to a tile in a row, where it waits for the work that it submits to a device.
     pub most_updates: usize,
     /// Who sends a tile to whom.
     pub delivery: DeliveryKind,
@@ -110,7 +112,7 @@ pub enum DeviceLayout {
     Columns,
 }
 
-/// Columns of tiles of other ranks that have room by default: so far may one rank be ahead of another.
+/// Columns of tiles of other ranks that have room by default: one rank may be ahead of another by this number.
 const DEFAULT_COLUMNS: usize = 4;
 
 /// `A = L L^T` in place of the lower triangle of a symmetric positive definite matrix in tiles over the ranks of
@@ -118,10 +120,10 @@ const DEFAULT_COLUMNS: usize = 4;
 ///
 /// The devices of the context do all but POTRF, or the CPUs do everything where there are none. Over several ranks the
 /// calling thread moves messages, so it must be one that may call MPI, and as many workers as the context has threads
-/// compute. What lies above the diagonal is neither read nor written.
+/// compute. Entries above the diagonal are neither read nor written.
 /// Accuracy: `|A - L L^T| <= c order eps |A|` with a small constant c, as any Cholesky factorisation in doubles.
-/// Cost: `order^3 / 6` multiply-adds over all ranks; memory for the slots beside the tiles, and with devices a second
-/// copy of the tiles; device memory for at least 3 tiles. Source: docs/decisions/014-tiles-on-devices.md.
+/// Cost: `order^3 / 6` multiply-adds over all ranks; memory for the slots in addition to the tiles, and with devices a
+/// second copy of the tiles; device memory for at least 3 tiles. Source: docs/decisions/014-tiles-on-devices.md.
 ///
 /// ```
 /// use sunzi::Context;
@@ -137,9 +139,9 @@ const DEFAULT_COLUMNS: usize = 4;
 /// ```
 ///
 /// # Errors
-/// On every rank alike; the matrix is then of no use, but with devices in one process it is as it was:
+/// The same on every rank. The matrix is then destroyed, except with devices in one process, where it is unchanged:
 /// [`Error::NotPositiveDefinite`] with the index of the first computed pivot that is not positive;
-/// [`Error::NotFinite`] for an entry of the first rank that has one, as [`Error::Rank`] beside other ranks;
+/// [`Error::NotFinite`] for an entry of the first rank that has one, as [`Error::Rank`] where there are other ranks;
 /// [`Error::InvalidArgument`] for too few slots, 0 updates, 0 workers of a device, 0 or more than 3 streams, a group
 /// that the tiles are not of, and ranks that differ in how the matrix is cut, in `delivery` or in `termination`;
 /// [`Error::MemoryLimit`]; [`Error::OutOfMemory`]; [`Error::DeviceLimit`] with the least device memory that would do;
@@ -231,7 +233,7 @@ struct Plan {
     devices: Option<RankGrid>,
     /// Whether other ranks read finished tiles, so that each must be in host memory when its run ends.
     shared: bool,
-    /// Bytes of host memory beside the matrix.
+    /// Bytes of host memory in addition to the matrix.
     host_bytes: u64,
 }
 
@@ -252,7 +254,7 @@ impl Plan {
         Plan { graph, slots, devices, shared, host_bytes }
     }
 
-    /// Devices of a grid that copy tiles whose host copy is another's memory: one device alone reads none of others.
+    /// Devices of a grid that copy tiles from the host memory of another device: a single device never does.
     fn staged(grid: RankGrid, shared: bool) -> usize {
         if shared || grid.size() > 1 { grid.size() } else { 0 }
     }
@@ -270,8 +272,8 @@ impl Plan {
         self.devices.map(open).transpose()
     }
 
-    /// What the driver is told. In one process decisions run ahead of the devices, so that one worker of each is enough
-    /// and each update is a decision of its own.
+    /// The plan for the driver. In one process decisions run ahead of the devices, so that one worker for each is
+    /// enough and each update is a decision of its own.
     fn rank_plan(&self, room_tiles: Option<usize>, grid: RankGrid, options: &DoubleOptions) -> RankPlan {
         let ahead = self.devices.is_some() && !self.shared;
         let policy = match (self.devices, self.shared) {

@@ -1,4 +1,4 @@
-//! What a device does for a factorisation of doubles: its room for tiles, and the calls for each task.
+//! The part of a device in a factorisation of doubles: its room for tiles, and the calls for each task.
 
 use super::host::most_tile_bytes;
 use crate::device::{Allowance, Device, Element, Gemm, Operand, Region, Stream, Trsm};
@@ -8,8 +8,8 @@ use crate::runtime::{CholeskyGraph, Task, least_room_tiles};
 use crate::tile::{TileId, TileMap};
 use std::sync::Arc;
 
-/// Strips of a tile on the diagonal that are updated each from its own diagonal on: of the product only
-/// `(1 + 1 / strips) / 2` is computed.
+/// Strips of a tile on the diagonal that are updated each from its own diagonal on: only the fraction `(1 + 1 / strips)
+/// / 2` of the product is computed.
 const SYRK_STRIPS: usize = 4;
 
 /// Narrower strips are not worth a product of their own.

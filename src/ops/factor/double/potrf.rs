@@ -1,9 +1,9 @@
 //! The Cholesky factor of one tile of doubles on the host: POTRF.
 //!
-//! One thread leaves it to the kernels of `kernels::f64::tile`. Several halve the columns until one does better alone;
-//! each half takes the earlier one off the later one by a product, in strips of columns that threads share. Source:
-//! Gustavson, "Recursion leads to automatic variable blocking for dense linear-algebra algorithms", IBM J. Res. Dev. 41
-//! (1997).
+//! One thread leaves it to the kernels of `kernels::f64::tile`. Several threads halve the columns until one thread is
+//! faster; at each level the earlier half is subtracted from the later one by a product, in strips of columns that
+//! threads share. Source: Gustavson, "Recursion leads to automatic variable blocking for dense linear-algebra
+//! algorithms", IBM J. Res. Dev. 41 (1997).
 
 use crate::drive;
 use crate::error::Result;
@@ -19,8 +19,8 @@ const STRIP_COLUMNS: usize = 64;
 /// Multiply-adds below which threads would cost more than they gain.
 const SHARED_WORK: usize = 1 << 21;
 
-/// `A = L L^T` in place of the lower triangle of the column-major `order x order` matrix `a`; what lies above the
-/// diagonal stays. Runs on as many threads of the pool it is called in as there are `kernels`, at least one (asserted).
+/// `A = L L^T` in place of the lower triangle of the column-major `order x order` matrix `a`; entries above the
+/// diagonal stay. Runs on as many threads of the pool it is called in as there are `kernels`, at least one (asserted).
 pub(super) fn factor(a: &mut [f64], order: usize, kernels: &mut [TileKernels]) -> std::result::Result<(), BadPivot> {
     assert_eq!(a.len(), order * order);
     assert!(!kernels.is_empty());
@@ -30,7 +30,7 @@ pub(super) fn factor(a: &mut [f64], order: usize, kernels: &mut [TileKernels]) -
     }
 }
 
-/// Factors some columns, from the diagonal to the last row; all columns before them were taken off.
+/// Factors some columns, from the diagonal to the last row; all previous columns have been subtracted.
 fn columns(
     a: &mut [f64],
     order: usize,

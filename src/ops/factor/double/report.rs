@@ -1,4 +1,4 @@
-//! What a factorisation of doubles tells about itself: times, bytes moved, memory.
+//! The report of a factorisation of doubles: times, bytes moved, memory.
 
 use crate::device::{Description, Device, Traffic};
 use crate::drive::RankReport;
@@ -6,7 +6,7 @@ use crate::runtime::{CacheCounters, Eviction, Policy};
 use crate::tile::RankGrid;
 use serde::Serialize;
 
-/// What one device did.
+/// The work of one device.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeviceShare {
     /// The device.
@@ -28,7 +28,7 @@ pub struct DeviceShare {
 }
 
 impl DeviceShare {
-    /// What a device itself tells, since it told `before`.
+    /// The counters of a device itself, less those of `before`.
     pub(super) fn of(device: &dyn Device, before: &Traffic) -> DeviceShare {
         DeviceShare {
             device: device.description(),
@@ -63,7 +63,7 @@ pub struct DoubleReport {
     pub slots: usize,
     /// Which task ran next.
     pub policy: Policy,
-    /// Which tile left a device's memory.
+    /// The choice of the tile that left a device's memory.
     pub eviction: Eviction,
     /// Streams of each device.
     pub streams: usize,
@@ -71,13 +71,13 @@ pub struct DoubleReport {
     pub threads: usize,
     /// Wall-clock seconds of the call.
     pub seconds: f64,
-    /// Of these: memory, and tiles copied to where devices reach them.
+    /// Of these: allocation, and copies of tiles to memory that devices reach.
     pub load_seconds: f64,
     /// Of these, on the slowest rank: from the first task to the last message, and until the devices are done.
     pub factor_seconds: f64,
     /// Of these: tiles copied back where that was left for the end.
     pub store_seconds: f64,
-    /// Seconds in which the host factored diagonal tiles for its devices, its waiting for them included.
+    /// Seconds in which the host factored diagonal tiles for its devices, including its waits for them.
     pub potrf_seconds: f64,
     /// `order^3 / 3` operations over `factor_seconds`, in units of 1e9.
     pub gflops: f64,
@@ -93,10 +93,10 @@ pub struct DoubleReport {
     pub d2h_bytes: u64,
     /// `1 - moved / baseline`, both ways together; 0 where no device works.
     pub saved: f64,
-    /// Bytes of host memory beside the matrix.
+    /// Bytes of host memory in addition to the matrix.
     pub host_bytes: u64,
-    /// What each device did; the traffic counted by a device is that of all ranks that share it.
+    /// The work of each device; the traffic counted by a device is that of all ranks that share it.
     pub devices: Vec<DeviceShare>,
-    /// What this rank did.
+    /// The work of this rank.
     pub rank: RankReport,
 }

@@ -1,14 +1,14 @@
-//! The tasks on one tile of doubles on a CPU, wherever the tiles lie.
+//! The tasks on one tile of doubles on a CPU, for tiles in any memory.
 //!
 //! The updates of a tile are applied in the order of their columns, each by a product of its own: the bits of a tile
-//! depend on its entries and its operands alone.
+//! depend only on its entries and its operands.
 
 use crate::kernels::f64::tile::{BadPivot, Tile, TileKernels, TileMut};
 use crate::runtime::protocol::TileRun;
 use crate::tile::{TileId, TileMap};
 use std::ops::{Deref, Range};
 
-/// Tiles of a matrix, of which `operand` gives those that are finished.
+/// Tiles of a matrix; `operand` returns finished ones.
 pub(super) struct CpuTasks<'a, F> {
     pub map: &'a TileMap,
     pub operand: F,
@@ -30,7 +30,7 @@ where
         TileMut::new(bytemuck::cast_slice_mut(&mut words[..rows * cols]), rows, cols, rows)
     }
 
-    /// Takes off the products of some columns, the next operands read ahead meanwhile.
+    /// Subtracts the products of some columns; the next operands are prefetched meanwhile.
     pub fn update(&self, kernels: &mut TileKernels, tile: TileId, updates: Range<usize>, words: &mut [u64]) {
         let own = self.view_mut(tile, words);
         let of_row = |row: usize| updates.clone().map(move |col| TileId { row, col });

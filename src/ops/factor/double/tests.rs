@@ -214,7 +214,7 @@ fn groups_and_vectors_that_do_not_fit_are_refused() {
         differ.into_iter().filter_map(|made| made.err()).collect(),
         "ranks differ in how a matrix of doubles is cut",
     );
-    // What concerns one rank alone is its own affair.
+    // Options that concern only one rank may differ.
     let own = |rank: usize| DoubleOptions::new().policy([Policy::Fifo, Policy::Lifo][rank]).spans(rank == 1);
     assert_eq!(with_options(own), with_options(|_| DoubleOptions::new()));
     let said = local::run(2, |rank| {

@@ -1,8 +1,8 @@
 //! The tiles of one rank of a matrix of doubles under factorisation, on its CPUs or on its devices.
 //!
 //! A finished tile travels as it lies in memory. For devices own tiles are copied to page-locked memory; where
-//! other ranks read them, each is copied into the matrix when it is finished, else all are at the very end, so that no
-//! error changes the matrix.
+//! other ranks read them, each is copied into the matrix when it is finished; otherwise all are copied at the very end,
+//! so that no error changes the matrix.
 
 use super::devices::{DeviceTiles, UnderWay};
 use super::matrix::{DoubleMatrix, Words};
@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-/// What a worker has for itself.
+/// The private memory of a worker.
 pub(super) enum Worker {
     /// Works on tiles on a CPU.
     Cpu(TileKernels),
@@ -30,7 +30,7 @@ pub(super) enum Worker {
     Device {
         /// Its number.
         device: usize,
-        /// What it waits for.
+        /// The runs that it waits for.
         under_way: UnderWay,
     },
 }
@@ -42,20 +42,20 @@ pub(super) struct DoubleTiles<'a> {
     own: HashMap<TileId, Mutex<&'a mut Words>>,
     /// Finished tiles of other ranks.
     received: RwLock<HashMap<TileId, Payload>>,
-    /// The diagonal of the matrix in the own tiles, for what an error says.
+    /// The diagonal of the matrix in the own tiles, for error messages.
     diagonals: HashMap<usize, Vec<f64>>,
     /// For tiles of other ranks.
     buffers: Mutex<Vec<Vec<u64>>>,
     devices: Option<DeviceTiles>,
     /// Whether other ranks read finished tiles.
     shared: bool,
-    /// Of each thread, for tiles on the diagonal on the host.
+    /// Kernels of each thread, for tiles on the diagonal on the host.
     kernels: Mutex<Vec<TileKernels>>,
     potrf_nanoseconds: AtomicU64,
     meter: Meter<'a>,
 }
 
-/// What a lock guards is whole also where its holder panicked: such a call ends with the panic.
+/// The guarded data is valid even if a holder panicked; such a call ends with the panic.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -98,7 +98,7 @@ impl<'a> DoubleTiles<'a> {
         self.devices.as_ref()
     }
 
-    /// Seconds in which tiles on the diagonal were factored on the host, waiting for them included.
+    /// Seconds in which tiles on the diagonal were factored on the host, including the waits for them.
     pub fn potrf_seconds(&self) -> f64 {
         self.potrf_nanoseconds.load(Ordering::Relaxed) as f64 * 1e-9
     }
@@ -119,7 +119,7 @@ impl<'a> DoubleTiles<'a> {
     /// A run on a CPU.
     fn on_cpu(&self, kernels: &mut TileKernels, run: &TileRun) -> Result<()> {
         let mut own = self.own(run.tile);
-        // Nobody else has a handle before the tile is finished, so nothing is copied.
+        // There is no other handle before the tile is finished, so nothing is copied.
         let words: &mut Vec<u64> = Arc::make_mut(&mut own);
         let tasks = CpuTasks { map: &self.map, operand: |tile| self.operand(tile) };
         tasks.run(kernels, run, words).map_err(|bad| self.failure(run.tile, bad))
@@ -149,7 +149,7 @@ impl<'a> DoubleTiles<'a> {
     /// Copies a finished own tile from its host copy into the matrix.
     fn copy_back(&self, devices: &DeviceTiles, tile: TileId) -> Result<()> {
         let host_copy = devices.host.own(tile).lock()?;
-        // Nobody else has a handle before the tile is finished, so nothing is copied but the words.
+        // There is no other handle before the tile is finished, so only the words are copied.
         Arc::make_mut(*self.own(tile)).copy_from_slice(bytemuck::cast_slice(&host_copy));
         Ok(())
     }
@@ -227,10 +227,10 @@ impl RankTiles for DoubleTiles<'_> {
     }
 }
 
-/// The error for a pivot that is not positive: rounding moves it by about `index eps` of the diagonal entry, of which
-/// `diagonal` is the one of the matrix as given.
+/// The error for a pivot that is not positive: rounding moves it by about `index eps` of the diagonal entry, and
+/// `diagonal` is the diagonal entry of the matrix as given.
 ///
-/// The matrix was overwritten, so nothing is proven of it but by its diagonal.
+/// The matrix was overwritten, so only its diagonal can prove anything about it.
 pub(super) fn failure(index: usize, pivot: f64, diagonal: &Float) -> Error {
     let size = Float::with_val(f64::MANTISSA_DIGITS, diagonal.abs_ref());
     let noise = size * (4.0 * (index + 1) as f64 * f64::EPSILON);

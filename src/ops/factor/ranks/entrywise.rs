@@ -1,8 +1,8 @@
 //! Accuracy entry by entry of a factor in tiles over ranks: the numbers that one process finds, without gathering the
 //! factor.
 //!
-//! Blocks of columns of the exponents go to all ranks, one after the other. Each rank follows its share of the sums: of
-//! 32 rows by 32 rows, in turn. One maximum over the ranks decides.
+//! Blocks of columns of the exponents go to all ranks, one after the other. Each rank has a share of the sums: of 32
+//! rows by 32 rows, in turn. One maximum over the ranks decides.
 
 use crate::comm::{Reduction, Transport, agreed};
 use crate::error::Result;
@@ -32,11 +32,11 @@ pub(super) fn check_bytes(order: usize, ranks: usize) -> u64 {
     let panels = order.div_ceil(PANEL) as u64;
     let own = (panels * (panels + 1) / 2).div_ceil(ranks as u64);
     let each = (size_of::<Sums>() + size_of::<Pair>()) as u64;
-    // The depths of the factor and of the matrix: as words, and those of the factor in panels.
+    // The depths of the factor and of the matrix as words, and those of the factor also in panels.
     own * each + 3 * (panels * PANEL as u64) * (COLUMNS.min(order.next_multiple_of(PANEL)) as u64) * 2
 }
 
-/// How far the entry of the matrix that lies furthest below its rows' norms does so. Collective.
+/// The largest depth of an entry of the matrix below its rows' norms. Collective.
 ///
 /// # Errors
 /// [`Error::Transport`].
@@ -64,7 +64,7 @@ pub(super) fn needed_bits(site: Site<'_>, (problem, a): (&Problem, &DistMatrix),
         let block = Block { first, end: (first + COLUMNS).min(problem.order), order: problem.order };
         let lower = block.gather(world, problem, factor, |at, head| depth(head, problem.exponents[at.0]))?;
         let entries = block.gather(world, problem, a, |at, head| {
-            // No deeper than depths are told apart, which fits.
+            // At most the deepest depth, which fits.
             entry_depth(problem, at, head).map_or(EMPTY, |depth| -(depth as i16))
         })?;
         share.raise(&NormPass::of_ranks(site), &block, &block.panels(&lower));
@@ -75,7 +75,7 @@ pub(super) fn needed_bits(site: Site<'_>, (problem, a): (&Problem, &DistMatrix),
     Ok(word[0] as u32)
 }
 
-/// Shows the own entries of the lower triangle in some columns: their places in the matrix, their tile, and their
+/// Visits the own entries of the lower triangle in some columns: their places in the matrix, their tile, and their
 /// places there.
 fn each_entry(
     problem: &Problem,
@@ -120,7 +120,7 @@ impl Block {
     ) -> Result<Vec<i16>> {
         let count = (self.order - self.first) * self.width();
         let mut words = agreed(world, zeroed::<u64>(count / DEPTHS_IN_WORD))?;
-        // Above the empty one, so that a rank without the entry adds nothing.
+        // Above the value of empty entries, so that a rank without the entry does not change it.
         each_entry(problem, matrix, self.first..self.end, |at, tile, inside| {
             let depth = of(at, tile.get(inside.0, inside.1).head).abs_diff(EMPTY);
             let index = self.index(at);
@@ -150,7 +150,7 @@ struct Pair {
     col: usize,
 }
 
-/// The sums that a rank follows.
+/// The sums of a rank's share.
 struct Share<'a> {
     problem: &'a Problem,
     sums: Vec<(Pair, Sums)>,

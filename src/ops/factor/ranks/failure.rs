@@ -1,8 +1,8 @@
-//! The error for a matrix that is not positive definite: the same on all ranks, with what one process would say.
+//! The error for a matrix that is not positive definite: the same on all ranks, and the same as in one process.
 //!
-//! Only here something is gathered: the matrix and the rows of the factor before the failed one go to one rank, which
-//! finds out whether more precision might help. Where they do not fit its memory limit, the error says that this is not
-//! known.
+//! Only here data is gathered: the matrix and the rows of the factor before the failed one go to one rank, which
+//! determines whether more precision might help. Where they do not fit its memory limit, the error says that this is
+//! unknown.
 
 use crate::comm::{Reduction, Transport, agree, agreed, broadcast_bytes};
 use crate::context::Context;
@@ -18,13 +18,13 @@ use rug::float::Special;
 use rug::integer::Order;
 use rug::{Float, Integer};
 
-/// The rank that looks into the failure.
+/// The rank that examines the failure.
 const ROOT: usize = 0;
 
 /// Bits of the numbers in the error.
 const SHOWN_BITS: u32 = 53;
 
-/// What is known about a factorisation that failed.
+/// The data of a failed factorisation.
 pub(super) struct Failure<'a> {
     pub ctx: &'a Context,
     pub group: &'a dyn Transport,
@@ -35,8 +35,8 @@ pub(super) struct Failure<'a> {
 impl Failure<'_> {
     /// The row at which the factorisation ends, if it does; `own` where this rank met it. Collective.
     ///
-    /// A matrix that was cut from the start ends at the cut where all rows before it are `factored`; what else may have
-    /// gone wrong is another error.
+    /// A matrix that was cut from the start ends at the cut where all rows before it are `factored`; any other failure
+    /// is a separate error.
     ///
     /// # Errors
     /// [`Error::Transport`].
@@ -59,7 +59,7 @@ impl Failure<'_> {
         self.look_into(index, own, store).expect_err("the root has an error")
     }
 
-    /// Fails with the error of the root, or with what kept it from looking.
+    /// Fails with the error of the root, or with the error that kept it from the examination.
     fn look_into(
         &self,
         index: usize,
@@ -135,8 +135,8 @@ mod tests {
     use crate::ops::factor::problem::working_bits;
     use crate::tile::RankGrid;
 
-    /// A root that may not gather the matrix says that it does not know, where it said that nothing helps, and names
-    /// the diagonal entry as it is.
+    /// A root that may not gather the matrix reports "unknown" where it otherwise reports that no precision helps, and
+    /// names the diagonal entry as it is.
     #[test]
     fn a_root_without_memory_claims_nothing_it_has_not_seen() {
         let grid = RankGrid { rows: 2, cols: 1 };

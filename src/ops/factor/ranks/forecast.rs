@@ -25,8 +25,8 @@ use crate::tile::TileMap;
 /// Nothing is computed; the kernel's tables are made and kept in the context. The memory limit of the context is that
 /// of the node, as for the factorisation. Entries of many sizes take more bits for entrywise accuracy, which
 /// [`DistCholeskyOptions::range_bits`] names where they are known. A factor in the memory of an old one
-/// ([`super::cholesky_into`]), which is there from the start, may take what tiles on their way take more, the old one
-/// included.
+/// ([`super::cholesky_into`]), which is held from the start, may take more by the bytes of travelling tiles, the old
+/// factor included.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -80,7 +80,7 @@ pub fn plan_cholesky(
         _ => 0,
     };
     let compared = site.admit(compared_bytes);
-    // No limit counts the messages in which it is.
+    // No limit counts the messages of this comparison.
     let messages = match (ctx.memory_bytes(), compared_bytes) {
         (None, 1..) => redistribution_bytes(team.size(), (order, input_bits), (compared_bytes, compared_bytes)),
         _ => 0,

@@ -1,7 +1,7 @@
-//! The bytes of one rank's part of a factorisation: what is there at once, counted one by one.
+//! The bytes of one rank's part of a factorisation: the memory that is held at once, counted one by one.
 //!
-//! Tiles on their way in words are gone before the factor is rounded, and its memory is made then. So a call takes the
-//! larger of the two beside what stays: tiles, slots, scratch, tables. Source:
+//! Buffers of travelling tiles are released before the factor is rounded, and its memory is allocated then. So a call
+//! takes the larger of the two in addition to what stays: tiles, slots, scratch, tables. Source:
 //! docs/decisions/102-what-is-there-at-once.md.
 
 use super::traffic::Traffic;
@@ -16,26 +16,26 @@ use crate::runtime::CholeskyGraph;
 use crate::runtime::protocol::Memories;
 use crate::tile::{TileId, TileMap};
 
-/// Bytes that a call takes beside what is counted one by one: messages, queues, the rank's state machine.
+/// Bytes that a call takes in addition to those counted one by one: messages, queues, the rank's state machine.
 const CALL_BYTES: u64 = 8 << 10;
 
-/// Bytes of a second worker, and of each further one, beside what is counted one by one: the thread itself, and the
-/// lists of its tasks.
+/// Bytes of a second worker, and of each further one, in addition to those counted one by one: the thread itself, and
+/// the lists of its tasks.
 const WORKER_BYTES: u64 = 1 << 10;
 
-/// Bytes of another rank: what is told of its part in the end, and its place in the mailbox.
+/// Bytes for another rank: the final report on its part, and its place in the mailbox.
 const OTHER_RANK_BYTES: u64 = 160;
 
 /// Bytes of lists and locks for a tile, own or not.
 const TILE_BYTES: u64 = 512;
 
-/// Bytes of a slot that no tile comes to.
+/// Bytes of a slot that receives no tile.
 const EMPTY_SLOT_BYTES: u64 = 72;
 
-/// Of each row of the matrix beside what [`Plan::fixed_bytes`] counts: shifts are there twice.
+/// Bytes of each row of the matrix in addition to those in [`Plan::fixed_bytes`]: shifts exist twice.
 const ROW_BYTES: u64 = 16;
 
-/// What a plan is made from.
+/// The inputs of a plan.
 #[derive(Clone, Copy)]
 pub(super) struct PlanInput<'a> {
     pub problem: &'a Problem,
@@ -43,28 +43,28 @@ pub(super) struct PlanInput<'a> {
     pub map: TileMap,
     /// Which ranks have their tiles in one window.
     pub memories: &'a Memories,
-    /// Bytes of this rank's copy of the matrix in those tiles; 0 where it came in them.
+    /// Bytes of this rank's copy of the matrix in those tiles; 0 where the matrix was given in them.
     pub moved_bytes: u64,
     /// Whether this rank's tiles of the factor are there from the start, in memory of an earlier one.
     pub holds_factor: bool,
 }
 
-/// What one rank's part takes, by the number of its slots.
+/// The bytes of one rank's part, as a function of the number of its slots.
 pub(super) struct RankBytes {
     traffic: Traffic,
     room: TransferRoom,
-    /// What does not hang on the number of slots and stays from the first task to the last rounded entry.
+    /// Bytes that do not depend on the number of slots and stay from the first task to the last rounded entry.
     fixed: u64,
-    /// Of a slot, with what is known of the tile in it.
+    /// Bytes of a slot, with the data of the tile in it.
     slot: u64,
-    /// Of this rank's tiles of the factor.
+    /// Bytes of this rank's tiles of the factor.
     factor: u64,
     /// Whether these are there from the start.
     holds_factor: bool,
 }
 
 impl RankBytes {
-    /// Of the rank and the tiles of `plan`, whose slots and bytes are not asked for, among so many ranks.
+    /// Bytes of the rank and the tiles of `plan`, one of `ranks` ranks; the slots and bytes of `plan` are not used.
     pub fn new(
         (plan, ranks): (&Plan, usize),
         input: &PlanInput<'_>,
@@ -98,7 +98,7 @@ impl RankBytes {
         }
     }
 
-    /// With so many slots.
+    /// Bytes with `slots` slots.
     pub fn with_slots(&self, slots: usize) -> u64 {
         let in_words =
             self.traffic.sent_bytes(self.room.packed) + self.traffic.received_bytes(self.room.incoming, slots);
@@ -108,15 +108,15 @@ impl RankBytes {
     }
 }
 
-/// Bytes of what each of so many ranks notes of a run for its report.
+/// Bytes of the log that each of `ranks` ranks keeps for its report.
 fn log_bytes(plan: &Plan, ranks: usize, options: &DistCholeskyOptions) -> u64 {
     if ranks == 1 {
         return task_span_bytes(&plan.tiling, plan.threads);
     }
     let (graph, grid) = (CholeskyGraph::of(&plan.tiling), plan.tiling.grid);
     let own = graph.all_tiles().filter(|&tile| grid.owner(tile) == plan.rank);
-    // Of an own tile its tasks, and that it was taken in; of each tile the messages between its readers.
+    // The events of an own tile are its tasks and its load; those of each tile are the messages between its readers.
     let events = own.map(|tile| tile.col + 2).sum::<usize>() + 4 * (grid.rows + grid.cols) * (1 + graph.tile_count());
-    // Each worker's list grows by itself, so all of them have room for up to twice as many.
+    // Each worker's list grows separately, so together they have room for up to twice as many.
     sample_bytes(events) + if options.spans { span_bytes(2 * events + plan.threads) } else { 0 }
 }

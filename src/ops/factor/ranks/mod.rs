@@ -1,9 +1,9 @@
-//! Cholesky factorisation of a matrix in tiles over many ranks, driven by data: nothing is gathered.
+//! Cholesky factorisation of a matrix in tiles over many ranks, driven by data, without gathering the matrix.
 //!
 //! Each rank runs the tasks of its own tiles as operands come (`runtime::protocol`, `drive::run_tiles`). Finished tiles
 //! lie in a window of the node, where its ranks read them (`window`); to all others they travel as exact integers.
-//! Updates are exact and every entry is rounded once, so neither the order of tasks nor who runs them can show in a
-//! bit. Source: docs/ALGORITHM.md, "Cholesky over many ranks".
+//! Updates are exact and every entry is rounded once, so neither the order of tasks nor the threads that run them can
+//! change a bit. Source: docs/ALGORITHM.md, "Cholesky over many ranks".
 
 mod entrywise;
 mod failure;
@@ -50,19 +50,19 @@ pub struct DistCholesky {
     pub factor: DistMatrix,
     /// How it was computed; the same on all ranks.
     pub report: CholeskyReport,
-    /// What this rank did, with its spans and samples.
+    /// The work of this rank, with its spans and samples.
     pub own: drive::RankReport,
 }
 
-/// How a factorisation went whose factor is where the caller wanted it.
+/// The report of a factorisation whose factor is in the caller's matrix.
 #[derive(Debug)]
 pub struct DistCholeskyReport {
     /// How the factor was computed; the same on all ranks.
     pub report: CholeskyReport,
-    /// What this rank did, with its spans and samples.
+    /// The work of this rank, with its spans and samples.
     pub own: drive::RankReport,
-    /// Bytes that the plan has for this rank, its tiles of the factor included; the report has those of the rank that
-    /// has most.
+    /// Bytes that the plan has for this rank, its tiles of the factor included; the report has the bytes of the rank
+    /// with most.
     pub planned_bytes: u64,
 }
 
@@ -96,18 +96,18 @@ pub fn cholesky(ctx: &Context, team: &Team, a: &DistMatrix, precision_bits: u32)
 
 /// `A = L L^T` for a symmetric positive definite matrix in tiles over the ranks of `team`. Collective.
 ///
-/// Shapes: `a` is `n x n`: a triangle, which is that of a symmetric matrix, or a whole matrix, which is checked. The
-/// factor has the tiles that the factorisation chose, which `factor.map()` tells.
+/// Shapes: `a` is `n x n`: a triangle, which stands for a symmetric matrix, or a whole matrix, which is checked. The
+/// factor has the tiles that the factorisation chose, see `factor.map()`.
 /// Accuracy and bits: those of [`crate::cholesky_with`] in one process, for any number of ranks and threads, grid,
 /// tiles, delivery, order of tasks and kernel.
 /// Memory of a rank: a copy of its part of the matrix where the tiles or the grid change, its tiles as residues, its
 /// tiles of the factor; where tiles travel also the integers of finished ones until their readers have them, and slots
 /// for tiles of other ranks, of which it needs at least those of one tile column
 /// ([`crate::tile::RankGrid::least_slots`]). A limit is that of each node, its ranks in equal shares.
-/// Cost: `n^3 / 6` word products for each prime, over all workers. Ranks of a node read each other's finished tiles
-/// where they lie, in a window that the team keeps, unless a rank has a memory limit or devices; else every finished
-/// tile goes once to each rank that reads it, at most one in its row and one in its column of ranks. The calling thread
-/// moves the messages.
+/// Cost: `n^3 / 6` word products for each prime, over all workers. Ranks of a node read each other's finished tiles in
+/// place, in a window that the team keeps, unless a rank has a memory limit or devices; else every finished tile goes
+/// once to each rank that reads it, at most one in its row and one in its column of ranks. The calling thread moves the
+/// messages.
 /// Devices of the context run the updates. Of a device that several ranks of a machine have opened, each takes an equal
 /// share of the memory.
 ///
@@ -129,9 +129,9 @@ pub fn cholesky(ctx: &Context, team: &Team, a: &DistMatrix, precision_bits: u32)
 /// ```
 ///
 /// # Errors
-/// On every rank the same. [`crate::Error::NotPositiveDefinite`] with the index of the first computed pivot that is
-/// not positive, as in one process; [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`] for a matrix that
-/// is not square; [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`] with the least limit that would do;
+/// The same on every rank. [`crate::Error::NotPositiveDefinite`] with the index of the first computed pivot that is not
+/// positive, as in one process; [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`] for a matrix that is
+/// not square; [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`] with the least limit that would do;
 /// [`crate::Error::InvalidArgument`] for too few slots, a grid of no ranks or of more than there are, tiles that are
 /// not a multiple of 8 of up to 4088 rows, and tiles, a precision or options that differ between ranks;
 /// [`crate::Error::DimensionOverflow`]; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`];
@@ -152,8 +152,8 @@ pub fn cholesky_with(
 /// Collective.
 ///
 /// Fresh memory is slow to get, so repeated factorisations of one size gain from this. Where its tiles or its precision
-/// do not fit, and where the context has a memory limit, its memory is given back before the matrix is looked at. After
-/// an error `result` has no entries.
+/// do not fit, and where the context has a memory limit, its memory is released before the matrix is read. After an
+/// error `result` has no entries.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -207,7 +207,7 @@ pub fn cholesky_into(
         Accuracy::Norm => call.by_norms(memory),
         Accuracy::Entrywise => call.entrywise(memory),
     };
-    // What follows with the factor counts on all that the limit leaves.
+    // The steps that follow assume all the memory that the limit leaves.
     if ctx.memory_bytes().is_some() {
         ctx.workspace().give_back();
     }
@@ -251,7 +251,7 @@ impl Factoring<'_> {
             let (factor, made) = self.run(&beside, &problem, memory)?;
             let needed = entrywise::needed_bits(self.site.with(&beside), (&problem, a), &factor)?;
             if let Some(next) = range.next(needed) {
-                // Beside tiles on their way, as there was none in the first try: no limit has room for it.
+                // Kept while tiles travel, unlike in the first try: no plan under a limit has room for that.
                 let is_free = self.site.ctx.memory_bytes().is_none();
                 (range, memory) = (next, if is_free { factor } else { DistMatrix::empty() });
                 continue;
@@ -306,8 +306,8 @@ impl Factoring<'_> {
     }
 }
 
-/// The tiles in which [`cholesky_with`] works on a matrix of `order` rows: what is given in them is not copied into
-/// others. Collective.
+/// The tiles in which [`cholesky_with`] works on a matrix of `order` rows: a matrix given in these tiles is not copied.
+/// Collective.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -340,8 +340,8 @@ pub fn cholesky_tiles(
     tiles_for(Site { ctx, team }, &map, norm_bits, options)
 }
 
-/// Refuses tiles that no factor has, sizes beyond any memory, and options that differ between ranks, which would go
-/// different ways. Collective.
+/// Refuses tiles that no factor has, sizes beyond any memory, and options that differ between ranks, which would then
+/// take different paths. Collective.
 fn check_options(
     world: &dyn Transport,
     map: &TileMap,
@@ -358,7 +358,7 @@ fn check_options(
     check_alike(world, &said, "cholesky: ranks differ in the matrix's tiles, the precision or the options")
 }
 
-/// The tiles to work in for a matrix in the tiles `map`, with so many working bits. Collective.
+/// The tiles to work in for a matrix in the tiles `map`, with `working_bits` bits. Collective.
 fn tiles_for(site: Site<'_>, map: &TileMap, working_bits: u32, options: &DistCholeskyOptions) -> Result<TileMap> {
     let (grid, team) = (options.grid.unwrap_or(map.grid), site.team);
     site.agree(grid.check_ranks(team.size()))?;
@@ -381,7 +381,7 @@ fn engine_in_tiles(site: Site<'_>, map: &TileMap, working_bits: u32) -> Result<K
 }
 
 /// The tile kernels that suit this rank where they suit all ranks of its node, which can read each other's tiles then,
-/// else those of the context. Ranks choose by themselves, partly by a time that each has measured. Collective.
+/// else those of the context. Each rank chooses separately, partly by a time that it has measured. Collective.
 fn engine_of_node(
     Site { ctx, team }: Site<'_>,
     order: usize,
@@ -396,7 +396,7 @@ fn engine_of_node(
     agreed(team.world(), chosen)
 }
 
-/// The factor in the tiles of `a`, in `memory` where it fits, and what this rank did. Collective.
+/// The factor in the tiles of `a`, in `memory` where it fits, and the report of this rank. Collective.
 fn factor(
     factorisation: &Factorisation<'_>,
     window: Option<TileWindow<'_>>,
@@ -411,7 +411,7 @@ fn factor(
             tiles.store_tiles(ctx, targets.map(|(tile, matrix)| (*tile, matrix)), locals)
         };
         let (failed, failure) = (tiles.failed().cloned(), Failure { ctx, group: world, a, problem });
-        // Whoever met the pivot knows it; the others were told to stop.
+        // The rank that met the pivot has it; the others were stopped.
         if let Some(index) = failure.first(failed.as_ref(), outcome.is_ok())? {
             return Err(failure.explain(index, failed, store));
         }
@@ -425,7 +425,7 @@ fn factor(
     })
 }
 
-/// The report of one rank with what only all ranks together know. Collective.
+/// The report of one rank, completed with the numbers that need all ranks. Collective.
 fn over_ranks(
     factorisation: &Factorisation<'_>,
     report: CholeskyReport,
@@ -467,7 +467,7 @@ mod tests {
     use crate::kernels;
     use crate::site::team::TeamOptions;
 
-    /// The kernel that is forced on one rank stands for one that another measured rate would choose.
+    /// A kernel forced on one rank simulates the choice of a different measured rate.
     #[test]
     fn ranks_of_a_node_take_one_kernel_where_they_would_choose_two() {
         let Some((other, _)) = kernels::preferred_for_large_factors() else { return };

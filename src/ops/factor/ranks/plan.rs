@@ -23,29 +23,29 @@ use crate::tile::{RankGrid, RankPlace, TileId, TileMap, count_in};
 const TILES_EACH: usize = 9;
 const SHARED_TILES_EACH: usize = 5;
 
-/// Taking a tile in, its last task and its rounding take as long as so many updates of it, about.
+/// Time to take a tile in, run its last task and round it, in updates of the tile, roughly.
 const LAST_TASK: f64 = 1.8;
 
-/// The part of the time of a factor that half as high tiles would cost more, roughly.
+/// Relative increase of the time of a factor with tiles half as high, roughly.
 const COST_OF_LOWER: f64 = 0.05;
 
 /// Smaller tiles are not made to keep ranks busy.
 const LEAST_ROWS: usize = 48;
 
-/// Own tiles that a rank has in the words in which they travel at a time, for each of its workers two and so many more:
-/// all that are wanted are on their way then, and those that follow are packed when these have left.
+/// Own tiles that a rank holds packed for sending at a time, in addition to two for each of its workers: enough that
+/// all wanted tiles are on their way, while the following ones are packed when these have left.
 const PACKED_TILES: usize = 4;
 
-/// Tiles that come to a rank at a time, for each of its workers one and so many more: the workers make operands of some
-/// while others come.
+/// Tiles that arrive at a rank at a time, in addition to one for each of its workers: the workers convert some to
+/// operands while others arrive.
 const INCOMING_TILES: usize = 2;
 
-/// Tile columns that a rank has room for where memory is plenty: readers ask ahead for that many.
+/// Tile columns that a rank has room for where memory is plenty: readers request that many in advance.
 const COLUMNS_AHEAD: usize = 4;
 
-/// Rows of a tile for a matrix of `order` rows on `grid`, where the kernel prefers so many.
+/// Rows of a tile for a matrix of `order` rows on `grid`, where the kernel prefers `preferred_rows`.
 ///
-/// Where ranks read each other's tiles where they lie, who waits takes tiles in ahead, and the time is that of the rank
+/// Where ranks read each other's tiles in place, a waiting rank takes tiles in ahead, and the time is that of the rank
 /// with most work: of the heights that are about as good for the kernel, the one that shares the work out best.
 pub(super) fn tile_rows(order: usize, grid: RankGrid, preferred_rows: usize, is_shared: bool) -> usize {
     let each = if is_shared { SHARED_TILES_EACH } else { TILES_EACH };
@@ -62,7 +62,7 @@ pub(super) fn tile_rows(order: usize, grid: RankGrid, preferred_rows: usize, is_
     heights.min_by(|&one, &other| time(one).total_cmp(&time(other))).unwrap_or(most)
 }
 
-/// The work of the rank that has most of it, over that of each if all had the same.
+/// The largest work of a rank relative to the mean.
 fn largest_share(order: usize, grid: RankGrid, rows: usize) -> f64 {
     let tiles = order.div_ceil(rows);
     let height = |tile: usize| (order - tile * rows).min(rows) as f64 / rows as f64;
@@ -85,7 +85,7 @@ fn largest_share(order: usize, grid: RankGrid, rows: usize) -> f64 {
     if all > 0.0 { most * grid.size() as f64 / all } else { 1.0 }
 }
 
-/// Tiles on their way that a rank with so many workers has room for.
+/// Travelling tiles that a rank with `threads` workers has room for.
 pub(super) fn room(threads: usize) -> TransferRoom {
     TransferRoom { packed: PACKED_TILES + 2 * threads, incoming: INCOMING_TILES + threads }
 }
@@ -116,7 +116,7 @@ impl Plan {
         let work = TileWork::new(engine, &tiling, problem.working_bits, &problem.exponents);
         let (memories, node) = (memories.clone(), node_plan(team, &work, memories));
         let (least, wanted) = (memories.least_slots(grid, graph.tiles), options.slots);
-        // Where nothing is sent there is no use for slots.
+        // Without messages slots are of no use.
         let useful = if least == 0 { 0 } else { wanted.unwrap_or(least * COLUMNS_AHEAD) };
         let first = TileId { row: graph.tiles.min(2).saturating_sub(1), col: 0 };
         let operand_words = match graph.tiles {

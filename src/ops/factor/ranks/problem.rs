@@ -1,7 +1,7 @@
-//! What a factorisation on many ranks has to know of the whole matrix: exponents and first weights of all rows, and how
-//! far it can go.
+//! The data of the whole matrix that a factorisation on many ranks needs: exponents and first weights of all rows, and
+//! how far it can go.
 //!
-//! The rules are those of one process (`ops::factor::scaling`), so that the bits and the failing row are too.
+//! The rules are those of one process (`ops::factor::scaling`), so that the bits and the failing row are the same, too.
 
 use crate::comm::{Reduction, Transport};
 use crate::error::{Error, Result};
@@ -12,7 +12,7 @@ use crate::ops::distribution::rect::Rect;
 use crate::ops::factor::problem::Problem;
 use crate::ops::factor::scaling::{is_beyond_one, row_exponent, scaled_entry};
 
-/// Added to exponents that travel: then all are positive, and 0 says that there is none.
+/// Added to exponents that travel: then all are positive, and 0 marks a missing one.
 const EXPONENT_BIAS: i64 = 1 << 62;
 
 impl Problem {

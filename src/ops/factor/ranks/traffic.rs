@@ -1,4 +1,5 @@
-//! What one rank sends and receives in a factorisation, counted tile by tile, and the most of it that is there at once.
+//! The tiles that one rank sends and receives in a factorisation, counted one by one, and the most that it holds at
+//! once.
 
 use crate::ops::factor::tile_work::TileWork;
 use crate::runtime::CholeskyGraph;
@@ -7,7 +8,7 @@ use crate::tile::TileId;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// How long tiles are in words, the longest first, and how many are so long.
+/// Lengths of tiles in words, the longest first, with the number of tiles of each length.
 #[derive(Default)]
 struct Lengths(BTreeMap<Reverse<usize>, usize>);
 
@@ -32,25 +33,25 @@ impl Lengths {
     }
 }
 
-/// What travels from a rank and to it.
+/// The tiles that travel from a rank and to it.
 #[derive(Default)]
 pub(super) struct Traffic {
-    /// Own tiles that others are sent.
+    /// Own tiles that are sent to others.
     sent: Lengths,
     /// Tiles that come.
     received: Lengths,
-    /// How many of those this rank may pass on.
+    /// Number of received tiles that this rank may pass on.
     passed_on: usize,
     /// Rows of own tiles that are sent, of which the weights are kept.
     pub sent_rows: usize,
 }
 
 impl Traffic {
-    /// Of `rank`, where tiles are delivered by this rule.
+    /// The traffic of `rank`, where tiles are delivered by this rule.
     pub fn new(work: &TileWork<'_>, memories: &Memories, rank: usize, rule: &dyn Delivery) -> Traffic {
         let (graph, grid) = (CholeskyGraph::of(work.tiling), work.tiling.grid);
         let mut traffic = Traffic::default();
-        // Where ranks share all memories nothing travels, and there may be many tiles.
+        // Where ranks share all memories no tile travels, and there may be many tiles.
         // Ranks beyond the grid have no part in it.
         if memories.least_slots(grid, graph.tiles) == 0 || rank >= grid.size() {
             return traffic;
@@ -79,8 +80,8 @@ impl Traffic {
         8 * self.sent.longest(most) as u64
     }
 
-    /// Most bytes of the buffers in which tiles come, where `most` of them come at a time, and words of those that may
-    /// be passed on stay as long as their slots.
+    /// Most bytes of the buffers for arriving tiles, where `most` of them arrive at a time, and the words of tiles that
+    /// may be passed on stay as long as their slots.
     ///
     /// Buffers are used again. There are no more than tiles in words at a time, and each is as long as the longest tile
     /// that it had; no tile comes twice, so all of them are no longer than as many of the longest tiles.
@@ -114,7 +115,8 @@ mod tests {
         assert_eq!(Lengths::default().longest(3), 0);
     }
 
-    /// What ranks have measured of factors in many orders, of every delivery, on one node and several.
+    /// No more tiles travel at once than planned, in many orders of tasks, with every delivery, on one node and
+    /// several.
     #[test]
     fn no_order_has_more_on_its_way() {
         let (order, bits) = (90, 100);

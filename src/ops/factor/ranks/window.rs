@@ -13,9 +13,9 @@ use crate::site::Site;
 use crate::site::team::{Team, close_all};
 use crate::tile::{RankGrid, TileId};
 
-/// Which ranks would have their tiles in a window of their node: all of one where tiles are laid out alike and no rank
-/// has devices, and where the window has room. Without a memory limit of any rank, as windows would be kept.
-/// Collective.
+/// The ranks that would have their tiles in a window of their node: all ranks of a node where tiles have the same
+/// layout, no rank has devices, and the window has room. Only where no rank has a memory limit, since windows would be
+/// kept. Collective.
 pub(super) fn memories(Site { ctx, team }: Site<'_>, work: &TileWork<'_>, kernel: &str) -> Result<Memories> {
     let (world, layout) = (team.world(), team.layout());
     if team.drop_windows_if_limited(ctx.memory_bytes())? {
@@ -31,7 +31,7 @@ pub(super) fn memories(Site { ctx, team }: Site<'_>, work: &TileWork<'_>, kernel
     let mut all = vec![0; world.size()];
     world.all_gather(&[own], &mut all)?;
     let share = |ranks: &[usize]| all[ranks[0]] != 0 && ranks.iter().all(|&rank| all[rank] == all[ranks[0]]);
-    // Numbers beyond those of the nodes for ranks that share nothing.
+    // Ranks that share nothing get numbers beyond those of the nodes.
     let of = |rank: usize| {
         let node = layout.node_of[rank];
         if share(&layout.nodes[node]) { node } else { layout.nodes.len() + rank }
@@ -45,7 +45,7 @@ pub(super) fn may_share(Site { ctx, team }: Site<'_>, grid: RankGrid) -> bool {
     is_one_node && team.size() > 1 && ctx.devices().is_empty() && ctx.memory_bytes().is_none()
 }
 
-/// Whether tiles of so many rows have room in one window, as far as this rank can tell.
+/// Whether tiles of `tile_rows` rows have room in one window, as far as this rank can see.
 pub(super) fn has_room(team: &Team, engine: &dyn TileEngine, order: usize, tile_rows: usize) -> bool {
     let tiles = order.div_ceil(tile_rows.max(1));
     let each = engine.tile_words(TileShape { rows: tile_rows, cols: tile_rows, diagonal: false });
@@ -53,8 +53,8 @@ pub(super) fn has_room(team: &Team, engine: &dyn TileEngine, order: usize, tile_
     bytes <= u128::from(team.tile_window_room())
 }
 
-/// What must be the same for ranks to read each other's tiles. A kernel has one name with other instructions too, and
-/// may then lay out other words.
+/// A hash of all that must be the same for ranks to read each other's tiles. A kernel may have the same name with other
+/// instructions, and then another layout of words.
 fn layout_of(work: &TileWork<'_>, kernel: &str) -> u64 {
     let words = work.engine.tile_words(shape_of(work.tiling, TileId { row: 0, col: 0 }));
     Said::hash(&(kernel, processor::level().name(), work.engine.tile_layout(), words))

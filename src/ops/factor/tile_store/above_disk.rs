@@ -1,4 +1,4 @@
-//! Tiles of big floats in a memory above a disk: what is made of them when they come, and their words on the disk.
+//! Tiles of big floats out of core: their conversion when they are read, and their words on the disk.
 
 use super::{Local, TileStore, unpoisoned};
 use crate::error::Result;
@@ -10,7 +10,7 @@ use crate::store::IoBuffer;
 use crate::tile::TileId;
 
 impl<'w> TileStore<'_, 'w> {
-    /// POTRF or TRSM of a tile above a disk, and its bytes for the disk: only here it has its integers.
+    /// POTRF or TRSM of an out-of-core tile, and its bytes for the disk: only here are its integers available.
     pub(super) fn finish_above_disk(
         &self,
         local: &mut Local<'w>,
@@ -42,7 +42,7 @@ impl<'w> TileStore<'_, 'w> {
     }
 }
 
-/// The file of tiles that come and go: asked for where there is one.
+/// Message of the panic where tiles have no file; only out-of-core calls use it.
 const HOME: &str = "the tiles are above a disk";
 
 impl<'w> FileTiles<Local<'w>> for TileStore<'_, 'w> {

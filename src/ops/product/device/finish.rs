@@ -1,6 +1,6 @@
 //! From residues of some entries on a device to the result: integers, big floats, the copy out.
 //!
-//! Entries are reconstructed and rounded while those before are copied out and stored.
+//! Entries are reconstructed and rounded while the previous ones are copied out and stored.
 
 use crate::device::Region;
 use crate::error::Result;
@@ -24,7 +24,7 @@ pub(super) struct Finish<'a, 'b> {
     sink: &'a Sink<'b>,
     pending: VecDeque<Pending>,
     turns: Turns,
-    /// What each thread adds to Freivalds' test.
+    /// The sums that each thread adds to Freivalds' test.
     sums: Vec<Option<RowSums>>,
 }
 
@@ -34,8 +34,8 @@ impl<'a, 'b> Finish<'a, 'b> {
         Finish { sink, pending: VecDeque::new(), turns: Turns::new(lanes), sums: sink.row_sums() }
     }
 
-    /// The lane that takes the next copy, of so many entries, and into which of its two slots; what was there is
-    /// stored.
+    /// The lane that takes the next copy, of `entries` entries, and the one of its two slots that it uses; the slot's
+    /// previous content is stored first.
     ///
     /// # Errors
     /// Those of [`Finish::store_all`].
@@ -48,8 +48,8 @@ impl<'a, 'b> Finish<'a, 'b> {
         Ok((index, slot))
     }
 
-    /// Submits integers and big floats of a copy, and the way out. Residues of all moduli lie `stride` apart. A copy of
-    /// one rectangle finds its shifts on the device, any other brings one for each entry.
+    /// Submits the integers and big floats of a copy, and its transfer to the host. Residues of all moduli lie `stride`
+    /// apart. A copy of one rectangle uses shifts on the device, any other brings one for each entry.
     ///
     /// # Errors
     /// [`crate::Error::DeviceLost`].
@@ -128,7 +128,7 @@ impl<'a, 'b> Finish<'a, 'b> {
         })
     }
 
-    /// Stores all that is still on its way, and hands over what was added to Freivalds' test.
+    /// Stores all copies that are still on their way, and returns the sums for Freivalds' test.
     ///
     /// # Errors
     /// [`crate::Error::SelfCheck`], [`crate::Error::ExponentRange`], [`crate::Error::DeviceLost`].
@@ -142,7 +142,7 @@ impl<'a, 'b> Finish<'a, 'b> {
         Ok(())
     }
 
-    /// Takes entries that have come out into the result.
+    /// Stores entries that have arrived on the host into the result.
     fn store(&mut self, lanes: &[Lane], pending: &Pending, target: &mut Target<'_>) -> Result<()> {
         let (lane, portions) = (&lanes[pending.lane], &pending.portions);
         let limbs = lane.input.output_limbs;

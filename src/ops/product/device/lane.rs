@@ -8,7 +8,7 @@ use crate::plan::{DeviceCut, DeviceInput};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The streams of a lane. Each is in order; what crosses from one to another waits for an event.
+/// The streams of a lane. Each runs in order; work that depends on another stream waits for an event.
 pub(super) struct Streams {
     /// Big floats in.
     pub load: Stream,
@@ -79,7 +79,7 @@ pub(super) struct Lane {
 /// Bytes of the words in which a device reports faults, behind the entries of an output.
 pub(super) const FAULT_BYTES: usize = 16;
 
-/// What a lane is made of.
+/// The parts of a lane.
 pub(super) struct LaneParts {
     pub device: Arc<dyn Device>,
     pub ranks: usize,
@@ -94,7 +94,7 @@ impl Lane {
     /// Allocates everything and sends the tables and the shifts.
     ///
     /// # Errors
-    /// [`crate::Error::DeviceMemory`] where the device has less than it said.
+    /// [`crate::Error::DeviceMemory`] where the device has less memory than it reported.
     pub fn new(parts: LaneParts, shifts: (&[i64], &[i64])) -> Result<Lane> {
         let LaneParts { device, ranks, engine, moduli, weight, input, cut } = parts;
         let before = device.used_bytes();
@@ -143,7 +143,7 @@ impl Lane {
             engine,
             device,
         };
-        // What later streams read was sent by this one.
+        // Later streams read data that this one sent.
         let sent = lane.device.record(lane.streams.compute)?;
         [lane.streams.prepare, lane.streams.reduce].iter().try_for_each(|&other| lane.device.wait(other, &sent))?;
         Ok(Lane { bytes: lane.device.used_bytes().saturating_sub(before), ..lane })
@@ -154,7 +154,7 @@ impl Lane {
         Launcher::new(&*self.device, stream, &self.engine, &self.tables)
     }
 
-    /// Lets `stream` go on after `event`, if there is one.
+    /// Lets `stream` continue after `event`, if there is one.
     pub fn wait(&self, stream: Stream, event: Option<&Event>) -> Result<()> {
         event.map_or(Ok(()), |event| self.device.wait(stream, event))
     }

@@ -1,7 +1,6 @@
 //! Products on devices: one or several, each with a share of the moduli; the same bits as on the CPU.
 //!
-//! Big floats go to the devices, big floats come back: scaling, residues, products, reconstruction and rounding run
-//! there.
+//! Big floats are sent to the devices and back: scaling, residues, products, reconstruction and rounding run there.
 //! Promise: whatever fails on a device, the operands are untouched, and the error says what happened.
 
 mod finish;
@@ -49,7 +48,7 @@ use serde::Serialize;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Shape and bit counts of a product: all that its plan depends on beside the context.
+/// Shape and bit counts of a product: all that its plan depends on besides the context.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DeviceRequest {
     /// The three sizes; the contracted rows of this process.
@@ -62,16 +61,16 @@ pub(crate) struct DeviceRequest {
     pub input_limbs: usize,
     /// The bit counts.
     pub bits: Bits,
-    /// A cut to run instead of the one that memory asks for.
+    /// A cut to run instead of the one that the memory limit leads to.
     pub cut: Option<DeviceCut>,
     /// Entries that ranks exchange at a time; 0 in one process.
     pub exchanged: usize,
-    /// Most entries that a copy carries, where the memory limit asks for fewer than are of use.
+    /// Most entries that a copy carries, where the memory limit allows fewer than would be of use.
     pub most_entries: usize,
 }
 
 impl DeviceRequest {
-    /// That of a product in one process.
+    /// The request of a product in one process.
     pub fn of(problem: &Problem<'_>, bits: Bits) -> DeviceRequest {
         let limbs = |operand: Operand<'_>| operand.view.limbs_per_element();
         DeviceRequest {
@@ -93,7 +92,7 @@ pub(crate) struct DevicePlan {
     parts: Vec<Part>,
 }
 
-/// Into how many pieces a product is cut.
+/// Numbers of pieces into which a product is cut.
 pub(crate) struct CutCounts {
     pub batches: usize,
     pub bands: usize,
@@ -120,9 +119,9 @@ pub struct DevicePart {
     pub bytes: DeviceBytes,
     /// Sum of `bytes`.
     pub planned_bytes: u64,
-    /// Ranks of the machine that share the device; 1 for one of this process alone.
+    /// Ranks of the machine that share the device; 1 if only this process uses it.
     pub ranks: usize,
-    /// Bytes of it that are this rank's to use; absent where all of it is.
+    /// Bytes of its memory that this rank may use; absent where it may use all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share_bytes: Option<u64>,
 }
@@ -155,8 +154,8 @@ impl DevicePlan {
         Ok(plan)
     }
 
-    /// The plan of a rank of several that have devices like these and requests like some of `requests`, its own the
-    /// first of them.
+    /// The plan of one rank of a team whose ranks have devices like these; `requests` are the different requests of the
+    /// ranks, this rank's own first.
     ///
     /// # Errors
     /// Those of [`DevicePlan::new`].
@@ -208,7 +207,7 @@ impl DevicePlan {
             let input = device_input(request, &engine, &moduli);
             let cut = input.choose(limit_bytes).map_err(|least| allowance.refusal(limit_bytes, least))?;
             let cut = DeviceCut { piece_entries: cut.piece_entries.min(request.most_entries).max(1), ..cut };
-            // The host reconstructs nothing where a GPU is there to do it.
+            // The host reconstructs no entries where a GPU can do it.
             let weight = if device.description().kind == DeviceKind::Host { speed * 1e-9 } else { speed };
             let share = allowance.share;
             parts.push(Part { device: device.clone(), share, moduli, weight, input, cut });
@@ -222,16 +221,16 @@ impl DevicePlan {
         self.parts.iter().map(|part| part.input.pinned_bytes(&part.cut)).sum()
     }
 
-    /// Bytes of lists of the host beside that: the shifts of all columns, of the product and on their way to each
-    /// device, and Freivalds' test where so many threads are to make it.
+    /// Bytes of the host's lists in addition: the shifts of all columns, of the product and on their way to each
+    /// device, and Freivalds' test where `check_threads` threads make it.
     pub fn list_bytes(&self, check_threads: Option<usize>) -> u64 {
         let DeviceInput { contracted, rows, cols, .. } = self.parts[0].input;
         let shifts = (1 + self.parts.len()) * 8 * (rows + cols);
         shifts as u64 + check_threads.map_or(0, |threads| InnerCheck::bytes(rows, cols, contracted, threads))
     }
 
-    /// Bytes of the host's memory beside that, in which ranks of `nodes` nodes add up residues of tiles as `map` has
-    /// them on `ranks` ranks.
+    /// Bytes of the host's memory in addition, in which `ranks` ranks on `nodes` nodes add up the residues of the tiles
+    /// of `map`.
     pub fn exchange_bytes(&self, map: &TileMap, (nodes, ranks): (usize, usize)) -> u64 {
         let Part { input, cut, .. } = &self.parts[0];
         let pending = 2 * self.parts.len(); // copies on their way to the host
@@ -255,7 +254,7 @@ impl DevicePlan {
         self.engine.moduli().len()
     }
 
-    /// What each device will hold.
+    /// The memory that each device will hold.
     pub fn describe(&self) -> Vec<DevicePart> {
         let part = |part: &Part| {
             let (description, bytes) = (part.device.description(), part.input.bytes(&part.cut));
@@ -321,7 +320,7 @@ fn device_input(request: &DeviceRequest, engine: &DeviceEngine, moduli: &Range<u
         digits: engine.digits(),
         words: engine.words(),
         input_limbs: request.input_limbs,
-        // Freivalds' test asks for the integers, so there is always room for them.
+        // Freivalds' test needs the integers, so there is always room for them.
         output_limbs: engine.limbs().max(if request.plain { limbs_for(request.bits.result) } else { 0 }),
         table_bytes: engine.table_bytes() as u64,
         exchanged: request.exchanged,
@@ -342,7 +341,8 @@ pub(crate) struct DeviceRun<'a> {
 }
 
 impl DeviceRun<'_> {
-    /// Fills `target`; where a device has less memory than it said, again with less. Collective over the ranks.
+    /// Fills `target`; where a device has less memory than it reported, runs again with a plan that needs less.
+    /// Collective over the ranks.
     ///
     /// # Errors
     /// Those of [`crate::syrk_with`], [`Error::DeviceMemory`], [`Error::DeviceLost`], on all ranks.
@@ -368,12 +368,13 @@ impl DeviceRun<'_> {
             }
             drop(lanes);
             if let Some(Error::DeviceMemory { bytes, used_bytes, .. }) = short {
-                // Somebody else has taken memory since it was asked for: what was got so far is what there is.
+                // Another process has taken memory since the query: the bytes obtained so far are all there are.
                 last = Some((used_bytes.saturating_add(bytes) / 4 * 3).min(last.unwrap_or(u64::MAX) / 4 * 3));
             }
             plan = match DevicePlan::new(self.site, &self.request, last) {
                 Ok(plan) => plan,
-                // Refused on all ranks. What a device lacked says more than that, and all tell the same of it.
+                // Refused on all ranks. The device's shortage explains more than this refusal, and all ranks return the
+                // same one.
                 Err(refusal) => {
                     return Err(agree(self.site.world(), short.map_or(Ok(()), Err)).err().unwrap_or(refusal));
                 }
@@ -417,7 +418,7 @@ impl DeviceRun<'_> {
             check: check.as_ref(),
         };
         for lane in &mut lanes {
-            // What a lane sends back: rounded entries, or integers.
+            // A lane sends back rounded entries, or integers.
             let limbs = if sink.rounds_on_device() { limbs_for(bits.result) } else { lane.engine.limbs() };
             lane.input.output_limbs = limbs;
         }

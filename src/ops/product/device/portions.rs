@@ -1,4 +1,4 @@
-//! Rectangles of a band of the result: those that are made in one process, and those of each rank's tiles.
+//! Rectangles of a band of the result: the ones made in one process, and the ones in each rank's tiles.
 //!
 //! Pure numbers: where entries lie in the result, among the residues of a band, and in a copy of some of them.
 
@@ -28,7 +28,7 @@ impl Piece {
 pub(super) struct Portion {
     /// Where it lies in the result.
     pub piece: Piece,
-    /// Its first entry among those of the band.
+    /// Index of its first entry in the band.
     pub first: usize,
     /// Entries of the band from one of its columns to the next.
     pub leading: usize,
@@ -66,12 +66,12 @@ pub(super) fn entries_of(copy: &[Portion]) -> usize {
 /// A rectangle of one strip.
 type Rectangle<'s> = (&'s Strip, Range<usize>, Range<usize>);
 
-/// The entries of one rank's tiles in a band, cut into copies: the portions of one after the other, since those of all
-/// copies would grow with the result.
+/// The entries of one rank's tiles in a band, cut into copies. Yields the portions of one copy after the other, since a
+/// list for all copies would grow with the result.
 pub(super) struct Copies<'s> {
     /// With no more rows than a copy has entries.
     rectangles: Box<dyn Iterator<Item = Rectangle<'s>> + 's>,
-    /// What the last copy has left of a rectangle.
+    /// The part of a rectangle that the last copy did not take.
     rest: Option<Rectangle<'s>>,
     largest: usize,
 }
@@ -98,7 +98,7 @@ impl Iterator for Copies<'_> {
     }
 }
 
-/// Copies of at most `largest` entries of those that lie in a band and in the tiles of `rank`.
+/// Copies of at most `largest` entries that lie both in a band and in the tiles of `rank`.
 pub(super) fn copies_of<'s>(map: &'s TileMap, rank: usize, strips: &'s [Strip], largest: usize) -> Copies<'s> {
     let split = move |(strip, rows, cols): Rectangle<'s>| {
         let part = move |start: usize| (strip, start..(start + largest).min(rows.end), cols.clone());
@@ -107,7 +107,7 @@ pub(super) fn copies_of<'s>(map: &'s TileMap, rank: usize, strips: &'s [Strip], 
     Copies { rectangles: Box::new(rectangles(map, rank, strips).flat_map(split)), rest: None, largest }
 }
 
-/// The rectangles of a band that lie in the tiles of `rank`: what is wanted, and what lies in a block on the diagonal.
+/// The rectangles of a band that lie in the tiles of `rank`: the wanted entries, and all of a block on the diagonal.
 fn rectangles<'s>(map: &'s TileMap, rank: usize, strips: &'s [Strip]) -> impl Iterator<Item = Rectangle<'s>> {
     let size = map.tile_size;
     let tiles = move |range: Range<usize>| match range.is_empty() {
@@ -123,7 +123,7 @@ fn rectangles<'s>(map: &'s TileMap, rank: usize, strips: &'s [Strip]) -> impl It
         wanted && map.owner(*id) == rank
     };
     strips.iter().flat_map(move |strip| {
-        // What pads the operands is nobody's.
+        // Padding of the operands belongs to no tile.
         let (rows, cols) = (common(&strip.rows, &(0..map.rows)), common(&strip.cols, &(0..map.cols)));
         let (tile_rows, tile_cols) = (tiles(rows.clone()), tiles(cols.clone()));
         let ids = tile_cols.flat_map(move |col| tile_rows.clone().map(move |row| TileId { row, col }));
@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    /// The entries of a portion are those of its strip, in tiles of `rank`.
+    /// The entries of a portion lie in its strip and in tiles of `rank`.
     fn check(portion: &Portion, strips: &[Strip], map: &TileMap, rank: usize, seen: &mut [usize]) {
         let strip = strips.iter().rfind(|strip| strip.offset <= portion.first).unwrap();
         let Piece { rows, cols } = &portion.piece;

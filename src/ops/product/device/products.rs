@@ -1,7 +1,7 @@
 //! The products of one band on one device: big floats in, digits, operand planes, products, residues.
 //!
-//! The host runs ahead: it stages the next chunk of rows while the device multiplies the one before. Digits and product
-//! sums have two copies each, so that scaling overlaps multiplying, and reducing overlaps the next product.
+//! The host runs ahead: it stages the next chunk of rows while the device multiplies the previous one. Digits and
+//! product sums have two copies each, so that scaling overlaps multiplying, and reducing overlaps the next product.
 
 use crate::context::Context;
 use crate::device::{Event, Gemm, Operand as Plane};

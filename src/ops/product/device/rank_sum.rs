@@ -1,9 +1,9 @@
-//! Sums over ranks of the residues that their devices have: each rank gets those of the entries in its own tiles.
+//! Sums over ranks of the residues on their devices: each rank gets the sums for the entries in its own tiles.
 //!
-//! What goes from rank to rank are residues in as many bits as their modulus has (`packing`), as between nodes of CPUs.
-//! Ranks of a node first add up what they have for a rank of another node, so that between nodes every residue travels
-//! once. Sums modulo the moduli are exact: no order of ranks can change a bit.
-//! A rank holds some entries at a time (`DeviceInput::exchanged`), however large the result is.
+//! Ranks send each other residues in as many bits as their modulus has (`packing`), as nodes of CPUs do. Ranks of a
+//! node first add up their residues for a rank of another node, so that every residue travels between nodes once. Sums
+//! modulo the moduli are exact: no order of ranks can change a bit.
+//! A rank holds a bounded number of entries at a time (`DeviceInput::exchanged`), however large the result is.
 
 use crate::comm::{Incoming, Outgoing, Transport, agree, agreed};
 use crate::context::Context;
@@ -72,7 +72,7 @@ impl Planes {
         Planes::for_each(ctx, parts, |plane, part| packing.pack_plane(plane, words(plane), part))
     }
 
-    /// Runs `work` on what `each` has for each modulus, side by side.
+    /// Runs `work` on the item of `each` for every modulus, in parallel.
     fn for_each<T: Send>(
         ctx: &Context,
         each: impl Iterator<Item = T> + Send,
@@ -92,17 +92,17 @@ impl Planes {
     }
 }
 
-/// Sums of residues, and what comes from other ranks.
+/// Sums of residues, and the residues received from other ranks.
 struct Buffers {
-    /// Those of this rank's own entries.
+    /// Sums for this rank's own entries.
     own: Vec<u64>,
-    /// Those of an owner on another node.
+    /// Sums for an owner on another node.
     collected: Vec<u64>,
     received: Vec<u64>,
 }
 
 impl Buffers {
-    /// Room for the largest copies, on so many `nodes` with so many `ranks`.
+    /// Room for the largest copies, for `ranks` ranks on `nodes` nodes.
     fn new((nodes, ranks): (usize, usize), planes: &Planes, packing: &Packing) -> Result<Buffers> {
         let room = |words: usize| {
             let mut buffer = Vec::new();
@@ -148,7 +148,7 @@ struct Round<'r> {
     packing: &'r Packing,
     /// Owners whose residues this rank has to give, in the order of its turns.
     given: Vec<usize>,
-    /// How many of them were asked for, and taken.
+    /// How many of them were requested, and how many taken.
     asked: usize,
     taken: usize,
     /// The first error of a device. The messages of the round are sent nevertheless: others wait for them.
@@ -156,7 +156,7 @@ struct Round<'r> {
     sent_words: u64,
 }
 
-/// Bytes of the host's memory in which sums and messages are, on so many `nodes` with so many `ranks`.
+/// Bytes of the host's memory for sums and messages, for `ranks` ranks on `nodes` nodes.
 pub(super) fn buffer_bytes(
     (nodes, ranks): (usize, usize),
     moduli: &[u64],
@@ -164,13 +164,13 @@ pub(super) fn buffer_bytes(
 ) -> u64 {
     let planes = Planes { count: input.made_entries(cut), size: input.residue_bytes, moduli: moduli.len() };
     let message = 8 * planes.message_words(&Packing::of(lanes_of(input), moduli)) as u64;
-    // Own sums and those for another node, a message that is sent and one that comes.
+    // Own sums and those for another node, an outgoing message and an incoming one.
     let sums = if nodes > 1 { 2 } else { 1 };
     let messages = if ranks > 1 { 2 } else { 0 };
     sums * planes.bytes(0..planes.moduli).len() as u64 + messages * message
 }
 
-/// Bytes of the lists of portions: of one copy of each rank, the next of one of them, and of those that are `pending`.
+/// Bytes of the lists of portions: one copy of each rank, the next copy of one of them, and the `pending` copies.
 pub(super) fn list_bytes(
     (map, ranks): (&TileMap, usize),
     (input, cut): (&DeviceInput, &DeviceCut),
@@ -213,7 +213,7 @@ fn lanes_of(input: &DeviceInput) -> ResidueLanes {
 }
 
 impl RankSum<'_, '_> {
-    /// Adds up the band and fills this rank's tiles; the words that were sent. Collective.
+    /// Adds up the band and fills this rank's tiles; returns the words sent. Collective.
     ///
     /// # Errors
     /// [`Error::SelfCheck`], [`Error::ExponentRange`], [`Error::DeviceLost`], [`Error::Cancelled`], on all ranks;
@@ -285,7 +285,7 @@ fn send_sums(lane: &mut Lane, planes: &Planes, sums: &[u64]) -> Result<Region> {
     Ok(region)
 }
 
-/// The slot of the sums; the two before take turns with residues on their way to the host.
+/// The slot of the sums; slots 0 and 1 alternate for residues on their way to the host.
 const SUMS: usize = 2;
 
 impl Round<'_> {
@@ -325,8 +325,8 @@ impl Round<'_> {
         self.trade(world, (turn.to, message), incoming, (buffers, is_own))
     }
 
-    /// After the last turn within the node: what was collected goes to its owner, and what another node has collected
-    /// for this rank comes.
+    /// After the last turn within the node: sends the collected sums to their owner, and receives the sums that another
+    /// node has collected for this rank.
     fn forward(
         &mut self,
         (world, owners): (&dyn Transport, &Owners<'_>),
@@ -347,7 +347,7 @@ impl Round<'_> {
         self.trade(world, (to, message), sender.map(|sender| (rank, sender)), (buffers, true))
     }
 
-    /// Sends a message, if it has words, and adds one that comes for an owner to the sums of its entries.
+    /// Sends a message, if it has words, and adds an incoming one for an owner to the sums of its entries.
     fn trade(
         &mut self,
         world: &dyn Transport,
@@ -374,14 +374,14 @@ impl Round<'_> {
     /// This rank's residues of the entries of `owner`, packed.
     fn message(&mut self, owner: usize) -> Vec<u64> {
         let (ctx, planes, packing) = (self.ctx, self.planes(owner), self.packing);
-        // Nobody uses it where the device has failed.
+        // It is not used where the device has failed.
         let mut message = vec![0; planes.message_words(packing)];
         self.give(owner, |words| planes.pack((ctx, packing), words, &mut message));
         message
     }
 
     /// Lets `take` read this rank's residues of the entries of `owner`, the next in the list of those that it gives,
-    /// and asks for those after them. Notes an error.
+    /// and requests the residues that come after them. Notes an error.
     fn give(&mut self, owner: usize, take: impl for<'w> FnOnce(&(dyn Fn(usize) -> &'w [u64] + Sync)) -> Result<()>) {
         if self.failed.is_none() {
             self.failed = self.try_give(owner, take).err();

@@ -1,6 +1,6 @@
-//! The result of one band: residues of all devices together, then the entries they stand for.
+//! The result of one band: residues of all devices together, then the entries that they represent.
 //!
-//! A piece of the band goes to one lane. Where several lanes have residues, those of the others come to it over the
+//! Each piece of the band goes to one lane. Where several lanes have residues, the others send theirs to it through the
 //! host.
 
 use crate::device::{Event, Region};
@@ -22,7 +22,7 @@ pub(super) struct Recovery<'a, 'b> {
 }
 
 impl Recovery<'_, '_> {
-    /// Fills the band of the result; `done` says when each lane's residues are there.
+    /// Fills the band of the result; the events `done` mark when each lane's residues are there.
     ///
     /// # Errors
     /// [`crate::Error::SelfCheck`], [`crate::Error::ExponentRange`], [`crate::Error::DeviceLost`].

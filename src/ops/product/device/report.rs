@@ -25,13 +25,13 @@ pub struct DeviceReport {
     pub cut: DeviceCut,
     /// Bytes allocated on it.
     pub device_bytes: u64,
-    /// Multiply-adds of planes issued, those included that pad and those beside a triangle.
+    /// Multiply-adds of planes issued, including those on padding and outside a triangle.
     pub multiply_adds: u64,
     /// Bytes over the bus.
     pub traffic: Traffic,
     /// Its own time.
     pub seconds: DeviceSeconds,
-    /// Ranks of the machine that share the device; 1 for one of this process alone.
+    /// Ranks of the machine that share the device; 1 if only this process uses it.
     pub ranks: usize,
 }
 

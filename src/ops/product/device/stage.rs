@@ -97,7 +97,7 @@ struct Column<'r> {
 }
 
 impl Sink<'_> {
-    /// Whether entries are rounded on the device: nothing but the product is wanted, and nobody asks for its integers.
+    /// Whether entries are rounded on the device: nothing but the product is wanted, and no test needs its integers.
     pub fn rounds_on_device(&self) -> bool {
         self.epilogue.is_plain() && self.check.is_none()
     }
@@ -168,7 +168,7 @@ impl Sink<'_> {
         portions.iter().try_for_each(&mut store)
     }
 
-    /// What each thread adds to Freivalds' test, if that is made.
+    /// The sums that each thread adds to Freivalds' test, where the test is made.
     pub fn row_sums(&self) -> Vec<Option<RowSums>> {
         (0..self.ctx.threads()).map(|_| self.check.map(InnerCheck::row_sums)).collect()
     }
@@ -219,7 +219,7 @@ impl Sink<'_> {
             let portion = portions.iter().rfind(|portion| portion.at <= entry).expect("an entry of the copy");
             let (rows, cols, entry) = (portion.piece.rows.len(), &portion.piece.cols, entry - portion.at);
             let (row, col) = (portion.piece.rows.start + entry % rows, cols.start + entry / rows);
-            // A square on the diagonal has both triangles, of which one was asked for.
+            // A square on the diagonal has both triangles, of which only one is wanted.
             match self.triangle {
                 Some(Uplo::Upper) if row > col => (col, row),
                 Some(Uplo::Lower) if row < col => (col, row),

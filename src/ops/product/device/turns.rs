@@ -1,22 +1,22 @@
-//! Who sends whom residues of whose entries, and when.
+//! The order of messages: at each turn the sender, the receiver and the owner of the entries.
 //!
 //! Pure: numbers of ranks and nodes. Does not know: residues, messages.
 
 use crate::site::team::NodeLayout;
 use crate::tile::TileMap;
 
-/// What this rank does at a time: it sends its residues of one owner's entries to who collects them within the node,
-/// and takes what another rank of the node has for the owner that it collects for itself.
+/// One step of this rank: it sends its residues of one owner's entries to the rank of its node that collects them, and
+/// takes the residues that another rank of the node has for the owner for which it collects itself.
 pub(super) struct Turn {
-    /// How many nodes further the owners are.
+    /// Distance in nodes from this rank's node to that of the owners.
     pub nodes_on: usize,
-    /// How many ranks of that node each rank here has collected for already.
+    /// Number of ranks of that node for which each rank here has collected already.
     pub number: usize,
-    /// Who collects; this rank at first.
+    /// The collecting rank; at first this rank.
     pub to: usize,
-    /// Whose entries these are; none where the other node has fewer ranks.
+    /// The owner of these entries; none where the other node has fewer ranks.
     pub owner: Option<usize>,
-    /// Whose residues this rank takes.
+    /// The rank whose residues this rank takes.
     pub from: usize,
     /// The owner that this rank collects for.
     pub collected: Option<usize>,
@@ -24,7 +24,7 @@ pub(super) struct Turn {
     pub ends: (bool, bool),
 }
 
-/// The ranks, and who has what of a product.
+/// The ranks, and the rows and entries of a product that each has.
 #[derive(Clone, Copy)]
 pub(crate) struct Owners<'a> {
     /// This rank.
@@ -38,8 +38,8 @@ pub(crate) struct Owners<'a> {
 }
 
 impl Owners<'_> {
-    /// All turns of a round, in an order in which nobody waits for who waits for it: at the same turn the sender of a
-    /// message has its receiver as `to`, and the receiver has the sender as `from`.
+    /// All turns of a round, in an order without deadlock: at the same turn the sender of a message has its receiver as
+    /// `to`, and the receiver has the sender as `from`.
     pub(super) fn turns(&self) -> Vec<Turn> {
         let Owners { rank, layout, .. } = *self;
         let (node, local, nodes) = (layout.node_of[rank], layout.local_of[rank], layout.nodes.len());
@@ -63,7 +63,8 @@ impl Owners<'_> {
         turns
     }
 
-    /// Who sends this rank the sums of the node so many places before, if it is at the turns of that number.
+    /// The rank that sends this rank the sums of the node `nodes_on` places before its own, if it does so at turn
+    /// `number`.
     pub(super) fn sender(&self, nodes_on: usize, number: usize) -> Option<usize> {
         let Owners { rank, layout, .. } = *self;
         let nodes = layout.nodes.len();
@@ -73,7 +74,8 @@ impl Owners<'_> {
         sends.then(|| from[local % from.len()])
     }
 
-    /// Bytes that this rank sends, where messages about the entries of each rank have so many words.
+    /// Bytes that this rank sends, where messages about the entries of a rank have the words that `message_words` lists
+    /// for it.
     pub fn sent_bytes(&self, message_words: &[u64]) -> u64 {
         let words_of = |owner: Option<usize>| owner.map_or(0, |owner| message_words[owner]);
         let of_turn = |turn: &Turn| {
@@ -95,8 +97,8 @@ mod tests {
     use super::*;
     use crate::tile::RankGrid;
 
-    /// Whatever the nodes are, at every turn the sender of a message and its receiver name each other, and in the end
-    /// every owner has been given the residues of all ranks, once.
+    /// For any nodes, at every turn the sender of a message and its receiver name each other, and in the end every
+    /// owner has been given the residues of all ranks, once.
     #[test]
     fn every_owner_gets_the_residues_of_all_ranks_once() {
         let grid = RankGrid { rows: 1, cols: 1 };
@@ -107,7 +109,7 @@ mod tests {
             let owners = |rank: usize| Owners { rank, layout, map, sends };
             let turns = (0..ranks).map(|rank| owners(rank).turns()).collect::<Vec<_>>();
             assert!(turns.iter().all(|of_rank| of_rank.iter().filter(|turn| turn.owner.is_some()).count() == ranks));
-            // What a rank has collected for its owner, and what owners have.
+            // The residues that a rank has collected for its owner, and those that owners have.
             let mut collected = vec![Vec::new(); ranks];
             let mut own = vec![Vec::new(); ranks];
             let longest = turns.iter().map(Vec::len).max().unwrap();

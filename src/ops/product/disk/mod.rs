@@ -3,7 +3,7 @@
 //!
 //! The product is that of one process (`product::run`) with operands that are read piece by piece, ahead of their
 //! conversion (`product::streamed`), and a result that is rounded tile by tile. Tiles are published as they are
-//! finished, so a run that was ended goes on from them. Source: docs/OUT_OF_CORE.md.
+//! finished, so a run that was ended continues from them. Source: docs/OUT_OF_CORE.md.
 
 mod plan;
 mod problem;
@@ -47,7 +47,7 @@ impl<'a> OperandFile<'a> {
     }
 }
 
-/// Where a product above a disk goes.
+/// The paths of an out-of-core product.
 #[derive(Clone, Copy, Debug)]
 pub struct ProductPaths<'a> {
     /// The binary file of the result.
@@ -56,11 +56,11 @@ pub struct ProductPaths<'a> {
     pub storage: &'a Path,
 }
 
-/// Choices of a product above a disk.
+/// Choices of an out-of-core product.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct OutOfCoreProductOptions {
-    /// Rows and columns of a tile of the result, in multiples of 8; by default what its shape asks for. A directory
+    /// Rows and columns of a tile of the result, in multiples of 8; by default chosen from its shape. A directory
     /// belongs to tiles of one size.
     pub tile_size: Option<usize>,
     /// Whether the system's cache is used.
@@ -72,7 +72,7 @@ setters! { new OutOfCoreProductOptions {
     caching: Caching,
 } }
 
-/// How a product above a disk went.
+/// The report of an out-of-core product.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct OutOfCoreProductReport {
@@ -92,13 +92,13 @@ pub struct OutOfCoreProductReport {
     pub kernel: &'static str,
     /// Planes, a redundant one included.
     pub primes: usize,
-    /// Worker threads, those of all ranks.
+    /// Worker threads of all ranks together.
     pub threads: usize,
     /// Ranks.
     pub ranks: usize,
     /// Bands, chunks, memory and bytes as planned; of one rank.
     pub plan: OutOfCoreProductPlan,
-    /// What was found there, read and written, by all ranks.
+    /// The tiles found in the directory, and the bytes read and written, by all ranks.
     #[serde(flatten)]
     pub disk: DiskUse,
     /// Seconds during which pieces of operands were read.
@@ -120,11 +120,11 @@ pub struct OutOfCoreProductReport {
 }
 
 /// `Q := P^T P`, or `P P^T` with [`Op::Transpose`], from the binary file of `P` to a binary file that holds the lower
-/// triangle of `Q`, with what is finished in a storage directory.
+/// triangle of `Q`, with the finished tiles in a storage directory.
 ///
 /// Shapes, accuracy and bits: those of [`crate::syrk_with`] by norms: the file is that of [`crate::io::write`] of its
 /// result, byte for byte, whatever the limit, the threads, and however often the run was ended and begun again.
-/// Memory: as planned, at most the context's limit; without one what the machine has. A directory belongs to one
+/// Memory: as planned, at most the context's limit; without one, the memory of the machine. A directory belongs to one
 /// matrix, operation, precision and size of tiles; it holds about the bytes of the result, and stays there.
 /// Cost: that of [`crate::syrk_with`], a conversion of each band for each pair of bands that it is part of, and the
 /// bytes that the plan counts. Source: docs/OUT_OF_CORE.md.
@@ -146,9 +146,9 @@ pub struct OutOfCoreProductReport {
 /// # Errors
 /// Those of [`crate::syrk_with`]; [`crate::Error::MemoryLimit`] with the least limit that would do;
 /// [`crate::Error::StorageMismatch`] for a directory of another product, [`crate::Error::StorageInUse`] where another
-/// run works there; [`crate::Error::DiskFull`], [`crate::Error::Io`]: what was finished stays, and the next call goes
-/// on from there; [`crate::Error::InvalidArgument`] for a context with Freivalds' test, which would have to read all
-/// once more.
+/// run works there; [`crate::Error::DiskFull`], [`crate::Error::Io`]: finished tiles stay, and the next call continues
+/// from them; [`crate::Error::InvalidArgument`] for a context with Freivalds' test, which would have to read the
+/// operands once more.
 pub fn syrk(
     ctx: &Context,
     p: OperandFile<'_>,
@@ -163,8 +163,8 @@ pub fn syrk(
 /// of `paths`, and an equal share of its node's limit. Collective.
 ///
 /// All ranks read the operand's file, each its own bands, and rank 0 all of it once; rank 0 writes the result. A run
-/// that is begun again may have another number of ranks: what one of them finds in its directory no rank makes again.
-/// The bytes of the file are those of one process.
+/// that is begun again may have another number of ranks: a tile that one of them finds in its directory is not made
+/// again. The bytes of the file are those of one process.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};

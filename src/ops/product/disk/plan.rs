@@ -1,4 +1,4 @@
-//! How the memory of a product above a disk is shared out, and the bytes that it reads.
+//! The division of memory in an out-of-core product, and the bytes that it reads.
 
 use super::OutOfCoreProductOptions;
 use super::problem::FileProduct;
@@ -21,13 +21,13 @@ use std::ops::Range;
 /// Rows and columns of a tile of a large result: a few megabytes, written in some milliseconds.
 const TILE_SIZE: usize = 256;
 
-/// A smaller result is cut into about so many tiles in its longer direction.
+/// Approximate number of tiles of a smaller result in its longer direction.
 const LEAST_TILES: usize = 8;
 
 /// Pieces of operands in memory: one in use, one being read; or two being read while bands are multiplied.
 const PIECES: usize = 2;
 
-/// Shares of a product are even enough where the largest is at most so many times the mean.
+/// Largest share of a product relative to the mean share for which the shares count as even.
 const MOST_UNEVEN: f64 = 1.2;
 
 /// Most bands for each rank.
@@ -39,10 +39,10 @@ const TILE_BYTES: u64 = 64;
 /// Bytes of the name of a tile and of its group, at most.
 const NAME_BYTES: u64 = 64;
 
-/// Bytes beside what is counted one by one: the pass over a file, its checksum at the end, stacks.
+/// Bytes in addition to those counted one by one: the pass over a file, its checksum at the end, stacks.
 const CALL_BYTES: u64 = 6 << 20;
 
-/// The plan of a product above a disk.
+/// The plan of an out-of-core product.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct OutOfCoreProductPlan {
@@ -62,7 +62,7 @@ pub struct OutOfCoreProductPlan {
 }
 
 impl FileProduct {
-    /// The tiles of the result: they depend on its shape alone, so that a run under another limit finds them.
+    /// The tiles of the result: they depend only on its shape, so that a run under another limit finds them.
     pub(super) fn cut(&self, options: &OutOfCoreProductOptions) -> ResultCut {
         let ProductSize { rows, cols, triangle, .. } = self.size();
         let wanted = options.tile_size.unwrap_or_else(|| (rows.max(cols) / LEAST_TILES).min(TILE_SIZE));
@@ -79,7 +79,7 @@ impl FileProduct {
         1 + self.left.file.limbs().max(self.right().file.limbs())
     }
 
-    /// How pieces of so many panels and rows are read.
+    /// How pieces of `panels` panels and `rows` rows are read.
     pub(super) fn stream(&self, panels: usize, rows: usize, caching: Caching) -> BlockStreamOptions {
         let size = self.size();
         let cols = (panels * BLOCK).min(size.rows.max(size.cols));
@@ -126,7 +126,7 @@ impl FileProduct {
         let mut most = widest_bands(panels, self.size().triangle, (tile_panels, site.team.size()));
         let planned = loop {
             let planned = site.agreed(site.of_node(self.plan_in_bands(share, cut, (caching, most))))?;
-            // All ranks go by the same bands: those of the rank with the least memory.
+            // All ranks use the same bands, chosen for the rank with the least memory.
             let own = planned.cutting.cut.band_panels as u64;
             let least = site.smallest(own)?;
             if least == site.largest(own)? {
@@ -146,7 +146,7 @@ impl FileProduct {
         Ok((planned, plan))
     }
 
-    /// The plan with bands of at most so many panels.
+    /// The plan with bands of at most `most_band_panels` panels.
     fn plan_in_bands(
         &self,
         ctx: &Context,
@@ -154,7 +154,7 @@ impl FileProduct {
         (caching, most_band_panels): (Caching, usize),
     ) -> Result<PlannedRun> {
         let (size, bits) = (self.size(), Bits::scaled(self.precision_bits, self.size().contracted));
-        // Where there is nothing to multiply the plan is that of a single entry.
+        // For an empty product the plan is that of a single entry.
         let (contracted, rows, cols) = (size.contracted.max(1), size.rows.max(1), size.cols.max(1));
         let size = ProductSize { contracted, rows, cols, ..size };
         let tile_bytes = cut.most_bytes(self.precision_bits);
@@ -196,7 +196,7 @@ impl FileProduct {
     }
 }
 
-/// The widest bands, of whole tiles, in which so many ranks have nearly equal shares of the pairs.
+/// The widest bands, of whole tiles, in which `ranks` ranks have nearly equal shares of the pairs.
 fn widest_bands(panels: (usize, usize), is_triangle: bool, (tile_panels, ranks): (usize, usize)) -> usize {
     let tiles = panels.0.max(panels.1).div_ceil(tile_panels).max(1);
     let uneven = |bands: usize| {
@@ -214,7 +214,7 @@ fn work(pair: &BandPair) -> u64 {
     pair.grid.len() as u64
 }
 
-/// The pairs of a rank: all ranks come to the same shares.
+/// The pairs of a rank: all ranks compute the same shares.
 pub(super) fn of_rank(schedule: Schedule, team: &Team) -> Schedule {
     let ranks = team.size();
     if ranks == 1 {
@@ -235,7 +235,7 @@ mod tests {
         // Bands of 24, 24 and 16 panels: six pairs, whose largest share is 1.15 times the mean.
         assert_eq!((bands((64, 64), true, 1), bands((64, 64), true, 2), bands((64, 64), true, 4)), (64, 32, 24));
         assert_eq!((bands((64, 64), false, 4), bands((64, 8), false, 4), bands((8, 64), false, 1)), (32, 16, 64));
-        // Of a single tile one rank has all, and nothing gets narrower than a tile.
+        // One rank has all of a single tile, and no band is narrower than a tile.
         assert_eq!((bands((3, 3), true, 4), bands((0, 0), true, 2), bands((9, 1), false, 50)), (4, 4, 4));
     }
 }

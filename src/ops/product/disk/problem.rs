@@ -1,4 +1,4 @@
-//! A product of matrices in files: its shape, what is checked, and what is found in a pass over its operands.
+//! A product of matrices in files: its shape, its checks, and the numbers found in a pass over its operands.
 
 use super::OperandFile;
 use super::scan::scan;
@@ -106,9 +106,9 @@ impl FileProduct {
     }
 }
 
-/// What a product has to know of the entries of its operands.
+/// The properties of its operands' entries that a product needs.
 pub(super) struct Scanned {
-    /// Of the columns of both operands; those of the right one are empty for SYRK.
+    /// Scale shifts of the columns of both operands; the right operand has none for SYRK.
     pub shifts: (Vec<i64>, Vec<i64>),
     pub checksums: (u64, u64),
 }

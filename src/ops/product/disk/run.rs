@@ -28,7 +28,7 @@ use crate::storage::{Caching, Identity};
 use std::path::Path;
 use std::time::Instant;
 
-/// The product that `open` finds the files of. Collective.
+/// The product of the files that `open` opens. Collective.
 pub(super) fn run(
     site: Site<'_>,
     open: impl FnOnce() -> Result<FileProduct>,
@@ -91,13 +91,13 @@ pub(super) struct DiskProduct<'a> {
     pub planned: &'a PlannedRun,
     pub cut: ResultCut,
     pub bits: Bits,
-    /// Scale shifts of the columns of both operands; those of the right one are empty for SYRK.
+    /// Scale shifts of the columns of both operands; the right operand has none for SYRK.
     pub shifts: (&'a [i64], &'a [i64]),
     pub identity: Identity,
     pub caching: Caching,
 }
 
-/// What became of it.
+/// The outcome of a run.
 #[derive(Default)]
 pub(super) struct Made {
     pub disk: DiskUse,
@@ -126,7 +126,7 @@ impl DiskProduct<'_> {
             disk.tiles_found = disk.tiles_found.max(tiles.own_blocks());
             let start = Instant::now();
             let multiplied = self.multiply(&mut tiles, (disk, &mut made));
-            // What was rounded is written, whatever ended the product.
+            // Rounded tiles are written even where the product ended with an error.
             let finished = tiles.finish();
             made.product_seconds += start.elapsed().as_secs_f64();
             agree(world, multiplied.and(finished))?;
@@ -146,7 +146,7 @@ impl DiskProduct<'_> {
         Ok(made)
     }
 
-    /// Multiplies this rank's pairs of bands among those that have tiles which no rank has.
+    /// Multiplies this rank's pairs of bands, of the pairs with tiles that no rank has yet.
     fn multiply(&self, tiles: &mut StoredResult, (disk, made): (&mut DiskUse, &mut Made)) -> Result<()> {
         let DiskProduct { problem, planned, bits, shifts, .. } = *self;
         let PlannedRun { engine, cutting, words, plan, .. } = planned;

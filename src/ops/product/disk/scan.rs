@@ -1,5 +1,5 @@
 //! The pass over an operand before a product: every number and the checksum are checked, and the norms of the columns
-//! are found. Nothing is kept but a few numbers for each column.
+//! are found. Only a few numbers for each column are kept.
 
 use crate::context::ProgressCallback;
 use crate::error::Result;
@@ -23,7 +23,7 @@ struct Norms {
 }
 
 impl Norms {
-    /// The columns of the operand in which an entry of the file stands.
+    /// The columns of the operand that contain an entry of the file.
     fn columns(&self, row: usize, col: usize) -> (usize, Option<usize>) {
         let (own, mirror) = if self.transposed { (row, col) } else { (col, row) };
         (own, (self.mirrored && row != col).then_some(mirror))

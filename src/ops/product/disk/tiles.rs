@@ -22,7 +22,7 @@ pub(super) fn is_wanted(tiles: &StoredResult, pair: &BandPair) -> bool {
     !missing(tiles, &pair.left, &pair.right, pair.grid.triangle).is_empty()
 }
 
-/// What pairs of bands are rounded into.
+/// The tiles that pairs of bands are rounded into.
 pub(super) struct PairTiles<'t>(pub &'t mut StoredResult);
 
 impl ResultEntries for PairTiles<'_> {
@@ -35,7 +35,7 @@ impl ResultEntries for PairTiles<'_> {
             let first = (tile.row * tile_blocks, tile.col * tile_blocks);
             self.0.publish(tile, |heads, limbs| {
                 if region.grid.triangle {
-                    // What a triangle does not have is 0 in its tiles.
+                    // Entries outside the triangle are 0 in its tiles.
                     heads.fill(0);
                     limbs.fill(0);
                 }

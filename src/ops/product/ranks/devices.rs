@@ -1,8 +1,8 @@
 //! Products on ranks whose contexts have devices: each rank multiplies its own rows on its own devices, and the owner
-//! of an entry adds up the residues that all ranks have of it, makes it and rounds it once, on its device.
+//! of an entry adds up the residues of all ranks for it, reconstructs it and rounds it once, on its device.
 //!
-//! Sums of residues are exact, so the order of the ranks cannot change a bit. Ranks may have devices of different
-//! kinds, and as many as they like; their moduli are the same.
+//! Sums of residues are exact, so the order of the ranks cannot change a bit. Ranks may have devices of different kinds
+//! and in any number; their moduli are the same.
 
 use crate::comm::{Reduction, agree, local};
 use crate::context::{Context, WorkspaceNeeds};
@@ -21,20 +21,20 @@ use crate::plan::{DeviceCut, PlanBytes, even_share};
 use crate::site::{NodeLayout, Site};
 use crate::tile::TileMap;
 
-/// Parts of a rank's entries that it exchanges one after the other: what it holds of residues meanwhile is less than
-/// its result.
+/// Number of parts in which a rank exchanges its entries, one after the other, so that the residues held meanwhile take
+/// less memory than its result.
 const EXCHANGES: usize = 16;
 
-/// Entries that are always exchanged together, if there are so many.
+/// Least number of entries that are exchanged together, where there are as many.
 const LEAST_EXCHANGED: usize = 1 << 12;
 
-/// Most entries of a copy, one after the other, until what a rank takes of its node's memory fits.
+/// Most entries of a copy: tried in this order, until the rank's share of its node's memory suffices.
 const COPY_ENTRIES: [usize; 4] = [usize::MAX, 1 << 14, 1 << 11, 1 << 8];
 
 /// Bytes of the lists of a rank that do not grow with the result: marks of work under way, times.
 const LIST_BYTES: u64 = 64 << 10;
 
-/// Bytes of what a rank knows of each rank: its turn, the cursor over its entries, its rows and its node.
+/// Bytes that a rank keeps for each rank: its turn, the cursor over its entries, its rows and its node.
 const RANK_BYTES: u64 = 3 << 9;
 
 /// A product of which each rank has some rows.
@@ -61,7 +61,7 @@ pub(super) struct DeviceShape {
     pub input_limbs: usize,
     /// Threads of a rank, where they make Freivalds' test.
     pub check_threads: Option<usize>,
-    /// A cut that a test asks for.
+    /// A cut that a test prescribes.
     pub cut: Option<DeviceCut>,
 }
 
@@ -69,12 +69,12 @@ pub(super) struct DeviceShape {
 pub(super) struct RankPlan {
     request: DeviceRequest,
     devices: DevicePlan,
-    /// What users read.
+    /// The plan as users see it.
     pub plan: Plan,
 }
 
 impl DeviceShape {
-    /// What a rank with so many rows asks of its devices.
+    /// The request of a rank with `contracted` rows to its devices.
     pub fn request(&self, contracted: usize, ranks: usize, most_entries: usize) -> DeviceRequest {
         let largest = (0..ranks).map(|rank| self.map.entries_of(rank)).max().unwrap_or(0);
         DeviceRequest {
@@ -89,7 +89,7 @@ impl DeviceShape {
         }
     }
 
-    /// Host bytes of a rank: its tiles of the result, what copies run from and to, sums and messages, the shifts.
+    /// Host bytes of a rank: its tiles of the result, buffers of copies, sums and messages, the shifts.
     pub fn bytes(&self, (rank, layout): (usize, &NodeLayout), devices: &DevicePlan) -> PlanBytes {
         let among = (layout.nodes.len(), layout.node_of.len());
         PlanBytes {
@@ -144,7 +144,7 @@ impl DeviceShape {
 }
 
 /// The plan of a product whose contracted rows are shared out evenly over the ranks of `nodes`, each with devices like
-/// those of the context: `own_rank` says whose bytes are told. No rank waits for another.
+/// those of the context: the bytes are those of rank `own_rank`. No rank waits for another.
 ///
 /// # Errors
 /// [`Error::MemoryLimit`] names the least bytes of a node that would do, [`Error::DeviceLimit`].
@@ -212,7 +212,7 @@ impl RankProduct<'_> {
         }
     }
 
-    /// How the product will run on ranks with so many `threads` together, where `sends` says which have rows.
+    /// How the product will run on ranks with `threads` threads together; `sends` marks the ranks that have rows.
     /// Collective.
     ///
     /// # Errors
@@ -257,7 +257,7 @@ impl RankProduct<'_> {
         Ok(RankPlan { request, devices, plan })
     }
 
-    /// Fills this rank's tiles of the result; what its devices did. Collective.
+    /// Fills this rank's tiles of the result; returns the reports of its devices. Collective.
     ///
     /// # Errors
     /// Those of [`crate::syrk_with`] on devices, on all ranks.

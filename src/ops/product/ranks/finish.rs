@@ -18,15 +18,16 @@ use crate::site::Site;
 use crate::site::team::Team;
 use crate::tile::{TileId, TileMap};
 
-/// What nodes may take: bytes beside those that each rank's node holds already, and whether a rank of it has a limit.
+/// The memory that nodes may take: bytes in addition to those that each rank's node holds already, and whether one of
+/// its ranks has a limit.
 pub(super) struct NodeLimits<'a> {
     pub bytes: &'a [u64],
     pub limited: &'a [bool],
     pub held_bytes: u64,
 }
 
-/// The result where no product is formed: 0, or what `combination` makes of that. It alone counts under a limit, which
-/// knows of no kept window. Collective.
+/// The result where no product is formed: 0, or `combination` applied to 0. Only this result counts against a limit;
+/// kept windows do not. Collective.
 ///
 /// # Errors
 /// [`Error::MemoryLimit`] where a node has no room for it.

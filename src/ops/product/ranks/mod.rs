@@ -29,7 +29,7 @@ pub struct DistOptions<'a> {
     pub uplo: Uplo,
     /// Operands hold integers and the result is exact; `precision_bits` is then only a lower bound for the bits stored.
     pub exact_integers: bool,
-    /// What is promised of each entry.
+    /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
     /// Scalar of the product; `None` is 1.
     pub alpha: Option<&'a Float>,
@@ -37,15 +37,15 @@ pub struct DistOptions<'a> {
     pub beta: Option<&'a Float>,
     /// A matrix to add, of the ranks of the team: the result is `alpha * product + beta * accumulate`, rounded once.
     /// For a SYRK it is symmetric: a triangle, or a whole matrix, which is checked. A matrix in other tiles than those
-    /// of the result is first redistributed, which takes memory beside the limit.
+    /// of the result is first redistributed, which takes memory in addition to the limit.
     pub accumulate: Option<&'a DistMatrix>,
     /// Rows and columns of a tile of the result, a multiple of 8; `None` chooses. Does not change a bit.
     pub tile_size: Option<usize>,
     /// The grid of ranks that owns the result; `None` chooses. Does not change a bit.
     pub grid: Option<RankGrid>,
-    /// Told the plan before anything is allocated; may differ between ranks.
+    /// Receives the plan before anything is allocated; may differ between ranks.
     pub on_plan: Option<PlanHook<'a>>,
-    /// What tests do to the product; the window of each node is seen before residues of nodes are summed.
+    /// Changes that tests make; they see the window of each node before residues of nodes are summed.
     #[doc(hidden)]
     pub hooks: Hooks<'a>,
 }
@@ -75,7 +75,7 @@ say_fields! { DistOptions<'_> {
     hooks,
 } apart { on_plan } }
 
-/// Of a function that damages a window every rank has one of its own.
+/// Each rank has its own function that damages a window, so only its presence is compared.
 impl Say for Hooks<'_> {
     fn say(&self, said: &mut Said) {
         let Hooks { fault, cut, device_cut } = self;
@@ -83,14 +83,14 @@ impl Say for Hooks<'_> {
     }
 }
 
-/// A matrix in tiles by what all of its ranks have alike.
+/// A matrix in tiles is compared by the values that are equal on all its ranks.
 impl Say for DistMatrix {
     fn say(&self, said: &mut Said) {
         (self.map(), self.precision_bits()).say(said);
     }
 }
 
-/// A function that is told the plan of a call.
+/// A function that receives the plan of a call.
 #[derive(Clone, Copy)]
 pub struct PlanHook<'a>(pub &'a dyn Fn(&Plan));
 
@@ -108,7 +108,7 @@ pub struct DistOutcome {
     pub result: DistMatrix,
     /// How it was computed; the same on all ranks.
     pub report: Report,
-    /// What this rank did when, in nanoseconds since all ranks began.
+    /// The phases of this rank, in nanoseconds since all ranks began.
     pub spans: Vec<RankSpan>,
 }
 
@@ -118,7 +118,8 @@ pub struct DistOutcome {
 /// may have none, and a block no rows. The result is `N x N`, a triangle in tiles over all ranks that acts as the whole
 /// symmetric matrix.
 /// Accuracy and bits: as [`crate::syrk_with`] on all the rows.
-/// Memory: the context's limit is that of each node, all its ranks together; without one, what the machine has free.
+/// Memory: the context's limit is that of each node, all its ranks together; without one, the free memory of the
+/// machine.
 /// Cost: as [`crate::syrk_with`], shared by all workers; each node sends the residues of the result once to the others,
 /// in as many bits as their moduli have.
 /// Devices: where the ranks' contexts have some, each rank multiplies its rows on its own, and makes the entries of its
@@ -157,8 +158,8 @@ pub fn syrk(
     Ok(DistOutcome { result: outcome.result.into_symmetric()?, ..outcome })
 }
 
-/// Refuses a whole matrix to add that is not symmetric. Collective; where ranks do not pass the same, what comes after
-/// says so.
+/// Refuses a whole matrix to add that is not symmetric. Collective; a later check reports ranks that pass different
+/// matrices.
 fn check_addend(world: &dyn Transport, addend: Option<&DistMatrix>) -> Result<()> {
     let whole = addend.filter(|matrix| matrix.map().triangle.is_none() && matrix.map().rows == matrix.map().cols);
     let mut lacks = [u64::from(whole.is_none())];
@@ -210,8 +211,8 @@ pub fn gemm_rows(
 /// `C := alpha * op(A) op(B) + beta * C0` for matrices in tiles over the ranks of `team`. Collective.
 ///
 /// Each operand is first shared out by the contracted index (every entry travels once), then multiplied as in
-/// [`gemm_rows`]; the shares, and messages of up to a rank's tiles, come on top of the memory limit. What lies
-/// outside the triangle of an operand is 0, or its mirror image: see [`DistMatrix::is_symmetric`].
+/// [`gemm_rows`]; the shares, and messages of up to a rank's tiles, come on top of the memory limit. Entries outside
+/// the triangle of an operand are 0, or its mirror image: see [`DistMatrix::is_symmetric`].
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -248,7 +249,7 @@ pub fn gemm(
         Op::Transpose => (matrix.map().cols, matrix.map().rows),
     };
     let ((left_rows, left_cols), (right_rows, right_cols)) = (shape(a, op_a), shape(b, op_b));
-    // All ranks leave together: the slices are collective.
+    // All ranks return here together: the slices are collective.
     let fits = match left_cols == right_rows {
         true => Ok(()),
         false => Err(Error::ShapeMismatch { operation: "gemm", left_rows, left_cols, right_rows, right_cols }),

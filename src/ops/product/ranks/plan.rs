@@ -24,7 +24,7 @@ use crate::site::team::{NodeLayout, Team};
 use crate::store::Buffer;
 use crate::tile::{RankGrid, TileId, TileMap};
 
-/// Bytes of the lists of one rank that do not grow with anything, beside those that a call in one process has.
+/// Bytes of the lists of one rank that do not depend on sizes, in addition to those of a call in one process.
 const RANK_BYTES: u64 = 64 << 10;
 
 /// Bytes of a rank's lists for each rank of all nodes: facts, layout, shapes of the nodes, times.
@@ -45,7 +45,7 @@ const MOST_RANKS: usize = 1 << 20;
 /// Most worker threads of a node of such a cluster.
 const MOST_WORKERS: usize = 1 << 16;
 
-/// The ranks a product runs on, and what it computes.
+/// The ranks that a product runs on, and its problem.
 pub(crate) struct ClusterRequest<'a> {
     pub operation: &'static str,
     pub size: ProductSize,
@@ -58,9 +58,9 @@ pub(crate) struct ClusterRequest<'a> {
     pub map: TileMap,
     /// Bytes that each node may take.
     pub node_bytes: &'a [u64],
-    /// A cut to run instead of the one the memory asks for.
+    /// A cut to run instead of the one that the memory leads to.
     pub cut: Option<Cut>,
-    /// Whether the kernel is chosen by size and precision, which all ranks do alike.
+    /// Whether the kernel is chosen by size and precision, equally on all ranks.
     pub chooses: bool,
 }
 
@@ -147,7 +147,7 @@ fn distinct_shapes<'a>(request: &ClusterRequest<'a>) -> Vec<Shape<'a>> {
     shapes
 }
 
-/// The cut whose bytes fit every node: that of a node which has the most of everything and the least memory.
+/// The cut whose bytes fit every node: chosen for a node with the largest share of everything and the least memory.
 fn choose(
     ctx: &Context,
     request: &ClusterRequest<'_>,
@@ -176,7 +176,7 @@ fn with_input<R>(
     let ranks = most(&|shape| shape.shape.ranks() as u64);
     let workers = most(&|shape| shape.shape.workers() as u64).max(1);
     let messages = if request.nodes.len() > 1 { message_buffers(request) as u64 } else { 0 };
-    // A plan counts chunks in rows of the tallest node; what a node then has in its window depends on its ranks.
+    // A plan counts chunks in rows of the tallest node; the content of a node's window then depends on its ranks.
     let rows_of = |rows: usize| {
         let chunks = contracted.div_ceil(rows.max(1));
         let chunk_rows = |shape: &Shape<'_>| shape.shape.chunk_rows(chunks, 0);
@@ -236,8 +236,8 @@ fn message_buffers(request: &ClusterRequest<'_>) -> usize {
     1 + most.div_ceil(least)
 }
 
-/// Bytes of the list of a rank's tiles, and of those that an exchange makes: the owners of all blocks, the slices of
-/// the blocks of a rank.
+/// Bytes of the list of a rank's tiles, and of the lists that an exchange makes: the owners of all blocks, the slices
+/// of the blocks of a rank.
 fn run_bytes(request: &ClusterRequest<'_>, primes: u64) -> u64 {
     let map = &request.map;
     let tiles = map.tile_rows().div_ceil(map.grid.rows) * map.tile_cols().div_ceil(map.grid.cols);
@@ -290,7 +290,7 @@ fn describe_node(shape: &Shape<'_>, input: &PlanInput<'_>, cut: &Cut, jobs: &Job
     }
 }
 
-/// What the ranks of all nodes are.
+/// The numbers of ranks and nodes.
 fn describe_team(request: &ClusterRequest<'_>) -> TeamPlan {
     TeamPlan {
         nodes: request.nodes.len(),
@@ -301,7 +301,7 @@ fn describe_team(request: &ClusterRequest<'_>) -> TeamPlan {
     }
 }
 
-/// A cluster that one does not have: `nodes` nodes of `ranks_per_node` ranks with `threads` threads each.
+/// A cluster to plan for: `nodes` nodes of `ranks_per_node` ranks with `threads` threads each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClusterShape {
     /// Nodes.
@@ -445,7 +445,7 @@ pub fn plan_gemm(
 /// Ranks on nodes.
 struct Cluster<'a> {
     layout: &'a NodeLayout,
-    /// The rank of whose node bytes are told.
+    /// The rank whose node's bytes are reported.
     own_rank: usize,
     /// Worker threads of each rank.
     threads: usize,
@@ -504,8 +504,8 @@ impl<'a> Cluster<'a> {
         Ok(Plan { accuracy, range_bits, planned_bytes, ..plan })
     }
 
-    /// The same on devices like those of the context, which each rank has to itself but for who has opened them
-    /// already.
+    /// The same on devices like those of the context, where each rank has its devices to itself, apart from ranks that
+    /// have opened them already.
     fn plan_on_devices(
         &self,
         ctx: &Context,

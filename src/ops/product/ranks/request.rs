@@ -1,4 +1,4 @@
-//! From the call of one rank to a plan that all ranks share: what each rank has is gathered, compared, planned for.
+//! From the call of one rank to a plan that all ranks share: the ranks' requests are gathered, compared and planned.
 
 use crate::comm::window::NodeWindow;
 use crate::comm::{Reduction, Said, Say, Transport, agree, agreed};
@@ -41,7 +41,7 @@ pub(crate) struct RankProblem<'a> {
     pub options: &'a DistOptions<'a>,
 }
 
-/// What the ranks have together.
+/// The data of all ranks together.
 struct Shared {
     /// Contracted rows of each rank.
     rows: Vec<usize>,
@@ -55,11 +55,11 @@ struct Shared {
     node_bytes: Vec<u64>,
     /// Whether some rank of each node has a memory limit.
     limited: Vec<bool>,
-    /// Bytes of what a node may take that each of its ranks holds for single entries.
+    /// Bytes that each rank holds for single entries, taken off what its node may use.
     held_bytes: u64,
 }
 
-/// What a rank tells the others, one word each.
+/// The facts that a rank sends to the others, one word each.
 #[derive(Clone, Copy)]
 #[repr(usize)]
 enum Fact {
@@ -78,7 +78,7 @@ enum Fact {
 
 const FACTS: usize = 11;
 
-/// In place of the number of columns: this rank has no block to tell it.
+/// In place of the number of columns: this rank has no block that shows it.
 const UNKNOWN: u64 = u64::MAX;
 
 /// Computes `problem`. Collective.
@@ -185,7 +185,7 @@ fn run_on_devices(
     }
     let limited = shared.limited[node];
     let roomy = team.make_room(plan.planned_bytes + shared.held_bytes, limited);
-    // Devices need no windows, and a limit knows of none that are kept.
+    // Devices need no windows, and under a limit none are kept.
     let roomy = roomy.and(if limited { team.close_product_windows() } else { Ok(()) });
     agree(world, team.in_world(roomy))?;
     let mut result = agreed(world, DistMatrix::zeros(product.map, team.rank(), product.bits.result))?;
@@ -195,7 +195,7 @@ fn run_on_devices(
 }
 
 impl Shared {
-    /// Takes so many bytes on each rank off what the nodes may take.
+    /// Subtracts `rank_bytes` for each rank from the bytes that the nodes may take.
     fn hold(&mut self, layout: &NodeLayout, rank_bytes: u64) {
         for (bytes, ranks) in self.node_bytes.iter_mut().zip(&layout.nodes) {
             *bytes = bytes.saturating_sub(rank_bytes * ranks.len() as u64);
@@ -203,7 +203,7 @@ impl Shared {
         self.held_bytes = rank_bytes * layout.nodes.iter().map(Vec::len).max().unwrap_or(0) as u64;
     }
 
-    /// What the nodes may take beside what is held.
+    /// The bytes that the nodes may take in addition to those held.
     fn limits(&self) -> NodeLimits<'_> {
         NodeLimits { bytes: &self.node_bytes, limited: &self.limited, held_bytes: self.held_bytes }
     }
@@ -229,7 +229,7 @@ impl Shared {
     }
 }
 
-/// What one rank computes.
+/// The part of one rank.
 struct Part<'a> {
     problem: &'a RankProblem<'a>,
     planned: &'a PlannedRun,
@@ -258,7 +258,7 @@ impl Part<'_> {
             product_bytes: 0,
             workers: ctx.threads(),
             worker_bytes: words.scratch as u64 * 8 + words.call_bytes,
-            // What other ranks of the node keep is not known here: under a limit of all of them nobody keeps anything.
+            // The memory that other ranks of the node keep is unknown here: under a common limit no rank keeps any.
             planned_bytes: if self.shape.ranks() > 1 { u64::MAX } else { self.planned.plan.planned_bytes },
         };
         workspace.trim(ctx.memory(), &needs);
@@ -311,7 +311,7 @@ impl Part<'_> {
 }
 
 impl RankProblem<'_> {
-    /// What this rank can say alone about its arguments.
+    /// The checks that this rank can make on its arguments without the others.
     fn check(&self, ranks: usize) -> Result<()> {
         let same_cols = |blocks: &[MatrixView<'_>]| {
             let first = blocks.first().map_or(0, MatrixView::cols);
@@ -336,7 +336,7 @@ impl RankProblem<'_> {
         self.epilogue(None).check_scalars(self.options.exact_integers)
     }
 
-    /// Gathers what all ranks have, and compares what must agree. Collective.
+    /// Gathers the data of all ranks, and compares the values that must agree. Collective.
     fn share(&self, ctx: &Context, team: &Team) -> Result<Shared> {
         let cols = |blocks: &[MatrixView<'_>]| blocks.first().map_or(UNKNOWN, |block| block.cols() as u64);
         let mut own = [0; FACTS];
@@ -401,7 +401,7 @@ impl RankProblem<'_> {
         Epilogue::new(self.options.alpha, self.options.beta, addend.map(AddedMatrix::Tiles))
     }
 
-    /// The matrix to add in the tiles of the result. Collective.
+    /// The matrix to add, in the tiles of the result. Collective.
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`], [`Error::NotInteger`], those of [`DistMatrix::redistribute`].
@@ -444,7 +444,7 @@ impl RankProblem<'_> {
         Terms { size, uplo: self.options.uplo, precision_bits: self.precision_bits, left, right }
     }
 
-    /// What the accuracy asks of the product, from the norm exponents of all columns. Collective.
+    /// The needs of the accuracy, from the norm exponents of all columns. Collective.
     fn entrywise(&self, site: Site<'_>, shared: &Shared, exponents: &[Vec<i64>; 2]) -> Result<Entrywise> {
         let (size, team) = (self.size(shared), site.team);
         if self.options.accuracy == Accuracy::Norm || self.options.exact_integers || size.is_empty() {
@@ -471,13 +471,13 @@ impl RankProblem<'_> {
     }
 }
 
-/// The value that all ranks which know it agree on.
+/// The common value of all ranks that have one.
 fn same(words: impl Iterator<Item = u64>, what: &str) -> Result<Option<u64>> {
     let known = words.enumerate().filter(|(_, word)| *word != UNKNOWN).collect::<Vec<_>>();
     let Some(&(first, value)) = known.first() else { return Ok(None) };
     match known.iter().find(|(_, word)| *word != value) {
         None => Ok(Some(value)),
-        // Only counts mean something as numbers.
+        // Only counts are meaningful as numbers.
         Some((other, word)) if value.max(*word) < 1 << 48 => Err(Error::InvalidArgument(format!(
             "ranks have different {what}: {value} on rank {first}, {word} on rank {other}"
         ))),

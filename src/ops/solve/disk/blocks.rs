@@ -1,4 +1,4 @@
-//! The blocks of a triangle in a file, in a given order, read ahead while the block before is at work.
+//! The blocks of a triangle in a file, in a given order, read ahead while the previous block is in use.
 
 use crate::error::Result;
 use crate::io::{Block, BlockStream, BlockStreamOptions, FileBlock, MatrixFile, StreamedBlock};
@@ -8,10 +8,10 @@ use crate::ops::solve::blocks::{BlockOrder, TriangleBlocks};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-/// Blocks in memory: one at work, one that is read.
+/// Blocks in memory: one in use, one being read.
 const BLOCKS: usize = 2;
 
-/// Which triangle of a file is meant, and how: `op(T)`.
+/// A triangle of a file, and its use as `op(T)`.
 #[derive(Clone)]
 pub(super) struct FileTriangle {
     pub file: Arc<MatrixFile>,
@@ -23,9 +23,9 @@ pub(super) struct FileTriangle {
     pub scale: Option<Arc<[i64]>>,
     /// The diagonal as a column, not scaled.
     pub pivots: Arc<Matrix>,
-    /// Whether the system is asked to forget what was read.
+    /// Whether the system is asked to drop the pages read from its cache.
     pub forget: bool,
-    /// Bytes that were read of it, with those of other triangles.
+    /// Bytes read of this and the other triangles.
     pub read_bytes: Arc<AtomicU64>,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn piece_row_bytes((order, bits): (usize, u32), is_scaled: bool) -> u
     BLOCKS as u64 * Matrix::bytes_for(1, order, bits) + heads
 }
 
-/// Bytes of the read-ahead beside the blocks.
+/// Bytes of the read-ahead in addition to the blocks.
 pub(super) fn stream_bytes(order: usize, bits: u32) -> u64 {
     let options = BlockStreamOptions { buffers: BLOCKS, buffer_words: 0, forget: true };
     BlockStream::memory_bytes(&options, order, limbs_for(bits))

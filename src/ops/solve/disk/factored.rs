@@ -1,4 +1,4 @@
-//! `A X = B` from files: a factorisation above a disk, then two substitutions with the file of the factor.
+//! `A X = B` from files: an out-of-core factorisation, then two substitutions with the file of the factor.
 
 use super::blocks::FileTriangle;
 use super::needs::{FileBits, plan_expected};
@@ -31,7 +31,7 @@ use std::time::Instant;
 const TILES: &str = "tiles";
 const SOLUTION: &str = "solution";
 
-/// Of norms of rows, and of columns.
+/// Exponents of norms of rows, and of columns.
 type Exponents = (Vec<i64>, Vec<i64>);
 
 /// The exponents of the norms of a factor's rows, and, for the path by tiles, of its columns in reversed order once the
@@ -76,7 +76,7 @@ fn exponents(ctx: &Context, file: &MatrixFile, path: SolvePath) -> Result<Expone
 /// Accuracy and bits: those of [`crate::solve_with`] by norms: the file is the same, byte for byte, whatever the limit,
 /// the threads, and however often the run was ended and begun again.
 /// The directory `storage` holds the tiles of the factorisation, the file of the factor, and finished columns: a run
-/// that was ended goes on from what is there. Memory: as planned, at most the context's limit.
+/// that was ended continues from them. Memory: as planned, at most the context's limit.
 /// Cost: that of the factorisation, and the factor is read twice for each band of right sides.
 /// Source: docs/OUT_OF_CORE.md.
 ///
@@ -212,7 +212,7 @@ fn solve_files(
     Ok(report)
 }
 
-/// The factorisation that a solve begins with.
+/// The factorisation at the start of a solve.
 struct Factoring<'a> {
     site: Site<'a>,
     matrix: &'a Path,
@@ -239,7 +239,7 @@ impl<'a> Factoring<'a> {
         Ok(plan.planned_bytes)
     }
 
-    /// The file of the factor, which says by its name what it belongs to: it is complete, or not there.
+    /// The file of the factor, whose name identifies the matrix and options: the file is complete, or does not exist.
     fn path(&self, (file, checksum): (&MatrixFile, u64)) -> PathBuf {
         let triangle = if self.options.lower { "-lower" } else { "" };
         let (matrix_bits, bits) = (file.precision_bits(), self.precision_bits);

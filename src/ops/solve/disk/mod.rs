@@ -1,8 +1,8 @@
 //! Triangular solves and solves larger than memory: from binary files to a binary file.
 //!
-//! The triangle streams by, once for each substitution of a band of right sides; the right sides come band by band from
-//! their file, and panels of solutions go to a storage directory, so that a run that was ended goes on from them.
-//! The bits are those of a solve in memory, whose loop and tiles this is. Source: docs/OUT_OF_CORE.md.
+//! The triangle is streamed once for each substitution of a band of right sides; the right sides come band by band from
+//! their file, and panels of solutions go to a storage directory, so that a run that was ended continues from them.
+//! The bits are those of a solve in memory, whose loop and tiles are used. Source: docs/OUT_OF_CORE.md.
 
 mod blocks;
 mod factored;
@@ -34,16 +34,16 @@ use crate::tile::RankGrid;
 use serde::Serialize;
 use std::path::Path;
 
-/// Choices of a solve above a disk.
+/// Choices of an out-of-core solve.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct OutOfCoreSolveOptions {
-    /// Whether the lower triangle alone counts of a symmetric matrix that is stored with all entries; by default both,
-    /// which must agree. Triangular solves have their own option for the triangle.
+    /// Whether only the lower triangle of a symmetric matrix stored with all entries is used; by default both triangles
+    /// are, and must agree. Triangular solves have their own option for the triangle.
     pub lower: bool,
-    /// Rows of a tile of the factorisation; by default what the order asks for.
+    /// Rows of a tile of the factorisation; by default chosen from the order.
     pub tile_rows: Option<usize>,
-    /// Whether the system's cache is used for what lies in the storage directory.
+    /// Whether the system's cache is used for the files of the storage directory.
     pub caching: Caching,
     /// Rows and columns of the ranks that factor, where there are several; by default nearly square.
     pub grid: Option<RankGrid>,
@@ -56,7 +56,7 @@ setters! { new OutOfCoreSolveOptions {
     grid: impl Into<Option<RankGrid>>,
 } }
 
-/// The files of a solve, and the directory for what is finished.
+/// The files of a solve, and the directory for finished parts.
 #[derive(Clone, Copy, Debug)]
 pub struct SolvePaths<'a> {
     /// The matrix or triangle.
@@ -69,7 +69,7 @@ pub struct SolvePaths<'a> {
     pub storage: &'a Path,
 }
 
-/// How a solve above a disk went.
+/// The report of an out-of-core solve.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct OutOfCoreSolveReport {
@@ -79,26 +79,26 @@ pub struct OutOfCoreSolveReport {
     pub order: usize,
     /// Right sides.
     pub columns: usize,
-    /// Precision asked for.
+    /// Requested precision.
     pub precision_bits: u32,
     /// Bits of right sides and unknowns on the way.
     pub working_bits: u32,
-    /// What is promised of the residual.
+    /// Accuracy promised for the residual.
     pub accuracy: Accuracy,
     /// Name of the kernel.
     pub kernel: &'static str,
-    /// Worker threads, those of all ranks.
+    /// Worker threads of all ranks together.
     pub threads: usize,
     /// Ranks.
     pub ranks: usize,
-    /// Most right sides at a time: the triangle is read once for each band of so many and each substitution, and again
-    /// for columns that need another try.
+    /// Most right sides at a time: the triangle is read once for each band of this width and each substitution, and
+    /// again for columns that need another try.
     pub band_columns: usize,
     /// Bands that were solved, by all ranks.
     pub bands: usize,
     /// Bytes that the plan of a rank allows for.
     pub planned_bytes: u64,
-    /// What was found in the directory of the solution, panels of eight columns as tiles, read and written, by all
+    /// The panels of eight columns found in the directory of the solution, and the bytes read and written, by all
     /// ranks.
     #[serde(flatten)]
     pub disk: DiskUse,
@@ -115,7 +115,7 @@ pub struct OutOfCoreSolveReport {
     pub factorisation: Option<OutOfCoreReport>,
 }
 
-/// What is solved, in numbers.
+/// The sizes of the problem.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     order: usize,
@@ -157,7 +157,7 @@ impl Shape {
         write_zeros(site, path, shape)
     }
 
-    /// The method of a solve, which may go by parts where it is accurate by norms.
+    /// The method of a solve; one accurate by norms may be done by parts.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`].

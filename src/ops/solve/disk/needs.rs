@@ -1,4 +1,4 @@
-//! How wide the bands of a solve above a disk are, and the memory it takes, from numbers alone.
+//! The width of the bands of a solve with files, and its memory, computed from sizes only.
 
 use super::Shape;
 use super::blocks::{piece_row_bytes, stream_bytes};
@@ -27,7 +27,7 @@ const LEAST_PIECE_ROWS: usize = SCALAR_ROWS;
 /// Bytes of the name of a panel, and of its group.
 const NAME_BYTES: u64 = 64;
 
-/// How wide the bands are, and what all takes with them.
+/// The width of the bands, and the memory of the solve with them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BandPlan {
     pub columns: usize,
@@ -44,7 +44,7 @@ pub(super) struct FileBits {
     pub solution: u32,
 }
 
-/// What the memory of a solve above a disk depends on.
+/// All that the memory of a solve with files depends on.
 pub(super) struct BandNeeds<'a> {
     pub ctx: &'a Context,
     pub shape: Shape,
@@ -57,7 +57,7 @@ pub(super) struct BandNeeds<'a> {
 }
 
 impl BandNeeds<'_> {
-    /// Bytes beside the solve: the band's part of both files, and what is there for each row and panel.
+    /// Bytes in addition to the solve: the band's part of both files, and the data for each row and panel.
     fn held_bytes(&self, columns: usize) -> u64 {
         let Shape { order, columns: total } = self.shape;
         let FileBits { right, triangle, solution } = self.bits;
@@ -74,7 +74,7 @@ impl BandNeeds<'_> {
             + PASS_BYTES
     }
 
-    /// The memory of a solve in bands of so many columns, by parts in pieces of so many rows.
+    /// The memory of a solve in bands of `columns` columns, by parts in pieces of `piece_rows` rows.
     pub fn memory(&self, columns: usize, piece_rows: usize) -> SolveMemory {
         let pieces = Pieces { rows: piece_rows, row_bytes: self.piece_row_bytes, ..Pieces::WHOLE };
         SolveMemory {
@@ -104,7 +104,7 @@ impl BandNeeds<'_> {
         }
     }
 
-    /// The plan of bands of so many columns, with pieces as high as the limit allows.
+    /// The plan of bands of `columns` columns, with pieces as high as the limit allows.
     fn highest_pieces(&self, columns: usize) -> Result<BandPlan> {
         let mut piece_rows = PIECE_ROWS.min(self.shape.order.next_multiple_of(LEAST_PIECE_ROWS));
         loop {
@@ -129,7 +129,7 @@ impl BandNeeds<'_> {
     }
 }
 
-/// A plan before anything is known of the triangles: for a refusal before a file is read.
+/// A plan from only the sizes of the triangles, for a refusal before a file is read.
 ///
 /// # Errors
 /// Those of [`BandNeeds::plan`].

@@ -10,7 +10,7 @@ pub(super) struct Norms {
 }
 
 impl Norms {
-    /// Of so many lines, of which nothing was seen.
+    /// For `lines` lines, before any entry is read.
     pub fn new(lines: usize) -> Norms {
         Norms { largest: vec![None; lines], sums: vec![0; lines] }
     }

@@ -8,7 +8,8 @@ use crate::ops::solve::blocks::TriangleBlocks;
 use crate::ops::solve::fixed::{RowPiece, TriangleRows};
 use std::ops::Range;
 
-/// The rows of a triangle in a file; those of an upper one from the last to the first, reversed, so that it is lower.
+/// The rows of a triangle in a file. Those of an upper triangle come from the last to the first, reversed, so that it
+/// is lower.
 pub(super) struct FileRows(FileBlocks);
 
 impl FileRows {

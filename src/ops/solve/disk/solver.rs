@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// One substitution.
 pub(super) struct Prepared {
     pub triangle: FileTriangle,
-    /// Of the norms of its rows, in the order of the unknowns.
+    /// Exponents of the norms of its rows, in the order of the unknowns.
     pub exponents: Vec<i64>,
     /// Whether the diagonal is ones.
     pub unit: bool,
@@ -63,7 +63,7 @@ pub(super) struct DotSolve<'a> {
 }
 
 impl BandSolver<'_> {
-    /// Solves for all columns of `right` into `solution`; gives those that outgrow every try.
+    /// Solves for all columns of `right` into `solution`; returns the columns that outgrow every try.
     ///
     /// # Errors
     /// Those of [`crate::out_of_core::trsm`], with places in the call.
@@ -81,7 +81,7 @@ impl BandSolver<'_> {
 }
 
 impl DiskSystem<'_> {
-    /// What the memory depends on.
+    /// All that the memory depends on.
     pub fn needs(&self, cuts: Vec<TriangleCut>) -> BandNeeds<'_> {
         let triangle_bits = self.steps[0].triangle.file.precision_bits();
         BandNeeds {
@@ -102,7 +102,7 @@ impl DiskSystem<'_> {
         }
     }
 
-    /// The bands of the call, and what solves them.
+    /// The bands of the call, and their solver.
     ///
     /// # Errors
     /// Those of [`BandNeeds::plan`].
@@ -110,7 +110,7 @@ impl DiskSystem<'_> {
         if self.method.path == Path::Dots {
             let plan = self.needs(Vec::new()).plan()?;
             let blocks = |step: &Prepared| {
-                // The sums scale by norms themselves.
+                // The sums do their own scaling by norms.
                 let mut triangle = step.triangle.clone();
                 triangle.scale = None;
                 FileBlocks::new(triangle)
@@ -146,7 +146,7 @@ impl DiskSystem<'_> {
         })
     }
 
-    /// How a triangle is cut, before the plan says in which pieces its blocks come.
+    /// How a triangle is cut, before the plan sets the pieces of its blocks.
     fn cut(&self, fixed: Option<&(FixedPoint, FileRows)>) -> TriangleCut {
         TriangleCut {
             order: self.shape.order,

@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Where finished panels go, and the solution.
+/// The paths of finished panels, and of the solution.
 #[derive(Clone, Copy)]
 pub(super) struct PanelPaths<'a> {
     pub storage: &'a Path,
@@ -50,7 +50,7 @@ impl DiskSystem<'_> {
             disk.tiles_found = disk.tiles_found.max(panels.own_blocks());
             let start = Instant::now();
             let solved = self.solve_missing(&mut solve, &plan, &mut panels, &mut report.bands);
-            // What was solved is written, whatever ended the solve.
+            // Solved panels are written even where the solve ended with an error.
             let finished = panels.finish();
             report.solve_seconds += start.elapsed().as_secs_f64();
             agree(world, solved.and(finished))?;
@@ -125,7 +125,7 @@ impl DiskSystem<'_> {
     }
 }
 
-/// Begins to write a panel whose columns are in `x`, which begins with those of the panel `first`.
+/// Begins to write a panel whose columns are in `x`; the first column of `x` belongs to the panel `first`.
 fn publish(panels: &mut StoredResult, (panel, first): (TileId, TileId), x: &Matrix) -> Result<()> {
     let (cut, (all_heads, all_limbs), width) = (*panels.cut(), x.parts(), x.limbs_per_element());
     let before = cut.block(panel).cols.start - cut.block(first).cols.start;

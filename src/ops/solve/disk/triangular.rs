@@ -32,7 +32,7 @@ struct Triangle<'a> {
 }
 
 impl<'a> Triangle<'a> {
-    /// The triangle that is meant; the upper one of a symmetric file is the lower one transposed.
+    /// The selected triangle; the upper one of a symmetric file is the lower one transposed.
     fn of(file: &'a MatrixFile, options: &TriangleOptions<'_>) -> Triangle<'a> {
         let is_mirrored = file.is_symmetric() && options.uplo == Uplo::Upper;
         Triangle {
@@ -93,7 +93,7 @@ impl HeadVisitor for TriangleNorms<'_> {
 /// The diagonal of a file as a column.
 ///
 /// # Errors
-/// Those of reading; [`Error::Singular`] with the first zero, unless the diagonal is taken as ones.
+/// Those of reading; [`Error::Singular`] with the first zero, unless the diagonal counts as ones.
 pub(super) fn pivots(file: &MatrixFile, unit: bool) -> Result<Matrix> {
     let mut pivots = Matrix::zeros(file.rows(), 1, file.precision_bits())?;
     for (row, head) in file.diagonal_heads()?.into_iter().enumerate() {

@@ -1,6 +1,6 @@
 //! `A x = b` by substitution for a few right-hand sides: exact dot products in fixed point, blocks of 8 rows.
 //!
-//! Promise: a solution depends on factor, right-hand side and precision alone. Bounds: docs/ALGORITHM.md, "One
+//! Promise: a solution depends only on factor, right-hand side and precision. Bounds: docs/ALGORITHM.md, "One
 //! right-hand side".
 
 pub(crate) mod unknowns;
@@ -88,8 +88,8 @@ pub(crate) fn bytes(ctx: &Context, (order, cols): (usize, usize), precision_bits
     Matrix::bytes_for(order, cols, precision_bits) + vector_bytes(ctx, (order, cols), precision_bits)
 }
 
-/// Most bytes beside the solution: of each column the unknowns as numbers and as digits, and those of the substitution
-/// before as numbers; exponents; of each worker the sums of a block, and what they are made of.
+/// Most bytes in addition to the solution: for each column the unknowns as numbers and as digits, and those of the
+/// previous substitution as numbers; exponents; for each worker the sums of a block, and their operands.
 pub(crate) fn vector_bytes(ctx: &Context, (order, cols): (usize, usize), precision_bits: u32) -> u64 {
     let bits = vector_solve_bits(precision_bits, order);
     let number = u64::from(bits.div_ceil(64)) * 8 + 48;
@@ -105,15 +105,15 @@ fn workers(ctx: &Context, cols: usize) -> usize {
     ctx.threads().min(cols).max(1)
 }
 
-/// A factor's scaling, and how many of its rows are looked at together.
+/// A factor's scaling, and the number of its rows that are read together.
 pub(crate) struct DotSystem {
     scaling: Scaling,
-    /// Rows of a piece, whole blocks of 8; they never show in the solution.
+    /// Rows of a piece, whole blocks of 8; they never change the solution.
     piece_rows: usize,
 }
 
 impl DotSystem {
-    /// For a factor whose rows have these norms, in pieces of so many rows or some more.
+    /// For a factor whose rows have these norms, in pieces of `piece_rows` rows or a few more.
     pub fn new(precision_bits: u32, norms: &[i64], piece_rows: usize) -> DotSystem {
         DotSystem {
             scaling: Scaling::new(precision_bits, norms),
@@ -138,7 +138,7 @@ impl DotSystem {
         self.sweep(&meter, (Sweep::Backward, upper), (b.cols(), &|row, col| middle[col][row].clone()))
     }
 
-    /// The pieces of a substitution: so many rows of its triangle at a time, as far as the triangle goes.
+    /// The pieces of a substitution: a fixed number of rows of its triangle at a time, up to the diagonal.
     fn pieces(&self, sweep: Sweep) -> impl Iterator<Item = Block> + Send + use<> {
         let (order, piece_rows) = (self.scaling.order(), self.piece_rows);
         let count = order.div_ceil(piece_rows);
@@ -150,7 +150,7 @@ impl DotSystem {
         })
     }
 
-    /// One of the two substitutions, on so many columns with the right sides `right(row, col)`.
+    /// One of the two substitutions, on `columns` columns with the right sides `right(row, col)`.
     fn sweep(
         &self,
         meter: &Meter<'_>,

@@ -1,7 +1,7 @@
 //! Substitution with one right-hand side: sums in fixed point below one common exponent, a block of 8 rows at a time.
 //!
-//! Shared by the solve of one process and the one over ranks. Sums of products are exact integers, so it does not show
-//! how they were put together; the unknowns that a sum takes must be those of one common exponent.
+//! Shared by the solve of one process and the one over ranks. Sums of products are exact integers, so the result does
+//! not depend on the order of summation; all unknowns in a sum must have one common exponent.
 //! Bounds: docs/ALGORITHM.md, "One right-hand side".
 
 use crate::kernels::dots::{DotSource, FixedVector};
@@ -79,7 +79,7 @@ impl Scaling {
 
     /// Adds to `sums` the products of pieces of the factor with the unknowns that come before the rows `block`.
     ///
-    /// `vector` holds all unknowns that come before: those of a piece's columns (forward) or rows (backward) count.
+    /// `vector` holds all earlier unknowns, of which those of a piece's columns (forward) or rows (backward) are used.
     pub fn add_sums(
         &self,
         kernel: &dyn PlaneKernel,
@@ -99,7 +99,7 @@ impl Scaling {
         }
     }
 
-    /// What of a piece meets the unknowns before the rows `block`.
+    /// The part of a piece that multiplies the unknowns found before the rows `block`.
     fn source<'s>(
         &'s self,
         (sweep, block): (Sweep, &Range<usize>),
@@ -226,7 +226,7 @@ impl<'a> Unknowns<'a> {
     /// Makes the new unknowns `rows`, which follow those known already, known in fixed point; whether the common
     /// exponent has grown, which cuts all of them anew.
     ///
-    /// What is known then depends on the values alone, not on how many of them were made known at a time.
+    /// The result depends only on the values, not on how many are committed at a time.
     pub fn commit(&mut self, rows: Range<usize>) -> bool {
         let norm = |row: usize| self.scaling.unknown_norm(self.sweep, row);
         let exponent_of = |row: usize| self.values[row].get_exp().map(|exponent| i64::from(exponent) + norm(row));

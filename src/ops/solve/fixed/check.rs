@@ -1,8 +1,9 @@
 //! Whether unknowns in fixed point are accurate entry by entry: rows whose largest term lies too far below the scale of
 //! their right side are not, and end their column's try.
 //!
-//! For row `i` the roundings of the triangle, of the right side and of the unknown are small beside `2^e`, the scale of
-//! the column; `sum_k |t_ik| |x_k|` is at least a quarter of its largest term, which the exponents tell.
+//! For row `i` the roundings of the triangle, of the right side and of the unknown are small relative to `2^e`, the
+//! scale of the column; `sum_k |t_ik| |x_k|` is at least a quarter of its largest term, which follows from the
+//! exponents.
 //! Source: docs/ALGORITHM.md, "Solves in fixed point".
 
 use super::{FixedPoint, RowPiece};
@@ -20,7 +21,7 @@ pub(super) struct RowDepths {
 }
 
 impl RowDepths {
-    /// Those of `rows`, which `piece` has.
+    /// The depths of `rows`, which `piece` contains.
     pub fn new(fixed: &FixedPoint, piece: &RowPiece<'_>, rows: Range<usize>) -> RowDepths {
         let panel = |first: usize| {
             let own = first..rows.end.min(first + PANEL);
@@ -45,7 +46,7 @@ pub(super) struct UnknownDepths {
 }
 
 impl UnknownDepths {
-    /// None known, of so many right sides.
+    /// No unknown found yet, for `rights` right sides.
     pub fn new(order: usize, rights: usize) -> UnknownDepths {
         UnknownDepths { panels: vec![vec![[EMPTY; PANEL]; order]; rights.div_ceil(PANEL)] }
     }

@@ -1,22 +1,22 @@
 //! Which rank of a node makes which tiles of a row of the triangle: ranks that solve for fewer right sides make more of
 //! them, so that all are done with the row at about the same time.
 //!
-//! Knows: counts alone, so that all ranks find the same.
+//! Knows: only counts, so that all ranks find the same.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-/// What a rank works on in every row beside the tiles that it makes.
+/// The work of a rank in every row in addition to the tiles that it makes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Load {
     /// Panels of right sides of its busiest worker.
     pub panels: usize,
-    /// Workers, which share out what the rank makes.
+    /// Workers, which share the rank's work.
     pub workers: usize,
 }
 
-/// What the parts of the work on a row cost, in hundredths of the update of one panel of right sides by one tile.
+/// Costs of the parts of the work on a row, in hundredths of the update of one panel of right sides by one tile.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Costs {
     /// Making a tile before the diagonal.
@@ -30,27 +30,28 @@ pub(super) struct Costs {
 /// The update of one panel by one tile.
 const UPDATE: u64 = 100;
 
-/// What the first panel costs more than each other one, in panels.
+/// Additional cost of the first panel relative to the others, in panels.
 const SHARED_PANELS: u64 = 2;
 
 impl Costs {
-    /// Those of entries with so many bits after the point, about. An update takes as many multiplications for each
-    /// entry of a tile as it has planes; making its residues takes one for each plane and digit, and some for each
-    /// plane. Measured on a Zen 5 with `ifma52`: 5.8 updates of a panel at 810 bits and 6.6 at 1070.
+    /// Approximate costs for entries with `fixed_bits` bits after the point. An update takes as many multiplications
+    /// for each entry of a tile as there are planes; making its residues takes one for each plane and digit, and some
+    /// for each plane. Measured on a Zen 5 with `ifma52`: 5.8 updates of a panel at 810 bits and 6.6 at 1070.
     pub fn new(fixed_bits: u32) -> Costs {
         let make = 3 * UPDATE + u64::from(fixed_bits) / 3;
         Costs { make, make_diagonal: make / 2, solve: 5 * UPDATE / 2 }
     }
 
-    /// The right sides of a row, beside what is made. Any of them at all bring the tiles into the caches.
+    /// Cost of the right sides of a row, without the tiles that are made. Even one panel brings the tiles into the
+    /// caches.
     fn solving(&self, panels: usize, tiles: usize) -> u64 {
         let panels = if panels == 0 { 0 } else { panels as u64 + SHARED_PANELS };
         panels * (tiles as u64 * UPDATE + self.solve)
     }
 }
 
-/// The tiles that each rank of a node makes, of so many before the diagonal and the one on it, which is the last: a run
-/// of neighbours each. Ranks with as much to do take turns at what is left over.
+/// The tiles that each rank of a node makes, of `tiles` tiles of which the last is on the diagonal: a run of neighbours
+/// each. Ranks with equal loads take turns at the remainder.
 pub(super) fn share_out(loads: &[Load], costs: Costs, tiles: usize, turn: usize) -> Vec<Range<usize>> {
     let ranks = loads.len();
     let making = |rank: usize, cost: u64| cost / loads[rank].workers.max(1) as u64;
@@ -116,7 +117,7 @@ mod tests {
                 let shares = share_out(&loads, costs, tiles, turn);
                 let ends = ends(&loads, costs, tiles, &shares);
                 let least = ends.iter().min().unwrap();
-                // Nobody makes a tile that another one would have made in the time in which it waits.
+                // No rank makes a tile that another one would have made in the time in which it waits.
                 let fair = (0..panels.len()).all(|rank| shares[rank].is_empty() || ends[rank] <= least + costs.make);
                 assert!(fair, "{panels:?}: {shares:?} end at {ends:?}");
             }

@@ -1,8 +1,9 @@
 //! Triangular solves in fixed point: exact updates on tiles of residues, one rounding per unknown.
 //!
-//! Each right side has one power of two for all of its unknowns. How far they may outgrow their right side is a guess
-//! from the diagonal; a column that outgrows it is found out exactly, and tried again with more bits or left to the
-//! solve by parts. Promise: what becomes of a column depends on the triangle, the column and the precision alone.
+//! Each right side has one power of two for all of its unknowns. The growth of the unknowns relative to the right side
+//! is guessed from the diagonal; a column that outgrows the guess is detected exactly, and tried again with more bits
+//! or left to the solve by parts. Promise: the result of a column depends only on the triangle, the column and the
+//! precision.
 //! Proof: docs/ALGORITHM.md, "Solves in fixed point".
 
 mod check;
@@ -43,8 +44,8 @@ pub(crate) struct FixedPoint {
 }
 
 impl FixedPoint {
-    /// Scales `triangle` for unknowns of so many bits and that accuracy; beside it the triangle reversed so that it is
-    /// lower.
+    /// Scales `triangle` for unknowns of the bits and the accuracy in `promise`; also returns the triangle, reversed if
+    /// needed so that it is lower.
     pub fn new<'a>(triangle: &Triangle<'a>, promise: (u32, Accuracy)) -> (FixedPoint, MatrixView<'a>) {
         let reversed = !triangle.is_lower();
         let view = triangle.view();
@@ -100,9 +101,9 @@ impl FixedPoint {
         tries(working_bits, self.first_bits).map(move |extra_bits| working_bits + extra_bits)
     }
 
-    /// Replaces the columns `live` of `spaces.w` by their solutions where some try holds them; gives the numbers of
-    /// those that are left, unchanged. Right sides are 0 above row `first` of a lower triangle, which is not reversed.
-    /// Collective.
+    /// Replaces the columns `live` of `spaces.w` by their solutions where some try holds them; returns the numbers of
+    /// the other columns, which stay unchanged. Right sides are 0 above row `first` of a lower triangle, which is not
+    /// reversed. Collective.
     ///
     /// # Errors
     /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::Cancelled`];
@@ -130,7 +131,7 @@ impl FixedPoint {
             if rounds == 0 {
                 break;
             }
-            // Later tries are of few columns; for them each rank makes the tiles by itself.
+            // Later tries have few columns; for them each rank makes all tiles itself.
             let together = match band.memory.together.filter(|_| index == 0) {
                 Some(ranks) if site.smallest(u64::from(retry.is_none()))? == 1 => Some(ranks),
                 _ => None,
@@ -156,7 +157,7 @@ impl FixedPoint {
         Ok(left)
     }
 
-    /// One try on some columns; those that it does not hold. Collective.
+    /// One try on some columns; returns the columns that outgrow it. Collective.
     fn attempt(
         &self,
         band: &Band<'_>,
@@ -182,7 +183,7 @@ impl FixedPoint {
                 .and_then(|bytes| plan_try(ctx, (limit_bytes, bytes), size).map(Some)),
         };
         let plan = site.agreed(made)?;
-        // All take the pieces of the rank that has the least memory for them; one without columns gets them as well,
+        // All ranks use the pieces of the rank with the least memory for them; a rank without columns also takes part,
         // since it has rows that others need.
         let idle_rows = || piece_rows(beside(cut.right_bytes(band.columns)), &size);
         let own_rows = plan.as_ref().map_or_else(idle_rows, |plan| plan.tile_rows);
@@ -220,7 +221,8 @@ impl FixedPoint {
     }
 }
 
-/// The plan of a try beside so many bytes, within those of a plan; a later try may take more than that was sure of.
+/// The plan of a try that holds `beside` bytes already, within `planned_bytes`; a later try may need more than the plan
+/// reserved.
 fn plan_try(ctx: &Context, (planned_bytes, beside): (Option<u64>, u64), size: TrySize) -> Result<TilePlan> {
     let memory = |bytes| ctx.memory().within(bytes).holding(beside);
     within_reach(planned_bytes, ctx.memory_bytes(), |bytes| TilePlan::new(ctx, memory(bytes), size))
@@ -231,7 +233,7 @@ struct Try<'a> {
     fixed_bits: u32,
     /// Right sides are 0 above this row.
     first: usize,
-    /// How it is made after the first one on all columns of a band, which runs in place.
+    /// Limits of a try after the first one, which runs in place on all columns of a band.
     retry: Option<Retry>,
     some: &'a [usize],
     /// Ranks of this node, where they make the tiles of the triangle together.
@@ -264,7 +266,7 @@ mod tests {
         t
     }
 
-    /// All columns of `w` in one band of a solve without parts; those that are left.
+    /// Solves all columns of `w` in one band without parts; returns the columns that remain.
     fn run(ctx: &Context, (triangle, diag): (MatrixView<'_>, Diag), uplo: Uplo, w: &mut Matrix) -> Result<Vec<usize>> {
         let (fixed, mut rows) = FixedPoint::new(&Triangle::new(triangle, uplo, diag).unwrap(), (100, Accuracy::Norm));
         let first_try_bits = fixed.tries().next();

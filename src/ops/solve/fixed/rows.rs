@@ -1,4 +1,4 @@
-//! Where a solve in fixed point has the rows of its triangle from: a view of all of them, or pieces that come and go.
+//! The sources of the rows of a triangle for a solve in fixed point: a view of all of them, or pieces that come and go.
 
 use crate::comm::window::{Pieces, Shown};
 use crate::error::Result;
@@ -9,27 +9,27 @@ use std::ops::Range;
 
 /// A lower triangle, row by row.
 pub(crate) trait TriangleRows {
-    /// The pivot of row `row`; not asked for where the diagonal is ones.
+    /// The pivot of row `row`; not used where the diagonal is ones.
     fn pivot(&self, row: usize) -> FloatRef<'_>;
 
-    /// A pass over the rows begins, in pieces of so many. Collective where the rows come from ranks.
+    /// Begins a pass over the rows, in pieces of `_piece_rows` rows. Collective where the rows come from ranks.
     ///
     /// # Errors
-    /// Those of what brings them.
+    /// Those of the source that brings the rows.
     fn begin(&mut self, _piece_rows: usize) -> Result<()> {
         Ok(())
     }
 
-    /// The rows `rows`, at least as far as their diagonal. Asked for from the first row to the last.
+    /// The rows `rows`, at least as far as their diagonal. Called from the first row to the last.
     ///
     /// # Errors
-    /// Those of what brings them.
+    /// Those of the source that brings the rows.
     fn rows(&mut self, rows: Range<usize>) -> Result<RowPiece<'_>>;
 
-    /// The pass is over, whether all rows were asked for or not. Collective where the rows come from ranks.
+    /// Ends the pass, whether or not all rows were read. Collective where the rows come from ranks.
     ///
     /// # Errors
-    /// Those of what brings them.
+    /// Those of the source that brings the rows.
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }
@@ -40,28 +40,27 @@ pub(crate) trait TriangleRows {
     }
 }
 
-/// A lower triangle, row by row, whose tiles the ranks of each node make together: all of a node see the entries of a
-/// row of tiles in one window, write its tiles into another, and show each to the others when it is finished.
+/// A lower triangle, row by row, whose tiles the ranks of each node make together: all of a node read the entries of a
+/// row of tiles in one window, write its tiles into another, and publish each to the others when it is finished.
 pub(crate) trait SharedRows {
-    /// All ranks, those of this node, and which are where.
+    /// The team: all ranks, and their nodes.
     fn team(&self) -> &Team;
 
-    /// A pass over the rows begins, in pieces of at most so many entries, with tiles of so many words in all.
-    /// Collective.
+    /// Begins a pass over the rows, in pieces of at most `piece_entries` entries, with tiles of `tile_words` words in
+    /// all. Collective.
     ///
     /// # Errors
     /// [`crate::Error::OutOfMemory`], [`crate::Error::Transport`]; on every rank.
     fn begin(&mut self, piece_entries: usize, tile_words: usize) -> Result<()>;
 
-    /// Brings some rows to each node, from a column on up to the diagonal; what comes from another node comes to the
-    /// rank of all ranks among whose columns `cols(rank)` it is. Collective.
+    /// Brings some rows to each node, from a column on up to the diagonal; entries from another node arrive at the rank
+    /// whose columns `cols(rank)` contain them. Collective.
     ///
     /// # Errors
     /// [`crate::Error::Transport`].
     fn share(&mut self, from: RowsFrom<'_>, cols: &dyn Fn(usize) -> Range<usize>) -> Result<()>;
 
-    /// What was brought last, and the tiles to be made of it: no rank works on those of another row any more.
-    /// Collective.
+    /// The rows brought last, and the tiles to make from them, once no rank works on those of another row. Collective.
     ///
     /// # Errors
     /// [`crate::Error::Transport`].
@@ -80,7 +79,7 @@ pub(crate) struct Making<'a> {
     pub piece: RowPiece<'a>,
     /// The tiles that this rank makes, in order.
     pub own: Vec<&'a mut [u64]>,
-    /// What shows them, and finds those of the others of the node.
+    /// Publishes this rank's tiles and finds those of the other ranks of the node.
     pub shown: Shown<'a>,
 }
 

@@ -53,18 +53,18 @@ pub(super) struct Strip<'w> {
 }
 
 impl Strip<'_> {
-    /// Whether nothing holds any of its right sides.
+    /// Whether all of its right sides have outgrown the try.
     pub fn is_rejected(&self) -> bool {
         self.weights.iter().all(|weight| weight.is_rejected())
     }
 }
 
-/// A tile row of the triangle, as those who solve with it find it.
+/// A tile row of the triangle, as a solve reads it.
 pub(super) trait RowTiles: Sync {
     /// The tile in that column before the one on the diagonal, where it is finished.
     fn before(&self, col: usize) -> Option<&[u64]>;
 
-    /// The one on the diagonal, as soon as it is finished, with what a solve needs beside it.
+    /// The tile on the diagonal, as soon as it is finished, with the other data that a solve needs.
     fn diagonal(&self) -> (&[u64], &dyn DiagonalData);
 
     /// For accuracy entry by entry.
@@ -130,7 +130,7 @@ pub fn run(
     Ok(weights.filter(|(_, weight)| weight.is_rejected()).map(|(at, _)| at).collect())
 }
 
-/// Memory of a try, from what is kept: for the solution and for a row of the triangle, and scratch of each worker.
+/// Memory of a try, from the kept memory: for the solution and for a row of the triangle, and scratch of each worker.
 type Taken<'m> = ((&'m mut [u64], &'m mut [u64]), Vec<&'m mut [u64]>);
 
 /// Takes the memory of a try.
@@ -221,7 +221,7 @@ impl<'a> FixedRun<'a> {
         Ok(())
     }
 
-    /// What a solve needs beside the words of the tile on the diagonal of tile row `row`.
+    /// The data that a solve needs in addition to the words of the diagonal tile of tile row `row`.
     pub fn diagonal_data(&self, row: usize, words: &[u64]) -> Box<dyn DiagonalData> {
         self.engine.triangle(self.plan.triangle_shape(row, row), words, &self.pivots[self.plan.rows(row)])
     }
@@ -354,7 +354,7 @@ impl<'a> FixedRun<'a> {
     }
 
     /// Updates some tiles in row `row` of the solution by the tiles of the triangle before the diagonal, as these are
-    /// finished, and by the unknowns before, of each tile its own.
+    /// finished, and by the earlier unknowns in the row of each tile.
     fn update<'t>(
         &self,
         row: usize,
@@ -406,7 +406,7 @@ impl<'a> FixedRun<'a> {
 struct Solved<'a> {
     fixed: &'a FixedPoint,
     plan: &'a TilePlan,
-    /// Unknowns before this tile are 0, and are so already.
+    /// Unknowns before this tile are 0, and already stored as 0.
     first_tile: usize,
     strips: &'a [Strip<'a>],
     exponents: &'a [i64],

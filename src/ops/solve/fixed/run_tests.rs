@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const ORDER: usize = 88;
 const COLUMNS: usize = 20;
 
-/// A row of tiles each of which is found after some looks in vain.
+/// A row of tiles each of which is found only after some failed attempts.
 struct LateRow<'a> {
     row: LoadedRow<'a>,
     in_vain: Vec<AtomicUsize>,
@@ -47,7 +47,7 @@ fn system() -> [Matrix; 2] {
     [t, b]
 }
 
-/// The unknowns, where the tile in column `col` of row `row` is found after so many looks in vain.
+/// The unknowns, where the tile in column `col` of row `row` is found only after `late(row, col)` failed attempts.
 fn solved(ctx: &Context, accuracy: Accuracy, late: impl Fn(usize, usize) -> usize) -> Matrix {
     let [t, mut w] = system();
     let triangle = Triangle::new(t.view(), Uplo::Lower, Diag::NonUnit).unwrap();

@@ -1,10 +1,10 @@
 //! A try whose tiles of the triangle the ranks of a node make together, in a window that all of them read.
 //!
-//! Tile row by tile row: all ranks agree on what became of the row before; the entries come to a window of each node,
-//! where each rank makes the residues of some tiles from them, and shows them to the others. Who has made its own goes
-//! on with its right sides, with the tiles that are there. Who has fewer right sides makes more tiles, so that nobody
-//! waits long: not for the last tile, nor at the end of the row. Every rank takes part in every row, whether it has
-//! right sides or not. Knows the same tiles as a try by oneself, so the bits are the same.
+//! Tile row by tile row: all ranks agree on the outcome of the previous row; the entries arrive in a window of each
+//! node, where each rank makes the residues of some tiles from them and publishes them to the others. A rank that has
+//! made its tiles continues with its right sides, using the tiles that are published. A rank with fewer right sides
+//! makes more tiles, so that no rank waits long for the last tile or at the end of the row. Every rank takes part in
+//! every row, with or without right sides. The tiles are those of a try on one rank, so the bits are the same.
 
 use super::makers::{Costs, Load, share_out};
 use super::rows::{Making, RowsFrom, SharedRows};
@@ -19,10 +19,10 @@ use crate::site::Team;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// A tile that this rank makes. The others wait for it, so that it is shown whatever becomes of it.
+/// A tile that this rank makes. The others wait for it, so it is published even after an error.
 struct Unfinished<'s, 'w> {
     shown: &'s Shown<'w>,
-    /// Its number among those of this rank.
+    /// Its number among the tiles of this rank.
     at: usize,
     words: Option<&'w mut [u64]>,
 }
@@ -34,7 +34,8 @@ impl Unfinished<'_, '_> {
 }
 
 impl Drop for Unfinished<'_, '_> {
-    /// Of what could not be made all go on with zeros, until they agree on the error before the next row.
+    /// If a tile could not be made, all ranks continue with zeros in its place, until they agree on the error before
+    /// the next row.
     fn drop(&mut self) {
         if let Some(words) = self.words.take() {
             words.fill(0);
@@ -82,7 +83,7 @@ impl FixedRun<'_> {
     /// All unknowns that fit, tile row by tile row. Collective.
     ///
     /// # Errors
-    /// On every rank the same: those of the steps, [`crate::Error::Transport`].
+    /// The same on every rank: those of the steps, [`crate::Error::Transport`].
     pub(super) fn solve_together(
         &self,
         meter: &Meter<'_>,
@@ -105,7 +106,7 @@ impl FixedRun<'_> {
         agree(rows.team().world(), done)
     }
 
-    /// What each rank works on in every row, by node and rank. Collective.
+    /// The work of each rank in every row, by node and rank. Collective.
     fn loads(&self, team: &Team) -> Result<Vec<Vec<Load>>> {
         let (world, layout) = (team.world(), team.layout());
         let mut all = vec![0; 2 * world.size()];
@@ -114,7 +115,8 @@ impl FixedRun<'_> {
         Ok(layout.nodes.iter().map(|ranks| ranks.iter().map(load).collect()).collect())
     }
 
-    /// Tile row `row`: its tiles, and the unknowns of all strips. Collective; what fails here alone comes inside.
+    /// Tile row `row`: its tiles, and the unknowns of all strips. Collective; the inner result is an error of this rank
+    /// only.
     fn row_together(
         &self,
         meter: &Meter<'_>,
@@ -131,7 +133,7 @@ impl FixedRun<'_> {
         let costs = Costs::new(plan.fixed_bits);
         let makers = |node: usize| share_out(&loads[node], costs, row - first, row);
         let own = makers(own_node);
-        // What other ranks want of the factor is asked for where there are other nodes alone.
+        // Only where there are other nodes do ranks need to know which parts of the factor the others want.
         let of_nodes = if several { (0..loads.len()).map(makers).collect() } else { Vec::new() };
         let places = layout.node_of.iter().copied().zip(layout.local_of.iter().copied()).collect::<Vec<_>>();
         let columns = |rank: usize| {

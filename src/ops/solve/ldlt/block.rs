@@ -6,7 +6,7 @@ use crate::matrix::{Matrix, check_exponent};
 use crate::ops::fixed_sum::{FixedSum, OwnFloat, Sign};
 use std::ops::Range;
 
-/// Factors the block of rows and columns `range` of `l`, whose lower triangle holds what is left of `A` there.
+/// Factors the block of rows and columns `range` of `l`, whose lower triangle holds the Schur complement of `A` there.
 ///
 /// Afterwards `l` holds the unit triangle and `pivots` the block's part of `D`.
 ///

@@ -1,4 +1,5 @@
-//! The blocked factorisation: halves, a triangular solve for the panel between them, and products for what is left.
+//! The blocked factorisation: halves, a triangular solve for the panel between them, and products for the Schur
+//! complement.
 //!
 //! Where `|d| 2^(-2 h)` lies in `[1/4, 1)` for the pivots found so far, columns are scaled by `2^h`, so that the norms
 //! in the products' bounds are those of the rows of `|L| |D|^(1/2)`.
@@ -30,10 +31,10 @@ use std::ops::Range;
 /// Rows of the blocks that are factored scalar by scalar.
 const BLOCK_ROWS: usize = 64;
 
-/// Columns of a strip of what is left: the products of a strip begin at its diagonal.
+/// Columns of a strip of the Schur complement: the products of a strip begin at its diagonal.
 const STRIP_COLUMNS: usize = 128;
 
-/// `L`, `D`, and all of the report but its time.
+/// `L`, `D`, and all of the report except its time.
 pub(crate) struct Factors {
     pub lower: Matrix,
     pub pivots: Matrix,
@@ -106,7 +107,7 @@ impl Halves {
         Method::choose(LOWER, self.done.len(), self.left.len(), accuracy)
     }
 
-    /// The memory of the panel's solve, beside a strip of what is left.
+    /// The memory of the panel's solve, in addition to a strip of the Schur complement.
     fn memory(&self, ctx: &Context, cut: TriangleCut) -> SolveMemory {
         let strip = Matrix::bytes_for(self.left.len(), STRIP_COLUMNS, cut.working_bits);
         SolveMemory {
@@ -120,7 +121,7 @@ impl Halves {
         }
     }
 
-    /// The context of the products of [`Factoring::update`]: beside the panel and a strip of what is left.
+    /// The context of the products of [`Factoring::update`]: it holds the panel and a strip of the Schur complement.
     fn beside_panel(&self, ctx: &Context, (working_bits, accuracy): (u32, Accuracy)) -> Context {
         let cut = TriangleCut::expected(self.done.len(), working_bits, self.method(accuracy));
         let columns = self.left.len();
@@ -155,7 +156,7 @@ fn plan_range(ctx: &Context, range: &Range<usize>, sizes: FactoringSizes) -> Res
 struct Factoring<'a> {
     /// Holds all the matrices below.
     ctx: &'a Context,
-    /// What is left of `A`, and the columns of `L` found so far.
+    /// The Schur complement of `A`, and the columns of `L` found so far.
     l: Matrix,
     /// Heads of `L H` for the columns found so far; zero above the diagonal.
     heads: Vec<u64>,
@@ -246,7 +247,7 @@ impl Factoring<'_> {
         Ok(())
     }
 
-    /// Subtracts the products of the columns `done` from the lower triangle of what is left.
+    /// Subtracts the products of the columns `done` from the lower triangle of the Schur complement.
     fn update(&mut self, spaces: &mut Spaces, halves: &Halves) -> Result<()> {
         let Halves { done, left } = halves;
         let beside = halves.beside_panel(self.ctx, (self.working_bits, self.accuracy));

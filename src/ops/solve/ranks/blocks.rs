@@ -12,7 +12,7 @@ use crate::ops::solve::ranks::source::{MessageBuffers, StreamSource};
 use crate::plan::BLOCK;
 use std::ops::Range;
 
-/// Bytes of the piece of a rank, where it is to have that many.
+/// Target bytes of the piece of a rank.
 const PIECE_BYTES: u64 = 16 << 20;
 
 /// How the blocks of a triangle of `order` rows are shared out.
@@ -34,7 +34,7 @@ pub(super) struct RankBlocks<'a> {
     pub transposed: bool,
     pub pieces: Pieces,
     pub accuracy: Accuracy,
-    /// What this rank has of a block.
+    /// This rank's part of a block.
     pub piece: Matrix,
     pub buffers: MessageBuffers,
 }

@@ -1,5 +1,5 @@
-//! Whole columns of the right sides on each rank: solved there in fixed point while the factor's rows stream by, or by
-//! parts with all ranks.
+//! Whole columns of the right sides on each rank: solved there in fixed point while the factor's rows are streamed, or
+//! by parts with all ranks.
 
 use crate::comm::Transport;
 use crate::context::Context;
@@ -38,7 +38,7 @@ pub(super) fn panel_columns((rows, cols): (usize, usize), ranks: usize) -> Distr
     Distribution::col_blocks(rows, starts)
 }
 
-/// Where the ranks' columns of a solution go.
+/// The layout of a solution found by columns on the ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SolutionLayout {
     /// These tiles, made while the memory of a try in fixed point is still kept.
@@ -48,8 +48,8 @@ pub(super) enum SolutionLayout {
 }
 
 impl SolutionLayout {
-    /// Bytes of this rank's tiles of a solution of `total` columns, of which it finds so many, and of what brings these
-    /// there.
+    /// Bytes of this rank's tiles of a solution of `total` columns, of which it finds `own`, and of the messages that
+    /// bring the columns to the tiles.
     pub fn result_bytes(
         self,
         (order, own): (usize, usize),
@@ -72,8 +72,8 @@ impl SolutionLayout {
     }
 }
 
-/// Bytes of what brings entries of the factor to this rank, and those of others to them: of a solve by parts at most a
-/// piece, and where there is one rank the blocks on the diagonal alone.
+/// Bytes of the buffers for entries of the factor on their way between ranks: in a solve by parts at most a piece, and
+/// on one rank only the blocks on the diagonal.
 pub(super) fn buffer_bytes(path: Path, cut: &TriangleCut, factor_bits: u32, ranks: usize) -> u64 {
     let entries = match (path, ranks) {
         (Path::Tiles, _) => cut.order * cut.order,
@@ -83,7 +83,7 @@ pub(super) fn buffer_bytes(path: Path, cut: &TriangleCut, factor_bits: u32, rank
     message_bytes((entries, factor_bits), ranks)
 }
 
-/// What is substituted, at which working precision, and what that promises.
+/// The substitutions, their working precision and their promise.
 pub(super) struct Substitutions<'a> {
     pub list: &'a [Substitution],
     pub working_bits: u32,
@@ -95,8 +95,8 @@ pub(super) struct Substitutions<'a> {
 }
 
 /// Solves for the right sides, this rank's own columns of all `total`, into `x`, by substitutions with the factor that
-/// `source` has: in fixed point while its rows stream by, where the path is by tiles, and by parts that all ranks solve
-/// together for columns that no try holds; the bytes of the plan. Collective.
+/// `source` has: in fixed point while its rows are streamed, where the path is by tiles, and by parts that all ranks
+/// solve together for columns that outgrow every try; returns the bytes of the plan. Collective.
 ///
 /// # Errors
 /// As [`crate::distributed::solve`].

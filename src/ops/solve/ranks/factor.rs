@@ -1,4 +1,4 @@
-//! What all ranks know of a factor in tiles: the norms of its rows and columns, and its diagonal.
+//! The data of a factor in tiles that all ranks have: the norms of its rows and columns, and its diagonal.
 
 use crate::comm::{Reduction, Transport, agreed};
 use crate::error::{Error, Result};
@@ -16,14 +16,14 @@ pub(super) struct FactorTiles<'a> {
     pub map: TileMap,
     precision_bits: u32,
     rank: usize,
-    /// Of each row of tiles, from the left, with their columns of tiles.
+    /// The tiles of each row of tiles, from the left, with their columns of tiles.
     pub rows: Vec<Vec<(usize, &'a Matrix)>>,
-    /// Of each column of tiles, from the top, with their rows of tiles.
+    /// The tiles of each column of tiles, from the top, with their rows of tiles.
     pub cols: Vec<Vec<(usize, &'a Matrix)>>,
 }
 
 impl<'a> FactorTiles<'a> {
-    /// The tiles of a square matrix; what lies above the diagonal is not looked at.
+    /// The tiles of a square matrix; entries above the diagonal are not read.
     pub fn new(factor: &'a DistMatrix) -> FactorTiles<'a> {
         let map = *factor.map();
         let (mut rows, mut cols) = (vec![Vec::new(); map.tile_rows()], vec![Vec::new(); map.tile_cols()]);
@@ -147,7 +147,7 @@ impl<'a> FactorTiles<'a> {
         })
     }
 
-    /// Refuses the first entry of this rank, row by row, beyond what any conversion makes.
+    /// Refuses the first entry of this rank, row by row, beyond the range of all conversions.
     fn check_range(&self) -> Result<()> {
         let size = self.map.tile_size;
         for row in 0..self.order() {

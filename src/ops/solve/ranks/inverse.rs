@@ -10,8 +10,8 @@ use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::product::problem::Accuracy;
 use crate::tile::TileMap;
 
-/// `X` with `L L^T X = I`, rounded to `precision_bits` bits, for a factor `L` in tiles over the ranks of `team`: all of
-/// it, in tiles as those of the factor. Collective.
+/// `X` with `L L^T X = I`, rounded to `precision_bits` bits, for a factor `L` in tiles over the ranks of `team`: the
+/// whole matrix, in tiles like those of the factor. Collective.
 ///
 /// Accuracy and bits: those of [`solve_with`] with the identity as right side, on any number of ranks and in one
 /// process, so each column is as accurate as a solution. It is symmetric up to that accuracy only, and not the matrix

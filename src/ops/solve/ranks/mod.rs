@@ -106,17 +106,17 @@ pub fn solve(
 /// Accuracy and bits: as [`crate::Cholesky::solve`] of a factor with that accuracy in one process, for any grid, tile
 /// size and number of threads.
 ///
-/// One to three right sides: each rank multiplies its own tiles with the unknowns, which all ranks know. For each row
-/// of tiles, in both substitutions, the ranks that own it send the sums to the owner of the diagonal tile, and that one
-/// sends the unknowns to all; again where the common exponent of the unknowns grows. Memory: the unknowns on each rank,
-/// as numbers and as digits.
+/// One to three right sides: each rank multiplies its own tiles with the unknowns, which all ranks have. For each row
+/// of tiles, in both substitutions, the ranks that own it send the sums to the owner of the diagonal tile, which sends
+/// the unknowns to all; both are repeated where the common exponent of the unknowns grows. Memory: the unknowns on each
+/// rank, as numbers and as digits.
 /// Eight and more: each rank takes whole columns of `B`, and the factor is sent to all ranks by rows of tiles, twice
 /// for every 512 right sides of a rank, and again for columns that need another try. From 256 rows on and by norms the
 /// ranks of a node share the residues of a row of tiles: in the first try each entry is sent once to each node. Memory:
-/// a row of tiles, or a rank's part of what the node shares, beside what one process takes for these columns.
-/// Four to seven, and columns that no try holds: each rank has all of these right sides, some of them at a time, and
-/// computes its share of the rows of every product, for which the ranks that own them send it these rows of the factor.
-/// Each substitution sends the factor once in all, and the unknowns of a step to every rank. Memory: some rows of the
+/// a row of tiles, or a rank's part of the node's shared tiles, in addition to that of one process for these columns.
+/// Four to seven, and columns that outgrow every try: each rank has all of these right sides, a group at a time, and
+/// computes its share of the rows of every product; the ranks that own these rows of the factor send them to it. Each
+/// substitution sends the factor once in all, and the unknowns of a step to every rank. Memory: some rows of the
 /// factor.
 /// One to three entry by entry: each rank has the unknowns of some of the right sides, and the factor is sent to all
 /// ranks by its rows, twice.
@@ -208,7 +208,7 @@ pub fn solve_into(
     solved.into_tiles(ctx, team.world(), b.map(), result)
 }
 
-/// [`solve_with`] for right sides as a caller has them, in any distribution: nothing of them is put into tiles. The
+/// [`solve_with`] for right sides as a caller has them, in any distribution: none of them is put into tiles. The
 /// solution stays where the ranks have found it until [`LocalSolution::fill_local`]. Collective.
 ///
 /// Memory: as [`solve_with`], without tiles of right sides and solutions.
@@ -343,7 +343,7 @@ pub fn log_det(team: &Team, factor: &DistMatrix, precision_bits: u32) -> Result<
     Ok(log_det_of(&pivots(team, factor)?, precision_bits))
 }
 
-/// What a call asks for.
+/// The problem of a call.
 struct Call<'a> {
     site: Site<'a>,
     factor: &'a DistMatrix,
@@ -355,7 +355,7 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Checks what is said, and that all ranks say the same; the order of the factor. Collective.
+    /// Checks the arguments, and that they are equal on all ranks; returns the order of the factor. Collective.
     fn check(&self, operation: &'static str) -> Result<usize> {
         let Call { site, factor, b, precision_bits, accuracy, .. } = *self;
         let world = site.world();
@@ -404,8 +404,8 @@ impl Call<'_> {
         Ok(LocalSolution::on_every_rank(site.world(), site.agreed(whole)?).planned(planned_bytes))
     }
 
-    /// All right sides by the path that one process takes; `alone` solves for some of a small system by itself, whose
-    /// factor it is given. Collective.
+    /// All right sides by the path that one process takes; `alone` solves a small system for some columns on one rank,
+    /// with the whole factor. Collective.
     fn solve(
         &self,
         tiles: &FactorTiles<'_>,
@@ -486,9 +486,9 @@ fn take_columns(ctx: &Context) -> [Matrix; 2] {
     }
 }
 
-/// Ranks of this node, where the ranks of nodes make the tiles of a triangle together, from a factor in tiles of so
-/// many rows: where all of them use the same kernel and no devices. By norms, as for accuracy entry by entry every rank
-/// looks at all entries. Collective.
+/// The ranks of this node, where the ranks of a node make the tiles of a triangle together from a factor in tiles of
+/// `factor_tile` rows: where all of them use the same kernel and no devices. Only by norms, since for entrywise
+/// accuracy every rank reads all entries. Collective.
 ///
 /// # Errors
 /// [`Error::Transport`].
@@ -511,9 +511,9 @@ fn ranks_together(
     }))
 }
 
-/// The kernel of first tries of this rank in bands of at most so many columns. Tiles of a triangle that the ranks of a
-/// node make together lie in one window, in the form of one kernel: the one that suits each of these ranks, where that
-/// is the same, else the context's. Collective.
+/// The kernel of first tries of this rank in bands of at most `columns` columns. Tiles of a triangle that the ranks of
+/// a node make together lie in one window, in the form of one kernel: the one that suits all of these ranks, or the
+/// context's where they differ. Collective.
 ///
 /// # Errors
 /// [`Error::Transport`].
@@ -529,7 +529,7 @@ fn is_small(order: usize, method: Method) -> bool {
     method.path == Path::Parts && order <= SCALAR_ROWS
 }
 
-/// Bytes of a rank that knows all right sides, of `right_bits`, and their unknowns.
+/// Bytes of a rank that has all right sides, of `right_bits` bits, and their unknowns.
 fn vectors_bytes(ctx: &Context, shape: (usize, usize), (right_bits, precision_bits): (u32, u32)) -> u64 {
     // Each right side has its unknowns at the same time, and sums that are twice as long.
     3 * bytes(ctx, shape, precision_bits) + Matrix::bytes_for(shape.0, shape.1, right_bits)

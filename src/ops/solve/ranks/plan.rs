@@ -24,12 +24,12 @@ use crate::ops::solve::tiles::NodeShared;
 use crate::site::Site;
 use crate::tile::{RankGrid, TileMap};
 
-/// Rows of the tiles in which a plan takes the factor to be: those of the C and Python packages. Smaller ones cost
-/// longer lists.
+/// Rows of the tiles that a plan assumes for the factor: those of the C and Python packages. Smaller tiles need longer
+/// lists.
 const FACTOR_TILE: usize = 64;
 
 /// The plan of [`super::solve_with`] for a factor of `order` rows and `columns` right sides whose entries have
-/// `right_bits`: the bytes that this rank takes beside the factor. Collective.
+/// `right_bits`: the bytes that this rank takes in addition to the factor. Collective.
 ///
 /// Nothing is computed; the kernel's tables are made and kept in the context. The memory limit of the context is that
 /// of the node, as for the solve. Pivots are taken to be as in [`crate::plans::plan_trsm`].
@@ -96,18 +96,18 @@ pub fn plan_solve_local(
 /// Bits of the entries of a triangular solve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrsmBits {
-    /// Of the triangle.
+    /// Bits of the triangle.
     pub triangle: u32,
-    /// Of the right sides.
+    /// Bits of the right sides.
     pub right: u32,
-    /// Of the solution.
+    /// Bits of the solution.
     pub solution: u32,
 }
 
-/// The plan of [`super::trsm_with`] for a triangle of `order` rows, in tiles of nothing but that triangle, and
-/// `columns` right sides (from the right side: rows of `B`), whose entries have these bits: the bytes that this rank
-/// takes beside `T` and `B`, with the copies of them that the options ask for; under a limit without the messages of 1
-/// to 8 MiB in which these are made, which none counts. Collective; see [`plan_solve`].
+/// The plan of [`super::trsm_with`] for a triangle of `order` rows, in tiles of only that triangle, and `columns` right
+/// sides (from the right side: rows of `B`), whose entries have these bits: the bytes that this rank takes in addition
+/// to `T` and `B`, with the copies of them that the options require. Under a limit the messages of 1 to 8 MiB that make
+/// these copies are not counted. Collective; see [`plan_solve`].
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -139,7 +139,7 @@ pub fn plan_trsm(
     let turned = |bits| if options.side == Side::Right { tiles_bytes(team, (order, columns), bits, None) } else { 0 };
     agreed(team.world(), check_sizes(order, columns, right_bits.max(precision_bits)))?;
     let copies = Copies { triangle: asked.copied_bytes(team, options), rights: turned(right_bits) };
-    // A solution that is turned lies in its own tiles and in the caller's, when all else has gone.
+    // A transposed solution lies both in its own tiles and in the caller's, when all else is released.
     let found = turned(precision_bits);
     let both = agree(team.world(), Site { ctx, team }.holding(2 * found)?.admit(0));
     let planned = larger_refusal(both, asked.plan(ctx, team, copies))?.max(2 * found);
@@ -149,7 +149,7 @@ pub fn plan_trsm(
         return Ok(planned);
     }
     let messages = |bytes, bits| travel::redistribution_bytes(team.size(), (order, bits), (bytes, bytes));
-    // The context keeps what the solve took while the solution is turned, in the place of the right sides.
+    // The context keeps the memory of the solve while the solution is transposed, in the place of the right sides.
     let (turn, gone) = (found + messages(found, precision_bits), rights + messages(rights, right_bits));
     let planned = planned + turn.saturating_sub(gone);
     Ok(planned.max(copies + messages(copies, bits.triangle)).max(found + turn))
@@ -199,7 +199,7 @@ fn tiles_bytes(team: &Team, shape: (usize, usize), precision_bits: u32, triangle
     DistMatrix::bytes_for(&tiles_of(team, shape, triangle), team.rank(), precision_bits)
 }
 
-/// What is planned: a solve with a triangle in tiles, or with it and its transpose.
+/// The planned problem: a solve with a triangle in tiles, or with it and its transpose.
 #[derive(Clone, Copy)]
 struct SolveSizes {
     substitutions: &'static [Substitution],
@@ -213,11 +213,11 @@ struct SolveSizes {
     in_tiles: bool,
 }
 
-/// What this rank's part of a solve takes.
+/// The needs of this rank's part of a solve.
 enum Needs {
-    /// So many bytes.
+    /// A number of bytes.
     Bytes(u64),
-    /// What this memory says for so many right sides, so many bytes of it for bringing the result to its place.
+    /// The memory of a solve, its number of right sides, and the bytes for bringing the result to its place.
     Columns(Box<SolveMemory>, usize, u64),
 }
 
@@ -257,7 +257,7 @@ impl SolveSizes {
         }
     }
 
-    /// Bytes of this rank beside operands of which it holds some copies, those included. Collective.
+    /// Bytes of this rank in addition to the operands, including the copies of them that it holds. Collective.
     fn plan(&self, ctx: &Context, team: &Team, copies: Copies) -> Result<u64> {
         let SolveSizes { order, accuracy, .. } = *self;
         let copied_bytes = copies.triangle + copies.rights;
@@ -270,9 +270,9 @@ impl SolveSizes {
         };
         memory.first_tries = first_kernel(team, &memory, Bands::widest(own).columns)?;
         let planned = site.of_node(memory.plan(own).map(|(_, bytes)| bytes));
-        // Copies are counted as an even share of those of the node.
+        // Copies count as an even share of those of the node.
         let all = site.agreed(planned)? - site.share().memory().held_bytes() + copied_bytes;
-        // The copy of the triangle goes before the result is made; a limit has room for both.
+        // The copy of the triangle is released before the result is made; a limit has room for both.
         Ok(if ctx.memory_bytes().is_some() { all } else { all - result.min(copies.triangle) })
     }
 
@@ -341,8 +341,8 @@ mod tests {
     use crate::kernels;
     use crate::site::team::TeamOptions;
 
-    /// The names of the kernels that ranks with these contexts take for a solve, so many of them a node; "" is that of
-    /// the context.
+    /// The names of the kernels that ranks with these contexts take for a solve, with `ranks_per_node` ranks on each
+    /// node; "" is the kernel of the context.
     fn kernels_of(contexts: &[Context], ranks_per_node: usize, shape: (usize, usize)) -> Vec<&'static str> {
         local::run(contexts.len(), |rank| {
             let options = TeamOptions::new().ranks_per_node(ranks_per_node);
@@ -383,7 +383,7 @@ mod tests {
         assert_eq!(kernels_of(&[free(), free()], 2, (small - 1, 400)), ["", ""]);
         assert_eq!(kernels_of(&[free(), forced()], 2, (order, 400)), ["", ""]);
         assert_eq!(kernels_of(&[limited(), free()], 2, (order, 400)), ["", ""]);
-        // Ranks that share no window choose each for itself, and so do nodes.
+        // Ranks that share no window choose separately, and so do nodes.
         assert_eq!(kernels_of(&[free(), forced()], 1, (order, 800)), [other, ""]);
         assert_eq!(kernels_of(&[free(), free(), forced(), free()], 2, (order, 800)), [other, other, "", ""]);
         // Too few right sides for each worker.

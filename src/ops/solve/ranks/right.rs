@@ -1,4 +1,4 @@
-//! Right sides of a solve over ranks, wherever they lie, and solutions as the ranks find them.
+//! Right sides of a solve over ranks in any distribution, and solutions as the ranks find them.
 
 use crate::comm::{Said, Say, Transport, agree, agreed};
 use crate::context::Context;
@@ -21,7 +21,7 @@ pub(super) enum RightSides<'a> {
 }
 
 impl<'a> RightSides<'a> {
-    /// Those of a caller. Collective.
+    /// The right sides of a caller. Collective.
     ///
     /// # Errors
     /// Those of [`LocalPart::check`].
@@ -53,7 +53,7 @@ impl<'a> RightSides<'a> {
         }
     }
 
-    /// Where their solutions go: where the right sides are.
+    /// The layout of their solutions: that of the right sides.
     pub fn target(&self) -> SolutionLayout {
         match self {
             RightSides::Tiles(tiles) => SolutionLayout::Tiles(TileMap { triangle: None, ..*tiles.map() }),
@@ -82,7 +82,8 @@ impl<'a> RightSides<'a> {
         match self {
             RightSides::Tiles(tiles) => tiles.everywhere(world),
             RightSides::Local(part, _) => {
-                // Each rank tells all others an even share of the rows, so that a rank which has all of them need not.
+                // Each rank sends an even share of the rows to all others, so that a rank which has all of them need
+                // not send all.
                 let ((rows, cols), ranks) = (self.shape(), world.size());
                 let tile_size = rows.div_ceil(ranks).max(1).next_multiple_of(PANEL_ROWS);
                 let map = TileMap { rows, cols, tile_size, grid: RankGrid { rows: ranks, cols: 1 }, triangle: None };
@@ -105,7 +106,7 @@ impl Say for RightSides<'_> {
 /// [`crate::distributed::trsm_local`].
 ///
 /// It stays on the ranks in whole columns, or on every rank where there are few, until [`LocalSolution::fill_local`]
-/// brings it to where the caller wants it.
+/// brings it to the caller's memory.
 #[derive(Debug)]
 pub struct LocalSolution {
     distribution: Distribution,
@@ -119,7 +120,7 @@ pub struct LocalSolution {
 }
 
 impl LocalSolution {
-    /// Whole columns on each rank, and the memory that their right sides have left.
+    /// Whole columns on each rank, and the memory of their right sides for reuse.
     pub(super) fn of_columns(distribution: Distribution, rank: usize, part: Matrix, spare: Matrix) -> LocalSolution {
         LocalSolution { distribution, rank, part, spare: Some(spare), planned_bytes: 0 }
     }
@@ -130,13 +131,14 @@ impl LocalSolution {
         LocalSolution { distribution, rank: world.rank(), part: whole, spare: None, planned_bytes: 0 }
     }
 
-    /// The solution of a call whose plan allowed for so many bytes on this rank.
+    /// The solution of a call whose plan allowed for `planned_bytes` bytes on this rank.
     pub(super) fn planned(self, planned_bytes: u64) -> LocalSolution {
         LocalSolution { planned_bytes, ..self }
     }
 
-    /// Bytes that the plan of the solve has allowed for on this rank, beside factor and right sides, its columns of the
-    /// solution included. Right sides that outgrow the first try take more where there is no memory limit.
+    /// Bytes that the plan of the solve has allowed for on this rank, in addition to factor and right sides, its
+    /// columns of the solution included. Right sides that outgrow the first try take more where there is no memory
+    /// limit.
     pub fn planned_bytes(&self) -> u64 {
         self.planned_bytes
     }
@@ -146,7 +148,7 @@ impl LocalSolution {
         self.part.precision_bits()
     }
 
-    /// Bytes of this rank's part, and of what else is kept with it until it is given back.
+    /// Bytes of this rank's part, and of the memory kept with it until it is released.
     pub fn bytes(&self) -> u64 {
         self.part.bytes() + self.spare.as_ref().map_or(0, Matrix::bytes)
     }
@@ -157,7 +159,7 @@ impl LocalSolution {
     }
 
     /// This rank's part as `distribution` deals it out, in the order of the indices, into memory of the caller, of just
-    /// its shape and precision. Collective over the ranks that have solved; what is in `local` after an error is
+    /// its shape and precision. Collective over the ranks that have solved; the content of `local` after an error is
     /// arbitrary. Memory: messages of 1 to 8 MiB to and from this rank.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! The entries of a factor in tiles, and how pieces of it come to the ranks that need them.
+//! The entries of a factor in tiles, and the transfer of pieces of it to the ranks that need them.
 
 use crate::error::Result;
 use crate::math::float::{Head, limbs_for};
@@ -14,15 +14,15 @@ use std::ops::Range;
 /// would leave the caches between the copies at both ends.
 pub(super) const MESSAGE_WORDS: usize = 1 << 16;
 
-/// Bytes of a piece of so many entries on its way: a message that comes in, and where there are other ranks one that
-/// goes out.
+/// Bytes of messages for a piece of `entries` entries: an incoming message, and where there are other ranks an outgoing
+/// one.
 pub(super) fn message_bytes((entries, factor_bits): (usize, u32), ranks: usize) -> u64 {
     let entry = Matrix::bytes_for(1, 1, factor_bits);
     let most = (MESSAGE_WORDS as u64 * 8).max(entry);
     ranks.min(2) as u64 * most.min(entry.saturating_mul(entries as u64))
 }
 
-/// What the pieces are taken from.
+/// The source of the pieces.
 #[derive(Clone, Copy)]
 pub(super) struct StreamSource<'a> {
     /// The ranks that have parts of the factor.
@@ -37,7 +37,7 @@ pub(super) struct StreamSource<'a> {
 }
 
 impl StreamSource<'_> {
-    /// Words of so many entries on their way.
+    /// Words of a message with `entries` entries.
     pub(super) fn words_for(&self, entries: usize) -> usize {
         entries * (1 + limbs_for(self.factor.precision_bits()))
     }
@@ -87,8 +87,8 @@ impl StreamSource<'_> {
         self.trade_parts(&parts_for, buffers, &mut |from, part, words| self.unpack(from, words, (part, &own), piece))
     }
 
-    /// Sends to each rank what this one has of `parts_for(that rank, this one)`, and gives `take` what another one has
-    /// of those for this rank: the rank, the part, and the words of [`StreamSource::pack`]. Collective.
+    /// Sends to each rank this rank's entries of `parts_for(that rank, this one)`, and passes the parts received from
+    /// each other rank to `take`: the rank, the part, and the words of [`StreamSource::pack`]. Collective.
     ///
     /// # Errors
     /// [`crate::Error::Transport`].
@@ -99,7 +99,7 @@ impl StreamSource<'_> {
         take: &mut dyn FnMut(usize, &Rect, &[u64]),
     ) -> Result<()> {
         let (rank, ranks) = (self.team.rank(), self.team.size());
-        // One message at a time each way: the one of a rank meets that of the same number of the other.
+        // One message at a time each way: message `k` of a rank pairs with message `k` of the other.
         for distance in 1..ranks {
             let (to, from) = ((rank + distance) % ranks, (rank + ranks - distance) % ranks);
             let (parts, own_parts) = (parts_for(to, rank), parts_for(rank, from));
@@ -132,7 +132,7 @@ impl StreamSource<'_> {
         cols.flat_map(|cols| cuts(&place.rows, rows).map(move |rows| Rect { rows, cols: cols.clone() })).collect()
     }
 
-    /// What the tiles of a rank have of a place, tile by tile.
+    /// The parts of a place in the tiles of a rank, tile by tile.
     fn parts_of(&self, rank: usize, place: &Rect) -> impl Iterator<Item = (TileId, Rect)> {
         let map = self.factor.map();
         let own = self.tiles_of(place).filter(move |id| map.owner(*id) == rank);
@@ -149,13 +149,13 @@ impl StreamSource<'_> {
         ids.filter(|id| id.col <= id.row)
     }
 
-    /// Words in which the tiles of a rank come that have a part of `place`.
+    /// Words of the message with a rank's tiles that have a part of `place`.
     fn words_of(&self, rank: usize, place: &Rect) -> usize {
         let width = 1 + limbs_for(self.factor.precision_bits());
         self.parts_of(rank, place).map(|(_, part)| part.entries() * width).sum()
     }
 
-    /// Copies what this rank's tiles have of a place, heads scaled, into a piece for that place.
+    /// Copies the part of a place that lies in this rank's tiles, heads scaled, into a piece for that place.
     fn copy_own(&self, place: &Rect, piece: &mut Matrix) {
         let (factor, height, width) = (self.factor, piece.rows(), piece.limbs_per_element());
         let (all_heads, all_limbs) = piece.parts_mut();
@@ -181,7 +181,8 @@ impl StreamSource<'_> {
         self.scale.map_or(head, |scale| scaled_head(Head(head), -scale[row]).0)
     }
 
-    /// Heads, scaled, and limbs of what this rank's tiles have of a place, tile by tile and column by column.
+    /// Heads, scaled, and limbs of the part of a place that lies in this rank's tiles, tile by tile and column by
+    /// column.
     fn pack(&self, place: &Rect, words: &mut Vec<u64>) {
         let factor = self.factor;
         words.clear();
@@ -202,7 +203,7 @@ impl StreamSource<'_> {
         }
     }
 
-    /// Takes what [`StreamSource::pack`] made of a part on a rank, into a piece for a place around it.
+    /// Unpacks the words that [`StreamSource::pack`] made of a part on a rank, into a piece for a place around it.
     fn unpack(&self, rank: usize, words: &[u64], (part, place): (&Rect, &Rect), piece: &mut Matrix) {
         let (width, mut rest) = (1 + piece.limbs_per_element(), words);
         for (_, part) in self.parts_of(rank, part) {
@@ -212,8 +213,8 @@ impl StreamSource<'_> {
         }
     }
 
-    /// Who writes which parts of `place` on this rank's node: the rank that owns them, or where that is one of another
-    /// node, the rank among whose `places` they are.
+    /// The ranks that write the parts of `place` on this rank's node: the owner of a part, or where that is on another
+    /// node, the rank whose `places` contain it.
     pub fn writers(&self, place: &Rect, places: &dyn Fn(usize) -> Rect) -> Vec<(Rect, usize)> {
         let layout = self.team.layout();
         let here = layout.node_of[self.team.rank()];
@@ -232,8 +233,8 @@ impl StreamSource<'_> {
         writers
     }
 
-    /// Writes what this rank's tiles have of a strip, and what comes for its own one of `places` from other nodes.
-    /// Collective.
+    /// Writes the part of a strip that lies in this rank's tiles, and the entries that arrive from other nodes for its
+    /// own one of `places`. Collective.
     ///
     /// # Errors
     /// [`crate::Error::Transport`].
@@ -272,7 +273,7 @@ fn longest(most: usize, size: usize, ranks: usize) -> usize {
     if ranks == 1 { most } else { most / size * size * ranks + most % size }
 }
 
-/// What travels, kept from piece to piece: memory that is fresh each time costs more than the way.
+/// Message buffers, kept from piece to piece: fresh memory for each would cost more than the transfer.
 #[derive(Default)]
 pub(super) struct MessageBuffers {
     pub(super) incoming: Vec<u64>,

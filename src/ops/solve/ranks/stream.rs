@@ -19,10 +19,10 @@ fn in_order(view: MatrixView<'_>, reversed: bool) -> MatrixView<'_> {
     if reversed { view.reversed_rows().transposed().reversed_rows() } else { view }
 }
 
-/// The rows of `L`, or of `L^T` reversed so that it is lower: all ranks ask for the same rows, in order.
+/// The rows of `L`, or of `L^T` reversed so that it is lower: all ranks request the same rows, in order.
 ///
-/// Each piece is sent once to every rank, by those that own parts of it, or where the ranks of a node make tiles
-/// together, once to each node. Memory: the largest piece, and what travels.
+/// Each piece is sent once to every rank by the owners of its parts, or, where the ranks of a node make tiles together,
+/// once to each node. Memory: the largest piece, and the message buffers.
 pub(super) struct Stream<'a> {
     ctx: &'a Context,
     source: StreamSource<'a>,
@@ -31,12 +31,12 @@ pub(super) struct Stream<'a> {
     pivot_heads: Vec<u64>,
     piece: Matrix,
     buffers: MessageBuffers,
-    /// Rows asked for so far, and rows of a piece.
+    /// Rows requested so far, and rows of a piece.
     next: usize,
     piece_rows: usize,
     /// Where the ranks of this node put the entries of a row of tiles, and the tiles that they make together.
     windows: Option<[SharedWindow; 2]>,
-    /// What lies in the first of them, from a row and a column of the triangle on.
+    /// The part of the triangle in the first of them, from a row and a column on.
     strip: Strip,
     first: (usize, usize),
 }
@@ -104,7 +104,7 @@ impl TriangleRows for Stream<'_> {
         Ok(RowPiece { view: in_order(self.piece.view(), self.reversed), first, first_col: 0 })
     }
 
-    /// Takes part in what is left, so that the ranks that still need it have it.
+    /// Takes part in the remaining pieces, so that the ranks that still need them get them.
     fn finish(&mut self) -> Result<()> {
         let order = self.source.order();
         while self.next < order {
@@ -130,7 +130,7 @@ impl Stream<'_> {
         }
     }
 
-    /// Leaves all memory to the next pass, or gives it back where a limit counts it for others.
+    /// Leaves all memory to the next pass, or releases it where a limit counts it for other uses.
     fn free(&mut self) {
         let MessageBuffers { incoming, outgoing } = std::mem::take(&mut self.buffers);
         let piece = std::mem::take(&mut self.piece);

@@ -1,5 +1,5 @@
-//! The entries that the ranks of a node work on, as one matrix in a window of theirs: each rank writes what its tiles
-//! have, all read.
+//! The entries that the ranks of a node work on, as one matrix in a window of theirs: each rank writes the entries of
+//! its tiles, and all read.
 //!
 //! Heads come first, column by column, then limbs, column by column.
 
@@ -27,7 +27,7 @@ pub(super) struct Entries<'a> {
     pub stride: usize,
 }
 
-/// What one rank writes of a strip.
+/// The part of a strip that one rank writes.
 pub(super) struct StripWriter<'w> {
     strip: &'w Strip,
     /// Words, and the place in the window of the first of them, in order.
@@ -35,7 +35,7 @@ pub(super) struct StripWriter<'w> {
 }
 
 impl Strip {
-    /// Room for the entries of `place`, of so many limbs.
+    /// Room for the entries of `place`, of `width` limbs.
     pub fn new(place: Rect, width: usize) -> Strip {
         Strip { place, width }
     }
@@ -45,14 +45,14 @@ impl Strip {
         &self.place
     }
 
-    /// Which rank of a node of so many writes which words: `parts`, which are disjoint, each with its rank.
+    /// The words that each of the `ranks` ranks of a node writes: `parts`, which are disjoint, each with its rank.
     pub fn partition(&self, ranks: usize, parts: &[(Rect, usize)]) -> Partition {
         let mut parts = parts.iter().map(|(part, rank)| (part.within(&self.place), *rank)).collect::<Vec<_>>();
         parts.sort_unstable_by_key(|(part, _)| part.cols.start);
         let mut cuts = parts.iter().flat_map(|(part, _)| [part.cols.start, part.cols.end]).collect::<Vec<_>>();
         cuts.sort_unstable();
         cuts.dedup();
-        // As many of heads at most, where none goes on in the next column.
+        // Most runs of heads, where none continues in the next column.
         let most = parts.iter().map(|(part, _)| part.cols.len()).sum::<usize>();
         let mut runs = Vec::with_capacity(2 * most);
         let (mut column, mut next) = (Vec::<&(Rect, usize)>::new(), 0);
@@ -77,7 +77,7 @@ impl Strip {
         Partition::new(ranks, Level::ONCE, Level::ONCE, runs)
     }
 
-    /// What `rank` of the node writes in a phase.
+    /// The part that `rank` of the node writes in a phase.
     pub fn writer<'w>(&'w self, rank: usize, partition: &Partition, shares: Shares<'w>) -> StripWriter<'w> {
         let positions = partition.positions(rank);
         let mut runs = Vec::with_capacity(positions.len());
@@ -85,10 +85,10 @@ impl Strip {
         StripWriter { strip: self, runs }
     }
 
-    /// The matrix, where all have been written that are read; its entries have so many bits.
+    /// The matrix, of which only written entries may be read; they have `precision_bits` bits.
     ///
     /// # Errors
-    /// None where `words` are those of the window.
+    /// None where `words` are the words of the window.
     pub fn view<'a>(&self, words: &'a [u64], precision_bits: u32) -> Result<MatrixView<'a>> {
         let (rows, cols) = (self.place.rows.len(), self.place.cols.len());
         let (heads, rest) = words.split_at(rows * cols);
@@ -96,7 +96,7 @@ impl Strip {
     }
 }
 
-/// Appends a run, to the last one where it goes on there.
+/// Appends a run, or extends the last one where it continues that.
 fn append(runs: &mut Vec<Run>, run: Run) {
     match runs.last_mut() {
         Some(last) if last.rank == run.rank && last.words.end == run.words.start => last.words.end = run.words.end,

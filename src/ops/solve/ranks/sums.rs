@@ -1,4 +1,4 @@
-//! A few right sides entry by entry: each rank substitutes for some of them, while the rows of the factor pass by.
+//! A few right sides entry by entry: each rank substitutes for some of them, while the rows of the factor are streamed.
 
 use super::{Call, FactorTiles, LocalSolution};
 use crate::context::{Context, Progress};
@@ -34,7 +34,7 @@ pub(super) struct SumSizes {
 }
 
 impl SumSizes {
-    /// Bytes of a rank: the right sides and solutions of all, what a substitution takes, a piece and a message.
+    /// Bytes of a rank: the right sides and solutions of all, the memory of a substitution, a piece and a message.
     pub fn bytes(&self) -> u64 {
         let SumSizes { order, columns, bits, right_bits, factor_bits, ranks } = *self;
         let own = even_share(columns, ranks, 0).len() as u64;

@@ -56,7 +56,7 @@ pub fn trsm(ctx: &Context, team: &Team, t: &DistMatrix, b: &DistMatrix, precisio
 /// distributed like `b`, all of it.
 /// Accuracy and bits: as [`crate::trsm_with`] in one process, for any grid, tile size and number of threads.
 /// Cost and memory: as [`crate::distributed::solve_with`], the factor being sent once where that sends it twice; one to
-/// three right sides go the way of seven. An upper triangle, and a unit diagonal, take a copy of `T`;
+/// three right sides are solved as four to seven are. An upper triangle, and a unit diagonal, take a copy of `T`;
 /// the right side a copy of `B` and of the result. A limit counts these copies.
 ///
 /// ```
@@ -157,8 +157,8 @@ pub fn trsm_into(
     }
     let map = turned_map(b);
     let bytes = |bits: u32| DistMatrix::bytes_for(&map, team.rank(), bits);
-    // A limit has to have room for the turned right sides before they are made, and for the solution in its own tiles
-    // beside that in the caller's when all else has gone.
+    // A limit must have room for the transposed right sides before they are made, and, when all else is released, for
+    // the solution both in its own tiles and in the caller's.
     let site = Site { ctx, team };
     let found = site.holding(2 * bytes(precision_bits))?;
     let copied = site.holding(bytes(b.precision_bits()))?;
@@ -218,14 +218,14 @@ pub fn trsm_local(
     trsm_right(ctx, team, t, b, (precision_bits, options))
 }
 
-/// Refuses options that differ between ranks, which would go different ways. Collective.
+/// Refuses options that differ between ranks, which would then take different paths. Collective.
 fn check_options(world: &dyn Transport, options: &TrsmOptions<'_>) -> Result<()> {
     let refusal = "trsm: ranks differ in the side, the triangle, its diagonal, whether it is transposed, the accuracy \
                    or the scalar";
     check_alike(world, options, refusal)
 }
 
-/// Refuses what does not hold the triangle that is asked for. Collective.
+/// Refuses a matrix that does not hold the triangle `uplo`. Collective.
 fn check_triangle(world: &dyn Transport, t: &DistMatrix, uplo: Uplo) -> Result<()> {
     let held = t.map().triangle;
     let wrong = held.is_some_and(|held| held != uplo) || (t.is_symmetric() && t.map().rows == t.map().cols);

@@ -1,13 +1,14 @@
 //! A few right-hand sides: one substitution over the ranks, tile row by tile row of the factor.
 //!
-//! The unknowns are known to all ranks. Each rank adds up the products with its own tiles, as exact integers; the owner
-//! of the diagonal tile takes these sums, solves the blocks of 8 rows within it and tells all ranks. Where an unknown
-//! makes the common exponent grow, all sums are made again with the unknowns as they are cut now, as in one process: so
-//! the bits are the same.
+//! All ranks have the unknowns. Each rank adds up the products with its own tiles, as exact integers; the owner of the
+//! diagonal tile takes these sums, solves the blocks of 8 rows within it and sends the unknowns to all ranks. Where an
+//! unknown makes the common exponent grow, all sums are made again with the unknowns cut to the new exponent, as in one
+//! process, so the bits are the same.
 //!
-//! A step on the diagonal waits for the one before it, so it is done at once, and what it needs of others is sent at
-//! once, in messages that no receiver keeps waiting. All other products are added up ahead, while others solve: in each
-//! step in which a rank waits for unknowns, an even part of what is left, so that all ranks have work to the end.
+//! A step on the diagonal depends on the previous one, so it is done at once, and the sums that it needs from others
+//! are sent at once, in messages whose senders wait for no receiver. All other products are added up ahead, while
+//! others solve: in each step in which a rank waits for unknowns, an even part of the remaining ones, so that all ranks
+//! have work to the end.
 
 use crate::comm::{Incoming, Transport};
 use crate::context::Progress;
@@ -31,15 +32,15 @@ const NOT_FINITE: u64 = 1;
 /// Bits by which a sum may be longer than its products: any order fits.
 const SUM_BITS: u32 = 64;
 
-/// Words of a message that MPI sends off at once. Longer ones, of 4 KiB under Open MPI, need a word of the receiver
-/// first, and that one may be at work for long.
+/// Words of a message that MPI sends immediately. Longer ones, from 4 KiB under Open MPI, need an answer of the
+/// receiver first, which may be busy for long.
 const PROMPT_WORDS: usize = 448;
 
 /// Ranks up to which the owner of a diagonal tile sends the unknowns to each of them, at about a microsecond each: the
-/// ranks that would pass on a broadcast are at work.
+/// ranks that would pass on a broadcast are busy.
 const DIRECT_RANKS: usize = 32;
 
-/// Tiles of a row far ahead that are worth a visit: a sum has a cost by itself, about that of half a tile.
+/// Tiles of a row far ahead that are worth a sum: each sum has a fixed cost, about that of half a tile.
 const FEW_TILES: usize = 4;
 
 /// The sums of a block of 8 rows over the first `taken` of this rank's tiles, for each right-hand side.
@@ -64,7 +65,8 @@ pub(super) struct Pass<'a> {
     own: Vec<Vec<(usize, &'a Matrix)>>,
     /// For each step and each of its blocks, in the order in which they are solved.
     partial: Vec<Vec<Partial>>,
-    /// Rows that may be looked ahead at: all is lost when the exponent grows, so no more than were kept since then.
+    /// Rows for which sums may be made ahead: all sums are lost when the exponent grows, so no more rows than have been
+    /// kept since then.
     trusted: usize,
     /// For each right-hand side.
     unknowns: Vec<Unknowns<'a>>,
@@ -115,7 +117,7 @@ impl<'a> Pass<'a> {
     pub fn run(mut self, right: &dyn Fn(usize, usize) -> Float) -> Result<Vec<Vec<Float>>> {
         let count = self.tiles.map.tile_rows();
         let mut told = Ok(());
-        // So many blocks are asked for at a time; sums that come to nothing are then at most about twice the others.
+        // The number of blocks requested at a time; wasted sums are then at most about twice the useful ones.
         let mut ahead = usize::MAX;
         for step in 0..count {
             let blocks = self.blocks(step);
@@ -172,8 +174,8 @@ impl<'a> Pass<'a> {
         FactorPiece { view: tile.view(), first_row: id.row * size, first_col: id.col * size }
     }
 
-    /// Solves some blocks of a step: how many, and whether the common exponent of some right side has grown. Where it
-    /// has, the last of them made it grow, unless no sums were taken.
+    /// Solves some blocks of a step; returns their number, and whether the common exponent of some right side has
+    /// grown. If so, the last of them made it grow, unless no sums were used.
     fn round(
         &mut self,
         step: usize,
@@ -237,7 +239,7 @@ impl<'a> Pass<'a> {
         self.own[step].partition_point(|(other, _)| *other < known)
     }
 
-    /// Those of them that wait, in a step none of which is solved.
+    /// The number of ready tiles whose products are not added yet, in a step of which no block is solved.
     fn waiting(&self, step: usize, known: usize) -> usize {
         self.partial[step].first().map_or(0, |partial| self.ready(step, known) - partial.taken)
     }
@@ -251,8 +253,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// While another rank solves `step`: adds up what later steps will ask for, the next ones first. Of all that is
-    /// left for this rank an even part for each of the steps that it waits in.
+    /// While another rank solves `step`: adds up sums that later steps will need, the next ones first. The remaining
+    /// sums of this rank are spread evenly over the steps in which it waits.
     fn look_ahead(&mut self, step: usize) {
         let (count, rank) = (self.own.len(), self.site.world().rank());
         let turns = (step..count).filter(|&at| self.owner(at, at) != rank).count();
@@ -367,7 +369,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// Sends words in messages of at most [`PROMPT_WORDS`], and goes on.
+/// Sends words in messages of at most [`PROMPT_WORDS`], without waiting.
 fn post(world: &dyn Transport, to: usize, words: &[u64]) -> Result<()> {
     words.chunks(PROMPT_WORDS).try_for_each(|words| world.post(to, words))
 }

@@ -1,6 +1,6 @@
 //! How the check of a factor is cut: tiles of its product, and pieces of the contracted rows, within a memory limit.
 //!
-//! Of what fits, the widest tiles are taken: a factor in a file is read about `2 n / (3 T)` times by tiles of `T` rows.
+//! The widest tiles that fit are taken: a factor in a file is read about `2 n / (3 T)` times by tiles of `T` rows.
 
 use super::FactorCheck;
 use super::rows::Row;
@@ -19,11 +19,11 @@ use crate::ops::product::size::ProductSize;
 /// Entries that are summed one by one at a time.
 pub(super) const SINGLES_AT_ONCE: usize = 4096;
 
-/// Rows and columns of tiles, in memory and above a disk, the widest first.
+/// Rows and columns of tiles, in memory and out of core, the widest first.
 const TILES_IN_MEMORY: [usize; 3] = [256, 128, 64];
 const TILES: [usize; 11] = [2048, 1448, 1024, 768, 512, 384, 256, 192, 128, 96, 64];
 
-/// The widest tiles, and the longest pieces, where no limit asks for less: more would hardly be faster.
+/// The widest tiles, and the longest pieces, where no limit requires less: more would hardly be faster.
 const TILE_WITHOUT_LIMIT: usize = 512;
 const DEPTH_WITHOUT_LIMIT: usize = 2048;
 
@@ -89,12 +89,12 @@ impl Cut {
         least.plan_products(&widths, check, integer_bits).map(|_| least)
     }
 
-    /// The context for products beside all that the check holds.
+    /// The context for products, reduced by all that the check holds.
     pub fn inner(&self, ctx: &Context, check: &FactorCheck<'_>, integer_bits: i64) -> Context {
         ctx.holding(self.held_bytes(check, integer_bits))
     }
 
-    /// Whether the products go in one piece, those of so many bits each.
+    /// Whether the products run in one piece, each with its width in `widths`.
     fn plan_products(&self, widths: &[Width], check: &FactorCheck<'_>, integer_bits: i64) -> Result<bool> {
         let Cut { tile_rows, depth } = *self;
         let size =

@@ -1,8 +1,8 @@
 //! Is this stored triangle a Cholesky factor of that matrix? Every entry of `A - L L^T`, by exact integers.
 //!
-//! Promise: a factor is accepted if and only if `|A - L L^T|_ij <= 2^(2-b) sqrt(a_ii a_jj)` for all `i >= j`; nothing
-//! is rounded before that is decided. Products come from the residue pipeline as exact integers, and Freivalds' test
-//! must pass before one is believed; rows whose entries spread too far for that are summed one by one.
+//! Promise: a factor is accepted if and only if `|A - L L^T|_ij <= 2^(2-b) sqrt(a_ii a_jj)` for all `i >= j`; no
+//! rounding takes place before the decision. Products come from the residue pipeline as exact integers, and Freivalds'
+//! test must pass before one is believed; rows whose entries spread too far for that are summed one by one.
 //! Does not know: how a factor is made. Source: docs/ALGORITHM.md, "Verification".
 
 mod cut;
@@ -29,9 +29,10 @@ use tile::{Residual, Verifier};
 /// Checks that `l` is a Cholesky factor of `a` to `precision_bits` bits: lower triangular, with a positive diagonal,
 /// and `|A - L L^T|_ij <= 2^(2 - precision_bits) sqrt(a_ii a_jj)` for all `i >= j`.
 ///
-/// With [`Uplo::Upper`] in `options` the matrix `l` holds `U` with `A = U^T U`. Of the other options the seed alone
+/// With [`Uplo::Upper`] in `options` the matrix `l` holds `U` with `A = U^T U`. Of the other options only the seed
 /// matters, which is that of Freivalds' test.
-/// [`Verification::worst_entry`] is the largest residual in units of its bound, [`Verification::worst_place`] where.
+/// [`Verification::worst_entry`] is the largest residual in units of its bound, [`Verification::worst_place`] its
+/// place.
 /// Shapes: both `n x n`, of any two precisions; `a` is plain, known to be symmetric, or a named triangle, see
 /// [`Symmetric`]. Entries of a [`crate::Matrix`] are finite.
 /// Accuracy: the decision is exact, whatever the exponents.
@@ -50,7 +51,7 @@ use tile::{Residual, Verifier};
 /// ```
 ///
 /// # Errors
-/// [`Error::Verification`] names the worst entry, or what else is wrong; [`Error::NotSymmetric`] for `a`;
+/// [`Error::Verification`] names the worst entry, or another defect; [`Error::NotSymmetric`] for `a`;
 /// [`Error::ShapeMismatch`];
 /// [`Error::Precision`] for fewer than 2 bits; those of [`gemm_with`](crate::gemm_with).
 pub fn verify_cholesky<'a, 'b>(
@@ -82,7 +83,7 @@ fn check_shapes(matrix: (usize, usize), factor: (usize, usize)) -> Result<()> {
     Ok(())
 }
 
-/// What is checked: whether `A = L L^T`. Both are seen as lower triangles.
+/// The claim to be checked: `A = L L^T`. Both are read as lower triangles.
 #[derive(Clone, Copy)]
 struct FactorCheck<'a> {
     a: Source<'a>,
@@ -115,7 +116,7 @@ impl FactorCheck<'_> {
         Cut::plan(ctx, self, self.expected_bits(ctx))
     }
 
-    /// Integers of most rows are below 2 to this power: their entries spread over so many bits more than one entry has.
+    /// Integers of most rows are below 2 to this power, which allows for entries of different exponents.
     fn expected_bits(&self, ctx: &Context) -> i64 {
         (i64::from(self.l.precision_bits()) + i64::from(EXPECTED_SPREAD_BITS)).min(self.planar_bits(ctx))
     }

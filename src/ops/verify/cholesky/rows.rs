@@ -1,4 +1,5 @@
-//! The rows of a factor before any product is formed: what no factor can have is refused, the others are measured.
+//! The rows of a factor before any product is formed: rows that no factor can have are refused, the others are
+//! measured.
 
 use super::source::{Source, visit_file};
 use super::{FactorCheck, refusal};
@@ -39,7 +40,7 @@ impl Row {
     }
 }
 
-/// What one look at all entries of a row finds.
+/// The result of one pass over the entries of a row.
 #[derive(Clone, Copy, Default)]
 struct Extent {
     /// The diagonal entry of the factor.
@@ -86,11 +87,12 @@ fn lowest_bit(value: FloatRef<'_>) -> i64 {
 }
 
 impl FactorCheck<'_> {
-    /// Refuses what no factor can have, and measures the rows.
+    /// Refuses entries that no factor can have, and measures the rows.
     ///
     /// `sum_k l_ik^2 <= a_ii + 2^(2-b) a_ii <= 2 a_ii` bounds every entry of an honest factor by `2^(s_i + 1)`, and
     /// `|a_ij| <= sqrt(2 a_ii) sqrt(2 a_jj) + sqrt(a_ii a_jj)` every entry of its matrix by `2^(s_i + s_j + 2)`.
-    /// What passes these bounds is refused here, so that sums stay of a sane width. Files are read once, and checked.
+    /// Entries beyond these bounds are refused here, so that sums stay of a bounded width. Files are read once, and
+    /// checked.
     pub fn look_at_rows(&self, ctx: &Context) -> Result<Vec<Row>> {
         let heads = self.a.diagonal_heads()?;
         let diagonal = heads.iter().position(|head| head.is_zero() || head.is_negative());
@@ -114,7 +116,7 @@ impl FactorCheck<'_> {
         rows.collect()
     }
 
-    /// Looks at every entry of the factor, and at the matrix below its diagonal.
+    /// Reads every entry of the factor, and of the matrix below its diagonal.
     fn extents(&self, ctx: &Context, scales: &[i64]) -> Result<Vec<Extent>> {
         let n = scales.len();
         let mut extents = match self.l {

@@ -1,4 +1,4 @@
-//! An entry of `A - L L^T` that is summed term by term, exactly, but for terms that are known to be small.
+//! An entry of `A - L L^T` that is summed term by term, exactly, except for terms that are known to be small.
 
 use crate::math::float::FloatRef;
 use crate::matrix::Matrix;
@@ -6,7 +6,7 @@ use crate::ops::verify::exact::{Accumulator, KEEP_ALL, ProductSum, term};
 use rug::Integer;
 use rug::integer::Order;
 
-/// Terms this many bits below the bound are left out at first; they come in where they could decide.
+/// Terms this many bits below the bound are left out at first; they are added where they could decide.
 pub(super) const SPARE_BITS: i64 = 96;
 
 /// `a_ij - (L L^T)_ij` as `integer * 2^exponent` but for terms below a floor, and how many terms that leaves out.
@@ -36,7 +36,7 @@ impl Single {
         Single { place, floor, sum, left_out }
     }
 
-    /// Takes off the terms of some columns, which stand in rows of blocks of the factor.
+    /// Subtracts the terms of some columns, which are rows of blocks of the factor.
     pub fn subtract(&mut self, (left, i): (&Matrix, usize), (right, j): (&Matrix, usize)) {
         let (mut products, mut factor) = (ProductSum::default(), Integer::new());
         for k in 0..left.cols() {

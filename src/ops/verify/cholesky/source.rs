@@ -1,6 +1,6 @@
-//! Where the verifier of factors takes its numbers from: matrices in memory, or files of which blocks are read.
+//! The sources of the verifier's numbers: matrices in memory, or files of which blocks are read.
 //!
-//! Both are seen as lower triangles. Does not know: what the numbers are for.
+//! Both are read as lower triangles. Does not know: the use of the numbers.
 
 use crate::context::Context;
 use crate::error::Result;
@@ -15,7 +15,7 @@ use std::ops::Range;
 pub(super) enum Source<'a> {
     /// A matrix in memory.
     Memory(MatrixView<'a>),
-    /// A file; where it is transposed, its upper triangle is what is seen.
+    /// A file; where it is transposed, its upper triangle is read.
     File { file: &'a MatrixFile, transposed: bool },
 }
 
@@ -62,7 +62,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// A block; of a file that stores one triangle, what is not stored is 0.
+    /// A block; of a file that stores one triangle, the other entries are 0.
     ///
     /// # Errors
     /// Those of reading; [`crate::Error::OutOfMemory`].
@@ -74,7 +74,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Says that a block will be asked for: what is in a file can be read meanwhile.
+    /// Announces that a block will be needed: a file can be read ahead.
     pub fn announce(self, rows: &Range<usize>, cols: &Range<usize>) {
         if let Source::File { file, transposed } = self {
             let (rows, cols) = if transposed { (cols, rows) } else { (rows, cols) };
@@ -92,13 +92,13 @@ impl<'a> Source<'a> {
 fn read(file: &MatrixFile, rows: &Range<usize>, cols: &Range<usize>) -> Result<Matrix> {
     let mut matrix = Matrix::zeros(rows.len(), cols.len(), file.precision_bits())?;
     let block = Block { rows: rows.clone(), cols: cols.clone() };
-    // The system may keep what it has room for: all is read again.
+    // The system may cache what it has room for: all is read again.
     file.read_block(&block, matrix.words_mut())?;
     Ok(matrix)
 }
 
-/// Reads a whole file, checks it, and shows each number at its place in the triangle's matrix: what a file stores once
-/// and stands for two entries is shown twice.
+/// Reads a whole file, checks it, and passes each number with its place in the triangle's matrix to `visit`; a number
+/// that is stored once but stands for two entries is passed twice.
 ///
 /// # Errors
 /// Those of [`MatrixFile::check`].

@@ -1,4 +1,4 @@
-//! Sums of integers, as many as a tile has entries, each of so many words.
+//! Sums of integers, one for each entry of a tile, of a fixed number of words.
 //!
 //! Promise: exact, as long as every sum fits its words with its sign. Does not know: where the integers come from.
 

@@ -45,7 +45,7 @@ impl Residual {
     }
 }
 
-/// The check with all that is known of the rows.
+/// The check with the measured rows.
 pub(super) struct Verifier<'a> {
     pub check: FactorCheck<'a>,
     pub rows: Vec<Row>,
@@ -94,7 +94,7 @@ impl Verifier<'_> {
             let looked_at = looked_at.clone();
             move || Progress::new("verify", looked_at.load(Ordering::Relaxed), total)
         };
-        // Products of tiles are parts of the one work that is told of.
+        // Products of tiles report progress as parts of the whole check.
         let inner = &self.cut.inner(ctx, &self.check, self.integer_bits).with_progress({
             let progress = progress.clone();
             move |_| outer.report_progress(progress()).is_ok()
@@ -120,7 +120,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Says that the bands of a tile in some columns will be asked for.
+    /// Announces that the bands of a tile in some columns will be needed.
     fn announce_bands(&self, (rows, cols): (&Range<usize>, &Range<usize>), depth: &Range<usize>) {
         self.check.l.announce(rows, depth);
         if rows != cols {
@@ -128,7 +128,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Says what comes after the last bands of a tile: its entries, and the first bands of the next tile.
+    /// Announces the reads after the last bands of a tile: its entries, and the first bands of the next tile.
     fn announce_next(&self, rows: &Range<usize>, cols: &Range<usize>) {
         self.check.a.announce(rows, cols);
         let (n, size) = (self.rows.len(), self.cut.tile_rows);
@@ -274,7 +274,7 @@ impl Verifier<'_> {
         Ok(single.take())
     }
 
-    /// The residual of entry `(i, j)` by its difference above the floor; `again` gives it above another one.
+    /// The residual of entry `(i, j)` by its difference above the floor; `again` computes it above another floor.
     fn residual(
         &self,
         (i, j): (usize, usize),
@@ -293,7 +293,7 @@ impl Verifier<'_> {
         if left_out == 0 {
             return Ok(Residual { ratio, fails: exceeds((error, exponent)), place });
         }
-        // What is left out sums to less than `left_out * 2^floor`.
+        // The neglected terms sum to less than `left_out * 2^floor`.
         let floor = self.floor(place);
         let unit = exponent.min(floor);
         let size = error.abs() << (exponent - unit) as u32;

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 /// Transfers of a ring under way at a time.
 const ENTRIES: usize = 32;
 
-/// Rings that nobody uses right now. A call takes one, or makes it.
+/// Rings that are not in use. A call takes one, or makes it.
 pub struct Rings(Mutex<Vec<IoUring>>);
 
 impl Rings {
@@ -33,7 +33,7 @@ impl Rings {
     /// Carries out transfers of `file`, in any order.
     ///
     /// # Errors
-    /// The kernel's refusal of one more ring; nothing was moved then.
+    /// The kernel's refusal of one more ring; no byte was moved then.
     pub fn run(&self, file: BorrowedFd<'_>, parts: &mut [Part<'_>]) -> io::Result<()> {
         let free = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = free().pop();
@@ -50,7 +50,7 @@ impl Rings {
                 }
                 begun += 1;
             }
-            // Interrupted or short of resources for now: what came back is taken, and all is tried again. A wait that
+            // Interrupted or short of resources for now: results so far are taken, and all is tried again. A wait that
             // is refused for good has no way out, as the kernel may still use the memory.
             let _ = ring.submit_and_wait(1);
             for completion in ring.completion() {

@@ -1,7 +1,7 @@
 //! Several transfers of a file at a time through io_uring, where the kernel has it.
 //!
-//! The only part of storage that hands addresses to the kernel by itself. Promise: nothing of the memory is in the
-//! kernel's hands when a call returns. Does not know: what is transferred, and why.
+//! The only part of storage that passes addresses to the kernel directly. Promise: the kernel uses none of the memory
+//! after a call returns. Does not know: what is transferred, and why.
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod kernel;
@@ -25,7 +25,7 @@ pub enum Memory<'a> {
 pub struct Part<'a> {
     pub memory: Memory<'a>,
     pub offset: u64,
-    /// Whether all of its bytes were moved; whoever asks for more does the rest.
+    /// Whether all of its bytes were moved; otherwise the caller moves the rest.
     pub is_done: bool,
 }
 
