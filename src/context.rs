@@ -32,7 +32,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Progress {
-    /// The current phase: `scale`, `to_residues`, `product`, `reconstruct`.
+    /// The current phase, such as `scale`, `product`, `factor`, `solve`, `read`, `write`.
     pub phase: &'static str,
     /// Units of work done in the whole call, out of `total`.
     pub done: u64,

@@ -1,4 +1,4 @@
-//! What there should be less of: circles, tuples among parameters, names that stand twice, large traits.
+//! What there should be less of: circles, tuples among parameters, names that stand twice, large traits, vague comments.
 //!
 //! `counts.txt` says what there is, and the test fails where there is more. Where there is less it fails as well, until
 //! the file says so: `SUNZI_WRITE_COUNTS=1` writes it. So a number can only fall.
@@ -79,6 +79,24 @@ fn large_traits(files: &[&File]) -> Found {
     Found::List(traits.map(|(_, name, methods)| format!("{name} {methods}")).collect())
 }
 
+/// Words of comments that leave a number or a place unnamed, each line once: what they stand for can be said.
+const VAGUE: [&str; 3] = ["so many", "so much", "beside"];
+
+/// Lines of comments with such a word. A line is read as it stands, so that two lines of a sentence are two.
+fn vague_comments(files: &[&File]) -> Found {
+    let mut places = Vec::new();
+    for file in files {
+        for (index, line) in file.text.lines().enumerate() {
+            let Some((_, comment)) = line.split_once("//").filter(|(code, _)| !code.contains('"')) else { continue };
+            let words = comment.split(|letter: char| !letter.is_alphabetic()).collect::<Vec<_>>().join(" ");
+            if VAGUE.iter().any(|vague| format!(" {words} ").contains(&format!(" {vague} "))) {
+                places.push(format!("{}:{}: {}", file.path, index + 1, comment.trim()));
+            }
+        }
+    }
+    Found::Number(places.len(), places)
+}
+
 /// All that is counted of these files, by package and kind.
 fn counted(files: &[File]) -> Vec<(String, Found)> {
     let mut found = Vec::new();
@@ -93,6 +111,7 @@ fn counted(files: &[File]) -> Vec<(String, Found)> {
             ("of them with two parts of one type", alike),
             ("names of types that stand twice", names_twice(&own)),
             ("traits of more than 15 methods", large_traits(&own)),
+            ("vague comments", vague_comments(&own)),
         ];
         let kinds = kinds.into_iter().filter(|(_, found)| !found.is_none());
         found.extend(kinds.map(|(kind, found)| (format!("{package} {kind}"), found)));
@@ -133,6 +152,8 @@ fn what_is_planted_is_counted() {
     let large = file("src/c.rs", &format!("pub trait Large {{\n{methods}}}\ntrait Small {{\n    fn f();\n}}\n"));
     assert_eq!(large_traits(&[&large]).text(), "Large 16");
     assert_eq!(Found::List(["A".into(), "B".into()].into()).beyond("A, C"), ["B"]);
+    let said = "let a = 1; // so many\n/// A band, and what\n/// lies beside it.\nlet b = \"beside // so many\";\n//! Besides.\n";
+    assert_eq!(vague_comments(&[&file("src/e.rs", said)]).text(), "2");
     let number = Found::Number(2, vec!["x".into(), "y".into()]);
     assert_eq!((number.beyond("2").len(), number.beyond("1").len(), number.beyond("").len()), (0, 2, 2));
     let tested = file("src/d.rs", "#[cfg(test)]\nmod tests {\n    struct D;\n    fn f(a: (u8, u8)) {}\n}\n");
