@@ -149,7 +149,7 @@ pub enum Error {
         limit_bytes: u64,
         /// The least that would do.
         minimum_bytes: u64,
-        /// Ranks of the machine that share the device; 1 where it is this process's alone.
+        /// Ranks of the machine that share the device; 1 where only this process uses it.
         ranks: usize,
     },
     /// A device stopped working in the middle of a call. What lies on the host is intact.
@@ -274,9 +274,9 @@ pub enum Error {
         path: PathBuf,
         /// The first thing that differs.
         key: String,
-        /// What it is there.
+        /// Its value there.
         found: String,
-        /// What it is in this run.
+        /// Its value in this run.
         wanted: String,
     },
     /// Another process works in a storage directory.
@@ -315,7 +315,7 @@ pub enum Error {
     /// Ranks could not reach each other, or a shared window could not be made.
     #[error("communication failed: {0}")]
     Transport(String),
-    /// What went wrong on a rank, told to all of them.
+    /// What went wrong on a rank, reported to all ranks.
     #[error("rank {rank}: {message}")]
     Rank {
         /// The first rank that failed.
@@ -324,7 +324,7 @@ pub enum Error {
         exit_code: u8,
         /// Its error as one line.
         message: ErrorText,
-        /// What this rank met itself, where it is one of those that failed.
+        /// The error of this rank itself, where it is one of the ranks that failed.
         own: Option<Box<Error>>,
     },
     /// The system refused an allocation.
@@ -338,7 +338,7 @@ pub enum Error {
     Threads {
         /// How many were asked for.
         threads: usize,
-        /// What the system said.
+        /// The system's reason.
         reason: String,
     },
 }
@@ -411,7 +411,9 @@ impl Error {
         Error::Precision { precision_bits: precision_bits.into(), maximum_bits: maximum_bits.into() }
     }
 
-    /// The same error for others that waited for what has failed on a device: in words where it is of another kind.
+    /// The same error, for other callers that waited for the work that failed on a device; an error of another kind
+    /// becomes
+    /// [`Error::Device`] with its text.
     #[doc(hidden)]
     pub fn repeated(&self) -> Error {
         match self {

@@ -18,7 +18,8 @@ impl MemoryShare {
     /// All of a device.
     pub const WHOLE: MemoryShare = MemoryShare { ranks: 1, bytes: u64::MAX };
 
-    /// The share of each of so many `ranks`, the one that may use the least of the device `capacity_bytes` of it.
+    /// The share of each of `ranks` ranks. The rank that may use the least of the device may use `capacity_bytes` of
+    /// it.
     pub fn of(ranks: usize, capacity_bytes: u64) -> MemoryShare {
         match ranks {
             0 | 1 => MemoryShare::WHOLE,
@@ -51,7 +52,7 @@ impl Allowance {
         self.free_bytes(device).min(self.limit_bytes.unwrap_or(u64::MAX))
     }
 
-    /// The error where `bytes` do not hold the `least` that would do.
+    /// The error where `bytes` are fewer than the `least` that would suffice.
     pub fn refusal(&self, bytes: u64, least: u64) -> Error {
         Error::DeviceLimit { limit_bytes: bytes, minimum_bytes: least, ranks: self.share.ranks }
     }

@@ -142,19 +142,19 @@ impl Description {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Stream(pub usize);
 
-/// Streams that go back to their device when they are dropped: each has libraries' memory of its own.
+/// Streams that go back to their device when they are dropped: each holds memory of the vendor's libraries.
 pub struct Streams {
     device: Arc<dyn Device>,
     streams: Vec<Stream>,
 }
 
 impl Streams {
-    /// None yet.
+    /// No streams yet.
     pub fn of(device: &Arc<dyn Device>) -> Streams {
         Streams { device: device.clone(), streams: Vec::new() }
     }
 
-    /// One more.
+    /// One more stream.
     ///
     /// # Errors
     /// Those of [`Device::stream`].
@@ -215,9 +215,9 @@ pub trait Device: Send + Sync {
     fn description(&self) -> Description;
     /// A number that every opening of this device has, in this process or another of the machine, and no other device.
     fn identity(&self) -> u64;
-    /// Says that a context uses this opening: until it is dropped, [`Device::users`] counts it.
+    /// Records that a context uses this opening: until it is dropped, [`Device::users`] counts it.
     fn announce(&self);
-    /// Openings of this device that contexts use, of all processes of the machine as far as they can be told.
+    /// Openings of this device that contexts use, of all processes of the machine as far as they can be found out.
     fn users(&self) -> usize;
     /// Bytes that may be allocated at the same time.
     fn capacity_bytes(&self) -> u64;

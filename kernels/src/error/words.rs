@@ -29,7 +29,9 @@ const STORED_BITS: u64 = 1 << 24;
 /// Bits that operations reach with every kernel; each goes some way beyond that, and none as far as matrices.
 const EVERY_KERNEL_BITS: u64 = 5000;
 
-/// Whose range of precisions it is that ends at `maximum_bits`, in [`super::Error::Precision`]: said where it is not
+/// What the range of precisions up to `maximum_bits` belongs to, in [`super::Error::Precision`]; empty where it is that
+/// of
+/// a kernel.
 /// that of a kernel.
 pub(super) fn whose_range(maximum_bits: u64) -> String {
     if maximum_bits < STORED_BITS {

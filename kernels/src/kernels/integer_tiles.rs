@@ -2,8 +2,8 @@
 //!
 //! No tables and nothing to convert, so that a few rows cost what their products and quotients do. Same rules as all
 //! tile kernels, so the same bits.
-//! Layout of a tile: slots `[row][column]` of a sign and limbs. While updates come in, a slot holds what is left of its
-//! entry in two's complement and no sign; afterwards the entry's sign and magnitude.
+//! Layout of a tile: slots `[row][column]` of a sign and limbs. While updates come in, a slot holds the entry less the
+//! products so far, in two's complement and without a sign; afterwards the entry's sign and magnitude.
 
 use crate::kernels::entries::{self, Widths};
 use crate::kernels::limbs;
@@ -73,7 +73,7 @@ impl IntegerTiles {
         sign[0] = u64::from(negative && magnitude.iter().any(|&limb| limb != 0));
     }
 
-    /// Finishes the slot of which `space.rest` is left: its quotient by the pivot, 0 in a row that is rejected.
+    /// Finishes the slot whose rest is in `space.rest`: its quotient by the pivot, 0 in a row that is rejected.
     fn divide(&self, slot: &mut [u64], (sign, pivot): Pivot<'_>, weight: &mut RowWeight, space: &mut Space<'_>) {
         if weight.is_rejected() {
             return slot.fill(0);

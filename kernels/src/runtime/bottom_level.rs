@@ -32,7 +32,7 @@ pub struct BottomLevels {
     finish: Vec<u64>,
 }
 
-/// The table made last, as long as somebody uses it: all ranks of a simulation share it.
+/// The table made last, as long as it is in use: all ranks of a simulation share it.
 static LAST: Mutex<Weak<BottomLevels>> = Mutex::new(Weak::new());
 
 impl BottomLevels {
@@ -62,7 +62,7 @@ impl BottomLevels {
         levels
     }
 
-    /// The table, shared with whoever has it already.
+    /// The table, shared with its other users.
     pub fn shared(graph: CholeskyGraph) -> Arc<BottomLevels> {
         let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
         let known = last.upgrade().filter(|known| known.graph.tiles == graph.tiles);

@@ -2,7 +2,7 @@
 //! and which can run.
 //!
 //! The lower level answers later: a fetch or a write begins with a move that is handed out and ends with an event.
-//! A planned job holds its objects from then on, so that what is fetched for it stays; an object that is being written
+//! A planned job holds its objects from then on, so that objects fetched for it stay; an object that is being written
 //! is held until the write has ended. Jobs are planned while there is room, ahead of the workers: fetches of later jobs
 //! go on under the work of earlier ones.
 //! Promise: as [`Residency`]; every planned job can run once its fetches have ended, whatever the others do.
@@ -73,7 +73,8 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         }
     }
 
-    /// Plans a job on these objects, if it leaves `spare` of what nobody holds; gives it back where it does not.
+    /// Plans a job on these objects, if it leaves `spare` of the memory that no job holds; gives it back where it does
+    /// not.
     ///
     /// An object named [`Access::Create`] is made by the job; the others must be here, on their way, or below.
     pub fn plan(&mut self, job: J, uses: &[TileUse<T>], spare: Limits) -> (Planned, Option<J>) {
@@ -200,8 +201,8 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         self.objects.release(lease);
     }
 
-    /// Takes in that nobody will ask for an object again; it must not be held but by a write. What was not written
-    /// never will be.
+    /// Records that an object will not be requested again; it may be held only by a write. If it was not written yet,
+    /// it never will be.
     pub fn forget(&mut self, tile: T) {
         match self.leaving.get_mut(&tile) {
             Some((_, forget)) => *forget = true,

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// Bytes that can be taken now without swapping, or `None` where the system does not say.
+/// Bytes that can be taken now without swapping, or `None` where the system does not report it.
 ///
 /// The lesser of `MemAvailable` and what the control group (version 2 or 1) still allows.
 pub fn available_bytes() -> Option<u64> {

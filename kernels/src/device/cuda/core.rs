@@ -48,7 +48,7 @@ impl Account {
         Ok(())
     }
 
-    /// Whether a block that is in use has all these bytes.
+    /// Whether all these bytes lie in one block that is in use.
     fn holds(&self, address: u64, bytes: u64) -> bool {
         let block = self.blocks.range(..=address).next_back();
         block.is_some_and(|(start, length)| start + length >= address.saturating_add(bytes))
@@ -102,7 +102,7 @@ impl Core {
         Ok(Core { driver, account, traffic, device, context, lost })
     }
 
-    /// Says that the GPU is lost, or makes its context the calling thread's.
+    /// An error where the GPU is lost; otherwise makes its context the calling thread's.
     pub fn enter(&self) -> Result<()> {
         if let Some(reason) = self.lost.get() {
             return Err(Error::DeviceLost(reason.clone()));
@@ -126,7 +126,7 @@ impl Core {
         }
     }
 
-    /// The GPU has not the memory that the account says it has.
+    /// The error where the GPU has less free memory than the account shows.
     pub fn out_of_memory(&self, bytes: u64) -> Error {
         let Account { used_bytes, capacity_bytes, .. } = *locked(&self.account);
         Error::DeviceMemory { bytes, used_bytes, capacity_bytes }
@@ -157,7 +157,7 @@ impl Core {
         }
     }
 
-    /// Memory beside the account, for the libraries' own use.
+    /// Memory outside the account, for the libraries' own use.
     pub fn allocate_uncounted(&self, bytes: usize) -> Result<CUdeviceptr> {
         let mut address = 0;
         // SAFETY: the context is current, and the place is for one address. The driver refuses empty blocks.
@@ -182,7 +182,7 @@ impl Core {
         locked(&self.account).used_bytes -= bytes;
     }
 
-    /// Gives a block back that is beside the account.
+    /// Gives a block back that is outside the account.
     pub fn free_uncounted(&self, address: CUdeviceptr) {
         if self.synchronize().is_ok() {
             // SAFETY: the block came from `allocate_uncounted`, is given back once, and no work on it is left.

@@ -14,7 +14,7 @@ const BLOCKING_SYNC: u32 = 1;
 /// Page-locked for every context of the process.
 const PORTABLE: u32 = 1;
 
-/// Events that a block of host memory remembers before it looks which have passed.
+/// Events that a block of host memory keeps before it checks which have passed.
 const LOOK_EVERY: usize = 64;
 
 /// A block of the GPU's memory.
@@ -31,7 +31,7 @@ impl CudaMemory {
     }
 }
 
-// SAFETY: the driver gave the block with so many bytes, and it is freed by `drop`, after all work of the GPU.
+// SAFETY: the driver gave the block with `bytes` bytes, and it is freed by `drop`, after all work of the GPU.
 unsafe impl RawMemory for CudaMemory {
     fn address(&self) -> u64 {
         self.address
@@ -144,13 +144,13 @@ impl CudaPinned {
             _ => refused(),
         })?;
         let start = start.cast::<u8>();
-        // SAFETY: the block is ours and has so many bytes.
+        // SAFETY: the block is ours and has `bytes` bytes.
         unsafe { start.write_bytes(0, bytes) };
         Ok(CudaPinned { core, start, bytes, under_way: Mutex::default() })
     }
 }
 
-// SAFETY: the block is aligned to a page, was zeroed, and is reached by copies alone; `settle` waits for their events.
+// SAFETY: the block is aligned to a page, was zeroed, and is reached only by copies; `settle` waits for their events.
 unsafe impl RawPinned for CudaPinned {
     fn pointer(&self) -> *mut u8 {
         self.start
@@ -173,7 +173,7 @@ unsafe impl RawPinned for CudaPinned {
     fn submitted(&self, event: Event) {
         let mut under_way = locked(&self.under_way);
         under_way.push(event);
-        // Where asking fails the list only grows, and `settle` says why.
+        // Where the query fails, the list only grows, and `settle` reports why.
         if under_way.len().is_multiple_of(LOOK_EVERY) {
             under_way.retain(|event| !CudaEvent::of(event).is_ok_and(CudaEvent::has_passed));
         }

@@ -1,4 +1,4 @@
-//! A GPU against the software device, bit for bit; skipped, saying so, where there is no GPU.
+//! A GPU against the software device, bit for bit; skipped with a message where there is no GPU.
 
 use super::{CudaDevice, FALLBACK, GRID_BLOCKS, RESERVE_BYTES, capacity, compile, compiler_version};
 use crate::device::soft::{SoftDevice, SoftOptions};

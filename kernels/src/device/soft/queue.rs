@@ -27,7 +27,7 @@ pub(super) enum Action {
     Wait(Mark),
 }
 
-/// What works at the same time as the others: copies in either direction, and computing.
+/// Parts of a device that work at the same time: copies in either direction, and computing.
 #[derive(Clone, Copy)]
 enum Engine {
     In,
@@ -105,7 +105,7 @@ impl Queues {
         self.traffic
     }
 
-    /// Takes out what was never waited for.
+    /// Takes out the commands that were never waited for.
     pub fn clear(&mut self) -> Vec<impl Sized + use<>> {
         self.lines.iter_mut().map(|line| std::mem::take(&mut line.waiting)).collect()
     }

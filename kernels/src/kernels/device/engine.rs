@@ -80,7 +80,7 @@ impl DeviceFamily {
         }
     }
 
-    /// What operand planes and sums are made of.
+    /// The element type of operand planes and sums.
     pub fn element(self) -> Element {
         match self {
             DeviceFamily::F64 => Element::F64,
@@ -166,7 +166,7 @@ impl DeviceEngine {
         self.family
     }
 
-    /// What it was made for.
+    /// The spec that it was made for.
     pub fn spec(&self) -> &EngineSpec {
         &self.spec
     }
@@ -202,7 +202,7 @@ impl DeviceEngine {
         self.words.div_ceil(2)
     }
 
-    /// What operand planes and sums are made of.
+    /// The element type of operand planes and sums.
     pub fn element(&self) -> Element {
         self.family.element()
     }

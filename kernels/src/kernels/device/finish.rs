@@ -9,7 +9,7 @@ use crate::math::float::limbs_for;
 use crate::matrix::MAXIMUM_EXPONENT;
 use std::ops::Range;
 
-/// What reduced sums do with the residues that are there.
+/// How reduced sums are combined with the residues that are there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReduceInto {
     /// They replace them.
@@ -34,7 +34,7 @@ pub struct Reduce<'a> {
     pub moduli: Range<usize>,
     /// Where the residues go.
     pub residues: Residues<'a>,
-    /// What becomes of those that are there.
+    /// How they are combined with the residues that are there.
     pub into: ReduceInto,
 }
 
@@ -294,6 +294,6 @@ impl Launcher<'_> {
     }
 }
 
-/// The numbers that the kernel knows them by.
+/// The numbers by which the kernel distinguishes them.
 const _: () =
     assert!(ReduceInto::Overwrite as u64 == 0 && ReduceInto::Add as u64 == 1 && ReduceInto::Subtract as u64 == 2);

@@ -84,7 +84,7 @@ pub struct DigitVector {
 }
 
 impl DigitVector {
-    /// Room for `len` numbers, all 0, that meet others in so many columns.
+    /// Room for `len` numbers, all 0, that meet others in `columns` columns.
     pub fn new(len: usize, columns: usize) -> DigitVector {
         DigitVector { columns, digits: Eights::new(len.div_ceil(8) * columns) }
     }
@@ -110,7 +110,7 @@ impl DigitVector {
         (next..numbers.count).for_each(|k| self.set(first + k, numbers.get(k)));
     }
 
-    /// Sets whole eights in vectors, where the processor has them, and says how many numbers these are.
+    /// Sets whole eights in vectors, where the processor has them, and returns how many numbers these are.
     #[cfg(target_arch = "x86_64")]
     fn set_eights(&mut self, first: usize, numbers: &Significands<'_>) -> usize {
         if !has_digit_sums() || !first.is_multiple_of(8) {
@@ -118,7 +118,7 @@ impl DigitVector {
         }
         let count = numbers.count / 8 * 8;
         let eights = &mut self.digits[first / 8 * self.columns..][..count / 8 * self.columns];
-        // SAFETY: the features that the function wants are there.
+        // SAFETY: the features that the function needs are there.
         unsafe { ifma::cut_all(numbers, self.columns, eights) };
         count
     }
@@ -191,12 +191,12 @@ pub type Size = i64;
 /// The size of a term that is 0.
 pub const NOTHING: Size = Size::MIN;
 
-/// Makes the sizes of all terms of a sum in so many columns their marks; gives the power of two above all of them,
+/// Makes the sizes of all terms of a sum in `columns` columns their marks; gives the power of two above all of them,
 /// `None` where all are 0.
 pub fn place_terms(sizes: &mut [Size], columns: usize) -> Option<i64> {
     #[cfg(target_arch = "x86_64")]
     if has_digit_sums() {
-        // SAFETY: the features that the function wants are there.
+        // SAFETY: the features that the function needs are there.
         return unsafe { ifma::place_terms(sizes, columns) };
     }
     place_plainly(sizes, columns)
@@ -222,7 +222,7 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Nothing added up, for so many columns.
+    /// Sums that are 0, in `columns` columns.
     pub fn new(columns: usize) -> Sums {
         Sums { columns: vec![0; columns + 1] }
     }
@@ -242,7 +242,7 @@ impl Sums {
         assert_eq!(terms.left.count, terms.marks.len());
         #[cfg(target_arch = "x86_64")]
         if has_digit_sums() {
-            // SAFETY: the features that the function wants are there.
+            // SAFETY: the features that the function needs are there.
             return unsafe { ifma::add_terms(self, terms, right) };
         }
         self.add_plainly(terms, right);
@@ -295,7 +295,7 @@ fn carry(sums: &mut [i128]) {
 fn cut_number(limbs: &[u64], digits: &mut [u64]) {
     #[cfg(target_arch = "x86_64")]
     if has_digit_sums() {
-        // SAFETY: the features that the function wants are there.
+        // SAFETY: the features that the function needs are there.
         return unsafe { ifma::cut_number(limbs, digits) };
     }
     cut(limbs, 0, digits);
@@ -319,7 +319,7 @@ fn cut(limbs: &[u64], bits: u32, digits: &mut [u64]) {
     }
 }
 
-/// Limbs of a sum of so many columns in two's complement.
+/// Limbs of a sum of `columns` columns in two's complement.
 pub fn sum_limbs(columns: usize) -> usize {
     (DIGIT_BITS as usize * (columns + 1) + 128).div_ceil(64)
 }

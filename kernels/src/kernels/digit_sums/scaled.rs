@@ -23,13 +23,13 @@ pub struct ScaledSums {
     alpha_head: Head,
     alpha: Vec<u64>,
     sizes: Sizes,
-    /// What [`Parts`] are parts of.
+    /// The room that [`Parts`] divide.
     room: Eights,
     exponents: Eight,
     negative: u8,
 }
 
-/// Digits of numbers, and what follows of them.
+/// Numbers of digits, and sizes that follow from them.
 #[derive(Clone, Copy)]
 struct Sizes {
     alpha: usize,
@@ -97,7 +97,9 @@ impl<'a> Parts<'a> {
 }
 
 impl ScaledSums {
-    /// Room for numbers of so many limbs; `None` where the processor or a length does not allow it, or for `alpha = 0`.
+    /// Room for numbers of `x_limbs` and `y_limbs` limbs; `None` where the processor or a length does not allow it, or
+    /// for
+    /// `alpha = 0`.
     pub fn new(alpha: FloatRef<'_>, (x_limbs, y_limbs): (usize, usize), precision_bits: u32) -> Option<ScaledSums> {
         let sizes = Sizes::new([alpha.limbs.len(), x_limbs, y_limbs], precision_bits)?;
         if alpha.head.is_zero() {
@@ -115,14 +117,14 @@ impl ScaledSums {
         })
     }
 
-    /// Bytes of the room for numbers of so many limbs.
+    /// Bytes of the room for numbers of these `limbs`: of `alpha`, `x` and `y`.
     pub fn bytes(limbs: [usize; 3], precision_bits: u32) -> u64 {
         let bytes = |sizes: Sizes| (size_of::<ScaledSums>() + 8 * sizes.alpha) as u64 + Eights::bytes(sizes.room());
         Sizes::new(limbs, precision_bits).map_or(0, bytes)
     }
 
-    /// Forms and rounds the sums of up to eight pairs `(x, y)` of numbers of just so many limbs; gives the lanes that
-    /// are done.
+    /// Forms and rounds the sums of up to eight pairs `(x, y)` of numbers of exactly the limbs that the room was made
+    /// for; gives the lanes that are done.
     pub fn form(&mut self, pairs: &[(FloatRef<'_>, FloatRef<'_>)]) -> u8 {
         // SAFETY: the features are there, or there would be no room.
         unsafe { self.form_eight(pairs) }
@@ -296,7 +298,7 @@ impl Parts<'_> {
                 break;
             }
         }
-        // Ones alone become the next power of two.
+        // A significand of ones becomes the next power of two.
         let full = _mm512_test_epi64_mask(over, over);
         let first = load(&self.rounded[0]);
         store(&mut self.rounded[0], _mm512_mask_mov_epi64(first, full, set(1 << (BITS - 1))));
@@ -345,7 +347,7 @@ mod tests {
     use rug::rand::RandState;
     use rug::{Integer, integer::Order};
 
-    /// A number of so many limbs, often of few bits or of ones alone.
+    /// A number of `limbs` limbs, often of few bits or all ones.
     fn number(rng: &mut RandState<'_>, limbs: usize, spread: u32) -> (Vec<u64>, Head) {
         let bits = 64 * limbs as u32;
         let mut value = Integer::from(Integer::random_bits(bits, rng));

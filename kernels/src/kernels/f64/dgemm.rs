@@ -62,7 +62,8 @@ pub trait Dgemm: Send + Sync + 'static {
     /// The sizes at which it is fast.
     fn tile(&self) -> TileShape;
 
-    /// Most bytes that a call allocates for itself, for up to so many rows and columns of its operands.
+    /// Most bytes that a call allocates for itself, for operands of up to `_rows` rows, and `_left` and `_right`
+    /// columns.
     fn call_bytes(&self, _rows: usize, _left: usize, _right: usize) -> u64 {
         0
     }

@@ -40,7 +40,7 @@ fn random_matrix(rng: &mut ChaCha8Rng, rows: usize, cols: usize, spread: i64) ->
     matrix
 }
 
-/// Converts into planes on cache lines and beside them, and checks both.
+/// Converts into planes on cache lines and off them, and checks both.
 fn check_residues(engine: &F64Engine<GemmCrate>, source: &PanelSource<'_>, primes: Range<usize>, label: &str) {
     for misaligned in [0, 1] {
         let words = engine.panel_words(source.rows.len()) * primes.len();

@@ -136,8 +136,8 @@ fn powers_of_radix(prime: u64, count: usize) -> Vec<i64> {
     std::iter::successors(Some(1), next).take(count).map(|power| modulus.balanced(power)).collect()
 }
 
-/// Integers whose digits are at their ends, with the signs of a prime's powers of the radix, have the largest sums that
-/// there are: a run that is too long would show. In fewer runs they would not fit.
+/// Integers whose digits are at their ends, with the signs of a prime's powers of the radix, have the largest possible
+/// sums: a run that is too long would show. In fewer runs the sums would not fit.
 #[test]
 fn the_largest_sums_of_digits_stay_exact() {
     for digits in [3usize, 33, 65, 130, 314] {

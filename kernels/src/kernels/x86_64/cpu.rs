@@ -1,4 +1,4 @@
-//! What kernels ask of the processor. `kernels::on_model` has the same questions, which it answers with yes.
+//! The processor features that kernels need. `kernels::on_model` has the same functions, which are true there.
 
 use super::rate;
 use crate::math::processor::{Level, level, processor_has};
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 #[cfg(test)]
 pub const IS_MODEL: bool = false;
 
-/// Whether the kernel `ifma52` can run, or what it lacks.
+/// Whether the kernel `ifma52` can run, or what the CPU lacks.
 pub fn has_ifma52() -> Result<(), &'static str> {
     if level() < Level::Native {
         return Err("SUNZI_CPU hides AVX-512 IFMA");

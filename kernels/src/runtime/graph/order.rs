@@ -1,8 +1,8 @@
-//! The order in which a node plans its tasks: whichever needs the fewest further bytes comes next.
+//! The order in which a node plans its tasks: the task that needs the fewest further bytes comes next.
 //!
-//! Algorithm 1 of the source, kept up to date as objects come and go instead of computed anew: what a planned task
-//! brings here counts as here for those after it. Cost: logarithmic for each object of a task and each task of an
-//! object.
+//! Algorithm 1 of the source, kept up to date as objects come and go instead of computed anew: objects that a planned
+//! task brings here count as here for the tasks after it. Cost: logarithmic for each object of a task and each task of
+//! an object.
 
 use super::{ObjectId, TaskId};
 use rustc_hash::{FxHashMap, FxHashSet};

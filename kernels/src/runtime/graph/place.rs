@@ -11,12 +11,12 @@ pub struct Placement {
     /// Bytes of the objects of the tasks that each node has not done.
     load_bytes: Vec<u64>,
     tasks: FxHashMap<TaskId, (usize, u64)>,
-    /// The node that holds the object, before those that have copies.
+    /// The node that holds the object, followed by the nodes that have copies.
     nodes: FxHashMap<ObjectId, Vec<usize>>,
 }
 
 impl Placement {
-    /// So many nodes, at least one (asserted), and nothing on them.
+    /// `nodes` nodes, at least one (asserted), and nothing on them.
     pub fn new(nodes: usize) -> Placement {
         assert!(nodes > 0, "there is a node");
         Placement { load_bytes: vec![0; nodes], tasks: FxHashMap::default(), nodes: FxHashMap::default() }
@@ -37,7 +37,7 @@ impl Placement {
         (0..self.nodes()).min_by_key(rank).expect("there is a node")
     }
 
-    /// Gives a task to a node, where what it writes lies alone from then on.
+    /// Gives a task to a node, which from then on is the only one that holds the objects written.
     pub fn assign(&mut self, task: TaskId, node: usize, load_bytes: u64, writes: &[ObjectId]) {
         self.load_bytes[node] += load_bytes;
         self.tasks.insert(task, (node, load_bytes));
@@ -73,7 +73,7 @@ impl Placement {
         }
     }
 
-    /// The node that holds an object: a hint for those that want a copy.
+    /// The node that holds an object: a hint for nodes that need a copy.
     pub fn holder(&self, object: ObjectId) -> Option<usize> {
         self.nodes.get(&object)?.first().copied()
     }

@@ -14,7 +14,7 @@ const FIRST_SLOT: u16 = 2;
 /// Most slots: their numbers are kept in 16 bits.
 pub(super) const MOST_SLOTS: usize = (u16::MAX - FIRST_SLOT) as usize;
 
-/// What happens to an own tile.
+/// The stages of an own tile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum TileStage {
     /// Something is missing.
@@ -268,8 +268,8 @@ impl Progress {
         (applied..tile.col).rev().all(|k| self.is_due(k) && self.operands(tile, k).is_some())
     }
 
-    /// What can be done now on a ready tile, and on the tiles below it where that is the same; they are worked on from
-    /// now on.
+    /// The run that can be done now on a ready tile, and on the tiles below it where it is the same; they count as
+    /// under work from now on.
     pub fn start(&mut self, tile: TileId, limits: &RunLimits) -> TileRun {
         let mut run = self.run(tile, limits, false);
         let on_diagonal = tile.row == tile.col;
@@ -321,7 +321,7 @@ impl Progress {
         }
     }
 
-    /// What can be done now on one tile, or once the tile on its diagonal is finished.
+    /// The run that can be done now on one tile, or once the tile on its diagonal is finished.
     fn run(&self, tile: TileId, limits: &RunLimits, below_finished: bool) -> TileRun {
         let start = self.tiles[self.index(tile)].applied as usize;
         let most = tile.col.min(start.saturating_add(limits.updates));

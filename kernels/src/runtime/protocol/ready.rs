@@ -1,6 +1,7 @@
-//! The own tiles on which something can be done, and which of them is taken next.
+//! The own tiles on which a task can run, and which of them is taken next.
 //!
-//! A run may take tiles beside the one that was next; where that is cheap they leave, else whoever asks drops them.
+//! A run may take tiles in addition to the next one; they are removed here where that is cheap, else the caller drops
+//! them.
 
 use crate::runtime::policy::{Draw, Priorities};
 use crate::runtime::{CholeskyGraph, Policy, Task};

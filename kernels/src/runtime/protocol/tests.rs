@@ -6,7 +6,7 @@ use crate::testing::effort;
 use crate::tile::RankGrid;
 use std::collections::HashSet;
 
-/// What is on its way.
+/// Messages and work on their way.
 enum Flight {
     Message { from: usize, to: usize, message: Message },
     Work { rank: usize, run: TileRun },
@@ -319,7 +319,8 @@ fn a_worker_that_finds_nothing_to_do_takes_tiles_in_until_there_is() {
         }
         _ => None,
     };
-    // What can be done comes first; tiles that were begun are not taken in, and the last one of the next column is.
+    // Tasks that can be done come first; tiles that were begun are not taken in, and the last one of the next column
+    // is.
     assert_eq!(next(), Some((1, 1, false)));
     assert_eq!((next(), next()), (Some((3, 1, true)), Some((3, 3, true))));
     assert_eq!(next(), None);

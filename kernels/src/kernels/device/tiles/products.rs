@@ -21,7 +21,7 @@ const CARD_ROWS: usize = 512;
 /// A finished tile as an operand.
 #[derive(Clone, Copy)]
 pub(super) struct Operand<'a> {
-    /// What the cache knows it by.
+    /// The number that identifies it in the cache.
     pub number: u64,
     /// Its rows; its columns are the depth of the product.
     pub rows: usize,
@@ -141,7 +141,7 @@ impl DeviceProducts {
         }
     }
 
-    /// Memory for tiles of so many rows, made anew where they are larger than before.
+    /// Memory for tiles of `rows` rows, made anew where they are larger than before.
     fn setup(&self, rows: usize) -> Result<Arc<Setup>> {
         let mut held = self.setup.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(setup) = held.as_ref() {
@@ -160,7 +160,7 @@ impl DeviceProducts {
     }
 }
 
-/// Gives a stream back, and says so where its work ended in a panic.
+/// Gives a stream back, and marks the slots as failed where its work did not end well.
 struct StreamGuard<'a> {
     setup: &'a Setup,
     own: Option<WorkStream>,
@@ -243,7 +243,7 @@ impl Job<'_> {
         Launcher::new(&*self.products.site.device, own.stream, &self.products.site.engine, &self.setup.tables)
     }
 
-    /// Brings the operands that are not there, then waits for those that others bring.
+    /// Brings the operands that are not there, then waits for the operands that other streams bring.
     fn bring(&self, own: &mut WorkStream, places: &[SlotRegion], operands: &[&Operand<'_>]) -> Result<()> {
         let device = &self.products.site.device;
         for (place, operand) in places.iter().zip(operands).filter(|(place, _)| place.bring) {
@@ -342,7 +342,7 @@ impl Job<'_> {
         })
     }
 
-    /// Integers, and the way home.
+    /// Reconstructs the integers and sends them to the host.
     fn recover(&self, own: &WorkStream, working_bits: u32, out: &mut [u64]) -> Result<()> {
         let (device, entries) = (&self.products.site.device, self.entries());
         let integers = Integers { region: &own.integers, entries };
@@ -364,7 +364,7 @@ impl Job<'_> {
     }
 }
 
-/// Refuses a sum beyond twice `2^(2 working_bits)`; the place is that within the tile.
+/// Refuses a sum beyond twice `2^(2 working_bits)`; the place in the error is that within the tile.
 fn check_column(column: &[u64], each: usize, working_bits: u32, col: usize) -> Result<()> {
     let largest = u64::from(2 * working_bits + 1);
     match column.chunks_exact(each).position(|sum| bit_length(&sum[1..]) > largest) {

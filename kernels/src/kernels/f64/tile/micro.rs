@@ -28,7 +28,7 @@ pub fn multiply<V: Vector, const R: usize, const C: usize>(x: &[[f64; LANES]], y
     sums
 }
 
-/// Asks for the cache lines of a full register tile, whose columns are `stride` words apart.
+/// Prefetches the cache lines of a full register tile, whose columns are `stride` words apart.
 #[inline(always)]
 pub fn prefetch<V: Vector, const R: usize, const C: usize>(words: &[f64], stride: usize) {
     for c in 0..C {

@@ -20,7 +20,7 @@ use rug::Integer;
 use rug::integer::Order;
 use std::arch::x86_64::*;
 
-/// The rules for one precision; whoever holds them knows that the CPU has the instructions.
+/// The rules for one precision; a value proves that the CPU has the instructions.
 pub struct LaneRules(DigitTiles);
 
 impl LaneRules {

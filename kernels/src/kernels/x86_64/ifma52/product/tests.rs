@@ -11,7 +11,7 @@ use crate::testing::effort;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// What a product should leave in `c`, and nothing else.
+/// The expected contents of `c` after a product.
 fn by_plain_loops(prime: u64, operands: &Operands<'_>, target: &Target, c: &mut [u64], into: Store) {
     let Operands { x, y, rows, .. } = *operands;
     for index in target.blocks.clone() {
