@@ -412,8 +412,7 @@ impl Error {
     }
 
     /// The same error, for other callers that waited for the work that failed on a device; an error of another kind
-    /// becomes
-    /// [`Error::Device`] with its text.
+    /// becomes [`Error::Device`] with its text.
     #[doc(hidden)]
     pub fn repeated(&self) -> Error {
         match self {

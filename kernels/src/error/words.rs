@@ -30,9 +30,7 @@ const STORED_BITS: u64 = 1 << 24;
 const EVERY_KERNEL_BITS: u64 = 5000;
 
 /// What the range of precisions up to `maximum_bits` belongs to, in [`super::Error::Precision`]; empty where it is that
-/// of
-/// a kernel.
-/// that of a kernel.
+/// of a kernel.
 pub(super) fn whose_range(maximum_bits: u64) -> String {
     if maximum_bits < STORED_BITS {
         return String::new();

@@ -33,11 +33,8 @@ impl ConversionCosts {
 }
 
 /// The rows from which a factor or a solve is faster on another kernel than the preferred one. There, finishing an
-/// entry
-/// takes longer, and its time grows with the square of the precision; products take less time, which grows with the
-/// precision.
-/// longer there for each entry and grows with the square of the precision, products take less time and grow with the
-/// precision.
+/// entry takes longer, and its time grows with the square of the precision; products take less time, which grows with
+/// the precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FactorCosts {
     /// Rows at the least precision.

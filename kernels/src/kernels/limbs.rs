@@ -79,11 +79,7 @@ fn multiply_rows<const A: usize, const B: usize>(out: &mut [u64], a: &[u64; A], 
 /// `sum := sum + a b 2^shift`, or minus it, modulo the limbs of `sum`, where the bits of the product below the lowest
 /// one of `sum` are cut off. Returns whether it was done: only for sums of two limbs more than the longer factor,
 /// factors of equal length or a factor of one limb, and a product that begins no higher than the lowest limb and ends
-/// no
-/// higher than the highest.
-/// one of `sum` are cut off: for sums of two limbs more than the longer factor has, factors of as many limbs or of one
-/// beside it, and a product that begins no higher than the lowest limb and ends no higher than the highest. Whether it
-/// was one of these.
+/// no higher than the highest.
 #[inline]
 pub fn add_shifted_product(sum: &mut [u64], (a, b): (&[u64], &[u64]), shift: i64, negative: bool) -> bool {
     macro_rules! with_widths {

@@ -263,8 +263,7 @@ pub trait TileEngine: Send + Sync {
     ///
     /// # Errors
     /// Those of a device, where a device does the work; none on a CPU. The place in [`crate::Error::SelfCheck`] is the
-    /// place
-    /// within the tile.
+    /// place within the tile.
     fn update(
         &self,
         tiles: &mut [UpdateTile<'_>],
@@ -311,9 +310,7 @@ pub trait TileEngine: Send + Sync {
     /// wrote may be read.
     fn form(&self) -> &'static str;
     /// The layout of tiles, together with the name of the kernel and the number of words of tiles: another engine with
-    /// the
-    /// same layout, for the same bits, reads the tiles of this one.
-    /// the same for the same bits reads the tiles of this one.
+    /// the same layout, for the same bits, reads the tiles of this one.
     fn tile_layout(&self) -> TileLayout {
         let (form, entry_form) = (self.form(), self.entry_form());
         TileLayout { form, entry_form, entry_limbs: self.entry_limbs(), primes: self.primes() }

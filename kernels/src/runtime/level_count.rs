@@ -49,7 +49,6 @@ pub fn level_options(shape: &LevelShape, workers: usize) -> ProtocolOptions {
 
 /// The bytes that one rank moves, with a disk that answers at once, workers that do one run after the other, and other
 /// ranks whose tiles come as soon as they are requested.
-/// come as soon as they are asked for.
 pub fn count_level((graph, owner): (CholeskyGraph, Owner), shape: LevelShape, bytes: LevelBytes<'_>) -> LevelTraffic {
     let mut options = level_options(&shape, 1);
     options.slots = owner.grid.useful_slots(graph.tiles, usize::MAX);

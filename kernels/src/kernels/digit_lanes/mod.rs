@@ -95,8 +95,7 @@ impl DigitLanes {
     }
 
     /// The way to cut integers of `bits` bits that costs least for [`USUAL_ROWS`], of the ways that take at most
-    /// `most_words`
-    /// words.
+    /// `most_words` words.
     const fn best(bits: u32, most_words: usize) -> Option<DigitLanes> {
         let mut best: Option<DigitLanes> = None;
         let mut levels = 0;

@@ -98,8 +98,7 @@ impl<'a> Parts<'a> {
 
 impl ScaledSums {
     /// Room for numbers of `x_limbs` and `y_limbs` limbs; `None` where the processor or a length does not allow it, or
-    /// for
-    /// `alpha = 0`.
+    /// for `alpha = 0`.
     pub fn new(alpha: FloatRef<'_>, (x_limbs, y_limbs): (usize, usize), precision_bits: u32) -> Option<ScaledSums> {
         let sizes = Sizes::new([alpha.limbs.len(), x_limbs, y_limbs], precision_bits)?;
         if alpha.head.is_zero() {

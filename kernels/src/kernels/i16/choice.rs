@@ -20,9 +20,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Multiplications of residues for each thread of an operation from which a measurement pays: a second at the rate of
-/// the
-/// fastest instructions, thirty times what the measurement takes.
-/// the rate of the fastest instructions, thirty times what the measurement takes.
+/// the fastest instructions, thirty times what the measurement takes.
 const LEAST_MULTIPLICATIONS: u64 = 1 << 37;
 
 /// How often each set has its time; the first one finds cold caches.
@@ -72,7 +70,6 @@ fn after(choice: &Choice, own: Isa, first: Isa) -> Isa {
 
 /// Measures if no thread has begun to, and if `multiplications` for each thread are worth it. No thread waits for the
 /// measurement of another.
-/// one's measurement.
 pub fn settle(multiplications: u64) {
     if is_worth_it(multiplications) && !IS_BEGUN.swap(true, Ordering::Relaxed) {
         measured();

@@ -51,9 +51,7 @@ pub fn depth_of_passes(rows: usize, most: usize) -> usize {
 }
 
 /// Panels of the next strip where `left` panels remain; the largest strip has `V` vectors. Where `V + 1` vectors
-/// remain, the
-/// last two strips share them: a strip of one vector has too few sums to keep the multiplier busy.
-/// would leave one vector to the last: too few sums for the multiplier to be busy all the time.
+/// remain, the last two strips share them: a strip of one vector has too few sums to keep the multiplier busy.
 pub fn strip_panels<L: Lanes, const V: usize>(left: usize) -> usize {
     let (panels, vectors) = (L::WIDTH / BLOCK, left.div_ceil(L::WIDTH / BLOCK));
     let shared = if vectors == V + 1 { vectors.div_ceil(2) } else { V };

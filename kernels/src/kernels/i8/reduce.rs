@@ -54,8 +54,7 @@ impl Reducer {
     pub fn balanced_halves<V: Vector>(self, even: V, odd: V) -> V {
         let least = self.least_halves(even, odd);
         // With `rest` added, exactly the residues above half the modulus reach the modulus. For the others, subtracting
-        // it wraps
-        // around, so that the lesser unsigned number is the right one.
+        // it wraps around, so that the lesser unsigned number is the right one.
         let modulus = self.modulus as u16;
         let rest = V::splat_half(modulus - 1 - (modulus - 1) / 2);
         let moved = least.add_halves(rest);

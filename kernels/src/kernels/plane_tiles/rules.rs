@@ -1,6 +1,5 @@
 //! The part of tiles over planes that is done on integers: the layout of blocks of 8 rows and 8 columns, and how they
-//! are
-//! finished.
+//! are finished.
 
 use crate::kernels::tiles::{FailedPivot, TileSource};
 use crate::kernels::{BlockResidues, IntegerBlock, PlaneEngine};
