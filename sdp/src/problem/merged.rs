@@ -12,8 +12,8 @@ use crate::numbers::column;
 use rug::Float;
 use sunzi::{Matrix, Result};
 
-/// Variables of a group that is put together. Its products are no longer short beside what a call takes, and a
-/// thousand blocks still keep some threads at work.
+/// Variables of a combined group. Its products are no longer short relative to the overhead of a call, and a thousand
+/// blocks still keep some threads at work.
 const MOST_VARIABLES: usize = 128;
 
 /// Where the groups and blocks of one program stand in another one; see the module.
@@ -23,7 +23,7 @@ pub struct Merged {
     groups: Vec<Vec<usize>>,
     /// The same of blocks.
     blocks: Vec<Vec<usize>>,
-    /// The first group and the first block that are put together: those before them are as they were.
+    /// The first group and the first block that are combined: those before them are unchanged.
     first: (usize, usize),
 }
 
@@ -39,7 +39,7 @@ pub struct Owned<'a> {
 /// The ranks of a program's groups and blocks.
 #[derive(Clone, Debug)]
 pub struct Owners {
-    /// The one that speaks for each group.
+    /// The rank that represents each group.
     pub groups: Vec<usize>,
     /// The one that has each block.
     pub blocks: Vec<usize>,
@@ -76,7 +76,7 @@ impl Merged {
         Some(Merged { groups, blocks, first })
     }
 
-    /// The program with its groups put together.
+    /// The program with its groups combined.
     ///
     /// # Errors
     /// Those of copies of matrices.
@@ -104,7 +104,7 @@ impl Merged {
         })
     }
 
-    /// What a rank has of it, by the places among what the rank has of this program and of the caller's.
+    /// A rank's part of it, by the places among the rank's parts of this program and of the caller's.
     pub fn part(&self, own: Owned<'_>, callers: Owned<'_>) -> Merged {
         let part = |all: &[Vec<usize>], own: &[usize], callers: &[usize]| {
             let place = |number: &usize| callers.partition_point(|other| other < number);
@@ -150,7 +150,7 @@ impl Merged {
         self.groups[self.first.0..].iter().map(Vec::len).sum()
     }
 
-    /// The ranks of the caller's groups and blocks, of those of this program.
+    /// The ranks of the caller's groups and blocks, from those of this program.
     pub fn owners(&self, owners: &Owners) -> Owners {
         let of_rows = |lists: &[Vec<usize>], owners: &[usize]| {
             let mut found = vec![0; lists.iter().map(Vec::len).sum()];
@@ -162,7 +162,7 @@ impl Merged {
         Owners { groups: of_rows(&self.groups, &owners.groups), blocks: of_rows(&self.blocks, &owners.blocks) }
     }
 
-    /// Columns of this program, of those of the caller's groups.
+    /// Columns of this program, from those of the caller's groups.
     ///
     /// # Errors
     /// Those of [`Matrix::from_fn`].
@@ -170,7 +170,7 @@ impl Merged {
         joined(&self.groups, self.first.0, columns, |list| stacked(list.iter()))
     }
 
-    /// Columns of the caller's groups, of those of this program.
+    /// Columns of the caller's groups, from those of this program.
     ///
     /// # Errors
     /// Those of [`Matrix::from_fn`].
@@ -178,7 +178,7 @@ impl Merged {
         parted(&self.groups, self.first.0, columns, entry)
     }
 
-    /// Blocks of this program, of the caller's.
+    /// Blocks of this program, from the caller's.
     ///
     /// # Errors
     /// Those of [`Matrix::from_fn`].
@@ -186,7 +186,7 @@ impl Merged {
         joined(&self.blocks, self.first.1, blocks, |list| Ok(Block::Diagonal(stacked(list.iter().map(Block::stored))?)))
     }
 
-    /// The caller's blocks, of those of this program.
+    /// The caller's blocks, from those of this program.
     ///
     /// # Errors
     /// Those of [`Matrix::from_fn`].
@@ -207,7 +207,7 @@ fn entry(numbers: &Matrix, row: usize) -> Result<Matrix> {
     column(1, numbers.precision_bits(), |_| numbers.float(row, 0))
 }
 
-/// Those of `items` that stand before `first` by their numbers, and lists of others as `join` makes one of them.
+/// The `items` of the lists before `first`, and for each later list the one that `join` makes of its items.
 fn joined<T>(lists: &[Vec<usize>], first: usize, items: Vec<T>, join: impl Fn(&[T]) -> Result<T>) -> Result<Vec<T>> {
     let mut items = items.into_iter().map(Some).collect::<Vec<_>>();
     let mut found = Vec::with_capacity(lists.len());
@@ -222,7 +222,7 @@ fn joined<T>(lists: &[Vec<usize>], first: usize, items: Vec<T>, join: impl Fn(&[
     Ok(found)
 }
 
-/// What [`joined`] was given: `part` is a row of what was made of several.
+/// The inverse of [`joined`]: `part` is one row of an item that was made of several.
 fn parted<T>(
     lists: &[Vec<usize>],
     first: usize,
@@ -251,7 +251,7 @@ mod tests {
         Matrix::from_f64s(values.len(), 1, 64, values)
     }
 
-    /// Groups of so many points, each of one or two blocks.
+    /// Groups of these numbers of points, each of one or two blocks.
     fn program(points: &[usize]) -> Result<Problem> {
         let group = |(at, &points): (usize, &usize)| {
             let basis = |rows: usize| Matrix::from_fn(rows, points, 64, |row, col| Float::with_val(64, at + row + col));

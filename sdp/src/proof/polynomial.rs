@@ -16,7 +16,7 @@ use rug::{Complete, Integer, Rational};
 pub struct PolynomialMatrix {
     /// Rows.
     pub dim: usize,
-    /// What no degree exceeds.
+    /// An upper bound of all degrees.
     pub degree: usize,
     /// Entries `(r, s)` with `r <= s`, in the order `(0, 0), (0, 1), (1, 1), (0, 2), ...`: the polynomials `C^{rs}`,
     /// `B_1^{rs}`, `B_2^{rs}` and so on, with coefficients from the constant one on.

@@ -40,7 +40,7 @@ pub struct Shapes {
     pub free: usize,
 }
 
-/// What the file of a block holds, in either form.
+/// The contents of the file of a block, in either form.
 #[derive(Debug)]
 pub struct BlockData {
     /// `B`.
@@ -94,7 +94,7 @@ fn reader<'a>(inner: &'a mut dyn Read, path: &'a Path, bits: u32) -> Reader<'a> 
     }
 }
 
-/// Bits that GMP gives a number of which `bits` are asked for: whole limbs.
+/// Bits that GMP gives a number for which `bits` are requested: whole limbs.
 fn stored_bits(bits: u32) -> u64 {
     u64::from(bits.max(53)).div_ceil(LIMB_BITS) * LIMB_BITS
 }
@@ -167,7 +167,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What stands in front of the first object of a class: whether objects are tracked, which none here are, and the
+    /// The data in front of the first object of a class: whether objects are tracked, which none here are, and the
     /// version.
     fn class(&mut self, name: &str) -> Result<u32> {
         match self.unsigned(1)? {
@@ -202,7 +202,7 @@ impl Reader<'_> {
     }
 
     /// The columns of a matrix, one after the other, of `leading` numbers each. Its memory grows with the numbers that
-    /// have come: what a file says of its sizes may be any number.
+    /// have come: the sizes that a file claims may be any numbers.
     fn columns(&mut self, (rows, cols, leading): (usize, u64, u64)) -> Result<Matrix> {
         let total = usize::try_from(cols).ok().and_then(|cols| rows.checked_mul(cols)).unwrap_or(usize::MAX);
         let number_bytes = Matrix::bytes_for(1, 1, self.bits) as usize;
