@@ -7,7 +7,7 @@ use crate::kind::NumberKind;
 use crate::signals::look_for_signals;
 use pyo3::prelude::*;
 
-/// What is known of numbers that have been looked at.
+/// The properties of numbers that have been looked at.
 pub struct Seen<'py> {
     pub kind: NumberKind,
     pub natural_bits: Option<u32>,
