@@ -13,7 +13,7 @@ use sunzi::distributed::{DistMatrix, Team, scatter_rows};
 use sunzi::{Error, Matrix, MatrixView, Op, Result};
 use sunzi_lab::session::ROOT;
 
-/// What one rank works on.
+/// The operands of one rank.
 pub struct Inputs {
     /// This rank's contracted rows of each operand.
     pub operands: Vec<Matrix>,
