@@ -34,7 +34,7 @@ pub struct Point {
 
 /// A figure over time.
 pub struct Figure {
-    /// What it shows.
+    /// The caption.
     pub caption: &'static str,
     /// In the order of time.
     pub points: Vec<Point>,
@@ -75,7 +75,7 @@ fn axes<'a, 'b>(area: &'a Area<'b>, caption: &str, x: Range<f64>, y: Range<f64>)
     Ok(builder.build_cartesian_2d(x, y)?)
 }
 
-/// What the curves are, above them on the right.
+/// The legend of the curves, above them on the right.
 fn legend<'a, 'b: 'a>(axes: &mut Axes<'a, 'b>) -> Drawn<()> {
     let mut labels = axes.configure_series_labels();
     labels.position(SeriesLabelPosition::UpperRight).background_style(WHITE).border_style(BLACK.mix(0.4)).draw()?;

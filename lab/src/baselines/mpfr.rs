@@ -84,7 +84,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// The first row that is wanted of a column of the result.
+    /// The first wanted row of a column of the result.
     fn first_row(self, col: usize) -> usize {
         if self.operation == Operation::Syrk { col } else { 0 }
     }

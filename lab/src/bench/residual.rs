@@ -156,7 +156,7 @@ mod tests {
         Operands::new(operation, Size { rows: 12, cols: 3, precision_bits: BITS }).unwrap()
     }
 
-    /// The error at every sampled place is one bound when the last entry of the answer is off by so much.
+    /// The error at every sampled place is one bound when the last entry of the answer is off by a given amount.
     #[test]
     fn an_error_is_seen_in_units_of_the_bound() {
         let Operands { a, .. } = operands(Operation::Cholesky);

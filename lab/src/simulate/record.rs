@@ -11,7 +11,7 @@ const SAMPLES: usize = 512;
 /// The first distance of figures, in seconds.
 const FIRST_INTERVAL: f64 = 1e-3;
 
-/// Who does something.
+/// The track on which something is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Track {
     /// The kernels of a device, or the workers without one.
@@ -32,7 +32,7 @@ pub enum Track {
     DiskRead,
     /// Writes of a disk.
     DiskWrite,
-    /// Workers making what was read of a tile what tasks read.
+    /// Workers converting tiles from the form on disk to the form that tasks read.
     Convert,
 }
 
@@ -73,7 +73,7 @@ impl Track {
 pub struct TraceSpan {
     /// Where.
     pub process: usize,
-    /// Who.
+    /// The track.
     pub track: Track,
     /// Of which tile.
     pub tile: TileId,
@@ -107,7 +107,7 @@ pub struct Sample {
     pub held_tiles: Level,
 }
 
-/// What is recorded.
+/// A recorder of activities.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Recorder {
     trace: Option<(usize, usize)>,
