@@ -84,7 +84,7 @@ pub fn complete() {
     STOP.store(false, Ordering::Relaxed);
 }
 
-/// Whether a signal asked to stop.
+/// Whether a signal requested a stop.
 pub fn stop_requested() -> bool {
     STOP.load(Ordering::Relaxed)
 }

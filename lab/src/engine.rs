@@ -84,7 +84,7 @@ pub fn least_bytes<T>(builder: ContextBuilder, plan: impl FnOnce(&Context) -> Re
 /// The first error that no memory limit mends, else the refusal of a memory limit that names the larger one.
 ///
 /// # Errors
-/// That one.
+/// That error.
 pub fn larger_refusal(first: Result<()>, second: Result<()>) -> Result<()> {
     match (&first, &second) {
         (Err(Error::MemoryLimit { minimum_bytes: one, .. }), Err(Error::MemoryLimit { minimum_bytes: other, .. })) => {

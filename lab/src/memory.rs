@@ -18,7 +18,7 @@ const RESIDENT_BYTES: u64 = 26 << 20;
 /// See [`RESIDENT_BYTES`].
 const STEP_BYTES: u64 = 16 << 20;
 
-/// A limit and what is already taken of it.
+/// A limit and the bytes that are already taken of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     scope: Scope,

@@ -24,7 +24,7 @@ pub trait Session {
     /// Draws no bar from now on: drawing would be timed.
     fn hide_progress(&mut self);
 
-    /// Whether the user asked to stop.
+    /// Whether the user requested a stop.
     fn stop_requested(&self) -> bool;
 
     /// Runs `write`, which a request to stop does not interrupt.

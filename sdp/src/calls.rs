@@ -18,7 +18,7 @@ use sunzi::{
     Syr2kOptions, SyrkOptions, TrsmOptions,
 };
 
-/// A call, as far as its time hangs on it.
+/// A call, as far as its time depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Call {
     /// The verb of the library.

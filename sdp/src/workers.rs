@@ -1,4 +1,4 @@
-//! Tasks that do not depend on each other, shared out over threads.
+//! Tasks that do not depend on each other, distributed over threads.
 //!
 //! Each task runs on one thread in a context of that thread, and its result goes to the place of its number, so that no
 //! result depends on which thread runs which task. A single task has all threads. Under a memory limit every task has a

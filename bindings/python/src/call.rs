@@ -143,7 +143,7 @@ impl<'py> Call<'py> {
         self.out.as_ref().map_or(Ok(()), |out| Destination::new(out.clone(), rows, cols).map(drop))
     }
 
-    /// Whether the caller asked for a report.
+    /// Whether the caller requested a report.
     pub fn wants_report(&self) -> bool {
         self.report.is_some()
     }

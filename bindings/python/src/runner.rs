@@ -146,7 +146,7 @@ impl Signals {
 /// The function that the waiting thread calls a few times in a second.
 type Tell<'t> = dyn Fn(Python<'_>) -> PyResult<()> + Send + Sync + 't;
 
-/// Looks after signals and progress until the work ends. After an exception it asks the work to stop, and waits.
+/// Looks after signals and progress until the work ends. After an exception it requests a stop of the work, and waits.
 fn attend(signals: &Signals, tell: &Tell<'_>, ended: &Receiver<()>) -> PyResult<()> {
     let mut outcome = Ok(());
     loop {

@@ -122,7 +122,7 @@ impl Run {
 
     /// Refuses a limit in which the requested proof has no room after the run, whose memory is free then.
     fn admit_certificate(&self, ctx: &Context, problem: &Problem) -> Result<()> {
-        // A plan takes time where nothing hangs on it.
+        // Without a limit a plan would only take time.
         if ctx.memory_bytes().is_none() {
             return Ok(());
         }

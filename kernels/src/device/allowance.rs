@@ -4,7 +4,7 @@ use crate::device::Device;
 use crate::error::Error;
 use serde::Serialize;
 
-/// What a rank may take of a device.
+/// The memory that a rank may take of a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct MemoryShare {
@@ -29,7 +29,7 @@ impl MemoryShare {
     }
 }
 
-/// What a caller may take of a device: its share, within the limit that was set.
+/// The memory that a caller may take of a device: its share, within the limit that was set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Allowance {
     /// The share of this rank.

@@ -39,7 +39,7 @@ pub fn function() -> Function {
     gemm_f64::gemm::f64::get_gemm_fn()
 }
 
-/// What the crate calls on a processor that has AVX2 and FMA, and no AVX-512.
+/// The function that the crate calls on a processor that has AVX2 and FMA, and no AVX-512.
 ///
 /// # Safety
 /// As for the crate's own function: all elements that the shapes and strides describe lie in their matrices, and C

@@ -64,7 +64,7 @@ impl Region {
         Region { memory: self.memory.clone(), start: self.start + bytes.start, bytes: bytes.len() }
     }
 
-    /// What lies from byte `start` on.
+    /// The part from byte `start` on.
     pub fn from(&self, start: usize) -> Region {
         self.region(start..self.bytes)
     }

@@ -1,4 +1,4 @@
-//! Devices by name: what a user types, and which devices that is.
+//! Devices by name: the names that a user types, and the devices that they mean.
 
 use crate::device::soft::{Clock, SoftDevice, SoftOptions};
 use crate::device::{Device, cuda_devices, open_cuda};

@@ -67,7 +67,7 @@ impl Drop for User {
     }
 }
 
-/// Users of a device on this machine, as far as the system tells; files of processes that are gone are removed.
+/// Users of a device on this machine, as far as the system shows; files of processes that are gone are removed.
 pub(super) fn count(identity: u64) -> usize {
     count_within(Path::new(FOLDER), identity)
 }
@@ -84,7 +84,7 @@ fn is_used(path: &Path) -> bool {
     let opened = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path);
     let file = match opened {
         Ok(file) => file,
-        // Another user's, which cannot be asked.
+        // The file of another user, which cannot be checked.
         Err(error) => return error.kind() == ErrorKind::PermissionDenied,
     };
     match file.try_lock_shared() {

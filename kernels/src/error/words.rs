@@ -1,6 +1,6 @@
-//! Parts of messages: sizes, processes, shares of devices; and what an error of the system means.
+//! Parts of messages: sizes, processes, shares of devices; and the meaning of errors of the system.
 
-/// Who holds a lock, in [`super::Error::StorageInUse`].
+/// The process that holds a lock, in [`super::Error::StorageInUse`].
 pub(super) fn process_in_words(process: Option<u32>) -> String {
     process.map_or("another process".to_string(), |number| format!("process {number}"))
 }

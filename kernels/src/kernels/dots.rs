@@ -1,5 +1,5 @@
-//! Sums of products of a few matrix columns with one vector, in fixed point: what a substitution with a single
-//! right-hand side is made of. Residues would cost more than they save there.
+//! Sums of products of a few matrix columns with one vector, in fixed point: the parts of a substitution with a single
+//! right-hand side. Residues would cost more than they save there.
 //!
 //! Of a product of `D` digits by `D` those pairs of digits count that meet in a column from [`first_column`] on.
 //! Nothing else is cut, so every kernel gives the same integers.
@@ -22,7 +22,7 @@ pub const PADDING: usize = 8;
 
 /// The first column, `a + b` for a product of digits `a` and `b`, that counts for operands of `digits` digits.
 ///
-/// What is left out of a product is below `digits 2^(52 (digits - 2))`.
+/// The part left out of a product is below `digits 2^(52 (digits - 2))`.
 pub const fn first_column(digits: usize) -> usize {
     digits.saturating_sub(3)
 }

@@ -85,7 +85,7 @@ impl IntegerTiles {
         self.set(slot, negative, kept);
     }
 
-    /// The slot of row `row` and column `col`, of which the products with row `y` are taken off into `space.rest`.
+    /// The slot of row `row` and column `col`, less the products with row `y`, into `space.rest`.
     fn take_off<'w>(
         &self,
         (shape, words): (TileShape, &'w mut [u64]),

@@ -145,7 +145,7 @@ impl<const H: usize, const N: usize> Newton<H, N> {
         for (at, limb) in whole.iter_mut().enumerate() {
             (*limb, carry) = add_with_carry(*limb, bits_at(&product, 64 * (H + at) as i64 - OVERLAP), carry);
         }
-        // It is short by less than 2 units of what is the fraction of 64 bits.
+        // It is short by less than 2 units of the fraction of 64 bits.
         let bit = 64 * N as i64 - length;
         let fraction = bits_at(&whole, bit - 64);
         if ((1 << 63) - ROOT_WINDOW..1 << 63).contains(&fraction) {

@@ -50,7 +50,7 @@ pub fn divide(quotient: &mut [u64], remainder: &mut [u64], numerator: &[u64], di
     let (quotient, remainder) = (quotient.as_mut_ptr(), remainder.as_mut_ptr());
     let (long, short) = (long as size_t, short as size_t);
     // SAFETY: all four slices have the lengths that the function reads and writes, and the divisor's top limb is not 0
-    // (asserted); what is written overlaps nothing else because it is borrowed mutably.
+    // (asserted); the memory written overlaps nothing else because it is borrowed mutably.
     unsafe { gmp::mpn_tdiv_qr(quotient, remainder, 0, numerator.as_ptr(), long, divisor.as_ptr(), short) };
 }
 
@@ -244,7 +244,7 @@ pub fn square_root(root: &mut [u64], remainder: &mut [u64], number: &[u64]) -> u
     assert!(number.last().is_some_and(|&top| top != 0) && root.len() == count.div_ceil(2) && remainder.len() == count);
     let (root, remainder) = (root.as_mut_ptr(), remainder.as_mut_ptr());
     // SAFETY: the three slices have the lengths that the function reads and writes, and the top limb is not 0
-    // (asserted); what is written overlaps nothing else because it is borrowed mutably.
+    // (asserted); the memory written overlaps nothing else because it is borrowed mutably.
     unsafe { gmp::mpn_sqrtrem(root, remainder, number.as_ptr(), count as size_t) as usize }
 }
 

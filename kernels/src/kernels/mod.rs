@@ -464,7 +464,7 @@ pub fn largest_modulus_bits() -> u32 {
     })
 }
 
-/// The kernels that moduli beyond those of [`preferred`] fall to, in the order in which they are asked. `reference` is
+/// The kernels that moduli beyond those of [`preferred`] fall to, in the order in which they are tried. `reference` is
 /// not among them: it is too slow to be used without a request.
 pub fn beyond_preferred() -> impl Iterator<Item = &'static dyn PlaneKernel> {
     let reach = preferred().maximum_modulus_bits();

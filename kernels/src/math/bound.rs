@@ -397,8 +397,8 @@ pub fn residual_bits(bits: u32) -> u32 {
     bits.saturating_add(RESIDUAL_COVERED_BITS + 1)
 }
 
-/// Bits of a refined solution and of its residuals beyond those asked for: rounding the solution then leaves room for a
-/// backward error of `2^(1 - b)`.
+/// Bits of a refined solution and of its residuals beyond the requested ones: rounding the solution then leaves room
+/// for a backward error of `2^(1 - b)`.
 pub const REFINE_GUARD_BITS: u32 = 8;
 
 /// Bits of scaled integers that every modulus family reaches, so that a choice made by them is the same on all kernels.

@@ -1,5 +1,5 @@
-//! The jobs of one memory above a disk: which of them are planned, what must be fetched, written and dropped for them,
-//! and which can run.
+//! The jobs of one memory above a disk: which of them are planned, which objects must be fetched, written and dropped
+//! for them, and which can run.
 //!
 //! The lower level answers later: a fetch or a write begins with a move that is handed out and ends with an event.
 //! A planned job holds its objects from then on, so that objects fetched for it stay; an object that is being written
@@ -174,7 +174,7 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         self.objects.release(job.lease);
     }
 
-    /// Gives all jobs up that were not handed out. Nothing can be planned after that.
+    /// Gives up all jobs that were not handed out. Nothing can be planned after that.
     pub fn abandon(&mut self) -> Vec<J> {
         self.moves.clear();
         self.ready.clear();

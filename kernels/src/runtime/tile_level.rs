@@ -256,7 +256,7 @@ impl TileLevel {
         }
     }
 
-    /// Gives all runs up that were not handed out: nothing comes of them.
+    /// Gives up all runs that were not handed out: they are never done.
     pub fn abandon(&mut self) -> Vec<TileRun> {
         let pending = std::mem::take(&mut self.pending).into_values();
         pending.chain(self.scheduler.abandon()).collect()

@@ -52,7 +52,7 @@ impl Buffer {
     }
 }
 
-/// Asks the system for huge pages under `words` where there are enough of them: fewer page faults and table walks.
+/// Requests huge pages from the system under `words` where there are enough of them: fewer page faults and table walks.
 ///
 /// Only a hint: contents stay as they are, and a system without huge pages loses nothing.
 pub fn advise_huge_pages(words: &mut [u64]) {

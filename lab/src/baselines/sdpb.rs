@@ -35,7 +35,7 @@ pub(super) struct Sdpb {
     right: Option<Operand>,
     /// The products modulo each prime: column-major squares, prime after prime.
     window: Vec<f64>,
-    /// The products put together, column-major.
+    /// The combined products, column-major.
     integers: Vec<Fmpz>,
     /// Column-major and square; above the diagonal unused for `Operation::Syrk`.
     result: Vec<Mpf>,

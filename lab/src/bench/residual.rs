@@ -36,7 +36,7 @@ impl<'a> Residual<'a> {
             let drawn = draw(rows, cols).take(SAMPLES - 1);
             places.extend(drawn.map(|(i, j)| match operation {
                 Operation::Cholesky => (i.max(j), i.min(j)),
-                // The last columns, which the recursions of a baseline come to last.
+                // The last columns, which the recursions of a baseline reach last.
                 Operation::Solve => (i, cols - 1 - j % SOLVE_COLUMNS.min(cols)),
                 _ => (i, j),
             }));

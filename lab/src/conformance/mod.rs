@@ -1,4 +1,4 @@
-//! What every device must do, each thing checked once: `sunzi gpu-check` runs the checks on the devices of a machine,
+//! Checks of everything that devices must do, each once: `sunzi gpu-check` runs the checks on the devices of a machine,
 //! the tests run them on software devices in many orders of execution, and on a GPU where there is one.
 //!
 //! A check compares with a loop on the host, with the bits of the CPU, or with a bound, and reports what differs.

@@ -96,7 +96,7 @@ pub fn certificate_bytes(ctx: &Context, program: &Program, problem: &Problem) ->
         system = system.max(equations(ctx, problem.free_variables(), (bits, numbers))?);
     }
     // The points are moved onto the equations with an iteration's Schur complement. The text has two letters for each
-    // byte, and is put together of parts.
+    // byte, and is combined from parts.
     let metrics = match of_iteration(ctx, problem, work_bits(bits)) {
         // Where the library has no such products there are no metrics either.
         Err(Error::Precision { .. }) => 2 * of_iteration(ctx, problem, bits)?,

@@ -21,7 +21,7 @@ const EARLY: (u32, usize) = (2, HEADER - OF_OUTSET - OF_REACHED);
 /// The version without a word of what steps have reached: a run that goes on assumes that they have reached nothing.
 const FORMER: (u32, usize) = (3, HEADER - OF_REACHED);
 
-/// Iterations that no run comes to; sums with counts below it stay far from where they would overflow.
+/// A number of iterations that no run reaches; sums with counts below it stay far from where they would overflow.
 const MOST_ITERATIONS: u64 = 1 << 53;
 
 /// Numbers that are read at a time.

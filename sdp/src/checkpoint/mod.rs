@@ -183,7 +183,7 @@ impl Checkpoints {
         Ok(found.map(|(state, _)| state))
     }
 
-    /// A state and a number that hangs on all of it.
+    /// A state and a number that depends on all of it.
     fn find(&self, folder: &Path, parts: &Parts<'_>, initial: bool) -> Result<Option<(State, u64)>> {
         let path = folder.join(CHECKPOINT_FILE);
         if path.exists() {

@@ -50,7 +50,7 @@ impl Fingerprint {
     }
 }
 
-/// A number of -1 to 1 that hangs on two others.
+/// A number of -1 to 1 that depends on two others.
 fn weight(part: u64, at: u64) -> f64 {
     // Source: S. Vigna's splitmix64.
     let mut word = part.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ at.wrapping_add(0x9e37_79b9_7f4a_7c15);

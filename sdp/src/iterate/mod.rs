@@ -251,7 +251,7 @@ impl<'p> Solver<'p> {
         Ok(whole.map(|point| Solution { point, quality, remark, steps, course, outset, ..*solution }))
     }
 
-    /// The state with the whole points, on rank 0: what [`crate::save_checkpoint`] writes.
+    /// The state with the whole points, on rank 0: as [`crate::save_checkpoint`] writes it.
     ///
     /// # Errors
     /// As [`Solver::gathered`].

@@ -1,4 +1,4 @@
-//! One-point blocks of a polynomial program put together, so that an iteration passes over them as over a vector.
+//! One-point blocks of a polynomial program combined, so that an iteration passes over them as over a vector.
 //!
 //! A block of one row at one point has one variable, a 1 x 1 matrix in X and one in Y. Thousands of them are programs
 //! of linear inequalities, and an iteration makes some forty calls of the library for each, of a product or two. Put
@@ -53,7 +53,7 @@ fn root(group: &Group) -> Option<Float> {
 }
 
 impl Merged {
-    /// How the one-point blocks of a program are put together, where there are at least two.
+    /// How the one-point blocks of a program are combined, where there are at least two.
     pub fn of(problem: &Problem) -> Option<Merged> {
         let shapes = problem.groups.iter().map(|group| group.constraints.shapes().len());
         let starts = shapes.scan(0, |next, count| Some(std::mem::replace(next, *next + count))).collect::<Vec<_>>();
@@ -128,7 +128,7 @@ impl Merged {
         self.blocks[block][if block < self.first.1 { 0 } else { row }]
     }
 
-    /// The block of a caller's, and its row there where it was put together with others.
+    /// The block that has a block of the caller, and its row there where it was combined with others.
     pub fn place(&self, number: usize) -> Option<(usize, Option<usize>)> {
         let found = self.blocks.iter().enumerate();
         let mut found = found.filter_map(|(at, list)| Some((at, list.binary_search(&number).ok()?)));
@@ -145,7 +145,7 @@ impl Merged {
         self.groups.iter().map(Vec::len).sum()
     }
 
-    /// Groups of the caller that were put together with others.
+    /// Groups of the caller that were combined with others.
     pub fn singles(&self) -> usize {
         self.groups[self.first.0..].iter().map(Vec::len).sum()
     }

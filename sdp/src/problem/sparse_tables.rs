@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use sunzi::Result;
 use sunzi::sparse::{SparseMatrix, SparseView};
 
-/// Nanoseconds of a term of a sum of the library's sparse verbs, about. The choices that hang on these estimates show
+/// Nanoseconds of a term of a sum of the library's sparse verbs, about. The choices that depend on these estimates show
 /// in the last bits, so they are the same everywhere.
 fn term_ns(bits: u32) -> f64 {
     let limbs = f64::from(bits.div_ceil(64));

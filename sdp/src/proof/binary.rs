@@ -56,7 +56,7 @@ struct Reader<'a> {
 /// Reads a block of `variables` rows of B, each of `free` numbers.
 ///
 /// # Errors
-/// A text with what is wrong.
+/// A text that names the fault.
 pub fn read(bytes: &[u8], variables: usize, free: usize, room: &Room) -> Refusal<Parts> {
     let Some(rest) = bytes.strip_prefix(TITLE) else { return Err("it is no binary archive of Boost's".into()) };
     let mut reader =

@@ -33,7 +33,7 @@ use sunzi::{Error, Result};
 /// Source: docs/decisions/063-hostile-certificates.md.
 ///
 /// # Errors
-/// [`Error::Io`]; [`Error::Format`] with the file and what is wrong in it, or where it is of another kind.
+/// [`Error::Io`]; [`Error::Format`] with the file and its fault, or where it is of another kind.
 pub fn read_exact(path: &Path) -> Result<Program> {
     read_exact_as(path, None)
 }

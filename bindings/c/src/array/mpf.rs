@@ -76,7 +76,7 @@ impl Entry for MpfEntry {
         if !low.is_empty() {
             low.fill(0); // a call, also for nothing
         }
-        // SAFETY: the entry's limbs, as many as its size says, by contract; no thread writes to them.
+        // SAFETY: the entry's limbs, as many as its size states, by contract; no thread writes to them.
         let source = unsafe { std::slice::from_raw_parts(self.limbs, used) };
         let top = source[used - 1];
         if top == 0 {

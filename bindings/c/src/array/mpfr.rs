@@ -74,7 +74,7 @@ impl Entry for MpfrEntry {
         if !low.is_empty() {
             low.fill(0); // a call, also for nothing
         }
-        // SAFETY: the entry's limbs, as many as its precision says, by contract; no thread writes to them.
+        // SAFETY: the entry's limbs, as many as its precision needs, by contract; no thread writes to them.
         copy_limbs(own, unsafe { std::slice::from_raw_parts(self.limbs, own.len()) });
         let spare = own.len() as u32 * 64 - own_bits;
         if own[own.len() - 1] >> 63 == 0 || own[0] & !(u64::MAX << spare) != 0 {
@@ -93,7 +93,7 @@ impl Entry for MpfrEntry {
         if precision != c_long::from(precision_bits) || !regular || source.is_null() {
             return None;
         }
-        // SAFETY: the entry's limbs, as many as its precision says, by contract; no thread writes to them.
+        // SAFETY: the entry's limbs, as many as its precision needs, by contract; no thread writes to them.
         copy_limbs(limbs, unsafe { std::slice::from_raw_parts(source, limbs.len()) });
         let spare = limbs.len() as u32 * 64 - precision_bits;
         let normalised = limbs[limbs.len() - 1] >> 63 == 1 && limbs[0] & !(u64::MAX << spare) == 0;

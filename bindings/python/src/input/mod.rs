@@ -234,7 +234,7 @@ impl<'py> Source<'py> {
     }
 }
 
-/// Matrices in a list, one below the other: what `list(matrix)` gives are its rows.
+/// Matrices in a list, one below the other: `list(matrix)` gives its rows.
 fn stacked<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Option<Operand<'py>>> {
     let py = object.py();
     let Ok(list) = object.cast::<PyList>() else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! A product on several ranks: rows shared out, product, result gathered by the root.
+//! A product on several ranks: rows distributed, product, result gathered by the root.
 
 use super::rows::{Inputs, is_per_rank};
 use super::{Computed, Operands, Product};

@@ -1,4 +1,4 @@
-//! The operands of a product on several ranks: read by the root and shared out by rows, or a file for each rank.
+//! The operands of a product on several ranks: read by the root and distributed by rows, or a file for each rank.
 
 use super::{Operands, Product};
 use crate::args::{RANK, of_rank};

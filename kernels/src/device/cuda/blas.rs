@@ -19,9 +19,9 @@
 //! that it is not supported, before anything is submitted.
 //!
 //! Doubles: the default mode keeps at least 53 bits, with the tensor cores for doubles, which fuse each product with
-//! its sum. Sums of integers below 2^53 are exact in any order. What must stay off is the emulation of doubles by
-//! integers that newer versions have; only a math mode or an environment variable turns it on (`probe.rs` looks for
-//! the latter).
+//! its sum. Sums of integers below 2^53 are exact in any order. The emulation of doubles by integers that newer
+//! versions have must stay off; only a math mode or an environment variable turns it on (`probe.rs` looks for the
+//! latter).
 
 use super::core::Core;
 use super::sys::{

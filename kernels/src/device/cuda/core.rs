@@ -1,4 +1,4 @@
-//! One GPU as all its parts share it: the context, what went wrong, and the account of its memory.
+//! One GPU as all its parts share it: the context, its first fatal error, and the account of its memory.
 
 use super::sys::{CUcontext, CUdevice, CUdeviceptr, Driver};
 use crate::device::{Region, Traffic};
@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 /// Statuses of the driver that this module acts on.
 const OUT_OF_MEMORY: c_int = 2;
 
-/// Statuses after which every later call on the context fails: the GPU, or what it held, is gone.
+/// Statuses after which every later call on the context fails: the GPU or its contents are gone.
 /// deinitialized, device unavailable, ECC, NVLink, contained fault, illegal address, time-out, destroyed context,
 /// assert, stack, illegal instruction, misaligned address, address space, program counter, launch failure, tensor
 /// memory, the three ways in which a shared server of the GPU goes away, and the unknown one.
@@ -37,7 +37,7 @@ impl Account {
         Account { capacity_bytes, ..Account::default() }
     }
 
-    /// Takes room for a block, or says why there is none.
+    /// Reserves room for a block; an error where there is none.
     fn reserve(&mut self, bytes: u64) -> Result<()> {
         let (used_bytes, capacity_bytes) = (self.used_bytes, self.capacity_bytes);
         match used_bytes.checked_add(bytes) {
@@ -55,7 +55,7 @@ impl Account {
     }
 }
 
-/// What all parts of an open GPU share; it lives until the last memory and event of it is dropped.
+/// The state that all parts of an open GPU share; it lives until the last memory and event of it is dropped.
 pub(super) struct Core {
     pub driver: &'static Driver,
     pub account: Mutex<Account>,

@@ -73,7 +73,7 @@ impl CudaEvent {
         event.0.downcast_ref().ok_or_else(|| Error::Device("an event of another kind of device".into()))
     }
 
-    /// Marks the end of what `stream` was given so far; the context is current.
+    /// Marks the end of the work that `stream` was given so far; the context is current.
     pub fn record(&self, stream: CUstream) -> Result<()> {
         // SAFETY: event and stream live, and are of the same context.
         self.core.check(unsafe { (self.core.driver.event_record)(self.raw, stream) }, "record an event")
@@ -127,7 +127,7 @@ pub(super) struct CudaPinned {
     under_way: Mutex<Vec<Event>>,
 }
 
-// SAFETY: the block is plain memory without owner; `RawPinned` says who touches it when.
+// SAFETY: the block is plain memory without owner; the contract of `RawPinned` states who touches it, and when.
 unsafe impl Send for CudaPinned {}
 // SAFETY: as above.
 unsafe impl Sync for CudaPinned {}
@@ -162,7 +162,7 @@ unsafe impl RawPinned for CudaPinned {
 
     fn settle(&self) -> Result<()> {
         let mut under_way = locked(&self.under_way);
-        // An error leaves the list as it is: what was not waited for may still be written.
+        // An error leaves the list as it is: memory that was not waited for may still be written.
         for event in under_way.iter() {
             CudaEvent::of(event)?.wait()?;
         }

@@ -2,7 +2,7 @@
 //!
 //! One build serves CUDA 12 and CUDA 13, whichever libraries the search path has first. All calls may come from any
 //! thread; each makes the GPU's context current on it. After a failure that leaves nothing usable (an illegal address,
-//! an error of the memory, a GPU that fell off the bus) every later call says [`Error::DeviceLost`].
+//! an error of the memory, a GPU that fell off the bus) every later call returns [`Error::DeviceLost`].
 
 mod blas;
 mod compile;
@@ -45,7 +45,7 @@ const RESERVE_SHARE: u64 = 8;
 /// The product in bytes for shapes that cuBLAS refuses.
 const FALLBACK: (&str, &str) = ("product_i8", include_str!("fallback.cu"));
 
-/// What tells compiled kernels apart: where the source lies and how long it is, the name, the constants.
+/// The key of compiled kernels: where the source lies and its length, the name, the constants.
 type Key = (usize, usize, &'static str, Vec<(&'static str, u64)>);
 
 /// A compiled kernel on the GPU.

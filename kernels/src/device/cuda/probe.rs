@@ -61,7 +61,7 @@ impl Installation {
         Ok(device)
     }
 
-    /// What a GPU is.
+    /// The description of a GPU.
     pub fn describe(&self, index: usize) -> Result<Description> {
         let (driver, device) = (self.driver, self.device(index)?);
         let mut name = [0 as c_char; 256];

@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Alignment of device memory, as CUDA promises it, and of host memory.
 const ALIGN_BYTES: usize = 256;
 
-/// What new device memory is filled with.
+/// The byte with which new device memory is filled.
 const DIRT: u8 = 0xA7;
 
 /// Rates of the device's clock; they change no result.
@@ -47,7 +47,7 @@ impl Default for Rates {
     }
 }
 
-/// What a device's clock shows.
+/// The clock of a device.
 #[derive(Clone, Copy, Debug)]
 pub enum Clock {
     /// Time at these rates, as if copies and computing overlapped.
@@ -102,7 +102,7 @@ struct Account {
     peak: AtomicU64,
 }
 
-/// What all openings of a device share.
+/// The state that all openings of a device share.
 struct Card {
     identity: u64,
     /// Bytes allocated by all openings.

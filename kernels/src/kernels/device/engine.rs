@@ -151,7 +151,7 @@ impl DeviceEngine {
         }
         let moduli = family.moduli()[..family.modulus_count(spec)].to_vec();
         let product = moduli.iter().fold(Integer::from(1), |product, &modulus| product * modulus);
-        // Two bits more than those of M: what is reconstructed from inadmissible residues may be a little beyond M/2
+        // Two bits more than those of M: a number reconstructed from inadmissible residues may be a little beyond M/2
         // in magnitude, and the top bit is the sign.
         let words = (product.significant_bits() as usize + 2).div_ceil(32);
         let engine = DeviceEngine { family, spec: *spec, moduli, product, words };

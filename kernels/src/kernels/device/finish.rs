@@ -91,7 +91,7 @@ pub struct Round<'a> {
     /// Two words of 64 bits that [`Launcher::clear_faults`] prepared: the least number of an entry that is too long,
     /// and of one whose exponent is beyond [`MAXIMUM_EXPONENT`]; both are the largest word where there is none.
     pub faults: &'a Region,
-    /// What is added to the number of an entry there.
+    /// The offset that is added to the number of an entry there.
     pub first_index: u64,
 }
 

@@ -201,7 +201,7 @@ impl DigitLanes {
     }
 
     /// The sums of the products of column `lane` of panel `x` with the four columns of `y`, over all of their `rows`:
-    /// plain digits in pairs, and what is above them.
+    /// plain digits in pairs, and the part above them.
     pub fn multiply(&self, (x, lane): (&[u64], usize), y: &[u64], rows: usize, sums: &mut [u64]) {
         let words = self.panel_words(rows);
         let (x, y): (&[i32], &[i32]) = (cast_slice(&x[..words]), cast_slice(&y[..words]));

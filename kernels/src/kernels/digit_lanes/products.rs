@@ -41,7 +41,7 @@ impl Products {
         unsafe { avx2::carry(sums, bits) }
     }
 
-    /// Puts the sums of blocks together, and makes plain digits of the result, in pairs, and what is above them.
+    /// Combines the sums of blocks, and makes plain digits of the result, in pairs, with the part above them.
     pub fn finish(self, sums: &mut [i64], block: usize, levels: u32, bits: u32) {
         // SAFETY: as above.
         unsafe { avx2::finish(sums, block, levels, bits) }

@@ -1,4 +1,4 @@
-//! Sums of products of big floats of any exponents, digit by digit: what products with a vector are made of.
+//! Sums of products of big floats of any exponents, digit by digit: the parts of products with a vector.
 //!
 //! A term is the product of a number that is cut into digits of 52 bits where it stands below the largest term, and of
 //! a number that has been cut beforehand. Pairs of digits count that meet in one of the first columns; all kernels
@@ -208,7 +208,7 @@ fn place_plainly(sizes: &mut [Size], columns: usize) -> Option<i64> {
     let most = sizes.iter().fold(NOTHING, |most, &size| most.max(size));
     let (top, beyond) = (most >> 1, i64::from(DIGIT_BITS) * columns as i64);
     for size in sizes {
-        // That of no term is far beyond.
+        // No term's size is far beyond.
         let shift = top - (*size >> 1);
         *size = if *size != NOTHING && shift < beyond { 2 * shift + (*size & 1) } else { SKIPPED };
     }
@@ -217,7 +217,7 @@ fn place_plainly(sizes: &mut [Size], columns: usize) -> Option<i64> {
 
 /// The sums of the columns of some terms.
 pub struct Sums {
-    /// In digits; the first for what is carried out of the first column.
+    /// In digits; the first for the carry out of the first column.
     columns: Vec<i128>,
 }
 
@@ -339,7 +339,7 @@ pub fn write_sum(sums: &Sums, out: &mut [u64]) {
             (held, held_bits) = (held >> 64, held_bits - 64);
         }
     }
-    // What is above the first column, with its sign.
+    // The part above the first column, with its sign.
     let low = held as i128 | carry << held_bits;
     let mut rest = [low as u64, (low >> 64) as u64].into_iter();
     let sign = if carry < 0 { u64::MAX } else { 0 };

@@ -1,7 +1,7 @@
 //! `alpha x + y`, rounded correctly, eight pairs at a time on AVX-512 IFMA, a lane each.
 //!
-//! All digits of a sum are formed, from a first one for what is carried to the lowest of the product and of `y`, so it
-//! is exact, and rounded once. Sums that take more digits, or whose leading ones cancel, are left to the caller.
+//! All digits of a sum are formed, from a first one for the carry to the lowest of the product and of `y`, so it is
+//! exact, and rounded once. Sums that take more digits, or whose leading ones cancel, are left to the caller.
 //! Source: docs/ALGORITHM.md, "Sums digit by digit".
 
 use super::ifma::{Lanes, cut_eight, load, store, transpose};
@@ -80,9 +80,9 @@ impl Sizes {
 struct Parts<'a> {
     /// The digits of `x` between zeros.
     x: &'a mut [Eight],
-    /// Those of `y`, which become those of the sums, and zeros behind them.
+    /// The digits of `y`, which become those of the sums, and zeros behind them.
     sums: &'a mut [Eight],
-    /// Those of the rounded significands, zeros behind them.
+    /// The digits of the rounded significands, zeros behind them.
     rounded: &'a mut [Eight],
     limbs: &'a mut [Eight],
 }
@@ -271,7 +271,7 @@ impl Parts<'_> {
             let both = _mm512_or_si512(_mm512_sllv_epi64(own, skipped), _mm512_srlv_epi64(next, rest));
             store(&mut self.rounded[at], _mm512_and_epi64(both, mask));
         }
-        // What lies below: the rest of the digit after them, and those behind it.
+        // The bits below: the rest of the digit after them, and those behind it.
         let mut below = _mm512_and_epi64(_mm512_sllv_epi64(next, skipped), mask);
         below = _mm512_mask_or_epi64(below, in_first, below, digit(rounded + 1));
         below = _mm512_mask_or_epi64(below, before_third, below, digit(rounded + 2));

@@ -71,7 +71,7 @@ pub trait Dgemm: Send + Sync + 'static {
     /// `out := X^T Y`, column-major, `x.count()` rows without gaps. Reads nothing of `out`. Equal rows (asserted).
     fn product(&self, x: Columns<'_>, y: Columns<'_>, out: &mut [f64]);
 
-    /// The lower triangle of `out := X^T X`; what is above the diagonal afterwards is unspecified.
+    /// The lower triangle of `out := X^T X`; the entries above the diagonal are unspecified afterwards.
     fn gram(&self, x: Columns<'_>, out: &mut [f64]) {
         self.product(x, x, out);
     }

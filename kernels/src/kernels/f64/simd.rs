@@ -24,7 +24,7 @@ pub trait Vector: Copy {
     fn stream(self, to: &mut [f64; LANES]);
     /// Orders all that was streamed before whatever is written later.
     fn fence();
-    /// Asks for the cache line of `at` to be read ahead; changes nothing.
+    /// Prefetches the cache line of `at`; changes nothing.
     fn prefetch(at: &[f64; LANES]);
     /// As [`Vector::prefetch`], into the second cache and not the first.
     fn prefetch_far(at: &[f64; LANES]);

@@ -311,7 +311,7 @@ pub fn convert<L: Lanes, const C: usize>(factors: impl Factors, moduli: (&[Prime
 }
 
 /// Residues of `left^T right` modulo one prime as blocks of a product plane, those of the panels from number `first`
-/// on, which are added to what `out` holds where it `adds`.
+/// on, added to the contents of `out` where it `adds`.
 #[inline(always)]
 pub fn blocks<L: Lanes, const V: usize, const C: usize>(
     vectors: usize,
@@ -344,7 +344,7 @@ pub fn blocks<L: Lanes, const V: usize, const C: usize>(
             for part in 0..parts {
                 let (value, place) = (values[panel * parts + part], &mut block[part * L::WIDTH..]);
                 if adds {
-                    // Of two balanced residues plus half a prime: unsigned, what is out of range is larger.
+                    // Of two balanced residues plus half a prime: unsigned, a number out of range is larger.
                     let sum = L::load(place).add_halves(value);
                     let sum = sum.min_halves(sum.add_halves(p));
                     sum.min_halves(sum.sub_halves(p)).sub_halves(half).store(place);

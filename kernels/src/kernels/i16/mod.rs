@@ -63,7 +63,7 @@ const RESIDUE_WORDS: usize = BLOCK_ENTRIES / 4;
 pub const ONE_A_CYCLE: ConversionCosts =
     ConversionCosts { saved: 0.5, operands: 35.0, results: 25.0, result_bits: 0.02 };
 
-/// Where it issues two, which save half as much: fitted to 25 products on a Zen 5, before strips were shared out.
+/// Where it issues two, which save half as much: fitted to 25 products on a Zen 5, before strips were equalised.
 pub const TWO_A_CYCLE: ConversionCosts =
     ConversionCosts { saved: 0.5, operands: 102.0, results: 50.0, result_bits: 0.1 };
 

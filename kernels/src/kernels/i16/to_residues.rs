@@ -55,7 +55,7 @@ pub fn scratch_words(tables: &OperandTables) -> usize {
     limbs(tables) * (1 + STRIPS) * MOST_CONVERTED + LINE_WORDS
 }
 
-/// Limbs of an entry's digits. Those beyond the highest digit that there is meet no factor.
+/// Limbs of an entry's digits. Limbs beyond the highest digit meet no factor.
 fn limbs(tables: &OperandTables) -> usize {
     tables.digits.div_ceil(DIGITS_OF_LIMB)
 }
@@ -136,7 +136,7 @@ struct Entries {
     borrows: [u64; MOST_CONVERTED],
 }
 
-/// Writes the limbs of the magnitudes of some rows, limb by limb of all lanes. Those that are not there are zeros.
+/// Writes the limbs of the magnitudes of some rows, limb by limb of all lanes. Missing rows are zeros.
 #[inline(always)]
 fn gather<L: Lanes>((source, form): (&PanelSource<'_>, Form), rows: Range<usize>, out: &mut [u64]) -> Entries {
     let (view, columns) = (&source.view, source.columns.clone());
@@ -198,8 +198,8 @@ fn cut<L: Lanes>(limbs: &[u64], entries: &Entries, out: &mut [i32]) {
             for lane in 0..SIDE_BY_SIDE {
                 let word = (limb[lane] >> shifts[lane]) | ((next[lane] << 1) << (63 - shifts[lane]));
                 let word = word ^ signs[lane];
-                // As the highest bit of what is added is 1, none is carried out only where that of the word is 0 and
-                // that of the sum is 1.
+                // As the highest bit of the summand is 1, none is carried out only where that of the word is 0 and that
+                // of the sum is 1.
                 let sum = word.wrapping_add(HALVES + 1).wrapping_sub(borrows[lane]);
                 borrows[lane] = (!word & sum) >> 63;
                 let digits = sum ^ HALVES;

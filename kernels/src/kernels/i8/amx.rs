@@ -73,7 +73,7 @@ fn is_enabled() -> bool {
     low & TILE_STATE == TILE_STATE
 }
 
-/// Asks for the data of tiles, for all threads of this process.
+/// Requests the data of tiles, for all threads of this process.
 #[cfg(target_os = "linux")]
 fn ask_system() -> bool {
     const ARCH_REQ_XCOMP_PERM: libc::c_long = 0x1023;

@@ -103,7 +103,7 @@ pub fn row<V: Vector>(reducer: Reducer, sums: &[i32; SIDE]) -> V {
     reducer.least_halves(even, odd)
 }
 
-/// The sums of three planes, of low digits, high digits and sums of digits, put together modulo one modulus:
+/// The sums of three planes, of low digits, high digits and sums of digits, combined modulo one modulus:
 /// `low + 128 (both - low - high) + 2^14 high = -127 low + (2^14 - 128) high + 128 both`.
 ///
 /// Each sum is taken as two halves with signs, which one instruction multiplies with the residues of its factor and of

@@ -109,7 +109,7 @@ impl<'a, R: BlockRules> Finish<'a, R> {
         Ok(self.pivots)
     }
 
-    /// Finishes a range of blocks of columns, from which the products with all columns before it are taken off.
+    /// Finishes a range of blocks of columns, from which the products with all columns before it are subtracted.
     fn blocks(&mut self, range: Range<usize>) -> Result<(), FailedPivot> {
         if range.len() <= 1 {
             return range.into_iter().try_for_each(|block| self.block(block));
@@ -125,7 +125,7 @@ impl<'a, R: BlockRules> Finish<'a, R> {
         Ok(())
     }
 
-    /// Whether there is anything to take off the entries of a range of blocks that begins at `first`.
+    /// Whether there are products to subtract from the entries of a range of blocks that begins at `first`.
     fn is_reduced(&self, first: usize) -> bool {
         self.has_sums || first > 0
     }

@@ -12,7 +12,7 @@ pub struct TaskSpec {
     pub updates: Vec<ObjectId>,
     /// Created: no task has written them before.
     pub creates: Vec<ObjectId>,
-    /// The node that runs it, where the caller knows better than the scheduler.
+    /// The node that runs it, where the caller chooses it rather than the scheduler.
     pub node: Option<usize>,
 }
 

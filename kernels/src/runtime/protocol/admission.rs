@@ -1,6 +1,6 @@
 //! Room for tiles of other ranks: slots, given out column by column.
 //!
-//! A rank asks for a tile only when it has a slot for it, and gives slots out in one order: by tile column, then by
+//! A rank requests a tile only when it has a slot for it, and gives slots out in one order: by tile column, then by
 //! row. So the tiles of the first column that is not done everywhere always have their slots. The proof that no rank
 //! waits for ever rests on this (docs/decisions/017-one-protocol.md).
 
@@ -146,7 +146,7 @@ impl Admission {
         self.announced.insert(tile);
     }
 
-    /// Notes that a rank wants a tile that is not here yet.
+    /// Notes that a rank requests a tile that is not here yet.
     pub fn ask_early(&mut self, tile: TileId, rank: u32) {
         self.early.entry(tile).or_default().push(rank);
     }

@@ -19,7 +19,7 @@ pub enum Message {
     Notice(TileId),
     /// The sender has finished a tile, which the receiver reads where it lies.
     Shown(TileId),
-    /// `client` wants a tile; comes from the client, or is forwarded by the rank that sent the receiver the tile.
+    /// `client` requests a tile; comes from the client, or is forwarded by the rank that sent the receiver the tile.
     Request {
         /// The tile.
         tile: TileId,

@@ -157,8 +157,7 @@ pub enum Event {
         /// The message.
         message: Message,
     },
-    /// The tile of another rank can be read by tasks, where [`ProtocolOptions::imports`] says that it must be
-    /// prepared first.
+    /// The tile of another rank can be read by tasks, where by [`ProtocolOptions::imports`] it must be prepared first.
     Imported(TileId),
     /// The data of a tile sent by [`Action::Send`] has left: one event for each such message.
     Sent(TileId),

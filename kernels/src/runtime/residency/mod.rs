@@ -1,5 +1,5 @@
-//! Tiles on one of two levels of memory: which of them have copies on the upper level, the state of each copy, and what
-//! must move before a task can run there.
+//! Tiles on one of two levels of memory: which of them have copies on the upper level, the state of each copy, and the
+//! moves before a task can run there.
 //!
 //! Every tile has its home on the lower level: a device stands above the host, the host above a disk. Per tile there
 //! is a state, `Invalid` (not here), `Shared` (as at home) or `Modified` (newer than at home), and how often it is

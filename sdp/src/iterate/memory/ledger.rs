@@ -29,7 +29,7 @@ pub enum Step {
     Residuals,
     /// The Schur complement and its factor.
     System,
-    /// The parts of directions that do not hang on dx.
+    /// The parts of directions that do not depend on dx.
     Constants,
     /// The equation for a direction, and its blocks.
     Directions,
@@ -52,7 +52,7 @@ pub enum ConeTask {
     Pairing,
     /// A product with a residual.
     Product,
-    /// The part of dY that does not hang on dx.
+    /// The part of dY that does not depend on dx.
     Constant,
     /// dX and dY.
     Direction,
@@ -480,7 +480,7 @@ impl<'a> Sizes<'a> {
         Ok(TaskBytes { result: square + self.matrix(variables, free), work: work + lists::plain(self.bits()) })
     }
 
-    /// The same of one-point blocks that were put together.
+    /// The same for one-point blocks that were combined.
     fn scalars_system(&self, variables: usize) -> TaskBytes {
         let (column, free) = (self.matrix(variables, 1), self.problem.free_variables());
         let result = column + self.matrix(variables, free);

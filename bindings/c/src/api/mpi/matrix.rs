@@ -461,7 +461,7 @@ impl DistOperand {
     ) -> Outcome<()> {
         let Ranks { call, world, .. } = *ranks;
         let shape = (self.local.rows(), self.local.cols());
-        // SAFETY: by contract nobody else uses the entries, and views of operands are gone.
+        // SAFETY: by contract no other thread uses the entries, and views of operands are gone.
         let placed = unsafe { self.local.place_for(precision_bits) };
         let mut own = None;
         let space = match placed {

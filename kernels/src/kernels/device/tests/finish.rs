@@ -77,7 +77,7 @@ fn sums_become_residues() {
     }
 }
 
-/// Rectangles with one column and with several, of all moduli and of some, go where they are asked to and nowhere else.
+/// Rectangles with one column and with several, of all moduli and of some, go to the requested place and nowhere else.
 #[test]
 fn rectangles_of_residues_are_selected() {
     let mut source = Source::new(7);
@@ -181,7 +181,7 @@ fn words_that_are_no_least_residues_count_as_their_class() {
     }
 }
 
-/// What `round` is called with beyond the integers.
+/// The arguments of `round` other than the integers.
 struct Rounding {
     rows: usize,
     precision_bits: u32,

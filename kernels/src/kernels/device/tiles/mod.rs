@@ -42,13 +42,13 @@ const HEADER_WORDS: usize = 8;
 /// The next number of a finished tile; none is given twice while the process runs.
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
 
-/// A device, the family of moduli that it multiplies for, and what may be taken of its memory.
+/// A device, the family of moduli that it multiplies for, and the memory that may be taken of it.
 pub struct TileDevice {
     /// The device.
     pub device: Arc<dyn Device>,
     /// The family.
     pub family: DeviceFamily,
-    /// What may be taken of its memory.
+    /// The memory that may be taken of it.
     pub allowance: Allowance,
 }
 

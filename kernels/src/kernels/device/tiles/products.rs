@@ -56,7 +56,7 @@ impl DeviceProducts {
         }
     }
 
-    /// The device and what multiplies there.
+    /// The device, and the engine that multiplies there.
     pub(super) fn site(&self) -> &Site {
         &self.site
     }
@@ -88,7 +88,7 @@ impl DeviceProducts {
             * (2 + self.site.engine.limbs() as u64 + limbs_for(self.site.engine.spec().operand_bits + 1) as u64)
     }
 
-    /// What was moved so far.
+    /// The traffic so far.
     pub(super) fn traffic(&self) -> TileTraffic {
         let setup = self.setup.lock().unwrap_or_else(PoisonError::into_inner);
         TileTraffic {
@@ -126,7 +126,7 @@ impl DeviceProducts {
         let result = job.run(own, pairs, working_bits, out);
         self.device_bytes.fetch_max(self.site.device.used_bytes(), Ordering::Relaxed);
         if let Err(error) = &result {
-            // Streams that wait for what this one should have brought must not wait for ever.
+            // Streams that wait for tiles that this one should have brought must not wait for ever.
             setup.slots.fail(error);
         }
         guard.failed = false;
@@ -204,7 +204,7 @@ impl Job<'_> {
             let planes = [&places[0], &places[places.len() - 1]];
             let mut start = 0;
             while start < self.depth {
-                // Only the last part of a tile is padded: the others end at multiples of what products take.
+                // Only the last part of a tile is padded: the others end at multiples of the alignment of products.
                 let mut room = (largest - summed) / ALIGN * ALIGN;
                 if room == 0 {
                     self.reduce(own, &mut reduced)?;

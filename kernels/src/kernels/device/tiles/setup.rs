@@ -45,7 +45,7 @@ pub(super) struct Setup {
     pub given_back: Condvar,
 }
 
-/// A device, what multiplies there, and what may be taken of its memory.
+/// A device, the engine that multiplies there, and the memory that may be taken of it.
 pub(super) struct Site {
     pub device: Arc<dyn Device>,
     pub engine: DeviceEngine,

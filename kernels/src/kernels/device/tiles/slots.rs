@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A place for the planes of one tile.
 struct Slot {
-    /// When the tile is there; `None` while somebody brings it.
+    /// When the tile is there; `None` while a stream brings it.
     ready: Option<Event>,
     /// The last work of each stream that reads it.
     uses: HashMap<usize, Event>,
@@ -73,7 +73,7 @@ impl Slots {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the cache has counted.
+    /// The counters of the cache.
     pub fn counters(&self) -> CacheCounters {
         self.lock().cache.counters()
     }
@@ -134,7 +134,7 @@ impl Slots {
         SlotRegion { region: state.regions[slot].clone(), slot, number, after, bring }
     }
 
-    /// Waits until somebody else has brought the tile of a place; returns the event at which it is there.
+    /// Waits until another stream has brought the tile of a place; returns the event at which it is there.
     pub fn arrival(&self, place: &SlotRegion) -> Result<Event> {
         let mut state = self.lock();
         loop {

@@ -215,8 +215,8 @@ impl TileKernels {
         }
     }
 
-    /// POTRF: `A = L L^T` in place of the lower triangle of a square tile (asserted); what lies above the diagonal is
-    /// neither read nor written.
+    /// POTRF: `A = L L^T` in place of the lower triangle of a square tile (asserted); the entries above the diagonal
+    /// are neither read nor written.
     ///
     /// # Errors
     /// The first pivot that is not positive and finite; the tile is then useless.

@@ -16,7 +16,7 @@ pub const ROWS: usize = 264;
 /// Rows of the right operand that are packed at a time, at most.
 pub const COLS: usize = 528;
 
-/// The sum of some products, taken off one after the other.
+/// The sum of some products, subtracted one after the other.
 pub struct Product<'a> {
     /// The operands of each; all left ones have equally many rows, and all right ones.
     pub pairs: &'a [(Tile<'a>, Tile<'a>)],

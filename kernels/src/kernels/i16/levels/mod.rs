@@ -29,7 +29,7 @@ const LEAST_ROWS: usize = if cfg!(test) { 32 } else { 512 };
 /// Residues of 16 bits in a word.
 const RESIDUES_PER_WORD: usize = 4;
 
-/// Where a product goes, and what it may overwrite on the way.
+/// Where a product goes, and the memory that it may overwrite on the way.
 pub struct Work<'a> {
     /// The plane.
     pub c: &'a mut [i16],

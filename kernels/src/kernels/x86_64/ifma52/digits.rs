@@ -208,7 +208,7 @@ impl<'a> Cutter<'a> {
 
 /// Writes the digits of 8 integers, whose limbs follow each other, `STEP` words from digit to digit.
 ///
-/// As many groups of digits as `out` has room for; what lies beyond the limbs is 0.
+/// As many groups of digits as `out` has room for; digits beyond the limbs are 0.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 pub fn cut_integers<const STEP: usize>(integers: &[u64], out: &mut [u64]) {

@@ -144,7 +144,7 @@ struct Strip {
     rows: usize,
 }
 
-/// Lines of panels that a later pass will need, handed out piece by piece to be fetched into the second-level cache.
+/// Lines of panels that a later pass will need, given out piece by piece to be fetched into the second-level cache.
 struct Ahead {
     start: usize,
     stride: usize,

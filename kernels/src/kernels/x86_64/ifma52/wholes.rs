@@ -137,7 +137,7 @@ impl Wholes {
                 (_mm512_set1_epi64(composite.product as i64), _mm512_set1_epi64(2 * composite.product as i64));
             let reciprocal = _mm512_set1_pd(composite.reciprocal);
             for (column, slot) in slot.chunks_exact_mut(BLOCK).enumerate() {
-                // Up to four products: two, then one are taken off where they are there.
+                // Up to four products: two, then one are subtracted where they are present.
                 let sum = _mm512_min_epu64(sums[column], _mm512_sub_epi64(sums[column], twice));
                 let sum = _mm512_min_epu64(sum, _mm512_sub_epi64(sum, product));
                 // SAFETY: the chunk has 8 words.

@@ -38,7 +38,7 @@ pub unsafe fn value(digits: Digits, cell: *const u64, lane: usize, (scratch, out
     }
 }
 
-/// A cell that the products of `terms` have been taken off.
+/// A cell from which the products of `terms` have been subtracted.
 #[derive(Clone, Copy)]
 pub struct Reduced {
     /// The rests of its entries.

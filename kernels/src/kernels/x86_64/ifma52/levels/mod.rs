@@ -9,7 +9,7 @@ use crate::kernels::area::Area;
 use crate::kernels::x86_64::ifma52::micro::Fold;
 use crate::kernels::x86_64::ifma52::product::{KC, Operands, Store, depth_of_passes, multiply};
 
-/// Where a product goes, and what it may overwrite on the way.
+/// Where a product goes, and the memory that it may overwrite on the way.
 pub struct Work<'a> {
     /// The plane.
     pub c: &'a mut [u64],

@@ -19,7 +19,7 @@ pub struct Scaled<'a> {
     pub shifts: [i64; BLOCK],
 }
 
-/// Sums of products that are taken off, and for both factors the sums of their entries digit by digit.
+/// Sums of products that are subtracted, and for both factors the sums of their entries digit by digit.
 #[derive(Clone, Copy)]
 pub struct Subtracted<'a> {
     pub terms: Terms,
