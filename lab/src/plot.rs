@@ -24,11 +24,11 @@ type Drawn<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 /// A figure at one time, over all processes.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
-    /// When.
+    /// The time.
     pub seconds: f64,
     /// Mean over the processes.
     pub mean: f64,
-    /// Most of any process.
+    /// The most of any process.
     pub most: f64,
 }
 

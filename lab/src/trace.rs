@@ -87,9 +87,9 @@ pub const VIEWER: &str = "https://ui.perfetto.dev";
 
 /// How the processes and threads of spans are called, by their numbers.
 pub struct Names<'a> {
-    /// Of a process.
+    /// The name of a process.
     pub process: &'a dyn Fn(usize) -> String,
-    /// Of a thread, or engine, of any process.
+    /// The name of a thread, or engine, of any process.
     pub thread: &'a dyn Fn(usize) -> String,
 }
 

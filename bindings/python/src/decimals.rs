@@ -36,7 +36,7 @@ pub fn to_decimals(py: Python<'_>, view: &View, digits: i64) -> PyResult<View> {
 
 /// The position of a number relative to the multiples of `10^-digits`.
 enum Place {
-    /// It is one.
+    /// It is such a multiple.
     Kept,
     /// The nearest is 0.
     Zero,

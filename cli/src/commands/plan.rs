@@ -133,7 +133,7 @@ fn product_options(promise: PlanPromise) -> ProductPlanOptions {
     ProductPlanOptions::new().accuracy(promise.accuracy).range_bits(promise.range_bits)
 }
 
-/// Of a matrix of `order` rows.
+/// Options for the factor of a matrix of `order` rows.
 fn factor_options(promise: PlanPromise, order: usize) -> CholeskyOptions {
     let range_bits = promise.range_bits.unwrap_or_else(|| usual_range_bits(order));
     CholeskyOptions::new().accuracy(promise.accuracy).range_bits(range_bits)

@@ -46,7 +46,7 @@ pub struct Run {
     start: f64,
     /// How much of it is done.
     part: f64,
-    /// Of its call at work.
+    /// The part done of its call at work.
     call_part: f64,
     is_several: bool,
     /// Whether one call goes through all stages, whose phases tell the current one.

@@ -6,11 +6,11 @@
 pub struct ConversionCosts {
     /// The part of the time of multiplications that is saved.
     pub saved: f64,
-    /// For each entry of an operand.
+    /// Time for each entry of an operand.
     pub operands: f64,
-    /// For each entry of the result.
+    /// Time for each entry of the result.
     pub results: f64,
-    /// For each entry of the result and each bit of the precision: a part of their time grows with its square.
+    /// Time for each entry of the result and each bit of the precision: a part of their time grows with its square.
     pub result_bits: f64,
 }
 
@@ -39,7 +39,7 @@ impl ConversionCosts {
 pub struct FactorCosts {
     /// Rows at the least precision.
     pub rows: f64,
-    /// More rows for each working bit.
+    /// Additional rows for each working bit.
     pub row_bits: f64,
 }
 

@@ -1,7 +1,7 @@
 //! Sums of products of a few matrix columns with one vector, in fixed point: the parts of a substitution with a single
 //! right-hand side. Residues would cost more than they save there.
 //!
-//! Of a product of `D` digits by `D` those pairs of digits count that meet in a column from [`first_column`] on.
+//! In a product of `D` digits by `D` digits, only pairs of digits that meet in a column from [`first_column`] on count.
 //! Nothing else is cut, so every kernel gives the same integers.
 //! Knows: limbs, views. Does not know: triangles, error bounds.
 

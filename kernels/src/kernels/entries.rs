@@ -18,7 +18,7 @@ pub struct Widths {
 }
 
 impl Widths {
-    /// For `working_bits` working bits.
+    /// The widths for `working_bits` working bits.
     pub fn new(working_bits: u32) -> Widths {
         let entry = limbs_for(working_bits + 1);
         // One limb more than a product, which is added to it.
@@ -116,7 +116,7 @@ impl Reciprocal<Box<[u64]>> {
         Reciprocal { limbs: limbs.into(), skipped, fraction, most_bits }
     }
 
-    /// Most bytes of one.
+    /// Most bytes of a reciprocal.
     pub fn bytes(working_bits: u32) -> u64 {
         let limbs = limbs_for(working_bits + 2 * CHOLESKY_GUARD_BITS + 2 * LIMB_BITS);
         size_of::<Self>() as u64 + 8 * limbs as u64

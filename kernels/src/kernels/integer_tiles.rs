@@ -36,7 +36,7 @@ struct Space<'s> {
 type Pivot<'a> = (bool, &'a [u64]);
 
 impl IntegerTiles {
-    /// For `working_bits`.
+    /// Kernels for `working_bits` working bits.
     pub fn new(working_bits: u32) -> IntegerTiles {
         IntegerTiles { widths: Widths::new(working_bits), working_bits }
     }

@@ -98,7 +98,7 @@ pub fn add_shifted_product(sum: &mut [u64], (a, b): (&[u64], &[u64]), shift: i64
 }
 
 /// The same for factors of `A` and `B` limbs and a sum of `S`, with `R = A + B + S + 1` limbs of room; no branch
-/// depends on the shift, except where nothing is left to add.
+/// depends on the shift, except where there is nothing to add.
 #[inline]
 fn add_window<const A: usize, const B: usize, const S: usize, const R: usize>(
     sum: &mut [u64],

@@ -153,7 +153,7 @@ pub struct Symmetric<'a> {
 /// Why a view may be read as a symmetric matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Source {
-    /// It is one.
+    /// It is known to be symmetric.
     Known,
     /// The caller names the triangle that counts.
     Named(Uplo),

@@ -47,7 +47,7 @@ pub struct DeviceInput {
     pub upper: bool,
     /// Moduli of this device.
     pub moduli: usize,
-    /// Moduli of all devices, which are there when integers are reconstructed.
+    /// Moduli of all devices, which are present when integers are reconstructed.
     pub all_moduli: usize,
     /// Most operand planes of one modulus.
     pub planes_per_modulus: usize,

@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// The work of each kind of task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Weights {
-    /// Of a diagonal tile's factor.
+    /// Work of a diagonal tile's factor.
     pub potrf: u64,
-    /// Of a solve.
+    /// Work of a solve.
     pub trsm: u64,
-    /// Of the update of a diagonal tile.
+    /// Work of the update of a diagonal tile.
     pub syrk: u64,
-    /// Of other updates.
+    /// Work of other updates.
     pub gemm: u64,
 }
 
@@ -28,7 +28,7 @@ const OPERATIONS: Weights = Weights { potrf: 1, trsm: 3, syrk: 3, gemm: 6 };
 pub struct BottomLevels {
     graph: CholeskyGraph,
     weights: Weights,
-    /// Of the task that finishes each tile.
+    /// Bottom level of the task that finishes each tile.
     finish: Vec<u64>,
 }
 

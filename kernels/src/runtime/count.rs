@@ -55,9 +55,9 @@ pub fn baseline_bytes(graph: CholeskyGraph, tile_bytes: impl Fn(TileId) -> u64) 
 /// Bytes both ways.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Baseline {
-    /// To the upper level.
+    /// Bytes to the upper level.
     pub up_bytes: u64,
-    /// Back to the home level.
+    /// Bytes back to the home level.
     pub down_bytes: u64,
 }
 

@@ -146,7 +146,7 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         self.jobs.len()
     }
 
-    /// Takes in that a fetch has ended.
+    /// Records that a fetch has ended.
     pub fn fetched(&mut self, tile: T) {
         let waiting = self.coming.remove(&tile).unwrap_or_else(|| panic!("{tile:?} was not on its way"));
         for ticket in waiting {
@@ -158,7 +158,7 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         }
     }
 
-    /// Takes in that a write has ended.
+    /// Records that a write has ended.
     pub fn written(&mut self, tile: T) {
         let (lease, forget) = self.leaving.remove(&tile).unwrap_or_else(|| panic!("{tile:?} was not being written"));
         self.objects.release(lease);
@@ -167,7 +167,7 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         }
     }
 
-    /// Takes in that a job is done: it holds its objects no longer.
+    /// Records that a job is done: it holds its objects no longer.
     pub fn done(&mut self, ticket: Ticket) {
         let job = self.jobs.remove(&ticket).expect("the job is planned");
         assert!(job.job.is_none(), "the job was handed out");
@@ -236,7 +236,7 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
     }
 }
 
-/// Nothing is to be left free.
+/// The spare that leaves nothing free.
 pub const NO_SPARE: Limits = Limits { bytes: 0, tiles: 0 };
 
 /// A use that copies the object from below.

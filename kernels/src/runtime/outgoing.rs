@@ -42,7 +42,7 @@ impl<R> Default for Outgoing<R> {
 }
 
 impl<R> Outgoing<R> {
-    /// Takes in that a rank gets a tile, which is on the disk or will be.
+    /// Records that a rank gets a tile, which is on the disk or will be.
     pub fn ask(&mut self, tile: TileId, reader: R, is_written: bool) {
         let asked = self.asked.entry(tile).or_insert_with(|| Request { readers: Vec::new(), is_queued: false });
         asked.readers.push(reader);
@@ -77,7 +77,7 @@ impl<R> Outgoing<R> {
         readers
     }
 
-    /// Takes in that a transfer has ended.
+    /// Records that a transfer has ended.
     pub fn sent(&mut self, tile: TileId) {
         let leaving = self.leaving.get_mut(&tile).expect("it was being sent");
         leaving.transfers -= 1;

@@ -200,18 +200,18 @@ impl TileLevel {
         self.scheduler.ready()
     }
 
-    /// Takes in that a tile has come.
+    /// Records that a tile has arrived.
     pub fn fetched(&mut self, tile: TileId) {
         self.scheduler.fetched(tile);
     }
 
-    /// Takes in that a finished tile lies on the disk.
+    /// Records that a finished tile lies on the disk.
     pub fn written(&mut self, tile: TileId) {
         self.scheduler.written(tile);
         self.plan();
     }
 
-    /// Takes in that a run is done: its finished tiles are to be written.
+    /// Records that a run is done: its finished tiles are to be written.
     pub fn done(&mut self, ticket: Ticket, run: &TileRun) {
         let uses = self.uses(run);
         self.scheduler.done(ticket);
@@ -246,7 +246,7 @@ impl TileLevel {
         self.owner.grid.consumers(self.graph.tiles, self.owner.number, tile)
     }
 
-    /// Takes in that tasks have read a finished tile: after the last one it goes.
+    /// Records that tasks have read a finished tile: after the last such task the tile is released.
     fn has_read(&mut self, tile: TileId, tasks: usize) {
         let known = self.unread.remove(&tile).unwrap_or_else(|| self.readers(tile));
         if known > tasks {

@@ -69,7 +69,7 @@ pub struct Bench {
     pub runs: usize,
     /// The accuracy that our products promise for each entry.
     pub accuracy: Accuracy,
-    /// With the redundant prime.
+    /// Whether to use the redundant prime.
     pub self_check: bool,
     /// Rows of a tile of a factorisation; `None` for the library's choice.
     pub tile_rows: Option<usize>,

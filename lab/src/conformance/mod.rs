@@ -64,7 +64,7 @@ const TOGETHER_CHECKS: &[OperationCheck] =
 
 /// The devices to check.
 pub struct Setup {
-    /// In order.
+    /// The devices, in order.
     pub devices: Vec<Arc<dyn Device>>,
     /// Worker threads; `None` for one on each processor.
     pub threads: Option<usize>,

@@ -31,7 +31,7 @@ pub struct Subject<'a> {
     pub setup: &'a Setup,
     /// A context without devices.
     pub cpu: &'a Context,
-    /// In order.
+    /// The devices, in order.
     pub devices: Vec<Arc<dyn Device>>,
     /// The family.
     pub family: DeviceFamily,

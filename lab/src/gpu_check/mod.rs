@@ -24,7 +24,7 @@ use sunzi::advanced::device::{Description, DeviceName};
 /// Devices to check and to measure.
 #[derive(Clone, Debug)]
 pub struct GpuCheck {
-    /// In order.
+    /// The devices, in order.
     pub devices: Vec<DeviceName>,
     /// Worker threads; `None` for all processors.
     pub threads: Option<usize>,

@@ -19,9 +19,9 @@ pub enum Unit {
     BytesPerSecond,
     Bytes,
     Seconds,
-    /// Of something else, shown as a percentage.
+    /// A part of something else, shown as a percentage.
     Share,
-    /// Over something else.
+    /// A ratio to something else.
     Ratio,
 }
 

@@ -58,10 +58,10 @@ struct Entry {
     value: u32,
 }
 
-/// Something that happens now.
+/// An event that happens now.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimedEvent {
-    /// When.
+    /// The time of the event.
     pub time: f64,
     /// The event.
     pub kind: EventKind,
@@ -130,7 +130,7 @@ pub(super) struct Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Nothing.
+    /// An empty slab.
     pub fn new() -> Slab<T> {
         Slab { values: Vec::new(), free: Vec::new() }
     }

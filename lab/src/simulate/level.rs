@@ -201,7 +201,7 @@ impl Level {
         self.tiles.take(run);
     }
 
-    /// Takes in that a process gets a tile.
+    /// Records that a process gets a tile.
     pub fn ask(&mut self, tile: TileId, reader: Reader) {
         let is_written = self.published.contains(&tile);
         self.outgoing.ask(tile, reader, is_written);
@@ -275,7 +275,7 @@ impl Level {
         Some(work)
     }
 
-    /// Takes in that a worker begins a run: all its tiles must be here.
+    /// Records that a worker begins a run: all its tiles must be here.
     pub fn begin_run(&mut self, run: &TileRun) -> Result<()> {
         for one in self.tiles.uses(run) {
             let TileId { row, col } = one.tile;
@@ -287,7 +287,7 @@ impl Level {
         Ok(())
     }
 
-    /// Takes in that the worker of a job has finished the tiles of a run: whether they may be handed to the disk now,
+    /// Records that the worker of a job has finished the tiles of a run: whether they may be handed to the disk now,
     /// or the worker waits.
     pub fn hands_over(&mut self, run: &TileRun, job: u32, now: f64) -> bool {
         let may = !run.finish || self.writing.take(run.count as u64 * self.bytes.finished);
@@ -321,7 +321,7 @@ impl Level {
         self.asked.push_back(Request { work, bytes });
     }
 
-    /// Takes in that a tile was read for tasks: `at_once` it is in its place, else a worker puts it there.
+    /// Records that a tile was read for tasks: `at_once` it is in its place, else a worker puts it there.
     pub fn fetched(&mut self, tile: TileId, bytes: u64, at_once: bool) {
         self.fetching.used -= bytes;
         if at_once {
@@ -336,14 +336,14 @@ impl Level {
         self.tiles.fetched(tile);
     }
 
-    /// Takes in that a worker has put a tile into its place.
+    /// Records that a worker has put a tile into its place.
     pub fn placed_by_worker(&mut self, tile: TileId, now: f64) {
         self.settle(now);
         self.idle += 1;
         self.placed(tile);
     }
 
-    /// Takes in that the tiles of a run are written.
+    /// Records that the tiles of a run are written.
     pub fn written(&mut self, run: &TileRun, bytes: u64) {
         self.writing.used -= bytes;
         for tile in run.tiles() {
@@ -358,7 +358,7 @@ impl Level {
         self.outgoing.read(tile)
     }
 
-    /// Takes in that a tile has left for one of them.
+    /// Records that a tile has left for one of them.
     pub fn sent(&mut self, tile: TileId) {
         self.outgoing.sent(tile);
     }

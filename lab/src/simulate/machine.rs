@@ -72,13 +72,13 @@ pub struct Device {
     pub memory_bytes: u64,
     /// Seconds that a launch of a kernel takes.
     pub launch_seconds: f64,
-    /// From the host to a device.
+    /// Bytes a second from the host to a device.
     pub up_bandwidth: f64,
-    /// From a device to the host.
+    /// Bytes a second from a device to the host.
     pub down_bandwidth: f64,
-    /// Of a copy.
+    /// Seconds of latency of a copy.
     pub latency: f64,
-    /// Of all copies of a node in both directions together; without it only those above hold.
+    /// Bytes a second of all copies of a node in both directions together; without it only those above hold.
     pub node_bandwidth: Option<f64>,
 }
 
@@ -86,9 +86,9 @@ pub struct Device {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Disk {
-    /// Of reads.
+    /// Bytes a second of reads.
     pub read_bandwidth: f64,
-    /// Of writes.
+    /// Bytes a second of writes.
     pub write_bandwidth: f64,
     /// Seconds of a request from its last byte to its answer.
     pub latency: f64,

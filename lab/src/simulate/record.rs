@@ -68,14 +68,14 @@ impl Track {
     }
 }
 
-/// Something that took a while.
+/// An activity with its duration.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TraceSpan {
-    /// Where.
+    /// The process.
     pub process: usize,
     /// The track.
     pub track: Track,
-    /// Of which tile.
+    /// The tile.
     pub tile: TileId,
     /// When it began.
     pub start: f64,
@@ -95,7 +95,7 @@ pub struct Level {
 /// Figures at one time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sample {
-    /// When.
+    /// The time.
     pub time: f64,
     /// Ready tasks.
     pub ready: Level,
@@ -141,7 +141,7 @@ impl Recorder {
         }
     }
 
-    /// Takes in that nothing happens before `time`.
+    /// Records that nothing happens before `time`.
     pub(super) fn advance(&mut self, time: f64, processes: &[TaskMachine], hosts: &[Host], levels: &[Memory]) {
         let Some(interval) = self.interval else { return };
         if time < self.next {

@@ -16,9 +16,9 @@ const NANOSECONDS: f64 = 1e9;
 /// Messages of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Messages {
-    /// Of all processes.
+    /// Messages of all processes.
     pub total: u64,
-    /// Of the process that sent most.
+    /// Messages of the process that sent most.
     pub most: u64,
 }
 

@@ -72,7 +72,7 @@ impl Disk {
         self.storage.publish(PublishRequest { group, objects, tag, priority: Priority::default() })
     }
 
-    /// Takes in that a version was written: an older one goes.
+    /// Records that a version was written: an older one goes.
     pub fn written(&mut self, object: ObjectId, version: u64) -> Result<()> {
         match self.versions.insert(object, version) {
             Some(old) => self.delete_version(object, old),

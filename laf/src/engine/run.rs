@@ -14,7 +14,7 @@ use sunzi::advanced::store::IoBuffer;
 use sunzi::{Error, Result};
 use tempfile::TempDir;
 
-/// Something that has ended.
+/// An event: something that has ended.
 enum Event {
     Task(Ended),
     Disk { node: usize, completion: Completion },

@@ -26,7 +26,7 @@ pub struct SparseMatrix {
     rows: Chunks,
     cols: Chunks,
     symmetry: Symmetry,
-    /// By column of blocks, then row.
+    /// Blocks by column of blocks, then row.
     blocks: BTreeMap<(usize, usize), Block>,
     bytes: u64,
 }

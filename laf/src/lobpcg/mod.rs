@@ -10,7 +10,7 @@ use sunzi::{Error, Result};
 /// The factor of residuals.
 #[derive(Clone, Copy)]
 pub enum Preconditioner<'a> {
-    /// Nothing.
+    /// No preconditioner.
     Identity,
     /// The inverse of a diagonal matrix, given as a vector.
     Diagonal(&'a TallMatrix),
@@ -21,13 +21,13 @@ pub enum Preconditioner<'a> {
 pub struct LobpcgOptions<'a> {
     /// Pairs, and vectors of a block.
     pub count: usize,
-    /// For the residuals.
+    /// The preconditioner for the residuals.
     pub preconditioner: Preconditioner<'a>,
     /// Residuals `|A x - theta x| <= tolerance |theta|` end the iteration.
     pub tolerance: f64,
     /// Iterations after which it ends in any case.
     pub iterations: usize,
-    /// For the vectors to begin with.
+    /// The seed of the first vectors.
     pub seed: u64,
 }
 

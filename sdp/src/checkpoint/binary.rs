@@ -14,11 +14,11 @@ use sunzi::{Error, Matrix, Result};
 /// The version without a word of its program and of earlier points, and its numbers in front of the point.
 const OLDER: (u32, usize) = (1, 4);
 
-/// The version without a word of the first iterations, and its numbers in front of the point: a run that goes on makes
-/// no remark on them.
+/// The version without data on the first iterations, and its numbers in front of the point: a run that goes on makes no
+/// remark on them.
 const EARLY: (u32, usize) = (2, HEADER - OF_OUTSET - OF_REACHED);
 
-/// The version without a word of what steps have reached: a run that goes on assumes that they have reached nothing.
+/// The version without data on what steps have reached: a run that goes on assumes that they have reached nothing.
 const FORMER: (u32, usize) = (3, HEADER - OF_REACHED);
 
 /// A number of iterations that no run reaches; sums with counts below it stay far from where they would overflow.

@@ -5,7 +5,8 @@
 //! fingerprint of the program; the course of earlier points; the summary of the first iterations; what steps have
 //! reached. Behind it stand the point, and the best point where there is one. Any run of the same program may go on, at
 //! another precision and with other threads, ranks and options; at the same precision and options it goes on with the
-//! same bits, and ends as the run would have ended that wrote it. One that had come to its end goes on behind it.
+//! same bits, and ends as the run would have ended that wrote it. A run that had reached its end is continued beyond
+//! it.
 
 mod binary;
 mod lock;
@@ -44,7 +45,7 @@ const LEAST_BITS: u32 = 64;
 /// The content behind the numbers of a state in the head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Behind {
-    /// Zeros: the run had come to its end, and one that goes on does so behind it. Files of versions that did not
+    /// Zeros: the run had reached its end, and a run that goes on continues beyond it. Files of versions that did not
     /// distinguish ends from breaks have this where nothing is known of earlier points.
     End = 0,
     /// The course of earlier points: the run was under way.
@@ -214,9 +215,9 @@ pub fn save_checkpoint(folder: &Path, problem: &Problem, state: &State) -> Resul
 }
 
 /// The state in `folder`, rounded to the precision of the program: that of [`save_checkpoint`], or SDPB's text files,
-/// which do not name their program; `None` where nothing is there. At the same precision the rest of a run has the bits
-/// that it would have had. [`State::precision_bits`] is that of the file: a run from there sees whether the point was
-/// rounded.
+/// which do not name their program; `None` where there is no checkpoint. At the same precision the rest of a run has
+/// the bits that it would have had. [`State::precision_bits`] is that of the file: a run from there sees whether the
+/// point was rounded.
 ///
 /// Whether the program is the one that the checkpoint was written for is decided by a hash of all its numbers, and at
 /// another precision by a weighted sum of them, which detects no change of a number below 2^-30 of its column or below

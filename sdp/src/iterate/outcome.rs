@@ -129,7 +129,7 @@ pub struct State {
     pub course: Option<Course>,
     /// The summary of the first iterations, for a remark at the end of a run.
     pub outset: Outset,
-    /// Whether a test has ended the run here: one that goes on does so behind it, and its last steps end nothing. A
+    /// Whether a test has ended the run here: a run that goes on continues beyond it, and its last steps end nothing. A
     /// limit of iterations or time, and a stop, are breaks, behind which a run ends as without them.
     pub is_ended: bool,
 }

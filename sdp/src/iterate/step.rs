@@ -35,9 +35,9 @@ const ESTIMATE_BITS: i64 = 16;
 /// The smallest eigenvalues of `L_X^-1 dX L_X^-T` and of `L_Y^-1 dY L_Y^-T`, bounded from below, up to the contribution
 /// of the residual of X where it is left out of dX: at most `2^-24`.
 pub struct Eigenvalues {
-    /// Of the primal side.
+    /// Eigenvalue of the primal side.
     pub primal: Float,
-    /// Of the dual side.
+    /// Eigenvalue of the dual side.
     pub dual: Float,
 }
 

@@ -18,7 +18,7 @@ use sunzi::{Accuracy, Context, Error, Matrix, Op, Result};
 
 /// The factored equation.
 pub struct System {
-    /// Of the groups at hand.
+    /// Systems of the groups at hand.
     groups: Vec<GroupSystem>,
     /// The factor of Q, where there are free variables.
     free: Option<Factor>,

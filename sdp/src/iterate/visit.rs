@@ -12,7 +12,7 @@ pub trait Visitor {
     fn shape(&mut self, text: &str);
     /// Whether a part that may be missing comes next.
     fn presence(&mut self, is_there: bool);
-    /// A number that stands by itself.
+    /// A single number.
     fn number(&mut self, value: &Float);
     /// A matrix.
     fn matrix(&mut self, matrix: &Matrix);

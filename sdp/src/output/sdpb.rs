@@ -158,8 +158,8 @@ fn names_of(problem: &Problem, parts: WriteSolution) -> HashSet<String> {
     names.chain((problem.form == Form::Sdpa).then(|| "result.txt".into())).collect()
 }
 
-/// Writes a solution into `folder`, which is made where it is missing, among `files`; `out.txt` last, when
-/// all others have their names for good. Files of earlier runs that are not written anew go into a folder of their own.
+/// Writes a solution into `folder`, which is made where it is missing, among `files`; `out.txt` last, when all others
+/// have their final names. Files of earlier runs that are not written anew go into a folder of their own.
 ///
 /// # Errors
 /// [`Error::Io`]; [`Error::InvalidArgument`] where z is requested and there is no normalization.

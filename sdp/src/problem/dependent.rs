@@ -28,9 +28,9 @@ const MOST_PART: u64 = 1 << 30;
 /// Equations of a program that follow from its others, by their numbers, rising.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Dependent {
-    /// Of Y and y: their variables x are 0.
+    /// Equations of Y and y: their variables x are 0.
     variables: Vec<usize>,
-    /// Of x: their variables y are 0.
+    /// Equations of x: their variables y are 0.
     free: Vec<usize>,
 }
 

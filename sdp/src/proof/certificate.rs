@@ -28,7 +28,7 @@ pub struct LowerProof {
 /// The blocks of Y that belong to a group.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LowerGroup {
-    /// For the equations of the group.
+    /// Proof for the equations of the group.
     pub gram: GramProof,
     /// `Y = L L^T + tau I`, block by block; of a diagonal block the numbers of Y themselves, none below `tau`.
     pub blocks: Vec<Witness>,
@@ -43,7 +43,7 @@ pub struct UpperProof {
     pub x: Vec<Fixed>,
     /// For `B^T x = b`, where there are free variables.
     pub gram: Option<GramProof>,
-    /// For the blocks of `X`, group by group.
+    /// Proofs for the blocks of `X`, group by group.
     pub blocks: Vec<Vec<Witness>>,
 }
 

@@ -39,7 +39,7 @@ impl Program {
         self.groups.iter().map(of_group).max().unwrap_or(0).max(self.objective.largest_bits())
     }
 
-    /// Nothing yet.
+    /// A program without contents yet.
     pub(super) fn empty() -> Program {
         let (constant, objective) = (Rational::new(), Scaled::new(&[]));
         Program { constant, objective, groups: Vec::new(), polynomials: Vec::new(), bytes: 0, digest: String::new() }

@@ -15,7 +15,7 @@ pub struct Seen<'py> {
 }
 
 impl Seen<'_> {
-    /// Of doubles.
+    /// The properties of doubles.
     pub fn doubles() -> Self {
         Seen { kind: NumberKind::Float, natural_bits: Some(53), radii: Vec::new() }
     }

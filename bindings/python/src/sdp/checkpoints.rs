@@ -17,7 +17,7 @@ const CHECKPOINT_SECONDS: f64 = 3600.0;
 pub struct Checkpoints {
     /// Where they are written.
     folder: Option<PathBuf>,
-    /// Where one must be to begin with.
+    /// Where a checkpoint must be to begin with.
     initial: Option<PathBuf>,
     interval: Duration,
     saved: Mutex<Instant>,

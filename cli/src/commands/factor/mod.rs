@@ -121,7 +121,7 @@ struct FactorReport<'a> {
     condition: Option<String>,
     #[serde(flatten)]
     digits: &'a Digits,
-    /// From gathering to the end of writing.
+    /// Seconds from gathering to the end of writing.
     output_seconds: f64,
     /// The most memory that the process occupied, files and result included.
     peak_resident_bytes: u64,

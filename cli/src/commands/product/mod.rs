@@ -111,7 +111,7 @@ struct ProductReport<'a> {
     result_cols: usize,
     result_precision_bits: u32,
     input_seconds: f64,
-    /// From gathering to the end of writing.
+    /// Seconds from gathering to the end of writing.
     output_seconds: f64,
     /// The most memory that the process occupied, files and result included.
     peak_resident_bytes: u64,
@@ -127,7 +127,7 @@ struct Computed {
     report: Report,
     input_seconds: f64,
     gather_seconds: f64,
-    /// Of a product by ranks.
+    /// Peaks of each node, of a product by ranks.
     node_peak_bytes: Option<Vec<u64>>,
 }
 

@@ -13,7 +13,7 @@ const OUT_OF_MEMORY: c_int = 2;
 /// Statuses after which every later call on the context fails: the GPU or its contents are gone.
 /// deinitialized, device unavailable, ECC, NVLink, contained fault, illegal address, time-out, destroyed context,
 /// assert, stack, illegal instruction, misaligned address, address space, program counter, launch failure, tensor
-/// memory, the three ways in which a shared server of the GPU goes away, and the unknown one.
+/// memory, the three ways in which a shared server of the GPU fails, and the unknown one.
 const FATAL: &[c_int] =
     &[4, 46, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 806, 807, 810, 999];
 

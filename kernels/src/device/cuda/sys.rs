@@ -191,7 +191,7 @@ table! {
 mod tests {
     use super::*;
 
-    /// A library that is there has every symbol of its table; one that is not there is an error that names it.
+    /// A library that is found has every symbol of its table; one that is missing is an error that names it.
     #[test]
     fn what_is_found_is_complete() {
         let found: [(&str, Result<()>); 3] = [

@@ -24,7 +24,7 @@ pub enum DeviceFamily {
 }
 
 impl DeviceFamily {
-    /// Both.
+    /// Both families.
     pub const ALL: [DeviceFamily; 2] = [DeviceFamily::F64, DeviceFamily::I8];
 
     /// The family whose kernel is called `name`.

@@ -38,7 +38,7 @@ pub struct Residues<'a> {
 }
 
 impl Residues<'_> {
-    /// Elements up to the last of `entries` entries modulo `moduli`, which are there.
+    /// Elements up to the last of `entries` entries modulo `moduli`, all of which are stored there.
     pub(super) fn elements(&self, moduli: &Range<usize>, entries: usize) -> usize {
         assert!(moduli.is_empty() || moduli.start >= self.first_modulus, "no residues modulo number {}", moduli.start);
         extent(moduli.end.saturating_sub(self.first_modulus), self.stride, self.offset, entries)

@@ -1,7 +1,7 @@
 //! Sums of products of big floats of any exponents, digit by digit: the parts of products with a vector.
 //!
 //! A term is the product of a number that is cut into digits of 52 bits where it stands below the largest term, and of
-//! a number that has been cut beforehand. Pairs of digits count that meet in one of the first columns; all kernels
+//! a number that has been cut beforehand. Only pairs of digits that meet in one of the first columns count; all kernels
 //! give the same integers. Proof: docs/ALGORITHM.md, "Sums digit by digit".
 //! Knows: limbs. Does not know: matrices, precisions.
 
@@ -118,7 +118,7 @@ impl DigitVector {
         }
         let count = numbers.count / 8 * 8;
         let eights = &mut self.digits[first / 8 * self.columns..][..count / 8 * self.columns];
-        // SAFETY: the features that the function needs are there.
+        // SAFETY: the features that the function needs are present.
         unsafe { ifma::cut_all(numbers, self.columns, eights) };
         count
     }
@@ -168,7 +168,7 @@ pub struct Terms<'a> {
     pub left: Significands<'a>,
     /// Index of the right factor of the first term.
     pub right: usize,
-    /// Where each of them stands.
+    /// The position of each term.
     pub marks: &'a [Mark],
 }
 
@@ -196,7 +196,7 @@ pub const NOTHING: Size = Size::MIN;
 pub fn place_terms(sizes: &mut [Size], columns: usize) -> Option<i64> {
     #[cfg(target_arch = "x86_64")]
     if has_digit_sums() {
-        // SAFETY: the features that the function needs are there.
+        // SAFETY: the features that the function needs are present.
         return unsafe { ifma::place_terms(sizes, columns) };
     }
     place_plainly(sizes, columns)
@@ -242,7 +242,7 @@ impl Sums {
         assert_eq!(terms.left.count, terms.marks.len());
         #[cfg(target_arch = "x86_64")]
         if has_digit_sums() {
-            // SAFETY: the features that the function needs are there.
+            // SAFETY: the features that the function needs are present.
             return unsafe { ifma::add_terms(self, terms, right) };
         }
         self.add_plainly(terms, right);
@@ -295,7 +295,7 @@ fn carry(sums: &mut [i128]) {
 fn cut_number(limbs: &[u64], digits: &mut [u64]) {
     #[cfg(target_arch = "x86_64")]
     if has_digit_sums() {
-        // SAFETY: the features that the function needs are there.
+        // SAFETY: the features that the function needs are present.
         return unsafe { ifma::cut_number(limbs, digits) };
     }
     cut(limbs, 0, digits);

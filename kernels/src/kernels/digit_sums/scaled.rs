@@ -34,7 +34,7 @@ pub struct ScaledSums {
 struct Sizes {
     alpha: usize,
     x: usize,
-    /// Of a sum, without the first one.
+    /// Digits of a sum, without the first one.
     sum: usize,
     /// Of a significand and of half a unit of its last place.
     rounded: usize,
@@ -125,7 +125,7 @@ impl ScaledSums {
     /// Forms and rounds the sums of up to eight pairs `(x, y)` of numbers of exactly the limbs that the room was made
     /// for; gives the lanes that are done.
     pub fn form(&mut self, pairs: &[(FloatRef<'_>, FloatRef<'_>)]) -> u8 {
-        // SAFETY: the features are there, or there would be no room.
+        // SAFETY: the features are present, or there would be no room.
         unsafe { self.form_eight(pairs) }
     }
 
@@ -387,7 +387,7 @@ mod tests {
             let numbers = (0..8).map(|_| (number(&mut rng, of_x, spread), number(&mut rng, of_y, spread)));
             let mut numbers = numbers.collect::<Vec<_>>();
             if of_y == of_x && alpha.limbs[..of_alpha - 1].iter().all(|&limb| limb == 0) {
-                // Sums that cancel but for the last bit, or wholly.
+                // Sums that cancel except for the last bit, or completely.
                 for (x, y) in &mut numbers[..4] {
                     y.0.clone_from(&x.0);
                     y.0[0] ^= u64::from(case % 5 == 0);

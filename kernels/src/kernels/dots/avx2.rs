@@ -77,7 +77,7 @@ struct Rows {
     count: usize,
     /// Of the columns, with the signs of their products: a half of all lanes, then the next, row after row.
     left: Vec<[i64; BLOCK]>,
-    /// Of the vector, between zeros.
+    /// Halves of the vector, between zeros.
     right: Vec<i64>,
     limbs: Vec<u64>,
 }

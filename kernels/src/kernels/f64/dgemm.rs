@@ -1,4 +1,4 @@
-//! The product in doubles that the `f64` family rides on: one small trait, and the pure-Rust implementation of it.
+//! The product in doubles that the `f64` family is based on: one small trait, and the pure-Rust implementation of it.
 //!
 //! Promise: shapes are checked here, so that no caller needs `unsafe`; the entries are summed in any order, which the
 //! family's moduli make exact. Does not know: moduli, blocks.

@@ -104,7 +104,7 @@ pub fn pair(low: i32, high: i32) -> i32 {
 pub struct Strip<'a> {
     /// Whole rows of pairs.
     pub words: &'a [i32],
-    /// From one row to the next.
+    /// Integers from one row to the next.
     pub stride: usize,
     /// Integers at the front of each row that are not multiplied.
     pub skipped: usize,
@@ -115,7 +115,7 @@ pub struct Strip<'a> {
 pub struct PanelStrip<'a> {
     /// Rows of pairs, from the first row that is multiplied in the first panel on.
     pub pairs: &'a [[i32; BLOCK]],
-    /// From one panel to the next.
+    /// Rows of pairs from one panel to the next.
     pub stride: usize,
     /// Number of panels. Lanes behind the last panel repeat it: their results are not read.
     pub panels: usize,

@@ -56,11 +56,11 @@ pub struct Sum<'a> {
 /// The sums of one scheme.
 #[derive(Clone, Copy)]
 pub enum Sums {
-    /// Of the operand of a triangle.
+    /// Sums of the operand of a triangle.
     Symmetric(Symmetric),
-    /// Of the left operand of a rectangle.
+    /// Sums of the left operand of a rectangle.
     Left(WinogradLeft),
-    /// Of the right operand of a rectangle.
+    /// Sums of the right operand of a rectangle.
     Right(WinogradRight),
 }
 

@@ -13,7 +13,7 @@ pub struct Reducer {
 }
 
 impl Reducer {
-    /// For a modulus below `2^14`.
+    /// A reducer for a modulus below `2^14`.
     pub fn new(modulus: u64) -> Reducer {
         Reducer { modulus: modulus as i32, inverse: 1.0 / modulus as f32 }
     }
@@ -118,7 +118,7 @@ pub struct Karatsuba {
 }
 
 impl Karatsuba {
-    /// For a modulus below `2^14`.
+    /// For sums modulo a modulus below `2^14`.
     pub fn new(modulus: u64) -> Karatsuba {
         let arithmetic = Modulus::new(modulus);
         let residue = |integer: i64| arithmetic.balanced(integer.rem_euclid(modulus as i64) as u64);

@@ -22,7 +22,7 @@ pub struct Layout {
     pub shape: TileShape,
     /// Blocks of its sums.
     pub grid: BlockGrid,
-    /// From one plane to the next.
+    /// Words from one plane to the next.
     pub plane_words: usize,
     /// Words of an operand panel.
     pub panel_words: usize,

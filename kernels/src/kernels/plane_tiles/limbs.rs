@@ -30,7 +30,7 @@ pub struct LimbRules {
 }
 
 impl LimbRules {
-    /// For `working_bits`.
+    /// Rules for `working_bits` working bits.
     pub fn new(working_bits: u32) -> LimbRules {
         LimbRules { working_bits, widths: Widths::new(working_bits) }
     }

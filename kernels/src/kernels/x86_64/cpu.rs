@@ -34,7 +34,7 @@ pub fn has_scaled_sums() -> bool {
 /// known.
 pub fn issues_one_ifma() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
-    // SAFETY: the instructions are there.
+    // SAFETY: the CPU has the instructions.
     *ANSWER.get_or_init(|| has_ifma52().is_ok() && unsafe { rate::issues_one() })
 }
 
@@ -48,6 +48,6 @@ pub fn is_of_intel() -> bool {
 /// IFMA instructions a second on the calling thread (best of `trials` short runs), or `None` without the instructions.
 pub fn ifma_rate(trials: usize) -> Option<f64> {
     has_ifma52().ok()?;
-    // SAFETY: the instructions are there.
+    // SAFETY: the CPU has the instructions.
     Some(unsafe { crate::kernels::rate::ifma52(trials) })
 }

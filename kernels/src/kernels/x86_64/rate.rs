@@ -155,7 +155,7 @@ mod tests {
         if has_ifma52().is_err() {
             return println!("skipped: no IFMA");
         }
-        // SAFETY: the instructions are there. With other tests on the same core, only one a cycle may remain.
+        // SAFETY: the CPU has the instructions. With other tests on the same core, only one a cycle may remain.
         let measured = unsafe { measure(TRIALS) };
         assert!(measured || !known, "the core issues two a cycle");
     }

@@ -57,7 +57,7 @@ pub enum Action {
     },
     /// Run a task; ends with [`Machine::done`].
     Run {
-        /// Where.
+        /// The node that runs the task.
         node: usize,
         /// The ticket by which the end is reported.
         ticket: Ticket,
@@ -75,7 +75,7 @@ pub struct NodeOptions {
     pub has_disk: bool,
 }
 
-/// Why nothing goes on.
+/// The reason why nothing goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooSmall {
     /// The node whose memory is too small.
@@ -169,14 +169,14 @@ impl Machine {
         self.take_in(changes);
     }
 
-    /// Takes in that a fetch has ended.
+    /// Records that a fetch has ended.
     pub fn fetched(&mut self, node: usize, object: ObjectId) {
         self.nodes[node].memory.fetched(object);
         self.place.came(object, node);
         self.go_on(node);
     }
 
-    /// Takes in that a write has ended.
+    /// Records that a write has ended.
     pub fn written(&mut self, node: usize, object: ObjectId) {
         self.nodes[node].memory.written(object);
         self.nodes[node].stale.remove(&object);
@@ -187,7 +187,7 @@ impl Machine {
         self.go_on(node);
     }
 
-    /// Takes in that a task is done.
+    /// Records that a task is done.
     pub fn done(&mut self, node: usize, ticket: Ticket, task: TaskId) {
         let writes = self.graph.spec(task).writes().collect::<Vec<_>>();
         for object in writes {
@@ -243,7 +243,7 @@ impl Machine {
         NodeState { waiting_tasks: order.len(), planned_tasks: memory.planned(), used_bytes: memory.used_bytes() }
     }
 
-    /// Whether an object is there: all tasks that write it are done.
+    /// Whether an object exists: all tasks that write it are done.
     pub fn is_made(&self, object: ObjectId) -> bool {
         self.graph.is_made(object)
     }
@@ -313,7 +313,7 @@ impl Machine {
         was_here
     }
 
-    /// Gives a task to a node, if all that it waits for is there.
+    /// Gives a task to a node, if all objects that it waits for exist.
     fn try_place(&mut self, task: TaskId) -> Option<usize> {
         if self.place.node_of(task).is_some() {
             return None;
@@ -378,7 +378,7 @@ impl Machine {
         all
     }
 
-    /// Takes in that a task was planned.
+    /// Records that a task was planned.
     fn has_planned(&mut self, node: usize, task: TaskId) {
         self.nodes[node].order.remove(task);
         self.unplanned.remove(&task);

@@ -41,14 +41,14 @@ impl TaskOrder {
         assert!(known.is_none(), "{task:?} is added once");
     }
 
-    /// Takes in that an object is here, or on its way.
+    /// Records that an object is here, or on its way.
     pub fn came(&mut self, object: ObjectId) {
         if self.here.insert(object) {
             self.adjust(object, |missing, bytes| missing - bytes);
         }
     }
 
-    /// Takes in that an object is here no longer.
+    /// Records that an object is here no longer.
     pub fn left(&mut self, object: ObjectId) {
         if self.here.remove(&object) {
             self.adjust(object, |missing, bytes| missing + bytes);

@@ -49,14 +49,14 @@ impl Placement {
         self.tasks.get(&task).map(|&(node, _)| node)
     }
 
-    /// Takes in that a task is done.
+    /// Records that a task is done.
     pub fn done(&mut self, task: TaskId) {
         if let Some((node, bytes)) = self.tasks.remove(&task) {
             self.load_bytes[node] -= bytes;
         }
     }
 
-    /// Takes in that an object lies on a node from the beginning, or was copied there.
+    /// Records that an object lies on a node from the beginning, or was copied there.
     pub fn came(&mut self, object: ObjectId, node: usize) {
         let nodes = self.nodes.entry(object).or_default();
         if !nodes.contains(&node) {
@@ -64,7 +64,7 @@ impl Placement {
         }
     }
 
-    /// Takes in that a copy has gone; the node that holds the object keeps it.
+    /// Records that a copy has gone; the node that holds the object keeps it.
     pub fn left(&mut self, object: ObjectId, node: usize) {
         if let Some(nodes) = self.nodes.get_mut(&object)
             && nodes.first() != Some(&node)
@@ -78,7 +78,7 @@ impl Placement {
         self.nodes.get(&object)?.first().copied()
     }
 
-    /// Takes in that an object is of no more use.
+    /// Records that an object is no longer of use.
     pub fn forget(&mut self, object: ObjectId) {
         self.nodes.remove(&object);
     }

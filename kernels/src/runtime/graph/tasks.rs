@@ -89,7 +89,7 @@ impl TaskGraph {
         self.object(bytes, false)
     }
 
-    /// Declares an object that is there already, with one handle on it.
+    /// Declares an object that exists already, with one handle on it.
     pub fn declare_present(&mut self, bytes: u64) -> ObjectId {
         self.object(bytes, true)
     }
@@ -158,7 +158,7 @@ impl TaskGraph {
         changes
     }
 
-    /// Takes in that a task is done.
+    /// Records that a task is done.
     pub fn done(&mut self, task: TaskId) -> Changes {
         let known = self.tasks.remove(&task).expect("the task is not done");
         assert!(known.is_wanted && known.before.is_empty(), "{task:?} could not run");
@@ -271,7 +271,7 @@ impl TaskGraph {
         self.objects.contains_key(&object)
     }
 
-    /// Whether an object is there: all tasks that write it are done.
+    /// Whether an object exists: all tasks that write it are done.
     pub fn is_made(&self, object: ObjectId) -> bool {
         self.objects.get(&object).is_some_and(|known| known.is_written && known.writer.is_none())
     }

@@ -1,4 +1,4 @@
-//! The own tiles of a rank: how far each is, and which operands are there.
+//! The own tiles of a rank: how far each is, and which operands are present.
 
 use super::TileRun;
 use crate::runtime::CholeskyGraph;
@@ -17,7 +17,7 @@ pub(super) const MOST_SLOTS: usize = (u16::MAX - FIRST_SLOT) as usize;
 /// The stages of an own tile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum TileStage {
-    /// Something is missing.
+    /// Something that it needs is missing.
     #[default]
     Waiting,
     /// It is in the ready queue.
@@ -93,7 +93,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Nothing done.
+    /// A rank that has done nothing yet.
     pub fn new(grid: RankGrid, graph: CholeskyGraph, rank: usize, order: UpdateOrder) -> Progress {
         let place @ RankPlace { row: grid_row, col: grid_col } = grid.place(rank);
         let n = graph.tiles;
@@ -126,7 +126,7 @@ impl Progress {
         progress
     }
 
-    /// Takes in that some own tiles were finished before anything began: those, and the others.
+    /// Records that some own tiles were finished before anything began: those, and the others.
     pub fn resume(&mut self, finished: &dyn Fn(TileId) -> bool) -> (Vec<TileId>, Vec<TileId>) {
         let tiles = self.own.in_columns(0..self.graph.tiles);
         let (done, left) = tiles.partition::<Vec<_>, _>(|&tile| finished(tile));
@@ -332,7 +332,7 @@ impl Progress {
         TileRun { tile, count: 1, row_step: self.grid.rows, updates: start..end, finish }
     }
 
-    /// Takes in that a run is done; `offer` is called with other tiles that may have waited for it.
+    /// Records that a run is done; `offer` is called with other tiles that may have waited for it.
     pub fn done(&mut self, run: &TileRun, offer: impl FnMut(TileId)) {
         for tile in run.tiles() {
             let index = self.index(tile);

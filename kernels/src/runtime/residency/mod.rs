@@ -29,7 +29,7 @@ use std::hash::Hash;
 pub enum TileState {
     /// There is none.
     Invalid,
-    /// It is as at home.
+    /// It is the same as at home.
     Shared,
     /// It is newer than at home.
     Modified,
@@ -57,7 +57,7 @@ pub struct TileUse<T> {
     pub access: Access,
 }
 
-/// Something to be carried out.
+/// A move to be carried out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Move<T> {
     /// Copy the tile to its home.
@@ -94,7 +94,7 @@ pub enum Admission<T> {
     },
     /// Too much is held by other tasks now.
     Busy,
-    /// Too much is newer than at home; these tiles must be written back before others find room (only from
+    /// Too many tiles are newer than at home; these tiles must be written back before others find room (only from
     /// [`Residency::acquire_clean`]). Empty where enough writes are under way.
     Unwritten(Vec<T>),
     /// The tiles exceed the limits even if nothing else is there.
@@ -212,7 +212,7 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
         self.counters
     }
 
-    /// Asks for all tiles of a task at once; a tile may be named more than once.
+    /// Requests all tiles of a task at once; a tile may be named more than once.
     pub fn acquire(&mut self, uses: &[TileUse<T>]) -> Admission<T> {
         let uses = merged(uses);
         if let Some(refusal) = self.too_large(&uses) {

@@ -114,7 +114,7 @@ impl TaskMoves {
         self.owner.grid.consumers(self.graph.tiles, self.owner.number, tile)
     }
 
-    /// Takes in that a task has read a finished tile: after the last one it goes.
+    /// Records that a task has read a finished tile: after the last such task the tile is released.
     fn has_read(&mut self, tile: TileId) -> Option<Move<TileId>> {
         let known = self.unread.remove(&tile);
         match known.unwrap_or_else(|| self.readers(tile)) {

@@ -12,7 +12,7 @@ use sunzi::comm::Transport;
 pub struct BaselineTimes {
     /// Its name and its choices.
     pub name: String,
-    /// Of the slowest rank.
+    /// Seconds of the slowest rank.
     pub seconds: Spread,
     pub gflops: f64,
 }

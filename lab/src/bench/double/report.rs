@@ -70,7 +70,7 @@ pub struct DoubleBenchReport {
     pub ranks: usize,
     pub threads: usize,
     pub runs: usize,
-    /// From tiles to tiles, of the slowest rank.
+    /// Seconds from tiles to tiles, of the slowest rank.
     pub seconds: Spread,
     pub gflops: f64,
     /// Over the baseline, of the medians: above 1 ours is faster.

@@ -109,9 +109,9 @@ struct StepReport {
 struct SideReport {
     name: &'static str,
     seconds: Spread,
-    /// Over ours, of the medians.
+    /// The ratio to ours, of the medians.
     ratio: f64,
-    /// Of the run nearest to the median.
+    /// Phases of the run nearest to the median.
     phases: Phases,
     checked: bool,
 }

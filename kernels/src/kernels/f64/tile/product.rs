@@ -179,7 +179,7 @@ impl At {
         }
     }
 
-    /// Takes the sums off the entries that are there.
+    /// Subtracts the sums from the entries that exist.
     #[inline(always)]
     fn subtract_part<V: Vector, const R: usize, const C: usize>(
         &self,

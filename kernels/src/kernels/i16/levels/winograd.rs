@@ -28,7 +28,7 @@ pub fn scratch_words(rows: usize, panels: (usize, usize)) -> usize {
 }
 
 /// How the operands are cut: an odd number of panels is made even by one more, of zeros or of any words that follow,
-/// whose part of C is not there and whose share of the other parts cancels; the few rows that may be left are done
+/// whose part of C does not exist and whose share of the other parts cancels; the few rows that may be left are done
 /// classically.
 struct Halves {
     x_panels: usize,

@@ -24,7 +24,7 @@ use std::arch::x86_64::*;
 pub struct LaneRules(DigitTiles);
 
 impl LaneRules {
-    /// For `working_bits`, where the CPU has the instructions.
+    /// The rules for `working_bits`, where the CPU has the instructions.
     pub fn new(working_bits: u32) -> Option<LaneRules> {
         cpu::has_ifma52().ok()?;
         Some(LaneRules(DigitTiles::new(working_bits)))

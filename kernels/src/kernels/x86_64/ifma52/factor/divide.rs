@@ -64,7 +64,7 @@ impl<'a> Pivot<'a> {
         Pivot { value, negative: false, first, used, fraction, reciprocal }
     }
 
-    /// Of a magnitude other than 0.
+    /// A pivot of a magnitude other than 0.
     fn new(value: &'a [u64], working_bits: u32, space: &'a mut [u64]) -> Pivot<'a> {
         let Cuts { first, used, fraction, terms } = Cuts::new(bit_length(value) as u32, working_bits);
         let bit = DIGIT * (fraction + first);
@@ -117,7 +117,7 @@ struct Cuts {
 }
 
 impl Cuts {
-    /// For a pivot of `length` bits.
+    /// The cuts for a pivot of `length` bits.
     fn new(length: u32, working_bits: u32) -> Cuts {
         let first = length.saturating_sub(CHOLESKY_GUARD_BITS) / DIGIT;
         let below = DIGIT * first;

@@ -17,7 +17,7 @@ pub struct Live {
 /// The treatment of the first panel, which may hold the diagonal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum First {
-    /// Nothing.
+    /// The panel lies below the diagonal.
     Below,
     /// This lane takes the pivot itself, the lanes before it lie above the diagonal.
     Diagonal(usize),
@@ -92,7 +92,7 @@ pub struct WeightRule {
 }
 
 impl WeightRule {
-    /// For entries of `digits` digits, of `working_bits`.
+    /// The rule for entries of `digits` digits, of `working_bits`.
     pub fn new(working_bits: u32, digits: usize) -> WeightRule {
         let weight_digit = match working_bits.checked_sub(WEIGHT_BITS) {
             Some(drop) => ((drop / IFMA52_BITS) as usize, i64::from(drop % IFMA52_BITS)),

@@ -59,7 +59,7 @@ pub fn finish(digits: usize, rows: usize, totals: &mut [u64]) {
     let (mut below, mut flow) = (_mm512_setzero_si512(), _mm512_setzero_si512());
     carry(digits, totals);
     for at in 0..=digits {
-        // Half of a digit belongs to one digit of the product, the bit that is left to the one before.
+        // Half of a digit belongs to one digit of the product, the remaining bit to the one before.
         let own = if at < digits { load(totals, at) } else { _mm512_setzero_si512() };
         let odd = _mm512_and_si512(_mm512_slli_epi64::<51>(own), mask);
         let mut value = _mm512_sub_epi64(_mm512_sub_epi64(flow, below), odd);

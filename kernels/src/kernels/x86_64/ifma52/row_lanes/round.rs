@@ -43,7 +43,7 @@ struct Windows {
 }
 
 impl Rounding {
-    /// To `precision_bits` bits.
+    /// Rounding to `precision_bits` bits.
     pub fn new(precision_bits: u32) -> Rounding {
         let limbs = limbs_for(precision_bits);
         Rounding { precision_bits, limbs, digits: (limbs * LIMB_BITS as usize).div_ceil(DIGIT_BITS) }
