@@ -1,8 +1,8 @@
 //! How far a direction can be followed until a block is no longer positive definite.
 //!
-//! `M + t dM` is positive definite while `t lambda > -1`, with `lambda` the smallest eigenvalue of `L^-1 dM L^-T`, `M =
-//! L L^T`. The library encloses it to a few bits, and the matrix is formed with just enough bits for these, given the
-//! sizes of `L^-1` and `dM`, which are estimated for Y. The Cholesky factorisations of the next iteration, at full
+//! `M + t dM` is positive definite while `t lambda > -1`, with `lambda` the smallest eigenvalue of `L^-1 dM L^-T`,
+//! `M = L L^T`. The library encloses it to a few bits, and the matrix is formed with just enough bits for these, given
+//! the sizes of `L^-1` and `dM`, which are estimated for Y. The Cholesky factorisations of the next iteration, at full
 //! precision, prove that the new point is inside, whatever the error of an estimate.
 
 use crate::block::Block;

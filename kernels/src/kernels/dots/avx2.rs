@@ -42,8 +42,8 @@ pub fn bytes(digits: usize) -> u64 {
     8 * (BLOCK * lanes + words + 4 * (halves + GROUP)) as u64
 }
 
-/// Columns of the products of `halves` halves from the first one that counts on, in whole groups. The last one is `2
-/// halves - 2`; carries need two more.
+/// Columns of the products of `halves` halves from the first one that counts on, in whole groups. The last one is
+/// `2 halves - 2`; carries need two more.
 fn columns(halves: usize) -> usize {
     (2 * halves + 1 - 2 * first_column(halves / 2)).next_multiple_of(GROUP) + GROUP
 }

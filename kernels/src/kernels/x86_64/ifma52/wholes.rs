@@ -1,9 +1,9 @@
 //! Residues of 16 bits of kernel `i16` back to signed integers: combined modulo products of four of its primes, and
 //! from there on as residues of 52 bits are.
 //!
-//! Let `y_i` be `r_i (M / p_i)^-1` modulo `p_i`, and `N < 2^52` the product of four of the primes. Then `Y = sum_i y_i
-//! (N / p_i)` over the four gives `Y (M / N) = sum_i y_i (M / p_i)`, and modulo `N` it may be reduced, which changes
-//! only the quotient: a quarter of the terms, and of the digits, that residues of 16 bits have.
+//! Let `y_i` be `r_i (M / p_i)^-1` modulo `p_i`, and `N < 2^52` the product of four of the primes. Then
+//! `Y = sum_i y_i (N / p_i)` over the four gives `Y (M / N) = sum_i y_i (M / p_i)`, and modulo `N` it may be reduced,
+//! which changes only the quotient: a quarter of the terms, and of the digits, that residues of 16 bits have.
 //! Half a block (4 columns of 8 entries) is one vector of residues.
 //! Bounds: docs/ALGORITHM.md, "Residues of 16 bits".
 

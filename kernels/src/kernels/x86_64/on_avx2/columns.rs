@@ -1,9 +1,9 @@
 //! Columns of products of digits of 52 bits, by doubles: AVX2 multiplies only integers of 32 bits.
 //!
 //! For integers `0 <= a, b < 2^52` the sum `h = 2^104 + a b`, rounded to nearest, is a multiple of `2^52` in a double
-//! whose last bits count it; `l = a b - (h - 2^104)` is at most `2^51` in magnitude and exact, and so is `1.5 2^52 +
-//! l`, whose last bits count `l`. Both are added up as integers, with the bits of the doubles above those, which are
-//! subtracted once for each sum. Proof: docs/ALGORITHM.md, "Eight problems in lanes".
+//! whose last bits count it; `l = a b - (h - 2^104)` is at most `2^51` in magnitude and exact, and so is
+//! `1.5 2^52 + l`, whose last bits count `l`. Both are added up as integers, with the bits of the doubles above those,
+//! which are subtracted once for each sum. Proof: docs/ALGORITHM.md, "Eight problems in lanes".
 
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
