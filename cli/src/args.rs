@@ -1,7 +1,7 @@
 //! The command line, typed: names, help texts, examples, and values that are right by the time a command sees them.
 //!
-//! One definition makes the parser, the help, the completions and the manual. What no single option can be checked by
-//! is in [`Arguments::check`]. Touches no file.
+//! One definition makes the parser, the help, the completions and the manual. Checks that need several options are in
+//! [`Arguments::check`]. Touches no file.
 
 mod bench;
 mod engine;
@@ -121,7 +121,7 @@ impl Global {
     }
 }
 
-/// What `sunzi completions --help` ends with.
+/// The end of `sunzi completions --help`.
 const COMPLETIONS: &str = "Examples:\n  \
     sunzi completions bash > ~/.local/share/bash-completion/completions/sunzi\n  \
     sunzi completions fish > ~/.config/fish/completions/sunzi.fish";
@@ -184,7 +184,7 @@ pub enum Command {
     },
 }
 
-/// The definition of the command line, for what describes it.
+/// The definition of the command line, for the code that describes it.
 pub fn definition() -> Parser {
     let mut parser = Arguments::command();
     parser.build();
@@ -205,7 +205,7 @@ fn with_signs(parser: Parser) -> Parser {
 /// Reads a command line; the first word is the name of the program.
 ///
 /// # Errors
-/// What the parser refuses, and requests for help.
+/// Refusals of the parser, and requests for help.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> std::result::Result<Arguments, clap::Error> {
     let matches = with_signs(Arguments::command()).try_get_matches_from(words)?;
     let (paths, memory_bytes) = (Paths::of(&matches), memory_limit(&matches));
@@ -219,7 +219,7 @@ fn memory_limit(matches: &ArgMatches) -> Option<u64> {
 }
 
 impl Arguments {
-    /// Checks what several options say together.
+    /// Checks combinations of options.
     ///
     /// # Errors
     /// [`sunzi::Error::InvalidArgument`], [`sunzi::Error::Precision`].
@@ -285,7 +285,7 @@ mod tests {
         assert!(found.len() > 12 && found.iter().all(known), "{found:?}");
     }
 
-    /// The command lines of the examples in a help: from the program's name to what a shell takes.
+    /// The command lines of the examples in a help: from the program's name to the words that a shell passes.
     fn examples(help: &str) -> impl Iterator<Item = Vec<&str>> {
         let indented = help.lines().filter_map(|line| line.strip_prefix("  "));
         indented.filter_map(|line| {

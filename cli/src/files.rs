@@ -1,8 +1,8 @@
-//! Matrices in files, as the program names them: their format, what can be said of them before they are read, the
-//! memory that they take.
+//! Matrices in files, as the program names them: their format, the facts known before they are read, the memory that
+//! they take.
 //!
-//! `-` is standard input or standard output. The ending of a name says the format; where it says none, `--input-format`
-//! and `--output-format` do, and without them the first bytes of an input.
+//! `-` is standard input or standard output. The ending of a name gives the format; where it gives none,
+//! `--input-format` and `--output-format` do, and without them the first bytes of an input.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,14 +18,14 @@ use sunzi::{Error, Matrix, MatrixView, Result};
 pub const INPUT: &str = "standard input";
 const OUTPUT: &str = "standard output";
 
-/// What holds for all files of a command: formats of files whose names say none, and the memory limit.
+/// The choices for all files of a command: formats of files whose names give none, and the memory limit.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Choices {
-    /// Of those that are read.
+    /// The format of files that are read.
     pub input: Option<FileFormat>,
-    /// Of those that are written.
+    /// The format of files that are written.
     pub output: Option<FileFormat>,
-    /// What the first line of a table is.
+    /// The meaning of the first line of a table.
     pub header: Headings,
     /// Memory limit of the process.
     pub memory_bytes: Option<u64>,
@@ -33,13 +33,13 @@ pub struct Choices {
 
 static CHOICES: OnceLock<Choices> = OnceLock::new();
 
-/// What has been read of inputs that can be read once, for the precision that they state.
+/// The inputs that can be read only once and have been read, for the precision that they state.
 static PEEKED: Mutex<Option<(PathBuf, Loaded)>> = Mutex::new(None);
 
-/// What is known of files without a header, which are read to their end for it.
+/// The facts on files without a header, which are read to their end for them.
 static KNOWN: Mutex<Option<HashMap<PathBuf, FileInfo>>> = Mutex::new(None);
 
-/// Sets what holds for all files, once.
+/// Sets the choices for all files, once.
 pub fn choose(choices: Choices) {
     let _ = CHOICES.set(choices);
 }
@@ -52,7 +52,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The format of inputs whose names do not say it, where one was given.
+/// The format of inputs whose names do not give it, where one was given.
 pub fn input_format() -> Option<FileFormat> {
     choices().input
 }
@@ -76,7 +76,7 @@ pub fn has_blocks(path: &Path) -> bool {
 /// The format in which the file `path` is written.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] where nothing says it, or it is not written.
+/// [`Error::InvalidArgument`] where nothing gives it, or it is not written.
 pub fn output_format(path: &Path) -> Result<FileFormat> {
     let by_name = Location::parse(path).format.is_some();
     match choices().output {
@@ -97,7 +97,7 @@ pub fn bits(info: &FileInfo, options: &ReadOptions) -> u32 {
     bits.or(info.precision_bits_comment).unwrap_or(2)
 }
 
-/// What a file says of its matrix; `None` for a pipe or device, which can be read only once.
+/// The header of a file, with the facts on its matrix; `None` for a pipe or device, which can be read only once.
 ///
 /// # Errors
 /// Those of [`io::read_info`].
@@ -135,7 +135,7 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Loaded> {
     io::read(path, options)
 }
 
-/// The options with what holds for all files of the command.
+/// The options with the choices for all files of the command.
 fn as_chosen(options: &ReadOptions) -> ReadOptions {
     options.clone().format(choices().input).header(choices().header)
 }
@@ -164,10 +164,10 @@ pub fn admit(bytes: u64) -> Result<()> {
     }
 }
 
-/// The precision given, else the one that the file states, of which nothing else needs to be known.
+/// The precision given, else the one that the file states, of which no other fact is needed.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] where neither is there; those of reading, for a stream, which is read for it.
+/// [`Error::InvalidArgument`] where there is neither; those of reading, for a stream, which is read for it.
 pub fn stated_precision(given: Option<u32>, path: &Path, info: Option<&FileInfo>) -> Result<u32> {
     if let Some(bits) = given.or(info.and_then(|info| info.precision_bits_comment)) {
         return Ok(bits);
@@ -202,7 +202,7 @@ fn not_stated(path: &Path, info: Option<&FileInfo>) -> Error {
     Error::InvalidArgument(format!("{path} does not state its precision: give --precision{digits}"))
 }
 
-/// Precision to which decimals are read where the result is exact: integers take what they need.
+/// Precision to which decimals are read where the result is exact: integers take the bits that they need.
 const EXACT_BITS: u32 = 64;
 
 /// The precision given, else the one that the file states; a product of integers needs neither.

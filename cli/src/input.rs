@@ -19,7 +19,7 @@ pub struct Reader<'a> {
     /// Bytes of the matrices that were read.
     held_bytes: Cell<u64>,
     /// Where given, decimals are read to all bits that their file states, or well beyond the precision, and to at least
-    /// so many.
+    /// this number of bits.
     in_full: Option<u32>,
     /// The fewest bits to which a number was rounded that has more.
     rounded_bits: Cell<Option<u32>>,
@@ -43,7 +43,7 @@ impl Announced {
     }
 }
 
-/// Bits beyond the precision to which decimals are read in full where their file does not say how many they have.
+/// Bits beyond the precision to which decimals are read in full where their file does not state how many they have.
 const DECIMAL_BITS: u32 = 64;
 
 impl<'a> Reader<'a> {
@@ -73,7 +73,7 @@ impl<'a> Reader<'a> {
 
     /// Reads decimals to the bits that their file states, where these are more than the precision, or to 64 bits more
     /// than it where the file states none, and to at least `least_bits`: so the result is that of the matrix in the
-    /// file. What was typed holds.
+    /// file. A precision given by the user is kept.
     pub fn in_full(self, least_bits: u32) -> Reader<'a> {
         Reader { in_full: Some(least_bits), ..self }
     }
@@ -89,7 +89,7 @@ impl<'a> Reader<'a> {
         self.written.take()
     }
 
-    /// The fewest bits to which a number of the matrix read last was rounded; `None` where all are what the file says.
+    /// The fewest bits to which a number of the matrix read last was rounded; `None` where all are as in the file.
     pub fn rounded_bits(&self) -> Option<u32> {
         self.rounded_bits.get()
     }
@@ -104,8 +104,8 @@ impl<'a> Reader<'a> {
         bytes(info, &self.options_for(Some(info)))
     }
 
-    /// Refuses a memory limit that a command cannot run in, before any of its files is read: `needed_bytes` are those
-    /// of its work beside them, by what their headers say. What has no header is refused later, where it is too large.
+    /// Refuses a memory limit in which a command cannot run, before any of its files is read: `needed_bytes` are those
+    /// of its work beside them, by their headers. A file without a header is refused later, where it is too large.
     ///
     /// # Errors
     /// [`Error::MemoryLimit`] with the least limit that would do; those of [`header`] and of `needed_bytes`.
@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
         options.input_precision_bits(bits.min(MAXIMUM_PRECISION_BITS))
     }
 
-    /// Bytes of all that was read: what a command holds while it computes.
+    /// Bytes of all matrices that were read, which a command holds while it computes.
     pub fn held_bytes(&self) -> u64 {
         self.held_bytes.get()
     }
@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A symmetric matrix, of which the triangle `named` counts; without one both must hold the same numbers. `wanted`
-    /// says what takes it.
+    /// names its use.
     ///
     /// # Errors
     /// [`Error::NotSquare`] where it is not, before it is read where that is possible; [`Error::Format`]
@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
         let Loaded { matrix, symmetric, precision_bits_comment, written, .. } = self.load(path)?;
         check_square(matrix.rows(), matrix.cols())?;
         if !symmetric {
-            // What the entries were rounded to: a file may state fewer bits than it is read at.
+            // The bits to which the entries were rounded: a file may state fewer bits than it is read at.
             let stated = precision_bits_comment.unwrap_or(self.precision_bits);
             wanted.check(path, &matrix, stated.min(matrix.precision_bits()), named)?;
         }

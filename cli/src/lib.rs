@@ -1,4 +1,4 @@
-//! The program `sunzi`: arguments to configuration to command, and one line for whatever goes wrong.
+//! The program `sunzi`: arguments to configuration to command, and one line for each error.
 //!
 //! Promise: an error is one line on standard error that starts with `sunzi: error: `, with the exit code of
 //! [`Error::exit_code`]; a result file is complete or absent. Even a bug ends that way, with code 70.
@@ -96,7 +96,7 @@ fn run_command(arguments: Vec<OsString>) -> u8 {
                 // A closed pipe (`sunzi --help | head -1`) is no error.
                 let _ = error.print();
             }
-            // Where nothing was asked for, help is shown, but nothing was done.
+            // Without a command, help is shown, but nothing was done.
             Ok(error.exit_code() as u8)
         }
         Err(error) => Err(Error::InvalidArgument(usage_text(&error))),
@@ -122,7 +122,7 @@ fn is_help(error: &clap::Error) -> bool {
     )
 }
 
-/// The first paragraph of a message that goes on with usage, and what it says of a word that may have been meant.
+/// The first paragraph of a message that goes on with usage, and its suggestion of a word that may have been meant.
 fn usage_text(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let paragraph = text.lines().take_while(|line| !line.trim().is_empty()).collect::<Vec<_>>().join("\n");
@@ -136,8 +136,8 @@ fn panic_code(payload: &dyn std::any::Any) -> u8 {
     refusal(payload).map_or(BUG, Error::exit_code)
 }
 
-/// What was refused, where code that cannot return errors panicked for it: the library says so by the type of what the
-/// panic carries. A text says nothing, whatever its words are.
+/// The refusal, where code that cannot return errors panicked because of it: the library marks it by the type of the
+/// panic's payload. A text is no refusal, whatever its words are.
 fn refusal(payload: &dyn std::any::Any) -> Option<&Error> {
     payload.downcast_ref()
 }

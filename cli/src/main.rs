@@ -7,10 +7,10 @@ use sunzi::advanced::store::{CountingAllocator, address_space, end_where_refused
 /// The stack of the thread that does all: that of a process may be limited to less.
 const STACK_BYTES: usize = 4 << 20;
 
-/// What the least command takes beside it.
+/// The memory that the smallest command takes in addition to it.
 const SPARE_BYTES: usize = 4 << 20;
 
-/// Counts bytes, so that `bench` can say what a call took at its peak.
+/// Counts bytes, so that `bench` can report the peak of a call.
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 

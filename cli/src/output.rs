@@ -1,4 +1,4 @@
-//! What the program says: results on standard output, errors and remarks on standard error, each of one line.
+//! The output of the program: results on standard output, errors and remarks on standard error, each of one line.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,7 +47,7 @@ pub fn print_bytes(bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// Writes the one line of an error; where standard error is closed there is nobody to tell.
+/// Writes the one line of an error; it is lost where standard error is closed.
 pub fn print_error(message: &str) {
     if !SPEAKS.load(Ordering::Relaxed) {
         return;

@@ -1,5 +1,5 @@
-//! The memory limit of commands on several ranks, held against what headers say before anything is read, so that the
-//! first refusal names a limit in which the command runs to its end.
+//! The memory limit of commands on several ranks, compared with the headers of files before anything is read, so that
+//! the first refusal names a limit in which the command runs to its end.
 
 use crate::input::{Announced, Reader};
 use std::path::Path;
@@ -12,8 +12,8 @@ use sunzi_lab::session::ROOT;
 /// Words of an announced matrix in a message.
 const WORDS: usize = 3;
 
-/// What the headers of files say, read by the root and told to all, and the precision of the work; `None` where one
-/// has no header. Collective.
+/// The contents of the headers of files, read by the root and sent to all, and the precision of the work; `None` where
+/// one has no header. Collective.
 ///
 /// # Errors
 /// Those of reading headers, on every rank.
@@ -41,7 +41,7 @@ pub fn announced<'a>(
     Ok((bits > 0).then(|| (bits, words[1..].chunks_exact(WORDS).map(of_words).collect())))
 }
 
-/// What the ranks will hold beside the work.
+/// The bytes that the ranks will hold in addition to the work.
 pub struct Held {
     /// This rank's parts of the operands.
     pub own_bytes: u64,
@@ -51,8 +51,8 @@ pub struct Held {
     pub gathered_bytes: u64,
 }
 
-/// Refuses a limit in which the ranks of a node could not read, compute and gather: `plan` gives what the steps of the
-/// work say to the limit that is left. Collective.
+/// Refuses a limit in which the ranks of a node could not read, compute and gather: `plan` gives the results of
+/// planning the steps of the work within the limit that is left. Collective.
 ///
 /// # Errors
 /// [`sunzi::Error::MemoryLimit`] with the least limit that would do for all steps, on every rank; those of planning.

@@ -1,7 +1,7 @@
-//! The ranks that the program runs on: itself alone, or all processes that an MPI launcher started.
+//! The ranks that the program runs on: one process, or all processes that an MPI launcher started.
 //!
-//! Of several ranks only the first, the root, prints, reads files that are not per rank, and writes. Whatever ends one
-//! of them ends all, with the same error and exit code.
+//! Of several ranks only the first, the root, prints, reads files that are not per rank, and writes. An error that ends
+//! one of them ends all, with the same error and exit code.
 
 use std::ffi::OsString;
 use sunzi::comm::{Reduction, Transport, agree, barrier, launched};
@@ -10,7 +10,7 @@ use sunzi_lab::bench::World;
 use sunzi_lab::session::ROOT;
 use xxhash_rust::xxh3::Xxh3;
 
-/// Set in the environment, it makes a process run alone that a launcher, or a program under one, has started.
+/// Set in the environment, it makes a process run by itself that a launcher, or a program under one, has started.
 const ALONE: &str = "SUNZI_ALONE";
 
 /// The ranks of this run.
@@ -21,7 +21,7 @@ pub struct Ranks {
 }
 
 impl Ranks {
-    /// This process alone.
+    /// Only this process.
     fn alone() -> Ranks {
         Ranks {
             world: None,
@@ -71,7 +71,7 @@ impl Ranks {
         self.world.as_deref()
     }
 
-    /// What a benchmark on `ranks` needs to know of them.
+    /// The data on `ranks` that a benchmark needs.
     ///
     /// # Errors
     /// [`Error::Transport`].
@@ -83,7 +83,7 @@ impl Ranks {
         })
     }
 
-    /// Whether this rank speaks.
+    /// Whether this rank prints.
     pub fn is_root(&self) -> bool {
         self.world.as_ref().is_none_or(|world| world.rank() == ROOT)
     }
@@ -111,9 +111,9 @@ impl Ranks {
         ))
     }
 
-    /// Agrees on how all ranks end: with the exit code of the root, or with the first error, which `say` tells.
+    /// Agrees on how all ranks end: with the exit code of the root, or with the first error, which `say` prints.
     ///
-    /// No rank leaves before the root has spoken: a launcher ends all ranks as soon as one of them fails.
+    /// No rank leaves before the root has printed: a launcher ends all ranks as soon as one of them fails.
     pub fn finish(self, outcome: Result<u8>, say: impl FnOnce(&Error)) -> u8 {
         let Some(world) = &self.world else { return code(&outcome, say) };
         let (own, outcome) = match outcome {

@@ -1,4 +1,4 @@
-//! A command under way: where it may speak, its report, its progress, and reading and writing matrices.
+//! A command under way: where it may print, its report, its progress, and reading and writing matrices.
 
 use crate::args::{Global, Output};
 use crate::files::{self, admit, bytes, header, output_format};
@@ -16,7 +16,7 @@ use sunzi_lab::engine::Engine;
 use sunzi_lab::report::{ReportFile, check_writable};
 use sunzi_lab::session::{self as lab, Session as _};
 
-/// What a command does between reading and writing.
+/// The work of a command between reading and writing.
 pub struct Work<'a> {
     /// Its stages.
     pub stages: Vec<Stage>,
@@ -24,17 +24,17 @@ pub struct Work<'a> {
     pub output: Option<(&'a Path, (usize, usize))>,
 }
 
-/// What a command needs beside its choices: where it may speak, and its report.
+/// The state that a command needs besides its choices: where it may print, and its report.
 pub struct Session {
     quiet: bool,
     report: Option<ReportFile>,
     bar: Bar,
-    /// What was said of files: one that is read again says nothing new.
+    /// The remarks made on files: a file that is read again gives no new ones.
     remarks: RefCell<HashSet<String>>,
 }
 
 impl Session {
-    /// The session of one rank; only the root speaks. Collective where ranks work `together`.
+    /// The session of one rank; only the root prints. Collective where ranks work `together`.
     pub fn begin(global: Global, root: bool, together: Option<&dyn Transport>) -> Result<Session> {
         let quiet = global.quiet || !root;
         let report = global.report.as_deref().filter(|_| root).map(ReportFile::new).transpose();
@@ -51,13 +51,14 @@ impl Session {
         self.bar = Bar::hidden();
     }
 
-    /// Names the stages of the whole command: its `inputs` of `bits` bits, what `work` says of their headers, and the
-    /// output. Without a header for each input nothing is known, and each call shows its own progress.
+    /// Names the stages of the whole command: its `inputs` of `bits` bits, the stages that `work` derives from their
+    /// headers, and the output. Without a header for each input no stages are known, and each call shows its own
+    /// progress.
     pub fn expect<'a>(&self, inputs: &[&Path], bits: u32, work: impl FnOnce(&[FileInfo]) -> Work<'a>) {
         if self.bar.is_hidden() {
             return;
         }
-        // What is wrong with a file is said where it is read.
+        // An error in a file is reported where it is read.
         let infos = inputs.iter().map(|path| header(path).ok().flatten()).collect::<Option<Vec<_>>>();
         let Some(infos) = infos else { return };
         let Work { stages, output } = work(&infos);
@@ -67,7 +68,7 @@ impl Session {
         self.bar.expect(read.chain(stages).chain(write).collect());
     }
 
-    /// One call goes through all stages that are expected, and says by its phases at which it is.
+    /// One call goes through all stages that are expected, and its phases tell the current one.
     pub fn follow_phases(&self) {
         self.bar.follow_phases();
     }
@@ -77,13 +78,13 @@ impl Session {
         self.bar.begin(name);
     }
 
-    /// What tells the progress of the command that a step of a trace begins.
+    /// A function that reports to the progress of the command that a step of a trace begins.
     pub fn steps(&self) -> impl Fn(&str) + 'static {
         let bar = self.bar.clone();
         move |name| bar.begin(name)
     }
 
-    /// The command has done what was asked.
+    /// The command has done its work.
     pub fn end(&self) {
         self.bar.end();
     }
@@ -96,7 +97,7 @@ impl Session {
         }
     }
 
-    /// Prints numbers that were asked for, one a line, also where the session is quiet.
+    /// Prints requested numbers, one a line, also where the session is quiet.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -105,12 +106,12 @@ impl Session {
         lines.iter().try_for_each(|line| crate::output::print(&format!("{line}\n")))
     }
 
-    /// Whether a report was asked for.
+    /// Whether a report was requested.
     pub fn is_reporting(&self) -> bool {
         self.report.is_some()
     }
 
-    /// Writes the report, where one was asked for.
+    /// Writes the report, where one was requested.
     ///
     /// # Errors
     /// [`Error::Io`].

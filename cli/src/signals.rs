@@ -1,5 +1,5 @@
-//! SIGINT and SIGTERM: a flag that computations look at, and a quiet end where nothing can be left half-done. Beside
-//! them SIGXFSZ, so that a limit on the size of files is an error of the write and not the end of the process.
+//! SIGINT and SIGTERM: a flag that computations look at, and a quiet end where nothing can be left half-done. In
+//! addition SIGXFSZ, so that a limit on the size of files is an error of the write and not the end of the process.
 //!
 //! *Free* (reading, nothing on disk): the process ends at once with code 130. *Computing*: only the flag is set;
 //! the progress callback returns it, the operation ends with `Error::Cancelled`, and destructors run; a second
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use sunzi::advanced::store::room_for_threads;
 use sunzi::{Error, Result};
 
-/// What a signal may do now.
+/// The effect of a signal now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// End the process at once.
@@ -56,7 +56,7 @@ pub fn install() {
                 INTERRUPTED.store(signal == SIGINT, Ordering::Relaxed);
             }
             let waited = first.get_or_insert_with(Instant::now).elapsed();
-            // Where the process ends here, no reader is told to stop, who would say so as well.
+            // Where the process ends here, no reader is told to stop, which would print a message as well.
             let second = !matches!(*mode, Mode::Free | Mode::Complete) && STOP.swap(true, Ordering::Relaxed);
             let ends = match *mode {
                 Mode::Free => true,
@@ -84,7 +84,7 @@ pub fn complete() {
     STOP.store(false, Ordering::Relaxed);
 }
 
-/// Whether a signal asked to stop.
+/// Whether a signal requested a stop.
 pub fn stop_requested() -> bool {
     STOP.load(Ordering::Relaxed)
 }
@@ -106,7 +106,7 @@ pub fn in_mode<T>(mode: Mode, work: impl FnOnce() -> Result<T>) -> Result<T> {
     work()
 }
 
-/// Runs `work` in `mode` even where a signal came before: what a run that was asked to stop leaves behind.
+/// Runs `work` in `mode` even where a signal came before: for writing the results of a run that was stopped.
 pub fn even_after_a_signal<T>(mode: Mode, work: impl FnOnce() -> T) -> T {
     let _restore = Restore(set_mode(mode));
     work()

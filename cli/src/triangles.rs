@@ -1,7 +1,7 @@
-//! Matrices that have to be symmetric: whether their triangles go together, and what is said where they do not.
+//! Matrices that have to be symmetric: whether their triangles agree, and the message where they do not.
 //!
-//! A matrix that is not symmetric never becomes another one unnoticed: what is advised is only what gives the result
-//! that belongs to the file. Does not know: options of commands, how matrices are read.
+//! A matrix that is not symmetric never becomes another one unnoticed: the advice is only such that the result belongs
+//! to the file. Does not know: options of commands, how matrices are read.
 
 use crate::args::NamedTriangle;
 use rug::Float;
@@ -10,16 +10,16 @@ use sunzi::io::{Block, MatrixFile};
 use sunzi::io::{TriangleConflict, triangle_conflict};
 use sunzi::{Error, FloatRef, Head, Matrix, Result, Symmetric, Uplo};
 
-/// What a symmetric matrix is wanted for.
+/// The use of a symmetric matrix.
 pub struct SymmetricUse {
-    /// Who takes it, as a sentence.
+    /// The use, as a sentence.
     purpose: &'static str,
     /// The options that name a triangle.
     lower: &'static str,
     upper: &'static str,
 }
 
-/// The matrix that `cholesky`, `solve` and `inverse` take, and what checks their results.
+/// The matrix that `cholesky`, `solve` and `inverse` take, and the commands that check their results.
 pub const FACTORED: SymmetricUse = SymmetricUse {
     purpose: "cholesky, solve and inverse are for symmetric positive definite matrices",
     lower: "--lower",
@@ -37,8 +37,8 @@ pub const ADDED: SymmetricUse = SymmetricUse {
 const IGNORE: &str = "--ignore-other-triangle";
 
 impl SymmetricUse {
-    /// Refuses a square matrix, known to `bits` bits, that is not its own transpose, or whose other triangle says
-    /// something else than the one that is named. Rows and columns in the message count from 1, as in the file.
+    /// Refuses a square matrix, known to `bits` bits, that is not its own transpose, or whose other triangle
+    /// contradicts the one that is named. Rows and columns in the message count from 1, as in the file.
     ///
     /// # Errors
     /// [`Error::Format`] with two entries that differ.
@@ -82,7 +82,7 @@ impl SymmetricUse {
         Err(Error::Format { path: file.path().to_path_buf(), message })
     }
 
-    /// What to do where no triangle is named, and naming `lower` or `upper` would be accepted or not.
+    /// The advice where no triangle is named, and naming `lower` or `upper` would be accepted or not.
     fn advice(&self, lower: bool, upper: bool) -> String {
         let SymmetricUse { purpose, lower: as_lower, upper: as_upper } = self;
         match (lower, upper) {
@@ -99,7 +99,7 @@ impl SymmetricUse {
         }
     }
 
-    /// What to do where the triangle that is named does not go with the other one.
+    /// The advice where the triangle that is named does not agree with the other one.
     fn named_advice(&self, uplo: Uplo, conflict: &TriangleConflict) -> String {
         let (option, other_option, other) = match uplo {
             Uplo::Lower => (self.lower, self.upper, "upper"),
@@ -137,7 +137,7 @@ impl std::fmt::Display for Pair {
     }
 }
 
-/// Both numbers with digits enough to tell them apart, where 200 are.
+/// Both numbers with enough digits to distinguish them, if 200 suffice.
 fn show_both([left, right]: &[Float; 2]) -> (String, String) {
     for digits in [6, 20, 60, 200] {
         let both = (format!("{left:.digits$e}"), format!("{right:.digits$e}"));

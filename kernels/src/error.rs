@@ -13,7 +13,7 @@ use std::path::PathBuf;
 pub use words::is_full_disk;
 use words::{bytes_in_words, process_in_words, share_in_words, whose_range};
 
-/// What can go wrong in the library and the program.
+/// The errors of the library and the program.
 ///
 /// The `Display` text is one line, meant for a user; rows and columns in it count from 0, and from 1 in one form of
 /// [`Error::text`].
@@ -30,7 +30,7 @@ pub enum Error {
         /// `NaN` or `infinite`.
         kind: &'static str,
     },
-    /// An entry is not an integer although exact integer arithmetic was asked for.
+    /// An entry is not an integer although exact integer arithmetic was requested.
     #[error("entry at row {row}, column {column} is not an integer, as exact integer arithmetic needs")]
     NotInteger {
         /// Row of the first such entry.
@@ -53,7 +53,7 @@ pub enum Error {
     /// Two shapes do not fit each other.
     #[error("{operation}: shapes do not fit: {left_rows} x {left_cols} against {right_rows} x {right_cols}")]
     ShapeMismatch {
-        /// The operation that was asked for.
+        /// The operation that was requested.
         operation: &'static str,
         /// Rows of the first operand, as used.
         left_rows: usize,
@@ -67,7 +67,7 @@ pub enum Error {
     /// A matrix that has to be square is not.
     #[error("{operation}: the matrix must be square: it is {rows} x {cols}")]
     NotSquare {
-        /// The operation, or the kind of matrix, that was asked for.
+        /// The operation, or the kind of matrix, that was requested.
         operation: &'static str,
         /// Its rows.
         rows: usize,
@@ -77,11 +77,11 @@ pub enum Error {
     /// `rows * cols * limbs` does not fit the address space.
     #[error("a {rows} x {cols} matrix of {precision_bits} bits is too large to address")]
     DimensionOverflow {
-        /// Rows asked for.
+        /// The rows requested.
         rows: usize,
-        /// Columns asked for.
+        /// The columns requested.
         cols: usize,
-        /// Precision asked for.
+        /// The precision requested.
         precision_bits: u32,
     },
     /// The precision is 0 or above what the kernel supports.
@@ -90,7 +90,7 @@ pub enum Error {
         whose_range(*maximum_bits)
     )]
     Precision {
-        /// The precision asked for.
+        /// The precision requested.
         precision_bits: u64,
         /// The largest one supported.
         maximum_bits: u64,
@@ -118,12 +118,12 @@ pub enum Error {
     /// The kernel exists, but this CPU or this build lacks what it needs.
     #[error("kernel '{name}' cannot run here: {reason}")]
     KernelUnavailable {
-        /// The kernel asked for.
+        /// The kernel requested.
         name: &'static str,
         /// What is missing.
         reason: &'static str,
     },
-    /// A device that was asked for is not there, or cannot be used.
+    /// A device that was requested does not exist, or cannot be used.
     #[error("no such device: {0}")]
     NoDevice(String),
     /// A device's memory cannot take what a step needs.
@@ -132,7 +132,7 @@ pub enum Error {
          may be used"
     )]
     DeviceMemory {
-        /// Bytes asked for.
+        /// Bytes requested.
         bytes: u64,
         /// Bytes in use then.
         used_bytes: u64,
@@ -149,10 +149,10 @@ pub enum Error {
         limit_bytes: u64,
         /// The least that would do.
         minimum_bytes: u64,
-        /// Ranks of the machine that share the device; 1 where it is this process's alone.
+        /// Ranks of the machine that share the device; 1 where only this process uses it.
         ranks: usize,
     },
-    /// A device stopped working in the middle of a call. What lies on the host is intact.
+    /// A device stopped working in the middle of a call. Data on the host is intact.
     #[error("device lost: {0}")]
     DeviceLost(String),
     /// A device's library or compiler refused a call.
@@ -207,7 +207,7 @@ pub enum Error {
         /// Row and column, from 0, of the first zero.
         index: usize,
     },
-    /// Iterative refinement does not reach the precision asked for.
+    /// Iterative refinement does not reach the requested precision.
     #[error(
         "refinement stalls after {iterations} iterations at a backward error of 2^{reached_log2} (asked for \
          2^{wanted_log2}): factor at a higher precision than {factor_bits} bits"
@@ -217,7 +217,7 @@ pub enum Error {
         iterations: usize,
         /// `log2` of the backward error reached.
         reached_log2: i64,
-        /// `log2` of the backward error asked for.
+        /// `log2` of the requested backward error.
         wanted_log2: i64,
         /// Precision of the factor.
         factor_bits: u32,
@@ -232,7 +232,7 @@ pub enum Error {
         /// Why it failed.
         error: Box<Error>,
     },
-    /// The progress callback or a signal asked to stop.
+    /// The progress callback or a signal requested a stop.
     #[error("cancelled")]
     Cancelled,
     /// A file does not follow its format.
@@ -248,12 +248,12 @@ pub enum Error {
     Io {
         /// The file.
         path: PathBuf,
-        /// What was tried: `read`, `write`, `create`, `rename`.
+        /// The action that was tried: `read`, `write`, `create`, `rename`.
         action: &'static str,
         /// The system's reason.
         source: std::io::Error,
     },
-    /// A disk has no room for what is to be written. What was there before is intact.
+    /// A disk has no room for the data to be written. Earlier contents are intact.
     #[error(
         "{path}: the disk is full: {} are to be written, {} are free",
         bytes_in_words(*bytes),
@@ -274,9 +274,9 @@ pub enum Error {
         path: PathBuf,
         /// The first thing that differs.
         key: String,
-        /// What it is there.
+        /// Its value there.
         found: String,
-        /// What it is in this run.
+        /// Its value in this run.
         wanted: String,
     },
     /// Another process works in a storage directory.
@@ -294,9 +294,9 @@ pub enum Error {
         path: PathBuf,
         /// Its name.
         object: String,
-        /// The checksum of what was written.
+        /// The checksum of the bytes that were written.
         expected: u64,
-        /// The checksum of what was read.
+        /// The checksum of the bytes that were read.
         found: u64,
     },
     /// The file of a stored object ends before the object does.
@@ -315,7 +315,7 @@ pub enum Error {
     /// Ranks could not reach each other, or a shared window could not be made.
     #[error("communication failed: {0}")]
     Transport(String),
-    /// What went wrong on a rank, told to all of them.
+    /// The error of a rank, reported to all ranks.
     #[error("rank {rank}: {message}")]
     Rank {
         /// The first rank that failed.
@@ -324,7 +324,7 @@ pub enum Error {
         exit_code: u8,
         /// Its error as one line.
         message: ErrorText,
-        /// What this rank met itself, where it is one of those that failed.
+        /// The error of this rank itself, where it is one of the ranks that failed.
         own: Option<Box<Error>>,
     },
     /// The system refused an allocation.
@@ -336,20 +336,20 @@ pub enum Error {
     /// The system refused threads: each takes memory, and their number may be limited.
     #[error("cannot start {threads} threads: {reason}")]
     Threads {
-        /// How many were asked for.
+        /// The number of threads requested.
         threads: usize,
-        /// What the system said.
+        /// The system's reason.
         reason: String,
     },
 }
 
 impl Error {
-    /// A verification that failed, and what it found.
+    /// A verification that failed, and its finding.
     pub fn verification(text: impl Into<ErrorText>) -> Error {
         Error::Verification(text.into())
     }
 
-    /// What the error displays, with rows and columns counted from 0 and from 1.
+    /// The text of the error, with rows and columns counted from 0 and from 1.
     pub fn text(&self) -> ErrorText {
         match (self, self.counted_from_one()) {
             (Error::Verification(text), _) => {
@@ -411,7 +411,8 @@ impl Error {
         Error::Precision { precision_bits: precision_bits.into(), maximum_bits: maximum_bits.into() }
     }
 
-    /// The same error for others that waited for what has failed on a device: in words where it is of another kind.
+    /// The same error, for other callers that waited for the work that failed on a device; an error of another kind
+    /// becomes [`Error::Device`] with its text.
     #[doc(hidden)]
     pub fn repeated(&self) -> Error {
         match self {

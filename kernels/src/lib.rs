@@ -1,6 +1,6 @@
-//! What the library `sunzi` stands on: numbers, matrices, tiles, devices, plans of work, and products of residues.
+//! The foundation of the library `sunzi`: numbers, matrices, tiles, devices, plans of work, and products of residues.
 //!
-//! Programs use the package `sunzi`, which shows the parts of this one that are meant for them; the others may change
+//! Programs use the package `sunzi`, which exports the parts of this one that are meant for them; the others may change
 //! in any release.
 
 pub mod device;

@@ -1,4 +1,4 @@
-//! What the tests of several packages share.
+//! Code that the tests of several packages share.
 
 /// How many times the seeds and cases of the long tests are to run: the one constant from which they take their counts.
 ///
@@ -11,7 +11,7 @@
 /// The variable `SUNZI_TEST_EFFORT` sets it.
 ///
 /// # Panics
-/// Where the variable holds no number from 1 on: a slip of the pen must not pass for a long run.
+/// Where the variable holds no number from 1 on: a typing error must not pass for a long run.
 pub fn effort() -> u64 {
     let Ok(text) = std::env::var("SUNZI_TEST_EFFORT") else { return 1 };
     let effort = text.parse().ok().filter(|&effort| effort > 0);

@@ -16,7 +16,7 @@ pub struct Engine {
     pub memory_bytes: Option<u64>,
     /// A kernel that is known and available; `None` for the fastest.
     pub kernel: Option<&'static str>,
-    /// Devices, in order; none for the CPU alone.
+    /// Devices, in order; none for only the CPU.
     pub devices: Vec<DeviceName>,
     /// Limit on the memory of each device.
     pub device_memory_bytes: Option<u64>,
@@ -44,20 +44,20 @@ impl Engine {
         self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |count| count.get()))
     }
 
-    /// The budget of the process while it holds matrices of so many bytes, where a limit was given.
+    /// The budget of the process while it holds matrices of `matrix_bytes` bytes, where a limit was given.
     pub fn budget(&self, matrix_bytes: u64) -> Option<Budget> {
         self.memory_bytes.map(|limit| Budget::now(limit, self.thread_count(), matrix_bytes))
     }
 
-    /// Whether devices are asked for, by name or by a kernel that runs on nothing else.
+    /// Whether devices are requested, by name or by a kernel that runs on nothing else.
     pub fn wants_devices(&self) -> bool {
         !self.devices.is_empty() || self.kernel.is_some_and(|name| DeviceFamily::by_name(name).is_some())
     }
 
-    /// Refuses devices where `what` runs on the CPU alone.
+    /// Refuses devices where `what` runs only on the CPU.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] with the option that asks for them.
+    /// [`Error::InvalidArgument`] with the option that requests them.
     pub fn refuse_devices(&self, what: &str) -> Result<()> {
         if !self.wants_devices() {
             return Ok(());
@@ -70,10 +70,10 @@ impl Engine {
     }
 }
 
-/// The least bytes that a plan needs, made on one thread or more as `builder` says, whatever limit there is.
+/// The least bytes that a plan needs, made with the threads of `builder`, regardless of any limit.
 ///
 /// # Errors
-/// Those of planning, beside [`Error::MemoryLimit`].
+/// Those of planning, except [`Error::MemoryLimit`].
 pub fn least_bytes<T>(builder: ContextBuilder, plan: impl FnOnce(&Context) -> Result<T>) -> Result<u64> {
     match plan(&builder.memory_bytes(0).build()?) {
         Err(Error::MemoryLimit { minimum_bytes, .. }) => Ok(minimum_bytes),
@@ -84,7 +84,7 @@ pub fn least_bytes<T>(builder: ContextBuilder, plan: impl FnOnce(&Context) -> Re
 /// The first error that no memory limit mends, else the refusal of a memory limit that names the larger one.
 ///
 /// # Errors
-/// That one.
+/// That error.
 pub fn larger_refusal(first: Result<()>, second: Result<()>) -> Result<()> {
     match (&first, &second) {
         (Err(Error::MemoryLimit { minimum_bytes: one, .. }), Err(Error::MemoryLimit { minimum_bytes: other, .. })) => {

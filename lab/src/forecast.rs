@@ -1,7 +1,7 @@
-//! How long an operation will take here: small runs of it are timed now, and their pace is carried over to its size.
+//! How long an operation will take here: small runs of it are timed now, and the time is extrapolated to its size.
 //!
-//! The time of a run is taken as `a` times its products plus `b` times the entries that it converts; runs of
-//! different sizes and one precision, of the same shape unless it is long and thin, tell `a` and `b`. Within a factor
+//! The time of a run is taken as `a` times its products plus `b` times the entries that it converts; runs of different
+//! sizes and one precision, of the same shape unless it is long and thin, determine `a` and `b`. Within a factor
 //! 1.5 of the time of a run on an idle machine, from some hundred rows on. Does not know: plans, files, devices.
 
 use std::time::Instant;
@@ -17,13 +17,13 @@ const FIRST_PRODUCTS: f64 = 40.0 * 40.0 * 40.0;
 /// How much longer each side of a run is than that of the run before.
 const STEP: f64 = 1.5;
 
-/// Seconds from which a run tells the pace.
+/// Seconds from which a run is long enough to show the pace.
 const ENOUGH_SECONDS: f64 = 0.1;
 
 /// How much longer a first run may take than a second.
 const FIRST_RUN: f64 = 1.25;
 
-/// How many times shorter than the last a run may be that tells the pace too.
+/// How many times shorter than the last a run may be and still count.
 const TELLING: f64 = 30.0;
 
 /// Sizes that need not be made smaller: below, a call goes another way.
@@ -32,7 +32,7 @@ const LEAST_SIDE: usize = 8;
 /// How many times longer than the shortest another side may be for small runs of the same shape.
 const LONGEST_SIDE: usize = 64;
 
-/// Least determinant, beside the product of its squares, at which runs of several sizes tell two paces.
+/// Least determinant, relative to the product of its squares, at which runs of several sizes determine two paces.
 const TELLING_APART: f64 = 1e-3;
 
 /// Bytes of the numbers of a run, which a memory limit has to have room for.
@@ -67,11 +67,11 @@ pub struct Workload {
     pub sides: [usize; 3],
     /// Bits of every significand.
     pub precision_bits: u32,
-    /// What is promised of each entry.
+    /// The accuracy that is promised for each entry.
     pub accuracy: Accuracy,
 }
 
-/// What work takes most: products, and entries that are converted.
+/// The parts of the work that take most of the time: products, and entries that are converted.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Work {
     products: f64,
@@ -175,7 +175,7 @@ fn timed(work: impl FnOnce() -> Result<()>) -> Result<f64> {
 /// the memory limit has no room even for those, or [`TIMED_BYTES`] none for one.
 ///
 /// # Errors
-/// [`Error::Cancelled`], and those of the operation but for memory.
+/// [`Error::Cancelled`], and those of the operation except for memory.
 pub fn forecast(ctx: &Context, workload: &Workload) -> Result<Option<f64>> {
     match extrapolate(workload, |small| small.time(ctx)) {
         Err(Error::MemoryLimit { .. } | Error::OutOfMemory { .. }) => Ok(None),
@@ -228,8 +228,8 @@ fn first_factor(workload: &Workload) -> Option<f64> {
     }
 }
 
-/// The seconds of the work `whole`, by the paces at which the runs differ least from what they took, each beside
-/// itself. The last run took longest.
+/// The seconds of the work `whole`, by the paces that fit the times of the runs best, with relative errors. The last
+/// run took longest.
 fn carry_over(runs: &[(Work, f64)], whole: Work) -> f64 {
     let Some(&(work, seconds)) = runs.last() else { return 0.0 };
     let by_products = seconds * whole.products / work.products;
@@ -246,7 +246,8 @@ fn carry_over(runs: &[(Work, f64)], whole: Work) -> f64 {
     let [xx, xy, yy, x, y] = sums;
     let determinant = xx * yy - xy * xy;
     let (a, b) = ((x * yy - y * xy) / determinant, (y * xx - x * xy) / determinant);
-    // Runs of one ratio of products to entries tell one pace. Noise makes a pace negative where it has little to say.
+    // Runs of one ratio of products to entries determine one pace. Noise makes a pace negative where its part of the
+    // time is small.
     match (determinant > TELLING_APART * xx * yy, a < 0.0, b < 0.0) {
         (false, ..) | (_, _, true) => by_products,
         (_, true, _) => by_entries,
@@ -271,8 +272,8 @@ mod tests {
         (Operation::Inverse, [700, 1, 1]),
     ];
 
-    /// Where the two paces are what they are taken to be, the forecast is exact (nearly, where runs cannot tell them
-    /// apart), and no run is long.
+    /// Where times follow two paces exactly, the forecast is exact (nearly, where runs cannot separate them), and no
+    /// run is long.
     #[test]
     fn two_paces_are_found_and_carried_over() {
         for (operation, sides) in ALL {
@@ -305,7 +306,7 @@ mod tests {
         }
     }
 
-    /// Long thin matrices: runs are small in products and bytes, and tell the time, also with noise of a tenth.
+    /// Long thin matrices: runs are small in products and bytes, and give the time, also with noise of a tenth.
     #[test]
     fn runs_of_long_thin_matrices_are_small_too() {
         let thin = [

@@ -1,4 +1,4 @@
-//! What the machine is: CPU, processors, memory, the libraries linked.
+//! A description of the machine: CPU, processors, memory, the libraries linked.
 
 use crate::baselines::openblas::{self, CORE_VARIABLE};
 use serde::Serialize;
@@ -16,9 +16,9 @@ pub struct Machine {
     pub architecture: &'static str,
     /// Processors that the process may use.
     pub processors: usize,
-    /// Those of the CPU's abilities that kernels ask for and `SUNZI_CPU` does not hide.
+    /// The CPU's features that kernels use and `SUNZI_CPU` does not hide.
     pub features: Vec<&'static str>,
-    /// What `SUNZI_CPU` shows of the CPU; `native` where it hides nothing.
+    /// The part of the CPU's features that `SUNZI_CPU` shows; `native` where it hides nothing.
     pub shown: &'static str,
     /// Memory that can be taken now.
     pub available_bytes: Option<u64>,
@@ -48,10 +48,10 @@ impl Machine {
 }
 
 /// Starts the program anew where OpenBLAS runs kernels for a lesser processor than this one, or for a greater one than
-/// `SUNZI_CPU` shows: without `OPENBLAS_CORETYPE` where that is set to something else than what is right, then with it.
+/// `SUNZI_CPU` shows: without `OPENBLAS_CORETYPE` where that is set to a wrong value, then with the right one.
 ///
-/// OpenBLAS reads the variable when it is loaded, so nothing less helps. `note` is told where it cannot be helped; else
-/// nothing is said, as the benchmark names the kernels that run.
+/// OpenBLAS reads the variable when it is loaded, so nothing less helps. `note` gets a remark where no restart is
+/// possible; otherwise there is no remark, as the benchmark names the kernels that run.
 pub fn restart_with_right_blas(note: impl Fn(&str)) {
     let Some(misfit) = openblas::misfit() else { return };
     let value = match std::env::var(CORE_VARIABLE) {

@@ -1,43 +1,44 @@
-//! The memory limit of the whole process, or of a node that is planned for, turned into what an operation may allocate.
+//! The memory limit of the whole process, or of a node that is planned for, turned into the memory that an operation
+//! may allocate.
 //!
-//! Knows: what the process holds (resident set, from the system). Does not know: plans.
+//! Knows: the memory that the process holds (resident set, from the system). Does not know: plans.
 
 use crate::units::format_bytes;
 use sunzi::comm::{Reduction, Transport};
 use sunzi::{Error, Result};
 
-/// What a process takes beside matrices and planned work: the program's pages, stacks, the allocator's books, buffers
-/// of files. A constant, so that the least limit is the same in every run.
+/// The memory of a process in addition to matrices and planned work: the program's pages, stacks, the allocator's
+/// books, buffers of files. A constant, so that the least limit is the same in every run.
 const PROGRAM_BYTES: u64 = 32 << 20;
 /// The same for each worker thread.
 const THREAD_BYTES: u64 = 512 << 10;
-/// Of [`PROGRAM_BYTES`], what may be resident before the work begins. Libraries that hold more (of devices, say) count
-/// as they are, in steps of [`STEP_BYTES`], and so does what comes after.
+/// The part of [`PROGRAM_BYTES`] that may be resident before the work begins. Libraries that hold more (of devices,
+/// say) count as they are, in steps of [`STEP_BYTES`], and so does later memory.
 const RESIDENT_BYTES: u64 = 26 << 20;
 /// See [`RESIDENT_BYTES`].
 const STEP_BYTES: u64 = 16 << 20;
 
-/// A limit and what is already taken of it.
+/// A limit and the bytes that are already taken of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     scope: Scope,
     limit_bytes: u64,
     held_bytes: u64,
-    /// Of what is held, the program itself.
+    /// The part of the held bytes that is the program itself.
     program_bytes: u64,
 }
 
-/// What a limit is for.
+/// The scope of a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Scope {
     /// This process.
     Process,
-    /// A node of a cluster elsewhere: nothing but what is planned.
+    /// A node of a cluster elsewhere: only the planned memory.
     Node,
 }
 
 impl Budget {
-    /// The budget of a process that holds matrices of so many bytes, and has not yet started its threads.
+    /// The budget of a process that holds matrices of `matrix_bytes` bytes, and has not yet started its threads.
     pub fn now(limit_bytes: u64, threads: usize, matrix_bytes: u64) -> Budget {
         let program_bytes = program_bytes(resident_bytes().saturating_sub(matrix_bytes));
         let held_bytes = program_bytes + THREAD_BYTES * threads as u64;
@@ -66,12 +67,12 @@ impl Budget {
         Budget { held_bytes: self.held_bytes.saturating_add(bytes), ..self }
     }
 
-    /// What an operation may still allocate.
+    /// The bytes that an operation may still allocate.
     pub fn left(&self) -> u64 {
         self.limit_bytes.saturating_sub(self.held_bytes)
     }
 
-    /// Refuses a matrix of so many bytes before it is read.
+    /// Refuses a matrix of `bytes` bytes before it is read.
     ///
     /// # Errors
     /// [`Error::MemoryLimit`] for the process.
@@ -103,7 +104,7 @@ impl Budget {
     }
 }
 
-/// What the process takes beside matrices, by what it occupies before the work begins.
+/// The memory that the process takes in addition to matrices, from the memory that it occupies before the work begins.
 fn program_bytes(resident_bytes: u64) -> u64 {
     match resident_bytes.checked_sub(RESIDENT_BYTES) {
         None => PROGRAM_BYTES,
@@ -111,12 +112,12 @@ fn program_bytes(resident_bytes: u64) -> u64 {
     }
 }
 
-/// Bytes of memory that the process occupies now; 0 where the system does not say.
+/// Bytes of memory that the process occupies now; 0 where the system does not report it.
 pub fn resident_bytes() -> u64 {
     status_bytes("VmRSS:")
 }
 
-/// The most bytes that it ever occupied; 0 where the system does not say.
+/// The most bytes that it ever occupied; 0 where the system does not report it.
 pub fn peak_resident_bytes() -> u64 {
     status_bytes("VmHWM:")
 }

@@ -24,17 +24,17 @@ type Drawn<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 /// A figure at one time, over all processes.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
-    /// When.
+    /// The time.
     pub seconds: f64,
     /// Mean over the processes.
     pub mean: f64,
-    /// Most of any process.
+    /// The most of any process.
     pub most: f64,
 }
 
 /// A figure over time.
 pub struct Figure {
-    /// What it shows.
+    /// The caption.
     pub caption: &'static str,
     /// In the order of time.
     pub points: Vec<Point>,
@@ -75,7 +75,7 @@ fn axes<'a, 'b>(area: &'a Area<'b>, caption: &str, x: Range<f64>, y: Range<f64>)
     Ok(builder.build_cartesian_2d(x, y)?)
 }
 
-/// What the curves are, above them on the right.
+/// The legend of the curves, above them on the right.
 fn legend<'a, 'b: 'a>(axes: &mut Axes<'a, 'b>) -> Drawn<()> {
     let mut labels = axes.configure_series_labels();
     labels.position(SeriesLabelPosition::UpperRight).background_style(WHITE).border_style(BLACK.mix(0.4)).draw()?;

@@ -1,4 +1,5 @@
-//! What the laboratory asks of the program around it: a voice, a progress bar, a report file, and whether to go on.
+//! The demands of the laboratory on the program around it: printing, a progress bar, a report file, and whether to go
+//! on.
 
 use crate::engine::Engine;
 use crate::report::ReportFile;
@@ -6,7 +7,7 @@ use serde::Serialize;
 use std::sync::Arc;
 use sunzi::{Context, ContextBuilder, ProgressCallback, Result};
 
-/// The rank that speaks, where there are several.
+/// The rank that prints, where there are several.
 pub const ROOT: usize = 0;
 
 /// A command under way, as the program sees it.
@@ -23,21 +24,21 @@ pub trait Session {
     /// Draws no bar from now on: drawing would be timed.
     fn hide_progress(&mut self);
 
-    /// Whether the user asked to stop.
+    /// Whether the user requested a stop.
     fn stop_requested(&self) -> bool;
 
-    /// Runs `write`, which a wish to stop does not interrupt.
+    /// Runs `write`, which a request to stop does not interrupt.
     ///
     /// # Errors
-    /// Those of `write`; [`sunzi::Error::Cancelled`] where the wish came before.
+    /// Those of `write`; [`sunzi::Error::Cancelled`] where the request came before.
     fn write_file(&self, write: &mut dyn FnMut() -> Result<()>) -> Result<()>;
 
-    /// The report that was asked for, once.
+    /// The report that was requested, once.
     fn take_report(&mut self) -> Option<ReportFile>;
 }
 
 impl dyn Session + '_ {
-    /// Writes the report, where one was asked for.
+    /// Writes the report, where one was requested.
     ///
     /// # Errors
     /// [`sunzi::Error::Io`].
@@ -58,7 +59,7 @@ impl dyn Session + '_ {
     }
 }
 
-/// A session that says nothing and never stops.
+/// A session that prints nothing and never stops.
 #[cfg(test)]
 pub struct Silent;
 

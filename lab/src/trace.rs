@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use sunzi::Result;
 
-/// One step: what ran on which thread, from when for how long.
+/// One step: its name, on which thread, from when for how long.
 #[derive(Serialize)]
 struct Span {
     name: String,
@@ -26,9 +26,9 @@ struct Span {
     dur: f64,
 }
 
-/// What took a while, in seconds since something that began before it.
+/// An activity, in seconds since something that began before it.
 pub struct Timed {
-    /// What it was.
+    /// Its name.
     pub name: String,
     /// The process that did it.
     pub process: usize,
@@ -74,7 +74,7 @@ struct File {
     events: Vec<Event>,
 }
 
-/// What a reader of the file may want to know.
+/// Further data for a reader of the file.
 #[derive(Serialize)]
 struct Other {
     program: &'static str,
@@ -87,16 +87,16 @@ pub const VIEWER: &str = "https://ui.perfetto.dev";
 
 /// How the processes and threads of spans are called, by their numbers.
 pub struct Names<'a> {
-    /// Of a process.
+    /// The name of a process.
     pub process: &'a dyn Fn(usize) -> String,
-    /// Of a thread, or engine, of any process.
+    /// The name of a thread, or engine, of any process.
     pub thread: &'a dyn Fn(usize) -> String,
 }
 
-/// What is told the name of a step.
+/// A function that gets the name of a step.
 type Listener = Box<dyn Fn(&str)>;
 
-/// A trace that is written when the work is done, where one was asked for.
+/// A trace that is written when the work is done, where one was requested.
 pub struct Trace {
     file: Option<ReportFile>,
     path: PathBuf,
@@ -104,7 +104,7 @@ pub struct Trace {
     spans: Vec<Span>,
     /// Names of processes, and of threads.
     names: BTreeMap<(u32, Option<usize>), String>,
-    /// Is told the name of each step that begins.
+    /// Gets the name of each step that begins.
     tell: Option<Listener>,
 }
 
@@ -119,7 +119,7 @@ impl Trace {
         Ok(Trace { file, path, begin: Instant::now(), spans: Vec::new(), names: BTreeMap::new(), tell: None })
     }
 
-    /// The trace, which tells `tell` the name of each step that begins.
+    /// The trace, which passes the name of each step that begins to `tell`.
     pub fn telling(self, tell: impl Fn(&str) + 'static) -> Trace {
         Trace { tell: Some(Box::new(tell)), ..self }
     }
@@ -151,7 +151,7 @@ impl Trace {
         }
     }
 
-    /// Adds what ranks did in the latest step, which began for all of them at once.
+    /// Adds the activities of ranks in the latest step, which began for all of them at once.
     pub fn add_ranks(&mut self, spans: impl Iterator<Item = Timed>, names: &Names<'_>) {
         let begin = self.spans.last().map_or(0.0, |step| step.ts);
         self.extend(begin, spans, names);
@@ -180,7 +180,7 @@ impl Trace {
         self.spans.push(Span { name, ph: "X", pid, tid, ts, dur });
     }
 
-    /// Writes the file, and says what shows it.
+    /// Writes the file, and prints which viewer shows it.
     ///
     /// # Errors
     /// [`sunzi::Error::Io`].

@@ -1,6 +1,6 @@
 //! Numbers as people type and read them: counts such as `1e5`, sizes such as `100.1K`, and the way back.
 //!
-//! Promise: parsing is exact decimal arithmetic (no double in between); a refusal says what it should have been.
+//! Promise: parsing is exact decimal arithmetic (no double in between); a refusal states the expected form.
 
 use sunzi::Matrix;
 
@@ -16,7 +16,7 @@ struct Decimal {
 /// A count: a whole number such as `4000`, `1e5` or `2.5e3`.
 ///
 /// # Errors
-/// What it should have been, for words, signs, fractions and numbers above `u64::MAX`.
+/// The expected form, for words, signs, fractions and numbers above `u64::MAX`.
 pub fn parse_count(text: &str) -> Result<u64, String> {
     let refused = |why: &str| Err(why.to_string());
     let Some(Decimal { mut digits, mut exponent }) = parse_decimal(text) else {
@@ -42,7 +42,7 @@ pub fn parse_count(text: &str) -> Result<u64, String> {
 /// a byte is dropped. `KB` and `KiB` mean the same as `K`, in either case.
 ///
 /// # Errors
-/// What it should have been, for anything else and for sizes above `u64::MAX`.
+/// The expected form, for anything else and for sizes above `u64::MAX`.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let refused = |why: &str| Err(why.to_string());
     let lower = text.to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! A large sparse symmetric matrix of any order, made block by block: every entry depends on its place alone.
+//! A large sparse symmetric matrix of any order, made block by block: every entry depends only on its place.
 
 use crate::chunks::Chunks;
 use crate::random;
@@ -6,7 +6,7 @@ use crate::sparse::{BlockShape, Entry, pack};
 use std::ops::Range;
 use sunzi::{Error, Result};
 
-/// A symmetric matrix with a growing diagonal and small entries beside it, spread over all columns.
+/// A symmetric matrix with a growing diagonal and small entries off the diagonal, spread over all columns.
 ///
 /// `A_ii = sqrt(1 + i)`; row `i` has one entry at a random place in each of `links` strips of equal width that cover
 /// the

@@ -1,5 +1,5 @@
-//! A linear-algebra front end for what does not fit in memory: sparse and tall dense matrices of doubles, cut into
-//! chunks.
+//! A linear-algebra front end for matrices that do not fit in memory: sparse and tall dense matrices of doubles, cut
+//! into chunks.
 //!
 //! ```
 //! use sunzi_laf::{LobpcgOptions, Session, SessionOptions, Symmetry, gallery::GrowingDiagonal, lobpcg};
@@ -14,13 +14,14 @@
 //! ```
 //!
 //! - [`Session`], [`TallMatrix`], [`SparseMatrix`], [`Small`]: matrices that are made when they are needed, and the
-//!   operations on them; [`lobpcg()`] is written with these alone;
-//! - [`engine`]: emulated nodes with threads, a memory limit and a directory each; [`partition`]: who has what;
+//!   operations on them; [`lobpcg()`] is written only with these;
+//! - [`engine`]: emulated nodes with threads, a memory limit and a directory each; [`partition`]: which node has which
+//!   part;
 //! - [`sparse`]: a block of a sparse matrix as one object of bytes, and its products;
 //! - [`dense`]: operations on chunks of tall matrices, which lie row by row;
 //! - [`small`]: matrices of a few dozen rows: symmetric eigenproblems, orthonormal bases;
 //! - [`mod@sum`]: the one order in which partial results are added up;
-//! - [`chunks`]: how rows are cut; [`random`]: numbers that depend on their place alone;
+//! - [`chunks`]: how rows are cut; [`random`]: numbers that depend only on their place;
 //! - [`gallery`]: a large test matrix, block by block; [`market`]: Matrix Market files as streams.
 //!
 //! Promise: a result depends on the operands and on how rows are cut, not on threads, nodes, memory limits or the order

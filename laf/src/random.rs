@@ -1,4 +1,4 @@
-//! Numbers that look random and depend on a seed and a place alone: the same on any partition.
+//! Numbers that look random and depend only on a seed and a place: the same on any partition.
 //!
 //! Source: the finaliser of G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 

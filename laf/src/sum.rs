@@ -1,9 +1,9 @@
 //! The one order in which partial results are added up.
 //!
 //! Partial results are numbered, as the chunks are that they come from. Runs of [`ARITY`] neighbours are added from
-//! left to right into one, runs of [`ARITY`] of those again, until one is left. Where a partial result comes from, and
-//! when, is not seen in the sum. Each run can be added up as its parts arrive, in place, so that at most one sum of
-//! each level is open beside the parts that came too early.
+//! left to right into one, runs of [`ARITY`] of those again, until one is left. The sum does not depend on where a
+//! partial result comes from, or when. Each run can be added up as its parts arrive, in place, so that at most one sum
+//! of each level is open in addition to the parts that came too early.
 
 use std::ops::Range;
 
@@ -21,8 +21,8 @@ pub struct Run {
     pub parts: Range<usize>,
 }
 
-/// All sums of a tree over so many partial results, each behind its parts; the last one is the whole. Empty where
-/// there is at most one part.
+/// All sums of a tree over `parts` partial results, each behind its parts; the last one is the whole. Empty where there
+/// is at most one part.
 pub fn tree(parts: usize, arity: usize) -> Vec<Run> {
     let (mut runs, mut open, mut level) = (Vec::new(), parts, 0);
     while open > 1 {

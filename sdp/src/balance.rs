@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The worker of each job: the dearest jobs are given away first, each to the worker with the least load so far, and
-/// where several have it, to the first of them.
+/// The worker of each job: the most expensive jobs are assigned first, each to the worker with the least load so far,
+/// and where several have it, to the first of them.
 ///
 /// The largest load is at most 4/3 of the best possible one (Graham 1969). There must be a worker.
 pub fn assign(costs: &[u64], workers: usize) -> Vec<usize> {

@@ -9,9 +9,9 @@ use sunzi::{Matrix, Result};
 /// Kind and order of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
-    /// A symmetric matrix of so many rows.
+    /// A symmetric matrix with this number of rows.
     Dense(usize),
-    /// A diagonal of so many entries.
+    /// A diagonal with this number of entries.
     Diagonal(usize),
 }
 
@@ -23,7 +23,7 @@ impl Shape {
         }
     }
 
-    /// Rows and columns of what is stored.
+    /// Rows and columns of the matrix that is stored.
     pub fn stored(self) -> (usize, usize) {
         match self {
             Shape::Dense(order) => (order, order),

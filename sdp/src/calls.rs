@@ -1,9 +1,9 @@
-//! The calls of the library that a run makes, and how long each takes alone.
+//! The calls of the library that a run makes, and how long each takes by itself.
 //!
 //! [`time_calls`] runs some work of this thread with every call done again, warm and with nothing between, on the very
-//! operands it had. The sum of these times is what the calls of an iteration take by themselves; what an iteration
-//! takes beyond it are the solver's own loops, and caches that calls find cold. Without it a call is only made. Does
-//! not know: who calls, programs.
+//! operands it had. The sum of these times is what the calls of an iteration take by themselves; the rest of an
+//! iteration's time are the solver's own loops, and cache misses of the calls. Without it a call is only made. Does not
+//! know: who calls, programs.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use sunzi::{
     Syr2kOptions, SyrkOptions, TrsmOptions,
 };
 
-/// A call, as far as its time hangs on it.
+/// A call, as far as its time depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Call {
     /// The verb of the library.
@@ -29,7 +29,7 @@ pub struct Call {
     pub bits: u32,
 }
 
-/// How often a call was made, and the seconds that all of them take alone.
+/// How often a call was made, and the seconds that all of them take by themselves.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct CallTime {
     /// Calls.
@@ -45,13 +45,13 @@ pub type CallTimes = BTreeMap<Call, CallTime>;
 const TIMES: usize = 3;
 
 thread_local! {
-    /// What this thread records, where it does.
+    /// The times that this thread records, where it does.
     static RECORD: RefCell<Option<CallTimes>> = const { RefCell::new(None) };
 }
 
 /// The result of `work`, and the calls that it made on this thread: all of them where its context has one thread.
-/// Results have the same bits, and take some times as long; so often is the progress of a call reported, and while it
-/// is repeated there is one more result of it than a plan counts.
+/// Results have the same bits, and take a few times as long. The progress of a call is reported once for each
+/// repetition, and while a call is repeated there is one more result of it than a plan counts.
 pub fn time_calls<R>(work: impl FnOnce() -> R) -> (R, CallTimes) {
     let mut outer = Outer(RECORD.replace(Some(CallTimes::new())));
     let result = work();
@@ -278,7 +278,7 @@ mod tests {
             failed
         });
         assert!(failed.is_err());
-        // What the inner record had is lost with it.
+        // The times of the inner record are lost with it.
         assert_eq!(counts(&outer), [(64, 1), (256, 1)]);
         let failed = std::panic::catch_unwind(|| time_calls(|| std::panic::resume_unwind(Box::new("ended"))));
         assert!(failed.is_err() && RECORD.with_borrow(Option::is_none));

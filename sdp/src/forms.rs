@@ -1,4 +1,4 @@
-//! What a text with a semidefinite program is, where its name does not say it.
+//! The form of a text with a semidefinite program, where its name does not tell.
 //!
 //! Does not know: readers.
 
@@ -23,7 +23,7 @@ impl Form {
     /// The form of programs in this format.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for one of matrices alone.
+    /// [`Error::InvalidArgument`] for a format of matrices only.
     pub fn of(format: FileFormat) -> Result<Form> {
         match format {
             FileFormat::Sdpa => Ok(Form::Sparse),

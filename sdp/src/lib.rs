@@ -21,14 +21,15 @@
 //! ```
 //!
 //! [`certify`] proves bounds of the optimal value near a solution, for the numbers of the files as they stand;
-//! [`proof::verify`] checks a proof, and knows nothing of the solver (docs/decisions/056-certificates.md).
+//! [`proof::verify`] checks a proof, independently of the solver (docs/decisions/056-certificates.md).
 //!
 //! Cost of an iteration, in products of numbers, for groups of P variables, blocks of n rows and N free variables:
-//! `P N^2 / 2` for Q and `P^2 N / 2` for what it is made of, `P^3 / 6` for the factor of each Schur complement and
-//! `N^3 / 6` for that of Q; for each block `4 n^3` and a few for steps, and for the Schur complement of m rows of
-//! polynomials at D points `m^4 D^2 / 2` beside two products of `n^2 m D`, or, of sparse matrices, docs/decisions/055.
-//! Accuracy: every product and factor is right entry by entry, but Q, which is right beside its norm; residuals of both
-//! sides are those of the precision, once the first iterations with fewer bits are behind (docs/SDP.md has how many).
+//! `P N^2 / 2` for Q and `P^2 N / 2` for its operands, `P^3 / 6` for the factor of each Schur complement and `N^3 / 6`
+//! for that of Q; for each block `4 n^3` and a few for steps, and for the Schur complement of m rows of polynomials at
+//! D points `m^4 D^2 / 2` in addition to two products of `n^2 m D`, or, of sparse matrices, docs/decisions/055.
+//! Accuracy: every product and factor is accurate entry by entry, except Q, which is accurate relative to its norm;
+//! residuals of both sides are those of the precision, once the first iterations with fewer bits are behind
+//! (docs/SDP.md has how many).
 //! Memory: [`Solver::plan`]. Source: SDPB, arXiv:1502.02033; SDPA-GMP.
 //!
 //! Promise: the bits of a solution depend on the program, the options and the precision, not on threads or ranks.

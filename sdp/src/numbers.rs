@@ -11,13 +11,13 @@ use sunzi::{Accuracy, Context, GemmOptions, Head, Matrix, MatrixView, MatrixView
 /// A context, and the bits to which all is rounded.
 #[derive(Clone, Copy)]
 pub struct Arithmetic<'c> {
-    /// What the library's calls run in.
+    /// The context of the library's calls.
     pub ctx: &'c Context,
     /// Precision of every result.
     pub bits: u32,
 }
 
-/// The options of every product but that of Q: each entry is right beside its own terms.
+/// The options of every product except that of Q: each entry is accurate relative to its own terms.
 pub fn entrywise<'a>() -> GemmOptions<'a> {
     GemmOptions::new().accuracy(Accuracy::Entrywise)
 }
@@ -65,8 +65,8 @@ pub fn column(rows: usize, bits: u32, mut entry: impl FnMut(usize) -> Float) -> 
 }
 
 impl<'c> Arithmetic<'c> {
-    /// The context for a call beside so many bytes that this task holds: a limit is for both. A context without one
-    /// needs no copy, which would take as long as a short sum.
+    /// The context for a call while this task holds `bytes` bytes: a limit is for both. A context without one needs no
+    /// copy, which would take as long as a short sum.
     pub fn beside(&self, bytes: u64) -> Cow<'c, Context> {
         let Some(limit) = self.ctx.memory_bytes() else { return Cow::Borrowed(self.ctx) };
         Cow::Owned(self.ctx.with_memory_bytes(Some(limit.saturating_sub(bytes))))

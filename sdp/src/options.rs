@@ -9,7 +9,7 @@ use sunzi::{Error, Result};
 /// Bits of numbers that are given as decimals.
 const BITS: u32 = 256;
 
-/// What decides how a run goes and when it ends.
+/// The choices that decide how a run goes and when it ends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SolverOptions {
     /// Ends where a primal feasible point is found.
@@ -47,7 +47,7 @@ pub struct SolverOptions {
     /// Ends where the complementarity exceeds it.
     pub max_complementarity: Float,
     /// Ends where a ray proves to this error that there is no feasible point, or none whose magnitudes have a sum below
-    /// its inverse: 0 never does. Where precision ends a run, a remark may say that there may be none.
+    /// its inverse: 0 never does. Where precision ends a run, a remark may mention that there may be none.
     pub infeasibility_threshold: Float,
     /// Ends where a point that is only primal feasible has an objective that is not above it: SDPA's lowerBound.
     pub lower_bound: Option<Float>,
@@ -55,7 +55,8 @@ pub struct SolverOptions {
     pub upper_bound: Option<Float>,
     /// Whether the first iterations have as few bits as they need.
     pub ramp: bool,
-    /// Whether iterations say how far they are from the central path, which takes a product of each block of X and Y.
+    /// Whether iterations report how far they are from the central path, which takes a product of each block of X and
+    /// Y.
     pub measures_centre: bool,
 }
 
@@ -63,7 +64,7 @@ fn decimal(text: &str) -> Float {
     Float::with_val(BITS, Float::parse(text).expect("a decimal"))
 }
 
-/// What asks for something that no point has, or is no number.
+/// The error for a value that is no number, or that no point can meet.
 fn refused(name: &str, value: &Float, wanted: &str) -> Error {
     Error::InvalidArgument(format!("{name} is {value:.6e}, and should be {wanted}"))
 }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 /// Iterations from which a rate is taken, at most and at least.
 const WINDOW: (usize, usize) = (10, 4);
 
-/// Iterations whose time counts for those to come: they have the same precision, or one near it.
+/// Iterations from whose time that of later ones is estimated: they have the same precision, or one near it.
 const RECENT: usize = 3;
 
 /// Bits by which a number must fall in an iteration for its end to be in sight.
@@ -17,7 +17,7 @@ const LEAST_RATE: f64 = 1.0 / 64.0;
 /// The gap of objectives that agree about their size.
 const AGREED: f64 = 0.5;
 
-/// What is left of a run, about.
+/// An estimate of what remains of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Left {
     /// Iterations.
@@ -26,13 +26,13 @@ pub struct Left {
     pub seconds: f64,
 }
 
-/// The last iterations of a run, and what they say of its end.
+/// The last iterations of a run, and the end that they let expect.
 ///
-/// Complementarity and errors fall by a factor in each iteration, which changes slowly. Those of the last ten are
-/// carried on to the thresholds; the slowest of what has to be reached counts, and limits of iterations and time where
-/// they come first. Accuracy: a guess, good where steps are long, and none (`None`) where something has come to a
-/// halt. An end by a jump, a ray or too low a precision is not foreseen, and neither are iterations that are dearer
-/// because they have more bits.
+/// Complementarity and errors fall by a factor in each iteration, which changes slowly. The values of the last ten
+/// iterations are extrapolated to the thresholds; the slowest one that has to be reached counts, or limits of
+/// iterations and time where they come first. Accuracy: a guess, good where steps are long, and none (`None`) where a
+/// value does not shrink any more. An end by a jump, a ray or too low a precision is not foreseen, and neither are
+/// iterations that take longer because they have more bits.
 ///
 /// Cost: some logarithms in doubles for each iteration; the numbers of the last ten are kept.
 /// Source: docs/decisions/079-ends-as-users-know-them.md.
@@ -48,7 +48,7 @@ struct Seen {
     seconds: f64,
     /// Bits by which `X . Y`, primal and dual error stand above their thresholds.
     heights: [f64; 3],
-    /// Bits of the objectives, beside which the gap counts.
+    /// Bits of the objectives, relative to which the gap counts.
     size: f64,
 }
 
@@ -64,15 +64,16 @@ fn bits(value: &Float) -> f64 {
 }
 
 impl Pace {
-    /// Of a run with these options, of a program with so many rows of X.
+    /// The pace of a run with these options, of a program with `rows` rows of X.
     pub fn new(options: &SolverOptions, rows: usize) -> Pace {
         Pace { options: options.clone(), rows, seen: VecDeque::new(), first: None }
     }
 
-    /// Takes the next iteration in; what is left behind it, where that can be told.
+    /// Takes in the next iteration; returns what remains after it, where that can be estimated.
     pub fn see(&mut self, iteration: &Iteration) -> Option<Left> {
         let Iteration { quality, mu, seconds: (total, own), .. } = iteration;
-        // At feasible points X . Y is the difference of the objectives; what they come to shows as soon as they agree.
+        // At feasible points X . Y is the difference of the objectives; their common value is known as soon as they
+        // agree.
         let difference = Float::with_val(64, mu * self.rows as u64);
         let size = Float::with_val(64, quality.primal_objective.abs_ref()) + &*quality.dual_objective.as_abs();
         let size = if quality.gap < AGREED { bits(&size).max(0.0) } else { 0.0 };
@@ -171,7 +172,7 @@ mod tests {
         assert_eq!(told(&options, 10), Some(Left { iterations: 6.0, seconds: 5.0 }));
         (options.find_primal_feasible, options.max_iterations) = (true, 500);
         assert_eq!(told(&options, 10), Some(Left { iterations: 0.0, seconds: 0.0 }));
-        // What does not fall has no end, and neither has what is asked to be 0.
+        // For a value that does not fall no end is predicted, nor for a threshold of 0.
         let mut pace = Pace::new(&SolverOptions::new(Form::Sdpa), 4);
         assert!((1..20).all(|number| pace.see(&iteration(number, 1.0, 0.0)).is_none()));
         options.find_primal_feasible = false;

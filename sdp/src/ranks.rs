@@ -1,8 +1,8 @@
 //! The ranks of a run: one process by itself, or several, each with its part of a program.
 //!
-//! Every method but [`Ranks::rank`] and its like is collective. Those that take what a rank has made take a `Result`:
-//! where one rank failed, all return the same error, so no rank waits for another one that is gone. Numbers are put
-//! together in the order of a list that all ranks know: who made which shows in no bit.
+//! Every method but [`Ranks::rank`] and its like is collective. Methods that take the results of a rank take a
+//! `Result`: where one rank failed, all return the same error, so no rank waits for another one that is gone. Numbers
+//! are combined in the order of a list that all ranks have: no bit depends on which rank made which.
 //! Does not know: programs, what the matrices are.
 
 use rug::Float;
@@ -29,7 +29,7 @@ struct Several {
     team: Mutex<Team>,
 }
 
-/// A matrix of a list: who has it, and its shape.
+/// A matrix of a list: the rank that has it, and its shape.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
     /// The rank.
@@ -62,7 +62,7 @@ impl Ranks {
         Ok(Ranks { several: Some(Several { world, team: Mutex::new(team) }) })
     }
 
-    /// Gives back what the library's calls keep. Collective.
+    /// Gives back the resources that the library's calls keep. Collective.
     ///
     /// # Errors
     /// [`Error::Transport`].
@@ -96,7 +96,7 @@ impl Ranks {
         call(&mut several.team.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What all ranks have made, or the error of the first that has not.
+    /// The results of all ranks, or the error of the first rank that failed.
     ///
     /// # Errors
     /// As [`sunzi::comm::agreed`].
@@ -139,7 +139,7 @@ impl Ranks {
         Ok(self.least(u64::from(!own))? == 0)
     }
 
-    /// Whether the root says so.
+    /// Whether `own` is true on the root.
     ///
     /// # Errors
     /// [`Error::Transport`].
@@ -161,7 +161,7 @@ impl Ranks {
     /// All matrices of `list`, of `bits` bits, on every rank; `made` are those of this rank, in the order of the list.
     ///
     /// # Errors
-    /// Those that ranks met; [`Error::OutOfMemory`], [`Error::Transport`].
+    /// Those of any rank; [`Error::OutOfMemory`], [`Error::Transport`].
     pub fn everywhere(&self, bits: u32, list: &[Piece], made: Result<Vec<Matrix>>) -> Result<Vec<Matrix>> {
         let own = self.agreed(made)?;
         let Some(Several { world, .. }) = &self.several else { return Ok(own) };
@@ -343,7 +343,7 @@ mod tests {
     use sunzi::comm::local;
     use sunzi::distributed::TeamOptions;
 
-    /// Runs `work` on so many ranks, one of which is one process by itself.
+    /// Runs `work` on `size` ranks; a single rank is one process by itself.
     fn on_ranks<R: Send>(size: usize, work: impl Fn(&Ranks) -> R + Sync) -> Vec<R> {
         local::run(size, |rank| {
             let ranks = Ranks::of(Team::new(rank.split(0).unwrap(), TeamOptions::default()).unwrap()).unwrap();

@@ -1,8 +1,9 @@
-//! Tasks that do not depend on each other, shared out over threads.
+//! Tasks that do not depend on each other, distributed over threads.
 //!
-//! Each task runs on one thread in a context of that thread, and its result goes where its number says: who runs what
-//! shows nowhere. A single task has all threads. Under a memory limit every task has a part of what is left of it, and
-//! one that wants more is done again when it is alone. Does not know: what the tasks are.
+//! Each task runs on one thread in a context of that thread, and its result goes to the place of its number, so that no
+//! result depends on which thread runs which task. A single task has all threads. Under a memory limit every task has a
+//! part of the memory that remains, and one that needs more is done again when no other task runs. Does not know: what
+//! the tasks are.
 
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -11,22 +12,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use sunzi::{Context, Error, Result};
 
-/// What a task takes of memory.
+/// The memory of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TaskBytes {
-    /// What it leaves.
+    /// Its result.
     pub result: u64,
-    /// While it is at work, with its result: a plan, or the result alone where there is none.
+    /// While it is at work, with its result: a plan, or only the result where there is none.
     pub work: u64,
 }
 
 impl TaskBytes {
-    /// What it takes beside its result.
+    /// The memory that it takes in addition to its result.
     pub fn beside_result(self) -> u64 {
         self.work.saturating_sub(self.result)
     }
 
-    /// Bytes of all tasks of a list: the results, and what so many that are at work take beside theirs.
+    /// Bytes of all tasks of a list: the results, and the additional memory of the `workers` tasks at work.
     pub fn together(tasks: &[TaskBytes], workers: usize) -> u64 {
         let mut beside = tasks.iter().map(|task| task.beside_result()).collect::<Vec<_>>();
         beside.sort_unstable_by_key(|&bytes| Reverse(bytes));
@@ -41,22 +42,22 @@ fn release(ctx: &Context) {
 
 /// A context for all threads, and one for each.
 pub struct Workers {
-    /// Under the limit, where there is one: what is left beside what stays.
+    /// Under the limit, where there is one: with the memory that the permanent data leave.
     all: Context,
     single: Arc<Mutex<Vec<Context>>>,
     count: usize,
 }
 
 impl Workers {
-    /// Contexts of one thread each beside `all`, as many as that has threads; a memory limit of `all` is that of all
-    /// together.
+    /// Contexts of one thread each in addition to `all`, as many as that has threads; a memory limit of `all` is that
+    /// of all together.
     ///
     /// # Errors
     /// Those of [`sunzi::ContextBuilder::build`].
     pub fn new(all: Context) -> Result<Workers> {
         let count = all.threads();
         let single = || {
-            // Who wants to stop says so to `all`, and the threads ask there as well.
+            // A stop is requested from `all`, and the threads check there as well.
             let asked = all.clone();
             let builder = Context::builder().threads(1).progress(move |told| asked.report_progress(told).is_ok());
             match all.forced_kernel() {
@@ -78,21 +79,21 @@ impl Workers {
         &self.all
     }
 
-    /// Tasks of so many that are at work at a time, and whether each has one thread.
+    /// How many of `tasks` tasks are at work at a time, and whether each has one thread.
     pub fn at_work(threads: usize, tasks: usize) -> (usize, bool) {
         if threads == 1 || tasks < 2 { (tasks.min(1), false) } else { (tasks.min(threads), true) }
     }
 
-    /// Gives back what earlier calls have left, under a limit: a call that needs less would have its results beside all
-    /// of it.
+    /// Gives back the memory that earlier calls have left, under a limit: a call that needs less would have its results
+    /// in addition to all of it.
     pub fn make_room(&self) {
         if self.all.memory_bytes().is_some() {
             release(&self.all);
         }
     }
 
-    /// The result of `work` for each of `tasks`, in their order; those of the highest `cost` begin first. `bytes` says
-    /// what a task takes, where there is a limit.
+    /// The result of `work` for each of `tasks`, in their order; those of the highest `cost` begin first. `bytes` is
+    /// the memory of a task, where there is a limit.
     ///
     /// # Errors
     /// The error of the first task, by number, that has one.
@@ -125,7 +126,7 @@ impl Workers {
         let mut results = done.into_iter().flatten().collect::<Vec<_>>();
         results.sort_by_key(|(at, _)| *at);
         let again = |(at, result)| match result {
-            // Beside the others there was too little for it.
+            // Next to the others there was too little memory for it.
             Err(Error::MemoryLimit { .. }) => self.alone(|ctx| work(&limits.alone(ctx, at), &tasks[at])),
             result => result,
         };
@@ -138,7 +139,8 @@ impl Workers {
         if self.all.devices().is_empty() { work(&self.all) } else { self.on_one_thread(work) }
     }
 
-    /// Does `work` in a context of one thread that nobody else uses meanwhile; under a limit nothing is left of it.
+    /// Does `work` in a context of one thread that no other thread uses meanwhile; under a limit its memory is freed
+    /// afterwards.
     fn on_one_thread<R>(&self, work: impl FnOnce(&Context) -> R) -> R {
         let ctx = self.single.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let ctx = ctx.unwrap_or_else(|| self.all.clone());
@@ -155,9 +157,9 @@ impl Workers {
 struct Limits {
     /// Nothing where there is no limit.
     tasks: Option<Vec<TaskBytes>>,
-    /// What is left of the limit when all results are there.
+    /// The part of the limit that remains when all results are there.
     left: u64,
-    /// What each task at work has beyond its plan.
+    /// The memory that each task at work has beyond its plan.
     share: u64,
 }
 
@@ -226,7 +228,7 @@ mod tests {
             let workers = Workers::new(ctx)?;
             let limit = |ctx: &Context, _: &u64| Ok(ctx.memory_bytes().unwrap());
             let found = workers.map(&tasks, (|_: &u64| 0, bytes), limit)?;
-            // One at a time has the 20 bytes beside all results; two at a time 3 more than planned.
+            // One at a time has 20 bytes in addition to all results; two at a time 3 more than planned.
             assert_eq!(found, if threads == 1 { [30, 30, 30] } else { [18, 14, 22] });
             let asked = Mutex::new(Vec::new());
             let wants = |ctx: &Context, task: &u64| {

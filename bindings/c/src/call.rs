@@ -30,7 +30,7 @@ pub struct Call<'a> {
     beside_bytes: Cell<u64>,
     /// Whether any of the ranks that make the call has a memory limit.
     limited: Cell<bool>,
-    /// What a call over ranks has at each step.
+    /// The bytes of a call over ranks at each step.
     tally: Cell<Tally>,
     accuracy: Accuracy,
 }
@@ -62,7 +62,7 @@ impl Input<'_> {
     }
 }
 
-/// Runs `work` as one call on `ctx`, whatever happens in it.
+/// Runs `work` as one call on `ctx`, also where it fails or panics.
 ///
 /// # Safety
 /// `ctx` is null or a live context.
@@ -104,7 +104,7 @@ pub fn status(outcome: &Outcome<()>) -> sunzi_status {
     outcome.as_ref().err().map_or(sunzi_status::SUNZI_OK, |failure| failure.status)
 }
 
-/// What `work` returns; a panic in it is a failure.
+/// The result of `work`; a panic in it is a failure.
 pub fn catch<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let panic = match panic.downcast::<Error>() {
@@ -118,7 +118,7 @@ pub fn catch<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
 }
 
 impl<'a> Call<'a> {
-    /// The context, with what the memory limit leaves beside the copies of operands.
+    /// The context, with the part of the memory limit that the copies of operands leave.
     pub fn context(&self) -> Cow<'a, Context> {
         match self.ctx.memory_bytes() {
             None => Cow::Borrowed(self.ctx),
@@ -136,7 +136,7 @@ impl<'a> Call<'a> {
         self.held_bytes.get()
     }
 
-    /// Notes what the other ranks of the node hold.
+    /// Notes the bytes that the other ranks of the node hold.
     pub fn note_beside(&self, bytes: u64) {
         self.beside_bytes.set(bytes);
     }
@@ -173,12 +173,12 @@ impl<'a> Call<'a> {
         self.report.set(report);
     }
 
-    /// What the call promises of entries.
+    /// The accuracy that the call promises for entries.
     pub fn accuracy(&self) -> Accuracy {
         self.accuracy
     }
 
-    /// Notes what holds of entries, and the bits that it took beyond those of norms.
+    /// Notes the accuracy reached for entries, and the bits that it took beyond those of norms.
     pub fn note_accuracy(&self, reached: Accuracy, range_bits: u32) {
         self.note(|report| {
             report.accuracy = accuracy_code(reached);
@@ -186,13 +186,13 @@ impl<'a> Call<'a> {
         });
     }
 
-    /// Notes what a product took.
+    /// Notes the memory and bits that a product took.
     pub fn note_product(&self, product: &sunzi::report::Report) {
         self.note_plan(product.planned_bytes);
         self.note_accuracy(product.accuracy, product.range_bits);
     }
 
-    /// Notes what a solve took.
+    /// Notes the memory and bits that a solve took.
     pub fn note_solve(&self, solve: &sunzi::report::SolveReport) {
         self.note_plan(solve.planned_bytes);
         self.note_accuracy(
@@ -201,7 +201,7 @@ impl<'a> Call<'a> {
         );
     }
 
-    /// Notes what a solve over ranks promises, behind a factorisation or with a factor that was given.
+    /// Notes the accuracy of a solve over ranks, after a factorisation or with a given factor.
     pub fn note_solution(&self, solution: &LocalSolution) {
         self.note(|report| {
             report.precision_bits = solution.precision_bits().into();
@@ -218,7 +218,7 @@ impl<'a> Call<'a> {
         self.tally.set(tally);
     }
 
-    /// Begins to count the steps of a call over so many ranks.
+    /// Begins to count the steps of a call over `ranks` ranks.
     pub fn count_ranks(&self, ranks: usize) {
         self.tally.set(Tally::new(self.limit_bytes().is_none(), ranks));
     }
@@ -256,7 +256,7 @@ impl<'a> Call<'a> {
         self.owner.take_matrix(rows, cols, precision_bits)
     }
 
-    /// A matrix of arbitrary contents for what comes from other ranks; its bytes are held already.
+    /// A matrix of arbitrary contents for numbers from other ranks; its bytes are held already.
     pub fn space(&self, (rows, cols): (usize, usize), precision_bits: u32) -> Outcome<Matrix> {
         self.note(|report| report.copied_bytes += Matrix::bytes_for(rows, cols, precision_bits));
         self.owner.take_matrix(rows, cols, precision_bits)
@@ -269,7 +269,7 @@ impl<'a> Call<'a> {
             report.precision_bits = precision_bits.into();
         });
         match self.ctx.memory_bytes() {
-            // Under a limit the operation asks for its result after it has planned.
+            // Under a limit the operation allocates its result after it has planned.
             Some(_) => Ok(Matrix::zeros(0, 0, 2)?),
             None => self.owner.take_matrix(rows, cols, precision_bits),
         }
@@ -280,7 +280,7 @@ impl<'a> Call<'a> {
         self.owner.give_matrix(matrix);
     }
 
-    /// Takes so many bytes of the memory limit.
+    /// Takes `bytes` bytes of the memory limit.
     pub fn hold_bytes(&self, bytes: u64) -> Outcome<()> {
         let held = self.held_bytes.get().saturating_add(bytes);
         self.ctx.admit(held.saturating_add(self.beside_bytes.get()))?;
@@ -288,7 +288,7 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// Gives so many bytes of the memory limit back.
+    /// Gives `bytes` bytes of the memory limit back.
     pub fn release_bytes(&self, bytes: u64) {
         self.held_bytes.set(self.held_bytes.get().saturating_sub(bytes));
     }
@@ -303,7 +303,7 @@ impl<'a> Call<'a> {
     /// Takes an operand in: copies its numbers, or looks at them where they are.
     ///
     /// # Safety
-    /// The entries of `part` are live, and nobody writes to them while the input is in use.
+    /// The entries of `part` are live, and no thread writes to them while the input is in use.
     pub unsafe fn read<'b>(&self, operand: &Operand, part: Part) -> Outcome<Input<'b>> {
         let row_major = match &operand.array {
             Array::Mpfr(grid) => grid.is_row_major(),
@@ -415,7 +415,7 @@ impl<'a> Call<'a> {
     /// Stores numbers of the operand's shape, each rounded to the precision of its entry.
     ///
     /// # Safety
-    /// The entries of `part` are live and apart from each other, and nobody else uses them.
+    /// The entries of `part` are live and apart from each other, and no other thread uses them.
     pub unsafe fn store(&self, operand: &Operand, part: Part, matrix: &Matrix) -> Outcome<()> {
         let start = (operand.rows() * operand.cols() >= TIMED_ENTRIES).then(Instant::now);
         // SAFETY: by contract.

@@ -1,4 +1,4 @@
-//! `sunzi_context`: what a caller chose, what is kept between calls, and what the last calls said.
+//! `sunzi_context`: the choices of a caller, the data kept between calls, and the results of the last calls.
 //!
 //! There is no state outside of contexts. A context may be used by several threads at the same time: calls overlap as
 //! those on a `sunzi::Context` do, each thread reads its own last error.
@@ -30,15 +30,15 @@ pub struct sunzi_context {
     grids: Mutex<HashMap<c_int, (RankGrid, GridOrder)>>,
 }
 
-/// What options make.
+/// The parts that are made from options.
 pub struct Made {
     /// The library's context.
     pub ctx: Context,
-    /// What entries are right beside.
+    /// The accuracy of entries.
     pub accuracy: Accuracy,
 }
 
-/// What the last call of a thread that failed said.
+/// The message of the last failed call of a thread.
 struct Answer {
     status: sunzi_status,
     message: CString,
@@ -105,13 +105,13 @@ impl sunzi_context {
         lock(&self.grids).get(&number).copied()
     }
 
-    /// Says which grid a number in a descriptor stands for.
+    /// Sets the grid that a number in a descriptor stands for.
     pub fn set_grid(&self, number: c_int, grid: (RankGrid, GridOrder)) {
         lock(&self.grids).insert(number, grid);
     }
 
-    /// Ends the context. Collective where there are ranks, whose shared windows go; MPI that is over has taken them. A
-    /// fork gives back its own memory alone.
+    /// Ends the context. Collective where there are ranks, whose shared windows are freed; an MPI that has been
+    /// finalised has freed them already. A fork gives back only its own memory.
     pub fn close(self) {
         let is_rank = self.check_process().is_ok();
         if let Some(team) = self.team.into_inner().unwrap_or_else(PoisonError::into_inner).filter(|_| is_rank) {
@@ -124,7 +124,7 @@ impl sunzi_context {
         self.made.as_ref().map(|made| &made.ctx).map_err(Failure::clone)
     }
 
-    /// What entries are right beside.
+    /// The accuracy of entries.
     pub fn accuracy(&self) -> Accuracy {
         self.made.as_ref().map_or_else(|_| Accuracy::default(), |made| made.accuracy)
     }
@@ -162,12 +162,12 @@ impl sunzi_context {
         lock(&self.answers).get(&thread_number())?.place
     }
 
-    /// What the last call took.
+    /// The report of the last call.
     pub fn report(&self) -> sunzi_report {
         *lock(&self.report)
     }
 
-    /// Remembers what a call took.
+    /// Remembers the report of a call.
     pub fn set_report(&self, report: sunzi_report) {
         *lock(&self.report) = report;
     }
@@ -175,7 +175,7 @@ impl sunzi_context {
     /// A matrix of the shape and precision with arbitrary numbers in it, new or one that was kept with as many entries.
     pub fn take_matrix(&self, rows: usize, cols: usize, precision_bits: u32) -> Outcome<Matrix> {
         let mut kept = lock(&self.kept);
-        // A copy of a transpose, along the caller's memory, also makes room for what is copied as it is.
+        // A copy of a transpose, along the caller's memory, also has room for a matrix that is copied as it is.
         let fits = |matrix: &Matrix| {
             Some(matrix.rows() * matrix.cols()) == rows.checked_mul(cols) && matrix.precision_bits() == precision_bits
         };
@@ -211,7 +211,7 @@ impl sunzi_context {
 /// The pointer of the caller that the progress function gets.
 struct User(*mut c_void);
 
-// SAFETY: the header says that the progress function is called from any thread; the pointer is only handed on.
+// SAFETY: the header states that the progress function is called from any thread; the pointer is only handed on.
 unsafe impl Send for User {}
 // SAFETY: as above.
 unsafe impl Sync for User {}
@@ -222,7 +222,7 @@ impl User {
     }
 }
 
-/// Makes a context as the options say.
+/// Makes a context with these options.
 ///
 /// # Safety
 /// `options` is null or live, its texts are null or end with a zero.

@@ -29,7 +29,7 @@ pub unsafe fn first_bits<T: Entry>(name: &'static str, grid: &Grid<T>, part: Par
     entry.bits().map(|bits| bits.max(2)).map_err(|flaw| flaw.at(name, grid.caller_place(row, col)))
 }
 
-/// The most bits that `bits` says of any entry of `part`, at least 2.
+/// The most bits that `bits` returns for any entry of `part`, at least 2.
 ///
 /// # Safety
 /// The entries of `part` are live.
@@ -53,7 +53,7 @@ pub unsafe fn widest<T: Entry>(
 /// The one entry of a grid, exactly.
 ///
 /// # Safety
-/// The entry is live, and nobody writes to it.
+/// The entry is live, and no thread writes to it.
 pub unsafe fn read_number<T: Entry>(name: &'static str, grid: &Grid<T>) -> Outcome<Float> {
     // SAFETY: the one entry, live by contract.
     let read = unsafe {
@@ -70,7 +70,7 @@ pub unsafe fn read_number<T: Entry>(name: &'static str, grid: &Grid<T>) -> Outco
 /// bits than the matrix; its contents are unspecified numbers then, as after an error.
 ///
 /// # Safety
-/// The entries of `part` are live, and nobody writes to them.
+/// The entries of `part` are live, and no thread writes to them.
 pub unsafe fn read<T: Entry>(
     ctx: &Context,
     name: &'static str,
@@ -129,7 +129,7 @@ unsafe fn read_column<T: Entry>(
 /// A view of raw numbers, those of `part` checked.
 ///
 /// # Safety
-/// Heads and limbs are live, and nobody writes to them while the view is in use.
+/// Heads and limbs are live, and no thread writes to them while the view is in use.
 pub unsafe fn view<'a>(
     ctx: &Context,
     name: &'static str,
@@ -152,7 +152,7 @@ pub unsafe fn view<'a>(
 /// Stores `part` of `matrix` in `grid`, which has its shape, each entry rounded to nearest at its own precision.
 ///
 /// # Safety
-/// The entries of `part` are live and apart from each other, and nobody else uses them.
+/// The entries of `part` are live and apart from each other, and no other thread uses them.
 pub unsafe fn write<T: Entry>(
     ctx: &Context,
     name: &'static str,
@@ -162,7 +162,7 @@ pub unsafe fn write<T: Entry>(
     let store = |col: usize| {
         for row in part.rows(col, grid.rows) {
             let value = Value { number: matrix.get(row, col), precision_bits: matrix.precision_bits() };
-            // SAFETY: an entry of the part, live and this thread's alone by contract.
+            // SAFETY: an entry of the part, live, and used only by this thread by contract.
             let written = unsafe { T::write(grid.place(row, col), value) };
             written.map_err(|flaw| Some(flaw.at(name, grid.caller_place(row, col))))?;
         }
@@ -181,7 +181,7 @@ pub unsafe fn write_limbs(array: &LimbArray, part: Part, matrix: &Matrix) {
     for col in Part::columns(matrix.rows(), matrix.cols()) {
         for row in part.rows(col, matrix.rows()) {
             let value = Value { number: matrix.get(row, col), precision_bits: matrix.precision_bits() };
-            // SAFETY: an entry of the part, live and ours alone by contract.
+            // SAFETY: an entry of the part, live, and used by no one else by contract.
             unsafe { array.write((row, col), value) };
         }
     }

@@ -35,7 +35,7 @@ impl Failure {
         Failure::of(SUNZI_NULL_POINTER, argument, "a null pointer")
     }
 
-    /// What the library says about an argument.
+    /// The library's error about an argument.
     pub fn about(argument: &'static str, error: Error) -> Failure {
         let Failure { status, message, place, .. } = Failure::from(error);
         Failure { place, ..Failure::of(status, argument, message) }

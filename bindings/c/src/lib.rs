@@ -1,12 +1,12 @@
 //! The C library of `sunzi`: its operations on arrays of `mpfr_t`, of `mpf_t`, and of raw limbs.
 //!
-//! `types` and `api` are what the header declares, under their names in C. Behind them: `array` (matrices in the
-//! caller's memory), `convert` (numbers out of them and into them), `call` (one call from its checks to its report),
-//! `context` (what is kept), `failure` (codes and messages). Nothing here computes: every entry point checks, converts
-//! and calls `sunzi`.
+//! `types` and `api` are the items that the header declares, under their names in C. Behind them: `array` (matrices in
+//! the caller's memory), `convert` (numbers out of them and into them), `call` (one call from its checks to its
+//! report), `context` (the data that is kept), `failure` (codes and messages). Nothing here computes: every entry point
+//! checks, converts and calls `sunzi`.
 //!
-//! Promise: no panic leaves the library, no entry outside of what an operation is said to touch is read or written,
-//! and there is no state outside of contexts.
+//! Promise: no panic leaves the library, no entry is read or written that an operation is not documented to touch, and
+//! there is no state outside of contexts.
 #![allow(non_camel_case_types)]
 
 mod api;
@@ -34,6 +34,6 @@ pub use api::triangular::*;
 pub use context::sunzi_context;
 pub use types::*;
 
-/// Counts what the library allocates, for `sunzi_report`.
+/// Counts the memory that the library allocates, for `sunzi_report`.
 #[global_allocator]
 static COUNTER: sunzi::advanced::store::CountingAllocator = sunzi::advanced::store::CountingAllocator;

@@ -1,12 +1,12 @@
 //! The bytes that a rank has at each step of a call over ranks: one count for the call and for its plan, so that a
-//! report says what was asked for.
+//! report states the planned bytes.
 
-/// Bytes that one of several ranks takes beside what the library counts: MPI's requests and what it has for each other
-/// rank, and memory that the allocator has for others when something of another length was freed. Measured: 0.2 to
+/// Bytes that one of several ranks takes in addition to those that the library counts: MPI's requests and its data for
+/// each other rank, and memory that the allocator keeps from freed blocks of other lengths. Measured: 0.2 to
 /// 0.6 MB (docs/BENCHMARKS.md).
 const PROCESS_BYTES: u64 = 512 << 10;
 
-/// Those of one of so many ranks.
+/// The process bytes of one of `ranks` ranks.
 pub fn process_bytes(ranks: usize) -> u64 {
     if ranks > 1 { PROCESS_BYTES } else { 0 }
 }
@@ -16,15 +16,15 @@ pub fn process_bytes(ranks: usize) -> u64 {
 pub struct Tally {
     /// Whether the context has no limit, and keeps copies and memory for the next step and the next call.
     keeps: bool,
-    /// Bytes now, and what the context keeps of copies that have gone.
+    /// Bytes now, and the memory that the context keeps from copies that have been freed.
     now: u64,
-    /// Bytes of the longest messages that have gone: the allocator has them for what comes, and gives them to nobody.
+    /// Bytes of the longest messages that have been freed: the allocator keeps them for later messages.
     freed: u64,
     most: u64,
 }
 
 impl Tally {
-    /// Of one of so many ranks.
+    /// The tally of one of `ranks` ranks.
     pub fn new(keeps: bool, ranks: usize) -> Tally {
         Tally { keeps, now: process_bytes(ranks), ..Tally::default() }
     }
@@ -38,12 +38,12 @@ impl Tally {
         self.most
     }
 
-    /// So many bytes more for a step.
+    /// Counts `more` bytes in addition for a step.
     pub fn at_most(&mut self, more: u64) {
         self.most = self.most.max(self.now.saturating_add(self.freed).saturating_add(more));
     }
 
-    /// Messages of so many bytes, and so many bytes more beside them.
+    /// Counts messages of `messages` bytes, and `beside` bytes in addition to them.
     pub fn travel(&mut self, messages: u64, beside: u64) {
         self.at_most(beside.saturating_add(messages.saturating_sub(self.freed)));
         self.freed = self.freed.max(messages);
@@ -69,7 +69,7 @@ impl Tally {
         self.now += if self.keeps { bytes } else { 0 };
     }
 
-    /// Stores a result of so many bytes whose copy has gone before it: what is kept of the copy makes room.
+    /// Stores a result of `placed` bytes whose copy was freed before: the memory kept from the copy makes room.
     pub fn store_again(&mut self, messages: u64, placed: u64) {
         self.travel(messages, if self.keeps { 0 } else { placed });
     }

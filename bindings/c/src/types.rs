@@ -1,4 +1,4 @@
-//! What the header declares beside functions: codes, choices, and the structures that calls take and fill.
+//! The declarations of the header other than functions: codes, choices, and the structures that calls take and fill.
 //!
 //! Names are those of C, so that header and code read alike.
 

@@ -110,7 +110,7 @@ fn odd(value: FloatRef<'_>) -> (Integer, i64) {
 /// Whether shapes and all numbers are equal, whatever their precision.
 ///
 /// # Errors
-/// What the handler of a signal raises.
+/// The exception of a signal handler.
 pub fn equal(py: Python<'_>, left: &View, right: &View) -> PyResult<bool> {
     let (a, b) = (left.entries(), right.entries());
     if (a.rows(), a.cols()) != (b.rows(), b.cols()) {
@@ -130,7 +130,7 @@ pub fn equal(py: Python<'_>, left: &View, right: &View) -> PyResult<bool> {
 /// Whether some entry is this number.
 ///
 /// # Errors
-/// What the handler of a signal raises.
+/// The exception of a signal handler.
 pub fn holds(py: Python<'_>, view: &View, number: FloatRef<'_>) -> PyResult<bool> {
     let (entries, number) = (view.entries(), odd(number));
     for row in 0..entries.rows() {

@@ -8,7 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rug::Float;
 
-/// What is assigned: one number to all places, or a matrix of their shape.
+/// The value to assign: one number to all places, or a matrix of their shape.
 pub enum Value {
     /// The number, and the bits to which it was rounded where it has more.
     Number(Box<Float>, Option<u32>),
@@ -38,7 +38,7 @@ pub fn value_for(value: &Bound<'_, PyAny>, chosen: &Chosen, bits: u32) -> PyResu
     Ok(Value::Block(rounded(py, &view, bits)?))
 }
 
-/// Writes `value` to the places `chosen` of `target`; views taken of it keep what they had. Runs no Python code, so
+/// Writes `value` to the places `chosen` of `target`; views taken of it keep their old numbers. Runs no Python code, so
 /// that it may run under a lock.
 ///
 /// # Errors

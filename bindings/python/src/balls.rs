@@ -1,7 +1,7 @@
 //! Functions of python-flint's balls: results that hold the exact one for every point of the operands.
 //!
-//! Where an operand is an `arb_mat`, or holds `arb`, the others are points, and what reading rounds of them goes into
-//! the radii. Results are `arb_mat` where an operand is, else what holds the first balls.
+//! Where an operand is an `arb_mat`, or holds `arb`, the others are points, and the errors of rounding them on reading
+//! go into the radii. Results are `arb_mat` where an operand is, else in the container of the first balls.
 
 use crate::call::Call;
 use crate::choices::{Named, json, op};
@@ -19,7 +19,7 @@ use sunzi::ball::{self, Ball, BallMatrix};
 /// Bits of radii.
 const RADIUS_BITS: u32 = 64;
 
-/// Whether a call is one on balls: some operand is one, and no exact result of integers is asked for.
+/// Whether a call is one on balls: some operand is one, and no exact result of integers is requested.
 ///
 /// # Errors
 /// `TypeError`.
@@ -147,7 +147,7 @@ pub fn log_det<'py>(mut call: Call<'py>, a: Operand<'py>, uplo: Option<Named>) -
     numbers.pop().ok_or_else(|| PyValueError::new_err("no number"))
 }
 
-/// What holds results: `arb_mat` where an operand is one, else what holds the first balls.
+/// The container of results: `arb_mat` where an operand is one, else that of the first balls.
 fn container_of(operands: &[Option<&Operand<'_>>]) -> Container {
     let given = || operands.iter().flatten();
     if given().any(|operand| operand.container == Container::ArbMat) {
@@ -267,7 +267,7 @@ fn proven_digits(balls: &BallMatrix) -> f64 {
     digits.fold(all, f64::min).max(0.0)
 }
 
-/// What a report says beside times.
+/// The contents of a report besides times.
 #[derive(Serialize)]
 struct Told {
     operation: &'static str,

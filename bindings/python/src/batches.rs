@@ -45,7 +45,7 @@ impl Verb {
     }
 }
 
-/// What all problems share.
+/// The choices that all problems share.
 struct Choices {
     verb: Verb,
     symmetric: Option<Named>,
@@ -57,7 +57,7 @@ struct Choices {
     accuracy: Accuracy,
 }
 
-/// The scalars of problems of one precision: those of the single call.
+/// The scalars of problems of one precision: the same as those of the single call.
 struct Scalars {
     precision_bits: u32,
     alpha: Option<Float>,
@@ -130,7 +130,7 @@ pub fn batch<'py>(
     Ok(each)
 }
 
-/// What takes the place of a result: the exception for numbers that cannot be read, or that the form of the result
+/// The object in place of a result: the exception for numbers that cannot be read, or that the form of the result
 /// cannot hold, with the number of its problem. All others end the call.
 fn placed<'py>(py: Python<'py>, error: PyErr, (problem, count): (usize, usize)) -> PyResult<Bound<'py, PyAny>> {
     let of_numbers = error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<PyOverflowError>(py);
@@ -167,7 +167,7 @@ fn counting(ctx: &Context, (before, total): (u64, u64)) -> Context {
     ctx.with_progress(move |own| outer.report_progress(Progress::new(own.phase, before + own.done, total)).is_ok())
 }
 
-/// The report of some problems and of those that ran after them, beside results of so many bytes.
+/// The report of some problems and of those that ran after them, while `held_bytes` bytes of results are held.
 fn both(first: BatchReport, second: BatchReport, held_bytes: u64) -> BatchReport {
     let mut both = second;
     if first.problems > 0 && first.accuracy == Accuracy::Norm {
@@ -238,7 +238,7 @@ impl Choices {
         for scalars in scalars {
             let is_own = |&at: &usize| problems[at].precision_bits == scalars.precision_bits;
             let group = (0..problems.len()).filter(is_own).collect::<Vec<_>>();
-            // The upper factor is made beside the lower one.
+            // The upper factor is made in addition to the lower one.
             let is_turned =
                 self.verb == Verb::Cholesky && self.symmetric.is_some_and(|named| named.uplo == Uplo::Upper);
             let orders = group.iter().map(|&at| problems[at].first.rows()).filter(|_| is_turned);

@@ -1,4 +1,4 @@
-//! What all functions have in common: options, precision, the call, the form of the result, the report.
+//! The parts that all functions share: options, precision, the call, the form of the result, the report.
 
 use crate::argument::argument;
 use crate::context::Context;
@@ -85,7 +85,7 @@ impl<'py> Call<'py> {
     /// An option that is any object.
     ///
     /// # Errors
-    /// Never, but for what a dictionary raises.
+    /// Only exceptions that a dictionary raises.
     pub fn object(&self, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         given(&self.options, name)
     }
@@ -125,7 +125,7 @@ impl<'py> Call<'py> {
     /// The precision of the result.
     ///
     /// # Errors
-    /// `ValueError` where neither the caller nor an operand says one.
+    /// `ValueError` where neither the caller nor an operand has one.
     pub fn precision_bits(&self, operands: &[Option<u32>]) -> PyResult<u32> {
         working_bits(self.asked_bits, operands)
     }
@@ -143,7 +143,7 @@ impl<'py> Call<'py> {
         self.out.as_ref().map_or(Ok(()), |out| Destination::new(out.clone(), rows, cols).map(drop))
     }
 
-    /// Whether the caller asked for a report.
+    /// Whether the caller requested a report.
     pub fn wants_report(&self) -> bool {
         self.report.is_some()
     }
@@ -177,7 +177,7 @@ impl<'py> Call<'py> {
         report.set_item("output_seconds", computed.elapsed().as_secs_f64())
     }
 
-    /// The result as the caller wants it, and the report: `numbers` is that of the library, as JSON.
+    /// The result in the form that the caller requests, and the report: `numbers` is that of the library, as JSON.
     ///
     /// # Errors
     /// As [`give`] and [`Destination::fill`].
@@ -229,15 +229,15 @@ impl<'py> Call<'py> {
         report.set_item("digits", stated.min(f64::from(bits) * std::f64::consts::LOG10_2))
     }
 
-    /// The report of a call with one result of so many bits.
+    /// The report of a call with one result of `precision_bits` bits.
     fn describe(&self, precision_bits: u32, numbers: Option<String>) -> PyResult<()> {
         self.tell(numbers)?;
         self.report.as_ref().map_or(Ok(()), |report| report.set_item("precision_bits", precision_bits))
     }
 }
 
-/// Runs `work` with what the memory limit leaves beside so many bytes; limits in its error are told as the caller gave
-/// them.
+/// Runs `work` with the part of the memory limit that `held_bytes` bytes leave; limits in its error are stated as the
+/// caller gave them.
 ///
 /// # Errors
 /// Those of `work`.
@@ -250,7 +250,7 @@ pub fn beside<R>(
     work(&ctx.with_memory_bytes(left_bytes)).map_err(|error| restated(ctx, held_bytes, error))
 }
 
-/// An error of a call that ran beside so many bytes.
+/// An error of a call that ran while `held_bytes` bytes were held.
 pub fn restated(ctx: &sunzi::Context, held_bytes: u64, error: Error) -> Error {
     match error {
         Error::MemoryLimit { minimum_bytes, .. } => Error::MemoryLimit {

@@ -1,4 +1,4 @@
-//! What options of several functions choose from: triangles, sides, accuracies.
+//! The values of options of several functions: triangles, sides, accuracies.
 
 use crate::input::Part;
 use crate::view::View;
@@ -30,7 +30,7 @@ pub const SYMMETRIC: &[(&str, Option<Named>)] = &[
     ("upper_only", Some(Named { uplo: Uplo::Upper, only: true })),
 ];
 
-/// What is promised of each entry.
+/// The accuracy that is promised for each entry.
 pub const ACCURACIES: &[(&str, Accuracy)] = &[("entrywise", Accuracy::Entrywise), ("norm", Accuracy::Norm)];
 
 /// The part of a symmetric operand that is read.

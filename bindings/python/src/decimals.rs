@@ -13,7 +13,7 @@ use sunzi::FloatRef;
 /// matrix.
 ///
 /// # Errors
-/// `MemoryError`; what the handler of a signal raises.
+/// `MemoryError`; the exception of a signal handler.
 pub fn to_decimals(py: Python<'_>, view: &View, digits: i64) -> PyResult<View> {
     let (rows, cols, bits) = (view.rows(), view.cols(), view.precision_bits());
     let mut whole = py.detach(|| view.entries().to_matrix()).or_raise(py)?;
@@ -34,9 +34,9 @@ pub fn to_decimals(py: Python<'_>, view: &View, digits: i64) -> PyResult<View> {
     Ok(whole.into())
 }
 
-/// Where a number lies beside the multiples of `10^-digits`.
+/// The position of a number relative to the multiples of `10^-digits`.
 enum Place {
-    /// It is one.
+    /// It is such a multiple.
     Kept,
     /// The nearest is 0.
     Zero,
@@ -44,7 +44,7 @@ enum Place {
     Between,
 }
 
-/// What can be said by the exponents alone, so that no number of far more digits than either is made.
+/// The position as far as the exponents decide it, so that no number of far more digits than either is made.
 fn place_of(entry: FloatRef<'_>, digits: i64) -> Place {
     if entry.head.is_zero() {
         return Place::Kept;

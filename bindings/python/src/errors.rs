@@ -120,7 +120,7 @@ pub fn not_symmetric(py: Python<'_>, text: String, place: (usize, usize)) -> PyE
     with(py, NotSymmetricError::new_err(text), |value| value.setattr("place", place))
 }
 
-/// The same exception, whose text says something more.
+/// The same exception, whose text has a further remark.
 pub fn with_remark(py: Python<'_>, exception: PyErr, remark: &str) -> PyErr {
     let value = exception.value(py);
     match value.setattr("args", (format!("{value}: {remark}"),)) {

@@ -23,7 +23,7 @@ fn format_of(name: Option<&str>) -> PyResult<Option<FileFormat>> {
 /// Writes the file, complete or not at all.
 ///
 /// # Errors
-/// `OSError`, `ValueError`; what a signal or the progress callback raises.
+/// `OSError`, `ValueError`; the exception of a signal handler or of the progress callback.
 pub fn save(runner: &Runner<'_>, view: &View, path: &Path, format: Option<&str>) -> PyResult<()> {
     let format = match format_of(format)? {
         Some(format) => format,
@@ -34,9 +34,9 @@ pub fn save(runner: &Runner<'_>, view: &View, path: &Path, format: Option<&str>)
     })
 }
 
-/// What the caller says of a file.
+/// The caller's description of a file.
 pub struct Form<'a> {
-    /// The name of its format, where its own name does not say it.
+    /// The name of its format, where the name of the file does not tell it.
     pub format: Option<&'a str>,
     /// Whether the first line of a table holds headings.
     pub header: Option<bool>,
@@ -64,7 +64,7 @@ pub fn load(runner: &Runner<'_>, path: &Path, form: Form<'_>, bits: Option<u32>)
     Ok(loaded.matrix.into())
 }
 
-/// Reads a file, in this format whatever its name says.
+/// Reads a file, in this format, whatever its name is.
 fn read(path: &Path, format: Option<FileFormat>, options: &ReadOptions) -> sunzi::Result<Loaded> {
     let Some(format) = format else { return io::read(path, options) };
     let location = Location::parse(path);

@@ -19,7 +19,7 @@ use sunzi::{
     Accuracy, CholeskyOptions, Diag, Error, GemmOptions, Outcome, RefineOptions, SyrkOptions, TrsmOptions, Uplo,
 };
 
-/// The operands of a product beside its matrices.
+/// The operands of a product besides its matrices.
 pub struct Terms {
     pub precision_bits: u32,
     pub accuracy: Accuracy,
@@ -68,7 +68,7 @@ impl Terms {
         Ok(Terms { precision_bits, accuracy, bits, alpha, beta, accumulate })
     }
 
-    /// Runs the product; of one that is exact, the error for its bits says that they are those of the result.
+    /// Runs the product; for an exact product, the error about its bits states that they are those of the result.
     ///
     /// # Errors
     /// As [`Call::run`].
@@ -206,7 +206,7 @@ pub fn trsm<'py>(
     call.finish(result, Form::General, shape, json(&report)?)
 }
 
-/// A symmetric matrix, the triangle that counts where one is named, and the precision of what is computed from it.
+/// A symmetric matrix, the triangle that counts where one is named, and the precision of results computed from it.
 pub struct Symmetric {
     pub view: View,
     pub uplo: Option<Named>,
@@ -277,7 +277,7 @@ pub fn cholesky<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyR
     let a = Symmetric::read(&call, a, &[])?;
     call.expect(a.view.rows(), a.view.cols())?;
     let (factor, report) = call.run(|ctx| match a.uplo {
-        // The upper factor is made beside the lower one.
+        // The upper factor is made in addition to the lower one.
         Some(Named { uplo: Uplo::Upper, .. }) => {
             let bytes = sunzi::Matrix::bytes_for(a.view.rows(), a.view.rows(), a.precision_bits);
             let Outcome { result, mut report } = beside(ctx, bytes, |own| a.factor(own))?;

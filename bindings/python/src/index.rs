@@ -1,11 +1,11 @@
-//! What stands between the brackets of `matrix[..]`: integers, slices, and pairs of them.
+//! The keys between the brackets of `matrix[..]`: integers, slices, and pairs of them.
 
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PySlice, PyTuple};
 use std::ops::Range;
 
-/// Rows or columns that are asked for.
+/// The selected rows or columns.
 pub enum Selection {
     /// One of them.
     One(usize),
@@ -43,7 +43,7 @@ impl Selection {
     }
 }
 
-/// How the entries of a matrix are counted where one index stands alone.
+/// How the entries of a matrix are counted where there is only one index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Line {
     /// By rows: the index chooses one.
@@ -56,7 +56,7 @@ pub enum Line {
 }
 
 impl Line {
-    /// That of the transpose.
+    /// The line of the transpose.
     pub fn transposed(self) -> Line {
         match self {
             Line::None => Line::None,
@@ -66,7 +66,7 @@ impl Line {
     }
 }
 
-/// What a key chooses.
+/// The entries that a key chooses.
 pub struct Chosen {
     pub rows: Selection,
     pub cols: Selection,
@@ -92,7 +92,7 @@ impl Chosen {
         Ok(Chosen { rows: selection(&row_key, rows, "row")?, cols: selection(&col_key, cols, "column")? })
     }
 
-    /// How the entries of what is chosen are counted: along the row or column that an integer chose.
+    /// How the chosen entries are counted: along the row or column that an integer chose.
     pub fn line(&self) -> Line {
         match (&self.rows, &self.cols) {
             (Selection::One(_), Selection::One(_)) => Line::None,

@@ -1,4 +1,4 @@
-//! What results look like: the number type, and what holds the numbers.
+//! The form of results: the number type, and the container of the numbers.
 
 /// The number type of results. Where entries differ, the first of this order that occurs among them is taken.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -48,7 +48,7 @@ impl NumberKind {
     }
 }
 
-/// What holds the numbers.
+/// The container of the numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Container {
     /// A list of rows.
@@ -86,7 +86,7 @@ impl Container {
         }
     }
 
-    /// What holds results of `kind` in its place: an array of doubles would drop bits of other numbers.
+    /// The container for results of `kind` in its place: an array of doubles would drop bits of other numbers.
     pub fn holding(self, kind: NumberKind) -> Container {
         match self {
             Container::Doubles if kind != NumberKind::Float => Container::Objects,
@@ -95,7 +95,7 @@ impl Container {
         }
     }
 
-    /// The same of one dimension: for a column beside results that are matrices.
+    /// The same with one dimension: for a column next to results that are matrices.
     pub fn of_one_dimension(self) -> Container {
         match self {
             Container::Rows => Container::Flat,

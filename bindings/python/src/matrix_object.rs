@@ -1,4 +1,4 @@
-//! What a `Matrix` of Python has; `matrix` has its methods.
+//! The data of a `Matrix` of Python; `matrix` has its methods.
 
 use crate::index::Line;
 use crate::kind::NumberKind;

@@ -26,7 +26,7 @@ enum Norm {
 }
 
 impl Norm {
-    /// By the names that NumPy has for them.
+    /// A norm by NumPy's name for it.
     fn of(name: &Bound<'_, PyAny>) -> PyResult<Norm> {
         let number = name.extract::<f64>().ok();
         match (name.extract::<String>().ok().as_deref(), number) {

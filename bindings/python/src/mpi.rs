@@ -101,7 +101,7 @@ fn exception(py: Python<'_>, failed: &Failed) -> PyErr {
     match failed.status {
         8 => {
             let error = with(NotPositiveDefiniteError::new_err(text), "index", None);
-            // The C library passes the text and the index on, no numbers beside them.
+            // The C library passes the text and the index on, without further numbers.
             let unknown = ["more_bits", "more_bits_might_help"];
             let set = unknown.into_iter().try_for_each(|name| error.value(py).setattr(name, py.None()));
             set.err().unwrap_or(error)

@@ -19,7 +19,7 @@ use sunzi::ProgressCallback;
 /// How long a signal, or progress, may wait to be noticed.
 const WAKE: Duration = Duration::from_millis(20);
 
-/// The work's own stack; the main thread of a process usually has as much.
+/// The work's own stack; the main thread of a process usually has the same size.
 const STACK_BYTES: usize = 8 << 20;
 
 /// Where and how a call runs.
@@ -30,7 +30,7 @@ pub struct Runner<'py> {
     pub progress: Option<Bound<'py, PyAny>>,
 }
 
-/// Gives back what MPFR keeps for the thread, at its end: MPFR itself would not.
+/// Gives back the memory that MPFR keeps for the thread, at its end: MPFR itself would not.
 struct Caches;
 
 impl Drop for Caches {
@@ -39,7 +39,7 @@ impl Drop for Caches {
     }
 }
 
-/// What the work tells the thread that waits.
+/// The state that the work shares with the thread that waits.
 #[derive(Default)]
 struct Signals {
     cancelled: AtomicBool,
@@ -58,16 +58,16 @@ impl<'py> Runner<'py> {
         Ok(Runner { context, progress })
     }
 
-    /// Runs `work`, and returns what it returns.
+    /// Runs `work`, and returns its result.
     ///
     /// # Errors
-    /// The exception for the library's error; what the progress callback or a signal handler raises, once the work has
-    /// ended; `RuntimeError` for a panic.
+    /// The exception for the library's error; the exception of the progress callback or of a signal handler, once the
+    /// work has ended; `RuntimeError` for a panic.
     pub fn run<R: Send>(&self, work: impl FnOnce(&sunzi::Context) -> sunzi::Result<R> + Send) -> PyResult<R> {
         self.run_watched(|ctx, _| work(ctx))
     }
 
-    /// The same for work that tells its progress to a callback of its own beside the context: files.
+    /// The same for work that reports its progress to a callback of its own in addition to the context's: files.
     ///
     /// # Errors
     /// As [`Runner::run`].
@@ -89,11 +89,11 @@ impl<'py> Runner<'py> {
         self.attended(work, signals, &tell)
     }
 
-    /// The same for work that has its own to tell: `tell` is called a few times in a second, and when the work has
+    /// The same for work with reports of its own: `tell` is called a few times in a second, and when the work has
     /// ended, with the interpreter's lock on the thread that made the call.
     ///
     /// # Errors
-    /// As [`Runner::run`], and what `tell` raises.
+    /// As [`Runner::run`], and exceptions of `tell`.
     pub fn run_telling<R: Send>(
         &self,
         work: impl FnOnce(&sunzi::Context) -> sunzi::Result<R> + Send,
@@ -143,10 +143,10 @@ impl Signals {
     }
 }
 
-/// What the thread that waits calls a few times in a second.
+/// The function that the waiting thread calls a few times in a second.
 type Tell<'t> = dyn Fn(Python<'_>) -> PyResult<()> + Send + Sync + 't;
 
-/// Looks after signals and progress until the work ends. After an exception it asks the work to stop, and waits.
+/// Looks after signals and progress until the work ends. After an exception it requests a stop of the work, and waits.
 fn attend(signals: &Signals, tell: &Tell<'_>, ended: &Receiver<()>) -> PyResult<()> {
     let mut outcome = Ok(());
     loop {

@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 /// Entries of which each may take a tenth of a millisecond, between two looks for signals.
 const ENTRIES_AT_A_TIME: usize = 256;
 
-/// How long the interpreter's lock is held. A thread that waits asks for it after 5 ms, and begins to count anew when
-/// it sees it free: if it were let go more often, the thread that converts would nearly always be the first to have it
-/// again.
+/// How long the interpreter's lock is held. A waiting thread requests the lock after 5 ms, and counts anew when it sees
+/// the lock free: if the lock were released more often, the converting thread would nearly always be the first to take
+/// it again.
 const LOCK_TIME: Duration = Duration::from_millis(10);
 
 /// Looks for signals such as Ctrl-C now and then in a loop over entries, and lets other threads of Python run.
 ///
 /// # Errors
-/// What the signal's handler raises.
+/// The exception of the signal's handler.
 pub fn look_for_signals(py: Python<'_>, index: usize) -> PyResult<()> {
     if index % ENTRIES_AT_A_TIME != ENTRIES_AT_A_TIME - 1 {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Matrices joined below and beside each other.
+//! Matrices joined below and next to each other.
 
 use crate::arithmetic::rounded;
 use crate::call::checked_bits;
@@ -25,7 +25,7 @@ pub fn joined(parts: &Bound<'_, PyAny>, beside: bool, precision: Option<i64>) ->
     let bits = working_bits(asked, &natural)?;
     let mut views = Vec::with_capacity(operands.len());
     for operand in operands {
-        // A flat list is a column; below others it is a row, and so is beside others the transpose of a column.
+        // A flat list is a column; below others it is a row, and so is the transpose of a column next to others.
         let turned = beside || operand.container.is_flat();
         let view = operand.view(py, Bits::Round(bits))?;
         views.push(if turned { view.transpose() } else { view });

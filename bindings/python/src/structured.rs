@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyTuple};
 use sunzi::eigenvalue::{EigenvalueInterval, EigenvalueOptions, Extreme};
 use sunzi::{Diag, Outcome, SymmOptions, Syr2kOptions, TrmmOptions, Uplo};
 
-/// Bits of an interval where the caller says none: a few digits.
+/// Bits of an interval where the caller gives none: a few digits.
 const FEW_BITS: u32 = 32;
 
 /// See the Python layer.

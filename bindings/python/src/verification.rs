@@ -1,4 +1,4 @@
-//! Checks of results by means that share no code with what made them.
+//! Checks of results by methods that share no code with those that made them.
 
 use crate::call::Call;
 use crate::choices::{Named, SIDES, SYMMETRIC, json, op, part_of, symmetric};
@@ -22,7 +22,7 @@ const OPERATIONS: [(&str, &[&str]); 6] = [
     ("trsm", &["t", "b", "x"]),
 ];
 
-/// What was computed, and how hard to look.
+/// The computation to check, and the effort of the check.
 struct Check {
     operation: &'static str,
     names: &'static [&'static str],
@@ -36,7 +36,7 @@ struct Check {
 }
 
 impl Check {
-    /// Reads what was computed.
+    /// Reads the operands and the result.
     fn new(call: &Call<'_>, operation: &str, count: usize) -> PyResult<Check> {
         let found = OPERATIONS.iter().find(|(name, names)| *name == operation && names.len() == count);
         let Some(&(operation, names)) = found else {

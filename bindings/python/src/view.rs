@@ -1,4 +1,4 @@
-//! A rectangle of a shared matrix, possibly transposed: what a slice and a transpose are.
+//! A rectangle of a shared matrix, possibly transposed: the form of slices and transposes.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ impl View {
         self.rounded_bits
     }
 
-    /// The same entries, rounded to so many bits before.
+    /// The same entries, marked as rounded to `bits` bits before.
     pub fn after_rounding(self, bits: Option<u32>) -> View {
         let fewest = self.rounded_bits.into_iter().chain(bits).min();
         View { rounded_bits: fewest, ..self }
@@ -74,7 +74,7 @@ impl View {
         if self.is_whole() { Ok(self.matrix.clone()) } else { self.entries().to_matrix().map(Arc::new) }
     }
 
-    /// The entries as a matrix of their own; nothing is copied where nobody else has them.
+    /// The entries as a matrix of their own; nothing is copied where they are not shared.
     ///
     /// # Errors
     /// [`sunzi::Error::OutOfMemory`].
@@ -173,7 +173,7 @@ impl View {
                 copy.set(row, col, FloatRef { head, limbs: &limbs });
             }
         }
-        // Fewer bits are a choice of the caller's, whose matrix this is from now on, as exact as another.
+        // Fewer bits are a choice of the caller: from now on the result counts as exact.
         Ok(View::from(copy).after_rounding(self.rounded_bits.filter(|&bits| bits < precision_bits)))
     }
 }

@@ -30,7 +30,7 @@ struct Typed {
     device_memory: Option<u64>,
 }
 
-/// The engine that a command line asks for.
+/// The engine that a command line requests.
 #[derive(Clone, Debug)]
 pub struct EngineArgs(Engine);
 

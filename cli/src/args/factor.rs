@@ -38,7 +38,7 @@ impl Triangle {
         }
     }
 
-    /// The triangle that is read, and what the other one may hold.
+    /// The triangle that is read, and the permitted contents of the other one.
     pub fn named(&self) -> Option<NamedTriangle> {
         self.uplo().map(|uplo| NamedTriangle { uplo, ignores_other: self.ignore_other_triangle })
     }
@@ -107,7 +107,7 @@ pub struct FactorPrecision {
 const AUTOMATIC_DIGITS: u32 = 30;
 
 impl FactorPrecision {
-    /// The digits to reach by whatever precision that takes; `None` where the precision is given.
+    /// The digits to reach at any precision that this takes; `None` where the precision is given.
     pub fn automatic(&self) -> Option<u32> {
         match (self.choice, self.digits) {
             (Some(PrecisionChoice::Automatic), digits) => Some(digits.unwrap_or(AUTOMATIC_DIGITS)),
@@ -116,7 +116,7 @@ impl FactorPrecision {
         }
     }
 
-    /// What a reader of matrices takes, at the precision given or at `bits`.
+    /// The precision for a reader of matrices, at the precision given or at `bits`.
     pub fn typed(&self, bits: Option<u32>) -> Precision {
         let given = match self.choice {
             Some(PrecisionChoice::Bits(bits)) => Some(bits),
@@ -125,7 +125,7 @@ impl FactorPrecision {
         Precision { bits: bits.or(given), input_bits: self.input_bits }
     }
 
-    /// Refuses a precision that the kernel cannot serve, and digits beside a precision.
+    /// Refuses a precision that the kernel cannot serve, and digits together with a precision.
     ///
     /// # Errors
     /// [`sunzi::Error::Precision`], [`sunzi::Error::InvalidArgument`].
@@ -215,7 +215,7 @@ pub struct Cholesky {
 }
 
 impl Cholesky {
-    /// Refuses a precision that the kernel cannot serve, and what means nothing to doubles.
+    /// Refuses a precision that the kernel cannot serve, and options without a meaning for doubles.
     ///
     /// # Errors
     /// [`sunzi::Error::Precision`], [`sunzi::Error::InvalidArgument`].

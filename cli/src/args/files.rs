@@ -86,7 +86,7 @@ impl Convert {
     }
 }
 
-/// What `sunzi compare --help` ends with.
+/// The end of `sunzi compare --help`.
 const COMPARE: &str = "Examples:\n  sunzi compare X.mtx Y.mtx\n  sunzi compare X.mtx Y.mtx --digits 70\n  \
     sunzi compare X.csv Y.npy --relative 1e-12 --absolute 1e-300 --precision 256\n\n\
     An entry agrees where it keeps any of the tolerances given. Exit codes: 0 where all entries are equal, or agree \
@@ -116,7 +116,7 @@ pub struct Compare {
 }
 
 impl Compare {
-    /// What differences are let pass.
+    /// The differences that are tolerated.
     pub fn tolerance(&self) -> Tolerance {
         let start = self.digits.map_or(Tolerance::new(), Tolerance::digits);
         start.relative(self.relative.clone()).absolute(self.absolute.clone())

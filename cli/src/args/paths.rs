@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use sunzi::io::{FileFormat, Location, is_device};
 use sunzi::{Error, Result};
 
-/// What in the name of a file stands for the number of the rank that reads it.
+/// The placeholder in the name of a file for the number of the rank that reads it.
 pub const RANK: &str = "{rank}";
 
 /// Parameters that are written, and how messages call them; all other files are read.
@@ -25,7 +25,7 @@ pub fn is_output(name: &str) -> bool {
     OUTPUTS.iter().any(|(output, _)| *output == name)
 }
 
-/// Files read, and files written with what they are.
+/// Files read, and files written with their contents.
 #[derive(Clone, Debug, Default)]
 pub struct Paths {
     inputs: Vec<PathBuf>,
@@ -33,7 +33,7 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Those of a parsed line.
+    /// The paths of a parsed line.
     pub fn of(matches: &ArgMatches) -> Paths {
         let mut paths = Paths::default();
         paths.collect(matches);
@@ -62,7 +62,7 @@ impl Paths {
         self.outputs.values().any(|path| path.as_os_str() == "-" || is_stdout(path))
     }
 
-    /// Refuses an output whose format neither its name nor `chosen` says.
+    /// Refuses an output whose format neither its name nor `chosen` gives.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`].
@@ -104,7 +104,7 @@ impl Paths {
     }
 }
 
-/// The file of a rank, where the name tells ranks apart.
+/// The file of a rank, where the name depends on the rank.
 pub fn of_rank(path: &Path, rank: usize) -> PathBuf {
     match path.to_str() {
         Some(name) if name.contains(RANK) => PathBuf::from(name.replace(RANK, &rank.to_string())),
@@ -112,7 +112,7 @@ pub fn of_rank(path: &Path, rank: usize) -> PathBuf {
     }
 }
 
-/// What is the same for two names of one file.
+/// The identity of a file, the same for all of its names.
 #[derive(PartialEq, Eq)]
 enum Identity {
     Known {
@@ -123,7 +123,7 @@ enum Identity {
     Absent(PathBuf),
 }
 
-/// `None` for a pipe or device, which nobody can destroy, and where no folder is.
+/// `None` for a pipe or device, which cannot be overwritten, and where the folder does not exist.
 fn identity(path: &Path) -> Option<Identity> {
     if is_device(path) || path.as_os_str() == "-" {
         return None;

@@ -7,7 +7,7 @@ use sunzi::distributed::ClusterShape;
 use sunzi::{Accuracy, Error, Result};
 use sunzi_lab::engine::check_reach;
 
-/// What `sunzi plan --help` ends with.
+/// The end of `sunzi plan --help`.
 const EXAMPLES: &str = "Without an operation a syrk is planned, with the options of `sunzi plan syrk`.\n\nExamples:\n  \
     sunzi plan cholesky --rows 1e4 --precision 512 --memory 8G\n  \
     sunzi plan solve --rows 1e4 --cols 100 --precision 512\n  \

@@ -16,7 +16,7 @@ use sunzi_sdp::{Form, SolverOptions};
 /// Bits of numbers among the options.
 const OPTION_BITS: u32 = 256;
 
-/// Bits of all numbers where nothing says how many: SDPB's default.
+/// Bits of all numbers where they are not given: SDPB's default.
 const DEFAULT_BITS: u32 = 400;
 
 /// Where files lie.
@@ -27,7 +27,7 @@ pub struct Places {
     #[arg(long = "sdpDir", short = 's', value_name = "PATH")]
     pub input: Option<PathBuf>,
     /// Directory of the results [default: the input's name with `_out` behind it].
-    // `--out` alone would be short for `--output-format` as well, which SDPB has not.
+    // `--out` would also abbreviate `--output-format`, which SDPB does not have.
     #[arg(long = "outDir", alias = "out", short = 'o', value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out_dir: Option<PathBuf>,
     /// Directory of checkpoints, '' for none [default: the input's name with `.ck` behind it].
@@ -95,7 +95,7 @@ fn verbosity(text: &str) -> std::result::Result<u64, String> {
     }
 }
 
-/// A number above 0, as what a gap or an error is to be below.
+/// A number above 0, as a threshold of a gap or an error.
 fn threshold(text: &str) -> std::result::Result<Float, String> {
     number(text).and_then(|value| match value > 0 {
         true => Ok(value),
@@ -206,7 +206,7 @@ pub struct Choices {
 }
 
 impl Sdp {
-    /// Checks what options say together.
+    /// Checks combinations of options.
     ///
     /// # Errors
     /// [`Error::Precision`], [`Error::InvalidArgument`].
@@ -225,7 +225,7 @@ impl Sdp {
 }
 
 impl Places {
-    /// These, and what they leave open from `file`.
+    /// These, completed by those of `file`.
     pub fn or(self, file: Places) -> Places {
         Places {
             input: self.input.or(file.input),
@@ -246,7 +246,7 @@ impl Places {
 }
 
 impl Choices {
-    /// These, and what they leave open from `file`.
+    /// These, completed by those of `file`.
     pub fn or(self, file: Choices) -> Choices {
         Choices {
             precision: self.precision.or(file.precision),
@@ -286,7 +286,7 @@ impl Choices {
         self.precision.unwrap_or(DEFAULT_BITS)
     }
 
-    /// What of the solution is written.
+    /// The parts of the solution that are written.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] with the word that names nothing.

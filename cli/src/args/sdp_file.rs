@@ -5,7 +5,8 @@ use clap::{ArgAction, Args, Command, FromArgMatches};
 use std::path::Path;
 use sunzi::{Error, Result};
 
-/// A parameter of SDPA, and what it is called here: one of SDPA's may be two of SDPB's; what has no name is not used.
+/// A parameter of SDPA, and what it is called here: one of SDPA's may be two of SDPB's; a parameter without a name is
+/// not used.
 type Parameter = (&'static str, &'static [&'static str]);
 
 /// The parameters of SDPA in the order of its files.
@@ -22,15 +23,15 @@ const SDPA: [Parameter; 10] = [
     ("epsilonDash", &["primalErrorThreshold", "dualErrorThreshold"]),
 ];
 
-/// What SDPA-GMP has behind them.
+/// The parameter that SDPA-GMP has behind them.
 const PRECISION: Parameter = ("precision", &["precision"]);
 
 impl Sdp {
-    /// What the command line says, and behind it the file of parameters; also what there is to say of that.
+    /// The options of the command line, completed by the file of parameters; also a remark on that file.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Format`] with what the parser refuses; [`Error::InvalidArgument`] where none of them
-    /// names a program.
+    /// [`Error::Io`]; [`Error::Format`] with the parser's refusal; [`Error::InvalidArgument`] where none of them names
+    /// a program.
     pub fn merged(&self) -> Result<(Sdp, Option<String>)> {
         let mut merged = self.clone();
         let mut remark = None;
@@ -45,7 +46,7 @@ impl Sdp {
     }
 }
 
-/// Reads a file of parameters; also what there is to say of it.
+/// Reads a file of parameters; also a remark on it.
 ///
 /// # Errors
 /// [`Error::Io`]; [`Error::Format`] with the line or the option that is refused.

@@ -163,7 +163,7 @@ impl Processes {
 }
 
 impl SimulateCholesky {
-    /// What is simulated, one for each combination of choices.
+    /// The simulations, one for each combination of choices.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where options contradict each other.

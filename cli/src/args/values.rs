@@ -1,5 +1,5 @@
-//! What a typed value may be: one function for each kind of value. Each refusal says what the value should have been;
-//! the parser adds the option and what was typed.
+//! The values that options take: one function for each kind of value. Each refusal states the expected form; the parser
+//! adds the option and the typed text.
 
 use super::ProgressForm;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -76,9 +76,9 @@ pub fn precision(text: &str) -> Parsed<u32> {
 /// A precision, or the least one that does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PrecisionChoice {
-    /// So many bits.
+    /// A given number of bits.
     Bits(u32),
-    /// As many as the digits asked for take.
+    /// As many bits as the requested digits take.
     Automatic,
 }
 
@@ -180,7 +180,7 @@ pub fn window() -> impl TypedValueParser<Value = WindowKind> {
     named(names.into_iter().filter_map(|name| Some((name, WindowKind::by_name(name)?))).collect())
 }
 
-/// Who sends a finished tile to whom.
+/// Which rank sends a finished tile to which.
 pub fn broadcast() -> impl TypedValueParser<Value = DeliveryKind> {
     named(DeliveryKind::ALL.map(|kind| (kind.name(), kind)).to_vec())
 }
@@ -190,7 +190,7 @@ pub fn termination() -> impl TypedValueParser<Value = Termination> {
     named(vec![("lists", Termination::Lists), ("all_to_all", Termination::AllToAll)])
 }
 
-/// What the system's cache is used for.
+/// The use of the system's cache.
 pub fn caching() -> impl TypedValueParser<Value = Caching> {
     named(vec![("direct", Caching::Direct), ("cached", Caching::Cached), ("drop-behind", Caching::DropBehind)])
 }
@@ -205,7 +205,7 @@ pub fn side() -> impl TypedValueParser<Value = Side> {
     named(vec![("left", Side::Left), ("right", Side::Right)])
 }
 
-/// What a product promises of each entry.
+/// The accuracy that a product promises for each entry.
 pub fn accuracy() -> impl TypedValueParser<Value = Accuracy> {
     named(vec![("norm", Accuracy::Norm), ("entrywise", Accuracy::Entrywise)])
 }

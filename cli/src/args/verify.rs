@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use sunzi::Result;
 use sunzi_lab::units::parse_count;
 
-/// What `sunzi verify --help` ends with.
+/// The end of `sunzi verify --help`.
 const EXAMPLES: &str = "Examples:\n  sunzi verify syrk P.mtx Q.mtx\n  sunzi verify cholesky A.mtx L.mtx\n  \
     sunzi verify solve A.mtx B.mtx X.mtx\n  sunzi verify trsm L.mtx B.mtx X.mtx --transpose\n  \
     sunzi verify inverse A.mtx X.mtx\n  sunzi verify sdp theta1.dat-s out/certificate\n\n\

@@ -1,6 +1,6 @@
-//! What commands with `--storage` share: files that must be binary, a call within the memory limit, how to go on.
+//! Code that commands with `--storage` share: files that must be binary, a call within the memory limit, how to go on.
 //!
-//! What ends a run early leaves what is finished in the directory, and the error says how to go on.
+//! A run that ends early leaves the finished parts in the directory, and the error says how to go on.
 
 use crate::session::Session;
 use crate::signals::{Mode, complete, in_mode};
@@ -45,7 +45,7 @@ pub fn check_grid(grid: Option<RankGrid>, together: Option<&dyn Transport>) -> R
 }
 
 /// Runs `call` within the memory limit of the command, in this process or by the ranks that work `together`, whose team
-/// it gets; says how to go on where it ends early.
+/// it gets; prints how to go on where it ends early.
 pub fn run<R>(
     session: &Session,
     builder: ContextBuilder,
@@ -73,7 +73,7 @@ fn run_here<R>(
     made.map_err(restate).inspect_err(|error| explain(session, directory, error))
 }
 
-/// Says how to go on where what is finished is of use.
+/// Prints how to go on where the finished parts are of use.
 fn explain(session: &Session, directory: &Path, error: &Error) {
     let can_go_on = matches!(
         error,
@@ -89,7 +89,7 @@ fn explain(session: &Session, directory: &Path, error: &Error) {
     }
 }
 
-/// Writes the report and says what was done: `line`, and what the disk did for `what` in `directory`.
+/// Writes the report and prints what was done: `line`, and the work of the disk for `what` in `directory`.
 pub fn finish(
     session: &mut Session,
     report: &impl Serialize,
@@ -109,7 +109,7 @@ pub fn finish(
     ))
 }
 
-/// What is said of bytes that each of several ranks takes.
+/// The words after a number of bytes that each of several ranks takes.
 pub fn each_of(ranks: usize) -> String {
     if ranks > 1 { format!(" a rank, {ranks} ranks") } else { String::new() }
 }

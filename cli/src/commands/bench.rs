@@ -1,4 +1,4 @@
-//! `sunzi bench`: hands what was typed to the laboratory.
+//! `sunzi bench`: passes the arguments on to the laboratory.
 
 use crate::args::{
     BatchOperation, Bench, BenchBatch, BenchCholesky, BenchOperation, BenchStep, Comparison, ElementType,
@@ -25,7 +25,7 @@ pub fn is_shared(args: &Bench) -> bool {
     )
 }
 
-/// Runs a benchmark, `together` with other ranks or alone.
+/// Runs a benchmark, `together` with other ranks or in one process.
 pub fn run(session: &mut Session, args: Bench, all: &Ranks, together: Option<&dyn Transport>) -> Result<()> {
     let options = match args.operation {
         BenchOperation::Syrk(args) => bench::Bench {

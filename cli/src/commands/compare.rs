@@ -17,8 +17,8 @@ pub fn run(session: &mut Session, config: &Compare) -> Result<u8> {
     let infos = (header(&config.left)?, header(&config.right)?);
     let stated = |path: &Path, info: &Option<FileInfo>| stated_precision(config.precision, path, info.as_ref());
     let headers = [&infos.0, &infos.1].map(|info| info.and_then(|info| info.precision_bits_comment));
-    // Decimals of a file that states no precision are taken as the other file's are; a stream is read for it only where
-    // no header says it.
+    // Decimals of a file that states no precision are taken as the other file's are; a stream is read for that
+    // precision only where no header states it.
     let any = match config.precision.or(headers[0]).or(headers[1]) {
         Some(bits) => bits,
         None => stated(&config.left, &infos.0).or_else(|error| stated(&config.right, &infos.1).map_err(|_| error))?,

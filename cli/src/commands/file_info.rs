@@ -1,4 +1,4 @@
-//! `sunzi info FILE...`: what files hold, without computing with it.
+//! `sunzi info FILE...`: the contents of files, without computing with them.
 
 use crate::files::{header, read};
 use crate::session::Session;
@@ -20,7 +20,7 @@ struct Described {
     /// Whether it is stored as symmetric.
     symmetric: bool,
     stored_entries: u64,
-    /// What the file states.
+    /// The precision that the file states.
     precision_bits: Option<u32>,
     /// Of the longest number that has to be rounded, where the file has no header.
     longest_digits: Option<u32>,

@@ -1,4 +1,4 @@
-//! `sunzi info`: what this CPU and this build can do.
+//! `sunzi info`: the abilities of this CPU and this build.
 
 use crate::session::Session;
 use serde::Serialize;
@@ -53,16 +53,16 @@ impl LeastRows {
 struct KernelInfo {
     name: &'static str,
     available: bool,
-    /// What is missing, where it is not available.
+    /// The reason why it is not available.
     reason: Option<&'static str>,
     family: Option<&'static str>,
-    /// What it has chosen on this CPU, where it has a choice.
+    /// The instructions that it has chosen on this CPU, where it has a choice.
     instructions: Option<&'static str>,
     /// Seconds of a small product with its conversions on each set of instructions, where that decides between them.
     instruction_seconds: Vec<(&'static str, f64)>,
     /// Whether `--kernel auto` takes it.
     preferred: bool,
-    /// What it is faster for where it is not the preferred one.
+    /// The sizes from which it is faster, where it is not the preferred one.
     gains_from_rows: Option<LeastRows>,
     /// Multiply-adds in one plane that a thread's instructions could do in a second, where that is measured.
     multiply_adds_per_second: Option<f64>,
@@ -106,7 +106,7 @@ fn kernel_infos() -> Vec<KernelInfo> {
             available: true,
             reason: None,
             family: Some(kernel.family()),
-            // Measured first: what was chosen follows from it.
+            // Measured first: the choice follows from it.
             instruction_seconds: kernel.instruction_seconds(),
             instructions: kernel.instructions(),
             preferred: name == kernels::preferred().name(),
@@ -132,7 +132,7 @@ fn kernel_infos() -> Vec<KernelInfo> {
     infos
 }
 
-/// What a kernel has chosen, and what it has measured for that.
+/// The choice of a kernel, and its measurements for that.
 fn instructions(kernel: &KernelInfo) -> String {
     let Some(name) = kernel.instructions else { return String::new() };
     let times = kernel.instruction_seconds.iter().map(|(name, seconds)| format!("{name} {}", format_seconds(*seconds)));

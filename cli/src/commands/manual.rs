@@ -1,4 +1,4 @@
-//! `sunzi completions` and `sunzi man`: what shells and manual readers need, made from the definition of the arguments.
+//! `sunzi completions` and `sunzi man`: files for shells and manual readers, made from the definition of the arguments.
 
 use crate::args::definition;
 use crate::output::print_bytes;

@@ -1,4 +1,4 @@
-//! One file for each command; those of the laboratory are called as they are.
+//! One file for each command; those of the laboratory are called directly.
 
 mod above_disk;
 mod bench;
@@ -33,7 +33,7 @@ use sunzi::Result;
 
 use sunzi_lab::{gpu_check, simulate};
 
-/// Carries out a command; the exit code is 0 unless the command says otherwise.
+/// Carries out a command; the exit code is 0 unless the command returns another.
 ///
 /// # Errors
 /// Those of the command.
@@ -102,7 +102,7 @@ fn is_shared(command: &Command) -> bool {
     }
 }
 
-/// Whether a factorisation asks for nothing that one process alone finds.
+/// Whether a factorisation requests nothing that only one process can compute.
 fn is_factored_together(factor: &Factor) -> bool {
     !factor.condition && !factor.digits.certified && factor.precision.automatic().is_none()
 }
@@ -118,7 +118,7 @@ fn devices_to_check(args: GpuCheck) -> gpu_check::GpuCheck {
     }
 }
 
-/// Whether a command is long work, which a user who starts several ranks may expect to be shared.
+/// Whether a command is long work, which users who start several ranks may expect to be shared.
 fn computes(command: &Command) -> bool {
     use Command::{Bench, Cholesky, Demo, Gemm, GpuCheck, Inverse, Sdp, Solve, Syrk, Trsm, Verify};
     let factors = matches!(command, Cholesky(_) | Solve(_) | Inverse(_) | Trsm(_) | Sdp(_));

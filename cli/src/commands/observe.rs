@@ -1,5 +1,5 @@
-//! What all ranks did when, at the root: phases, tasks and transfers for the trace, ready tiles and memory for the
-//! picture.
+//! The activities of all ranks over time, at the root: phases, tasks and transfers for the trace, ready tiles and
+//! memory for the picture.
 
 use std::path::Path;
 use sunzi::Result;
@@ -134,7 +134,7 @@ pub fn draw(world: &dyn Transport, own: &RankReport, path: Option<&Path>) -> Res
     Ok(path.map_or(Ok(()), |path| plot::draw(&figures, path)))
 }
 
-/// Mean and most over the ranks at evenly spaced times, of what each rank had last noted.
+/// Mean and most over the ranks at evenly spaced times, of the last value that each rank had noted.
 fn points(ranks: &[&[[u64; SAMPLE_WORDS]]], column: usize, unit: f64) -> Vec<Point> {
     let end = ranks.iter().filter_map(|samples| samples.last()).map(|sample| sample[0]).max().unwrap_or(0);
     let at = |time: u64| {

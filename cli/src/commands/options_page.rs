@@ -71,7 +71,7 @@ fn names(arg: &Arg) -> String {
     format!("{short}`{}`", arg.to_string().replace('|', "\\|"))
 }
 
-/// What the option means, the values that it takes, and its default.
+/// The meaning of the option, the values that it takes, and its default.
 fn meaning(arg: &Arg) -> String {
     let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
     let mut text = escape(&help.replace("\n\n", " ").replace('\n', " "));

@@ -18,7 +18,7 @@ use sunzi_lab::memory::Budget;
 use sunzi_lab::session::Session as _;
 use sunzi_lab::units::{counted, format_bytes, format_seconds};
 
-/// The report: the plan, and what the operands take beside it.
+/// The report: the plan, and the memory of the operands in addition.
 #[derive(Serialize)]
 struct PlanReport<'a, P> {
     #[serde(flatten)]
@@ -36,14 +36,14 @@ struct ClusterReport {
     threads_per_rank: usize,
 }
 
-/// What a plan is made for.
+/// The request that a plan is made for.
 struct Request<'a> {
     engine: &'a Engine,
     operand_bytes: u64,
     /// Without a cluster the limit is that of this process.
     cluster: Option<ClusterShape>,
     self_check: bool,
-    /// What is timed; nothing for a cluster.
+    /// The workload to time; none for a cluster.
     workload: Option<Workload>,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Request<'a> {
         Request { engine, operand_bytes, cluster: None, self_check: false, workload: None }
     }
 
-    /// The request, for which small runs are timed unless that is not wanted.
+    /// The request, for which small runs are timed unless that is declined.
     fn timing(self, time: PlanTime, workload: Workload) -> Request<'a> {
         Request { workload: Some(workload).filter(|_| !time.no_time), ..self }
     }
@@ -65,7 +65,7 @@ impl<'a> Request<'a> {
         forecast(&builder.build()?, workload)
     }
 
-    /// Makes the plan beside the operands, reports it, and shows it.
+    /// Makes the plan in the memory that the operands leave, reports it, and shows it.
     fn show<P: Serialize>(
         &self,
         session: &mut Session,
@@ -74,7 +74,7 @@ impl<'a> Request<'a> {
     ) -> Result<()> {
         let Request { engine, operand_bytes, cluster, self_check, .. } = *self;
         let budget = match cluster {
-            // The limit of a node covers the operands of its ranks; what this process holds does not count.
+            // The limit of a node covers the operands of its ranks; the memory of this process does not count.
             Some(_) => engine.memory_bytes.map(Budget::of_absent_node),
             None => engine.budget(0),
         };
@@ -98,7 +98,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Plans what was asked for.
+/// Plans the requested operation.
 pub fn run(session: &mut Session, operation: &PlanOperation) -> Result<()> {
     match operation {
         PlanOperation::Syrk(args) => match args.cluster() {
@@ -133,7 +133,7 @@ fn product_options(promise: PlanPromise) -> ProductPlanOptions {
     ProductPlanOptions::new().accuracy(promise.accuracy).range_bits(promise.range_bits)
 }
 
-/// Of a matrix of `order` rows.
+/// Options for the factor of a matrix of `order` rows.
 fn factor_options(promise: PlanPromise, order: usize) -> CholeskyOptions {
     let range_bits = promise.range_bits.unwrap_or_else(|| usual_range_bits(order));
     CholeskyOptions::new().accuracy(promise.accuracy).range_bits(range_bits)
@@ -272,13 +272,13 @@ fn describe_solve(plan: &SolvePlan, request: &Request<'_>) -> Vec<String> {
     lines
 }
 
-/// What accuracy entry by entry takes.
+/// The bits that accuracy entry by entry takes.
 fn promise(accuracy: Accuracy, range_bits: u32) -> Option<String> {
     let bits = counted(range_bits as usize, "bit");
     (accuracy == Accuracy::Entrywise).then(|| format!("accuracy        entry by entry, {bits} for ranges of exponents"))
 }
 
-/// The shape of a product and what it runs on.
+/// The shape of a product and the engine that it runs on.
 fn heading(plan: &Plan) -> String {
     let name = if plan.operation == "syrk" { "Q := P^T P" } else { "C := A B" };
     let Plan { rows, cols, contracted, precision_bits, working_bits, kernel, .. } = plan;
@@ -326,7 +326,7 @@ fn describe_cuts(plan: &Plan, request: &Request<'_>) -> Vec<String> {
     lines
 }
 
-/// What a planned cluster is, with the rows of its largest node, and who owns the result.
+/// A planned cluster, with the rows of its largest node, and the owners of the result.
 fn describe_cluster(plan: &Plan, cluster: ClusterShape, rows: usize) -> Vec<String> {
     let Some(team) = &plan.team else { return Vec::new() };
     vec![
@@ -344,7 +344,7 @@ fn describe_cluster(plan: &Plan, cluster: ClusterShape, rows: usize) -> Vec<Stri
     ]
 }
 
-/// How devices cut a product, and what it takes there; on a cluster those of its first rank.
+/// How devices cut a product, and the memory that it takes there; on a cluster those of its first rank.
 fn describe_devices(plan: &Plan, request: &Request<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     if let (Some(team), Some(cluster)) = (&plan.team, request.cluster) {
@@ -383,7 +383,7 @@ fn describe_devices(plan: &Plan, request: &Request<'_>) -> Vec<String> {
     lines
 }
 
-/// The parts of the host's memory; those of the node that takes most where there are several.
+/// The parts of the host's memory; those of the node that takes the most where there are several.
 fn describe_bytes(plan: &Plan) -> Vec<String> {
     let bytes = &plan.bytes;
     if !plan.devices.is_empty() {

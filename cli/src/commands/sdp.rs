@@ -31,18 +31,18 @@ use sunzi_sdp::{
 /// Seconds between checkpoints: SDPB's default.
 const CHECKPOINT_SECONDS: u64 = 3600;
 
-/// Exit code of a run that precision has ended: its results are there, and are not those that were asked for.
+/// Exit code of a run that precision has ended: its results are there, and are not as accurate as requested.
 const PRECISION_TOO_LOW: u8 = 8;
 
-/// What a run needs beside its program.
+/// The data that a run needs besides its program.
 struct Run {
     config: Sdp,
     options: SolverOptions,
     folders: Folders,
-    /// On the root, where a proof is asked for.
+    /// On the root, where a proof is requested.
     certification: Option<Certification>,
     input_seconds: f64,
-    /// They know the program.
+    /// They contain the fingerprint of the program.
     checkpoints: Checkpoints,
 }
 
@@ -60,7 +60,7 @@ pub fn run(session: &mut Session, config: &Sdp, together: Option<&dyn Transport>
         session.note(&remark);
     }
     if config.engine.memory_bytes.is_none() {
-        // Matrices of the same sizes come and go in each iteration. Under a limit what is freed goes back at once.
+        // Matrices of the same sizes come and go in each iteration. Under a limit freed memory goes back at once.
         keep_freed_memory();
     }
     let (problem, run) = agreed(world, Run::prepare(config, world))?;
@@ -95,7 +95,7 @@ pub fn run(session: &mut Session, config: &Sdp, together: Option<&dyn Transport>
     run.solve(session, (&ctx, solver, Some(&problem)), state, plan).map_err(restate)
 }
 
-/// What was made under a limit that also has room for what comes later, or the refusal that asks for more.
+/// The value made under a limit that also has room for later steps, or the refusal that needs more.
 fn with_room<T>(made: Result<T>, later: Result<()>) -> Result<T> {
     match (made, later) {
         (Err(one), Err(other)) => Err(larger_refusal(Err(one), Err(other)).err().unwrap_or(Error::Cancelled)),
@@ -104,7 +104,7 @@ fn with_room<T>(made: Result<T>, later: Result<()>) -> Result<T> {
 }
 
 impl Run {
-    /// Reads the program, and looks whether all that is asked for can be done.
+    /// Reads the program, and checks whether everything requested can be done.
     fn prepare(config: &Sdp, world: &dyn Transport) -> Result<(Problem, Run)> {
         let choices = &config.choices;
         let folders = Folders::new(&config.places)?;
@@ -120,22 +120,22 @@ impl Run {
         Ok((problem, Run { config: config.clone(), options, folders, certification, input_seconds, checkpoints }))
     }
 
-    /// Refuses a limit in which the proof that is asked for has no room behind the run, whose memory is free then.
+    /// Refuses a limit in which the requested proof has no room after the run, whose memory is free then.
     fn admit_certificate(&self, ctx: &Context, problem: &Problem) -> Result<()> {
-        // A plan takes time where nothing hangs on it.
+        // Without a limit a plan would only take time.
         if ctx.memory_bytes().is_none() {
             return Ok(());
         }
         self.certificate_bytes(ctx, problem)?.map_or(Ok(()), |bytes| ctx.admit(bytes))
     }
 
-    /// What the proof that is asked for takes behind the run, with the point.
+    /// The memory that the requested proof takes after the run, with the point.
     fn certificate_bytes(&self, ctx: &Context, problem: &Problem) -> Result<Option<u64>> {
         let bytes = self.certification.as_ref().map(|certification| certification.planned_bytes(ctx, problem));
         Ok(bytes.transpose()?.map(|bytes| bytes + problem.point_bytes()))
     }
 
-    /// What the run would take, and the proof behind it.
+    /// Prints the memory that the run would take, and the proof after it.
     fn say_plan(&self, session: &mut Session, problem: &Problem, (ctx, plan): (&Context, &MemoryPlan)) -> Result<()> {
         let certificate = self.certificate_bytes(ctx, problem)?;
         let planned_bytes = plan.planned_bytes.max(certificate.unwrap_or(0));
@@ -171,17 +171,17 @@ impl Run {
     fn first_state(&self, session: &Session, solver: &Solver<'_>) -> Result<(State, Option<CheckpointLock>)> {
         let lock = if solver.rank().0 == ROOT { self.folders.lock() } else { Ok(None) };
         let lock = solver.agreed(lock)?;
-        // What is collective here hangs on nothing that a rank has for itself.
+        // Collective calls here depend on nothing that only one rank has.
         let (folder, required) = self.folders.first.as_ref().map(|(folder, required)| (folder, *required)).unzip();
         let required = required.unwrap_or(false);
-        // A folder that was named to begin with is meant, whatever the program of its checkpoint.
+        // A folder named for the first checkpoint is used whatever the program of its checkpoint.
         let found = self.checkpoints.load(solver, folder.map(PathBuf::as_path), required)?;
         let said = folder.map_or(Ok(()), |folder| say_first(session, folder, required, found.as_ref()));
         solver.agreed(said)?;
         Ok((found.map_or_else(|| solver.begin(), Ok)?, lock))
     }
 
-    /// Iterates, and writes what was found: on the root, which has the `whole` program. Returns the exit code.
+    /// Iterates, and writes the results: on the root, which has the `whole` program. Returns the exit code.
     fn solve(
         mut self,
         session: &mut Session,
@@ -191,7 +191,7 @@ impl Run {
     ) -> Result<u8> {
         let begun = whole.map(|problem| self.announce(session, problem)).transpose();
         let mut log = Log { file: solver.agreed(begun)?, iterations: Vec::new() };
-        // Until all is written a signal ends no more than the iteration: what was found is kept.
+        // Until all is written a signal ends only the iteration: the results are kept.
         let (own, gathered, mut stopped) = even_after_a_signal(Mode::Writing, || {
             let mut own = self.iterate(session, (&solver, whole), state, &mut log)?;
             // A signal behind the last iteration, which has seen nothing of it, counts as well.
@@ -199,7 +199,7 @@ impl Run {
             if own.termination == Termination::Stopped && solver.any_says(is_interrupted())? {
                 own.termination = Termination::Interrupted;
             }
-            // In one process what is at hand is all of it.
+            // In one process the part at hand is the whole.
             let gathered = if solver.rank().1 > 1 { solver.gathered_solution(&own)? } else { None };
             let written = whole.map_or(Ok(()), |problem| {
                 let solution = gathered.as_ref().unwrap_or(&own);
@@ -209,7 +209,7 @@ impl Run {
             solver.agreed(written)?;
             Ok::<_, Error>((own, gathered, stopped))
         })?;
-        // Where nobody reports, they are for nobody; they take as long as the products of an iteration's residuals.
+        // Without a report they are not needed; they take as long as the products of an iteration's residuals.
         let is_reporting = solver.any_says(session.is_reporting())?;
         let dimacs = is_reporting.then(|| solver.dimacs_errors(&own)).transpose()?;
         // All is written, and only a proof may still be missing.
@@ -237,13 +237,13 @@ impl Run {
         if stopped { Err(Error::Cancelled) } else { Ok(code) }
     }
 
-    /// Writes all but a proof; that of a run before goes.
+    /// Writes everything except a proof; the proof of an earlier run is removed.
     fn write(&self, found: &Found<'_>) -> Result<()> {
         self.certification.iter().try_for_each(Certification::clear)?;
         found.write(self)
     }
 
-    /// Looks whether results can be written, says what is to be solved, and begins the list of iterations.
+    /// Checks whether results can be written, prints what is to be solved, and begins the list of iterations.
     fn announce(&self, session: &Session, problem: &Problem) -> Result<IterationsFile> {
         self.folders.make(self.config.plot.as_deref())?;
         let file = IterationsFile::begin(&self.folders.results)?;
@@ -276,7 +276,7 @@ impl Run {
             if let Some(folder) = &self.folders.checkpoints
                 && solver.root_says(saved.elapsed() >= interval)?
             {
-                // In one process what is at hand is all of it.
+                // In one process the part at hand is the whole.
                 let gathered = if solver.rank().1 > 1 { solver.gathered_state(state)? } else { None };
                 let write = |_| self.checkpoints.save(folder, gathered.as_ref().unwrap_or(state));
                 solver.agreed(whole.map_or(Ok(()), write))?;
@@ -299,7 +299,7 @@ fn read(path: &Path, bits: u32, world: &dyn Transport) -> Result<Problem> {
     read_problem_from(std::io::stdin().lock(), (Path::new(INPUT), input_format()), bits)
 }
 
-/// Says where a run begins, or why it does not.
+/// Prints where a run begins, or why it does not.
 fn say_first(session: &Session, folder: &Path, required: bool, found: Option<&State>) -> Result<()> {
     match found {
         Some(state) if state.iterations == 0 => {
@@ -314,7 +314,7 @@ fn say_first(session: &Session, folder: &Path, required: bool, found: Option<&St
     }
 }
 
-/// What the run calls its iterations where it says how far it is.
+/// The name of iterations in the progress of the run.
 const STAGE: &str = "iterations";
 
 /// How far a run is, by its time.
@@ -355,7 +355,7 @@ fn describe(problem: &Problem) -> String {
     )
 }
 
-/// What is written at the end.
+/// The results that are written at the end.
 struct Found<'a> {
     problem: &'a Problem,
     solution: &'a Solution,
@@ -381,7 +381,7 @@ impl Found<'_> {
     }
 }
 
-/// What is said and reported at the end.
+/// The summary that is printed and reported at the end.
 struct Summary<'a> {
     run: &'a Run,
     problem: &'a Problem,

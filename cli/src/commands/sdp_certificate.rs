@@ -25,7 +25,7 @@ pub struct Certification {
     path: PathBuf,
 }
 
-/// What came of it.
+/// The outcome of a certification.
 pub struct Certified {
     certificate: Certificate,
     path: PathBuf,
@@ -33,8 +33,8 @@ pub struct Certified {
 }
 
 impl Certification {
-    /// Reads the program a second time, exactly, where a proof is asked for: what has no such form is said before any
-    /// work.
+    /// Reads the program a second time, exactly, where a proof is requested: a program without an exact form is refused
+    /// before any work.
     pub fn new(config: &Sdp, results: &Path) -> Result<Option<Certification>> {
         if !config.certify {
             return Ok(None);
@@ -104,7 +104,7 @@ impl Certified {
         })
     }
 
-    /// What is proven, and what is not and why.
+    /// Prints what is proven, and what is not and why.
     pub fn say(&self, session: &Session) -> Result<()> {
         let Certificate { proof, without_lower, without_upper } = &self.certificate;
         let missing = [("lower", without_lower), ("upper", without_upper)];

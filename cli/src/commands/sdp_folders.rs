@@ -21,8 +21,8 @@ pub struct Folders {
 }
 
 impl Folders {
-    /// Those that were named, and SDPB's for the others: the input's name with `_out` and with `.ck` behind it; of
-    /// standard input there are no checkpoints unless a folder is named for them.
+    /// The folders that were named, and SDPB's defaults for the others: the input's name with `_out` and with `.ck`
+    /// behind it; of standard input there are no checkpoints unless a folder is named for them.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where no program is named, or no folder for the results of standard input.
@@ -51,9 +51,9 @@ impl Folders {
         Ok(Folders { results, checkpoints, first })
     }
 
-    /// Refuses ranks to which different folders of checkpoints were named, as files of parameters may that each of them
-    /// has: all must know whether checkpoints are written, and where one is looked for. Whether they go on from the
-    /// same one is seen by what they find there. Collective.
+    /// Refuses ranks to which different folders of checkpoints were named, as may happen where each has its own file of
+    /// parameters: all must agree whether checkpoints are written, and where one is looked for. Whether they go on from
+    /// the same one is checked by the checkpoints that they find. Collective.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] on all ranks; [`Error::Transport`].
@@ -78,7 +78,7 @@ impl Folders {
         }
     }
 
-    /// Makes the folder of the results: what could not be written later is said before any work.
+    /// Makes the folder of the results: a failure to write is reported before any work.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -103,7 +103,7 @@ impl Folders {
     }
 }
 
-/// An error that says what the folder is for.
+/// The error with the purpose of the folder.
 fn named(error: Error) -> Error {
     match error {
         Error::Io { path, action, source } => {

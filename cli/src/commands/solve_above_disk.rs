@@ -86,7 +86,7 @@ pub fn solve(session: &mut Session, args: &Solve, together: Option<&dyn Transpor
     if is_root { finish(session, &report, paths) } else { Ok(()) }
 }
 
-/// Refuses what cannot work, before anything is read.
+/// Refuses arguments that cannot work, before anything is read.
 fn check(args: &Solve, paths: &SolvePaths<'_>, together: Option<&dyn Transport>) -> Result<()> {
     check_output(&args.output)?;
     check_binary(&[paths.matrix, paths.right, paths.solution])?;

@@ -87,7 +87,7 @@ pub fn run(session: &mut Session, config: &Verify) -> Result<()> {
     session.say(&describe(config, precision_bits, &verification))
 }
 
-/// What was found as a report has it: the place counted from 1, as all that the program prints.
+/// The findings in the form of a report: the place counted from 1, as in everything that the program prints.
 pub fn counted_from_one(found: &Verification) -> Verification {
     let mut found = *found;
     found.worst_place = found.worst_place.map(|(row, col)| (IndexBase::One.number(row), IndexBase::One.number(col)));

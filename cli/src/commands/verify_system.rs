@@ -21,14 +21,14 @@ use sunzi::{Context, IndexBase, Result, Side, Uplo};
 use sunzi_lab::engine::limited;
 use sunzi_lab::session::Session as _;
 
-/// A stored result and what is claimed of it.
+/// A stored result and the equation that it should satisfy.
 struct Claim<'a> {
     start: Instant,
     choices: &'a SystemCheck,
     /// The file of the result, whose precision is that of the bound.
     result: &'a Path,
     operation: &'static str,
-    /// What it is to satisfy, as a formula.
+    /// The equation that it should satisfy, as a formula.
     equation: &'static str,
 }
 
@@ -134,7 +134,7 @@ impl Claim<'_> {
         Reader::new(session, &self.choices.engine, &self.choices.precision, self.result)
     }
 
-    /// Tells the session what is to come: the files that are read, then the tests.
+    /// Announces the stages to the session: the files that are read, then the tests.
     fn expect(&self, session: &Session, reader: &Reader<'_>, files: &[&Path]) {
         let bits = reader.precision_bits();
         session.expect(files, bits, |infos| {

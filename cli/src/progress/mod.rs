@@ -1,5 +1,5 @@
-//! Progress of the whole run on standard error, as a bar or as plain lines; and the answer to the callbacks of all that
-//! takes time.
+//! Progress of the whole run on standard error, as a bar or as plain lines; and the answer to the progress callbacks of
+//! all long calls.
 //!
 //! Knows: stages, phases, clocks. Does not know: what is computed.
 
@@ -26,20 +26,20 @@ const FULL: u64 = 1000;
 /// Percents from one plain line to the next.
 const LINE_PERCENT: u64 = 10;
 
-/// Seconds from one plain line to the next where nothing tells how far the run is.
+/// Seconds from one plain line to the next where the progress of the run is not known.
 const LINE_SECONDS: f64 = 10.0;
 
 /// Seconds after which there is a plain line in any case.
 const MOST_LINE_SECONDS: f64 = 60.0;
 
-/// A disk that has not answered for so many seconds is called silent.
+/// A disk that has not answered for this number of seconds is called silent.
 const SILENT_SECONDS: f64 = 5.0;
 
 /// Progress that may be invisible.
 #[derive(Clone)]
 pub struct Bar(Option<Arc<Mutex<Shown>>>);
 
-/// What is shown of a run.
+/// The display of a run.
 struct Shown {
     run: Run,
     begin: Instant,
@@ -98,12 +98,12 @@ impl Bar {
         self.with(|shown, _| shown.run.expect(stages));
     }
 
-    /// One call goes through all stages, and says by its phases at which it is.
+    /// One call goes through all stages, and its phases tell the current one.
     pub fn follow_phases(&self) {
         self.with(|shown, _| shown.run.follow_phases());
     }
 
-    /// A stage begins, unless phases say so.
+    /// A stage begins, unless phases begin stages.
     pub fn begin(&self, name: &str) {
         self.with(|shown, now| {
             if !shown.run.follows_phases() {
@@ -131,7 +131,7 @@ impl Bar {
         });
     }
 
-    /// The command has done what was asked.
+    /// The command has done its work.
     pub fn end(&self) {
         self.with(|shown, now| {
             if let (Form::Plain(_), true) = (&shown.form, shown.run.is_planned()) {
@@ -149,21 +149,21 @@ fn bar() -> ProgressBar {
     bar
 }
 
-/// What the disk has done, and whether it is silent.
+/// The work that the disk has done, and whether it is silent.
 fn of_disk(disk: &DiskProgress) -> String {
     let [read, written, reused] = [disk.read_bytes, disk.written_bytes, disk.reused_bytes].map(format_bytes);
     let silence = silence(disk).map_or(String::new(), |time| format!(", no answer of the disk for {time}"));
     format!("{read} read, {written} written, {reused} reused{silence}")
 }
 
-/// For how long the disk has not answered, where that is worth saying.
+/// For how long the disk has not answered, where that is worth showing.
 fn silence(disk: &DiskProgress) -> Option<String> {
     let seconds = disk.waiting?.as_secs_f64();
     (seconds >= SILENT_SECONDS).then(|| format_seconds(seconds))
 }
 
 impl Shown {
-    /// Shows where the run is; `call` is the call at work, for runs whose stages nobody knows.
+    /// Shows where the run is; `call` is the call at work, for runs without known stages.
     fn show(&mut self, call: Option<Progress>, now: f64) {
         let (fraction, left) = (self.run.fraction(), self.run.left(now));
         let is_planned = self.run.is_planned();

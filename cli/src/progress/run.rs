@@ -5,16 +5,16 @@
 /// A stage of a command.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stage {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     /// Seconds that it takes, up to a factor common to all stages.
     pub weight: f64,
-    /// Whether it is one call, whose own count of work says how far it is; else time has to say it.
+    /// Whether it is one call, whose own count of work gives its progress; else time does.
     pub is_one_call: bool,
 }
 
 impl Stage {
-    /// A stage that is one call, of so many seconds on some machine.
+    /// A stage that is one call, of `weight` seconds on some machine.
     pub fn call(name: &'static str, weight: f64) -> Stage {
         Stage { name, weight: weight.max(LEAST_WEIGHT), is_one_call: true }
     }
@@ -25,10 +25,10 @@ impl Stage {
     }
 }
 
-/// What a stage weighs at least: opening a file, say.
+/// The least weight of a stage: opening a file, say.
 const LEAST_WEIGHT: f64 = 1e-4;
 
-/// How far a stage can be that is not over, as far as time tells.
+/// How far a stage can be that is not over, judged by time.
 const MOST_BY_TIME: f64 = 0.95;
 
 /// Part of a stage after which its pace is believed.
@@ -46,10 +46,10 @@ pub struct Run {
     start: f64,
     /// How much of it is done.
     part: f64,
-    /// Of its call at work.
+    /// The part done of its call at work.
     call_part: f64,
     is_several: bool,
-    /// Whether one call goes through all stages, and says by its phases at which it is.
+    /// Whether one call goes through all stages, whose phases tell the current one.
     follows_phases: bool,
     /// Seconds that stages took which are over, and their weights.
     past: (f64, f64),
@@ -62,7 +62,7 @@ impl Run {
         *self = Run { stages, shown: self.shown, ..Run::default() };
     }
 
-    /// One call goes through all stages that are expected, and says by its phases at which it is.
+    /// One call goes through all stages that are expected, and its phases tell the current one.
     pub fn follow_phases(&mut self) {
         self.follows_phases = true;
         self.stages.iter_mut().for_each(|stage| stage.is_one_call = true);
@@ -113,7 +113,7 @@ impl Run {
         (self.part, self.has_begun) = (self.part.max(found), true);
     }
 
-    /// Seconds for a unit of weight, as far as the past tells.
+    /// Seconds for a unit of weight, estimated from the past.
     fn pace(&self, now: f64) -> f64 {
         let own = match self.stages.get(self.at) {
             Some(stage) if stage.is_one_call && !self.is_several && self.part > BELIEVED => {
@@ -155,7 +155,7 @@ mod tests {
         vec![read.clone(), read, factor, Stage::calls("solve", 2.0), Stage::call("write", 1.0)]
     }
 
-    /// Twice as slow as the weights say: fractions rise, and the time left is right wherever the pace is known.
+    /// Twice as slow as the weights predict: fractions rise, and the time left is right wherever the pace is known.
     #[test]
     fn fractions_rise_and_the_time_left_is_right() {
         let mut run = Run::default();
@@ -196,7 +196,7 @@ mod tests {
         assert!((run.fraction() - 0.909).abs() < 1e-3);
     }
 
-    /// A call that reads twice, factors in two kinds of steps, and writes, with a check of what it wrote.
+    /// A call that reads twice, factors in two kinds of steps, and writes, with a check of the written file.
     #[test]
     fn phases_of_one_call_lead_through_the_stages() {
         let mut run = Run::default();

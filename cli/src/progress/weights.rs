@@ -1,6 +1,6 @@
-//! How long the stages of commands take beside each other: seconds on some machine, which need not be this one.
+//! How long the stages of commands take relative to each other: seconds on some machine, which need not be this one.
 //!
-//! Measured with two threads on a CPU with AVX-512; only the ratios matter, and those as far as a bar needs them.
+//! Measured with two threads on a CPU with AVX-512; only the ratios matter, and only as accurately as a bar needs them.
 
 use super::Stage;
 use sunzi::io::{FileFormat, FileInfo};
@@ -36,7 +36,7 @@ pub fn writing(format: FileFormat, (rows, cols): (usize, usize), bits: u32) -> S
     Stage::call("write", rate * rows as f64 * cols as f64 * f64::from(bits))
 }
 
-/// Words of residues for numbers of so many bits in a product.
+/// Words of residues for numbers of `bits` bits in a product.
 fn words(bits: u32) -> f64 {
     f64::from(bits) / 25.0 + 1.0
 }

@@ -4,7 +4,7 @@ use crate::device::Device;
 use crate::error::Error;
 use serde::Serialize;
 
-/// What a rank may take of a device.
+/// The memory that a rank may take of a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct MemoryShare {
@@ -18,7 +18,8 @@ impl MemoryShare {
     /// All of a device.
     pub const WHOLE: MemoryShare = MemoryShare { ranks: 1, bytes: u64::MAX };
 
-    /// The share of each of so many `ranks`, the one that may use the least of the device `capacity_bytes` of it.
+    /// The share of each of `ranks` ranks. The rank that may use the least of the device may use `capacity_bytes` of
+    /// it.
     pub fn of(ranks: usize, capacity_bytes: u64) -> MemoryShare {
         match ranks {
             0 | 1 => MemoryShare::WHOLE,
@@ -28,7 +29,7 @@ impl MemoryShare {
     }
 }
 
-/// What a caller may take of a device: its share, within the limit that was set.
+/// The memory that a caller may take of a device: its share, within the limit that was set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Allowance {
     /// The share of this rank.
@@ -51,7 +52,7 @@ impl Allowance {
         self.free_bytes(device).min(self.limit_bytes.unwrap_or(u64::MAX))
     }
 
-    /// The error where `bytes` do not hold the `least` that would do.
+    /// The error where `bytes` are fewer than the `least` that would suffice.
     pub fn refusal(&self, bytes: u64, least: u64) -> Error {
         Error::DeviceLimit { limit_bytes: bytes, minimum_bytes: least, ranks: self.share.ranks }
     }

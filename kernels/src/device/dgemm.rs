@@ -1,6 +1,6 @@
 //! The pure-Rust crate `gemm` for doubles, with the instructions that may be used.
 //!
-//! By itself it takes AVX-512 where the processor has it; here `SUNZI_CPU` counts as well.
+//! By itself it uses AVX-512 wherever the processor has it; here `SUNZI_CPU` is respected as well.
 
 /// The crate's function: rows, columns and depth; C with its strides, and whether it is read; A and B with theirs;
 /// factors of C and of the product; conjugations; threads.
@@ -39,11 +39,11 @@ pub fn function() -> Function {
     gemm_f64::gemm::f64::get_gemm_fn()
 }
 
-/// What the crate calls on a processor that has AVX2 and FMA, and no AVX-512.
+/// The function that the crate calls on a processor that has AVX2 and FMA, and no AVX-512.
 ///
 /// # Safety
-/// As for the crate's own function: all elements that the shapes and strides say lie in their matrices, and C overlaps
-/// no operand.
+/// As for the crate's own function: all elements that the shapes and strides describe lie in their matrices, and C
+/// overlaps no operand.
 #[cfg(target_arch = "x86_64")]
 #[expect(clippy::too_many_arguments, reason = "the signature is the crate's")]
 unsafe fn with_avx2(

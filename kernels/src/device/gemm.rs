@@ -2,7 +2,7 @@
 
 use crate::device::Region;
 
-/// What matrices are made of.
+/// The types of the elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Element {
     /// Doubles in, doubles out.
@@ -56,8 +56,8 @@ impl Operand {
 
 /// A batch of products `C := sign A^T B`, or `C := C + sign A^T B` (`A B^T` where `by_rows`).
 ///
-/// `A^T B` with the contracted index running down the columns of both is what tensor cores want; for bytes it is the
-/// only form, `ld` and `stride` are multiples of 16 and regions begin at multiples of 16 bytes.
+/// `A^T B` with the contracted index running down the columns of both is the form that tensor cores need; for bytes it
+/// is the only form, `ld` and `stride` are multiples of 16 and regions begin at multiples of 16 bytes.
 #[derive(Clone)]
 pub struct Gemm {
     /// Doubles or bytes.

@@ -64,7 +64,7 @@ impl Region {
         Region { memory: self.memory.clone(), start: self.start + bytes.start, bytes: bytes.len() }
     }
 
-    /// What lies from byte `start` on.
+    /// The part from byte `start` on.
     pub fn from(&self, start: usize) -> Region {
         self.region(start..self.bytes)
     }
@@ -85,7 +85,7 @@ pub unsafe trait RawPinned: Send + Sync {
     /// # Errors
     /// [`crate::Error::DeviceLost`].
     fn settle(&self) -> Result<()>;
-    /// Takes in that a copy was submitted that is done at `event`.
+    /// Records a submitted copy, which is done at `event`.
     fn submitted(&self, event: Event);
 }
 
@@ -109,7 +109,7 @@ impl Pinned {
         self.0.raw.bytes()
     }
 
-    /// The implementation's own.
+    /// The implementation's own value.
     pub fn raw(&self) -> &dyn RawPinned {
         &*self.0.raw
     }
@@ -136,7 +136,7 @@ impl Pinned {
     }
 }
 
-/// The bytes of [`Pinned`] memory, for the host alone.
+/// The bytes of [`Pinned`] memory, for the host only.
 pub struct PinnedGuard<'a> {
     raw: &'a dyn RawPinned,
     _touch: MutexGuard<'a, ()>,

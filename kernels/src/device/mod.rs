@@ -72,7 +72,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// What was moved since `earlier`.
+    /// The traffic since `earlier`.
     pub fn since(&self, earlier: &Traffic) -> Traffic {
         Traffic {
             h2d_bytes: self.h2d_bytes - earlier.h2d_bytes,
@@ -93,7 +93,7 @@ impl Traffic {
     }
 }
 
-/// What runs the work of a device.
+/// The kinds of devices, by what runs their work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceKind {
@@ -116,12 +116,12 @@ impl fmt::Display for DeviceKind {
     }
 }
 
-/// What a device is.
+/// A description of a device.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Description {
     /// As its maker calls it.
     pub name: String,
-    /// What runs its work.
+    /// Its kind: what runs its work.
     pub kind: DeviceKind,
     /// Number among the devices of its kind.
     pub index: usize,
@@ -142,19 +142,19 @@ impl Description {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Stream(pub usize);
 
-/// Streams that go back to their device when they are dropped: each has libraries' memory of its own.
+/// Streams that go back to their device when they are dropped: each holds memory of the vendor's libraries.
 pub struct Streams {
     device: Arc<dyn Device>,
     streams: Vec<Stream>,
 }
 
 impl Streams {
-    /// None yet.
+    /// No streams yet.
     pub fn of(device: &Arc<dyn Device>) -> Streams {
         Streams { device: device.clone(), streams: Vec::new() }
     }
 
-    /// One more.
+    /// One more stream.
     ///
     /// # Errors
     /// Those of [`Device::stream`].
@@ -211,13 +211,13 @@ pub type Defines<'a> = &'a [(&'static str, u64)];
 
 /// A processor with memory of its own.
 pub trait Device: Send + Sync {
-    /// What it is.
+    /// The description of the device.
     fn description(&self) -> Description;
     /// A number that every opening of this device has, in this process or another of the machine, and no other device.
     fn identity(&self) -> u64;
-    /// Says that a context uses this opening: until it is dropped, [`Device::users`] counts it.
+    /// Records that a context uses this opening: until it is dropped, [`Device::users`] counts it.
     fn announce(&self);
-    /// Openings of this device that contexts use, of all processes of the machine as far as they can be told.
+    /// Openings of this device that contexts use, of all processes of the machine as far as they can be found out.
     fn users(&self) -> usize;
     /// Bytes that may be allocated at the same time.
     fn capacity_bytes(&self) -> u64;
@@ -242,8 +242,8 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// [`crate::Error::Device`].
     fn stream(&self) -> Result<Stream>;
-    /// Takes a stream back that nobody will submit to any more; what was submitted goes on, and it may be handed out
-    /// again.
+    /// Takes back a stream to which no more work will be submitted; work already submitted goes on, and it may be
+    /// handed out again.
     fn retire(&self, stream: Stream);
     /// Submits a copy of `to.bytes()` bytes, from byte `at` of `from` on.
     ///
@@ -291,7 +291,7 @@ pub trait Device: Send + Sync {
         threads: u64,
         arguments: &[Argument],
     ) -> Result<()>;
-    /// Marks the end of what was submitted to `stream` so far.
+    /// Marks the end of the work that was submitted to `stream` so far.
     ///
     /// # Errors
     /// [`crate::Error::DeviceLost`].

@@ -1,4 +1,4 @@
-//! Devices by name: what a user types, and which devices that is.
+//! Devices by name: the names that a user types, and the devices that they mean.
 
 use crate::device::soft::{Clock, SoftDevice, SoftOptions};
 use crate::device::{Device, cuda_devices, open_cuda};
@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::store::available_bytes;
 use std::sync::Arc;
 
-/// Memory of a software device where nothing else is said.
+/// Memory of a software device where no size is given.
 const SOFT_BYTES: u64 = 1 << 30;
 
 /// One name in a list of devices.
@@ -16,20 +16,20 @@ pub enum DeviceName {
     Cuda(usize),
     /// All CUDA devices.
     AllCuda,
-    /// A software device with so many bytes.
+    /// A software device with this number of bytes of memory.
     Soft(u64),
     /// The CPU of this machine.
     Host,
 }
 
 impl DeviceName {
-    /// A software device with the memory that it has where nothing else is said.
+    /// A software device with the memory that it has where no size is given.
     pub const SOFT: DeviceName = DeviceName::Soft(SOFT_BYTES);
 
     /// Reads a name: `0` or `cuda:0`, `all` or `cuda`, `soft`, `soft:SIZE`, `host`; `size` reads the bytes of a size.
     ///
     /// # Errors
-    /// What it should have been.
+    /// A text that says what a name should look like.
     pub fn parse(
         text: &str,
         size: impl Fn(&str) -> std::result::Result<u64, String>,
@@ -47,7 +47,8 @@ impl DeviceName {
         }
     }
 
-    /// Opens devices; software devices are numbered in order, and the CPU takes `threads` (`None` for all of it).
+    /// Opens devices; software devices are numbered in order, and the CPU uses `threads` threads (`None` for all
+    /// processors).
     ///
     /// # Errors
     /// [`Error::NoDevice`], [`Error::InvalidArgument`] for a device named twice.

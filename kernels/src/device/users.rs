@@ -1,7 +1,7 @@
-//! Who uses a device, over all processes of a machine: files that name it and stay locked for as long.
+//! The users of a device, over all processes of a machine: files that name the device and stay locked while it is used.
 //!
-//! The lock goes with its process, however that ends, so what is left of one that was killed is known as such. A file
-//! is named by its own number in the file system, which no other one has while somebody holds or looks at it.
+//! The lock goes with its process, however that ends, so the file of a killed process is recognised as a leftover. A
+//! file is named by its own number in the file system, which no other one has while somebody holds or looks at it.
 #![cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "software devices are those of one process"))]
 
 use rustix::fs::OFlags;
@@ -31,7 +31,7 @@ impl User {
     }
 
     fn within(folder: &Path, identity: u64) -> Option<User> {
-        // Under its name it is locked from the start, so that nobody takes it for one that is left.
+        // Under its name it is locked from the start, so that nobody takes it for a leftover.
         let (file, unlocked) = unnamed(folder)?;
         let path = file.metadata().map(|data| folder.join(format!("{}{}", prefix(identity), data.ino())));
         let placed = path.ok().filter(|path| file.try_lock().is_ok() && fs::hard_link(&unlocked, path).is_ok());
@@ -67,7 +67,7 @@ impl Drop for User {
     }
 }
 
-/// Users of a device on this machine, as far as the system tells; files of processes that are gone are removed.
+/// Users of a device on this machine, as far as the system shows; files of processes that are gone are removed.
 pub(super) fn count(identity: u64) -> usize {
     count_within(Path::new(FOLDER), identity)
 }
@@ -84,7 +84,7 @@ fn is_used(path: &Path) -> bool {
     let opened = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path);
     let file = match opened {
         Ok(file) => file,
-        // Another user's, which cannot be asked.
+        // The file of another user, which cannot be checked.
         Err(error) => return error.kind() == ErrorKind::PermissionDenied,
     };
     match file.try_lock_shared() {
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(count(7), 0);
         let mut users = Vec::from([7, 7, 8].map(|identity| User::within(&folder, identity).unwrap()));
         assert_eq!((count(7), count(8), count(9)), (2, 1, 0));
-        // What a process that was killed has left: nobody holds its lock.
+        // The file of a process that was killed: nobody holds its lock.
         fs::write(folder.join(format!("{}1-1", prefix(7))), "").unwrap();
         assert_eq!((count(7), fs::read_dir(&folder).unwrap().count()), (2, 3));
         // A pipe would keep its reader waiting, and a link lead to a file of others.

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum MoreBits {
-    /// Rounding can explain the pivot. At least so many more bits show whether it is positive; rows that come later may
-    /// take more.
+    /// Rounding can explain the pivot. At least this number of additional bits shows whether it is positive; rows that
+    /// come later may take more.
     AtLeast(u32),
     /// No precision helps, which is proven: a vector `v != 0` with `v^T A v <= 0` is known for the matrix `A` as given.
     Never,
     /// No precision helps, which is proven: the matrix as given is singular. Where it has a factor at some precision,
-    /// rounding alone makes it.
+    /// it comes only from rounding.
     Singular,
     /// The matrix with its numbers as they were read from a file is proven to be singular. Reading may have rounded
     /// them, so the matrix of the file need not be.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Deref;
 
-/// What the first row and the first column are called.
+/// The number of the first row and of the first column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IndexBase {
     /// 0, as in Rust, Python and C.
@@ -16,7 +16,7 @@ pub enum IndexBase {
 }
 
 impl IndexBase {
-    /// The number, in this base, of what has `index` from 0.
+    /// The number, in this base, of the row or column with `index` from 0.
     pub fn number(self, index: usize) -> usize {
         match self {
             IndexBase::Zero => index,

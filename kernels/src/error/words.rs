@@ -1,6 +1,6 @@
-//! Parts of messages: sizes, processes, shares of devices; and what an error of the system means.
+//! Parts of messages: sizes, processes, shares of devices; and the meaning of errors of the system.
 
-/// Who holds a lock, in [`super::Error::StorageInUse`].
+/// The process that holds a lock, in [`super::Error::StorageInUse`].
 pub(super) fn process_in_words(process: Option<u32>) -> String {
     process.map_or("another process".to_string(), |number| format!("process {number}"))
 }
@@ -29,8 +29,8 @@ const STORED_BITS: u64 = 1 << 24;
 /// Bits that operations reach with every kernel; each goes some way beyond that, and none as far as matrices.
 const EVERY_KERNEL_BITS: u64 = 5000;
 
-/// Whose range of precisions it is that ends at `maximum_bits`, in [`super::Error::Precision`]: said where it is not
-/// that of a kernel.
+/// What the range of precisions up to `maximum_bits` belongs to, in [`super::Error::Precision`]; empty where it is that
+/// of a kernel.
 pub(super) fn whose_range(maximum_bits: u64) -> String {
     if maximum_bits < STORED_BITS {
         return String::new();

@@ -1,4 +1,4 @@
-//! Parts of a product plane: what the sub-cubic schemes of all kernels cut it into.
+//! Parts of a product plane: the sub-cubic schemes of all kernels cut it into these.
 //!
 //! Knows: `plan::BlockGrid`. Does not know: residues, instructions.
 

@@ -1,16 +1,16 @@
-//! What a kernel that multiplies faster than the preferred one takes beside it: rules of sizes, fitted to measurements.
+//! The extra costs of a kernel that multiplies faster than the preferred one: rules of sizes, fitted to measurements.
 
 /// The time that conversions of a kernel take beyond those of the preferred one, over the time that it saves in each
-/// multiplication of residues. That grows with the precision, as conversions of operands do.
+/// multiplication of residues. The ratio grows with the precision, as conversions of operands do.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConversionCosts {
     /// The part of the time of multiplications that is saved.
     pub saved: f64,
-    /// For each entry of an operand.
+    /// Time for each entry of an operand.
     pub operands: f64,
-    /// For each entry of the result.
+    /// Time for each entry of the result.
     pub results: f64,
-    /// For each entry of the result and each bit of the precision: a part of their time grows with its square.
+    /// Time for each entry of the result and each bit of the precision: a part of their time grows with its square.
     pub result_bits: f64,
 }
 
@@ -32,14 +32,14 @@ impl ConversionCosts {
     }
 }
 
-/// The rows from which a factor or a solve is faster on another kernel than the preferred one: what is finished takes
-/// longer there for each entry and grows with the square of the precision, products take less time and grow with the
-/// precision.
+/// The rows from which a factor or a solve is faster on another kernel than the preferred one. There, finishing an
+/// entry takes longer, and its time grows with the square of the precision; products take less time, which grows with
+/// the precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FactorCosts {
     /// Rows at the least precision.
     pub rows: f64,
-    /// More rows for each working bit.
+    /// Additional rows for each working bit.
     pub row_bits: f64,
 }
 

@@ -1,7 +1,7 @@
-//! Sums of products of a few matrix columns with one vector, in fixed point: what a substitution with a single
-//! right-hand side is made of. Residues would cost more than they save there.
+//! Sums of products of a few matrix columns with one vector, in fixed point: the parts of a substitution with a single
+//! right-hand side. Residues would cost more than they save there.
 //!
-//! Of a product of `D` digits by `D` those pairs of digits count that meet in a column from [`first_column`] on.
+//! In a product of `D` digits by `D` digits, only pairs of digits that meet in a column from [`first_column`] on count.
 //! Nothing else is cut, so every kernel gives the same integers.
 //! Knows: limbs, views. Does not know: triangles, error bounds.
 
@@ -22,7 +22,7 @@ pub const PADDING: usize = 8;
 
 /// The first column, `a + b` for a product of digits `a` and `b`, that counts for operands of `digits` digits.
 ///
-/// What is left out of a product is below `digits 2^(52 (digits - 2))`.
+/// The part left out of a product is below `digits 2^(52 (digits - 2))`.
 pub const fn first_column(digits: usize) -> usize {
     digits.saturating_sub(3)
 }
@@ -104,13 +104,13 @@ pub struct DotSource<'a> {
 pub fn in_vectors(sources: &[DotSource<'_>], vector: &FixedVector, sums: &mut [Integer; BLOCK]) {
     #[cfg(target_arch = "x86_64")]
     if avx2::can_sum(vector.digits_per_entry()) {
-        // SAFETY: it has been asked for.
+        // SAFETY: `can_sum` found that the processor has AVX2.
         return unsafe { avx2::sums(sources, vector, sums) };
     }
     by_limbs(sources, vector, sums);
 }
 
-/// Most bytes that [`in_vectors`] allocates for itself, for a vector of so many digits.
+/// Most bytes that [`in_vectors`] allocates for itself, for a vector of `digits` digits.
 pub fn vector_bytes(digits: usize) -> u64 {
     #[cfg(target_arch = "x86_64")]
     if avx2::can_sum(digits) {
@@ -119,7 +119,7 @@ pub fn vector_bytes(digits: usize) -> u64 {
     limb_bytes(digits)
 }
 
-/// The same of [`by_limbs`]: an entry as limbs and as digits, a product as limbs and as an integer, before and after
+/// The same for [`by_limbs`]: an entry as limbs and as digits, a product as limbs and as an integer, before and after
 /// its shift.
 pub fn limb_bytes(digits: usize) -> u64 {
     8 * (10 * digits + 2 * PADDING + 8) as u64
@@ -127,7 +127,7 @@ pub fn limb_bytes(digits: usize) -> u64 {
 
 /// `sums[j] := sum over the rows k of all panels of entry (k, j) times vector entry first_entry + k`, digit by digit.
 ///
-/// The panels of one call have their columns in common; what a sum costs by itself is then paid once.
+/// The panels of one call have their columns in common; the fixed cost of a sum is then paid once.
 pub fn by_limbs(sources: &[DotSource<'_>], vector: &FixedVector, sums: &mut [Integer; BLOCK]) {
     sums.fill(Integer::new());
     sources.iter().for_each(|source| add_by_limbs(source, vector, sums));

@@ -13,12 +13,12 @@ use std::cmp::Ordering;
 pub struct Widths {
     /// Of an entry of the factor, below `2^(working_bits + 1)`.
     pub entry: usize,
-    /// Of what is left of an entry, below `2.01 * 2^(2 working_bits)`, with its sign.
+    /// Of the rest of an entry, below `2.01 * 2^(2 working_bits)`, with its sign.
     pub rest: usize,
 }
 
 impl Widths {
-    /// For so many working bits.
+    /// The widths for `working_bits` working bits.
     pub fn new(working_bits: u32) -> Widths {
         let entry = limbs_for(working_bits + 1);
         // One limb more than a product, which is added to it.
@@ -31,7 +31,7 @@ impl Widths {
     }
 }
 
-/// The square root of a magnitude of so many limbs as a rest has, to nearest, in `space`; `None` for 0.
+/// The square root of a magnitude of as many limbs as a rest has, to nearest, in `space`; `None` for 0.
 pub fn root<'s>(rest: &[u64], space: &'s mut [u64]) -> Option<&'s [u64]> {
     let count = significant(rest)?;
     // Room for a carry of rounding.
@@ -72,7 +72,7 @@ pub fn quotient<'s>(rest: &[u64], pivot: &[u64], space: &'s mut [u64]) -> &'s [u
 pub struct Reciprocal<L> {
     /// `floor(2^(64 (skipped + fraction)) / pivot)`.
     limbs: L,
-    /// Limbs of a numerator that do not count.
+    /// Low limbs of a numerator that are skipped.
     skipped: usize,
     /// Limbs of a product below the integer part of the quotient.
     fraction: usize,
@@ -116,7 +116,7 @@ impl Reciprocal<Box<[u64]>> {
         Reciprocal { limbs: limbs.into(), skipped, fraction, most_bits }
     }
 
-    /// Most bytes of one.
+    /// Most bytes of a reciprocal.
     pub fn bytes(working_bits: u32) -> u64 {
         let limbs = limbs_for(working_bits + 2 * CHOLESKY_GUARD_BITS + 2 * LIMB_BITS);
         size_of::<Self>() as u64 + 8 * limbs as u64
@@ -211,7 +211,7 @@ mod tests {
                 _ => Integer::from(Integer::random_bits(own, &mut rng)) + 1u32,
             };
             let whole = Integer::from(Integer::random_bits(rng.below(working_bits + 2), &mut rng));
-            // At integers, at halves, and one beside either; else anywhere, also beyond what the product takes.
+            // At integers, at halves, and one away from either; else anywhere, also beyond what the product takes.
             let mut rest = Integer::from(&whole * &pivot);
             match rng.below(5) {
                 0 => rest += rng.below(2),

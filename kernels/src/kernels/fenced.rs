@@ -1,5 +1,5 @@
-//! Words with pages before and behind them that end the process where they are touched: for tests of what reads and
-//! writes through pointers.
+//! Words with pages before and behind them that end the process where they are touched: for tests of code that reads
+//! and writes through pointers.
 
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use std::ops::{Deref, DerefMut};
@@ -56,7 +56,7 @@ impl DerefMut for Fenced {
 
 impl Drop for Fenced {
     fn drop(&mut self) {
-        // SAFETY: these pages are our own, and nobody else knows of them.
+        // SAFETY: these pages are our own, and nothing else has their address.
         unsafe { munmap(self.start.cast(), self.bytes).expect("pages of our own") };
     }
 }

@@ -46,7 +46,7 @@ impl Form {
         (row / rows * BLOCK + column) * rows + row % rows
     }
 
-    /// Clears what lies behind so many rows in the words of the last of them.
+    /// Clears what lies behind the last of `rows` rows in the words of that row.
     pub fn clear_behind(self, rows: usize, words: &mut [u64]) {
         if self == Form::Pairs && !rows.is_multiple_of(2) {
             // The upper half of each 32 bits.

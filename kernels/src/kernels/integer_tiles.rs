@@ -2,8 +2,8 @@
 //!
 //! No tables and nothing to convert, so that a few rows cost what their products and quotients do. Same rules as all
 //! tile kernels, so the same bits.
-//! Layout of a tile: slots `[row][column]` of a sign and limbs. While updates come in, a slot holds what is left of its
-//! entry in two's complement and no sign; afterwards the entry's sign and magnitude.
+//! Layout of a tile: slots `[row][column]` of a sign and limbs. While updates come in, a slot holds the entry less the
+//! products so far, in two's complement and without a sign; afterwards the entry's sign and magnitude.
 
 use crate::kernels::entries::{self, Widths};
 use crate::kernels::limbs;
@@ -36,7 +36,7 @@ struct Space<'s> {
 type Pivot<'a> = (bool, &'a [u64]);
 
 impl IntegerTiles {
-    /// For `working_bits`.
+    /// Kernels for `working_bits` working bits.
     pub fn new(working_bits: u32) -> IntegerTiles {
         IntegerTiles { widths: Widths::new(working_bits), working_bits }
     }
@@ -73,7 +73,7 @@ impl IntegerTiles {
         sign[0] = u64::from(negative && magnitude.iter().any(|&limb| limb != 0));
     }
 
-    /// Finishes the slot of which `space.rest` is left: its quotient by the pivot, 0 in a row that is rejected.
+    /// Finishes the slot whose rest is in `space.rest`: its quotient by the pivot, 0 in a row that is rejected.
     fn divide(&self, slot: &mut [u64], (sign, pivot): Pivot<'_>, weight: &mut RowWeight, space: &mut Space<'_>) {
         if weight.is_rejected() {
             return slot.fill(0);
@@ -85,7 +85,7 @@ impl IntegerTiles {
         self.set(slot, negative, kept);
     }
 
-    /// The slot of row `row` and column `col`, of which the products with row `y` are taken off into `space.rest`.
+    /// The slot of row `row` and column `col`, less the products with row `y`, into `space.rest`.
     fn take_off<'w>(
         &self,
         (shape, words): (TileShape, &'w mut [u64]),

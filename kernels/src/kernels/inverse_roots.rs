@@ -1,8 +1,8 @@
 //! The root of a pivot and its reciprocal together, on limbs, by Newton's method from a double.
 //!
 //! Both come from `1 / sqrt t` to half of the bits, which takes products of half as many limbs as a division does, and
-//! one of these for the root and one for the reciprocal bring the rest. The root is the nearest integer or none: what
-//! is too close to call is left to the caller. Bounds: docs/ALGORITHM.md, "Roots on limbs".
+//! one of these for the root and one for the reciprocal bring the rest. The root is the nearest integer or none: roots
+//! that are too close to call are left to the caller. Bounds: docs/ALGORITHM.md, "Roots on limbs".
 //!
 //! Knows: slices of limbs. Does not know: matrices, digits.
 
@@ -16,7 +16,7 @@ const MOST_HALF_LIMBS: usize = 8;
 /// Bits to which a double gives `1 / sqrt t`.
 const SEED_BITS: usize = 48;
 
-/// Bits by which what corrects a root or a reciprocal may be longer than a half.
+/// Bits by which the correction of a root or a reciprocal may be longer than a half.
 const OVERLAP: i64 = 16;
 
 /// A root and its reciprocal, in the caller's memory.
@@ -24,7 +24,8 @@ const OVERLAP: i64 = 16;
 pub struct RootAndInverse<'s> {
     /// Limbs of `L`, the nearest integer; the top one is not 0.
     pub root: &'s [u64],
-    /// `2^(e - 1) / L`, at least 1/2 and below 1, as a fraction of so many limbs: `e` is the bit length of `L`.
+    /// `2^(e - 1) / L`, at least 1/2 and below 1, as a fraction with all limbs of the slice: `e` is the bit length of
+    /// `L`.
     pub inverse: &'s [u64],
 }
 
@@ -63,7 +64,7 @@ struct Newton<const H: usize, const N: usize> {
 impl<const H: usize, const N: usize> Newton<H, N> {
     fn both<'s>(square: &[u64], working_bits: u32, memory: &'s mut [u64]) -> Option<RootAndInverse<'s>> {
         let length = bit_length(square).div_ceil(2) as i64;
-        // With fewer bits the rounding of the root would show in the reciprocal, by more than the page of proofs says;
+        // With fewer bits the rounding of the root would show in the reciprocal, by more than docs/ALGORITHM.md allows;
         // where it shows in a quotient, `inverse` sees it.
         let least = 64 * H as i64 - 14;
         if !(least.max(1)..=i64::from(working_bits) + 1).contains(&length) {
@@ -95,7 +96,7 @@ impl<const H: usize, const N: usize> Newton<H, N> {
         newton
     }
 
-    /// `y := y + y (1 - 4 t y^2) / 2` with so many leading limbs, from below.
+    /// `y := y + y (1 - 4 t y^2) / 2` with `count` leading limbs, from below.
     #[inline]
     fn step(&mut self, count: usize) {
         let (mut square, mut product) = ([0; N], [0; N]);
@@ -103,7 +104,8 @@ impl<const H: usize, const N: usize> Newton<H, N> {
         let y = &mut self.y[H - count..];
         limbs::multiply(square, y, y);
         limbs::multiply(product, &self.t[N - count..], &square[count..]);
-        // What is left of 1 is minus the product times four, modulo 1; the products were cut, so it is not too small.
+        // The remainder of 1 is minus the product times four, modulo 1; the products were cut, so the remainder is not
+        // too small.
         let (mut left, mut below, mut borrow) = ([0; H], 0, false);
         for (left, &limb) in left.iter_mut().zip(&product[count..]) {
             let four = limb << 2 | below >> 62;
@@ -111,7 +113,7 @@ impl<const H: usize, const N: usize> Newton<H, N> {
             (*left, borrow) = subtract_with_borrow(0, four, borrow);
         }
         limbs::multiply(square, y, &left[..count]);
-        // What was cut off could make `y` too large by 6 units.
+        // The part that was cut off could make `y` too large by 6 units.
         let (mut carry, mut borrow, mut less) = (false, false, 7);
         for (at, y) in y.iter_mut().enumerate() {
             let half = square[count + at] >> 1 | square.get(count + at + 1).map_or(0, |above| above << 63);
@@ -143,7 +145,7 @@ impl<const H: usize, const N: usize> Newton<H, N> {
         for (at, limb) in whole.iter_mut().enumerate() {
             (*limb, carry) = add_with_carry(*limb, bits_at(&product, 64 * (H + at) as i64 - OVERLAP), carry);
         }
-        // It is short by less than 2 units of what is the fraction of 64 bits.
+        // It is short by less than 2 units of the fraction of 64 bits.
         let bit = 64 * N as i64 - length;
         let fraction = bits_at(&whole, bit - 64);
         if ((1 << 63) - ROOT_WINDOW..1 << 63).contains(&fraction) {
@@ -158,7 +160,7 @@ impl<const H: usize, const N: usize> Newton<H, N> {
         (bit_length(root) as i64 == length).then_some(())
     }
 
-    /// `2^(length - 1)` over a root of so many bits.
+    /// `2^(length - 1)` over a root of `length` bits.
     #[inline]
     fn inverse(&self, (root, length): (&[u64], i64), inverse: &mut [u64]) -> Option<()> {
         let bit = length - 64 * N as i64;
@@ -258,7 +260,7 @@ mod tests {
     }
 
     /// With the largest spare bits that the half allows and the fewest, roots whose fraction is as near to one half as
-    /// an integer can bring it are told apart or left out.
+    /// an integer can bring it are decided or left out.
     #[test]
     fn roots_next_to_one_half_are_told_apart_or_left_out() {
         let mut rng = RandState::new();

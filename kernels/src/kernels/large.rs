@@ -1,8 +1,8 @@
-//! Which kernels large calls gain on, beside the preferred one.
+//! The kernels, besides the preferred one, on which large calls gain.
 
 use super::{ConversionCosts, FactorCosts, Multipliers, PlaneKernel, TABLE, i8, i16};
 
-/// Those of this CPU.
+/// The multipliers of this CPU.
 pub fn multipliers() -> Multipliers {
     let digits = super::by_name("ifma52").is_ok();
     let pairs = i16::adds_pairs_at_once();
@@ -17,7 +17,7 @@ pub fn multipliers() -> Multipliers {
 }
 
 /// The kernels that large products run on in place of [`super::preferred`] where they gain most on a processor with
-/// these multipliers, and what they take and save there.
+/// these multipliers, with their extra costs and savings there.
 pub fn for_large_products(
     multipliers: Multipliers,
 ) -> impl Iterator<Item = (&'static dyn PlaneKernel, ConversionCosts)> {
@@ -25,15 +25,15 @@ pub fn for_large_products(
     kernels.filter_map(move |kernel| Some((kernel, kernel.large_products_with(&multipliers)?)))
 }
 
-/// The kernel that large factorisations run on, where that is another one than [`super::preferred`], and
-/// what its tiles take.
+/// The kernel that large factorisations run on, where that is another one than [`super::preferred`], with the costs of
+/// its tiles.
 pub fn preferred_for_large_factors() -> Option<(&'static dyn PlaneKernel, FactorCosts)> {
     let mut kernels = TABLE.iter().filter_map(|(_, probe)| probe().ok());
     kernels.find_map(|kernel| Some((kernel, kernel.large_factors()?)))
 }
 
-/// The kernel that large triangular solves run on, where that is another one than [`super::preferred`], and
-/// what its tiles take.
+/// The kernel that large triangular solves run on, where that is another one than [`super::preferred`], with the costs
+/// of its tiles.
 pub fn preferred_for_large_solves() -> Option<(&'static dyn PlaneKernel, FactorCosts)> {
     let mut kernels = TABLE.iter().filter_map(|(_, probe)| probe().ok());
     kernels.find_map(|kernel| Some((kernel, kernel.large_solves()?)))

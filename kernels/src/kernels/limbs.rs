@@ -41,7 +41,7 @@ pub fn multiply_any(out: &mut [u64], a: &[u64], b: &[u64]) {
     unsafe { gmp::mpn_mul(target, long.as_ptr(), long_count, short.as_ptr(), short_count) };
 }
 
-/// `quotient := floor(numerator / divisor)` and what remains; the divisor's top limb is not 0, the numerator has at
+/// `quotient := floor(numerator / divisor)` and the remainder; the divisor's top limb is not 0, the numerator has at
 /// least as many limbs, the quotient one more than the difference, the remainder as many as the divisor (asserted).
 pub fn divide(quotient: &mut [u64], remainder: &mut [u64], numerator: &[u64], divisor: &[u64]) {
     let (long, short) = (numerator.len(), divisor.len());
@@ -50,7 +50,7 @@ pub fn divide(quotient: &mut [u64], remainder: &mut [u64], numerator: &[u64], di
     let (quotient, remainder) = (quotient.as_mut_ptr(), remainder.as_mut_ptr());
     let (long, short) = (long as size_t, short as size_t);
     // SAFETY: all four slices have the lengths that the function reads and writes, and the divisor's top limb is not 0
-    // (asserted); what is written overlaps nothing else because it is borrowed mutably.
+    // (asserted); the memory written overlaps nothing else because it is borrowed mutably.
     unsafe { gmp::mpn_tdiv_qr(quotient, remainder, 0, numerator.as_ptr(), long, divisor.as_ptr(), short) };
 }
 
@@ -77,9 +77,9 @@ fn multiply_rows<const A: usize, const B: usize>(out: &mut [u64], a: &[u64; A], 
 }
 
 /// `sum := sum + a b 2^shift`, or minus it, modulo the limbs of `sum`, where the bits of the product below the lowest
-/// one of `sum` are cut off: for sums of two limbs more than the longer factor has, factors of as many limbs or of one
-/// beside it, and a product that begins no higher than the lowest limb and ends no higher than the highest. Whether it
-/// was one of these.
+/// one of `sum` are cut off. Returns whether it was done: only for sums of two limbs more than the longer factor,
+/// factors of equal length or a factor of one limb, and a product that begins no higher than the lowest limb and ends
+/// no higher than the highest.
 #[inline]
 pub fn add_shifted_product(sum: &mut [u64], (a, b): (&[u64], &[u64]), shift: i64, negative: bool) -> bool {
     macro_rules! with_widths {
@@ -98,7 +98,7 @@ pub fn add_shifted_product(sum: &mut [u64], (a, b): (&[u64], &[u64]), shift: i64
 }
 
 /// The same for factors of `A` and `B` limbs and a sum of `S`, with `R = A + B + S + 1` limbs of room; no branch
-/// depends on the shift, except where nothing is left to add.
+/// depends on the shift, except where there is nothing to add.
 #[inline]
 fn add_window<const A: usize, const B: usize, const S: usize, const R: usize>(
     sum: &mut [u64],
@@ -237,14 +237,14 @@ pub fn increment(x: &mut [u64]) {
     }
 }
 
-/// `root := floor(sqrt(number))` and what remains, of which the limbs are returned; the top limb of `number` is not 0,
-/// `root` has half as many limbs, rounded up, the remainder as many (asserted).
+/// `root := floor(sqrt(number))` and the remainder, whose number of limbs is returned; the top limb of `number` is not
+/// 0, `root` has half as many limbs, rounded up, the remainder as many (asserted).
 pub fn square_root(root: &mut [u64], remainder: &mut [u64], number: &[u64]) -> usize {
     let count = number.len();
     assert!(number.last().is_some_and(|&top| top != 0) && root.len() == count.div_ceil(2) && remainder.len() == count);
     let (root, remainder) = (root.as_mut_ptr(), remainder.as_mut_ptr());
     // SAFETY: the three slices have the lengths that the function reads and writes, and the top limb is not 0
-    // (asserted); what is written overlaps nothing else because it is borrowed mutably.
+    // (asserted); the memory written overlaps nothing else because it is borrowed mutably.
     unsafe { gmp::mpn_sqrtrem(root, remainder, number.as_ptr(), count as size_t) as usize }
 }
 

@@ -1,7 +1,7 @@
-//! Products of matrices of exponents in the (max, +) semiring: how large the largest term of each sum of products is.
+//! Products of matrices of exponents in the (max, +) semiring: the size of the largest term of each sum of products.
 //!
-//! A *depth* says how far an exponent lies below that of the norm of its column: a negated 16-bit number, so that 16 of
-//! them fit a vector. Sums saturate and maxima do not depend on order, so every instruction set gives the same.
+//! A *depth* is the distance of an exponent below that of the norm of its column: a negated 16-bit number, so that 16
+//! of them fit a vector. Sums saturate and maxima do not depend on order, so every instruction set gives the same.
 //! Knows: heads of big floats. Does not know: what the depths are for, threads.
 
 use crate::math::float::Head;
@@ -17,7 +17,7 @@ pub type Row = [i16; PANEL];
 /// The depth of the number 0, and of a sum in which every term has a factor 0.
 pub const EMPTY: i16 = i16::MIN;
 
-/// Depths from this one on are not told apart: a sum of two of them is above [`EMPTY`].
+/// Depths from this one on are not distinguished: a sum of two of them is above [`EMPTY`].
 pub const DEEPEST: i16 = i16::MIN / 2 + 1;
 
 /// Rows of the left operand at a time: the sums of four of its columns stay in registers.

@@ -61,7 +61,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use tiles::TileEngine;
 
-/// What an engine must be able to hold.
+/// The numbers that an engine must be able to represent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct EngineSpec {
     /// Scaled operand entries satisfy `|x| <= 2^operand_bits (1 + 2^-24)`: the weights of finished rows are rounded.
@@ -87,9 +87,9 @@ pub trait PlaneKernel: Send + Sync {
     fn instruction_seconds(&self) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
-    /// Measures which of several sets of instructions is the fastest, where so many multiplications for each thread,
-    /// with moduli of so many bits, are worth that: takes memory of its own, so it is called before an operation takes
-    /// what it planned.
+    /// Measures which of several sets of instructions is the fastest, where that many multiplications for each thread,
+    /// with moduli of that many bits, are worth it. Takes memory of its own, so it is called before an operation takes
+    /// its planned memory.
     fn settle_instructions(&self, _multiplications: f64, _modulus_bits: u32) {}
     /// Multiply-adds of residues that the calling thread could issue in a second if nothing else were in the way; the
     /// best of `trials` runs of some milliseconds. `None` where that is not measured.
@@ -102,7 +102,7 @@ pub trait PlaneKernel: Send + Sync {
     fn is_preferred(&self) -> bool {
         false
     }
-    /// What its conversions take beyond those of the preferred kernel, where a processor with these multipliers
+    /// The cost of its conversions beyond those of the preferred kernel, where a processor with these multipliers
     /// multiplies planes so much faster with it that large products gain.
     fn large_products_with(&self, _multipliers: &Multipliers) -> Option<ConversionCosts> {
         None
@@ -111,7 +111,7 @@ pub trait PlaneKernel: Send + Sync {
     fn large_products(&self) -> Option<ConversionCosts> {
         self.large_products_with(&multipliers())
     }
-    /// What its tiles take beyond those of the preferred kernel, where this CPU multiplies planes so much faster with
+    /// The cost of its tiles beyond those of the preferred kernel, where this CPU multiplies planes so much faster with
     /// it that large factorisations gain.
     fn large_factors(&self) -> Option<FactorCosts> {
         None
@@ -124,7 +124,7 @@ pub trait PlaneKernel: Send + Sync {
     fn maximum_modulus_bits(&self) -> u32;
     /// Number of planes an engine of this spec would hold, without making it; the spec is in range (asserted).
     fn plane_count(&self, spec: &EngineSpec) -> usize;
-    /// A spec that stands for all those whose engines are the same.
+    /// A representative of all specs that have the same engine.
     fn class(&self, spec: EngineSpec) -> EngineSpec {
         spec
     }
@@ -145,7 +145,7 @@ pub trait PlaneKernel: Send + Sync {
     fn dots(&self, sources: &[dots::DotSource<'_>], vector: &dots::FixedVector, sums: &mut [Integer; BLOCK]) {
         dots::in_vectors(sources, vector, sums);
     }
-    /// Most bytes that [`PlaneKernel::dots`] allocates for itself, for a vector of so many digits.
+    /// Most bytes that [`PlaneKernel::dots`] allocates for itself, for a vector of `digits` digits.
     fn dots_bytes(&self, digits: usize) -> u64 {
         dots::vector_bytes(digits)
     }
@@ -292,7 +292,7 @@ impl ResidueLanes {
         }
     }
 
-    /// The least residue modulo `modulus` of what stands in a lane, which lies within the modulus of 0.
+    /// The least residue modulo `modulus` of the number in a lane, whose magnitude is below the modulus.
     pub fn least(self, lane: u64, modulus: u64) -> u64 {
         let of_signed = |value: i64| if value < 0 { value.cast_unsigned().wrapping_add(modulus) } else { value as u64 };
         match self {
@@ -302,7 +302,7 @@ impl ResidueLanes {
         }
     }
 
-    /// What stands in a lane for a least residue.
+    /// The number in a lane that stands for a least residue.
     pub fn lane(self, least: u64, modulus: u64) -> u64 {
         let balanced = || if least > modulus / 2 { least as i64 - modulus as i64 } else { least as i64 };
         match self {
@@ -370,7 +370,7 @@ pub struct PlaneProduct<'a> {
     pub grid: BlockGrid,
     /// The linear block indices that `c` holds: its first word is the first word of block `blocks.start`.
     pub blocks: Range<usize>,
-    /// Whether to add to what `c` holds (a further chunk) or to overwrite it (dirty memory).
+    /// Whether to add to the contents of `c` (a further chunk) or to overwrite it (dirty memory).
     pub accumulate: bool,
 }
 
@@ -422,10 +422,10 @@ impl IntegerBlock {
     }
 }
 
-/// How one kernel of the table is obtained: the kernel, or what this CPU or build lacks.
+/// How one kernel of the table is obtained: the kernel, or the name of what this CPU or build lacks.
 pub type Probe = fn() -> std::result::Result<&'static dyn PlaneKernel, &'static str>;
 
-/// All kernels, the preferred first, where none says more of this CPU; `reference` is always there.
+/// All kernels, in order of preference, unless a kernel states otherwise for this CPU; `reference` is always there.
 pub const TABLE: &[(&str, Probe)] = &[
     #[cfg(target_arch = "x86_64")]
     ("ifma52", x86_64::ifma52::probe),
@@ -464,8 +464,8 @@ pub fn largest_modulus_bits() -> u32 {
     })
 }
 
-/// The kernels that moduli beyond those of [`preferred`] fall to, in the order in which they are asked. `reference` is
-/// none of them: nobody would wait for it who has not asked for it.
+/// The kernels that moduli beyond those of [`preferred`] fall to, in the order in which they are tried. `reference` is
+/// not among them: it is too slow to be used without a request.
 pub fn beyond_preferred() -> impl Iterator<Item = &'static dyn PlaneKernel> {
     let reach = preferred().maximum_modulus_bits();
     let kernels = TABLE.iter().filter(|(name, _)| *name != reference::NAME).filter_map(|(_, probe)| probe().ok());
@@ -473,7 +473,7 @@ pub fn beyond_preferred() -> impl Iterator<Item = &'static dyn PlaneKernel> {
 }
 
 /// The preferred kernel of those that can run here and whose moduli exceed `2^modulus_bits`: [`preferred`], unless its
-/// primes end before that. Where no kernel has so many it is [`preferred`], which then refuses.
+/// primes end before that. Where no kernel reaches that far it is [`preferred`], which then refuses.
 pub fn preferred_for(modulus_bits: u32) -> &'static dyn PlaneKernel {
     let reaches = |kernel: &dyn PlaneKernel| modulus_bits <= kernel.maximum_modulus_bits();
     let own = preferred();

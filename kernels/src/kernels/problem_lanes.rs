@@ -17,11 +17,11 @@ pub fn are_slow() -> bool {
 }
 
 thread_local! {
-    /// Whether the lanes of this thread are those of AVX2 where there are others as well.
+    /// Whether this thread uses the lanes of AVX2 where there are others as well.
     static AVX2_ALONE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Runs a test on the lanes that are taken here, and on those of AVX2. The tests of several packages call it.
+/// Runs a test on the lanes that are used by default, and on those of AVX2. The tests of several packages call it.
 #[doc(hidden)]
 pub fn on_all_lanes(check: impl Fn()) {
     for alone in [false, true] {
@@ -81,8 +81,8 @@ mod native {
         }
 
         /// Factors eight matrices of no more than [`ProblemLanes::most_terms`] rows, with as many words as
-        /// [`ProblemLanes::factor_words`] says: hands out entry by entry, by columns, and gives the lanes in which all
-        /// of them are those of the definition.
+        /// [`ProblemLanes::factor_words`]: passes on the entries one by one, by columns, and returns the lanes in which
+        /// all of them agree with the definition.
         pub fn factor(&self, matrices: &Matrices<'_>, words: &mut [u64], out: &mut Rounded<'_>) -> u8 {
             on_either!(self, own => own.factor(matrices, words, out))
         }
@@ -93,19 +93,19 @@ mod native {
         }
 
         /// Solves eight systems of no more than [`ProblemLanes::most_terms`] rows and at least one, with as many words
-        /// as [`ProblemLanes::solve_words`] says: hands out unknown by unknown, right side by right side, and gives the
-        /// lanes in which all of them are those of the definition.
+        /// as [`ProblemLanes::solve_words`]: passes on the unknowns one by one, right side by right side, and returns
+        /// the lanes in which all of them agree with the definition.
         pub fn solve(&self, systems: &Systems<'_>, words: &mut [u64], out: &mut Rounded<'_>) -> u8 {
             on_either!(self, own => own.solve(systems, words, out))
         }
 
-        /// Words for products of operands of so many columns in all, and of so many rows.
+        /// Words for products of operands of `size`: their columns in all, and their rows.
         pub fn product_words(&self, size: (usize, usize), precision_bits: u32) -> usize {
             on_either!(self, own => own.product_words(size, precision_bits))
         }
 
         /// Multiplies operands of no more than [`ProblemLanes::most_terms`] rows, with as many words as
-        /// [`ProblemLanes::product_words`] says: hands out the entries that are wanted, exact and then rounded.
+        /// [`ProblemLanes::product_words`]: passes on the wanted entries, exact and then rounded.
         pub fn multiply(&self, products: &Products<'_>, words: &mut [u64], out: &mut Rounded<'_>) {
             on_either!(self, own => own.multiply(products, words, out));
         }

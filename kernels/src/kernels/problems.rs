@@ -20,7 +20,7 @@ pub struct Matrices<'a> {
     pub views: [MatrixView<'a>; PROBLEMS],
     /// Rows to factor.
     pub order: usize,
-    /// For each row those of all eight, as in `math::pivot`.
+    /// For each row the exponents of all eight problems, as in `math::pivot`.
     pub exponents: &'a [i64],
     /// For each row the sums of weights beyond which it is rejected.
     pub limits: &'a [u64],
@@ -40,9 +40,9 @@ pub struct Systems<'a> {
     pub order: usize,
     /// Right sides of a problem.
     pub columns: usize,
-    /// For each row those of all eight: row `i` is scaled by `2^-exponents[i]`.
+    /// For each row the exponents of all eight problems: row `i` is scaled by `2^-exponents[i]`.
     pub exponents: &'a [i64],
-    /// For each right side those of all eight: its unknowns are below 2 to that power.
+    /// For each right side the exponents of all eight problems: its unknowns are below 2 to that power.
     pub scales: &'a [i64],
     /// Bits of the unknowns.
     pub precision_bits: u32,
@@ -58,12 +58,12 @@ impl<'a> Systems<'a> {
     }
 }
 
-/// Eight operands: their columns are contracted with those of the others.
+/// Eight operands, whose columns are contracted with those of the other operands.
 #[derive(Clone, Copy)]
 pub struct Columns<'a> {
     /// One shape for all.
     pub views: [MatrixView<'a>; PROBLEMS],
-    /// For each column those of all eight: entries are `round(x 2^shift)`.
+    /// For each column the shifts of all eight operands: entries are `round(x 2^shift)`.
     pub shifts: &'a [i64],
 }
 

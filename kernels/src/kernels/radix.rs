@@ -17,8 +17,8 @@ pub struct Digits {
 }
 
 impl Digits {
-    /// The widest digits for `integer_bits` bits, of at most `most_bits` each, where so many of them may have up to
-    /// `bits_for(count)` bits.
+    /// The widest digits for `integer_bits` bits, of at most `most_bits` each, where `count` digits may have up to
+    /// `bits_for(count)` bits each.
     pub fn widest(integer_bits: u32, most_bits: u32, bits_for: impl Fn(usize) -> u32) -> Digits {
         // The widest digits may make so many terms that they must be narrower, and so on: at most a few rounds.
         let mut bits = most_bits;
@@ -136,7 +136,7 @@ pub fn take_magnitudes(limbs: &mut [u64], negative: &[u64; BLOCK_WORDS], integer
 mod tests {
     use super::*;
 
-    /// The integer of so many balanced digits that has each at `digit`.
+    /// The integer all of whose balanced digits are `digit`.
     fn uniform(shape: Digits, digit: i64) -> Integer {
         (0..shape.count).map(|at| Integer::from(digit) << shape.shift(at)).sum()
     }

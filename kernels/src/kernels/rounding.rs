@@ -93,7 +93,7 @@ pub fn rounding_words(form: EntryForm, precision_bits: u32) -> usize {
     form.words() + EntryRounding::new(form, precision_bits).words()
 }
 
-/// Words of scratch of any task on a tile of so many rows, its rounding included.
+/// Words of scratch of any task on a tile of `tile_rows` rows, its rounding included.
 pub fn scratch_words(engine: &dyn TileEngine, tile_rows: usize, precision_bits: u32) -> usize {
     engine.scratch_words(tile_rows).max(rounding_words(engine.entry_form(), precision_bits))
 }

@@ -1,5 +1,5 @@
-//! Products over some rows of several operands, and integers that stay in lanes as digits: what tiles ask of engines
-//! beyond whole planes.
+//! Products over some rows of several operands, and integers that stay in lanes as digits: the demands of tiles on
+//! engines beyond whole planes.
 
 use crate::kernels::{BlockResidues, PlaneEngine, PlaneProduct};
 use crate::plan::BlockGrid;
@@ -8,11 +8,11 @@ use std::ops::Range;
 /// Some rows of the panels of an operand.
 #[derive(Clone, Copy)]
 pub struct PanelRows<'a> {
-    /// The panels, from the first one that is wanted.
+    /// The panels, from the first wanted one on.
     pub words: &'a [u64],
     /// Rows of a panel.
     pub of: usize,
-    /// The first row that is wanted.
+    /// The first wanted row.
     pub first: usize,
 }
 
@@ -44,9 +44,9 @@ impl<'a> PanelRows<'a> {
 /// Operands of the product after this one, as many rows of each: an engine may fetch them meanwhile.
 #[derive(Clone, Copy, Default)]
 pub struct NextRows<'a> {
-    /// Those that give its rows.
+    /// The operands that give its rows.
     pub x: &'a [PanelRows<'a>],
-    /// Those that give its columns, where they are others than those of this one.
+    /// The operands that give its columns, where they are others than `x`.
     pub y: &'a [PanelRows<'a>],
 }
 
@@ -57,9 +57,9 @@ pub struct RowsProduct<'a> {
     pub x: &'a [PanelRows<'a>],
     /// Panels that give the columns of C, one for each of `x`; the same where C is a part of a triangle.
     pub y: &'a [PanelRows<'a>],
-    /// Rows that are wanted of each.
+    /// Wanted rows of each operand.
     pub depth: usize,
-    /// What is multiplied next; nothing depends on it.
+    /// The operands of the next product, to be fetched; the result does not depend on it.
     pub next: NextRows<'a>,
     /// As in [`crate::kernels::PlaneProduct`].
     pub grid: BlockGrid,
@@ -69,7 +69,7 @@ pub struct RowsProduct<'a> {
     pub accumulate: bool,
 }
 
-/// What [`PlaneEngine::multiply_rows`] does by default: each pair of operands as panels of its own.
+/// The default of [`PlaneEngine::multiply_rows`]: each pair of operands as panels of its own.
 pub(super) fn multiply_gathered(
     engine: &(impl PlaneEngine + ?Sized),
     prime: usize,
@@ -117,7 +117,7 @@ pub trait DigitConversions: Send + Sync {
     ) -> (&'s [u64], [u8; DIGIT_COLUMNS]);
     /// Residues of up to 8 columns of finished entries, a plane for each prime with 8 residues for each column.
     ///
-    /// `digits` are magnitudes, `[half][1 + digit][4 columns][8 rows]`, of which the first ones do not count; `signs`
-    /// are those of each column.
+    /// `digits` are magnitudes, `[half][1 + digit][4 columns][8 rows]`, the first of which are skipped; `signs` are
+    /// those of each column.
     fn residues_of_digits(&self, digits: &[u64], signs: &[u8], planes: &mut [&mut [u64]]);
 }

@@ -1,12 +1,12 @@
 //! The scaled integer of a big float, limb by limb.
 //!
-//! Promise: with the rounding added, equal to `math::scale::scaled_integer`. What is inlined is compiled with the
-//! instructions of its caller.
+//! Promise: with the rounding added, equal to `math::scale::scaled_integer`. Inlined functions are compiled with the
+//! instructions of their caller.
 #![forbid(unsafe_code)]
 
 use crate::math::float::FloatRef;
 
-/// A big float times a power of two, cut into an integer and what is rounded off.
+/// A big float times a power of two, cut into an integer and the bits that are rounded off.
 #[derive(Clone, Copy)]
 pub struct Scaled<'a> {
     /// The significand; nothing where the value is less than one half.

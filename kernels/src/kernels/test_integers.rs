@@ -5,7 +5,7 @@ use crate::plan::BLOCK;
 use rug::integer::Order;
 use rug::{Integer, rand::RandState};
 
-/// A magnitude in so many limbs.
+/// A magnitude in `count` limbs.
 pub fn limbs(value: &Integer, count: usize) -> Vec<u64> {
     let mut limbs = value.to_digits::<u64>(Order::Lsf);
     limbs.resize(count, 0);

@@ -1,4 +1,5 @@
-//! Tile kernels of Cholesky factorisations and triangular solves: the trait that schedulers drive, whatever runs below.
+//! Tile kernels of Cholesky factorisations and triangular solves: the trait that schedulers call, whatever implements
+//! it.
 //!
 //! A tile is `rows x cols` integers of the scaled matrix, held as residues and, once it is finished, as integers too.
 //! All updates are exact, so the order in which they come cannot show in the result.
@@ -16,7 +17,7 @@ use std::ops::Range;
 /// Rows of a panel; tiles begin at multiples of it.
 pub const PANEL_ROWS: usize = 8;
 
-/// What tiles have moved, since the engine was made.
+/// The transfers of tiles since the engine was made.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct TileTraffic {
     /// The device.
@@ -31,16 +32,16 @@ pub struct TileTraffic {
     pub baseline_bytes: u64,
     /// Products of two tiles.
     pub products: u64,
-    /// What the cache has counted.
+    /// The counters of the cache.
     pub cache: CacheCounters,
     /// Most bytes allocated on the device.
     pub device_bytes: u64,
-    /// Ranks of the machine that share the device; 1 for one of this process alone.
+    /// Ranks of the machine that share the device; 1 for a device that only this process uses.
     pub ranks: usize,
 }
 
 impl TileTraffic {
-    /// What has moved since `earlier`.
+    /// The transfers since `earlier`.
     pub fn since(self, earlier: &TileTraffic) -> TileTraffic {
         TileTraffic {
             traffic: self.traffic.since(&earlier.traffic),
@@ -85,9 +86,9 @@ impl TileShape {
 pub enum TilePart {
     /// All of them.
     Whole,
-    /// Those on and below the diagonal, of a tile whose rows and columns are the same.
+    /// The entries on and below the diagonal, of a tile whose rows and columns are the same.
     Lower,
-    /// Those below the diagonal.
+    /// The entries below the diagonal.
     StrictlyLower,
 }
 
@@ -96,7 +97,7 @@ pub enum TilePart {
 pub struct TileSource<'a> {
     /// The matrix; nothing outside of the part that counts is read.
     pub matrix: MatrixView<'a>,
-    /// What counts; what the rest of the tile becomes is undefined, and nobody reads it.
+    /// The part that counts; the rest of the tile becomes undefined and is not read.
     pub part: TilePart,
     /// Rows of the tile.
     pub rows: Range<usize>,
@@ -124,13 +125,13 @@ impl TileSource<'_> {
     }
 }
 
-/// Where the integers of a finished tile come from, 8 at a time: what [`TileEngine::entries`] gives, with as many limbs
-/// as the magnitudes have room for. Asked for in any order; in a tile on the diagonal not for columns beyond the
-/// panel's rows, and what lies above the diagonal is undefined.
+/// Where the integers of a finished tile come from, 8 at a time: the results of [`TileEngine::entries`], with as many
+/// limbs as the magnitudes have room for. Called in any order; in a tile on the diagonal not for columns beyond the
+/// panel's rows, and entries above the diagonal are undefined.
 pub type EntrySource<'s> = dyn FnMut((usize, usize), &mut [u64]) -> u8 + 's;
 
 /// Writes the integers of a finished tile, which have that many limbs, into `slots` of a sign and limbs each: that of
-/// row `i` and column `j` where `place(i, j)` says. All else in `slots` becomes 0.
+/// row `i` and column `j` goes to slot `place(i, j)`. All else in `slots` becomes 0.
 pub(crate) fn fill_slots(
     shape: TileShape,
     (limbs, source): (usize, &mut EntrySource<'_>),
@@ -174,13 +175,13 @@ pub struct FailedPivot {
     pub value: Option<Integer>,
 }
 
-/// What a factored diagonal tile has beside its words, for the tiles below it.
+/// Data of a factored diagonal tile in addition to its words, for the tiles below it.
 pub trait DiagonalData: Send + Sync {
     /// For the kernel that made it.
     fn as_any(&self) -> &dyn std::any::Any;
 }
 
-/// Of a diagonal tile whose words say all.
+/// For a diagonal tile that needs no data in addition to its words.
 pub(crate) struct NoData;
 
 impl DiagonalData for NoData {
@@ -202,7 +203,7 @@ pub trait TileEngine: Send + Sync {
     }
     /// Words of scratch that one call below needs for tiles of at most `tile_rows` rows and columns.
     fn scratch_words(&self, tile_rows: usize) -> usize;
-    /// Bytes of what a factored diagonal tile of `cols` columns has beside its words.
+    /// Bytes of the data that a factored diagonal tile of `cols` columns has in addition to its words.
     fn diagonal_bytes(&self, cols: usize) -> u64;
     /// Bytes of the engine's tables.
     fn table_bytes(&self) -> u64;
@@ -222,7 +223,7 @@ pub trait TileEngine: Send + Sync {
     fn device_count(&self) -> usize {
         1
     }
-    /// What each device has moved since the engine was made.
+    /// The transfers of each device since the engine was made.
     fn traffic(&self) -> Vec<TileTraffic> {
         Vec::new()
     }
@@ -234,7 +235,7 @@ pub trait TileEngine: Send + Sync {
     ///
     /// At most `2^(2 working_bits + 2)` in magnitude. `words` is dirty before.
     fn load(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]);
-    /// Words of a tile that is an operand of updates alone.
+    /// Words of a tile that is only an operand of updates.
     fn operand_words(&self, shape: TileShape) -> usize;
     /// As [`TileEngine::load`], for a tile of at most `2^working_bits` that is an operand from now on.
     fn load_operand(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]);
@@ -250,18 +251,19 @@ pub trait TileEngine: Send + Sync {
     /// Makes a loaded operand on the diagonal one of these pivots, where a solve reads them from its words: none is 0,
     /// and none exceeds `2^working_bits`.
     fn set_pivots(&self, _shape: TileShape, _words: &mut [u64], _pivots: &[Integer]) {}
-    /// What [`TileEngine::solve`] needs of an operand on the diagonal beside its words, after
+    /// The data that [`TileEngine::solve`] needs of an operand on the diagonal in addition to its words, after
     /// [`TileEngine::set_pivots`] with the same pivots: perhaps in another process, whose kernels are these.
     fn triangle(&self, shape: TileShape, words: &[u64], pivots: &[Integer]) -> Box<dyn DiagonalData>;
-    /// The same of a tile that [`TileEngine::factor`] has finished, perhaps in another process whose kernels are these.
+    /// The same for a tile that [`TileEngine::factor`] has finished, perhaps in another process whose kernels are
+    /// these.
     fn factored(&self, shape: TileShape, words: &[u64]) -> Box<dyn DiagonalData>;
     /// `C := C - sum of X Y^T` for all of `tiles`, which have the same columns: over operands of `depth` columns with
-    /// as many rows as C has rows and columns. The lower triangle alone for a diagonal tile (SYRK), else the whole tile
+    /// as many rows as C has rows and columns. Only the lower triangle for a diagonal tile (SYRK), else the whole tile
     /// (GEMM).
     ///
     /// # Errors
-    /// Those of a device, where one does it; none on a CPU. The place in [`crate::Error::SelfCheck`] is that in the
-    /// tile.
+    /// Those of a device, where a device does the work; none on a CPU. The place in [`crate::Error::SelfCheck`] is the
+    /// place within the tile.
     fn update(
         &self,
         tiles: &mut [UpdateTile<'_>],
@@ -296,7 +298,7 @@ pub trait TileEngine: Send + Sync {
     /// TRSM: `T := T L^-T` for a tile below the factored diagonal tile `diagonal`, whose data `factor` gave.
     fn solve(&self, tile: SolveTile<'_>, diagonal: (&[u64], &dyn DiagonalData), scratch: &mut [u64]);
     /// The 8 entries of panel `panel` in column `col` of a factored tile: limbs into `magnitudes`, `entry_limbs` each,
-    /// and a sign bit each. What lies above the diagonal is undefined.
+    /// and a sign bit each. Entries above the diagonal are undefined.
     fn entries(&self, shape: TileShape, words: &[u64], at: (usize, usize), magnitudes: &mut [u64]) -> u8;
     /// Limbs of an entry of the factor.
     fn entry_limbs(&self) -> usize;
@@ -304,10 +306,11 @@ pub trait TileEngine: Send + Sync {
     fn entry_form(&self) -> EntryForm {
         EntryForm::Limbs(self.entry_limbs())
     }
-    /// The name of the form of tiles, which no other form has: it stays while others may read what these kernels write.
+    /// The name of the form of tiles, which no other form has. It must not change as long as tiles that these kernels
+    /// wrote may be read.
     fn form(&self) -> &'static str;
-    /// What says, with the name of the kernel and the words of tiles, how these are laid out: another engine that says
-    /// the same for the same bits reads the tiles of this one.
+    /// The layout of tiles, together with the name of the kernel and the number of words of tiles: another engine with
+    /// the same layout, for the same bits, reads the tiles of this one.
     fn tile_layout(&self) -> TileLayout {
         let (form, entry_form) = (self.form(), self.entry_form());
         TileLayout { form, entry_form, entry_limbs: self.entry_limbs(), primes: self.primes() }
@@ -345,9 +348,9 @@ pub struct TileLayout {
 /// Magnitudes of eight entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EntryForm {
-    /// So many limbs each, one entry after the other.
+    /// This number of limbs each, one entry after the other.
     Limbs(usize),
-    /// So many digits of 52 bits each: the lowest of all eight, then the next ones.
+    /// This number of digits of 52 bits each: the lowest of all eight, then the next ones.
     Digits(usize),
 }
 

@@ -65,8 +65,8 @@ pub fn cholesky_modulus_bits(working_bits: u32) -> u32 {
     2 * working_bits + 3
 }
 
-/// Bits by which what is left of an entry of a tile may be longer than `2 working_bits`: rows that are not rejected
-/// keep it below `2.01 * 2^(2B)`, whose length is `2B + 2`, and one bit is spare.
+/// Bits by which the rest of an entry of a tile may be longer than `2 working_bits`: rows that are not rejected keep it
+/// below `2.01 * 2^(2B)`, whose length is `2B + 2`, and one bit is spare.
 pub const TILE_SPARE_BITS: u32 = 3;
 
 /// Fixed-point bits of a Cholesky solve of order `order` by substitution: `p + ceil(log2 n) + 6`.
@@ -119,19 +119,19 @@ pub fn ifma52_prime_count(modulus_bits: u32) -> usize {
 pub const IFMA52_CHUNK_ROWS: usize = 4092;
 
 /// Most products of two numbers of `digits` digits of 52 bits whose sums fit the signed 64-bit accumulators of their
-/// digits: each adds less than `2 digits * 2^52` to one, and what it held before is below `2^52`.
+/// digits: each adds less than `2 digits * 2^52` to one, whose earlier content is below `2^52`.
 pub fn digit_sum_terms(digits: usize) -> usize {
     ((1 << 11) - 1) / (2 * digits)
 }
 
-/// Most products of two signed numbers of so many halves of 26 bits whose sums fit the signed 64-bit accumulators of
-/// their halves: each adds at most `halves (2^26 - 1)^2` to one, and what was carried into it is below `2^38 + 2^26`.
+/// Most products of two signed numbers of `halves` halves of 26 bits whose sums fit the signed 64-bit accumulators of
+/// their halves: each adds at most `halves (2^26 - 1)^2` to one, and the carry into it is below `2^38 + 2^26`.
 pub fn half_digit_sum_terms(halves: usize) -> usize {
     ((1 << 11) - 1) / halves
 }
 
 /// Most products of two positive numbers of `digits` digits of 52 bits, in eight lanes together, whose sums fit signed
-/// 64-bit accumulators beside two digits in each lane.
+/// 64-bit accumulators together with two digits in each lane.
 pub fn row_lane_terms(digits: usize) -> usize {
     ((1 << 11) - 16) / (2 * digits)
 }
@@ -146,26 +146,26 @@ pub fn lane_problem_terms(digits: usize) -> usize {
 /// rounded.
 pub const LANE_ERROR_BITS: u32 = 32;
 
-/// Least bits of a root by whose reciprocal all quotients of so many bits are known that well: one correction of its
+/// Least bits of a root by whose reciprocal all quotients of `bits` bits have that accuracy: one correction of its
 /// first approximation leaves the square of an error of `2^(1 - root bits)`.
 pub fn lane_root_bits(bits: u32) -> u32 {
     (bits + 39) / 2
 }
 
-/// First column of digits that sums of so many products take where they are divided by a root of `root_bits` bits: what
-/// the columns below leave out is less than `(2 digits terms + 1) 2^(52 column)`, and is to change the quotient by less
-/// than `2^-(LANE_ERROR_BITS + 1)`.
+/// First column of digits that sums of `terms` products take where they are divided by a root of `root_bits` bits: the
+/// columns below, which are left out, add up to less than `(2 digits terms + 1) 2^(52 column)`, and may change the
+/// quotient by less than `2^-(LANE_ERROR_BITS + 1)`.
 pub fn lane_first_column(root_bits: i64, digits: usize, terms: usize) -> usize {
     let left_out = ceil_log2(2 * digits * terms + 1);
     (root_bits - 2 - i64::from(left_out + LANE_ERROR_BITS)).max(0) as usize / 52
 }
 
-/// Bits below the first one cut that tell whether what a sum leaves out could change its rounding.
+/// Bits below the first one cut that decide whether the part left out of a sum could change its rounding.
 pub const LANE_CHECK_BITS: u32 = 40;
 
-/// First column of digits, at most `last`, of sums of so many products of integers of `bits` bits that are rounded to
-/// `precision_bits`, and the first bit that is known but for 1: sums that are no more than 24 bits shorter than
-/// `2 bits` are rounded with it.
+/// First column of digits, at most `last`, of sums of `terms` products of integers of `bits` bits that are rounded to
+/// `precision_bits`, and the first bit that is known up to 1: sums that are no more than 24 bits shorter than `2 bits`
+/// are rounded with it.
 pub fn lane_sum_column((bits, precision_bits): (u32, u32), digits: usize, terms: usize, last: usize) -> (usize, i64) {
     let left_out = i64::from(ceil_log2(2 * digits * terms + 1));
     let known = 2 * i64::from(bits) - 24 - i64::from(precision_bits + LANE_CHECK_BITS + 1);
@@ -178,9 +178,9 @@ pub fn lane_sum_column((bits, precision_bits): (u32, u32), digits: usize, terms:
 pub const DIGIT_LANE_BITS: u32 = 28;
 
 /// Most products of two numbers of `digits` balanced digits of `bits` bits, or of sums of `2^levels` such numbers,
-/// whose sums fit signed 64 bits: each adds at most `digits * 2^(2 bits - 2 + 2 levels)` to one. What it held before
-/// is at most `2^(bits - 1)`, and carries of at most `2^(63 - bits)` come on top at the end; the last sum, which takes
-/// the carries of the others, belongs to no product.
+/// whose sums fit signed 64 bits: each adds at most `digits * 2^(2 bits - 2 + 2 levels)` to one. Its earlier content is
+/// at most `2^(bits - 1)`, and carries of at most `2^(63 - bits)` come on top at the end; the last sum, which takes the
+/// carries of the others, belongs to no product.
 pub const fn digit_lane_terms(bits: u32, levels: u32, digits: usize) -> usize {
     let room = (1u64 << 63) - (1 << (bits - 1)) - (1 << (64 - bits));
     (room >> (2 * bits - 2 + 2 * levels)) as usize / digits
@@ -248,7 +248,7 @@ pub fn i16_montgomery_fits(sum: u64, prime: u64) -> bool {
 pub const I16_DIGIT_BITS: u32 = 16;
 
 /// Whether products of such digits with residues, the sum of whose magnitudes is `residues`, are summed in 32 bits on
-/// top of what a fold leaves; `fold` is as in [`i16_sum_pairs`], and 0 where nothing was folded.
+/// top of the result of a fold; `fold` is as in [`i16_sum_pairs`], and 0 where nothing was folded.
 pub fn i16_digit_sum_fits(residues: u64, fold: u32) -> bool {
     (residues + u64::from(fold) + 2) << (I16_DIGIT_BITS - 1) < 1 << 31
 }
@@ -278,7 +278,7 @@ pub const I8_TRIPLE_BITS: u32 = 14;
 /// `2^16 * 2^14 = 2^30` in magnitude and fits 32 bits.
 pub const I8_CHUNK_ROWS: usize = 1 << 16;
 
-/// `|sum| <= 2^45` for every sum of a chunk of the `i8` family, those put together from three planes included.
+/// `|sum| <= 2^45` for every sum of a chunk of the `i8` family, including sums that are combined from three planes.
 pub const I8_SUM_BITS: u32 = 45;
 
 /// Most rows of a plane product of the `i8` family on a CPU before residues are taken: 64 steps of 64.
@@ -298,7 +298,7 @@ pub const I8_TABLE_TERMS: usize = 8 * 64;
 pub const I8_LARGEST_DIGITS: u64 = 8382;
 
 /// Sums of the `i8` family on a CPU are reduced where `|sum / modulus| <= 2^18`: in single precision the quotient is
-/// off by less than `1/16`, and rounding it by a half, so that less than `9/16` of the modulus is left.
+/// off by less than `1/16`, and rounding moves it by a half, so that less than `9/16` of the modulus is left.
 pub const I8_QUOTIENT_BITS: u32 = 18;
 
 /// `|sum| <= 2^53` for every sum of a chunk of the `f64` family.
@@ -310,14 +310,14 @@ pub const DEVICE_QUOTIENT_BITS: u32 = 48;
 /// Whether `terms` products of a 32-bit word with a number below `modulus`, one further 32-bit word times `terms`, and
 /// a carry fit 64 bits, as the conversions of a device need: `terms * modulus < 2^32`.
 ///
-/// It also makes the quotient of a reconstruction from so many moduli right: its error is below `2^-16`.
+/// It also makes the quotient of a reconstruction from `terms` moduli right: its error is below `2^-16`.
 pub fn device_sum_fits(terms: usize, modulus: u64) -> bool {
     (terms as u128 * u128::from(modulus)) < 1 << 32
 }
 
 /// Columns of digits of 52 bits that a sum of `terms` products keeps for `precision_bits` bits.
 ///
-/// What is left out is below `2^(-precision_bits - 4)` of the largest term.
+/// The part left out is below `2^(-precision_bits - 4)` of the largest term.
 pub fn sum_columns(precision_bits: u32, terms: usize) -> usize {
     let columns = |more: u32| (precision_bits + 6 + (usize::BITS - terms.leading_zeros()) + more).div_ceil(52);
     // The number of columns counts in as well.
@@ -337,14 +337,14 @@ pub fn trsm_guard_bits(order: usize) -> u32 {
     ceil_log2(ceil_log2(order) as usize + 8) + 2
 }
 
-/// A triangular solve in fixed point takes multiples of so many bits beyond those of the unknowns.
+/// A triangular solve in fixed point takes multiples of this number of bits beyond those of the unknowns.
 pub const TRSM_FIXED_BITS: u32 = 32;
 
 /// Of these bits, those that pay for rounding in fixed point; unknowns may outgrow their right side by the others.
 pub const TRSM_FIXED_SPARE_BITS: u32 = 3;
 
 /// Bits by which the largest term of a row may lie below the scale `2^e` of its column in a triangular solve in fixed
-/// point with so many `extra_bits`, for accuracy entry by entry: `extra - 3 - ceil(ceil(log2 n) / 2)`.
+/// point with these `extra_bits`, for accuracy entry by entry: `extra - 3 - ceil(ceil(log2 n) / 2)`.
 ///
 /// The roundings of a row are below `2^(e - p - extra - 1) (1.02 sqrt(n) + 1.1)`, the sum of its terms' magnitudes at
 /// least `2^(e - depth - 2)`: a quotient below `0.54 * 2^-p`.
@@ -391,13 +391,14 @@ pub const RESIDUAL_COVERED_BITS: u32 = 10;
 /// Precision at which `|A| |X|` is multiplied out: an entry that is not covered is then right to one part in `2^12`.
 pub const RESIDUAL_SIZE_BITS: u32 = 24;
 
-/// Precision of the product `A X` whose residual is right to `2^-bits (|A| |X| + |B|)` where norms do not cover it.
+/// Precision of the product `A X` whose residual is right to `2^-bits (|A| |X| + |B|)` where a bound by norms does not
+/// suffice.
 pub fn residual_bits(bits: u32) -> u32 {
     bits.saturating_add(RESIDUAL_COVERED_BITS + 1)
 }
 
-/// Bits of a refined solution and of its residuals beyond those asked for: rounding the solution then leaves room for a
-/// backward error of `2^(1 - b)`.
+/// Bits of a refined solution and of its residuals beyond the requested ones: rounding the solution then leaves room
+/// for a backward error of `2^(1 - b)`.
 pub const REFINE_GUARD_BITS: u32 = 8;
 
 /// Bits of scaled integers that every modulus family reaches, so that a choice made by them is the same on all kernels.

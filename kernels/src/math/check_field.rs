@@ -1,6 +1,6 @@
 //! Residues of big numbers modulo one random 61-bit prime, for Freivalds' test.
 //!
-//! Shares nothing with the kernels but `float`'s tests for single bits: what it says of a product is independent of how
+//! Shares nothing with the kernels but `float`'s tests for single bits: its verdict on a product is independent of how
 //! the product was made.
 
 use crate::math::float::{FloatRef, any_below, bit};
@@ -8,7 +8,7 @@ use crate::math::modulus::Modulus;
 use crate::math::prime::is_prime;
 use rand_chacha::rand_core::RngCore;
 
-/// One prime with what makes the residue of a big number cheap.
+/// One prime with the constants that make the residue of a big number cheap.
 pub struct CheckField {
     modulus: Modulus,
     /// `floor(2^64 / p)`.

@@ -73,7 +73,7 @@ mod tests {
         }
     }
 
-    /// Beside MPFR, which rounds to 53 bits or fewer where a double is subnormal.
+    /// Compared with MPFR, which rounds to 53 bits or fewer where a double is subnormal.
     #[test]
     fn numbers_of_more_bits_are_rounded_as_mpfr_rounds_them() {
         let low = [0, 1, 1 << 10, 1 << 11, 3 << 10, (1 << 11) - 1, u64::MAX, 1 << 63];

@@ -41,7 +41,7 @@ pub fn i16_prime_count_redundant(modulus_bits: u32) -> usize {
     bits_without_the_largest().partition_point(|&bits| bits < modulus_bits.max(1)) + 1
 }
 
-/// `2^15 weight / prime`, rounded: what a residue is multiplied with for the quotient of its product with the weight.
+/// `2^15 weight / prime`, rounded: the factor of a residue for the quotient of its product with the weight.
 pub fn i16_weight_ratio(weight: i64, prime: i64) -> i64 {
     (2 * (weight << 15) + prime).div_euclid(2 * prime)
 }

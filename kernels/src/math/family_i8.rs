@@ -40,7 +40,7 @@ struct Reach {
 fn reach() -> &'static Reach {
     static REACH: OnceLock<Reach> = OnceLock::new();
     REACH.get_or_init(|| {
-        // 256 alone is a power of two, which does not exceed itself.
+        // Only 256 is a power of two, which does not exceed itself.
         let exceeded = |product: &Integer| {
             let below = 1 + u32::from(product.is_power_of_two());
             product.significant_bits().saturating_sub(below)

@@ -98,7 +98,7 @@ pub fn bit_length(limbs: &[u64]) -> u64 {
 /// Any number of limbs in `magnitude`, leading zeros allowed. Cost: linear in the limbs.
 pub fn round_integer(negative: bool, magnitude: &[u64], exponent: i64, precision_bits: u32, out: &mut [u64]) -> Head {
     assert_eq!(out.len(), limbs_for(precision_bits));
-    /// With a number of limbs that the compiler knows.
+    /// With a number of limbs that is known at compile time.
     fn fixed<const W: usize>(negative: bool, magnitude: &[u64], (exponent, bits): (i64, u32), out: &mut [u64]) -> Head {
         let out: &mut [u64; W] = out.try_into().expect("W limbs");
         round_into(negative, magnitude, exponent, bits, out)

@@ -1,4 +1,4 @@
-//! Arithmetic modulo one word-size prime, in plain integers: what tables are made with and kernels are tested against.
+//! Arithmetic modulo one word-size prime, in plain integers: used to make tables and to test kernels.
 
 /// One prime modulus below 2^62.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -7,7 +7,7 @@ pub struct Modulus {
 }
 
 impl Modulus {
-    /// The modulus `prime`; at least 3 and below 2^62 (asserted), and the caller knows it is prime.
+    /// The modulus `prime`; at least 3 and below 2^62 (asserted), and the caller ensures that it is prime.
     pub fn new(prime: u64) -> Modulus {
         assert!((3..1 << 62).contains(&prime), "modulus {prime} out of range");
         Modulus { prime }

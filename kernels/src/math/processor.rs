@@ -1,8 +1,8 @@
-//! What the processor has, and what of it is used.
+//! The instruction sets of the processor, and which of them are used.
 //!
 //! The environment variable `SUNZI_CPU` hides instructions from the whole library: `portable` and `native` everywhere,
-//! `avx2`, `avx-vnni`, `avx512` and `vnni` on x86-64, `neon` on AArch64. Results have the same bits; it serves to test
-//! and to measure what other processors get.
+//! `avx2`, `avx-vnni`, `avx512` and `vnni` on x86-64, `neon` on AArch64. Results have the same bits; it serves for
+//! tests, and for measurements as on other processors.
 
 use crate::error::{Error, Result};
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ pub const VARIABLE: &str = "SUNZI_CPU";
 /// Sets of instructions, each with all that come before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Level {
-    /// What the compiler takes for granted.
+    /// The instructions that the compiler assumes.
     Portable,
     /// AVX2 with FMA and BMI2.
     #[cfg(target_arch = "x86_64")]
@@ -35,7 +35,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// Those of this architecture, the smallest first.
+    /// The levels of this architecture, the smallest first.
     pub const ALL: &[Level] = &[
         Level::Portable,
         #[cfg(target_arch = "x86_64")]
@@ -80,7 +80,7 @@ static ASKED: LazyLock<std::result::Result<Level, String>> = LazyLock::new(|| {
     Level::by_name(&name).ok_or(name)
 });
 
-/// The instructions that may be used: all, or what `SUNZI_CPU` says; it is read once.
+/// The instructions that may be used: all, or those that `SUNZI_CPU` allows; it is read once.
 pub fn level() -> Level {
     ASKED.as_ref().copied().unwrap_or(Level::Native)
 }

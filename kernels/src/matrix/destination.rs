@@ -67,7 +67,7 @@ pub enum SymmetricDestination<'a> {
     Matrix(&'a mut SymmetricMatrix),
     /// Both triangles of a square block of a larger matrix.
     Block(MatrixViewMut<'a>),
-    /// One triangle alone, as the BLAS has it; the other may hold anything afterwards.
+    /// Only one triangle, as in the BLAS; the other may hold anything afterwards.
     Triangle(Destination<'a>),
 }
 

@@ -5,7 +5,7 @@
 
 use crate::matrix::{MatrixViewMut, Uplo};
 
-/// Columns below which nothing is halved any more: the heads of so many neighbours fill two cache lines.
+/// Columns below which nothing is halved any more: the heads of this number of neighbours fill two cache lines.
 const BLOCK: usize = 16;
 
 /// Elements of a rectangle that are worth a thread of their own.
@@ -20,7 +20,7 @@ pub enum Workers {
     Pool,
 }
 
-/// Columns `first..` of a matrix with so many elements from one column to the next, and limbs for each element.
+/// Columns `first..` of a matrix, `stride` elements from one column to the next, `width` limbs for each element.
 struct Columns<'a> {
     heads: &'a mut [u64],
     limbs: &'a mut [u64],
@@ -70,7 +70,7 @@ fn mirror_columns(columns: Columns<'_>, uplo: Uplo, workers: Workers) {
     both(workers, count * count, || mirror_columns(left, uplo, workers), || mirror_columns(right, uplo, workers));
 }
 
-/// Runs both, at the same time where that is asked for and worth it.
+/// Runs both, at the same time where that is requested and worth it.
 fn both(workers: Workers, elements: usize, left: impl FnOnce() + Send, right: impl FnOnce() + Send) {
     if workers == Workers::Pool && elements > ELEMENTS_OF_A_THREAD {
         rayon::join(left, right);

@@ -30,7 +30,7 @@ pub enum Side {
     Right,
 }
 
-/// What the diagonal of a triangular matrix holds.
+/// The diagonal of a triangular matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub enum Diag {
     /// The entries stored there.

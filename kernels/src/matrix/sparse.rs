@@ -6,7 +6,7 @@ use crate::matrix::check_exponent;
 use rug::Float;
 use std::ops::Range;
 
-/// A matrix of few entries beside its size, in compressed rows: a constant factor of many products.
+/// A matrix of few entries relative to its size, in compressed rows: a constant factor of many products.
 ///
 /// Entries are kept exactly, whatever precision they have: one that is a small integer takes one limb, and products
 /// with it less time. Memory: 32 bytes an entry and 8 for each of its limbs, 8 bytes a row.
@@ -41,7 +41,7 @@ struct SparseEntry {
 #[derive(Clone, Copy, Debug)]
 pub struct SparseView<'a> {
     cols: usize,
-    /// Those of the rows, and one more.
+    /// The index of the first entry of each row, and one more.
     row_starts: &'a [usize],
     entries: &'a [SparseEntry],
     limbs: &'a [u64],

@@ -1,4 +1,4 @@
-//! Symmetric matrices: one that is known to be symmetric, and what an operation takes that needs one.
+//! Symmetric matrices: one that is known to be symmetric, and the operand of an operation that needs one.
 //!
 //! A [`SymmetricMatrix`] holds both triangles, so everything that reads a matrix reads it as it is; it is made by
 //! operations, or from a plain matrix that is either checked or of which the caller names a triangle. A [`Symmetric`]
@@ -46,7 +46,7 @@ impl SymmetricMatrix {
         Ok(SymmetricMatrix { whole: matrix })
     }
 
-    /// The symmetric matrix whose triangle `uplo` a square matrix holds; what lies in the other one is replaced.
+    /// The symmetric matrix whose triangle `uplo` a square matrix holds; the entries of the other one are replaced.
     ///
     /// # Errors
     /// [`Error::NotSquare`] where the matrix is not square.
@@ -153,11 +153,11 @@ pub struct Symmetric<'a> {
 /// Why a view may be read as a symmetric matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Source {
-    /// It is one.
+    /// It is known to be symmetric.
     Known,
     /// The caller names the triangle that counts.
     Named(Uplo),
-    /// Nobody has said so: it is checked.
+    /// Not known to be symmetric: it is checked.
     Plain,
 }
 
@@ -208,7 +208,7 @@ impl<'a> Symmetric<'a> {
         self.view.rows()
     }
 
-    /// A view whose triangle `uplo` holds the matrix; what lies in the other one may be anything.
+    /// A view whose triangle `uplo` holds the matrix; the entries of the other one may be anything.
     ///
     /// Cost: nothing, but for a plain matrix one comparison for each pair of entries.
     ///

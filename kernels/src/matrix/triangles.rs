@@ -1,8 +1,8 @@
-//! Whether the triangle that a caller does not name goes with the one that is named.
+//! Whether the triangle that a caller does not name agrees with the one that is named.
 //!
-//! Who names a triangle of a full matrix may hold a matrix that is not symmetric, and would get a right answer for
-//! another one. [`triangle_conflict`] finds that: the other triangle has to be empty, or the mirror image up to the
-//! rounding of the input. Comparisons are exact. Does not know: files, options, messages.
+//! A caller who names a triangle of a full matrix may hold a matrix that is not symmetric, and would get a right answer
+//! for another matrix. [`triangle_conflict`] finds that: the other triangle has to be empty, or the mirror image up to
+//! the rounding of the input. Comparisons are exact. Does not know: files, options, messages.
 
 use crate::math::float::{FloatRef, Head, LIMB_BITS};
 use crate::matrix::{MatrixView, Uplo};
@@ -19,7 +19,7 @@ pub struct TriangleConflict {
     pub row: usize,
     /// Its column.
     pub column: usize,
-    /// Whether all of the named triangle beside the diagonal is zero.
+    /// Whether all of the named triangle outside the diagonal is zero.
     pub named_is_zero: bool,
 }
 
@@ -68,12 +68,12 @@ impl TriangleCheck {
     }
 }
 
-/// Whether the triangle that is not `uplo` says something else than the mirror image of `uplo`.
+/// Whether the triangle that is not `uplo` differs from the mirror image of `uplo`.
 ///
-/// It may be all zero, as where only one triangle is stored. Otherwise the named triangle has to hold something beside
-/// the diagonal, and `|a_ij - a_ji| <= 2^(2-b) sqrt(|a_ii a_jj|)` for all pairs, `b` being `bits`, those of the input:
-/// entries of a symmetric positive definite matrix that were rounded one by one differ by less. The triangle that
-/// is not named is read from `other`, of the same shape; both are square.
+/// It may be all zero, as where only one triangle is stored. Otherwise the named triangle has to hold something other
+/// than zeros outside the diagonal, and `|a_ij - a_ji| <= 2^(2-b) sqrt(|a_ii a_jj|)` for all pairs, `b` being `bits`,
+/// those of the input: entries of a symmetric positive definite matrix that were rounded one by one differ by less. The
+/// triangle that is not named is read from `other`, of the same shape; both are square.
 ///
 /// Cost: one comparison for each pair of entries.
 pub fn triangle_conflict(
@@ -103,7 +103,7 @@ pub fn triangle_conflict(
 
 /// Whether `|x - y| > 2^(2-b) sqrt(|d_1 d_2|)`, exactly.
 ///
-/// Squares are compared, of significands alone: exponents are counted beside them, so that none overflows.
+/// Squares of the significands are compared; exponents are counted separately, so that none overflows.
 fn differ(x: FloatRef<'_>, y: FloatRef<'_>, [d1, d2]: [FloatRef<'_>; 2], bits: u32) -> bool {
     let is_smaller = |left: FloatRef<'_>, right: FloatRef<'_>| {
         left.head.is_zero() || !right.head.is_zero() && left.head.exponent() < right.head.exponent()
@@ -114,7 +114,7 @@ fn differ(x: FloatRef<'_>, y: FloatRef<'_>, [d1, d2]: [FloatRef<'_>; 2], bits: u
     }
     let significand_bits = [large, small, d1, d2].iter().map(|entry| entry.limbs.len()).max().unwrap_or(1) as u32;
     let significand_bits = significand_bits * LIMB_BITS;
-    // A number that is smaller than the last bit of either square counts by its sign alone.
+    // A number that is smaller than the last bit of either square counts only by its sign.
     let reach = 2 * i64::from(significand_bits) + 8;
     let gap = (small.head.exponent() - large.head.exponent()).max(-reach);
     let (large_part, small_part) = (at(large, 0, significand_bits), at(small, gap, significand_bits));

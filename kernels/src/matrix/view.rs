@@ -37,7 +37,7 @@ pub(super) struct ColumnMajor {
 }
 
 impl ColumnMajor {
-    /// Heads and limbs from the first element to the last, where so many are there.
+    /// Heads and limbs from the first element to the last, where there are `heads` and `limbs` of them.
     ///
     /// # Errors
     /// Those of [`MatrixView::from_parts`].
@@ -87,7 +87,7 @@ impl ColumnMajor {
     }
 }
 
-/// Refuses a block of rows and columns that leaves a matrix of so many.
+/// Refuses a block of rows and columns that leaves a matrix of `height` rows and `width` columns.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`].
@@ -173,7 +173,7 @@ impl<'a> MatrixView<'a> {
 
     /// The same view with other heads in place of [`MatrixView::all_heads`], as many of them (asserted).
     ///
-    /// Scaling by powers of two, and absolute values, take a copy of the heads alone.
+    /// Scaling by powers of two, and absolute values, copy only the heads.
     #[doc(hidden)]
     pub fn with_heads(self, heads: &'a [u64]) -> Self {
         assert_eq!(heads.len(), self.heads.len(), "one head for each element");

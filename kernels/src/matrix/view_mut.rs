@@ -50,7 +50,7 @@ impl<'a> From<&'a mut Matrix> for MatrixViewMut<'a> {
 }
 
 impl<'a> MatrixViewMut<'a> {
-    /// A matrix in memory of the caller, laid out as [`MatrixView::from_parts`] says. Gaps between columns are never
+    /// A matrix in memory of the caller, with the layout of [`MatrixView::from_parts`]. Gaps between columns are never
     /// written.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What a cut costs beside the products themselves: conversions done again, product planes passed over again.
+//! The cost of a cut in addition to the products themselves: conversions done again, product planes passed over again.
 //!
 //! In nanoseconds of one worker on a CPU with AVX-512, fitted to measurements from 256 to 2048 bits; only their
 //! proportions matter, and only for which of the cuts that fit is chosen.
@@ -14,7 +14,7 @@ const RESIDUE_NANOSECONDS_PER_LIMB: f64 = 0.27;
 /// Reading and writing a word of a product plane once more, for each chunk of rows after the first.
 const PASS_NANOSECONDS: f64 = 3.5;
 
-/// Reading a byte from a disk of 2 GB a second, which all workers share. Much of it happens beside the products.
+/// Reading a byte from a disk of 2 GB a second, which all workers share. Much of it overlaps with the products.
 const READ_NANOSECONDS_PER_BYTE: f64 = 0.5;
 
 impl PlanInput<'_> {

@@ -8,10 +8,10 @@
 use serde::Serialize;
 use std::ops::Range;
 
-/// Rows and columns of operands are padded to a multiple of this: what products of bytes ask for.
+/// Rows and columns of operands are padded to a multiple of this: products of bytes need that.
 pub const DEVICE_ALIGN: usize = 16;
 
-/// Columns of a strip: wide enough for products at full rate, narrow enough that little is computed beside a triangle.
+/// Columns of a strip: wide enough for products at full rate, narrow enough that little is computed outside a triangle.
 const STRIP_COLS: usize = 512;
 
 /// Columns of the narrowest strip.
@@ -47,7 +47,7 @@ pub struct DeviceInput {
     pub upper: bool,
     /// Moduli of this device.
     pub moduli: usize,
-    /// Moduli of all devices, which are there when integers are reconstructed.
+    /// Moduli of all devices, which are present when integers are reconstructed.
     pub all_moduli: usize,
     /// Most operand planes of one modulus.
     pub planes_per_modulus: usize,
@@ -193,7 +193,7 @@ impl DeviceInput {
     }
 
     /// Copies of the residues of a piece, of all moduli, that other devices or ranks have a part in: two that
-    /// alternate, and one more where ranks have parts, for what they have sent.
+    /// alternate, and one more where ranks have parts, for the residues that they have sent.
     pub fn gathered(&self) -> usize {
         match self.exchanged {
             0 if self.moduli == self.all_moduli => 0,
@@ -202,7 +202,7 @@ impl DeviceInput {
         }
     }
 
-    /// Bytes of each of them. Where ranks exchange residues, those of a modulus are whole words when they are packed.
+    /// Bytes of each such copy. Where ranks exchange residues, those of a modulus are whole words when they are packed.
     pub fn gathered_bytes(&self, cut: &DeviceCut) -> usize {
         let entries = self.made_entries(cut);
         let entries = if self.exchanged == 0 { entries } else { entries.next_multiple_of(u64::BITS as usize) };

@@ -18,7 +18,7 @@ impl Assignment {
     }
 }
 
-/// Gives each job, the dearest first, to the worker with the least load so far; ties go to the first in order.
+/// Gives each job, the most expensive first, to the worker with the least load so far; ties go to the first in order.
 ///
 /// At most 4/3 of the best possible largest load (Graham 1969). Cost: `jobs * (log jobs + log workers)`.
 pub fn assign(costs: &[u64], workers: usize) -> Assignment {

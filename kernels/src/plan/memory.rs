@@ -5,9 +5,9 @@
 //! none fits, the least limit named is exactly the bytes of the smallest cut.
 //!
 //! A product that does not fit is cut three ways. Fewer primes at a time (batches) read and cut the operands once more
-//! for each batch; fewer rows at a time (chunks) pass over the product planes once more for each chunk; both shrink the
-//! operand window alone. Bands of the result shrink the product window too, and convert the operands again. Of all cuts
-//! that fit, the one with the least [`PlanInput::cost`] is chosen.
+//! for each batch; fewer rows at a time (chunks) pass over the product planes once more for each chunk; both shrink
+//! only the operand window. Bands of the result shrink the product window too, and convert the operands again. Of all
+//! cuts that fit, the one with the least [`PlanInput::cost`] is chosen.
 
 use crate::plan::{BlockGrid, JobList, plan_jobs};
 use serde::Serialize;
@@ -24,7 +24,7 @@ const MOST_READ_ROWS: usize = 2048;
 /// Several chunks have a multiple of this many rows each, but for the last.
 const CHUNK_STEP_ROWS: usize = 64;
 
-/// The same where they are read from a disk, as memory is what there is little of.
+/// The same where they are read from a disk, as memory is scarce there.
 const READ_STEP_ROWS: usize = 8;
 
 /// Bytes of the queues, lists and slices of one call that do not grow with it.
@@ -43,7 +43,7 @@ const MOST_PARTS: usize = 10;
 /// Words of a part without which it is not worth the fences around it.
 const LEAST_PART_WORDS: usize = 1 << 12;
 
-/// Primes of each of so many parts of a batch, but for the last.
+/// Primes of each of `parts` parts of a batch, except the last.
 pub fn part_primes(batch_primes: usize, parts: usize) -> usize {
     batch_primes.div_ceil(parts.max(1))
 }
@@ -98,17 +98,17 @@ pub struct PlanInput<'a> {
     pub block_words: usize,
     /// Limbs of a scaled entry.
     pub operand_limbs: usize,
-    /// Words of one operand panel of so many rows.
+    /// Words of one operand panel of a given number of rows.
     pub panel_words: &'a dyn Fn(usize) -> usize,
-    /// Words of scratch of one worker for so many rows and this grid.
+    /// Words of scratch of one worker for a given number of rows and a grid.
     pub scratch_words: &'a dyn Fn(usize, &BlockGrid) -> usize,
     /// The same where no worker multiplies a whole plane.
     pub part_scratch_words: &'a dyn Fn(usize, &BlockGrid) -> usize,
-    /// Bytes that a kernel call of one worker allocates for itself for so many rows and this grid.
+    /// Bytes that a kernel call of one worker allocates for itself for a given number of rows and a grid.
     pub call_bytes: &'a dyn Fn(usize, &BlockGrid) -> u64,
-    /// Bytes that a window of so many words takes, alignment included.
+    /// Bytes that a window of a given number of words takes, alignment included.
     pub window_bytes: &'a dyn Fn(usize) -> u64,
-    /// Bytes that so many words of scratch take.
+    /// Bytes that a given number of words of scratch takes.
     pub scratch_bytes: &'a dyn Fn(usize) -> u64,
     /// Where operands and result are on a disk.
     pub disk: Option<DiskInput<'a>>,
@@ -118,7 +118,7 @@ pub struct PlanInput<'a> {
 
 /// Operands that are read piece by piece, and a result that is written tile by tile.
 pub struct DiskInput<'a> {
-    /// Bytes of memory for the pieces of a band of so many panels and a chunk of so many rows.
+    /// Bytes of memory for the pieces of a band and a chunk, by the panels of the band and the rows of the chunk.
     pub piece_bytes: &'a dyn Fn(usize, usize) -> u64,
     /// Bytes of an entry on the disk.
     pub entry_bytes: u64,
@@ -139,7 +139,7 @@ pub struct PlanBytes {
     pub operand_window: u64,
     /// Residues of the product: all primes, one pair of bands.
     pub product_window: u64,
-    /// Kernel scratch of all workers, with what kernel calls allocate for themselves.
+    /// Kernel scratch of all workers, with the allocations of the kernel calls themselves.
     pub scratch: u64,
     /// Reconstructed integers of all workers.
     pub integers: u64,
@@ -158,7 +158,7 @@ fn is_zero(bytes: &u64) -> bool {
 }
 
 impl PlanBytes {
-    /// What the context keeps of it for later calls, until that is in the way.
+    /// The part of it that the context keeps for later calls, until the memory is needed.
     pub fn windows(&self) -> u64 {
         let parts = [self.operand_window, self.product_window, self.scratch, self.integers];
         parts.iter().fold(0, |sum, &part| sum.saturating_add(part))
@@ -171,7 +171,7 @@ impl PlanBytes {
     }
 }
 
-/// Sizes of the windows and of what one worker takes.
+/// Sizes of the windows and of the scratch of one worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WindowWords {
     /// Words of the operand window.

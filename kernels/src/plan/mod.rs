@@ -1,6 +1,6 @@
-//! Decisions before any work: how a product is cut into blocks, jobs, batches, bands and chunks, and what it costs.
+//! Decisions before any work: how a product is cut into blocks, jobs, batches, bands and chunks, and its cost.
 //!
-//! Pure functions of numbers: no I/O, clock, thread or `unsafe`; knows no kernel and no matrix.
+//! Pure functions of numbers: no I/O, clock, thread or `unsafe`; they depend on no kernel and no matrix.
 #![forbid(unsafe_code)]
 
 mod blocks;

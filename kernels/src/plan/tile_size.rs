@@ -1,4 +1,4 @@
-//! The size of tiles of a distributed matrix that nobody chose.
+//! The size of tiles of a distributed matrix where the user chose none.
 
 use crate::plan::BLOCK;
 use crate::tile::RankGrid;

@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// The work of each kind of task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Weights {
-    /// Of a diagonal tile's factor.
+    /// Work of a diagonal tile's factor.
     pub potrf: u64,
-    /// Of a solve.
+    /// Work of a solve.
     pub trsm: u64,
-    /// Of the update of a diagonal tile.
+    /// Work of the update of a diagonal tile.
     pub syrk: u64,
-    /// Of other updates.
+    /// Work of other updates.
     pub gemm: u64,
 }
 
@@ -28,11 +28,11 @@ const OPERATIONS: Weights = Weights { potrf: 1, trsm: 3, syrk: 3, gemm: 6 };
 pub struct BottomLevels {
     graph: CholeskyGraph,
     weights: Weights,
-    /// Of the task that finishes each tile.
+    /// Bottom level of the task that finishes each tile.
     finish: Vec<u64>,
 }
 
-/// The table made last, as long as somebody uses it: all ranks of a simulation share it.
+/// The table made last, as long as it is in use: all ranks of a simulation share it.
 static LAST: Mutex<Weak<BottomLevels>> = Mutex::new(Weak::new());
 
 impl BottomLevels {
@@ -62,7 +62,7 @@ impl BottomLevels {
         levels
     }
 
-    /// The table, shared with whoever has it already.
+    /// The table, shared with its other users.
     pub fn shared(graph: CholeskyGraph) -> Arc<BottomLevels> {
         let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
         let known = last.upgrade().filter(|known| known.graph.tiles == graph.tiles);

@@ -112,7 +112,7 @@ impl CholeskyGraph {
         }
     }
 
-    /// The task of `tile` that follows updates by so many columns.
+    /// The task of `tile` that follows updates by `updates` columns.
     pub fn next_task(&self, tile: TileId, updates: usize) -> Task {
         if updates < tile.col { self.update(tile, updates) } else { self.finish(tile) }
     }

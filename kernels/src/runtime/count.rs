@@ -21,7 +21,7 @@ pub struct CountOptions {
     pub lookahead: usize,
 }
 
-/// The bytes that one rank with one device moves: what the device counts where it runs.
+/// The bytes that one rank with one device moves: equal to the count of the device where it runs.
 pub fn count_moves(
     graph: CholeskyGraph,
     options: CountOptions,
@@ -55,9 +55,9 @@ pub fn baseline_bytes(graph: CholeskyGraph, tile_bytes: impl Fn(TileId) -> u64) 
 /// Bytes both ways.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Baseline {
-    /// To the upper level.
+    /// Bytes to the upper level.
     pub up_bytes: u64,
-    /// Back home.
+    /// Bytes back to the home level.
     pub down_bytes: u64,
 }
 
@@ -95,7 +95,7 @@ mod tests {
             for policy in Policy::ALL {
                 for eviction in Eviction::ALL {
                     // Diagonal tiles come home to be factored and go back; the first and the last go one way less, and
-                    // what is never on the device does not move.
+                    // tiles that are never on the device do not move.
                     let off = (graph.tile_count() - tiles) as u64;
                     let diagonal = tiles as u64 - 1;
                     let expected = 2 * off + 3 * diagonal;

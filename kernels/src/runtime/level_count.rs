@@ -47,8 +47,8 @@ pub fn level_options(shape: &LevelShape, workers: usize) -> ProtocolOptions {
     }
 }
 
-/// What one rank moves: a disk that answers at once, workers that do one run after the other, other ranks whose tiles
-/// come as soon as they are asked for.
+/// The bytes that one rank moves, with a disk that answers at once, workers that do one run after the other, and other
+/// ranks whose tiles come as soon as they are requested.
 pub fn count_level((graph, owner): (CholeskyGraph, Owner), shape: LevelShape, bytes: LevelBytes<'_>) -> LevelTraffic {
     let mut options = level_options(&shape, 1);
     options.slots = owner.grid.useful_slots(graph.tiles, usize::MAX);
@@ -95,7 +95,7 @@ pub fn count_level((graph, owner): (CholeskyGraph, Owner), shape: LevelShape, by
 }
 
 /// The fewest bytes that blocks of this shape read on one rank: for each block the finished tiles of its rows and
-/// columns left of the block column, those of the block column that come from elsewhere, and its own entries.
+/// columns left of the block column, the tiles of the block column that come from elsewhere, and its own entries.
 pub fn least_level_bytes((graph, owner): (CholeskyGraph, Owner), own_blocks: BlockShape, bytes: LevelBytes<'_>) -> u64 {
     let (tiles, Owner { grid, number }) = (graph.tiles, owner);
     let (blocks, place) = (own_blocks.over(grid), grid.place(number));
@@ -117,8 +117,8 @@ pub fn least_level_bytes((graph, owner): (CholeskyGraph, Owner), own_blocks: Blo
             let right = own(cols.clone(), place.col, grid.cols).filter(|row| *row < below.end);
             let right = right.filter(|row| !below_rows.contains(row)).collect::<Vec<_>>();
             sum += below_rows.iter().chain(&right).map(|&row| row_sums[row]).sum::<u64>();
-            // Tiles of the block column that this block does not have: those of the rows above it, which come first,
-            // and those of other ranks.
+            // Tiles of the block column that this block does not have: the tiles of the rows above it, which come
+            // first, and the tiles of other ranks.
             let is_own = |tile: TileId| grid.owner(tile) == number;
             let left = |row: usize| (cols.start..cols.end.min(row + 1)).map(move |col| TileId { row, col });
             let above = right.iter().flat_map(|&row| left(row));
@@ -237,7 +237,8 @@ mod tests {
         }
     }
 
-    /// Doubles are summed in the order in which a tile's updates run, so it is one order whatever comes first.
+    /// Doubles are summed in the order in which a tile's updates run, so there is one order, whichever operand arrives
+    /// first.
     #[test]
     fn the_updates_of_a_tile_run_in_the_order_of_their_columns() {
         let graph = CholeskyGraph { tiles: 9 };
@@ -259,7 +260,7 @@ mod tests {
                 if events.is_empty() {
                     break;
                 }
-                // Whatever is under way may end next.
+                // Any event under way may end next.
                 match events.swap_remove(draw.below(events.len())) {
                     Happening::Moved(Move::Fetch(tile)) => level.fetched(tile),
                     Happening::Moved(Move::WriteBack(tile)) => level.written(tile),
@@ -279,7 +280,7 @@ mod tests {
         }
     }
 
-    /// What ends some time after it has begun.
+    /// Work that ends some time after it has begun.
     enum Happening {
         Moved(Move<TileId>),
         Ran(Ticket, TileRun),

@@ -1,6 +1,6 @@
 //! The blocks that a rank above a disk works by: of those that fit its memory, the ones that read the fewest bytes.
 //!
-//! Knows: tiles and bytes. Does not know: what bytes of memory a tile takes, what else lies there.
+//! Knows: tiles and bytes. Does not know: how many bytes of memory a tile takes, what else lies there.
 
 use crate::runtime::CholeskyGraph;
 use crate::runtime::level_count::{LevelBytes, least_level_bytes};
@@ -12,12 +12,12 @@ use crate::tile::OwnTiles;
 /// Most tiles of a strip above a disk.
 pub const MOST_STRIP_TILES: usize = 8;
 
-/// What the shape is chosen by.
+/// The data by which the shape is chosen.
 #[derive(Clone, Copy)]
 pub struct LevelSearch<'a> {
     /// The tiles.
     pub graph: CholeskyGraph,
-    /// Whose they are.
+    /// The owner of the tiles.
     pub owner: Owner,
     /// Tiles that there is room for.
     pub room_tiles: usize,

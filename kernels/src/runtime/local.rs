@@ -1,8 +1,8 @@
-//! The jobs of one memory above a disk: which of them are planned, what must be fetched, written and dropped for them,
-//! and which can run.
+//! The jobs of one memory above a disk: which of them are planned, which objects must be fetched, written and dropped
+//! for them, and which can run.
 //!
 //! The lower level answers later: a fetch or a write begins with a move that is handed out and ends with an event.
-//! A planned job holds its objects from then on, so that what is fetched for it stays; an object that is being written
+//! A planned job holds its objects from then on, so that objects fetched for it stay; an object that is being written
 //! is held until the write has ended. Jobs are planned while there is room, ahead of the workers: fetches of later jobs
 //! go on under the work of earlier ones.
 //! Promise: as [`Residency`]; every planned job can run once its fetches have ended, whatever the others do.
@@ -73,7 +73,8 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         }
     }
 
-    /// Plans a job on these objects, if it leaves `spare` of what nobody holds; gives it back where it does not.
+    /// Plans a job on these objects, if it leaves `spare` of the memory that no job holds; gives it back where it does
+    /// not.
     ///
     /// An object named [`Access::Create`] is made by the job; the others must be here, on their way, or below.
     pub fn plan(&mut self, job: J, uses: &[TileUse<T>], spare: Limits) -> (Planned, Option<J>) {
@@ -145,7 +146,7 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         self.jobs.len()
     }
 
-    /// Takes in that a fetch has ended.
+    /// Records that a fetch has ended.
     pub fn fetched(&mut self, tile: T) {
         let waiting = self.coming.remove(&tile).unwrap_or_else(|| panic!("{tile:?} was not on its way"));
         for ticket in waiting {
@@ -157,7 +158,7 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         }
     }
 
-    /// Takes in that a write has ended.
+    /// Records that a write has ended.
     pub fn written(&mut self, tile: T) {
         let (lease, forget) = self.leaving.remove(&tile).unwrap_or_else(|| panic!("{tile:?} was not being written"));
         self.objects.release(lease);
@@ -166,14 +167,14 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         }
     }
 
-    /// Takes in that a job is done: it holds its objects no longer.
+    /// Records that a job is done: it holds its objects no longer.
     pub fn done(&mut self, ticket: Ticket) {
         let job = self.jobs.remove(&ticket).expect("the job is planned");
         assert!(job.job.is_none(), "the job was handed out");
         self.objects.release(job.lease);
     }
 
-    /// Gives all jobs up that were not handed out. Nothing can be planned after that.
+    /// Gives up all jobs that were not handed out. Nothing can be planned after that.
     pub fn abandon(&mut self) -> Vec<J> {
         self.moves.clear();
         self.ready.clear();
@@ -200,8 +201,8 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         self.objects.release(lease);
     }
 
-    /// Takes in that nobody will ask for an object again; it must not be held but by a write. What was not written
-    /// never will be.
+    /// Records that an object will not be requested again; it may be held only by a write. If it was not written yet,
+    /// it never will be.
     pub fn forget(&mut self, tile: T) {
         match self.leaving.get_mut(&tile) {
             Some((_, forget)) => *forget = true,
@@ -235,7 +236,7 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
     }
 }
 
-/// Nothing is to be left free.
+/// The spare that leaves nothing free.
 pub const NO_SPARE: Limits = Limits { bytes: 0, tiles: 0 };
 
 /// A use that copies the object from below.

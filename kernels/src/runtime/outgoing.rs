@@ -1,4 +1,4 @@
-//! Tiles that other ranks get from the disk of this one: asked for, read, on their way.
+//! Tiles that other ranks get from the disk of this one: requested, read, on their way.
 //!
 //! Knows: tiles, and how many copies are in memory. Does not know: who the readers are, what moves a tile.
 
@@ -18,17 +18,17 @@ struct Leaving {
     copies: usize,
 }
 
-/// Those who have asked for a tile that was not read since.
+/// The readers that have requested a tile that was not read since.
 struct Request<R> {
     readers: Vec<R>,
     /// Whether it is ready, or being read.
     is_queued: bool,
 }
 
-/// The tiles that others get; `R` says who gets one, and what goes with it.
+/// The tiles that others get; `R` names the receiver of a tile, and what goes with it.
 pub struct Outgoing<R> {
     asked: FxHashMap<TileId, Request<R>>,
-    /// Tiles on the disk that were asked for, and that are not being read.
+    /// Tiles on the disk that were requested, and that are not being read.
     ready: VecDeque<TileId>,
     leaving: FxHashMap<TileId, Leaving>,
     /// Copies that are being read or sent.
@@ -42,7 +42,7 @@ impl<R> Default for Outgoing<R> {
 }
 
 impl<R> Outgoing<R> {
-    /// Takes in that a rank gets a tile, which is on the disk or will be.
+    /// Records that a rank gets a tile, which is on the disk or will be.
     pub fn ask(&mut self, tile: TileId, reader: R, is_written: bool) {
         let asked = self.asked.entry(tile).or_insert_with(|| Request { readers: Vec::new(), is_queued: false });
         asked.readers.push(reader);
@@ -51,7 +51,8 @@ impl<R> Outgoing<R> {
         }
     }
 
-    /// Takes in that a tile lies on the disk now. Who asks may have known it before: it is read once all the same.
+    /// Records that a tile lies on the disk now. A reader may have requested it before; it is read only once all the
+    /// same.
     pub fn written(&mut self, tile: TileId) {
         let waiting = self.asked.get_mut(&tile).filter(|asked| !asked.is_queued);
         if let Some(asked) = waiting {
@@ -67,7 +68,7 @@ impl<R> Outgoing<R> {
         Some(tile)
     }
 
-    /// Takes in that a tile was read: those who have asked for it by now.
+    /// Records that a tile was read; returns the readers that have requested it by now.
     pub fn read(&mut self, tile: TileId) -> Vec<R> {
         let readers = self.asked.remove(&tile).expect("it is read for somebody").readers;
         let leaving = self.leaving.entry(tile).or_default();
@@ -76,7 +77,7 @@ impl<R> Outgoing<R> {
         readers
     }
 
-    /// Takes in that a transfer has ended.
+    /// Records that a transfer has ended.
     pub fn sent(&mut self, tile: TileId) {
         let leaving = self.leaving.get_mut(&tile).expect("it was being sent");
         leaving.transfers -= 1;
@@ -102,7 +103,7 @@ mod tests {
         outgoing.written(TILE);
         assert_eq!(outgoing.read(TILE), ['a']);
         outgoing.sent(TILE);
-        // No copy is left under way, or there would be no room for another tile one day.
+        // No copy stays under way, or one day there would be no room for another tile.
         assert_eq!(outgoing.copies, 0);
         outgoing.written(TILE);
         assert_eq!(outgoing.next(2), None, "nobody asks");

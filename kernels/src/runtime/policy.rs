@@ -1,7 +1,7 @@
 //! Which ready task a device takes next.
 //!
-//! The first four are those of the papers (docs/decisions/014-tiles-on-devices.md); the choice never shows in a result,
-//! only in bytes moved and in time. Knows: tasks, which tiles are resident. Does not know: bytes of memory, clocks.
+//! The first four are those of the papers (docs/decisions/014-tiles-on-devices.md); the choice never changes a result,
+//! only the bytes moved and the time. Knows: tasks, which tiles are resident. Does not know: bytes of memory, clocks.
 
 use crate::error::{Error, Result};
 use crate::runtime::{BottomLevels, CholeskyGraph, Task};
@@ -150,7 +150,7 @@ impl Priorities {
         }
     }
 
-    /// What is least comes first.
+    /// The least rank comes first.
     pub fn rank(&self, task: Task) -> Option<[u64; 4]> {
         let k = step(task);
         let TileId { row, col } = match task {
@@ -164,7 +164,8 @@ impl Priorities {
             Priorities::None => None,
             Priorities::Levels(levels) => Some([u64::MAX - levels.of(task), 0, 0, 0]),
             Priorities::Panels(panels) => {
-                // Inside a step first what the next diagonal tile waits for, then row by row.
+                // Inside a step, the tasks that the next diagonal tile waits for come first, then the others row by
+                // row.
                 let is_next = row == col && col == k + 1;
                 Some([panels[col] as u64, k as u64, u64::from(!is_next), place])
             }
@@ -205,7 +206,7 @@ fn step(task: Task) -> usize {
 
 /// Cuts the columns into panels: the tiles of a panel stay while all columns before it pass by, one after the other.
 ///
-/// Under `Lru` that takes room for the panel, for one whole column beside it (a tile of the panel is used again only
+/// Under `Lru` that takes room for the panel, for one whole column in addition (a tile of the panel is used again only
 /// when the next column has passed), and for the tiles of the column before it that all rows shared, which were used
 /// last and so go last. One column is always taken.
 fn panels(graph: CholeskyGraph, room_tiles: usize, owns: impl Fn(TileId) -> bool) -> Vec<usize> {

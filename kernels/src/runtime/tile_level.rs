@@ -1,4 +1,5 @@
-//! The tiles of a factorisation in a memory above a disk: what each run needs, what stays, what is written when.
+//! The tiles of a factorisation in a memory above a disk: which tiles each run needs, which stay, and when each is
+//! written.
 //!
 //! A tile under work is held from its first task to its last: it has no home to go to. A finished tile is written at
 //! once, stays as long as there is room, and goes when no task of this rank reads it again. Runs on the next block may
@@ -33,19 +34,20 @@ impl LevelShape {
     pub const SINGLE_TILES: LevelShape =
         LevelShape { room_tiles: 0, blocks: BlockShape { rows: 1, cols: 1 }, strip_tiles: 1, most_updates: 1 };
 
-    /// Most tiles that a run needs: its own, what is taken off them, and the tile on the diagonal.
+    /// Most tiles that a run needs: its own, the operands that are subtracted from them, and the tile on the diagonal.
     pub fn run_tiles(&self) -> usize {
         let operands = (self.strip_tiles + 1) * self.most_updates;
         self.strip_tiles + operands + usize::from(self.most_updates > 1)
     }
 
-    /// Room for what two steps of a block read, where a run needs no more: one is fetched under the work of the other.
+    /// Room for the tiles that two steps of a block read, where a run needs no more: one is fetched under the work of
+    /// the other.
     pub fn steps_room(&self) -> usize {
         let step = (self.blocks.rows + self.blocks.cols) * self.most_updates;
         (2 * step).max(self.run_tiles() - self.strip_tiles)
     }
 
-    /// The fewest tiles that there must be room for: those of a block under work and the operands of one run.
+    /// The fewest tiles that there must be room for: the tiles of a block under work and the operands of one run.
     pub fn least_room(&self, own_tiles_of_block: usize) -> usize {
         own_tiles_of_block + self.run_tiles() - self.strip_tiles
     }
@@ -104,7 +106,7 @@ impl TileLevel {
         }
     }
 
-    /// Takes a run that can be done as far as tasks go, and plans whatever finds room.
+    /// Takes a run that can be done as far as tasks go, and plans all runs that find room.
     pub fn take(&mut self, run: TileRun) {
         let (TileId { row, col }, block) = (run.tile, self.all_blocks.block(run.tile));
         self.blocks.get_mut(&block).expect("its block is unfinished").runs += 1;
@@ -112,9 +114,9 @@ impl TileLevel {
         self.plan();
     }
 
-    /// Whether a run on a tile is wanted, where `most` runs may be under way. On one rank always; on several those on
-    /// the first unfinished block; the others must leave half of the room to it, as it may wait for tiles of other
-    /// ranks and go on later.
+    /// Whether a run on a tile is wanted, where `most` runs may be under way. On one rank always. On several, runs on
+    /// the first unfinished block are wanted; other runs must leave half of the room to it, as it may wait for tiles of
+    /// other ranks and go on later.
     pub fn admits(&self, tile: TileId, most: usize) -> bool {
         if self.owner.grid.size() == 1 {
             return true;
@@ -139,7 +141,7 @@ impl TileLevel {
     }
 
     /// Plans runs in the order of blocks and steps; none overtakes another, so that the runs of a step follow one
-    /// another and find what they share.
+    /// another and find the tiles that they share.
     fn plan(&mut self) {
         while let Some((key, run)) = self.pending.pop_first() {
             let Some(spare) = self.spare(&run) else {
@@ -159,7 +161,8 @@ impl TileLevel {
     }
 
     /// Room that a run must leave; `None` for one that must wait. The first unfinished block needs to leave nothing,
-    /// the next one what the first will still take; the others would push out what these two read.
+    /// the next one must leave the room that the first will still take; later ones would push out the tiles that these
+    /// two read.
     fn spare(&self, run: &TileRun) -> Option<Limits> {
         let mut before = self.blocks.range(..self.all_blocks.block(run.tile));
         let (first, second) = (before.next(), before.next());
@@ -197,18 +200,18 @@ impl TileLevel {
         self.scheduler.ready()
     }
 
-    /// Takes in that a tile has come.
+    /// Records that a tile has arrived.
     pub fn fetched(&mut self, tile: TileId) {
         self.scheduler.fetched(tile);
     }
 
-    /// Takes in that a finished tile lies on the disk.
+    /// Records that a finished tile lies on the disk.
     pub fn written(&mut self, tile: TileId) {
         self.scheduler.written(tile);
         self.plan();
     }
 
-    /// Takes in that a run is done: its finished tiles are to be written.
+    /// Records that a run is done: its finished tiles are to be written.
     pub fn done(&mut self, ticket: Ticket, run: &TileRun) {
         let uses = self.uses(run);
         self.scheduler.done(ticket);
@@ -243,7 +246,7 @@ impl TileLevel {
         self.owner.grid.consumers(self.graph.tiles, self.owner.number, tile)
     }
 
-    /// Takes in that tasks have read a finished tile: after the last one it goes.
+    /// Records that tasks have read a finished tile: after the last such task the tile is released.
     fn has_read(&mut self, tile: TileId, tasks: usize) {
         let known = self.unread.remove(&tile).unwrap_or_else(|| self.readers(tile));
         if known > tasks {
@@ -253,7 +256,7 @@ impl TileLevel {
         }
     }
 
-    /// Gives all runs up that were not handed out: nothing comes of them.
+    /// Gives up all runs that were not handed out: they are never done.
     pub fn abandon(&mut self) -> Vec<TileRun> {
         let pending = std::mem::take(&mut self.pending).into_values();
         pending.chain(self.scheduler.abandon()).collect()

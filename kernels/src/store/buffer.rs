@@ -1,6 +1,6 @@
 //! A growable block of words, 64-byte aligned, on huge pages where the system grants them.
 //!
-//! The pages are zero and untouched when the block is new, so that whoever writes first places them.
+//! The pages are zero and untouched when the block is new, so that the first thread that writes to them places them.
 
 use super::room::{with_room, zeroed};
 use crate::error::Result;
@@ -16,7 +16,7 @@ pub struct Buffer {
 /// Alignment of the first word, in words: one cache line.
 const ALIGN_WORDS: usize = 8;
 
-/// From this size on huge pages are asked for.
+/// From this size on huge pages are requested.
 const HUGE_BYTES: usize = 4 << 20;
 
 /// The least page that a system may have.
@@ -52,7 +52,7 @@ impl Buffer {
     }
 }
 
-/// Asks the system for huge pages under `words` where there are enough of them: fewer page faults and table walks.
+/// Requests huge pages from the system under `words` where there are enough of them: fewer page faults and table walks.
 ///
 /// Only a hint: contents stay as they are, and a system without huge pages loses nothing.
 pub fn advise_huge_pages(words: &mut [u64]) {
@@ -63,9 +63,9 @@ pub fn advise_huge_pages(words: &mut [u64]) {
     }
 }
 
-/// Empty vectors with room for so many words each, on huge pages where the system grants them.
+/// Empty vectors with room for `lengths` words, on huge pages where the system grants them.
 ///
-/// A vector may be smaller than a huge page: all are allocated before any is touched, so that those which the
+/// A vector may be smaller than a huge page: all are allocated before any is touched, so that vectors which the
 /// allocator puts side by side share huge pages.
 ///
 /// # Errors
@@ -83,12 +83,12 @@ pub fn vectors_on_huge_pages(lengths: &[usize]) -> Result<Vec<Vec<u64>>> {
     Ok(vectors)
 }
 
-/// Asks for huge pages between two addresses, the first of which starts a page.
+/// Requests huge pages between two addresses, the first of which starts a page.
 fn advise(first: usize, end: usize) {
     #[cfg(target_os = "linux")]
     {
         let length = end.saturating_sub(first) / PAGE * PAGE;
-        // SAFETY: advice on huge pages changes no contents and takes no memory away, whoever owns what lies there; the
+        // SAFETY: advice on huge pages changes no contents and takes no memory away, whoever owns the memory there; the
         // system refuses it where nothing is mapped.
         let _ =
             unsafe { rustix::mm::madvise(first as *mut core::ffi::c_void, length, rustix::mm::Advice::LinuxHugepage) };

@@ -1,4 +1,4 @@
-//! Bytes that a program has allocated, as far as its allocator tells, and the most of them.
+//! Bytes that a program has allocated, as far as its allocator counts, and their peak.
 //!
 //! Does not know: who allocates.
 
@@ -11,8 +11,8 @@ static CURRENT: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Blocks that this thread asked for, or asked to grow, and the bytes that it got. One number for all threads would
-    /// cost each block as much as the rest of its counting.
+    /// Blocks that this thread requested or enlarged, and the bytes that it got. One number for all threads would cost
+    /// each block as much as the rest of its counting.
     static REQUESTS: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
@@ -31,13 +31,13 @@ pub fn reset_peak_bytes() {
     PEAK.store(CURRENT.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
-/// How often the calling thread asked for a block, or for a block to grow.
+/// How often the calling thread requested a block or enlarged one.
 pub fn allocation_count() -> u64 {
     REQUESTS.try_with(Cell::get).map_or(0, |(count, _)| count)
 }
 
-/// Bytes that the calling thread got in all, whatever it has given back: memory that is given back and asked for again
-/// shows here, and in no peak.
+/// Bytes that the calling thread got in all, regardless of the bytes that it has given back: memory that is given back
+/// and requested again counts here, and in no peak.
 pub fn requested_bytes() -> u64 {
     REQUESTS.try_with(Cell::get).map_or(0, |(_, bytes)| bytes)
 }

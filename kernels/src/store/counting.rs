@@ -1,10 +1,10 @@
-//! A global allocator that counts bytes, for a program that wants to know the peak of one call.
+//! A global allocator that counts bytes, for a program that needs the peak of one call.
 //!
-//! Installed by the program (`#[global_allocator]`), never by the library. Zeroed memory and growing stay the
-//! system's own: zero pages are handed out untouched, and a block that grows is not copied where the system can
-//! move it. Small blocks are cleared here, as the GNU C library keeps no list of free ones for those that it clears. A
-//! refusal is told to [`super::end_where_refused`]. Does not see what C libraries allocate for themselves (BLAS
-//! buffers; GMP's numbers only where [`super::count_numbers`] was called).
+//! Installed by the program (`#[global_allocator]`), never by the library. Zeroed memory and growing stay the system's
+//! own: zero pages are handed out untouched, and a block that grows is not copied where the system can move it. Small
+//! blocks are cleared here, as the GNU C library keeps no list of free ones for those that it clears. A refusal is
+//! reported to [`super::end_where_refused`]. Does not see what C libraries allocate for themselves (BLAS buffers; GMP's
+//! numbers only where [`super::count_numbers`] was called).
 
 use super::counters::{grown, shrunk};
 use super::refusal::refused;
@@ -40,7 +40,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
             // SAFETY: the contract of `alloc` is the same.
             let block = unsafe { self.alloc(layout) };
             if !block.is_null() {
-                // SAFETY: the block has so many bytes, and nobody else has it yet.
+                // SAFETY: the block has `layout.size()` bytes, and is not shared yet.
                 unsafe { block.write_bytes(0, layout.size()) };
             }
             return block;

@@ -1,7 +1,7 @@
 //! Memory that files are read into and written from without a copy in between.
 //!
-//! Promise: the first byte, and with it each whole number of blocks after it, lies where direct I/O wants it. Does not
-//! know: files.
+//! Promise: the first byte, and with it each whole number of blocks after it, is aligned as direct I/O needs it. Does
+//! not know: files.
 
 use super::room::zeroed;
 use crate::error::Result;
@@ -17,8 +17,8 @@ pub struct IoBuffer {
 }
 
 impl IoBuffer {
-    /// Alignment of the first byte, and what lengths are rounded up to: at least what current disks and file systems
-    /// want.
+    /// Alignment of the first byte and of lengths, which are rounded up: at least what current disks and file systems
+    /// need.
     pub const ALIGNMENT: usize = 4096;
 
     /// A buffer of `bytes` zeros, rounded up to whole blocks of [`IoBuffer::ALIGNMENT`].
@@ -26,7 +26,7 @@ impl IoBuffer {
     /// # Errors
     /// [`crate::Error::OutOfMemory`] where the system refuses the memory.
     pub fn new(bytes: usize) -> Result<IoBuffer> {
-        // More than half of all addresses no system has, and a block more could not be said.
+        // No system has more than half of all addresses, and rounding a larger length up could overflow.
         let bytes = bytes.min(usize::MAX / 2).next_multiple_of(Self::ALIGNMENT);
         if bytes == 0 {
             return Ok(IoBuffer::default());

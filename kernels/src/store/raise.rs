@@ -1,5 +1,5 @@
-//! Refusals where code cannot return errors: panics that carry the error, so that whoever catches one knows it by its
-//! type and not by its text.
+//! Refusals where code cannot return errors: panics that carry the error, so that the catcher recognises it by its type
+//! and not by its text.
 
 use crate::error::Error;
 use std::panic::panic_any;
@@ -10,8 +10,8 @@ pub fn raise(error: Error) -> ! {
     panic_any(error)
 }
 
-/// Starts a thread in `scope`; one that the system refuses is [`Error::Threads`] in a panic, see [`raise`]. Whoever
-/// starts some looks beforehand whether they have room ([`super::room_for_threads`]).
+/// Starts a thread in `scope`; one that the system refuses is [`Error::Threads`] in a panic, see [`raise`]. The caller
+/// checks beforehand whether threads have room ([`super::room_for_threads`]).
 pub fn start_in<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() -> T + Send + 'scope,

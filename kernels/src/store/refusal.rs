@@ -1,8 +1,8 @@
-//! How a program ends where the system refuses memory that nobody asked for with the words of [`super::room`].
+//! How a program ends where the system refuses memory that was not requested through [`super::room`].
 //!
 //! Rust's allocation, GMP's and the C library's own end the process by SIGABRT then. After [`end_where_refused`] the
 //! process ends with one line on standard error and the exit code of [`Error::OutOfMemory`]: from the allocator, before
-//! anybody sees the refusal. Only for programs: a library leaves such things to its host. Does not know: what the
+//! the caller sees the refusal. Only for programs: a library leaves such things to its host. Does not know: what the
 //! memory was for.
 
 use super::counters::{grown, shrunk};
@@ -14,7 +14,7 @@ use std::io::Write;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-/// Bytes set aside for what has to be done after a refusal: telling it, and closing files.
+/// Bytes set aside for the work after a refusal: reporting it, and closing files.
 const RESERVE_BYTES: usize = 1 << 20;
 
 /// Whether a refusal ends the process.
@@ -26,12 +26,13 @@ static COUNTS: AtomicBool = AtomicBool::new(false);
 /// Memory that is given back at the first refusal.
 static RESERVE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
-/// From now on a refused allocation ends the process in order, unless it was asked for as [`super::reserve`] does.
+/// From now on a refused allocation ends the process in order, unless it was requested as by [`super::reserve`].
 pub fn end_where_refused() {
     if ENDS.swap(true, Ordering::Relaxed) {
         return;
     }
-    // SAFETY: the block is nobody else's, is never touched, and is given back once, by who takes it out of `RESERVE`.
+    // SAFETY: the block is nobody else's, is never touched, and is given back once, by the code that takes it out of
+    // `RESERVE`.
     RESERVE.store(unsafe { libc::malloc(RESERVE_BYTES) }, Ordering::Relaxed);
     // SAFETY: the three functions take blocks from `malloc` and give them back to it, as GMP's own do, so blocks that
     // GMP has already are no exception; they never return null, which GMP forbids.
@@ -41,7 +42,7 @@ pub fn end_where_refused() {
     unsafe { libc::signal(libc::SIGABRT, answer as *const () as libc::sighandler_t) };
 }
 
-/// Told by the allocator: the system refused `bytes`. Returns where the caller will be told by a null pointer.
+/// Called by the allocator: the system refused `bytes`. Returns where the caller will get a null pointer.
 #[cold]
 pub(super) fn refused(bytes: usize) {
     give_reserve_back();
@@ -51,11 +52,11 @@ pub(super) fn refused(bytes: usize) {
 }
 
 fn give_reserve_back() {
-    // SAFETY: whoever gets the pointer is the only one, and null is allowed.
+    // SAFETY: only one thread gets the pointer, and null is allowed.
     unsafe { libc::free(RESERVE.swap(null_mut(), Ordering::Relaxed)) };
 }
 
-/// Says that the system refused `bytes`, and ends the process. Allocates nothing.
+/// Reports that the system refused `bytes`, and ends the process. Allocates nothing.
 fn end(bytes: usize) -> ! {
     static ENDING: AtomicBool = AtomicBool::new(false);
     let error = Error::OutOfMemory { bytes: bytes as u64 };
@@ -64,7 +65,7 @@ fn end(bytes: usize) -> ! {
         let mut rest = &mut line[..];
         let _ = writeln!(rest, "sunzi: error: {error}");
         let unused = rest.len();
-        // SAFETY: the bytes are those of the line; where nobody reads them there is nobody to tell.
+        // SAFETY: the bytes are those of the line; a failure of the call cannot be reported and is ignored.
         unsafe { libc::write(2, line.as_ptr().cast(), line.len() - unused) };
         // SAFETY: ends the process without running anything of it.
         unsafe { libc::_exit(error.exit_code().into()) };
@@ -92,7 +93,7 @@ fn count(old_bytes: usize, bytes: usize) {
 
 extern "C" fn allocate(bytes: usize) -> *mut c_void {
     count(0, bytes);
-    // SAFETY: any size may be asked for.
+    // SAFETY: any size may be requested.
     or_end(bytes, || unsafe { libc::malloc(bytes) })
 }
 
@@ -109,7 +110,7 @@ unsafe extern "C" fn reallocate(block: *mut c_void, old_bytes: usize, bytes: usi
 /// As GMP's own function.
 ///
 /// # Safety
-/// `block` came from [`allocate`] or [`reallocate`], and nobody uses it any more.
+/// `block` came from [`allocate`] or [`reallocate`], and is not used any more.
 unsafe extern "C" fn release(block: *mut c_void, bytes: usize) {
     count(bytes, 0);
     // SAFETY: by contract.

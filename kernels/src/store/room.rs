@@ -1,4 +1,4 @@
-//! Memory that is asked for, rather than taken: a refusal is an error that the caller can tell.
+//! Memory that is requested such that a refusal is an error of the caller's call, not the end of the process.
 //!
 //! Promise: [`reserve`], [`zeroed`], [`address_space`] and [`room_for_threads`] return where the system refuses. Does
 //! not know: what the memory is for.
@@ -7,14 +7,15 @@ use crate::error::{Error, Result};
 use bytemuck::Zeroable;
 use std::cell::Cell;
 
-/// What a thread may take while it starts beside its stack: guard pages, its signal stack, the first blocks.
+/// Memory that a thread may take while it starts, in addition to its stack: guard pages, its signal stack, the first
+/// blocks.
 const THREAD_EXTRA_BYTES: usize = 128 << 10;
 
 /// Stack of a thread that the standard library starts.
 const STACK_BYTES: usize = 2 << 20;
 
-/// What all of them take together: the C library enlarges its heap by up to 1 MiB at a time, and ends the process where
-/// it finds no room for what it notes of a thread.
+/// Memory that all of them take together: the C library enlarges its heap by up to 1 MiB at a time, and ends the
+/// process where it finds no room for its records of a thread.
 const HEAP_BYTES: usize = 2 << 20;
 
 thread_local! {
@@ -22,12 +23,12 @@ thread_local! {
     static ASKING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether the caller of the allocator looks at the answer.
+/// Whether the caller of the allocator handles a refusal.
 pub(super) fn is_asking() -> bool {
     ASKING.try_with(Cell::get).unwrap_or(false)
 }
 
-/// Runs `request`, whose refusal is an answer.
+/// Runs `request`, whose refusal becomes an error.
 fn ask<T, E>(bytes: u64, request: impl FnOnce() -> std::result::Result<T, E>) -> Result<T> {
     let before = ASKING.replace(true);
     let answer = request();
@@ -72,15 +73,15 @@ pub fn filled<T: Clone>(value: T, count: usize) -> Result<Vec<T>> {
     Ok(vector)
 }
 
-/// Looks whether so many bytes of addresses are free, and leaves them free.
+/// Checks whether `bytes` bytes of addresses are free, and leaves them free.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`] where a limit of the process (`ulimit -v`) forbids them.
 pub fn address_space(bytes: usize) -> Result<()> {
     use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
     let refused = |_| Error::OutOfMemory { bytes: bytes as u64 };
-    // SAFETY: a new mapping at a place of the system's choice overlaps nothing, and nobody can have come to use it when
-    // it is given back, whole.
+    // SAFETY: a new mapping at a place of the system's choice overlaps nothing, and nothing can use it when it is given
+    // back, whole.
     unsafe {
         let start = mmap_anonymous(std::ptr::null_mut(), bytes, ProtFlags::empty(), MapFlags::PRIVATE);
         start.and_then(|start| munmap(start, bytes)).map_err(refused)

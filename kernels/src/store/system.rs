@@ -2,9 +2,9 @@
 
 use std::fs;
 
-/// Bytes that can be taken now without swapping, or `None` where the system does not say.
+/// Bytes that can be taken now without swapping, or `None` where the system does not report it.
 ///
-/// The lesser of `MemAvailable` and what the control group (version 2 or 1) still allows.
+/// The lesser of `MemAvailable` and the bytes that the control group (version 2 or 1) still allows.
 pub fn available_bytes() -> Option<u64> {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| parse_meminfo(&text));
     let read = |path: &str| fs::read_to_string(path).ok().and_then(|text| text.trim().parse::<u64>().ok());

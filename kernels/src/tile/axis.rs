@@ -2,7 +2,7 @@
 
 use super::RankGrid;
 
-/// The number of a rank that says which indices of an axis are its own.
+/// The number of a rank that decides which indices of an axis are its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Along {
     /// Its row in the grid; Elemental's `MC`.

@@ -57,7 +57,7 @@ impl Deal<'_> {
             .map(move |run| run.start - offset..run.end - offset)
     }
 
-    /// The place of `index` among those of its owner.
+    /// The place of `index` among the indices of its owner.
     pub fn local(&self, index: usize) -> usize {
         match self.axis {
             Axis::Whole => index,
@@ -143,7 +143,7 @@ pub struct Holders {
 }
 
 impl Holders {
-    /// Those of the entries of a pair.
+    /// The ranks that have the entries of a pair.
     pub fn of(&self, row: usize, col: usize) -> &[usize] {
         &self.lists[row * self.cols + col]
     }

@@ -95,7 +95,7 @@ impl Distribution {
         Distribution { rows, cols, grid, order, row_axis, col_axis }
     }
 
-    /// That of tiles, all of which exist.
+    /// The distribution of tiles, all of which exist.
     #[doc(hidden)]
     pub fn of_tiles(map: &TileMap) -> Distribution {
         let blocks = (map.tile_size, map.tile_size);
@@ -173,7 +173,7 @@ impl Distribution {
         self.numbers(rank).map_or((0, 0), |(row, col)| (self.row_deal().count_of(row), self.col_deal().count_of(col)))
     }
 
-    /// Refuses what is no distribution over `ranks` ranks.
+    /// Refuses values that are no distribution over `ranks` ranks.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a grid without ranks or with more of them, blocks without indices, a first block

@@ -1,4 +1,4 @@
-//! A grid of ranks, and the one formula that says which of them owns a tile.
+//! A grid of ranks, and the one formula for the owner of a tile.
 
 use super::TileId;
 use crate::error::{Error, Result};
@@ -8,7 +8,7 @@ use std::ops::Range;
 /// A grid of ranks, numbered row by row: tile `(i, j)` belongs to the rank at `(i mod rows, j mod cols)`.
 ///
 /// The devices of one rank form such a grid too, over the tiles that the rank owns ([`RankGrid::within`]). Calls refuse
-/// a grid without rows or columns; asked for the owner or the readers of a tile, it counts as if it had one.
+/// a grid without rows or columns; for the owner or the readers of a tile, such a grid counts as if it had one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct RankGrid {
     /// Rows of ranks.
@@ -83,7 +83,7 @@ impl RankGrid {
         row * self.refined(inner).cols + col
     }
 
-    /// A tile counted among those of its owner only: the tile from which a grid within one rank tells its owner.
+    /// A tile counted only among the tiles of its owner: from it, a grid within one rank finds the owner.
     pub fn within(&self, tile: TileId) -> TileId {
         let RankGrid { rows, cols } = self.counted();
         TileId { row: tile.row / rows, col: tile.col / cols }

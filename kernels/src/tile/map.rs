@@ -105,7 +105,7 @@ impl TileMap {
     }
 }
 
-/// Numbers below `end` in part `number` of so many each; none for a part beyond them.
+/// Numbers below `end` in part `number` of `side` numbers each; none for a part beyond them.
 fn span(number: usize, side: usize, end: usize) -> Range<usize> {
     let first = number.saturating_mul(side).min(end);
     first..first.saturating_add(side).min(end)

@@ -15,7 +15,7 @@ pub struct OwnTiles {
 }
 
 impl OwnTiles {
-    /// Those of `rank`, of `tiles x tiles`; none for a rank beyond the grid.
+    /// The tiles of `rank`, of `tiles x tiles`; none for a rank beyond the grid.
     pub fn new(grid: RankGrid, tiles: usize, rank: usize) -> OwnTiles {
         let grid = grid.counted();
         let place @ RankPlace { row: grid_row, col: grid_col } = grid.place(rank);
@@ -50,7 +50,7 @@ impl OwnTiles {
         self.starts[tile.col / self.grid.cols] as usize + (tile.row - first) / self.grid.rows
     }
 
-    /// Those in some tile columns, in the order of their numbers.
+    /// The tiles in some tile columns, in the order of their numbers.
     pub fn in_columns(&self, cols: Range<usize>) -> impl Iterator<Item = TileId> + use<> {
         let RankPlace { row: grid_row, col: grid_col } = self.place;
         let (grid, n) = (self.grid, self.tiles);

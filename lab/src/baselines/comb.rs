@@ -1,7 +1,7 @@
 //! Residues of many integers and back, through FLINT's subproduct tree (`fmpz_comb`).
 //!
 //! The primes follow the rule that SDPB and FLINT share: the largest ones with
-//! `terms (p/2)^2 < 2^53`, so that a sum of so many products of balanced residues is exact in a
+//! `terms (p/2)^2 < 2^53`, so that a sum of `terms` products of balanced residues is exact in a
 //! double, and not above 1664544, so that FLINT reduces three of them at a time in one word.
 
 use std::ffi::c_long;
@@ -36,7 +36,7 @@ unsafe impl Send for Comb {}
 unsafe impl Sync for Comb {}
 
 impl Comb {
-    /// Primes whose product exceeds `2^bits`, for sums of so many products.
+    /// Primes whose product exceeds `2^bits`, for sums of `terms` products.
     pub(super) fn new(bits: u64, terms: u64) -> Result<Self, String> {
         let values = choose_primes(bits, terms)
             .ok_or_else(|| format!("too few primes below the bound for {terms} terms and {bits} bits"))?;
@@ -83,7 +83,7 @@ fn choose_primes(bits: u64, terms: u64) -> Option<Vec<ulong>> {
     Some(primes)
 }
 
-/// What one thread needs to convert blocks of up to [`BLOCK_ENTRIES`] integers: FLINT's scratch
+/// The memory that one thread needs to convert blocks of up to [`BLOCK_ENTRIES`] integers: FLINT's scratch
 /// and the residues of the block, all primes of an entry side by side.
 pub(super) struct Block<'a> {
     comb: &'a Comb,

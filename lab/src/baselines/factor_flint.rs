@@ -2,7 +2,7 @@
 //!
 //! Native numbers are `arb` balls; the input has exact midpoints. A result is of use to a caller who wants b bits once
 //! its radii are below `2^-b` of the rows' or columns' size, so the functions work at `b + guard_bits`, which
-//! [`FactorFlint::form`] states beside the radii that came of it. Only `arb_mat_solve_tril` uses threads: through
+//! [`FactorFlint::form`] states together with the radii of the result. Only `arb_mat_solve_tril` uses threads: through
 //! `arb_mat_mul`, from 40 right-hand sides on.
 
 use std::ffi::{c_int, c_long};
@@ -89,8 +89,8 @@ impl Baseline for FactorFlint {
         unsafe { sys::flint_set_num_threads(threads) };
         openblas::set_threads(self.threads);
         let (result, left, right) = (&raw mut self.result.0, &raw const self.left.0, &raw const self.right.0);
-        // SAFETY: the three matrices are distinct and initialised, and by the check of the problem they have the
-        // shapes that the functions want: square on the left, those of the solution on the right.
+        // SAFETY: the three matrices are distinct and initialised, and by the check of the problem they have the shapes
+        // that the functions need: square on the left, those of the solution on the right.
         unsafe {
             match self.operation {
                 Operation::Cholesky => self.succeeded = sys::arb_mat_cho(result, left, self.working_bits) != 0,
@@ -165,7 +165,7 @@ impl BallMatrix {
     fn midpoint(&self, i: usize, j: usize, precision_bits: u32) -> Float {
         let (ball, mut float) = (self.ball(i, j), Float::new(precision_bits));
         let round = gmp_mpfr_sys::mpfr::rnd_t::RNDN;
-        // SAFETY: both numbers are initialised, and nobody writes the ball while we borrow the matrix.
+        // SAFETY: both numbers are initialised, and the ball is not written while we borrow the matrix.
         unsafe { sys::arf_get_mpfr(float.as_raw_mut(), &raw const (*ball).mid, round) };
         float
     }
@@ -173,7 +173,7 @@ impl BallMatrix {
     /// About `log2` of the radius at (i, j); negative infinity for an exact number.
     fn radius_log2(&self, i: usize, j: usize) -> f64 {
         let ball = self.ball(i, j);
-        // SAFETY: the ball is initialised, and nobody writes it while we borrow the matrix.
+        // SAFETY: the ball is initialised, and is not written while we borrow the matrix.
         unsafe { sys::mag_get_d_log2_approx(&raw const (*ball).rad) }
     }
 }

@@ -3,9 +3,9 @@
 //! A factor is kept row by row, its rows up to the diagonal only, and right-hand sides column by column, so that all
 //! sums run over consecutive numbers. Loops are blocked for the cache; sums run in ascending order with two roundings
 //! per term, as in the product of the same name. Factoring and the forward system are left-looking: a block of entries
-//! takes all terms before it, block of terms by block of terms. The backward system takes each row of the factor off
-//! what is left of the right-hand sides.
-//! With one thread a run allocates one temporary; with more, rows of the factor or right-hand sides are shared out, so
+//! takes all terms before it, block of terms by block of terms. The backward system subtracts each row of the factor,
+//! times its unknowns, from the rest of the right-hand sides.
+//! With one thread a run allocates one temporary; with more, rows of the factor or right-hand sides are distributed, so
 //! a single right-hand side is the work of one thread.
 
 use std::ops::Range;
@@ -81,7 +81,7 @@ impl FactorMpfr {
         }
     }
 
-    /// `L X = B`, and `L L^T X = B` where that is asked for.
+    /// `L X = B`, and `L L^T X = B` where that is requested.
     fn solve(&mut self) {
         let (bits, factor) = (self.precision_bits, &self.left);
         let is_whole = self.operation == Operation::Solve;
@@ -157,8 +157,8 @@ fn factor_block(block: &mut [Vec<Float>], first: usize, product: &mut Float) {
     }
 }
 
-/// In each vector of the band, takes off the entries that belong to the rows of `block` what the entries before
-/// `first`, where the block begins, contribute.
+/// In each vector of the band, subtracts from the entries that belong to the rows of `block` the contributions of the
+/// entries before `first`, where the block begins.
 fn subtract_known(band: &mut [Vec<Float>], block: &[Vec<Float>], first: usize, product: &mut Float) {
     for start in (0..first).step_by(BLOCK_TERMS) {
         let terms: Range<usize> = start..first.min(start + BLOCK_TERMS);

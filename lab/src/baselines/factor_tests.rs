@@ -209,7 +209,7 @@ fn packed_floats_have_whole_limbs() {
     }
 }
 
-/// What `form` says of the radii is what makes the working precision the right one.
+/// The radii that `form` states show that the working precision is the right one.
 #[cfg(feature = "flint")]
 #[test]
 fn balls_are_as_small_as_the_precision_asks() {

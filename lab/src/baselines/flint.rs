@@ -64,7 +64,7 @@ impl Flint {
         })
     }
 
-    /// Scales the product back to big floats, the wanted triangle only.
+    /// Scales the product back to big floats, only the wanted triangle.
     fn unscale(&mut self, product: &IntegerMatrix) {
         let (cols, operation) = (self.cols, self.operation);
         let bits = i64::from(self.precision_bits);

@@ -1,11 +1,11 @@
-//! The other ways to do our operations on big floats, kept to be measured against.
+//! The other ways to do our operations on big floats, for comparison with ours.
 //!
 //! A [`Baseline`] takes its input in the number type native to it, prepared outside the clock, and
 //! turns it into a result in that same type: all that a user of the baseline would wait for. Products
 //! have three: `sdpb` (one BLAS product per prime, as SDPB does it), `flint` (`fmpz_mat_mul`) and
 //! `mpfr` (a blocked triple loop). Operations with a triangular factor have `flint` (`arb_mat`),
 //! `mpfr` (blocked loops again), and for the factorisation `nfloat` (FLINT's LU of packed floats).
-//! Beside the trait stands `scalapack` (cargo feature of that name): doubles on ranks under MPI.
+//! Separate from the trait is `scalapack` (cargo feature of that name): doubles on ranks under MPI.
 //! Nothing in the library depends on this module; its only promises are that results are right to
 //! the bound that [`Operation`] states and that the baselines are as fast as their own methods allow.
 //!
@@ -47,7 +47,7 @@ use rug::Float;
 
 /// One other implementation, bound to one problem.
 pub trait Baseline {
-    /// The name [`by_name`] knows it by.
+    /// Its name for [`by_name`].
     fn name(&self) -> &'static str;
 
     /// Which form runs, with the versions of the libraries behind it, for reports.
@@ -56,8 +56,8 @@ pub trait Baseline {
     /// Does the whole operation once, from native input to native output: the part to time.
     fn run(&mut self);
 
-    /// Entry (i, j) of the last run's result, as [`Operation`] describes it; no number after a run
-    /// that failed, and whatever the baseline holds before the first.
+    /// Entry (i, j) of the last run's result, as [`Operation`] describes it; no number after a run that failed, and
+    /// arbitrary before the first.
     ///
     /// # Panics
     /// When an index lies outside the result.
@@ -70,7 +70,7 @@ pub trait Baseline {
     }
 }
 
-/// The names that [`by_name`] knows for an operation, in the order in which reports list them.
+/// The names that [`by_name`] accepts for an operation, in the order in which reports list them.
 pub fn names(operation: Operation) -> &'static [&'static str] {
     match operation {
         Operation::Syrk | Operation::Gemm => &["sdpb", "flint", "mpfr"],
@@ -104,7 +104,7 @@ pub fn admit(name: &str, operation: Operation, precision_bits: u32) -> Result<()
 }
 
 /// Refuses a baseline that no measurement should name: as [`admit`], or where OpenBLAS, which it calls, uses
-/// what `SUNZI_CPU` hides.
+/// instructions that `SUNZI_CPU` hides.
 ///
 /// # Errors
 /// One line for the user.
@@ -159,7 +159,7 @@ struct Workers {
 }
 
 impl Workers {
-    /// A pool of so many threads; with one thread all work stays on the calling thread.
+    /// A pool of `threads` threads; with one thread all work stays on the calling thread.
     fn new(threads: usize) -> Result<Self, String> {
         if threads <= 1 {
             return Ok(Self { pool: None });

@@ -2,7 +2,7 @@
 //!
 //! Sums run over k in ascending order with two roundings per term. `mpfr_fma`, which rounds once,
 //! was slower in most runs from 128 to 4096 bits, as it forms the whole product.
-//! With one thread a run allocates one temporary; with more, columns of the result are shared out.
+//! With one thread a run allocates one temporary; with more, columns of the result are distributed.
 
 use gmp_mpfr_sys::mpfr;
 use rug::{Assign, Float};
@@ -84,7 +84,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// The first row that is wanted of a column of the result.
+    /// The first wanted row of a column of the result.
     fn first_row(self, col: usize) -> usize {
         if self.operation == Operation::Syrk { col } else { 0 }
     }

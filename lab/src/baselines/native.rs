@@ -19,7 +19,7 @@ use super::sys::{self, arf_struct, fmpz};
 pub(super) struct Fmpz(pub(super) fmpz);
 
 impl Fmpz {
-    /// So many zeros, which need no memory of their own yet.
+    /// `count` zeros, which need no memory of their own yet.
     pub(super) fn zeros(count: usize) -> Vec<Self> {
         std::iter::repeat_with(|| Self(0)).take(count).collect()
     }
@@ -71,7 +71,7 @@ impl Arf {
         &raw const self.0
     }
 
-    /// The number as FLINT's functions set it; what they leave must be initialised.
+    /// The number as FLINT's functions set it; it must stay initialised.
     pub(super) fn as_raw_mut(&mut self) -> *mut arf_struct {
         &raw mut self.0
     }
@@ -132,7 +132,7 @@ impl Mpf {
         }
     }
 
-    /// So many zeros of one precision.
+    /// `count` zeros of one precision.
     pub(super) fn zeros(count: usize, precision_bits: u32) -> Vec<Self> {
         std::iter::repeat_with(|| Self::zero(precision_bits)).take(count).collect()
     }

@@ -3,11 +3,11 @@
 //! FLINT has no Cholesky factorisation of these numbers, its fastest ones, so a symmetric matrix costs it twice the
 //! multiply-adds; its recursion reaches products with fewer multiplications than the plain loop. From `A = L U` with a
 //! unit diagonal in L, `F = L sqrt(D)` and `G = sqrt(D)^-1 U` with the diagonal D of U are the factors that
-//! [`Operation::Cholesky`](super::Operation::Cholesky) describes; they are formed entry by entry when asked for, beyond
-//! the precision, so that the check sees the errors of L and U alone. Rows must stay where they are: a run that swaps
-//! any counts as failed.
+//! [`Operation::Cholesky`](super::Operation::Cholesky) describes; they are formed entry by entry on request, beyond the
+//! precision, so that the check sees only the errors of L and U. Rows must stay where they are: a run that swaps any
+//! counts as failed.
 //!
-//! A number has whole limbs, at most [`MAXIMUM_BITS`]. FLINT shares out products over threads only where they go
+//! A number has whole limbs, at most [`MAXIMUM_BITS`]. FLINT distributes products over threads only where they go
 //! through its integer matrices; no other part uses threads.
 
 use std::ffi::{c_int, c_long};

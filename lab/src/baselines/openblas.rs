@@ -23,7 +23,7 @@ enum Reach {
 }
 
 impl Reach {
-    /// That of this processor, less what `SUNZI_CPU` hides.
+    /// The instructions of this processor that `SUNZI_CPU` does not hide.
     #[cfg(target_arch = "x86_64")]
     fn visible() -> Reach {
         let has_avx2 = std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma");
@@ -45,7 +45,7 @@ impl Reach {
         Reach::Less
     }
 
-    /// What kernels of a core type use.
+    /// The instructions that kernels of a core type use.
     fn of_core(core: &str) -> Reach {
         let core = core.to_ascii_lowercase();
         if AVX512_CORES.contains(&&*core) {
@@ -57,7 +57,7 @@ impl Reach {
         }
     }
 
-    /// A core type whose kernels use as much.
+    /// A core type whose kernels use these instructions.
     fn core(self) -> &'static str {
         match self {
             Reach::Avx512 => "SKYLAKEX",
@@ -78,7 +78,7 @@ impl Reach {
 /// Kernels that are not those of this processor.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Misfit {
-    /// Which they are, and what is wrong with them.
+    /// The kernels, and the reason why they do not fit.
     pub what: String,
     /// The value of [`CORE_VARIABLE`] that would be right.
     pub core: &'static str,
@@ -121,8 +121,8 @@ pub fn misfit() -> Option<Misfit> {
     Misfit::of(&core()?, Reach::visible())
 }
 
-/// Refuses a comparison with kernels that use what `SUNZI_CPU` hides from everything else. Kernels for a lesser
-/// processor are a matter for a remark: reports name them.
+/// Refuses a comparison with kernels that use instructions which `SUNZI_CPU` hides from everything else. Kernels for a
+/// lesser processor lead only to a remark: reports name them.
 ///
 /// # Errors
 /// A line with the kernels and with the variable to set.
@@ -142,7 +142,7 @@ pub(super) fn version() -> String {
     format!("{} {}", version.join(" "), core().unwrap_or_default())
 }
 
-/// Limits each OpenBLAS call to so many threads; does nothing where OpenBLAS is not linked.
+/// Limits each OpenBLAS call to `threads` threads; does nothing where OpenBLAS is not linked.
 #[cfg(feature = "flint")]
 pub(super) fn set_threads(threads: usize) {
     #[cfg(any(feature = "blas", flint_blas))]

@@ -1,13 +1,13 @@
-//! What a baseline is given: an operation, its operands, and the checks that they fit.
+//! The problem that a baseline is given: an operation, its operands, and the checks that they fit.
 //!
 //! Knows: shapes and values. Does not know: any baseline.
 
 use rug::Float;
 
-/// What a baseline computes. Each error bound is what baselines promise at `precision_bits = b`.
+/// The operation of a baseline. Each error bound is the one that baselines promise at `precision_bits = b`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// `Q = P^T P` of a `rows x cols` matrix P; either triangle of the result may be asked for.
+    /// `Q = P^T P` of a `rows x cols` matrix P; either triangle of the result may be requested.
     /// `|error_ij| <= 2^(4-b) rows ||p_i|| ||p_j||`.
     Syrk,
     /// `C = A^T B` of two `rows x cols` matrices. `|error_ij| <= 2^(4-b) rows ||a_i|| ||b_j||`.
@@ -41,7 +41,7 @@ impl Operation {
 /// Input of one baseline: column-major entries, all of `precision_bits`.
 #[derive(Clone, Copy, Debug)]
 pub struct Problem<'a> {
-    /// What is asked for.
+    /// The requested operation.
     pub operation: Operation,
     /// Rows of each operand.
     pub rows: usize,

@@ -1,6 +1,6 @@
 //! The factorisation of a matrix of doubles by ScaLAPACK's `pdpotrf`, on ranks under MPI.
 //!
-//! The matrix lies block-cyclically on a grid of ranks, as ScaLAPACK wants it: its input is made in place by every
+//! The matrix lies block-cyclically on a grid of ranks, as ScaLAPACK needs it: its input is made in place by every
 //! rank, outside the clock, and so is not moved. Each rank computes on one thread of OpenBLAS.
 
 use std::ffi::{c_char, c_int};
@@ -99,7 +99,7 @@ impl<'a> Pdpotrf<'a> {
         let stride = rows.count(order).max(1);
         let words = agreed(rank, zeros(stride, cols.count(order).max(1)))?;
         let (context, system) = rank.lend(|comm| open_grid(comm, grid_rows as c_int, grid_cols as c_int))?;
-        // Dense, both blocks alike, the first block on the first rank: what `descinit` writes.
+        // Dense, both blocks alike, the first block on the first rank: as `descinit` writes it.
         let descriptor = [1, context, order_int, order_int, block as c_int, block as c_int, 0, 0, stride as c_int];
         Ok(Pdpotrf { rank, layout, rows, cols, context, system, descriptor, words })
     }
@@ -142,7 +142,7 @@ impl<'a> Pdpotrf<'a> {
             let lower = c"L".as_ptr();
             let all = c"A".as_ptr();
             // SAFETY: the grid is open until `self` is dropped, and all its ranks make these calls. `words` are the
-            // entries that the descriptor says this rank has, with its stride, and nobody else uses them. Strings end
+            // entries that this rank has by the descriptor, with its stride, and no other code uses them. Strings end
             // in a zero; Fortran reads their first character.
             unsafe {
                 sys::Cblacs_barrier(context, all);

@@ -3,7 +3,7 @@
 //! Native numbers are GMP's `mpf`. Each column is divided by its norm and scaled to integers of
 //! b bits; FLINT's subproduct tree takes their residues, which go balanced and as doubles into
 //! one window per operand, prime after prime; `dsyrk` or `dgemm` multiplies prime by prime; the
-//! tree puts the products together again, and norms and scale are put back. The method and the
+//! tree combines the products again, and norms and scale are put back. The method and the
 //! rule for the primes are those of SDPB's `bigint_syrk`.
 //!
 //! Two things differ from SDPB, both to its advantage: threads take the place of ranks, and both
@@ -35,7 +35,7 @@ pub(super) struct Sdpb {
     right: Option<Operand>,
     /// The products modulo each prime: column-major squares, prime after prime.
     window: Vec<f64>,
-    /// The products put together, column-major.
+    /// The combined products, column-major.
     integers: Vec<Fmpz>,
     /// Column-major and square; above the diagonal unused for `Operation::Syrk`.
     result: Vec<Mpf>,
@@ -256,12 +256,12 @@ struct SharedWindow<'a> {
     owner: PhantomData<&'a mut [f64]>,
 }
 
-// SAFETY: `write` demands that no two threads write one place, and nobody reads meanwhile, as the
-// window is borrowed mutably.
+// SAFETY: `write` demands that no two threads write one place, and no thread reads meanwhile, as the window is borrowed
+// mutably.
 unsafe impl Sync for SharedWindow<'_> {}
 
 impl<'a> SharedWindow<'a> {
-    /// Shares a window with planes of so many numbers.
+    /// Shares a window with planes of `plane_len` numbers.
     fn new(window: &'a mut [f64], plane_len: usize) -> Self {
         Self { start: window.as_mut_ptr(), len: window.len(), plane_len, owner: PhantomData }
     }
@@ -273,13 +273,13 @@ impl<'a> SharedWindow<'a> {
     unsafe fn write(&self, plane: usize, offset: usize, values: impl Iterator<Item = f64>) {
         let first = plane * self.plane_len + offset;
         for (place, value) in (first..self.len).zip(values) {
-            // SAFETY: the place is below the length, and by our demand ours alone.
+            // SAFETY: the place is below the length, and by the caller's promise used by no one else.
             unsafe { self.start.add(place).write(value) };
         }
     }
 }
 
-/// A window of so many doubles, written once so that its pages are there.
+/// A window of `len` doubles, written once so that its pages exist.
 fn touched_window(len: usize) -> Vec<f64> {
     vec![1.0; len]
 }

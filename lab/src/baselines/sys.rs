@@ -65,7 +65,7 @@ unsafe extern "C" {
     pub fn Cblacs_gridexit(context: c_int);
     /// Waits for the ranks of a row, of a column, or of the whole grid.
     pub fn Cblacs_barrier(context: c_int, scope: *const c_char);
-    /// The Cholesky factor of a distributed matrix; the length of `uplo` is what Fortran passes last.
+    /// The Cholesky factor of a distributed matrix; Fortran passes the length of `uplo` last.
     pub fn pdpotrf_(
         uplo: *const c_char,
         order: *const c_int,

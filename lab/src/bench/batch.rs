@@ -1,8 +1,8 @@
-//! `sunzi bench batch`: many small problems in one call, beside as many single calls and the baselines.
+//! `sunzi bench batch`: many small problems in one call, compared with as many single calls and with the baselines.
 //!
-//! All problems differ. The batch and the single calls must have the same bits; those and every baseline are held
-//! against the verifier of the operation at some of the problems. Baselines take one problem after the other, on one
-//! thread each.
+//! All problems differ. The batch and the single calls must have the same bits; those and every baseline are checked by
+//! the verifier of the operation at some of the problems. Baselines take one problem after the other, on one thread
+//! each.
 
 use super::check::{Verifier, worst};
 use super::operands::Operands;
@@ -48,7 +48,7 @@ pub struct BenchBatch {
     pub baselines: Vec<String>,
     /// Timed runs of each.
     pub runs: usize,
-    /// What our results promise of each entry.
+    /// The accuracy that our results promise for each entry.
     pub accuracy: Accuracy,
     /// The engine.
     pub engine: Engine,
@@ -73,7 +73,7 @@ struct BatchBenchReport {
     machine: Machine,
 }
 
-/// What the batch says of itself.
+/// The figures of the batch on itself.
 #[derive(Serialize)]
 struct BatchFigures {
     threads: usize,
@@ -180,7 +180,7 @@ impl<'a> Ours<'a> {
         each.fold(0, |all: u128, one| all.rotate_left(7) ^ one)
     }
 
-    /// The time of one run of `work`, repeated so often; its bits must be those of `first`.
+    /// The time of one run of `work`, repeated `repeats` times; its bits must be those of `first`.
     fn time(&mut self, repeats: usize, first: u128, mut work: impl FnMut(&mut Self) -> Result<()>) -> Result<f64> {
         self.clear();
         let start = Instant::now();
@@ -232,7 +232,7 @@ impl Baselines {
     }
 }
 
-/// Times a batch and says what was found.
+/// Times a batch and reports the results.
 ///
 /// # Errors
 /// [`Error::Verification`] for a wrong result on either side, [`Error::InvalidArgument`], and those of the operation.

@@ -1,4 +1,4 @@
-//! Sampled entries to hold every answer against: what a verifier is, and that of products, which is exact.
+//! Checks of every answer at sampled entries: the trait of verifiers, and the verifier of products, which is exact.
 
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -10,7 +10,7 @@ use sunzi::Matrix;
 /// Entries sampled.
 const SAMPLES: usize = 64;
 
-/// Who decides whether a result is right.
+/// A judge of whether a result is right.
 pub trait Verifier {
     /// Largest error of the sampled entries of a result in units of our bound; 0 where there are none, and not a
     /// number where an entry is none.

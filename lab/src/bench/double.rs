@@ -1,5 +1,5 @@
 //! `sunzi bench cholesky --element-type double`: a tiled factorisation of doubles in one process or driven by data over
-//! ranks, beside the plain rate of products of its devices, and ScaLAPACK.
+//! ranks, compared with the plain rate of products of its devices, and with ScaLAPACK.
 
 mod baseline;
 mod rate;
@@ -39,7 +39,7 @@ pub struct BenchDouble {
     pub eviction: Option<Eviction>,
     /// Timed runs.
     pub runs: usize,
-    /// Whether devices were asked for.
+    /// Whether devices were requested.
     pub devices_given: bool,
     /// Threads and memory of the host, and the devices: at least one.
     pub engine: Engine,
@@ -49,7 +49,7 @@ pub struct BenchDouble {
 pub struct World<'a> {
     /// All that take part.
     pub ranks: &'a dyn Transport,
-    /// The same as MPI sees them, for a baseline that speaks MPI itself; `None` on ranks that are threads.
+    /// The same as MPI sees them, for a baseline that calls MPI itself; `None` on ranks that are threads.
     #[cfg(feature = "scalapack")]
     pub mpi: Option<sunzi::comm::mpi::MpiRank>,
 }
@@ -95,7 +95,7 @@ impl Ours<'_> {
     }
 }
 
-/// Times a factorisation of doubles on all ranks and says what was found. Collective.
+/// Times a factorisation of doubles on all ranks and reports the results. Collective.
 ///
 /// # Errors
 /// [`Error::Verification`] for a wrong factor, [`Error::InvalidArgument`], and those of the factorisation.
@@ -116,7 +116,7 @@ pub fn run(session: &mut dyn Session, config: &BenchDouble, all: &World<'_>) -> 
     let chosen = config.eviction.unwrap_or_default();
     let options = DoubleOptions::new().policy(config.policy).eviction(chosen);
     let mut ours = Ours { ctx: &ctx, world, matrix, seconds: Vec::new(), residual: 0.0, best: None };
-    // What comes first warms everything up.
+    // The first run warms everything up.
     let mut moved = Vec::new();
     for eviction in Eviction::ALL.into_iter().filter(|&eviction| eviction != chosen) {
         let report = ours.once(&options.eviction(eviction)).map_err(&restate)?;
@@ -150,7 +150,7 @@ fn default_tile_rows(rows: usize, is_alone: bool) -> usize {
     }
 }
 
-/// Refuses options that mean nothing where no device is asked for.
+/// Refuses options that mean nothing where no device is requested.
 fn refuse_device_options(config: &BenchDouble, is_alone: bool) -> Result<()> {
     if config.eviction.is_some() && !config.devices_given && !is_alone {
         let message = "--eviction: doubles on several ranks are factored by the CPUs where no device is named";
@@ -159,8 +159,7 @@ fn refuse_device_options(config: &BenchDouble, is_alone: bool) -> Result<()> {
     Ok(())
 }
 
-/// On several ranks: one thread where nothing else is said, and the devices that were asked for. Every rank opens them
-/// all.
+/// On several ranks: one thread by default, and the requested devices. Every rank opens all of them.
 fn context(config: &BenchDouble) -> Result<ContextBuilder> {
     let engine = &config.engine;
     let builder = Context::builder().threads(engine.threads.unwrap_or(1));
@@ -176,7 +175,7 @@ fn gflops(rows: usize, seconds: f64) -> f64 {
     (rows as f64).powi(3) / 3.0 / seconds.max(1e-9) * 1e-9
 }
 
-/// What was measured beside our own runs.
+/// The measurements besides our own runs.
 struct Measured {
     baseline: Option<BaselineTimes>,
     products: Vec<f64>,

@@ -1,6 +1,6 @@
 //! The operations with a triangular factor as tasks: `A = L L^T`, `L X = B`, and `L L^T X = B` with the factor given.
 //!
-//! Each is one call of the library; what the call reports becomes an account in one place per operation.
+//! Each is one call of the library; the report of the call becomes an account in one place per operation.
 
 use super::task::{Account, Cut, Phases, Task};
 use rug::Float;
@@ -17,7 +17,7 @@ pub struct Factorisation<'a> {
 }
 
 impl<'a> Factorisation<'a> {
-    /// `A = L L^T` with tiles of so many rows, or as many as the library chooses.
+    /// `A = L L^T` with tiles of `tile_rows` rows, or as many as the library chooses.
     pub fn new(a: &'a Matrix, tile_rows: Option<usize>, accuracy: Accuracy) -> Factorisation<'a> {
         let options = CholeskyOptions::new().tile_rows(tile_rows).accuracy(accuracy);
         Factorisation { a, options, factor: Cholesky::default() }
@@ -45,7 +45,8 @@ impl Task for Factorisation<'_> {
     }
 }
 
-/// What a factorisation reports. One that ran by its definition, for want of a kernel with tiles, reports nothing.
+/// The account of a factorisation's report. One that ran by its definition, for want of a kernel with tiles, reports
+/// nothing.
 fn account(report: &CholeskyReport) -> Account {
     if report.operation.is_empty() {
         return Account::of_kernel("definition");
@@ -92,7 +93,7 @@ impl<'a> System<'a> {
         System::new(Method::Triangular(l, accuracy), b)
     }
 
-    /// `L L^T X = B`; the factor is taken over outside the clock.
+    /// `L L^T X = B`; the factor is imported outside the clock.
     ///
     /// # Errors
     /// Those of [`Cholesky::from_factor`] and [`Matrix::zeros`].

@@ -25,7 +25,7 @@ struct KernelReport {
     cols: usize,
     seconds: Spread,
     multiply_adds_per_second: f64,
-    /// What the kernel's instructions could do in a second if nothing else were in the way.
+    /// The multiply-adds that the kernel's instructions could do in a second if nothing else limited them.
     issue_rate: Option<Spread>,
     /// Multiply-adds of the classical product over those the core could issue in the median time.
     share_of_issue_rate: Option<f64>,
@@ -55,7 +55,7 @@ pub struct BenchKernel {
     pub engine: Engine,
 }
 
-/// Times a plane product and says what was found.
+/// Times a plane product and reports the results.
 ///
 /// # Errors
 /// [`Error::Verification`] for a wrong product, [`Error::InvalidArgument`] for sizes that the kernel does not take.

@@ -3,7 +3,7 @@
 //!
 //! Classical products by residues take as many multiply-adds for each plane as on numbers, with the least working
 //! precision and number of primes that the bounds allow (docs/ALGORITHM.md, "The limit"). The limit is that of the
-//! family of moduli which is fastest on this CPU; rates are those of all threads used, measured beside the runs.
+//! family of moduli which is fastest on this CPU; rates are those of all threads used, measured between the runs.
 
 use super::spread::Spread;
 use crate::baselines::Operation;
@@ -23,12 +23,12 @@ struct Family {
     kernel: &'static str,
     /// Bits of a factor of one multiplication.
     digit_bits: u32,
-    /// Planes whose moduli exceed so many bits.
+    /// Planes whose moduli exceed a number of bits.
     planes: fn(u32) -> usize,
 }
 
-/// Those whose issue rate is measured. Doubles are left out: a multiplication of 16-bit pairs does more on every CPU
-/// that multiplies doubles in vectors.
+/// The families whose issue rate is measured. Doubles are left out: a multiplication of 16-bit pairs does more on every
+/// CPU that multiplies doubles in vectors.
 const FAMILIES: [Family; 3] = [
     Family { kernel: "ifma52", digit_bits: 52, planes: ifma52_prime_count },
     Family { kernel: "i16", digit_bits: 13, planes: i16_prime_count },
@@ -60,7 +60,7 @@ fn rate(kernel: &str, threads: usize) -> Option<f64> {
     })
 }
 
-/// A limit, and what it rests on.
+/// A limit, and the data it follows from.
 pub struct LeastTime {
     /// Seconds; 0 where there is nothing to do.
     pub seconds: f64,
@@ -70,7 +70,7 @@ pub struct LeastTime {
     pub multiply_adds: Spread,
 }
 
-/// An operation whose limit is asked for.
+/// An operation whose limit is computed.
 pub struct Limit {
     pub operation: Operation,
     pub rows: usize,
@@ -112,7 +112,7 @@ impl Limit {
             Operation::Cholesky => planes * (rows * rows * rows / 6.0),
             Operation::Trsm => planes * (rows * rows * cols / 2.0),
             Operation::Solve => {
-                // Digit by digit, or by residues once those of the factor are there: digits win for one column.
+                // Digit by digit, or by residues once those of the factor exist: digits win for one column.
                 let digits = f64::from(self.precision_bits.div_ceil(family.digit_bits));
                 let direct = rows * rows * cols * digits * digits;
                 let conversion = if cols > 0.0 { rows * rows / 2.0 * digits * planes } else { 0.0 };

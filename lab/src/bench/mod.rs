@@ -1,9 +1,10 @@
-//! `sunzi bench`: our operation beside others and beside the machine's limit, in one process, every answer checked.
+//! `sunzi bench`: our operation compared with others and with the machine's limit, in one process, every answer
+//! checked.
 //!
 //! Runs are interleaved: in each round the instruction rate, ours, then each baseline. Figures are medians over the
-//! rounds. A baseline that has taken a minute sits out the rounds that are left, which the report shows by its runs.
-//! Each side is warmed up once outside the clock, with its input in its own number type and its memory in
-//! place; ours writes a product into a result that it keeps, as the baselines do.
+//! rounds. A baseline that has taken a minute sits out the remaining rounds, which the report shows by its runs. Each
+//! side is warmed up once outside the clock, with its input in its own number type and its memory in place; ours writes
+//! a product into a result that it keeps, as the baselines do.
 
 mod batch;
 mod check;
@@ -66,9 +67,9 @@ pub struct Bench {
     pub baselines: Vec<String>,
     /// Timed runs of each.
     pub runs: usize,
-    /// What our products promise of each entry.
+    /// The accuracy that our products promise for each entry.
     pub accuracy: Accuracy,
-    /// With the redundant prime.
+    /// Whether to use the redundant prime.
     pub self_check: bool,
     /// Rows of a tile of a factorisation; `None` for the library's choice.
     pub tile_rows: Option<usize>,
@@ -80,7 +81,7 @@ pub struct Bench {
     pub engine: Engine,
 }
 
-/// Times an operation in this process and says what was found.
+/// Times an operation in this process and reports the results.
 ///
 /// # Errors
 /// [`Error::Verification`] for a wrong result on either side, [`Error::InvalidArgument`], and those of the operation.
@@ -175,7 +176,7 @@ fn spread(values: &[f64]) -> Option<Spread> {
     (!values.is_empty()).then(|| Spread::of(values))
 }
 
-/// What was measured beside the times.
+/// The measurements besides the times.
 struct Measured {
     rates: Vec<IssueRates>,
     reads: Option<Spread>,
@@ -186,7 +187,7 @@ struct Measured {
 fn summarise(config: &Bench, ours: &Ours<'_>, timed: &[TimedBaseline], measured: Measured) -> BenchReport {
     let (account, seconds) = (ours.median_account(), ours.seconds());
     let read_bytes = measured.reads.map_or(f64::INFINITY, |rate| rate.median);
-    // An empty operation has no limit to speak of, and that of this CPU's instructions says nothing about devices.
+    // An empty operation has no limit to speak of, and the limit of this CPU's instructions does not apply to devices.
     let on_devices = config.engine.wants_devices();
     let limit = limit(config).least(&measured.rates, read_bytes).filter(|_| !on_devices);
     let limit = limit.filter(|limit| limit.seconds > 0.0);

@@ -12,8 +12,8 @@ use sunzi::{Matrix, Result};
 /// Seed of the first operand; the second has the next.
 const SEED: u64 = 1;
 
-/// Bits in which an entry is formed beyond those in which it is kept: a sum with the dimension is then exact but for
-/// numbers too small to show.
+/// Bits in which an entry is formed beyond those in which it is kept: a sum with the dimension is then exact except for
+/// numbers too small to matter.
 const SPARE_BITS: u32 = 128;
 
 /// The operands of an operation.
@@ -62,7 +62,7 @@ impl Operands {
     }
 }
 
-/// A square matrix of the given entries, made from those of `random`, plus the dimension times the identity.
+/// A square matrix of the given entries, made from the entries of `random`, plus the dimension times the identity.
 fn dominant(random: &Matrix, entry: impl Fn(&Matrix, usize, usize) -> Float) -> Result<Matrix> {
     let order = random.rows();
     Matrix::from_fn(order, order, random.precision_bits(), |i, j| {

@@ -1,9 +1,9 @@
-//! `sunzi bench cholesky`, `bench trsm` and `bench solve` on several ranks: the ranks beside one process with as many
-//! threads.
+//! `sunzi bench cholesky`, `bench trsm` and `bench solve` on several ranks: the ranks compared with one process with as
+//! many threads.
 //!
-//! In each round one process on the root, while the others wait, then all ranks, whose matrices lie in tiles: those to
-//! factor in the ones that the factorisation works in. Every result of the ranks is compared with that of the one
-//! process, bit by bit.
+//! In each round one process on the root, while the others wait, then all ranks, whose matrices lie in tiles: matrices
+//! to factor lie in the tiles that the factorisation works in. Every result of the ranks is compared with that of the
+//! one process, bit by bit.
 
 use super::operands::Operands;
 use super::rank_table::{header, row, total_threads};
@@ -115,7 +115,7 @@ impl<'a> OnRanks<'a> {
     }
 }
 
-/// Times factorisations or solves on all ranks and says what was found. Collective.
+/// Times factorisations or solves on all ranks and reports the results. Collective.
 ///
 /// # Errors
 /// [`Error::Verification`] for other bits than those of one process, [`Error::InvalidArgument`], and those of the

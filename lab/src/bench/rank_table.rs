@@ -1,4 +1,4 @@
-//! What the tables of both benchmarks over ranks have in common.
+//! The common parts of the tables of both benchmarks over ranks.
 
 use super::spread::Spread;
 use crate::units::format_seconds;
@@ -13,12 +13,12 @@ pub(super) fn total_threads(ctx: &Context, world: &dyn Transport) -> Result<usiz
     Ok(threads[0] as usize)
 }
 
-/// What stands above the figures of [`row`].
+/// The header above the figures of [`row`].
 pub(super) fn header() -> String {
     format!("{:<24} {:>10} {:>10} {:>10}", "", "least", "median", "most")
 }
 
-/// The figures of one way of running, and what is said of it.
+/// The figures of one way of running, and a remark on it.
 pub(super) fn row(name: &str, seconds: &Spread, last: &str) -> String {
     let [min, median, max] = [seconds.min, seconds.median, seconds.max].map(format_seconds);
     format!("{name:<24} {min:>10} {median:>10} {max:>10}  {last}").trim_end().to_string()

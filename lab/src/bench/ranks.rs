@@ -1,4 +1,5 @@
-//! `sunzi bench` on several ranks. Of a SYRK, here: the ranks beside one process with as many threads, in the same run.
+//! `sunzi bench` on several ranks. Here a SYRK: the ranks compared with one process with as many threads, in the same
+//! run.
 //!
 //! In each round: the instruction rate of all ranks at once; one process on the root with the threads of all ranks,
 //! while they wait; the ranks as they are; where nodes are emulated, the ranks as one node; the ranks within parts of
@@ -71,7 +72,7 @@ struct Comparison {
     same_bits: bool,
 }
 
-/// Times a product, a factorisation or a solve on all ranks and says what was found. Collective.
+/// Times a product, a factorisation or a solve on all ranks and reports the results. Collective.
 ///
 /// # Errors
 /// [`Error::Verification`] for other bits than those of one process, [`Error::InvalidArgument`], and those of the
@@ -313,7 +314,7 @@ fn table(report: &RanksBench) -> String {
     lines.join("\n")
 }
 
-/// How much of the exchange went on beside products.
+/// How much of the exchange overlapped with products.
 fn hidden(team: &TeamReport) -> String {
     match team.exchanged_bytes {
         0 => String::new(),

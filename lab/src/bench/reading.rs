@@ -10,7 +10,7 @@ const TRIALS: usize = 4;
 const TRIAL_BYTES: usize = 64 << 20;
 /// Bytes of the smallest and the largest array.
 const BYTES: std::ops::RangeInclusive<f64> = 1048576.0..=1073741824.0;
-/// Sums that run beside one another, so that additions do not wait for each other.
+/// Sums that run in parallel, so that additions do not wait for each other.
 const LANES: usize = 32;
 
 /// An array to read, its pages in place.
@@ -20,7 +20,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// An array as large as what an operation reads: one that fits a cache is as fast for both.
+    /// An array as large as the data that an operation reads: if it fits a cache, both are equally fast.
     pub fn new(bytes: f64, threads: usize) -> Reading {
         let count = (bytes.clamp(*BYTES.start(), *BYTES.end()) / 8.0) as usize;
         Reading { words: (0..count as u64).collect(), threads }
@@ -34,7 +34,7 @@ impl Reading {
         (passes * bytes) as f64 / seconds.max(1e-9)
     }
 
-    /// Seconds in which every thread reads its part so many times.
+    /// Seconds in which every thread reads its part `passes` times.
     fn trial(&self, passes: usize) -> f64 {
         let read = |part: &[u64]| {
             (0..passes).for_each(|_| {

@@ -1,4 +1,4 @@
-//! What a comparison is written and printed as.
+//! The report and the printed form of a comparison.
 
 use super::spread::Spread;
 use super::task::{Cut, Phases};
@@ -10,7 +10,7 @@ use sunzi::Accuracy;
 use sunzi::advanced::kernels::tiles::TileTraffic;
 use sunzi::report::DeviceReport;
 
-/// What is written by `--report`. What an operation does not tell is null.
+/// The contents of `--report`. Figures that an operation does not report are null.
 #[derive(Serialize)]
 pub struct BenchReport {
     pub operation: &'static str,
@@ -32,7 +32,7 @@ pub struct BenchReport {
     pub limit_ratio: Option<f64>,
     /// The kernel whose family has the least time.
     pub limit_kernel: Option<&'static str>,
-    /// What its instructions could do in a second, in one plane.
+    /// The multiply-adds that its instructions could do in a second, in one plane.
     pub multiply_adds_per_second: Option<Spread>,
     pub read_bytes_per_second: Option<Spread>,
     pub planned_bytes: Option<u64>,
@@ -40,19 +40,19 @@ pub struct BenchReport {
     pub checked: bool,
     pub worst_error: f64,
     pub baselines: Vec<BaselineReport>,
-    /// What each device did in that run; empty on the CPU.
+    /// The work of each device in that run; empty on the CPU.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceReport>,
-    /// What each device of a factorisation has moved in that run.
+    /// The moves of each device of a factorisation in that run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tiles: Vec<TileTraffic>,
-    /// Whether any were asked for.
+    /// Whether any devices were requested.
     #[serde(skip)]
     pub on_devices: bool,
     pub machine: Machine,
 }
 
-/// What is written of a baseline.
+/// The report of a baseline.
 #[derive(Serialize)]
 pub struct BaselineReport {
     pub name: &'static str,
@@ -120,7 +120,7 @@ fn heading(report: &BenchReport) -> String {
     )
 }
 
-/// What a device did.
+/// The work of a device.
 fn device(report: &DeviceReport) -> String {
     let DeviceReport { kind, index, planes, device_bytes, traffic, seconds, ranks, .. } = report;
     format!(
@@ -137,7 +137,7 @@ fn device(report: &DeviceReport) -> String {
     )
 }
 
-/// What the device of a factorisation has moved.
+/// The moves of the device of a factorisation.
 fn tiles(report: &TileTraffic) -> String {
     let moved = report.traffic.h2d_bytes + report.traffic.d2h_bytes;
     let spared = 100.0 * (1.0 - moved as f64 / report.baseline_bytes.max(1) as f64);
@@ -155,7 +155,7 @@ fn tiles(report: &TileTraffic) -> String {
     )
 }
 
-/// Who else uses a device.
+/// The other users of a device.
 fn shared(ranks: usize) -> String {
     if ranks > 1 { format!(" of a share for {ranks} ranks") } else { String::new() }
 }

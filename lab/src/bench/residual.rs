@@ -36,7 +36,7 @@ impl<'a> Residual<'a> {
             let drawn = draw(rows, cols).take(SAMPLES - 1);
             places.extend(drawn.map(|(i, j)| match operation {
                 Operation::Cholesky => (i.max(j), i.min(j)),
-                // The last columns, which the recursions of a baseline come to last.
+                // The last columns, which the recursions of a baseline reach last.
                 Operation::Solve => (i, cols - 1 - j % SOLVE_COLUMNS.min(cols)),
                 _ => (i, j),
             }));
@@ -156,7 +156,7 @@ mod tests {
         Operands::new(operation, Size { rows: 12, cols: 3, precision_bits: BITS }).unwrap()
     }
 
-    /// The error at every sampled place is one bound when the last entry of the answer is off by so much.
+    /// The error at every sampled place is one bound when the last entry of the answer is off by a given amount.
     #[test]
     fn an_error_is_seen_in_units_of_the_bound() {
         let Operands { a, .. } = operands(Operation::Cholesky);

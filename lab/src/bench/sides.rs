@@ -16,7 +16,7 @@ const LEAST_SECONDS: f64 = 0.01;
 const SLOW_SECONDS: f64 = 1.0;
 /// A baseline's warm-up that takes longer than this counts as its first run.
 const LONG_SECONDS: f64 = 20.0;
-/// A baseline whose timed runs have taken so long together sits out the rounds that are left.
+/// A baseline whose timed runs have taken this long in total sits out the remaining rounds.
 const MOST_SECONDS: f64 = 60.0;
 
 /// Our operation, its result and times.
@@ -99,7 +99,7 @@ impl<'a> Ours<'a> {
         Spread::of(&self.runs.iter().map(|(seconds, _)| *seconds).collect::<Vec<_>>())
     }
 
-    /// What the run nearest to the median told.
+    /// The account of the run nearest to the median.
     pub fn median_account(&self) -> &Account {
         let median = self.seconds().median;
         let distance = |run: &&(f64, Account)| (run.0 - median).abs();
@@ -148,7 +148,7 @@ impl TimedBaseline {
         Ok(TimedBaseline { baseline, repeats: 1, seconds, phases, counted: false, right: true })
     }
 
-    /// One run, whose time somebody else takes.
+    /// One run, which the caller times.
     pub fn run_once(&mut self) {
         self.baseline.run();
     }
@@ -210,7 +210,7 @@ impl TimedBaseline {
     }
 }
 
-/// Whether timed runs of so many repetitions each, with these means, have taken [`MOST_SECONDS`] together.
+/// Whether timed runs of `repeats` repetitions each, with these means, have taken [`MOST_SECONDS`] together.
 fn is_enough(seconds: &[f64], repeats: usize) -> bool {
     seconds.iter().sum::<f64>() * repeats as f64 >= MOST_SECONDS
 }

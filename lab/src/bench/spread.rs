@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What is reported of a series.
+/// The figures that are reported for a series.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
     pub min: f64,

@@ -1,4 +1,4 @@
-//! What a comparison runs of ours, and what each run tells of itself, whatever the operation.
+//! Our side of a comparison, and the account of each run, whatever the operation.
 //!
 //! Knows: the results of runs. Does not know: clocks, baselines.
 
@@ -37,7 +37,7 @@ pub trait Task {
     }
 }
 
-/// What one run tells of itself. An operation that does not say leaves `None`.
+/// The account of one run. Figures that an operation does not report are `None`.
 #[derive(Clone, Debug)]
 pub struct Account {
     /// Name of the kernel.
@@ -52,9 +52,9 @@ pub struct Account {
     pub phases: Phases,
     /// Bytes the plan allowed for.
     pub planned_bytes: Option<u64>,
-    /// What each device did; empty on the CPU.
+    /// The work of each device; empty on the CPU.
     pub devices: Vec<DeviceReport>,
-    /// What the device of a factorisation has moved.
+    /// The moves of the devices of a factorisation.
     pub tiles: Vec<TileTraffic>,
 }
 
@@ -94,7 +94,7 @@ pub enum Cut {
         /// Tile rows.
         tiles: usize,
     },
-    /// The operation does not say.
+    /// The operation does not report it.
     Unknown {},
 }
 

@@ -28,8 +28,8 @@ const CUTS: [(usize, usize); 3] = [(1, 8), (3, 24), (2, 104)];
 /// Device memory of small factorisations, which would else fill the device with places for tiny tiles.
 const SMALL_BYTES: u64 = 256 << 20;
 
-/// A positive definite matrix, made as fast as memory takes it: ones on the diagonal, and entries so small beside it
-/// that those of a row add up to less than a half. Only its lower triangle means anything.
+/// A positive definite matrix, made as fast as memory takes it: ones on the diagonal, and entries so small relative to
+/// it that those of a row add up to less than a half. Only its lower triangle means anything.
 ///
 /// # Errors
 /// Those of [`Matrix::zeros`].
@@ -71,7 +71,7 @@ fn on_cpu(subject: &Subject<'_>, a: &Matrix) -> Result<Matrix> {
     Ok(cholesky_with(subject.cpu, Symmetric::lower(a), a.precision_bits(), &options)?.result.into_factor())
 }
 
-/// One factorisation on the devices, and whether its factor is `want`; returns what each device did.
+/// One factorisation on the devices, and whether its factor is `want`; returns the work of each device.
 fn compare(ctx: &Context, a: &Matrix, want: &Matrix, tile_rows: Option<usize>) -> Result<Vec<TileTraffic>> {
     let options = CholeskyOptions::new().accuracy(Accuracy::Norm).tile_rows(tile_rows);
     let Outcome { result, report } = cholesky_with(ctx, Symmetric::lower(a), a.precision_bits(), &options)?;

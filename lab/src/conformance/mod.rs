@@ -1,7 +1,7 @@
-//! What every device must do, each thing checked once: `sunzi gpu-check` runs the checks on the devices of a machine,
+//! Checks of everything that devices must do, each once: `sunzi gpu-check` runs the checks on the devices of a machine,
 //! the tests run them on software devices in many orders of execution, and on a GPU where there is one.
 //!
-//! A check compares with a loop on the host, with the bits of the CPU, or with a bound, and says what differs.
+//! A check compares with a loop on the host, with the bits of the CPU, or with a bound, and reports what differs.
 
 mod factors;
 mod operations;
@@ -17,7 +17,7 @@ use sunzi::advanced::kernels::device::DeviceFamily;
 use sunzi::devices::Device;
 use sunzi::{Context, ContextBuilder, Error, ProgressCallback, Result};
 
-/// A check of a device's own operations, on sizes of a GPU where the flag says so.
+/// A check of a device's own operations, on sizes of a GPU where the flag is set.
 type DeviceCheck = (&'static str, fn(&dyn Device, bool) -> Result<()>);
 
 /// A check of doubles in tiles on one device, likewise.
@@ -26,7 +26,7 @@ type DoublesCheck = (&'static str, fn(&Setup, &Arc<dyn Device>, bool) -> Result<
 /// A check of an operation on big floats, by one family on one device or several together.
 type OperationCheck = (&'static str, fn(&Subject<'_>) -> Result<()>);
 
-/// What is checked of every device.
+/// The checks of every device.
 const DEVICE_CHECKS: &[DeviceCheck] = &[
     ("copies and clears", operations::copies),
     ("products of doubles", operations::products_f64),
@@ -36,11 +36,11 @@ const DEVICE_CHECKS: &[DeviceCheck] = &[
     ("too much memory", operations::memory),
 ];
 
-/// What is checked of every device, in tiles of doubles.
+/// The checks of every device in tiles of doubles.
 const DOUBLES_CHECKS: &[DoublesCheck] =
     &[("cholesky of doubles", factors::doubles), ("cholesky of doubles over ranks", factors::doubles_over_ranks)];
 
-/// What is checked of every device and family. A check of another operation is one more line here.
+/// The checks of every device and family. A check of another operation is one more line here.
 const FAMILY_CHECKS: &[OperationCheck] = &[
     ("syrk, shapes", products::syrk_shapes),
     ("gemm, shapes", products::gemm_shapes),
@@ -58,13 +58,13 @@ const FAMILY_CHECKS: &[OperationCheck] = &[
     ("products inside solves", factors::products_in_solves),
 ];
 
-/// What is checked of several devices together, for every family.
+/// The checks of several devices together, for every family.
 const TOGETHER_CHECKS: &[OperationCheck] =
     &[("shares of the moduli", products::shares), ("shares of the tiles", factors::shares)];
 
 /// The devices to check.
 pub struct Setup {
-    /// In order.
+    /// The devices, in order.
     pub devices: Vec<Arc<dyn Device>>,
     /// Worker threads; `None` for one on each processor.
     pub threads: Option<usize>,
@@ -75,7 +75,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// A builder with the threads asked for; a signal stops what its contexts do.
+    /// A builder with the requested threads; a signal stops the work of its contexts.
     pub fn builder(&self) -> ContextBuilder {
         let callback = self.progress.clone();
         let builder = Context::builder().progress(move |progress| callback(progress));
@@ -92,7 +92,7 @@ pub struct Check<'a> {
     pub device: String,
     /// The family, where there is one.
     pub family: Option<&'static str>,
-    /// What is checked.
+    /// The name of the check.
     pub name: &'static str,
     work: &'a dyn Fn() -> Result<()>,
 }
@@ -107,7 +107,7 @@ impl Check<'_> {
     }
 }
 
-/// What is done with each check.
+/// The function that is called with each check.
 pub type Run<'a> = dyn FnMut(Check<'_>) -> Result<()> + 'a;
 
 /// Whether a device is a GPU, whose times mean something.
@@ -115,7 +115,7 @@ pub fn is_gpu(device: &dyn Device) -> bool {
     device.description().kind == DeviceKind::Cuda
 }
 
-/// Hands all checks to `run`, one after the other: of each device, of all together, of each beside the CPU.
+/// Hands all checks to `run`, one after the other: of each device, of all together, of each together with the CPU.
 ///
 /// # Errors
 /// Those of `run`, and of a context on the CPU.

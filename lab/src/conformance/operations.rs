@@ -10,7 +10,7 @@ use sunzi::advanced::device::{Element, Gemm, Operand, Region, Stream, Trsm};
 use sunzi::devices::Device;
 use sunzi::{Error, Result};
 
-/// Relative error that a triangular solve of a well-conditioned matrix may have, far above what rounding explains.
+/// Relative error that a triangular solve of a well-conditioned matrix may have, far above rounding errors.
 const SOLVE_ERROR: f64 = 1e-11;
 
 /// Rounds of the check of events: an order that is not kept need not show at once.
@@ -112,7 +112,7 @@ const PLAIN: Case = Case {
     by_rows: false,
 };
 
-/// Sizes that straddle what tensor cores and their libraries cut by.
+/// Sizes around the block sizes of tensor cores and their libraries.
 const SIZES: [(usize, usize, usize); 7] =
     [(1, 1, 1), (16, 16, 16), (17, 15, 33), (64, 48, 127), (5, 130, 65), (129, 3, 256), (31, 33, 1)];
 
@@ -191,7 +191,7 @@ fn decode(bytes: &[u8], element_bytes: usize) -> Vec<f64> {
     numbers.collect()
 }
 
-/// Multiplies on the device and on the host; also what lies between the columns of C must be as before.
+/// Multiplies on the device and on the host; also the elements between the columns of C must be as before.
 fn check_product(fixture: &Fixture<'_>, element: Element, case: &Case, seed: u64) -> Result<()> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let (bytes, largest) = match element {
@@ -206,7 +206,7 @@ fn check_product(fixture: &Fixture<'_>, element: Element, case: &Case, seed: u64
     let a = Block::new(a_rows, a_cols, case, align, || number(largest));
     let mut b = Block::new(b_rows, b_cols, case, align, || number(largest));
     b.stride = if case.one_b { 0 } else { b.stride };
-    // What is not added to must not be read either: not a number would spread.
+    // An entry that is overwritten must not be read: a NaN would spread.
     let dirt = if bytes { 7e6 } else { f64::NAN };
     let mut c = Block::new(case.m, case.n, case, 1, || if case.accumulate { number(1 << 20) } else { dirt });
     let send = |block: &Block, size: usize| fixture.send(&encode(&block.numbers, size), 16 * 3);
@@ -275,7 +275,7 @@ pub fn solves(device: &dyn Device, large: bool) -> Result<()> {
         let trsm = Trsm { m, n, l: operand(&l, ld_l)?, b: operand(&b, ld_b)? };
         device.solve(fixture.stream, &trsm)?;
         let got = decode(&fixture.fetch(&trsm.b.region)?, 8);
-        // What pads the columns was sent as it is in X.
+        // The padding of the columns was sent as it is in X.
         if let Some(at) = (0..got.len()).find(|&at| (got[at] - x[at]).abs() > SOLVE_ERROR || got[at].is_nan()) {
             return failed(format!("{m} x {n}: element {at} is {:e}, not {:e}", got[at], x[at]));
         }

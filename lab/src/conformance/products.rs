@@ -22,7 +22,7 @@ const PRECISIONS: [u32; 5] = [64, 113, 512, 1024, 4000];
 /// Exponents of most checks are spread over twice as many bits.
 const SPREAD_BITS: u32 = 40;
 
-/// One entry in so many is 1 where exponents are spread.
+/// Where exponents are spread, one entry in this number is 1.
 const ONE_ENTRIES: usize = 97;
 
 /// Devices that multiply together, the family they use, and the CPU to compare with.
@@ -31,7 +31,7 @@ pub struct Subject<'a> {
     pub setup: &'a Setup,
     /// A context without devices.
     pub cpu: &'a Context,
-    /// In order.
+    /// The devices, in order.
     pub devices: Vec<Arc<dyn Device>>,
     /// The family.
     pub family: DeviceFamily,
@@ -45,7 +45,7 @@ impl Subject<'_> {
         self.setup.builder().devices(self.devices.clone()).kernel(self.family.name())
     }
 
-    /// Compares a SYRK in a context with the CPU's; returns what the devices gave.
+    /// Compares a SYRK in a context with the CPU's; returns the outcome of the devices.
     fn syrk(&self, ctx: &Context, p: &Matrix, options: &SyrkOptions<'_>) -> Result<Outcome> {
         let bits = p.precision_bits();
         let Outcome { result, report } = syrk_with(ctx, p, bits, options)?;

@@ -1,4 +1,4 @@
-//! The checks of `sunzi gpu-check`: all of them run, whatever fails.
+//! The checks of `sunzi gpu-check`: all of them run, even where some fail.
 
 use crate::conformance::{self, Check, Setup};
 use crate::session::Session;
@@ -13,7 +13,7 @@ pub struct CheckReport {
     pub device: String,
     /// The family, where there is one.
     pub family: Option<&'static str>,
-    /// What was checked.
+    /// The name of the check.
     pub check: &'static str,
     /// Why it failed.
     pub failure: Option<String>,
@@ -29,7 +29,7 @@ pub fn run_all(session: &dyn Session, setup: &Setup) -> Result<Vec<CheckReport>>
         if session.stop_requested() {
             return Err(Error::Cancelled);
         }
-        // A panic is a bug, but the checks after it may tell more about it.
+        // A panic is a bug, but the checks after it may show more about it.
         let failure = match catch_unwind(AssertUnwindSafe(|| check.run())) {
             Ok(Ok(())) => None,
             Ok(Err(Error::Cancelled)) => return Err(Error::Cancelled),
@@ -69,7 +69,7 @@ mod tests {
     use sunzi::advanced::device::soft::{Fault, SoftDevice, SoftOptions};
     use sunzi::advanced::testing::effort;
 
-    /// Keeps what is said, and asks to stop behind so many lines.
+    /// Keeps the printed lines, and requests a stop after `most` lines.
     struct Few {
         most: usize,
         lines: RefCell<Vec<String>>,
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn faults_are_found_and_the_checks_go_on() {
-        // The first checks tell that one of them fails, and that those behind it do not; all take seconds.
+        // The first checks are enough to show that one of them fails and that later ones do not; all take seconds.
         let few = Few { most: if effort() > 1 { usize::MAX } else { 11 }, lines: RefCell::default() };
         let outcome = run_all(&few, &faulty(Fault::FlipInProduct(0)));
         assert!(if effort() > 1 { outcome.is_ok() } else { matches!(outcome, Err(Error::Cancelled)) });

@@ -1,4 +1,5 @@
-//! The rates of factorisations: of big floats beside the products of planes, of doubles beside the plain product.
+//! The rates of factorisations: of big floats relative to the products of planes, of doubles relative to the plain
+//! product.
 //!
 //! Seconds are those of the whole call, as they pass: a factorisation keeps the CPU busy as well.
 
@@ -26,7 +27,7 @@ use sunzi::{
     Symmetric, cholesky_with, gemm_with,
 };
 
-/// What is aimed at: the rate of the products of planes, and that of the plain product of doubles.
+/// The targets, as parts of the rate of the products of planes, and of that of the plain product of doubles.
 const CHOLESKY_SHARE: f64 = 0.30;
 const DOUBLE_SHARE: f64 = 0.66;
 
@@ -40,7 +41,7 @@ const GPU_LIMIT_BYTES: u64 = 5000 << 20;
 const TINY_LIMIT_BYTES: u64 = 12 * 8 * (TINY_DOUBLE_ROWS * TINY_DOUBLE_ROWS) as u64;
 const TINY_DOUBLE_ROWS: usize = 32;
 
-/// The lower triangle of doubles takes so many times the device memory.
+/// The lower triangle of doubles takes this many times the device memory.
 const OVER_LIMIT: f64 = 1.5;
 
 /// Timed runs of doubles.
@@ -81,7 +82,7 @@ pub struct DoubleRates {
 /// All factorisations.
 #[derive(Debug, Default, Serialize)]
 pub struct FactorRates {
-    /// What was lowered or left out, and why.
+    /// The sizes that were lowered or left out, and why.
     pub notes: Vec<String>,
     pub cholesky: Vec<CholeskyRates>,
     pub double: Option<DoubleRates>,
@@ -95,7 +96,8 @@ impl FactorRates {
     }
 }
 
-/// Measures factorisations on the first device, beside a product by the faster family and the plain product of doubles.
+/// Measures factorisations on the first device, compared with a product by the faster family and the plain product of
+/// doubles.
 ///
 /// # Errors
 /// Those of factorisations, and [`Error::Verification`] where a factor is wrong.
@@ -185,7 +187,7 @@ fn big(
     Ok(Some(CholeskyRates { planes, per_second, share: per_second / plane_rate, report }))
 }
 
-/// Holds blocks of `L L^T` at the start, the middle and the end against the matrix, whose diagonal is 1.
+/// Compares blocks of `L L^T` at the start, the middle and the end with the matrix, whose diagonal is 1.
 fn verify(cpu: &Context, a: &Matrix, l: &Matrix) -> Result<()> {
     let (order, bits) = (a.rows(), a.precision_bits());
     let block = |first: usize| first..order.min(first + BLOCK_ROWS);
@@ -246,7 +248,7 @@ fn double(session: &dyn Session, setup: &Setup, plain_per_second: f64, rates: &m
     // Half of `8 order^2` bytes.
     let order_for = |limit: u64| ((OVER_LIMIT * limit as f64 / 4.0).sqrt() as usize).next_multiple_of(64);
     loop {
-        // The lower triangles of the matrix, of the copy that is factored, and of its tiles at home.
+        // The lower triangles of the matrix, of the copy that is factored, and of its tiles on the host.
         let host = 12 * (order_for(limit) as u64).pow(2);
         let (free, room) = (free_bytes(), device.capacity_bytes().saturating_sub(device.used_bytes()));
         let why = match () {

@@ -2,7 +2,7 @@
 //! driver and the CUDA libraries.
 //!
 //! Checks first, each a line; then rates, all of them measured in this run. With `--device soft` the same code runs on
-//! the software device on tiny sizes, where times mean nothing and the table says so.
+//! the software device on tiny sizes, where times mean nothing, as the table notes.
 
 mod checks;
 mod factor_rates;
@@ -24,7 +24,7 @@ use sunzi::advanced::device::{Description, DeviceName};
 /// Devices to check and to measure.
 #[derive(Clone, Debug)]
 pub struct GpuCheck {
-    /// In order.
+    /// The devices, in order.
     pub devices: Vec<DeviceName>,
     /// Worker threads; `None` for all processors.
     pub threads: Option<usize>,
@@ -55,7 +55,7 @@ struct GpuCheckReport {
     seconds: f64,
 }
 
-/// Checks devices, measures them, and says what was found.
+/// Checks devices, measures them, and reports the results.
 ///
 /// # Errors
 /// [`sunzi::Error::Verification`] where a check fails, [`sunzi::Error::NoDevice`], [`sunzi::Error::Cancelled`].
@@ -95,7 +95,7 @@ pub fn run(session: &mut dyn Session, config: &GpuCheck) -> Result<()> {
     session.say(&format!("all {} checks ok in {}", report.checks.len(), format_seconds(report.seconds)))
 }
 
-/// What runs here, and on what.
+/// The program and the machine that it runs on.
 fn header(machine: &Machine, setup: &Setup) -> String {
     let mut lines = vec![
         format!("sunzi {} gpu-check", env!("CARGO_PKG_VERSION")),

@@ -1,4 +1,4 @@
-//! The rates of `sunzi gpu-check`: products of planes beside plain products, transfers, and the CPU.
+//! The rates of `sunzi gpu-check`: products of planes compared with plain products, transfers, and the CPU.
 //!
 //! Times on a device are between events on its own clock, of the run with the median time; the comparison with the
 //! CPU takes the time that passes, of whole calls. All operands are random: zeros multiply faster.
@@ -34,14 +34,14 @@ const RUNS: usize = 5;
 /// Host memory left to all else.
 const RESERVE_BYTES: u64 = 2 << 30;
 
-/// The product on the CPU has so many times fewer rows and columns.
+/// The product on the CPU has this many times fewer rows and columns.
 const CPU_ROWS: usize = 4;
 const CPU_COLS: usize = 8;
 
-/// What is aimed at for each family: the rate of the plain product, and the whole call over its products.
+/// The targets for each family: the rate of the plain product, and the whole call over its products.
 const TARGETS: [(f64, f64); 2] = [(0.85, 1.5), (0.75, 2.5)];
 
-/// What is aimed at for signed bytes against doubles, and for devices against the CPU.
+/// The targets for signed bytes against doubles, and for devices against the CPU.
 const BYTES_OVER_DOUBLES: f64 = 4.0;
 const DEVICE_OVER_CPU: f64 = 50.0;
 
@@ -75,7 +75,7 @@ pub struct RatesReport {
     pub rows: usize,
     pub cols: usize,
     pub precision_bits: u32,
-    /// What was lowered, and why.
+    /// The sizes that were lowered, and why.
     pub notes: Vec<String>,
     pub plain: Vec<PlainRates>,
     pub products: Vec<ProductRates>,
@@ -125,7 +125,7 @@ pub fn measure(session: &dyn Session, setup: &Setup, config: &GpuCheck) -> Resul
     Ok(RatesReport { rows, cols, precision_bits, notes, plain, products, cpu: on_cpu, factors, table })
 }
 
-/// The size asked for, halved until operand and result fit the memory of the host and any cut that of the device.
+/// The requested size, halved until operand and result fit the memory of the host and any cut that of the device.
 fn fit(setup: &Setup, wanted: (usize, usize), precision_bits: u32) -> Result<(usize, usize, Vec<String>)> {
     let ((mut rows, mut cols), mut notes) = (wanted, Vec::new());
     let available = available_bytes().unwrap_or(u64::MAX).saturating_sub(RESERVE_BYTES);
@@ -193,7 +193,7 @@ fn plain_product(device: &dyn Device, element: Element, size: usize, pinned: &Pi
     Ok(gemm.work() as f64 / median_seconds(&fixture, || device.multiply(fixture.stream, &gemm))?)
 }
 
-/// Seconds on the device's clock of what is submitted to the fixture's stream.
+/// Seconds on the device's clock of the work submitted to the fixture's stream.
 fn median_seconds(fixture: &Fixture<'_>, submit: impl Fn() -> Result<()>) -> Result<f64> {
     let mut seconds = Vec::new();
     for run in 0..=RUNS {
@@ -256,7 +256,7 @@ fn verify(cpu: &Context, p: &Matrix, q: &Matrix) -> Result<()> {
     verify_gemm(cpu, (operand(&last)?, operand(&first)?), result, bits, &options).map(drop)
 }
 
-/// All figures beside their targets.
+/// All figures next to their targets.
 fn tabulate(on_gpu: bool, plain: &[PlainRates], products: &[ProductRates], cpu: &ProductRates) -> Table {
     let mut table = Table::new(on_gpu);
     for PlainRates { device, size, f64_per_second, i8_per_second, h2d_per_second, d2h_per_second } in plain {

@@ -1,9 +1,9 @@
-//! The table of `sunzi gpu-check`: what was measured beside what is aimed at.
+//! The table of `sunzi gpu-check`: measured figures next to their targets.
 
 use crate::units::format_seconds;
 use serde::Serialize;
 
-/// What is aimed at.
+/// A target.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
@@ -11,7 +11,7 @@ pub enum Target {
     AtMost(f64),
 }
 
-/// What a figure counts, which decides how it is shown.
+/// The unit of a figure, which decides how it is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -19,9 +19,9 @@ pub enum Unit {
     BytesPerSecond,
     Bytes,
     Seconds,
-    /// Of something else, shown as a percentage.
+    /// A part of something else, shown as a percentage.
     Share,
-    /// Over something else.
+    /// A ratio to something else.
     Ratio,
 }
 
@@ -53,7 +53,7 @@ impl Table {
         self.rows.push(Row { what, measured, unit, target: None, met: None });
     }
 
-    /// A figure beside its target.
+    /// A figure next to its target.
     pub fn aim(&mut self, what: String, measured: f64, unit: Unit, target: Target) {
         let met = match target {
             Target::AtLeast(least) => measured >= least,

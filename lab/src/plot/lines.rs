@@ -12,7 +12,7 @@ const HEIGHT: u32 = 300;
 /// Colours of the lines of a chart, in their order.
 const COLOURS: [RGBColor; 4] = [BLUE, RED, RGBColor(0, 128, 0), RGBColor(128, 0, 128)];
 
-/// What the height of a point means.
+/// The meaning of the height of a point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scale {
     /// The number itself.
@@ -23,7 +23,7 @@ pub enum Scale {
 
 /// A line of a chart.
 pub struct Line {
-    /// What it shows.
+    /// Its label.
     pub label: &'static str,
     /// Count and height, in the order of the counts.
     pub points: Vec<(f64, f64)>,
@@ -31,15 +31,15 @@ pub struct Line {
 
 /// A chart of the picture.
 pub struct Chart {
-    /// What it shows.
+    /// Its caption.
     pub caption: &'static str,
-    /// What heights mean.
+    /// The meaning of heights.
     pub scale: Scale,
     /// Its lines.
     pub lines: Vec<Line>,
 }
 
-/// Writes the picture; `count` says what is counted.
+/// Writes the picture; `count` names the counted unit.
 ///
 /// # Errors
 /// [`sunzi::Error::Io`].

@@ -15,7 +15,7 @@ pub(super) struct Copies {
     down_bandwidth: f64,
     latency: f64,
     node_bandwidth: Option<f64>,
-    /// When what the devices of a node share is free.
+    /// When the resources that the devices of a node share are free.
     node_free: Vec<f64>,
     per_node: usize,
 }
@@ -50,7 +50,7 @@ impl Copies {
     }
 }
 
-/// What does one thing at a time.
+/// A part that does one thing at a time.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Engine {
     /// When it is free.
@@ -78,7 +78,7 @@ pub(super) struct Accelerator {
     pub peak_bytes: u64,
 }
 
-/// What a job waits for.
+/// The loads that a job waits for.
 pub(super) struct Loading {
     /// Its holds.
     pub lease: Lease<u32>,
@@ -115,7 +115,7 @@ impl Accelerator {
         self.cache.state(code) != TileState::Invalid
     }
 
-    /// What was moved.
+    /// The counters of the moves.
     pub fn counters(&self) -> CacheCounters {
         self.cache.counters()
     }
@@ -191,13 +191,13 @@ impl Accelerator {
         Some(self.download(code, now, process, copies, noise))
     }
 
-    /// Forgets a tile that nobody holds and that the host has.
+    /// Forgets a tile that is not held and that the host has.
     pub fn invalidate(&mut self, code: u32) {
         self.cache.discard(code);
     }
 
     /// Under the synchronous algorithm: notes that an update of `step`, or another task, reads some tiles, and forgets
-    /// those of earlier steps, which nobody reads any more.
+    /// those of earlier steps, which are not read any more.
     pub fn read_in_step(&mut self, step: Option<usize>, codes: impl Iterator<Item = u32>) {
         if step > self.step {
             self.step = step;

@@ -1,14 +1,14 @@
-//! Virtual time: what happens when, and how long things take.
+//! Virtual time: events in order, and how long things take.
 //!
 //! Promise: events come in the order of their times, and of equal times in the order in which they were set; a number
-//! depends on the seed alone.
+//! depends only on the seed.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What happens.
+/// An event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum EventKind {
     /// An envelope lies before the progress thread of a process.
@@ -58,14 +58,14 @@ struct Entry {
     value: u32,
 }
 
-/// Something that happens now.
+/// An event that happens now.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimedEvent {
-    /// When.
+    /// The time of the event.
     pub time: f64,
-    /// What.
+    /// The event.
     pub kind: EventKind,
-    /// To whom.
+    /// The process that it concerns.
     pub process: usize,
     /// Number of an envelope, a job or a request, or code of a tile.
     pub value: u32,
@@ -130,7 +130,7 @@ pub(super) struct Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Nothing.
+    /// An empty slab.
     pub fn new() -> Slab<T> {
         Slab { values: Vec::new(), free: Vec::new() }
     }

@@ -37,7 +37,7 @@ fn figures(simulation: &Simulation) -> DiskFigures {
     simulation.disk.expect("there is a disk")
 }
 
-/// What a process moves by the library's count.
+/// The moves of a process by the library's count.
 fn counted(options: &SimulationOptions, machine: &Machine, number: usize) -> LevelTraffic {
     let (shape, owner) = (options.level_shape(machine).unwrap(), Owner { grid: options.grid, number });
     let bytes = LevelBytes { entries: &|_| 80_000, finished: &|_| 80_000 };
@@ -95,7 +95,7 @@ fn bytes_are_those_of_a_real_run() {
         (disk.traffic.operand_bytes, disk.traffic.written_bytes),
         (planned.operand_bytes, planned.written_bytes)
     );
-    // The run reads the tiles once more to round them, and its disk answers when it likes.
+    // The run reads the tiles once more to round them, and its disk answers at any time.
     let read = (report.disk.read_bytes - planned.entry_bytes - planned.written_bytes) as f64;
     assert!((read / disk.traffic.operand_bytes as f64 - 1.0).abs() < 0.2, "{read}: {disk:?}");
 }
@@ -133,7 +133,7 @@ fn one_worker_or_the_disk_is_always_at_work() {
             assert!((disk.busy * time / moving - 1.0).abs() < 1e-9, "{what}");
             let waiting = (disk.waiting_for_tiles + disk.waiting_to_write) * time;
             assert!(waiting <= time - 0.999_999 * work, "{what}");
-            // Tasks wait for the disk alone; at the end the last block is written.
+            // Tasks wait only for the disk; at the end the last block is written.
             let last = (disk.block_tiles.0 * disk.block_tiles.1) as f64 * 80_000.0 / bandwidth;
             assert!(waiting + work + last >= 0.999_999 * time, "{what}");
         }

@@ -28,7 +28,7 @@ impl Disks {
         })
     }
 
-    /// A request that comes now: from its turn to its answer.
+    /// A request that arrives now: from its turn to its answer.
     pub fn serve(&mut self, process: usize, now: f64, (bytes, writes): (u64, bool), factor: f64) -> Span {
         let engine = &mut self.engines[process / self.sharers];
         let start = now.max(engine.free);

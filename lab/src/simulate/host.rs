@@ -1,8 +1,8 @@
-//! What a simulated process has beside its tasks and messages.
+//! The state of a simulated process besides its tasks and messages.
 
 use super::accelerator::{Accelerator, Engine};
 
-/// What a process has.
+/// The state of a process.
 pub(super) struct Host {
     pub devices: Vec<Accelerator>,
     /// The processors, where there are devices: one task at a time.

@@ -1,8 +1,8 @@
-//! A process above a disk: what its memory holds, by the very [`TileLevel`] of a real run, what its workers do next,
-//! and what is asked of the disk.
+//! A process above a disk: the contents of its memory, by the very [`TileLevel`] of a real run, the next work of its
+//! workers, and the requests to the disk.
 //!
 //! Promise: no more tiles are here than there is room for, and a run begins when all its tiles are here; anything else
-//! is an error. Knows: tiles, bytes. Does not know: what a disk is, who other processes are.
+//! is an error. Knows: tiles, bytes. Does not know: what a disk is, which other processes there are.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use sunzi::advanced::runtime::{Access, LevelTraffic, MOST_TRANSFERS, Move, Outgo
 use sunzi::advanced::tile::TileId;
 use sunzi::{Error, Result};
 
-/// What is asked of a disk.
+/// A request to a disk.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum DiskWork {
     /// A tile is read for tasks.
@@ -46,14 +46,14 @@ pub(super) struct Request {
     pub bytes: u64,
 }
 
-/// What a worker does next.
+/// The next work of a worker.
 pub(super) enum Work {
     /// A tile that was read is put into its place.
     Place(TileId),
     Run(TileRun),
 }
 
-/// Bytes of requests that are under way, of which there may be so many.
+/// Bytes of requests that are under way, and the most that there may be.
 struct Budget {
     most: u64,
     used: u64,
@@ -75,7 +75,7 @@ pub(super) struct TileBytes {
     pub finished: u64,
 }
 
-/// What was moved and waited for.
+/// The counts of moves and of waiting times.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LevelCounts {
     pub traffic: LevelTraffic,
@@ -91,7 +91,7 @@ pub(super) struct LevelCounts {
     pub write_wait_seconds: f64,
 }
 
-/// Who gets a tile, and the message that goes with it.
+/// The process that gets a tile, and the message that goes with it.
 type Reader = (usize, Message);
 
 /// A process above a disk.
@@ -118,7 +118,7 @@ pub(super) struct Level {
     /// Tiles to be put into their places, and runs whose tiles are here.
     read: VecDeque<TileId>,
     runs: VecDeque<TileRun>,
-    /// Workers without work; jobs whose workers wait to hand over what they have finished.
+    /// Workers without work; jobs whose workers wait to hand over the tiles that they have finished.
     idle: usize,
     blocked: Vec<u32>,
     asked: VecDeque<Request>,
@@ -166,7 +166,7 @@ impl Level {
         }
     }
 
-    /// What was moved and waited for.
+    /// The counts of moves and of waiting times.
     pub fn counts(&self) -> LevelCounts {
         self.counts
     }
@@ -201,13 +201,13 @@ impl Level {
         self.tiles.take(run);
     }
 
-    /// Takes in that a process gets a tile.
+    /// Records that a process gets a tile.
     pub fn ask(&mut self, tile: TileId, reader: Reader) {
         let is_written = self.published.contains(&tile);
         self.outgoing.ask(tile, reader, is_written);
     }
 
-    /// Begins what the level asks for.
+    /// Begins the moves that the level requests.
     pub fn begin_moves(&mut self, now: f64) -> Result<()> {
         while let Some(step) = self.tiles.next_move() {
             match step {
@@ -275,7 +275,7 @@ impl Level {
         Some(work)
     }
 
-    /// Takes in that a worker begins a run: all its tiles must be here.
+    /// Records that a worker begins a run: all its tiles must be here.
     pub fn begin_run(&mut self, run: &TileRun) -> Result<()> {
         for one in self.tiles.uses(run) {
             let TileId { row, col } = one.tile;
@@ -287,7 +287,7 @@ impl Level {
         Ok(())
     }
 
-    /// Takes in that the worker of a job has finished the tiles of a run: whether they may be handed to the disk now,
+    /// Records that the worker of a job has finished the tiles of a run: whether they may be handed to the disk now,
     /// or the worker waits.
     pub fn hands_over(&mut self, run: &TileRun, job: u32, now: f64) -> bool {
         let may = !run.finish || self.writing.take(run.count as u64 * self.bytes.finished);
@@ -298,13 +298,13 @@ impl Level {
         may
     }
 
-    /// The jobs whose workers wait to hand over what they have finished: each is to try again.
+    /// The jobs whose workers wait to hand over the tiles that they have finished: each is to try again.
     pub fn take_blocked(&mut self, now: f64) -> Vec<u32> {
         self.settle(now);
         std::mem::take(&mut self.blocked)
     }
 
-    /// Takes in that a run is done: its worker is free, and what it has finished is to be written.
+    /// Records that a run is done: its worker is free, and the tiles that it has finished are to be written.
     pub fn done(&mut self, run: &TileRun, now: f64) {
         self.settle(now);
         self.idle += 1;
@@ -321,7 +321,7 @@ impl Level {
         self.asked.push_back(Request { work, bytes });
     }
 
-    /// Takes in that a tile was read for tasks: `at_once` it is in its place, else a worker puts it there.
+    /// Records that a tile was read for tasks: `at_once` it is in its place, else a worker puts it there.
     pub fn fetched(&mut self, tile: TileId, bytes: u64, at_once: bool) {
         self.fetching.used -= bytes;
         if at_once {
@@ -336,14 +336,14 @@ impl Level {
         self.tiles.fetched(tile);
     }
 
-    /// Takes in that a worker has put a tile into its place.
+    /// Records that a worker has put a tile into its place.
     pub fn placed_by_worker(&mut self, tile: TileId, now: f64) {
         self.settle(now);
         self.idle += 1;
         self.placed(tile);
     }
 
-    /// Takes in that the tiles of a run are written.
+    /// Records that the tiles of a run are written.
     pub fn written(&mut self, run: &TileRun, bytes: u64) {
         self.writing.used -= bytes;
         for tile in run.tiles() {
@@ -353,12 +353,12 @@ impl Level {
         }
     }
 
-    /// Those who get a tile that was read for them.
+    /// The processes that get a tile that was read for them.
     pub fn read_to_send(&mut self, tile: TileId) -> Vec<Reader> {
         self.outgoing.read(tile)
     }
 
-    /// Takes in that a tile has left for one of them.
+    /// Records that a tile has left for one of them.
     pub fn sent(&mut self, tile: TileId) {
         self.outgoing.sent(tile);
     }

@@ -25,7 +25,7 @@ pub struct Machine {
     pub disk: Option<Disk>,
     /// Flop/s of each kind of task.
     pub rates: Rates,
-    /// What is factored.
+    /// The tiles that are factored.
     pub tiles: Tiles,
 }
 
@@ -58,7 +58,7 @@ pub struct Network {
     pub local_bandwidth: f64,
     /// Of a rack, in each direction; without it racks do not limit anything.
     pub rack_bandwidth: Option<f64>,
-    /// That the progress thread of a process takes for a message.
+    /// Seconds that the progress thread of a process takes for a message.
     pub message_seconds: f64,
 }
 
@@ -70,15 +70,15 @@ pub struct Device {
     pub count: usize,
     /// Memory of each.
     pub memory_bytes: u64,
-    /// That a launch of a kernel takes.
+    /// Seconds that a launch of a kernel takes.
     pub launch_seconds: f64,
-    /// From the host to a device.
+    /// Bytes a second from the host to a device.
     pub up_bandwidth: f64,
-    /// From a device to the host.
+    /// Bytes a second from a device to the host.
     pub down_bandwidth: f64,
-    /// Of a copy.
+    /// Seconds of latency of a copy.
     pub latency: f64,
-    /// Of all copies of a node in both directions together; without it only those above hold.
+    /// Bytes a second of all copies of a node in both directions together; without it only those above hold.
     pub node_bandwidth: Option<f64>,
 }
 
@@ -86,17 +86,17 @@ pub struct Device {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Disk {
-    /// Of reads.
+    /// Bytes a second of reads.
     pub read_bandwidth: f64,
-    /// Of writes.
+    /// Bytes a second of writes.
     pub write_bandwidth: f64,
-    /// Of a request, from its last byte to its answer.
+    /// Seconds of a request from its last byte to its answer.
     pub latency: f64,
     /// Whether the processes of a node share one; else each has one of its own.
     #[serde(default)]
     pub shared: bool,
-    /// Bytes that a process may have under way of what its tasks read, and as many of what they have finished, which is
-    /// also what they may finish together; without it any number.
+    /// Bytes under way that a process may have of tiles that its tasks read, and as many of tiles that they have
+    /// finished, which also limits the tiles that they may finish together; without it any number.
     pub in_flight_bytes: Option<u64>,
     /// Bytes of an element of the matrix, which lies there as well; without it those of tiles.
     pub matrix_element_bytes: Option<u64>,
@@ -107,7 +107,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// A disk that moves so many bytes in a second each way, without latency.
+    /// A disk that moves `bandwidth` bytes in a second each way, without latency.
     pub fn with_bandwidth(bandwidth: f64) -> Disk {
         Disk {
             read_bandwidth: bandwidth,

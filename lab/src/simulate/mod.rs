@@ -41,11 +41,12 @@ use std::time::Instant;
 use sunzi::Result;
 use world::World;
 
-/// Simulates a factorisation; `proceed` is asked now and then whether to go on.
+/// Simulates a factorisation; `proceed` is called now and then and decides whether to go on.
 ///
 /// # Errors
-/// [`sunzi::Error::InvalidArgument`] for what cannot be simulated, such as too few slots;
-/// [`sunzi::Error::Verification`] where the protocol fails; [`sunzi::Error::Cancelled`] where `proceed` says no.
+/// [`sunzi::Error::InvalidArgument`] for options that cannot be simulated, such as too few slots;
+/// [`sunzi::Error::Verification`] where the protocol fails; [`sunzi::Error::Cancelled`] where `proceed` returns
+/// `false`.
 pub fn simulate(
     machine: &Machine,
     options: &SimulationOptions,

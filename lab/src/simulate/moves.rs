@@ -1,4 +1,4 @@
-//! Processes above a disk, in the loop over events: requests to disks, their answers, and who works on what.
+//! Processes above a disk, in the loop over events: requests to disks, their answers, and the work of each worker.
 
 use super::clock::EventKind;
 use super::level::{DiskWork, Request, Work};
@@ -9,7 +9,7 @@ use sunzi::advanced::runtime::protocol::Event;
 use sunzi::advanced::tile::TileId;
 
 impl World<'_> {
-    /// Begins the moves that the level of a process asks for, and gives its workers what they can do.
+    /// Begins the moves that the level of a process requests, and gives its workers the runs that they can do.
     pub(super) fn advance_level(&mut self, process: usize) -> Result<()> {
         let now = self.now;
         let Some(level) = self.levels.get_mut(process) else { return Ok(()) };
@@ -38,7 +38,7 @@ impl World<'_> {
         self.clock.set(span.end, EventKind::Moved, process, number);
     }
 
-    /// A worker makes what was read of a tile what tasks read.
+    /// A worker converts a tile from the form on disk to the form that tasks read.
     fn convert(&mut self, process: usize, tile: TileId) {
         let Some(bandwidth) = self.conversions() else { return };
         let seconds = self.machine.tile_bytes() as f64 / bandwidth * self.noise.factor() * self.hosts[process].slowness;

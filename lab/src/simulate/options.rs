@@ -1,4 +1,4 @@
-//! What is simulated: choices beside the machine.
+//! The choices of a simulation besides the machine.
 
 use super::Machine;
 use super::clock::MOST_PROCESSES;
@@ -23,7 +23,7 @@ pub struct SimulationOptions {
     pub grid: RankGrid,
     /// Rows of the matrix.
     pub order: u64,
-    /// Who sends a tile to whom.
+    /// Which process sends a tile to which.
     pub delivery: DeliveryKind,
     /// When a process may end.
     pub termination: Termination,
@@ -31,7 +31,7 @@ pub struct SimulationOptions {
     pub policy: Policy,
     /// Which tile leaves a full device.
     pub eviction: Eviction,
-    /// Tiles of other processes that have room at a time; `None` for what host memory leaves.
+    /// Tiles of other processes that have room at a time; `None` for the number that host memory leaves.
     pub slots: Option<usize>,
     /// Updates that a task may bring to a tile at once: one, as in the paper, for times; more only without devices, and
     /// above a disk only where there is room for their operands.
@@ -65,8 +65,8 @@ impl SimulationOptions {
         }
     }
 
-    /// The same above a disk: with the blocks that read the fewest bytes, the smallest of what the processes would
-    /// choose, as in a real run.
+    /// The same above a disk: with the blocks that read the fewest bytes, the smallest of those that the processes
+    /// would choose, as in a real run.
     pub fn above_disk(self, machine: &Machine) -> SimulationOptions {
         let shapes = (0..self.grid.size()).map(|process| {
             self.with_search(machine, process, |search| {
@@ -79,7 +79,8 @@ impl SimulationOptions {
         SimulationOptions { policy: Policy::Blocks { rows, cols }, most_updates, ..self }
     }
 
-    /// What the memory of a process above a disk goes by; `None` for other machines, and other policies.
+    /// The shape of the blocks by which the memory of a process above a disk works; `None` for other machines, and
+    /// other policies.
     pub(super) fn level_shape(&self, machine: &Machine) -> Option<LevelShape> {
         let Policy::Blocks { rows, cols } = self.policy else { return None };
         machine.disk.as_ref()?;
@@ -113,8 +114,8 @@ impl SimulationOptions {
         self.order.div_ceil(machine.tiles.rows as u64) as usize
     }
 
-    /// Slots that host memory leaves beside the own tiles of the process with most of them, at most all tiles. Above a
-    /// disk, where tiles of others lie, one for each of them.
+    /// Slots that host memory leaves in addition to the own tiles of the process with most of them, at most all tiles.
+    /// Above a disk, where tiles of others lie, one for each of them.
     pub fn slots(&self, machine: &Machine) -> usize {
         let tiles = self.tiles(machine);
         if machine.disk.is_some() {
@@ -126,7 +127,7 @@ impl SimulationOptions {
         self.slots.unwrap_or((fitting as usize).min(all))
     }
 
-    /// What the protocol is told.
+    /// The options of the protocol.
     pub(super) fn protocol(&self, machine: &Machine) -> ProtocolOptions {
         let workers = machine.layout.workers;
         if let Some(shape) = self.level_shape(machine) {
@@ -159,7 +160,7 @@ impl SimulationOptions {
         }
     }
 
-    /// Refuses what cannot be simulated, with the numbers.
+    /// Refuses options that cannot be simulated, with the numbers.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`].

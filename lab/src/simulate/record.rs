@@ -11,7 +11,7 @@ const SAMPLES: usize = 512;
 /// The first distance of figures, in seconds.
 const FIRST_INTERVAL: f64 = 1e-3;
 
-/// Who does something.
+/// The track on which something is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Track {
     /// The kernels of a device, or the workers without one.
@@ -32,7 +32,7 @@ pub enum Track {
     DiskRead,
     /// Writes of a disk.
     DiskWrite,
-    /// Workers making what was read of a tile what tasks read.
+    /// Workers converting tiles from the form on disk to the form that tasks read.
     Convert,
 }
 
@@ -68,14 +68,14 @@ impl Track {
     }
 }
 
-/// Something that took a while.
+/// An activity with its duration.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TraceSpan {
-    /// Where.
+    /// The process.
     pub process: usize,
-    /// Who.
+    /// The track.
     pub track: Track,
-    /// Of which tile.
+    /// The tile.
     pub tile: TileId,
     /// When it began.
     pub start: f64,
@@ -95,7 +95,7 @@ pub struct Level {
 /// Figures at one time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sample {
-    /// When.
+    /// The time.
     pub time: f64,
     /// Ready tasks.
     pub ready: Level,
@@ -107,7 +107,7 @@ pub struct Sample {
     pub held_tiles: Level,
 }
 
-/// What is recorded.
+/// A recorder of activities.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Recorder {
     trace: Option<(usize, usize)>,
@@ -141,7 +141,7 @@ impl Recorder {
         }
     }
 
-    /// Takes in that nothing happens before `time`.
+    /// Records that nothing happens before `time`.
     pub(super) fn advance(&mut self, time: f64, processes: &[TaskMachine], hosts: &[Host], levels: &[Memory]) {
         let Some(interval) = self.interval else { return };
         if time < self.next {

@@ -1,4 +1,4 @@
-//! What came of a simulation.
+//! The results of a simulation.
 
 use super::SimulationOptions;
 use super::level::LevelCounts;
@@ -16,9 +16,9 @@ const NANOSECONDS: f64 = 1e9;
 /// Messages of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Messages {
-    /// Of all processes.
+    /// Messages of all processes.
     pub total: u64,
-    /// Of the process that sent most.
+    /// Messages of the process that sent most.
     pub most: u64,
 }
 
@@ -33,7 +33,7 @@ pub struct MessageCounts {
     pub forwards: Messages,
     /// Tiles.
     pub tiles: Messages,
-    /// For termination alone.
+    /// Only for termination.
     pub finished: Messages,
 }
 
@@ -64,7 +64,7 @@ pub struct Busy {
     pub workers_queueing: f64,
 }
 
-/// What the disks of all processes did. Bytes, and parts from 0 to 1.
+/// The work of the disks of all processes. Bytes, and parts from 0 to 1.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct DiskFigures {
     /// Tiles that a process has room for.
@@ -78,7 +78,7 @@ pub struct DiskFigures {
     /// Bytes that tasks needed, by kind, and bytes written: own tiles and those of others.
     #[serde(flatten)]
     pub traffic: LevelTraffic,
-    /// Those read for tasks together.
+    /// All bytes read for tasks.
     pub read_bytes: u64,
     /// The fewest that blocks of this shape read.
     pub least_read_bytes: u64,
@@ -88,11 +88,11 @@ pub struct DiskFigures {
     pub sent_bytes: u64,
     /// The part of the makespan that a worker had nothing to do while runs waited for tiles or for room, on average.
     pub waiting_for_tiles: f64,
-    /// The part that a worker waited to hand over what it had finished.
+    /// The part that a worker waited to hand over the tiles that it had finished.
     pub waiting_to_write: f64,
     /// The part that a disk moved something, on average.
     pub busy: f64,
-    /// That of the busiest one.
+    /// The part of the busiest one.
     pub busiest: f64,
 }
 
@@ -107,7 +107,7 @@ pub struct Simulation {
     pub order: u64,
     /// Tile rows.
     pub tiles: usize,
-    /// Who sends a tile to whom.
+    /// Which process sends a tile to which.
     pub delivery: DeliveryKind,
     /// When a process may end.
     pub termination: Termination,
@@ -151,9 +151,9 @@ pub struct Simulation {
     pub down_bytes: u64,
     /// Bytes if every task took all its operands there and its result back.
     pub baseline_bytes: u64,
-    /// What was busy.
+    /// How busy the parts of the machine were.
     pub busy: Busy,
-    /// What the disks did, where there are any.
+    /// The work of the disks, where there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk: Option<DiskFigures>,
     /// Events of the simulation.
@@ -278,7 +278,7 @@ fn messages(counters: &[Counters]) -> MessageCounts {
     }
 }
 
-/// What no run can be faster than, and what a run without memory would move.
+/// Lower bounds of the time of any run, and the bytes that a run without memory would move.
 struct Bounds {
     critical_path_seconds: f64,
     work_seconds: f64,

@@ -17,7 +17,7 @@ const MOST_PROCESSES: usize = 64;
 /// Most tile rows of a case.
 const MOST_TILES: usize = 22;
 
-/// Rows of a tile: times are what matters.
+/// Rows of a tile: only times matter.
 const TILE_ROWS: usize = 64;
 
 /// Factors of jitter: none, some, and enough for any order of events.
@@ -137,7 +137,7 @@ impl SoakCase {
         }
     }
 
-    /// Runs it and looks at what came of it.
+    /// Runs it and checks the results.
     ///
     /// # Errors
     /// [`Error::Verification`] with the case, where the protocol or a figure fails; those of [`simulate`].
@@ -188,8 +188,8 @@ impl SoakCase {
             .map_or(Ok(()), |(_, message)| Err(message))
     }
 
-    /// What must hold of the disks, where there are any: every entry is read once, every finished tile written once by
-    /// its owner and once by each reader, and there is room for all that is in memory.
+    /// The rules of the disks, where there are any: every entry is read once, every finished tile written once by its
+    /// owner and once by each reader, and there is room for all tiles in memory.
     fn disk_rules(&self, simulation: &Simulation, readers: u64) -> Vec<(bool, String)> {
         let (Some(figures), Some(disk)) = (simulation.disk, &self.machine.disk) else { return Vec::new() };
         let (traffic, all) = (figures.traffic, CholeskyGraph { tiles: simulation.tiles }.tile_count() as u64);

@@ -3,12 +3,12 @@
 /// Sums of seconds.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Statistics {
-    /// Of workers without devices, computing.
+    /// Seconds of workers without devices, computing.
     pub worker_seconds: f64,
-    /// Of progress threads, dealing with messages.
+    /// Seconds of progress threads, dealing with messages.
     pub progress_seconds: f64,
-    /// Of workers, from taking a task until its tiles are on the device.
+    /// Seconds of workers, from taking a task until its tiles are on the device.
     pub loading_seconds: f64,
-    /// Of workers, until the device is free then.
+    /// Seconds of workers, until the device is free then.
     pub queueing_seconds: f64,
 }

@@ -1,5 +1,5 @@
-//! What `sunzi simulate` runs: one factorisation in virtual time, a table of several, or many small ones drawn from
-//! seeds.
+//! The studies of `sunzi simulate`: one factorisation in virtual time, a table of several, or many small ones drawn
+//! from seeds.
 
 use super::{
     Level, Machine, Recorder, Sample, Simulation, SimulationOptions, TraceSpan, Track, simulate, soak_case, table,
@@ -41,7 +41,7 @@ pub struct SimulateCholesky {
     pub size: MatrixSize,
     /// Processes.
     pub grid: RankGrid,
-    /// Who sends a tile to whom.
+    /// Which process sends a tile to which.
     pub deliveries: Vec<DeliveryKind>,
     /// When a process may end.
     pub terminations: Vec<Termination>,
@@ -135,7 +135,7 @@ fn timed(span: &TraceSpan) -> Timed {
     Timed { name, process, thread: track as usize, start, end }
 }
 
-/// The machine, with what the command line says otherwise.
+/// The machine, with the changes of the command line.
 fn machine(config: &SimulateCholesky) -> Result<Machine> {
     let named = Machine::built_in(&config.machine);
     let mut machine = match named {
@@ -197,7 +197,7 @@ fn choices(config: &SimulateCholesky, machine: &Machine) -> Result<Vec<Simulatio
     Ok(all)
 }
 
-/// What came of a soak.
+/// The results of a soak.
 #[derive(Serialize)]
 struct SoakReport {
     first_seed: u64,

@@ -61,7 +61,7 @@ pub fn row(simulation: &Simulation) -> String {
     row + &disk
 }
 
-/// What follows in a table above disks: how busy these are, how long workers wait, bytes for tasks, bytes written.
+/// Further columns in a table above disks: how busy these are, how long workers wait, bytes for tasks, bytes written.
 const DISK_COLUMNS: &str = "   disk   waits  disk reads disk writes";
 
 fn shape(simulation: &Simulation) -> String {
@@ -139,7 +139,7 @@ pub fn describe(simulation: &Simulation) -> String {
     lines.into_iter().chain(disk).chain([end]).collect::<Vec<_>>().join("\n")
 }
 
-/// What the disks did.
+/// The work of the disks.
 fn describe_disk(disk: &DiskFigures) -> [String; 4] {
     let DiskFigures { block_tiles: (rows, cols), room_tiles, peak_tiles, traffic, .. } = disk;
     let (bytes, percent) = (format_bytes, |part: f64| format!("{:.1} %", 100.0 * part));

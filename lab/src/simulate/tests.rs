@@ -5,7 +5,7 @@ use sunzi::advanced::runtime::protocol::DeliveryKind;
 use sunzi::advanced::runtime::{Eviction, Policy};
 use sunzi::distributed::RankGrid;
 
-/// Seeds of the ordinary run, times the effort asked for.
+/// Seeds of the ordinary run, times the requested effort.
 fn seeds() -> u64 {
     60 * sunzi::advanced::testing::effort()
 }

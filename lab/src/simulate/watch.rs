@@ -1,4 +1,4 @@
-//! What must hold in every run: each task once, in order, with its operands at hand; every process ends.
+//! Rules that must hold in every run: each task once, in order, with its operands at hand; every process ends.
 
 use rustc_hash::FxHashSet;
 use sunzi::advanced::runtime::CholeskyGraph;
@@ -7,7 +7,7 @@ use sunzi::advanced::tile::TileId;
 use sunzi::distributed::RankGrid;
 use sunzi::{Error, Result};
 
-/// What is known about all tiles.
+/// The state of all tiles.
 pub(super) struct Watch {
     graph: CholeskyGraph,
     grid: RankGrid,

@@ -127,7 +127,7 @@ impl<'a> World<'a> {
     ///
     /// # Errors
     /// [`Error::Verification`] where a task is lost, done twice or before its operands, or a process never ends: a
-    /// mistake of the protocol; [`Error::Cancelled`] where `proceed` says so.
+    /// mistake of the protocol; [`Error::Cancelled`] where `proceed` returns `false`.
     pub fn run(&mut self, proceed: &dyn Fn() -> bool) -> Result<()> {
         (0..self.processes.len()).try_for_each(|process| self.poll(process))?;
         while let Some(event) = self.clock.next() {
@@ -173,7 +173,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Carries out what a process wants.
+    /// Carries out the actions of a process.
     pub fn poll(&mut self, process: usize) -> Result<()> {
         loop {
             let devices = &self.hosts[process].devices;
@@ -205,7 +205,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The end of a process: what is newer on its devices goes to the host.
+    /// The end of a process: tiles that are newer on its devices go to the host.
     fn finish(&mut self, process: usize) {
         let (noise, now) = (&mut self.noise, self.now);
         let mut end = now;

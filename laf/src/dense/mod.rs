@@ -1,6 +1,6 @@
 //! Operations on chunks of tall matrices: rows of a few numbers, one row behind the other.
 //!
-//! Promise: each product and each sum is rounded once, in an order that depends on the shapes alone: the same bits on
+//! Promise: each product and each sum is rounded once, in an order that depends only on the shapes: the same bits on
 //! every processor.
 
 use crate::random;
@@ -13,7 +13,7 @@ mod tests;
 /// Columns that a kernel takes at a time.
 const WIDE: usize = 8;
 
-/// Rows whose part of an inner product is added up before it comes to the whole.
+/// Rows whose part of an inner product is added up before it is added to the whole.
 const PANEL_ROWS: usize = 256;
 
 /// A chunk of a tall matrix.

@@ -11,7 +11,7 @@ use sunzi::advanced::storage::{
 };
 use sunzi::advanced::store::IoBuffer;
 
-/// What a request was for.
+/// The purpose of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Purpose {
     /// To bring an object to the memory of a node.
@@ -46,7 +46,7 @@ impl Disk {
         self.next
     }
 
-    /// What an answer is about.
+    /// The purpose of the request that an answer belongs to.
     pub fn purpose(&mut self, tag: u64) -> Option<Purpose> {
         self.purposes.remove(&tag)
     }
@@ -72,7 +72,7 @@ impl Disk {
         self.storage.publish(PublishRequest { group, objects, tag, priority: Priority::default() })
     }
 
-    /// Takes in that a version was written: an older one goes.
+    /// Records that a version was written: an older one goes.
     pub fn written(&mut self, object: ObjectId, version: u64) -> Result<()> {
         match self.versions.insert(object, version) {
             Some(old) => self.delete_version(object, old),
@@ -93,13 +93,13 @@ impl Disk {
         self.storage.delete(DeleteRequest { group: group_name(object, version)?, tag })
     }
 
-    /// What was moved.
+    /// The statistics of the moves.
     pub fn statistics(&self) -> StorageStatistics {
         self.storage.statistics()
     }
 }
 
-/// Nobody reads the objects once the engine is gone: they need not survive a power cut.
+/// The objects are not read once the engine is gone: they need not survive a power cut.
 fn options() -> StorageOptions {
     StorageOptions { durability: Durability::Scratch, ..StorageOptions::default() }
 }

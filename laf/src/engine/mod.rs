@@ -1,7 +1,7 @@
 //! Carries out tasks on nodes of one process: threads that compute, memories with limits, disks.
 //!
-//! A node is what a machine of a cluster would be: its own memory limit, its own threads, its own directory. Bytes that
-//! go from one node to another are counted as communication, bytes of disks apart.
+//! A node emulates a machine of a cluster: its own memory limit, its own threads, its own directory. Bytes that go from
+//! one node to another are counted as communication, bytes of disks separately.
 //! Promise: objects take no more memory on a node than its limit. Does not know: what tasks compute.
 
 mod disk;
@@ -13,7 +13,7 @@ pub use workers::{Kernel, Operands};
 
 use std::path::PathBuf;
 
-/// How many nodes there are, and what they have.
+/// The number of nodes, and the resources of each.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
     /// Nodes, at least 1.
@@ -22,8 +22,8 @@ pub struct EngineOptions {
     pub threads: usize,
     /// Bytes of the objects in the memory of each.
     pub memory_bytes: u64,
-    /// A folder for what does not fit: each node has a directory in it, which goes with the engine. `None` where all
-    /// has to fit.
+    /// A folder for objects that do not fit: each node has a directory in it, which goes with the engine. `None` where
+    /// all has to fit.
     pub folder: Option<PathBuf>,
     /// Whether the state of each node is kept for plots at every event.
     pub trace: bool,

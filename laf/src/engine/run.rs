@@ -14,7 +14,7 @@ use sunzi::advanced::store::IoBuffer;
 use sunzi::{Error, Result};
 use tempfile::TempDir;
 
-/// Something that has ended.
+/// An event: something that has ended.
 enum Event {
     Task(Ended),
     Disk { node: usize, completion: Completion },
@@ -132,7 +132,7 @@ impl Engine {
         })
     }
 
-    /// Declares an object of so many words, with one handle on it. Nothing is allocated.
+    /// Declares an object of `words` words, with one handle on it. Nothing is allocated.
     pub fn declare(&mut self, words: usize) -> ObjectId {
         let object = self.machine.declare(IoBuffer::memory_bytes(8 * words as u64));
         self.words.insert(object, words);
@@ -149,13 +149,13 @@ impl Engine {
     /// One handle less on an object.
     pub fn release(&mut self, object: ObjectId) {
         self.machine.release(object);
-        // An error here is told by the next evaluation.
+        // An error here is reported by the next evaluation.
         if let Err(error) = self.carry_out() {
             self.failed.get_or_insert(error.to_string());
         }
     }
 
-    /// Runs all tasks that an object takes, until it is there.
+    /// Runs all tasks that are needed for an object, until it exists.
     ///
     /// # Errors
     /// Those of the tasks; [`Error::MemoryLimit`]; those of disks. After an error nothing can be evaluated any more.
@@ -170,7 +170,7 @@ impl Engine {
         outcome
     }
 
-    /// Wants an object beside what is evaluated next, and does not wait for it.
+    /// Requests an object in addition to the one that is evaluated next, and does not wait for it.
     pub fn want(&mut self, object: ObjectId) {
         self.machine.want(object);
     }
@@ -229,7 +229,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Begins all actions that the machine asks for.
+    /// Begins all actions that the machine requests.
     fn carry_out(&mut self) -> Result<()> {
         while let Some(action) = self.machine.next_action() {
             match action {
@@ -253,7 +253,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether a task updates what the disk is writing.
+    /// Whether a task updates an object that the disk is writing.
     fn must_wait(&self, node: usize, task: TaskId) -> bool {
         self.machine.spec(task).updates.iter().any(|object| self.writing[node].contains(object))
     }
@@ -279,7 +279,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The objects of a task that is to run: those that it updates are its own meanwhile, as nobody reads them yet.
+    /// The objects of a task that is to run: those that it updates are its own meanwhile, as no task reads them yet.
     fn operands(&mut self, node: usize, task: TaskId) -> Result<(Vec<Held>, Vec<Held>)> {
         let spec = self.machine.spec(task);
         let memory = &mut self.memory[node];
@@ -340,7 +340,7 @@ impl Engine {
         }
     }
 
-    /// What each node has moved and computed so far.
+    /// The moves and computations of each node so far.
     pub fn traffic(&self) -> Vec<NodeTraffic> {
         let mut traffic = self.traffic.clone();
         for (one, disk) in traffic.iter_mut().zip(&self.disks) {
@@ -349,7 +349,7 @@ impl Engine {
         traffic
     }
 
-    /// What the directory of each node has done, headers and padding included.
+    /// The work of the directory of each node, headers and padding included.
     pub fn storage_statistics(&self) -> Vec<StorageStatistics> {
         self.disks.iter().map(Disk::statistics).collect()
     }

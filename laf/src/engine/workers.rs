@@ -11,13 +11,13 @@ use sunzi::{Error, Result};
 
 /// The objects of a task, in the order in which it names them.
 pub struct Operands<'a> {
-    /// What it reads.
+    /// The objects that it reads.
     pub reads: Vec<&'a [u64]>,
-    /// What it updates, then what it creates, which begins as zeros.
+    /// The objects that it updates, then those that it creates, which begin as zeros.
     pub writes: Vec<&'a mut [u64]>,
 }
 
-/// What a task computes.
+/// The computation of a task.
 pub type Kernel = Box<dyn FnOnce(Operands<'_>) -> Result<()> + Send>;
 
 /// An object, and how many of the words of its buffer it has.
@@ -86,7 +86,7 @@ impl Drop for Workers {
     fn drop(&mut self) {
         self.jobs = None;
         for thread in self.threads.drain(..) {
-            // A panic has been told when it happened.
+            // A panic was reported when it happened.
             let _ = thread.join();
         }
     }
@@ -109,7 +109,7 @@ impl Job {
 }
 
 impl Held {
-    /// The object, where nobody else reads the buffer.
+    /// The object, where no other task reads the buffer.
     fn own(&mut self) -> Option<&mut [u64]> {
         let words = self.words;
         Arc::get_mut(&mut self.buffer).map(|buffer| &mut buffer.words_mut()[..words])

@@ -1,10 +1,10 @@
 //! The front end: matrices that are made when they are needed, and gone when their handles are.
 //!
-//! An operation adds tasks, one or a few for each chunk, and gives a handle on what they will make. Nothing is computed
-//! before a number is asked for ([`Small::get`], [`Tall::numbers`](TallMatrix::numbers)). Handles are cheap to clone;
-//! when the last one of an object is dropped, and no task needs it any more, its memory is free.
-//! Promise: results depend on the operands and the length of chunks alone. Sums over chunks are added up in the order
-//! of [`crate::sum`].
+//! An operation adds tasks, one or a few for each chunk, and gives a handle on their result. Nothing is computed before
+//! a number is requested ([`Small::get`], [`Tall::numbers`](TallMatrix::numbers)). Handles are cheap to clone; when the
+//! last one of an object is dropped, and no task needs it any more, its memory is free.
+//! Promise: results depend only on the operands and the length of chunks. Sums over chunks are added up in the order of
+//! [`crate::sum`].
 
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -47,7 +47,7 @@ pub struct SessionOptions {
     pub threads: usize,
     /// Bytes of all objects in the memory of each node.
     pub memory_bytes: u64,
-    /// A folder for what does not fit; `None` where all has to fit.
+    /// A folder for objects that do not fit; `None` where all has to fit.
     pub folder: Option<PathBuf>,
     /// Whether the states of nodes are kept for plots.
     pub trace: bool,
@@ -111,7 +111,7 @@ impl Session {
         Ok(Session { inner: Rc::new(Inner { engine, partition, chunk_rows, run_chunks, folder }) })
     }
 
-    /// How so many rows are cut.
+    /// How `rows` rows are cut.
     ///
     /// # Errors
     /// Those of [`Chunks::new`].
@@ -119,7 +119,7 @@ impl Session {
         Chunks::new(rows, self.inner.chunk_rows)
     }
 
-    /// What each node has moved and computed so far.
+    /// The moves and computations of each node so far.
     pub fn traffic(&self) -> Vec<NodeTraffic> {
         self.inner.engine.borrow().traffic()
     }
@@ -137,7 +137,7 @@ impl Session {
         self.inner.partition.block_owner(chunks, row, col)
     }
 
-    /// A new object of so many words.
+    /// A new object of `words` words.
     fn declare(&self, words: usize) -> Rc<Handle> {
         let object = self.inner.engine.borrow_mut().declare(words);
         Rc::new(Handle { session: self.clone(), object })
@@ -160,7 +160,7 @@ impl Session {
     }
 }
 
-/// What a task does with which objects, and where.
+/// The objects that a task reads and writes, its computation, and its node.
 #[derive(Default)]
 struct NewTask<'a> {
     reads: &'a [&'a Rc<Handle>],

@@ -1,4 +1,4 @@
-//! Small matrices and scalars that are computed when they are asked for.
+//! Small matrices and scalars that are computed when they are requested.
 
 use super::{Handle, NewTask, Session, numbers, numbers_mut};
 use crate::small::SmallMatrix;

@@ -15,7 +15,7 @@ use sunzi::{Error, Result};
 pub enum Symmetry {
     /// All of them.
     General,
-    /// Those of the lower triangle.
+    /// The blocks of the lower triangle.
     Lower,
 }
 
@@ -26,7 +26,7 @@ pub struct SparseMatrix {
     rows: Chunks,
     cols: Chunks,
     symmetry: Symmetry,
-    /// By column of blocks, then row.
+    /// Blocks by column of blocks, then row.
     blocks: BTreeMap<(usize, usize), Block>,
     bytes: u64,
 }
@@ -205,7 +205,7 @@ impl Sums<'_> {
         let (vectors, bytes) = (self.x.cols, block.bytes);
         let is_mirrored = self.matrix.symmetry == Symmetry::Lower && row != col;
         let is_lower = self.matrix.symmetry == Symmetry::Lower && row == col;
-        // What the block gives to its rows, then what its mirror image gives to its columns.
+        // The products of the block for its rows, then those of its mirror image for its columns.
         let run = self.matrix.session.inner.run_chunks;
         let mut places = vec![(row, col / run)];
         let (parts, mut reads) = (&self.x.parts, vec![&block.handle]);
@@ -218,7 +218,7 @@ impl Sums<'_> {
         let handles = places.iter().map(|&place| self.sum(place)).collect::<Vec<_>>();
         let of = |new: bool| handles.iter().zip(&is_new).filter(move |(_, is)| **is == new).map(|(handle, _)| handle);
         let (updates, creates) = (of(false).collect::<Vec<_>>(), of(true).collect::<Vec<_>>());
-        // The first to come among the objects that are written: updates stand before what is created.
+        // The first to come among the objects that are written: updates stand before objects that are created.
         let rows_second = is_mirrored && is_new[0] && !is_new[1];
         let kernel = move |mut operands: Operands<'_>| {
             let block = SparseBlock::parse(&bytemuck::cast_slice(operands.reads[0])[..bytes])?;

@@ -19,7 +19,7 @@ pub struct TallMatrix {
 }
 
 impl Session {
-    /// Numbers that are uniform in `[-1, 1)` and depend on `seed`, row and column alone.
+    /// Numbers that are uniform in `[-1, 1)` and depend only on `seed`, row and column.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for no columns.
@@ -111,7 +111,7 @@ pub fn times_small(parts: &[&TallMatrix], c: &SmallMatrix) -> Result<TallMatrix>
     })
 }
 
-/// `[X_1 X_2 ...]^T [Y_1 Y_2 ...]`, to be asked for with [`Small::get`]; `dot` for vectors.
+/// `[X_1 X_2 ...]^T [Y_1 Y_2 ...]`, to be evaluated with [`Small::get`]; `dot` for vectors.
 ///
 /// # Errors
 /// [`Error::ShapeMismatch`]; [`Error::InvalidArgument`] for no operands.
@@ -239,8 +239,8 @@ impl TallMatrix {
         })
     }
 
-    /// Has it computed along with whatever is asked for next: operands that both need are brought to memory once, and
-    /// are free afterwards.
+    /// Has it computed together with the next evaluation: operands that both need are brought to memory once, and are
+    /// free afterwards.
     pub fn want(&self) {
         let mut engine = self.session.inner.engine.borrow_mut();
         self.parts.iter().for_each(|part| engine.want(part.object));

@@ -1,4 +1,4 @@
-//! Products against dense ones; what is freed, what is refused.
+//! Products against dense ones; freed memory, refusals.
 
 use super::fixture::{dense, matrix, plain};
 use super::*;

@@ -1,4 +1,4 @@
-//! The lowest eigenpairs of a large sparse symmetric matrix, written on the front end alone.
+//! The lowest eigenpairs of a large sparse symmetric matrix, written only on the front end.
 
 #[cfg(test)]
 mod tests;
@@ -7,27 +7,27 @@ use crate::front::{SparseMatrix, TallMatrix, inner, times_small};
 use crate::small::{RitzOptions, SmallMatrix, orthonormal_complement, rayleigh_ritz};
 use sunzi::{Error, Result};
 
-/// What residuals are multiplied with.
+/// The factor of residuals.
 #[derive(Clone, Copy)]
 pub enum Preconditioner<'a> {
-    /// Nothing.
+    /// No preconditioner.
     Identity,
     /// The inverse of a diagonal matrix, given as a vector.
     Diagonal(&'a TallMatrix),
 }
 
-/// What [`lobpcg`] is asked for.
+/// The options of [`lobpcg`].
 #[derive(Clone, Copy)]
 pub struct LobpcgOptions<'a> {
     /// Pairs, and vectors of a block.
     pub count: usize,
-    /// For the residuals.
+    /// The preconditioner for the residuals.
     pub preconditioner: Preconditioner<'a>,
     /// Residuals `|A x - theta x| <= tolerance |theta|` end the iteration.
     pub tolerance: f64,
     /// Iterations after which it ends in any case.
     pub iterations: usize,
-    /// For the vectors to begin with.
+    /// The seed of the first vectors.
     pub seed: u64,
 }
 
@@ -38,7 +38,7 @@ impl Default for LobpcgOptions<'_> {
     }
 }
 
-/// What [`lobpcg`] has found.
+/// The result of [`lobpcg`].
 #[derive(Clone)]
 pub struct EigenPairs {
     /// Ascending.
@@ -81,7 +81,7 @@ struct Basis {
 ///
 /// # Errors
 /// [`Error::NotSquare`], [`Error::ShapeMismatch`], [`Error::InvalidArgument`] for more pairs than a third of the rows;
-/// [`Error::Cancelled`] where `watch` says so; those of evaluations.
+/// [`Error::Cancelled`] where `watch` returns `false`; those of evaluations.
 pub fn lobpcg(
     a: &SparseMatrix,
     options: &LobpcgOptions<'_>,
@@ -195,7 +195,7 @@ fn advance(a: &SparseMatrix, basis: &Basis, front: &Front) -> Result<Option<Basi
     let moved = |c: &SmallMatrix| Ok::<_, Error>([times_small(&span, c)?, times_small(&images, c)?]);
     let p = if ritz.directions.cols() == 0 { None } else { Some(moved(&ritz.directions)?) };
     let x = moved(&ritz.vectors)?;
-    // All in one pass, or the old ones would be kept for what is asked for last.
+    // All in one pass, or the old ones would be kept for the vectors that are requested last.
     x.iter().chain(p.iter().flatten()).for_each(TallMatrix::want);
     Ok(Some(Basis { x, p, values: ritz.values }))
 }

@@ -7,7 +7,7 @@ use crate::gallery::GrowingDiagonal;
 use crate::partition::Layout;
 use crate::small::symmetric_eigen;
 
-/// The lowest pairs after a few iterations, as bits, and what the nodes did.
+/// The lowest pairs after a few iterations, as bits, and the traffic of the nodes.
 fn few_iterations(options: &SessionOptions) -> (Vec<u64>, Vec<crate::engine::NodeTraffic>) {
     let session = Session::new(options).unwrap();
     let a = matrix(&session, GrowingDiagonal::new(360, 12, 7).unwrap());

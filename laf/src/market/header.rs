@@ -1,4 +1,4 @@
-//! Lines of a Matrix Market coordinate file, and what stands above its entries.
+//! Lines of a Matrix Market coordinate file, and the header above its entries.
 
 use std::fmt::Arguments;
 use std::io::{BufRead, Read};
@@ -31,7 +31,7 @@ pub enum Symmetry {
     Lower,
 }
 
-/// What stands above the entries.
+/// The header above the entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
     /// Kind of numbers.

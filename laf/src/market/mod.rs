@@ -49,10 +49,9 @@ pub struct PlacedBlock {
 /// out every block, empty ones too, column of blocks by column; of a symmetric matrix those of the lower triangle.
 ///
 /// # Errors
-/// [`Error::Format`] with the number of the line for what the format does not allow: a wrong head, places outside of
-/// the
-/// matrix or above the diagonal of a symmetric one, doubled or missing entries, numbers that are not finite doubles;
-/// [`Error::Io`]; [`Error::MemoryLimit`] where `buffer_bytes` is too little; those of `take`.
+/// [`Error::Format`] with the number of the line for lines that the format does not allow: a wrong head, places outside
+/// of the matrix or above the diagonal of a symmetric one, doubled or missing entries, numbers that are not finite
+/// doubles; [`Error::Io`]; [`Error::MemoryLimit`] where `buffer_bytes` is too little; those of `take`.
 pub fn read_blocks(
     reader: impl BufRead,
     options: &ReadOptions<'_>,

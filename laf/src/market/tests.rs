@@ -1,4 +1,4 @@
-//! Files of all kinds against a map of entries, with little room for runs; what is refused, with its line.
+//! Files of all kinds against a map of entries, with little room for runs; refusals, with their lines.
 
 use super::*;
 use crate::random;
@@ -25,7 +25,7 @@ fn read(text: &str, chunk_rows: usize, buffer_bytes: usize) -> Result<(Header, P
     Ok((header, all))
 }
 
-/// A file with a random order of entries, and what it holds.
+/// A file with a random order of entries, and its contents.
 fn random_file(rows: usize, cols: usize, symmetric: bool, field: &str) -> (String, Places) {
     let mut entries = Places::new();
     for k in 0..(rows * cols / 3) as u64 {

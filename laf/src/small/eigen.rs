@@ -51,7 +51,7 @@ pub fn symmetric_eigen(a: &SmallMatrix) -> Result<Eigen> {
     Ok(Eigen { values, vectors: SmallMatrix::from_fn(size, size, |row, col| v.at(row, order[col])) })
 }
 
-/// Makes the entry at `p`, `q` zero; `false` where it is negligible beside the diagonal.
+/// Makes the entry at `p`, `q` zero; `false` where it is negligible relative to the diagonal.
 fn rotate(a: &mut SmallMatrix, v: &mut SmallMatrix, p: usize, q: usize) -> bool {
     let (app, aqq, apq) = (a.at(p, p), a.at(q, q), a.at(p, q));
     if apq == 0.0 || apq.abs() <= f64::EPSILON * 0.25 * (app.abs().sqrt() * aqq.abs().sqrt()).max(f64::MIN_POSITIVE) {

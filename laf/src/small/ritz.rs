@@ -4,7 +4,7 @@ use super::{SmallMatrix, symmetric_eigen};
 use std::ops::Range;
 use sunzi::{Error, Result};
 
-/// What [`rayleigh_ritz`] is asked for.
+/// The options of [`rayleigh_ritz`].
 #[derive(Clone, Debug)]
 pub struct RitzOptions {
     /// Pairs wanted, the lowest ones.
@@ -20,7 +20,7 @@ pub struct Ritz {
     pub values: Vec<f64>,
     /// `C` with `S C` the Ritz vectors, orthonormal.
     pub vectors: SmallMatrix,
-    /// `C` with `S C` the new search directions: what the Ritz vectors have of all but the old approximations,
+    /// `C` with `S C` the new search directions: the parts of the Ritz vectors without the old approximations,
     /// orthonormal, and orthogonal to the Ritz vectors. Fewer than the Ritz vectors where there are fewer.
     pub directions: SmallMatrix,
     /// Dimension of the span, as found.
@@ -74,15 +74,16 @@ pub fn rayleigh_ritz(gram: &SmallMatrix, image: &SmallMatrix, options: &RitzOpti
     Ok(Ritz { values, vectors, directions, dimension })
 }
 
-/// Directions of new vectors that are shorter than this part of them after what lies in the old span is taken away are
-/// left out, in squares.
+/// Directions of new vectors that are shorter than this part of them after the projection on the old span is subtracted
+/// are left out; as a ratio of squares.
 const NEGLIGIBLE: f64 = 1e-10;
 
-/// `C` with `[V W] C` orthonormal and orthogonal to `V`, spanning what `W` has beside `V`; `V` is orthonormal.
+/// `C` with `[V W] C` orthonormal and orthogonal to `V`, spanning the part of `W` outside the span of `V`; `V` is
+/// orthonormal.
 ///
 /// `cross = V^T W` and `gram = W^T W`. The fewer columns, the more of `W` lies nearly in the span of `V` or is
 /// dependent.
-/// What is left is orthogonal to about the rounding unit over `1e-10`. Source: as [`rayleigh_ritz`], the basis.
+/// The columns are orthogonal to about the rounding unit over `1e-10`. Source: as [`rayleigh_ritz`], the basis.
 ///
 /// # Errors
 /// [`Error::ShapeMismatch`]; [`Error::NotFinite`].
@@ -123,7 +124,7 @@ fn orthonormal_basis(gram: &SmallMatrix) -> Result<SmallMatrix> {
     }))
 }
 
-/// An orthonormal basis of what the columns of `rest` have orthogonal to the orthonormal columns of `wanted`.
+/// An orthonormal basis of the span of `rest`, projected orthogonally to the orthonormal columns of `wanted`.
 fn orthonormal_rest(mut rest: SmallMatrix, wanted: &SmallMatrix) -> Result<SmallMatrix> {
     let lengths = |m: &SmallMatrix, col: usize| (0..m.rows()).map(|row| m.at(row, col).powi(2)).sum::<f64>();
     let before = (0..rest.cols()).map(|col| lengths(&rest, col)).collect::<Vec<_>>();
@@ -134,7 +135,7 @@ fn orthonormal_rest(mut rest: SmallMatrix, wanted: &SmallMatrix) -> Result<Small
             *x -= y;
         }
     }
-    // Columns that lay in the wanted space but for rounding errors give no direction.
+    // Columns that lay in the wanted space up to rounding errors give no direction.
     let kept = (0..rest.cols()).filter(|&col| lengths(&rest, col) > 1e-24 * before[col] && before[col] > 0.0);
     let kept = kept.collect::<Vec<_>>();
     let rest = SmallMatrix::from_fn(rest.rows(), kept.len(), |row, col| rest.at(row, kept[col]));

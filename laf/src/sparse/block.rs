@@ -25,7 +25,7 @@ const VERSION: u8 = 1;
 /// Bytes before the values.
 pub(super) const HEADER_BYTES: usize = 32;
 
-/// What a block covers.
+/// The shape of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockShape {
     /// Its rows, less than `2^32`.
@@ -81,7 +81,7 @@ impl<'a> SparseBlock<'a> {
     /// Reads the header. Cost: constant.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] says what is wrong with the bytes.
+    /// [`Error::InvalidArgument`] names the fault in the bytes.
     pub fn parse(bytes: &'a [u8]) -> Result<SparseBlock<'a>> {
         let Some((head, body)) = bytes.split_at_checked(HEADER_BYTES) else {
             return Err(damaged(format_args!("{} bytes are less than its header", bytes.len())));
@@ -108,7 +108,7 @@ impl<'a> SparseBlock<'a> {
         Ok(SparseBlock { shape, entries, widths, values, columns, counts })
     }
 
-    /// What the block covers.
+    /// The shape of the block.
     pub fn shape(&self) -> BlockShape {
         self.shape
     }

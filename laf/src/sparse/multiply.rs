@@ -1,8 +1,7 @@
 //! Products of a block of a sparse matrix with blocks of vectors, which lie row by row.
 //!
-//! Promise: each entry of a result is the sum of its products in the order of the stored entries, each product and
-//! each sum rounded once: the bits do not depend on the vector units of the processor, nor on how many vectors there
-//! are beside one.
+//! Promise: each entry of a result is the sum of its products in the order of the stored entries, each product and each
+//! sum rounded once: the bits do not depend on the vector units of the processor, nor on the number of vectors.
 
 use super::block::{RowEntries, SparseBlock, damaged};
 use sunzi::{Error, Result};

@@ -18,7 +18,7 @@ fn numbers(seed: u64, rows: usize, vectors: usize) -> Vec<f64> {
     (0..(rows * vectors) as u64).map(|place| random::symmetric(seed, place)).collect()
 }
 
-/// `y += a x` entry by entry, with `A^T` where asked.
+/// `y += a x` entry by entry, with `A^T` where `transposed`.
 fn reference(entries: &[Entry], x: &[f64], y: &mut [f64], vectors: usize, transposed: bool) {
     for entry in entries {
         let (row, col) = (entry.row as usize, entry.col as usize);

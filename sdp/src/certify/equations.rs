@@ -1,4 +1,4 @@
-//! What shows that equations are independent: powers of two that scale them, and a factor of their Gram matrix.
+//! Proofs that equations are independent: powers of two that scale them, and a factor of their Gram matrix.
 
 use super::Attempt;
 use super::floats::{exponent, shown};
@@ -7,7 +7,7 @@ use crate::proof::GramProof;
 use rug::Float;
 use sunzi::{Matrix, Result};
 
-/// What shows that a Gram matrix is definite, or why nothing is known of it.
+/// A proof that a Gram matrix is definite, or why there is none.
 ///
 /// # Errors
 /// Those of the library.
@@ -27,7 +27,7 @@ pub fn independent(k: Arithmetic<'_>, gram: &Matrix) -> Result<Attempt<GramProof
     }
 }
 
-/// About the square of the largest correction that residuals ask for.
+/// About the square of the largest correction that residuals need.
 pub fn correction_square(proof: &GramProof, rest: &Matrix, repeat: impl Fn(usize) -> u32) -> Float {
     let scales = &proof.scales;
     let mut sum = Float::new(64);

@@ -1,9 +1,9 @@
-//! A dual point on its equations: Y and y are moved together, by changes that are least as seen from Y.
+//! A dual point on its equations: Y and y are moved together, by changes that are least in the metric of Y.
 //!
 //! A run ends where its residuals are below their thresholds, which are far above the least eigenvalues of Y: the first
-//! iterations have few bits, and what they leave shrinks with the steps alone. With y as it is there need not be a
-//! positive semidefinite Y at all; so both move. Residuals that are larger than Y has room for are taken away in parts,
-//! each of which keeps Y positive definite, and the metric is made anew after each.
+//! iterations have few bits, and the residuals that they leave shrink only with the steps. With y as it is there need
+//! not be a positive semidefinite Y at all; so both move. Residuals that are too large for one correction of Y are
+//! removed in parts, each of which keeps Y positive definite, and the metric is made anew after each.
 
 use super::metric::{CORRECTIONS, Linked, METRICS, Rounded, Seen, pairings, part_of, size_of};
 use super::{Attempt, Task};

@@ -1,5 +1,5 @@
-//! Between exact numbers and matrices of the library: shifts, factors, roundings. What is found here is a guess, which
-//! the check has to confirm.
+//! Between exact numbers and matrices of the library: shifts, factors, roundings. All results are guesses, which the
+//! check has to confirm.
 
 use crate::numbers::Arithmetic;
 use crate::proof::{Fixed, Scaled, Witness, packed, triangle};
@@ -74,11 +74,11 @@ pub fn rounded_symmetric(matrix: &Scaled, order: usize, bits: u32) -> Result<Mat
     Matrix::from_fn(order, order, bits, |row, col| Float::with_val(bits, matrix.get(packed(row, col))))
 }
 
-/// The Cholesky factor, each entry right beside its own terms, or nothing where the matrix is not positive definite at
-/// this precision.
+/// The Cholesky factor, each entry accurate relative to its own terms, or nothing where the matrix is not positive
+/// definite at this precision.
 ///
 /// # Errors
-/// Those of [`cholesky_with`] beside that.
+/// Those of [`cholesky_with`] other than that.
 pub fn factored(k: Arithmetic<'_>, matrix: &Matrix) -> Result<Option<Cholesky>> {
     let options = CholeskyOptions::new().accuracy(Accuracy::Entrywise);
     match cholesky_with(k.ctx, Symmetric::lower(matrix), k.bits, &options) {
@@ -91,8 +91,8 @@ pub fn factored(k: Arithmetic<'_>, matrix: &Matrix) -> Result<Option<Cholesky>> 
 /// A power of two below the least eigenvalue, as an exponent: within `4 n` of it for n rows. `None` where the matrix is
 /// not positive definite.
 ///
-/// `||L^-1||_F^2` is the sum of the inverses of all eigenvalues. It has its digits however far these lie apart, which
-/// an eigenvalue that is found beside the norm of the matrix has not.
+/// `||L^-1||_F^2` is the sum of the inverses of all eigenvalues. It is accurate however far these lie apart, unlike an
+/// eigenvalue that is computed to an error relative to the norm of the matrix.
 ///
 /// # Errors
 /// Those of the library's factorisations and solves.
@@ -107,7 +107,7 @@ pub fn least_eigenvalue(k: Arithmetic<'_>, matrix: &Matrix) -> Result<Option<i64
 /// A factor of `matrix - 2^exponent I`, rounded to `fraction_bits` bits behind the point; `None` where there is none.
 ///
 /// # Errors
-/// Those of [`cholesky_with`] but for what is not positive definite.
+/// Those of [`cholesky_with`] except where the matrix is not positive definite.
 pub fn witness(k: Arithmetic<'_>, matrix: &Matrix, exponent: i64, fraction_bits: u32) -> Result<Option<Witness>> {
     let Some(factor) = factored(k, &shifted(k, matrix, exponent)?)? else { return Ok(None) };
     let (factor, order) = (factor.factor(), matrix.rows());
@@ -141,8 +141,8 @@ pub fn product(k: Arithmetic<'_>, factor: &Fixed, order: usize) -> Result<Matrix
     Ok(syrk_with(k.ctx, &transposed, k.bits, &options)?.result.into_matrix())
 }
 
-/// What shows that a matrix is positive definite, and is likely to pass the check, which asks for twice the residual;
-/// nothing where it is not, or not at this precision.
+/// A proof that a matrix is positive definite, likely to pass the check, which allows twice the residual; nothing where
+/// it is not, or not at this precision.
 ///
 /// # Errors
 /// Those of the library.

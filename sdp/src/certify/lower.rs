@@ -18,7 +18,7 @@ use sunzi::{Matrix, Result};
 /// Attempts at the bits of a factor.
 const ATTEMPTS: u32 = 4;
 
-/// What a factor may be off by, beside tau.
+/// Bits by which the errors of a factor are to lie below tau.
 const SLACK_BITS: i64 = 24;
 
 /// The dual equations of a group, rounded.
@@ -62,7 +62,7 @@ impl Side<'_> {
         Ok(())
     }
 
-    /// A block as `L L^T + tau I`, with so many bits behind the point.
+    /// A block as `L L^T + tau I`, with `bits` bits behind the point.
     fn factor(&self, block: &Block, exponent: i64, bits: u32) -> Result<Option<Witness>> {
         match block {
             Block::Diagonal(diagonal) => Ok(Some(Witness { exponent, factor: fixed_column(diagonal, bits) })),
@@ -70,7 +70,7 @@ impl Side<'_> {
         }
     }
 
-    /// About the square of the correction that blocks ask for which are stated so.
+    /// About the square of the correction that blocks in this form need.
     fn square(&self, blocks: &[Witness], like: &[Block]) -> Result<Float> {
         let stated = blocks.iter().zip(like).map(|(witness, like)| match like {
             Block::Diagonal(_) => Ok(Block::Diagonal(rounded_column(&witness.factor, self.k.bits)?)),
@@ -85,8 +85,8 @@ impl Side<'_> {
         Ok(correction_square(&self.independent, &rest, |row| self.gram.repeats[row / self.gram.order]))
     }
 
-    /// Bits behind the point of factors from which corrections of `2^least` follow, about: what is lost to the size of
-    /// the factors, and to the condition of the equations.
+    /// Bits behind the point of factors from which corrections of `2^least` follow, about: with the digits lost to the
+    /// size of the factors and to the condition of the equations.
     fn fraction_bits(&self, y: &[Block], least: i64) -> i64 {
         let largest = y.iter().map(|block| exponent(&block.largest())).max().unwrap_or(0);
         let rows = y.iter().map(|block| block.shape().order()).sum::<usize>() + self.right.rows();
@@ -129,7 +129,7 @@ fn add_identity(matrix: &mut Matrix, tau: &Float) -> Result<()> {
     })
 }
 
-/// What shows that the dual equations of a group have a solution near its blocks, and about the square of how near.
+/// A proof that the dual equations of a group have a solution near its blocks, and about the square of the distance.
 fn prove_group(
     task: &Task<'_>,
     number: usize,
@@ -190,7 +190,7 @@ pub fn prove(task: &Task<'_>) -> Result<Attempt<LowerProof>> {
             Err(message) => return Ok(Err(task.named(number, &message))),
         }
     }
-    // Twice the root of what was about the square.
+    // Twice the root, as the square is only approximate.
     let lost = to_rational(&((corrections * constants).sqrt() * 2u32));
     Ok(Ok(LowerProof { claim: task.rounded_down(value - lost), y, groups }))
 }

@@ -1,7 +1,8 @@
-//! What the search for a proof takes of memory at most, from the sizes of the program and the bits of its numbers.
+//! The memory that the search for a proof takes at most, from the sizes of the program and the bits of its numbers.
 //!
-//! The numbers of a proof are integers of a library in C: they are counted as that allocates them. Their bits hang on
-//! the program, and where a point is feasible only just, on the point: so many more than usual are not counted.
+//! The numbers of a proof are integers of a library in C: they are counted as that library allocates them. Their bits
+//! depend on the program, and where a point is only just feasible, on the point; the additional bits in that case are
+//! not counted.
 
 use super::work_bits;
 use crate::block::Shape;
@@ -11,10 +12,10 @@ use crate::proof::{Program, triangle};
 use sunzi::plans::plan_cholesky;
 use sunzi::{Accuracy, CholeskyOptions, Context, Error, Matrix, Result};
 
-/// Bytes of an integer beside its limbs: itself, what the allocator adds, and a limb to spare.
+/// Bytes of an integer in addition to its limbs: itself, the overhead of the allocator, and a limb to spare.
 const INTEGER_BYTES: u64 = 40;
 
-/// Bits of the bound of an eigenvalue, and of sums, beside those that are counted.
+/// Bits of the bound of an eigenvalue, and of sums, in addition to those that are counted.
 const SPARE_BITS: u32 = 192;
 
 /// Bits that points and bases of a proof have for each bit of the solver's, where the program is one of polynomials.
@@ -24,31 +25,31 @@ fn integers(count: usize, bits: u32) -> u64 {
     count as u64 * (INTEGER_BYTES + 8 * u64::from(bits.div_ceil(64)))
 }
 
-/// The factor of a matrix of so many bits, copies of the matrix, and its least eigenvalue.
+/// The factor of a matrix of `bits` bits, copies of the matrix, and its least eigenvalue.
 fn factored(ctx: &Context, order: usize, bits: u32) -> Result<u64> {
     let planned = |bits, range| {
         plan_cholesky(ctx, order, bits, &CholeskyOptions::new().accuracy(Accuracy::Entrywise).range_bits(range))
     };
     let plan = match planned(bits, bits / 2) {
         Err(Error::Precision { .. }) => match planned(bits, 0) {
-            // A factor of more bits is refused when it is asked for.
+            // A factor of more bits is refused when it is requested.
             Err(Error::Precision { maximum_bits, .. }) => planned(maximum_bits as u32, 0)?,
             other => other?,
         },
         other => other?,
     };
-    // The matrix, the shifted one, a copy and what Lanczos' method works with.
+    // The matrix, the shifted one, a copy and the vectors of Lanczos' method.
     Ok(plan.planned_bytes + 3 * Matrix::bytes_for(order, order, bits) + 8 * (order * (order + order.min(256))) as u64)
 }
 
-/// A Gram matrix of numbers of so many bits, its factor, and the check of it.
+/// A Gram matrix of numbers of `numbers` bits, its factor, and the check of it.
 fn equations(ctx: &Context, order: usize, (bits, numbers): (u32, u32)) -> Result<u64> {
     let count = triangle(order);
     let exact = 2 * integers(count, 2 * numbers + SPARE_BITS) + 3 * integers(count, 2 * bits + SPARE_BITS);
     Ok(exact + factored(ctx, order, work_bits(bits))?)
 }
 
-/// Bytes that [`super::certify`] takes at most beside the program, the problem and the point.
+/// Bytes that [`super::certify`] takes at most in addition to the program, the problem and the point.
 ///
 /// An upper bound where no attempt takes more bits than the first one, which is so where the point has room around it.
 /// With [`Context::memory_bytes`] the calls of the library keep the limit.
@@ -75,11 +76,11 @@ pub fn certificate_bytes(ctx: &Context, program: &Program, problem: &Problem) ->
                 Shape::Diagonal(order) => (order, 0),
                 Shape::Dense(order) => (triangle(order), factored(ctx, order, work_bits(bits))?),
             };
-            // Y, what corrects it, and factors of both sides; and while a factor is checked, its products.
+            // Y, its correction, and factors of both sides; and while a factor is checked, its products.
             together += 5 * integers(count, 2 * bits + SPARE_BITS);
             blocks = blocks.max(own + 3 * integers(count, 4 * bits + numbers + SPARE_BITS));
         }
-        // Right sides, solutions and what is left of the equations.
+        // Right sides, solutions and residuals of the equations.
         together += integers(4 * variables, 2 * bits + 2 * numbers + SPARE_BITS);
         if program.polynomials.is_empty() {
             proof += together;
@@ -95,7 +96,7 @@ pub fn certificate_bytes(ctx: &Context, program: &Program, problem: &Problem) ->
         system = system.max(equations(ctx, problem.free_variables(), (bits, numbers))?);
     }
     // The points are moved onto the equations with an iteration's Schur complement. The text has two letters for each
-    // byte, and is put together of parts.
+    // byte, and is combined from parts.
     let metrics = match of_iteration(ctx, problem, work_bits(bits)) {
         // Where the library has no such products there are no metrics either.
         Err(Error::Precision { .. }) => 2 * of_iteration(ctx, problem, bits)?,

@@ -1,10 +1,10 @@
-//! Points moved onto their equations by the change that is least as seen from the points themselves.
+//! Points moved onto their equations by the change that is least in the metric of the points themselves.
 //!
 //! With `S_pq = Tr(A_p M A_q M)` for a positive definite M: of all W with `A_p . W = r_p`, `M A^*(t) M` with `S t = r`
 //! has the least `||M^-1/2 W M^-1/2||_F`, whose square is `r^T S^-1 r`. For `M = Y` and a number below 1, `Y + W` is
-//! positive definite, however small the least eigenvalue of Y is: in each direction it changes by a part of what Y has
-//! there, where a change that is least in the Frobenius norm has to be smaller than the least eigenvalue. For
-//! `M = X^-1` the same number of a change of x, `dx^T S dx`, keeps X positive definite.
+//! positive definite, however small the least eigenvalue of Y is: in each direction it changes by a fraction of Y
+//! itself in that direction, whereas a change that is least in the Frobenius norm has to be smaller than the least
+//! eigenvalue. For `M = X^-1` the same number of a change of x, `dx^T S dx`, keeps X positive definite.
 //! Source: Renegar, A Mathematical View of Interior-Point Methods in Convex Optimization (2001), section 2.2.
 
 use super::Attempt;
@@ -49,7 +49,7 @@ pub struct Rounded {
 }
 
 impl Rounded {
-    /// A group with numbers of so many bits, beside so many free variables.
+    /// A group with numbers of `bits` bits, together with `free` free variables.
     ///
     /// # Errors
     /// Those of [`Matrix::from_fn`].
@@ -225,7 +225,7 @@ impl Metric {
     }
 }
 
-/// The metrics of all groups, and what free variables join.
+/// The metrics of all groups, and the part that joins them through free variables.
 pub struct Linked {
     metrics: Vec<Metric>,
     /// `L^-1 B` of each group, for its `S = L L^T`.

@@ -1,4 +1,4 @@
-//! Proofs of bounds from what the solver has found: guesses in floating-point numbers of the library, each confirmed by
+//! Proofs of bounds from the results of the solver: guesses in floating-point numbers of the library, each confirmed by
 //! the check of [`crate::proof`] before it counts.
 //!
 //! Design: docs/decisions/056-certificates.md. Does not know: how proofs are stored.
@@ -25,13 +25,14 @@ use rug::ops::{DivRounding, Pow};
 use rug::{Integer, Rational};
 use sunzi::{Context, Error, Matrix, Result};
 
-/// Most bits of a factorisation, beside those of the point: all kernels reach them.
+/// Most bits of a factorisation, unless the point has more: all kernels reach them.
 const MOST_WORK_BITS: u32 = 4800;
 
 /// A point counts as on the equations where it is nearer than this part of its own size, as an exponent.
 const NEAR: i64 = -8;
 
-/// Bits of all that is made from a point of so many: what is small beside the point has the digits of the point again.
+/// Bits of all numbers that are made from a point of `bits` bits: a number that is small relative to the point still
+/// has as many digits as the point.
 fn work_bits(bits: u32) -> u32 {
     (2 * bits + 64).min(MOST_WORK_BITS).max(bits + 64)
 }
@@ -39,7 +40,7 @@ fn work_bits(bits: u32) -> u32 {
 /// Something that was shown, or why it was not.
 type Attempt<T> = std::result::Result<T, String>;
 
-/// What [`certify`] found.
+/// The result of [`certify`].
 #[derive(Clone, Debug)]
 pub struct Certificate {
     /// The proof, of at least one bound or ray; none where nothing was found.
@@ -50,7 +51,7 @@ pub struct Certificate {
     pub without_upper: Option<String>,
 }
 
-/// What a bound is made from.
+/// The data that a bound is made from.
 #[derive(Clone, Copy)]
 struct Task<'a> {
     workers: &'a Workers,
@@ -69,7 +70,7 @@ impl Task<'_> {
         }
     }
 
-    /// What all of it is made with.
+    /// The arithmetic of all computations.
     fn arithmetic(&self) -> Arithmetic<'_> {
         Arithmetic { ctx: self.workers.all(), bits: work_bits(self.bits) }
     }
@@ -81,7 +82,7 @@ impl Task<'_> {
         floats::bits_within(i64::from(self.bits) + 64 + i64::from((-least).clamp(0, 3 * self.bits as i32)))
     }
 
-    /// What is to be said where a point is not positive definite whose equations were this far away, as an exponent.
+    /// The advice where a point at this distance from its equations, as an exponent, is not positive definite.
     fn more_bits(&self, distance: i64) -> String {
         if distance <= NEAR {
             return String::new();
@@ -103,7 +104,7 @@ impl Task<'_> {
         digits - if *value == 0 { 0 } else { front }
     }
 
-    /// The largest decimal of so many digits that is at most `value`.
+    /// The largest decimal with the digits that are kept of a bound that is at most `value`.
     fn rounded_down(&self, value: Rational) -> Rational {
         let places = self.places(&value);
         let power = Integer::from(10).pow(places.unsigned_abs() as u32);
@@ -127,11 +128,11 @@ impl Task<'_> {
 /// bound for the decimals of the files as they stand, whatever rounding the solver met.
 ///
 /// Shapes: `point` has the blocks of `problem`, at any precision. Accuracy: the point is moved onto the equations by
-/// changes that are least beside Y and X, so a bound is found where these are nearer than the point has room for; it
-/// differs from the objective of the point by about the residuals, and is rounded outwards to the digits of the
-/// precision. Cost, at twice the bits: for each side what an iteration of the solver costs, its Schur complement above
-/// all, a Gram matrix of the equations of each group and its factor, two factorisations of each block; then
-/// [`verify`], once for each side. Memory: [`certificate_bytes`] at most.
+/// changes that are least relative to Y and X, so a bound is found where the equations are near enough for the point to
+/// stay positive definite; it differs from the objective of the point by about the residuals, and is rounded outwards
+/// to the digits of the precision. Cost, at twice the bits: for each side what an iteration of the solver costs, its
+/// Schur complement above all, a Gram matrix of the equations of each group and its factor, two factorisations of each
+/// block; then [`verify`], once for each side. Memory: [`certificate_bytes`] at most.
 /// Source: docs/decisions/056-certificates.md, docs/decisions/071-proofs-beside-small-eigenvalues.md.
 ///
 /// # Errors

@@ -1,5 +1,5 @@
 //! Polynomial programs: points, weights and a basis of few bits near those of the solver, and the solver's point in
-//! terms of them. What is chosen here need not be near anything for a proof to hold.
+//! terms of them. A proof holds whether or not the choices made here are near to anything.
 
 use super::floats::{exponent, to_integer};
 use super::{MOST_WORK_BITS, work_bits};
@@ -199,7 +199,7 @@ impl Change {
     }
 }
 
-/// How each group changes; a text where it is not known where it was sampled.
+/// How each group changes; a text where its sample points are not known.
 ///
 /// # Errors
 /// Those of the basis.

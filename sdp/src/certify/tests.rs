@@ -1,4 +1,4 @@
-//! Proofs of small programs: beside known optima, beside points worked out in rational numbers, and changed in
+//! Proofs of small programs: compared with known optima, with points worked out in rational numbers, and changed in
 //! every way.
 
 mod distance;
@@ -20,7 +20,7 @@ use rug::{Float, Integer, Rational};
 use std::path::Path;
 use sunzi::{Context, Result};
 
-/// The largest eigenvalue of the path on three points, `sqrt(2)`, beside a diagonal block.
+/// The largest eigenvalue of the path on three points, `sqrt(2)`, together with a diagonal block.
 const PATH: &str = "1\n2\n3 -2\n1\n0 1 1 2 1\n0 1 2 3 1\n1 1 1 1 1\n1 1 2 2 1\n1 1 3 3 1\n1 2 1 1 1\n0 2 2 2 -5\n";
 
 /// More trials in long runs.
@@ -137,7 +137,7 @@ fn changed(proof: &Proof, random: &mut ChaCha8Rng) -> Proof {
     proof
 }
 
-/// Whoever changes a proof and corrects the checksums may say less than it did, but nothing that is wrong.
+/// A proof that is changed, with corrected checksums, may state less than before, but nothing wrong.
 #[test]
 fn what_is_still_accepted_after_a_change_is_true() -> Result<()> {
     let mut random = ChaCha8Rng::seed_from_u64(11);
@@ -159,7 +159,7 @@ fn what_is_still_accepted_after_a_change_is_true() -> Result<()> {
             }
         }
         assert!(accepted > 0 && refused > 50, "{accepted} accepted, {refused} refused");
-        // A claim beyond what is shown, by the last digit.
+        // A claim that exceeds the proven one by the last digit.
         let mut greedy = proof.clone();
         greedy.lower.as_mut().unwrap().claim += Rational::from((1, 1000)) * power_of_two(-90);
         assert!(verify(&program, &greedy, 1).unwrap_err().to_string().contains("lower bound"));
@@ -167,7 +167,7 @@ fn what_is_still_accepted_after_a_change_is_true() -> Result<()> {
     Ok(())
 }
 
-/// Exponents that no file has, up to those of which 32 bits alone would pass.
+/// Exponents that no file has, up to those whose lowest 32 bits alone would pass.
 #[test]
 fn exponents_beyond_the_limit_are_refused() -> Result<()> {
     let (program, certificate) = sdpa(PATH, 160)?;
@@ -253,7 +253,7 @@ fn rays_prove_that_nothing_is_feasible() -> Result<()> {
     let proof = certificate.proof.unwrap();
     verify(&program, &proof, 1)?;
     assert!(proof.no_dual.is_some() && proof.no_primal.is_none() && proof.lower.is_none());
-    // What is feasible has none, and a ray must lead somewhere.
+    // A feasible program has none, and a ray must lead somewhere.
     let mut ray = Proof::new(&program.digest);
     ray.no_dual = proof.no_dual.map(|ray| UpperProof { claim: Rational::new(), ..ray });
     assert!(verify(&program, &ray, 1).unwrap_err().to_string().contains("leads nowhere"));

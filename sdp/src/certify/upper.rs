@@ -14,7 +14,7 @@ use rug::Float;
 use sunzi::blas::{GemvOptions, gemv_with};
 use sunzi::{Matrix, Op, Result};
 
-/// What corrections may be below what X has room for.
+/// Bits by which corrections stay below the largest that X allows.
 const SLACK_BITS: i64 = 24;
 
 /// The primal equations, rounded.
@@ -106,7 +106,7 @@ impl<'a> Side<'a> {
         Ok(Ok(first.unwrap_or(i64::MIN)))
     }
 
-    /// What shows that each block is positive definite, group by group.
+    /// Proofs that each block is positive definite, group by group.
     fn shown(&self, slacks: &[Vec<Block>], distance: i64) -> Result<Attempt<Vec<Vec<Witness>>>> {
         let mut found = Vec::with_capacity(slacks.len());
         for (number, slacks) in slacks.iter().enumerate() {
@@ -145,12 +145,12 @@ impl<'a> Side<'a> {
     }
 }
 
-/// `D B^T B D` for the D that a proof states, rounded: the matrix of which it speaks.
+/// `D B^T B D` for the D that a proof states, rounded: the matrix of the proof.
 fn free_proof(side: &Side<'_>) -> Result<Attempt<GramProof>> {
     independent(side.k, &gram(side.k, side.groups.iter().map(|group| &group.free))?)
 }
 
-/// What shows that there is a point near x, which is nearly on the equations.
+/// A proof that there is a feasible point near x, which is nearly on the equations.
 fn stated(side: &Side<'_>, x: &[Matrix], distance: i64) -> Result<Attempt<UpperProof>> {
     let (task, k) = (side.task, side.k);
     let gram = match task.program.free_variables() {

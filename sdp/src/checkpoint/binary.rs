@@ -1,4 +1,4 @@
-//! A checkpoint of the solver's own, read piece by piece: what is not kept is passed.
+//! A checkpoint of the solver's own, read piece by piece: pieces that are not kept are skipped.
 
 use super::parts::Parts;
 use super::{Behind, HEADER, LEAST_BITS, OF_OUTSET, OF_REACHED, VERSION};
@@ -14,14 +14,14 @@ use sunzi::{Error, Matrix, Result};
 /// The version without a word of its program and of earlier points, and its numbers in front of the point.
 const OLDER: (u32, usize) = (1, 4);
 
-/// The version without a word of the first iterations, and its numbers in front of the point: a run that goes on says
-/// nothing of them.
+/// The version without data on the first iterations, and its numbers in front of the point: a run that goes on makes no
+/// remark on them.
 const EARLY: (u32, usize) = (2, HEADER - OF_OUTSET - OF_REACHED);
 
-/// The version without a word of what steps have reached: a run that goes on takes it that they have not.
+/// The version without data on what steps have reached: a run that goes on assumes that they have reached nothing.
 const FORMER: (u32, usize) = (3, HEADER - OF_REACHED);
 
-/// Iterations that no run comes to; sums with counts below it stay far from where they would overflow.
+/// A number of iterations that no run reaches; sums with counts below it stay far from where they would overflow.
 const MOST_ITERATIONS: u64 = 1 << 53;
 
 /// Numbers that are read at a time.
@@ -45,7 +45,7 @@ fn piece(file: &MatrixFile, rows: Range<usize>) -> Result<Matrix> {
     Ok(numbers)
 }
 
-/// What is known of earlier points, and of the best one all but the point.
+/// The course of earlier points, and the best one without its point.
 type Known = (Course, Option<Best>);
 
 /// A column that is read from its top.
@@ -58,7 +58,7 @@ struct Column<'a> {
 }
 
 impl<'a> Column<'a> {
-    /// A file all of whose numbers were looked at, and their checksum.
+    /// A file all of whose numbers were checked, and their checksum.
     fn open(path: &'a Path) -> Result<(Column<'a>, u64)> {
         let file = MatrixFile::open(path)?;
         let mark = file.check(None, |_, _, _| Ok(()))?;
@@ -67,7 +67,7 @@ impl<'a> Column<'a> {
         Ok((Column { path, file, head, at: 0 }, mark))
     }
 
-    /// The numbers in front of the points, which say of which version they are.
+    /// The count of the numbers in front of the points, which depends on the version.
     fn head_length(&self) -> Option<usize> {
         let versions = [OLDER, EARLY, FORMER, (VERSION, HEADER)];
         let is_it = |&(version, head): &(u32, usize)| self.head.rows() >= head && self.head.float(0, 0) == version;
@@ -78,7 +78,7 @@ impl<'a> Column<'a> {
         Err(Error::Format { path: self.path.to_path_buf(), message: message.into() })
     }
 
-    /// The next number, with so many bits.
+    /// The next number, with `bits` bits.
     fn float(&mut self, bits: u32) -> Result<Float> {
         let number = Float::with_val(bits, self.head.float(self.at, 0));
         self.at += 1;
@@ -93,7 +93,7 @@ impl<'a> Column<'a> {
         count.map_or_else(|| self.refused(format!("number {} is no count", self.at)), Ok)
     }
 
-    /// The next number, of iterations of which there were at most so many.
+    /// The next number, a count of iterations, at most `most`.
     fn iterations(&mut self, most: u64) -> Result<u64> {
         let count = self.count()?;
         if count <= most {
@@ -111,7 +111,7 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// The next number, which says whether something holds.
+    /// The next number, a flag.
     fn flag(&mut self) -> Result<bool> {
         match self.count()? {
             0 => Ok(false),
@@ -135,7 +135,7 @@ impl<'a> Column<'a> {
         Ok(whole)
     }
 
-    /// What is kept of the next point.
+    /// The part of the next point that is kept.
     fn point(&mut self, parts: &Parts<'_>, bits: u32) -> Result<Point> {
         parts.point(bits, |part, is_kept| {
             let shape = parts.shape(part);
@@ -152,14 +152,14 @@ impl<'a> Column<'a> {
         Ok(Fingerprint { precision_bits, digest: self.count()?, sum: self.float(LEAST_BITS)?.to_f64() })
     }
 
-    /// What the first iterations came to, of so many that were made.
+    /// The outset, the summary of the first iterations, of a run that made `made` iterations.
     fn outset(&mut self, made: u64) -> Result<Outset> {
         let (small, bits) = (self.iterations(made.min(Outset::ITERATIONS))?, self.head.precision_bits());
         let mu = (self.float(bits)?, self.float(bits)?);
         Ok(Outset { mu: (small > 0).then_some(mu), small })
     }
 
-    /// What comes behind the state: see [`Behind`].
+    /// The number that tells what follows the state: see [`Behind`].
     fn behind(&mut self) -> Result<Behind> {
         match self.count()? {
             0 => Ok(Behind::End),
@@ -169,7 +169,7 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// What is known of earlier points of a state of `bits` bits after so many iterations, but for the best point.
+    /// The course of earlier points of a state of `bits` bits after `made` iterations, but for the best point.
     fn course(&mut self, bits: u32, made: u64) -> Result<(Behind, Option<Known>)> {
         let (behind, has_feasible) = (self.behind()?, self.flag()?);
         let feasible = Some(self.iterations(made)?).filter(|_| has_feasible);
@@ -199,8 +199,8 @@ impl<'a> Column<'a> {
     }
 }
 
-/// The state of a file, what is kept of it, and a number that hangs on all of it. A checkpoint of another program than
-/// `program` is one to begin with, where `initial`.
+/// The state of a file, as far as it is kept, and a number that depends on all of it. A checkpoint of another program
+/// than `program` is accepted as a first point where `initial`.
 ///
 /// # Errors
 /// Those of [`super::load_checkpoint`].
@@ -217,7 +217,7 @@ pub fn load(path: &Path, parts: &Parts<'_>, (program, initial): (&Fingerprint, b
     column.at = 1;
     let iterations = column.iterations(MOST_ITERATIONS)?;
     let steps = (column.float(LEAST_BITS)?, column.float(LEAST_BITS)?);
-    // What this program's numbers are rounded to may be less.
+    // This program's numbers may be rounded to fewer bits.
     let found = if is_older { column.head.precision_bits() } else { column.precision()? };
     let known = if is_older { None } else { Some((column.fingerprint()?, column.course(found, iterations)?)) };
     let (fingerprint, rest) = known.unzip();
@@ -270,7 +270,7 @@ mod tests {
     use std::os::unix::fs::FileExt;
     use sunzi::io::{FileFormat, WriteOptions, write_as};
 
-    /// What was looked at may be written over before it is read, and is refused.
+    /// A file may be written over between its check and its reading; it is refused then.
     #[test]
     fn numbers_are_looked_at_where_they_are_read() -> Result<()> {
         let folder = tempfile::tempdir().unwrap();

@@ -41,7 +41,7 @@ impl CheckpointLock {
         let taken = |file| Ok(CheckpointLock { folder: folder.to_path_buf(), made, file });
         match file.try_lock() {
             Ok(()) => {
-                // For whoever is refused; that it is missing harms nobody.
+                // For the process that is refused; without it nothing goes wrong.
                 let _ = file.set_len(0).and_then(|()| writeln!(&file, "{}", std::process::id()));
                 taken(Some(file))
             }
@@ -56,7 +56,7 @@ impl CheckpointLock {
 
 impl Drop for CheckpointLock {
     fn drop(&mut self) {
-        // Before it is given back, so that nobody removes the file of another.
+        // Before it is given back, so that no process removes the file of another.
         let _ = std::fs::remove_file(self.folder.join(FILE));
         // Where a run has left nothing, it leaves no folder; one with files in it stays.
         let _ = self.made.iter().try_for_each(std::fs::remove_dir);
@@ -75,7 +75,7 @@ mod tests {
         let lock = CheckpointLock::take(&folder)?;
         let refused = CheckpointLock::take(&folder).unwrap_err();
         assert!(refused.to_string().contains(&format!("process {} works in this directory", std::process::id())));
-        // Who is refused leaves the file where it is.
+        // A process that is refused leaves the file where it is.
         assert!(CheckpointLock::take(&folder).is_err());
         drop(lock);
         assert!(!root.path().join("deep").exists() && root.path().exists());

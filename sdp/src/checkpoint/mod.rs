@@ -1,11 +1,11 @@
 //! States of a run on disk: one binary file of the library with all numbers in a column, complete or absent; and SDPB's
 //! text checkpoints, from which a run can begin.
 //!
-//! The column has a head of [`HEADER`] numbers: a version; the iterations, both steps and the precision; by what the
-//! program is known again; what is known of earlier points; what the first iterations came to; what steps have reached.
-//! Behind it stand the point, and the best point where there is one. Any run of the same program may go on, at
-//! another precision and with other threads, ranks and options; at the same precision and options it goes on with
-//! the same bits, and ends as the run would have ended that wrote it. One that had come to its end goes on behind
+//! The column has a head of [`HEADER`] numbers: a version; the iterations, both steps and the precision; the
+//! fingerprint of the program; the course of earlier points; the summary of the first iterations; what steps have
+//! reached. Behind it stand the point, and the best point where there is one. Any run of the same program may go on, at
+//! another precision and with other threads, ranks and options; at the same precision and options it goes on with the
+//! same bits, and ends as the run would have ended that wrote it. A run that had reached its end is continued beyond
 //! it.
 
 mod binary;
@@ -33,22 +33,22 @@ const VERSION: u32 = 4;
 /// Numbers in front of the point.
 const HEADER: usize = 33;
 
-/// Those of them that are about the first iterations, in front of the last ones.
+/// The numbers among them that are about the first iterations, in front of the last ones.
 const OF_OUTSET: usize = 3;
 
-/// The last ones, which say what steps have reached.
+/// The last numbers, which record what steps have reached.
 const OF_REACHED: usize = 2;
 
-/// Bits of a column, at least: counts and steps have so many.
+/// Bits of a column, at least: counts and steps have this number.
 const LEAST_BITS: u32 = 64;
 
-/// What stands behind the numbers of a state in the head.
+/// The content behind the numbers of a state in the head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Behind {
-    /// Zeros: the run had come to its end, and one that goes on does so behind it. Files that were written before ends
-    /// were told from breaks have this where nothing is known of earlier points.
+    /// Zeros: the run had reached its end, and a run that goes on continues beyond it. Files of versions that did not
+    /// distinguish ends from breaks have this where nothing is known of earlier points.
     End = 0,
-    /// What is known of earlier points: the run was under way.
+    /// The course of earlier points: the run was under way.
     Course = 1,
     /// Zeros: the run was under way at a new precision.
     Nothing = 2,
@@ -114,7 +114,7 @@ fn of_quality(quality: &Quality) -> [&Float; 6] {
     [primal_objective, dual_objective, gap, primal_matrix_error, primal_free_error, dual_error]
 }
 
-/// The checkpoints of one program: by what they know it, which is found once, and the sizes of its points.
+/// The checkpoints of one program: its fingerprint, which is computed once, and the sizes of its points.
 #[derive(Clone, Debug)]
 pub struct Checkpoints {
     program: Fingerprint,
@@ -122,7 +122,7 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Those of a program, which need not be kept for them.
+    /// The checkpoints of a program, which may be dropped afterwards.
     ///
     /// Cost: a pass over its numbers.
     /// Source: docs/decisions/085-checkpoints-know-their-program.md.
@@ -130,9 +130,9 @@ impl Checkpoints {
         Checkpoints { program: Fingerprint::of(problem), sizes: Sizes::of(problem) }
     }
 
-    /// Writes a state into `folder`, which is made where it is missing: by what the program is known again, what is
-    /// known of earlier points, `x`, X, y and Y, and those of the best point, as one column in the library's binary
-    /// format, exactly, with a checksum. The file is complete or absent.
+    /// Writes a state into `folder`, which is made where it is missing: the fingerprint of the program, the course of
+    /// earlier points, `x`, X, y and Y, and those of the best point, as one column in the library's binary format,
+    /// exactly, with a checksum. The file is complete or absent.
     ///
     /// Cost: a copy of both points in memory, and their bytes on disk.
     /// Source: docs/decisions/054-a-solver-on-the-public-api.md, docs/decisions/085-checkpoints-know-their-program.md.
@@ -163,8 +163,8 @@ impl Checkpoints {
         io::write_as(folder.join(CHECKPOINT_FILE), FileFormat::Binary, &column, &WriteOptions::new())
     }
 
-    /// The state in `folder` of which this rank of `solver` keeps its part, and no more: what a file has of others is
-    /// read past. As [`load_checkpoint`], or as [`load_initial_checkpoint`] where `initial`; `None` where no folder is
+    /// The state in `folder`, of which this rank of `solver` keeps only its part; the parts of others in a file are
+    /// skipped. As [`load_checkpoint`], or as [`load_initial_checkpoint`] where `initial`; `None` where no folder is
     /// named. Collective: every rank calls it, also one that has no folder.
     ///
     /// Cost: two passes over the file, one over text files; memory for the part, and on each rank for a buffer of the
@@ -184,7 +184,7 @@ impl Checkpoints {
         Ok(found.map(|(state, _)| state))
     }
 
-    /// A state and a number that hangs on all of it.
+    /// A state and a number that depends on all of it.
     fn find(&self, folder: &Path, parts: &Parts<'_>, initial: bool) -> Result<Option<(State, u64)>> {
         let path = folder.join(CHECKPOINT_FILE);
         if path.exists() {
@@ -194,7 +194,7 @@ impl Checkpoints {
             return text::load(folder, parts).map(Some);
         }
         match has_foreign_checkpoint(folder) {
-            // A new start would pass over it without a word, and put a checkpoint beside it.
+            // A new start would pass over it without a word, and put a checkpoint next to it.
             true => Err(Error::InvalidArgument(format!(
                 "{}: a binary checkpoint of SDPB lies there, which is not read: its text files are, which SDPB writes \
                  with --writeSolution=x,y,X,Y, in the folder of an initial checkpoint (-i DIR, initial_checkpoint); to \
@@ -215,27 +215,26 @@ pub fn save_checkpoint(folder: &Path, problem: &Problem, state: &State) -> Resul
 }
 
 /// The state in `folder`, rounded to the precision of the program: that of [`save_checkpoint`], or SDPB's text files,
-/// which do not say of which program they are; `None` where nothing is there. At the same precision the rest of a run
-/// has the bits that it would have had. [`State::precision_bits`] is that of the file: a run from there sees whether
-/// the point was rounded.
+/// which do not name their program; `None` where there is no checkpoint. At the same precision the rest of a run has
+/// the bits that it would have had. [`State::precision_bits`] is that of the file: a run from there sees whether the
+/// point was rounded.
 ///
-/// Whether the program is the one that the checkpoint was written for is told by a hash of all its numbers, and at
-/// another precision by a weighted sum of them, which sees no change of a number below 2^-30 of its column or below
+/// Whether the program is the one that the checkpoint was written for is decided by a hash of all its numbers, and at
+/// another precision by a weighted sum of them, which detects no change of a number below 2^-30 of its column or below
 /// 2^-95, nearly all above 2^-20, and at places with a weight near 0 only larger ones.
 ///
 /// Cost: two passes over the file, and its numbers in memory; a pass over the numbers of the program.
 /// Source: docs/decisions/085-checkpoints-know-their-program.md.
 ///
 /// # Errors
-/// [`Error::Format`] where the file belongs to another program, does not say to which it belongs, as those of earlier
-/// versions do not, or is damaged; [`Error::InvalidArgument`] where only a binary checkpoint of SDPB is there;
-/// [`Error::Io`].
+/// [`Error::Format`] where the file belongs to another program, does not record to which it belongs, as in earlier
+/// versions, or is damaged; [`Error::InvalidArgument`] where only a binary checkpoint of SDPB is there; [`Error::Io`].
 pub fn load_checkpoint(folder: &Path, problem: &Problem) -> Result<Option<State>> {
     load(folder, problem, false)
 }
 
-/// The state in `folder` as one to begin with: as [`load_checkpoint`], but of any program with blocks of these sizes.
-/// Of another program, and of one that is not known, it is the point alone, after no iterations.
+/// The state in `folder` as a first point: as [`load_checkpoint`], but of any program with blocks of these sizes. Of
+/// another or an unknown program it has only the point, after no iterations.
 ///
 /// Cost: as there.
 ///

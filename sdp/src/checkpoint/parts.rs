@@ -1,4 +1,4 @@
-//! What a rank keeps of the points of a program: all of them in one process.
+//! The parts of the points of a program that a rank keeps: all of them in one process.
 //!
 //! Does not know: files.
 
@@ -23,7 +23,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Those of a program.
+    /// The sizes of a program.
     pub fn of(problem: &Problem) -> Sizes {
         let cones = cones(problem);
         let text_number = |(at, cone): (usize, &Cone)| match &problem.groups[cone.group].constraints {
@@ -44,7 +44,7 @@ impl Sizes {
 pub struct Parts<'a> {
     /// Sizes of the whole points.
     pub sizes: &'a Sizes,
-    /// Who has what, where there are several ranks.
+    /// Which rank has which part, where there are several.
     share: Option<&'a Share>,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Parts<'a> {
         Parts { sizes, share: None }
     }
 
-    /// Those of a rank.
+    /// The parts of a rank.
     pub fn of_rank(sizes: &'a Sizes, solver: &'a Solver<'_>) -> Parts<'a> {
         Parts { sizes, share: Some(solver.share()) }
     }
@@ -101,8 +101,8 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// The point, or what is kept of it, of the parts in the order of the files: `take` makes one that is kept, and
-    /// passes any other.
+    /// The point, or the kept parts of it, from the parts in the order of the files: `take` makes a part that is kept,
+    /// and skips any other.
     ///
     /// # Errors
     /// Those of `take` and of [`Matrix::zeros`].

@@ -1,4 +1,4 @@
-//! SDPB's text checkpoints, which do not say of which program they are.
+//! SDPB's text checkpoints, which do not name their program.
 
 use super::LEAST_BITS;
 use super::parts::{Part, Parts};
@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::Xxh3;
 /// Bytes of a file that are hashed at a time.
 const PIECE_BYTES: usize = 1 << 16;
 
-/// Adds the bytes of a file to a hash, and says how many there are.
+/// Adds the bytes of a file to a hash, and returns their number.
 fn pass(path: &Path, hash: &mut Xxh3) -> Result<()> {
     let refused = |source| Error::Io { path: path.to_path_buf(), action: "read", source };
     let mut file = File::open(path).map_err(refused)?;
@@ -60,7 +60,7 @@ fn text_matrix(path: PathBuf, shape: (usize, usize), bits: u32, hash: &mut Xxh3)
 }
 
 /// SDPB's files: `x_j.txt`, `y.txt`, `X_matrix_i.txt`, `Y_matrix_i.txt`, of which a rank keeps its part, and a hash of
-/// the bytes of all of them, which it reads for this: by it ranks know whether they have the same.
+/// the bytes of all of them, which it reads for this: by it ranks find out whether they have the same files.
 ///
 /// # Errors
 /// Those of [`super::load_checkpoint`].

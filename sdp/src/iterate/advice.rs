@@ -1,20 +1,20 @@
-//! How many bits a run should have had that ended because it had too few.
+//! The bits that a run should have had which ended for lack of them.
 //!
-//! The equation for the direction has eigenvalues from the complementarity to its inverse, so its condition grows by
-//! the square of what the gap shrinks by: where a gap was reached at some precision, one that is `2^-k` of it takes
-//! `2 k` bits more. Errors of the equations are those of solves, in proportion to `2^-bits`: one that is `2^k` above
-//! its threshold takes `k` bits more. Where a side has no interior the condition grows faster than that, and no number
-//! of bits is enough: what is found here is no promise.
+//! The equation for the direction has eigenvalues from the complementarity to its inverse, so its condition grows with
+//! the inverse square of the gap: a gap that is `2^-k` times one that was reached at some precision takes `2 k` bits
+//! more. Errors of the equations are those of solves, in proportion to `2^-bits`: one that is `2^k` above its threshold
+//! takes `k` bits more. Where a side has no interior the condition grows faster than that, and no number of bits is
+//! enough: the advice is no promise.
 
 use crate::iterate::quality::Quality;
 use crate::iterate::ramp;
 use crate::options::SolverOptions;
 use rug::Float;
 
-/// Bits beside what gap and errors ask for.
+/// Bits in addition to those that gap and errors need.
 const SPARE_BITS: f64 = 32.0;
 
-/// What an advised precision is a multiple of.
+/// An advised precision is a multiple of this.
 const STEP: u32 = 32;
 
 /// Powers of two by which a value stands above its threshold; none where no value is below it.
@@ -28,9 +28,9 @@ fn excess(value: &Float, threshold: &Float) -> Option<f64> {
 
 /// See the module.
 pub struct Advice {
-    /// The precision that would do; none where a threshold of 0 asks for what no precision gives.
+    /// The precision that would suffice; none where a threshold is 0, which no precision reaches.
     pub bits: Option<u32>,
-    /// What to say of it.
+    /// The advice as a sentence.
     pub sentence: String,
 }
 
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(advised(&options, 144, &power(-60), &none), Some(256));
         assert_eq!(advised(&options, 145, &power(-60), &none), Some(288));
         assert_eq!(advised(&options, 144, &power(-60), &some), Some(256 + 64));
-        // A gap that is below its threshold asks for nothing.
+        // A gap that is below its threshold needs no further bits.
         assert_eq!(advised(&options, 96, &power(-120), &none), Some(128));
         assert_eq!(advised(&options, 96, &none, &none), Some(128));
         options.duality_gap_threshold = Float::new(64);

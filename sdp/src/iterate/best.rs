@@ -10,7 +10,7 @@ use rug::Float;
 use std::sync::Arc;
 use sunzi::Result;
 
-/// Bits of what points are compared by.
+/// Bits of the numbers by which points are compared.
 const SIZE_BITS: u32 = 64;
 
 /// Iterations for which a run goes on with points that are no longer feasible.
@@ -22,10 +22,10 @@ const WORSE: u64 = 5;
 /// Bits by which an error lies above the least one where it counts as grown: without rounding none grows.
 const GROWN_BITS: u32 = 10;
 
-/// The sizes of a program's data, beside which errors count as the gap does beside the objectives.
+/// The sizes of a program's data, relative to which errors count, as the gap does relative to the objectives.
 ///
-/// The gap is relative, and so is what errors come to: multiplying a program by a number changes no comparison. The
-/// thresholds of SDPB's options are for errors as they stand, and have no part in this but to say what is feasible.
+/// The gap is relative, and so are errors here: multiplying a program by a number changes no comparison. The thresholds
+/// of SDPB's options are for errors as they stand, and serve here only to decide what is feasible.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scales {
     /// `1 + max(|C|, |b|)`.
@@ -35,7 +35,7 @@ pub struct Scales {
 }
 
 impl Scales {
-    /// Those of a program. Collective.
+    /// The scales of a program. Collective.
     ///
     /// # Errors
     /// [`sunzi::Error::Transport`].
@@ -45,7 +45,7 @@ impl Scales {
         Ok(Scales { primal: one(&primal), dual: one(&largest_costs(site)?) })
     }
 
-    /// The larger of both errors of a point, each beside its data.
+    /// The larger of both errors of a point, each relative to its data.
     fn error(&self, quality: &Quality) -> Float {
         let primal = Float::with_val(SIZE_BITS, quality.primal_error() / &self.primal);
         primal.max(&Float::with_val(SIZE_BITS, &quality.dual_error / &self.dual))
@@ -88,13 +88,13 @@ pub enum Past {
     Rounding,
 }
 
-/// What is known of earlier points.
+/// A record of earlier points.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Seen {
     /// The least of the largest of gap and errors.
     pub least_size: Float,
     pub least_error: Float,
-    /// That of the last one.
+    /// The error of the last one.
     pub error: Float,
 }
 
@@ -115,14 +115,14 @@ pub struct Course {
 }
 
 impl Course {
-    /// That of a run with these options, which has no points yet.
+    /// The course of a run with these options, which has no points yet.
     pub(crate) fn new(options: &SolverOptions) -> Course {
         let thresholds = [&options.primal_error_threshold, &options.dual_error_threshold];
         let thresholds = thresholds.map(|threshold| Float::with_val(SIZE_BITS, threshold));
         Course { best: None, feasible: None, seen: None, worse: 0, thresholds }
     }
 
-    /// Whether what is feasible was the same as with these options.
+    /// Whether it was made with the same thresholds of feasibility as in these options.
     pub(crate) fn is_of(&self, options: &SolverOptions) -> bool {
         self.thresholds == Course::new(options).thresholds
     }
@@ -130,7 +130,7 @@ impl Course {
     /// The course whose best point is of this quality.
     pub(crate) fn judged(mut self, scales: &Scales, quality: Quality, is_feasible: bool) -> Course {
         let merit = Merit::of(scales, &quality, is_feasible);
-        // It is shared where it is what it was taken for.
+        // Where nothing changes, the point stays shared.
         if let Some(best) = self.best.take_if(|best| best.merit != merit || best.quality != quality) {
             self.best = Some(Arc::new(Best { quality, merit, ..Arc::unwrap_or_clone(best) }));
         }
@@ -172,7 +172,7 @@ impl Course {
         }
     }
 
-    /// Whether better points are not to come after so many iterations.
+    /// Whether better points are not to be expected after `iterations` iterations.
     pub(crate) fn past(&self, iterations: u64) -> Option<Past> {
         if self.worse >= WORSE {
             return Some(Past::Rounding);
@@ -220,7 +220,7 @@ mod tests {
         Course::new(&SolverOptions::new(crate::problem::Form::Sdpa))
     }
 
-    /// Errors count beside the data, as the gap does beside the objectives.
+    /// Errors count relative to the data, as the gap does relative to the objectives.
     #[test]
     fn sizes_of_the_data_change_no_comparison() {
         let merit = |scale: f64, gap: f64, error: f64| {
@@ -234,13 +234,13 @@ mod tests {
         assert_eq!(scales.error(&quality(0.0, 8.0, 3.0)), 2.0);
     }
 
-    /// A point that is told by its y.
+    /// A point that is recognised by its y.
     fn point(mark: f64) -> Point {
         let y = Matrix::from_f64s(1, 1, 64, &[mark]).unwrap();
         Point { x: Vec::new(), primal: Vec::new(), y, dual: Vec::new() }
     }
 
-    /// What a course says after points of these gaps and dual errors, those of `feasible` being so.
+    /// The verdict of a course after points of these gaps and dual errors, which are feasible where `feasible`.
     fn past(points: &[(f64, f64)], feasible: bool) -> Option<Past> {
         let mut course = course();
         for (at, &(gap, error)) in (0..).zip(points) {
@@ -272,7 +272,7 @@ mod tests {
         let later = |last: i32| [(1.0, 1e-20)].into_iter().chain((0..last).map(|at| (1e-10, 1e-9 * 10f64.powi(at))));
         assert_eq!(past(&later(5).collect::<Vec<_>>(), false), None);
         assert_eq!(past(&later(6).collect::<Vec<_>>(), false), Some(Past::Rounding));
-        // Half of the gap, and above it, beside a point that was better.
+        // Half of the gap, and above it, after a point that was better.
         let above =
             |share: f64| (0..7).map(|at| (1e-4, share * 1e-4 * (1.0 + f64::from(at) / 64.0))).collect::<Vec<_>>();
         let first = [(1e-5, 1e-20)];

@@ -1,7 +1,7 @@
 //! How far a point is from the central path: SDPB's `R-err`, the largest magnitude of an entry of `mu I - X Y`.
 //!
-//! Nothing else needs the product, and of this number a few digits say all. So `X Y` is formed with as many bits as
-//! leave 16 of mu, where X and Y are as large as they are: near the end of a run that is the gap, not the precision.
+//! Nothing else needs the product, and a few digits of it are enough. So `X Y` is formed with as many bits as leave 16
+//! of mu, where X and Y are as large as they are: near the end of a run that is the gap, not the precision.
 
 use crate::block::Block;
 use crate::calls::gemm_with;
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use sunzi::Context;
 
-    /// Beside the product with all bits, where X Y is near mu I and where it is not.
+    /// Compared with the product with all bits, where X Y is near mu I and where it is not.
     #[test]
     fn few_bits_say_how_far_a_point_is() -> Result<()> {
         let (order, bits) = (6, 400);

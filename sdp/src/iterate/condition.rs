@@ -1,5 +1,5 @@
-//! Condition numbers, as far as the diagonals of Cholesky factors show them: the square of the largest entry over the
-//! least, a lower bound of the condition beside the spectral norm. SDPB's measure, with its names of blocks.
+//! Condition numbers, estimated from the diagonals of Cholesky factors: the square of the largest entry over the least,
+//! a lower bound of the condition number in the spectral norm. SDPB's measure, with its names of blocks.
 
 use crate::block::Block;
 use crate::iterate::definite::Factor;
@@ -23,7 +23,7 @@ pub struct Conditions {
     /// The largest of the Schur complement of a group, a block of X and a block of Y.
     pub block: Float,
     /// Which of them that is, as SDPB calls it: `schur_complement_cholesky.block_3`, `X_cholesky.block_3_0`,
-    /// `Y_cholesky.block_3_1`, with the parity behind the number; in SDPA's programs the number of a block alone.
+    /// `Y_cholesky.block_3_1`, with the parity behind the number; in SDPA's programs only the number of a block.
     pub name: String,
 }
 
@@ -79,7 +79,7 @@ fn of_system(site: &Site<'_>, factor: &Factor) -> Result<Float> {
 /// How near the matrices of an iteration are to singular ones. Collective.
 ///
 /// # Errors
-/// Those that ranks met.
+/// Those of any rank.
 pub fn conditions(place: &SystemPoint<'_>, system: &System) -> Result<Conditions> {
     let SystemPoint { site, point, factors } = *place;
     let (groups, free) = system.factors();
@@ -128,8 +128,8 @@ fn of_blocks(site: &Site<'_>, point: &Point, factors: &[ConeFactors]) -> Vec<[Fl
     blocks.map(pair).collect()
 }
 
-/// What SDPB calls a block: its group, by its number among the caller's, and parity, of which this rank knows the
-/// former's blocks where it has them.
+/// SDPB's name of a block: its group, by its number among the caller's, and its parity, which this rank can tell where
+/// it has the group.
 fn label(site: &Site<'_>, number: usize, cone: &Cone) -> String {
     if site.problem.form == Form::Sdpa {
         return cone.number.to_string();

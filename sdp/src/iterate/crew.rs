@@ -1,9 +1,9 @@
-//! Who works on the steps of an iteration.
+//! The workers for the steps of an iteration.
 
 use crate::iterate::memory::{Ledger, Memory, STEPS, Step};
 use crate::workers::Workers;
 
-/// Who works on the steps of an iteration: under a limit each step has what it leaves beside what stays.
+/// The workers for the steps of an iteration: under a limit each step has the memory that the permanent data leave.
 pub struct Crew {
     steps: [Workers; STEPS.len()],
     ledger: Option<Ledger>,
@@ -15,7 +15,7 @@ impl Crew {
         Crew { steps: STEPS.map(|_| workers.under(None)), ledger: None }
     }
 
-    /// Those at each precision of a run, by its bits, under a limit.
+    /// The crews at each precision of a run, by its bits, under a limit.
     pub fn each(memory: Memory, workers: &Workers, limit_bytes: u64) -> Vec<(u32, Crew)> {
         let crew = |ledger: Ledger| (ledger.bits, Crew::limited(workers, ledger, limit_bytes));
         memory.into_ledgers().into_iter().map(crew).collect()
@@ -32,7 +32,7 @@ impl Crew {
         &self.steps[step as usize]
     }
 
-    /// What is there at each step, where there is a limit.
+    /// The memory in use at each step, where there is a limit.
     pub fn ledger(&self) -> Option<&Ledger> {
         self.ledger.as_ref()
     }

@@ -25,7 +25,7 @@ fn of_all_ranks(k: Arithmetic<'_>) -> Context {
     k.ctx.with_memory_bytes(None)
 }
 
-/// What a factorisation gives, where the matrix is positive definite.
+/// The result of a factorisation, where the matrix is positive definite.
 fn found<T>(made: Result<T>) -> Result<Option<T>> {
     match made {
         Ok(made) => Ok(Some(made)),
@@ -38,7 +38,7 @@ fn found<T>(made: Result<T>) -> Result<Option<T>> {
 /// precision.
 ///
 /// # Errors
-/// Those of [`cholesky_with`] beside that.
+/// Those of [`cholesky_with`] other than that.
 pub fn cholesky(k: Arithmetic<'_>, matrix: &Matrix, accuracy: Accuracy) -> Result<Option<Cholesky>> {
     let options = CholeskyOptions::new().accuracy(accuracy);
     let made = found(cholesky_with(k.ctx, Symmetric::lower(matrix), k.bits, &options))?;
@@ -46,7 +46,8 @@ pub fn cholesky(k: Arithmetic<'_>, matrix: &Matrix, accuracy: Accuracy) -> Resul
 }
 
 impl Factor {
-    /// Of a diagonal matrix of this process, whose entries are a column; or the first row that is not positive.
+    /// The factor of a diagonal matrix of this process, whose entries are a column; or the first row that is not
+    /// positive.
     ///
     /// # Errors
     /// Those of [`Matrix::from_fn`].
@@ -62,7 +63,7 @@ impl Factor {
         matches!(self, Factor::Tiles(..))
     }
 
-    /// Of a matrix of this process: see [`cholesky`].
+    /// The factor of a matrix of this process: see [`cholesky`].
     ///
     /// # Errors
     /// Those of [`cholesky`].

@@ -16,7 +16,7 @@ fn squares<'m>(k: Arithmetic<'_>, matrices: impl Iterator<Item = &'m Matrix>) ->
     matrices.map(|matrix| Ok([k.inner(matrix, matrix)?])).collect()
 }
 
-/// The sum of the norms of blocks of one entry each, which are those of a column.
+/// The sum of the norms of blocks of one entry each, given as a column.
 fn sizes(bits: u32, entries: &Matrix) -> Float {
     (0..entries.rows()).fold(Float::new(bits), |sum, row| sum + entries.float(row, 0).abs())
 }

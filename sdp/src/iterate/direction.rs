@@ -1,10 +1,10 @@
 //! Search directions: of `X dY + dX Y = centre I - X Y`, symmetrised, and of the residuals.
 //!
-//! `dX = P + A(dx)` and `dY = centre X^-1 - Y - sym(X^-1 (dX Y + corrector))`, in which all that does not hang on dx is
+//! `dX = P + A(dx)` and `dY = centre X^-1 - Y - sym(X^-1 (dX Y + corrector))`, in which the part independent of dx is
 //! called `-Z`: `Z = Y - centre X^-1 + sym(X^-1 (P Y + corrector))`. Then `S dx - B dy = -d - A*(Z)` makes the dual
 //! residual vanish, and `dY = -Z - sym(X^-1 A(dx) Y)`. Where P is small, its product with Y is left out of Z: that
-//! changes the linearised complementarity, below all that counts, and no residual. There the predictor's dX counts in
-//! the corrector by its entries at the positions of the matrices alone, where these are few. Where the matrices have
+//! changes the linearised complementarity by a negligible amount, and no residual. There only the entries of the
+//! predictor's dX at the positions of the matrices count in the corrector, where these are few. Where the matrices have
 //! few entries together, products with `A(dx)` are sparse.
 
 use crate::block::{Block, Summand};
@@ -22,7 +22,7 @@ use sunzi::{Accuracy, Matrix, Result, Symmetric, Syr2kOptions};
 /// Bits by which `P Y` must lie below the complementarity to be left out.
 const NEGLIGIBLE_BITS: i64 = 40;
 
-/// What both directions of an iteration share.
+/// The data that both directions of an iteration share.
 pub struct Directions<'a> {
     /// The point.
     pub place: &'a SystemPoint<'a>,
@@ -53,7 +53,7 @@ fn symmetrised(
 /// Z of a block.
 enum Constant {
     Whole(Block),
-    /// `base + sym(X^-1 product)`, of which few entries are asked for: the product goes into that of dY.
+    /// `base + sym(X^-1 product)`, of which few entries are needed: the product goes into that of dY.
     Sum {
         base: Block,
         product: Matrix,
@@ -128,7 +128,7 @@ impl<'a> Directions<'a> {
         Ok(Point { x, primal, y, dual })
     }
 
-    /// Z of one block; without a centre `sym(X^-1 P Y)` alone.
+    /// Z of one block; without a centre only `sym(X^-1 P Y)`.
     fn constant_part(
         &self,
         k: Arithmetic<'_>,
@@ -204,7 +204,7 @@ impl<'a> Directions<'a> {
 }
 
 impl Directions<'_> {
-    /// `A(dx) Y` of a dense block, and what is added to it.
+    /// `A(dx) Y` of a dense block, and the matrix that is added to it.
     fn image_product(
         &self,
         k: Arithmetic<'_>,
@@ -298,7 +298,7 @@ mod tests {
         k.sum(&half, &both, &first)
     }
 
-    /// Both directions of a program beside the equations that define them.
+    /// Both directions of a program, checked by the equations that define them.
     fn check(bits: u32, lists: &[&[(usize, usize)]], rest: f64, (is_sparse, is_few): (bool, bool)) -> Result<()> {
         let ctx = Context::builder().threads(1).build()?;
         let k = Arithmetic { ctx: &ctx, bits };
@@ -328,7 +328,7 @@ mod tests {
         for (direction, second) in [(&predictor, None), (&corrector, Some(second))] {
             let (dx, dy) = (direction.primal[0].stored(), direction.dual[0].stored());
             let off = largest(&k.difference(dy, &wanted(k, (inverse, dual), dx, &centre, second)?)?);
-            // What is left out of a product is as far below it as the residual, times the norms of X^-1 and dY.
+            // The part left out of a product is as far below it as the residual, times the norms of X^-1 and dY.
             let bound = if is_left_out { 1e4 * rest.to_f64() } else { 0.0 } + 1e-45;
             assert!(off < bound, "{off} above {bound:e}");
             assert!(largest(dy) > 1e-3);
@@ -345,7 +345,7 @@ mod tests {
         let two: [&[(usize, usize)]; 2] = [&[(2, 2)], &[(7, 7)]];
         let all = (0..ORDER).flat_map(|row| (0..=row).map(move |col| (row, col))).collect::<Vec<_>>();
         let many: [&[(usize, usize)]; 3] = [&[(1, 0)], &all, &[(4, 4), (8, 2)]];
-        // The residual counts, lies below what counts, or is not there.
+        // The residual counts, is negligible, or is 0.
         for rest in [0.25, 2f64.powi(-70), 0.0] {
             check(192, &few, rest, (true, true))?;
             check(4032, &two, rest, (false, false))?;

@@ -11,7 +11,7 @@ use crate::numbers::{Arithmetic, column};
 use crate::workers::TaskBytes;
 use sunzi::{Accuracy, Cholesky, Matrix, Result, SyrkOptions, TrsmOptions};
 
-/// What is known of a block of X and of Y.
+/// The factors of a block of X and of Y.
 pub struct ConeFactors {
     /// `X^-1`.
     pub x_inverse: Block,

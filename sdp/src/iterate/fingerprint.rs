@@ -1,11 +1,12 @@
-//! By what a checkpoint knows its program again.
+//! The fingerprint by which a checkpoint recognises its program.
 //!
 //! At the same precision a program is the one whose numbers have the same hash. At another one every number was rounded
 //! elsewhere, and those of sampled polynomials were computed with other errors: there a weighted sum of all numbers
-//! counts, each beside the sum of its column's or its block's, and the logarithms of these, which are the same to
-//! 2^-30. So a number that was edited is seen at the same precision whatever it is, and at another one where the change
-//! beside the sum of magnitudes that it belongs to, or beside 2^-65 where that is more, is above 2^-30 when it is
-//! multiplied by both its weights. These are spread from -1 to 1: places where they are nearly 0 hide larger changes.
+//! counts, each relative to the sum of its column or its block, and the logarithms of these, which are the same to
+//! 2^-30. So an edited number is always detected at the same precision. At another one it is detected where the change,
+//! relative to the sum of magnitudes that it belongs to or to 2^-65 where that is more, is above 2^-30 after
+//! multiplication by both its weights. These are spread from -1 to 1: places where they are nearly 0 hide larger
+//! changes.
 //! Does not know: files, points.
 
 use crate::iterate::outline::Outline;
@@ -17,10 +18,10 @@ use sunzi::{Head, Matrix};
 /// How far the sums of one program lie apart at two precisions.
 const TOLERANCE: f64 = 1.0 / (1 << 30) as f64;
 
-/// Numbers below this power of two count as small ones of that size: they may be what rounding left of a 0.
+/// Numbers below this power of two count as small ones of that size: they may come from a 0 by rounding.
 const LEAST_EXPONENT: i64 = -64;
 
-/// What is kept of a program.
+/// The numbers that are kept of a program.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Fingerprint {
     /// The precision of its numbers.
@@ -32,7 +33,7 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// That of a program. Cost: a pass over its numbers.
+    /// The fingerprint of a program. Cost: a pass over its numbers.
     pub fn of(problem: &Problem) -> Fingerprint {
         let mut both = Both { outline: Outline::new("program"), sums: Sums::default() };
         visit(problem, &mut both);
@@ -49,7 +50,7 @@ impl Fingerprint {
     }
 }
 
-/// A number of -1 to 1 that hangs on two others.
+/// A number of -1 to 1 that depends on two others.
 fn weight(part: u64, at: u64) -> f64 {
     // Source: S. Vigna's splitmix64.
     let mut word = part.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ at.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -121,7 +122,7 @@ impl Visitor for Sums {
     }
 }
 
-/// What sees the numbers of a program for both the hash and the sum, in one pass.
+/// A visitor that forms both the hash and the sum of the numbers of a program, in one pass.
 struct Both {
     outline: Outline,
     sums: Sums,
@@ -159,7 +160,7 @@ mod tests {
     use rug::ops::Pow;
     use sunzi::Result;
 
-    /// A polynomial program with this number in it, at so many bits.
+    /// A polynomial program with this number in it, at `bits` bits.
     fn fingerprint(number: &Float, bits: u32) -> Result<Fingerprint> {
         let float = |value: f64| Float::with_val(64, value);
         let third = || Float::with_val(600, 1) / 3u32;
@@ -185,7 +186,7 @@ mod tests {
         for bits in [128, 199, 201, 333, 1000] {
             assert!(first.is_like(&fingerprint(&number, bits)?), "{bits}");
         }
-        // In the last bit at the same precision; at another one what is far above rounding.
+        // In the last bit at the same precision; at another one, a change far above rounding.
         let shifted = |power: i32| Float::with_val(600, &number + Float::with_val(64, 2).pow(power));
         assert!(!first.is_like(&fingerprint(&shifted(-190), 200)?));
         assert!(first.is_like(&fingerprint(&shifted(-190), 300)?));

@@ -1,7 +1,8 @@
-//! The program that is solved, where it is not the caller's as it stands, and states and results between both.
+//! The program that is solved, where it differs from the caller's, and the conversion of states and results between
+//! both.
 //!
 //! It is without equations that follow from others, in units in which its numbers are near 1, and with its one-point
-//! blocks put together. Points, objectives and sums of products of X and Y are the caller's outside of a run; gaps and
+//! blocks combined. Points, objectives and sums of products of X and Y are the caller's outside of a run; gaps and
 //! errors, which thresholds are compared with, are those of the program that is solved everywhere.
 
 use crate::iterate::best::{Best, Course};
@@ -18,7 +19,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use sunzi::{Error, Result};
 
-/// Bytes of a one-point block in lists of both programs, and of its matrices in two points beside their numbers.
+/// Bytes of a one-point block in lists of both programs, and of its matrices in two points in addition to their
+/// numbers.
 const SINGLE_BYTES: u64 = 768;
 
 /// How the program that is solved differs from the caller's; see the module.
@@ -26,12 +28,12 @@ const SINGLE_BYTES: u64 = 768;
 pub struct Inside {
     dependent: Option<Dependent>,
     units: Option<Units>,
-    /// Of the program of all ranks at first, then of what this one has.
+    /// For the program of all ranks at first, then for the part of this rank.
     merged: Option<Merged>,
 }
 
 impl Inside {
-    /// The program that is solved for this one.
+    /// The program that is solved in place of this one.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where equations contradict each other, or none is left; those of copies.
@@ -58,8 +60,8 @@ impl Inside {
         Ok((found, inside))
     }
 
-    /// Who has which part of the program that is solved, and of the caller's, where that is another. From here on
-    /// points are those of this rank.
+    /// Which rank has which part of the program that is solved, and of the caller's, where that is another. From here
+    /// on points are those of this rank.
     pub fn shares(&mut self, ranks: Ranks, inside: &Problem, caller: &Problem) -> (Share, Option<Share>) {
         let is_other = self.is_other();
         let share = Share::new(ranks, inside, self.merged.take());
@@ -80,7 +82,7 @@ impl Inside {
         options
     }
 
-    /// Bytes of this program beside the caller's, and of the points of the caller that one iteration shows.
+    /// Bytes of this program in addition to the caller's, and of the points of the caller that one iteration shows.
     pub fn bytes(&self, problem: &Problem) -> u64 {
         let singles = self.merged.as_ref().map_or(0, Merged::singles) as u64;
         let beside = SINGLE_BYTES * singles;
@@ -113,7 +115,7 @@ impl Inside {
         Ok(Cow::Owned(solution))
     }
 
-    /// What there is to say of it at the end of a run.
+    /// Remarks on it for the end of a run.
     pub fn sentences(&self) -> impl Iterator<Item = String> + '_ {
         let units = "thresholds, gap, errors and sizes count in units in which the numbers of the program are near 1";
         let of_units = self.units.iter().map(|_| units.to_string());
@@ -128,7 +130,7 @@ impl Inside {
         self.units.as_ref().map_or_else(|| value.clone(), |units| units.own_objective(value))
     }
 
-    /// Makes a point of this program of one of the caller's.
+    /// Turns a point of the caller into one of this program.
     ///
     /// # Errors
     /// Those of copies of matrices.
@@ -140,7 +142,7 @@ impl Inside {
         self.merged.as_ref().map_or(Ok(()), |merged| joined(merged, point))
     }
 
-    /// Makes a point of the caller of one of this program.
+    /// Turns a point of this program into one of the caller.
     ///
     /// # Errors
     /// Those of copies of matrices.
@@ -157,7 +159,7 @@ impl Inside {
         Ok(())
     }
 
-    /// Makes a state of this program of one of the caller's.
+    /// Turns a state of the caller into one of this program.
     ///
     /// # Errors
     /// Those of copies of matrices.

@@ -1,10 +1,10 @@
-//! What a run takes of memory at most, known before it begins, and how a limit is kept.
+//! The memory that a run takes at most, known before it begins, and how a limit is kept.
 //!
-//! A ledger for each precision of the run says what is there at each step of an iteration (`ledger`), and what the
-//! library's calls take (`calls`). Under a limit the calls of a step have what the ledger leaves of it; so one whose
-//! numbers take more bits than were planned for takes narrower bands, or is refused, and nothing is taken in silence;
-//! but for calls of several ranks together, which are planned and have no limit (`definite`).
-//! Does not know: numbers of a program, but how many there are.
+//! A ledger for each precision of the run has the memory in use at each step of an iteration (`ledger`), and the memory
+//! of the library's calls (`calls`). Under a limit the calls of a step have the memory that the ledger leaves. So a
+//! call whose numbers take more bits than were planned for takes narrower bands, or is refused, and never exceeds the
+//! limit silently; except for calls of several ranks together, which are planned and have no limit (`definite`).
+//! Does not know: numbers of a program, except how many there are.
 
 mod calls;
 mod ledger;
@@ -23,25 +23,25 @@ use ledger::Held;
 use serde::Serialize;
 use sunzi::{Context, Error, Result};
 
-/// What a run takes; see [`super::Solver::plan`]. The parts are those of the step that takes most.
+/// The memory that a run takes; see [`super::Solver::plan`]. The parts are those of the step that takes the most.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct MemoryPlan {
     /// The program at the lower precision of the first iterations, and tables of sparse matrices.
     pub program_bytes: u64,
     /// Blocks that stay through the step: points, directions, factors, residuals.
     pub block_bytes: u64,
-    /// The factor of the Schur complement, and what belongs to free variables.
+    /// The factor of the Schur complement, and the matrices of free variables.
     pub system_bytes: u64,
     /// Tasks and calls of the library at work.
     pub call_bytes: u64,
     /// All of them.
     pub planned_bytes: u64,
-    /// The same of the iterations at each precision alone. A run may take more at the lower ones where the limit, or
+    /// The same for the iterations at each single precision. A run may take more at the lower ones where the limit, or
     /// the plan, has room for it.
     pub precisions: Vec<PrecisionPlan>,
 }
 
-/// What iterations at one precision take.
+/// The memory that iterations at one precision take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct PrecisionPlan {
     /// The precision.
@@ -59,13 +59,13 @@ fn total(ledger: &Ledger, step: Step) -> u64 {
     ledger.base + ledger.total(step)
 }
 
-/// Contexts without a limit, of all threads and of one, that plan as `ctx` does. Tables that plans make are theirs, and
-/// go with them: those of other precisions would lie beside the run.
+/// Contexts without a limit, of all threads and of one, that plan as `ctx` does. They own the tables that plans make
+/// and free them at their end: tables of other precisions would otherwise take memory during the run.
 fn planners(ctx: &Context) -> (Context, Context) {
     (ctx.without_cache().with_memory_bytes(None), ctx.apart())
 }
 
-/// Bytes that an iteration on a whole program takes at so many bits, whatever the limit of `ctx`.
+/// Bytes that an iteration on a whole program takes at `bits` bits, whatever the limit of `ctx`.
 ///
 /// # Errors
 /// Those of the library's plans and contexts.
@@ -77,7 +77,7 @@ pub fn of_iteration(ctx: &Context, problem: &Problem, bits: u32) -> Result<u64> 
 }
 
 impl Memory {
-    /// Of a run in `ctx`, whatever its limit, on what a rank has.
+    /// The memory of a run in `ctx`, whatever its limit, on the part of a rank.
     ///
     /// # Errors
     /// Those of the library's plans and contexts.
@@ -92,13 +92,13 @@ impl Memory {
         Ok(Memory { ledgers: ledgers.collect::<Result<_>>()? })
     }
 
-    /// The same with so many bytes more that are there at all steps.
+    /// The same with `bytes` more bytes in use at all steps.
     pub fn beside(mut self, bytes: u64) -> Memory {
         self.ledgers.iter_mut().for_each(|ledger| ledger.base += bytes);
         self
     }
 
-    /// The plan: that of the precision which takes most.
+    /// The plan: that of the precision which takes the most.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where there is no precision.
@@ -122,14 +122,14 @@ impl Memory {
         })
     }
 
-    /// Those of each precision.
+    /// The ledgers of each precision.
     pub fn into_ledgers(self) -> Vec<Ledger> {
         self.ledgers
     }
 }
 
 impl Ledger {
-    /// What a limit leaves for tasks and calls of a step.
+    /// The memory that a limit leaves for tasks and calls of a step.
     pub fn room(&self, step: Step, limit_bytes: u64) -> u64 {
         let Held { blocks, system } = self.held(step);
         limit_bytes.saturating_sub(self.base + self.program + blocks + system)
@@ -152,7 +152,7 @@ impl MemoryPlan {
 /// The limit of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limit {
-    /// What the caller gave: for all ranks of the node.
+    /// The limit that the caller gave: for all ranks of the node.
     pub given_bytes: u64,
     /// The part of this rank.
     pub own_bytes: u64,
@@ -160,7 +160,8 @@ pub struct Limit {
     pub ranks: u64,
 }
 
-/// The limit of this rank, of one for all ranks of its node, which divide what their plans leave. Collective.
+/// The limit of this rank, of one for all ranks of its node, which divide the memory that their plans leave.
+/// Collective.
 ///
 /// # Errors
 /// [`Error::MemoryLimit`] with the least limit that would do for all nodes, on all ranks; [`Error::Transport`].
@@ -178,7 +179,7 @@ pub fn of_rank(ranks: &Ranks, plan: &MemoryPlan, limit_bytes: u64) -> Result<Lim
 }
 
 impl Limit {
-    /// That of a run in one process.
+    /// The limit of a run in one process.
     pub fn alone(limit_bytes: u64) -> Limit {
         Limit { given_bytes: limit_bytes, own_bytes: limit_bytes, ranks: 1 }
     }
@@ -249,7 +250,8 @@ mod tests {
         let stated = limit.restated(call, 2);
         assert!(matches!(stated, Error::MemoryLimit { limit_bytes: 131, minimum_bytes: 145 }), "{stated}");
         assert!(matches!(limit.restated(Error::Cancelled, 2), Error::Cancelled));
-        // The limit of a node is what was given, and each of its ranks gets a part of what it has more.
+        // The limit of a node is the one that was given, and each of its ranks gets a share of the excess over the
+        // plans.
         let node = Limit { given_bytes: 400, own_bytes: 131, ranks: 3 };
         let stated = node.restated(Error::MemoryLimit { limit_bytes: 20, minimum_bytes: 27 }, 2);
         assert!(matches!(stated, Error::MemoryLimit { limit_bytes: 400, minimum_bytes: 442 }), "{stated}");

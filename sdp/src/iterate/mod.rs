@@ -5,7 +5,7 @@
 //! (`factors`). That is a `stage` at one precision; the first ones may have few bits (`ramp`). One code for both
 //! forms of programs. Source: arXiv:1502.02033, section 2.4; SDPA's HKM direction.
 //!
-//! Each rank works on its part (`share`, `site`); where parts meet, numbers are put together in the program's order.
+//! Each rank works on its part (`share`, `site`); where parts meet, numbers are combined in the program's order.
 //! Promise: the bits of every number depend on the program, the options and the precision, not on threads or ranks.
 
 mod advice;
@@ -69,7 +69,7 @@ use sunzi::distributed::Team;
 use sunzi::{Context, Error, Matrix, Result};
 use visit::Visitor as _;
 
-/// What a caller answers to an iteration.
+/// The caller's answer to an iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Control {
     /// Go on.
@@ -92,7 +92,7 @@ pub struct Solver<'p> {
     /// One for each precision under a limit, by the bits; else one for all.
     crews: Vec<(u32, Crew)>,
     share: Share,
-    /// Who has which part of the caller's program, where that is another.
+    /// Which rank has which part of the caller's program, where that is another.
     callers: Option<Share>,
     cones: Vec<Cone>,
     limit: Option<Limit>,
@@ -104,7 +104,7 @@ impl<'p> Solver<'p> {
     ///
     /// # Errors
     /// [`sunzi::Error::InvalidArgument`] for a threshold of 0 or below; those of contexts;
-    /// [`sunzi::Error::MemoryLimit`] with what [`Solver::plan`] says where that is more.
+    /// [`sunzi::Error::MemoryLimit`] with the bytes of [`Solver::plan`] where that is more.
     pub fn new(ctx: Context, problem: &'p Problem, options: SolverOptions) -> Result<Solver<'p>> {
         options.check()?;
         let caller = problem;
@@ -126,13 +126,13 @@ impl<'p> Solver<'p> {
         Ok(Solver { problem, inside, options, crews, share, callers, cones, limit })
     }
 
-    /// The solver of this rank of `team`, of whose part of `problem` it makes a copy: every rank passes the whole
+    /// The solver of this rank of `team`, which makes a copy of its part of `problem`: every rank passes the whole
     /// program, and may drop it afterwards. Collective.
     ///
     /// Groups of polynomial matrices lie on one rank each with all that belongs to them; of sparse matrices the blocks
     /// of X and Y do, the matrices on all. The bits are those of one process. A memory limit of `ctx` is that of a
-    /// node: its ranks divide what their plans leave of it. It is kept for all that a run allocates, the part of the
-    /// program included, the whole program excluded.
+    /// node: its ranks divide the memory that their plans leave of it. It is kept for all that a run allocates, the
+    /// part of the program included, the whole program excluded.
     ///
     /// # Errors
     /// [`sunzi::Error::InvalidArgument`] where ranks have different programs or options, by a hash of all numbers, or
@@ -165,7 +165,7 @@ impl<'p> Solver<'p> {
         Ok(Solver { problem: Cow::Owned(part), inside, options, crews, share, callers, cones, limit })
     }
 
-    /// Gives back what ranks share.
+    /// Gives back the resources that ranks share.
     ///
     /// # Errors
     /// [`sunzi::Error::Transport`].
@@ -175,8 +175,8 @@ impl<'p> Solver<'p> {
         Arc::into_inner(share.ranks).map_or(Ok(()), Ranks::close)
     }
 
-    /// What a run takes of memory at most, the program itself excluded: the least limit under which it runs. On ranks
-    /// it is what this rank takes, its part of the program included. Collective there: all ranks call it, or none.
+    /// The memory that a run takes at most, the program itself excluded: the least limit under which it runs. On ranks
+    /// it is the memory of this rank, its part of the program included. Collective there: all ranks call it, or none.
     ///
     /// An upper bound where eigenvalues of X and Y lie no further apart than the gap at which a run ends. Others may
     /// take more in products that are right entry by entry; where there is a limit, such a call is refused.
@@ -251,7 +251,7 @@ impl<'p> Solver<'p> {
         Ok(whole.map(|point| Solution { point, quality, remark, steps, course, outset, ..*solution }))
     }
 
-    /// The state with the whole points, on rank 0: what [`crate::save_checkpoint`] writes.
+    /// The state with the whole points, on rank 0: as [`crate::save_checkpoint`] writes it.
     ///
     /// # Errors
     /// As [`Solver::gathered`].
@@ -273,7 +273,7 @@ impl<'p> Solver<'p> {
         Ok(Some(Course { best, ..course.clone() }))
     }
 
-    /// Whether any rank says so.
+    /// Whether `own` is true on any rank.
     ///
     /// # Errors
     /// [`sunzi::Error::Transport`].
@@ -281,7 +281,7 @@ impl<'p> Solver<'p> {
         self.share.ranks.any(own)
     }
 
-    /// Whether rank 0 says so.
+    /// Whether `own` is true on rank 0.
     ///
     /// # Errors
     /// [`sunzi::Error::Transport`].
@@ -289,15 +289,15 @@ impl<'p> Solver<'p> {
         self.share.ranks.root_says(own)
     }
 
-    /// What all ranks have made, or the error of the first that has not.
+    /// The results of all ranks, or the error of the first rank that failed.
     ///
     /// # Errors
-    /// That one.
+    /// The error of that rank.
     pub fn agreed<T>(&self, made: Result<T>) -> Result<T> {
         self.share.ranks.agreed(made)
     }
 
-    /// Those who work at a precision.
+    /// The workers at a precision.
     fn crew(&self, bits: u32) -> &Crew {
         let found = self.crews.iter().position(|(known, _)| *known == bits);
         &self.crews[found.unwrap_or(self.crews.len() - 1)].1
@@ -330,8 +330,8 @@ impl<'p> Solver<'p> {
         })
     }
 
-    /// The state in which a run goes on: the part of this rank of the whole state that every rank `found`, such as a
-    /// checkpoint has; that of [`Solver::begin`] where none found one.
+    /// The state in which a run goes on: the part of this rank of the whole state that every rank `found`, for example
+    /// in a checkpoint; the state of [`Solver::begin`] where none found one.
     ///
     /// # Errors
     /// [`sunzi::Error::InvalidArgument`] where ranks found different states, or only some of them one: folders that
@@ -343,8 +343,8 @@ impl<'p> Solver<'p> {
         found.map_or_else(|| self.begin(), |state| Ok(self.part_of(state)))
     }
 
-    /// Refuses ranks that found parts of different states, by what all have of these and by a number that hangs on the
-    /// rest. Collective.
+    /// Refuses ranks that found parts of different states, by the data that all ranks have of these and by a number
+    /// that depends on the rest. Collective.
     ///
     /// # Errors
     /// [`sunzi::Error::InvalidArgument`], on all ranks.
@@ -358,18 +358,18 @@ impl<'p> Solver<'p> {
         self.share.ranks.compare(outline.digest(), message)
     }
 
-    /// What all ranks have of x: that of groups of sparse matrices.
+    /// The parts of x that all ranks have: those of groups of sparse matrices.
     fn shared_variables<'s>(&'s self, state: &'s State) -> impl Iterator<Item = &'s Matrix> {
         self.share().shared().map(|at| &state.point.x[at])
     }
 
-    /// Who has which part of the caller's program.
+    /// Which rank has which part of the caller's program.
     pub(crate) fn share(&self) -> &Share {
         self.callers.as_ref().unwrap_or(&self.share)
     }
 
-    /// Iterates until a test ends the run, or `watch`, which sees every iteration and the state after it; on ranks
-    /// that of any of them.
+    /// Iterates until a test ends the run, or `watch`, which sees every iteration and the state after it, does; on
+    /// ranks, the `watch` of any of them.
     ///
     /// # Errors
     /// [`sunzi::Error::InvalidArgument`] where the first point has blocks that are not positive definite, and where

@@ -1,4 +1,4 @@
-//! What an iteration and a run come to.
+//! The results of an iteration and of a run.
 
 use crate::iterate::best::Course;
 use crate::iterate::condition::Conditions;
@@ -10,7 +10,8 @@ use serde::Serialize;
 use std::fmt;
 use sunzi::Result;
 
-/// Bits by which objectives lie below 1 where the gap, which counts beside 1 there, is said to show fewer digits.
+/// Bits by which objectives lie below 1 where a remark notes that the gap, which is relative to 1 there, shows fewer
+/// digits.
 const SMALL_BITS: u32 = 16;
 
 /// Why a run ended. The texts are SDPB's, where it has such an end.
@@ -19,9 +20,9 @@ const SMALL_BITS: u32 = 16;
 pub enum Termination {
     /// Both points are feasible, and the gap is below its threshold.
     PrimalDualOptimal,
-    /// The primal point is feasible, and that was asked for.
+    /// The primal point is feasible, and that was requested.
     PrimalFeasible,
-    /// The dual point is feasible, and that was asked for.
+    /// The dual point is feasible, and that was requested.
     DualFeasible,
     /// A primal step of 1 was taken.
     PrimalFeasibleJumpDetected,
@@ -29,7 +30,7 @@ pub enum Termination {
     DualFeasibleJumpDetected,
     /// The complementarity exceeds its limit.
     MaxComplementarityExceeded,
-    /// So many iterations were made.
+    /// The limit of iterations was reached.
     MaxIterationsExceeded,
     /// So much time has passed.
     MaxRuntimeExceeded,
@@ -47,14 +48,14 @@ pub enum Termination {
     DualUnbounded,
     /// The equation for the direction is singular at this precision.
     PrecisionTooLow,
-    /// Somebody asked to stop.
+    /// A stop was requested.
     Stopped,
-    /// The user of a terminal did, as the caller of the solver knows.
+    /// The user of a terminal requested it, as the caller of the solver found out.
     Interrupted,
 }
 
 impl Termination {
-    /// Whether the run was broken off, rather than ended by what it came to.
+    /// Whether the run was broken off, rather than ended by its results.
     pub(super) fn is_break(self) -> bool {
         let is_stop = matches!(self, Termination::Stopped | Termination::Interrupted);
         is_stop || matches!(self, Termination::MaxRuntimeExceeded | Termination::MaxIterationsExceeded)
@@ -90,7 +91,7 @@ impl fmt::Display for Termination {
 pub struct Iteration {
     /// Its number, from 1.
     pub number: u64,
-    /// Seconds since the run began, and of this iteration alone.
+    /// Seconds since the run began, and of this iteration only.
     pub seconds: (f64, f64),
     /// Bits at which it was made.
     pub precision_bits: u32,
@@ -120,15 +121,15 @@ pub struct State {
     pub iterations: u64,
     /// The last primal and dual steps; 0 before the first.
     pub steps: (Float, Float),
-    /// Whether steps alone would have brought the primal and the dual error below their thresholds, rounding apart.
+    /// Whether the steps, without rounding, would have brought the primal and the dual error below their thresholds.
     pub reached: (bool, bool),
     /// Bits at which the next iteration is made; those of its file where the point was read with fewer.
     pub precision_bits: u32,
-    /// What is known of earlier points at this precision; none at the first of them.
+    /// The course of earlier points at this precision; none at the first of them.
     pub course: Option<Course>,
-    /// What the first iterations came to, which the end of a run may speak of.
+    /// The summary of the first iterations, for a remark at the end of a run.
     pub outset: Outset,
-    /// Whether a test has ended the run here: one that goes on does so behind it, and its last steps end nothing. A
+    /// Whether a test has ended the run here: a run that goes on continues beyond it, and its last steps end nothing. A
     /// limit of iterations or time, and a stop, are breaks, behind which a run ends as without them.
     pub is_ended: bool,
 }
@@ -163,23 +164,23 @@ pub struct Solution {
     pub iterations: u64,
     /// The last primal and dual steps.
     pub steps: (Float, Float),
-    /// Whether steps alone would have brought the primal and the dual error below their thresholds, rounding apart.
+    /// Whether the steps, without rounding, would have brought the primal and the dual error below their thresholds.
     pub reached: (bool, bool),
-    /// What is known of earlier points, where this is the last one.
+    /// The course of earlier points, where this is the last one.
     pub course: Option<Course>,
-    /// What the first iterations came to.
+    /// The summary of the first iterations.
     pub outset: Outset,
     /// Whether a test of an end has ended it, or, where it made no iteration, the run before.
     pub is_ended: bool,
     /// Seconds of this run.
     pub seconds: f64,
-    /// What they were spent on.
+    /// The parts of the run that they were spent on.
     pub phases: PhaseSeconds,
     /// Bits of the last iteration.
     pub precision_bits: u32,
-    /// Bits that would have been enough where precision ended the run, as far as gap and errors tell.
+    /// Bits that would have been enough where precision ended the run, as far as gap and errors show.
     pub advised_bits: Option<u32>,
-    /// What there is to say about the end, where there is more than its name.
+    /// A remark on the end, where there is more to report than its name.
     pub remark: Option<String>,
 }
 
@@ -198,7 +199,7 @@ impl Solution {
         }
     }
 
-    /// What to say of objectives of an optimum that are far below 1, beside which the gap then counts.
+    /// A remark on objectives of an optimum that are far below 1, relative to which the gap then counts.
     pub(super) fn small_objectives(&self) -> Option<String> {
         let [primal, dual] = [&self.quality.primal_objective, &self.quality.dual_objective];
         let size = Float::with_val(64, primal.abs_ref()) + Float::with_val(64, dual.abs_ref());

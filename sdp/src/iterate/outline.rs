@@ -12,7 +12,8 @@ use rug::Float;
 use sunzi::Matrix;
 use xxhash_rust::xxh3::Xxh3;
 
-/// A stream of what is hashed. Every list and every number is told with its length, so no two streams run together.
+/// The stream of data that is hashed. Every list and every number is written with its length, so no two streams run
+/// together.
 pub struct Outline {
     hash: Xxh3,
 }
@@ -51,7 +52,7 @@ impl Outline {
         outline
     }
 
-    /// The hash of all that was told.
+    /// The hash of all that was written.
     pub fn digest(&self) -> u64 {
         self.hash.digest()
     }
@@ -128,7 +129,7 @@ impl Outline {
         }
     }
 
-    /// What all ranks have of a state, whichever part of it they have: all but the blocks of its points.
+    /// Adds the data of a state that all ranks have, whichever part of it they hold: all but the blocks of its points.
     pub fn shared(&mut self, state: &State) {
         let State { iterations, precision_bits, reached, is_ended, .. } = state;
         self.text(&format!("{iterations} {precision_bits} {reached:?} {is_ended}"));

@@ -1,8 +1,8 @@
 //! The first iterations of a run: whether they show that its first point was too small.
 //!
 //! X and Y begin as multiples of the identity, which have to be larger than the solution. Where feasible points lie far
-//! beyond, directions are large beside the point, steps to the boundary are small, and the point grows by little more
-//! than what the corrector adds, for hundreds of iterations. Does not know: points.
+//! beyond, directions are large relative to the point, steps to the boundary are small, and the point grows by little
+//! more than the corrector adds, for hundreds of iterations. Does not know: points.
 
 use crate::options::SolverOptions;
 use rug::Float;
@@ -13,10 +13,10 @@ const SMALL_STEP: f64 = 0.01;
 /// Powers of ten by which scales are advised to be larger.
 const MORE_DIGITS: f64 = 20.0;
 
-/// What the first iterations of a run came to: of the run that began, also where others went on from its states.
+/// The summary of the first iterations of a run: of the original run, also where later runs went on from its states.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Outset {
-    /// The complementarity of the first and of the last of those that had small steps alone.
+    /// The complementarity at the first and at the last of the iterations that had only small steps.
     pub(crate) mu: Option<(Float, Float)>,
     /// How many these are, from the first iteration on.
     pub(crate) small: u64,
@@ -36,8 +36,8 @@ impl Outset {
         self.mu = Some((first, mu.clone()));
     }
 
-    /// What to say where all of them had small steps and the complementarity grew, of a run whose first point had the
-    /// scales of its options: one that was read has its own.
+    /// A remark where all of them had small steps and the complementarity grew, for a run whose first point had the
+    /// scales of its options; a point that was read has its own.
     pub(crate) fn remark(&self, options: &SolverOptions) -> Option<String> {
         let (first, last) = self.mu.as_ref().filter(|_| self.small == Outset::ITERATIONS)?;
         let scales = [&options.initial_matrix_scale_primal, &options.initial_matrix_scale_dual];

@@ -1,6 +1,6 @@
-//! The precisions of a run, up to that asked for.
+//! The precisions of a run, up to the requested one.
 
-/// The precisions, below that asked for.
+/// The precisions, below the requested one.
 const STEPS: [u32; 10] = [128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072];
 
 /// The precision of the first iteration.

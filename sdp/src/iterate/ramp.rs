@@ -1,11 +1,11 @@
-//! The precision of the first iterations: as much as they need, up to what was asked for.
+//! The precision of the first iterations: as many bits as they need, up to the requested ones.
 //!
-//! While a point is far from meeting the equations, its direction need not be exact: errors of it show as residuals
-//! that do not shrink as the steps say. Where they do not, and matter beside the threshold and the gap, the step is
-//! made again at the next precision; what would end a run is left to the last one, and so are steps that would.
-//! Residuals that did not matter are removed when the last one begins (`restore`), so that they do not keep a run
-//! from its end. So a run ends as it would have ended without, after as many iterations, with results that agree to
-//! the thresholds.
+//! While a point is far from meeting the equations, its direction need not be exact: its errors show as residuals that
+//! do not shrink in proportion to the steps. Where they do not, and matter relative to the threshold and the gap, the
+//! step is made again at the next precision. Tests that would end a run are left to the last precision, and so are
+//! steps that would. Residuals that did not matter are removed when the last one begins (`restore`), so that they do
+//! not keep a run from its end. So a run ends as it would have ended without, after as many iterations, with results
+//! that agree to the thresholds.
 
 use crate::block::Block;
 use crate::iterate::best::Scales;
@@ -35,19 +35,20 @@ const MOST_EXPONENT: i32 = -96;
 /// Bits below a residual that counts as none at which it need not shrink.
 const REST_BITS: u32 = 8;
 
-/// A residual that counts as none for now, beside its data: `2^-24` of the gap, and the rounding of the first precision
-/// at most. The gap is relative, and so is what rounding leaves: a program in other units has the same steps.
+/// The size, relative to its data, of a residual that counts as none for now: `2^-24` of the gap, and the rounding of
+/// the first precision at most. The gap is relative, and so are rounding errors: a program in other units has the same
+/// steps.
 fn unseen(gap: &Float, size: &Float) -> Float {
     let most = Float::with_val(64, 1) << MOST_EXPONENT;
     Float::with_val(64, gap >> GAP_BITS).min(&most) * size
 }
 
-/// What a step leaves of an error, rounding apart.
+/// The part of an error that a step leaves, without rounding.
 fn left(step: &Float, error: &Float) -> Float {
     Float::with_val(64, 1u32 - step) * error
 }
 
-/// What residuals of one side come to.
+/// The criteria for residuals of one side.
 struct Measure<'a> {
     threshold: &'a Float,
     /// Below it they count as none for now. Where steps have not brought them below the threshold there is none: they
@@ -56,7 +57,7 @@ struct Measure<'a> {
 }
 
 impl Measure<'_> {
-    /// Those of the primal and of the dual side beside a gap.
+    /// The criteria of the primal and of the dual side at a gap.
     fn both<'a>(
         options: &'a SolverOptions,
         scales: &Scales,
@@ -75,8 +76,8 @@ impl Measure<'_> {
         *error < *self.threshold || self.unseen.as_ref().is_some_and(|unseen| error < unseen)
     }
 
-    /// Whether a residual has shrunk as a step says: to where it counts as none, if that is what it says; in
-    /// proportion, by 48 bits, or to where it need not shrink, if not.
+    /// Whether a residual has shrunk as expected from a step: to where it counts as none, if the step should bring it
+    /// there; otherwise in proportion, by 48 bits, or to where it need not shrink.
     fn is_met(&self, step: &Float, before: &Float, after: &Float) -> bool {
         let left = left(step, before);
         if self.is_near(&left) && !self.is_near(after) {
@@ -91,8 +92,8 @@ impl Measure<'_> {
 }
 
 /// Whether the primal and the dual point count as feasible for the next step, at every precision of a run with the
-/// ramp: as they do without one, where steps have `reached` the thresholds. What rounding at fewer bits has left of
-/// residuals then shrinks with the gap.
+/// ramp: as they do without one, where steps have `reached` the thresholds. Residuals left by rounding at fewer bits
+/// then shrink with the gap.
 pub fn are_near(
     options: &SolverOptions,
     scales: &Scales,
@@ -102,7 +103,7 @@ pub fn are_near(
     (primal.is_near(quality.primal_error()), dual.is_near(&quality.dual_error))
 }
 
-/// Whether a run would end at a point if what rounding has left of its residuals were not there.
+/// Whether a run would end at a point if its residuals had no part left by rounding.
 pub fn is_end(options: &SolverOptions, scales: &Scales, (quality, reached): (&Quality, (bool, bool))) -> bool {
     let reaches = |bound: &Option<Float>, is_past: &dyn Fn(&Float) -> bool| bound.as_ref().is_some_and(is_past);
     match are_near(options, scales, (quality, reached)) {
@@ -125,7 +126,7 @@ pub struct Moved<'a> {
 }
 
 impl<'a> Moved<'a> {
-    /// The step from a point that is told with what steps before had reached.
+    /// The step from a point that is given with the thresholds that steps before had reached.
     pub fn new(
         options: &SolverOptions,
         (before, reached): (&'a Quality, (bool, bool)),
@@ -138,7 +139,7 @@ impl<'a> Moved<'a> {
         Moved { before, steps, after, reached: (reached.0 || primal, reached.1 || dual) }
     }
 
-    /// Whether the step would end the run: by its length, or by a point that is feasible as far as steps tell. Rounding
+    /// Whether the step would end the run: by its length, or by a point that is feasible judged by the steps. Rounding
     /// may decide such an end at few bits.
     pub fn ends(&self, options: &SolverOptions) -> bool {
         let Moved { steps, reached, .. } = *self;
@@ -150,8 +151,8 @@ impl<'a> Moved<'a> {
             || (options.find_dual_feasible && reached.1)
     }
 
-    /// Whether residuals have shrunk as the step says, or are below what matters beside thresholds or the gap; to a
-    /// feasible point where the step says so.
+    /// Whether residuals have shrunk as expected from the step, or are too small to matter relative to thresholds or
+    /// the gap; to a feasible point where that is expected.
     pub fn is_enough(&self, options: &SolverOptions, scales: &Scales) -> bool {
         let Moved { before, steps, after, reached } = *self;
         let [primal, dual] = Measure::both(options, scales, (&after.gap, reached));
@@ -171,14 +172,14 @@ pub fn shows(bits: u32, gap: &Float) -> bool {
     *gap >= least_gap(bits)
 }
 
-/// Whether a gap is below its threshold, as far as objectives of `bits` bits tell: a threshold below what they show is
-/// one that no gap is known to be below.
+/// Whether a gap is below its threshold, as far as objectives of `bits` bits show: no gap is known to be below a
+/// threshold finer than their resolution.
 pub fn is_below_threshold(bits: u32, options: &SolverOptions, gap: &Float) -> bool {
     let threshold = &options.duality_gap_threshold;
     gap < threshold && shows(bits, threshold)
 }
 
-/// Whether a gap and its threshold are both below what objectives of `bits` bits show, so that nothing is left to see.
+/// Whether a gap and its threshold are both below the resolution of objectives of `bits` bits.
 pub fn hides(bits: u32, options: &SolverOptions, gap: &Float) -> bool {
     !shows(bits, gap) && !shows(bits, &options.duality_gap_threshold)
 }
@@ -232,7 +233,7 @@ mod tests {
         assert!(!shows(128, &Float::new(64)));
     }
 
-    /// What is left of residuals counts beside the gap, or the threshold.
+    /// The rest of residuals counts relative to the gap, or to the threshold.
     #[test]
     fn residuals_far_below_the_gap_count_as_none() {
         let number = |exponent: i32| Float::with_val(64, 2).pow(exponent);
@@ -261,7 +262,7 @@ mod tests {
         assert!(enough(-10, -11, 0) && !enough(-10, -10, 0));
         assert!(enough(-110, -106, 0) && !enough(-110, -103, 0) && !enough(-110, -106, -80));
         assert!(enough(-420, -413, -380) && !enough(-420, -410, -380));
-        // Each beside its data: residuals of a program in other units count as those of this one.
+        // Each relative to its data: residuals of a program in other units count as those of this one.
         let scaled = |primal, dual| are_near(&options, &scales(130, 40), (&quality(-100, primal, dual), all)) == all;
         assert!(scaled(130 - 125, 40 - 125) && !scaled(130 - 123, 40 - 125) && !scaled(130 - 125, 40 - 123));
         let large = |before: i32, after: i32| {
@@ -271,8 +272,7 @@ mod tests {
         assert!(large(130 - 110, 130 - 106) && !large(130 - 110, 130 - 103));
     }
 
-    /// Residuals that steps have not brought below their thresholds follow the steps; what ends a run does so by
-    /// thresholds.
+    /// Residuals that steps have not brought below their thresholds follow the steps; a run is ended by thresholds.
     #[test]
     fn residuals_that_have_not_reached_their_thresholds_count() {
         let number = |exponent: i32| Float::with_val(64, 2).pow(exponent);
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(reached(&before, (false, false)), (true, false));
         assert_eq!(reached(&before, (false, true)), (true, true));
         assert_eq!(reached(&nearer, (false, false)), (true, true));
-        // A step of 1 may leave what does not count; half of a step leaves half.
+        // A step of 1 may leave a residual that does not count; half of a step leaves half.
         assert!(Moved::new(&options, (&before, (false, false)), &steps, &after).is_enough(&options, &scales));
         let half = (Float::with_val(64, 0.5), Float::with_val(64, 0.5));
         let follows = |reached, left: i32| {

@@ -18,13 +18,13 @@ use crate::numbers::largest;
 use rug::Float;
 use sunzi::{Matrix, Result};
 
-/// Bits below the precision at which what is left of a ray may be rounding.
+/// Bits below the precision at which the rest of a ray may be rounding.
 const SPARE_BITS: i64 = 24;
 
 /// Where the magnitudes of a feasible point have a sum above 2 to this power, it counts as none.
 const ENOUGH_BITS: i64 = 256;
 
-/// What a point shows that has moved far along a ray.
+/// The ray that a point shows which has moved far along it.
 #[derive(Clone, Copy, Debug)]
 pub struct Ray {
     /// Which side is infeasible.
@@ -33,7 +33,7 @@ pub struct Ray {
     pub bits: i64,
 }
 
-/// The power of two below a quotient of positive numbers; that of `most` beside 0.
+/// The power of two below a quotient of positive numbers; that of `most` for a rest of 0.
 fn quotient_bits(value: &Float, rest: &Float, most: u32) -> i64 {
     if rest.is_zero() {
         return most.into();
@@ -43,7 +43,8 @@ fn quotient_bits(value: &Float, rest: &Float, most: u32) -> i64 {
 }
 
 impl Ray {
-    /// What Y and y, and what x show, where their rest is below the threshold beside their objective. Collective.
+    /// The rays that Y and y, and x, show, where their rest is below the threshold relative to their objective.
+    /// Collective.
     ///
     /// # Errors
     /// Those of the library's sums.
@@ -58,7 +59,7 @@ impl Ray {
     ) -> Result<Option<Ray>> {
         let Site { problem, share, bits, .. } = *site;
         let objective = Float::with_val(bits, &quality.dual_objective - &problem.constant);
-        // All ranks know the objectives.
+        // All ranks have the objectives.
         if objective <= 0 {
             return Ok(None);
         }
@@ -91,8 +92,8 @@ impl Ray {
         Ok((off < limit).then_some(Ray { end: Termination::DualInfeasible, bits }))
     }
 
-    /// Whether numbers of `bits` bits, or sizes that no program has whose numbers are near 1, tell it from one of which
-    /// nothing is left.
+    /// Whether its rest is too small for numbers of `bits` bits to show, or feasible points would have sizes that occur
+    /// in no program whose numbers are near 1.
     pub fn is_shown(&self, bits: u32) -> bool {
         self.bits >= i64::from(bits).saturating_sub(SPARE_BITS).min(ENOUGH_BITS)
     }
@@ -113,7 +114,7 @@ impl Ray {
         Ok(rays.into_iter().flatten().find(|ray| ray.end == self.end))
     }
 
-    /// What a ray leaves of the equations of rays, as residuals of its point.
+    /// The residuals of a ray in the equations of rays, as residuals of its point.
     fn rest(&self, site: &Site<'_>, residuals: &Residuals) -> Result<Residuals> {
         let (k, problem) = (site.arithmetic(), site.problem);
         let zeros = |matrix: &Matrix| Matrix::zeros(matrix.rows(), matrix.cols(), site.bits);
@@ -133,7 +134,7 @@ impl Ray {
         })
     }
 
-    /// What it shows, in words, as far as numbers of `bits` bits do.
+    /// The conclusion from it, in words, as far as numbers of `bits` bits allow.
     pub fn sentence(&self, bits: u32) -> String {
         let names = if self.end == Termination::PrimalInfeasible { "x" } else { "Y and y" };
         let least = self.bits;
@@ -150,7 +151,7 @@ fn image_rest(site: &Site<'_>, residuals: &Residuals, at: usize) -> Result<Block
     residuals.primal[at].plus(site.arithmetic(), &Float::with_val(2, -1), &constant)
 }
 
-/// The largest of some numbers, as far as it is below `limit`; else one that is not: those behind it are not asked for.
+/// The largest of some numbers, as far as it is below `limit`; else one that is not: those behind it are not computed.
 fn most(limit: &Float, numbers: impl Iterator<Item = Result<Float>>) -> Result<[Float; 1]> {
     let mut most = Float::new(limit.prec());
     for number in numbers {

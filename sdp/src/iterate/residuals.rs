@@ -13,7 +13,7 @@ use rug::Float;
 use sunzi::blas::GemvOptions;
 use sunzi::{Head, Matrix, Op, Result};
 
-/// What is left of the equations.
+/// The residuals of the equations.
 pub struct Residuals {
     /// `A(x) - C - X`, block by block.
     pub primal: Vec<Block>,
@@ -23,16 +23,16 @@ pub struct Residuals {
     pub dual: Vec<Matrix>,
 }
 
-/// What an iteration needs to know of its point.
+/// The data of a point that an iteration needs.
 pub struct Evaluation {
-    /// What is left of the equations.
+    /// The residuals of the equations.
     pub residuals: Residuals,
     /// How good the point is.
     pub quality: Quality,
 }
 
 impl Evaluation {
-    /// That of a point. Collective.
+    /// The evaluation of a point. Collective.
     ///
     /// # Errors
     /// Those of the library's products.
@@ -62,7 +62,7 @@ pub struct Objectives {
 }
 
 impl Objectives {
-    /// Both at a point. Collective.
+    /// Both objectives at a point. Collective.
     ///
     /// # Errors
     /// Those of [`sunzi::blas::dot`].
@@ -122,7 +122,8 @@ pub fn adjoint(site: &Site<'_>, blocks: &[Summand<'_>]) -> Result<Vec<Matrix>> {
     Ok(sums)
 }
 
-/// The same for a group of sparse matrices, to whose positions each rank gives the numbers of its blocks. Collective.
+/// The same for a group of sparse matrices; each rank contributes the numbers of its blocks at their positions.
+/// Collective.
 fn of_sparse(site: &Site<'_>, (group, sparse): (usize, &Sparse), blocks: &[Summand<'_>]) -> Result<Matrix> {
     let (k, share) = (site.arithmetic(), site.share);
     let own = site.cones.iter().zip(blocks).filter(|(cone, _)| cone.group == group);
@@ -135,7 +136,7 @@ fn of_sparse(site: &Site<'_>, (group, sparse): (usize, &Sparse), blocks: &[Summa
 }
 
 impl Residuals {
-    /// Those of a point. Collective.
+    /// The residuals of a point. Collective.
     ///
     /// # Errors
     /// Those of the library's products.

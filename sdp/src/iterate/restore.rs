@@ -1,8 +1,8 @@
 //! A point without the residuals that rounding at fewer bits has left.
 //!
-//! Where they count as none beside the gap, a step at more bits shrinks them by what it shrinks the gap, so that points
-//! would be feasible long after the gap is closed. The whole step of the direction to which only residuals belong makes
-//! them vanish at once; it is as small as they are, beside eigenvalues as large as the gap.
+//! Where they count as none relative to the gap, a step at more bits shrinks them only as much as the gap, so that
+//! points would be feasible long after the gap is closed. A whole step in the direction of the residuals only makes
+//! them vanish at once; it is as small as they are, while eigenvalues are as large as the gap.
 
 use crate::block::Block;
 use crate::iterate::best::Scales;
@@ -38,8 +38,8 @@ pub fn restored(site: &Site<'_>, options: &SolverOptions, (point, reached): (Poi
     Ok(after_whole_step(&place, residuals, (true, true))?.unwrap_or(point))
 }
 
-/// The point after the whole step, of x and X and of y and Y or of one of both, of the direction to which these
-/// residuals alone belong. None where the equation for it is singular, or the step leaves the cones. Collective.
+/// The point after the whole step, of x and X and of y and Y or of one of both, in the direction of these residuals
+/// only. None where the equation for it is singular, or the step leaves the cones. Collective.
 ///
 /// # Errors
 /// Those of the library.
@@ -56,7 +56,7 @@ pub fn after_whole_step(place: &SystemPoint<'_>, residuals: Residuals, sides: (b
     Ok(factor(&next, &moved)?.is_ok().then_some(moved))
 }
 
-/// Those of these sides alone.
+/// The residuals of only these sides.
 fn of_sides(mut residuals: Residuals, (primal, dual): (bool, bool), bits: u32) -> Result<Residuals> {
     let zeros = |matrix: &Matrix| Matrix::zeros(matrix.rows(), matrix.cols(), bits);
     if !primal {

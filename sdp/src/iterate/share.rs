@@ -1,9 +1,9 @@
 //! Which rank has which part of a program.
 //!
 //! A group of samples lies on one rank, with its blocks. A group of sparse matrices lies on all, since its matrices
-//! meet all of its blocks, and its blocks lie on one each. The dearest parts are given away first, each to the rank
-//! with the least so far. One process has all of them. Where the program that is solved is not the caller's, as
-//! one-point blocks are put together (`problem/merged.rs`), the caller's parts lie where those of this one do.
+//! meet all of its blocks, and its blocks lie on one each. The most expensive parts are assigned first, each to the
+//! rank with the least so far. One process has all of them. Where the program that is solved is not the caller's, as
+//! one-point blocks are combined (`problem/merged.rs`), the caller's parts lie where those of this one do.
 
 use crate::balance::assign;
 use crate::block::Block;
@@ -14,10 +14,10 @@ use rug::Float;
 use std::sync::Arc;
 use sunzi::{Matrix, Result};
 
-/// Work on a block beside the cube of its order: factors, inverses, directions, eigenvalues.
+/// Work on a block in units of the cube of its order: factors, inverses, directions, eigenvalues.
 const BLOCK_WORK: u64 = 16;
 
-/// The part of this rank, and what it knows of the others.
+/// The part of this rank, and the distribution of the others.
 pub struct Share {
     /// The ranks.
     pub ranks: Arc<Ranks>,
@@ -29,7 +29,7 @@ pub struct Share {
     pub groups: Vec<usize>,
     /// The rank of each block.
     pub cone_owners: Vec<usize>,
-    /// The rank that speaks for each group.
+    /// The rank that represents each group.
     pub group_owners: Vec<usize>,
     /// Variables of each group.
     variables: Vec<usize>,
@@ -41,7 +41,7 @@ pub struct Share {
     merged: Option<Merged>,
 }
 
-/// What a group of samples takes in an iteration, in products of numbers.
+/// The cost of a group of samples in an iteration, in products of numbers.
 fn cost(group: &Group) -> u64 {
     let (variables, free) = (group.costs.rows() as u64, group.free.cols() as u64);
     let blocks = group.constraints.shapes().iter().map(|shape| BLOCK_WORK * shape.cost()).sum::<u64>();
@@ -57,12 +57,12 @@ fn cost(group: &Group) -> u64 {
 }
 
 impl Share {
-    /// The parts of a program, the same on all ranks; `merged` says how it was made of the caller's, where it has other
-    /// groups.
+    /// The parts of a program, the same on all ranks; `merged` describes how it was made from the caller's, where it
+    /// has other groups.
     pub fn new(ranks: impl Into<Arc<Ranks>>, problem: &Problem, merged: Option<Merged>) -> Share {
         let (ranks, all) = (ranks.into(), cones(problem));
         let is_shared = |group: usize| matches!(problem.groups[group].constraints, Constraints::Sparse(_));
-        // What is given away: groups of samples, then blocks of sparse matrices.
+        // The parts to assign: groups of samples, then blocks of sparse matrices.
         let sampled = (0..problem.groups.len()).filter(|&group| !is_shared(group)).collect::<Vec<_>>();
         let single = (0..all.len()).filter(|&at| is_shared(all[at].group)).collect::<Vec<_>>();
         let costs = sampled.iter().map(|&group| cost(&problem.groups[group]));
@@ -143,7 +143,7 @@ impl Share {
         Owned { groups: &self.groups, blocks: &self.own }
     }
 
-    /// What this rank has of what was made of the caller's program, beside that.
+    /// This rank's part of `merged`, given its part of the caller's program.
     pub fn merged_part(&self, caller: &Share) -> Option<Merged> {
         let merged = self.merged.as_ref()?;
         Some(merged.part(self.owned(), caller.owned()))
@@ -177,7 +177,7 @@ impl Share {
         self.own.iter().map(|&at| Cone { group: local(self.all[at].group), ..self.all[at] }).collect()
     }
 
-    /// The groups of [`Share::part`] for which this rank speaks.
+    /// The groups of [`Share::part`] that this rank represents.
     pub fn spoken_for(&self) -> impl Iterator<Item = usize> {
         let rank = self.ranks.rank();
         (0..self.groups.len()).filter(move |&at| self.group_owners[self.groups[at]] == rank)
@@ -218,7 +218,7 @@ impl Share {
         Ok(parts.map(|((x, primal), dual)| Point { x, primal, y: point.y.clone(), dual }))
     }
 
-    /// What blocks, by their numbers among all, are stored as.
+    /// The stored form of blocks, by their numbers among all.
     pub fn pieces(&self, list: impl Iterator<Item = usize>) -> Vec<Piece> {
         list.map(|at| Piece { owner: self.cone_owners[at], shape: self.all[at].shape.stored() }).collect()
     }

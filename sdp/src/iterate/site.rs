@@ -1,4 +1,4 @@
-//! What the steps of an iteration work on: this rank's part of a program at one precision, and who works on it.
+//! The data of the steps of an iteration: this rank's part of a program at one precision, and the workers.
 
 use crate::iterate::crew::Crew;
 use crate::iterate::memory::{ConeTask, Step};
@@ -19,9 +19,9 @@ pub struct Site<'s> {
     pub cones: &'s [Cone],
     /// The other ranks.
     pub share: &'s Share,
-    /// Those who work.
+    /// The crew.
     pub crew: &'s Crew,
-    /// Those at this step.
+    /// The workers at this step.
     pub workers: &'s Workers,
     /// The precision.
     pub bits: u32,
@@ -56,7 +56,7 @@ impl<'s> Site<'s> {
         self.agreed(self.workers.map(&tasks, (cost, bytes), |ctx: &Context, &at| work(Arithmetic { ctx, bits }, at)))
     }
 
-    /// What all ranks have made, or the error of the first that has not. Collective.
+    /// The results of all ranks, or the error of the first rank that failed. Collective.
     ///
     /// # Errors
     /// As [`crate::ranks::Ranks::agreed`].
@@ -67,7 +67,7 @@ impl<'s> Site<'s> {
     /// Sums over all blocks of the program, in their order; `made` are the numbers of the blocks at hand. Collective.
     ///
     /// # Errors
-    /// Those that ranks met.
+    /// Those of any rank.
     pub fn sum<const W: usize>(&self, made: Result<Vec<[Float; W]>>) -> Result<[Float; W]> {
         let mut sums = std::array::from_fn(|_| Float::new(self.bits));
         for values in self.share.of_cones(self.bits, made)? {
@@ -78,7 +78,7 @@ impl<'s> Site<'s> {
     /// `Tr(X Y)` of X of one point and Y of another, for each pair. Collective.
     ///
     /// # Errors
-    /// Those of [`sunzi::blas::dot`] that ranks met.
+    /// Those of [`sunzi::blas::dot`] on any rank.
     pub fn complementarity<const W: usize>(&self, pairs: [(&Point, &Point); W]) -> Result<[Float; W]> {
         let k = self.arithmetic();
         let of_cone = |at: usize| {

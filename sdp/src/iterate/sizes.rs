@@ -1,4 +1,4 @@
-//! The largest numbers of a program, beside which errors count.
+//! The largest numbers of a program, relative to which errors count.
 
 use crate::iterate::site::Site;
 use crate::numbers::largest;

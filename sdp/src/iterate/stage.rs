@@ -26,11 +26,11 @@ use sunzi::{Error, Result};
 /// How often a step is halved where rounding puts its end outside.
 const MOST_HALVINGS: u32 = 20;
 
-/// A program at one precision. All methods are collective but those that only compare.
+/// A program at one precision. All methods are collective except those that only compare.
 pub struct Stage<'s> {
     /// The program, the ranks and threads.
     pub site: Site<'s>,
-    /// What decides when it ends.
+    /// The options that decide when it ends.
     pub options: &'s SolverOptions,
     /// The precision at which to go on where this one is not enough, and the last one, which ends runs.
     pub later: Option<Later>,
@@ -41,7 +41,7 @@ pub struct Stage<'s> {
 pub struct Later {
     /// The next one.
     pub next_bits: u32,
-    /// That of the program.
+    /// The precision of the program.
     pub last_bits: u32,
 }
 
@@ -53,15 +53,15 @@ pub enum StageEnd {
     Raise(Box<State>),
 }
 
-/// What all stages of a run have in common.
+/// Data that all stages of a run share.
 pub struct Run<'w> {
     /// When it began.
     pub start: Instant,
     /// Iterations that earlier runs had made: limits are those of each run, as in SDPB.
     pub earlier: u64,
-    /// What its time was spent on.
+    /// The parts on which its time was spent.
     pub phases: PhaseSeconds,
-    /// Who sees iterations.
+    /// The function that sees iterations.
     pub watch: &'w mut dyn FnMut(&Iteration, &State) -> Result<Control>,
 }
 
@@ -150,14 +150,14 @@ impl Stage<'_> {
         (!moved.is_enough(self.options, scales)).then_some(later.next_bits)
     }
 
-    /// The end of a run; before the last stage only what does not hang on the precision ends it.
+    /// The end of a run; before the last stage only tests that do not depend on the precision end it.
     fn end(&self, run: &Run<'_>, state: State, quality: Quality, (termination, remark): NoStep) -> StageEnd {
         let is_final = matches!(termination, Termination::Stopped | Termination::MaxRuntimeExceeded);
         if let Some(later) = self.later.filter(|_| !is_final) {
             return raised(state, later.next_bits);
         }
-        // Other ends are ends, and a point that is the best one has no use behind them. A break before the first step
-        // leaves what was there.
+        // All other terminations are ends, behind which the best point is of no use. A break before the first step
+        // leaves the state as it was.
         let is_ended = !termination.is_break() || state.is_ended;
         StageEnd::Solution(Box::new(Solution {
             termination,
@@ -177,15 +177,15 @@ impl Stage<'_> {
         }))
     }
 
-    /// What a state knows of earlier points. Collective.
+    /// The course of earlier points of a state. Collective.
     fn course_of(&self, scales: &Scales, state: &mut State) -> Result<Course> {
-        // What was feasible under other thresholds says nothing here.
+        // A course under other thresholds of feasibility does not apply here.
         let known = state.course.take().filter(|course| course.is_of(self.options));
         let known = known.map(|course| self.judged(scales, course)).transpose()?;
         Ok(known.unwrap_or_else(|| Course::new(self.options)))
     }
 
-    /// The course with what its best point comes to: a file may say anything of it. Collective.
+    /// The course with the quality of its best point computed anew: a file may claim anything. Collective.
     fn judged(&self, scales: &Scales, course: Course) -> Result<Course> {
         let Some(best) = &course.best else { return Ok(course) };
         if let Err((at, side)) = factor(&self.site, &best.point)? {
@@ -261,8 +261,9 @@ impl Stage<'_> {
         tests.into_iter().find(|(holds, _)| *holds).map(|(_, termination)| termination)
     }
 
-    /// Why precision ends a run, and what a ray shows to half of its bits of a side that is not feasible: how large its
-    /// points would have to be. No verdict, as there are programs whose solutions are that large. Collective.
+    /// The reason why precision ends a run, and what a ray shows, to half of its bits, about a side that is not
+    /// feasible: how large its points would have to be. No verdict, as there are programs whose solutions are that
+    /// large. Collective.
     fn with_ray(&self, why: NoStep, at: &Begun<'_>) -> Result<NoStep> {
         let may_show = [Termination::PrecisionTooLow, Termination::MaxComplementarityExceeded];
         if !may_show.contains(&why.0) || self.later.is_some() {
@@ -306,7 +307,7 @@ struct Step {
     conditions: Conditions,
 }
 
-/// A point at which an iteration begins, and what is known of it.
+/// A point at which an iteration begins, and the data computed for it.
 #[derive(Clone, Copy)]
 struct Begun<'a> {
     state: &'a State,
@@ -366,7 +367,7 @@ impl Stage<'_> {
         let beta = self.corrector_beta((point, &predictor), (sum, &mu), feasible)?;
         let centre = Float::with_val(k.bits, &beta * &mu);
         let direction = timed(&mut phases.corrector, || directions.find(&centre, Some(&predictor)))?;
-        // Both are large, and what comes needs neither.
+        // Both are large and not needed any more.
         drop((predictor, directions));
         drop(system);
         let eigenvalues = timed(&mut phases.step_length, || Eigenvalues::new(&place, residuals, &direction))?;
@@ -398,7 +399,7 @@ impl Stage<'_> {
         Ok(Err((Termination::PrecisionTooLow, Some(remark))))
     }
 
-    /// The solution; where precision has ended the run the best point of it, and what precision would do.
+    /// The solution; where precision has ended the run, its best point and the precision that would suffice.
     fn finished(&self, (course, scales): (Course, &Scales), end: StageEnd) -> StageEnd {
         let StageEnd::Solution(mut solution) = end else { return end };
         let is_over = solution.termination == Termination::PrecisionTooLow;
@@ -442,8 +443,8 @@ impl Stage<'_> {
         format!("{name} is not positive definite at {bits} bits")
     }
 
-    /// Whether a run is over because more iterations would show no more, or points have become worse; and what there is
-    /// to say of it.
+    /// Whether a run is over because more iterations would bring no improvement, or points have become worse; with a
+    /// remark if there is one.
     fn too_few_bits(&self, quality: &Quality, past: Option<Past>) -> Option<Option<String>> {
         let bits = self.site.bits;
         if self.is_feasible(quality) == (true, true) && ramp::hides(bits, self.options, &quality.gap) {
@@ -453,8 +454,8 @@ impl Stage<'_> {
         past.map(|past| (past == Past::Rounding).then(outweighed))
     }
 
-    /// The centring parameter of the corrector, from what the predictor would leave of the complementarity, which is
-    /// `a`, its mean `mu`.
+    /// The centring parameter of the corrector, from the complementarity that the predictor would leave, which is `a`,
+    /// its mean `mu`.
     fn corrector_beta(
         &self,
         (point, predictor): (&Point, &Point),

@@ -1,9 +1,9 @@
 //! How far a direction can be followed until a block is no longer positive definite.
 //!
-//! `M + t dM` is positive definite while `t lambda > -1`, with `lambda` the smallest eigenvalue of
-//! `L^-1 dM L^-T`, `M = L L^T`. The library encloses it to a few bits, and the matrix is formed at as few as leave
-//! these right: beside the sizes of `L^-1` and `dM`, which for Y are estimated. The Cholesky factorisations of the
-//! next iteration, at full precision, prove that the new point is inside, whatever an estimate has missed.
+//! `M + t dM` is positive definite while `t lambda > -1`, with `lambda` the smallest eigenvalue of `L^-1 dM L^-T`,
+//! `M = L L^T`. The library encloses it to a few bits, and the matrix is formed with just enough bits for these, given
+//! the sizes of `L^-1` and `dM`, which are estimated for Y. The Cholesky factorisations of the next iteration, at full
+//! precision, prove that the new point is inside, whatever the error of an estimate.
 
 use crate::block::Block;
 use crate::calls::{extreme_eigenvalue, gemm_with, spmm, trsm_with, trsv};
@@ -23,7 +23,7 @@ use sunzi::{Accuracy, Error, GemmOptions, Head, Matrix, Op, Result, Side as Hand
 /// Bits to which eigenvalues are enclosed.
 const EIGENVALUE_BITS: u32 = 16;
 
-/// Bits of the matrix whose eigenvalue is looked for.
+/// Bits of the matrix whose eigenvalue is computed.
 const MATRIX_BITS: u32 = 128;
 
 /// Bits by which a matrix lies above its errors: those of its eigenvalue, and a few for sums and roundings.
@@ -32,17 +32,17 @@ const FORMED_BITS: i64 = EIGENVALUE_BITS as i64 + 8;
 /// Bits more where the size of `L^-1` is estimated.
 const ESTIMATE_BITS: i64 = 16;
 
-/// The smallest eigenvalues of `L_X^-1 dX L_X^-T` and of `L_Y^-1 dY L_Y^-T`, from below but for what the residual of X
-/// adds where it is left out of dX: at most `2^-24`.
+/// The smallest eigenvalues of `L_X^-1 dX L_X^-T` and of `L_Y^-1 dY L_Y^-T`, bounded from below, up to the contribution
+/// of the residual of X where it is left out of dX: at most `2^-24`.
 pub struct Eigenvalues {
-    /// Of the primal side.
+    /// Eigenvalue of the primal side.
     pub primal: Float,
-    /// Of the dual side.
+    /// Eigenvalue of the dual side.
     pub dual: Float,
 }
 
 impl Eigenvalues {
-    /// Those of a direction, of all blocks of the program, at a point with these residuals. Collective.
+    /// The eigenvalues of a direction, of all blocks of the program, at a point with these residuals. Collective.
     ///
     /// # Errors
     /// Those of the library.
@@ -90,8 +90,8 @@ struct Image<'a> {
 }
 
 impl Image<'_> {
-    /// `L_X^-1 dX L_X^-T` by the inverse of the factor; from the few entries of the sum alone, where there are so few
-    /// and the rest shows in no bit of an eigenvalue.
+    /// `L_X^-1 dX L_X^-T` by the inverse of the factor; only from the few entries of the sum, where these are few and
+    /// the rest changes no bit of an eigenvalue.
     fn congruence(&self, k: Arithmetic<'_>, inverse: &Matrix, change: &Matrix) -> Result<Matrix> {
         let Formed { bits, accuracy } = Formed::new(k.bits, 2 * norm_exponent(inverse) + norm_exponent(change));
         let options = GemmOptions::new().accuracy(accuracy);
@@ -148,7 +148,7 @@ fn inverse_exponent(k: Arithmetic<'_>, lower: &Matrix) -> Result<i64> {
     Ok(norm_exponent(&solved).max(diagonal.unwrap_or(0)))
 }
 
-/// How a matrix is formed of which the smallest eigenvalue is wanted.
+/// How a matrix is formed whose smallest eigenvalue is computed.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Formed {
     bits: u32,
@@ -156,7 +156,7 @@ struct Formed {
 }
 
 impl Formed {
-    /// By norms, where these leave enough beside factors of a size of 2 to the power `exponent` whose product is about
+    /// By norms, where enough bits are left for factors of a size of 2 to the power `exponent` whose product is about
     /// 1; else entry by entry at all bits.
     fn new(most: u32, exponent: i64) -> Formed {
         let bits = (exponent + FORMED_BITS).clamp(64, 1 << 30) as u32;
@@ -248,7 +248,7 @@ mod tests {
             let half = sunzi::gemm(k.ctx, &inverse, change, bits)?;
             sunzi::gemm(k.ctx, &half, inverse.transposed(), bits)
         };
-        // A rest that shows asks for the whole matrix; another one is left out, but for the entries of the matrices.
+        // A rest that matters needs the whole matrix; any other is left out, except for the entries of the matrices.
         for (rest, is_sparse) in [(0.0, true), (2f64.powi(-80), true), (2f64.powi(-20), false)] {
             let size = Float::with_val(53, rest);
             let rest = Block::scaled_identity(Shape::Dense(order), &size, bits)?;
@@ -288,7 +288,7 @@ mod tests {
         assert_eq!(inverse_exponent(k, &lower)?, 4);
         lower.set_f64(4, 4, 2f64.powi(-40))?;
         assert!((40..46).contains(&inverse_exponent(k, &lower)?));
-        // A solve sees what the diagonal does not show.
+        // A solve detects what the diagonal does not show.
         (1..4).try_for_each(|row| lower.set_f64(row, row - 1, 2f64.powi(30)))?;
         assert!(inverse_exponent(k, &lower)? >= 90);
         Ok(())

@@ -18,7 +18,7 @@ use sunzi::{Accuracy, Context, Error, Matrix, Op, Result};
 
 /// The factored equation.
 pub struct System {
-    /// Of the groups at hand.
+    /// Systems of the groups at hand.
     groups: Vec<GroupSystem>,
     /// The factor of Q, where there are free variables.
     free: Option<Factor>,
@@ -30,7 +30,7 @@ struct GroupSystem {
     free: Matrix,
 }
 
-/// That of a group, or the row whose Schur complement is not positive definite, where the rows are groups of the
+/// The system of a group, or the row whose Schur complement is not positive definite, where the rows are groups of the
 /// caller.
 type Made = std::result::Result<GroupSystem, usize>;
 
@@ -43,7 +43,7 @@ pub enum Singular {
     Free,
 }
 
-/// What a system is made at.
+/// The point at which a system is made.
 #[derive(Clone, Copy)]
 pub struct SystemPoint<'a> {
     /// The program.
@@ -58,7 +58,7 @@ impl System {
     /// Forms and factors the equation. Collective.
     ///
     /// # Errors
-    /// Those of the library, but that of a matrix that is not positive definite, which is a result.
+    /// Those of the library, except for a matrix that is not positive definite, which is a result.
     pub fn new(place: &SystemPoint<'_>) -> Result<std::result::Result<System, Singular>> {
         let SystemPoint { site, .. } = *place;
         let (problem, share) = (site.problem, site.share);
@@ -170,7 +170,7 @@ impl System {
 }
 
 impl SystemPoint<'_> {
-    /// What the Schur complement of a group is made of, of the blocks at hand.
+    /// The operands of the Schur complement of a group, for the blocks at hand.
     fn operands(&self, group: usize) -> Vec<SchurOperand<'_>> {
         // They stand group by group.
         let cones = self.site.cones;
@@ -196,7 +196,7 @@ impl SystemPoint<'_> {
         self.with_free(k, group, Factor::own(k, &schur, Accuracy::Entrywise)?)
     }
 
-    /// That of one-point blocks that were put together.
+    /// The system of one-point blocks that were combined.
     fn scalars(&self, k: Arithmetic<'_>, group: usize, scalars: &Scalars) -> Result<Made> {
         let operands = self.operands(group);
         let [operand] = &operands[..] else { return Err(Error::InvalidArgument("scalars have one block".into())) };

@@ -1,4 +1,4 @@
-//! All numbers of a program in one order, for those who make one number of them: a hash, or a sum.
+//! All numbers of a program in one order, for code that reduces them to one number: a hash, or a sum.
 //!
 //! Does not know: what is made of them.
 
@@ -6,13 +6,13 @@ use crate::problem::{Constraints, Problem, SparseCone};
 use rug::Float;
 use sunzi::Matrix;
 
-/// Who sees them.
+/// A visitor of the numbers.
 pub trait Visitor {
-    /// Kinds and sizes of what comes next.
+    /// Kinds and sizes of the data that follow.
     fn shape(&mut self, text: &str);
     /// Whether a part that may be missing comes next.
     fn presence(&mut self, is_there: bool);
-    /// A number that stands by itself.
+    /// A single number.
     fn number(&mut self, value: &Float);
     /// A matrix.
     fn matrix(&mut self, matrix: &Matrix);

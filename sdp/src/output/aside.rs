@@ -1,5 +1,5 @@
-//! Files of earlier runs in the folder of results: what a run does not write anew goes out of the way, and of what it
-//! keeps by numbers only the last copies stay.
+//! Files of earlier runs in the folder of results: files that a run does not write anew are moved away, and of numbered
+//! copies only the last ones stay.
 
 use std::collections::HashSet;
 use std::fs;
@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use sunzi::{Error, Result};
 
-/// The folder, beside the results, of files that the last run did not write anew.
+/// The folder, next to the results, of files that the last run did not write anew.
 const EARLIER: &str = "earlier_results";
 
 /// Copies of a file of earlier runs that are kept.
@@ -38,7 +38,7 @@ pub(super) fn names(folder: &Path) -> Result<Vec<String>> {
     };
     let mut found = Vec::new();
     for entry in entries {
-        // What is no text is no name of ours.
+        // A name that is no text is none of ours.
         found.extend(failed(folder, "list", entry)?.file_name().into_string());
     }
     found.sort_unstable();
@@ -49,8 +49,8 @@ fn is_result(name: &str) -> bool {
     SINGLE.contains(&name) || NUMBERED.iter().any(|(front, behind)| number_of(name, front, behind).is_some())
 }
 
-/// Moves the files of earlier runs that are not among those `written` anew into a folder beside them, in place of those
-/// that an earlier run has put there: who reads the results finds those of one program alone.
+/// Moves the files of earlier runs that are not among those `written` anew into a folder next to them, in place of
+/// those that an earlier run has put there: a reader finds only the results of one program.
 ///
 /// # Errors
 /// [`Error::Io`].

@@ -12,7 +12,7 @@ use sunzi::{Error, Result};
 /// The name of the file in its folder.
 const FILE: &str = "iterations.json";
 
-/// What closes the list, and is written over by the next line.
+/// The end of the list, which the next line overwrites.
 const END: &str = "\n]\n";
 
 /// The list of all iterations with SDPB's keys, and `precision`.
@@ -21,21 +21,21 @@ const END: &str = "\n]\n";
 /// killed loses nothing. A run that begins puts that of an earlier one aside, as SDPB does.
 ///
 /// Cost: a write of some hundred bytes and the digits of twelve numbers for each iteration, however many there are;
-/// what could not be written yet stays in memory.
+/// lines that could not be written yet stay in memory.
 /// Source: SDPB, `src/sdp_solve/SDP_Solver/run/print_iteration.cxx`; docs/decisions/079-ends-as-users-know-them.md.
 pub struct IterationsFile {
     path: PathBuf,
     file: File,
     /// Bytes of the list without its end.
     length: u64,
-    /// What could not be written yet.
+    /// Lines that could not be written yet.
     waiting: String,
     count: u64,
 }
 
 impl IterationsFile {
     /// Begins the list in `folder`. A file that is there becomes `iterations.0.json`, or that of the next number, and
-    /// `c_minus_By` becomes `c_minus_By.0`, beside it; the last ten stay.
+    /// `c_minus_By` becomes `c_minus_By.0`, next to it; the last ten stay.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -63,7 +63,7 @@ impl IterationsFile {
         Ok(IterationsFile { path, file, length: 1, waiting: String::new(), count: 0 })
     }
 
-    /// Adds an iteration. What a full disk does not take now is tried again with the next one.
+    /// Adds an iteration. A line that a full disk refuses now is tried again with the next one.
     pub fn push(&mut self, iteration: &Iteration) {
         let comma = if self.count == 0 { "" } else { "," };
         self.waiting.push_str(&format!("{comma}\n{}", line(iteration)));
@@ -80,7 +80,7 @@ impl IterationsFile {
         let written = self.file.write_all_at(self.waiting.as_bytes(), self.length);
         self.waiting.truncate(length);
         if written.is_err() {
-            // The list of before, whole again, where its end still finds room: it takes what was there.
+            // The list of before, whole again, where its end still finds room: it takes the place of the old end.
             self.file.set_len(self.length)?;
             self.file.write_all_at(END.as_bytes(), self.length)?;
         }
@@ -100,7 +100,7 @@ impl IterationsFile {
     }
 }
 
-/// What earlier runs have left under a number.
+/// The numbered files of earlier runs.
 fn copies(folder: &Path) -> Result<Vec<(u64, String)>> {
     let number = |name: &str| number_of(name, "iterations.", ".json").or_else(|| number_of(name, "c_minus_By.", ""));
     Ok(names(folder)?.into_iter().filter_map(|name| Some((number(&name)?, name))).collect())
@@ -169,7 +169,7 @@ mod tests {
         let mut found = numbers.iter().map(|(number, _)| *number).collect::<Vec<_>>();
         found.sort_unstable();
         assert_eq!(found, wanted);
-        // Beside them the list, what stands beside it, and what is no copy.
+        // In addition to them the list, the file next to it, and one that is no copy.
         assert_eq!(names(folder.path()).unwrap().len(), 20 + 3);
     }
 }

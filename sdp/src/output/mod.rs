@@ -1,4 +1,4 @@
-//! What a run leaves behind: SDPB's files, SDPA's result file, the table of iterations.
+//! The output of a run: SDPB's files, SDPA's result file, the table of iterations.
 //!
 //! Every file is complete or absent; the list of iterations is complete after each of them. Does not know: how
 //! anything was computed.
@@ -29,7 +29,7 @@ pub fn write_text(path: &Path, text: &str) -> Result<()> {
     write_text_among(&mut AtomicFiles::default(), path, text)
 }
 
-/// The same beside other files, whose folder is synced once for all.
+/// The same together with other files, whose folder is synced once for all.
 ///
 /// # Errors
 /// [`Error::Io`].

@@ -57,7 +57,7 @@ fn complementarity(solution: &Solution) -> (usize, Float) {
     (rows, sum)
 }
 
-/// A number with so many digits, as C's `%e` writes it.
+/// A number with `digits` digits, as C's `%e` writes it.
 fn scientific(value: &Float, digits: usize) -> String {
     let text = format!("{value:.digits$e}");
     match text.split_once('e').map(|(digits, exponent)| (digits, exponent.parse::<i64>())) {

@@ -158,11 +158,11 @@ fn names_of(problem: &Problem, parts: WriteSolution) -> HashSet<String> {
     names.chain((problem.form == Form::Sdpa).then(|| "result.txt".into())).collect()
 }
 
-/// Writes a solution into `folder`, which is made where it is missing, among `files`; `out.txt` last, when
-/// all others have their names for good. Files of earlier runs that are not written anew go into a folder of their own.
+/// Writes a solution into `folder`, which is made where it is missing, among `files`; `out.txt` last, when all others
+/// have their final names. Files of earlier runs that are not written anew go into a folder of their own.
 ///
 /// # Errors
-/// [`Error::Io`]; [`Error::InvalidArgument`] where z is asked for and there is no normalization.
+/// [`Error::Io`]; [`Error::InvalidArgument`] where z is requested and there is no normalization.
 pub fn write_solution(
     files: &mut AtomicFiles,
     folder: &Path,
@@ -191,7 +191,8 @@ pub fn write_solution(
         std::fs::create_dir_all(&inner).map_err(io(&inner))?;
         write_text_among(files, &inner.join("c_minus_By.json"), &c_minus_by(problem, &point.y)?)?;
     }
-    // Who finds it finds all others of this run, and none of an earlier one, after a crash of the machine as well.
+    // Where it exists, all other files of this run exist, and none of an earlier one, even after a crash of the
+    // machine.
     files.sync()?;
     write_text_among(files, &folder.join("out.txt"), &out_txt(solution))
 }

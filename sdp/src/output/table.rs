@@ -1,9 +1,9 @@
-//! The table of iterations, a line for each, with SDPB's columns and what is left: 80 letters wide.
+//! The table of iterations, a line for each, with SDPB's columns and the time that remains: 80 letters wide.
 
 use crate::iterate::Iteration;
 use rug::Float;
 
-/// What stands above the lines of [`table_row`].
+/// The header above the lines of [`table_row`].
 pub const TABLE_HEADER: &str = concat!(
     "it   time  mu     P-obj   D-obj   gap     P-err  D-err  Pstep Dstep beta  left\n",
     "--------------------------------------------------------------------------------"
@@ -27,8 +27,8 @@ fn fraction(value: &Float) -> String {
     if *value < 9.9995 { format!("{:.3}", value.to_f64()) } else { short(value, WIDTHS[10]) }
 }
 
-/// The line of an iteration; `left` says how long the run still takes, where that is known. Of the two primal errors
-/// there is the larger one.
+/// The line of an iteration; `left` is the time that the run still takes, where it is known. Of the two primal errors
+/// the larger one is shown.
 pub fn table_row(iteration: &Iteration, left: Option<&str>) -> String {
     let Iteration { number, seconds, mu, quality, primal_step, dual_step, beta, .. } = iteration;
     let decimals = usize::from(seconds.0 < 999.95);
@@ -48,7 +48,7 @@ pub fn table_row(iteration: &Iteration, left: Option<&str>) -> String {
     ];
     let (mut row, mut end) = (String::new(), 0);
     for (at, text) in texts.iter().enumerate() {
-        // What was too long takes from the room of those behind it.
+        // A number that is too long takes room from the columns behind it.
         let blanks = end.max(row.len() + usize::from(at > 0)) - row.len();
         row.extend(std::iter::repeat_n(' ', blanks));
         row.push_str(text);

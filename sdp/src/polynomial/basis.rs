@@ -73,7 +73,7 @@ pub fn orthonormal(points: &[Float], weights: &[Float], rows: usize, bits: u32) 
             Some(last) => found[last].iter().zip(points).map(|(entry, x)| Float::with_val(bits, entry * x)).collect(),
         };
         let before = inner(&next, &next, bits).sqrt();
-        // The recurrence takes out the last two, where nearly all of it lies; what rounding left goes with the others.
+        // The recurrence takes out the last two, where nearly all of it lies; the others remove rounding errors.
         found.iter().rev().take(2).chain(&found).for_each(|direction| remove(&mut next, direction, bits));
         let (next, length) = normalized(next, bits);
         if length.is_nan() || length <= before >> (bits - GUARD_BITS / 2) {

@@ -24,7 +24,7 @@ pub struct DampedRational {
     pub constant: Float,
     /// The base of the exponential.
     pub base: Float,
-    /// The poles, each as often as its order says.
+    /// The poles, each as often as its order.
     pub poles: Vec<Float>,
 }
 
@@ -49,12 +49,12 @@ impl DampedRational {
 /// Coefficients of a polynomial, from the constant one on.
 pub type Polynomial = Vec<Float>;
 
-/// How a polynomial matrix is sampled; what is `None` is chosen as SDPB's pmp2sdp does.
+/// How a polynomial matrix is sampled; values that are `None` are chosen as SDPB's pmp2sdp does.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Sampling {
     /// The positive function that the matrix is to be multiplied by; `e^-x`, and 1 for a constant matrix.
     pub prefactor: Option<DampedRational>,
-    /// The prefactor of the points and bases; that of the matrix.
+    /// The prefactor of the points and bases; `None` for that of the matrix.
     pub reduced_prefactor: Option<DampedRational>,
     /// Poles at most of the reduced prefactor: the ones nearest to 0 are kept.
     pub maximum_poles: Option<usize>,
@@ -111,12 +111,12 @@ pub struct PolynomialProgram {
 }
 
 /// Bits of everything between a polynomial program and the numbers of its semidefinite program at `precision_bits`:
-/// values of polynomials are small beside their terms, about as far as the precision goes that is then asked for.
+/// values of polynomials are small relative to their terms, roughly by the precision that is then requested.
 pub fn working_bits(precision_bits: u32) -> u32 {
     precision_bits.saturating_mul(2).max(precision_bits.saturating_add(64)).min(MAXIMUM_PRECISION_BITS)
 }
 
-/// Bits up to which values of polynomials are products of matrices: those that products reach with every kernel.
+/// Bits up to which values of polynomials are products of matrices: products with every kernel reach them.
 const PRODUCT_BITS: u32 = 5000;
 
 /// A matrix at its points.

@@ -1,15 +1,15 @@
 //! Points at which a polynomial matrix is sampled, as SDPB's pmp2sdp chooses them, and its scalings there.
 //!
 //! For `prefactor(x) = constant base^x / prod (x - p)` the zeros of the orthogonal polynomial of degree D lie, for
-//! large D, where the integral of their density `rho` on `[0, b]` is an integer plus a half; `b` is what makes it D in
-//! all:
+//! large D, where the integral of their density `rho` on `[0, b]` is an integer plus a half; `b` is chosen such that it
+//! is D in total:
 //!
 //! `sum_p (1 - sqrt(-p / (b - p))) - (b / 2) log(base) = D`,
 //!
 //! `pi int_0^z rho = sum_p (2 atan(sqrt(z (b - p)) / sqrt(-p (b - z))) - sqrt(-p / (b - p)) A)`
 //! `- log(base) (sqrt(z (b - z)) + (b / 2) A)`, where `A = 2 atan(sqrt(z) / sqrt(b - z))`.
 //!
-//! Source: SDPB (`src/pmp/convert/sample_points.cxx`), whose arc cosines these arc tangents are without their
+//! Source: SDPB (`src/pmp/convert/sample_points.cxx`), these arc tangents equal its arc cosines, without their
 //! cancellation; arXiv:2509.14307, section 4. Both left sides rise, so each root is the only one, and both are concave,
 //! so a step of Newton's never ends above the root.
 //! Does not know: polynomials, bases.

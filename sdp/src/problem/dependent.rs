@@ -1,8 +1,8 @@
 //! Equations of a program that follow from others of its own, or contradict them.
 //!
-//! Where a combination of the matrices `A_p` and of the rows of B is 0, the equations `A_p . Y + (B y)_p = c_p`
-//! depend on each other: with the same combination of c equal to 0 one of them says nothing, and its variable may be
-//! 0; else there is no Y. So with columns of B and the equations `B^T x = b`. Either makes an equation of the solver
+//! Where a combination of the matrices `A_p` and of the rows of B is 0, the equations `A_p . Y + (B y)_p = c_p` depend
+//! on each other: if the same combination of c is 0, one of them is redundant, and its variable may be 0; otherwise
+//! there is no Y. The same holds for columns of B and the equations `B^T x = b`. Either makes an equation of the solver
 //! singular at every precision.
 //!
 //! Elimination modulo a prime finds which rows may depend on others, and the combination; only one that holds in exact
@@ -25,12 +25,12 @@ const MOST_PRODUCTS: usize = 1 << 29;
 /// Magnitudes of numerators and denominators of a combination are below it: their quotient modulo the prime is unique.
 const MOST_PART: u64 = 1 << 30;
 
-/// Equations of a program that say nothing beside its others, by their numbers, rising.
+/// Equations of a program that follow from its others, by their numbers, rising.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Dependent {
-    /// Of Y and y: their variables x are 0.
+    /// Equations of Y and y: their variables x are 0.
     variables: Vec<usize>,
-    /// Of x: their variables y are 0.
+    /// Equations of x: their variables y are 0.
     free: Vec<usize>,
 }
 
@@ -68,7 +68,7 @@ fn fraction(residue: u64) -> Option<Rational> {
     is_small.then(|| Rational::from((Integer::from(now.0), Integer::from(now.1))))
 }
 
-/// What a number stands for that was rounded to `bits` bits: the fraction with the least denominator that is rounded to
+/// The number that was meant by one rounded to `bits` bits: the fraction with the least denominator that is rounded to
 /// it, where that has less than a third of the bits; else itself.
 fn meant(value: &Float, bits: u32) -> Rational {
     let exact = exact(value);
@@ -247,7 +247,7 @@ fn columns(problem: &Problem, dropped: &[usize], read: impl Fn(&Float) -> Ration
 }
 
 impl Dependent {
-    /// Those of a program; none where all of its equations are needed.
+    /// The dependent equations of a program; none where all of its equations are needed.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where equations contradict each other, by their numbers.
@@ -287,7 +287,7 @@ impl Dependent {
         Ok(changed)
     }
 
-    /// Units of a program without them, of those with them.
+    /// Units of the program without the equations, from those of the program with them.
     pub fn units(&self, units: &Units) -> Units {
         units.without(&self.variables, &self.free)
     }
@@ -322,7 +322,7 @@ impl Dependent {
         with_zeros(column, if is_free { &self.free } else { &self.variables })
     }
 
-    /// What was left out, in words.
+    /// The equations left out, in words.
     pub fn sentence(&self) -> String {
         let list = |kind: &str, numbers: &[usize]| {
             let all = numbers.iter().map(|number| (number + 1).to_string()).collect::<Vec<_>>().join(", ");
@@ -394,7 +394,7 @@ mod tests {
         assert_eq!(meant(&short, 200), short.to_rational().unwrap());
         let root = Float::with_val(200, 2).sqrt();
         assert_eq!(meant(&root, 200), root.to_rational().unwrap());
-        // One unit in the last place beside a third is none.
+        // A number one unit in the last place from a third is none.
         let mut beside = Float::with_val(200, rational(1, 3));
         beside.next_up();
         assert_eq!(meant(&beside, 200), beside.to_rational().unwrap());

@@ -1,4 +1,4 @@
-//! One-point blocks of a polynomial program put together, so that an iteration passes over them as over a vector.
+//! One-point blocks of a polynomial program combined, so that an iteration passes over them as over a vector.
 //!
 //! A block of one row at one point has one variable, a 1 x 1 matrix in X and one in Y. Thousands of them are programs
 //! of linear inequalities, and an iteration makes some forty calls of the library for each, of a product or two. Put
@@ -12,8 +12,8 @@ use crate::numbers::column;
 use rug::Float;
 use sunzi::{Matrix, Result};
 
-/// Variables of a group that is put together. Its products are no longer short beside what a call takes, and a
-/// thousand blocks still keep some threads at work.
+/// Variables of a combined group. Its products are no longer short relative to the overhead of a call, and a thousand
+/// blocks still keep some threads at work.
 const MOST_VARIABLES: usize = 128;
 
 /// Where the groups and blocks of one program stand in another one; see the module.
@@ -23,7 +23,7 @@ pub struct Merged {
     groups: Vec<Vec<usize>>,
     /// The same of blocks.
     blocks: Vec<Vec<usize>>,
-    /// The first group and the first block that are put together: those before them are as they were.
+    /// The first group and the first block that are combined: those before them are unchanged.
     first: (usize, usize),
 }
 
@@ -39,7 +39,7 @@ pub struct Owned<'a> {
 /// The ranks of a program's groups and blocks.
 #[derive(Clone, Debug)]
 pub struct Owners {
-    /// The one that speaks for each group.
+    /// The rank that represents each group.
     pub groups: Vec<usize>,
     /// The one that has each block.
     pub blocks: Vec<usize>,
@@ -53,7 +53,7 @@ fn root(group: &Group) -> Option<Float> {
 }
 
 impl Merged {
-    /// How the one-point blocks of a program are put together, where there are at least two.
+    /// How the one-point blocks of a program are combined, where there are at least two.
     pub fn of(problem: &Problem) -> Option<Merged> {
         let shapes = problem.groups.iter().map(|group| group.constraints.shapes().len());
         let starts = shapes.scan(0, |next, count| Some(std::mem::replace(next, *next + count))).collect::<Vec<_>>();
@@ -76,7 +76,7 @@ impl Merged {
         Some(Merged { groups, blocks, first })
     }
 
-    /// The program with its groups put together.
+    /// The program with its groups combined.
     ///
     /// # Errors
     /// Those of copies of matrices.
@@ -104,7 +104,7 @@ impl Merged {
         })
     }
 
-    /// What a rank has of it, by the places among what the rank has of this program and of the caller's.
+    /// A rank's part of it, by the places among the rank's parts of this program and of the caller's.
     pub fn part(&self, own: Owned<'_>, callers: Owned<'_>) -> Merged {
         let part = |all: &[Vec<usize>], own: &[usize], callers: &[usize]| {
             let place = |number: &usize| callers.partition_point(|other| other < number);
@@ -128,7 +128,7 @@ impl Merged {
         self.blocks[block][if block < self.first.1 { 0 } else { row }]
     }
 
-    /// The block of a caller's, and its row there where it was put together with others.
+    /// The block that has a block of the caller, and its row there where it was combined with others.
     pub fn place(&self, number: usize) -> Option<(usize, Option<usize>)> {
         let found = self.blocks.iter().enumerate();
         let mut found = found.filter_map(|(at, list)| Some((at, list.binary_search(&number).ok()?)));
@@ -145,12 +145,12 @@ impl Merged {
         self.groups.iter().map(Vec::len).sum()
     }
 
-    /// Groups of the caller that were put together with others.
+    /// Groups of the caller that were combined with others.
     pub fn singles(&self) -> usize {
         self.groups[self.first.0..].iter().map(Vec::len).sum()
     }
 
-    /// The ranks of the caller's groups and blocks, of those of this program.
+    /// The ranks of the caller's groups and blocks, from those of this program.
     pub fn owners(&self, owners: &Owners) -> Owners {
         let of_rows = |lists: &[Vec<usize>], owners: &[usize]| {
             let mut found = vec![0; lists.iter().map(Vec::len).sum()];
@@ -162,7 +162,7 @@ impl Merged {
         Owners { groups: of_rows(&self.groups, &owners.groups), blocks: of_rows(&self.blocks, &owners.blocks) }
     }
 
-    /// Columns of this program, of those of the caller's groups.
+    /// Columns of this program, from those of the caller's groups.
     ///
     /// # Errors
     /// Those of [`Matrix::from_fn`].
@@ -170,7 +170,7 @@ impl Merged {
         joined(&self.groups, self.first.0, columns, |list| stacked(list.iter()))
     }
 
-    /// Columns of the caller's groups, of those of this program.
+    /// Columns of the caller's groups, from those of this program.
     ///
     /// # Errors
     /// Those of [`Matrix::from_fn`].
@@ -178,7 +178,7 @@ impl Merged {
         parted(&self.groups, self.first.0, columns, entry)
     }
 
-    /// Blocks of this program, of the caller's.
+    /// Blocks of this program, from the caller's.
     ///
     /// # Errors
     /// Those of [`Matrix::from_fn`].
@@ -186,7 +186,7 @@ impl Merged {
         joined(&self.blocks, self.first.1, blocks, |list| Ok(Block::Diagonal(stacked(list.iter().map(Block::stored))?)))
     }
 
-    /// The caller's blocks, of those of this program.
+    /// The caller's blocks, from those of this program.
     ///
     /// # Errors
     /// Those of [`Matrix::from_fn`].
@@ -207,7 +207,7 @@ fn entry(numbers: &Matrix, row: usize) -> Result<Matrix> {
     column(1, numbers.precision_bits(), |_| numbers.float(row, 0))
 }
 
-/// Those of `items` that stand before `first` by their numbers, and lists of others as `join` makes one of them.
+/// The `items` of the lists before `first`, and for each later list the one that `join` makes of its items.
 fn joined<T>(lists: &[Vec<usize>], first: usize, items: Vec<T>, join: impl Fn(&[T]) -> Result<T>) -> Result<Vec<T>> {
     let mut items = items.into_iter().map(Some).collect::<Vec<_>>();
     let mut found = Vec::with_capacity(lists.len());
@@ -222,7 +222,7 @@ fn joined<T>(lists: &[Vec<usize>], first: usize, items: Vec<T>, join: impl Fn(&[
     Ok(found)
 }
 
-/// What [`joined`] was given: `part` is a row of what was made of several.
+/// The inverse of [`joined`]: `part` is one row of an item that was made of several.
 fn parted<T>(
     lists: &[Vec<usize>],
     first: usize,
@@ -251,7 +251,7 @@ mod tests {
         Matrix::from_f64s(values.len(), 1, 64, values)
     }
 
-    /// Groups of so many points, each of one or two blocks.
+    /// Groups of these numbers of points, each of one or two blocks.
     fn program(points: &[usize]) -> Result<Problem> {
         let group = |(at, &points): (usize, &usize)| {
             let basis = |rows: usize| Matrix::from_fn(rows, points, 64, |row, col| Float::with_val(64, at + row + col));

@@ -33,7 +33,7 @@ use rug::Float;
 use sunzi::sparse::SparseMatrix;
 use sunzi::{Error, Matrix, Result};
 
-/// Where a program comes from, and so whose defaults and files belong to it.
+/// The program that a problem was written for, which decides its defaults and files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// A polynomial matrix program in SDPB's form.
@@ -45,7 +45,7 @@ pub enum Form {
 /// A program; see the module.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// Whose files it comes from.
+    /// The form of the files that it comes from.
     pub form: Form,
     /// Precision of all numbers.
     pub precision_bits: u32,
@@ -77,11 +77,11 @@ pub enum Constraints {
     Sampled(Sampled),
     /// Few entries each.
     Sparse(Sparse),
-    /// One entry each, in places of their own: what a solver makes of polynomial matrices of one point.
+    /// One entry each, in places of their own: used by a solver for polynomial matrices of one point.
     Scalars(Scalars),
 }
 
-/// What the Schur complement is made of in one block.
+/// The operands of the Schur complement in one block.
 pub struct SchurOperand<'a> {
     /// `X^-1`.
     pub x_inverse: &'a Block,

@@ -37,7 +37,7 @@ pub struct Sampled {
 pub struct Origin {
     /// The sample points.
     pub points: Vec<Float>,
-    /// What the matrix is multiplied by at each.
+    /// The factor of the matrix at each point.
     pub scalings: Vec<Float>,
 }
 
@@ -207,7 +207,8 @@ impl Sampled {
         Ok(whole)
     }
 
-    /// `G^T M^-1 G` or `G^T M G` with `G = I (x) q`, from a triangle whose Gram matrix it is; beside so many bytes.
+    /// `G^T M^-1 G` or `G^T M G` with `G = I (x) q`, from a triangle whose Gram matrix it is; while `held` bytes are
+    /// held.
     fn gram(&self, k: Arithmetic<'_>, cone: usize, triangle: MatrixView<'_>, held: u64) -> Result<SymmetricMatrix> {
         let ctx = k.beside(held);
         let spread = self.spread(Arithmetic { ctx: &ctx, ..k }, cone, triangle)?;
@@ -215,8 +216,8 @@ impl Sampled {
         Ok(syrk_with(&k.beside(held + spread.bytes()), &spread, k.bits, &options)?.result)
     }
 
-    /// The lower triangle of `S_pq = Tr(A_p X^-1 A_q Y)`, from all blocks of the group. Above the diagonal there may be
-    /// anything.
+    /// The lower triangle of `S_pq = Tr(A_p X^-1 A_q Y)`, from all blocks of the group. The entries above the diagonal
+    /// are undefined.
     ///
     /// # Errors
     /// Those of the library's products.

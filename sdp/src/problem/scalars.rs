@@ -1,6 +1,6 @@
-//! Matrices with one entry each: one-point blocks of a polynomial program, put together.
+//! Matrices with one entry each: one-point blocks of a polynomial program, combined.
 //!
-//! `A_p = a_p e_p e_p^T`, so X and Y are one diagonal, and with it `S_pp = a_p^2 Y_pp / X_pp` and nothing beside the
+//! `A_p = a_p e_p e_p^T`, so X and Y are one diagonal, and with it `S_pp = a_p^2 Y_pp / X_pp` and zeros outside the
 //! diagonal. Each number is a few products of its own, and no call of the library is as short. Does not know: which
 //! blocks these are.
 
@@ -17,7 +17,7 @@ pub struct Scalars {
 }
 
 impl Scalars {
-    /// Matrices with the squares of these numbers, rounded to so many bits.
+    /// Matrices with the squares of these numbers, rounded to `bits` bits.
     ///
     /// # Errors
     /// Those of [`Matrix::from_fn`].
@@ -79,7 +79,7 @@ mod tests {
     use crate::problem::{Sampled, SchurOperand};
     use sunzi::Context;
 
-    /// Each row beside the one-point block that it stands for.
+    /// Each row compared with the one-point block that it stands for.
     #[test]
     fn sums_pairings_and_schur_complements_are_those_of_one_point_blocks() -> Result<()> {
         let (bits, count) = (192, 5);

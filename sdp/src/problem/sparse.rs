@@ -21,13 +21,13 @@ pub struct Sparse {
     pub variables: usize,
     /// The blocks; they stay as they are once a sum or a product with them has been formed.
     pub cones: Vec<SparseCone>,
-    /// Made of them when they are asked for first.
+    /// Made from them on first use.
     tables: OnceLock<Tables>,
 }
 
 impl Sparse {
-    /// The matrices of so many variables in these blocks. Entries are put in the order of their columns, so that no
-    /// bit and no hash hangs on how a file lists them.
+    /// The matrices of `variables` variables in these blocks. Entries are put in the order of their columns, so that no
+    /// bit and no hash depends on how a file lists them.
     pub fn new(variables: usize, mut cones: Vec<SparseCone>) -> Sparse {
         let place = |entry: &Entry| (entry.col, entry.row);
         for list in cones.iter_mut().flat_map(|cone| cone.entries.iter_mut().chain([&mut cone.constant])) {
@@ -50,7 +50,7 @@ impl Sparse {
         Ok(self.tables.get_or_init(|| tables))
     }
 
-    /// What the tasks that form the Schur complement take; see [`task_bytes`].
+    /// The memory of the tasks that form the Schur complement; see [`task_bytes`].
     ///
     /// # Errors
     /// Those of [`Tables::new`] and of `gemm`.
@@ -62,7 +62,7 @@ impl Sparse {
         task_bytes(self.tables()?, bits, gemm)
     }
 
-    /// What is formed beside those tasks.
+    /// Bytes of the data formed in addition to those tasks.
     pub(crate) fn schur_beside(&self, bits: u32) -> u64 {
         weight_bytes(&self.cones, bits)
     }
@@ -130,7 +130,7 @@ impl Sparse {
         Ok(self.tables()?.cones[cone].is_sparse(bits))
     }
 
-    /// Bytes of such entries at so many bits, and of the list that they are made from; nothing where they are many.
+    /// Bytes of such entries at `bits` bits, and of the list that they are made from; nothing where they are many.
     ///
     /// # Errors
     /// Those of [`Tables::new`].

@@ -5,7 +5,7 @@ use crate::numbers::Arithmetic;
 use rug::{Assign, Float};
 use sunzi::{Matrix, Result};
 
-/// Bytes of a sparse matrix of so many entries, and of lists that it is made from.
+/// Bytes of a sparse matrix of `count` entries, and of the lists that it is made from.
 pub(crate) fn entry_bytes(count: usize, bits: u32) -> u64 {
     const BESIDE_LIMBS: u64 = 128;
     count as u64 * (BESIDE_LIMBS + 24 * u64::from(bits.div_ceil(64)))

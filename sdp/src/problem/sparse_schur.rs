@@ -1,10 +1,10 @@
 //! The Schur complement of sparse constraint matrices: `S_pq = Tr(A_p X^-1 A_q Y)`, one triangle.
 //!
 //! For each constraint in the order of the tables the numbers `U_rs + U_sr` of `U = X^-1 A_q Y` are formed at the
-//! positions that it and later constraints meet, block by block; a column of S is the product of the sparse matrix
-//! of the group with them. `A_q Y` is a product of the rows of `A_q` that are not 0. What follows is a sum for each
-//! position alone, or, where the matrix has entries in many rows, a product of whole matrices for several constraints
-//! at a time. Both give numbers that depend on the operands alone, and so do the rules that choose.
+//! positions that it and later constraints meet, block by block; a column of S is the product of the sparse matrix of
+//! the group with them. `A_q Y` is a product of the rows of `A_q` that are not 0. The rest is one sum for each
+//! position, or, where the matrix has entries in many rows, a product of whole matrices for several constraints at a
+//! time. Both give numbers that depend only on the operands, and so do the rules that choose.
 //! Source of the idea: Fujisawa, Kojima, Nakata, Math. Programming 79 (1997), 235-253.
 
 use super::SchurOperand;
@@ -27,7 +27,7 @@ const PRODUCT_COLUMNS: usize = 4096;
 /// Constraints of a task that forms sums for positions.
 const TASK_CONSTRAINTS: usize = 8;
 
-/// What the numbers of a block are formed of.
+/// The factors of the numbers of a block.
 enum Factors<'a> {
     /// `X^-1` and Y.
     Dense(&'a Matrix, &'a Matrix),
@@ -45,7 +45,7 @@ struct Task {
 /// Bytes of the position of an entry of a diagonal block.
 const PLACE_BYTES: u64 = size_of::<Option<usize>>() as u64;
 
-/// Bytes of `y_i / x_i` of all diagonal blocks, which [`schur`] forms beside its tasks.
+/// Bytes of `y_i / x_i` of all diagonal blocks, which [`schur`] forms in addition to its tasks.
 pub fn weight_bytes(cones: &[SparseCone], bits: u32) -> u64 {
     let of_cone = |cone: &SparseCone| match cone.shape {
         Shape::Diagonal(order) => Matrix::bytes_for(order, 1, bits),
@@ -58,7 +58,7 @@ pub fn weight_bytes(cones: &[SparseCone], bits: u32) -> u64 {
 const PIECE_CONSTRAINTS: usize = 8;
 
 impl Task {
-    /// Bytes of the columns, of so many constraints in all.
+    /// Bytes of the columns, of `count` constraints in all.
     fn result_bytes(&self, count: usize, bits: u32) -> u64 {
         Matrix::bytes_for(count - self.places.start, self.places.len(), bits)
     }
@@ -78,7 +78,7 @@ impl Task {
     }
 }
 
-/// The tasks of a group, which depend on its tables and the precision alone.
+/// The tasks of a group, which depend only on its tables and the precision.
 fn tasks(tables: &Tables, bits: u32) -> Vec<Task> {
     let count = tables.order.len();
     let (mut widths, mut costs) = (vec![0; count], vec![0.0; count]);
@@ -89,7 +89,7 @@ fn tasks(tables: &Tables, bits: u32) -> Vec<Task> {
     }
     let (mut found, mut first) = (Vec::new(), 0);
     while first < count {
-        // Those with products of whole matrices by themselves.
+        // Constraints with products of whole matrices form parts of their own.
         let width = widths[first];
         let most = PRODUCT_COLUMNS.checked_div(width).map_or(TASK_CONSTRAINTS, |columns| columns.max(1));
         let same = widths[first..].iter().take(most).take_while(|&&other| (other > 0) == (width > 0)).count();
@@ -100,8 +100,8 @@ fn tasks(tables: &Tables, bits: u32) -> Vec<Task> {
     found
 }
 
-/// What the tasks of [`schur`] take at so many bits. `gemm` gives the plan of a product, by the rows of the left
-/// factor, the columns of the right one and the terms of its sums, where there are so many tasks.
+/// The memory of the tasks of [`schur`] at `bits` bits. `gemm` gives the plan of a product, by the rows of the left
+/// factor, the columns of the right one and the terms of its sums, for a given number of tasks.
 ///
 /// # Errors
 /// Those of `gemm`.
@@ -145,8 +145,8 @@ pub fn task_bytes<G: Fn(usize, usize, usize) -> Result<u64>>(
     tasks.iter().map(of_task).collect()
 }
 
-/// The lower triangle of the Schur complement of a group on the root, of whose blocks, all of them on every rank,
-/// `operands` are. Each rank carries out its part of the tasks. Collective.
+/// The lower triangle of the Schur complement of a group on the root, with `operands` of its blocks, all of them on
+/// every rank. Each rank carries out its part of the tasks. Collective.
 ///
 /// # Errors
 /// Those of the library's products.

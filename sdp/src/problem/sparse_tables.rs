@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use sunzi::Result;
 use sunzi::sparse::{SparseMatrix, SparseView};
 
-/// Nanoseconds of a term of a sum of the library's sparse verbs, about. The choices that hang on these estimates show
+/// Nanoseconds of a term of a sum of the library's sparse verbs, about. The choices that depend on these estimates show
 /// in the last bits, so they are the same everywhere.
 fn term_ns(bits: u32) -> f64 {
     let limbs = f64::from(bits.div_ceil(64));
@@ -30,19 +30,19 @@ fn product_term_ns(bits: u32) -> f64 {
 /// Taking an entry into and out of such a product.
 const EXCHANGE_NS: f64 = 150.0;
 
-/// The product of so many rows with a block of so many, about.
+/// About the time of the product of `rows` rows with a block of `order` rows.
 fn whole_ns(rows: usize, order: usize, bits: u32) -> f64 {
     let (rows, order) = (rows as f64, order as f64);
     rows * order * (order * product_term_ns(bits) + EXCHANGE_NS)
 }
 
-/// A term with two long factors beside one with an entry of a constraint.
+/// The time of a term with two long factors, relative to one with an entry of a constraint.
 const LONG_TERM: f64 = 1.7;
 
 /// Beginning a sum and rounding it.
 const ENTRY_NS: f64 = 40.0;
 
-/// A product by itself beside one whose entries are then looked up.
+/// The time of a product by itself, relative to one whose entries are then looked up.
 const ALONE: f64 = 0.5;
 
 /// A group's matrices, block by block; see the module.
@@ -54,7 +54,7 @@ pub struct Tables {
     pub matrices: SparseMatrix,
     /// The transpose, with the constraints by their numbers.
     pub transposed: SparseMatrix,
-    /// What belongs to each block.
+    /// The tables of each block.
     pub cones: Vec<ConeTables>,
 }
 
@@ -82,7 +82,7 @@ pub struct Part {
     pub place: usize,
     /// The rows in which its matrix has entries, rising.
     pub rows: Vec<usize>,
-    /// Where they stand among those of all constraints.
+    /// Where they begin among the rows of all constraints.
     pub first_row: usize,
 }
 
@@ -99,13 +99,14 @@ fn rows_of(entries: &[Entry]) -> Vec<usize> {
     rows
 }
 
-/// The matrix in as much memory as it counts: its lists have grown, and those of a copy have not.
+/// The matrix in just the memory that is counted for it: its lists have grown with spare room, and those of a copy have
+/// not.
 fn fitted(matrix: SparseMatrix) -> SparseMatrix {
     matrix.clone()
 }
 
 impl Tables {
-    /// The tables of a group of so many variables.
+    /// The tables of a group of `variables` variables.
     ///
     /// # Errors
     /// Those of [`SparseMatrix::from_entries`].
@@ -212,7 +213,7 @@ impl ConeTables {
         (2 * part.rows.len() * self.met[part.place]) as f64 * term_ns(bits)
     }
 
-    /// Whether for a constraint a product of whole matrices takes less time than sums for the positions alone.
+    /// Whether for a constraint a product of whole matrices takes less time than sums for only the positions.
     pub fn is_product(&self, part: &Part, bits: u32) -> bool {
         let Shape::Dense(order) = self.shape else { return false };
         self.positions_ns(part, bits) > whole_ns(order, order, bits)

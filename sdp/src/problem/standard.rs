@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(solution.termination, Termination::PrimalDualOptimal);
         assert!((solution.quality.primal_objective - 10u32).abs() < 1e-28);
         assert!((solution.point.x[0].float(0, 0) - 5u32).abs() < 1e-25);
-        // What an equation is worth: one more on its right side costs 2.
+        // The shadow price of an equation: one more on its right side costs 2.
         assert!((solution.point.y.float(0, 0) - 2u32).abs() < 1e-25);
         Ok(())
     }
@@ -192,7 +192,7 @@ mod tests {
         let fine = || diagonal(&[&[1.0]], &[0.0]);
         assert!(Problem::standard(64, costs(1)?, vec![fine()], None).is_ok());
         assert!(refusal(0, fine(), None).contains("no variables"));
-        // An equation 0 = 0 is none; one of y alone is another matter.
+        // An equation 0 = 0 is none; one of only y is another matter.
         assert!(Problem::standard(64, costs(2)?, vec![fine()], None).is_ok());
         let free = |at: f64| Some((Matrix::from_f64s(2, 1, 64, &[1.0, at]).unwrap(), Matrix::zeros(1, 1, 64).unwrap()));
         assert!(Problem::standard(64, costs(2)?, vec![fine()], free(0.0)).is_ok());

@@ -8,7 +8,7 @@
 //!
 //! Exponents rho, sigma and tau bring those of the largest entries of all `A_pk` and `B_pj` as near to 0 as least
 //! squares do, gamma and delta those of the largest costs and constants to 0. So a program whose constraints or blocks
-//! are multiplied by powers of two has the same numbers in these units, but for roundings of exponents.
+//! are multiplied by powers of two has the same numbers in these units, except for roundings of exponents.
 //! Does not know: files, iterations.
 
 use super::{Constraints, Form, Group, Problem, Sparse, SparseCone};
@@ -141,8 +141,8 @@ fn parts(largest: &[Largest], variables: usize, places: usize) -> Vec<usize> {
     (0..parents.len()).map(|at| root(&mut parents, at)).collect()
 }
 
-/// What is done to all variables of a part, and undone to its places, changes no matrix: it brings the largest of the
-/// part's costs and the largest of its constants to one size.
+/// A scaling of all variables of a part that is undone at its places changes no matrix: it brings the largest of the
+/// part's costs and the largest of its constants to the same size.
 fn levelled(
     parts: &[usize],
     (costs, constants): (&Exponents, &Exponents),
@@ -175,8 +175,9 @@ fn levelled(
 }
 
 impl Units {
-    /// Those of a program in SDPA's form some of whose sizes lie outside 2^-24 to 2^24: of its costs, of its constants,
-    /// and of each variable's and each block's largest entry. None of others, which are as they stand.
+    /// The units of a program in SDPA's form some of whose sizes lie outside 2^-24 to 2^24: of its costs, of its
+    /// constants, and of each variable's and each block's largest entry. None for other programs, which stay as they
+    /// are.
     pub fn of(problem: &Problem) -> Option<Units> {
         let [group] = &problem.groups[..] else { return None };
         let (Form::Sdpa, Constraints::Sparse(sparse)) = (problem.form, &group.constraints) else { return None };
@@ -217,7 +218,7 @@ impl Units {
         Some(Units { variables, blocks: starts.windows(2).map(of_cone).collect(), free, gamma, delta })
     }
 
-    /// The same without those of some variables and of some free ones, rising.
+    /// The same without the units of some variables and of some free ones, rising.
     pub(super) fn without(&self, variables: &[usize], free: &[usize]) -> Units {
         let kept = |list: &[i64], dropped: &[usize]| {
             let kept = list.iter().enumerate().filter(|(at, _)| dropped.binary_search(at).is_err());
@@ -289,7 +290,7 @@ impl Units {
         self.gamma - self.of_block(cone, row)
     }
 
-    /// That of a diagonal's entry, or of all rows of a dense block.
+    /// The unit of a diagonal's entry, or of all rows of a dense block.
     fn of_block(&self, cone: usize, row: usize) -> i64 {
         let units = &self.blocks[cone];
         if units.len() == 1 { units[0] } else { units[row] }
@@ -300,7 +301,7 @@ impl Units {
         shifted(value, self.gamma + self.delta)
     }
 
-    /// An objective in these units in those of the program.
+    /// Converts an objective in these units to those of the program.
     pub fn own_objective(&self, value: &Float) -> Float {
         shifted(value, -self.gamma - self.delta)
     }

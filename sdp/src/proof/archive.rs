@@ -1,7 +1,8 @@
 //! Where the blocks of a program lie: a directory, or a zip archive of one.
 //!
-//! The crate `zip` finds and inflates members. What it leaves open is refused here: names that lead outside, two
-//! members of one name, members that share bytes, links, and members that are much larger than the archive.
+//! The crate `zip` finds and inflates members. Members that it would accept but that are unsafe are refused here: names
+//! that lead outside, two members of one name, members that share bytes, links, and members that are much larger than
+//! the archive.
 //! Does not know: what the files hold, the solver's reader.
 
 use super::files::{Files, refused};
@@ -55,7 +56,7 @@ impl Container {
     /// The bytes of a file.
     ///
     /// # Errors
-    /// Those of [`Files::read`]; what the module refuses.
+    /// Those of [`Files::read`]; refusals of the module.
     pub fn read(&mut self, name: &str, files: &mut Files) -> Result<Vec<u8>> {
         match self {
             Container::Folder(folder) => files.read(&folder.join(name)),

@@ -2,8 +2,8 @@
 //!
 //! Numbers are little-endian. A head with the precision, the matrix B, the vector c, and both bases follow each other,
 //! a matrix column by column: docs/decisions/057-polynomial-programs.md. A number is the integer of its limbs times a
-//! power of `2^64`; GMP keeps no bit beside them. Source: SDPB, Boost 1.74, GMP. Does not know: the solver's reader,
-//! which rounds what it reads.
+//! power of `2^64`; GMP keeps no other bits. Source: SDPB, Boost 1.74, GMP. Does not know: the solver's reader, which
+//! rounds what it reads.
 
 use super::limits::{MAXIMUM_POWER, MAXIMUM_WORD, NUMBER_BYTES, bytes_of};
 use super::room::Room;
@@ -12,7 +12,7 @@ use rug::{Integer, Rational};
 
 type Refusal<T> = Result<T, String>;
 
-/// What stands at the beginning: the length of a text, and the text.
+/// The beginning of a file: the length of a text, and the text.
 const TITLE: &[u8] = b"\x16\0\0\0\0\0\0\0serialization::archive";
 
 /// The oldest version whose layout is this one.
@@ -38,7 +38,7 @@ pub struct Parts {
     pub bases: [Table; 2],
 }
 
-/// What is still to be read, and what was found out about the writer.
+/// The bytes still to be read, and the properties of the writer that were found.
 struct Reader<'a> {
     rest: &'a [u8],
     room: &'a Room,
@@ -47,7 +47,7 @@ struct Reader<'a> {
     /// Bytes of a row's or column's number.
     wide: usize,
     is_first_matrix: bool,
-    /// Version of numbers, of which only those from 1 on say whether they are 0.
+    /// Version of numbers, only those from 1 on record whether they are 0.
     version: Option<u64>,
     /// Whether exponents stand first, once a number showed it.
     exponent_first: Option<bool>,
@@ -56,7 +56,7 @@ struct Reader<'a> {
 /// Reads a block of `variables` rows of B, each of `free` numbers.
 ///
 /// # Errors
-/// A text with what is wrong.
+/// A text that names the fault.
 pub fn read(bytes: &[u8], variables: usize, free: usize, room: &Room) -> Refusal<Parts> {
     let Some(rest) = bytes.strip_prefix(TITLE) else { return Err("it is no binary archive of Boost's".into()) };
     let mut reader =
@@ -101,7 +101,7 @@ impl<'a> Reader<'a> {
         self.take(count).map(unsigned)
     }
 
-    /// What stands in front of the first object of a class: its version.
+    /// The version in front of the first object of a class.
     fn class(&mut self) -> Refusal<u64> {
         match self.unsigned(1)? {
             0 => self.unsigned(4),

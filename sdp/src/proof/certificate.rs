@@ -1,11 +1,11 @@
-//! Certificates: what shows that a bound of a program's optimal value holds. Does not know: how it is checked.
+//! Certificates: proofs that a bound of a program's optimal value holds. Does not know: how it is checked.
 
 use super::definite::Witness;
 use super::polynomial::Sampling;
 use super::scaled::Fixed;
 use rug::Rational;
 
-/// What shows that equations can be met exactly by a small correction.
+/// A proof that equations can be met exactly by a small correction.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GramProof {
     /// Each equation is multiplied by 2 to this power.
@@ -28,7 +28,7 @@ pub struct LowerProof {
 /// The blocks of Y that belong to a group.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LowerGroup {
-    /// For the equations of the group.
+    /// Proof for the equations of the group.
     pub gram: GramProof,
     /// `Y = L L^T + tau I`, block by block; of a diagonal block the numbers of Y themselves, none below `tau`.
     pub blocks: Vec<Witness>,
@@ -43,7 +43,7 @@ pub struct UpperProof {
     pub x: Vec<Fixed>,
     /// For `B^T x = b`, where there are free variables.
     pub gram: Option<GramProof>,
-    /// For the blocks of `X`, group by group.
+    /// Proofs for the blocks of `X`, group by group.
     pub blocks: Vec<Vec<Witness>>,
 }
 
@@ -64,8 +64,8 @@ pub struct Proof {
     pub no_dual: Option<UpperProof>,
 }
 
-/// Bits behind the point of `B D` of which the Gram matrix is formed, for N numbers and this tau: the fewest by which
-/// what is cut off, less than `2^-bits` of each, is at most `2^-24 min(tau, 1)` of all together.
+/// Bits behind the point of `B D` of which the Gram matrix is formed, for N numbers and this tau: the fewest for which
+/// the parts cut off, less than `2^-bits` each, are at most `2^-24 min(tau, 1)` of all together.
 pub fn free_bits(numbers: usize, exponent: i64) -> i64 {
     24 + i64::from(numbers.next_power_of_two().trailing_zeros()) + (-exponent).max(0)
 }

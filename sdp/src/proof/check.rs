@@ -1,6 +1,6 @@
 //! Checks proofs: all numbers are rational and exact, every inequality is decided in integers.
 //!
-//! The theorem and its proof: docs/ALGORITHM.md, "Certificates of semidefinite programs". Knows neither the solver nor
+//! The theorem and its proof: docs/ALGORITHM.md, "Certificates of semidefinite programs". Does not know: the solver,
 //! how proofs are found.
 
 use super::certificate::{GramProof, LowerGroup, LowerProof, Proof, UpperProof, free_bits};
@@ -15,7 +15,7 @@ use super::sizes::{check_samplings, check_sizes};
 use rug::Rational;
 use sunzi::{Error, Result};
 
-/// What is said where a Gram matrix has another factor.
+/// The message where a Gram matrix has another factor.
 const DEPENDENT: &str = "the Gram matrix of the equations is not shown to be positive definite";
 
 /// Why a proof proves nothing.
@@ -25,9 +25,9 @@ type Refusal<T> = std::result::Result<T, String>;
 ///
 /// A lower bound: there is a dual feasible point whose objective is at least that, so no primal feasible point has a
 /// smaller one. An upper bound: there is a primal feasible point whose objective is at most that, so no dual feasible
-/// point has a larger one. A ray: nothing is feasible on the other side.
+/// point has a larger one. A ray: the other side has no feasible point.
 ///
-/// Accuracy: exact; what is rounded is rounded in one direction, and counted. Cost, in integers of the lengths of the
+/// Accuracy: exact; roundings go in one direction, and are counted. Cost, in integers of the lengths of the
 /// certificate's numbers: `n^3 / 6` products for each factor of n rows, on `threads` threads; for a polynomial matrix
 /// of m rows at D points `m^2 D^3 / 8` for its equations and as many for X, `D^3 / 2` for its Gram matrix; `P N^2 / 2`
 /// for the equations of N free variables with P numbers in each. Memory: docs/SDP.md has all limits.
@@ -87,7 +87,7 @@ impl GramProof {
 }
 
 impl Proof {
-    /// Those of all powers of two that it names.
+    /// The exponents of all powers of two that it names.
     fn exponents(&self) -> Vec<i64> {
         let mut all = self.samplings.iter().flat_map(|sampling| sampling.exponents.iter().copied()).collect::<Vec<_>>();
         for part in [&self.lower, &self.no_primal].into_iter().flatten() {
@@ -108,7 +108,7 @@ impl Proof {
         Proof { digest: digest.into(), samplings: Vec::new(), lower: None, upper: None, no_primal: None, no_dual: None }
     }
 
-    /// Whether it says nothing.
+    /// Whether it has no statements.
     pub fn is_empty(&self) -> bool {
         self.lower.is_none() && self.upper.is_none() && self.no_primal.is_none() && self.no_dual.is_none()
     }
@@ -121,7 +121,7 @@ fn wrong_length(what: &str, found: usize, wanted: usize) -> Refusal<()> {
     }
 }
 
-/// Whether a proof is of a Gram matrix of so many rows, before it is computed: the memory that takes is then no more
+/// Whether a proof is of a Gram matrix of `order` rows, before it is computed: the memory that takes is then no more
 /// than that of the proof.
 fn is_of_order(proof: &GramProof, order: usize) -> Refusal<()> {
     wrong_length("scales of equations", proof.scales.len(), order)?;
@@ -163,7 +163,7 @@ fn free_correction(program: &Program, x: &[Fixed], proof: &GramProof, threads: u
     if !is_definite(&gram, &vec![0; proof.scales.len()], &proof.witness, threads) {
         return Err(DEPENDENT.into());
     }
-    // What is cut off takes less than 2^-20 of half of tau away.
+    // The part cut off reduces half of tau by less than 2^-20 of it.
     let lost = Rational::from((1 << 19, (1 << 19) - 1));
     Ok(correction_of(&program.free_rest(x), &[1], proof) * lost)
 }
@@ -207,10 +207,11 @@ pub fn lower_group(group: &Group, y: &Fixed, proof: &LowerGroup, threads: usize)
     Ok((blocks, square))
 }
 
-/// The dual objective at the point of a proof, and a number whose square root bounds what the correction changes of it.
+/// The dual objective at the point of a proof, and a number whose square root bounds the change of it by the
+/// correction.
 ///
 /// # Errors
-/// A text with what is not shown.
+/// A text that names what is not shown.
 pub fn lower_value(program: &Program, proof: &LowerProof, threads: usize) -> Refusal<(Rational, Rational)> {
     wrong_length("free variables", proof.y.values.len(), program.free_variables())?;
     wrong_length("groups", proof.groups.len(), program.groups.len())?;
@@ -240,10 +241,10 @@ fn check_lower(program: &Program, proof: &LowerProof, threads: usize) -> Refusal
     }
 }
 
-/// The primal objective at the point of a proof, and a number whose square root bounds what the correction changes.
+/// The primal objective at the point of a proof, and a number whose square root bounds the change by the correction.
 ///
 /// # Errors
-/// A text with what is not shown.
+/// A text that names what is not shown.
 pub fn upper_value(program: &Program, proof: &UpperProof, threads: usize) -> Refusal<(Rational, Rational)> {
     wrong_length("groups", proof.x.len(), program.groups.len())?;
     wrong_length("groups", proof.blocks.len(), program.groups.len())?;
@@ -347,7 +348,7 @@ mod tests {
         (program, UpperProof { claim: Rational::from(100), x, gram, blocks })
     }
 
-    /// With `X >= tau / 2`, tau = 1, the correction may be 1/2 and no more; it is twice what the equation misses.
+    /// With `X >= tau / 2`, tau = 1, the correction may be 1/2 and no more; it is twice the residual of the equation.
     #[test]
     fn a_correction_beyond_half_of_tau_is_refused() {
         let check = |missing: (i32, i32)| {

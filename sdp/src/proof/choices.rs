@@ -1,8 +1,8 @@
-//! What a polynomial program says of how it is to be sampled.
+//! The choices of a polynomial program on how it is to be sampled.
 //!
-//! Nothing of it is in a bound, which is one of all `x >= 0`. It is checked all the same, so that a program that the
-//! solver would not take, or one that means another by a factor that is not positive, is not proven either.
-//! A pole at 0 is none of these: the condition at 0 follows from those beside it. Does not know: files.
+//! A bound does not depend on them, as it is for all `x >= 0`. They are checked all the same, so that a program that
+//! the solver would not take, or one that means another by a factor that is not positive, is not proven either.
+//! A pole at 0 is none of these: the condition at 0 follows from those next to it. Does not know: files.
 
 use super::scaled::are_distinct;
 use rug::Rational;
@@ -46,7 +46,7 @@ impl Prefactor {
 }
 
 impl Choices {
-    /// Whether a matrix of this degree can be sampled so, and means what it says.
+    /// Whether a matrix of this degree can be sampled with these choices, and they do not change its meaning.
     pub fn check(&self, degree: usize) -> Result<(), String> {
         let natural = || Prefactor {
             constant: Rational::from(1),

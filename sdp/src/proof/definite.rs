@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Builder;
 
-/// What shows that a matrix is positive definite.
+/// A proof that a matrix is positive definite.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Witness {
     /// `tau` is 2 to this power.
@@ -19,7 +19,7 @@ pub struct Witness {
 }
 
 /// A factor with the places of its numbers that are not 0. Products pass over all others: a zero takes two letters of a
-/// file, and whoever writes only zeros should not get a step for each pair of them.
+/// file, and a file of zeros must not cost a step for each pair of them.
 struct Lines<'a> {
     factor: &'a Fixed,
     /// Columns, row by row.
@@ -47,7 +47,7 @@ impl Lines<'_> {
 }
 
 impl Witness {
-    /// Products of two numbers that `L L^T` takes, at most; none where the factor is not one of so many rows.
+    /// Products of two numbers that `L L^T` takes, at most; none where the factor does not have `order` rows.
     pub(crate) fn steps(&self, order: usize) -> u64 {
         if self.factor.values.len() != triangle(order) {
             return 0;

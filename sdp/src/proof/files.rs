@@ -13,7 +13,7 @@ pub fn refused(path: &Path, message: impl Into<String>) -> Error {
 /// Reads files, and keeps a checksum of their bytes and lengths, and the room for their numbers.
 pub struct Files {
     digest: Xxh3,
-    /// What their numbers may take.
+    /// The memory that their numbers may take.
     pub room: Room,
 }
 
@@ -29,7 +29,7 @@ impl Files {
     /// [`Error::Io`]; [`Error::Format`] for a path that is no file.
     pub fn read(&mut self, path: &Path) -> Result<Vec<u8>> {
         let failed = |source| Error::Io { path: path.to_path_buf(), action: "read", source };
-        // What is no file may have no end.
+        // Something other than a file may have no end.
         if !std::fs::metadata(path).map_err(failed)?.is_file() {
             return Err(refused(path, "it is no file"));
         }

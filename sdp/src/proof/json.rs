@@ -8,7 +8,7 @@ use std::collections::HashSet;
 /// A value.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Json {
-    /// What stands in quotation marks; marks behind a backslash stay as they are.
+    /// The text in quotation marks; marks behind a backslash stay as they are.
     Text(String),
     /// A number, `true`, `false` or `null`.
     Word(String),
@@ -59,10 +59,10 @@ impl Json {
         }
     }
 
-    /// What `read` makes of each value of a list.
+    /// The results of `read` for each value of a list.
     ///
     /// # Errors
-    /// The first of `read`, or that it is no list.
+    /// The first error of `read`, or that the value is no list.
     pub fn each<T>(&self, read: impl Fn(&Json) -> Result<T, String>) -> Result<Vec<T>, String> {
         self.items()?.iter().map(read).collect()
     }
@@ -137,7 +137,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What stands between an opening bracket and `close`, with commas between.
+    /// The members between an opening bracket and `close`, separated by commas.
     fn members(&mut self, close: u8, mut member: impl FnMut(&mut Self) -> Result<(), String>) -> Result<(), String> {
         self.at += 1;
         if self.next() == Some(close) {
@@ -176,7 +176,7 @@ impl Reader<'_> {
         Err("the file ends inside of a string".into())
     }
 
-    /// Bytes of what a backslash begins.
+    /// Bytes of an escape sequence, which a backslash begins.
     fn escape(&self) -> Result<usize, String> {
         let digits = self.text.get(self.at + 2..self.at + 6);
         match self.text.get(self.at + 1) {

@@ -1,9 +1,9 @@
-//! What files may ask for: limits of their numbers, and of the numbers that are made from them.
+//! The demands that files may make: limits of their numbers, and of the numbers that are made from them.
 //!
 //! A word of a few letters can name a number of many bits, and a product of many such numbers more than any memory
 //! holds. So each word, power and common denominator has a limit that no program or certificate in use comes near, and
 //! the bytes of all numbers that are made are counted before they are: at most [`BYTES_PER_BYTE`] for each byte of the
-//! files, beside [`FREE_BYTES`]. Does not know: files, programs.
+//! files, in addition to [`FREE_BYTES`]. Does not know: files, programs.
 
 use rug::{Integer, Rational};
 
@@ -31,21 +31,22 @@ pub const MAXIMUM_FILES: usize = 1 << 16;
 /// Bytes of numbers that reading a program, and checking a certificate, may each make for each byte of the files.
 pub const BYTES_PER_BYTE: u64 = 256;
 
-/// Products of two numbers that checking a certificate may make for each byte of the files, beside [`FREE_STEPS`]. An
-/// honest factor of n rows whose numbers have d letters takes n / (3 d) for each of its bytes, and d is 30 at least.
+/// Products of two numbers that checking a certificate may make for each byte of the files, in addition to
+/// [`FREE_STEPS`]. An honest factor of n rows whose numbers have d letters takes n / (3 d) for each of its bytes, and d
+/// is 30 at least.
 pub const STEPS_PER_BYTE: u64 = 128;
 
 /// Products that may be made from any files: they take a second or two.
 pub const FREE_STEPS: u64 = 1 << 27;
 
-/// Bytes that the members of an archive have for each of its own, beside [`FREE_INFLATED`], at most. Archives in use
-/// have 2 to 4; JSON takes about 64 bytes of memory for each of its own, so this is [`BYTES_PER_BYTE`] twice.
+/// Bytes that the members of an archive have for each of its own, in addition to [`FREE_INFLATED`], at most. Archives
+/// in use have 2 to 4; JSON takes about 64 bytes of memory for each of its own, so this is [`BYTES_PER_BYTE`] twice.
 pub const INFLATED_PER_BYTE: u64 = 8;
 
 /// Bytes that the members of any archive may have: those whose JSON takes [`FREE_BYTES`].
 pub const FREE_INFLATED: u64 = FREE_BYTES / 64;
 
-/// Bytes of memory that a number of a table takes beside its digits.
+/// Bytes of memory that a number of a table takes in addition to its digits.
 pub const NUMBER_BYTES: u64 = 64;
 
 /// Bytes of numbers that may be made from any files.
@@ -56,12 +57,12 @@ pub fn bytes_of(value: &Rational) -> u64 {
     bytes_of_bits(u64::from(value.numer().significant_bits())) + bytes_of_bits(value.denom().significant_bits().into())
 }
 
-/// Bytes of a number of so many bits, in whole words.
+/// Bytes of a number of `bits` bits, in whole words.
 pub fn bytes_of_bits(bits: u64) -> u64 {
     bits.div_ceil(64) * 8
 }
 
-/// Bytes of so many numbers, each of so many bits.
+/// Bytes of `count` numbers, each of `bits` bits.
 pub fn bytes_of_many(count: usize, bits: u64) -> u64 {
     (count as u64).saturating_mul(bytes_of_bits(bits.saturating_add(64)))
 }

@@ -9,7 +9,7 @@ use rug::{Integer, Rational};
 /// The number in `word`, exactly.
 ///
 /// # Errors
-/// A text that says what the word is instead.
+/// A text that states what the word is instead.
 pub fn exact_number(word: &str) -> Result<Rational, String> {
     let refused = || format!("'{}' is no number", shown(word));
     if word.len() > MAXIMUM_WORD {

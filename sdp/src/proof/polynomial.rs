@@ -2,7 +2,7 @@
 //!
 //! `M(x) = C(x) - sum_i y_i B_i(x)` of degree at most d is positive semidefinite for all `x >= 0` where
 //! `M^{rs}(x) = q(x)^T (Y_0^{rs} + x Y_1^{rs}) q(x)` with Y positive semidefinite, and both sides are equal where they
-//! are equal at `d + 1` points. So a proof may choose points, weights and basis as it likes.
+//! are equal at `d + 1` points. So a proof may choose points, weights and basis freely.
 //! The theorem: docs/ALGORITHM.md, "Certificates of polynomial programs". Does not know: files, prefactors.
 
 use super::group::{Constraints, Group};
@@ -16,7 +16,7 @@ use rug::{Complete, Integer, Rational};
 pub struct PolynomialMatrix {
     /// Rows.
     pub dim: usize,
-    /// What no degree exceeds.
+    /// An upper bound of all degrees.
     pub degree: usize,
     /// Entries `(r, s)` with `r <= s`, in the order `(0, 0), (0, 1), (1, 1), (0, 2), ...`: the polynomials `C^{rs}`,
     /// `B_1^{rs}`, `B_2^{rs}` and so on, with coefficients from the constant one on.

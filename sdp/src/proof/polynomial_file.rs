@@ -42,7 +42,7 @@ fn add_file(
     parts: &mut Parts,
 ) -> Result<()> {
     let refused = |message: String| refused(path, message);
-    // Lists that name each other, or one file many times, would multiply what is read.
+    // Lists that name each other, or one file many times, would multiply the bytes to read.
     let whole = std::fs::canonicalize(path);
     let whole = whole.map_err(|source| Error::Io { path: path.to_path_buf(), action: "open", source })?;
     if !seen.insert(whole) {

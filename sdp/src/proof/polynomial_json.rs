@@ -1,7 +1,7 @@
 //! Polynomial programs in JSON, exactly.
 //!
-//! Numbers are strings or whole numbers: what else stands without quotation marks is a double for other readers.
-//! Does not know: the solver's reader, which stands on another one of JSON.
+//! Numbers are strings or whole numbers: other numbers without quotation marks are doubles for other readers.
+//! Does not know: the solver's reader, which uses another reader of JSON.
 
 use super::choices::{Choices, Prefactor};
 use super::json::{Json, is_whole};
@@ -13,7 +13,7 @@ use rug::Rational;
 /// The key of the matrices.
 const MATRICES: &str = "PositiveMatrixWithPrefactorArray";
 
-/// What a matrix may say.
+/// The keys that a matrix may have.
 const MATRIX_KEYS: [&str; 11] = [
     "prefactor",
     "DampedRational",

@@ -1,4 +1,4 @@
-//! What files of polynomial programs hold, and the program that it is.
+//! The contents of files of polynomial programs, and the program that they make.
 //!
 //! Does not know: the syntax of the files.
 
@@ -38,7 +38,7 @@ impl Matrix {
     }
 }
 
-/// What files hold.
+/// The contents of files.
 #[derive(Default)]
 pub struct Parts {
     pub objective: Option<Vec<Rational>>,
@@ -81,7 +81,7 @@ pub fn symmetric(mut rows: Vec<Vec<Vec<Vec<Rational>>>>) -> Refusal<(usize, Vec<
     Ok((dim, found))
 }
 
-/// What two files state must be the same.
+/// A statement that is in two files must be the same in both.
 fn state(known: &mut Option<Vec<Rational>>, found: Option<Vec<Rational>>, name: &str) -> Refusal<()> {
     match (&known, found) {
         (_, None) => {}
@@ -94,7 +94,7 @@ fn state(known: &mut Option<Vec<Rational>>, found: Option<Vec<Rational>>, name: 
 }
 
 impl Parts {
-    /// Adds what another file holds.
+    /// Adds the contents of another file.
     pub fn add(&mut self, found: Parts) -> Refusal<()> {
         state(&mut self.objective, found.objective, "objective")?;
         state(&mut self.normalization, found.normalization, "normalization")?;

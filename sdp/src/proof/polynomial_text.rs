@@ -80,11 +80,12 @@ fn divisor(text: &[u8], at: usize) -> Option<usize> {
     behind_blanks(text, line + 1).ok().filter(|&at| text.get(at).is_some_and(u8::is_ascii_digit))
 }
 
-/// A number from `at` on: its letters, without lines that are broken in it, and where it ends. A power of x has digits
-/// alone: what is behind it divides the whole term.
+/// A number from `at` on: its letters, without lines that are broken in it, and where it ends. A power of x has only
+/// digits: a fraction behind it divides the whole term.
 fn number(text: &[u8], mut at: usize, is_power: bool) -> (String, usize) {
     let mut found = String::new();
-    // What may follow: digits, a mark of precision, the sign and the digits of a power of ten, those of a fraction.
+    // The parts that may follow: digits, a mark of precision, the sign and the digits of a power of ten, those of a
+    // fraction.
     let (mut part, mut is_sign) = (if is_power { 3 } else { 0 }, false);
     while let Some(&byte) = text.get(at) {
         if byte == b'\\' {

@@ -16,10 +16,9 @@ pub struct Program {
     pub constant: Rational,
     /// `b`.
     pub objective: Scaled,
-    /// The variables x and their matrices; those of two groups share no block.
+    /// The variables x and their matrices; matrices of two groups share no block.
     pub groups: Vec<Group>,
-    /// What the groups are made from when it is known where, of a polynomial program, which has none before; none
-    /// else.
+    /// The matrices of a polynomial program, which has no groups until its sample points are known; otherwise empty.
     pub polynomials: Vec<PolynomialMatrix>,
     /// Bytes of the files together, to which the numbers of a check have their limit.
     pub bytes: u64,
@@ -40,14 +39,15 @@ impl Program {
         self.groups.iter().map(of_group).max().unwrap_or(0).max(self.objective.largest_bits())
     }
 
-    /// Nothing yet.
+    /// A program without contents yet.
     pub(super) fn empty() -> Program {
         let (constant, objective) = (Rational::new(), Scaled::new(&[]));
         Program { constant, objective, groups: Vec::new(), polynomials: Vec::new(), bytes: 0, digest: String::new() }
     }
 
-    /// The program itself, or a polynomial one with groups from samplings, one for each of its matrices. Whatever they
-    /// are, a bound of the one is one of the other: docs/ALGORITHM.md, "Certificates of polynomial programs".
+    /// The program itself, or a polynomial one with groups from samplings, one for each of its matrices. Whatever the
+    /// samplings are, a bound of one program is a bound of the other:
+    /// docs/ALGORITHM.md, "Certificates of polynomial programs".
     ///
     /// # Errors
     /// A text with the matrix, from 1, where a sampling does not fit.

@@ -1,7 +1,7 @@
 //! Programs in files, with their numbers exactly: SDPA's sparse format, SDPB's blocks in a directory or an archive, and
 //! polynomial programs.
 //!
-//! A second reader beside that of the solver, so that a proof does not rest on it. Does not know: precisions.
+//! A second reader, independent of that of the solver, so that a proof does not rest on it. Does not know: precisions.
 
 use super::archive::{Archive, Container, is_archive};
 use super::binary::{self, Table};
@@ -28,17 +28,17 @@ use sunzi::{Error, Result};
 /// JSON or Mathematica's text or a list of such files, or a file in SDPA's sparse format that is not compressed.
 ///
 /// Decimals are the rational numbers that they stand for, numbers of binary blocks the dyadic ones of their limbs.
-/// Memory: at most 512 bytes for each of the files, beside 128 MiB; docs/SDP.md has all limits. Cost: a pass over the
-/// bytes, and a common denominator for each list of numbers, in big integers.
+/// Memory: at most 512 bytes for each of the files, in addition to 128 MiB; docs/SDP.md has all limits. Cost: a pass
+/// over the bytes, and a common denominator for each list of numbers, in big integers.
 /// Source: docs/decisions/063-hostile-certificates.md.
 ///
 /// # Errors
-/// [`Error::Io`]; [`Error::Format`] with the file and what is wrong in it, or where it is of another kind.
+/// [`Error::Io`]; [`Error::Format`] with the file and its fault, or where it is of another kind.
 pub fn read_exact(path: &Path) -> Result<Program> {
     read_exact_as(path, None)
 }
 
-/// As [`read_exact`]; where the name of a file says no form, `format` says it, or else its first bytes do.
+/// As [`read_exact`]; where the name of a file does not give its form, `format` does, or else its first bytes do.
 ///
 /// # Errors
 /// As there; [`Error::InvalidArgument`] for a format that is none of programs.
@@ -99,14 +99,14 @@ struct Object {
 }
 
 impl Object {
-    /// What `read` makes of the value of a key.
+    /// The result of `read` for the value of a key.
     fn get<T>(&self, key: &str, read: impl Fn(&Json) -> std::result::Result<T, String>) -> Result<T> {
         let value = self.value.get(key).map_err(|message| refused(&self.path, message))?;
         read(value).map_err(|message| refused(&self.path, format!("'{key}': {message}")))
     }
 }
 
-/// A number of a block, in quotation marks or without: nobody makes a double of it.
+/// A number of a block, in quotation marks or without: it is never converted to a double.
 /// The object in a file of this name.
 fn object(container: &mut Container, name: &str, files: &mut Files) -> Result<Object> {
     let (bytes, path) = (container.read(name, files)?, container.path(name));
@@ -187,7 +187,7 @@ fn read_group(container: &mut Container, files: &mut Files, block: usize, free: 
     let (dim, points) = (info.get("dim", count)?, info.get("num_points", count)?);
     let variables = Sampled::count(dim, points).map_err(|message| refused(&info.path, message))?;
     let [binary, text] = ["bin", "json"].map(|ending| format!("block_data_{block}.{ending}"));
-    // Beside each other, SDPB takes the binary one.
+    // Where both exist, SDPB takes the binary one.
     let name = if container.has(&binary) { &binary } else { &text };
     let path = container.path(name);
     let refused = |message: String| refused(&path, message);
@@ -214,7 +214,7 @@ fn read_group(container: &mut Container, files: &mut Files, block: usize, free: 
     Ok(Group { costs, free, constraints: Constraints::Sampled(sampled) })
 }
 
-/// What stands between words of an SDPA file.
+/// Whether a letter separates words of an SDPA file.
 fn separates(letter: char) -> bool {
     letter.is_ascii_whitespace() || matches!(letter, ',' | '(' | ')' | '{' | '}')
 }
@@ -234,7 +234,7 @@ impl<'a> Lines<'a> {
         Some(line)
     }
 
-    /// The number at the start of the next line that is no comment; what follows it there is one.
+    /// The number at the start of the next line that is no comment; the rest of that line is one.
     fn count(&mut self, name: &str) -> std::result::Result<usize, String> {
         while let Some(line) = self.next() {
             let text = line.trim();

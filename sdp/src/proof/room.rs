@@ -14,7 +14,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// Room for what is made from files of so many bytes together.
+    /// Room for the numbers made from files of `bytes` bytes in total.
     pub fn new(bytes: u64) -> Room {
         let room = Room { left: Cell::new(FREE_BYTES), steps: Cell::new(FREE_STEPS), files: Cell::new(0) };
         room.grow(bytes);
@@ -66,7 +66,7 @@ impl Room {
         Ok(())
     }
 
-    /// The number that a word of a file is.
+    /// The number that a word of a file stands for.
     ///
     /// # Errors
     /// Those of [`exact_number`] and [`Room::take`].

@@ -23,7 +23,7 @@ pub struct Sampled {
     values: Scaled,
     /// Rows of each basis, and where it begins.
     bases: Vec<(usize, usize)>,
-    /// What each `A` is multiplied by, basis by basis and point by point; 1 in SDPB's blocks.
+    /// The factor of each `A`, basis by basis and point by point; 1 in SDPB's blocks.
     weights: Scaled,
 }
 
@@ -100,7 +100,7 @@ impl Sampled {
         Rational::from((&self.vector(cone, point)[row], &self.values.denominator))
     }
 
-    /// What the `A` of a point are multiplied by in a block.
+    /// The factor of the `A` of a point in a block.
     pub fn factor(&self, cone: usize, point: usize) -> Rational {
         Rational::from((self.weight(cone, point), &self.weights.denominator))
     }

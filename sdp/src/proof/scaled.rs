@@ -93,7 +93,7 @@ impl Scaled {
         Rational::from((&self.numerators[at], &self.denominator))
     }
 
-    /// The sum of the squares of the numbers in `range`, each as often as `times` says of its place there.
+    /// The sum of the squares of the numbers in `range`, each counted `times(place)` times.
     pub fn squares(&self, range: Range<usize>, times: impl Fn(usize) -> u32) -> Rational {
         let mut sum = Integer::new();
         for (at, numerator) in self.numerators[range].iter().enumerate() {

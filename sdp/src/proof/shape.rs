@@ -7,7 +7,7 @@ use super::scaled::{Scaled, triangle};
 pub struct Shape {
     /// Rows.
     pub order: usize,
-    /// Whether all entries beside the diagonal are 0; of such a block the diagonal alone is kept.
+    /// Whether all entries outside the diagonal are 0; of such a block only the diagonal is kept.
     pub diagonal: bool,
 }
 
@@ -18,13 +18,13 @@ impl Shape {
     }
 }
 
-/// The Gram matrix `A_p . A_q`: a block for each copy, `matrix / repeat`, and zeros beside them. Variable `k` of copy
-/// `i` has the number `i order + k`.
+/// The Gram matrix `A_p . A_q`: a block for each copy, `matrix / repeat`, and zeros elsewhere. Variable `k` of copy `i`
+/// has the number `i order + k`.
 pub struct Gram {
     /// Rows of a block.
     pub order: usize,
     /// The lower triangle.
     pub matrix: Scaled,
-    /// What the matrix is divided by in each copy.
+    /// The divisor of the matrix in each copy.
     pub repeats: Vec<u32>,
 }

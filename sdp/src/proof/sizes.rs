@@ -1,4 +1,4 @@
-//! How long the numbers of a check become, before any is made.
+//! The lengths of the numbers of a check, before any is made.
 //!
 //! Products have the bits of their factors together, sums one more for each doubling of their terms; bounds of these
 //! kinds, times the numbers that are made, have to fit into the room that the files give. Does not know: values.
@@ -53,7 +53,7 @@ impl GramProof {
 }
 
 impl Proof {
-    /// Bytes of a file that has it, at least: what is beside its numbers is left out.
+    /// Bytes of a file that has it, at least: everything except its numbers is left out.
     pub fn bytes(&self) -> u64 {
         let sampling = |one: &Sampling| one.points.letters() + 2 * one.exponents.len() as u64 + one.basis.letters();
         let mut sum = self.samplings.iter().map(sampling).sum::<u64>();
@@ -154,7 +154,7 @@ fn upper_steps(program: &Program, part: &UpperProof) -> u64 {
 }
 
 impl Group {
-    /// Those of all its numbers.
+    /// The denominators of all its numbers.
     fn denominators(&self) -> impl Iterator<Item = &Integer> {
         let (values, weights) = match &self.constraints {
             Constraints::Sampled(sampled) => sampled.parts(),
@@ -191,7 +191,7 @@ impl Group {
     }
 }
 
-/// Bytes that a check of definiteness makes of a matrix whose entries have so many bits: the shifted entry and
+/// Bytes that a check of definiteness makes of a matrix whose entries have `entry` bits: the shifted entry and
 /// denominator, the rest and its square. None is kept, but all are counted, which limits the time as well. Where the
 /// factor is 0 nothing counts, since honest factors of sparse matrices are 0 in most places, two letters each; if the
 /// matrix is not near to 0 there, the check ends with the row.

@@ -24,7 +24,7 @@ pub struct Place {
 pub struct Sparse {
     /// The blocks.
     pub shapes: Vec<Shape>,
-    /// Entries of the lower triangles, no place twice, those of a block behind those of the blocks before.
+    /// Entries of the lower triangles, no place twice, the entries of a block behind those of the blocks before.
     pub places: Vec<Place>,
     /// Their numbers.
     pub values: Scaled,

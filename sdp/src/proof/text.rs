@@ -39,10 +39,11 @@ impl Proof {
 
     /// Reads the text of a file, as [`Proof::text`] writes it; whether the proof holds is for [`super::verify`].
     ///
-    /// Cost: a pass over the text, whose numbers take half of its bytes in memory; no number is made that is not there.
+    /// Cost: a pass over the text, whose numbers take half of its bytes in memory; no number is made that is not in the
+    /// text.
     ///
     /// # Errors
-    /// A text with what is wrong.
+    /// A text that names the fault.
     pub fn parse(text: &str) -> Result<Proof, String> {
         let last = text.trim_end_matches('\n').rfind('\n').map_or(0, |at| at + 1);
         let (body, end) = text.split_at(last);
@@ -108,21 +109,21 @@ fn gram(text: &mut String, proof: &GramProof) {
     witness(text, "factor", &proof.witness);
 }
 
-/// The number in so many digits, rounded in one direction.
+/// The number in `digits` digits, rounded in one direction.
 fn shown(value: &Rational, digits: usize, round: Round) -> String {
     let (value, _) = Float::with_val_round(4 * digits as u32 + 64, value, round);
     value.to_string_radix_round(10, Some(digits), round)
 }
 
 impl LowerProof {
-    /// The bound in so many digits, rounded down.
+    /// The bound in `digits` digits, rounded down.
     pub fn shown(&self, digits: usize) -> String {
         shown(&self.claim, digits, Round::Down)
     }
 }
 
 impl UpperProof {
-    /// The bound in so many digits, rounded up.
+    /// The bound in `digits` digits, rounded up.
     pub fn shown(&self, digits: usize) -> String {
         shown(&self.claim, digits, Round::Up)
     }
@@ -193,7 +194,7 @@ impl<'a> Words<'a> {
         Ok(self.integer(name, 0, u32::MAX.into())? as usize)
     }
 
-    /// As many of something as `count` says.
+    /// Reads `count` items.
     fn repeat<T>(
         &mut self,
         count: usize,

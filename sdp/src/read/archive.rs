@@ -2,7 +2,7 @@
 //!
 //! Nothing is unpacked onto a disk: members are read where they lie, one at a time, each with a limit to its size that
 //! follows from the numbers it should hold. Refused are names that lead outside, two members of one name, members that
-//! share bytes or differ from the archive's list, links, and what is encrypted. All checksums are checked. The files
+//! share bytes or differ from the archive's list, links, and encrypted members. All checksums are checked. The files
 //! may lie in one folder of the archive.
 //! Source of the refusals: David Fifield, A better zip bomb (2019). Does not know: what the files hold.
 
@@ -41,7 +41,7 @@ fn failed(path: PathBuf, error: ZipError) -> Error {
     }
 }
 
-/// An error while reading, which where it says that the bytes are wrong is one of the format.
+/// An error while reading; one that reports wrong bytes becomes an error of the format.
 fn unreadable(path: PathBuf, source: io::Error) -> Error {
     match source.kind() {
         io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => {
@@ -55,7 +55,7 @@ impl Archive {
     /// Opens the archive at `path` and checks its list of members.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Format`] for what is no archive, or is refused: see the module.
+    /// [`Error::Io`]; [`Error::Format`] for a file that is no archive, or is refused: see the module.
     pub fn open(path: &Path) -> Result<Archive> {
         let file = File::open(path);
         let file = file.map_err(|source| Error::Io { path: path.to_path_buf(), action: "open", source })?;
@@ -137,7 +137,7 @@ impl Archive {
     }
 }
 
-/// A reader that ends with an error after so many bytes, and keeps what went wrong below it.
+/// A reader that ends with an error after a limit of bytes, and keeps the error of the reader below.
 struct Limited<R> {
     inner: R,
     left: u64,

@@ -1,12 +1,12 @@
 //! Blocks in SDPB's binary form: a binary archive of Boost's serialization library.
 //!
-//! All numbers are little-endian. The archive begins with the length (8 bytes) and text of a signature, its version
-//! (2 bytes), the sizes of int, long, float and double (1 byte each) and the int 1. Then come the precision in bits
-//! (8 bytes), the matrix B, the vector c, and the even and the odd basis. A matrix is its rows, columns and leading
+//! All numbers are little-endian. The archive begins with the length (8 bytes) and text of a signature, its version (2
+//! bytes), the sizes of int, long, float and double (1 byte each) and the int 1. Then come the precision in bits (8
+//! bytes), the matrix B, the vector c, and the even and the odd basis. A matrix is its rows, columns and leading
 //! dimension, and its columns one after the other; a vector is its length (8 bytes), a version (4 bytes) and its
-//! numbers. The first object of each class has a byte and a version of 4 bytes in front. A number is a byte that says
-//! whether it is 0 (from its version 1 on), and, where it is not, GMP's own: the number of limbs with the sign
-//! (4 bytes), the exponent in limbs (8 bytes), and as many limbs as the precision takes, the least significant first.
+//! numbers. The first object of each class has a byte and a version of 4 bytes in front. A number is a byte that tells
+//! whether it is 0 (from its version 1 on), and, where it is not, GMP's own: the number of limbs with the sign (4
+//! bytes), the exponent in limbs (8 bytes), and as many limbs as the precision takes, the least significant first.
 //!
 //! Source: SDPB (`src/pmp2sdp/write_block_data.cxx`, `src/sdpb_util/boost_serialization.hxx`), Boost 1.74
 //! (`boost/archive/basic_binary_oarchive.hpp`), GMP (`mpf/init2.c`). That the exponent stands behind the number of
@@ -40,7 +40,7 @@ pub struct Shapes {
     pub free: usize,
 }
 
-/// What the file of a block holds, in either form.
+/// The contents of the file of a block, in either form.
 #[derive(Debug)]
 pub struct BlockData {
     /// `B`.
@@ -74,7 +74,7 @@ struct Reader<'a> {
 /// Reads a block from `inner`, called `path` in messages.
 ///
 /// # Errors
-/// [`Error::Format`] with what is wrong with the archive; those of [`Matrix::zeros`].
+/// [`Error::Format`] with the fault of the archive; those of [`Matrix::zeros`].
 pub fn read(inner: &mut dyn Read, path: &Path, shapes: &Shapes, bits: u32) -> Result<BlockData> {
     reader(inner, path, bits).block(shapes)
 }
@@ -94,7 +94,7 @@ fn reader<'a>(inner: &'a mut dyn Read, path: &'a Path, bits: u32) -> Reader<'a> 
     }
 }
 
-/// Bits that GMP gives a number of which `bits` are asked for: whole limbs.
+/// Bits that GMP gives a number for which `bits` are requested: whole limbs.
 fn stored_bits(bits: u32) -> u64 {
     u64::from(bits.max(53)).div_ceil(LIMB_BITS) * LIMB_BITS
 }
@@ -167,7 +167,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What stands in front of the first object of a class: whether objects are tracked, which none here are, and the
+    /// The data in front of the first object of a class: whether objects are tracked, which none here are, and the
     /// version.
     fn class(&mut self, name: &str) -> Result<u32> {
         match self.unsigned(1)? {
@@ -202,7 +202,7 @@ impl Reader<'_> {
     }
 
     /// The columns of a matrix, one after the other, of `leading` numbers each. Its memory grows with the numbers that
-    /// have come: what a file says of its sizes may be any number.
+    /// have come: the sizes that a file claims may be any numbers.
     fn columns(&mut self, (rows, cols, leading): (usize, u64, u64)) -> Result<Matrix> {
         let total = usize::try_from(cols).ok().and_then(|cols| rows.checked_mul(cols)).unwrap_or(usize::MAX);
         let number_bytes = Matrix::bytes_for(1, 1, self.bits) as usize;

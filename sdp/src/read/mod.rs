@@ -41,7 +41,7 @@ pub fn read_problem(path: &Path, precision_bits: u32) -> Result<Problem> {
     read_problem_as(path, None, precision_bits)
 }
 
-/// As [`read_problem`]; where the name of a file says no form, `format` says it: SDPA's sparse format, JSON or
+/// As [`read_problem`]; where the name of a file does not give its form, `format` does: SDPA's sparse format, JSON or
 /// Mathematica's text. Without it the first bytes do, as of `a.dat-s.txt`.
 ///
 /// # Errors
@@ -66,8 +66,8 @@ pub fn read_problem_as(path: &Path, format: Option<FileFormat>, precision_bits: 
     Ok(problem)
 }
 
-/// As [`read_problem_as`], from a stream that messages call `name`: a program that is one text. Memory: the text beside
-/// the program.
+/// As [`read_problem_as`], from a stream that messages call `name`: a program that is one text. Memory: the text in
+/// addition to the program.
 ///
 /// # Errors
 /// As there.
@@ -102,7 +102,7 @@ fn text(mut reader: impl Read, (path, chosen): (&Path, Option<Form>), precision_
     Ok(problem)
 }
 
-/// What is wrong with the numbers of a file, with its name.
+/// The error in the numbers of a file, with its name.
 fn named(error: Error, path: &Path) -> Error {
     match error {
         Error::InvalidArgument(text) => Error::Format { path: path.to_path_buf(), message: text },

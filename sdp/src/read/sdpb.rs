@@ -20,7 +20,7 @@ const SMALL_BYTES: u64 = 16 << 20;
 /// Bytes at most of one with a number for each free variable.
 const VECTOR_BYTES: u64 = 64 << 20;
 
-/// Bytes at most of a number of a block, beside its digits.
+/// Bytes at most of a number of a block, in addition to its digits.
 const NUMBER_BYTES: u64 = 4096;
 
 /// Reads a directory or an archive; see [`super::read_problem`].
@@ -59,7 +59,7 @@ fn read_group(store: &Store, block: usize, bits: u32, free: usize) -> Result<Gro
     };
     let shapes = Shapes { variables: variables / 2, points, free };
     let [text, binary] = ["json", "bin"].map(|ending| format!("block_data_{block}.{ending}"));
-    // Beside each other, SDPB takes the binary one.
+    // Where both exist, SDPB takes the binary one.
     let (name, data) = match store.has(&binary) {
         true => {
             let path = store.path(&binary);

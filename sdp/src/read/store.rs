@@ -41,7 +41,7 @@ impl Store {
         }
     }
 
-    /// What `take` makes of the file of this name, of which an archive may hold at most `most_bytes`.
+    /// The result of `take` for the file of this name, of which an archive may hold at most `most_bytes`.
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::Format`] where the archive holds no such file, or a larger one; those of `take`.

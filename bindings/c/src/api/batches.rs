@@ -137,10 +137,10 @@ pub unsafe extern "C" fn sunzi_trsm_batch(
     }
 }
 
-/// What became of each problem.
+/// The outcome of each problem.
 type Outcomes = Vec<Outcome<()>>;
 
-/// What the library says of a batch.
+/// The library's result of a batch.
 type Answer = sunzi::Result<sunzi::Outcome<Vec<sunzi::Result<()>>, BatchReport>>;
 
 /// The problems of a call.
@@ -214,8 +214,8 @@ impl Batch {
         (0..self.count).map(|at| make(at).map_err(|failure| self.at(at, failure))).collect()
     }
 
-    /// Runs the problems, those of one precision together; their results, and what became of each. `symmetric` names
-    /// the operand that may turn out not to be.
+    /// Runs the problems, those of one precision together; returns their results, and the outcome of each. `symmetric`
+    /// names the operand that may turn out not to be.
     fn run(
         self,
         call: &Call<'_>,
@@ -312,7 +312,7 @@ impl Batch {
             Some(uplo) => Symmetric::triangle(added[at].view(), uplo),
             None => added[at].view().into(),
         };
-        // The library's own op says what is contracted: rows for `NoTranspose`.
+        // The library's own op names what is contracted: rows for `NoTranspose`.
         let contracted = if op == Op::NoTranspose && !without { Op::Transpose } else { Op::NoTranspose };
         let options = SyrkOptions::new().op(contracted).uplo(uplo.unwrap_or_default()).accuracy(call.accuracy());
         let options = options.alpha(terms.alpha.as_ref()).beta(terms.beta.as_ref().filter(|_| !added.is_empty()));

@@ -1,4 +1,4 @@
-//! The life of a context, and what it says about the last calls.
+//! The life of a context, and its information about the last calls.
 
 use crate::api::mpi::together;
 use crate::call::{catch, status};
@@ -85,7 +85,7 @@ unsafe fn from_mpi(communicator: c_int, options: *const sunzi_options, has_place
 /// As [`make`].
 unsafe fn over(world: Box<dyn Transport>, options: *const sunzi_options, has_place: bool) -> sunzi_context {
     let made = catch(|| {
-        // SAFETY: by contract. What is refused on one rank is refused on all.
+        // SAFETY: by contract. A refusal on one rank is one on all.
         let own = unsafe { make(options) }.and_then(|ctx| Ok((ctx, TeamOptions::from_environment()?)));
         let own = if has_place { own } else { Err(Failure::null("ctx")) };
         let (ctx, team_options) = together(&*world, own)?;

@@ -1,4 +1,4 @@
-//! How many digits of what a kept factor gives are right.
+//! How many digits of the results of a kept factor are right.
 
 use crate::api::factor::sunzi_factor;
 use crate::api::{operands, part_of, symmetric, symmetric_of};
@@ -97,7 +97,7 @@ pub(super) enum Means {
     Proof,
 }
 
-/// What is known of the operands' roundings.
+/// The roundings of the operands, as far as they are known.
 ///
 /// # Safety
 /// `rounding` is null or live.
@@ -123,7 +123,7 @@ fn proven(
     factor.cholesky.certify_with(ctx, a, rounding)?.map_or(Ok(0.0), |proof| digits(&proof))
 }
 
-/// What the digits of a solution are asked with.
+/// The operands of a call about the digits of a solution.
 pub(super) struct Solution {
     pub rounding: *const sunzi_rounding,
     pub uplo: i32,
@@ -188,7 +188,7 @@ unsafe fn solution_digits(
     }
 }
 
-/// What the digits of an inverse are asked with.
+/// The operands of a call about the digits of an inverse.
 struct Inverse {
     rounding: *const sunzi_rounding,
     uplo: i32,

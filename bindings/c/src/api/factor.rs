@@ -15,7 +15,7 @@ pub struct sunzi_factor {
     pub(crate) cholesky: Cholesky,
 }
 
-/// The bits that are asked for; 0 leaves them to the operands.
+/// The requested bits; 0 leaves them to the operands.
 ///
 /// # Errors
 /// `SUNZI_PRECISION` for a number that is negative or has more than 32 bits.

@@ -1,7 +1,7 @@
 //! The entry points, by subject. Each checks its arguments, takes operands in, calls the library, and stores the
 //! result.
 //!
-//! What all pointers must be is stated once, at the head of the header; "the header's rules" below means that.
+//! The rules for all pointers are stated once, at the head of the header; below they are "the header's rules".
 
 pub mod arrays;
 pub mod batches;

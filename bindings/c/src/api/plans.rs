@@ -1,4 +1,4 @@
-//! What calls would take.
+//! The memory that calls would take.
 
 use crate::array::invalid;
 use crate::call::{Call, enter};
@@ -151,7 +151,7 @@ pub unsafe extern "C" fn sunzi_plan_solve(
 /// Rows, columns and bits of a matrix.
 type Shape = (usize, usize, u32);
 
-/// What a call copies.
+/// The matrices that a call copies.
 struct Shapes<'a> {
     format: i32,
     operands: &'a [Shape],
@@ -173,7 +173,7 @@ impl Shapes<'_> {
     }
 }
 
-/// Fills the plan, the operation's own part being made beside the copies.
+/// Fills the plan, where the operation's own part exists at the same time as the copies.
 ///
 /// # Safety
 /// `plan` is null or can be written.

@@ -73,7 +73,7 @@ pub unsafe extern "C" fn sunzi_gemm(
     }
 }
 
-/// What a product is beyond its operands. A scalar that is `None` is 1 for alpha and 0 for beta.
+/// The choices of a product besides its operands. A scalar that is `None` is 1 for alpha and 0 for beta.
 pub(crate) struct Terms {
     pub alpha: Option<Float>,
     pub beta: Option<Float>,
@@ -136,7 +136,7 @@ pub(crate) unsafe fn syrk(
     // SAFETY: by contract, for all below.
     unsafe {
         let bits = call.result_bits(c, part_of(uplo))?;
-        // The library's own op says what is contracted: rows for `NoTranspose`.
+        // The library's own op names what is contracted: rows for `NoTranspose`.
         let (input, op) = match op {
             _ if terms.without_product() => (nothing(0, order)?, Op::NoTranspose),
             Op::NoTranspose => (call.read(a, Part::All)?, Op::Transpose),

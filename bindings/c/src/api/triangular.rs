@@ -95,7 +95,7 @@ struct Operands<'a> {
     b: &'a Operand,
 }
 
-/// Stores what `work` makes of a triangle and `b` in `b`.
+/// Stores the result of `work` for a triangle and `b` in `b`.
 ///
 /// # Safety
 /// The header's rules.

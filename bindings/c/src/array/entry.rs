@@ -10,7 +10,7 @@ use sunzi::{Error, FloatRef, Head, MAXIMUM_EXPONENT};
 pub enum Flaw {
     /// NaN or infinite.
     NotFinite(&'static str),
-    /// An exponent beyond what a matrix holds.
+    /// An exponent beyond those that a matrix can hold.
     Exponent(i64),
     /// No number of its kind, and why.
     Malformed(String),
@@ -50,7 +50,7 @@ pub trait Entry: Copy + Send + Sync {
     /// Copies the number into `limbs`, in the form of [`sunzi::FloatRef`] at `precision_bits`, all of them written.
     ///
     /// # Safety
-    /// The pointer to the limbs is null, or points to as many as the head says.
+    /// The pointer to the limbs is null, or points to as many as the precision of the head needs.
     unsafe fn read(self, precision_bits: u32, limbs: &mut [u64]) -> Result<Head, Flaw>;
 
     /// [`Entry::read`] of the most frequent kind of number, without a call; `None` for all others, whose limbs may have
@@ -66,7 +66,7 @@ pub trait Entry: Copy + Send + Sync {
     /// Stores `value`, rounded to nearest even at the entry's own precision.
     ///
     /// # Safety
-    /// `place` points to an initialised entry, with room for the limbs of its precision, that nobody else uses.
+    /// `place` points to an initialised entry, with room for the limbs of its precision, that no other thread uses.
     unsafe fn write(place: *mut Self, value: Value<'_>) -> Result<(), Flaw>;
 }
 

@@ -15,7 +15,7 @@ pub struct Grid<T> {
     pub row_stride: isize,
     /// Distance between horizontal neighbours.
     pub col_stride: isize,
-    /// Whether it is the transpose of what the caller passed, for the places in errors.
+    /// Whether it is the transpose of the matrix that the caller passed, for the places in errors.
     pub flipped: bool,
 }
 
@@ -27,8 +27,8 @@ impl<T> Clone for Grid<T> {
 
 impl<T> Copy for Grid<T> {}
 
-// SAFETY: a grid is numbers and a pointer; who follows the pointer proves in an `unsafe` block of its own that no other
-// thread is at the same entry.
+// SAFETY: a grid is numbers and a pointer; code that follows the pointer proves in an `unsafe` block of its own that no
+// other thread is at the same entry.
 unsafe impl<T> Send for Grid<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for Grid<T> {}
@@ -140,7 +140,7 @@ impl Part {
         if rows == 0 { 0..0 } else { 0..cols }
     }
 
-    /// The rows of column `col` that count, of so many rows.
+    /// The rows of column `col` that count, of `rows` rows.
     pub fn rows(self, col: usize, rows: usize) -> Range<usize> {
         match self {
             Part::All => 0..rows,

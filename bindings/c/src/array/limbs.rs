@@ -7,7 +7,7 @@ use crate::types::{sunzi_matrix, sunzi_status};
 use sunzi::advanced::math::float::limbs_for;
 use sunzi::{FloatRef, Head, MAXIMUM_PRECISION_BITS, Matrix, MatrixView, MatrixViewMut};
 
-/// Heads, and at the same index so many limbs of each.
+/// Heads, and at the same index the limbs of each.
 #[derive(Clone, Copy)]
 pub struct LimbArray {
     /// Heads: `exponent << 2 | 2 | sign`, or 0 for the number 0.
@@ -89,7 +89,7 @@ impl LimbArray {
     /// operand of which one triangle counts would have to be copied, and would take its memory twice.
     ///
     /// # Safety
-    /// Heads and limbs are live, and nobody writes to them while the view is in use, nor between them.
+    /// Heads and limbs are live, and no thread writes to them or between them while the view is in use.
     pub unsafe fn view<'a>(&self, name: &'static str) -> Outcome<MatrixView<'a>> {
         let row_major = self.heads.is_row_major();
         let along = if row_major { self.heads.transposed() } else { self.heads };
@@ -121,15 +121,15 @@ impl LimbArray {
     /// The matrix for writing, where it [is packed](LimbArray::is_packed).
     ///
     /// # Safety
-    /// Heads and limbs are live, and nobody else uses them while the view is in use.
+    /// Heads and limbs are live, and no other thread uses them while the view is in use.
     pub unsafe fn view_mut<'a>(&self) -> Option<MatrixViewMut<'a>> {
         let Grid { rows, cols, .. } = self.heads;
         let (count, width) = (rows * cols, limbs_for(self.precision_bits));
         if count == 0 || !self.is_packed() {
             return None;
         }
-        // SAFETY: so many entries follow each other, live and ours alone by contract; `Shape` has checked that they can
-        // be addressed.
+        // SAFETY: the entries follow each other, are live and used by no one else by contract; `Shape` has checked that
+        // they can be addressed.
         let parts = unsafe {
             let heads = std::slice::from_raw_parts_mut(self.heads.first, count);
             (heads, std::slice::from_raw_parts_mut(self.limbs, count * width))
@@ -138,7 +138,7 @@ impl LimbArray {
     }
 
     /// # Safety
-    /// The entry is live, and nobody writes to it while the number is in use.
+    /// The entry is live, and no thread writes to it while the number is in use.
     unsafe fn number<'a>(&self, row: usize, col: usize) -> FloatRef<'a> {
         let (head, limbs) = self.place(row, col);
         // SAFETY: live by contract.
@@ -156,10 +156,10 @@ impl LimbArray {
     /// Stores a number, rounded to nearest even at the array's precision.
     ///
     /// # Safety
-    /// The entry is live, and nobody else uses it.
+    /// The entry is live, and no other thread uses it.
     pub unsafe fn write(&self, (row, col): (usize, usize), value: Value<'_>) {
         let (head, limbs) = self.place(row, col);
-        // SAFETY: live and ours alone by contract.
+        // SAFETY: live, and used by no one else by contract.
         unsafe {
             let limbs = std::slice::from_raw_parts_mut(limbs, limbs_for(self.precision_bits));
             head.write(value.fit(self.precision_bits, limbs).0);
@@ -167,7 +167,7 @@ impl LimbArray {
     }
 }
 
-/// Refuses what breaks the form of `sunzi::advanced::math::float`.
+/// Refuses a number that breaks the form of `sunzi::advanced::math::float`.
 fn check(number: FloatRef<'_>, precision_bits: u32) -> Result<(), Flaw> {
     let FloatRef { head, limbs } = number;
     if head.is_zero() {

@@ -1,9 +1,9 @@
 //! Matrices in the caller's memory: checked descriptions, and how numbers get out of them and into them.
 //!
 //! Knows: the layouts of `mpfr_t`, of `mpf_t` and of raw limbs. Does not know: contexts, operations. Promise: an entry
-//! outside the part that is asked for is neither read nor written. Entries are copied out of the caller's memory and
-//! written through pointers, so that operands may overlap; arrays of limbs alone are also lent as views, to read from
-//! before anything is written, and then to write into.
+//! outside the requested part is neither read nor written. Entries are copied out of the caller's memory and written
+//! through pointers, so that operands may overlap; only arrays of limbs are also lent as views, to read from before
+//! anything is written, and then to write into.
 
 mod entry;
 mod grid;
@@ -42,7 +42,7 @@ pub struct Operand {
 }
 
 impl Operand {
-    /// Checks what `matrix` says about itself.
+    /// Checks the description `matrix`.
     ///
     /// # Safety
     /// `matrix` is null or points to a `sunzi_matrix` whose pointers are null or point to as many live entries as its
@@ -108,7 +108,7 @@ impl Operand {
     /// behind column.
     ///
     /// # Safety
-    /// The entries are live, and nobody else uses them while the view is in use.
+    /// The entries are live, and no other thread uses them while the view is in use.
     pub unsafe fn place_for<'a>(&self, precision_bits: u32) -> Option<MatrixViewMut<'a>> {
         match &self.array {
             // SAFETY: by contract.

@@ -38,7 +38,7 @@ impl MpfEntry {
         Err(self.flaw())
     }
 
-    /// What is wrong with it.
+    /// The flaw of the number.
     #[cold]
     fn flaw(self) -> Flaw {
         let used = self.size.unsigned_abs();
@@ -55,8 +55,8 @@ impl Entry for MpfEntry {
         Ok(self.used()?.max(1) as u32 * 64)
     }
 
-    /// A limb more than `mpf_get_prec` says: as many bits as a sum of GMP's can have, whose top limb may be full. Where
-    /// the top limb is not full, the lowest bits lie in the limb beyond the precision.
+    /// A limb more than `mpf_get_prec` returns: as many bits as a sum of GMP's can have, whose top limb may be full.
+    /// Where the top limb is not full, the lowest bits lie in the limb beyond the precision.
     fn result_bits(self) -> Result<u32, Flaw> {
         self.used()?;
         Ok(self.precision as u32 * 64)
@@ -76,7 +76,7 @@ impl Entry for MpfEntry {
         if !low.is_empty() {
             low.fill(0); // a call, also for nothing
         }
-        // SAFETY: the entry's limbs, as many as its size says, by contract; nobody writes to them.
+        // SAFETY: the entry's limbs, as many as its size states, by contract; no thread writes to them.
         let source = unsafe { std::slice::from_raw_parts(self.limbs, used) };
         let top = source[used - 1];
         if top == 0 {
@@ -93,12 +93,12 @@ impl Entry for MpfEntry {
     }
 
     unsafe fn write(place: *mut Self, value: Value<'_>) -> Result<(), Flaw> {
-        // SAFETY: an initialised entry of ours alone, by contract.
+        // SAFETY: an initialised entry that no one else uses, by contract.
         let mut entry = unsafe { place.read() };
         let own_bits = entry.result_bits()?.min(value.precision_bits);
         let count = limbs_for(own_bits);
         // SAFETY: it has room for one limb more than its precision, by contract, which is one more than those of
-        // `own_bits`; they are ours alone.
+        // `own_bits`; no one else uses them.
         let limbs = unsafe { std::slice::from_raw_parts_mut(entry.limbs, count + 1) };
         let (number, extra) = limbs.split_at_mut(count);
         let head = value.fit(own_bits, number);

@@ -36,7 +36,7 @@ impl MpfrEntry {
         Err(self.flaw())
     }
 
-    /// What is wrong with it.
+    /// The flaw of the number.
     #[cold]
     fn flaw(self) -> Flaw {
         if !(1..=c_long::from(MAXIMUM_PRECISION_BITS)).contains(&self.precision) {
@@ -74,7 +74,7 @@ impl Entry for MpfrEntry {
         if !low.is_empty() {
             low.fill(0); // a call, also for nothing
         }
-        // SAFETY: the entry's limbs, as many as its precision says, by contract; nobody writes to them.
+        // SAFETY: the entry's limbs, as many as its precision needs, by contract; no thread writes to them.
         copy_limbs(own, unsafe { std::slice::from_raw_parts(self.limbs, own.len()) });
         let spare = own.len() as u32 * 64 - own_bits;
         if own[own.len() - 1] >> 63 == 0 || own[0] & !(u64::MAX << spare) != 0 {
@@ -88,12 +88,12 @@ impl Entry for MpfrEntry {
     unsafe fn read_plain(place: *const Self, precision_bits: u32, limbs: &mut [u64]) -> Option<Head> {
         // SAFETY: an initialised entry, by contract.
         let MpfrEntry { precision, sign, exponent, limbs: source } = unsafe { place.read() };
-        // Exponents of zeros and of what is not finite lie far beyond those of a matrix.
+        // Exponents of zeros, NaN and infinities lie far beyond those of a matrix.
         let regular = exponent.unsigned_abs() <= MAXIMUM_EXPONENT as u64;
         if precision != c_long::from(precision_bits) || !regular || source.is_null() {
             return None;
         }
-        // SAFETY: the entry's limbs, as many as its precision says, by contract; nobody writes to them.
+        // SAFETY: the entry's limbs, as many as its precision needs, by contract; no thread writes to them.
         copy_limbs(limbs, unsafe { std::slice::from_raw_parts(source, limbs.len()) });
         let spare = limbs.len() as u32 * 64 - precision_bits;
         let normalised = limbs[limbs.len() - 1] >> 63 == 1 && limbs[0] & !(u64::MAX << spare) == 0;
@@ -101,10 +101,10 @@ impl Entry for MpfrEntry {
     }
 
     unsafe fn write(place: *mut Self, value: Value<'_>) -> Result<(), Flaw> {
-        // SAFETY: an initialised entry of ours alone, by contract.
+        // SAFETY: an initialised entry that no one else uses, by contract.
         let mut entry = unsafe { place.read() };
         let own_bits = entry.check()?;
-        // SAFETY: it has room for the limbs of its precision, by contract; they are ours alone.
+        // SAFETY: it has room for the limbs of its precision, by contract; no one else uses them.
         let limbs = unsafe { std::slice::from_raw_parts_mut(entry.limbs, limbs_for(own_bits)) };
         let head = value.fit(own_bits, limbs);
         entry.sign = if head.is_negative() { -1 } else { 1 };

@@ -1,4 +1,4 @@
-//! Operands that are balls: midpoints, and radii that count what was rounded on the way in.
+//! Operands that are balls: midpoints, and radii that include the roundings on the way in.
 
 use super::{Bits, Operand};
 use crate::errors::OrRaise;
@@ -23,12 +23,12 @@ pub struct Radius<'py> {
 }
 
 impl<'py> Radius<'py> {
-    /// That of the entry with this index, row by row: an integer times a power of two.
+    /// The radius of the entry with this index, row by row: an integer times a power of two.
     pub fn new(index: usize, (mantissa, exponent): (u64, i64), ball: Bound<'py, PyAny>) -> Radius<'py> {
         Radius { index, mantissa, exponent, ball }
     }
 
-    /// The exception for a ball where a number is wanted.
+    /// The exception for a ball where a number is needed.
     pub fn refused(&self, cols: usize) -> PyErr {
         let (row, col) = (self.index / cols, self.index % cols);
         match self.ball.str() {
@@ -54,7 +54,7 @@ impl<'py> Operand<'py> {
     /// The numbers as balls: fractions and decimals are rounded to some more than `bits` bits, which the radii count.
     ///
     /// # Errors
-    /// Those of [`Operand::view`], but for radii.
+    /// Those of [`Operand::view`], except for radii.
     pub fn balls(mut self, py: Python<'py>, bits: u32) -> PyResult<BallMatrix> {
         let (cols, radii) = (self.cols, std::mem::take(&mut self.radii));
         let bits = bits.saturating_add(SPARE_BITS);

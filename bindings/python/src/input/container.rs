@@ -1,4 +1,4 @@
-//! What holds numbers, taken apart: lists, NumPy arrays, matrices of mpmath and flint.
+//! Containers of numbers, taken apart: lists, NumPy arrays, matrices of mpmath and flint.
 
 use crate::kind::Container;
 use crate::packages::loaded;
@@ -21,10 +21,10 @@ pub enum Items<'py> {
     Doubles(Vec<f64>),
 }
 
-/// Takes `object` apart; `name` says in errors which operand it is.
+/// Takes `object` apart; `name` names the operand in errors.
 ///
 /// # Errors
-/// `TypeError` for what holds no numbers, `ValueError` for ragged rows and for more than two dimensions.
+/// `TypeError` for an object that holds no numbers, `ValueError` for ragged rows and for more than two dimensions.
 pub fn unpack<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Unpacked<'py>> {
     let unpacked = taken_apart(object, name)?;
     let (rows, cols) = (unpacked.rows, unpacked.cols);
@@ -32,7 +32,7 @@ pub fn unpack<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Unpacked<
         Items::Objects(objects) => objects.len(),
         Items::Doubles(values) => values.len(),
     };
-    // Containers with methods of their own may say one shape and hold another.
+    // Containers with methods of their own may report one shape and have another.
     if rows.checked_mul(cols) != Some(count) {
         return Err(PyValueError::new_err(format!("{name} holds {count} numbers, its shape is {rows} x {cols}")));
     }
@@ -81,7 +81,7 @@ pub fn is_array(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 /// An array of a subclass, such as `numpy.matrix`, as one of NumPy's own.
 ///
 /// # Errors
-/// `TypeError` for a masked array: what it hides is not 0, nor any number.
+/// `TypeError` for a masked array: a hidden entry is not 0, nor any number.
 fn plain_array<'py>(array: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     let py = array.py();
     if let Some(masked) = loaded(py, "numpy.ma")?
@@ -92,7 +92,7 @@ fn plain_array<'py>(array: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py
     py.import("numpy")?.call_method1("asarray", (array,))
 }
 
-/// What an iteration gives: a list of a subclass may have another length than it says.
+/// The items of an iteration: a list of a subclass may have another length than it reports.
 fn items_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     match object.cast_exact::<PyList>() {
         Ok(list) => Ok(list.iter().collect()),

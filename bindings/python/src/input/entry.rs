@@ -1,4 +1,4 @@
-//! One number of any accepted type, as an integer times a power of two, or as what has to be rounded.
+//! One number of any accepted type, as an integer times a power of two, or as an object that has to be rounded.
 
 use crate::input::integers::{Integers, magnitude};
 use crate::kind::NumberKind;
@@ -44,7 +44,7 @@ pub enum NumberType {
     Fmpz,
     /// `flint.fmpq`.
     Fmpq,
-    /// `int`, and what stands for one (NumPy's integers).
+    /// `int`, and its equivalents (NumPy's integers).
     Int,
     /// `numpy.longdouble`.
     LongDouble,
@@ -57,7 +57,7 @@ pub enum NumberType {
 }
 
 impl NumberType {
-    /// The type of result that entries of this type ask for.
+    /// The type of result that entries of this type request.
     pub fn kind(self) -> NumberKind {
         match self {
             NumberType::Mpfr | NumberType::Mpz => NumberKind::Gmpy2,
@@ -129,7 +129,7 @@ impl NumberType {
     }
 }
 
-/// Reads numbers one after the other; keeps what they need together.
+/// Reads numbers one after the other; keeps their limbs together.
 pub struct Reader<'py> {
     py: Python<'py>,
     gmpy2: Option<&'static Gmpy2>,
@@ -152,7 +152,7 @@ pub struct Reader<'py> {
 
 /// Why a number was refused, without its place.
 pub enum Refusal {
-    /// An error of the library, which knows the place.
+    /// An error of the library, to which the place is added.
     NotFinite(&'static str),
     /// Not a number.
     Type,
@@ -206,13 +206,13 @@ impl<'py> Reader<'py> {
         })
     }
 
-    /// The kind of result that the entries read ask for.
+    /// The kind of result that the entries read request.
     pub fn kind(&self) -> NumberKind {
         let seen = |kind: &NumberKind| self.types_seen & (1 << *kind as u32) != 0;
         NumberKind::ALL.into_iter().find(seen).unwrap_or(NumberKind::Fraction)
     }
 
-    /// Whether an entry has asked for this kind.
+    /// Whether an entry of this type was read.
     pub fn has_seen(&self, number: NumberType) -> bool {
         self.types_seen & (1 << (8 + number.bit())) != 0
     }
@@ -284,7 +284,7 @@ impl<'py> Reader<'py> {
         let exponent = power.extract::<i64>().map_err(|_| Refusal::Value(format!("has the exponent {power}")))?;
         match self.integer(&mantissa, exponent, negative)? {
             Entry::Zero if exponent == 0 => Ok(Entry::Zero),
-            // mpmath's special numbers have no mantissa, and an exponent that says which it is.
+            // mpmath's special numbers have no mantissa, and an exponent that tells which it is.
             Entry::Zero => Err(Refusal::NotFinite(if exponent == -123 { "NaN" } else { "infinite" })),
             entry => Ok(entry),
         }

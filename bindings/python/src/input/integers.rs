@@ -22,10 +22,10 @@ impl<'py> Integers<'py> {
         Ok(Integers { py, int: py.get_type::<PyInt>(), index, gmpy2: Gmpy2::loaded(py)? })
     }
 
-    /// Appends the limbs of `|object|`, least first, and says whether it is negative.
+    /// Appends the limbs of `|object|`, least first, and returns whether it is negative.
     ///
     /// # Errors
-    /// What Python raises where the object is no integer.
+    /// Python's exception where the object is no integer.
     pub fn append(&self, object: &Bound<'py, PyAny>, limbs: &mut Vec<u64>) -> PyResult<bool> {
         if let Some(layout) = self.gmpy2.and_then(|gmpy2| gmpy2.layout.as_ref().filter(|_| self.is_mpz(gmpy2, object)))
         {

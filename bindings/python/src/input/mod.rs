@@ -60,10 +60,10 @@ impl Part {
 /// Bits beyond the precision of a call to which fractions and decimals are rounded that are factored or solved for.
 const SPARE_BITS: u32 = 64;
 
-/// What becomes of fractions and decimals.
+/// How fractions and decimals are treated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bits {
-    /// They are rounded to so many bits.
+    /// They are rounded to this number of bits.
     Round(u32),
     /// They are rounded to [`SPARE_BITS`] more, so that an ill-conditioned matrix costs fewer digits of a solution: the
     /// program reads files in the same way.
@@ -74,7 +74,7 @@ pub enum Bits {
 
 /// An operand whose numbers have been looked at.
 pub struct Operand<'py> {
-    /// What holds the numbers.
+    /// The container of the numbers.
     pub container: Container,
     /// The number type of results.
     pub kind: NumberKind,
@@ -98,10 +98,10 @@ enum Source<'py> {
 }
 
 impl<'py> Operand<'py> {
-    /// Looks at the numbers of `object`; `name` says in errors which operand it is.
+    /// Looks at the numbers of `object`; `name` names the operand in errors.
     ///
     /// # Errors
-    /// `TypeError` and `ValueError` with the place of what cannot be taken.
+    /// `TypeError` and `ValueError` with the place of an entry that cannot be taken.
     pub fn of(object: &Bound<'py, PyAny>, name: &str, part: Part) -> PyResult<Operand<'py>> {
         if let Ok(matrix) = object.cast::<Matrix>() {
             let matrix = matrix.get();
@@ -131,10 +131,10 @@ impl<'py> Operand<'py> {
         Ok(Operand { container, kind: container.kind_of(kind), natural_bits, rows, cols, source, other, radii })
     }
 
-    /// An operand of a comparison; `None` for what holds no numbers, which is no equal matrix.
+    /// An operand of a comparison; `None` for an object that holds no numbers, which equals no matrix.
     ///
     /// # Errors
-    /// All but `TypeError` and `ValueError`: what the handler of a signal raises, unless it is one of these; no memory.
+    /// All except `TypeError` and `ValueError`: other exceptions of a signal handler, `MemoryError`.
     pub fn of_numbers(object: &Bound<'py, PyAny>) -> PyResult<Option<Operand<'py>>> {
         let py = object.py();
         match Operand::of(object, "the other operand", Part::Whole) {
@@ -148,7 +148,7 @@ impl<'py> Operand<'py> {
     /// Whether `object` is one number of a type that is accepted.
     ///
     /// # Errors
-    /// What an attribute of it raises.
+    /// The exception of an attribute of it.
     pub fn is_number(object: &Bound<'py, PyAny>) -> PyResult<bool> {
         Ok(!is_array(object)? && NumberType::of(object)?.is_some())
     }
@@ -163,11 +163,11 @@ impl<'py> Operand<'py> {
         Ok(Operand { container: Container::Flat, kind, natural_bits, rows: 1, cols: 1, source, other: None, radii })
     }
 
-    /// The numbers as a matrix; what has to be rounded is rounded to `bits`.
+    /// The numbers as a matrix; numbers that have to be rounded are rounded to `bits`.
     ///
     /// # Errors
-    /// `ValueError` for an exponent out of range, for a ball with a radius and for a fraction where integers are asked
-    /// for, `MemoryError`; `NotSymmetricError` where the triangle that is not named is at odds with the one that is.
+    /// `ValueError` for an exponent out of range, for a ball with a radius and for a fraction where integers are
+    /// requested, `MemoryError`; `NotSymmetricError` where the triangle that is not named contradicts the one that is.
     pub fn view(self, py: Python<'py>, bits: Bits) -> PyResult<View> {
         match self.radii.first() {
             Some(radius) => Err(radius.refused(self.cols)),
@@ -234,7 +234,7 @@ impl<'py> Source<'py> {
     }
 }
 
-/// Matrices in a list, one below the other: what `list(matrix)` gives are its rows.
+/// Matrices in a list, one below the other: `list(matrix)` gives its rows.
 fn stacked<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Option<Operand<'py>>> {
     let py = object.py();
     let Ok(list) = object.cast::<PyList>() else { return Ok(None) };
@@ -278,7 +278,7 @@ pub fn long_double_bits(py: Python<'_>) -> PyResult<u32> {
 /// Matrices of as many columns, one below the other, rounded to `bits` bits.
 ///
 /// # Errors
-/// `MemoryError`; what the handler of a signal raises.
+/// `MemoryError`; the exception of a signal handler.
 pub fn stack(py: Python<'_>, views: &[View], bits: u32) -> PyResult<View> {
     let (rows, cols) = (views.iter().map(View::rows).sum(), views.first().map_or(0, View::cols));
     let mut whole = sunzi::Matrix::zeros(rows, cols, bits).or_raise(py)?;
@@ -378,7 +378,7 @@ impl Store<'_> {
         Ok(())
     }
 
-    /// Stores what has been rounded; `too_small` says that there is no such exponent.
+    /// Stores a rounded number; `too_small` where its exponent is below those that exist.
     fn put_rounded(&mut self, value: &Float, too_small: bool, row: usize, col: usize) -> sunzi::Result<()> {
         if value.is_infinite() || too_small {
             let exponent = if value.is_infinite() { MAXIMUM_EXPONENT + 1 } else { -MAXIMUM_EXPONENT - 1 };
@@ -401,10 +401,10 @@ fn is_too_small(near: &Float, low: impl Fn() -> Float) -> bool {
     near.get_exp().is_none_or(|exponent| i64::from(exponent) <= -MAXIMUM_EXPONENT) && low().is_zero()
 }
 
-/// The precision of a result: the one asked for, else the largest that the operands bring along.
+/// The precision of a result: the requested one, else the largest of the operands.
 ///
 /// # Errors
-/// `ValueError` where neither is there.
+/// `ValueError` where there is neither.
 pub fn working_bits(asked: Option<u32>, operands: &[Option<u32>]) -> PyResult<u32> {
     let natural = operands.iter().flatten().max().copied();
     asked.or(natural).ok_or_else(|| {

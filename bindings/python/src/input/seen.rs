@@ -7,7 +7,7 @@ use crate::kind::NumberKind;
 use crate::signals::look_for_signals;
 use pyo3::prelude::*;
 
-/// What is known of numbers that have been looked at.
+/// The properties of numbers that have been looked at.
 pub struct Seen<'py> {
     pub kind: NumberKind,
     pub natural_bits: Option<u32>,
@@ -15,7 +15,7 @@ pub struct Seen<'py> {
 }
 
 impl Seen<'_> {
-    /// Of doubles.
+    /// The properties of doubles.
     pub fn doubles() -> Self {
         Seen { kind: NumberKind::Float, natural_bits: Some(53), radii: Vec::new() }
     }

@@ -11,7 +11,8 @@ use pyo3::prelude::*;
 use sunzi::io::triangle_conflict;
 use sunzi::{FloatRef, Uplo};
 
-/// The entries beside the diagonal that are not named; what is no finite number counts as an empty place.
+/// The entries of the triangle that is not named, without the diagonal; an entry that is no finite number counts as an
+/// empty place.
 pub struct OtherTriangle<'py> {
     named: Uplo,
     /// `None` where the matrix itself holds them.
@@ -19,16 +20,16 @@ pub struct OtherTriangle<'py> {
 }
 
 impl<'py> OtherTriangle<'py> {
-    /// That of a matrix, which holds both; `None` where it is not looked at.
+    /// The other triangle of a matrix, which holds both; `None` where it is not looked at.
     pub fn of_matrix(part: Part) -> Option<OtherTriangle<'py>> {
         let Part::Symmetric(named) = part else { return None };
         Some(OtherTriangle { named, source: None })
     }
 
-    /// That among the numbers of an operand.
+    /// The other triangle among the numbers of an operand.
     ///
     /// # Errors
-    /// `MemoryError`; what reading a number raises beside a refusal.
+    /// `MemoryError`; exceptions of reading a number other than a refusal.
     pub fn of_items(
         py: Python<'py>,
         items: &Items<'py>,
@@ -47,8 +48,7 @@ impl<'py> OtherTriangle<'py> {
         Ok(Some(OtherTriangle { named, source: Some(source) }))
     }
 
-    /// Refuses a triangle that says something else than `view`, of numbers that are read with `bits` and are known to
-    /// `known_bits`.
+    /// Refuses a triangle that contradicts `view`, of numbers that are read with `bits` and are known to `known_bits`.
     ///
     /// # Errors
     /// `NotSymmetricError` with both entries; those of [`super::Operand::view`].

@@ -1,4 +1,4 @@
-//! What the methods of `Matrix` share: matrices like it, and operands beside it.
+//! Code that the methods of `Matrix` share: matrices like it, and further operands.
 
 use crate::arithmetic::{negated, sum};
 use crate::call::number_kind;
@@ -29,7 +29,7 @@ impl Matrix {
         assemble(py, &self.view().entries(), Form::General, Shape { container, kind })
     }
 
-    /// The numbers of an operand; a flat list beside a row is a row.
+    /// The numbers of an operand; a flat list is a row where the matrix is a row.
     pub(super) fn beside(&self, operand: Operand<'_>, py: Python<'_>, bits: u32) -> PyResult<View> {
         let along = self.line == Line::Row && operand.container.is_flat();
         let view = operand.view(py, Bits::Round(bits))?;

@@ -59,7 +59,7 @@ pub struct Gmpy2 {
     pub layout: Option<Layout>,
 }
 
-/// Whoever holds one may read and make objects of gmpy2 by their layout.
+/// A value permits reading and making objects of gmpy2 by their layout.
 pub struct Layout {
     new_mpfr: NewMpfr,
 }
@@ -85,7 +85,7 @@ pub enum Parts<'a> {
 }
 
 impl Gmpy2 {
-    /// gmpy2, where somebody has imported it: else no object of it can be there.
+    /// gmpy2, where it has been imported: else none of its objects can exist.
     pub fn loaded(py: Python<'_>) -> PyResult<Option<&'static Gmpy2>> {
         static STATE: PyOnceLock<Gmpy2> = PyOnceLock::new();
         if let Some(known) = STATE.get(py) {
@@ -140,12 +140,12 @@ impl Gmpy2 {
         if !known || new_mpfr.is_null() {
             return Ok(None);
         }
-        // SAFETY: beside the types, which are where gmpy2.h has them, it names this entry GMPy_MPFR_New.
+        // SAFETY: in addition to the types, which are where gmpy2.h has them, it names this entry GMPy_MPFR_New.
         let layout = Layout { new_mpfr: unsafe { std::mem::transmute::<*mut c_void, NewMpfr>(new_mpfr) } };
         Ok(self.agrees(py, &layout)?.then_some(layout))
     }
 
-    /// Whether known numbers are read, and a made one is printed, as what they are.
+    /// Whether known numbers are read right, and a new one is printed right.
     fn agrees(&self, py: Python<'_>, layout: &Layout) -> PyResult<bool> {
         let mpfr = |text: &str| self.mpfr.bind(py).call1((text, 137, 16, self.widest.bind(py)));
         let limbs = [0x0fed_cba9_8765_4321 << 55, 0x0123_4567_89ab_cdef, 0x8000_0000_0000_0001];
@@ -219,9 +219,9 @@ impl Layout {
     ) -> PyResult<Bound<'py, PyAny>> {
         // SAFETY: the function makes a new object of at least 2 bits without looking at a context, or sets an error.
         let object = unsafe { (self.new_mpfr)(c_long::from(precision_bits as i32), std::ptr::null_mut()) };
-        // SAFETY: what it returns is a new reference, or null with an error set.
+        // SAFETY: the function returns a new reference, or null with an error set.
         let object = unsafe { Bound::from_owned_ptr_or_err(py, object) }?;
-        // SAFETY: `self` proves where its fields lie; nobody else has seen the new object.
+        // SAFETY: `self` proves where its fields lie; no other code has the new object.
         let MpfrObject { value, hash, ternary, .. } = unsafe { &mut *object.as_ptr().cast::<MpfrObject>() };
         if value.prec != c_long::from(precision_bits as i32) {
             return Err(PyMemoryError::new_err(format!("gmpy2 made a number of {} bits", value.prec)));

@@ -1,6 +1,6 @@
 //! The only code that reads and writes Python objects of another package by their layout.
 //!
-//! Promise: a layout is used only after it has been checked against objects with known contents. Beside it: calls of
+//! Promise: a layout is used only after it has been checked against objects with known contents. In addition: calls of
 //! the C library on ranks under MPI.
 
 #[cfg(not(feature = "mpi"))]

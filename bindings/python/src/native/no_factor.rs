@@ -1,4 +1,4 @@
-//! What stands in for a factor over ranks where the package is built without MPI.
+//! The replacement of a factor over ranks where the package is built without MPI.
 
 /// No factor.
 pub enum Factor {}

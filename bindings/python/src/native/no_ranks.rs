@@ -1,9 +1,9 @@
-//! What stands in for ranks where the package is built without MPI: nothing that could be made.
+//! The replacement of ranks where the package is built without MPI: a type without values.
 
 use super::factor::Factor;
 use super::verbs::{Failed, Part, PlanOf, RankOptions, Verb};
 
-/// The status of what a build lacks.
+/// The status of a feature that a build lacks.
 const UNAVAILABLE: i32 = 14;
 
 /// No communicator.

@@ -1,6 +1,6 @@
 //! Calls of the C library on the ranks of a communicator: the verbs over ranks are written there, once.
 //!
-//! Promise: every array that is described lives, and is nobody else's where it is written to, for as long as the call.
+//! Promise: for the whole call, every array that is described lives, and no other code uses it where it is written to.
 
 use super::factor::Factor;
 use super::verbs::{Failed, Part, PlanOf, Planned, RankOptions, Target, Terms, Verb};
@@ -81,7 +81,7 @@ impl Ranks {
     /// The ranks of the communicator with a Fortran handle. Collective.
     ///
     /// # Errors
-    /// What the library refuses; MPI must be initialised.
+    /// Refusals of the library; MPI must be initialised.
     pub fn new(handle: i32, options: &RankOptions) -> Result<Ranks, Failed> {
         let kernel = options.kernel.as_ref().and_then(|name| CString::new(name.as_str()).ok());
         let devices = options.devices.as_ref().and_then(|names| CString::new(names.as_str()).ok());
@@ -119,9 +119,9 @@ impl Ranks {
     /// One verb. Collective.
     ///
     /// # Errors
-    /// What the library refuses.
+    /// Refusals of the library.
     pub fn call(&self, verb: Verb<'_>) -> Result<(), Failed> {
-        // SAFETY: the context is live; what is described outlives the call, as the verb borrows it.
+        // SAFETY: the context is live; the arrays described outlive the call, as the verb borrows it.
         let status = unsafe {
             match verb {
                 Verb::Syrk { uplo, trans, terms, a, c } => {
@@ -151,10 +151,10 @@ impl Ranks {
     /// The factor of a matrix, kept. Collective.
     ///
     /// # Errors
-    /// What the library refuses.
+    /// Refusals of the library.
     pub fn factor(&self, uplo: i32, precision_bits: i64, a: &Part<'_>) -> Result<Factor, Failed> {
         let mut factor = std::ptr::null_mut();
-        // SAFETY: the context is live, and what is described outlives the call.
+        // SAFETY: the context is live, and the arrays described outlive the call.
         let status = unsafe { sunzi_mpi_factor_new(self.0, uplo, precision_bits, &part(a), &mut factor) };
         let factor = Factor(factor);
         self.answer(status).map(|()| factor)
@@ -163,7 +163,7 @@ impl Ranks {
     /// The factor of another matrix in the memory of one that is kept. Collective.
     ///
     /// # Errors
-    /// What the library refuses.
+    /// Refusals of the library.
     pub fn renew(&self, uplo: i32, precision_bits: i64, a: &Part<'_>, factor: &mut Factor) -> Result<(), Failed> {
         // SAFETY: as above, and nothing else uses the factor meanwhile.
         let status = unsafe { sunzi_mpi_factor_renew(self.0, uplo, precision_bits, &part(a), factor.0) };
@@ -173,7 +173,7 @@ impl Ranks {
     /// Bytes of copies on this rank, of all on this rank, and of all on its node, that a call would take. Collective.
     ///
     /// # Errors
-    /// What the library refuses.
+    /// Refusals of the library.
     pub fn plan(&self, of: PlanOf, [operand_bits, bits]: [i64; 2]) -> Result<[u64; 3], Failed> {
         let mut plan = sunzi_mpi_plan::default();
         let operand = |planned: Planned| planned_for(planned, operand_bits);

@@ -1,4 +1,4 @@
-//! What is asked of the ranks of a communicator, and what they answer.
+//! Requests to the ranks of a communicator, and their answers.
 #![cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "nothing asks without MPI"))]
 
 use super::factor::Factor;

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyList};
 use sunzi::MatrixView;
 
-/// Which entries of a result say all.
+/// Which entries of a result determine all others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// Every entry is its own.
@@ -24,14 +24,14 @@ pub enum Form {
 /// The form of a result.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// What holds the numbers.
+    /// The container of the numbers.
     pub container: Container,
     /// Their type.
     pub kind: NumberKind,
 }
 
-/// Bits of the numbers of a result where its container holds fewer than were computed: those of doubles and long
-/// doubles.
+/// Bits of the numbers of a result where its container holds fewer bits than were computed: the bits of doubles and
+/// long doubles.
 ///
 /// # Errors
 /// `ImportError`.
@@ -48,7 +48,7 @@ pub fn held_bits(py: Python<'_>, shape: Shape) -> PyResult<Option<u32>> {
 /// The result as a Python object.
 ///
 /// # Errors
-/// `MemoryError`, `ImportError`; `OverflowError` for what no `float` can hold.
+/// `MemoryError`, `ImportError`; `OverflowError` for a number that no `float` can hold.
 pub fn give<'py>(py: Python<'py>, result: sunzi::Matrix, form: Form, shape: Shape) -> PyResult<Bound<'py, PyAny>> {
     let kind = shape.container.kind_of(shape.kind);
     let container = shape.container.holding(kind);
@@ -207,7 +207,7 @@ impl<'py> Destination<'py> {
         Ok(Destination { array, container })
     }
 
-    /// What the result looks like here, of numbers of this kind.
+    /// The shape of the result here, with numbers of this kind.
     pub fn shape(&self, kind: NumberKind) -> Shape {
         Shape { container: self.container, kind }
     }

@@ -37,7 +37,7 @@ enum Way<'py> {
         class: Bound<'py, PyAny>,
         mantissa: Mantissa<'py>,
     },
-    /// `numpy.longdouble` of so many bits.
+    /// `numpy.longdouble` with this number of bits.
     LongDouble {
         numpy: Bound<'py, PyModule>,
         bits: u32,
@@ -113,7 +113,7 @@ impl<'py> Builder<'py> {
     /// The number at `place`, its row and column. All zeros are the same object.
     ///
     /// # Errors
-    /// As [`double`], and what Python raises, such as `MemoryError`.
+    /// As [`double`], and exceptions of Python, such as `MemoryError`.
     pub fn number(&mut self, value: FloatRef<'_>, place: (usize, usize)) -> PyResult<Bound<'py, PyAny>> {
         if !value.head.is_zero() {
             return self.other_than_zero(value, place);
@@ -206,7 +206,7 @@ pub fn double(value: FloatRef<'_>, precision_bits: u32, (row, col): (usize, usiz
     Ok(double)
 }
 
-/// The nearest `numpy.longdouble`, of so many bits, ties to even.
+/// The nearest `numpy.longdouble`, of `bits` bits, ties to even.
 ///
 /// # Errors
 /// As [`double`].

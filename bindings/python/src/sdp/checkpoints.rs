@@ -17,7 +17,7 @@ const CHECKPOINT_SECONDS: f64 = 3600.0;
 pub struct Checkpoints {
     /// Where they are written.
     folder: Option<PathBuf>,
-    /// Where one must be to begin with.
+    /// Where a checkpoint must be to begin with.
     initial: Option<PathBuf>,
     interval: Duration,
     saved: Mutex<Instant>,
@@ -43,7 +43,7 @@ impl Checkpoints {
         Ok(Checkpoints { folder, initial, interval, saved, last })
     }
 
-    /// Those of a program, where a folder is named.
+    /// The checkpoints of a program, where a folder is named.
     pub fn of_program(&self, problem: &Problem) -> Option<sunzi_sdp::Checkpoints> {
         (self.folder.is_some() || self.initial.is_some()).then(|| sunzi_sdp::Checkpoints::new(problem))
     }

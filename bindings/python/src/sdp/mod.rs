@@ -1,7 +1,7 @@
 //! Semidefinite programs: `sunzi.sdp`, which has the signatures and the documentation.
 //!
 //! `program` reads a program from Python's numbers, `options` the choices of the solver, `checkpoints` the folders of
-//! its states, `solution` gives what it found.
+//! its states, `solution` the form of its results.
 
 mod checkpoints;
 mod options;
@@ -24,7 +24,7 @@ use std::sync::{Mutex, PoisonError};
 use sunzi::{Error, Progress};
 use sunzi_sdp::{Control, Iteration, Problem, Solver, SolverOptions, read_problem};
 
-/// Bits of all numbers where neither the caller nor a number asks for more: SDPB's default.
+/// Bits of all numbers where neither the caller nor a number has more: SDPB's default.
 const DEFAULT_BITS: u32 = 400;
 
 /// Solves `min c^T x` with `sum_p x_p A_p - C >= 0`; see the Python layer.
@@ -57,12 +57,12 @@ pub fn sdp_solve_file<'py>(
     solution::give(py, &solve(run, options, |_| read_problem(&path, bits))?, shape)
 }
 
-/// The precision that the caller asks for.
+/// The precision that the caller requests.
 fn asked_bits(run: &Bound<'_, PyDict>) -> PyResult<Option<u32>> {
     checked_bits(run.py(), read(run, "precision")?)
 }
 
-/// Runs the solver on the program that `program` gives, tells its iterations, and listens to signals.
+/// Runs the solver on the program that `program` gives, reports its iterations, and handles signals.
 fn solve(
     run: &Bound<'_, PyDict>,
     options: &Bound<'_, PyDict>,
@@ -90,7 +90,7 @@ fn solve(
         let problem = program(ctx)?;
         let options = choices.apply(SolverOptions::new(problem.form));
         let most = options.max_iterations;
-        // What is kept of the last iteration lies beside all that the run plans.
+        // The state kept of the last iteration takes memory in addition to all that the run plans.
         let kept = checkpoints.kept_bytes(&problem);
         let beside = ctx.with_memory_bytes(ctx.memory_bytes().map(|limit| limit.saturating_sub(kept)));
         let more = |error| match error {
@@ -111,7 +111,8 @@ fn solve(
             told.map(|()| Control::Continue)
         });
         if matches!(ended, Err(Error::Cancelled)) {
-            // What an exception or Ctrl-C ends, mostly in the middle of an iteration, can go on from the last one.
+            // A run that an exception or Ctrl-C ends, mostly in the middle of an iteration, can go on from the last
+            // one.
             checkpoints.keep_last(known.as_ref())?;
         }
         let solution = ended.map_err(more)?;

@@ -11,13 +11,13 @@ use sunzi_sdp::SolverOptions;
 /// Bits of numbers that are options.
 const OPTION_BITS: u32 = 256;
 
-/// Sets an option to what was chosen.
+/// Sets an option to the chosen value.
 type Setting = Box<dyn FnOnce(&mut SolverOptions) + Send>;
 
-/// What a caller chose.
+/// The choices of a caller.
 pub struct Choices(Vec<Setting>);
 
-/// What a name stands for.
+/// The field that a name stands for.
 enum Field {
     Flag(fn(&mut SolverOptions, bool)),
     Count(fn(&mut SolverOptions, u64)),
@@ -83,9 +83,9 @@ impl Choices {
         Ok(Choices(chosen))
     }
 
-    /// The options with what was chosen.
+    /// The options with these choices.
     pub fn apply(self, mut options: SolverOptions) -> SolverOptions {
-        // Nobody is told here.
+        // It is not reported here.
         options.measures_centre = false;
         self.0.into_iter().for_each(|set| set(&mut options));
         options

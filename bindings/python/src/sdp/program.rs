@@ -155,7 +155,7 @@ impl<'py> PendingBlock<'py> {
         self.matrices.iter().chain([&self.constant]).flatten()
     }
 
-    /// Kind and order, on which all matrices agree: diagonal where none has an entry beside the diagonal.
+    /// Kind and order, on which all matrices agree: diagonal where none has an entry outside the diagonal.
     fn shape(&self) -> PyResult<Shape> {
         let (mut known, mut least, mut beside): (Option<Shape>, usize, bool) = (None, 0, false);
         for part in self.parts() {
@@ -203,7 +203,7 @@ impl<'py> Pending<'py> {
     /// Looks at the numbers of a program.
     ///
     /// # Errors
-    /// `TypeError` and `ValueError` with block, matrix and place of what cannot be taken.
+    /// `TypeError` and `ValueError` with block, matrix and place of an entry that cannot be taken.
     pub fn of(
         c: &Bound<'py, PyAny>,
         blocks: &Bound<'py, PyAny>,

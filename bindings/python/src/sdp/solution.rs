@@ -1,4 +1,4 @@
-//! What a run found, in the form of the operands.
+//! The results of a run, in the form of the operands.
 
 use crate::choices::json;
 use crate::errors::OrRaise;
@@ -10,7 +10,7 @@ use rug::Float;
 use sunzi_sdp::block::Block;
 use sunzi_sdp::{Iteration, Solution};
 
-/// What a run found.
+/// The results of a run.
 pub struct Found {
     /// The solution.
     pub solution: Solution,
@@ -80,7 +80,7 @@ pub fn give<'py>(py: Python<'py>, result: &Found, shape: Shape) -> PyResult<Boun
     Ok(found)
 }
 
-/// An iteration as the callback is told it.
+/// An iteration as the callback gets it.
 ///
 /// # Errors
 /// Those of Python's dictionaries.

@@ -1,4 +1,4 @@
-//! Files of parameters: those that SDPA and SDPA-GMP ship, lines as SDPB takes them, and what is refused.
+//! Files of parameters: those that SDPA and SDPA-GMP ship, lines as SDPB takes them, and refusals.
 
 use super::*;
 use crate::args::sdp::{Choices, Places};

@@ -76,7 +76,7 @@ pub struct InBigFloats {
     solve_seconds: f64,
     /// `log2` of the largest `|b - Q x|_i / (sqrt(q_ii) sum_j sqrt(q_jj) |x_j| + |b_i|)`; `None` where all are 0.
     backward_error_log2: Option<i32>,
-    /// What the library says of the same matrix at 53 bits.
+    /// The library's answer for the same matrix at 53 bits.
     at_double_precision: String,
 }
 
@@ -90,7 +90,7 @@ pub fn in_big_floats(ctx: &Context, q: &SymmetricMatrix) -> Result<InBigFloats> 
     let worst_residual = verify_cholesky(ctx, q, factor.factor(), bits, &VerifyOptions::default())?.worst_entry;
     still_wanted()?;
     let (solve_seconds, backward_error_log2) = solve_one(ctx, q, &factor)?;
-    // By norms: entry by entry takes the bits that the pivots ask for, more than a double has.
+    // By norms: entry by entry takes the bits that the pivots need, more than a double has.
     let by_norms = CholeskyOptions::new().accuracy(Accuracy::Norm);
     let at_double_precision = match cholesky_with(ctx, q, DOUBLE_BITS, &by_norms) {
         Ok(_) => "no failure".to_string(),
@@ -150,7 +150,7 @@ impl fmt::Display for InBigFloats {
 }
 
 impl InBigFloats {
-    /// What the library says at 53 bits.
+    /// The library's answer at 53 bits.
     pub fn at_double_precision(&self) -> &str {
         &self.at_double_precision
     }

@@ -23,7 +23,7 @@ use sunzi_lab::units::{counted, format_bytes, format_seconds};
 
 /// The problem: 2000 sampled dimensions, 200 derivatives, 1024 bits.
 const SIZE: Size = Size { rows: 2000, cols: 200, precision_bits: 1024 };
-/// Seconds that the plain loop may take; what it has not done by then is extrapolated.
+/// Seconds that the plain loop may take; the rest is extrapolated.
 const PLAIN_SECONDS: f64 = 8.0;
 
 #[derive(Serialize)]
@@ -109,7 +109,7 @@ fn prepare(session: &Session, path: &Path) -> Result<()> {
     ))
 }
 
-/// Stores Q, reads it back, and verifies what was read.
+/// Stores Q, reads it back, and verifies the matrix that was read.
 fn store_and_verify(session: &Session, ctx: &sunzi::Context, pq: (&Matrix, &Matrix), path: &PathBuf) -> Result<()> {
     let (p, q) = pq;
     let options = WriteOptions::new().symmetry(Symmetry::SymmetricLower);

@@ -8,7 +8,7 @@ use sunzi::Matrix;
 use sunzi::advanced::store::start_in;
 use sunzi_lab::units::{counted, format_seconds};
 
-/// What was measured of the loop.
+/// The measurements of the loop.
 #[derive(Serialize)]
 pub struct PlainLoop {
     /// Threads at work, each on entries of its own.
@@ -71,7 +71,7 @@ fn place(index: usize) -> (usize, usize) {
 }
 
 impl PlainLoop {
-    /// One line for people that says what was measured and what was not.
+    /// One line for people that states what was measured and what was not.
     pub fn describe(&self, our_seconds: f64) -> String {
         let PlainLoop { threads, entries, all_entries, seconds, total_seconds } = self;
         let basis = if entries == all_entries {

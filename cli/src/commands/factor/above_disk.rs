@@ -65,7 +65,7 @@ pub fn run(session: &mut Session, args: &Cholesky, together: Option<&dyn Transpo
     above_disk::finish(session, &report, (&line, "factor"), (directory, &report.disk))
 }
 
-/// Refuses what cannot work, before anything is read.
+/// Refuses arguments that cannot work, before anything is read.
 fn check(args: &Cholesky, output: &Output, together: Option<&dyn Transport>) -> Result<()> {
     check_output(output)?;
     check_binary(&[&args.factor.a, &output.path])?;

@@ -1,4 +1,4 @@
-//! A factorisation in this process, and what is made of the factor. Each step is a span of the trace.
+//! A factorisation in this process, and the results made from the factor. Each step is a span of the trace.
 
 use super::digits::Answer;
 use super::singular::warn_of_singular;
@@ -15,7 +15,7 @@ use sunzi::{
 };
 use sunzi_lab::trace::Trace;
 
-/// Whether the matrix has a factor at so many bits.
+/// Whether the matrix has a factor at `bits` bits.
 ///
 /// # Errors
 /// Those of reading, and of the factorisation.
@@ -27,8 +27,8 @@ pub fn factors_at(session: &Session, config: &Factoring, bits: u32) -> Result<()
     in_mode(Mode::Computing, || engine.run(|ctx| cholesky_with(ctx, &a, bits, &options))).map(drop)
 }
 
-/// Reads and computes the task at one precision; where digits are proven or asked for, decimals are read once more, to
-/// as many bits as it takes, if their rounding is what leaves fewer digits and the memory limit has room for it.
+/// Reads and computes the task at one precision; where digits are proven or requested, decimals are read once more, to
+/// as many bits as needed, if their rounding is the reason for fewer digits and the memory limit has room for it.
 ///
 /// # Errors
 /// Those of reading, and of the operations.

@@ -1,4 +1,4 @@
-//! How many digits of an answer are right, and how that is said.
+//! How many digits of an answer are right, and how that is reported.
 
 use super::steps::Steps;
 use super::{Factoring, Inputs, Task};
@@ -14,34 +14,35 @@ use sunzi_lab::trace::Trace;
 /// Digits of the logarithm that are printed, where as many are right.
 const SHOWN_DIGITS: usize = 30;
 
-/// Below so many correct digits a warning is printed.
+/// Below this number of correct digits a warning is printed.
 const FEW_DIGITS: f64 = 3.0;
 
-/// Correct digits of what was computed. Estimates and proven bounds are absent where nobody asked for them, or the
-/// memory limit has no room for them.
+/// Correct digits of the answer. Estimates and proven bounds are absent where they were not requested, or the memory
+/// limit has no room for them.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Digits {
-    /// About so many of the solution or the inverse are right.
+    /// An estimate of the correct digits of the solution or the inverse.
     pub digits: Option<f64>,
-    /// At least so many are.
+    /// A proven lower bound of them.
     pub certified: Option<f64>,
-    /// About so many of the logarithm are right.
+    /// An estimate of the correct digits of the logarithm.
     pub log_det_digits: Option<f64>,
-    /// At least so many are.
+    /// A proven lower bound of them.
     pub log_det_certified: Option<f64>,
-    /// What the logarithm is off by, about.
+    /// An estimate of the error of the logarithm.
     pub log_det_error: Option<String>,
-    /// What it is off by at most, proven: where none of its digits is.
+    /// A proven bound of its error, where none of its digits is proven.
     pub log_det_certified_error: Option<String>,
-    /// Estimate of the norm of the inverse of the matrix, scaled to a diagonal of about 1: what solves lose.
+    /// Estimate of the norm of the inverse of the matrix, scaled to a diagonal of about 1: the factor by which solves
+    /// lose accuracy.
     pub scaled_condition: Option<String>,
     /// Its logarithm to base 2.
     #[serde(skip)]
     lost_bits: Option<f64>,
-    /// About so many decimal places of the logarithm are right: of one near 0 no digit need be.
+    /// An estimate of the correct decimal places of the logarithm: for one near 0 no digit need be correct.
     #[serde(skip)]
     log_det_places: Option<f64>,
-    /// At least so many are.
+    /// A proven lower bound of them.
     #[serde(skip)]
     log_det_certified_places: Option<f64>,
     /// Whether it is that of the matrix; else the factor exists by the luck of its roundings.
@@ -52,21 +53,21 @@ pub struct Digits {
     pub missing_decimal_bits: Option<u32>,
 }
 
-/// What was computed in this process.
+/// The answer that was computed in this process.
 pub struct Answer<'a> {
     pub factor: &'a Cholesky,
     pub inputs: &'a Inputs,
     /// The solution or the inverse.
     pub matrix: Option<&'a Matrix>,
-    /// Whether the logarithm of the determinant is wanted.
+    /// Whether the logarithm of the determinant is requested.
     pub log_det: bool,
 }
 
 impl Answer<'_> {
-    /// Estimates the correct digits, and proves some where that was asked for.
+    /// Estimates the correct digits, and proves some where that was requested.
     ///
     /// # Errors
-    /// Those of the estimates, but for want of memory or of precision.
+    /// Those of the estimates, except lack of memory or of precision.
     pub fn digits(&self, steps: &Steps<'_>, config: &Factoring, trace: &mut Trace) -> Result<Digits> {
         let choices = &config.factor.digits;
         if choices.no_estimate || (self.matrix.is_none() && !self.log_det) {
@@ -78,14 +79,14 @@ impl Answer<'_> {
         if may_read_again && (choices.certified || automatic) {
             found.missing_decimal_bits = steps.run(|ctx| self.missing_decimal_bits(ctx, config, &found))?;
         }
-        // What is read once more is proven then.
+        // If decimals are read once more, the proof is made then.
         if choices.certified && found.missing_decimal_bits.is_none() {
             let error;
             (found.certified, found.log_det_certified, error) =
                 trace.span("certify", || self.certify(steps, &config.task))?.0;
             found.log_det_certified_places = error.as_ref().map(|error| -error.clone().log10().to_f64());
             found.log_det_certified_error = error.map(|error| rounded_up(&error));
-            // What is proven is right.
+            // Proven digits are correct.
             found.digits = found.digits.map(|digits| digits.max(found.certified.unwrap_or(0.0)));
             found.log_det_digits =
                 found.log_det_digits.map(|digits| digits.max(found.log_det_certified.unwrap_or(0.0)));
@@ -139,8 +140,8 @@ impl Answer<'_> {
         })
     }
 
-    /// Proven digits of the answer and of the logarithm, 0 where no proof is found, and where the logarithm has less
-    /// than one what it is off by.
+    /// Proven digits of the answer and of the logarithm, 0 where no proof is found, and the error of the logarithm
+    /// where it has less than one.
     fn certify(&self, steps: &Steps<'_>, task: &Task) -> Result<(Option<f64>, Option<f64>, Option<Float>)> {
         let Inputs { a, b, rounding, .. } = self.inputs;
         let Some(certificate) = steps.run(|ctx| self.factor.certify_with(ctx, a, *rounding))? else {
@@ -161,7 +162,7 @@ impl Answer<'_> {
 }
 
 impl Digits {
-    /// The least number of digits stated of any answer, proven where that was asked for; `None` where none is. Of a
+    /// The least number of digits stated for any answer, proven where that was requested; `None` where none is. Of a
     /// logarithm between -1 and 1 decimal places count.
     pub fn least(&self, certified: bool) -> Option<f64> {
         let stated = match certified {
@@ -202,7 +203,7 @@ impl Digits {
         }
     }
 
-    /// Warns of answers that are hardly right.
+    /// Warns of answers with hardly any correct digits.
     pub fn warn(&self, session: &Session, what: &str) {
         let log_det = self.log_det_digits_or_places();
         for (digits, what) in [(self.digits, what), (log_det, "logarithm of the determinant")] {
@@ -232,7 +233,7 @@ fn stated(digits: f64, certified: Option<f64>) -> String {
     format!("about {count} correct {}{proven}", if count == 1 { "digit" } else { "digits" })
 }
 
-/// All digits of a number; those after so many significant ones in brackets.
+/// All digits of a number; those after the first `right` significant ones in brackets.
 fn bracketed(value: &Float, right: usize) -> String {
     let text = format!("{value:e}");
     let (number, exponent) = text.split_once('e').unwrap_or((&text, "0"));

@@ -1,5 +1,5 @@
-//! `sunzi cholesky`, `sunzi solve` and `sunzi inverse`: a symmetric matrix in, its factor or what follows from it out;
-//! on several ranks the root reads, shares out, gathers and writes.
+//! `sunzi cholesky`, `sunzi solve` and `sunzi inverse`: a symmetric matrix in, its factor or a result of it out; on
+//! several ranks the root reads, distributes, gathers and writes.
 //!
 //! Nothing is written unless all went well. Does not know: how a matrix is factored.
 
@@ -32,7 +32,7 @@ use sunzi_lab::session::{ROOT, Session as _};
 use sunzi_lab::trace::Trace;
 use sunzi_lab::units::{counted, describe, format_bytes, format_seconds};
 
-/// What is made of a factor.
+/// The result that is made from a factor.
 pub enum Task {
     /// The factor itself.
     Cholesky,
@@ -48,7 +48,7 @@ pub enum Task {
 }
 
 impl Task {
-    /// What the result is called.
+    /// The name of the result.
     fn answer(&self) -> &'static str {
         match self {
             Task::Cholesky => "factor",
@@ -58,13 +58,13 @@ impl Task {
     }
 }
 
-/// A factorisation to compute, and what follows from it.
+/// A factorisation to compute, and the results made from it.
 pub struct Factoring {
-    /// What is factored and how.
+    /// The matrix that is factored, and how.
     pub factor: Factor,
-    /// What is made of it.
+    /// The result made from the factor.
     pub task: Task,
-    /// Where the result goes; a factor that is only asked about goes nowhere.
+    /// Where the result goes; a factor of which only numbers are requested goes nowhere.
     pub output: Option<Output>,
 }
 
@@ -77,8 +77,8 @@ impl Factoring {
         }
     }
 
-    /// Whether the logarithm of the determinant is computed: where it is asked for, and where the digits of a factor
-    /// are, which are its.
+    /// Whether the logarithm of the determinant is computed: where it is requested, and where the digits of a factor
+    /// are, which are those of the logarithm.
     fn wants_log_det(&self) -> bool {
         let automatic = self.factor.precision.automatic().is_some();
         self.factor.log_det || (automatic && matches!(self.task, Task::Cholesky))
@@ -115,13 +115,13 @@ struct FactorReport<'a> {
     triangle: &'static str,
     #[serde(flatten)]
     figures: &'a Figures,
-    /// `log det A` in decimals, where it was asked for.
+    /// `log det A` in decimals, where it was requested.
     log_det: Option<String>,
-    /// Estimate of the condition in the 1-norm, where it was asked for.
+    /// Estimate of the condition in the 1-norm, where it was requested.
     condition: Option<String>,
     #[serde(flatten)]
     digits: &'a Digits,
-    /// From gathering to the end of writing.
+    /// Seconds from gathering to the end of writing.
     output_seconds: f64,
     /// The most memory that the process occupied, files and result included.
     peak_resident_bytes: u64,
@@ -138,7 +138,7 @@ struct Refinement {
     backward_error_log2: Option<i64>,
 }
 
-/// What the computation says of itself.
+/// The computation's figures on itself.
 #[derive(Default, Serialize)]
 struct Figures {
     kernel: &'static str,
@@ -155,7 +155,7 @@ struct Figures {
     input_seconds: f64,
 }
 
-/// What was computed.
+/// The results of the computation.
 #[derive(Default)]
 struct Computed {
     /// The matrix that is written, on the root.
@@ -176,18 +176,18 @@ struct Computed {
 struct ReadAt {
     /// The precision; `None` for the one given or stated.
     precision_bits: Option<u32>,
-    /// Decimals are read to at least so many.
+    /// Decimals are read to at least this number of bits.
     decimal_bits: u32,
-    /// Whether they are not read once more, whatever their rounding costs.
+    /// Whether they are not read once more, however many digits their rounding costs.
     is_last: bool,
 }
 
-/// What was read.
+/// The operands that were read.
 struct Inputs {
     a: SymmetricMatrix,
     b: Option<Matrix>,
     precision_bits: u32,
-    /// How far both are from what the files say.
+    /// How far both are from the numbers in the files.
     rounding: InputRounding,
     /// Whether decimals are not read once more.
     is_last: bool,
@@ -222,7 +222,7 @@ pub fn run(session: &mut Session, config: &Factoring, together: Option<&dyn Tran
     agree(world, finish(session, config, &computed, trace))
 }
 
-/// What reads the operands.
+/// The reader of the operands.
 fn reader<'a>(session: &'a Session, config: &'a Factoring, at: ReadAt) -> Result<Reader<'a>> {
     let Factor { a, engine, precision, .. } = &config.factor;
     Ok(Reader::new(session, engine, &precision.typed(at.precision_bits), a)?.in_full(at.decimal_bits))
@@ -239,7 +239,7 @@ fn read(session: &Session, config: &Factoring, at: ReadAt) -> Result<Inputs> {
     };
     let rounding = if b.is_some() { rounding.right_bits(reader.rounded_bits()) } else { rounding };
     match &b {
-        // Said here, before the work of a factorisation.
+        // Refused here, before the work of a factorisation.
         Some(b) if b.rows() != a.rows() => Err(Error::ShapeMismatch {
             operation: "solve",
             left_rows: a.rows(),
@@ -254,7 +254,7 @@ fn read(session: &Session, config: &Factoring, at: ReadAt) -> Result<Inputs> {
     }
 }
 
-/// Writes the result and what is said of it, where the result is.
+/// Writes the result and its report, on the rank that has the result.
 fn finish(session: &mut Session, config: &Factoring, computed: &Computed, mut trace: Trace) -> Result<()> {
     let Some(result) = &computed.result else { return Ok(()) };
     let upper = config.factor.triangle.uplo() == Some(Uplo::Upper);
@@ -313,14 +313,14 @@ fn lines(config: &Factoring, computed: &Computed, report: &FactorReport<'_>, sha
     lines.join("\n")
 }
 
-/// The numbers that were asked for.
+/// The numbers that were requested.
 fn answers(config: &Factoring, computed: &Computed) -> Vec<String> {
     let log_det = |value| computed.digits.log_det_line(value, config.factor.digits.all_digits);
     let condition = |value| format!("condition of A in the 1-norm: about {value:.3e}");
     computed.log_det.iter().map(log_det).chain(computed.condition.iter().map(condition)).collect()
 }
 
-/// What to know of a factor that is not as accurate as was asked.
+/// A remark on a factor that is not as accurate as requested.
 fn missed(report: &CholeskyReport) -> Option<String> {
     let missing = report.missing_bits;
     let text = "accurate by norms only: some entries would take";

@@ -1,4 +1,4 @@
-//! The memory that a factorisation and what follows from it take at least, from the headers of the files alone.
+//! The memory that a factorisation and the results made from it take at least, only from the headers of the files.
 
 use super::{Factoring, ReadAt, Task, reader};
 use crate::session::Session;
@@ -10,7 +10,7 @@ use sunzi_lab::engine::least_bytes;
 /// lies about `2.5 log2(n)` bits below its diagonal, by chance some bits more.
 const RANGE_BITS_PER_ORDER_BIT: u32 = 3;
 
-/// Refuses a memory limit that the command cannot end in at so many bits, before anything is read.
+/// Refuses a memory limit in which the command cannot run to its end at these bits, before anything is read.
 ///
 /// # Errors
 /// [`sunzi::Error::MemoryLimit`] with the least limit that would do for reading, computing and writing.
@@ -22,7 +22,7 @@ pub fn admit(session: &Session, config: &Factoring, at: ReadAt) -> Result<()> {
     })
 }
 
-/// Bytes of the work on a matrix of `order` rows and so many right sides, the result included.
+/// Bytes of the work on a matrix of `order` rows and `columns` right sides, the result included.
 fn needed_bytes(session: &Session, config: &Factoring, (order, columns): (usize, usize), bits: u32) -> Result<u64> {
     let context = || session.context(&config.factor.engine);
     let choices = CholeskyOptions::new()
@@ -42,7 +42,7 @@ fn needed_bytes(session: &Session, config: &Factoring, (order, columns): (usize,
     if !config.factor.condition {
         return Ok(needed);
     }
-    // One right side, beside the factor.
+    // One right side, in addition to the factor.
     let one = least_bytes(context()?, |ctx| plan_solve(ctx, (order, 1), bits, &choices))?;
     Ok(needed.max(one + Matrix::bytes_for(order, 1, bits)))
 }

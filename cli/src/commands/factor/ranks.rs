@@ -123,7 +123,7 @@ fn matrix_tiles(config: &Factoring, world: &dyn Transport, rows: usize) -> Resul
     Ok(TileMap { rows, cols: rows, tile_size: default_tile_size(rows, grid), grid, triangle })
 }
 
-/// Those of right sides.
+/// The tiles of right sides.
 fn right_tiles(grid: RankGrid, (rows, cols): (usize, usize)) -> TileMap {
     TileMap { rows, cols, tile_size: RIGHT_TILE, grid, triangle: None }
 }
@@ -161,8 +161,8 @@ fn factor(session: &Session, config: &Factoring, operands: &Operands, team: &Tea
     factor_and_solve(&ctx, config, operands, team).map_err(restate)
 }
 
-/// What is left of the limit of a node beside its ranks' operands, and beside the whole result on the root's, which is
-/// gathered while the tiles are still there.
+/// The part of a node's limit that its ranks' operands leave, and on the root's node also the whole result, which is
+/// gathered while the tiles still exist.
 fn node_budget(engine: &Engine, operands: &Operands, team: &Team) -> Result<Option<Budget>> {
     let own_bytes = operands.a.bytes() + operands.b.as_ref().map_or(0, DistMatrix::bytes);
     let Some(budget) = engine.budget(own_bytes) else { return Ok(None) };

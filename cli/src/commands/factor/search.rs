@@ -1,4 +1,4 @@
-//! Precisions that nobody gave: the least one at which an answer has the digits asked for, and one at which a matrix
+//! Precisions that are not given: the least one at which an answer has the requested digits, and one at which a matrix
 //! has a factor.
 
 use super::alone::{at_precision, factors_at};
@@ -11,7 +11,7 @@ use sunzi::{Error, MAXIMUM_PRECISION_BITS, MoreBits, Result};
 use sunzi_lab::engine::check_reach;
 use sunzi_lab::trace::Trace;
 
-/// Precisions are multiples of so many bits.
+/// Precisions are multiples of this number of bits.
 const STEP_BITS: u32 = 8;
 
 /// Fewest bits that are tried.
@@ -24,13 +24,13 @@ const TRIES: usize = 24;
 const PATIENCE: Duration = Duration::from_secs(60);
 const PATIENCE_FACTOR: u32 = 8;
 
-/// Bits of so many decimal digits, in whole steps.
+/// Bits of `digits` decimal digits, in whole steps.
 fn bits_of(digits: f64) -> u32 {
     ((digits * std::f64::consts::LOG2_10).max(0.0).ceil() as u32).next_multiple_of(STEP_BITS)
 }
 
-/// Reads and computes the task within the memory limit; at the precision given, or at one that gives the digits asked
-/// for.
+/// Reads and computes the task within the memory limit; at the precision given, or at one that gives the requested
+/// digits.
 ///
 /// # Errors
 /// Those of reading, and of the operations; where the matrix is not positive definite at a precision that was given,
@@ -44,14 +44,14 @@ pub fn compute(session: &Session, config: &Factoring, trace: &mut Trace) -> Resu
     computed.map_err(|error| explain(session, config, error, start.elapsed()))
 }
 
-/// Computes the task at the least precision, to some bits, at which its answers have so many digits.
+/// Computes the task at the least precision, to some bits, at which its answers have `digits` digits.
 ///
 /// The first try has the bits of the digits. Where the matrix has no factor, or nothing is right, the precision is
 /// doubled; where some digits are right, the missing ones are added, twice as many each time that this brings less than
-/// half of them; where there are more than were asked for, as many fewer bits are tried.
+/// half of them; where there are more than requested, the precision is tried that has the excess bits fewer.
 ///
 /// # Errors
-/// Those of the task; [`Error::Verification`] where no precision within reach does.
+/// Those of the task; [`Error::Verification`] where no precision within reach suffices.
 pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut Trace) -> Result<Computed> {
     let goal = f64::from(digits);
     let mut bits = bits_of(goal + 2.0).max(FIRST_BITS);
@@ -104,10 +104,10 @@ pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut
     }
 }
 
-/// How the precision grows while what was tried gives fewer digits than the goal.
+/// How the precision grows while the answers have fewer digits than the goal.
 struct Growth {
     goal: f64,
-    /// What the bits of the missing digits are multiplied by.
+    /// The factor of the bits of the missing digits.
     factor: u32,
     /// Digits of the last try that had some.
     before: Option<f64>,
@@ -160,8 +160,8 @@ fn hinted(error: &Error, more_bits: MoreBits, enough_bits: Option<u32>) -> Optio
     Some(Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits })
 }
 
-/// Says in a refusal which precision would do, or that none does, where one of them is found; `taken` is how long it
-/// took to refuse.
+/// Adds to a refusal which precision would suffice, or that none does, where either is found; `taken` is the time that
+/// the refusal took.
 pub fn explain(session: &Session, config: &Factoring, error: Error, taken: Duration) -> Error {
     let Error::NotPositiveDefinite { more_bits, .. } = error else { return error };
     if !more_bits.might_help() {
@@ -181,22 +181,22 @@ pub fn explain(session: &Session, config: &Factoring, error: Error, taken: Durat
             hinted(&error, more_bits, None)
         }
         Err(Error::Cancelled) => Some(Error::Cancelled),
-        // What hinders the search is not what went wrong.
+        // An error of the search is not the error to report.
         Err(_) => None,
     };
     hint.unwrap_or(error)
 }
 
-/// What a search for a precision finds.
+/// The result of a search for a precision.
 enum Found {
     At(u32),
     NotUpTo(u32),
-    /// The error of a factorisation with so many bits that rounding cannot explain it.
+    /// The error of a factorisation at a precision at which rounding cannot explain it.
     Never(Error),
     /// The matrix in the file is singular.
     Singular,
-    /// Of the matrix in the file nothing is known; read to so many bits it is singular: as it was refused, or else as
-    /// it was read first after that.
+    /// Nothing is known of the matrix in the file. Read to this number of bits it is singular: those of the refusal, or
+    /// else of the first reading after that.
     SingularAsRead(u32),
 }
 
@@ -249,7 +249,7 @@ mod tests {
     fn steps_grow_where_bits_bring_nothing() {
         let mut growth = Growth { goal: 76.0, factor: 1, before: None };
         assert_eq!(growth.next(100, 0.5), 200);
-        // 51 digits are missing: 172 bits with what is spare.
+        // 51 digits are missing: 172 bits with the spare ones.
         assert_eq!(growth.next(200, 25.0), 376);
         assert_eq!(growth.next(376, 75.6), 384);
         assert_eq!([growth.next(384, 75.6), growth.next(400, 75.6)], [400, 432]);

@@ -1,4 +1,4 @@
-//! Matrices that are singular, in the file or as they were read: a factor of one exists by rounding alone, at any
+//! Matrices that are singular, in the file or as they were read: a factor of one exists only by rounding, at any
 //! precision.
 //!
 //! Does not know: how that is proven.
@@ -14,7 +14,7 @@ use sunzi::{Result, SymmetricMatrix};
 /// Rows of the largest matrix that is examined although it has a factor: it takes some milliseconds.
 const CHEAP_ROWS: usize = 100;
 
-/// What is known of a matrix.
+/// The findings on a matrix.
 #[derive(Clone, Copy, Debug)]
 pub struct Examined {
     /// Bits to which its numbers were read.
@@ -25,7 +25,7 @@ pub struct Examined {
     pub in_file: InFile,
 }
 
-/// What is known of a matrix, its numbers as they were written.
+/// The findings on a matrix with its numbers as they were written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InFile {
     /// Proven.
@@ -69,7 +69,7 @@ pub fn examine(session: &Session, config: &Factoring, bits: Option<u32>) -> Resu
     examine_by(&reader.keeping_written(), config)
 }
 
-/// Examines the matrix as it is read at `bits` alone: nothing is said of the file.
+/// Examines the matrix only as it is read at `bits`: nothing is concluded about the file.
 ///
 /// # Errors
 /// Those of reading.
@@ -85,7 +85,7 @@ fn examine_by(reader: &Reader<'_>, config: &Factoring) -> Result<Examined> {
     }
 }
 
-/// Says of a matrix that has a factor, where it is small, that it is singular all the same.
+/// Warns that a matrix that has a factor is singular all the same, where it is small enough to examine.
 ///
 /// # Errors
 /// Those of [`singularity`], and of reading.
@@ -96,7 +96,7 @@ pub fn warn_of_singular(session: &Session, config: &Factoring, inputs: &Inputs) 
     }
     let seen = match rounding.matrix_bits {
         None => Examined::of(a, Some(&[]))?,
-        // What comes through a pipe comes once.
+        // A pipe can be read only once.
         Some(_) if is_device(&config.factor.a) => Examined::of(a, None)?,
         Some(_) => examine(session, config, None)?,
     };
@@ -111,7 +111,7 @@ pub fn warn_of_singular(session: &Session, config: &Factoring, inputs: &Inputs) 
     Ok(())
 }
 
-/// Whether the memory limit has room for an examination beside what is held.
+/// Whether the memory limit has room for an examination in addition to the bytes held.
 fn has_room(config: &Factoring, a: &SymmetricMatrix, held_bytes: u64) -> bool {
     // Integers of the scaled matrix and numbers as they were written, with their pointers, and a word for each entry
     // modulo a prime.

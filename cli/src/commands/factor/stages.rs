@@ -1,4 +1,4 @@
-//! The stages of a factorisation and of what is made of the factor, for the progress of the whole run.
+//! The stages of a factorisation and of the results made from the factor, for the progress of the whole run.
 
 use super::{Factoring, Task};
 use crate::files::{header, stated_precision};
@@ -6,14 +6,14 @@ use crate::progress::{Stage, factor_seconds, inverse_seconds, solve_seconds};
 use crate::session::{Session, Work};
 use sunzi::io::FileInfo;
 
-/// Words with a residual, beside those of a factorisation.
+/// Words of a product with a residual, relative to those of a factorisation.
 const REFINED_STEPS: f64 = 3.0;
 
-/// Tells the session what is to come; `together` where ranks share the work.
+/// Announces the stages to the session; `together` where ranks share the work.
 pub fn expect(session: &Session, config: &Factoring, together: bool) {
     let a = &config.factor.a;
     let given = config.factor.precision.typed(None).bits;
-    // What is wrong with the file is said where it is read.
+    // An error in the file is reported where it is read.
     let Ok(Some(info)) = header(a) else { return };
     let Ok(bits) = stated_precision(given, a, Some(&info)) else { return };
     session.expect(&config.files(), bits, |infos| {

@@ -1,4 +1,4 @@
-//! The steps of a task, each within what the memory limit leaves.
+//! The steps of a task, each within the memory that the limit leaves.
 
 use super::Factoring;
 use crate::session::Session;
@@ -6,17 +6,17 @@ use std::cell::Cell;
 use sunzi::{Context, ContextBuilder, Matrix, Result};
 use sunzi_lab::engine::{Engine, limited};
 
-/// Runs the steps of a task, each in a context of its own: what a step leaves behind counts against the memory limit
-/// of the next, and what it kept for itself is given back.
+/// Runs the steps of a task, each in a context of its own: the results of a step count against the memory limit of the
+/// next, and the memory that it kept for itself is given back.
 pub struct Steps<'a> {
     engine: &'a Engine,
     builder: ContextBuilder,
-    /// Bytes of the matrices that are held beside a step.
+    /// Bytes of the matrices that are held during a step.
     held_bytes: Cell<u64>,
 }
 
 impl<'a> Steps<'a> {
-    /// The steps of a command that holds matrices of so many bytes.
+    /// The steps of a command that holds matrices of `held_bytes` bytes.
     ///
     /// # Errors
     /// Those of the session's context.
@@ -30,7 +30,7 @@ impl<'a> Steps<'a> {
         self.held_bytes.set(self.held_bytes.get() + matrix.bytes());
     }
 
-    /// Runs a step within what the limit leaves.
+    /// Runs a step within the memory that the limit leaves.
     pub fn run<T>(&self, step: impl FnOnce(&Context) -> Result<T>) -> Result<T> {
         let budget = self.engine.budget(self.held_bytes.get());
         let (builder, restate) = limited(self.builder.clone(), budget);

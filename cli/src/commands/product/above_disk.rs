@@ -49,7 +49,7 @@ pub fn run(session: &mut Session, config: &Product, directory: &Path, together: 
     above_disk::finish(session, &report, (&line, "product"), (directory, &report.disk))
 }
 
-/// Refuses what cannot work before anything is read; the bits of the result.
+/// Refuses arguments that cannot work, before anything is read; returns the bits of the result.
 fn check(config: &Product) -> Result<u32> {
     check_output(&config.output)?;
     let mut files = config.operands.files();

@@ -12,7 +12,7 @@ use sunzi::plans::{ProductPlanOptions, plan_gemm_with, plan_syrk_with};
 use sunzi::{Context, GemmOptions, Matrix, Op, Outcome, Result, Symmetric, SyrkOptions, gemm_with, syrk_with};
 use sunzi_lab::engine::{least_bytes, limited};
 
-/// What a product works on, all in memory.
+/// The operands of a product, all in memory.
 struct Inputs {
     /// P, or A and B.
     operands: Vec<Matrix>,
@@ -55,8 +55,8 @@ fn read(session: &Session, config: &Product) -> Result<Inputs> {
     Ok(Inputs { operands, accumulate, alpha, beta, precision_bits })
 }
 
-/// Refuses a memory limit that the product cannot run in, by the headers of the files and before they are read; those
-/// of integers, whose product takes as many bits as they have, are refused afterwards.
+/// Refuses a memory limit in which the product cannot run, by the headers of the files and before they are read;
+/// products of integers, which take as many bits as they have, are refused afterwards.
 fn admit(session: &Session, config: &Product, reader: &Reader<'_>) -> Result<()> {
     if config.choices.exact_integers {
         return Ok(());

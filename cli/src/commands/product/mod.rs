@@ -26,7 +26,7 @@ use sunzi_lab::session::{ROOT, Session as _};
 use sunzi_lab::trace::Trace;
 use sunzi_lab::units::{counted, describe, format_bytes, format_seconds};
 
-/// The two products, with what they read.
+/// The two products, with the files that they read.
 pub enum Operands {
     /// `P^T P`, or `P P^T` with [`Op::Transpose`].
     Syrk {
@@ -70,7 +70,7 @@ pub struct Product {
     pub choices: ProductArgs,
     /// Where the result goes.
     pub output: Output,
-    /// Where what is finished goes of a product larger than memory.
+    /// Where the finished parts of a product larger than memory go.
     pub storage: ProductStorage,
 }
 
@@ -111,7 +111,7 @@ struct ProductReport<'a> {
     result_cols: usize,
     result_precision_bits: u32,
     input_seconds: f64,
-    /// From gathering to the end of writing.
+    /// Seconds from gathering to the end of writing.
     output_seconds: f64,
     /// The most memory that the process occupied, files and result included.
     peak_resident_bytes: u64,
@@ -120,14 +120,14 @@ struct ProductReport<'a> {
     node_peak_bytes: Option<Vec<u64>>,
 }
 
-/// What was computed, and what it took on the way.
+/// The result, and the time and memory that it took.
 struct Computed {
     /// The whole result, on the root.
     result: Option<Matrix>,
     report: Report,
     input_seconds: f64,
     gather_seconds: f64,
-    /// Of a product by ranks.
+    /// Peaks of each node, of a product by ranks.
     node_peak_bytes: Option<Vec<u64>>,
 }
 
@@ -156,7 +156,7 @@ pub fn run(session: &mut Session, config: &Product, together: Option<&dyn Transp
     agree(world, finish(session, config, &computed, trace))
 }
 
-/// Tells the session what is to come, with the `name` of the computation. What is wrong with a file is said where it is
+/// Announces the stages to the session, with the `name` of the computation. An error in a file is reported where it is
 /// read.
 fn expect(session: &Session, config: &Product, name: &'static str) {
     let (choices, files) = (&config.choices, config.operands.files());
@@ -180,7 +180,7 @@ fn expect(session: &Session, config: &Product, name: &'static str) {
     });
 }
 
-/// Writes the result and what is said of it, where the result is.
+/// Writes the result and its report, on the rank that has the result.
 fn finish(session: &mut Session, config: &Product, computed: &Computed, mut trace: Trace) -> Result<()> {
     let Some(result) = &computed.result else { return Ok(()) };
     // The result of a SYRK holds both triangles.

@@ -1,4 +1,4 @@
-//! A product on several ranks: rows shared out, product, result gathered by the root.
+//! A product on several ranks: rows distributed, product, result gathered by the root.
 
 use super::rows::{Inputs, is_per_rank};
 use super::{Computed, Operands, Product};
@@ -41,8 +41,8 @@ pub fn compute(session: &Session, config: &Product, world: &dyn Transport, trace
     Ok(Computed { result, report, input_seconds, gather_seconds, node_peak_bytes: Some(node_peak_bytes) })
 }
 
-/// Refuses a memory limit of a node that the command cannot end in, before anything is read; files for each rank and
-/// integers, whose product takes as many bits as they have, are refused afterwards. Collective.
+/// Refuses a memory limit of a node in which the command cannot run to its end, before anything is read; files for each
+/// rank and integers, whose product takes as many bits as they have, are refused afterwards. Collective.
 fn admit(session: &Session, config: &Product, team: &Team) -> Result<()> {
     let (world, choices): (&dyn Transport, _) = (team.world(), &config.choices);
     let engine = &choices.engine;
@@ -99,7 +99,7 @@ fn multiply_counted(
     let own = [peak_bytes().saturating_sub(before), team.window_bytes()];
     let mut all = vec![[0; 2]; team.size()];
     team.world().all_gather(&own, all.as_flattened_mut())?;
-    // Each rank of a node says the bytes of the node's windows.
+    // Each rank of a node reports the bytes of the node's windows.
     let of_node = |ranks: &Vec<usize>| ranks.iter().map(|&rank| all[rank][0]).sum::<u64>() + all[ranks[0]][1];
     let node_peak_bytes = team.layout().nodes.iter().map(of_node).collect();
     Ok((outcome, node_peak_bytes))
@@ -133,7 +133,7 @@ fn multiply(
     }
 }
 
-/// What a node is about to take.
+/// The memory that a node is about to take.
 fn plan_line(plan: &Plan, node: &NodePlan) -> String {
     let nodes = match node.count {
         1 => format!("node {}", node.first_node),
@@ -154,7 +154,8 @@ fn plan_line(plan: &Plan, node: &NodePlan) -> String {
     )
 }
 
-/// What is left of the limit of a node, all its ranks together, and the whole result beside its tiles on the root's.
+/// The part of a node's limit that the operands of all its ranks leave, and on the root's node also the whole result
+/// next to its tiles.
 fn node_budget(config: &Product, inputs: &Inputs, team: &Team) -> Result<Option<Budget>> {
     let Some(limit) = config.choices.engine.memory_bytes else { return Ok(None) };
     // P^T P has as many rows as P has columns, A^T B as A; both have the columns of the last operand.

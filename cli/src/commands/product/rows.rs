@@ -1,4 +1,4 @@
-//! The operands of a product on several ranks: read by the root and shared out by rows, or a file for each rank.
+//! The operands of a product on several ranks: read by the root and distributed by rows, or a file for each rank.
 
 use super::{Operands, Product};
 use crate::args::{RANK, of_rank};
@@ -13,7 +13,7 @@ use sunzi::distributed::{DistMatrix, Team, scatter_rows};
 use sunzi::{Error, Matrix, MatrixView, Op, Result};
 use sunzi_lab::session::ROOT;
 
-/// What one rank works on.
+/// The operands of one rank.
 pub struct Inputs {
     /// This rank's contracted rows of each operand.
     pub operands: Vec<Matrix>,

@@ -19,9 +19,9 @@
 //! that it is not supported, before anything is submitted.
 //!
 //! Doubles: the default mode keeps at least 53 bits, with the tensor cores for doubles, which fuse each product with
-//! its sum. Sums of integers below 2^53 are exact in any order. What must stay off is the emulation of doubles by
-//! integers that newer versions have; only a math mode or an environment variable turns it on (`probe.rs` looks for
-//! the latter).
+//! its sum. Sums of integers below 2^53 are exact in any order. The emulation of doubles by integers that newer
+//! versions have must stay off; only a math mode or an environment variable turns it on (`probe.rs` looks for the
+//! latter).
 
 use super::core::Core;
 use super::sys::{
@@ -118,7 +118,7 @@ impl Handle {
         handle.check(status, "begin")?;
         // SAFETY: handle and stream live. The stream is set first: setting it forgets the scratch memory.
         handle.check(unsafe { (blas.set_stream)(handle.raw, stream.cast()) }, "take a stream")?;
-        // SAFETY: the block has so many bytes, is aligned to 256, and lives as long as the handle.
+        // SAFETY: the block has `WORKSPACE_BYTES` bytes, is aligned to 256, and lives as long as the handle.
         let status = unsafe { (blas.set_workspace)(handle.raw, workspace as *mut _, WORKSPACE_BYTES) };
         handle.check(status, "take scratch memory")?;
         // SAFETY: the handle lives.
@@ -189,7 +189,7 @@ impl Handle {
         self.check(status, "solve")
     }
 
-    /// An error for a status that is not success. Where the GPU is lost the driver says so better.
+    /// An error for a status that is not success. Where the GPU is lost, the driver's error is clearer.
     fn check(&self, status: c_int, what: &str) -> Result<()> {
         if status == 0 {
             return Ok(());

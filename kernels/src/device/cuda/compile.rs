@@ -42,7 +42,7 @@ pub fn compiler_version() -> Result<(u32, u32)> {
 
 fn version(nvrtc: &Nvrtc) -> (u32, u32) {
     let (mut major, mut minor) = (0, 0);
-    // SAFETY: both are places for one number; the call fails on null pointers alone.
+    // SAFETY: both are places for one number; the call fails only on null pointers.
     unsafe { (nvrtc.version)(&mut major, &mut minor) };
     (major.unsigned_abs(), minor.unsigned_abs())
 }
@@ -52,7 +52,7 @@ fn version_text(nvrtc: &Nvrtc) -> String {
     format!("{major}.{minor}")
 }
 
-/// What is compiled for.
+/// The target of a compilation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Target {
     Machine(u32),
@@ -107,7 +107,7 @@ fn reason(nvrtc: &Nvrtc, status: c_int) -> String {
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
-/// A text for C; one that has a zero inside is no source and no name.
+/// A text for C. A text with a zero byte inside is refused: it can be neither a source nor a name.
 fn text(text: &str) -> Result<CString> {
     CString::new(text).map_err(|_| Error::Device("a kernel's source holds a zero byte".into()))
 }
@@ -132,7 +132,7 @@ impl<'a> Program<'a> {
     fn compile(&self, name: &str, options: &[String]) -> Result<()> {
         let owned = options.iter().map(|option| text(option)).collect::<Result<Vec<_>>>()?;
         let pointers = owned.iter().map(|option| option.as_ptr()).collect::<Vec<_>>();
-        // SAFETY: the program lives, and there are so many options, each ended by a zero.
+        // SAFETY: the program lives, and there are `pointers.len()` options, each ended by a zero.
         let status = unsafe { (self.nvrtc.compile)(self.raw, pointers.len() as c_int, pointers.as_ptr()) };
         match status {
             0 => Ok(()),
@@ -162,7 +162,7 @@ impl<'a> Program<'a> {
         // SAFETY: the program lives, and the place is for one size.
         check(self.nvrtc, unsafe { size(self.raw, &mut bytes) }, "give its output")?;
         let mut output = vec![0; bytes];
-        // SAFETY: the places are as many as the call before said.
+        // SAFETY: the places are as many as the call before returned.
         check(self.nvrtc, unsafe { take(self.raw, output.as_mut_ptr().cast()) }, "give its output")?;
         Ok(output)
     }

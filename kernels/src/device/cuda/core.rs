@@ -1,4 +1,4 @@
-//! One GPU as all its parts share it: the context, what went wrong, and the account of its memory.
+//! One GPU as all its parts share it: the context, its first fatal error, and the account of its memory.
 
 use super::sys::{CUcontext, CUdevice, CUdeviceptr, Driver};
 use crate::device::{Region, Traffic};
@@ -10,10 +10,10 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 /// Statuses of the driver that this module acts on.
 const OUT_OF_MEMORY: c_int = 2;
 
-/// Statuses after which every later call on the context fails: the GPU, or what it held, is gone.
+/// Statuses after which every later call on the context fails: the GPU or its contents are gone.
 /// deinitialized, device unavailable, ECC, NVLink, contained fault, illegal address, time-out, destroyed context,
 /// assert, stack, illegal instruction, misaligned address, address space, program counter, launch failure, tensor
-/// memory, the three ways in which a shared server of the GPU goes away, and the unknown one.
+/// memory, the three ways in which a shared server of the GPU fails, and the unknown one.
 const FATAL: &[c_int] =
     &[4, 46, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 806, 807, 810, 999];
 
@@ -37,7 +37,7 @@ impl Account {
         Account { capacity_bytes, ..Account::default() }
     }
 
-    /// Takes room for a block, or says why there is none.
+    /// Reserves room for a block; an error where there is none.
     fn reserve(&mut self, bytes: u64) -> Result<()> {
         let (used_bytes, capacity_bytes) = (self.used_bytes, self.capacity_bytes);
         match used_bytes.checked_add(bytes) {
@@ -48,14 +48,14 @@ impl Account {
         Ok(())
     }
 
-    /// Whether a block that is in use has all these bytes.
+    /// Whether all these bytes lie in one block that is in use.
     fn holds(&self, address: u64, bytes: u64) -> bool {
         let block = self.blocks.range(..=address).next_back();
         block.is_some_and(|(start, length)| start + length >= address.saturating_add(bytes))
     }
 }
 
-/// What all parts of an open GPU share; it lives until the last memory and event of it is dropped.
+/// The state that all parts of an open GPU share; it lives until the last memory and event of it is dropped.
 pub(super) struct Core {
     pub driver: &'static Driver,
     pub account: Mutex<Account>,
@@ -102,7 +102,7 @@ impl Core {
         Ok(Core { driver, account, traffic, device, context, lost })
     }
 
-    /// Says that the GPU is lost, or makes its context the calling thread's.
+    /// An error where the GPU is lost; otherwise makes its context the calling thread's.
     pub fn enter(&self) -> Result<()> {
         if let Some(reason) = self.lost.get() {
             return Err(Error::DeviceLost(reason.clone()));
@@ -126,7 +126,7 @@ impl Core {
         }
     }
 
-    /// The GPU has not the memory that the account says it has.
+    /// The error where the GPU has less free memory than the account shows.
     pub fn out_of_memory(&self, bytes: u64) -> Error {
         let Account { used_bytes, capacity_bytes, .. } = *locked(&self.account);
         Error::DeviceMemory { bytes, used_bytes, capacity_bytes }
@@ -157,7 +157,7 @@ impl Core {
         }
     }
 
-    /// Memory beside the account, for the libraries' own use.
+    /// Memory outside the account, for the libraries' own use.
     pub fn allocate_uncounted(&self, bytes: usize) -> Result<CUdeviceptr> {
         let mut address = 0;
         // SAFETY: the context is current, and the place is for one address. The driver refuses empty blocks.
@@ -182,7 +182,7 @@ impl Core {
         locked(&self.account).used_bytes -= bytes;
     }
 
-    /// Gives a block back that is beside the account.
+    /// Gives a block back that is outside the account.
     pub fn free_uncounted(&self, address: CUdeviceptr) {
         if self.synchronize().is_ok() {
             // SAFETY: the block came from `allocate_uncounted`, is given back once, and no work on it is left.

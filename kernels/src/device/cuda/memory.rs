@@ -14,7 +14,7 @@ const BLOCKING_SYNC: u32 = 1;
 /// Page-locked for every context of the process.
 const PORTABLE: u32 = 1;
 
-/// Events that a block of host memory remembers before it looks which have passed.
+/// Events that a block of host memory keeps before it checks which have passed.
 const LOOK_EVERY: usize = 64;
 
 /// A block of the GPU's memory.
@@ -31,7 +31,7 @@ impl CudaMemory {
     }
 }
 
-// SAFETY: the driver gave the block with so many bytes, and it is freed by `drop`, after all work of the GPU.
+// SAFETY: the driver gave the block with `bytes` bytes, and it is freed by `drop`, after all work of the GPU.
 unsafe impl RawMemory for CudaMemory {
     fn address(&self) -> u64 {
         self.address
@@ -73,7 +73,7 @@ impl CudaEvent {
         event.0.downcast_ref().ok_or_else(|| Error::Device("an event of another kind of device".into()))
     }
 
-    /// Marks the end of what `stream` was given so far; the context is current.
+    /// Marks the end of the work that `stream` was given so far; the context is current.
     pub fn record(&self, stream: CUstream) -> Result<()> {
         // SAFETY: event and stream live, and are of the same context.
         self.core.check(unsafe { (self.core.driver.event_record)(self.raw, stream) }, "record an event")
@@ -127,7 +127,7 @@ pub(super) struct CudaPinned {
     under_way: Mutex<Vec<Event>>,
 }
 
-// SAFETY: the block is plain memory without owner; `RawPinned` says who touches it when.
+// SAFETY: the block is plain memory without owner; the contract of `RawPinned` states who touches it, and when.
 unsafe impl Send for CudaPinned {}
 // SAFETY: as above.
 unsafe impl Sync for CudaPinned {}
@@ -144,13 +144,13 @@ impl CudaPinned {
             _ => refused(),
         })?;
         let start = start.cast::<u8>();
-        // SAFETY: the block is ours and has so many bytes.
+        // SAFETY: the block is ours and has `bytes` bytes.
         unsafe { start.write_bytes(0, bytes) };
         Ok(CudaPinned { core, start, bytes, under_way: Mutex::default() })
     }
 }
 
-// SAFETY: the block is aligned to a page, was zeroed, and is reached by copies alone; `settle` waits for their events.
+// SAFETY: the block is aligned to a page, was zeroed, and is reached only by copies; `settle` waits for their events.
 unsafe impl RawPinned for CudaPinned {
     fn pointer(&self) -> *mut u8 {
         self.start
@@ -162,7 +162,7 @@ unsafe impl RawPinned for CudaPinned {
 
     fn settle(&self) -> Result<()> {
         let mut under_way = locked(&self.under_way);
-        // An error leaves the list as it is: what was not waited for may still be written.
+        // An error leaves the list as it is: memory that was not waited for may still be written.
         for event in under_way.iter() {
             CudaEvent::of(event)?.wait()?;
         }
@@ -173,7 +173,7 @@ unsafe impl RawPinned for CudaPinned {
     fn submitted(&self, event: Event) {
         let mut under_way = locked(&self.under_way);
         under_way.push(event);
-        // Where asking fails the list only grows, and `settle` says why.
+        // Where the query fails, the list only grows, and `settle` reports why.
         if under_way.len().is_multiple_of(LOOK_EVERY) {
             under_way.retain(|event| !CudaEvent::of(event).is_ok_and(CudaEvent::has_passed));
         }

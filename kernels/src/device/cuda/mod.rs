@@ -1,8 +1,8 @@
-//! CUDA devices, their libraries loaded at run time: absence is an answer, never a panic.
+//! CUDA devices, their libraries loaded at run time: where one is missing, the result is an error, never a panic.
 //!
 //! One build serves CUDA 12 and CUDA 13, whichever libraries the search path has first. All calls may come from any
 //! thread; each makes the GPU's context current on it. After a failure that leaves nothing usable (an illegal address,
-//! an error of the memory, a GPU that fell off the bus) every later call says [`Error::DeviceLost`].
+//! an error of the memory, a GPU that fell off the bus) every later call returns [`Error::DeviceLost`].
 
 mod blas;
 mod compile;
@@ -45,7 +45,7 @@ const RESERVE_SHARE: u64 = 8;
 /// The product in bytes for shapes that cuBLAS refuses.
 const FALLBACK: (&str, &str) = ("product_i8", include_str!("fallback.cu"));
 
-/// What tells compiled kernels apart: where the source lies and how long it is, the name, the constants.
+/// The key of compiled kernels: where the source lies and its length, the name, the constants.
 type Key = (usize, usize, &'static str, Vec<(&'static str, u64)>);
 
 /// A compiled kernel on the GPU.
@@ -78,7 +78,7 @@ pub struct CudaDevice {
     description: Description,
     capability: (u32, u32),
     identity: u64,
-    /// That a context uses it, for all processes of the machine.
+    /// Set once a context uses the device; all processes of the machine see it.
     user: OnceLock<Option<User>>,
 }
 
@@ -135,8 +135,8 @@ impl CudaDevice {
         let (core, driver) = (self.core.clone(), self.core.driver);
         let name = CString::new(name).map_err(|_| Error::Device("a kernel's name holds a zero byte".into()))?;
         let (mut raw, mut function) = (std::ptr::null_mut(), std::ptr::null_mut());
-        // SAFETY: the code is machine code, which says how long it is, or PTX, which the compiler ends with a zero; it
-        // is copied.
+        // SAFETY: the code is machine code, which states its length, or PTX, which the compiler ends with a zero; it is
+        // copied.
         self.core.check(unsafe { (driver.module_load)(&mut raw, code.as_ptr().cast()) }, "load a kernel")?;
         let mut module = Module { core, raw, function };
         // SAFETY: the module lives, and the name ends with a zero.
@@ -161,7 +161,7 @@ impl CudaDevice {
         let mut parameters: [*mut c_void; 2] = [(&raw mut threads).cast(), words.as_mut_ptr().cast()];
         let null = std::ptr::null_mut();
         // SAFETY: the function takes a number and a structure of these words, which are copied before the call returns;
-        // for what its threads do with them the caller answers.
+        // the caller is responsible for what the threads do with them.
         let status = unsafe {
             let launch = self.core.driver.launch_kernel;
             let (grid, block) = (blocks as u32, BLOCK_THREADS as u32);
@@ -354,7 +354,7 @@ impl Device for CudaDevice {
             return Ok(());
         }
         let function = self.function(kernel.source, kernel.name, defines)?;
-        // SAFETY: the caller answers for arguments and threads; regions are freed after the work submitted.
+        // SAFETY: the caller is responsible for arguments and threads; regions are freed after the work submitted.
         unsafe { self.submit(&queue, function, threads, &words) }
     }
 

@@ -1,4 +1,4 @@
-//! What is there: driver, libraries and GPUs. No question panics, and none opens a GPU.
+//! What is installed: driver, libraries and GPUs. No query panics, and none opens a GPU.
 
 use super::compile::compiler_version;
 use super::core::describe;
@@ -29,7 +29,7 @@ impl Installation {
     /// Finds all parts, and whether they fit each other.
     pub fn find() -> Result<Installation> {
         let driver = Driver::load()?;
-        // SAFETY: the call asks nothing of the caller and may come again.
+        // SAFETY: the call has no preconditions and may be repeated.
         ask(driver, unsafe { (driver.init)(0) }, "start")?;
         let mut number = 0;
         // SAFETY: the place is for one number.
@@ -61,11 +61,11 @@ impl Installation {
         Ok(device)
     }
 
-    /// What a GPU is.
+    /// The description of a GPU.
     pub fn describe(&self, index: usize) -> Result<Description> {
         let (driver, device) = (self.driver, self.device(index)?);
         let mut name = [0 as c_char; 256];
-        // SAFETY: the places are as many as the call is told.
+        // SAFETY: the places are as many as are passed to the call.
         let status = unsafe { (driver.device_get_name)(name.as_mut_ptr(), name.len() as c_int - 1, device) };
         ask(driver, status, "name a GPU")?;
         // SAFETY: the last place was not offered to the call and is zero still.
@@ -76,7 +76,7 @@ impl Installation {
         Ok(Description { name, kind: DeviceKind::Cuda, index, driver: self.versions(), memory_bytes: bytes as u64 })
     }
 
-    /// A number for a GPU, or for the part of one that stands for a GPU; whichever others are visible.
+    /// A number that identifies a GPU, or a part of one that acts as a GPU, whichever other GPUs are visible.
     pub fn identity(&self, device: CUdevice) -> Result<u64> {
         let mut uuid = CUuuid { bytes: [0; 16] };
         // SAFETY: the place is for the 16 bytes of one identity.
@@ -127,7 +127,7 @@ fn ask(driver: &Driver, status: c_int, what: &str) -> Result<()> {
 fn blas_version(blas: &Blas) -> Version {
     let number = |property: libraryPropertyType| {
         let mut number = 0;
-        // SAFETY: the place is for one number; the call needs no handle and fails on unknown properties alone.
+        // SAFETY: the place is for one number; the call needs no handle and fails only on unknown properties.
         unsafe { (blas.get_property)(property, &mut number) };
         number.unsigned_abs()
     };

@@ -42,8 +42,8 @@ macro_rules! table {
                 if let Some(table) = LOADED.get() {
                     return Ok(table);
                 }
-                // SAFETY: opening the vendor's library runs its initialisers, which ask nothing of the caller; it is
-                // there when `culib` is called, which would panic otherwise, and stays open for ever.
+                // SAFETY: opening the vendor's library runs its initialisers, which have no preconditions; it is there
+                // when `culib` is called, which would panic otherwise, and stays open for ever.
                 let library = unsafe {
                     if !$module::sys::is_culib_present() {
                         return Err(absent($title));
@@ -115,7 +115,8 @@ table! {
         event_record: b"cuEventRecord\0" = cuEventRecord(CUevent, CUstream);
         event_query: b"cuEventQuery\0" = cuEventQuery(CUevent);
         event_synchronize: b"cuEventSynchronize\0" = cuEventSynchronize(CUevent);
-        // The name without a suffix is in every driver, the other one only since CUDA 12.8; they take the same.
+        // The name without a suffix is in every driver, the other one only since CUDA 12.8; both take the same
+        // arguments.
         event_elapsed_time: b"cuEventElapsedTime\0" = cuEventElapsedTime_v2(*mut f32, CUevent, CUevent);
         module_load: b"cuModuleLoadData\0" = cuModuleLoadData(*mut CUmodule, *const c_void);
         module_unload: b"cuModuleUnload\0" = cuModuleUnload(CUmodule);
@@ -190,7 +191,7 @@ table! {
 mod tests {
     use super::*;
 
-    /// A library that is there has every symbol of its table; one that is not there is an error that names it.
+    /// A library that is found has every symbol of its table; one that is missing is an error that names it.
     #[test]
     fn what_is_found_is_complete() {
         let found: [(&str, Result<()>); 3] = [

@@ -1,4 +1,4 @@
-//! A GPU against the software device, bit for bit; skipped, saying so, where there is no GPU.
+//! A GPU against the software device, bit for bit; skipped with a message where there is no GPU.
 
 use super::{CudaDevice, FALLBACK, GRID_BLOCKS, RESERVE_BYTES, capacity, compile, compiler_version};
 use crate::device::soft::{SoftDevice, SoftOptions};
@@ -35,7 +35,7 @@ type Draw = dyn Fn(&mut ChaCha8Rng) -> Vec<u8>;
 /// A shape: m, n, k, batch, and whether by rows, negated, added.
 type Shape = (usize, usize, usize, usize, [bool; 3]);
 
-/// A product of seeded numbers on a device; all bytes of C, with what lies between its columns.
+/// A product of seeded numbers on a device; all bytes of C, including the bytes between its columns.
 fn product(device: &dyn Device, element: Element, shape: Shape, seed: u64) -> Vec<u8> {
     let (m, n, k, batch, [by_rows, negate, accumulate]) = shape;
     let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -171,7 +171,7 @@ fn kernels_get_their_arguments_and_constants() {
     let wanted = (0..1000).map(|index: u64| if index < 900 { 60 - 10 + 3 * index } else { 0 });
     assert!(words.eq(wanted));
     let broken = Kernel { source: "no kernel", ..ADD };
-    // SAFETY: what does not compile does not run.
+    // SAFETY: a kernel that does not compile does not run.
     let refused = unsafe { gpu.launch(stream, &broken, &[], 1, &[]) };
     assert!(matches!(refused, Err(Error::Device(_))), "{refused:?}");
     // SAFETY: more threads than a launch has room for never run.

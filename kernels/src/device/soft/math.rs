@@ -52,7 +52,7 @@ fn multiply_f64(gemm: &Gemm, index: usize) {
         return multiply_by_loops(gemm, index, |row, col| sign * (0..*k).map(|k| entry(row, col, k)).sum::<f64>());
     }
     // SAFETY: `Gemm::check` found that all matrices lie in their regions; C overlaps neither operand, as on any BLAS;
-    // what C holds is read only where it is added to.
+    // the contents of C are read only where the product is added to them.
     unsafe {
         function()(
             *m,

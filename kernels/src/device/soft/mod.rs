@@ -1,9 +1,9 @@
-//! A device in plain memory: a capacity, counted transfers, and a clock of its own for what would overlap.
+//! A device in plain memory: a capacity, counted transfers, and a clock of its own that models what would overlap.
 //!
 //! Work is kept in queues and done when somebody waits, in the order it was submitted, or, with a seed, in an order
 //! drawn from it: any order that streams and events allow. A missing event then shows as a wrong result, and the seed
 //! repeats it. New memory is filled with a pattern, so that reading what nobody wrote shows too.
-//! Faults can be planned: a device that is lost after so many commands, a bit that flips in a product.
+//! Faults can be planned: a device that is lost after a given number of commands, a bit that flips in a product.
 //! Ranks that share a device each open it ([`SoftDevice::open_again`]), as processes open a GPU: memory and clock are
 //! one, work of one opening waits for that of another, command by command.
 
@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Alignment of device memory, as CUDA promises it, and of host memory.
 const ALIGN_BYTES: usize = 256;
 
-/// What new device memory is filled with.
+/// The byte with which new device memory is filled.
 const DIRT: u8 = 0xA7;
 
 /// Rates of the device's clock; they change no result.
@@ -47,7 +47,7 @@ impl Default for Rates {
     }
 }
 
-/// What a device's clock shows.
+/// The clock of a device.
 #[derive(Clone, Copy, Debug)]
 pub enum Clock {
     /// Time at these rates, as if copies and computing overlapped.
@@ -102,14 +102,14 @@ struct Account {
     peak: AtomicU64,
 }
 
-/// What all openings of a device share.
+/// The state that all openings of a device share.
 struct Card {
     identity: u64,
     /// Bytes allocated by all openings.
     used: AtomicU64,
     /// Openings that contexts use.
     users: AtomicUsize,
-    /// When each part of the device is free again, on its clock. Who holds the lock has the turn.
+    /// When each part of the device is free again, on its clock. The opening that holds the lock may run commands.
     free: Mutex<[f64; 3]>,
 }
 
@@ -187,7 +187,7 @@ struct Block {
     layout: Layout,
 }
 
-// SAFETY: the block is plain memory without owner; who may touch it when is the business of the queues.
+// SAFETY: the block is plain memory without owner; the queues decide who may touch it, and when.
 unsafe impl Send for Block {}
 // SAFETY: as above.
 unsafe impl Sync for Block {}
@@ -203,7 +203,7 @@ impl Block {
             handle_alloc_error(layout);
         }
         if !zeroed {
-            // SAFETY: the block is ours and has so many bytes.
+            // SAFETY: the block is ours and has `bytes` bytes.
             unsafe { start.write_bytes(DIRT, bytes) };
         }
         Ok(Block { start, layout })
@@ -224,7 +224,7 @@ struct SoftMemory {
     card: Arc<Card>,
 }
 
-// SAFETY: the block is this value's own, has so many bytes, and is freed with it; commands that use it hold it.
+// SAFETY: the block is this value's own, has `bytes` bytes, and is freed with it; commands that use it hold it.
 unsafe impl RawMemory for SoftMemory {
     fn address(&self) -> u64 {
         self.block.start as u64
@@ -249,7 +249,7 @@ struct SoftPinned {
     marks: Mutex<Vec<Mark>>,
 }
 
-// SAFETY: the block has so many initialised bytes, aligned to 256, and is reached by copies alone, which `settle`
+// SAFETY: the block has `bytes` initialised bytes, aligned to 256, and is reached only by copies, which `settle`
 // carries out.
 unsafe impl RawPinned for SoftPinned {
     fn pointer(&self) -> *mut u8 {

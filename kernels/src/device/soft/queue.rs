@@ -1,4 +1,4 @@
-//! Queues of a software device: what was submitted, in which order it runs, and when on the device's clock.
+//! Queues of a software device: the work that was submitted, in which order it runs, and when on the device's clock.
 
 use super::threads::apart;
 use super::{Card, Clock, Fault, Rates, SoftOptions, math};
@@ -27,7 +27,7 @@ pub(super) enum Action {
     Wait(Mark),
 }
 
-/// What works at the same time as the others: copies in either direction, and computing.
+/// Parts of a device that work at the same time: copies in either direction, and computing.
 #[derive(Clone, Copy)]
 enum Engine {
     In,
@@ -77,7 +77,7 @@ pub(super) struct Queues {
     submitted: u64,
     done: u64,
     products: u64,
-    /// What other openings of the device share with this one.
+    /// The state that other openings of the device share with this one.
     card: Arc<Card>,
     begun: Instant,
     traffic: Traffic,
@@ -105,7 +105,7 @@ impl Queues {
         self.traffic
     }
 
-    /// Takes out what was never waited for.
+    /// Takes out the commands that were never waited for.
     pub fn clear(&mut self) -> Vec<impl Sized + use<>> {
         self.lines.iter_mut().map(|line| std::mem::take(&mut line.waiting)).collect()
     }
@@ -257,7 +257,7 @@ impl Queues {
     }
 }
 
-/// What a command occupies, and for how long.
+/// The engine that a command occupies, and for how long.
 fn cost(action: &Action, rates: &Rates) -> Option<(Engine, f64)> {
     let bytes = |region: &Region| region.bytes() as f64;
     Some(match action {

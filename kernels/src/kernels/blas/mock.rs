@@ -9,7 +9,7 @@ pub struct Counts {
     pub dgemm_calls: usize,
     /// Calls of dsyrk.
     pub dsyrk_calls: usize,
-    /// Multiply-adds asked for by all of them.
+    /// Multiply-adds requested by all of them.
     pub multiply_adds: usize,
 }
 

@@ -1,7 +1,8 @@
 //! The kernel `blas`: the `f64` family on CBLAS dgemm and dsyrk, through OpenBLAS on one thread per caller.
 //!
-//! Three floors: `sys` declares, `result` turns what the library says of itself into answers, `safe` checks shapes, so
-//! that nothing above needs `unsafe`. Without the cargo feature `blas` only [`probe`] exists, and says so.
+//! Three floors: `sys` declares, `result` turns what the library reports about itself into a `Result`, `safe` checks
+//! shapes, so that nothing above needs `unsafe`. Without the cargo feature `blas` only [`probe`] exists, and returns an
+//! error.
 //! Does not know: moduli, blocks, threads.
 
 #[cfg(feature = "blas")]
@@ -28,7 +29,7 @@ pub fn probe() -> Result<&'static dyn PlaneKernel, &'static str> {
     kernel.as_ref().map(|kernel| kernel as &dyn PlaneKernel).map_err(|reason| *reason)
 }
 
-/// Says that the build lacks the feature.
+/// The error of a build without the feature.
 #[cfg(not(feature = "blas"))]
 pub fn probe() -> Result<&'static dyn PlaneKernel, &'static str> {
     Err("this build has no BLAS (cargo feature `blas`)")

@@ -1,8 +1,8 @@
-//! What OpenBLAS says of itself, turned into a `Result`: whether it can run on the calling thread alone.
+//! What OpenBLAS reports about itself, as a `Result`: whether it can run on the calling thread only.
 
 use super::sys;
 
-/// Tells OpenBLAS to run each call on the thread that makes it.
+/// Sets OpenBLAS to run each call on the thread that makes it.
 ///
 /// # Errors
 /// A text for the user where the library is an OpenMP build: there the number of threads belongs to each calling

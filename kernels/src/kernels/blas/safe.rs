@@ -5,7 +5,7 @@
 use super::{result, sys};
 use crate::kernels::f64::dgemm::{Columns, Dgemm, TileShape};
 
-/// Whoever holds a value of this type knows that OpenBLAS runs each call on one thread.
+/// A value of this type proves that OpenBLAS runs each call on one thread.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenBlas(());
 

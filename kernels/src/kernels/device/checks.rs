@@ -1,4 +1,4 @@
-//! What a kernel may touch, checked before it is launched.
+//! Checks of the memory that a kernel may touch, before it is launched.
 #![forbid(unsafe_code)]
 
 use crate::device::{Argument, Region};

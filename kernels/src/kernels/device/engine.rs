@@ -24,7 +24,7 @@ pub enum DeviceFamily {
 }
 
 impl DeviceFamily {
-    /// Both.
+    /// Both families.
     pub const ALL: [DeviceFamily; 2] = [DeviceFamily::F64, DeviceFamily::I8];
 
     /// The family whose kernel is called `name`.
@@ -80,7 +80,7 @@ impl DeviceFamily {
         }
     }
 
-    /// What operand planes and sums are made of.
+    /// The element type of operand planes and sums.
     pub fn element(self) -> Element {
         match self {
             DeviceFamily::F64 => Element::F64,
@@ -151,7 +151,7 @@ impl DeviceEngine {
         }
         let moduli = family.moduli()[..family.modulus_count(spec)].to_vec();
         let product = moduli.iter().fold(Integer::from(1), |product, &modulus| product * modulus);
-        // Two bits more than those of M: what is reconstructed from inadmissible residues may be a little beyond M/2
+        // Two bits more than those of M: a number reconstructed from inadmissible residues may be a little beyond M/2
         // in magnitude, and the top bit is the sign.
         let words = (product.significant_bits() as usize + 2).div_ceil(32);
         let engine = DeviceEngine { family, spec: *spec, moduli, product, words };
@@ -166,7 +166,7 @@ impl DeviceEngine {
         self.family
     }
 
-    /// What it was made for.
+    /// The spec that it was made for.
     pub fn spec(&self) -> &EngineSpec {
         &self.spec
     }
@@ -202,7 +202,7 @@ impl DeviceEngine {
         self.words.div_ceil(2)
     }
 
-    /// What operand planes and sums are made of.
+    /// The element type of operand planes and sums.
     pub fn element(&self) -> Element {
         self.family.element()
     }

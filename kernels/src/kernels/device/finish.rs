@@ -9,7 +9,7 @@ use crate::math::float::limbs_for;
 use crate::matrix::MAXIMUM_EXPONENT;
 use std::ops::Range;
 
-/// What reduced sums do with the residues that are there.
+/// How reduced sums are combined with the residues that are there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReduceInto {
     /// They replace them.
@@ -34,7 +34,7 @@ pub struct Reduce<'a> {
     pub moduli: Range<usize>,
     /// Where the residues go.
     pub residues: Residues<'a>,
-    /// What becomes of those that are there.
+    /// How they are combined with the residues that are there.
     pub into: ReduceInto,
 }
 
@@ -91,7 +91,7 @@ pub struct Round<'a> {
     /// Two words of 64 bits that [`Launcher::clear_faults`] prepared: the least number of an entry that is too long,
     /// and of one whose exponent is beyond [`MAXIMUM_EXPONENT`]; both are the largest word where there is none.
     pub faults: &'a Region,
-    /// What is added to the number of an entry there.
+    /// The offset that is added to the number of an entry there.
     pub first_index: u64,
 }
 
@@ -294,6 +294,6 @@ impl Launcher<'_> {
     }
 }
 
-/// The numbers that the kernel knows them by.
+/// The numbers by which the kernel distinguishes them.
 const _: () =
     assert!(ReduceInto::Overwrite as u64 == 0 && ReduceInto::Add as u64 == 1 && ReduceInto::Subtract as u64 == 2);

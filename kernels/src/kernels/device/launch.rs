@@ -7,7 +7,8 @@ use super::tables::{DeviceTables, Layout};
 use crate::device::{Device, Region, Stream};
 use std::ops::Range;
 
-/// Threads that keep a large device busy: few entries are cut into slices of their moduli until there are so many.
+/// Threads that keep a large device busy: few entries are cut into slices of their moduli until there are this many
+/// threads.
 const WANTED_THREADS: usize = 1 << 18;
 
 /// Submits kernels to one stream. All layouts are those of the module page.
@@ -37,13 +38,13 @@ pub struct Residues<'a> {
 }
 
 impl Residues<'_> {
-    /// Elements up to the last of `entries` entries modulo `moduli`, which are there.
+    /// Elements up to the last of `entries` entries modulo `moduli`, all of which are stored there.
     pub(super) fn elements(&self, moduli: &Range<usize>, entries: usize) -> usize {
         assert!(moduli.is_empty() || moduli.start >= self.first_modulus, "no residues modulo number {}", moduli.start);
         extent(moduli.end.saturating_sub(self.first_modulus), self.stride, self.offset, entries)
     }
 
-    /// The offset as kernels take it, who count all moduli: modulo 2^64, as they compute.
+    /// The offset modulo 2^64, as kernels take it, which count all moduli and compute modulo 2^64.
     pub(super) fn kernel_offset(&self) -> u64 {
         (self.offset as u64).wrapping_sub((self.first_modulus as u64).wrapping_mul(self.stride as u64))
     }

@@ -1,4 +1,4 @@
-//! Conversions, reductions and rounding on a device: what lies between big floats and a device's products.
+//! Conversions, reductions and rounding on a device: the steps between big floats and a device's products.
 //!
 //! Every kernel is written once, in `cu/`, as CUDA C that is also C11: a CUDA device compiles the text when it runs,
 //! and the build script compiles it for the software device, which so runs the same source.

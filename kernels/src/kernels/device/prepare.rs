@@ -96,7 +96,7 @@ pub struct ToResidues<'a> {
     pub residues: Residues<'a>,
 }
 
-/// What [`Scale`] and [`Unpack`] write.
+/// The block that [`Scale`] and [`Unpack`] write.
 struct Block<'a> {
     digits: Digits<'a>,
     rows: usize,
@@ -211,7 +211,7 @@ impl Launcher<'_> {
         self.convert(Conversion::new(to.digits, to.entries, &to.moduli), out, to.residues.stride, 0)
     }
 
-    /// Both: `out` and `stride` are checked, and `planes` is 1 for operand planes.
+    /// Both conversions: `out` and `stride` are checked, and `planes` is 1 for operand planes.
     fn convert(&self, from: Conversion<'_>, out: Region, stride: usize, planes: u64) -> Result<()> {
         let Conversion { digits, entries, moduli } = from;
         let largest = self.engine.largest_digits();

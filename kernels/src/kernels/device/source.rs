@@ -14,8 +14,8 @@ macro_rules! kernel {
     };
 }
 
-// SAFETY: the C functions that the build script compiles from `cu/` have these signatures; what calling one demands
-// is stated at `device::HostKernel`.
+// SAFETY: the C functions that the build script compiles from `cu/` have these signatures; the demands of a call are
+// stated at `device::HostKernel`.
 unsafe extern "C" {
     fn sunzi_convert(first: u64, end: u64, arguments: *const u64);
     fn sunzi_fill(first: u64, end: u64, arguments: *const u64);

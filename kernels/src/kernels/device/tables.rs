@@ -18,7 +18,7 @@ const PASS_WORDS: usize = 16;
 /// Bytes of the constants of a modulus, as the kernels declare them.
 const MODULUS_BYTES: usize = 32;
 
-/// Tables begin at multiples of so many bytes.
+/// Tables begin at multiples of this number of bytes.
 const ALIGN_BYTES: usize = 256;
 
 /// Tables on a device, in one allocation.
@@ -65,7 +65,7 @@ impl Layout {
     }
 }
 
-/// Writes words one after another into bytes; what is left over stays as it is.
+/// Writes words one after another into bytes; the bytes that remain stay as they are.
 fn write_words(bytes: &mut [u8], words: impl Iterator<Item = u32>) {
     let mut places = bytes.chunks_exact_mut(4);
     for word in words {

@@ -26,7 +26,7 @@ const MOST_DIGITS: usize = 160;
 /// Fewest bits of a digit: fewer than the most where more products are to be summed between carries.
 const LEAST_BITS: u32 = 24;
 
-/// Rows for which integers are cut as is best.
+/// Rows for which the way to cut integers is chosen.
 const USUAL_ROWS: usize = 16;
 
 /// Fewest products between carries.
@@ -41,7 +41,8 @@ pub const STEP_BITS: u32 = 16;
 /// How many steps of lengths there are.
 const STEPS: usize = MOST_DIGITS * DIGIT_LANE_BITS as usize / STEP_BITS as usize + 1;
 
-/// How integers of so many steps are cut. Made by the compiler: the smallest products take less time than the choice.
+/// How integers are cut, for each number of steps. Made by the compiler: the smallest products take less time than the
+/// choice.
 static BEST: [Option<DigitLanes>; STEPS] = choices(false);
 
 /// The same from the longest down, so that shorter integers never take more memory.
@@ -93,7 +94,8 @@ impl DigitLanes {
         *NARROW.get(bits.div_ceil(STEP_BITS) as usize)?
     }
 
-    /// The way to cut integers of so many bits that costs least for [`USUAL_ROWS`], of those within so many words.
+    /// The way to cut integers of `bits` bits that costs least for [`USUAL_ROWS`], of the ways that take at most
+    /// `most_words` words.
     const fn best(bits: u32, most_words: usize) -> Option<DigitLanes> {
         let mut best: Option<DigitLanes> = None;
         let mut levels = 0;
@@ -116,7 +118,7 @@ impl DigitLanes {
         best
     }
 
-    /// With digits of `digit` bits and so many halvings; `None` where sums would not fit.
+    /// With digits of `digit` bits and `levels` halvings; `None` where sums would not fit.
     const fn with(bits: u32, levels: u32, digit: u32) -> Option<DigitLanes> {
         // The largest number of n balanced digits is 2^(n digit - 1) - 1 at least, but for the digits below the first.
         let least = (bits + 2).div_ceil(digit) as usize;
@@ -128,7 +130,7 @@ impl DigitLanes {
         if fits { Some(DigitLanes { bits: digit, levels, block, terms, products }) } else { None }
     }
 
-    /// Estimate for the products of a column with a panel of so many rows, fitted to measurements from 128 to 2080 bits
+    /// Estimate for the products of a column with a panel of `rows` rows, fitted to measurements from 128 to 2080 bits
     /// on a Zen 3.
     pub const fn nanoseconds(&self, rows: usize) -> f64 {
         let (block, digits, rows) = (self.block as f64, self.digits() as f64, rows as f64);
@@ -153,7 +155,7 @@ impl DigitLanes {
         3usize.pow(self.levels)
     }
 
-    /// Words of a panel of so many rows.
+    /// Words of a panel of `rows` rows.
     pub fn panel_words(&self, rows: usize) -> usize {
         rows * self.row_words()
     }
@@ -199,7 +201,7 @@ impl DigitLanes {
     }
 
     /// The sums of the products of column `lane` of panel `x` with the four columns of `y`, over all of their `rows`:
-    /// plain digits in pairs, and what is above them.
+    /// plain digits in pairs, and the part above them.
     pub fn multiply(&self, (x, lane): (&[u64], usize), y: &[u64], rows: usize, sums: &mut [u64]) {
         let words = self.panel_words(rows);
         let (x, y): (&[i32], &[i32]) = (cast_slice(&x[..words]), cast_slice(&y[..words]));

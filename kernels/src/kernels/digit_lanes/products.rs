@@ -41,7 +41,7 @@ impl Products {
         unsafe { avx2::carry(sums, bits) }
     }
 
-    /// Puts the sums of blocks together, and makes plain digits of the result, in pairs, and what is above them.
+    /// Combines the sums of blocks, and makes plain digits of the result, in pairs, with the part above them.
     pub fn finish(self, sums: &mut [i64], block: usize, levels: u32, bits: u32) {
         // SAFETY: as above.
         unsafe { avx2::finish(sums, block, levels, bits) }
@@ -117,7 +117,7 @@ mod avx2 {
         // (from + D - 1) LANES`, of `y` `(rows - 1) stride + (second + 1) LANES + 3`; of `sums` the places `from +
         // second + s <= digits + digits - 2 + 1` of four are read and written. All lie inside (the caller's promise).
         unsafe {
-            // Sums move down by two places from one pair of digits of `y` to the next, and two more come.
+            // Sums move down by two places from one pair of digits of `y` to the next, and two more follow.
             let mut own = [_mm256_setzero_si256(); S];
             // Closures, since loops of one place after the other would keep the sums in memory.
             (0..S - 2).for_each(|s| own[s] = _mm256_loadu_si256(place.add(s)));
@@ -195,7 +195,7 @@ mod avx2 {
     /// Puts the sums of products of two halves and of their sums together, `digits` numbers each, the last in the
     /// place of triple `part`; the result goes to the place of pair `part`.
     ///
-    /// Differences wrap where sums have been carried: what comes of them is small again (docs/ALGORITHM.md).
+    /// Differences wrap where sums have been carried: the final results are small again (docs/ALGORITHM.md).
     #[inline]
     #[target_feature(enable = "avx2")]
     fn interpolate(sums: &mut [[i64; LANES]], part: usize, digits: usize) {
@@ -236,7 +236,7 @@ mod avx2 {
             _mm256_sll_epi64(number, self.bits)
         }
 
-        /// Rounded down. There is an instruction for unsigned numbers alone, which these are beside their least.
+        /// Rounded down. There is an instruction only for unsigned numbers; flipping the sign bit makes them such.
         #[inline]
         #[target_feature(enable = "avx2")]
         fn right(self, number: __m256i) -> __m256i {

@@ -78,7 +78,7 @@ fn sums_hold_as_many_products_as_the_bound_says() {
             lanes.sum(&sums, 2, &mut got);
             assert_eq!(got, limbs(&(Integer::from(least.square_ref()) * rows as u32), 2 * width + 1), "{label}");
         }
-        // One product more, with what a carry may have left and may bring, leaves 64 bits.
+        // One product more, with the rest of a carry and another carry, leaves 64 bits.
         let sums = |terms: usize| ((lanes.block * terms) as i128) << (2 * digit - 2 + 2 * levels);
         let beside = (1i128 << (digit - 1)) + (1 << (64 - digit));
         assert!(sums(lanes.terms) + beside <= 1 << 63 && sums(lanes.terms + 1) + beside > 1 << 63, "{label}");

@@ -85,7 +85,7 @@ impl Factors<'_> {
             }
             let base = group * self.columns;
             // SAFETY: `base + digit` is below `count`, the length of both slices (asserted), for the digits below
-            // `columns`; all that are asked for are below `start + W`, which is not above it.
+            // `columns`; all requested ones are below `start + W`, which is not above it.
             let left = |digit: usize| unsafe { load(self.left.get_unchecked(base + digit)) };
             // SAFETY: as above.
             let right = |digit: usize| unsafe { load(self.right.get_unchecked(base + digit)) };

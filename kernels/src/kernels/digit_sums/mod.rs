@@ -1,7 +1,7 @@
-//! Sums of products of big floats of any exponents, digit by digit: what products with a vector are made of.
+//! Sums of products of big floats of any exponents, digit by digit: the parts of products with a vector.
 //!
 //! A term is the product of a number that is cut into digits of 52 bits where it stands below the largest term, and of
-//! a number that has been cut beforehand. Pairs of digits count that meet in one of the first columns; all kernels
+//! a number that has been cut beforehand. Only pairs of digits that meet in one of the first columns count; all kernels
 //! give the same integers. Proof: docs/ALGORITHM.md, "Sums digit by digit".
 //! Knows: limbs. Does not know: matrices, precisions.
 
@@ -84,7 +84,7 @@ pub struct DigitVector {
 }
 
 impl DigitVector {
-    /// Room for `len` numbers, all 0, that meet others in so many columns.
+    /// Room for `len` numbers, all 0, that meet others in `columns` columns.
     pub fn new(len: usize, columns: usize) -> DigitVector {
         DigitVector { columns, digits: Eights::new(len.div_ceil(8) * columns) }
     }
@@ -110,7 +110,7 @@ impl DigitVector {
         (next..numbers.count).for_each(|k| self.set(first + k, numbers.get(k)));
     }
 
-    /// Sets whole eights in vectors, where the processor has them, and says how many numbers these are.
+    /// Sets whole eights in vectors, where the processor has them, and returns how many numbers these are.
     #[cfg(target_arch = "x86_64")]
     fn set_eights(&mut self, first: usize, numbers: &Significands<'_>) -> usize {
         if !has_digit_sums() || !first.is_multiple_of(8) {
@@ -118,7 +118,7 @@ impl DigitVector {
         }
         let count = numbers.count / 8 * 8;
         let eights = &mut self.digits[first / 8 * self.columns..][..count / 8 * self.columns];
-        // SAFETY: the features that the function wants are there.
+        // SAFETY: the features that the function needs are present.
         unsafe { ifma::cut_all(numbers, self.columns, eights) };
         count
     }
@@ -168,7 +168,7 @@ pub struct Terms<'a> {
     pub left: Significands<'a>,
     /// Index of the right factor of the first term.
     pub right: usize,
-    /// Where each of them stands.
+    /// The position of each term.
     pub marks: &'a [Mark],
 }
 
@@ -191,12 +191,12 @@ pub type Size = i64;
 /// The size of a term that is 0.
 pub const NOTHING: Size = Size::MIN;
 
-/// Makes the sizes of all terms of a sum in so many columns their marks; gives the power of two above all of them,
+/// Makes the sizes of all terms of a sum in `columns` columns their marks; gives the power of two above all of them,
 /// `None` where all are 0.
 pub fn place_terms(sizes: &mut [Size], columns: usize) -> Option<i64> {
     #[cfg(target_arch = "x86_64")]
     if has_digit_sums() {
-        // SAFETY: the features that the function wants are there.
+        // SAFETY: the features that the function needs are present.
         return unsafe { ifma::place_terms(sizes, columns) };
     }
     place_plainly(sizes, columns)
@@ -208,7 +208,7 @@ fn place_plainly(sizes: &mut [Size], columns: usize) -> Option<i64> {
     let most = sizes.iter().fold(NOTHING, |most, &size| most.max(size));
     let (top, beyond) = (most >> 1, i64::from(DIGIT_BITS) * columns as i64);
     for size in sizes {
-        // That of no term is far beyond.
+        // No term's size is far beyond.
         let shift = top - (*size >> 1);
         *size = if *size != NOTHING && shift < beyond { 2 * shift + (*size & 1) } else { SKIPPED };
     }
@@ -217,12 +217,12 @@ fn place_plainly(sizes: &mut [Size], columns: usize) -> Option<i64> {
 
 /// The sums of the columns of some terms.
 pub struct Sums {
-    /// In digits; the first for what is carried out of the first column.
+    /// In digits; the first for the carry out of the first column.
     columns: Vec<i128>,
 }
 
 impl Sums {
-    /// Nothing added up, for so many columns.
+    /// Sums that are 0, in `columns` columns.
     pub fn new(columns: usize) -> Sums {
         Sums { columns: vec![0; columns + 1] }
     }
@@ -242,7 +242,7 @@ impl Sums {
         assert_eq!(terms.left.count, terms.marks.len());
         #[cfg(target_arch = "x86_64")]
         if has_digit_sums() {
-            // SAFETY: the features that the function wants are there.
+            // SAFETY: the features that the function needs are present.
             return unsafe { ifma::add_terms(self, terms, right) };
         }
         self.add_plainly(terms, right);
@@ -295,7 +295,7 @@ fn carry(sums: &mut [i128]) {
 fn cut_number(limbs: &[u64], digits: &mut [u64]) {
     #[cfg(target_arch = "x86_64")]
     if has_digit_sums() {
-        // SAFETY: the features that the function wants are there.
+        // SAFETY: the features that the function needs are present.
         return unsafe { ifma::cut_number(limbs, digits) };
     }
     cut(limbs, 0, digits);
@@ -319,7 +319,7 @@ fn cut(limbs: &[u64], bits: u32, digits: &mut [u64]) {
     }
 }
 
-/// Limbs of a sum of so many columns in two's complement.
+/// Limbs of a sum of `columns` columns in two's complement.
 pub fn sum_limbs(columns: usize) -> usize {
     (DIGIT_BITS as usize * (columns + 1) + 128).div_ceil(64)
 }
@@ -339,7 +339,7 @@ pub fn write_sum(sums: &Sums, out: &mut [u64]) {
             (held, held_bits) = (held >> 64, held_bits - 64);
         }
     }
-    // What is above the first column, with its sign.
+    // The part above the first column, with its sign.
     let low = held as i128 | carry << held_bits;
     let mut rest = [low as u64, (low >> 64) as u64].into_iter();
     let sign = if carry < 0 { u64::MAX } else { 0 };

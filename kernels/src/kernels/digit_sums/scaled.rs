@@ -1,7 +1,7 @@
 //! `alpha x + y`, rounded correctly, eight pairs at a time on AVX-512 IFMA, a lane each.
 //!
-//! All digits of a sum are formed, from a first one for what is carried to the lowest of the product and of `y`, so it
-//! is exact, and rounded once. Sums that take more digits, or whose leading ones cancel, are left to the caller.
+//! All digits of a sum are formed, from a first one for the carry to the lowest of the product and of `y`, so it is
+//! exact, and rounded once. Sums that take more digits, or whose leading ones cancel, are left to the caller.
 //! Source: docs/ALGORITHM.md, "Sums digit by digit".
 
 use super::ifma::{Lanes, cut_eight, load, store, transpose};
@@ -23,18 +23,18 @@ pub struct ScaledSums {
     alpha_head: Head,
     alpha: Vec<u64>,
     sizes: Sizes,
-    /// What [`Parts`] are parts of.
+    /// The room that [`Parts`] divide.
     room: Eights,
     exponents: Eight,
     negative: u8,
 }
 
-/// Digits of numbers, and what follows of them.
+/// Numbers of digits, and sizes that follow from them.
 #[derive(Clone, Copy)]
 struct Sizes {
     alpha: usize,
     x: usize,
-    /// Of a sum, without the first one.
+    /// Digits of a sum, without the first one.
     sum: usize,
     /// Of a significand and of half a unit of its last place.
     rounded: usize,
@@ -80,9 +80,9 @@ impl Sizes {
 struct Parts<'a> {
     /// The digits of `x` between zeros.
     x: &'a mut [Eight],
-    /// Those of `y`, which become those of the sums, and zeros behind them.
+    /// The digits of `y`, which become those of the sums, and zeros behind them.
     sums: &'a mut [Eight],
-    /// Those of the rounded significands, zeros behind them.
+    /// The digits of the rounded significands, zeros behind them.
     rounded: &'a mut [Eight],
     limbs: &'a mut [Eight],
 }
@@ -97,7 +97,8 @@ impl<'a> Parts<'a> {
 }
 
 impl ScaledSums {
-    /// Room for numbers of so many limbs; `None` where the processor or a length does not allow it, or for `alpha = 0`.
+    /// Room for numbers of `x_limbs` and `y_limbs` limbs; `None` where the processor or a length does not allow it, or
+    /// for `alpha = 0`.
     pub fn new(alpha: FloatRef<'_>, (x_limbs, y_limbs): (usize, usize), precision_bits: u32) -> Option<ScaledSums> {
         let sizes = Sizes::new([alpha.limbs.len(), x_limbs, y_limbs], precision_bits)?;
         if alpha.head.is_zero() {
@@ -115,16 +116,16 @@ impl ScaledSums {
         })
     }
 
-    /// Bytes of the room for numbers of so many limbs.
+    /// Bytes of the room for numbers of these `limbs`: of `alpha`, `x` and `y`.
     pub fn bytes(limbs: [usize; 3], precision_bits: u32) -> u64 {
         let bytes = |sizes: Sizes| (size_of::<ScaledSums>() + 8 * sizes.alpha) as u64 + Eights::bytes(sizes.room());
         Sizes::new(limbs, precision_bits).map_or(0, bytes)
     }
 
-    /// Forms and rounds the sums of up to eight pairs `(x, y)` of numbers of just so many limbs; gives the lanes that
-    /// are done.
+    /// Forms and rounds the sums of up to eight pairs `(x, y)` of numbers of exactly the limbs that the room was made
+    /// for; gives the lanes that are done.
     pub fn form(&mut self, pairs: &[(FloatRef<'_>, FloatRef<'_>)]) -> u8 {
-        // SAFETY: the features are there, or there would be no room.
+        // SAFETY: the features are present, or there would be no room.
         unsafe { self.form_eight(pairs) }
     }
 
@@ -270,7 +271,7 @@ impl Parts<'_> {
             let both = _mm512_or_si512(_mm512_sllv_epi64(own, skipped), _mm512_srlv_epi64(next, rest));
             store(&mut self.rounded[at], _mm512_and_epi64(both, mask));
         }
-        // What lies below: the rest of the digit after them, and those behind it.
+        // The bits below: the rest of the digit after them, and those behind it.
         let mut below = _mm512_and_epi64(_mm512_sllv_epi64(next, skipped), mask);
         below = _mm512_mask_or_epi64(below, in_first, below, digit(rounded + 1));
         below = _mm512_mask_or_epi64(below, before_third, below, digit(rounded + 2));
@@ -296,7 +297,7 @@ impl Parts<'_> {
                 break;
             }
         }
-        // Ones alone become the next power of two.
+        // A significand of ones becomes the next power of two.
         let full = _mm512_test_epi64_mask(over, over);
         let first = load(&self.rounded[0]);
         store(&mut self.rounded[0], _mm512_mask_mov_epi64(first, full, set(1 << (BITS - 1))));
@@ -345,7 +346,7 @@ mod tests {
     use rug::rand::RandState;
     use rug::{Integer, integer::Order};
 
-    /// A number of so many limbs, often of few bits or of ones alone.
+    /// A number of `limbs` limbs, often of few bits or all ones.
     fn number(rng: &mut RandState<'_>, limbs: usize, spread: u32) -> (Vec<u64>, Head) {
         let bits = 64 * limbs as u32;
         let mut value = Integer::from(Integer::random_bits(bits, rng));
@@ -386,7 +387,7 @@ mod tests {
             let numbers = (0..8).map(|_| (number(&mut rng, of_x, spread), number(&mut rng, of_y, spread)));
             let mut numbers = numbers.collect::<Vec<_>>();
             if of_y == of_x && alpha.limbs[..of_alpha - 1].iter().all(|&limb| limb == 0) {
-                // Sums that cancel but for the last bit, or wholly.
+                // Sums that cancel except for the last bit, or completely.
                 for (x, y) in &mut numbers[..4] {
                     y.0.clone_from(&x.0);
                     y.0[0] ^= u64::from(case % 5 == 0);

@@ -6,12 +6,12 @@ use crate::math::float::{FloatRef, Head};
 pub enum ScaledSums {}
 
 impl ScaledSums {
-    /// None.
+    /// There are none here.
     pub fn new(_: FloatRef<'_>, _: (usize, usize), _: u32) -> Option<ScaledSums> {
         None
     }
 
-    /// Nothing.
+    /// No bytes.
     pub fn bytes(_: [usize; 3], _: u32) -> u64 {
         0
     }

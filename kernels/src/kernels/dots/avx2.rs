@@ -22,18 +22,18 @@ const MASK: i64 = (1 << HALF_BITS) - 1;
 /// Columns of halves that are summed at the same time.
 const GROUP: usize = 4;
 
-/// Zeros before and after the halves of an entry of the vector: a group reads so many beyond them.
+/// Zeros before and after the halves of an entry of the vector: a group reads this many beyond them.
 const ZEROS: usize = GROUP - 1;
 
 /// Rows whose products are added while their sums are in registers.
 const ROWS: usize = 8;
 
-/// Whether this processor has the instructions, and sums of so many digits have room for some rows.
+/// Whether this processor has the instructions, and sums of `digits` digits have room for some rows.
 pub fn can_sum(digits: usize) -> bool {
     half_digit_sum_terms(2 * digits) >= ROWS && processor_has!(Avx2: "avx2")
 }
 
-/// Bytes that [`sums`] allocates for a vector of so many digits: columns, rows of both factors, and a sum as limbs and
+/// Bytes that [`sums`] allocates for a vector of `digits` digits: columns, rows of both factors, and a sum as limbs and
 /// as an integer, before and after its shift.
 pub fn bytes(digits: usize) -> u64 {
     let halves = 2 * digits;
@@ -42,7 +42,7 @@ pub fn bytes(digits: usize) -> u64 {
     8 * (BLOCK * lanes + words + 4 * (halves + GROUP)) as u64
 }
 
-/// Columns of the products of so many halves from the first one that counts on, in whole groups. The last one is
+/// Columns of the products of `halves` halves from the first one that counts on, in whole groups. The last one is
 /// `2 halves - 2`; carries need two more.
 fn columns(halves: usize) -> usize {
     (2 * halves + 1 - 2 * first_column(halves / 2)).next_multiple_of(GROUP) + GROUP
@@ -51,7 +51,7 @@ fn columns(halves: usize) -> usize {
 /// See `kernels::dots::by_limbs`.
 ///
 /// # Safety
-/// [`can_sum`] has said yes for the vector's digits.
+/// [`can_sum`] is true for the vector's digits.
 #[target_feature(enable = "avx2")]
 pub unsafe fn sums(sources: &[DotSource<'_>], vector: &FixedVector, results: &mut [Integer; BLOCK]) {
     let halves = 2 * vector.digits_per_entry();
@@ -77,7 +77,7 @@ struct Rows {
     count: usize,
     /// Of the columns, with the signs of their products: a half of all lanes, then the next, row after row.
     left: Vec<[i64; BLOCK]>,
-    /// Of the vector, between zeros.
+    /// Halves of the vector, between zeros.
     right: Vec<i64>,
     limbs: Vec<u64>,
 }
@@ -161,7 +161,7 @@ impl Sums {
         }
     }
 
-    /// The first column, of which pairs of even halves alone count.
+    /// The first column, of which only pairs of even halves count.
     fn add_first(&mut self, rows: &Rows) {
         let (halves, column) = (self.halves, self.first);
         let stride = halves + 2 * ZEROS;
@@ -191,7 +191,7 @@ impl Sums {
         }
         for row in 0..rows.count {
             let (left, right) = (&rows.left[row * halves..][least..end], &rows.right[row * stride..][..stride]);
-            // Half `column + c - i` of the vector, which lies behind so many zeros.
+            // Half `column + c - i` of the vector, which lies behind `ZEROS` zeros.
             let last = column + ZEROS - least;
             for i in 0..left.len() {
                 let (lanes, factors) = (load(&left[i]), &right[last - i..][..GROUP]);
@@ -308,7 +308,7 @@ mod tests {
                 by_limbs(&[source(0..rows)], &vector, &mut want);
                 for cut in [0, rows / 3] {
                     let mut got = [1; BLOCK].map(|_| Integer::from(7));
-                    // SAFETY: `can_sum` said yes.
+                    // SAFETY: `can_sum` is true.
                     unsafe { sums(&[source(0..cut), source(cut..rows)], &vector, &mut got) };
                     assert_eq!(got, want, "{bits} bits, {rows} x {cols}, cut at {cut}");
                 }

@@ -8,7 +8,7 @@ use super::dgemm::TileShape;
 use crate::plan::BlockGrid;
 use std::ops::Range;
 
-/// What one call computes, in blocks.
+/// The blocks that one call computes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Piece {
     /// All blocks of these rows and columns.

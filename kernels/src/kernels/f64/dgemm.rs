@@ -1,4 +1,4 @@
-//! The product in doubles that the `f64` family rides on: one small trait, and the pure-Rust implementation of it.
+//! The product in doubles that the `f64` family is based on: one small trait, and the pure-Rust implementation of it.
 //!
 //! Promise: shapes are checked here, so that no caller needs `unsafe`; the entries are summed in any order, which the
 //! family's moduli make exact. Does not know: moduli, blocks.
@@ -62,7 +62,8 @@ pub trait Dgemm: Send + Sync + 'static {
     /// The sizes at which it is fast.
     fn tile(&self) -> TileShape;
 
-    /// Most bytes that a call allocates for itself, for up to so many rows and columns of its operands.
+    /// Most bytes that a call allocates for itself, for operands of up to `_rows` rows, and `_left` and `_right`
+    /// columns.
     fn call_bytes(&self, _rows: usize, _left: usize, _right: usize) -> u64 {
         0
     }
@@ -70,7 +71,7 @@ pub trait Dgemm: Send + Sync + 'static {
     /// `out := X^T Y`, column-major, `x.count()` rows without gaps. Reads nothing of `out`. Equal rows (asserted).
     fn product(&self, x: Columns<'_>, y: Columns<'_>, out: &mut [f64]);
 
-    /// The lower triangle of `out := X^T X`; what is above the diagonal afterwards is unspecified.
+    /// The lower triangle of `out := X^T X`; the entries above the diagonal are unspecified afterwards.
     fn gram(&self, x: Columns<'_>, out: &mut [f64]) {
         self.product(x, x, out);
     }

@@ -40,7 +40,7 @@ pub fn chunk_rows(rows: usize) -> usize {
     rows.div_ceil(rows.div_ceil(F64_CHUNK_ROWS).max(1)).next_multiple_of(LANES).max(LANES)
 }
 
-/// What one plane is multiplied with: a modulus, a dgemm and the instructions for the reductions.
+/// The tools for products of one plane: a modulus, a dgemm and the instructions for the reductions.
 #[derive(Clone, Copy)]
 pub struct Multiplier<'a, G> {
     /// The product in doubles.

@@ -28,7 +28,7 @@ pub struct Reconstruct<'a> {
     pub tables: &'a Tables,
     /// Where the residues lie.
     pub residues: &'a BlockResidues<'a>,
-    /// What is written.
+    /// The output.
     pub integers: &'a mut IntegerBlock,
     /// [`scratch_words`] words.
     pub scratch: &'a mut [u64],
@@ -55,8 +55,8 @@ impl Task for Reconstruct<'_> {
     }
 }
 
-/// The words of a prime that follow the block: whoever reconstructs a plane most likely wants them next, and the planes
-/// are too far apart for the processor to guess it. The block itself where it is the last one of the window.
+/// The words of a prime that follow the block: they are most likely read next, and the planes are too far apart for the
+/// processor to guess it. The block itself where it is the last one of the window.
 #[inline(always)]
 fn next_block<'a>(residues: &BlockResidues<'a>, prime: usize) -> &'a [[f64; LANES]] {
     let start = prime * residues.plane_words + residues.offset;

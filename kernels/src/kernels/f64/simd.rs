@@ -20,11 +20,11 @@ pub trait Vector: Copy {
     /// Writes the eight doubles.
     fn store(self, to: &mut [f64; LANES]);
     /// Writes the eight doubles past the caches where the CPU can and `to` is one cache line; [`Vector::fence`] must
-    /// follow before another thread is told of them.
+    /// follow before another thread may read them.
     fn stream(self, to: &mut [f64; LANES]);
     /// Orders all that was streamed before whatever is written later.
     fn fence();
-    /// Asks for the cache line of `at` to be read ahead; changes nothing.
+    /// Prefetches the cache line of `at`; changes nothing.
     fn prefetch(at: &[f64; LANES]);
     /// As [`Vector::prefetch`], into the second cache and not the first.
     fn prefetch_far(at: &[f64; LANES]);
@@ -56,7 +56,7 @@ pub trait Task {
     fn run<V: Vector, const N: usize>(self);
 }
 
-/// An instruction set that this CPU has been seen to have.
+/// An instruction set that this CPU was found to have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Isa(Level);
 

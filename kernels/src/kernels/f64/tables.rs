@@ -24,7 +24,7 @@ fn widest(integer_bits: u32, modulus: u64, spare: u32, terms: impl Fn(usize) -> 
     })
 }
 
-/// Everything an engine knows.
+/// All constants of an engine.
 pub struct Tables {
     /// The primes in plane order.
     pub moduli: Vec<u64>,

@@ -40,7 +40,7 @@ fn random_matrix(rng: &mut ChaCha8Rng, rows: usize, cols: usize, spread: i64) ->
     matrix
 }
 
-/// Converts into planes on cache lines and beside them, and checks both.
+/// Converts into planes on cache lines and off them, and checks both.
 fn check_residues(engine: &F64Engine<GemmCrate>, source: &PanelSource<'_>, primes: Range<usize>, label: &str) {
     for misaligned in [0, 1] {
         let words = engine.panel_words(source.rows.len()) * primes.len();
@@ -105,7 +105,7 @@ fn residues_equal_the_scaled_integers() {
 
 #[test]
 fn residues_of_the_largest_integers_and_precisions_are_right() {
-    // All-ones, powers of two at the very limit of the operand bits, and what may lie beyond it, up to 5000 bits.
+    // All-ones, powers of two at the very limit of the operand bits, and slightly beyond it, up to 5000 bits.
     for operand_bits in [1u32, 22, 23, 24, 51, 52, 63, 64, 65, 1033, 5036] {
         let mut matrix = Matrix::zeros(6, 2, operand_bits.max(32)).unwrap();
         let power = Integer::from(1) << operand_bits;

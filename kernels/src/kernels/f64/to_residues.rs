@@ -30,13 +30,13 @@ const STREAM_BYTES: usize = 24 << 20;
 pub struct ToResidues<'a, 'b> {
     /// Moduli and tables.
     pub tables: &'a Tables,
-    /// The primes wanted.
+    /// The primes to convert for.
     pub primes: Range<usize>,
     /// The columns to convert.
     pub source: &'a PanelSource<'a>,
     /// How the columns lie in `planes`.
     pub place: Place,
-    /// One panel for each prime wanted, or its eight columns.
+    /// One panel for each of `primes`, or its eight columns.
     pub planes: &'a mut [&'b mut [u64]],
     /// [`scratch_words`] words.
     pub scratch: &'a mut [u64],
@@ -55,7 +55,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Slice and first word of a column of the prime number `prime` of those wanted.
+    /// Slice and first word of a column of the prime number `prime` of those to convert for.
     #[inline(always)]
     fn of(self, prime: usize, column: usize) -> (usize, usize) {
         match self {
@@ -126,7 +126,7 @@ impl ToResidues<'_, '_> {
     }
 }
 
-/// What a magnitude lacks: the sign bit of each double, and 1 where the magnitude is to be rounded up.
+/// What is not in a magnitude: the sign bit of each double, and 1 where the magnitude is to be rounded up.
 struct Ends {
     signs: [u64; BATCH],
     rounding: [f64; BATCH],
@@ -189,7 +189,7 @@ fn signed(x: f64, sign: u64) -> f64 {
     f64::from_bits(x.to_bits() ^ sign)
 }
 
-/// What the vectors of a batch are.
+/// The kinds of vectors of a batch.
 #[derive(Clone, Copy)]
 enum BatchLanes {
     /// Rows of one column, from row `first` on.

@@ -19,8 +19,8 @@ use rustix::time::{ClockId, clock_gettime};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Multiplications of residues for each thread of an operation from which on it is worth to have measured: a second at
-/// the rate of the fastest instructions, thirty times what the measurement takes.
+/// Multiplications of residues for each thread of an operation from which a measurement pays: a second at the rate of
+/// the fastest instructions, thirty times what the measurement takes.
 const LEAST_MULTIPLICATIONS: u64 = 1 << 37;
 
 /// How often each set has its time; the first one finds cold caches.
@@ -42,7 +42,7 @@ const COLUMNS: usize = 96;
 /// Bits of its integers and moduli for them: some twenty primes.
 const SPEC: EngineSpec = EngineSpec { operand_bits: 120, modulus_bits: 250, redundant: false };
 
-/// What was measured, and what follows.
+/// The measured rates, and the choice that follows from them.
 pub struct Choice {
     /// The instructions of all calls that begin from then on.
     pub isa: Isa,
@@ -53,23 +53,23 @@ pub struct Choice {
 
 static CHOICE: OnceLock<Choice> = OnceLock::new();
 
-/// Whether somebody measures, or has.
+/// Whether a thread measures, or has measured.
 static IS_BEGUN: AtomicBool = AtomicBool::new(false);
 
-/// The instructions of a call of an engine that was made for `own`: those measured, if that has been done, where `own`
-/// is what the order alone says. Never measures, since its caller's memory is planned.
+/// The instructions of a call of an engine that was made for `own`: those that were measured as fastest, if any were,
+/// where `own` is the first by order. Never measures, since its caller's memory is planned.
 pub fn of_call(own: Isa) -> Isa {
     CHOICE.get().map_or(own, |choice| after(choice, own, Isa::detect()))
 }
 
-/// What follows from a choice for an engine made for `own`, where the order alone says `first`: tests make engines for
+/// What follows from a choice for an engine made for `own`, where `first` is the first by order: tests make engines for
 /// other instructions, which keep them.
 fn after(choice: &Choice, own: Isa, first: Isa) -> Isa {
     if own == first { choice.isa } else { own }
 }
 
-/// Measures if nobody has begun to, and so many multiplications for each thread are worth it. Nobody waits for another
-/// one's measurement.
+/// Measures if no thread has begun to, and if `multiplications` for each thread are worth it. No thread waits for the
+/// measurement of another.
 pub fn settle(multiplications: u64) {
     if is_worth_it(multiplications) && !IS_BEGUN.swap(true, Ordering::Relaxed) {
         measured();
@@ -80,7 +80,7 @@ fn is_worth_it(multiplications: u64) -> bool {
     multiplications >= LEAST_MULTIPLICATIONS
 }
 
-/// Measures, if nobody has: some thirty milliseconds on the calling thread, and 3 MB.
+/// Measures, if no thread has: some thirty milliseconds on the calling thread, and 3 MB.
 pub fn measured() -> &'static Choice {
     IS_BEGUN.store(true, Ordering::Relaxed);
     CHOICE.get_or_init(|| {
@@ -91,7 +91,7 @@ pub fn measured() -> &'static Choice {
     })
 }
 
-/// The sets to choose from, the first of the order first. Who hides instructions has chosen.
+/// The sets to choose from, the first of the order first. Where `SUNZI_CPU` hides instructions, the user has chosen.
 fn candidates() -> Vec<Isa> {
     match level() {
         Level::Native => Isa::available().filter(|isa| !isa.is_portable()).collect(),
@@ -198,7 +198,7 @@ impl Trial {
     }
 }
 
-/// Seconds of processor time of this thread: what others run meanwhile must not count.
+/// Seconds of processor time of this thread: the time of other threads must not count.
 fn thread_seconds() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + 1e-9 * time.tv_nsec as f64
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(first(&[1.0, f64::INFINITY, 2.0]), 'a');
     }
 
-    /// All turns make the same products, whatever the instructions.
+    /// All trials make the same products, whatever the instructions.
     #[test]
     fn trials_give_the_same_products_on_all_instructions() {
         let mut trial = Trial::new().unwrap();

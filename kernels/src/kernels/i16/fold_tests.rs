@@ -7,10 +7,10 @@ use crate::math::modulus::Modulus;
 
 #[test]
 fn the_largest_residues_everywhere_stay_exact() {
-    // (p - 1) / 2 with all signs equal, opposite, or mixed, over many folds: a sum that leaves 32 bits would show. What
-    // a fold leaves has the sign of the sum for some primes and the other one for the rest, so the worst case has sums
-    // of one sign, or of another from one fold to the next. The primes are those whose folds leave most and least, of
-    // either sign, and one of each length.
+    // (p - 1) / 2 with all signs equal, opposite, or mixed, over many folds: a sum that leaves 32 bits would show. The
+    // result of a fold has the sign of the sum for some primes and the other one for the rest, so the worst case has
+    // sums of one sign, or of another from one fold to the next. The primes are those whose folds leave the largest and
+    // the least results, of either sign, and one of each length.
     let spec = EngineSpec { operand_bits: 30, modulus_bits: i16_maximum_modulus_bits(), redundant: true };
     let primes = i16_primes();
     let fold = |at: &usize| Modulus::new(primes[*at]).balanced((1 << 16) % primes[*at]);

@@ -100,7 +100,7 @@ pub trait Lanes: Copy {
     fn apart(self) -> Self;
     /// Writes vector number `part` of two rows of pairs to its place there.
     fn store_paired(self, to: [&mut [i32; 8]; INTERLEAVED / 2], part: usize);
-    /// Asks for the cache line at `from`, which is not read by it.
+    /// Prefetches the cache line at `from`, which is not read.
     #[inline(always)]
     fn prefetch<T>(_from: *const T) {}
     /// The rows of 8 rows of 8 as columns.

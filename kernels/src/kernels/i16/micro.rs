@@ -2,7 +2,7 @@
 //!
 //! A sum `S` is held as `S + 2^15`, so that its halves give `S = 2^16 h + l` with signed halves `h` and `l` after one
 //! bit is turned over; folding takes `l + (2^16 mod p) h`, by one multiplication of pairs. `math::bound::i16_sum_pairs`
-//! says when it must be done. Residues are taken by Montgomery's reduction, of two vectors at a time.
+//! bounds the number of pairs between folds. Residues are taken by Montgomery's reduction, of two vectors at a time.
 #![forbid(unsafe_code)]
 
 use super::lanes::Lanes;
@@ -45,7 +45,7 @@ impl Tile {
     }
 }
 
-/// What a sum is held with.
+/// The offset with which a sum is held.
 pub const BIAS: i32 = 1 << 15;
 
 /// A prime, ready for reductions; each constant is a pair of 16-bit integers.
@@ -53,7 +53,7 @@ pub const BIAS: i32 = 1 << 15;
 pub struct Prime {
     /// 1 and `2^16` modulo the prime, balanced.
     pub fold: i32,
-    /// `2^16` and `2^32` modulo the prime, balanced: what Montgomery's reduction divides by is multiplied in.
+    /// `2^16` and `2^32` modulo the prime, balanced: they contain the factor by which Montgomery's reduction divides.
     pub lift: i32,
     /// The prime twice.
     pub prime: i32,
@@ -104,20 +104,20 @@ pub fn pair(low: i32, high: i32) -> i32 {
 pub struct Strip<'a> {
     /// Whole rows of pairs.
     pub words: &'a [i32],
-    /// From one row to the next.
+    /// Integers from one row to the next.
     pub stride: usize,
-    /// Integers of each row before those that are multiplied.
+    /// Integers at the front of each row that are not multiplied.
     pub skipped: usize,
 }
 
 /// Panels of pairs of rows, each as it lies: the left factors of as many vectors as they fill.
 #[derive(Clone, Copy)]
 pub struct PanelStrip<'a> {
-    /// Rows of pairs, from those that are multiplied in the first panel on.
+    /// Rows of pairs, from the first row that is multiplied in the first panel on.
     pub pairs: &'a [[i32; BLOCK]],
-    /// From one panel to the next.
+    /// Rows of pairs from one panel to the next.
     pub stride: usize,
-    /// How many there are. Lanes behind the last one take it once more: nobody reads what becomes of them.
+    /// Number of panels. Lanes behind the last panel repeat it: their results are not read.
     pub panels: usize,
 }
 
@@ -185,7 +185,7 @@ impl Left for PanelStrip<'_> {
     }
 }
 
-/// What a tile multiplies: one stretch of rows of pairs after the other.
+/// The factors of a tile: one stretch of rows of pairs after the other.
 pub trait Factors: Copy {
     /// Its left factors.
     type Left: Left;
@@ -209,7 +209,7 @@ impl<'a> Factors for (Strip<'a>, &[[i32; COLUMNS]]) {
     }
 }
 
-/// What is left of a sum after its halves are multiplied with a pair of constants.
+/// The rest of a sum after its halves are multiplied with a pair of constants.
 #[inline(always)]
 fn fold<L: Lanes>(sum: L, constants: i32) -> L {
     let bias = L::splat(BIAS);
@@ -311,7 +311,7 @@ pub fn convert<L: Lanes, const C: usize>(factors: impl Factors, moduli: (&[Prime
 }
 
 /// Residues of `left^T right` modulo one prime as blocks of a product plane, those of the panels from number `first`
-/// on, which are added to what `out` holds where it `adds`.
+/// on, added to the contents of `out` where it `adds`.
 #[inline(always)]
 pub fn blocks<L: Lanes, const V: usize, const C: usize>(
     vectors: usize,
@@ -335,7 +335,7 @@ pub fn blocks<L: Lanes, const V: usize, const C: usize>(
         }
         let values = L::in_blocks(columns);
         for panel in 0..panels {
-            // The first panel and the last one may have neighbours in their vectors that nobody wants.
+            // The first panel and the last one may have neighbours in their vectors that are not wanted.
             let number = v * panels + panel;
             if number < first || number - first >= out.len() {
                 continue;
@@ -344,7 +344,7 @@ pub fn blocks<L: Lanes, const V: usize, const C: usize>(
             for part in 0..parts {
                 let (value, place) = (values[panel * parts + part], &mut block[part * L::WIDTH..]);
                 if adds {
-                    // Of two balanced residues plus half a prime: unsigned, what is out of range is larger.
+                    // Of two balanced residues plus half a prime: unsigned, a number out of range is larger.
                     let sum = L::load(place).add_halves(value);
                     let sum = sum.min_halves(sum.add_halves(p));
                     sum.min_halves(sum.sub_halves(p)).sub_halves(half).store(place);

@@ -1,11 +1,11 @@
 //! The `i16` family: balanced residues of 16 bits modulo primes of 13, 12 and 11 bits, multiplied in pairs and summed
 //! in 32-bit integers.
 //!
-//! `lanes` is what a CPU computes with, and which CPU has what; `micro` the register tile, which does all products:
+//! `lanes` has the vector instructions, and which CPU has which; `micro` the register tile, which does all products:
 //! those of planes (`product`), of digits by radix powers (`to_residues`), of residues by digits of cofactors
-//! (`reconstruct`). Layout of an operand panel (`form`): `[row][8 columns]`, 16 bits each; of a tile, which one process
-//! writes and reads, pairs of rows, which are multiplied as they lie (`panels`); of a block of a product plane: 64
-//! residues of 16 bits. Proofs: docs/ALGORITHM.md, "Residues of 16 bits".
+//! (`reconstruct`). Layout of an operand panel (`form`): `[row][8 columns]`, 16 bits each; of a tile, which only one
+//! process writes and reads, pairs of rows, which are multiplied as they lie (`panels`); of a block of a product plane:
+//! 64 residues of 16 bits. Proofs: docs/ALGORITHM.md, "Residues of 16 bits".
 
 mod choice;
 mod lanes;
@@ -58,17 +58,17 @@ const PRIME_BITS: f64 = 13.0;
 /// Words of the residues of a block.
 const RESIDUE_WORDS: usize = BLOCK_ENTRIES / 4;
 
-/// Conversions beside those of `ifma52` where a core issues one multiplication of either kind a cycle: fitted to 50
-/// products from 64 to 2048 bits on a Zen 4.
+/// The costs of conversions relative to those of `ifma52` where a core issues one multiplication of either kind a
+/// cycle: fitted to 50 products from 64 to 2048 bits on a Zen 4.
 pub const ONE_A_CYCLE: ConversionCosts =
     ConversionCosts { saved: 0.5, operands: 35.0, results: 25.0, result_bits: 0.02 };
 
-/// Where it issues two, which save half as much: fitted to 25 products on a Zen 5, before strips were shared out.
+/// Where it issues two, which save half as much: fitted to 25 products on a Zen 5, before strips were equalised.
 pub const TWO_A_CYCLE: ConversionCosts =
     ConversionCosts { saved: 0.5, operands: 102.0, results: 50.0, result_bits: 0.1 };
 
-/// Factors beside those of `ifma52` where a core issues one multiplication of either kind a cycle: measured on a Zen 4
-/// from 256 to 2048 bits.
+/// Factors relative to those of `ifma52` where a core issues one multiplication of either kind a cycle: measured on a
+/// Zen 4 from 256 to 2048 bits.
 pub const FACTORS_AT_ONE_A_CYCLE: FactorCosts = FactorCosts { rows: 400.0, row_bits: 0.45 };
 
 /// The same for triangular solves: measured from 256 to 2048 bits.
@@ -98,8 +98,8 @@ pub fn adds_pairs_at_once() -> bool {
     Isa::detect().name() == "vnni"
 }
 
-/// What tiles take on a processor with these multipliers, where large products gain by them: one of them a cycle, two,
-/// or two on a processor of Intel's.
+/// The costs of tiles on a processor with these multipliers, where large products gain by them: one of them a cycle,
+/// two, or two on a processor of Intel's.
 fn large_tiles(
     multipliers: &Multipliers,
     [one_a_cycle, two_a_cycle, on_intel]: [FactorCosts; 3],
@@ -385,7 +385,7 @@ impl PlaneEngine for I16Engine {
         for first in (0..x.len()).step_by(most) {
             let some = |rows: &'_ [PanelRows<'_>], first: usize| first.min(rows.len())..(first + most).min(rows.len());
             let (own, after) = (some(x, first), some(x, first + most));
-            // Between passes what is left of the same operands comes next.
+            // Between passes the rest of the same operands comes next.
             let next = match after.is_empty() {
                 true => NextRows { x: &next.x[some(next.x, 0)], y: &next.y[some(next.y, 0)] },
                 false => NextRows { x: &x[after.clone()], y: &y[after] },

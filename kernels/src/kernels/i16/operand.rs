@@ -1,4 +1,4 @@
-//! What a product multiplies: panels of residues as they lie, or sums of parts of them, formed while they are packed.
+//! The operands of a product: panels of residues as they lie, or sums of parts of them, formed while they are packed.
 //!
 //! A panel holds its rows one after the other, 8 residues of 16 bits each; packing makes pairs of neighbouring rows.
 #![forbid(unsafe_code)]
@@ -18,7 +18,7 @@ pub struct Panels<'a> {
     pub residues: &'a [i16],
     /// Residues from one panel to the next.
     pub stride: usize,
-    /// How many there are; those beyond are zeros.
+    /// Number of panels; panels beyond are zeros.
     pub count: usize,
 }
 
@@ -56,11 +56,11 @@ pub struct Sum<'a> {
 /// The sums of one scheme.
 #[derive(Clone, Copy)]
 pub enum Sums {
-    /// Of the operand of a triangle.
+    /// Sums of the operand of a triangle.
     Symmetric(Symmetric),
-    /// Of the left operand of a rectangle.
+    /// Sums of the left operand of a rectangle.
     Left(WinogradLeft),
-    /// Of the right operand of a rectangle.
+    /// Sums of the right operand of a rectangle.
     Right(WinogradRight),
 }
 

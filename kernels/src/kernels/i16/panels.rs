@@ -1,8 +1,8 @@
 //! Products of panels that hold pairs of rows: nothing is copied.
 //!
-//! A vector of the left operand is joined of two panels as it is loaded, the integers of the right one are spread where
-//! they lie. Strips of the left operand stay in the second-level cache while all columns are multiplied with them, and
-//! meanwhile what is multiplied next is fetched there: the caller says what it is.
+//! A vector of the left operand is joined of two panels as it is loaded, the integers of the right one are spread from
+//! where they lie. Strips of the left operand stay in the second-level cache while all columns are multiplied with
+//! them, and meanwhile the operands of the next product, which the caller names, are fetched there.
 #![forbid(unsafe_code)]
 
 use super::lanes::{Lanes, Task};
@@ -24,13 +24,13 @@ pub struct MultiplyPanels<'a> {
     pub y: &'a [PanelRows<'a>],
     /// Rows of each: even, or all from the first one on.
     pub depth: usize,
-    /// What is multiplied next.
+    /// The operands that are multiplied next.
     pub next: NextRows<'a>,
     /// Where it goes: operands and plane begin together.
     pub target: &'a Target,
-    /// The blocks that the target says.
+    /// The blocks of the target.
     pub c: &'a mut [i16],
-    /// Whether C keeps what it holds.
+    /// Whether the product is added to C.
     pub adds: bool,
 }
 
@@ -42,7 +42,7 @@ fn pairs<'a>(rows: &PanelRows<'a>, panel: usize) -> (&'a [[i32; BLOCK]], usize) 
     (&bytemuck::cast_slice(rows.words)[panel * stride + rows.first / 2..], stride)
 }
 
-/// Asks for part `part` of `parts` of some panels of operands, `depth` rows of each.
+/// Prefetches part `part` of `parts` of some panels of operands, `depth` rows of each.
 #[inline(always)]
 fn fetch<L: Lanes>(rows: &[PanelRows<'_>], panels: Range<usize>, depth: usize, (part, parts): (usize, usize)) {
     let count = rows.len() * panels.len();
@@ -58,7 +58,7 @@ fn fetch<L: Lanes>(rows: &[PanelRows<'_>], panels: Range<usize>, depth: usize, (
 /// Rows of pairs in a cache line.
 const PAIRS_OF_LINE: usize = 2;
 
-/// What the panels from `row` on multiply with panel `col`.
+/// The products of the panels from `row` on with panel `col`.
 #[derive(Clone, Copy)]
 struct OfTile<'a> {
     x: &'a [PanelRows<'a>],

@@ -26,7 +26,7 @@ const LINE_WORDS: usize = 8;
 pub struct Operands<'a> {
     /// Panels that give the rows of C.
     pub x: Operand<'a>,
-    /// Panels that give the columns of C, where they are not those of X.
+    /// Panels that give the columns of C, where X does not.
     pub y: Option<Operand<'a>>,
     /// Rows of both.
     pub rows: usize,
@@ -50,8 +50,8 @@ pub fn depth_of_passes(rows: usize, most: usize) -> usize {
     rows.div_ceil(rows.div_ceil(most).max(1)).next_multiple_of(INTERLEAVED).max(INTERLEAVED)
 }
 
-/// Panels of the next strip where so many are left, of which `V` vectors make the largest one. The last two share what
-/// would leave one vector to the last: too few sums for the multiplier to be busy all the time.
+/// Panels of the next strip where `left` panels remain; the largest strip has `V` vectors. Where `V + 1` vectors
+/// remain, the last two strips share them: a strip of one vector has too few sums to keep the multiplier busy.
 pub fn strip_panels<L: Lanes, const V: usize>(left: usize) -> usize {
     let (panels, vectors) = (L::WIDTH / BLOCK, left.div_ceil(L::WIDTH / BLOCK));
     let shared = if vectors == V + 1 { vectors.div_ceil(2) } else { V };
@@ -69,13 +69,13 @@ pub fn scratch_words(rows: usize, columns: usize) -> usize {
 pub struct Multiply<'a> {
     /// The prime.
     pub field: Field,
-    /// What is multiplied.
+    /// The operands.
     pub operands: Operands<'a>,
     /// Where it goes.
     pub target: &'a Target,
-    /// The blocks that the target says.
+    /// The blocks of the target.
     pub c: &'a mut [i16],
-    /// Whether C keeps what it holds.
+    /// Whether the product is added to C.
     pub adds: bool,
     /// [`scratch_words`] words.
     pub scratch: &'a mut [u64],

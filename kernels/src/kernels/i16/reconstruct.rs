@@ -23,7 +23,7 @@ pub struct Reconstruct<'a> {
     pub tables: &'a ResultTables,
     /// Where the residues lie.
     pub residues: &'a BlockResidues<'a>,
-    /// What is written.
+    /// The output.
     pub integers: &'a mut IntegerBlock,
     /// [`scratch_words`] words.
     pub scratch: &'a mut [u64],

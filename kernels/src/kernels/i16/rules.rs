@@ -1,10 +1,10 @@
 //! Sums and differences of residues, and the sums of parts of an operand that the sub-cubic schemes multiply: four of
 //! four, some with rotations of pairs of rows. They are formed of rows as they lie: pairs are made of the sums.
 //!
-//! What is added is reduced once: up to three balanced residues lie between `-3 (p - 1) / 2` and `3 (p - 1) / 2`, up to
-//! five between `-5 (p - 1) / 2` and `5 (p - 1) / 2`, which 16 bits have room for. Unsigned, what lies below zero is
-//! larger than with a prime added, and what lies above a prime is larger than with one taken off: the lesser counts.
-//! Damaged words become some others.
+//! A sum is reduced once: up to three balanced residues lie between `-3 (p - 1) / 2` and `3 (p - 1) / 2`, up to five
+//! between `-5 (p - 1) / 2` and `5 (p - 1) / 2`, which 16 bits have room for. Unsigned, a value below zero is larger
+//! than with a prime added, and one above a prime is larger than with a prime subtracted: the lesser counts. Damaged
+//! words become some others.
 #![forbid(unsafe_code)]
 
 use super::lanes::{Lanes, PAIRS, Rows};
@@ -48,13 +48,13 @@ fn in_form<L: Lanes, const PAIRED: bool>(rows: L) -> L {
 pub struct Symmetric {
     /// The prime.
     pub prime: Prime,
-    /// What stands for a square root of -1.
+    /// The pair of residues that stands for a square root of -1.
     pub rotation: Rotation,
 }
 
 impl Symmetric {
-    /// Pairs of rows times a skew-orthogonal matrix of order 2, plus `(p - 1) / 2`: in `0..p`. What is rotated may be
-    /// the difference of two residues: `math::bound::i16_montgomery_fits` holds for its products.
+    /// Pairs of rows times a skew-orthogonal matrix of order 2, plus `(p - 1) / 2`: in `0..p`. The operand may be the
+    /// difference of two residues: `math::bound::i16_montgomery_fits` holds for its products.
     #[inline(always)]
     fn rotated<L: Lanes, const PAIRED: bool>(&self, rows: L) -> L {
         let (bias, pairs) = (L::splat(BIAS), rows.paired());
@@ -212,7 +212,7 @@ mod tests {
         (if least > prime / 2 { least - prime } else { least }) as i16
     }
 
-    /// Every sum is what its formula says, at all ends of the range at once and in between, for the longest primes and
+    /// Every sum agrees with its formula, at all ends of the range at once and in between, for the longest primes and
     /// the shortest.
     #[test]
     fn sums_are_those_of_their_formulas() {
@@ -266,7 +266,7 @@ mod tests {
         }
     }
 
-    /// What is left of an integer on the way of up to three residues, and on that of up to five.
+    /// An integer as the reductions for sums of up to three residues and of up to five leave it.
     struct Reduce<'a> {
         prime: i16,
         integer: i16,

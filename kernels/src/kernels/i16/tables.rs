@@ -99,7 +99,7 @@ impl Rotation {
     }
 }
 
-/// What products modulo one prime need.
+/// Constants for products modulo one prime.
 #[derive(Clone, Copy)]
 pub struct Factors {
     /// The prime, and when its sums are folded.
@@ -119,11 +119,11 @@ pub struct Weights {
     pub prime: i32,
 }
 
-/// What every engine knows.
+/// Tables of every engine.
 pub struct Tables {
     /// The primes in plane order.
     pub moduli: Vec<u64>,
-    /// What products need of each prime.
+    /// Constants for products, of each prime.
     pub factors: Vec<Factors>,
     /// `(M / p_i)^-1` modulo each prime `p_i`, balanced.
     pub inverses: Vec<i64>,
@@ -154,7 +154,7 @@ impl Tables {
     }
 }
 
-/// What the reconstruction by balanced digits knows.
+/// Tables of the reconstruction by balanced digits.
 pub struct ResultTables {
     /// Number of primes.
     pub count: usize,
@@ -205,7 +205,7 @@ fn product(moduli: &[u64]) -> Integer {
     moduli.iter().fold(Integer::from(1), |product, &prime| product * prime)
 }
 
-/// What the conversion of operands by digits of 16 bits knows.
+/// Tables of the conversion of operands by digits of 16 bits.
 pub struct OperandTables {
     /// The primes, ready for reductions, padded to whole groups.
     pub primes: Vec<[Prime; COLUMNS]>,
@@ -218,7 +218,7 @@ pub struct OperandTables {
 }
 
 impl OperandTables {
-    /// The tables for operands of so many bits.
+    /// The tables for operands of `operand_bits` bits.
     pub fn new(moduli: &[u64], operand_bits: u32) -> OperandTables {
         // The magnitude may be 2^operand_bits, and the highest digit must not be carried out of.
         let digits = (operand_bits + 2).div_ceil(I16_DIGIT_BITS) as usize;
@@ -239,7 +239,7 @@ fn folds(moduli: &[u64]) -> Vec<i64> {
     moduli.iter().map(|&prime| Modulus::new(prime).balanced((1 << 16) % prime)).collect()
 }
 
-/// What products modulo `prime` need.
+/// Constants for products modulo `prime`.
 fn factors(prime: u64, fold: i64) -> Factors {
     let half = (prime / 2) as u32;
     let interval = i16_sum_pairs(half, half, fold.unsigned_abs() as u32);
@@ -247,7 +247,7 @@ fn factors(prime: u64, fold: i64) -> Factors {
 }
 
 /// Pairs of digits between folds for a group of primes: of the fewest equal runs whose sums fit. The factors of the
-/// table are known, and half as large as they may be on the average.
+/// table are known, and on average half as large as they may be.
 fn interval(factors: &[[i32; COLUMNS]], primes: &[Prime; COLUMNS]) -> usize {
     let size = |pair: i32| u64::from((pair as i16).unsigned_abs()) + u64::from((pair >> 16).unsigned_abs());
     let fits = |pairs: &usize| {

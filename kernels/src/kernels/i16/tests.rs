@@ -109,7 +109,7 @@ fn residues_equal_the_scaled_integers() {
 
 #[test]
 fn residues_of_the_largest_integers_and_precisions_are_right() {
-    // All-ones, powers of two at the very limit of the operand bits, and what may lie beyond it, up to 5000 bits.
+    // All-ones, powers of two at the very limit of the operand bits, and slightly beyond it, up to 5000 bits.
     for operand_bits in [1u32, 14, 22, 23, 24, 62, 63, 64, 65, 1033, 5036] {
         let mut matrix = Matrix::zeros(6, 2, operand_bits.max(32)).unwrap();
         let power = Integer::from(1) << operand_bits;
@@ -136,8 +136,8 @@ fn powers_of_radix(prime: u64, count: usize) -> Vec<i64> {
     std::iter::successors(Some(1), next).take(count).map(|power| modulus.balanced(power)).collect()
 }
 
-/// Integers whose digits are at their ends, with the signs of a prime's powers of the radix, have the largest sums that
-/// there are: a run that is too long would show. In fewer runs they would not fit.
+/// Integers whose digits are at their ends, with the signs of a prime's powers of the radix, have the largest possible
+/// sums: a run that is too long would show. In fewer runs the sums would not fit.
 #[test]
 fn the_largest_sums_of_digits_stay_exact() {
     for digits in [3usize, 33, 65, 130, 314] {

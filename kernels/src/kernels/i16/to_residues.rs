@@ -4,8 +4,8 @@
 //! then the next), and the product with the table of radix powers. With `2^15` added to each of its digits an integer
 //! of either sign is a natural number, and each of that number's 16 bits less `2^15` is the balanced digit: one
 //! addition with carries gives all of them, the sign and the rounding, and pairs of digits are halves of limbs.
-//! Which entry is which lane follows from the panel: a reduction puts the residues of a lane of the first vector and
-//! of the second one side by side, and that is how the panel wants them.
+//! Which entry is which lane follows from the panel: a reduction puts the residues of a lane of the first vector and of
+//! the second one side by side, in the order of the panel.
 //! Promise: equal to `math::scale::scaled_integer` modulo each prime; allocates nothing.
 #![forbid(unsafe_code)]
 
@@ -38,24 +38,24 @@ const SIDE_BY_SIDE: usize = 8;
 pub struct ToResidues<'a, 'b> {
     /// Moduli, digits and radix powers.
     pub tables: &'a OperandTables,
-    /// The primes wanted.
+    /// The primes to convert for.
     pub primes: Range<usize>,
     /// The columns to convert.
     pub source: &'a PanelSource<'a>,
     /// The order of the rows.
     pub form: Form,
-    /// One panel for each prime wanted.
+    /// One panel for each of `primes`.
     pub planes: &'a mut [&'b mut [u64]],
     /// [`scratch_words`] words.
     pub scratch: &'a mut [u64],
 }
 
-/// Words of scratch for one call: the limbs of a strip, then the digits of all strips, and what aligns them.
+/// Words of scratch for one call: the limbs of a strip, then the digits of all strips, and padding that aligns them.
 pub fn scratch_words(tables: &OperandTables) -> usize {
     limbs(tables) * (1 + STRIPS) * MOST_CONVERTED + LINE_WORDS
 }
 
-/// Limbs of an entry's digits. Those beyond the highest digit that there is meet no factor.
+/// Limbs of an entry's digits. Limbs beyond the highest digit meet no factor.
 fn limbs(tables: &OperandTables) -> usize {
     tables.digits.div_ceil(DIGITS_OF_LIMB)
 }
@@ -83,7 +83,7 @@ impl Task for ToResidues<'_, '_> {
             let groups = primes.start / COLUMNS..primes.end.div_ceil(COLUMNS);
             let next = batch.end..(batch.end + STRIPS * strip_rows).min(rows);
             for group in groups.clone() {
-                // Beside streams it costs more than it saves.
+                // Together with streamed stores it costs more than it saves.
                 if !L::STREAMS {
                     fetch::<L>(source, &next, (group - groups.start, groups.len()));
                     let words = form.panel_words(batch.start)..form.panel_words(batch.end);
@@ -136,7 +136,7 @@ struct Entries {
     borrows: [u64; MOST_CONVERTED],
 }
 
-/// Writes the limbs of the magnitudes of some rows, limb by limb of all lanes. Those that are not there are zeros.
+/// Writes the limbs of the magnitudes of some rows, limb by limb of all lanes. Missing rows are zeros.
 #[inline(always)]
 fn gather<L: Lanes>((source, form): (&PanelSource<'_>, Form), rows: Range<usize>, out: &mut [u64]) -> Entries {
     let (view, columns) = (&source.view, source.columns.clone());
@@ -198,8 +198,8 @@ fn cut<L: Lanes>(limbs: &[u64], entries: &Entries, out: &mut [i32]) {
             for lane in 0..SIDE_BY_SIDE {
                 let word = (limb[lane] >> shifts[lane]) | ((next[lane] << 1) << (63 - shifts[lane]));
                 let word = word ^ signs[lane];
-                // As the highest bit of what is added is 1, none is carried out only where that of the word is 0 and
-                // that of the sum is 1.
+                // As the highest bit of the summand is 1, none is carried out only where that of the word is 0 and that
+                // of the sum is 1.
                 let sum = word.wrapping_add(HALVES + 1).wrapping_sub(borrows[lane]);
                 borrows[lane] = (!word & sum) >> 63;
                 let digits = sum ^ HALVES;
@@ -219,7 +219,7 @@ fn some(of_lanes: &[u64], first: usize) -> &[u64; SIDE_BY_SIDE] {
     of_lanes[first..].first_chunk().expect("whole blocks of lanes")
 }
 
-/// Asks for part `part` of `parts` of some rows, which are converted next.
+/// Prefetches part `part` of `parts` of some rows, which are converted next.
 #[inline(always)]
 fn fetch<L: Lanes>(source: &PanelSource<'_>, rows: &Range<usize>, (part, parts): (usize, usize)) {
     let (view, columns) = (&source.view, source.columns.clone());

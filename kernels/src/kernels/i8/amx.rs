@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-/// What LDTILECFG reads: the palette, and for each of eight tiles the bytes of a row and the number of rows.
+/// The operand of LDTILECFG: the palette, and for each of eight tiles the bytes of a row and the number of rows.
 #[repr(C, align(64))]
 struct Configuration([u8; 64]);
 
@@ -37,7 +37,7 @@ pub fn is_granted() -> bool {
     *GRANTED.get_or_init(|| has_tiles() && has_palette() && is_enabled() && ask_system())
 }
 
-/// What the CPU tells of itself.
+/// What the CPU reports about itself.
 #[allow(unused_unsafe)] // a safe function for the compilers of today, not for the oldest that we promise
 fn cpuid(leaf: u32, part: u32) -> CpuidResult {
     // SAFETY: every CPU of this architecture has the instruction.
@@ -73,7 +73,7 @@ fn is_enabled() -> bool {
     low & TILE_STATE == TILE_STATE
 }
 
-/// Asks for the data of tiles, for all threads of this process.
+/// Requests the data of tiles, for all threads of this process.
 #[cfg(target_os = "linux")]
 fn ask_system() -> bool {
     const ARCH_REQ_XCOMP_PERM: libc::c_long = 0x1023;
@@ -82,7 +82,7 @@ fn ask_system() -> bool {
     unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0 }
 }
 
-/// Other systems grant them without being asked, or not at all; nobody has tried.
+/// Other systems grant them without a request, or not at all; untested.
 #[cfg(not(target_os = "linux"))]
 fn ask_system() -> bool {
     false
@@ -123,10 +123,10 @@ pub(super) struct Chains {
 }
 
 impl Chains {
-    /// So many turns, at least one.
+    /// A task of `turns` turns, at least one.
     ///
     /// # Safety
-    /// Nothing but [`run_configured`] runs it.
+    /// Only [`run_configured`] runs it.
     pub unsafe fn new(turns: u32) -> Chains {
         assert!(turns > 0);
         Chains { turns }
@@ -136,7 +136,7 @@ impl Chains {
 impl Task for Chains {
     #[inline(always)]
     fn run<U: Unit>(self) {
-        // SAFETY: whoever made the task promised that only `run_configured` runs it, so the instructions exist, and all
+        // SAFETY: the maker of the task promised that only `run_configured` runs it, so the instructions exist, and all
         // tiles, which are 0 at first, have 16 rows of 64 bytes. No memory is touched; the tile registers are named as
         // changed.
         unsafe {
@@ -180,7 +180,7 @@ pub unsafe fn run_configured<V: Vector, T: Task>(task: T) {
     task.run::<Amx<V>>();
 }
 
-/// The unit, beside vectors `V`; it only runs inside of [`run_configured`].
+/// The unit, together with vectors `V`; it only runs inside of [`run_configured`].
 pub struct Amx<V>(PhantomData<V>);
 
 /// Sums of all products of some steps by the instruction `$product`, columns loaded by `$load`.
@@ -252,7 +252,7 @@ pub use configuration_bytes::configuration;
 
 #[cfg(test)]
 mod configuration_bytes {
-    /// What LDTILECFG is given.
+    /// The operand that LDTILECFG is given.
     pub fn configuration() -> &'static [u8; 64] {
         &super::CONFIGURATION.0
     }

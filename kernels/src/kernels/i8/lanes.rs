@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 pub trait Lanes: Copy {
     /// How many.
     const WIDTH: usize;
-    /// What packs operands and reduces sums beside them.
+    /// The vectors that pack operands and reduce sums next to the unit.
     type Vectors: Vector;
     /// Zeros.
     fn zero() -> Self;

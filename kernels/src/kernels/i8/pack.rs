@@ -55,7 +55,7 @@ impl Digits for Triple {
     }
 }
 
-/// Steps of so many rows.
+/// Steps of `rows` rows.
 pub fn steps(rows: usize) -> usize {
     rows.div_ceil(STEP)
 }
@@ -73,7 +73,7 @@ fn step_of<'a>(panel: &'a [u16], step: usize, padded: &'a mut Step) -> &'a Step 
 }
 
 /// Writes the entries of neighbouring panels, row after row, as the columns of a strip; where there are fewer panels
-/// than it takes the others are 0. The steps of a plane follow those of the one before.
+/// than a strip takes, the missing columns are 0. The steps of a plane follow those of the one before.
 #[inline(always)]
 pub fn pack_columns<V: Vector, D: Digits>(panels: [&[u16]; STRIP_PANELS], out: &mut [Columns]) {
     let steps = out.len() / D::PLANES;

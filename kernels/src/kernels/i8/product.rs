@@ -3,10 +3,10 @@
 //! A panel holds its rows one after the other, the digits of 8 residues each; packing makes bytes of tiles. Columns of
 //! the result are the rows of a tile and the other way round, so that the residues of a column are neighbours.
 //!
-//! Tile registers take 64 bytes a cycle, which only the first-level cache gives, and half of which the second one
-//! does. So a pass has few rows: one plane of a strip of the right operand stays in the first-level cache while it is
-//! multiplied with many strips of the left one, which come from the second. The right strip is packed just before,
-//! from residues that lie in order, since what was packed long ago would come from the third-level cache, and too
+//! Tile registers take 64 bytes a cycle, which only the first-level cache supplies; the second-level cache supplies
+//! half of that. So a pass has few rows: one plane of a strip of the right operand stays in the first-level cache while
+//! it is multiplied with many strips of the left one, which come from the second. The right strip is packed just
+//! before, from residues that lie in order, since a strip packed long before would come from the third-level cache, too
 //! late; and while the strip before is multiplied, its residues are fetched. Left strips are loaded past the
 //! first-level cache, which keeps more of the right one.
 #![forbid(unsafe_code)]
@@ -41,7 +41,7 @@ fn left_strips(grid: &BlockGrid) -> usize {
     grid.rows.div_ceil(STRIP_PANELS).min(LEFT_STRIPS)
 }
 
-/// Words of scratch for one call over up to `rows` rows, with so many planes of bytes. Passes are equal, so that a few
+/// Words of scratch for one call over up to `rows` rows, with `planes` planes of bytes. Passes are equal, so that a few
 /// rows more may need less.
 pub fn scratch_words(rows: usize, grid: &BlockGrid, planes: usize) -> usize {
     let (left, steps) = (left_strips(grid), steps(rows.min(PASS_ROWS)));
@@ -102,7 +102,7 @@ impl Task for Multiply<'_> {
     }
 }
 
-/// What a pass packs and sums.
+/// The buffers into which a pass packs, and its sums.
 struct Buffers<'a> {
     right: &'a mut [Rows],
     left: &'a mut [Columns],
@@ -168,8 +168,8 @@ impl Pass<'_> {
 
     /// The products of some strips of the left operand with the right one, plane by plane.
     ///
-    /// The residues of a tile are taken once the products of the next have been asked for: the vector units work on
-    /// them while the tile registers go on.
+    /// The residues of a tile are taken once the products of the next have been issued: the vector units work on them
+    /// while the tile registers go on.
     #[inline(always)]
     fn multiply<U: Unit, D: Digits>(&self, tiles: &Tiles<'_>, sums: &mut [Sums], c: &mut [u16]) {
         let steps = self.strip_steps / D::PLANES;
@@ -193,7 +193,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Asks for a part of the panels that are packed next, to be there when all products of `tiles` are done.
+    /// Prefetches a part of the panels that are packed next, to be there when all products of `tiles` are done.
     #[inline(always)]
     fn fetch<U: Unit, D: Digits>(&self, tiles: &Tiles<'_>, plane: usize, strip: usize) {
         let (part, parts) = (plane * tiles.strips.len() + strip - tiles.strips.start, D::PLANES * tiles.strips.len());
@@ -211,7 +211,7 @@ impl Pass<'_> {
         &panel[self.rows.start * BLOCK..self.rows.end * BLOCK]
     }
 
-    /// All rows of blocks that some of these columns want: from the first to the last.
+    /// All rows of blocks that some of these columns need: from the first to the last.
     fn wanted_rows(&self, columns: Range<usize>) -> Range<usize> {
         let PlaneProduct { grid, blocks, .. } = self.product;
         let runs = columns.map(|col| grid.rows_in(col, blocks)).filter(|rows| !rows.is_empty());
@@ -254,7 +254,7 @@ mod tests {
         let mut most = 0;
         for rows in 0..5 * PASS_ROWS {
             let words = scratch_words(rows, &grid, 3);
-            // What a pass over so many rows packs.
+            // The words that a pass over `rows` rows packs.
             let needed = (left_strips(&grid) + 1) * steps(depth_of_passes(rows).min(rows)) * STEP_WORDS * 3 / 2;
             assert!(words >= most && words > needed, "{rows} rows: {words} words, {most} before");
             most = words;

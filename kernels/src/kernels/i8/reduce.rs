@@ -13,7 +13,7 @@ pub struct Reducer {
 }
 
 impl Reducer {
-    /// For a modulus below `2^14`.
+    /// A reducer for a modulus below `2^14`.
     pub fn new(modulus: u64) -> Reducer {
         Reducer { modulus: modulus as i32, inverse: 1.0 / modulus as f32 }
     }
@@ -36,13 +36,13 @@ impl Reducer {
     #[inline(always)]
     pub fn least_halves<V: Vector>(self, even: V, odd: V) -> V {
         let near = self.near_halves(even, odd);
-        // Without signs, what is negative is larger than its sum with the modulus, and what is not is smaller.
+        // Unsigned, a negative number is larger than its sum with the modulus, and any other number is smaller.
         near.least_halves(near.add_halves(V::splat_half(self.modulus as u16)))
     }
 
     /// The same as `near_words`, in turns of one of `even` and one of `odd`.
     ///
-    /// Halves are enough for what is left, which is less than `2^14`.
+    /// Halves are enough for the results, which are less than `2^14`.
     #[inline(always)]
     pub fn near_halves<V: Vector>(self, even: V, odd: V) -> V {
         let quotients = even.round_product(self.inverse).join_low_halves(odd.round_product(self.inverse));
@@ -53,7 +53,8 @@ impl Reducer {
     #[inline(always)]
     pub fn balanced_halves<V: Vector>(self, even: V, odd: V) -> V {
         let least = self.least_halves(even, odd);
-        // What is beyond the half, less the modulus, is larger than all without signs once the rest is added back.
+        // With `rest` added, exactly the residues above half the modulus reach the modulus. For the others, subtracting
+        // it wraps around, so that the lesser unsigned number is the right one.
         let modulus = self.modulus as u16;
         let rest = V::splat_half(modulus - 1 - (modulus - 1) / 2);
         let moved = least.add_halves(rest);
@@ -102,7 +103,7 @@ pub fn row<V: Vector>(reducer: Reducer, sums: &[i32; SIDE]) -> V {
     reducer.least_halves(even, odd)
 }
 
-/// The sums of three planes, of low digits, high digits and sums of digits, put together modulo one modulus:
+/// The sums of three planes, of low digits, high digits and sums of digits, combined modulo one modulus:
 /// `low + 128 (both - low - high) + 2^14 high = -127 low + (2^14 - 128) high + 128 both`.
 ///
 /// Each sum is taken as two halves with signs, which one instruction multiplies with the residues of its factor and of
@@ -112,12 +113,12 @@ pub struct Karatsuba {
     reducer: Reducer,
     /// The residues that the halves of each sum are multiplied with.
     factors: [u32; 3],
-    /// What the flipped bits take away.
+    /// The correction for the flipped bits.
     start: u32,
 }
 
 impl Karatsuba {
-    /// For a modulus below `2^14`.
+    /// For sums modulo a modulus below `2^14`.
     pub fn new(modulus: u64) -> Karatsuba {
         let arithmetic = Modulus::new(modulus);
         let residue = |integer: i64| arithmetic.balanced(integer.rem_euclid(modulus as i64) as u64);
@@ -133,7 +134,7 @@ impl Karatsuba {
         self.reducer
     }
 
-    /// Words with the residues of what the sums make together: below `3 * 2^29 + 2^13` in magnitude.
+    /// Words with the residues of the combination of the sums: below `3 * 2^29 + 2^13` in magnitude.
     #[inline(always)]
     fn join<V: Vector>(&self, sums: [V; 3]) -> V {
         let mut joined = V::splat(self.start);

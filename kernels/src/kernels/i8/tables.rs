@@ -27,7 +27,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table of zeros for so many groups of four terms.
+    /// A table of zeros for `groups` groups of four terms.
     fn new(groups: usize, outputs: usize) -> Table {
         let steps = groups.div_ceil(STEP_GROUPS) * outputs.div_ceil(SIDE);
         Table { groups, outputs, strips: vec![[[0; STEP_GROUPS]; SIDE]; steps] }
@@ -75,7 +75,7 @@ pub struct ModulusGroup {
     pub is_triple: bool,
 }
 
-/// Everything an engine knows.
+/// All constants of an engine.
 pub struct Tables {
     /// The moduli in plane order.
     pub moduli: Vec<u64>,
@@ -158,8 +158,8 @@ fn modulus_groups(singles: usize, moduli: usize) -> Vec<ModulusGroup> {
     of(0..singles, false).chain(of(singles..moduli, true)).collect()
 }
 
-/// Residues of the powers of 256, balanced: as bytes, or as `low + 128 high` in two rows. Behind those of the bytes of
-/// a magnitude, 1 and what a negative one in two's complement lacks.
+/// Residues of the powers of 256, balanced: as bytes, or as `low + 128 high` in two rows. Behind the powers for the
+/// bytes of a magnitude stand 1 and the correction for negative numbers in two's complement.
 fn radix_powers(limbs: usize, groups: &[ModulusGroup], moduli: &[u64]) -> Table {
     let bytes = 8 * limbs;
     let mut table = Table::new(bytes / GROUP + 1, groups.len() * SIDE);

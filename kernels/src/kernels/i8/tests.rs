@@ -113,7 +113,7 @@ fn residues_equal_the_scaled_integers() {
 
 #[test]
 fn residues_of_the_largest_integers_and_precisions_are_right() {
-    // All-ones, powers of two at the very limit of the operand bits, and what may lie beyond it, up to 5000 bits.
+    // All-ones, powers of two at the very limit of the operand bits, and slightly beyond it, up to 5000 bits.
     for operand_bits in [1u32, 22, 31, 32, 63, 64, 65, 1033, 5036] {
         let mut matrix = Matrix::zeros(6, 2, operand_bits.max(32)).unwrap();
         let power = Integer::from(1) << operand_bits;

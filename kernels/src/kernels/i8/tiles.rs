@@ -1,7 +1,7 @@
 //! Tiles of bytes: how operands lie, and the unit that multiplies them.
 //!
 //! A unit multiplies 32 rows of signed bytes with 32 columns of signed or unsigned ones, 64 terms at a step, as the
-//! tile registers of AMX want them: 16 rows of 64 bytes, and 16 groups of 4 terms of 16 columns each. Does not know:
+//! tile registers of AMX take them: 16 rows of 64 bytes, and 16 groups of 4 terms of 16 columns each. Does not know:
 //! moduli.
 #![forbid(unsafe_code)]
 
@@ -59,7 +59,7 @@ pub struct Extent {
 
 /// Something that multiplies tiles.
 pub trait Unit {
-    /// What packs operands and reduces sums where the unit runs.
+    /// The vectors that pack operands and reduce sums where the unit runs.
     type Vectors: Vector;
     /// `sums[m][n] := sum_k rows[m][k] columns[k][n]` modulo `2^32`; the bytes of columns have signs if `SIGNED`.
     fn multiply<const SIGNED: bool>(rows: &[Rows], columns: &[Columns], extent: Extent, sums: &mut Sums);
@@ -89,7 +89,7 @@ pub fn sums_mut(words: &mut [u32]) -> &mut [Sums] {
 /// Words of scratch by which a buffer of steps may begin too early for whole cache lines.
 pub const LINE_WORDS: usize = 8;
 
-/// The first whole cache line of scratch, and what follows, as words of a step.
+/// The first whole cache line of scratch and all behind it, as words of a step.
 pub fn aligned(scratch: &mut [u64]) -> &mut [u32] {
     let skipped = scratch.as_ptr().align_offset(8 * LINE_WORDS).min(LINE_WORDS);
     bytemuck::cast_slice_mut(&mut scratch[skipped..])

@@ -1,9 +1,9 @@
 //! Big floats to digits of residues: scale and round, multiply the bytes of integers by radix powers, reduce.
 //!
 //! The limbs of an integer are columns of a tile as they are, four bytes a word, in two's complement; one more word
-//! holds a carry, for rounding and for negative numbers, and the sign. The radix powers end with 1 and with what a
-//! negative number in two's complement lacks. Promise: `128 high + low`, or `low` for a modulus of one plane, is equal
-//! to `math::scale::scaled_integer` modulo each modulus; allocates nothing.
+//! holds a carry, for rounding and for negative numbers, and the sign. The radix powers end with 1 and with the
+//! correction for negative numbers in two's complement. Promise: `128 high + low`, or `low` for a modulus of one plane,
+//! is equal to `math::scale::scaled_integer` modulo each modulus; allocates nothing.
 #![forbid(unsafe_code)]
 
 use super::reduce::{Reducer, halves};
@@ -20,7 +20,7 @@ use crate::math::float::{FloatRef, Head};
 use crate::plan::BLOCK;
 use std::ops::Range;
 
-/// Strips of 32 entries whose bytes are held: they share what is read of the table.
+/// Strips of 32 entries whose bytes are held: they share each read of the table.
 const STRIPS: usize = 4;
 
 /// Rows of a strip.
@@ -41,11 +41,11 @@ const STREAM_BYTES: usize = 2 << 20;
 pub struct ToResidues<'a, 'b> {
     /// Moduli and tables.
     pub tables: &'a Tables,
-    /// The moduli wanted.
+    /// The moduli to convert for.
     pub primes: Range<usize>,
     /// The columns to convert.
     pub source: &'a PanelSource<'a>,
-    /// One panel for each modulus wanted.
+    /// One panel for each of `primes`.
     pub planes: &'a mut [&'b mut [u64]],
     /// [`scratch_words`] words.
     pub scratch: &'a mut [u64],
@@ -71,7 +71,7 @@ impl Task for ToResidues<'_, '_> {
                 let strip_rows = start..(start + STRIP_ROWS).min(rows);
                 put_rows::<U::Vectors>(source, strip_rows, tables.operand_limbs, strip);
             }
-            // The residues of a tile are taken once the products of the next have been asked for.
+            // The residues of a tile are taken once the products of the next have been issued.
             let (mut last, mut turn) = (None, 0);
             for (index, group) in tables.groups.iter().enumerate() {
                 if group.moduli.start >= primes.end || group.moduli.end <= primes.start {
@@ -98,7 +98,7 @@ impl Task for ToResidues<'_, '_> {
 
 /// Where residues go.
 struct Out {
-    /// The moduli wanted.
+    /// The moduli to convert for.
     primes: Range<usize>,
     /// Entries of the panel.
     entries: Range<usize>,
@@ -164,7 +164,8 @@ impl Tile<'_> {
     }
 }
 
-/// `sums := sums + part` modulo the modulus; what is added to the part is less than the modulus, for which it has room.
+/// `sums := sums + part` modulo the modulus; the summand added to the part is less than the modulus, for which there is
+/// room.
 #[inline(always)]
 fn add_part<V: Vector>(reducer: Reducer, sums: &mut [i32; SIDE], part: &[i32; SIDE]) {
     let (before, part) = (halves::<V>(sums), halves::<V>(part));
@@ -190,7 +191,7 @@ fn write<V: Vector>(plane: &mut [u64], entries: Range<usize>, residues: V, strea
     }
 }
 
-/// The entries of a strip, those of even columns first, and what their sign and rounding add.
+/// The entries of a strip, those of even columns first, and the terms of their signs and rounding.
 struct Entries<'a> {
     scaled: [Scaled<'a>; SIDE],
     signs: [[u32; WORDS]; 2],

@@ -1,4 +1,4 @@
-//! 64 bytes as 32 numbers of 16 bits or 16 of 32 bits: what packs operands and reduces sums.
+//! 64 bytes as 32 numbers of 16 bits or 16 of 32 bits: the vectors that pack operands and reduce sums.
 //!
 //! The code around the products of tiles is written once over [`Vector`]: AVX-512, or plain Rust, which every other CPU
 //! runs and which tests compare with. Does not know: moduli, tiles.
@@ -16,9 +16,9 @@ pub const ROUNDER: f32 = 12_582_912.0;
 
 /// 64 bytes; sums and products wrap.
 pub trait Vector: Copy {
-    /// What `from` holds.
+    /// The words of `from`.
     fn load(from: &[u32; WORDS]) -> Self;
-    /// What `from` holds.
+    /// The halves of `from`.
     fn load_halves(from: &[u16; HALVES]) -> Self;
     /// Writes all to `to`.
     fn store(self, to: &mut [u32; WORDS]);
@@ -30,7 +30,7 @@ pub trait Vector: Copy {
     }
     /// Waits for all that was streamed.
     fn fence() {}
-    /// Asks for the cache lines of `from` where it can, up to the second-level cache.
+    /// Prefetches the cache lines of `from` where it can, up to the second-level cache.
     fn prefetch(_from: &[u16]) {}
 
     /// `x` in each half.

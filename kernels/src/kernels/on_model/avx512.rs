@@ -242,7 +242,7 @@ pub fn _mm512_cvtepu64_pd(a: __m512i) -> __m512d {
     __m512d(a.0.map(|a| a as f64))
 }
 
-/// To nearest, ties to even; all ones for what does not fit.
+/// To nearest, ties to even; all ones for numbers that do not fit.
 pub fn _mm512_cvtpd_epu64(a: __m512d) -> __m512i {
     __m512i(a.0.map(|a| {
         let whole = a.round_ties_even();

@@ -1,4 +1,4 @@
-//! What kernels ask of the processor: the model has all of it.
+//! The processor features that kernels need: the model has all of them.
 
 /// Whether instructions are those of a model.
 pub const IS_MODEL: bool = true;

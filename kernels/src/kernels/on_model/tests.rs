@@ -36,7 +36,7 @@ fn the_model_does_what_the_cpu_does() {
     if !(has && is_x86_feature_detected!("avx512vbmi") && is_x86_feature_detected!("avx512vbmi2")) {
         return println!("skipped: no AVX-512 IFMA");
     }
-    // SAFETY: the CPU has all that the function wants.
+    // SAFETY: the CPU has all features that the function needs.
     unsafe { on_cpu::all() };
 }
 
@@ -46,7 +46,7 @@ mod on_cpu {
     use rug::{Integer, rand::RandState};
     use std::arch::x86_64 as cpu;
 
-    /// What both take, as the CPU takes it, and what they give, as words.
+    /// A type that both take or return, as the CPU has it and as words.
     trait Value {
         type Cpu: Copy;
         fn cpu(self) -> Self::Cpu;
@@ -128,7 +128,7 @@ mod on_cpu {
             halves([a, b, c], wide as u32, x as i16);
             four_lanes([a, b, c].map(|a| model::__m256i(std::array::from_fn(|lane| a.0[lane]))), k, x);
             doubles(a.0.map(|word| word as f64 * 0.5), b.0.map(|word| word as f64 / 3e15));
-            // SAFETY: the CPU has what this function wants.
+            // SAFETY: the CPU has the features that this function needs.
             unsafe { memory([a, b], k, wide) };
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! Columns are finished from left to right, in blocks of 8. A range of blocks is cut into a few parts; before a part is
 //! begun, the products with the parts before it are added to the sums of updates, plane by plane, so that a block finds
-//! all that is to be taken off its entries but for the products inside it. Finished residues lie in scratch, since sums
-//! of later columns are where they belong.
+//! all sums that are to be subtracted from its entries except the products inside it. Finished residues lie in scratch,
+//! since sums of later columns are where they belong.
 
 use super::PlaneTiles;
 use super::layout::{HEADER_WORDS, Layout};
@@ -53,7 +53,7 @@ struct Scratch<'a> {
 /// Parts of a range of blocks: with more, sums are reduced less often and operands are copied more often.
 const PARTS: usize = 6;
 
-/// Blocks of a part of so many blocks, of which there are at least two: one where products copy nothing.
+/// Blocks of a part where `blocks` blocks, at least two, are cut: one where products copy nothing.
 fn part_of(engine: &dyn PlaneEngine, blocks: usize) -> usize {
     let mut part = 1;
     while !engine.reads_rows_in_place() && part * PARTS < blocks {
@@ -109,7 +109,7 @@ impl<'a, R: BlockRules> Finish<'a, R> {
         Ok(self.pivots)
     }
 
-    /// Finishes a range of blocks of columns, from which the products with all columns before it are taken off.
+    /// Finishes a range of blocks of columns, from which the products with all columns before it are subtracted.
     fn blocks(&mut self, range: Range<usize>) -> Result<(), FailedPivot> {
         if range.len() <= 1 {
             return range.into_iter().try_for_each(|block| self.block(block));
@@ -125,7 +125,7 @@ impl<'a, R: BlockRules> Finish<'a, R> {
         Ok(())
     }
 
-    /// Whether there is anything to take off the entries of a range of blocks that begins at `first`.
+    /// Whether there are products to subtract from the entries of a range of blocks that begins at `first`.
     fn is_reduced(&self, first: usize) -> bool {
         self.has_sums || first > 0
     }

@@ -1,8 +1,8 @@
 //! Where the parts of a tile lie.
 //!
-//! A header of [`HEADER_WORDS`] words, of which the first says whether sums of updates are in; a plane for each prime,
-//! which holds blocks of such sums and, once the tile is finished, its operand panels; blocks of integers, those of a
-//! panel of rows side by side. An operand that is never solved with ends before the integers.
+//! A header of [`HEADER_WORDS`] words, the first of which is set where sums of updates are in; a plane for each prime,
+//! which holds blocks of such sums and, once the tile is finished, its operand panels; blocks of integers, with the
+//! blocks of a panel of rows side by side. An operand that is never solved with ends before the integers.
 
 use crate::kernels::tiles::{PANEL_ROWS, TileShape};
 use crate::kernels::{PanelRows, PlaneEngine};
@@ -22,7 +22,7 @@ pub struct Layout {
     pub shape: TileShape,
     /// Blocks of its sums.
     pub grid: BlockGrid,
-    /// From one plane to the next.
+    /// Words from one plane to the next.
     pub plane_words: usize,
     /// Words of an operand panel.
     pub panel_words: usize,

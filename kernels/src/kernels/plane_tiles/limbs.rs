@@ -1,7 +1,7 @@
 //! Blocks of integers on limbs, one entry after the other: on any CPU.
 //!
-//! Layout of a block: slots `[row][column]`, what is left of an entry in two's complement or, once it is finished, a
-//! sign and limbs.
+//! Layout of a block: slots `[row][column]`, an entry less the sums so far in two's complement or, once it is finished,
+//! a sign and limbs.
 
 use super::rules::BlockRules;
 use crate::kernels::IntegerBlock;
@@ -30,7 +30,7 @@ pub struct LimbRules {
 }
 
 impl LimbRules {
-    /// For `working_bits`.
+    /// Rules for `working_bits` working bits.
     pub fn new(working_bits: u32) -> LimbRules {
         LimbRules { working_bits, widths: Widths::new(working_bits) }
     }
@@ -143,7 +143,7 @@ impl BlockRules for LimbRules {
             for (col, slot) in row.chunks_exact_mut(self.slot_words()).enumerate().take(cols) {
                 let number = BLOCK * col + lane;
                 let sum = sums.magnitude(number);
-                // Above the limbs of what is left a true sum has none.
+                // A correct sum has no limbs above those of the rest.
                 let sum = sum.iter().copied().chain(std::iter::repeat(0));
                 take_magnitude_off(slot, sum, sums.negative[number]);
             }
@@ -176,10 +176,10 @@ impl BlockRules for LimbRules {
     }
 }
 
-/// The entries of one block: what is left of each, its quotient by the pivot, roots of pivots.
+/// The entries of one block: the rest of each, its quotient by the pivot, roots of pivots.
 struct Rows<'a> {
     rules: &'a LimbRules,
-    /// What is left of an entry.
+    /// The rest of an entry.
     rest: &'a mut [u64],
     product: &'a mut [u64],
     quotient: &'a mut [u64],
@@ -240,7 +240,7 @@ impl Rows<'_> {
         set(slot, widths.entry, negative, kept);
     }
 
-    /// What is left of an entry, in two's complement: `slot` less the products of finished entries.
+    /// The rest of an entry, in two's complement: `slot` less the products of finished entries.
     #[inline]
     fn take_off(&mut self, slot: &[u64], (x, y): (&[u64], &[u64])) {
         let entry = self.rules.widths.entry;

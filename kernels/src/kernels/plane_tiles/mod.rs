@@ -2,9 +2,9 @@
 //!
 //! Updates are summed as residues, in blocks of the plane kernel; nothing is reconstructed until a tile is finished.
 //! Then its columns are finished in blocks of 8: products with the columns before, in parts of the tile and parts of
-//! these, are planes too (`finish`); what is left inside a block are integers, by `rules` that each CPU has its own of:
-//! one entry after the other on any (`limbs`), eight rows at once where 52-bit digits are multiplied. Finished entries
-//! are residues again, for later columns and later tiles (`publish`). Layout of a tile: `layout`.
+//! these, are planes too (`finish`); the work that remains inside a block is done on integers, by `rules` that depend
+//! on the CPU: one entry after the other on any CPU (`limbs`), eight rows at once where 52-bit digits are multiplied.
+//! Finished entries are residues again, for later columns and later tiles (`publish`). Layout of a tile: `layout`.
 
 mod finish;
 mod layout;
@@ -68,7 +68,7 @@ impl<R: BlockRules> PlaneTiles<R> {
         self.engine.moduli().len()
     }
 
-    /// Words of the plane kernel's scratch for tiles of so many rows.
+    /// Words of the plane kernel's scratch for tiles of `tile_rows` rows.
     fn engine_words(&self, tile_rows: usize) -> usize {
         let grids = [BlockGrid::rectangle(tile_rows, tile_rows), BlockGrid::triangle(tile_rows)];
         grids.map(|grid| self.engine.rows_scratch_words(tile_rows, &grid)).into_iter().max().expect("two grids")
@@ -203,7 +203,7 @@ impl<R: BlockRules> TileEngine for PlaneTiles<R> {
         if y.is_empty() {
             return Ok(());
         }
-        // Prime by prime: what the tiles share is read from memory once.
+        // Prime by prime: data that the tiles share are read from memory once.
         for prime in 0..self.primes() {
             (0..tiles.len()).for_each(|at| self.update_plane(tiles, (prime, at), (y, depth), scratch));
         }

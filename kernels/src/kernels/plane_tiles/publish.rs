@@ -24,17 +24,17 @@ impl<'s> Publisher<'s> {
     /// Words of scratch for tiles of this shape, the plane kernel's own not counted.
     pub fn words(tiles: &PlaneTiles<impl BlockRules>, shape: TileShape) -> usize {
         let blocks = shape.cols.div_ceil(BLOCK) * tiles.rules.block_words();
-        // Limbs that travel are as many as an entry takes, or one more.
+        // The limbs that are passed on are as many as an entry takes, or one more.
         let magnitudes = PANEL_ROWS * (2 + tiles.rules.entry_limbs());
         Publisher::words_for(tiles, shape.cols) + tiles.rules.scratch_words() + blocks.max(magnitudes)
     }
 
-    /// Words of scratch for so many columns.
+    /// Words of scratch for `cols` columns.
     pub fn words_for(tiles: &PlaneTiles<impl BlockRules>, cols: usize) -> usize {
         PANEL_ROWS * cols * (1 + tiles.rules.entry_limbs())
     }
 
-    /// For so many columns, cut from the front of `scratch`; and what is left.
+    /// For `cols` columns, cut from the front of `scratch`; returns the rest of it, too.
     pub fn new(
         tiles: &PlaneTiles<impl BlockRules>,
         cols: usize,

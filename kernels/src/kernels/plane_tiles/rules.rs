@@ -1,4 +1,5 @@
-//! What tiles over planes leave to integers: how those of 8 rows and 8 columns lie, and how they are finished.
+//! The part of tiles over planes that is done on integers: the layout of blocks of 8 rows and 8 columns, and how they
+//! are finished.
 
 use crate::kernels::tiles::{FailedPivot, TileSource};
 use crate::kernels::{BlockResidues, IntegerBlock, PlaneEngine};
@@ -59,8 +60,8 @@ pub trait BlockRules: Send + Sync {
     ) -> bool {
         false
     }
-    /// Factors a block on the diagonal of as many columns as there are weights; its pivots are added to `pivots`. What
-    /// lies above the diagonal becomes 0.
+    /// Factors a block on the diagonal of as many columns as there are weights; its pivots are added to `pivots`. The
+    /// entries above the diagonal become 0.
     ///
     /// # Errors
     /// The first pivot that is not positive, its column counted within the block; the rows before it are finished.

@@ -12,10 +12,10 @@ use rug::integer::Order;
 use rug::{Float, rand::RandState};
 use std::ops::Range;
 
-/// What dirty memory holds.
+/// The contents of dirty memory.
 const NOISE: u64 = 0xdead_beef_dead_beef;
 
-/// Tiles over a kernel with the rules on limbs, and with those of this CPU where these are others.
+/// Tiles over a kernel with the rules on limbs, and with those of this CPU where these differ.
 fn tiles_over(kernel: &dyn PlaneKernel, bits: u32) -> Vec<Arc<dyn TileEngine>> {
     let spec = EngineSpec { operand_bits: bits, modulus_bits: cholesky_modulus_bits(bits), redundant: false };
     let engine = kernel.prepare_tiles(&spec).unwrap();
@@ -277,7 +277,7 @@ fn rows_graded_over_many_bits_and_exact_integers_agree() {
     }
 }
 
-/// A solve with one tile of a triangle, given as an operand, after an update with a tile beside it.
+/// A solve with one tile of a triangle, given as an operand, after an update with a tile next to it.
 fn solve(engine: &dyn TileEngine, shape: TileShape, bits: u32, seed: u64) -> (Vec<Vec<Integer>>, Vec<RowWeight>) {
     let mut rng = RandState::new();
     rng.seed(&Integer::from(seed));

@@ -1,4 +1,4 @@
-//! What kernels ask of the processor. `kernels::on_model` has the same questions, which it answers with yes.
+//! The processor features that kernels need. `kernels::on_model` has the same functions, which are true there.
 
 use super::rate;
 use crate::math::processor::{Level, level, processor_has};
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 #[cfg(test)]
 pub const IS_MODEL: bool = false;
 
-/// Whether the kernel `ifma52` can run, or what it lacks.
+/// Whether the kernel `ifma52` can run, or what the CPU lacks.
 pub fn has_ifma52() -> Result<(), &'static str> {
     if level() < Level::Native {
         return Err("SUNZI_CPU hides AVX-512 IFMA");
@@ -34,7 +34,7 @@ pub fn has_scaled_sums() -> bool {
 /// known.
 pub fn issues_one_ifma() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
-    // SAFETY: the instructions are there.
+    // SAFETY: the CPU has the instructions.
     *ANSWER.get_or_init(|| has_ifma52().is_ok() && unsafe { rate::issues_one() })
 }
 
@@ -48,6 +48,6 @@ pub fn is_of_intel() -> bool {
 /// IFMA instructions a second on the calling thread (best of `trials` short runs), or `None` without the instructions.
 pub fn ifma_rate(trials: usize) -> Option<f64> {
     has_ifma52().ok()?;
-    // SAFETY: the instructions are there.
+    // SAFETY: the CPU has the instructions.
     Some(unsafe { crate::kernels::rate::ifma52(trials) })
 }

@@ -13,7 +13,7 @@ struct Identity {
 }
 
 impl Identity {
-    /// That of the processor which runs this.
+    /// The identity of the processor that runs this.
     fn here() -> Identity {
         // Newer compilers take these calls for safe.
         #[allow(unused_unsafe)]
@@ -55,8 +55,8 @@ pub fn is_of_intel() -> bool {
 /// Whether a core issues one `vpmadd52luq` on 512 bits a cycle and not two: known for some processors, measured on
 /// others.
 ///
-/// Kernels of large products, and so their plans, hang on the answer. A measurement is disturbed by what else runs on
-/// the core, above all by the core's other thread, so that plans of two processes could differ.
+/// Kernels of large products, and so their plans, depend on the answer. A measurement is disturbed by other work on the
+/// core, above all by the core's other thread, so that plans of two processes could differ.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn issues_one() -> bool {
     Identity::here().issues_one().unwrap_or_else(|| measure(TRIALS))
@@ -65,8 +65,7 @@ pub fn issues_one() -> bool {
 /// Trials of a measurement, each of a tenth of a millisecond.
 const TRIALS: usize = 4;
 
-/// More trials where the first ones say one a cycle: what else runs on a core can hide the second one and cannot feign
-/// it.
+/// More trials where the first ones say one a cycle: other work on a core can hide the second one and cannot feign it.
 const MORE_TRIALS: usize = 12;
 
 /// By the time of one chain of instructions, each of which waits for the one before, over that of many chains at once.
@@ -103,7 +102,7 @@ fn time_chains() -> (f64, f64) {
     }
     let middle = Instant::now();
     for _ in 0..TURNS / 2 {
-        // One statement names all registers, so that no compiler leaves a sum in memory, which would be what is timed.
+        // One statement names all registers, so that no compiler leaves a sum in memory, which would then be timed.
         // SAFETY: register instructions without memory or flags, of the features of the function.
         unsafe {
             asm!(
@@ -149,14 +148,14 @@ mod tests {
         }
     }
 
-    /// What is known of this processor is what it does.
+    /// The measured rate of a known processor is the known one.
     #[test]
     fn a_known_processor_is_measured_as_it_is_known() {
         let Some(known) = Identity::here().issues_one() else { return println!("skipped: an unknown processor") };
         if has_ifma52().is_err() {
             return println!("skipped: no IFMA");
         }
-        // SAFETY: the instructions are there. Beside other tests on the same core only one a cycle may be left.
+        // SAFETY: the CPU has the instructions. With other tests on the same core, only one a cycle may remain.
         let measured = unsafe { measure(TRIALS) };
         assert!(measured || !known, "the core issues two a cycle");
     }

@@ -1,4 +1,4 @@
-//! Each bound at its edge: what it promises holds, and would not hold with the next value.
+//! Each bound at its edge: its promise holds, and would not hold with the next value.
 //!
 //! The inequalities are those of docs/ALGORITHM.md, written out anew: a changed constant must contradict one of them.
 
@@ -152,7 +152,7 @@ fn words_of_a_device_have_room_and_its_quotients_are_right() {
 
 #[test]
 fn quotients_by_a_pivot_are_read_within_their_window() {
-    // What cutting the numerator does, against 2^-54; then all errors in units of 2^-52.
+    // The error of cutting the numerator, against 2^-54; then all errors in units of 2^-52.
     let cut = |guard: u32| (256.0 + 2.0) * 2f64.powi(1 - guard as i32);
     assert!(cut(CHOLESKY_GUARD_BITS) < 2f64.powi(-54) && cut(CHOLESKY_GUARD_BITS - 1) > 2f64.powi(-54));
     let units = (cut(CHOLESKY_GUARD_BITS) + 2f64.powi(-65) + 2f64.powi(-44)) * 2f64.powi(52) + 1.0;
@@ -164,7 +164,7 @@ fn quotients_by_a_pivot_are_read_within_their_window() {
 #[test]
 fn sums_scalar_by_scalar_are_right_beyond_their_precision() {
     for precision_bits in [2u32, 63, 64, 65, 1000] {
-        // The lowest bit stands at 62 - 64 L below the largest term; the proof asks for p + 66 bits.
+        // The lowest bit stands at 62 - 64 L below the largest term; the proof needs p + 66 bits.
         let low = |extra: usize| 64 * (i64::from(precision_bits.div_ceil(64)) + extra as i64) - 62;
         let wanted = i64::from(precision_bits) + 66;
         assert!(low(FIXED_SUM_EXTRA_LIMBS) >= wanted && low(FIXED_SUM_EXTRA_LIMBS - 1) < wanted, "{precision_bits}");
@@ -191,7 +191,8 @@ fn rows_of_solves_in_fixed_point_may_lie_so_deep_and_no_deeper() {
 
 #[test]
 fn entries_of_a_factor_have_as_many_bits_as_their_bound_asks_for() {
-    // In units of 2^-b of the sum of the terms' magnitudes: what is left before the last rounding, then that.
+    // In units of 2^-b of the sum of the terms' magnitudes: the error before the last rounding, then that of the last
+    // rounding.
     let total = |bits: u32, missing: i32, before: f64| {
         let unit = 2f64.powi(-(bits as i32));
         before * 2f64.powi(missing) + 2.0 + unit
@@ -251,7 +252,7 @@ fn sums_of_halves_of_digits_fit_their_accumulators() {
 
 #[test]
 fn sums_of_eight_lanes_fit_with_what_they_begin_with() {
-    // Two digits in each lane, and what a digit carries to the next one.
+    // Two digits in each lane, and the carry of a digit to the next one.
     let size = |digits: usize, terms: usize| (2 * digits * terms + 16) as u128 * ((1 << 52) - 1) + (1 << 11) - 1;
     for digits in 1..=48 {
         let terms = row_lane_terms(digits);
@@ -278,8 +279,8 @@ fn eight_lanes_know_their_reciprocals_roots_and_quotients() {
         let known = |root_bits: u32| 2 * root_bits >= bits + 38;
         assert!(known(lane_root_bits(bits)) && !known(lane_root_bits(bits) - 1), "{bits} bits");
     }
-    // Of quotients: the relative error of reciprocals, their floor, columns of the product that are left out, and what
-    // the sum lacks; of roots: their own error and what the sum lacks. In units of `2^-50`.
+    // Of quotients: the relative error of reciprocals, their floor, columns of the product that are left out, and the
+    // part missing from the sum; of roots: their own error and the part missing from the sum. In units of `2^-50`.
     let unit = |exponent: u32| 1u64 << (50 - exponent);
     let quotients = |error_bits: u32| unit(35) + unit(36) + unit(45) + unit(error_bits + 1) < unit(error_bits);
     let roots = |error_bits: u32| unit(34) + unit(error_bits + 1) < unit(error_bits);
@@ -321,7 +322,7 @@ fn sums_of_sixteen_bits_fit_and_one_pair_more_does_not() {
         let largest = |pairs: u64| 2 * pairs * u64::from(left * right) + ((u64::from(fold) + 1) << 15) + (1 << 15);
         assert!(largest(pairs) < 1 << 31 && largest(pairs + 1) >= 1 << 31, "{left}, {right}, {fold}");
     }
-    // Digits of 16 bits, each at its largest, and residues that are known: with one more in all a sum does not fit.
+    // Digits of 16 bits, each at its largest, and known residues: with one more in total a sum does not fit.
     for fold in [0, 8, 2000, 4095] {
         let most = (0..1 << 17).take_while(|&residues| i16_digit_sum_fits(residues, fold)).last().unwrap();
         let largest = |residues: u64| (residues << 15) + ((u64::from(fold) + 1) << 15) + (1 << 15);
@@ -340,7 +341,7 @@ fn folded_sums_are_reduced_by_one_comparison() {
         // Two products of balanced residues, as a sum of two rows is, each with a residue that is a difference of two.
         assert!(i16_montgomery_fits(4 * (prime / 2).pow(2), prime), "{prime}");
     }
-    // The edge, by all halves that there are: one more does not do.
+    // The edge, by all possible halves: one more does not suffice.
     let reduced = |sum: i64, prime: i64| {
         let multiples = |lower: i64| (lower * prime) >> 16;
         let (upper, odd) = ((sum + (1 << 15)) >> 16, [-(1i64 << 15), (1 << 15) - 1]);
@@ -382,7 +383,7 @@ fn sums_of_bytes_on_a_cpu_fit_and_one_step_more_does_not() {
     assert!(joined < 1 << 31 && joined + 4 * (1 << 15) * (largest / 2) > 1 << 31, "two more sums would not fit");
     let table = |terms: usize| (128 + 1) * 64 * 255 * terms as u64 + 129 * largest;
     assert!(table(I8_TABLE_TERMS) < 1 << 31);
-    // What is reduced stays below 2^18 moduli, and 2^19 would leave more than 9/16 of one.
+    // Sums that are reduced stay below 2^18 moduli, and 2^19 would leave more than 9/16 of one.
     let most = f64::from(1 << I8_QUOTIENT_BITS);
     let single = |modulus: u64, rows: usize| ((modulus / 2).pow(2) * rows as u64) as f64 / modulus as f64;
     let singles = |rows: usize| I8_SINGLES.iter().map(|&modulus| single(modulus, rows)).fold(0.0, f64::max);
@@ -392,7 +393,7 @@ fn sums_of_bytes_on_a_cpu_fit_and_one_step_more_does_not() {
     assert!(65536.0 / 2.0 <= most);
     let error = |quotient: f64| 3.01 * 2f64.powi(-24) * quotient;
     assert!(error(most) < 1.0 / 16.0 && error(2.0 * most) > 1.0 / 16.0);
-    // What is left of a conversion has digits that are bytes, what is left of the part before included.
+    // The result of a conversion has digits that are bytes, including the rest of the part before.
     let left = |terms: usize| *largest as f64 * (0.5 + error(255.0 * terms as f64 / 2.0 + 129.0 * 9.0 / 16.0));
     let fits = |terms: usize| left(terms).floor() as u64 <= I8_LARGEST_DIGITS;
     assert!(fits(I8_TABLE_TERMS) && !fits(I8_TABLE_TERMS + 64));
@@ -405,7 +406,7 @@ fn sums_of_bytes_on_a_cpu_fit_and_one_step_more_does_not() {
     assert!((-limit..=limit).all(are_bytes) && !are_bytes(limit + 1));
 }
 
-/// The most products whose sum of digits fits, with what it holds before and the carries; one more need not.
+/// The most products whose sum of digits fits, with its earlier content and the carries; one more need not fit.
 #[test]
 fn sums_of_digits_in_lanes_end_at_63_bits() {
     for (bits, levels) in (20..=DIGIT_LANE_BITS).flat_map(|bits| (0..4).map(move |levels| (bits, levels))) {

@@ -2,9 +2,11 @@
 //!
 //! Each node has a memory of its own ([`LocalScheduler`]) and plans its tasks in the order of Algorithm 1: those whose
 //! inputs exist, or will because a task that is planned there makes them. A task goes to a node once all that it waits
-//! for is done or placed on that node. What a node lacks comes from the memory or the disk of the node that holds it.
-//! Promise: as [`LocalScheduler`]; every wanted task runs once; what no task and no handle needs goes at once. Where
-//! there is a disk, a limit that holds each task alone is enough. Does not know: what tasks compute, how bytes move.
+//! for is done or placed on that node. An object that a node lacks comes from the memory or the disk of the node that
+//! holds it.
+//! Promise: as [`LocalScheduler`]; every wanted task runs once; an object that no task and no handle needs is deleted
+//! at once. Where there is a disk, a limit that holds each task alone is enough. Does not know: what tasks compute, how
+//! bytes move.
 
 use super::{Changes, ObjectId, Placement, TaskGraph, TaskId, TaskOrder, TaskSpec};
 use crate::runtime::{Access, Eviction, Limits, LocalScheduler, Move, NO_SPARE, Planned, Ticket, TileUse};
@@ -25,55 +27,55 @@ pub enum Source {
 pub enum Action {
     /// Take room for an object and copy it; ends with [`Machine::fetched`].
     Fetch {
-        /// To whose memory.
+        /// The node to whose memory it goes.
         node: usize,
-        /// What.
+        /// The object.
         object: ObjectId,
-        /// From where. What lies in a memory is copied at once.
+        /// Where it comes from. An object in a memory is copied at once.
         source: Source,
     },
     /// Write an object to the node's disk; ends with [`Machine::written`].
     Write {
-        /// Whose memory and disk.
+        /// The node whose memory and disk are meant.
         node: usize,
-        /// What.
+        /// The object.
         object: ObjectId,
     },
     /// Give an object's room in the memory back.
     Drop {
-        /// Whose memory.
+        /// The node whose memory is meant.
         node: usize,
-        /// What.
+        /// The object.
         object: ObjectId,
     },
-    /// Delete what a disk holds of an object, if anything.
+    /// Delete the copy of an object on a disk, if there is one.
     Delete {
-        /// Whose disk.
+        /// The node whose disk is meant.
         node: usize,
-        /// What.
+        /// The object.
         object: ObjectId,
     },
     /// Run a task; ends with [`Machine::done`].
     Run {
-        /// Where.
+        /// The node that runs the task.
         node: usize,
-        /// What the end is told by.
+        /// The ticket by which the end is reported.
         ticket: Ticket,
-        /// What.
+        /// The task.
         task: TaskId,
     },
 }
 
-/// What a node is.
+/// The options of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NodeOptions {
     /// Bytes of all objects in its memory.
     pub memory_bytes: u64,
-    /// Whether it has a disk for what does not fit.
+    /// Whether it has a disk for objects that do not fit.
     pub has_disk: bool,
 }
 
-/// Why nothing goes on.
+/// The reason why nothing goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooSmall {
     /// The node whose memory is too small.
@@ -87,11 +89,11 @@ struct Node {
     order: TaskOrder,
     memory: LocalScheduler<ObjectId, TaskId>,
     options: NodeOptions,
-    /// What has to stay in memory, as there is no disk.
+    /// Objects that have to stay in memory, as there is no disk.
     kept: FxHashSet<ObjectId>,
-    /// What was changed elsewhere, or became useless, and leaves memory when its write has ended.
+    /// Objects that were changed elsewhere or became useless, and that leave memory when their write has ended.
     stale: FxHashSet<ObjectId>,
-    /// Tasks whose objects are here, and that wait for others planned here.
+    /// Tasks whose objects are here, and that wait for other tasks planned here.
     blocked: FxHashMap<TaskId, Ticket>,
 }
 
@@ -161,20 +163,20 @@ impl Machine {
         self.take_in(changes);
     }
 
-    /// Wants an object: all tasks that it takes will run.
+    /// Requests an object: all tasks that are needed to make it will run.
     pub fn want(&mut self, object: ObjectId) {
         let changes = self.graph.want(object);
         self.take_in(changes);
     }
 
-    /// Takes in that a fetch has ended.
+    /// Records that a fetch has ended.
     pub fn fetched(&mut self, node: usize, object: ObjectId) {
         self.nodes[node].memory.fetched(object);
         self.place.came(object, node);
         self.go_on(node);
     }
 
-    /// Takes in that a write has ended.
+    /// Records that a write has ended.
     pub fn written(&mut self, node: usize, object: ObjectId) {
         self.nodes[node].memory.written(object);
         self.nodes[node].stale.remove(&object);
@@ -185,7 +187,7 @@ impl Machine {
         self.go_on(node);
     }
 
-    /// Takes in that a task is done.
+    /// Records that a task is done.
     pub fn done(&mut self, node: usize, ticket: Ticket, task: TaskId) {
         let writes = self.graph.spec(task).writes().collect::<Vec<_>>();
         for object in writes {
@@ -209,14 +211,14 @@ impl Machine {
     }
 
     /// Whether a task is planned, running or on its way; where none is although tasks are wanted,
-    /// [`Machine::too_small`] says why.
+    /// [`Machine::too_small`] gives the reason.
     pub fn is_busy(&self) -> bool {
         !self.planned.is_empty()
             || !self.actions.is_empty()
             || self.nodes.iter().any(|node| node.memory.in_flight() > node.kept.len())
     }
 
-    /// The memory that is too small for a task, or for what has to stay in it.
+    /// The memory that is too small for a task, or for the objects that have to stay in it.
     pub fn too_small(&self) -> Option<TooSmall> {
         self.too_small.or_else(|| {
             let stuck = |node: &usize| !self.nodes[*node].order.is_empty();
@@ -241,7 +243,7 @@ impl Machine {
         NodeState { waiting_tasks: order.len(), planned_tasks: memory.planned(), used_bytes: memory.used_bytes() }
     }
 
-    /// Whether an object is there: all tasks that write it are done.
+    /// Whether an object exists: all tasks that write it are done.
     pub fn is_made(&self, object: ObjectId) -> bool {
         self.graph.is_made(object)
     }
@@ -251,7 +253,7 @@ impl Machine {
         self.graph.bytes(object)
     }
 
-    /// What a task that is not done does.
+    /// The objects and the node of a task that is not done.
     pub fn spec(&self, task: TaskId) -> &TaskSpec {
         self.graph.spec(task)
     }
@@ -289,7 +291,7 @@ impl Machine {
         touched.into_iter().for_each(|node| self.go_on(node));
     }
 
-    /// Removes an object from a node's memory, where `true` says that it was, and disk.
+    /// Removes an object from a node's memory and disk; `true` where it was in memory.
     fn forget(&mut self, node: usize, object: ObjectId) -> bool {
         let Node { memory, kept, stale, order, .. } = &mut self.nodes[node];
         let was_here = memory.has(object);
@@ -311,7 +313,7 @@ impl Machine {
         was_here
     }
 
-    /// Gives a task to a node, if all that it waits for is there.
+    /// Gives a task to a node, if all objects that it waits for exist.
     fn try_place(&mut self, task: TaskId) -> Option<usize> {
         if self.place.node_of(task).is_some() {
             return None;
@@ -338,7 +340,7 @@ impl Machine {
         Some(node)
     }
 
-    /// Plans what a node can plan, and hands out what follows.
+    /// Plans what a node can plan, and hands out the actions that follow.
     fn go_on(&mut self, node: usize) {
         while let Some((task, _)) = self.nodes[node].order.first() {
             let uses = self.uses(task);
@@ -376,7 +378,7 @@ impl Machine {
         all
     }
 
-    /// Takes in that a task was planned.
+    /// Records that a task was planned.
     fn has_planned(&mut self, node: usize, task: TaskId) {
         self.nodes[node].order.remove(task);
         self.unplanned.remove(&task);
@@ -394,7 +396,7 @@ impl Machine {
         }
     }
 
-    /// Hands out the moves that a memory asks for.
+    /// Hands out the moves that a memory requests.
     fn moves(&mut self, node: usize) {
         while let Some(step) = self.nodes[node].memory.next_move() {
             match step {

@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What really lies where: the number of tasks that have written an object, which is what a reader must find.
+/// The real contents of memories and disks: the number of tasks that have written an object, which a reader must find.
 #[derive(Default)]
 struct World {
     memory: BTreeMap<(usize, ObjectId), u32>,
@@ -18,7 +18,7 @@ struct World {
     ran: BTreeSet<TaskId>,
 }
 
-/// What the tasks are meant to find.
+/// The contents that the tasks should find.
 struct Meant {
     specs: BTreeMap<TaskId, TaskSpec>,
     sizes: BTreeMap<ObjectId, u64>,
@@ -148,7 +148,7 @@ fn run(seed: u64, has_disk: bool) -> usize {
             world.end_one(&mut machine, &meant, &mut rng);
             world.carry_out(&mut machine, &meant, &options);
         }
-        // What may still be read or updated keeps its handle.
+        // An object that may still be read or updated keeps its handle.
         let at = rng.random_range(0..held.len());
         if rng.random_bool(0.3) && !readable.contains(&held[at]) && !open.contains(&held[at]) {
             machine.release(held.swap_remove(at));

@@ -1,9 +1,9 @@
 //! Tasks that are added as a computation goes: which of them are wanted, where each runs, in which order a node plans
-//! its own, and when an object is of no more use.
+//! its own, and when an object is no longer of use.
 //!
 //! A task reads objects, updates others and creates others. Tasks that write an object run in the order in which they
 //! were added, and a task that reads one runs after those that were added before it; once an object is read it does not
-//! change any more. Nothing runs before somebody [wants](TaskGraph::want) what comes of it.
+//! change any more. Nothing runs before its result is [wanted](TaskGraph::want).
 //! Promise: nothing here does I/O, owns a thread or reads a clock; the same calls give the same answers, and no call
 //! goes over all tasks. Knows: ids and bytes. Does not know: what tasks compute, how much memory there is.
 //! Source: Saule, Aktulga, Yang, Ng, Catalyurek, "An Out-of-Core Task-based Middleware for Data-Intensive Scientific

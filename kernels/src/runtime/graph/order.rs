@@ -1,8 +1,8 @@
-//! The order in which a node plans its tasks: whichever needs the fewest further bytes comes next.
+//! The order in which a node plans its tasks: the task that needs the fewest further bytes comes next.
 //!
-//! Algorithm 1 of the source, kept up to date as objects come and go instead of computed anew: what a planned task
-//! brings here counts as here for those after it. Cost: logarithmic for each object of a task and each task of an
-//! object.
+//! Algorithm 1 of the source, kept up to date as objects come and go instead of computed anew: objects that a planned
+//! task brings here count as here for the tasks after it. Cost: logarithmic for each object of a task and each task of
+//! an object.
 
 use super::{ObjectId, TaskId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -41,14 +41,14 @@ impl TaskOrder {
         assert!(known.is_none(), "{task:?} is added once");
     }
 
-    /// Takes in that an object is here, or on its way.
+    /// Records that an object is here, or on its way.
     pub fn came(&mut self, object: ObjectId) {
         if self.here.insert(object) {
             self.adjust(object, |missing, bytes| missing - bytes);
         }
     }
 
-    /// Takes in that an object is here no longer.
+    /// Records that an object is here no longer.
     pub fn left(&mut self, object: ObjectId) {
         if self.here.remove(&object) {
             self.adjust(object, |missing, bytes| missing + bytes);

@@ -11,12 +11,12 @@ pub struct Placement {
     /// Bytes of the objects of the tasks that each node has not done.
     load_bytes: Vec<u64>,
     tasks: FxHashMap<TaskId, (usize, u64)>,
-    /// The node that holds the object, before those that have copies.
+    /// The node that holds the object, followed by the nodes that have copies.
     nodes: FxHashMap<ObjectId, Vec<usize>>,
 }
 
 impl Placement {
-    /// So many nodes, at least one (asserted), and nothing on them.
+    /// `nodes` nodes, at least one (asserted), and nothing on them.
     pub fn new(nodes: usize) -> Placement {
         assert!(nodes > 0, "there is a node");
         Placement { load_bytes: vec![0; nodes], tasks: FxHashMap::default(), nodes: FxHashMap::default() }
@@ -37,7 +37,7 @@ impl Placement {
         (0..self.nodes()).min_by_key(rank).expect("there is a node")
     }
 
-    /// Gives a task to a node, where what it writes lies alone from then on.
+    /// Gives a task to a node, which from then on is the only one that holds the objects written.
     pub fn assign(&mut self, task: TaskId, node: usize, load_bytes: u64, writes: &[ObjectId]) {
         self.load_bytes[node] += load_bytes;
         self.tasks.insert(task, (node, load_bytes));
@@ -49,14 +49,14 @@ impl Placement {
         self.tasks.get(&task).map(|&(node, _)| node)
     }
 
-    /// Takes in that a task is done.
+    /// Records that a task is done.
     pub fn done(&mut self, task: TaskId) {
         if let Some((node, bytes)) = self.tasks.remove(&task) {
             self.load_bytes[node] -= bytes;
         }
     }
 
-    /// Takes in that an object lies on a node from the beginning, or was copied there.
+    /// Records that an object lies on a node from the beginning, or was copied there.
     pub fn came(&mut self, object: ObjectId, node: usize) {
         let nodes = self.nodes.entry(object).or_default();
         if !nodes.contains(&node) {
@@ -64,7 +64,7 @@ impl Placement {
         }
     }
 
-    /// Takes in that a copy has gone; the node that holds the object keeps it.
+    /// Records that a copy has gone; the node that holds the object keeps it.
     pub fn left(&mut self, object: ObjectId, node: usize) {
         if let Some(nodes) = self.nodes.get_mut(&object)
             && nodes.first() != Some(&node)
@@ -73,12 +73,12 @@ impl Placement {
         }
     }
 
-    /// The node that holds an object: a hint for those that want a copy.
+    /// The node that holds an object: a hint for nodes that need a copy.
     pub fn holder(&self, object: ObjectId) -> Option<usize> {
         self.nodes.get(&object)?.first().copied()
     }
 
-    /// Takes in that an object is of no more use.
+    /// Records that an object is no longer of use.
     pub fn forget(&mut self, object: ObjectId) {
         self.nodes.remove(&object);
     }

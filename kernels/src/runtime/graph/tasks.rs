@@ -1,18 +1,18 @@
-//! The tasks and objects: who waits for whom, what is wanted, what has become useless.
+//! The tasks and objects: which tasks wait for which, which are wanted, which have become useless.
 
 use super::{ObjectId, TaskId};
 use rustc_hash::FxHashMap;
 
-/// What a task does with which objects; each is named once.
+/// The objects that a task reads, updates and creates; each is named once.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TaskSpec {
     /// Read, not changed.
     pub reads: Vec<ObjectId>,
-    /// Read and changed; nobody has read them before.
+    /// Read and changed; no task has read them before.
     pub updates: Vec<ObjectId>,
-    /// Made: nobody has written them before.
+    /// Created: no task has written them before.
     pub creates: Vec<ObjectId>,
-    /// The node that runs it, where the caller knows better than the scheduler.
+    /// The node that runs it, where the caller chooses it rather than the scheduler.
     pub node: Option<usize>,
 }
 
@@ -40,11 +40,11 @@ struct Object {
     handles: usize,
     /// Tasks that name it and are not done.
     uses: usize,
-    /// The task that was the last to be added of those that write it, until it is done.
+    /// The last task that was added of the tasks that write it, until it is done.
     writer: Option<TaskId>,
     /// Whether a task that reads it was added.
     is_read: bool,
-    /// Whether anybody has been told to write it, or it was there from the beginning.
+    /// Whether a task was handed out that writes it, or it was there from the beginning.
     is_written: bool,
 }
 
@@ -58,10 +58,10 @@ struct Task {
     is_wanted: bool,
 }
 
-/// What a call has changed.
+/// The changes that a call has made.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Changes {
-    /// Tasks that are wanted now and were not before, each behind those that it waits for.
+    /// Tasks that are wanted now and were not before, each behind the tasks that it waits for.
     pub wanted: Vec<TaskId>,
     /// Tasks that wait for one less.
     pub released: Vec<TaskId>,
@@ -89,7 +89,7 @@ impl TaskGraph {
         self.object(bytes, false)
     }
 
-    /// Declares an object that is there already, with one handle on it.
+    /// Declares an object that exists already, with one handle on it.
     pub fn declare_present(&mut self, bytes: u64) -> ObjectId {
         self.object(bytes, true)
     }
@@ -140,7 +140,7 @@ impl TaskGraph {
         self.objects.get_mut(&object).unwrap_or_else(|| panic!("{object:?} is declared and of use"))
     }
 
-    /// Wants an object: all tasks that it takes are wanted from now on.
+    /// Requests an object: all tasks that are needed to make it are wanted from now on.
     pub fn want(&mut self, object: ObjectId) -> Changes {
         let mut changes = Changes::default();
         let mut open = self.known(object).writer.into_iter().map(|task| (task, false)).collect::<Vec<_>>();
@@ -158,7 +158,7 @@ impl TaskGraph {
         changes
     }
 
-    /// Takes in that a task is done.
+    /// Records that a task is done.
     pub fn done(&mut self, task: TaskId) -> Changes {
         let known = self.tasks.remove(&task).expect("the task is not done");
         assert!(known.is_wanted && known.before.is_empty(), "{task:?} could not run");
@@ -176,8 +176,8 @@ impl TaskGraph {
         self.known(object).handles += 1;
     }
 
-    /// One handle less: an object without handles and uses is freed, and tasks that nobody wants and that write nothing
-    /// else of use are taken away.
+    /// One handle less: an object without handles and uses is freed, and unwanted tasks that write nothing else of use
+    /// are removed.
     pub fn release(&mut self, object: ObjectId) -> Changes {
         let mut changes = Changes::default();
         let known = self.known(object);
@@ -196,7 +196,7 @@ impl TaskGraph {
         changes
     }
 
-    /// Whether nobody wants the task, or has a use for anything that it writes.
+    /// Whether the task is not wanted, and nothing that it writes is of use.
     fn is_useless(&self, task: TaskId) -> bool {
         let known = &self.tasks[&task];
         let useless = |object: ObjectId| {
@@ -241,7 +241,7 @@ impl TaskGraph {
         freed.push(object);
     }
 
-    /// What a task that is not done does.
+    /// The objects and the node of a task that is not done.
     pub fn spec(&self, task: TaskId) -> &TaskSpec {
         &self.tasks[&task].spec
     }
@@ -271,7 +271,7 @@ impl TaskGraph {
         self.objects.contains_key(&object)
     }
 
-    /// Whether an object is there: all tasks that write it are done.
+    /// Whether an object exists: all tasks that write it are done.
     pub fn is_made(&self, object: ObjectId) -> bool {
         self.objects.get(&object).is_some_and(|known| known.is_written && known.writer.is_none())
     }

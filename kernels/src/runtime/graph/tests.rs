@@ -6,7 +6,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A random graph: objects with handles, and for each task what it does.
+/// A random graph: objects with handles, and the specification of each task.
 struct Built {
     graph: TaskGraph,
     specs: BTreeMap<TaskId, TaskSpec>,
@@ -195,7 +195,7 @@ fn the_lemma_of_column_major_order() {
         let order = by_order(&tasks, &bytes, &rows.clone().collect(), u64::MAX);
         let columns = order.iter().map(|&task| places[task].1).collect::<Vec<_>>();
         let own = rows.len() * rows.len();
-        // Columns whose part of the vector is here from the start need the block alone, and come first, mixed.
+        // Columns whose part of the vector is here from the start need only the block, and come first, mixed.
         assert!(columns[..own].iter().all(|column| rows.contains(column)), "{seed}: {columns:?}");
         let mut seen = BTreeSet::new();
         for column in columns[own..].chunk_by(|one, other| one == other) {

@@ -4,7 +4,7 @@ use super::*;
 use crate::runtime::policy::Draw;
 use std::collections::BTreeSet;
 
-/// What the disk and the memory hold, as they really are.
+/// The real contents of the disk and of the memory.
 struct World {
     scheduler: LocalScheduler<u32, usize>,
     limits: Limits,
@@ -17,7 +17,7 @@ struct World {
 }
 
 impl World {
-    /// Begins all moves that were asked for.
+    /// Begins all moves that were requested.
     fn begin_moves(&mut self) {
         while let Some(step) = self.scheduler.next_move() {
             match step {
@@ -42,7 +42,7 @@ impl World {
 }
 
 impl World {
-    /// Plans whatever is ready, in a random order, until there is no room.
+    /// Plans all jobs that are ready, in a random order, until there is no room.
     fn plan_ready(&mut self, draw: &mut Draw, waiting: &mut BTreeSet<usize>, jobs: &[Work], made: &BTreeSet<u32>) {
         let mut ready = waiting.iter().copied().collect::<Vec<_>>();
         ready.retain(|&at| jobs[at].inputs.iter().all(|input| made.contains(input)));
@@ -58,7 +58,7 @@ impl World {
     }
 }
 
-/// A job: what it reads, and what it makes.
+/// A job: the objects that it reads, and those that it makes.
 struct Work {
     inputs: Vec<u32>,
     output: u32,
@@ -179,7 +179,7 @@ fn what_cannot_be_read_again_stays_until_it_is_written() {
     scheduler.done(made);
     assert_eq!(scheduler.plan('b', &[reads('b', 1), reads('c', 1)], NO_SPARE), (Planned::Later, Some('b')));
     assert_eq!((scheduler.next_move(), scheduler.next_move()), (Some(Move::WriteBack('a')), None));
-    // It is asked for once, however often there is no room.
+    // It is requested once, however often there is no room.
     assert_eq!(scheduler.plan('b', &[reads('b', 1), reads('c', 1)], NO_SPARE), (Planned::Later, Some('b')));
     assert_eq!(scheduler.next_move(), None);
     scheduler.written('a');
@@ -195,7 +195,7 @@ fn room_that_is_to_be_spared_is_not_taken() {
     assert_eq!(scheduler.plan(0, &[reads(0, 4)], spare(7)).0, Planned::Later);
     assert_eq!(scheduler.plan(0, &[reads(0, 4)], spare(6)).0, Planned::Yes);
     assert_eq!(scheduler.plan(1, &[reads(1, 4)], spare(3)).0, Planned::Later);
-    // What another job holds costs nothing more.
+    // An object that another job holds costs nothing more.
     assert_eq!(scheduler.plan(1, &[reads(0, 4)], spare(6)).0, Planned::Yes);
     assert_eq!(scheduler.plan(2, &[reads(2, 11)], spare(1)).0, Planned::TooLarge { bytes: 11, tiles: 1 });
 }

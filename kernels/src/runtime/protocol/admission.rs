@@ -1,8 +1,8 @@
 //! Room for tiles of other ranks: slots, given out column by column.
 //!
-//! A rank asks for a tile only when it has a slot for it, and gives slots out in one order: by tile column, then by
-//! row. So the tiles of the first column that is not done everywhere always have their slots, which is what the proof
-//! that no rank waits for ever rests on (docs/decisions/017-one-protocol.md).
+//! A rank requests a tile only when it has a slot for it, and gives slots out in one order: by tile column, then by
+//! row. So the tiles of the first column that is not done everywhere always have their slots. The proof that no rank
+//! waits for ever rests on this (docs/decisions/017-one-protocol.md).
 
 use super::Memories;
 use super::lists::ClientList;
@@ -18,14 +18,14 @@ pub(super) struct Slot {
     pub consumers: usize,
     /// Transfers since its owner, once it is here.
     pub depth: Option<u32>,
-    /// Whom this rank is to send it to.
+    /// The ranks to which this rank is to send it.
     pub list: ClientList,
     /// Transfers that have begun and not ended.
     pub sending: usize,
 }
 
 impl Slot {
-    /// Whether nobody needs the tile any more.
+    /// Whether no task and no rank needs the tile any more.
     pub fn is_done(&self) -> bool {
         self.depth.is_some() && self.consumers == 0 && self.sending == 0 && self.list.is_empty()
     }
@@ -46,7 +46,7 @@ pub(super) struct Admission {
     announced: FxHashSet<TileId>,
     /// Own tasks done before this run began that have read tiles without a slot yet.
     read_before: FxHashMap<TileId, usize>,
-    /// Who asked for tiles that this rank is to serve and that are not here yet.
+    /// The ranks that requested tiles which this rank is to serve and which are not here yet.
     early: FxHashMap<TileId, Vec<u32>>,
     peak: usize,
 }
@@ -99,7 +99,7 @@ impl Admission {
             admitted(tile, self.announced.remove(&tile));
             self.peak = self.peak.max(self.in_use());
         }
-        // Asks whether more will be wanted, so that the end is noticed.
+        // Checks whether more will be wanted, so that the end is noticed.
         if self.next.is_some() && self.free.len() == self.slots.len() {
             self.next = self.peek();
         }
@@ -146,12 +146,12 @@ impl Admission {
         self.announced.insert(tile);
     }
 
-    /// Notes that a rank wants a tile that is not here yet.
+    /// Notes that a rank requests a tile that is not here yet.
     pub fn ask_early(&mut self, tile: TileId, rank: u32) {
         self.early.entry(tile).or_default().push(rank);
     }
 
-    /// Who wanted a tile before it came.
+    /// The ranks that requested a tile before it came.
     pub fn take_early(&mut self, tile: TileId) -> Vec<u32> {
         self.early.remove(&tile).unwrap_or_default()
     }

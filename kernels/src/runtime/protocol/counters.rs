@@ -1,8 +1,8 @@
-//! What the state machine of a rank counts.
+//! The counters of the state machine of a rank.
 
 use serde::Serialize;
 
-/// What a rank has said and held.
+/// The messages that a rank has sent and the tiles that it has held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Counters {
     /// Notices sent.
@@ -13,7 +13,7 @@ pub struct Counters {
     pub forwards: u64,
     /// Tiles sent.
     pub tiles: u64,
-    /// Messages sent for termination alone.
+    /// Messages sent only for termination.
     pub finished: u64,
     /// Most times that this rank sent one of its own tiles.
     pub most_sends: u32,

@@ -1,6 +1,6 @@
-//! Who sends a finished tile to whom.
+//! Which rank sends a finished tile to which.
 //!
-//! A tile and the ranks that read it, its owner first, are numbered from 0; a rule knows these numbers only.
+//! A tile and the ranks that read it, its owner first, are numbered from 0; a rule depends only on these numbers.
 
 use crate::error::{Error, Result};
 use serde::Serialize;
@@ -9,14 +9,14 @@ use serde::Serialize;
 pub trait Delivery: Sync {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
-    /// Whether the owner tells readers that a tile is finished, and they ask then. Else they ask as soon as they have
-    /// room for it, and whom they ask keeps that in mind.
+    /// Whether the owner notifies readers that a tile is finished, and they request it then. Otherwise they request it
+    /// as soon as they have room for it, and the rank that they ask keeps the request.
     fn sends_notices(&self) -> bool;
-    /// Whom reader `client` of `count` numbers asks: a number below its own, the owner by default.
+    /// The number that reader `client` of `count` numbers asks: a number below its own, the owner by default.
     fn server(&self, _count: usize, _client: usize) -> usize {
         0
     }
-    /// Whom number `server` is to serve from the start, in this order: by default the owner serves all.
+    /// The numbers that `server` is to serve from the start, in this order: by default the owner serves all.
     fn served_by(&self, count: usize, server: usize) -> Vec<usize> {
         if server == 0 { (1..count).collect() } else { Vec::new() }
     }
@@ -28,8 +28,8 @@ pub trait Delivery: Sync {
     fn in_steps(&self) -> bool {
         false
     }
-    /// Whether a reader of a tile, one of so many, may pass it on to others. Of two readers none does: the owner is as
-    /// soon with the second one.
+    /// Whether a reader of a tile, one of `readers`, may pass it on to others. Of two readers none does: the owner
+    /// serves the second one as soon.
     fn passes_on(&self, readers: usize) -> bool {
         readers > 2
     }
@@ -40,7 +40,7 @@ pub trait Delivery: Sync {
 pub struct PointToPoint;
 
 /// Lists of clients and servers: half of the clients that are not yet served go with the tile, so that a tree grows in
-/// the order in which requests come. The last one alone is served where it is: that takes no longer, and the other
+/// the order in which requests come. A single last client is served where it is: that takes no longer, and the other
 /// client need not keep the tile for it.
 #[derive(Clone, Copy, Debug)]
 pub struct CsList {

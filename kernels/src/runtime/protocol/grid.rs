@@ -1,4 +1,4 @@
-//! Which ranks of a grid read a tile of the factorisation, and what a rank needs of the others.
+//! Which ranks of a grid read a tile of the factorisation, and which tiles a rank needs of the others.
 
 use crate::tile::{RankGrid, RankPlace, TileId, count_in, first_from};
 

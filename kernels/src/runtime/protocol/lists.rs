@@ -1,4 +1,4 @@
-//! The list of clients that one server has for one tile, and whom it serves next.
+//! The list of clients that one server has for one tile, and the client that it serves next.
 
 use super::{Client, Delivery};
 
@@ -6,17 +6,17 @@ use super::{Client, Delivery};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Entry {
     client: Client,
-    /// Who serves it: `None` for this server, else where its request is to be forwarded.
+    /// The server of the client: `None` for this server, else where its request is to be forwarded.
     server: Option<u32>,
 }
 
-/// Who is to get a tile from one server, or is sent on to another.
+/// The clients that are to get a tile from one server, or are sent on to another.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct ClientList {
     entries: Vec<Entry>,
 }
 
-/// What becomes of a request.
+/// The route of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Route {
     /// This server answers, now or when it has the tile.
@@ -31,7 +31,7 @@ impl ClientList {
         ClientList { entries: clients.into_iter().map(|client| Entry { client, server: None }).collect() }
     }
 
-    /// Whether nobody is left.
+    /// Whether no client is left.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -52,7 +52,7 @@ impl ClientList {
         }
     }
 
-    /// The next client that has asked, with those whom it is to serve in turn.
+    /// The next client that has asked, with the clients that it is to serve in turn.
     pub fn serve(&mut self, delivery: &dyn Delivery) -> Option<(u32, Vec<Client>)> {
         let waits = |entry: &Entry| entry.server.is_none() && entry.client.asked;
         let place = self.entries.iter().position(waits)?;
@@ -60,7 +60,7 @@ impl ClientList {
         let unserved = self.entries.iter().filter(|entry| entry.server.is_none()).count();
         let mut wanted = delivery.delegated(unserved);
         let mut clients = Vec::with_capacity(wanted);
-        // Those at the end: the first ones read the tile soonest.
+        // The clients at the end: the first ones read the tile soonest.
         for entry in self.entries.iter_mut().rev().filter(|entry| entry.server.is_none()) {
             if wanted == 0 {
                 break;
@@ -70,7 +70,7 @@ impl ClientList {
             entry.server = Some(rank);
         }
         clients.reverse();
-        // Who has asked already does not ask again: nothing is left to forward.
+        // A client that has asked already does not ask again: there is nothing left to forward.
         self.entries.retain(|entry| entry.server.is_none() || !entry.client.asked);
         Some((rank, clients))
     }

@@ -16,7 +16,7 @@ use crate::tile::{RankGrid, TileId, count_in};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// What is known about sending an own tile.
+/// The state of sending an own tile.
 #[derive(Default)]
 struct Outbox {
     list: ClientList,
@@ -44,7 +44,7 @@ pub struct TaskMachine {
     admission: Admission,
     sites: Sites,
     at_sites: Vec<AtSite>,
-    /// Own tiles that somebody is still to get.
+    /// Own tiles that some rank is still to get.
     outboxes: FxHashMap<TileId, Outbox>,
     actions: VecDeque<Action>,
     /// Ranks that are not known to have finished, under all-to-all termination.
@@ -126,9 +126,9 @@ impl TaskMachine {
         machine
     }
 
-    /// Takes in that some own tiles were finished before: their tasks are not handed out. Called before anything else.
+    /// Records that some own tiles were finished before: their tasks are not handed out. Called before anything else.
     ///
-    /// Tiles of other ranks are asked for and passed on all the same, as those ranks may count on it.
+    /// Tiles of other ranks are requested and passed on all the same, as those ranks may count on it.
     pub fn resume(&mut self, finished: &dyn Fn(TileId) -> bool) {
         let (done, left) = self.progress.resume(finished);
         for tile in done {
@@ -146,7 +146,7 @@ impl TaskMachine {
         self.rank
     }
 
-    /// What has been said and held so far.
+    /// The counters so far.
     pub fn counters(&self) -> Counters {
         Counters { peak_slots: self.admission.peak() as u64, ..self.counters }
     }
@@ -161,7 +161,7 @@ impl TaskMachine {
         self.admission.in_use()
     }
 
-    /// Whether [`Action::Finished`] was said.
+    /// Whether [`Action::Finished`] was handed out.
     pub fn is_finished(&self) -> bool {
         self.finished
     }
@@ -176,8 +176,8 @@ impl TaskMachine {
         self.poll_near(&|_, _| true, &|_| true)
     }
 
-    /// The next action; `resident` tells which tiles lie at a site, `admits` whether a run on a tile is wanted now. One
-    /// that is not keeps those after it waiting too.
+    /// The next action; `resident` tells which tiles lie at a site, `admits` whether a run on a tile is wanted now. A
+    /// run that is not wanted also keeps the runs after it waiting.
     pub fn poll_near(
         &mut self,
         resident: &dyn Fn(usize, TileId) -> bool,
@@ -196,7 +196,7 @@ impl TaskMachine {
             self.finished = true;
             return Some(Action::Finished);
         }
-        // What has just been said about the end.
+        // The message about the end that was just added.
         self.actions.pop_front()
     }
 
@@ -272,7 +272,7 @@ impl TaskMachine {
         self.grid.size() as u64 - 1
     }
 
-    /// Takes in what has happened.
+    /// Takes in an event.
     pub fn handle(&mut self, event: Event) {
         match event {
             Event::Done(run) => self.done(&run),
@@ -290,7 +290,7 @@ impl TaskMachine {
         }
     }
 
-    /// An error of this rank: all others are told, once.
+    /// An error of this rank: all others are notified, once.
     fn fail(&mut self) {
         if !self.stopped {
             self.stop();
@@ -317,16 +317,16 @@ impl TaskMachine {
         }
     }
 
-    /// Asks for a tile that has a slot.
+    /// Requests a tile that has a slot.
     fn request(&mut self, tile: TileId) {
-        // Where owners send notices, the one that sent it is asked.
+        // Where owners send notices, the sender of the notice is asked.
         let to = if self.delivery.sends_notices() { self.grid.owner(tile) } else { self.server(tile) };
         self.counters.requests += 1;
         let message = Message::Request { tile, client: self.rank as u32, hops: 0 };
         self.actions.push_back(Action::Send { to, message });
     }
 
-    /// Whom this rank asks by the rule.
+    /// The rank that this rank asks by the rule.
     fn server(&self, tile: TileId) -> usize {
         let (clients, own) = self.readers(tile);
         match self.delivery.server(clients.len() + 1, own) {
@@ -335,7 +335,7 @@ impl TaskMachine {
         }
     }
 
-    /// Gives free slots out and asks for what is known to be finished.
+    /// Gives free slots out and requests the tiles that are known to be finished.
     fn admit(&mut self) {
         let ahead = !self.delivery.sends_notices();
         let mut wanted = Vec::new();
@@ -347,7 +347,7 @@ impl TaskMachine {
         if self.grid.owner(tile) != self.rank {
             let found = self.admission.find(tile).filter(|(_, slot)| slot.depth.is_some());
             let Some((place, slot)) = found else {
-                // It will be answered here: what is forwarded waits for who got the tile before.
+                // It will be answered here: a forwarded request waits for the rank that got the tile before.
                 self.counters.hops = self.counters.hops.max(hops);
                 return self.admission.ask_early(tile, client);
             };
@@ -370,7 +370,7 @@ impl TaskMachine {
         self.actions.push_back(Action::Send { to: server as usize, message });
     }
 
-    /// What is to be sent of an own tile; made when it is first needed.
+    /// The outbox of an own tile; made when it is first needed.
     fn outbox(&mut self, tile: TileId) -> &mut Outbox {
         let (memories, grid, tiles, delivery) = (&self.memories, self.grid, self.graph.tiles, self.delivery);
         self.outboxes.entry(tile).or_insert_with(|| {
@@ -381,7 +381,7 @@ impl TaskMachine {
         })
     }
 
-    /// Sends an own tile to those who have asked, once it is finished.
+    /// Sends an own tile to the ranks that have requested it, once it is finished.
     fn serve_own(&mut self, tile: TileId) {
         let Some(outbox) = self.outboxes.get_mut(&tile) else { return };
         if outbox.finished {
@@ -400,7 +400,7 @@ impl TaskMachine {
         }
     }
 
-    /// Sends a tile on to those who have asked, and frees its slot if nobody needs it any more.
+    /// Sends a tile on to the ranks that have requested it, and frees its slot if it is not needed any more.
     fn serve_slot(&mut self, place: usize) {
         let slot = self.admission.slot(place);
         let tile = slot.tile;

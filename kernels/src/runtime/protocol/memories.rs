@@ -1,7 +1,7 @@
-//! Which ranks share a memory: those read each other's finished tiles where they lie.
+//! Which ranks share a memory: such ranks read each other's finished tiles where they lie.
 //!
-//! Such a tile is announced ([`super::Message::Shown`]) and takes no slot. All other readers get it as if its owner and
-//! they were alone: they ask for it, it comes in words, and some pass it on.
+//! Such a tile is announced ([`super::Message::Shown`]) and takes no slot. All other readers get it as if there were
+//! only its owner and them: they request it, it is sent to them, and some pass it on.
 
 use super::progress::MOST_SLOTS;
 use crate::error::{Error, Result};
@@ -21,7 +21,7 @@ impl Memories {
         Memories::default()
     }
 
-    /// Ranks with the same number share a memory; those that have none are by themselves.
+    /// Ranks with the same number share a memory; ranks without a number share a memory with no other.
     pub fn new(of: Vec<usize>) -> Memories {
         Memories { of: Some(of.into()) }
     }
@@ -63,7 +63,8 @@ impl Memories {
     /// The fewest slots with which every rank comes to an end: room for all tiles of one column that must be sent to a
     /// rank.
     pub fn least_slots(&self, grid: RankGrid, tiles: usize) -> usize {
-        // What a rank reads of a column depends on the rank column that owns it, and else shrinks with each.
+        // The number of tiles of a column that a rank reads depends on the rank column that owns it, and else shrinks
+        // with each.
         let columns = (0..tiles.min(grid.cols + 2)).collect::<Vec<_>>();
         let count = |rank: usize, col: usize| {
             let mut next = self.next_need(grid, tiles, rank, TileId { row: col, col });

@@ -1,4 +1,4 @@
-//! What ranks say to each other, and how it is put into words.
+//! The messages between ranks, and how they are encoded in words.
 
 use crate::error::{Error, Result};
 use crate::tile::TileId;
@@ -19,11 +19,11 @@ pub enum Message {
     Notice(TileId),
     /// The sender has finished a tile, which the receiver reads where it lies.
     Shown(TileId),
-    /// `client` wants a tile; comes from the client, or forwarded from who sent the receiver the tile.
+    /// `client` requests a tile; comes from the client, or is forwarded by the rank that sent the receiver the tile.
     Request {
         /// The tile.
         tile: TileId,
-        /// Who wants it.
+        /// The rank that requests it.
         client: u32,
         /// How often it was forwarded.
         hops: u32,
@@ -32,7 +32,7 @@ pub enum Message {
     Tile {
         /// The tile.
         tile: TileId,
-        /// Who the receiver is to send it to.
+        /// The clients to which the receiver is to send it.
         clients: Vec<Client>,
         /// Transfers since its owner, this one included.
         depth: u32,
@@ -50,7 +50,7 @@ const FINISHED: u64 = 3;
 const STOP: u64 = 4;
 const SHOWN: u64 = 5;
 
-/// A flag beside the number of a rank.
+/// A flag next to the number of a rank.
 const ASKED: u64 = 1 << 32;
 
 impl Message {

@@ -1,9 +1,9 @@
 //! One rank of a tiled Cholesky factorisation over many ranks, without I/O, threads or clocks.
 //!
-//! The owner of a tile runs its tasks. Ranks that share its memory read a finished tile where it lies, to all others
-//! it goes on request; what a rank holds of these lies in a fixed number of slots.
-//! [`TaskMachine::handle`] takes in what has happened, [`TaskMachine::poll`]
-//! says what to do next; drivers move messages and compute. Every driver (threads, MPI, simulator) runs this code.
+//! The owner of a tile runs its tasks. Ranks that share its memory read a finished tile where it lies, to all other
+//! ranks it is sent on request, and a rank holds tiles that were sent to it in a fixed number of slots.
+//! [`TaskMachine::handle`] takes in events, [`TaskMachine::poll`] returns the next action; drivers move messages and
+//! compute. Every driver (threads, MPI, simulator) runs this code.
 //! Promise: with at least [`Memories::least_slots`] slots, and drivers that deliver every message and run
 //! every task, every rank comes to an end, in whatever order messages arrive (docs/decisions/017-one-protocol.md).
 //! Source: Tsujita, Endo, Fujisawa, "The Scalable Petascale Data-Driven Approach for the Cholesky Factorization with
@@ -35,21 +35,21 @@ use crate::tile::TileId;
 use serde::Serialize;
 use std::ops::Range;
 
-/// How a rank finds out that nobody will ask it for anything.
+/// How a rank finds out that no other rank will send it a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Termination {
     /// Its lists of clients are empty: no messages.
     #[default]
     Lists,
-    /// Every rank tells every other that it has finished.
+    /// Every rank notifies every other that it has finished.
     AllToAll,
 }
 
-/// Choices of a rank; the same on all of them but for the policy and what belongs to workers and devices.
+/// Choices of a rank; the same on all of them but for the policy and the choices for workers and devices.
 #[derive(Clone, Copy, Debug)]
 pub struct ProtocolOptions {
-    /// Who sends a tile to whom.
+    /// Which rank sends a tile to which.
     pub delivery: DeliveryKind,
     /// When a rank may end.
     pub termination: Termination,
@@ -73,12 +73,12 @@ pub struct ProtocolOptions {
     pub loads_ahead: bool,
     /// Whether a tile that came must be converted before tasks can read it ([`Event::Imported`]).
     pub imports: bool,
-    /// Tiles that each device has room for, for the policies that ask.
+    /// Tiles that each device has room for, for the policies that use it.
     pub room_tiles: usize,
 }
 
 impl ProtocolOptions {
-    /// Choices of a rank that owns all tiles, with so many workers: nothing is sent.
+    /// Choices of a rank that owns all tiles, with `workers` workers: nothing is sent.
     pub fn alone(policy: Policy, workers: usize) -> ProtocolOptions {
         ProtocolOptions {
             delivery: DeliveryKind::default(),
@@ -99,7 +99,7 @@ impl ProtocolOptions {
 
 /// Work on a strip of own tiles, neighbours in a tile column: on each the updates by some columns, in order, then
 /// perhaps its last task, from the first tile to the last. The tiles share the right operands of their updates. A run
-/// of no task takes a tile in: what its first task would have to do before.
+/// without tasks brings a tile in, which its first task would have to do otherwise.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TileRun {
     /// The first tile.
@@ -147,7 +147,7 @@ impl TileRun {
     }
 }
 
-/// What has happened.
+/// An event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
     /// A message arrived; for [`Message::Tile`] the tile's data lies in a buffer of the driver.
@@ -157,8 +157,7 @@ pub enum Event {
         /// The message.
         message: Message,
     },
-    /// The tile of another rank can be read by tasks, where [`ProtocolOptions::imports`] says that it must be
-    /// prepared first.
+    /// The tile of another rank can be read by tasks, where by [`ProtocolOptions::imports`] it must be prepared first.
     Imported(TileId),
     /// The data of a tile sent by [`Action::Send`] has left: one event for each such message.
     Sent(TileId),
@@ -168,7 +167,7 @@ pub enum Event {
     Failed,
 }
 
-/// What is to be done.
+/// An action to carry out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
     /// Send a message, and with [`Message::Tile`] the data of the tile.
@@ -180,8 +179,8 @@ pub enum Action {
     },
     /// Do some work.
     Run(TileRun),
-    /// The data of a tile of another rank, or what was kept for sending of an own one, is not needed again.
+    /// The data of a tile of another rank, or the copy of an own one that was kept for sending, is not needed again.
     Release(TileId),
-    /// This rank is done: said once, and nothing comes after it.
+    /// This rank is done: handed out once, as the last action.
     Finished,
 }

@@ -1,4 +1,4 @@
-//! The own tiles of a rank: how far each is, and which operands are there.
+//! The own tiles of a rank: how far each is, and which operands are present.
 
 use super::TileRun;
 use crate::runtime::CholeskyGraph;
@@ -14,10 +14,10 @@ const FIRST_SLOT: u16 = 2;
 /// Most slots: their numbers are kept in 16 bits.
 pub(super) const MOST_SLOTS: usize = (u16::MAX - FIRST_SLOT) as usize;
 
-/// What happens to an own tile.
+/// The stages of an own tile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum TileStage {
-    /// Something is missing.
+    /// Something that it needs is missing.
     #[default]
     Waiting,
     /// It is in the ready queue.
@@ -93,7 +93,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Nothing done.
+    /// A rank that has done nothing yet.
     pub fn new(grid: RankGrid, graph: CholeskyGraph, rank: usize, order: UpdateOrder) -> Progress {
         let place @ RankPlace { row: grid_row, col: grid_col } = grid.place(rank);
         let n = graph.tiles;
@@ -126,7 +126,7 @@ impl Progress {
         progress
     }
 
-    /// Takes in that some own tiles were finished before anything began: those, and the others.
+    /// Records that some own tiles were finished before anything began: those, and the others.
     pub fn resume(&mut self, finished: &dyn Fn(TileId) -> bool) -> (Vec<TileId>, Vec<TileId>) {
         let tiles = self.own.in_columns(0..self.graph.tiles);
         let (done, left) = tiles.partition::<Vec<_>, _>(|&tile| finished(tile));
@@ -268,8 +268,8 @@ impl Progress {
         (applied..tile.col).rev().all(|k| self.is_due(k) && self.operands(tile, k).is_some())
     }
 
-    /// What can be done now on a ready tile, and on the tiles below it where that is the same; they are worked on from
-    /// now on.
+    /// The run that can be done now on a ready tile, and on the tiles below it where it is the same; they count as
+    /// under work from now on.
     pub fn start(&mut self, tile: TileId, limits: &RunLimits) -> TileRun {
         let mut run = self.run(tile, limits, false);
         let on_diagonal = tile.row == tile.col;
@@ -321,7 +321,7 @@ impl Progress {
         }
     }
 
-    /// What can be done now on one tile, or once the tile on its diagonal is finished.
+    /// The run that can be done now on one tile, or once the tile on its diagonal is finished.
     fn run(&self, tile: TileId, limits: &RunLimits, below_finished: bool) -> TileRun {
         let start = self.tiles[self.index(tile)].applied as usize;
         let most = tile.col.min(start.saturating_add(limits.updates));
@@ -332,7 +332,7 @@ impl Progress {
         TileRun { tile, count: 1, row_step: self.grid.rows, updates: start..end, finish }
     }
 
-    /// Takes in that a run is done; `offer` is called with other tiles that may have waited for it.
+    /// Records that a run is done; `offer` is called with other tiles that may have waited for it.
     pub fn done(&mut self, run: &TileRun, offer: impl FnMut(TileId)) {
         for tile in run.tiles() {
             let index = self.index(tile);

@@ -1,6 +1,7 @@
-//! The own tiles on which something can be done, and which of them is taken next.
+//! The own tiles on which a task can run, and which of them is taken next.
 //!
-//! A run may take tiles beside the one that was next; where that is cheap they leave, else whoever asks drops them.
+//! A run may take tiles in addition to the next one; they are removed here where that is cheap, else the caller drops
+//! them.
 
 use crate::runtime::policy::{Draw, Priorities};
 use crate::runtime::{CholeskyGraph, Policy, Task};
@@ -48,7 +49,7 @@ struct Diagonal {
 }
 
 impl Ready {
-    /// Nothing ready.
+    /// A queue with nothing ready.
     pub fn new(policy: Policy, graph: CholeskyGraph, priorities: Priorities, lookahead: Option<usize>) -> Ready {
         let draw = Draw::new(if let Policy::Random(seed) = policy { seed } else { 0 });
         let (heap, columns, queue) = (BinaryHeap::new(), Vec::new(), VecDeque::new());
@@ -56,7 +57,7 @@ impl Ready {
         Ready { policy, graph, priorities, heap, columns, queue, last, draw, count, lookahead, diagonals, taken }
     }
 
-    /// Takes in that `task` is the next one on its tile and can run.
+    /// Records that `task` is the next one on its tile and can run.
     pub fn push(&mut self, task: Task) {
         let tile = self.graph.output(task);
         if self.lookahead.is_some() && matches!(task, Task::Potrf { .. }) {

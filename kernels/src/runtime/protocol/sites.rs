@@ -15,8 +15,8 @@ pub struct DeviceSites {
     pub grid: RankGrid,
     /// Runs that may be under way on each at a time.
     pub workers: usize,
-    /// Who factors the tiles on the diagonal: `None` for workers of the host; else a worker of the device that owns the
-    /// tile, when so many runs were begun there since the last update, or nothing else is ready.
+    /// The workers that factor the tiles on the diagonal: `None` for workers of the host; else a worker of the device
+    /// that owns the tile, when this number of runs were begun there since the last update, or nothing else is ready.
     pub lookahead: Option<usize>,
 }
 

@@ -6,7 +6,7 @@ use crate::testing::effort;
 use crate::tile::RankGrid;
 use std::collections::HashSet;
 
-/// What is on its way.
+/// Messages and work on their way.
 enum Flight {
     Message { from: usize, to: usize, message: Message },
     Work { rank: usize, run: TileRun },
@@ -23,7 +23,7 @@ struct World {
     memories: Memories,
     /// Data that each rank holds.
     data: Vec<HashSet<TileId>>,
-    /// Tiles of others that each rank has heard it may read where they lie.
+    /// Tiles of others that each rank was notified it may read where they lie.
     near: Vec<HashSet<TileId>>,
     done: HashSet<Task>,
     /// Tiles that a run has begun on.
@@ -107,7 +107,7 @@ impl World {
         }
     }
 
-    /// Every operand is there, every task comes once and in order.
+    /// Every operand is present, every task runs once and in order.
     fn check(&mut self, rank: usize, run: &TileRun) {
         if run.is_ahead() {
             assert!(self.options.loads_ahead && run.count == 1 && self.machines[rank].ready() == 0, "{run:?}");
@@ -199,7 +199,8 @@ fn all_grids(most: usize) -> impl Iterator<Item = RankGrid> {
     (1..=most).flat_map(move |rows| (1..=most / rows).map(move |cols| RankGrid { rows, cols }))
 }
 
-/// Ranks apart, all in one memory, in memories of two neighbours, and in two that alternate with one rank by itself.
+/// Ranks without a common memory, all in one memory, in memories of two neighbours, and in two that alternate with one
+/// rank by itself.
 fn all_memories(ranks: usize) -> [Memories; 4] {
     let of = |place: &dyn Fn(usize) -> usize| Memories::new((0..ranks).map(place).collect());
     [Memories::apart(), of(&|_| 0), of(&|rank| rank / 2), of(&|rank| if rank == 2 { 9 } else { rank % 2 })]
@@ -319,7 +320,8 @@ fn a_worker_that_finds_nothing_to_do_takes_tiles_in_until_there_is() {
         }
         _ => None,
     };
-    // What can be done comes first; tiles that were begun are not taken in, and the last one of the next column is.
+    // Tasks that can be done come first; tiles that were begun are not taken in, and the last one of the next column
+    // is.
     assert_eq!(next(), Some((1, 1, false)));
     assert_eq!((next(), next()), (Some((3, 1, true)), Some((3, 3, true))));
     assert_eq!(next(), None);

@@ -58,7 +58,7 @@ impl<T: Copy + Eq + Hash + Debug> EvictionOrder<T> {
         EvictionOrder { eviction, clock: 0, order: BTreeMap::new(), places: FxHashMap::default() }
     }
 
-    /// Takes in that `tile` is used: a new tile comes last.
+    /// Records that `tile` is used: a new tile comes last.
     pub fn used(&mut self, tile: T) {
         match self.places.get(&tile) {
             Some(_) if self.eviction == Eviction::Fifo => return,
@@ -70,7 +70,7 @@ impl<T: Copy + Eq + Hash + Debug> EvictionOrder<T> {
         self.places.insert(tile, self.clock);
     }
 
-    /// Takes in that `tile` is gone.
+    /// Records that `tile` is gone.
     pub fn gone(&mut self, tile: T) {
         if let Some(place) = self.places.remove(&tile) {
             self.order.remove(&place);

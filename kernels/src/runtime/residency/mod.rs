@@ -1,5 +1,5 @@
-//! Tiles on one of two levels of memory: which of them have copies on the upper level, what each copy is worth, and
-//! what must move before a task can run there.
+//! Tiles on one of two levels of memory: which of them have copies on the upper level, the state of each copy, and the
+//! moves before a task can run there.
 //!
 //! Every tile has its home on the lower level: a device stands above the host, the host above a disk. Per tile there
 //! is a state, `Invalid` (not here), `Shared` (as at home) or `Modified` (newer than at home), and how often it is
@@ -7,7 +7,7 @@
 //! Promise: the limits are never exceeded; a held tile never leaves; a `Modified` tile is written back before it
 //! leaves, so no write is lost; a reader always finds the last write. A request that cannot be met changes nothing.
 //! Knows: ids and bytes. Does not know: which levels these are, what tiles are made of, when moves are carried out.
-//! They must be carried out in order, or so that nobody can tell the difference. Where the lower level answers later,
+//! Moves must be carried out in order, or with the same effect. Where the lower level answers later,
 //! [`LocalScheduler`](super::LocalScheduler) holds what is on its way.
 
 mod eviction;
@@ -24,25 +24,25 @@ use std::collections::hash_map::Entry as Slot;
 use std::fmt::Debug;
 use std::hash::Hash;
 
-/// What the copy of a tile is worth.
+/// The state of the copy of a tile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TileState {
     /// There is none.
     Invalid,
-    /// It is as at home.
+    /// It is the same as at home.
     Shared,
     /// It is newer than at home.
     Modified,
 }
 
-/// What a task does with a tile.
+/// How a task uses a tile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     /// Reads it.
     Read,
     /// Reads and writes it.
     Update,
-    /// Makes it: there is nothing to copy from its home.
+    /// Creates it: there is nothing to copy from its home.
     Create,
 }
 
@@ -53,11 +53,11 @@ pub struct TileUse<T> {
     pub tile: T,
     /// Its size, the same in every request.
     pub bytes: u64,
-    /// What is done with it.
+    /// How it is used.
     pub access: Access,
 }
 
-/// Something to be carried out.
+/// A move to be carried out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Move<T> {
     /// Copy the tile to its home.
@@ -68,7 +68,7 @@ pub enum Move<T> {
     Fetch(T),
 }
 
-/// What the memory can hold.
+/// The capacity of the memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Bytes of all tiles.
@@ -94,8 +94,8 @@ pub enum Admission<T> {
     },
     /// Too much is held by other tasks now.
     Busy,
-    /// Too much is newer than at home; these tiles must be written back before others find room
-    /// ([`Residency::acquire_clean`] alone). Empty where enough writes are under way.
+    /// Too many tiles are newer than at home; these tiles must be written back before others find room (only from
+    /// [`Residency::acquire_clean`]). Empty where enough writes are under way.
     Unwritten(Vec<T>),
     /// The tiles exceed the limits even if nothing else is there.
     TooLarge {
@@ -106,7 +106,7 @@ pub enum Admission<T> {
     },
 }
 
-/// What was moved and what was not.
+/// Counts of moves, and of moves that were not needed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct CacheCounters {
     /// Bytes copied from their homes.
@@ -124,7 +124,7 @@ pub struct CacheCounters {
 }
 
 impl CacheCounters {
-    /// What was counted since `earlier`; everything where a new memory has been counting since.
+    /// The counts since `earlier`; all counts where a new memory has been counting since.
     pub fn since(&self, earlier: &CacheCounters) -> CacheCounters {
         if earlier.up_bytes > self.up_bytes {
             return *self;
@@ -162,7 +162,7 @@ impl Entry {
 pub struct Residency<T> {
     limits: Limits,
     used_bytes: u64,
-    /// What tasks hold.
+    /// The bytes and tiles that tasks hold.
     held: Limits,
     entries: FxHashMap<T, Entry>,
     order: EvictionOrder<T>,
@@ -177,7 +177,7 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
         Residency { limits, used_bytes: 0, held, entries, order, counters: CacheCounters::default() }
     }
 
-    /// Allows so many tiles from now on, at least as many as before.
+    /// Allows `tiles` tiles from now on, at least as many as before.
     pub fn allow(&mut self, tiles: usize) {
         assert!(tiles >= self.limits.tiles, "a memory does not shrink: {tiles} of {}", self.limits.tiles);
         self.limits.tiles = tiles;
@@ -212,7 +212,7 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
         self.counters
     }
 
-    /// Asks for all tiles of a task at once; a tile may be named more than once.
+    /// Requests all tiles of a task at once; a tile may be named more than once.
     pub fn acquire(&mut self, uses: &[TileUse<T>]) -> Admission<T> {
         let uses = merged(uses);
         if let Some(refusal) = self.too_large(&uses) {
@@ -229,7 +229,7 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
     }
 
     /// As [`Residency::acquire`], where a tile that was written back may leave only when the write has ended: no write
-    /// is among the moves, and what is being written is held ([`Residency::hold`]) by the caller.
+    /// is among the moves, and a tile that is being written is held ([`Residency::hold`]) by the caller.
     pub fn acquire_clean(&mut self, uses: &[TileUse<T>]) -> Admission<T> {
         let uses = merged(uses);
         if let Some(refusal) = self.too_large(&uses) {
@@ -295,12 +295,12 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
         Lease(vec![tile])
     }
 
-    /// Bytes and tiles that could come if all that nobody holds left, modified or not.
+    /// Bytes and tiles that could come if all tiles that are not held left, modified or not.
     pub fn unheld(&self) -> Limits {
         Limits { bytes: self.limits.bytes - self.held.bytes, tiles: self.limits.tiles - self.held.tiles }
     }
 
-    /// What the memory can hold.
+    /// The capacity of the memory.
     pub fn limits(&self) -> Limits {
         self.limits
     }
@@ -324,7 +324,7 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
         Some(Move::Drop(tile))
     }
 
-    /// Forgets a tile that nobody will read again, written back or not. It must not be held.
+    /// Forgets a tile that will not be read again, written back or not. It must not be held.
     pub fn destroy(&mut self, tile: T) -> Option<Move<T>> {
         self.entries.get_mut(&tile)?.modified = false;
         self.discard(tile)
@@ -356,7 +356,7 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
     }
 }
 
-/// The uses with each tile once: what is both read and written is updated.
+/// The uses with each tile once: a tile that is both read and written is updated.
 fn merged<T: Copy + Eq + Debug>(uses: &[TileUse<T>]) -> Vec<TileUse<T>> {
     let mut all: Vec<TileUse<T>> = Vec::with_capacity(uses.len());
     for one in uses {

@@ -1,17 +1,17 @@
-//! What must move between two levels around each task of a tiled Cholesky factorisation.
+//! The moves between two levels around each task of a tiled Cholesky factorisation.
 //!
 //! The tiles that one owner of a grid works on have their home one level below: host memory for a device, a disk for
-//! host memory. POTRF runs at the home; all other tasks run above it. A finished tile goes home at once, a tile on the
-//! diagonal as soon as only POTRF is left, and what no task of this owner reads again is forgotten, so that the rule of
-//! eviction decides among tiles that are of use. Knows: the graph and who owns what. Does not know: what carries moves
-//! out, when, or which task is next.
+//! host memory. POTRF runs at the home; all other tasks run above it. A finished tile is written back to its home at
+//! once, a tile on the diagonal as soon as only POTRF is left, and a tile that no task of this owner reads again is
+//! forgotten, so that the rule of eviction decides among tiles that are of use. Knows: the graph and who owns what.
+//! Does not know: what carries moves out, when, or which task is next.
 
 use super::{Access, Admission, CacheCounters, Eviction, Lease, Limits, Move, Residency, TileState, TileUse};
 use crate::runtime::{CholeskyGraph, Task};
 use crate::tile::{RankGrid, TileId};
 use rustc_hash::FxHashMap;
 
-/// Whose tasks are meant: number `number` of a grid of owners.
+/// The owner whose tasks are meant: number `number` of a grid of owners.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Owner {
     /// All owners.
@@ -28,7 +28,7 @@ pub struct TaskMoves {
     tile_bytes: Box<dyn Fn(TileId) -> u64 + Send>,
     /// Tasks that are still to read a finished tile, from the first of them on.
     unread: FxHashMap<TileId, usize>,
-    /// What the task under way holds.
+    /// The tiles that the task under way holds.
     lease: Option<Lease<TileId>>,
 }
 
@@ -114,7 +114,7 @@ impl TaskMoves {
         self.owner.grid.consumers(self.graph.tiles, self.owner.number, tile)
     }
 
-    /// Takes in that a task has read a finished tile: after the last one it goes.
+    /// Records that a task has read a finished tile: after the last such task the tile is released.
     fn has_read(&mut self, tile: TileId) -> Option<Move<TileId>> {
         let known = self.unread.remove(&tile);
         match known.unwrap_or_else(|| self.readers(tile)) {

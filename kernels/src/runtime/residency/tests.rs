@@ -61,7 +61,7 @@ impl World {
         assert!(bytes <= self.cache.limits.bytes && self.copies.len() <= self.cache.limits.tiles, "over the limits");
     }
 
-    /// Asks for tiles and does what the task would do with them.
+    /// Acquires tiles and does to them what the task would do.
     fn acquire(&mut self, accesses: &[(u8, Access)]) -> Option<Lease<u8>> {
         let uses = self.uses(accesses);
         let before = (self.cache.counters(), self.cache.used_bytes());

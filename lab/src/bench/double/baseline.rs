@@ -1,4 +1,4 @@
-//! Another implementation beside ours: ScaLAPACK where it is built in and ranks are those of MPI, in turns.
+//! Another implementation for comparison: ScaLAPACK where it is built in and ranks are those of MPI, in turns.
 
 use super::{BenchDouble, World};
 use crate::bench::spread::Spread;
@@ -7,12 +7,12 @@ use sunzi::Result;
 #[cfg(feature = "scalapack")]
 use sunzi::comm::Transport;
 
-/// What was measured of it.
+/// Its measurements.
 #[derive(Serialize)]
 pub struct BaselineTimes {
     /// Its name and its choices.
     pub name: String,
-    /// Of the slowest rank.
+    /// Seconds of the slowest rank.
     pub seconds: Spread,
     pub gflops: f64,
 }

@@ -12,7 +12,7 @@ use sunzi::devices::Device;
 const CARD_ROWS: usize = 8192;
 const HOST_ROWS: usize = 1024;
 
-/// Products in a row, so that what starts them does not count.
+/// Products in a row, so that the time to start them does not count.
 const REPETITIONS: usize = 3;
 
 /// Billions of operations a second, two for a multiply-add; `None` where the device has no room for operands worth

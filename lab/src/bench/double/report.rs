@@ -1,4 +1,4 @@
-//! What a factorisation of doubles is written and printed as.
+//! The report and the printed form of a factorisation of doubles.
 
 use super::baseline::BaselineTimes;
 use crate::bench::spread::Spread;
@@ -61,7 +61,7 @@ pub struct Counted {
     pub saved: f64,
 }
 
-/// What is written by `--report`.
+/// The contents of `--report`.
 #[derive(Serialize)]
 pub struct DoubleBenchReport {
     pub operation: &'static str,
@@ -70,7 +70,7 @@ pub struct DoubleBenchReport {
     pub ranks: usize,
     pub threads: usize,
     pub runs: usize,
-    /// From tiles to tiles, of the slowest rank.
+    /// Seconds from tiles to tiles, of the slowest rank.
     pub seconds: Spread,
     pub gflops: f64,
     /// Over the baseline, of the medians: above 1 ours is faster.

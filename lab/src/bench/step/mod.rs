@@ -2,13 +2,14 @@
 //!
 //! Each rank has some of the blocks, `n x n` triangles `L_j` and `n x N` matrices `B_j`. A step is `V_j = L_j^-1 B_j`;
 //! `Q = sum_j V_j^T V_j` over the ranks; `Q = L L^T`; and two solves with `L L^T`, of one right side each, as predictor
-//! and corrector have them. Beside it, by the names of [`NAMES`]: the same with Q as SDPB computes it and MPFR loops
-//! for the rest, and with loops for all.
+//! and corrector have them. For comparison, by the names of [`NAMES`]: the same with Q as SDPB computes it and MPFR
+//! loops for the rest, and with loops for all.
 //!
-//! The other sides do what falls apart into blocks on the ranks, and what is one problem in one process with as many
-//! threads as the ranks have together, while the others wait: so they send nothing, and their operands are there before
-//! the clock starts. Every stage of theirs is given our result of the stage before. Answers of all sides are held
-//! against the verifiers of the operations, and those of the ranks also against one process, bit by bit.
+//! The other sides do the stages that split into blocks on the ranks, and the stages that are one problem in one
+//! process with as many threads as the ranks have together, while the others wait: so they send nothing, and their
+//! operands exist before the clock starts. Every stage of theirs is given our result of the stage before. Answers of
+//! all sides are checked by the verifiers of the operations, and those of the ranks are also compared with one process,
+//! bit by bit.
 
 mod others;
 mod ours;
@@ -33,7 +34,7 @@ use sunzi::distributed::even_share;
 use sunzi::gallery::{Kind, Size, generate};
 use sunzi::{Error, Matrix, Result};
 
-/// What a step can be compared with: where Q comes from, beside MPFR loops.
+/// The sides that a step can be compared with: the source of Q, together with MPFR loops for the rest.
 pub const NAMES: [&str; 2] = ["sdpb", "mpfr"];
 
 /// The stages of a step.
@@ -108,9 +109,9 @@ struct StepReport {
 struct SideReport {
     name: &'static str,
     seconds: Spread,
-    /// Over ours, of the medians.
+    /// The ratio to ours, of the medians.
     ratio: f64,
-    /// Of the run nearest to the median.
+    /// Phases of the run nearest to the median.
     phases: Phases,
     checked: bool,
 }
@@ -128,7 +129,7 @@ fn timed<T>(world: &dyn Transport, work: impl FnOnce() -> Result<T>) -> Result<(
     Ok((done, nanoseconds[0] as f64 * 1e-9))
 }
 
-/// Times a step on all ranks and says what was found. Collective.
+/// Times a step on all ranks and reports the results. Collective.
 ///
 /// # Errors
 /// [`Error::Verification`] for a wrong answer on any side, or other bits than those of one process;

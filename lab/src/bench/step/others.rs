@@ -11,7 +11,7 @@ use sunzi::{Matrix, Result};
 /// The loops for all but Q.
 const LOOPS: &str = "mpfr";
 
-/// What is one problem: the root has it.
+/// The stages that are one problem: the root has them.
 struct Whole {
     product: TimedBaseline,
     factor: TimedBaseline,
@@ -51,7 +51,7 @@ impl<'a> Others<'a> {
         Ok(Others { name, config, world, blocks, whole, runs: Vec::new(), right: false })
     }
 
-    /// One step; that of round 0 counts where it is long, and then is that of round 1. Collective.
+    /// One step; the step of round 0 counts where it takes long, and then serves for round 1. Collective.
     ///
     /// # Errors
     /// [`sunzi::Error::Transport`].
@@ -81,7 +81,7 @@ impl<'a> Others<'a> {
         Ok(())
     }
 
-    /// Holds the answers of the last run against the verifiers, some of each rank's blocks there. Collective.
+    /// Checks the answers of the last run by the verifiers, some of each rank's blocks on that rank. Collective.
     ///
     /// # Errors
     /// Those of making the operands; [`sunzi::Error::Transport`].

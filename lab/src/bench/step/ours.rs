@@ -18,10 +18,10 @@ use sunzi::{
 /// Rows of a tile of a right side.
 const TILE_ROWS: usize = 64;
 
-/// Blocks whose `V_j` are held against the verifier.
+/// Blocks whose `V_j` are checked by the verifier.
 pub(super) const CHECKED_BLOCKS: usize = 4;
 
-/// What a step computes on the ranks.
+/// The results of a step on the ranks.
 struct Answers {
     q: DistMatrix,
     factor: DistMatrix,
@@ -150,17 +150,17 @@ impl Alone {
         Ok(Alone { checked, v, q, factor, right, solutions })
     }
 
-    /// Who judges Q.
+    /// The verifier of Q.
     pub fn samples(&self) -> Samples {
         Samples::new(&self.v, None)
     }
 
-    /// Who judges the factor.
+    /// The verifier of the factor.
     pub fn factor_residual(&self) -> Residual<'_> {
         Residual::new(Operation::Cholesky, &self.q, None)
     }
 
-    /// Who judges a solution.
+    /// The verifier of a solution.
     pub fn solution_residual(&self, at: usize) -> Residual<'_> {
         Residual::new(Operation::Solve, self.factor.factor(), Some(&self.right[at]))
     }

@@ -1,4 +1,4 @@
-//! Points that are not on their equations: what is least as seen from them, and certificates all the same.
+//! Points that are not on their equations: changes that are least in their metric, and certificates all the same.
 
 use super::polynomial::{CUBIC, PAIR, parabola};
 use super::*;
@@ -59,7 +59,7 @@ fn residuals_above_the_least_eigenvalues_do_not_stand_in_the_way() -> Result<()>
     Ok(())
 }
 
-/// A point that says nothing of the optimum: refused with what would do.
+/// A point from which nothing follows about the optimum: refused, with the bits that would suffice.
 #[test]
 fn a_point_far_from_its_equations_is_named() -> Result<()> {
     let (ctx, folder) = (context(), tempfile::tempdir().unwrap());

@@ -1,5 +1,5 @@
 //! Programs whose matrices are known entry by entry, and feasible points of theirs that are worked out by elimination
-//! in rational numbers: a second road to what a proof says, from the definitions.
+//! in rational numbers: an independent test of the statements of a proof, from the definitions.
 
 use crate::proof::{Fixed, Proof, Witness, packed, power_of_two};
 use rand::Rng;
@@ -180,8 +180,8 @@ impl Explicit {
         self.blocks.iter().map(|(order, _)| order).sum()
     }
 
-    /// Works out the points near those of a proof, and checks by elimination that they are feasible and as good as
-    /// it says.
+    /// Works out the points near those of a proof, and checks by elimination that they are feasible and as good as the
+    /// proof states.
     pub fn confirms(&self, proof: &Proof) {
         let (lower, upper) = (proof.lower.as_ref().unwrap(), proof.upper.as_ref().unwrap());
         let mut dual = zeros(self.order());

@@ -1,4 +1,5 @@
-//! Certificates of archives, binary blocks and Mathematica's text: what is proven, and what a change in a file does.
+//! Certificates of archives, binary blocks and Mathematica's text: the proven bounds, and the effects of changes in a
+//! file.
 
 #[path = "../../../tests/inputs/blocks.rs"]
 mod blocks;
@@ -14,10 +15,10 @@ const TEXT: &str = "(* a (* nested *) comment *) pair = SDP[{0, 1}, {},\n {Posit
     DampedRational[3/2, {-0.5`20, -2.5`30*^1}, 0.3\\\n  75, x], {{{2 + x^2, -1.`10}, {2 x/2, 0}}, {{x, -0}, \
     {1.000*^0 - - x^2/2 + 1/2*x^2, 0}}}]}];\n";
 
-/// Files of a folder, and what is read.
+/// Files of a folder, and the program that is read from them.
 struct Case {
     _folder: tempfile::TempDir,
-    /// What is given to the program.
+    /// The path that is given to the program.
     path: PathBuf,
     /// The file that is changed.
     file: PathBuf,
@@ -101,7 +102,7 @@ fn holds_and_notices_changes(case: &Case, seed: u64, changes: usize) -> Result<(
 }
 
 /// A proof that holds for both programs: either they have the same numbers, or its bounds are around the optimum of the
-/// other one too, so that what is proven for that by itself does not contradict them.
+/// other one too, so that the bounds proven for that one do not contradict them.
 fn still_true(case: &Case, (program, other): (&Program, Program), proof: &Proof) -> Result<()> {
     let same = Program { digest: program.digest.clone(), bytes: program.bytes, ..other };
     if same == *program {

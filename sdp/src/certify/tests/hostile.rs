@@ -1,4 +1,4 @@
-//! Files of a few kilobytes that ask for more memory or time than there is: each is refused, by a limit that it names.
+//! Files of a few kilobytes that demand more memory or time than there is: each is refused, by a limit that it names.
 
 use super::*;
 use crate::proof::{Fixed, GramProof, LowerGroup, LowerProof, Sampling, Witness};
@@ -21,7 +21,7 @@ fn refused(name: &str, text: impl AsRef<[u8]>) -> String {
     error_of(&path)
 }
 
-/// A program of so many constraints with these costs.
+/// A program with a constraint for each of these costs.
 fn costly(costs: &[String]) -> String {
     let count = costs.len();
     let mut text = format!("{count}\n1\n-{count}\n{}\n", costs.join(" "));
@@ -39,7 +39,7 @@ fn words_and_powers_that_multiply_are_refused() {
     let (_folder, path) = at("a.dat-s", many(500));
     read_exact(&path).unwrap();
     assert!(refused("a.dat-s", many(20_000)).contains("256 for each of the"));
-    // One of them beside the rest, as a denominator of all.
+    // One of them among the rest, as a denominator of all.
     let mut costs = vec!["1".to_string(); 40_000];
     costs[7] = "1e-20000".into();
     assert!(refused("a.dat-s", costly(&costs)).contains("would take more than 67108864 bytes"));
@@ -103,7 +103,7 @@ fn lists_that_multiply_are_refused() {
     std::fs::write(folder.path().join("17.nsv"), "c.json\0").unwrap();
     assert!(error_of(&folder.path().join("1.nsv")).contains("16 deep"));
     assert!(error_of(&folder.path().join("2.nsv")).contains("no matrices"));
-    // What has no end is no file.
+    // A stream without an end is no file.
     #[cfg(target_os = "linux")]
     {
         std::os::unix::fs::symlink("/dev/zero", folder.path().join("zero.json")).unwrap();
@@ -136,7 +136,7 @@ fn archives_that_inflate_are_refused() {
     assert!(refused("a.zip", archive(5 << 18)).contains("more than 1048576 bytes and 8 for each"));
 }
 
-/// A proof for a polynomial of this degree, with points and weights of as many bits as asked for.
+/// A proof for a polynomial of this degree, with points and weights of `bits` bits.
 fn sampled(degree: usize, bits: u32, exponent: i64) -> (Program, Proof) {
     let coefficients = vec!["1"; degree + 1].join(",");
     let text = format!(
@@ -159,7 +159,7 @@ fn sampled(degree: usize, bits: u32, exponent: i64) -> (Program, Proof) {
 #[test]
 fn certificates_whose_numbers_multiply_are_refused() {
     let refused = |(program, proof): (Program, Proof)| verify(&program, &proof, 1).unwrap_err().to_string();
-    // The room is not what stops these.
+    // These are not refused for lack of room.
     assert!(refused(sampled(20, 60, 9)).contains("groups: 0 in the proof"));
     assert!(refused(sampled(20, 1 << 14, 9)).contains("groups: 0 in the proof"));
     assert!(refused(sampled(200, 1 << 14, 9)).contains("would take more"));
@@ -184,7 +184,7 @@ fn blocks_of_which_a_file_says_only_the_order_are_refused() {
     assert!(refused("a.dat-s", "1\n1\n-10000001\n1\n1 1 1 1 1\n").contains("order '-10000001'"));
 }
 
-/// A factor of short numbers with very many bits behind the point: what is subtracted from it has all of them.
+/// A factor of short numbers with very many bits behind the point: the number subtracted from it has all of them.
 #[test]
 fn factors_whose_rests_are_long_are_refused() {
     let (_folder, path) = at("a.dat-s", "1\n1\n400\n1\n1 1 1 1 1\n");
@@ -204,7 +204,7 @@ fn factors_whose_rests_are_long_are_refused() {
     assert!(refused(1 << 15).contains("would take more"));
 }
 
-/// Proofs of `0 <= ...` and `... <= 1` for `min x` with `x >= 1` at the first place of a block of so many rows, whose
+/// Proofs of `0 <= ...` and `... <= 1` for `min x` with `x >= 1` at the first place of a block of `order` rows, whose
 /// factors have the same number everywhere.
 fn factored(order: usize, value: i32) -> (Program, [Proof; 2]) {
     let (_folder, path) = at("a.dat-s", format!("1\n1\n{order}\n1\n0 1 1 1 0\n1 1 1 1 1\n"));
@@ -222,7 +222,7 @@ fn factored(order: usize, value: i32) -> (Program, [Proof; 2]) {
     (program, proofs)
 }
 
-/// Zeros take no products, and as many ones more than files of that size may ask for.
+/// Zeros take no products, and as many ones would take more than files of that size may demand.
 #[test]
 fn factors_of_zeros_take_no_products_and_those_of_short_numbers_are_refused() {
     let order = 1600;

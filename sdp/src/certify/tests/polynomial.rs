@@ -60,7 +60,7 @@ fn optima_of_polynomial_programs_lie_between_the_bounds() -> Result<()> {
     Ok(())
 }
 
-/// Fewer points than the degree asks for make another program, of which nothing is said.
+/// Fewer points than the degree needs make another program, about which nothing is proven.
 #[test]
 fn fewer_points_than_the_degree_asks_for_prove_nothing() -> Result<()> {
     let fewer = r#", "prefactor": {"constant": "1", "base": "0.5", "poles": ["-1", "-3"]}, "maxNumPoles": 1"#;
@@ -89,7 +89,7 @@ fn samplings_that_do_not_fit_are_refused() -> Result<()> {
     Ok(())
 }
 
-/// Any change is refused, or what it says is true, also where checksums are corrected.
+/// Any change is refused or leaves true statements, also where checksums are corrected.
 #[test]
 fn changed_samplings_and_programs_prove_nothing_wrong() -> Result<()> {
     let mut random = ChaCha8Rng::seed_from_u64(23);

@@ -10,16 +10,16 @@ use sunzi::{Accuracy, CholeskyOptions, Context, Matrix, Result};
 const DIRECT: &str = "direct";
 
 /// Orders below which a product has no narrower bands to go to, so that it is planned with all the bits that it may
-/// want.
+/// need.
 const NARROW_ORDER: usize = 24;
 
-/// Bits for the range of exponents of a larger product: one that wants more takes narrower bands.
+/// Bits for the range of exponents of a larger product: one that needs more takes narrower bands.
 const PRODUCT_RANGE_BITS: u32 = 40;
 
-/// Bits for the range of exponents beside those that hang on the gap.
+/// Bits for the range of exponents in addition to those that depend on the gap.
 const RANGE_BITS: u32 = 40;
 
-/// Bytes of a row of a factor that is made number by number, beside its entries.
+/// Bytes of a row of a factor that is made number by number, in addition to its entries.
 const ROW_BYTES: u64 = 64;
 
 /// Bytes of lists of a solve.
@@ -39,8 +39,8 @@ impl Gap {
     }
 }
 
-/// Plans in one context. Ranges of exponents may be asked for beyond what a kernel reaches: neither plans nor calls
-/// take more bits for them than all kernels have.
+/// Plans in one context. Ranges of exponents may exceed those that a kernel reaches: neither plans nor calls take more
+/// bits for them than all kernels have.
 #[derive(Clone, Copy)]
 pub struct Calls<'c> {
     /// On how many threads, and with which kernel.
@@ -51,7 +51,7 @@ pub struct Calls<'c> {
     pub gap: Gap,
 }
 
-/// What the calls on a dense block take, their results included.
+/// The memory of the calls on a dense block, their results included.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockCalls {
     /// A product of two blocks.
@@ -73,7 +73,7 @@ impl Calls<'_> {
         if order < NARROW_ORDER { self.gap.0 + RANGE_BITS } else { PRODUCT_RANGE_BITS }
     }
 
-    /// The bytes of a product of so many rows or columns at most. One that is formed number by number has no bands.
+    /// The bytes of a product of `order` rows or columns at most. One that is formed number by number has no bands.
     fn product(&self, order: usize, plan: impl Fn(&ProductPlanOptions) -> Result<Plan>) -> Result<u64> {
         let with = |range| plan(&ProductPlanOptions::new().accuracy(Accuracy::Entrywise).range_bits(range));
         let first = with(self.product_range(order))?;
@@ -110,8 +110,8 @@ impl Calls<'_> {
         Ok(planned.max(self.any_cholesky(order)?))
     }
 
-    /// What a factor takes of numbers that spread far: one that is made number by number, where its tiles have no room
-    /// for them; but a kernel that is forced, and devices, keep their tiles, with bits for twice the gap.
+    /// The memory of a factor of numbers that spread far: one that is made number by number, where its tiles have no
+    /// room for them; but a kernel that is forced, and devices, keep their tiles, with bits for twice the gap.
     fn any_cholesky(&self, order: usize) -> Result<u64> {
         let range = 2 * self.gap.0 + RANGE_BITS;
         if self.ctx.forced_kernel().is_some() || !self.ctx.devices().is_empty() {
@@ -132,9 +132,9 @@ impl Calls<'_> {
         Ok(plan_cholesky(self.ctx, order, self.bits, &options)?.planned_bytes)
     }
 
-    /// A triangular solve for so many columns. The plan takes pivots near the norms of their rows; smaller ones take
+    /// A triangular solve for `columns` columns. The plan takes pivots near the norms of their rows; smaller ones take
     /// more bits, or narrower bands, for the narrowest of which there is room whatever the numbers are. Small ones have
-    /// this room alone.
+    /// only this room.
     pub fn trsm(&self, order: usize, columns: usize) -> Result<u64> {
         let plan = plan_trsm(self.ctx, (order, columns), self.bits, Accuracy::Entrywise)?;
         let is_small = order.max(columns) < NARROW_ORDER;
@@ -150,7 +150,7 @@ impl Calls<'_> {
         Ok(plan.planned_bytes.saturating_sub(plan.factorisation_bytes) + SOLVE_BYTES)
     }
 
-    /// Those on a dense block.
+    /// The calls on a dense block.
     pub fn on_block(&self, order: usize) -> Result<BlockCalls> {
         let wider = Calls { bits: self.bits + SYR2K_BITS, ..*self };
         Ok(BlockCalls {
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
     use sunzi::cholesky_with;
 
-    /// Near the end of a kernel's precisions a factor takes the bits that are left, and has room for them.
+    /// Near the end of a kernel's precisions a factor takes the bits that remain, and has room for them.
     #[test]
     fn factors_near_the_end_of_a_forced_kernel_keep_their_plan() -> Result<()> {
         let (order, bits, options) = (40, 4900, CholeskyOptions::new().accuracy(Accuracy::Entrywise));

@@ -1,8 +1,8 @@
-//! What is there at each step of an iteration at one precision, to the byte but for what hangs on numbers.
+//! The memory in use at each step of an iteration at one precision, to the byte except where it depends on numbers.
 //!
-//! What stays through a step is its `held`; tasks and calls of the step are at work beside it. Blocks and columns are
-//! counted one by one, as the steps make and drop them. What may be there is counted as if it were: the best point,
-//! products with residuals.
+//! The memory that stays in use through a step is its `held`; tasks and calls of the step take memory in addition.
+//! Blocks and columns are counted one by one, as the steps make and drop them. Data that may exist are counted as if
+//! they did: the best point, products with residuals.
 
 use super::calls::{BlockCalls, Calls, Gap};
 use super::lists;
@@ -16,20 +16,20 @@ use crate::workers::{TaskBytes, Workers};
 use std::collections::BTreeMap;
 use sunzi::{Accuracy, Context, Matrix, Result};
 
-/// Bytes of an MPFR number beside its limbs, with what the allocator adds.
+/// Bytes of an MPFR number in addition to its limbs, with the overhead of the allocator.
 const FLOAT_BYTES: u64 = 48;
 
 /// Bits at which matrices for step lengths are formed mostly.
 const STEP_BITS: u32 = 128;
 
-/// The parts of an iteration between which differs what is there.
+/// The parts of an iteration, which differ in the data that exist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// Residuals of the next point.
     Residuals,
     /// The Schur complement and its factor.
     System,
-    /// The parts of directions that do not hang on dx.
+    /// The parts of directions that do not depend on dx.
     Constants,
     /// The equation for a direction, and its blocks.
     Directions,
@@ -43,7 +43,7 @@ pub enum Step {
 pub const STEPS: [Step; 6] =
     [Step::Residuals, Step::System, Step::Constants, Step::Directions, Step::Eigenvalues, Step::Next];
 
-/// What is done for each block.
+/// The tasks on each block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ConeTask {
     /// `A(x) - C - X`.
@@ -52,22 +52,22 @@ pub enum ConeTask {
     Pairing,
     /// A product with a residual.
     Product,
-    /// The part of dY that does not hang on dx.
+    /// The part of dY that does not depend on dx.
     Constant,
     /// dX and dY.
     Direction,
 }
 
-/// What stays through a step.
+/// The bytes that stay in use through a step.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Held {
     /// Blocks and columns.
     pub blocks: u64,
-    /// The Schur complement's factor, and what belongs to free variables.
+    /// The Schur complement's factor, and the matrices of free variables.
     pub system: u64,
 }
 
-/// What tasks on a block take.
+/// The memory of the tasks on a block.
 #[derive(Clone, Copy, Debug)]
 struct ConeBytes {
     own: u64,
@@ -76,12 +76,12 @@ struct ConeBytes {
     eigenvalues: [SideBytes; 2],
 }
 
-/// A task on one side of a block, whose bits hang on its numbers.
+/// A task on one side of a block, whose bits depend on its numbers.
 #[derive(Clone, Copy, Debug)]
 struct SideBytes {
     /// In most cases: room for it while others are at work.
     mostly: TaskBytes,
-    /// In any: room for it alone.
+    /// In any case: room for it while no other is at work.
     any: TaskBytes,
 }
 
@@ -100,8 +100,8 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Of a program at so many bits, of which it may have more, in contexts of all threads and of one, for a run at so
-    /// many precisions.
+    /// The ledger of a program at `bits` bits, even if it has more, in contexts of all threads and of one, for a run at
+    /// `precisions` precisions.
     ///
     /// # Errors
     /// Those of the library's plans.
@@ -131,7 +131,7 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// What stays through a step.
+    /// The bytes that stay in use through a step.
     pub fn held(&self, step: Step) -> Held {
         self.held[step as usize]
     }
@@ -172,7 +172,7 @@ impl Ledger {
     }
 }
 
-/// What the equation for the direction takes.
+/// The memory of the equation for the direction.
 struct SystemBytes {
     own: u64,
     work: u64,
@@ -220,7 +220,7 @@ impl<'a> Sizes<'a> {
         Workers::at_work(self.threads(), tasks).0
     }
 
-    /// The calls of one of so many tasks.
+    /// The calls of one of `tasks` tasks.
     fn calls(&self, tasks: usize) -> Calls<'a> {
         if Workers::at_work(self.threads(), tasks).1 { self.single } else { self.all }
     }
@@ -248,7 +248,8 @@ impl<'a> Sizes<'a> {
         if self.share.ranks.are_several() { self.share.all.iter().map(stored).sum() } else { 0 }
     }
 
-    /// What the root takes to gather a point with the best one and to write both, where there are several ranks.
+    /// The memory that the root takes to gather a point with the best one and to write both, where there are several
+    /// ranks.
     fn gathering(&self) -> u64 {
         if self.share.ranks.rank() == ROOT { 9 * self.blocks_of_all() } else { 0 }
     }
@@ -306,7 +307,7 @@ impl<'a> Sizes<'a> {
             Constraints::Sparse(sparse) => sparse.sparse_bytes(cone.number, self.bits())?,
             Constraints::Sampled(_) | Constraints::Scalars(_) => None,
         };
-        // A product with few entries takes these, itself, and what is added to it.
+        // A product with few entries takes these, itself, and the matrix that is added to it.
         let gemm = calls.gemm.max(entries.map_or(0, |entries| entries + own));
         let constant = match constraints.meets_few(cone.number, self.bits())? {
             true => task(2 * own, 2 * own + gemm),
@@ -349,7 +350,7 @@ impl<'a> Sizes<'a> {
         Ok((whole, TaskBytes { result, work: result + calls.gemm(order, points, order)? + lists::plain(self.bits()) }))
     }
 
-    /// What stays through a step, and what is at work then.
+    /// The bytes that stay in use through a step, and those of the work then.
     fn step(&self, ledger: &Ledger, system: &SystemBytes, step: Step) -> Result<(Held, u64)> {
         let all = ledger.cones.iter().map(|cone| cone.own).sum::<u64>();
         let is_dense = |at: &usize| matches!(self.cones[*at].shape, Shape::Dense(_));
@@ -370,7 +371,7 @@ impl<'a> Sizes<'a> {
             let any = all.iter().map(|side| side.any).collect::<Vec<_>>();
             self.together(&mostly).max(TaskBytes::together(&any, 1))
         };
-        // Between ranks they travel: what is sent, what is received, and the sum of each.
+        // Between ranks they travel: buffers for sending, for receiving, and for the sum of each.
         let travelling = if self.share.ranks.are_several() { 4 * (positions + columns) } else { 0 };
         let pairings = travelling
             + (4 * positions + 4 * columns).max(together(ConeTask::Pairing) + columns)
@@ -421,7 +422,7 @@ impl<'a> Sizes<'a> {
                 return Ok(3 * self.matrix(order, 1) + self.floats(order) + lists::plain(self.bits()));
             }
             let solve = self.all.solve(order, Accuracy::Entrywise)?;
-            // With free variables both triangles are solved by themselves, with products beside them.
+            // With free variables both triangles are solved by themselves, in addition to products.
             Ok(if free > 0 { solve.max(self.all.trsm(order, 1)?) } else { solve })
         };
         let each = self.problem.groups.iter().map(of_group).collect::<Result<Vec<_>>>()?;
@@ -465,7 +466,7 @@ impl<'a> Sizes<'a> {
         let (variables, free) = (sampled.variables(), self.problem.free_variables());
         let width = sampled.dim() * sampled.points();
         let (square, gram, shapes) = (self.matrix(variables, variables), self.matrix(width, width), sampled.shapes());
-        // Both Gram matrices of all blocks lie beside the sum of their products.
+        // Both Gram matrices of all blocks exist together with the sum of their products.
         let mut work = 2 * shapes.len() as u64 * gram + square;
         for (number, shape) in shapes.iter().enumerate() {
             let (rows, order) = (shape.order(), shape.order() / sampled.dim());
@@ -479,7 +480,7 @@ impl<'a> Sizes<'a> {
         Ok(TaskBytes { result: square + self.matrix(variables, free), work: work + lists::plain(self.bits()) })
     }
 
-    /// The same of one-point blocks that were put together.
+    /// The same for one-point blocks that were combined.
     fn scalars_system(&self, variables: usize) -> TaskBytes {
         let (column, free) = (self.matrix(variables, 1), self.problem.free_variables());
         let result = column + self.matrix(variables, free);
@@ -496,7 +497,8 @@ impl<'a> Sizes<'a> {
         })?;
         let columns = tasks.iter().map(|task| task.result).sum::<u64>();
         let forming = sparse.schur_beside(self.bits()) + self.together(&tasks);
-        // Both factors of all blocks, while the second one travels; then what is sent, received and put together.
+        // Both factors of all blocks, while the second one travels; then the buffers for sending, receiving and
+        // combining.
         let blocks = self.blocks_of_all();
         let is_root = self.share.ranks.rank() == ROOT;
         let (travelling, columns) = match blocks {
@@ -504,7 +506,7 @@ impl<'a> Sizes<'a> {
             _ => (5 * blocks, if is_root { 3 * columns } else { 2 * columns }),
         };
         let forming = (2 * blocks + forming).max(2 * blocks + columns + square).max(travelling);
-        // The tiles lie beside the matrix that they are made of.
+        // The tiles exist together with the matrix that they are made of.
         let tiles = if blocks > 0 { square } else { 0 };
         let factor = tiles + square + self.all.system_cholesky(variables)?;
         let of_free = if free > 0 { square + self.all.trsm(variables, free)? } else { 0 };

@@ -1,4 +1,4 @@
-//! Sums, pairings and the Schur complement of sparse matrices beside products with whole matrices.
+//! Sums, pairings and the Schur complement of sparse matrices compared with products with whole matrices.
 
 use super::*;
 use crate::block::Summand;
@@ -115,7 +115,7 @@ fn schur_complements_sums_and_pairings_are_those_of_whole_matrices() -> Result<(
     Ok(())
 }
 
-/// Sums, pairings and the lower triangle of S beside products with whole matrices.
+/// Sums, pairings and the lower triangle of S compared with products with whole matrices.
 fn check(k: Arithmetic<'_>, sparse: &Sparse, (x, y): (&[Block], &[Block]), s: &Matrix) -> Result<()> {
     let small = |value: Float, what: &str| assert!(value.clone().abs() < 1e-38, "{what} is off by {value}");
     let weights = column(sparse.variables, k.bits, |row| Float::with_val(k.bits, row as f64 * 0.37).sin())?;

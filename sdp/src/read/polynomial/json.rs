@@ -51,7 +51,7 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// What an object is, and no list: the one would be taken for the other by the order of its fields.
+/// A value that must be an object and no list: a list would be accepted by the order of its fields.
 struct Keyed<T>(T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Keyed<T> {

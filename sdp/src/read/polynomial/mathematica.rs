@@ -2,7 +2,7 @@
 //!
 //! A prefactor is `DampedRational[constant, {pole, ...}, base, x]` or a number; a polynomial is a sum of terms in `x`.
 //! Numbers may be broken over lines by a backslash, and have marks of precision and powers of ten `*^`; `(* ... *)` is
-//! a comment. Vectors that are `{}` are absent. What Mathematica would still have to compute is refused.
+//! a comment. Vectors that are `{}` are absent. Expressions that Mathematica would still have to compute are refused.
 
 use super::{Numbers, Parts, upper};
 use crate::polynomial::{DampedRational, Polynomial, PolynomialMatrix, Sampling};
@@ -15,7 +15,7 @@ const SHOWN: usize = 30;
 /// The largest power of x: a polynomial has a coefficient for each power below.
 const HIGHEST_POWER: usize = 1 << 16;
 
-/// The text without what separates nothing, and where reading stands.
+/// The text without needless blanks and comments, and the position of reading.
 struct Reader<'a, 'n> {
     text: Vec<u8>,
     at: usize,
@@ -45,8 +45,8 @@ pub(super) fn read(text: &str, numbers: &mut Numbers<'_>) -> Result<Parts> {
     Ok(Parts { objective: present(objective), normalization: present(normalization), matrices })
 }
 
-/// Whether letters behind a blank or a comment belong to those before without it: in names, which no backslash breaks
-/// either, and in powers of ten `*^`.
+/// Whether letters behind a blank or a comment would join those before if it were dropped: in names, which no backslash
+/// breaks either, and in powers of ten `*^`.
 fn are_parted(kept: &[u8], rest: &[u8], is_broken: bool) -> bool {
     let is_name = kept.last().is_some_and(u8::is_ascii_alphabetic) && rest[0].is_ascii_alphanumeric();
     let is_behind = [&b"*^"[..], b"*^-", b"*^+"].into_iter().any(|mark| kept.ends_with(mark));
@@ -110,7 +110,7 @@ impl Reader<'_, '_> {
         if self.found(word) { Ok(()) } else { Err(self.refused(&format!("'{word}'"))) }
     }
 
-    /// The error for what stands where `wanted` should.
+    /// The error for text that stands where `wanted` should.
     fn refused(&self, wanted: &str) -> Error {
         let rest = &self.text[self.at..];
         let shown = String::from_utf8_lossy(&rest[..rest.len().min(SHOWN)]).into_owned();

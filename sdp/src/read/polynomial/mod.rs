@@ -20,7 +20,7 @@ use sunzi::{Error, Result};
 /// Lists inside of lists at most.
 const DEEPEST_LIST: usize = 16;
 
-/// What one file holds.
+/// The contents of one file.
 #[derive(Debug, Default)]
 struct Parts {
     objective: Option<Vec<Float>>,
@@ -189,7 +189,8 @@ fn are_same(left: &[Polynomial], right: &[Polynomial]) -> bool {
     left.len() == right.len() && left.iter().zip(right).all(is_same)
 }
 
-/// Entries with `r <= s` of a whole matrix, which must be square and symmetric: the place of the first that is not.
+/// Entries with `r <= s` of a whole matrix, which must be square and symmetric: the error is the place of the first
+/// entry that is not.
 /// Of a polynomial that is written twice the longer form counts, as degrees are those of polynomials as written.
 fn upper(mut rows: Vec<Vec<Vec<Polynomial>>>) -> std::result::Result<(usize, Vec<Vec<Polynomial>>), String> {
     let dim = rows.len();

@@ -411,7 +411,7 @@ pub unsafe extern "C" fn sunzi_rtrsv_mpf(
     unsafe { info(ctx, SUNZI_MPF, &Triangular::<true> { uplo, trans, diag, n, a, lda, x, incx }) }
 }
 
-/// What GEMV and SYMV do with their product.
+/// How GEMV and SYMV combine their product with y.
 struct Update {
     alpha: Float,
     beta: Float,
@@ -440,7 +440,7 @@ impl Update {
         }
     }
 
-    /// Runs `product` with what is added to it, and stores its result in y.
+    /// Runs `product` with the vector that is added to it, and stores its result in y.
     ///
     /// # Safety
     /// The header's rules.

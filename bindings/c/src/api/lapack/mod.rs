@@ -31,7 +31,7 @@ trait Arguments {
     /// Their names in the header, in their order.
     const NAMES: &'static [&'static str];
 
-    /// Checks them and does what the routine does.
+    /// Checks them and carries out the routine.
     ///
     /// # Safety
     /// The header's rules.
@@ -48,7 +48,8 @@ unsafe fn info<A: Arguments>(ctx: *const sunzi_context, format: i32, arguments: 
     info_of(A::NAMES, &failure, -1000)
 }
 
-/// The info of a failure of a routine with arguments of these names; `others` less the status for what has no number.
+/// The info of a failure of a routine with arguments of these names; `others` less the status for a failure without
+/// such a number.
 pub(crate) fn info_of(names: &[&str], failure: &Failure, others: i64) -> i64 {
     let minor = matches!(failure.status, sunzi_status::SUNZI_NOT_POSITIVE_DEFINITE | sunzi_status::SUNZI_SINGULAR);
     match (failure.place, position_of(names, failure)) {
@@ -69,7 +70,7 @@ pub(crate) fn position_of(names: &[&str], failure: &Failure) -> Option<(usize, O
 struct Place {
     name: &'static str,
     entries: *const c_void,
-    /// The argument that says how far its lines are apart, by name.
+    /// The leading dimension, by its name as an argument.
     ld: (&'static str, i64),
 }
 
@@ -140,7 +141,7 @@ impl Entries {
         unsafe { Operand::new(name, &self.described(number, (1, 1), 1)) }
     }
 
-    /// The address of the entry that has so many before it.
+    /// The address of the entry that has `count` entries before it.
     pub(crate) fn behind(self, entries: *const c_void, count: usize) -> *const c_void {
         let size = if self.format == SUNZI_MPF { size_of::<MpfEntry>() } else { size_of::<MpfrEntry>() };
         entries.wrapping_byte_add(count * size)
@@ -155,7 +156,8 @@ impl Entries {
 }
 
 /// The scalars of a product of `depth` terms that goes to `c`; `None` where the BLAS returns at once, because there are
-/// no entries, or none that change. Scalars come last: a leading dimension that is wrong is told before a NaN in them.
+/// no entries, or none that change. Scalars are checked last: a wrong leading dimension is reported before a NaN in
+/// them.
 ///
 /// # Safety
 /// The header's rules.

@@ -1,4 +1,4 @@
-//! Twins of the level 3 BLAS with symmetric operands or results beside SYRK.
+//! Twins of the level 3 BLAS with symmetric operands or results, other than SYRK.
 
 use crate::api::lapack::{Arguments, Entries, Place, info, op_of, side_of, sizes, terms, uplo_of};
 use crate::api::products::finish;
@@ -137,7 +137,7 @@ impl Arguments for Syr2k {
             let (uplo, op) = (uplo_of(self.uplo)?, op_of("trans", self.trans)?);
             let [n, k] = sizes([("n", self.n), ("k", self.k)])?;
             let alpha = entries.number("alpha", self.alpha)?;
-            // The library's own op says what is contracted: rows for `NoTranspose`.
+            // The library's own op names what is contracted: rows for `NoTranspose`.
             let (rows, cols, op) = match op {
                 Op::NoTranspose => (n, k, Op::Transpose),
                 Op::Transpose => (k, n, Op::NoTranspose),

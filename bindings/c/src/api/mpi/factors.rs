@@ -307,7 +307,7 @@ pub unsafe extern "C" fn sunzi_mpi_log_det(
     }
 }
 
-/// Where a rank wants a number, if it wants it.
+/// The place for a number on a rank, if it requests it.
 pub(super) struct Target(Option<(Operand, u32)>);
 
 impl Target {
@@ -413,7 +413,7 @@ pub(super) unsafe fn factor(
     Ok(())
 }
 
-/// The factor in a triangle, in tiles, or of it the diagonal alone. Collective.
+/// The factor in a triangle, in tiles, or only its diagonal. Collective.
 ///
 /// # Safety
 /// The header's rules.

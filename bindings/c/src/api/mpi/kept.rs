@@ -21,7 +21,7 @@ pub struct sunzi_mpi_factor {
     tiles: DistMatrix,
     /// Whether a renewal failed, and none since has not.
     is_lost: bool,
-    /// What no other factor of these ranks is called.
+    /// A number that no other factor of these ranks has.
     number: u64,
 }
 
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn sunzi_mpi_factor_renew(
     }
 }
 
-/// The bits of a factor of `a` where so many are asked for: with 0 the most that its entries have, over all ranks.
+/// The bits of a factor of `a` where `asked` are requested: with 0 the most that its entries have, over all ranks.
 /// Collective.
 ///
 /// # Safety
@@ -284,7 +284,7 @@ pub unsafe extern "C" fn sunzi_mpi_factor_get(
     }
 }
 
-/// The tiles of the factor, which must be the same one on all ranks, and one that is there.
+/// The tiles of the factor, which must be the same one on all ranks, and one that exists.
 ///
 /// # Safety
 /// `factor` is null or live, for as long as the answer is used.

@@ -105,10 +105,10 @@ pub(crate) struct DistOperand {
     pub distribution: Distribution,
 }
 
-/// The numbers of a description, before the ranks have told each other of their parts.
+/// The numbers of a description, before the ranks have exchanged the sizes of their parts.
 pub(crate) struct Told {
     pub local: Operand,
-    /// Those that must be the same on all ranks, and how a sentence about each begins.
+    /// The numbers that must be the same on all ranks, and how a sentence about each begins.
     pub numbers: [(&'static str, i64); 11],
     /// Which of the call's matrices it is.
     at: usize,
@@ -192,7 +192,7 @@ impl Told {
         Ok(DistOperand { local, distribution })
     }
 
-    /// The length of the matrix along its rows (0) or columns (1), and who has what of it.
+    /// The length of the matrix along its rows (0) or columns (1), and which rank has which part of it.
     fn axis(&self, which: usize, parts: &Parts) -> Outcome<(usize, Axis)> {
         let (length, along, block, first) = self.axes[which];
         let refuse = |message| Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, self.local.name, message));
@@ -205,7 +205,7 @@ impl Told {
         match (along, known) {
             (None, known) => Ok((known.unwrap_or_else(|| of(0)), Axis::Whole)),
             (Some(along), _) if block == 0 && self.grid.size() <= parts.ranks() => {
-                // What a matrix of one row says of the numbers of the ranks.
+                // The numbers of the ranks, from a matrix of one row.
                 let deal = Distribution::entry_cyclic((1, 1), (self.grid, self.order), (Some(along), None), (0, 0));
                 let most = (0..self.grid.size()).filter_map(|rank| deal.numbers(rank)).map(|(at, _)| at + 1).max();
                 let mut counts = vec![None; most.unwrap_or(0)];
@@ -275,8 +275,8 @@ impl DistOperand {
         triangle.map_or(Part::All, |triangle| Part::Dealt(self.distribution.local_diagonal(rank), triangle))
     }
 
-    /// The precision of a result that goes here, the largest over all ranks, and what the memory limit has to spare
-    /// for it where it is not made in its place. Collective.
+    /// The precision of a result that goes here, the largest over all ranks, and the bytes of the memory limit that are
+    /// reserved for it where it is not made in its place. Collective.
     ///
     /// # Safety
     /// The header's rules.
@@ -289,7 +289,7 @@ impl DistOperand {
         }
     }
 
-    /// Bytes of a result of so many bits where it is not made in its place.
+    /// Bytes of a result of `bits` bits where it is not made in its place.
     ///
     /// # Safety
     /// The header's rules.
@@ -306,8 +306,8 @@ impl DistOperand {
         matches!(&self.local.array, Array::Limbs(_))
     }
 
-    /// Bytes of the messages in which a solution becomes this rank's part beyond what comes to one of evenly dealt
-    /// parts, each entry to one rank, which the plan of the solve counts.
+    /// Bytes of the messages in which a solution becomes this rank's part beyond those for one of evenly dealt parts,
+    /// each entry to one rank, which the plan of the solve counts.
     pub fn more_messages(&self, world: &dyn Transport, bits: u32) -> u64 {
         let (rows, cols) = self.shape();
         let all = Matrix::bytes_for(rows, cols, bits);
@@ -332,7 +332,7 @@ impl DistOperand {
         Ok(bits[0] as u32)
     }
 
-    /// The matrix in tiles; of a triangle that alone is read, and what the map says is kept. Collective.
+    /// The matrix in tiles; of a triangle, only that triangle is read. `map` decides which tiles are kept. Collective.
     ///
     /// # Safety
     /// The header's rules.
@@ -354,10 +354,10 @@ impl DistOperand {
         Ok(tiles)
     }
 
-    /// This rank's rows as `to` deals them out, where they lie if that is how. Collective.
+    /// This rank's rows as `to` deals them out, where they lie if they are dealt out like that. Collective.
     ///
     /// # Safety
-    /// The header's rules; nobody writes to the entries while the rows are in use.
+    /// The header's rules; no thread writes to the entries while the rows are in use.
     pub unsafe fn take_rows<'b>(&self, ranks: &Ranks<'_>, to: &Distribution) -> Outcome<Rows<'b>> {
         let Ranks { call, world, .. } = *ranks;
         // SAFETY: by contract.
@@ -369,7 +369,7 @@ impl DistOperand {
         }
         let to = Distribution { cols: self.distribution.cols, ..to.clone() };
         let (rows, cols) = to.local_shape(world.rank());
-        // A rank that has no entries makes room for those of the others.
+        // A rank without entries makes room for those of the others.
         let mut most = [u64::from(input.view().precision_bits())];
         world.all_reduce(Reduction::Max, &mut most)?;
         let bits = most[0] as u32;
@@ -386,7 +386,7 @@ impl DistOperand {
         Ok(Rows::Moved(share))
     }
 
-    /// The right sides of a solve, and what `work` finds for them in the context that it is given. Collective.
+    /// Takes in the right sides of a solve, and runs `work` on them in the context that it is given. Collective.
     ///
     /// # Safety
     /// The header's rules.
@@ -408,7 +408,7 @@ impl DistOperand {
         }
     }
 
-    /// Stores a solution that was found beside a copy of so many bytes of the right sides. Collective.
+    /// Stores a solution that was found while a copy of the right sides of `copied` bytes existed. Collective.
     ///
     /// # Safety
     /// The header's rules.
@@ -420,7 +420,7 @@ impl DistOperand {
         ranks.call.count(|tally| match tally.keeps() {
             true => tally.at_most(solution.planned_bytes() + copied.max(placed) + messages),
             false => {
-                // What the solve worked in has gone when the result is stored.
+                // The memory in which the solve worked is freed when the result is stored.
                 tally.at_most(solution.planned_bytes() + copied);
                 tally.travel(solution.travel_bytes(ranks.world, &self.distribution), solution.bytes() + placed);
             }
@@ -447,8 +447,8 @@ impl DistOperand {
         unsafe { self.store(ranks, triangle, tiles.precision_bits(), fill) }
     }
 
-    /// Stores what `fill` brings, of so many bits: straight into the caller's memory where that has the library's form.
-    /// Collective.
+    /// Stores the numbers that `fill` brings, of `precision_bits` bits: straight into the caller's memory where that
+    /// has the library's form. Collective.
     ///
     /// # Safety
     /// The header's rules.
@@ -461,7 +461,7 @@ impl DistOperand {
     ) -> Outcome<()> {
         let Ranks { call, world, .. } = *ranks;
         let shape = (self.local.rows(), self.local.cols());
-        // SAFETY: by contract nobody else uses the entries, and views of operands are gone.
+        // SAFETY: by contract no other thread uses the entries, and views of operands are gone.
         let placed = unsafe { self.local.place_for(precision_bits) };
         let mut own = None;
         let space = match placed {

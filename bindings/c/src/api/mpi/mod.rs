@@ -54,8 +54,8 @@ pub unsafe extern "C" fn sunzi_mpi_size(ctx: *const sunzi_context, rank: *mut i6
     }
 }
 
-/// One call of all ranks: `check` looks at the arguments on this rank alone, and `work` goes on where they are right
-/// and the same on all ranks. Collective.
+/// One call of all ranks: `check` looks at the arguments only on this rank, and `work` goes on where they are right and
+/// the same on all ranks. Collective.
 ///
 /// # Safety
 /// As [`enter`].
@@ -78,7 +78,7 @@ unsafe fn collective<T>(
     unsafe { enter(ctx, whole) }
 }
 
-/// What `check` has found, where it is right and the same on all ranks. Collective.
+/// The result of `check`, where the arguments are right and the same on all ranks. Collective.
 fn opened<T>(
     call: &Call<'_>,
     team: &Team,
@@ -94,7 +94,7 @@ fn opened<T>(
     Ok((found, parts))
 }
 
-/// What `work` gives with the ranks of a call's context.
+/// The result of `work` with the ranks of a call's context.
 fn with_team<T>(call: &Call<'_>, work: impl FnOnce(&mut Team) -> Outcome<T>) -> Outcome<T> {
     let mut held = call.owner().team();
     let message = "the context has no communicator: make it with sunzi_context_from_mpi";
@@ -114,30 +114,30 @@ impl<'a> Ranks<'a> {
         Ranks { call, world: team.world(), node: team.node() }
     }
 
-    /// The context, with what the memory limit leaves beside what all ranks of the node hold. Collective.
+    /// The context, with the part of the memory limit that all ranks of the node do not hold. Collective.
     fn context(&self) -> Outcome<Cow<'a, Context>> {
         self.settle()?;
         Ok(self.call.context())
     }
 
-    /// Counts what the node's ranks hold, where any rank has a limit. Collective.
+    /// Counts the bytes that the node's ranks hold, where any rank has a limit. Collective.
     fn settle(&self) -> Outcome<()> {
         if self.call.is_limited() { self.count_node(0) } else { Ok(()) }
     }
 
-    /// Takes so many bytes of the memory limit, on each rank its own; refused on all ranks where a node has not as
-    /// many. Collective.
+    /// Takes `bytes` bytes of the memory limit, on each rank its own; refused on all ranks where a node has fewer.
+    /// Collective.
     fn hold(&self, bytes: u64) -> Outcome<()> {
         if !self.call.is_limited() {
             return self.call.hold_bytes(bytes);
         }
         self.count_node(bytes)?;
         let fits = self.call.hold_bytes(bytes);
-        // What the others take now has been counted already.
+        // The bytes that the others take now have been counted already.
         together(self.world, fits)
     }
 
-    /// Notes what the node's other ranks hold, with `bytes` more on each rank. Collective over the node.
+    /// Notes the bytes that the node's other ranks hold, with `bytes` more on each rank. Collective over the node.
     fn count_node(&self, bytes: u64) -> Outcome<()> {
         let own = self.call.held_bytes().saturating_add(bytes);
         let mut sum = [own];
@@ -146,7 +146,7 @@ impl<'a> Ranks<'a> {
         Ok(())
     }
 
-    /// Gives back what a copy of an operand has taken.
+    /// Gives back the bytes that a copy of an operand has taken.
     fn drop_input(&self, input: Input<'_>) {
         self.call.release_bytes(input.copied_bytes());
         self.call.count(|tally| tally.drop_copy(input.copied_bytes()));
@@ -154,7 +154,7 @@ impl<'a> Ranks<'a> {
     }
 }
 
-/// What a step gave on this rank, where it went well on all. Collective: a rank that fails alone must not leave the
+/// The result of a step on this rank, where it succeeded on all. Collective: a rank that fails alone must not leave the
 /// others in the call; its own failure is its own answer.
 pub(crate) fn together<T>(world: &dyn Transport, own: Outcome<T>) -> Outcome<T> {
     let told = own.as_ref().map(|_| ()).map_err(|failure| sunzi::Error::InvalidArgument(failure.message.clone()));

@@ -1,7 +1,8 @@
-//! The opening of a call over ranks: each rank checks its arguments alone, then all compare what they say, in one
-//! collective call. What follows may rest on it: every choice, size and scalar is the same on all ranks.
+//! The opening of a call over ranks: each rank checks its arguments by itself, then all compare them, in one collective
+//! call. Later code may rely on it: every choice, size and scalar is the same on all ranks.
 //!
-//! A rank that finds something wrong alone takes part in the comparison nevertheless, so that none waits for it.
+//! A rank that is the only one to find something wrong takes part in the comparison nevertheless, so that none waits
+//! for it.
 
 use super::matrix::Told;
 use super::parts::{PARTS, Parts};
@@ -17,21 +18,21 @@ use sunzi::Uplo;
 use sunzi::comm::{Transport, broadcast_bytes};
 use xxhash_rust::xxh3::Xxh3;
 
-/// The words in which a rank says all of it: the routine, what is wrong, a hash of what must be the same, whether its
-/// memory is limited, and the rows and columns of its parts.
+/// The words in which a rank encodes its opening: the routine, what is wrong, a hash of what must be the same, whether
+/// its memory is limited, and the rows and columns of its parts.
 const WORDS: usize = FIRST_PART + 2 * PARTS;
 
 /// Where they begin.
 const FIRST_PART: usize = 4;
 
-/// A routine: what tells it from others, and its arguments by their names in the header.
+/// A routine: its identification, and its arguments by their names in the header.
 #[derive(Clone, Copy)]
 pub(crate) struct Routine<'n> {
     pub name: &'n str,
     pub arguments: &'n [&'static str],
 }
 
-/// What one rank says of the arguments of a call.
+/// One rank's record of the arguments of a call.
 pub(crate) struct Opening<'a> {
     pub call: &'a Call<'a>,
     world: &'a dyn Transport,
@@ -80,14 +81,14 @@ impl<'a> Opening<'a> {
         self.world.size()
     }
 
-    /// Says a value of an argument, or of an entry of it; `what` begins the sentence that ends with the value.
+    /// Records a value of an argument, or of an entry of it; `what` begins the sentence that ends with the value.
     pub fn say(&mut self, (argument, entry): (&'static str, Option<usize>), what: &str, value: impl Display) {
         let shown = value.to_string();
         self.said.push(Said { argument, entry, what: what.into(), exact: String::new(), shown });
     }
 
     /// An argument that must be the same on all ranks, where it is one at all: a name without fields, whose `Debug` is
-    /// that name. What is compared is what a message shows, so nothing can differ and not be told.
+    /// that name. The compared values are those that a message shows, so every difference is reported.
     pub fn choice<T: Debug>(&mut self, name: &'static str, value: Outcome<T>) -> Outcome<T> {
         let value = value?;
         self.say((name, None), "it is", format!("{value:?}"));
@@ -101,7 +102,7 @@ impl<'a> Opening<'a> {
         Ok(found)
     }
 
-    /// A scalar by its value, in as few bits as that has: what it is stored in need not be the same on all ranks.
+    /// A scalar by its value, in as few bits as that has: its stored precision need not be the same on all ranks.
     pub fn number(&mut self, name: &'static str, number: Option<Float>) -> Option<Float> {
         let number = number.map(shortest);
         let (shown, exact) = match &number {
@@ -146,8 +147,8 @@ impl<'a> Opening<'a> {
         Ok(told)
     }
 
-    /// What this rank has checked, where it went well on all ranks and all say the same; else, on every rank, the first
-    /// argument that is wrong on any, or that differs. Collective.
+    /// The result of this rank's checks, where they succeeded on all ranks with the same values; else, on every rank,
+    /// the first argument that is wrong on any, or that differs. Collective.
     pub fn agreed<T>(self, routine: Routine<'_>, own: Outcome<T>) -> Outcome<(T, Parts)> {
         let Routine { name, arguments } = routine;
         let (world, size) = (self.world, self.world.size());
@@ -198,14 +199,14 @@ impl<'a> Opening<'a> {
             let line = lists[list].lines().nth(at).unwrap_or_default();
             line.split_once('\t').unwrap_or((line, ""))
         });
-        // Where the short forms are the same, the long ones tell.
+        // Where the short forms are the same, the long ones decide.
         let (one, two) = if one.0 == two.0 { (one.1, two.1) } else { (one.0, two.0) };
         let message = format!("it differs between ranks: {what} {one} on rank 0 and {two} on rank {other}");
         Ok(Failure { entry: *entry, ..invalid(argument, message) })
     }
 }
 
-/// What is wrong on rank `first`: `own`, where this rank has found the same, else what that rank says. Collective.
+/// The failure on rank `first`: `own`, where this rank has found the same, else the record of that rank. Collective.
 fn told_by(
     world: &dyn Transport,
     first: usize,

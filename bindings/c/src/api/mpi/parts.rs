@@ -1,4 +1,4 @@
-//! What ranks know of each other's arguments once a call is open.
+//! The data that ranks have of each other's arguments once a call is open.
 
 /// The most matrices over ranks that a call has.
 pub(crate) const PARTS: usize = 3;

@@ -1,4 +1,4 @@
-//! The steps of a call over ranks, and the bytes of a rank and of what a limit counts at every one of them.
+//! The steps of a call over ranks, and the bytes of a rank, and those that a limit counts, at every one of them.
 
 use super::factors::tiles;
 use super::matrix::DistOperand;
@@ -40,7 +40,7 @@ pub(super) struct Steps<'a> {
     team: &'a Team,
     /// Whether any rank has a limit, so that all go the ways of limited ones.
     limited: bool,
-    /// Of the call as it is asked for, and of one whose ranks all have a limit.
+    /// Tallies of the call as requested, and of one whose ranks all have a limit.
     tallies: [Tally; 2],
     copied: u64,
     /// The most that a call under a limit takes of it, on all ranks of the node.
@@ -58,8 +58,8 @@ impl<'a> Steps<'a> {
         self.tallies.iter_mut().for_each(|tally| tally.travel(messages, 0));
     }
 
-    /// Counts so many bytes of the node beside what its ranks hold, which is counted as the call would. Collective over
-    /// the node, whose ranks pass the same.
+    /// Counts `bytes` bytes of the node in addition to the bytes that its ranks hold, which are counted as in the call.
+    /// Collective over the node, whose ranks pass the same.
     fn node_takes(&mut self, bytes: u64) -> Outcome<()> {
         let mut held = [self.call.held_bytes()];
         self.ranks.node.all_reduce(Reduction::Sum, &mut held)?;
@@ -67,13 +67,13 @@ impl<'a> Steps<'a> {
         Ok(())
     }
 
-    /// [`Steps::node_takes`] of so many bytes of each rank, and of more that a limit grants to all ranks of the node
+    /// [`Steps::node_takes`] of `own` bytes of each rank, and of `more` that a limit grants to all ranks of the node
     /// alike. Collective.
     fn each_takes(&mut self, own: u64, more: u64) -> Outcome<()> {
         let (mut sum, mut most) = ([own], [more]);
         self.ranks.node.all_reduce(Reduction::Sum, &mut sum)?;
         self.ranks.node.all_reduce(Reduction::Max, &mut most)?;
-        // A share of what is held is rounded.
+        // A share of the bytes held is rounded.
         let alike = most[0].saturating_add(1).saturating_mul(self.team.node().size() as u64);
         self.node_takes(sum[0].saturating_add(alike))
     }
@@ -111,7 +111,7 @@ impl<'a> Steps<'a> {
         Ok(bytes)
     }
 
-    /// Stores a factor in these tiles, of so many bytes in the form of its array, where its matrix was.
+    /// Stores a factor in these tiles, of `placed` bytes in the form of its array, where its matrix was.
     pub(super) fn store_again(&mut self, a: &DistOperand, map: &TileMap, (placed, bits): (u64, u32)) {
         let from = Distribution::of_tiles(map);
         let messages = self.messages((&from, &a.distribution), Some(Uplo::Lower), bits);
@@ -128,8 +128,8 @@ impl<'a> Steps<'a> {
         travel_bytes(self.team.world(), between.0, between.1, triangle, bits)
     }
 
-    /// What a step takes on this rank in each tally, so many bytes of it for copies that a limit counts on each rank as
-    /// they are; what it takes of a limit is counted. Collective.
+    /// The bytes that a step takes on this rank in each tally, `copies` of them for copies that a limit counts on each
+    /// rank as they are; the bytes that it takes of a limit are counted. Collective.
     fn planned(&mut self, copies: u64, plan: impl Fn(&Context, &Team) -> sunzi::Result<u64>) -> Outcome<[u64; 2]> {
         let ctx = self.ranks.context()?;
         let own = self.call.done(plan(&ctx, self.team))?;
@@ -173,8 +173,8 @@ impl<'a> Steps<'a> {
         Ok(map)
     }
 
-    /// The right sides, and a solve for them whose result is so many bytes in the form of its array; of the triangle
-    /// it copies so many.
+    /// The right sides, and a solve for them: `placed` is the bytes of its result in the form of its array, `copies`
+    /// those of its copies of the triangle.
     pub(super) fn right_sides(
         &mut self,
         (b, placed, copies): (&DistOperand, u64, u64),
@@ -260,7 +260,7 @@ impl<'a> Steps<'a> {
         let [own, limited] = self.tallies.map(|tally| tally.most());
         let mut sums = [own, limited];
         self.ranks.node.all_reduce(Reduction::Sum, &mut sums)?;
-        // No limit counts what processes take beside it.
+        // No limit counts the memory that processes take in addition.
         let counted = self.node.saturating_add(process_bytes(self.team.size()) * self.team.node().size() as u64);
         let node_bytes = sums[0].max(sums[1]).max(counted);
         let told = sunzi_mpi_plan { copied_bytes: self.copied, rank_bytes: own, node_bytes };
@@ -270,7 +270,7 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// Bytes of this rank's node in a plan that knows of nodes by their rows and ranks.
+/// Bytes of this rank's node in a plan that depends on nodes only through their rows and ranks.
 fn node_bytes(plan: &Plan, team: &Team) -> u64 {
     let (layout, of_nodes) = (team.layout(), plan.team.as_ref().map_or(&[][..], |of| &of.per_node));
     let ranks = &layout.nodes[layout.node_of[team.rank()]];
@@ -279,7 +279,7 @@ fn node_bytes(plan: &Plan, team: &Team) -> u64 {
     let largest = of_nodes.iter().map(|node| node.planned_bytes).max();
     match alike.map(|node| node.planned_bytes).max() {
         Some(bytes) if largest == Some(plan.planned_bytes) => bytes,
-        // What comes before the product is the most.
+        // The steps before the product take the most.
         _ => plan.planned_bytes,
     }
 }

@@ -1,4 +1,4 @@
-//! What calls over ranks would take, from the descriptions of their matrices.
+//! The memory that calls over ranks would take, from the descriptions of their matrices.
 
 use super::collective;
 use super::factors::{as_lower, tiles};
@@ -237,10 +237,10 @@ pub unsafe extern "C" fn sunzi_mpi_plan_solve(
     }
 }
 
-/// A matrix of the call, of which the entries are nobody's.
+/// A matrix of the call, whose entries may be absent.
 ///
 /// # Safety
-/// The header's rules, but for null entries.
+/// The header's rules, except that entries may be null.
 unsafe fn matrix(open: &mut Opening<'_>, name: &'static str, matrix: *const sunzi_dist_matrix) -> Outcome<Told> {
     // SAFETY: null or live by contract.
     let Some(&described) = (unsafe { matrix.as_ref() }) else { return Err(Failure::null(name)) };

@@ -73,7 +73,7 @@ pub(super) unsafe fn syrk_over(
     let a = if op == Op::Transpose { a } else { a.transposed() };
     let order = a.shape().1;
     c.check_shape(order, order)?;
-    // Both triangles of what is added must be the same.
+    // Both triangles of the matrix that is added must be the same.
     let part = uplo.map(triangle);
     let product = Product { part, triangle: uplo, terms };
     // SAFETY: by contract, for all below.

@@ -77,7 +77,7 @@ fn sums_become_residues() {
     }
 }
 
-/// Rectangles with one column and with several, of all moduli and of some, go where they are asked to and nowhere else.
+/// Rectangles with one column and with several, of all moduli and of some, go to the requested place and nowhere else.
 #[test]
 fn rectangles_of_residues_are_selected() {
     let mut source = Source::new(7);
@@ -181,7 +181,7 @@ fn words_that_are_no_least_residues_count_as_their_class() {
     }
 }
 
-/// What `round` is called with beyond the integers.
+/// The arguments of `round` other than the integers.
 struct Rounding {
     rows: usize,
     precision_bits: u32,
@@ -236,7 +236,7 @@ fn integers_round_as_the_definition_says() {
         for precision_bits in [2, 31, 32, 53, 64, 65, 127, 128, bits, 2 * bits + 77] {
             let mut integers = source.integers(longest, 24);
             for length in [1, precision_bits, precision_bits + 1, precision_bits + 2, precision_bits + 65, longest] {
-                // All ones, ties to even and odd, and just beside a tie.
+                // All ones, ties to even and odd, and just next to a tie.
                 let length = length.min(longest);
                 let ones = (Integer::from(1) << length) - 1u32;
                 let tie = Integer::from(&ones >> 1u32) ^ (Integer::from(1) << (length / 2));

@@ -55,7 +55,7 @@ impl Rig {
         memory.whole()
     }
 
-    /// Memory with what the device fills new memory with.
+    /// Memory with the contents of new memory.
     fn dirty(&self, bytes: usize) -> Memory {
         self.device.allocate(bytes).unwrap()
     }

@@ -77,7 +77,7 @@ fn scaling_equals_the_definition() {
         for (rows, cols) in [(0, 3), (1, 1), (3, 2), (5, 0), (17, 3)] {
             let mut matrix = Matrix::zeros(rows, cols, bits + 9).unwrap();
             for index in 0..rows * cols {
-                // Exponents over thousands of bits, some so small that nothing is left, some zeros.
+                // Exponents over thousands of bits, some so small that they round to 0, some zeros.
                 let exponent = i64::from(source.below(6000)) - 3000;
                 let integer = if index % 7 == 6 { Integer::new() } else { source.integer(bits + 9) };
                 matrix.set_integer_exponent(index % rows, index / rows, &integer, exponent).unwrap();

@@ -107,7 +107,7 @@ fn copy_rows(matrix: &Matrix, rows: Range<usize>) -> Matrix {
     part
 }
 
-/// Digits of a matrix, padded as the family asks.
+/// Digits of a matrix, padded as the family needs.
 fn load(rig: &Rig, matrix: &Matrix, shifts: &[i64]) -> Region {
     let (heads, limbs) = matrix.parts();
     let (ld, count) = (rig.leading_dimension(matrix.rows()), rig.engine.digits());

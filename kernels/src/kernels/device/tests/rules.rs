@@ -1,4 +1,4 @@
-//! Sizes of engines, what wrappers refuse, and the C sources themselves.
+//! Sizes of engines, refusals of wrappers, and the C sources themselves.
 
 use super::super::{Digits, Reconstruct, Residues, ToPlanes, kernels};
 use super::{Integers, PRECISIONS, Rig};
@@ -86,7 +86,7 @@ fn the_sources_are_strict_c() {
     for kernel in kernels() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("kernel.c");
-        // What the host does not define must not be needed: the include finds nothing here, and guards itself.
+        // Names that the host does not define must not be needed: the include finds nothing here, and guards itself.
         std::fs::write(&path, kernel.source).unwrap();
         std::fs::write(folder.path().join("common.h"), "").unwrap();
         let flags = ["-std=c11", "-Wall", "-Wextra", "-Wshadow", "-Wsign-compare", "-Werror", "-fsyntax-only"];

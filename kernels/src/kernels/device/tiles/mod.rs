@@ -3,7 +3,7 @@
 //! A tile's home is the host, as integers; its updates belong to one device. Each device keeps operand planes of
 //! finished tiles as a cache of them ([`crate::runtime::Residency`]), so that a tile crosses the bus once as long as
 //! there is room for it. Every finished tile carries a number of its own, and copies of its words carry the same: the
-//! number is what the cache knows it by. All products are exact, so the bits are those of any other tile kernel.
+//! cache identifies a tile by this number. All products are exact, so the bits are those of any other tile kernel.
 //!
 //! Layout of a tile: eight words, the first of them its number (0 while it is not finished); integers
 //! `[row][column][sign, limbs]`; for a tile on the diagonal also the words of the CPU's tile kernel.
@@ -42,19 +42,19 @@ const HEADER_WORDS: usize = 8;
 /// The next number of a finished tile; none is given twice while the process runs.
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
 
-/// A device, the family of moduli that it multiplies for, and what may be taken of its memory.
+/// A device, the family of moduli that it multiplies for, and the memory that may be taken of it.
 pub struct TileDevice {
     /// The device.
     pub device: Arc<dyn Device>,
     /// The family.
     pub family: DeviceFamily,
-    /// What may be taken of its memory.
+    /// The memory that may be taken of it.
     pub allowance: Allowance,
 }
 
 /// Tile kernels over devices and the CPU's own.
 pub struct DeviceTiles {
-    /// Of each device; there is at least one.
+    /// The products on each device; there is at least one.
     products: Vec<DeviceProducts>,
     inner: Arc<dyn TileEngine>,
     working_bits: u32,
@@ -98,7 +98,7 @@ impl DeviceTiles {
         (HEADER_WORDS + self.integer_words(shape)).next_multiple_of(8)
     }
 
-    /// Words of a tile as the CPU's kernel has it, beside its own scratch.
+    /// Words of a tile as the CPU's kernel has it, in addition to the kernel's own scratch.
     fn inner_words(&self, tile_rows: usize) -> usize {
         let square = TileShape { rows: tile_rows, cols: tile_rows, diagonal: false };
         let diagonal = TileShape { diagonal: true, ..square };

@@ -21,7 +21,7 @@ const CARD_ROWS: usize = 512;
 /// A finished tile as an operand.
 #[derive(Clone, Copy)]
 pub(super) struct Operand<'a> {
-    /// What the cache knows it by.
+    /// The number that identifies it in the cache.
     pub number: u64,
     /// Its rows; its columns are the depth of the product.
     pub rows: usize,
@@ -56,7 +56,7 @@ impl DeviceProducts {
         }
     }
 
-    /// The device and what multiplies there.
+    /// The device, and the engine that multiplies there.
     pub(super) fn site(&self) -> &Site {
         &self.site
     }
@@ -88,7 +88,7 @@ impl DeviceProducts {
             * (2 + self.site.engine.limbs() as u64 + limbs_for(self.site.engine.spec().operand_bits + 1) as u64)
     }
 
-    /// What was moved so far.
+    /// The traffic so far.
     pub(super) fn traffic(&self) -> TileTraffic {
         let setup = self.setup.lock().unwrap_or_else(PoisonError::into_inner);
         TileTraffic {
@@ -126,7 +126,7 @@ impl DeviceProducts {
         let result = job.run(own, pairs, working_bits, out);
         self.device_bytes.fetch_max(self.site.device.used_bytes(), Ordering::Relaxed);
         if let Err(error) = &result {
-            // Streams that wait for what this one should have brought must not wait for ever.
+            // Streams that wait for tiles that this one should have brought must not wait for ever.
             setup.slots.fail(error);
         }
         guard.failed = false;
@@ -141,7 +141,7 @@ impl DeviceProducts {
         }
     }
 
-    /// Memory for tiles of so many rows, made anew where they are larger than before.
+    /// Memory for tiles of `rows` rows, made anew where they are larger than before.
     fn setup(&self, rows: usize) -> Result<Arc<Setup>> {
         let mut held = self.setup.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(setup) = held.as_ref() {
@@ -160,7 +160,7 @@ impl DeviceProducts {
     }
 }
 
-/// Gives a stream back, and says so where its work ended in a panic.
+/// Gives a stream back, and marks the slots as failed where its work did not end well.
 struct StreamGuard<'a> {
     setup: &'a Setup,
     own: Option<WorkStream>,
@@ -204,7 +204,7 @@ impl Job<'_> {
             let planes = [&places[0], &places[places.len() - 1]];
             let mut start = 0;
             while start < self.depth {
-                // Only the last part of a tile is padded: the others end at multiples of what products take.
+                // Only the last part of a tile is padded: the others end at multiples of the alignment of products.
                 let mut room = (largest - summed) / ALIGN * ALIGN;
                 if room == 0 {
                     self.reduce(own, &mut reduced)?;
@@ -243,7 +243,7 @@ impl Job<'_> {
         Launcher::new(&*self.products.site.device, own.stream, &self.products.site.engine, &self.setup.tables)
     }
 
-    /// Brings the operands that are not there, then waits for those that others bring.
+    /// Brings the operands that are not there, then waits for the operands that other streams bring.
     fn bring(&self, own: &mut WorkStream, places: &[SlotRegion], operands: &[&Operand<'_>]) -> Result<()> {
         let device = &self.products.site.device;
         for (place, operand) in places.iter().zip(operands).filter(|(place, _)| place.bring) {
@@ -342,7 +342,7 @@ impl Job<'_> {
         })
     }
 
-    /// Integers, and the way home.
+    /// Reconstructs the integers and sends them to the host.
     fn recover(&self, own: &WorkStream, working_bits: u32, out: &mut [u64]) -> Result<()> {
         let (device, entries) = (&self.products.site.device, self.entries());
         let integers = Integers { region: &own.integers, entries };
@@ -364,7 +364,7 @@ impl Job<'_> {
     }
 }
 
-/// Refuses a sum beyond twice `2^(2 working_bits)`; the place is that within the tile.
+/// Refuses a sum beyond twice `2^(2 working_bits)`; the place in the error is that within the tile.
 fn check_column(column: &[u64], each: usize, working_bits: u32, col: usize) -> Result<()> {
     let largest = u64::from(2 * working_bits + 1);
     match column.chunks_exact(each).position(|sum| bit_length(&sum[1..]) > largest) {

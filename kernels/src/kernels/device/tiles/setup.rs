@@ -1,4 +1,4 @@
-//! The memory of a device for tiles of one size: streams, and slots with what is left.
+//! The memory of a device for tiles of one size: streams, and slots in the memory that remains.
 
 use super::slots::Slots;
 use crate::device::{Allowance, Device, Pinned, Region, Stream, Streams};
@@ -29,7 +29,7 @@ pub(super) struct WorkStream {
     _streams: Streams,
 }
 
-/// Sizes for tiles of at most so many rows and columns, padded.
+/// Sizes for tiles of at most `rows` rows and columns, padded.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes {
     pub rows: usize,
@@ -45,7 +45,7 @@ pub(super) struct Setup {
     pub given_back: Condvar,
 }
 
-/// A device, what multiplies there, and what may be taken of its memory.
+/// A device, the engine that multiplies there, and the memory that may be taken of it.
 pub(super) struct Site {
     pub device: Arc<dyn Device>,
     pub engine: DeviceEngine,
@@ -54,7 +54,7 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// Sizes for tiles of so many rows.
+    /// Sizes for tiles of `rows` rows.
     pub fn sizes(&self, rows: usize) -> Sizes {
         Sizes { rows: rows.next_multiple_of(ALIGN), operand_limbs: limbs_for(self.engine.spec().operand_bits + 1) }
     }
@@ -88,7 +88,7 @@ impl Site {
         })
     }
 
-    /// Bytes of the operand planes of a tile of so many rows.
+    /// Bytes of the operand planes of a tile of `rows` rows.
     pub(super) fn tile_bytes(&self, rows: usize) -> u64 {
         self.slot_bytes(&self.sizes(rows))
     }

@@ -8,11 +8,11 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A place for the planes of one tile.
 struct Slot {
-    /// When the tile is there; `None` while somebody brings it.
+    /// When the tile is there; `None` while a stream brings it.
     ready: Option<Event>,
     /// The last work of each stream that reads it.
     uses: HashMap<usize, Event>,
-    /// What was there before, and had to arrive.
+    /// The arrival of the tile that was there before.
     before: Option<Event>,
 }
 
@@ -25,7 +25,7 @@ struct State {
     regions: Vec<Region>,
     /// Slots that there may be.
     most: usize,
-    /// A stream has failed: nobody should wait for what it would have brought.
+    /// A stream has failed: nobody should wait for a tile that it would have brought.
     failure: Option<Error>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct SlotRegion {
     pub region: Region,
     slot: usize,
     number: u64,
-    /// What the stream has to wait for.
+    /// Events that the stream has to wait for.
     pub after: Vec<Event>,
     /// Whether the stream has to bring the tile.
     pub bring: bool,
@@ -73,7 +73,7 @@ impl Slots {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the cache has counted.
+    /// The counters of the cache.
     pub fn counters(&self) -> CacheCounters {
         self.lock().cache.counters()
     }
@@ -103,7 +103,7 @@ impl Slots {
         }
     }
 
-    /// Makes slots for so many tiles, as long as there may be more.
+    /// Makes `missing` slots free, as long as there may be more.
     fn make_room(&self, state: &mut State, missing: usize) -> Result<()> {
         while state.free.len() < missing && state.regions.len() < state.most {
             match (self.grow)() {
@@ -113,7 +113,7 @@ impl Slots {
                     state.slots.push(Slot { ready: None, uses: HashMap::new(), before: None });
                     state.cache.allow(state.regions.len());
                 }
-                // A GPU may have less than it says: fewer slots do as well.
+                // A GPU may have less than it reports: fewer slots do as well.
                 Err(Error::DeviceMemory { .. }) if state.regions.len() >= self.least => {
                     state.most = state.regions.len();
                 }
@@ -134,7 +134,7 @@ impl Slots {
         SlotRegion { region: state.regions[slot].clone(), slot, number, after, bring }
     }
 
-    /// Waits until somebody else has brought the tile of a place; returns the event at which it is there.
+    /// Waits until another stream has brought the tile of a place; returns the event at which it is there.
     pub fn arrival(&self, place: &SlotRegion) -> Result<Event> {
         let mut state = self.lock();
         loop {
@@ -179,7 +179,7 @@ impl Slots {
 }
 
 impl State {
-    /// Slots for what comes, from what goes; the tiles that have to be brought.
+    /// Gives the slots of the tiles that leave to the tiles that come; returns the tiles that have to be brought.
     fn carry_out(&mut self, moves: Vec<Move<u64>>) -> Vec<(u64, usize)> {
         let mut brought = Vec::new();
         for one in moves {

@@ -8,7 +8,7 @@ use crate::kernels::f64::simd::{Task, Vector};
 pub const LEAF_COLUMNS: usize = 16;
 
 /// Factors the diagonal block of at most [`LEAF_COLUMNS`] columns at the start of `a`, whose columns are `stride` words
-/// apart; earlier columns were taken off. `bad` becomes the first bad pivot.
+/// apart; the products of earlier columns are subtracted already. `bad` becomes the first bad pivot.
 pub struct Leaf<'a> {
     pub a: &'a mut [f64],
     pub order: usize,

@@ -28,7 +28,7 @@ pub fn multiply<V: Vector, const R: usize, const C: usize>(x: &[[f64; LANES]], y
     sums
 }
 
-/// Asks for the cache lines of a full register tile, whose columns are `stride` words apart.
+/// Prefetches the cache lines of a full register tile, whose columns are `stride` words apart.
 #[inline(always)]
 pub fn prefetch<V: Vector, const R: usize, const C: usize>(words: &[f64], stride: usize) {
     for c in 0..C {
@@ -81,7 +81,7 @@ pub fn subtract<V: Vector, const R: usize, const C: usize>(
     out
 }
 
-/// As [`load`] where only `rows x cols` are there; zeros elsewhere.
+/// As [`load`] where only `rows x cols` exist; zeros elsewhere.
 #[inline(always)]
 pub fn load_part<V: Vector, const R: usize, const C: usize>(
     words: &[f64],
@@ -101,7 +101,7 @@ pub fn load_part<V: Vector, const R: usize, const C: usize>(
     out
 }
 
-/// As [`store`] where only `rows x cols` are there; nothing else is written.
+/// As [`store`] where only `rows x cols` exist; nothing else is written.
 #[inline(always)]
 pub fn store_part<V: Vector, const R: usize, const C: usize>(
     sums: &Sums<V, R, C>,

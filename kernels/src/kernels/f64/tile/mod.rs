@@ -1,9 +1,9 @@
 //! Kernels on single tiles of doubles: the four tasks of a tiled Cholesky factorisation, on one thread.
 //!
-//! Tiles are column-major. Operands are packed into scratch memory of fixed size and multiplied in register tiles
-//! that the best instructions of the CPU compute; solving and factoring ride on the same register tile. Sums may be
-//! rounded once or twice per product and are taken in an order of their own, so a result has no fixed bits across
-//! instruction sets; on one of them it depends on the operands and the shapes alone.
+//! Tiles are column-major. Operands are packed into scratch memory of fixed size and multiplied in register tiles that
+//! the best instructions of the CPU compute; solving and factoring use the same register tile. Sums may be rounded once
+//! or twice per product and are taken in an order of their own, so a result has no fixed bits across instruction sets;
+//! on one of them it depends on only the operands and the shapes.
 //! Does not know: matrices, threads, ranks.
 //! Source: Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM Trans. Math. Softw. 34
 //! (2008); Gustavson, "Recursion leads to automatic variable blocking for dense linear-algebra algorithms", IBM J.
@@ -42,7 +42,7 @@ pub struct TileMut<'a> {
     stride: usize,
 }
 
-/// Whether all entries lie inside so many words.
+/// Whether all entries lie inside `words` words.
 fn fits(words: usize, rows: usize, cols: usize, stride: usize) -> bool {
     rows <= stride.max(1) && (rows == 0 || cols == 0 || (cols - 1) * stride + rows <= words)
 }
@@ -83,7 +83,7 @@ impl<'a> TileMut<'a> {
 pub struct BadPivot {
     /// Row and column of the pivot.
     pub index: usize,
-    /// What should have been positive; NaN where an entry was.
+    /// The pivot, which should have been positive; NaN where an entry was NaN.
     pub pivot: f64,
 }
 
@@ -215,8 +215,8 @@ impl TileKernels {
         }
     }
 
-    /// POTRF: `A = L L^T` in place of the lower triangle of a square tile (asserted); what lies above the diagonal is
-    /// neither read nor written.
+    /// POTRF: `A = L L^T` in place of the lower triangle of a square tile (asserted); the entries above the diagonal
+    /// are neither read nor written.
     ///
     /// # Errors
     /// The first pivot that is not positive and finite; the tile is then useless.

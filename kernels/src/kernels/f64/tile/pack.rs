@@ -1,6 +1,7 @@
 //! Operands of tile kernels in the order in which the register tile reads them.
 //!
-//! Strips of consecutive rows of the operand; inside a strip one group of rows per column. What a strip lacks is zero.
+//! Strips of consecutive rows of the operand; inside a strip one group of rows per column. A strip with fewer rows is
+//! filled up with zeros.
 #![forbid(unsafe_code)]
 
 use super::Tile;
@@ -45,7 +46,7 @@ pub fn vectors<const R: usize>(tile: Tile<'_>, rows: Range<usize>, cols: Range<u
     }
 }
 
-/// The strips of so many rows: where each starts, and how many rows it has.
+/// The strips of `rows` rows: where each starts, and how many rows it has.
 #[inline(always)]
 pub fn ranges(rows: usize, width: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..rows).step_by(width).map(move |first| (first, width.min(rows - first)))

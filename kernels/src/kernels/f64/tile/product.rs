@@ -16,7 +16,7 @@ pub const ROWS: usize = 264;
 /// Rows of the right operand that are packed at a time, at most.
 pub const COLS: usize = 528;
 
-/// The sum of some products, taken off one after the other.
+/// The sum of some products, subtracted one after the other.
 pub struct Product<'a> {
     /// The operands of each; all left ones have equally many rows, and all right ones.
     pub pairs: &'a [(Tile<'a>, Tile<'a>)],
@@ -39,7 +39,7 @@ fn part_len(total: usize, most: usize, step: usize) -> usize {
     total.div_ceil(total.div_ceil(most).max(1)).next_multiple_of(step).clamp(step, most)
 }
 
-/// Operands that are packed next, and how far they have been asked for.
+/// Operands that are packed next, and how far they have been prefetched.
 ///
 /// They come from memory or from a cache shared with others, and packing would wait for each line. So the second cache
 /// gets them a few lines at a time, while register tiles are computed.
@@ -58,7 +58,7 @@ impl<'a> Ahead<'a> {
         Ahead { words: [x_words, y_words], lines }
     }
 
-    /// Asks for the next lines.
+    /// Prefetches the next lines.
     #[inline(always)]
     fn step<V: Vector>(&mut self) {
         for _ in 0..self.lines {
@@ -85,7 +85,7 @@ impl<'a> Product<'a> {
         }
     }
 
-    /// What comes after the columns before `end` of pair `index`.
+    /// The columns that follow those before `end` of pair `index`.
     fn ahead<const R: usize, const C: usize>(&self, index: usize, end: usize) -> Ahead<'a> {
         let steps = self.c.rows.div_ceil(R * LANES) * self.c.cols.div_ceil(C);
         let steps = if self.lower { steps / 2 } else { steps };
@@ -179,7 +179,7 @@ impl At {
         }
     }
 
-    /// Takes the sums off the entries that are there.
+    /// Subtracts the sums from the entries that exist.
     #[inline(always)]
     fn subtract_part<V: Vector, const R: usize, const C: usize>(
         &self,

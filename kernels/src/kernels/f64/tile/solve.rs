@@ -1,6 +1,6 @@
 //! `B := B L^-T`: strips of rows from the left to the right, one register tile after the other.
 //!
-//! A strip is packed as it is solved, so that what is known of it is at once the left operand of the sums to come.
+//! A strip is packed as it is solved, so that its finished columns are at once the left operand of later sums.
 #![forbid(unsafe_code)]
 
 use super::micro::{self, Sums};

@@ -15,7 +15,7 @@ struct Plain {
     stride: usize,
 }
 
-/// What lies between and after the columns, and above diagonals: no kernel may read it or write to it.
+/// The words between and after the columns, and above diagonals: no kernel may read it or write to it.
 const OUTSIDE: f64 = f64::NAN;
 
 impl Plain {

@@ -1,8 +1,8 @@
 //! The lanes of AArch64: two registers of NEON, which every such processor has.
 //!
-//! NEON adds no products of neighbours to sums of 32 bits. What it multiplies and adds at once are four 16-bit integers
-//! with one of another register: so the lower halves of 8 lanes are gathered in one register and the upper halves in
-//! another, once for all columns, and 16 products take 4 instructions.
+//! NEON adds no products of neighbours to sums of 32 bits. It multiplies four 16-bit integers by one of another
+//! register and adds the products at once: so the lower halves of 8 lanes are gathered in one register and the upper
+//! halves in another, once for all columns, and 16 products take 4 instructions.
 //!
 //! The vector type never leaves this module but as the type parameter of a task that `run` runs, so its methods only
 //! execute on a CPU that has the instructions.

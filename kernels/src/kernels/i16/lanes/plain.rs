@@ -1,4 +1,4 @@
-//! Plain Rust, which compilers make vectors of: what runs everywhere, and what instruction sets are compared with.
+//! Plain Rust, which compilers vectorise: it runs everywhere, and instruction sets are compared with it.
 #![forbid(unsafe_code)]
 
 use super::{INTERLEAVED, Lanes, Rows};

@@ -74,7 +74,7 @@ fn blocks<L: Lanes>(offsets: &[i32; 16], shift: u32) -> [i32; 32] {
     *out.first_chunk().expect("the block of the first panel")
 }
 
-/// The products of 8 lanes of pairs with a row of factors, added to what depends on lane and column.
+/// The products of 8 lanes of pairs with a row of factors, added to a number that depends on lane and column.
 #[inline(always)]
 fn sums<L: Lanes, const C: usize>(a: &[i32; 16], b: &[i32; 16]) -> Vec<i32> {
     let factors: &[i32; 8] = b.first_chunk().expect("eight pairs");
@@ -123,7 +123,7 @@ fn every_instruction_set_computes_the_same() {
     assert_eq!(lanes, [6; 8]);
 }
 
-/// Writes lanes past the caches, to an aligned place and to one beside it.
+/// Writes lanes past the caches, to an aligned place and to one next to it.
 struct Streams<'a> {
     from: &'a [i32; 16],
     to: &'a mut [[i32; 32]; 2],

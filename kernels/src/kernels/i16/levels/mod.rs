@@ -29,22 +29,22 @@ const LEAST_ROWS: usize = if cfg!(test) { 32 } else { 512 };
 /// Residues of 16 bits in a word.
 const RESIDUES_PER_WORD: usize = 4;
 
-/// Where a product goes, and what it may overwrite on the way.
+/// Where a product goes, and the memory that it may overwrite on the way.
 pub struct Work<'a> {
     /// The plane.
     pub c: &'a mut [i16],
-    /// Whether C keeps what it holds.
+    /// Whether the product is added to C.
     pub adds: bool,
     /// At least [`scratch_words`] words.
     pub scratch: &'a mut [u64],
 }
 
-/// What the products of one prime have in common.
+/// Constants that all products of one prime share.
 #[derive(Clone, Copy)]
 pub struct Modular<'a> {
-    /// What multiplies.
+    /// The instructions that multiply.
     pub isa: Isa,
-    /// The prime and what belongs to it.
+    /// The prime and its constants.
     pub factors: &'a Factors,
 }
 
@@ -89,7 +89,7 @@ pub fn scratch_words(rows: usize, panels: (usize, usize), triangle: bool) -> usi
         Scheme::Symmetric => symmetric::scratch_words(rows, panels.0),
         Scheme::Winograd => winograd::scratch_words(rows, panels),
     };
-    // What is left over is done classically, over all rows and over the few last ones.
+    // The remainder is done classically, over all rows and over the few last ones.
     schemes.max(product::scratch_words(rows, panels.1))
 }
 
@@ -98,12 +98,13 @@ fn slab_rows(half_rows: usize) -> usize {
     depth_of_passes(half_rows, SLAB_ROWS)
 }
 
-/// The most rows of [`slab_rows`] for up to so many: slabs are equal, so that a few rows more may make shorter ones.
+/// The most rows of [`slab_rows`] for up to `half_rows` rows of a half: slabs are equal, so that a few rows more may
+/// make shorter ones.
 fn most_slab_rows(half_rows: usize) -> usize {
     half_rows.min(SLAB_ROWS)
 }
 
-/// Words of a plane of so many blocks.
+/// Words of a plane of `blocks` blocks.
 fn plane_words(blocks: usize) -> usize {
     blocks * BLOCK_WORDS / RESIDUES_PER_WORD
 }

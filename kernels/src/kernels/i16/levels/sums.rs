@@ -40,7 +40,7 @@ impl<'a> Parts<'a> {
 struct FormSums<'a, 'b, R> {
     /// Which sums.
     rule: R,
-    /// Of what.
+    /// The operand whose parts are summed.
     from: Parts<'a>,
     /// Where the sums go, one after the other.
     out: &'b mut [i16],

@@ -28,8 +28,8 @@ pub fn scratch_words(rows: usize, panels: usize) -> usize {
     own + inner(true).max(inner(false))
 }
 
-/// How the operand is cut: an odd number of panels is made even by one more, of zeros or whatever comes next, whose
-/// part of C is not there and whose share of the other parts cancels; the few rows that may be left are done
+/// How the operand is cut: an odd number of panels is made even by one more, of zeros or of any words that follow,
+/// whose part of C does not exist and whose share of the other parts cancels; the few rows that may be left are done
 /// classically.
 struct Halves {
     panels: usize,
@@ -48,7 +48,7 @@ impl Halves {
         Halves { panels, rows, slab: slab_rows(rows), triangle, square, least }
     }
 
-    /// As [`Halves::new`], with the slab of up to so many rows that takes most.
+    /// As [`Halves::new`], with the slab of up to `rows` rows that takes most words.
     fn of_most_words(rows: usize, panels: usize) -> Halves {
         let half = Halves::new(rows, panels, LEAST_PANELS);
         Halves { slab: most_slab_rows(half.rows), ..half }
@@ -59,7 +59,7 @@ impl Halves {
         if self.is_last(self.slab) { 0 } else { 4 * self.panels * self.slab * BLOCK / RESIDUES_PER_WORD }
     }
 
-    /// Whether products of halves over so many rows are classical.
+    /// Whether products of halves over `depth` rows are classical.
     fn is_last(&self, depth: usize) -> bool {
         Scheme::choose(depth, (self.panels, self.panels), true, self.least) == Scheme::Classical
     }
@@ -106,7 +106,7 @@ pub fn multiply_triangle(modular: Modular<'_>, operands: Operands<'_>, area: &Ar
     }
 }
 
-/// Adds to C what the products in scratch hold: C11 and C21 have P2 and P3 already.
+/// Adds to C the products in scratch: C11 and C21 have P2 and P3 already.
 struct Combine<'a> {
     prime: i16,
     half: &'a Halves,
@@ -114,7 +114,7 @@ struct Combine<'a> {
     products: [&'a [i16]; 3],
     area: &'a Area,
     c: &'a mut [i16],
-    /// Whether C22 keeps what it holds.
+    /// Whether the product is added to C22.
     adds: bool,
 }
 

@@ -27,8 +27,8 @@ pub fn scratch_words(rows: usize, panels: (usize, usize)) -> usize {
         + super::scratch_words(half.slab, (half.x_panels, half.y_panels), false)
 }
 
-/// How the operands are cut: an odd number of panels is made even by one more, of zeros or whatever comes next, whose
-/// part of C is not there and whose share of the other parts cancels; the few rows that may be left are done
+/// How the operands are cut: an odd number of panels is made even by one more, of zeros or of any words that follow,
+/// whose part of C does not exist and whose share of the other parts cancels; the few rows that may be left are done
 /// classically.
 struct Halves {
     x_panels: usize,
@@ -46,7 +46,7 @@ impl Halves {
         Halves { x_panels, y_panels, rows, slab: slab_rows(rows), quarter, least }
     }
 
-    /// As [`Halves::new`], with the slab of up to so many rows that takes most.
+    /// As [`Halves::new`], with the slab of up to `rows` rows that takes most words.
     fn of_most_words(rows: usize, panels: (usize, usize)) -> Halves {
         let half = Halves::new(rows, panels, LEAST_PANELS);
         Halves { slab: most_slab_rows(half.rows), ..half }
@@ -61,7 +61,7 @@ impl Halves {
         }
     }
 
-    /// Whether products of quarters over so many rows are classical.
+    /// Whether products of quarters over `depth` rows are classical.
     fn is_last(&self, depth: usize) -> bool {
         Scheme::choose(depth, (self.x_panels, self.y_panels), false, self.least) == Scheme::Classical
     }
@@ -117,7 +117,7 @@ pub fn multiply_rectangle(modular: Modular<'_>, operands: Operands<'_>, area: &A
     }
 }
 
-/// Adds to C what the products in scratch hold: three of its quarters have P2, P3 and P4 already.
+/// Adds to C the products in scratch: three of its quarters have P2, P3 and P4 already.
 struct Combine<'a> {
     prime: i16,
     half: &'a Halves,
@@ -125,7 +125,7 @@ struct Combine<'a> {
     products: &'a [i16],
     area: &'a Area,
     c: &'a mut [i16],
-    /// Whether C22 keeps what it holds.
+    /// Whether the product is added to C22.
     adds: bool,
 }
 

@@ -34,7 +34,7 @@ pub fn run(task: impl Task) {
     MACHINE.with_borrow(|machine| assert!(machine.shapes.is_none(), "the tiles were not released"));
 }
 
-/// The tile registers to which products were added on this thread, in order, since this was last asked.
+/// The tile registers to which products were added on this thread, in order, since the last call.
 pub fn products() -> Vec<usize> {
     PRODUCTS.take()
 }
@@ -112,7 +112,7 @@ fn emulate(code: &[u8; 10], registers: &Registers) -> Option<usize> {
         // With the prefix of 1 it is TILELOADDT1.
         (0x4b, 1 | 3, false) if rm == 4 && register == 0 => {
             let memory = memory();
-            // SAFETY: the instruction reads so many bytes of each row.
+            // SAFETY: the instruction reads `length` bytes of each row.
             machine.load(reg, |row, length| unsafe {
                 let at = std::ptr::with_exposed_provenance(memory.base + row * memory.index);
                 std::slice::from_raw_parts(at, length)
@@ -123,7 +123,7 @@ fn emulate(code: &[u8; 10], registers: &Registers) -> Option<usize> {
             let memory = memory();
             machine.store(reg, |row, bytes| {
                 let at = std::ptr::with_exposed_provenance_mut::<u8>(memory.base + row * memory.index);
-                // SAFETY: the instruction writes so many bytes of each row.
+                // SAFETY: the instruction writes `bytes.len()` bytes of each row.
                 unsafe { at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
             });
             Some(memory.length)
@@ -138,7 +138,7 @@ fn emulate(code: &[u8; 10], registers: &Registers) -> Option<usize> {
     })
 }
 
-/// Decodes what follows the opcode: base, index times scale, displacement.
+/// Decodes the operand behind the opcode: base, index times scale, displacement.
 fn memory(code: &[u8; 10], registers: &Registers) -> Memory {
     let (inverted, modrm) = (!code[1], code[4]);
     let value = |low: u8, high: u8| registers[REGISTERS[usize::from(low & 7 | high << 3)] as usize] as usize;

@@ -6,7 +6,7 @@ use crate::kernels::i8::tiles::{SIDE, STEP, STEP_WORDS, Task, columns_mut, rows_
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Sixteen integers in plain Rust: what VPDPBUSD does to 512 bits.
+/// Sixteen integers in plain Rust: VPDPBUSD on 512 bits.
 #[derive(Clone, Copy)]
 struct Model([u32; 16]);
 

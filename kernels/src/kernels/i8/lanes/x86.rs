@@ -29,7 +29,7 @@ pub unsafe fn run_vnni<T: Task>(task: T) {
     task.run::<ByLanes<Vnni, 8, 2>>();
 }
 
-/// Eight lanes; bytes are multiplied alone, since pairs of their products do not fit 16 bits.
+/// Eight lanes; bytes are multiplied one by one, since pairs of their products do not fit 16 bits.
 #[derive(Clone, Copy)]
 struct Avx2(__m256i);
 

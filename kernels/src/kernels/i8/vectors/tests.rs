@@ -12,7 +12,7 @@ fn words<V: Vector>(vector: V) -> [u32; WORDS] {
     words
 }
 
-/// What every operation makes of the same operands.
+/// The results of every operation on the same operands.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn results<V: Vector>(operands: &[[u32; WORDS]; WORDS], limbs: &[u64], firsts: &[i64]) -> Vec<[u32; WORDS]> {
@@ -163,7 +163,8 @@ fn vectors_of_this_cpu_do_what_the_plain_ones_do() {
         // SAFETY: the CPU has the instructions.
         let found = unsafe { of_this_cpu(&operands, &limbs, &firsts) };
         assert_eq!(found, results::<Plain>(&operands, &limbs, &firsts), "round {round}");
-        // Both round what is no tie to the same integer; the two ways to round differ in the last bit of a product.
+        // Both round numbers that are no ties to the same integer; the two ways to round differ in the last bit of a
+        // product.
         let sums = operands[0].map(|word| (word as i32 >> 8) as u32);
         let inverse = 1.0 / rng.random_range(29..16384) as f32;
         // SAFETY: the CPU has the instructions.

@@ -18,7 +18,7 @@ macro_rules! operations {
             fn $name(self $(, $arg: Self)*) -> Self {
                 let $x = self.0;
                 $(let $arg = $arg.0;)*
-                // SAFETY: see the note on top of this module; registers alone are touched.
+                // SAFETY: see the note on top of this module; only registers are touched.
                 unsafe { Avx512($body) }
             }
         )*
@@ -190,6 +190,6 @@ fn load_limbs(limbs: &[u64], start: i64) -> __m512i {
     let there = (limbs.len() as i64).saturating_sub(start).clamp(0, 8) as u32;
     let mask = (0xff << before) & ((1u32 << there) - 1);
     let at = limbs.as_ptr().wrapping_offset(start as isize);
-    // SAFETY: see the note on top of this module; the mask keeps the limbs of the slice alone.
+    // SAFETY: see the note on top of this module; the mask keeps only limbs of the slice.
     unsafe { _mm512_maskz_loadu_epi64(mask as u8, at.cast()) }
 }

@@ -1,9 +1,9 @@
 //! Fixed-point digits of 52 bits, straight from the limbs.
 //!
 //! The 8 columns of a panel are 8 lanes. Per entry, a masked 64-byte load, a byte permutation and one variable shift
-//! give 8 digits; bits above them may be garbage, which the multiply-adds ignore. The lowest digit cut is the first
-//! 52 bits of what rounding drops: comparing it with one half gives the rounding bits. Only an exact half there looks
-//! at the limbs again; nothing else branches on the numbers.
+//! give 8 digits; bits above them may be garbage, which the multiply-adds ignore. The lowest digit cut is the first 52
+//! bits that rounding drops: comparing it with one half gives the rounding bits. Only for an exact half are the limbs
+//! read again; nothing else branches on the numbers.
 
 use super::transpose::transpose;
 use crate::kernels::PanelSource;
@@ -99,7 +99,7 @@ impl<'a> Cutter<'a> {
         self.next_row_of(u8::MAX, 0, digits)
     }
 
-    /// As [`Cutter::next_row`], for the columns in `lanes` alone (zeros elsewhere, nothing is read there), with the
+    /// As [`Cutter::next_row`], only for the columns in `lanes` (zeros elsewhere, where nothing is read), with the
     /// row's own scale shift added to the columns' shifts.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
@@ -208,7 +208,7 @@ impl<'a> Cutter<'a> {
 
 /// Writes the digits of 8 integers, whose limbs follow each other, `STEP` words from digit to digit.
 ///
-/// As many groups of digits as `out` has room for; what lies beyond the limbs is 0.
+/// As many groups of digits as `out` has room for; digits beyond the limbs are 0.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 pub fn cut_integers<const STEP: usize>(integers: &[u64], out: &mut [u64]) {
@@ -271,7 +271,7 @@ pub const DIGIT_BYTES: [u8; 64] = {
     bytes
 };
 
-/// Bytes that say where the bytes of a vector go.
+/// Bytes of a permutation of the bytes of a vector.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub fn load_bytes(bytes: &[u8; 64]) -> __m512i {
@@ -303,7 +303,8 @@ mod tests {
     use crate::matrix::Matrix;
     use rug::{Float, Integer, rand::RandState};
 
-    /// Numbers whose lowest bits lie at, one below and one above each group of digits, far below it and far above.
+    /// Numbers whose lowest bits lie at each group of digits, one bit below and one above it, and far below and far
+    /// above it.
     #[test]
     fn digits_below_all_numbers_are_zeros_and_the_others_are_right() {
         if probe().is_err() {

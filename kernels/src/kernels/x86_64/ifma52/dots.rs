@@ -3,7 +3,7 @@
 //! Sums are kept by column of digits, low and high halves apart. With `R = 2^52`, `D` digits and the first column `F`,
 //! a term that counts negative goes in as the complement of its digits, `R - 1 - x_a` for each of them. As
 //! `sum of (R - 1) y_b R^(a + b)` over `a + b >= F` is `R^D Y - sum of y_b R^max(b, F)`, these two sums over the terms
-//! that count negative make up for it; both are kept per lane.
+//! that count negative correct for that; both are kept per lane.
 
 use super::digits::{Cutter, ROWS, padded};
 use crate::kernels::dots::{DIGIT_BITS, DotSource, FixedVector, PADDING, first_column};
@@ -46,8 +46,9 @@ fn cut_words(digits: usize) -> usize {
     padded(digits) * CHUNK * BLOCK
 }
 
-/// Bytes that [`dots`] allocates for a vector of so many digits: columns, digits of rows, and three integers of a sum
-/// with what they are made of.
+/// Bytes that [`dots`] allocates for a vector of `digits` digits: columns, digits of rows, and three integers of a sum
+/// with the parts that they are
+/// made of.
 pub fn bytes(digits: usize) -> u64 {
     let columns = columns(digits).into_iter().sum::<usize>();
     8 * (columns * BLOCK + cut_words(digits) + 6 * (2 * digits + GROUP)) as u64
@@ -122,7 +123,7 @@ impl Sums {
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn add(&mut self, cut: &[u64], step: usize, (first, lanes): (usize, &[u8]), vector: &FixedVector) {
-        // A column takes `digits` low and as many high halves of a row, and what was carried in.
+        // A column takes `digits` low and as many high halves of a row, and the carry.
         if (self.rows + lanes.len() + 1) * 2 * self.digits >= 4095 {
             self.carry();
         }
@@ -186,7 +187,7 @@ impl Sums {
         }
     }
 
-    /// Makes all columns digits again; the last one takes what is left.
+    /// Makes all columns digits again; the last one takes the remainder.
     fn carry(&mut self) {
         for columns in [&mut self.products, &mut self.negatives, &mut self.raised] {
             let last = columns.len() / BLOCK - 1;

@@ -5,7 +5,7 @@
 //! with a quarter of the moduli: half the instructions that pairs of 16 bits take. Montgomery's reduction divides by
 //! `2^52`, which the radix powers have in advance; a multiple of `M` then brings the number below `M + 768`, and a
 //! quotient with a balanced remainder is taken for each prime.
-//! Layout of what is written: 4 rows of 8 columns, 16 bits each, are a vector, row after row or pair of rows after pair
+//! Layout of the output: 4 rows of 8 columns, 16 bits each, are a vector, row after row or pair of rows after pair
 //! ([`Form`]).
 //! Bounds: docs/ALGORITHM.md, "Residues of 16 bits".
 
@@ -31,7 +31,7 @@ const DIGIT_BITS: u32 = 52;
 /// Bits of a reduced sum that its quotient does not need.
 const DROPPED_BITS: u32 = 7;
 
-/// Most digits: with one more, a reduced sum could exceed `2^59`, and what is left of it 52 bits.
+/// Most digits: with one more, a reduced sum could exceed `2^59`, and its reduction 52 bits.
 const MOST_DIGITS: usize = 126;
 
 /// Bits behind the point of a quotient by a prime.
@@ -44,7 +44,7 @@ struct Divisor {
     half: i16,
     /// `floor(2^62 / p)`.
     reciprocal: u64,
-    /// `floor(half * reciprocal / 2^52)`: what makes quotients those of balanced remainders.
+    /// `floor(half * reciprocal / 2^52)`: the offset that makes remainders balanced.
     offset: u64,
 }
 
@@ -64,7 +64,7 @@ struct Composite {
     divisors: [Divisor; GROUP],
 }
 
-/// The tables for some primes and operands; whoever holds one knows that the CPU has the instructions.
+/// The tables for some primes and operands; a value proves that the CPU has the instructions.
 pub struct Composites {
     form: Form,
     count: usize,
@@ -240,7 +240,7 @@ impl Composites {
     }
 }
 
-/// What a call asks for.
+/// The arguments of a call.
 struct Call {
     primes: Range<usize>,
     rows: usize,
@@ -334,7 +334,7 @@ fn residues(composite: &Composite, sums: &Sums, lanes: &Lanes) -> [__m512i; GROU
     })
 }
 
-/// What a sum divided by `2^52` is modulo `M`: in its lower 52 bits, a number below `M + 768`.
+/// A sum divided by `2^52`, modulo `M`: in the lower 52 bits, a number below `M + 768`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn reduce(composite: &Composite, (lo, hi): (__m512i, __m512i)) -> __m512i {
@@ -391,7 +391,7 @@ mod tests {
     use rug::Integer;
     use rug::rand::RandState;
 
-    /// Residues of integers of so many digits, straight from digits, against those of big integers.
+    /// Residues of integers of `digits` digits, straight from digits, against those of big integers.
     fn check(form: Form, primes: &[u64], digits: usize, digit: impl Fn(usize, usize) -> u64) {
         let Some(composites) = Composites::new(primes, digits as u32 * DIGIT_BITS - 1, form) else {
             return println!("skipped: no AVX-512 IFMA");
@@ -454,7 +454,8 @@ mod tests {
         }
     }
 
-    /// What the proof asks of the constants, for all products that are used, at the largest number and one more digit.
+    /// The conditions of the proof on the constants, for all products that are used, at the largest number and one more
+    /// digit.
     #[test]
     fn bounds_hold_for_all_products_and_at_most_so_many_digits() {
         let digit = Integer::from(1) << 52;
@@ -465,7 +466,7 @@ mod tests {
         for primes in i16_primes().chunks(GROUP) {
             let composite = Composite::new(primes);
             assert!(composite.reciprocal < 1 << 52 && composite.shift + 8 <= 52);
-            // The quotient lacks less than 3 units of 2^-shift, each less than 2^8 in what is left.
+            // The quotient is short by less than 3 units of 2^-shift, each less than 2^8 in the remainder.
             assert!(composite.modulus + 3 * 256 < 1 << 52);
             let negated = u128::from(composite.modulus) * u128::from(composite.inverse) % (1 << 52);
             assert_eq!(negated, (1 << 52) - 1);

@@ -11,7 +11,7 @@ use std::arch::x86_64::*;
 /// Rows per turn of the inner loop.
 const UNROLL: usize = 4;
 
-/// What folding needs to know of a prime `2^52 - c`, in every lane.
+/// The constants for folding modulo a prime `2^52 - c`, in every lane.
 #[derive(Clone, Copy)]
 pub struct Fold {
     prime: __m512i,
@@ -152,7 +152,7 @@ pub struct Tile {
     pub next_y: *const u64,
 }
 
-/// What happens to the words that C holds.
+/// How a product is combined with the words of C.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Store {
     /// They are overwritten, dirty or not.
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use crate::math::family::ifma52_primes;
 
-    /// The longest sums that the fold says it takes, of which the low halves fill their words but for two digits.
+    /// The longest sums that a fold takes, whose low halves fill their words except for two digits.
     #[test]
     fn the_largest_sums_are_folded_right() {
         if let Err(reason) = crate::kernels::x86_64::ifma52::probe() {

@@ -1,9 +1,9 @@
 //! The AVX-512 IFMA kernel: residues of 52 bits, `vpmadd52lo/hi`, primes `2^52 - c`.
 //!
 //! `micro` is the register tile, `product` the cache blocking around it. `symmetric` and `winograd` save an eighth of
-//! the products of a plane each time they are used, with `sums` of the operands; `levels` says where. `to_residues`
-//! (with `digits`) and `reconstruct` are the conversions, `tables` what they read; `halves` and `wholes` are
-//! the conversions of `i16`.
+//! the products of a plane each time they are used, with `sums` of the operands; `levels` decides where. `to_residues`
+//! (with `digits`) and `reconstruct` are the conversions, `tables` their constants; `halves` and `wholes` are the
+//! conversions of `i16`.
 //! Layout of an operand panel: `[row][8 columns]`; residues lie below `2^52`. On a CPU without them `kernels::on_model`
 //! runs the tests.
 
@@ -42,7 +42,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use tables::Tables;
 
-/// The kernel; whoever holds one knows that the CPU has the instructions.
+/// The kernel; a value proves that the CPU has the instructions.
 pub struct Ifma52(());
 
 static KERNEL: Ifma52 = Ifma52(());
@@ -76,7 +76,7 @@ impl PlaneKernel for Ifma52 {
         count
     }
 
-    /// An engine hangs on the number of its primes and of the digits of an operand alone.
+    /// An engine depends only on the number of its primes and of the digits of an operand.
     fn class(&self, spec: EngineSpec) -> EngineSpec {
         let most = |bits: u32| (bits / IFMA52_BITS * IFMA52_BITS).saturating_add(IFMA52_BITS - 1);
         EngineSpec { operand_bits: most(spec.operand_bits), modulus_bits: most(spec.modulus_bits), ..spec }
@@ -125,7 +125,7 @@ impl PlaneKernel for Ifma52 {
     }
 }
 
-/// Made by [`Ifma52::prepare`] alone, so that having one proves the CPU's instructions.
+/// Made only by [`Ifma52::prepare`], so that a value proves the CPU's instructions.
 struct Engine {
     tables: Tables,
 }

@@ -53,9 +53,9 @@ impl Next {
         Next { start: panels.words.as_ptr(), stride: panels.stride, count, rows }
     }
 
-    /// What a product of the same shape would begin with if its operand followed `panels` in memory.
+    /// The operand with which a product of the same shape would begin if its operand followed `panels` in memory.
     ///
-    /// Planes lie one after another, so that this is most often what the same worker multiplies next.
+    /// Planes lie one after another, so that the same worker most often multiplies this one next.
     pub fn following(panels: Panels<'_>, grid: &BlockGrid, rows: usize) -> Next {
         let start = panels.words.as_ptr().wrapping_add(panels.words.len());
         Next { start, stride: panels.stride, count: grid.rows.min(MC_PANELS), rows: depth_of_passes(rows, KC) }
@@ -71,7 +71,7 @@ pub struct Operands<'a> {
     pub y: Panels<'a>,
     /// Rows of both.
     pub rows: usize,
-    /// What is read after this product, if it is known.
+    /// The operand that is read after this product, if it is known.
     pub next: Option<Next>,
 }
 
@@ -83,7 +83,7 @@ pub fn depth_of_passes(rows: usize, most: usize) -> usize {
 /// `C := C + X^T Y` or `C := X^T Y` on the blocks of `target`.
 ///
 /// # Panics
-/// Where the slices are shorter than the shape says.
+/// Where the slices are shorter than the shape requires.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn multiply(fold: &Fold, operands: &Operands<'_>, target: &Target, c: &mut [u64], into: Store) {
     let Operands { x, y, rows, next } = *operands;
@@ -144,7 +144,7 @@ struct Strip {
     rows: usize,
 }
 
-/// Lines of panels that a later pass will need, handed out piece by piece to be fetched into the second-level cache.
+/// Lines of panels that a later pass will need, given out piece by piece to be fetched into the second-level cache.
 struct Ahead {
     start: usize,
     stride: usize,

@@ -109,7 +109,7 @@ pub fn accumulate(cofactors: Cofactors<'_>, weighted: &[u64], digits: &mut [u64]
     let count = cofactors.digits;
     let zero = _mm512_setzero_si512();
     let mask = _mm512_set1_epi64((1 << 52) - 1);
-    // What flows into the next digit: the high halves below it and the carry.
+    // The sum that flows into the next digit: the high halves below it and the carry.
     let mut flow = [zero; COLUMNS];
     let mut top = [zero; COLUMNS];
     let mut finish = |digit: usize, lo: &[__m512i; COLUMNS], hi: &[__m512i; COLUMNS]| {
@@ -219,7 +219,7 @@ fn pack(digits: &[u64], column: usize, count: usize, first: usize, integers: &mu
 }
 
 /// Writes 8 digits of 8 entries as limbs: digits `8 group ..` of the entries whose `limbs` limbs follow one another in
-/// `out`; what lies beyond an entry's limbs is dropped.
+/// `out`; digits beyond an entry's limbs are dropped.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 pub fn pack_group(digits: [__m512i; BLOCK], group: usize, limbs: usize, out: &mut [u64]) {

@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 /// Four sums of the four quarters of an operand, `panels` panels of `depth` rows, one whole sum after another in `out`.
 ///
 /// # Panics
-/// Where a slice is shorter than the shape says.
+/// Where a slice is shorter than the shape requires.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn form_sums(

@@ -23,7 +23,7 @@ pub struct Tables {
     pub cofactors: Vec<u64>,
 }
 
-/// What weighted residues are multiplied with.
+/// The factors of weighted residues.
 #[derive(Clone, Copy)]
 pub struct Cofactors<'a> {
     /// Moduli, and one for the quotient.

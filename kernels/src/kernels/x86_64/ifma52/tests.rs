@@ -93,7 +93,7 @@ fn compare_residues(fast: &dyn PlaneEngine, slow: &dyn PlaneEngine, source: &Pan
     assert_eq!(fast.moduli(), slow.moduli());
     for primes in [0..count, 1..count, count / 2..count / 2 + 1] {
         let words = fast.panel_words(source.rows.len());
-        // Whole cache lines, so that what ends with a page begins with a line.
+        // Whole cache lines, so that memory that ends with a page begins with a line.
         let mut results = [77, 99].map(|dirt| Fenced::new(&vec![dirt; words * primes.len()]));
         for (engine, result) in [fast, slow].iter().zip(&mut results) {
             let mut planes = result.chunks_exact_mut(words.max(1)).collect::<Vec<_>>();
@@ -157,7 +157,7 @@ fn the_sub_cubic_schemes_equal_the_classical_product() {
         .map(|(k, m, n)| (k, BlockGrid::rectangle(m, n)));
     let two_levels = [(771usize, BlockGrid::triangle(401)), (390, BlockGrid::rectangle(397, 411))];
     let four_levels = [(1035, BlockGrid::triangle(2571)), (1030, BlockGrid::rectangle(2564, 2580))];
-    // A model would take minutes for them, to do what it does for two.
+    // A model would take minutes for them, and test no more than with two.
     let four_levels = four_levels.into_iter().filter(|_| !cpu::IS_MODEL);
     for (at, (rows, grid)) in triangles.into_iter().chain(rectangles).chain(two_levels).chain(four_levels).enumerate() {
         assert!(levels::scratch_words(rows, (grid.rows, grid.cols), grid.triangle) > 0);

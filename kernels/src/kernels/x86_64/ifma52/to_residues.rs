@@ -148,7 +148,7 @@ pub fn sums<const PRIMES: usize>(powers: &[u64], units: [u64; PRIMES], digits: &
 
 /// Folds, applies the signs and writes the rows of one prime.
 ///
-/// A zero with a minus sign becomes `p`: below `2^52` all the same, which is all that products ask for.
+/// A zero with a minus sign becomes `p`: below `2^52` all the same, which is all that products need.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn store_residues(tables: &Tables, prime: usize, group: &Group<'_>, count: usize, sums: &Sums, plane: &mut [u64]) {

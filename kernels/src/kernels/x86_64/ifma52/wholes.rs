@@ -1,9 +1,9 @@
-//! Residues of 16 bits of kernel `i16` back to signed integers: put together modulo products of four of its primes, and
-//! from there as residues of 52 bits are.
+//! Residues of 16 bits of kernel `i16` back to signed integers: combined modulo products of four of its primes, and
+//! from there on as residues of 52 bits are.
 //!
 //! Let `y_i` be `r_i (M / p_i)^-1` modulo `p_i`, and `N < 2^52` the product of four of the primes. Then
 //! `Y = sum_i y_i (N / p_i)` over the four gives `Y (M / N) = sum_i y_i (M / p_i)`, and modulo `N` it may be reduced,
-//! which changes the quotient alone: a quarter of the terms, and of the digits, that residues of 16 bits have.
+//! which changes only the quotient: a quarter of the terms, and of the digits, that residues of 16 bits have.
 //! Half a block (4 columns of 8 entries) is one vector of residues.
 //! Bounds: docs/ALGORITHM.md, "Residues of 16 bits".
 
@@ -41,7 +41,7 @@ struct Composite {
     reciprocal: f64,
 }
 
-/// The tables for some primes; whoever holds one knows that the CPU has the instructions.
+/// The tables for some primes; a value proves that the CPU has the instructions.
 pub struct Wholes {
     weights: Vec<Weight>,
     composites: Vec<Composite>,
@@ -137,7 +137,7 @@ impl Wholes {
                 (_mm512_set1_epi64(composite.product as i64), _mm512_set1_epi64(2 * composite.product as i64));
             let reciprocal = _mm512_set1_pd(composite.reciprocal);
             for (column, slot) in slot.chunks_exact_mut(BLOCK).enumerate() {
-                // Up to four products: two, then one are taken off where they are there.
+                // Up to four products: two, then one are subtracted where they are present.
                 let sum = _mm512_min_epu64(sums[column], _mm512_sub_epi64(sums[column], twice));
                 let sum = _mm512_min_epu64(sum, _mm512_sub_epi64(sum, product));
                 // SAFETY: the chunk has 8 words.

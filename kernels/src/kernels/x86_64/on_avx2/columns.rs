@@ -1,9 +1,9 @@
-//! Columns of products of digits of 52 bits, by doubles: AVX2 multiplies integers of 32 bits alone.
+//! Columns of products of digits of 52 bits, by doubles: AVX2 multiplies only integers of 32 bits.
 //!
 //! For integers `0 <= a, b < 2^52` the sum `h = 2^104 + a b`, rounded to nearest, is a multiple of `2^52` in a double
 //! whose last bits count it; `l = a b - (h - 2^104)` is at most `2^51` in magnitude and exact, and so is
-//! `1.5 2^52 + l`, whose last bits count `l`. Both are added up as integers, with what doubles have above those bits,
-//! which is taken off once for each sum. Proof: docs/ALGORITHM.md, "Eight problems in lanes".
+//! `1.5 2^52 + l`, whose last bits count `l`. Both are added up as integers, with the bits of the doubles above those,
+//! which are subtracted once for each sum. Proof: docs/ALGORITHM.md, "Eight problems in lanes".
 
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
@@ -90,7 +90,7 @@ pub fn doubles(digits: __m512i) -> [__m256d; 2] {
 }
 
 /// Low and high halves of all products of two digits that meet in a column, and the same of the next column; the low
-/// halves are one digit, and what their sum carries is with the high halves.
+/// halves are one digit, and the carry of their sum is with the high halves.
 ///
 /// # Safety
 /// The factors have their digits.

@@ -1,4 +1,4 @@
-//! What the copies ask of the processor.
+//! The processor features that the copies need.
 
 use crate::math::processor::processor_has;
 

@@ -11,7 +11,7 @@ const MASK: u64 = (1 << DIGIT_BITS) - 1;
 /// Shifts beyond this leave no bit of any number.
 const LARGEST_SHIFT: i64 = 1 << 30;
 
-/// Words of the digits of numbers of so many, and one below them.
+/// Words of the digits of numbers of `digits` digits, and one digit below them.
 pub fn words(digits: usize) -> usize {
     (digits + 1) * BLOCK
 }

@@ -9,7 +9,7 @@ const DIGIT_BITS: u32 = 52;
 const GROUP_BYTES: usize = DIGIT_BITS as usize;
 
 /// Writes 8 digits of 8 entries as limbs: digits `8 group ..` of the entries whose `limbs` limbs follow one another in
-/// `out`; what lies beyond an entry's limbs is dropped.
+/// `out`; digits beyond an entry's limbs are dropped.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 pub fn pack_group(digits: [__m512i; BLOCK], group: usize, limbs: usize, out: &mut [u64]) {

@@ -1,7 +1,7 @@
 //! Sums of products of entries of eight problems: the columns of the product from one on, column by column.
 //!
 //! As `ifma52::problem_lanes::sums`, with entries that are kept as doubles. The columns below are left out with their
-//! high halves but for what the one below carries in all, so that no more is left out than there.
+//! high halves, except for the whole carry of the column just below, so that no more is left out than there.
 
 use super::columns::{Sums, doubles};
 use super::vectors::{__m512i, _mm512_add_epi64, _mm512_setzero_si512, _mm512_storeu_si512};
@@ -30,7 +30,7 @@ pub fn form(digit: __m512i) -> __m512i {
     __m512i(low, high)
 }
 
-/// First column that is summed where nothing else is said.
+/// First column that is summed by default.
 pub fn first_column(digits: usize) -> usize {
     digits - FIXED
 }

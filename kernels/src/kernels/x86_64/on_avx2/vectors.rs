@@ -1,5 +1,5 @@
 //! Eight lanes of 64 bits in two registers of AVX2, by the names and with the arguments of AVX-512 in
-//! `std::arch::x86_64`: those that `problem_lanes` takes beside products.
+//! `std::arch::x86_64`: those that `problem_lanes` uses besides products.
 #![allow(non_camel_case_types)]
 
 use std::arch::x86_64::*;
@@ -30,7 +30,7 @@ pairs! {
     _mm512_sllv_epi64 _mm256_sllv_epi64;
 }
 
-/// What a comparison of both halves says, a bit for each lane.
+/// The result of a comparison of both halves, a bit for each lane.
 macro_rules! comparisons {
     ($($name:ident $a:ident $b:ident: $of:expr;)*) => {$(
         #[inline]

@@ -1,4 +1,5 @@
-//! Whom finished tiles go to: ranks that share the owner's memory are told, the others are sent what they ask for.
+//! The ranks that finished tiles go to: ranks that share the owner's memory are notified, the others are sent the tiles
+//! that they request.
 
 use super::TaskMachine;
 use crate::runtime::protocol::progress::Operand;
@@ -13,7 +14,7 @@ impl TaskMachine {
         (clients, 1 + place)
     }
 
-    /// Whom this rank serves by a rule known in advance.
+    /// The ranks that this rank serves by a rule known in advance.
     pub(super) fn served_here(&self, tile: TileId) -> Vec<u32> {
         if self.delivery.sends_notices() || self.delivery.delegated(2) > 0 {
             return Vec::new(); // the list comes with the tile

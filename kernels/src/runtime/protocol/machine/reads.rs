@@ -1,4 +1,4 @@
-//! What tasks have read: tiles of other ranks go when the last task of this rank has.
+//! The tiles that tasks have read: tiles of other ranks are released when the last task of this rank has read them.
 
 use super::TaskMachine;
 use crate::runtime::protocol::TileRun;
@@ -6,7 +6,7 @@ use crate::runtime::protocol::progress::Operand;
 use crate::tile::TileId;
 
 impl TaskMachine {
-    /// Takes in that a run has read its operands: those of other ranks may go.
+    /// Records that a run has read its operands: operands of other ranks may be released.
     pub(super) fn operands_read(&mut self, run: &TileRun) {
         for tile in run.tiles() {
             for k in run.updates.clone() {
@@ -33,7 +33,7 @@ impl TaskMachine {
         }
     }
 
-    /// Takes in that all tasks of an own tile have read what they read.
+    /// Records that all tasks of an own tile have read their operands.
     pub(super) fn was_done(&mut self, tile: TileId) {
         let TileId { row, col } = tile;
         for k in 0..col {

@@ -1,4 +1,4 @@
-//! Checks of the arguments of ScaLAPACK's twins on each rank alone, and what of them must be the same on all.
+//! Checks of the arguments of ScaLAPACK's twins on each rank by itself, and those that must be the same on all.
 
 use crate::api::lapack::Entries;
 use crate::api::mpi::matrix::DistOperand;
@@ -18,11 +18,11 @@ pub struct SubMatrix {
     /// Counted from 1.
     pub first: (i64, i64),
     pub desc: *const c_int,
-    /// Rows and columns of the operand, with the arguments that say so.
+    /// Rows and columns of the operand, with the arguments that state them.
     pub shape: [(&'static str, i64); 2],
 }
 
-/// The opening of a routine's call, with what the entries of its arrays are.
+/// The opening of a routine's call, with the format of the entries of its arrays.
 pub struct Checks<'o, 'a> {
     pub open: &'o mut Opening<'a>,
     pub entries: Entries,

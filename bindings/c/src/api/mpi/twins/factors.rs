@@ -178,7 +178,7 @@ pub unsafe extern "C" fn psunzi_rpotrs_mpf(
     unsafe { info(ctx, SUNZI_MPF, &Potrs { uplo, n, nrhs, a, ia, ja, desca, b, ib, jb, descb }) }
 }
 
-/// What [`Potrs`] asks for.
+/// The checked arguments of [`Potrs`].
 struct CheckedPotrs {
     uplo: Uplo,
     a: DistOperand,

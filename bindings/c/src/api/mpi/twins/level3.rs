@@ -132,7 +132,7 @@ pub unsafe extern "C" fn psunzi_rsyrk_mpf(
     unsafe { info(ctx, SUNZI_MPF, &Syrk { uplo, trans, n, k, alpha, a, ia, ja, desca, beta, c, ic, jc, descc }) }
 }
 
-/// What [`Syrk`] asks for.
+/// The checked arguments of [`Syrk`].
 struct CheckedSyrk {
     kind: (Option<Uplo>, Op),
     terms: Terms,
@@ -280,7 +280,7 @@ pub unsafe extern "C" fn psunzi_rgemm_mpf(
     }
 }
 
-/// What [`Gemm`] asks for.
+/// The checked arguments of [`Gemm`].
 struct CheckedGemm {
     terms: Terms,
     a: (DistOperand, Op),
@@ -403,7 +403,7 @@ pub unsafe extern "C" fn psunzi_rtrsm_mpf(
     unsafe { info(ctx, SUNZI_MPF, &Trsm { side, uplo, transa, diag, m, n, alpha, a, ia, ja, desca, b, ib, jb, descb }) }
 }
 
-/// What [`Trsm`] asks for.
+/// The checked arguments of [`Trsm`].
 struct CheckedTrsm {
     kind: Triangle,
     alpha: Option<Float>,

@@ -1,7 +1,7 @@
 //! Twins of ScaLAPACK: its arguments behind a context, with descriptors of nine integers and parts of matrices.
 //!
 //! Each routine has two entry points, `psunzi_rsyrk` on `mpfr_t` and `psunzi_rsyrk_mpf` on `mpf_t`, which fill one
-//! struct of arguments. What is wrong in an argument of one rank is the same info on all.
+//! struct of arguments. A wrong argument on one rank gives the same info on all.
 
 mod checks;
 mod factors;
@@ -22,7 +22,7 @@ use crate::types::SUNZI_MPF;
 use checks::Checks;
 use sunzi::distributed::Team;
 
-/// What is added to the negative status for what ScaLAPACK has no number for: no `100 i + j` comes near it.
+/// The offset of negative statuses for failures for which ScaLAPACK has no number: no `100 i + j` comes near it.
 const OTHERS: i64 = -10_000;
 
 /// The arguments of one routine.
@@ -33,21 +33,21 @@ trait Arguments {
     /// The arguments, once they have been checked.
     type Checked;
 
-    /// Checks what this rank can check alone.
+    /// Checks what this rank can check by itself.
     ///
     /// # Safety
     /// The header's rules.
     unsafe fn check(&self, checks: &mut Checks<'_, '_>) -> Outcome<Self::Checked>;
 
-    /// Does what the routine does. Collective.
+    /// Carries out the routine. Collective.
     ///
     /// # Safety
     /// The header's rules.
     unsafe fn run(call: &Call<'_>, team: &mut Team, checked: Self::Checked) -> Outcome<()>;
 }
 
-/// Calls a routine on entries of `format`, accurate entry by entry where the context does not say; returns what
-/// ScaLAPACK calls info. Collective.
+/// Calls a routine on entries of `format`, accurate entry by entry where the context does not choose; returns
+/// ScaLAPACK's info. Collective.
 ///
 /// # Safety
 /// The header's rules.

@@ -20,11 +20,11 @@ use rug::Integer;
 use rug::integer::Order;
 use std::arch::x86_64::*;
 
-/// The rules for one precision; whoever holds them knows that the CPU has the instructions.
+/// The rules for one precision; a value proves that the CPU has the instructions.
 pub struct LaneRules(DigitTiles);
 
 impl LaneRules {
-    /// For `working_bits`, where the CPU has the instructions.
+    /// The rules for `working_bits`, where the CPU has the instructions.
     pub fn new(working_bits: u32) -> Option<LaneRules> {
         cpu::has_ifma52().ok()?;
         Some(LaneRules(DigitTiles::new(working_bits)))

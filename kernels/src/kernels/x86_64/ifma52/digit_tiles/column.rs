@@ -1,4 +1,4 @@
-//! One column of 8 rows, from what is left of its entries to finished ones.
+//! One column of 8 rows, from the rests of its entries to finished entries.
 
 use super::super::factor::divide::{self, Pivot, digit_of, divide};
 use super::super::factor::weights::{First, LaneWeights, Live};
@@ -18,13 +18,13 @@ pub fn scratch_words(digits: Digits) -> usize {
     3 * digits.count * BLOCK
 }
 
-/// Limbs of what is left of an entry.
+/// Limbs of the rest of an entry: of the entry less the products so far.
 pub fn value_limbs(digits: Digits) -> usize {
     (104 * digits.count).div_ceil(64) + 1
 }
 
-/// What is left of the entries of a cell, as magnitudes in `scratch`, and its signs; the limbs of the one in `lane`
-/// into `out`.
+/// The rests of the entries of a cell, as magnitudes in `scratch`, and its signs; the limbs of the one in `lane` into
+/// `out`.
 ///
 /// # Safety
 /// `cell` has `2 d` vectors, `scratch` [`scratch_words`]; `out` has [`value_limbs`].
@@ -38,10 +38,10 @@ pub unsafe fn value(digits: Digits, cell: *const u64, lane: usize, (scratch, out
     }
 }
 
-/// A cell that the products of `terms` have been taken off.
+/// A cell from which the products of `terms` have been subtracted.
 #[derive(Clone, Copy)]
 pub struct Reduced {
-    /// What is left of its entries.
+    /// The rests of its entries.
     pub cell: *mut u64,
     /// The terms, of which some products may have been left out.
     pub terms: Terms,
@@ -105,7 +105,7 @@ pub unsafe fn finish_magnitudes(
             signs &= !clear;
             for at in 0..digits.count {
                 let slot = quotients.add(at * BLOCK);
-                // No masked stores, nor one of a lane: what is read after them waits for memory.
+                // No masked stores, nor one of a lane: a read after them waits for memory.
                 let digit = _mm512_loadu_si512(slot.cast());
                 let mut digit = _mm512_mask_mov_epi64(digit, clear, _mm512_setzero_si512());
                 if let First::Diagonal(lane) = first {
@@ -121,7 +121,7 @@ pub unsafe fn finish_magnitudes(
 /// Default half-width of the window in which quotients are divided exactly.
 pub const WINDOW: u64 = divide::WINDOW;
 
-/// Writes magnitudes, digit `i` at `i step`, with their signs and what rounding adds to them as a finished cell.
+/// Writes magnitudes, digit `i` at `i step`, with their signs and the carries of rounding, as a finished cell.
 ///
 /// # Safety
 /// `from` has as many digits, of 52 bits and anything above them; `cell` has `2 d` vectors.
@@ -142,12 +142,12 @@ pub unsafe fn store(digits: Digits, (from, step): (*const u64, usize), (signs, c
             _mm512_storeu_si512(cell.add(at * BLOCK).cast(), _mm512_and_si512(value, mask));
         }
     }
-    // What is borrowed from above the digits, 1 for a number below 0.
+    // The borrow from above the digits, 1 for a number below 0.
     // SAFETY: the vector behind the digits.
     unsafe { _mm512_storeu_si512(cell.add(digits.count * BLOCK).cast(), _mm512_srli_epi64::<63>(carry)) };
 }
 
-/// The magnitudes of what is left of a cell into `2 d` vectors of `out`, which may be the same; the signs.
+/// The magnitudes of the rests of a cell into `2 d` vectors of `out`, which may be the same; the signs.
 ///
 /// # Safety
 /// Both have `2 d` vectors.
@@ -166,7 +166,7 @@ pub unsafe fn magnitudes(digits: Digits, cell: *const u64, out: *mut u64) -> u8 
                 let digit = _mm512_loadu_si512(slot.cast());
                 let sum = _mm512_add_epi64(_mm512_andnot_si512(digit, mask), carry);
                 carry = _mm512_srli_epi64::<52>(sum);
-                // No masked store: what is read after one waits for memory.
+                // No masked store: a read after one waits for memory.
                 _mm512_storeu_si512(slot.cast(), _mm512_mask_mov_epi64(digit, signs, _mm512_and_si512(sum, mask)));
             }
         }
@@ -194,7 +194,7 @@ unsafe fn divide_exactly(
     quotient.significant_bits() as usize <= 52 * digits.count
 }
 
-/// The number in one lane of so many vectors of digits below `2^52`.
+/// The number in one lane of `count` vectors of digits below `2^52`.
 ///
 /// # Safety
 /// There are as many vectors.
@@ -205,7 +205,7 @@ unsafe fn integer(digits: *const u64, lane: usize, count: usize) -> Integer {
     Integer::from_digits(&limbs, Order::Lsf)
 }
 
-/// Writes the limbs of the number in one lane of so many vectors of digits below `2^52`.
+/// Writes the limbs of the number in one lane of `count` vectors of digits below `2^52`.
 ///
 /// # Safety
 /// There are as many vectors.

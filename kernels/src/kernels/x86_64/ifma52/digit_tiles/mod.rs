@@ -2,10 +2,10 @@
 //!
 //! A product of entries of `d` digits takes `d^2` multiply-adds instead of the two or so of each prime, but nothing is
 //! taken to residues and back, and there are no tables: faster up to some tens of rows.
-//! Layout of a tile: cells `[panel of 8 rows][column]` of `2 d` vectors. While updates come in, a cell holds what is
-//! left of its entries: digits with signs, modulo `2^(104 d)`. A finished one holds the digits of its entries modulo
-//! `2^(52 d)`, and behind them a vector that is 1 for those below 0. `sums` has the products, `column` finishes cells.
-//! Same rules as all tile kernels, so the same bits.
+//! Layout of a tile: cells `[panel of 8 rows][column]` of `2 d` vectors. While updates come in, a cell holds the rests
+//! of its entries, the entries less the products so far: digits with signs, modulo `2^(104 d)`. A finished one holds
+//! the digits of its entries modulo `2^(52 d)`, and behind them a vector that is 1 for those below 0. `sums` has the
+//! products, `column` finishes cells. Same rules as all tile kernels, so the same bits.
 
 pub mod blocks;
 mod column;
@@ -39,7 +39,7 @@ use sums::{Part, Terms};
 const MOST_ROWS: usize = 24;
 const MOST_ROWS_OF_SHORT: usize = 64;
 
-/// The same for factors in one tile of entries of few digits, and of no more than so many: at 512 to 1024 bits.
+/// The same for factors in one tile of entries of few digits, and of no more rows than this: at 512 to 1024 bits.
 const MOST_ROWS_OF_SHORT_IN_ONE_TILE: usize = 104;
 const MOST_ROWS_IN_ONE_TILE: usize = 32;
 const ONE_TILE_DIGITS: usize = 20;
@@ -62,8 +62,8 @@ pub(super) struct Digits {
 }
 
 impl Digits {
-    /// Digits for entries below `2^(working_bits + 1)`, and twice as many for what is left of one; in groups of one
-    /// size that add as few as they can and are not small.
+    /// Digits for entries below `2^(working_bits + 1)`, and twice as many for the rest of one; in groups of one size
+    /// that add as few digits as possible and are not small.
     pub fn new(working_bits: u32) -> Digits {
         // One bit for the sign, one since entries of a matrix may be as large as a bound.
         let least = (cholesky_modulus_bits(working_bits) as usize + 1).div_ceil(104);
@@ -98,7 +98,7 @@ impl Layout {
     }
 }
 
-/// The kernels for one precision. Made where the CPU has the instructions alone, so that having one proves them.
+/// The kernels for one precision. Made only where the CPU has the instructions, so that a value proves them.
 pub struct DigitTiles {
     digits: Digits,
     working_bits: u32,
@@ -107,7 +107,7 @@ pub struct DigitTiles {
     window: u64,
 }
 
-/// What the tiles below a factored diagonal tile need beside its cells.
+/// The data of a factored diagonal tile that the tiles below it need in addition to its cells.
 struct Diagonal(Vec<OwnPivot>);
 
 impl DiagonalData for Diagonal {
@@ -117,7 +117,7 @@ impl DiagonalData for Diagonal {
 }
 
 impl DigitTiles {
-    /// For `working_bits`. The caller knows that the CPU has the instructions.
+    /// For `working_bits`. The caller has checked that the CPU has the instructions.
     pub(super) fn new(working_bits: u32) -> DigitTiles {
         let digits = Digits::new(working_bits);
         let rule = WeightRule::new(working_bits, digits.count);
@@ -158,7 +158,7 @@ impl DigitTiles {
     }
 
     /// Calls `each` with the first word of each cell of some panels of a tile that has entries, their digits without
-    /// signs, `ROWS * 8` words from one to the next, their signs, and what rounding adds to them.
+    /// signs, `ROWS * 8` words from one to the next, their signs, and the carries of rounding.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
     fn cut(
         &self,

@@ -1,4 +1,4 @@
-//! Sums of products of finished entries, 8 rows at once, taken off what is left of a cell.
+//! Sums of products of finished entries, 8 rows at once, subtracted from a cell.
 //!
 //! With an entry's digits `u = l + 2^(52 d) [l < 0]`, the product of two is `u v - 2^(52 d) ([l < 0] v + [m < 0] u)`
 //! modulo `2^(104 d)`: products of digits without signs, and two sums of digits for the signs.
@@ -126,7 +126,7 @@ pub unsafe fn subtract(digits: Digits, terms: Terms, part: Part, cell: *mut u64)
     }
 }
 
-/// The products of all pairs of groups of `W` digits; `A`, `B` and `C` are what [`first_column`] says but 0.
+/// The products of all pairs of groups of `W` digits; `A`, `B` and `C` are the values of [`first_column`] other than 0.
 ///
 /// # Safety
 /// As [`subtract`].
@@ -171,7 +171,7 @@ unsafe fn all_groups<const W: usize, const A: usize, const B: usize, const C: us
     }
 }
 
-/// Takes off what [`subtract`] has left out of whole cells with the same `terms`, of which there are at most
+/// Subtracts what [`subtract`] has left out of whole cells with the same `terms`, of which there are at most
 /// `digits.terms`.
 ///
 /// # Safety
@@ -210,8 +210,8 @@ macro_rules! groups {
     ($($name:ident $vector:ident: $zero:ident $set:ident $load:ident $store:ident $low:ident $high:ident $add:ident
         $mask_add:ident $sub:ident $test:ident;)*) => {$(
         /// The products of `W` digits of x with `W` digits of y, from these on; with the digits of y where x is
-        /// negative (`X`), and those of x where y is (`Y`): both for the lowest groups alone. Of the products only
-        /// the columns from `C` on are formed.
+        /// negative (`X`), and those of x where y is (`Y`): both only for the lowest groups. Of the products only the
+        /// columns from `C` on are formed.
         ///
         /// # Safety
         /// As [`subtract`]; the groups lie among the digits.
@@ -226,8 +226,8 @@ macro_rules! groups {
             let (stride, signs) = (digits.cell_words(), digits.count * BLOCK);
             let zero = $zero();
             // With both `X` and `Y` the two groups are the lowest ones, so that their sums belong to the same digits.
-            // Lower and upper halves have sums of their own, up to so many digits that they fit the registers: a sum of
-            // both would wait for its own additions.
+            // Lower and upper halves have sums of their own, up to the number of digits for which they fit the
+            // registers: a sum of both would wait for its own additions.
             let (mut low, mut high, mut by_sign) = ([[zero; W]; 2], [[zero; W]; 2], [zero; W]);
             let upper = usize::from(W <= MOST_APART);
             // SAFETY: all digits that are read lie in the cells of the terms; those written are the cell's:

@@ -1,4 +1,4 @@
-//! Sums of products against integers, and quotients on the exact road against those on the fast one.
+//! Sums of products against integers, and quotients by the exact path against those by the fast one.
 
 use super::*;
 use crate::kernels::test_integers::assert_forms_agree;
@@ -70,7 +70,7 @@ fn sums_of_products_equal_those_of_integers() {
             let mut left = vec![1u64; words];
             let lane_of_y = count % BLOCK;
             let terms = Terms { x: x.as_ptr(), y: y.as_ptr().wrapping_add(lane_of_y), count, from: 0 };
-            // Products that are left out are found again, and nothing is left out above the digit that is asked for.
+            // Products that are left out are found again, and nothing is left out above the digit that is requested.
             for from in (0..2 * digits.count).filter(|_| count <= digits.terms) {
                 let (mut whole, mut cut) = (vec![1u64; words], vec![1u64; words]);
                 let terms = Terms { from, ..terms };
@@ -88,7 +88,7 @@ fn sums_of_products_equal_those_of_integers() {
                 sums::subtract(digits, terms, Part::All, left.as_mut_ptr());
                 normalize(digits, left.as_ptr(), left.as_mut_ptr());
             }
-            // Halves are those of the whole, and leave the numbers of the others alone.
+            // Halves agree with the whole, and leave the numbers of the other lanes unchanged.
             for (part, wanted) in [(Part::Low, 0..BLOCK / 2), (Part::High, BLOCK / 2..BLOCK)] {
                 let mut half = vec![1u64; words];
                 // SAFETY: as above.
@@ -158,7 +158,7 @@ fn the_exact_road_and_the_fast_one_agree() {
     }
 }
 
-/// Every quotient lies at half an integer: products left out of what is divided would move it to the one side.
+/// Every quotient lies at half an integer: products left out of the dividend would move it to one side.
 #[test]
 fn halves_are_rounded_as_all_products_say() {
     use crate::math::pivot::round_quotient;
@@ -202,7 +202,7 @@ fn halves_are_rounded_as_all_products_say() {
     }
 }
 
-/// The rules of blocks against a tile of the same integers, with sums that are taken off in the middle: the largest of
+/// The rules of blocks against a tile of the same integers, with sums that are subtracted in the middle: the largest of
 /// either sign that a factorisation has, whose digits reach as far as those of a cell.
 #[test]
 fn blocks_are_finished_as_tiles_are() {
@@ -214,7 +214,7 @@ fn blocks_are_finished_as_tiles_are() {
         let one = Integer::from(1);
         let mut scratch = vec![0xdead; rules.scratch_words()];
         let mut block = vec![0; rules.block_words()];
-        // What is loaded is what is wanted and the sum, which `take_off` takes away again.
+        // The loaded number is the wanted one plus the sum, which `take_off` subtracts again.
         let limbs = limbs_for(2 * bits + 3);
         let mut sums = IntegerBlock::new(limbs);
         let wanted = |row: usize, col: usize| match row.cmp(&col) {

@@ -35,7 +35,7 @@ pub struct Pivot<'a> {
 }
 
 impl<'a> Pivot<'a> {
-    /// The pivot nearest to the square root of `square`, whose limbs are those of what is left of a diagonal entry, for
+    /// The pivot nearest to the square root of `square`, which has the limbs of the rest of a diagonal entry, for
     /// numerators of at most `2^working_bits` times the pivot; `None` for 0. `space` has [`space_words`].
     pub fn root(square: &[u64], working_bits: u32, space: &'a mut [u64]) -> Option<Pivot<'a>> {
         let (of_both, space) = space.split_at_mut(inverse_roots::words(working_bits));
@@ -48,7 +48,7 @@ impl<'a> Pivot<'a> {
         Some(Pivot::new(&root[..count], working_bits, rest))
     }
 
-    /// Of a root whose reciprocal is known.
+    /// From a root and its reciprocal.
     fn with_inverse(both: RootAndInverse<'a>, working_bits: u32, space: &'a mut [u64]) -> Pivot<'a> {
         let RootAndInverse { root: value, inverse } = both;
         let length = bit_length(value) as u32;
@@ -64,7 +64,7 @@ impl<'a> Pivot<'a> {
         Pivot { value, negative: false, first, used, fraction, reciprocal }
     }
 
-    /// Of a magnitude other than 0.
+    /// A pivot of a magnitude other than 0.
     fn new(value: &'a [u64], working_bits: u32, space: &'a mut [u64]) -> Pivot<'a> {
         let Cuts { first, used, fraction, terms } = Cuts::new(bit_length(value) as u32, working_bits);
         let bit = DIGIT * (fraction + first);
@@ -117,13 +117,13 @@ struct Cuts {
 }
 
 impl Cuts {
-    /// For a pivot of `length` bits.
+    /// The cuts for a pivot of `length` bits.
     fn new(length: u32, working_bits: u32) -> Cuts {
         let first = length.saturating_sub(CHOLESKY_GUARD_BITS) / DIGIT;
         let below = DIGIT * first;
         let used = (length + working_bits + 2 - below).div_ceil(DIGIT);
         let terms = short_terms(working_bits).filter(|_| length >= CHOLESKY_GUARD_BITS);
-        // The same for pivots of all lengths where that is what the loops are written for: 115 bits at most.
+        // The same for pivots of all lengths where the loops are written for that: 115 bits at most.
         let most = if terms.is_some() { CHOLESKY_GUARD_BITS + DIGIT - 1 } else { length - below };
         let fraction = (working_bits + most + CHOLESKY_GUARD_BITS + 1).div_ceil(DIGIT);
         Cuts { first, used, fraction, terms }
@@ -169,14 +169,14 @@ impl From<&Pivot<'_>> for OwnPivot {
     }
 }
 
-/// Words of scratch for the square root of what is left of a diagonal entry.
+/// Words of scratch for the square root of the rest of a diagonal entry.
 fn root_words(working_bits: u32) -> usize {
     2 * limbs_for(2 * working_bits + 2 * LIMB_BITS) + 2
 }
 
 /// Words of scratch for [`Pivot::root`].
 pub fn space_words(working_bits: u32) -> usize {
-    // The power of two; as many limbs for the reciprocal and what is left over; the reciprocal's digits.
+    // The power of two; as many limbs for the reciprocal and the remainder; the reciprocal's digits.
     let longest = 2 * working_bits + 3 * CHOLESKY_GUARD_BITS;
     inverse_roots::words(working_bits)
         + root_words(working_bits)
@@ -199,7 +199,7 @@ pub fn digit_of(limbs: &[u64], at: usize) -> u64 {
     (pair >> (bit % 64)) as u64 & MASK
 }
 
-/// What became of 8 `V` quotients; a bit for each lane.
+/// The outcome of 8 `V` quotients; a bit for each lane.
 pub struct Verdict<const V: usize> {
     /// The quotient does not fit its digits.
     pub beyond: [u8; V],
@@ -299,7 +299,7 @@ unsafe fn divide_short(
 /// The same with `U` digits of the reciprocal, as many of the numerator, and `U + 1` below the quotient's.
 ///
 /// # Safety
-/// As [`divide`]; the pivot has a reciprocal of so many digits, and such a fraction.
+/// As [`divide`]; the pivot has a reciprocal of `U` digits, and a fraction of `U + 1`.
 #[target_feature(enable = "avx512f,avx512ifma")]
 unsafe fn divide_fixed<const U: usize>(
     pivot: &Pivot<'_>,
@@ -331,7 +331,7 @@ unsafe fn divide_fixed<const U: usize>(
                 }
             }
         }
-        // What the low halves of the first column carry is below 2^-44.
+        // The carry of the low halves of the first column is below 2^-44.
         let sum = _mm512_add_epi64(low[1], high[0]);
         let fraction = _mm512_and_si512(sum, mask);
         let half = _mm512_set1_epi64(1 << (DIGIT - 1));

@@ -27,7 +27,7 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 use weights::WeightRule;
 
-/// Tables of one precision. Made where the CPU has the instructions alone, so that having one proves them.
+/// Tables of one precision. Made only where the CPU has the instructions, so that a value proves them.
 pub struct Factor {
     tables: Tables,
     /// Digits of an entry of the factor, at most `2^working_bits (1 + 2^-30)` where its row is accepted.
@@ -89,7 +89,7 @@ impl Layout {
 }
 
 impl Factor {
-    /// Tables for `working_bits`. The caller knows that the CPU has the instructions and that the primes suffice.
+    /// Tables for `working_bits`. The caller has checked that the CPU has the instructions and that the primes suffice.
     pub(super) fn new(working_bits: u32) -> Factor {
         let count = ifma52_prime_count(cholesky_modulus_bits(working_bits));
         let tables = Tables::new(count, 2 * working_bits + 2); // what is left of an entry may exceed the entry

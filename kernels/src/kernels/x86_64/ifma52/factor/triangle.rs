@@ -15,7 +15,7 @@ use rug::Integer;
 use std::any::Any;
 use std::arch::x86_64::*;
 
-/// What the tiles below a factored diagonal tile need beside its residues.
+/// The data of a factored diagonal tile that the tiles below it need in addition to its residues.
 pub struct Diagonal {
     working_bits: u32,
     pivots: Vec<OwnPivot>,

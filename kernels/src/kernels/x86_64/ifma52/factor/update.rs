@@ -8,7 +8,7 @@ use crate::plan::BLOCK;
 use std::arch::x86_64::*;
 use std::ops::Range;
 
-/// Columns of X and Y between two folds: a panel of Y of so many stays in the first-level cache.
+/// Columns of X and Y between two folds: a panel of Y with this number of columns stays in the first-level cache.
 const DEPTH: usize = 512;
 
 /// Most tiles between two folds.

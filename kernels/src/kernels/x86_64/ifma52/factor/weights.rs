@@ -8,16 +8,16 @@ use std::arch::x86_64::*;
 /// Which lanes of a vector count.
 #[derive(Clone, Copy)]
 pub struct Live {
-    /// Those whose quotient does not fit its digits.
+    /// The lanes whose quotient does not fit its digits.
     pub beyond: u8,
-    /// Those whose squares are added.
+    /// The lanes whose squares are added.
     pub live: u8,
 }
 
-/// What is special about the first panel where it holds the diagonal.
+/// The treatment of the first panel, which may hold the diagonal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum First {
-    /// Nothing.
+    /// The panel lies below the diagonal.
     Below,
     /// This lane takes the pivot itself, the lanes before it lie above the diagonal.
     Diagonal(usize),
@@ -50,7 +50,7 @@ pub struct Lanes<'a> {
 }
 
 impl<'a> Lanes<'a> {
-    /// Those of `weights`, in `scratch`, of which the rest is given back.
+    /// The lanes of `weights`, in `scratch`, the rest of which is returned.
     pub fn new(panels: usize, weights: &[RowWeight], scratch: &'a mut [u64]) -> (Lanes<'a>, &'a mut [u64]) {
         let (sums, rest) = scratch.split_at_mut(panels * BLOCK);
         let (limits, rest) = rest.split_at_mut(panels * BLOCK);
@@ -92,7 +92,7 @@ pub struct WeightRule {
 }
 
 impl WeightRule {
-    /// For entries of `digits` digits, of `working_bits`.
+    /// The rule for entries of `digits` digits, of `working_bits`.
     pub fn new(working_bits: u32, digits: usize) -> WeightRule {
         let weight_digit = match working_bits.checked_sub(WEIGHT_BITS) {
             Some(drop) => ((drop / IFMA52_BITS) as usize, i64::from(drop % IFMA52_BITS)),

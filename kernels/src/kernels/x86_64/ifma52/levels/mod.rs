@@ -9,17 +9,17 @@ use crate::kernels::area::Area;
 use crate::kernels::x86_64::ifma52::micro::Fold;
 use crate::kernels::x86_64::ifma52::product::{KC, Operands, Store, depth_of_passes, multiply};
 
-/// Where a product goes, and what it may overwrite on the way.
+/// Where a product goes, and the memory that it may overwrite on the way.
 pub struct Work<'a> {
     /// The plane.
     pub c: &'a mut [u64],
-    /// What happens to its old words.
+    /// How the product is combined with its old words.
     pub into: Store,
     /// At least [`scratch_words`] words.
     pub scratch: &'a mut [u64],
 }
 
-/// What the products of one prime have in common.
+/// Constants that all products of one prime share.
 #[derive(Clone, Copy)]
 pub struct Field<'a> {
     /// Reduces modulo the prime.
@@ -87,7 +87,7 @@ pub fn most_scratch_words(rows: usize, panels: (usize, usize), triangle: bool) -
     scratch_words(rows.min(full), panels, triangle)
 }
 
-/// Rows of each half that one slab takes, where the halves are to be cut into parts of so many panels.
+/// Rows of each half that one slab takes, where the halves are to be cut into parts of `panels` panels.
 pub fn slab_rows(half_rows: usize, panels: usize) -> usize {
     depth_of_passes(half_rows, most_slab_rows(panels))
 }

@@ -23,7 +23,7 @@ const LEAST_PANELS: usize = 24;
 /// Fewest rows for which the level pays: the five results are combined once per product.
 const LEAST_ROWS: usize = 256;
 
-/// Whether the scheme is used for a triangle of so many panels.
+/// Whether the scheme is used for a triangle of `panels` panels.
 pub fn pays(rows: usize, panels: usize) -> bool {
     panels >= LEAST_PANELS && rows >= LEAST_ROWS
 }
@@ -88,7 +88,7 @@ pub fn multiply_triangle(field: Field<'_>, operands: &Operands<'_>, area: &Area,
             let s3 = fold.subtract(s1, a22);
             [s1, s2, s3, fold.add(s3, a12)]
         });
-        // Each product fetches what the following one begins with; the last, the next slab.
+        // Each product fetches the operands with which the following one begins; the last, the next slab.
         let begin = |panels| Some(Next::new(panels, h.min(MC_PANELS), depth));
         let later = first + depth;
         let left = half.slab.min(half.rows - later);
@@ -116,7 +116,7 @@ pub fn multiply_triangle(field: Field<'_>, operands: &Operands<'_>, area: &Area,
     }
 }
 
-/// Adds to C what the products in scratch hold: C11 and C21 have P2 and P3 already.
+/// Adds to C the products in scratch: C11 and C21 have P2 and P3 already.
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn combine(fold: &Fold, half: &Halves, products: [&mut [u64]; 3], area: &Area, (c, into): (&mut [u64], Store)) {
     let [p1, p4, p5] = products.map(|product| &*product);

@@ -83,7 +83,7 @@ pub fn multiply_rectangle(field: Field<'_>, operands: &Operands<'_>, area: &Area
             [t1, t2, fold.subtract(b22, b12), fold.subtract(b21, t2)]
         });
         let begin = |panels, count: usize| Some(Next::new(panels, count.min(MC_PANELS), depth));
-        // The last product fetches what the next slab begins with.
+        // The last product fetches the operands with which the next slab begins.
         let (later, left) = (first + depth, half.slab.min(half.rows - (first + depth)));
         let slab = if left > 0 { Some(Next::new(x.from(0, later), 2 * m, left)) } else { next };
         let mut own_products = products.chunks_exact_mut(half.quarter.words());
@@ -112,7 +112,7 @@ pub fn multiply_rectangle(field: Field<'_>, operands: &Operands<'_>, area: &Area
     }
 }
 
-/// Adds to C what the products in scratch hold: three of its quarters have P2, P3 and P4 already.
+/// Adds to C the products in scratch: three of its quarters have P2, P3 and P4 already.
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn combine(fold: &Fold, half: &Halves, products: &[u64], area: &Area, (c, into): (&mut [u64], Store)) {
     let words = half.quarter.words();

@@ -1,6 +1,6 @@
 //! Digits of eight numbers of different matrices, straight from their limbs, one number in each lane.
 //!
-//! As `digits::Cutter`, whose numbers lie in one matrix: the lowest digit cut is the first of what rounding drops.
+//! As `digits::Cutter`, whose numbers lie in one matrix: the lowest digit cut is the first that rounding drops.
 
 use super::super::digits::{DIGIT_BYTES, GROUP_DIGITS, load_bytes};
 use super::super::transpose::transpose;
@@ -15,7 +15,7 @@ const LARGEST_SHIFT: i64 = 1 << 30;
 /// Bytes from one group of digits to the next.
 const GROUP_BYTES: i64 = DIGIT_BITS as i64;
 
-/// Words of the digits of numbers of so many, and one below them.
+/// Words of the digits of numbers of `digits` digits, and one digit below them.
 pub fn words(digits: usize) -> usize {
     (digits + 1).next_multiple_of(GROUP_DIGITS) * BLOCK
 }

@@ -32,7 +32,7 @@ struct Work<'a> {
     space: &'a mut [u64],
 }
 
-/// What is known of the pivots of a column.
+/// The pivots of a column and numbers derived from them.
 struct ColumnPivots {
     /// Lanes that are not done here.
     dead: u8,
@@ -60,7 +60,7 @@ impl<'a> Work<'a> {
         (row * (row + 1) / 2 + col) * self.lanes.digits * BLOCK
     }
 
-    /// What the columns before leave of an entry, without the columns of digits below `from`; the lanes below 0.
+    /// An entry less the products of the columns before, without the columns of digits below `from`; the lanes below 0.
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512ifma")]
     fn reduce(&mut self, (row, col): (usize, usize), from: usize) -> u8 {
         let (digits, bits) = (self.lanes.digits, 2 * i64::from(self.lanes.bits));
@@ -125,7 +125,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Factors the matrices: the lanes whose factor is right.
+/// Factors the matrices; returns the lanes whose factor is right.
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vbmi,avx512ifma")]
 pub fn factor(lanes: &ProblemLanes, matrices: &Matrices<'_>, words: &mut [u64], out: &mut Rounded<'_>) -> u8 {
     let digits = lanes.digits;

@@ -1,8 +1,8 @@
 //! Eight small problems of one shape side by side: a lane of every vector for each of them.
 //!
-//! Nothing is padded, and what no lane shortens within one problem, roots and reciprocals of pivots, carries and
-//! rounding, is done for eight at once. Products are summed from the column of digits on that the result takes
-//! (`sums`); where what is left out could show in a rounding, the lane is given up, and whoever called does that
+//! Nothing is padded, and the steps that lanes cannot speed up within one problem, roots and reciprocals of pivots,
+//! carries and rounding, are done for eight at once. Products are summed from the column of digits on that the result
+//! takes (`sums`); where the products left out could change a rounding, the lane is given up, and the caller does that
 //! problem by itself. Bounds: docs/ALGORITHM.md, "Eight problems in lanes".
 
 mod columns;
@@ -21,8 +21,7 @@ use crate::kernels::x86_64::cpu;
 use crate::math::bound::lane_problem_terms;
 use cut::words as cut_words;
 
-/// How integers of one length lie in digits. Made where the CPU has the instructions alone, so that having one proves
-/// them.
+/// How integers of one length lie in digits. Made only where the CPU has the instructions, so that a value proves them.
 pub struct ProblemLanes {
     digits: usize,
     bits: u32,
@@ -55,8 +54,8 @@ impl ProblemLanes {
     }
 
     /// Factors eight matrices of no more than [`ProblemLanes::most_terms`] rows, with as many words as
-    /// [`ProblemLanes::factor_words`] says: hands out entry by entry, by columns, and gives the lanes in which all of
-    /// them are those of the definition.
+    /// [`ProblemLanes::factor_words`]: passes on the entries one by one, by columns, and returns the lanes in which all
+    /// of them agree with the definition.
     pub fn factor(&self, matrices: &Matrices<'_>, words: &mut [u64], out: &mut Rounded<'_>) -> u8 {
         let order = matrices.order;
         assert!(order <= self.most_terms() && matrices.exponents.len() == order * PROBLEMS);
@@ -72,8 +71,8 @@ impl ProblemLanes {
     }
 
     /// Solves eight systems of no more than [`ProblemLanes::most_terms`] rows and at least one, with as many words as
-    /// [`ProblemLanes::solve_words`] says: hands out unknown by unknown, right side by right side, and gives the lanes
-    /// in which all of them are those of the definition.
+    /// [`ProblemLanes::solve_words`]: passes on the unknowns one by one, right side by right side, and returns the
+    /// lanes in which all of them agree with the definition.
     pub fn solve(&self, systems: &Systems<'_>, words: &mut [u64], out: &mut Rounded<'_>) -> u8 {
         let (order, columns) = (systems.order, systems.columns);
         assert!((1..=self.most_terms()).contains(&order));
@@ -84,13 +83,13 @@ impl ProblemLanes {
         unsafe { solve::solve(self, systems, words, out) }
     }
 
-    /// Words for products of operands of so many columns in all, and of so many rows.
+    /// Words for products of operands of `size`: their columns in all, and their rows.
     pub fn product_words(&self, size: (usize, usize), precision_bits: u32) -> usize {
         products::words(self, size, precision_bits)
     }
 
     /// Multiplies operands of no more than [`ProblemLanes::most_terms`] rows, with as many words as
-    /// [`ProblemLanes::product_words`] says: hands out the entries that are wanted, exact and then rounded.
+    /// [`ProblemLanes::product_words`]: passes on the wanted entries, exact and then rounded.
     pub fn multiply(&self, products: &Products<'_>, words: &mut [u64], out: &mut Rounded<'_>) {
         let rows = products.left.views[0].rows();
         assert!((1..=self.most_terms()).contains(&rows));

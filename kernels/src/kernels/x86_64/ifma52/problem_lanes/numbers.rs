@@ -41,7 +41,7 @@ pub fn vector(words: &[i64; BLOCK]) -> __m512i {
     unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
 }
 
-/// Digits below `2^52` of the same number, from digits with signs; what the top one carries is dropped.
+/// Digits below `2^52` of the same number, from digits with signs; the carry of the top digit is dropped.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub fn carry(digits: &mut [u64]) {
@@ -90,8 +90,8 @@ pub fn lengths(digits: &[u64]) -> [i64; BLOCK] {
     lanes(_mm512_add_epi64(below, bits))
 }
 
-/// The columns of `x y` from `from` on, without what those below carry: less than the product over `2^(52 from)` by
-/// less than `2 n` for factors of `n` digits, of which the shorter counts. Digits below `2^52`.
+/// The columns of `x y` from `from` on, without the carry of the columns below: less than the product over
+/// `2^(52 from)` by less than `2 n` for factors of `n` digits, of which the shorter counts. Digits below `2^52`.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn multiply(x: &[u64], y: &[u64], from: usize, out: &mut [u64]) {
     let (x, y, mask) = (Factor::of(x), Factor::of(y), _mm512_set1_epi64(MASK));

@@ -9,7 +9,7 @@ use crate::math::bound::{LANE_ERROR_BITS, lane_root_bits};
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
 
-/// Half-width of the window around one half, in the first digit below 1, in which rounding is left to others.
+/// Half-width of the window around one half, in the first digit below 1, in which rounding is left to the caller.
 pub const WINDOW: i64 = 1 << (DIGIT_BITS - LANE_ERROR_BITS as usize);
 
 /// Bits of the first `z`, from doubles.
@@ -26,7 +26,7 @@ pub struct Reciprocals {
     pub longest: usize,
 }
 
-/// Digits of fractions for roots of so many bits.
+/// Digits of fractions for roots of `bits` bits.
 fn fraction_digits(bits: u32) -> usize {
     (bits as usize + 44).div_ceil(DIGIT_BITS)
 }
@@ -44,7 +44,7 @@ pub fn space_words(bits: u32, digits: usize) -> usize {
     (9 * (fraction + 3) + 2 * (fraction + 3) + digits + 1) * BLOCK
 }
 
-/// The next so many vectors of some space.
+/// The next `vectors` vectors of some space.
 fn take<'s>(space: &mut &'s mut [u64], vectors: usize) -> &'s mut [u64] {
     let (own, rest) = std::mem::take(space).split_at_mut(vectors * BLOCK);
     *space = rest;
@@ -71,7 +71,7 @@ pub fn find(
     let r = take(space, count + 2);
     multiply(t, &z[..(count + 1) * BLOCK], count, r);
     let unclear = round_roots(r, &halves.map(|half| half - unit * count as i64), roots, space);
-    // l = L / 2^half, and what its product with z lacks to 1: v, with an offset that makes it positive.
+    // l = L / 2^half, and the difference of 1 and its product with z: v, with an offset that makes it positive.
     let (l, b) = (take(space, count + 2), take(space, count + 3));
     shift(roots, &halves.map(|half| top - half), l);
     multiply(l, &z[..(count + 1) * BLOCK], count, b);

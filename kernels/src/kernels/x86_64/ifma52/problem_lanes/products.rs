@@ -11,7 +11,7 @@ use crate::math::float::limbs_for;
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
 
-/// Words of everything, for operands of so many columns in all.
+/// Words of everything, for operands of `columns` columns in all.
 pub fn words(lanes: &ProblemLanes, (columns, rows): (usize, usize), precision_bits: u32) -> usize {
     let digits = lanes.digits;
     let rounded = Rounding::new(precision_bits).scratch_words() + BLOCK * limbs_for(precision_bits);
@@ -73,7 +73,7 @@ fn add_up(digits: usize, terms: Terms, (left, right): (&[u64], &[u64]), from: us
     magnitudes(&mut sums[from * BLOCK..])
 }
 
-/// Multiplies the columns, and hands out the entries that are wanted.
+/// Multiplies the columns, and passes on the wanted entries.
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vbmi,avx512ifma")]
 pub fn multiply(lanes: &ProblemLanes, products: &Products<'_>, words: &mut [u64], out: &mut Rounded<'_>) {
     let Products { left, right, precision_bits, wanted } = products;

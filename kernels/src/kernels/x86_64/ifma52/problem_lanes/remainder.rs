@@ -19,7 +19,7 @@ pub struct Scaled<'a> {
     pub shifts: [i64; BLOCK],
 }
 
-/// Sums of products that are taken off, and for both factors the sums of their entries digit by digit.
+/// Sums of products that are subtracted, and for both factors the sums of their entries digit by digit.
 #[derive(Clone, Copy)]
 pub struct Subtracted<'a> {
     pub terms: Terms,
@@ -30,7 +30,7 @@ pub struct Subtracted<'a> {
 pub struct Remainder<'a> {
     lanes: &'a ProblemLanes,
     rounding: Rounding,
-    /// What is left of an entry.
+    /// The rest of an entry: the entry less the products so far.
     pub left: &'a mut [u64],
     /// An entry of the result.
     pub entry: &'a mut [u64],
@@ -40,13 +40,13 @@ pub struct Remainder<'a> {
 }
 
 impl<'a> Remainder<'a> {
-    /// Words of the memory, for entries that are rounded to so many bits.
+    /// Words of the memory, for entries that are rounded to `precision_bits` bits.
     pub fn words(lanes: &ProblemLanes, precision_bits: u32) -> usize {
         let rounded = Rounding::new(precision_bits).scratch_words() + BLOCK * limbs_for(precision_bits);
         (3 * lanes.digits + 1) * BLOCK + cut_words(2 * lanes.digits) + rounded
     }
 
-    /// Takes as much of `words`; what is left of them.
+    /// Takes that much of `words`; returns the rest of them, too.
     pub fn new(lanes: &'a ProblemLanes, precision_bits: u32, words: &'a mut [u64]) -> (Remainder<'a>, &'a mut [u64]) {
         let (digits, rounding) = (lanes.digits, Rounding::new(precision_bits));
         let (left, words) = words.split_at_mut(2 * digits * BLOCK);
@@ -57,8 +57,8 @@ impl<'a> Remainder<'a> {
         (Remainder { lanes, rounding, left, entry, cut, window, limbs }, words)
     }
 
-    /// What sums of products leave of an entry, without the columns of digits below `from`: its magnitude into `left`;
-    /// the lanes below 0.
+    /// An entry less sums of products, without the columns of digits below `from`: its magnitude goes into `left`;
+    /// returns the lanes below 0.
     ///
     /// # Safety
     /// The terms have their digits.
@@ -79,8 +79,8 @@ impl<'a> Remainder<'a> {
         magnitudes(&mut self.left[from * BLOCK..])
     }
 
-    /// The entry that was cut, and what the offsets of entries added, less the sums in `left`: the digits in their
-    /// place, of a number modulo `2^(104 d)`.
+    /// The entry that was cut, plus the terms of the offsets, less the sums in `left`: the digits in their place, of a
+    /// number modulo `2^(104 d)`.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn add_up(&mut self, Subtracted { terms, totals }: Subtracted<'_>, from: usize, (signs, carries): (u8, u8)) {
@@ -114,7 +114,7 @@ impl<'a> Remainder<'a> {
         }
     }
 
-    /// Divides what is left of an entry by pivots: the lanes whose quotient is too large, or too close to half an
+    /// Divides the rest of an entry by pivots; returns the lanes whose quotient is too large, or too close to half an
     /// integer.
     #[target_feature(enable = "avx512f,avx512ifma")]
     pub fn divide(&mut self, reciprocals: &[u64], known: &Reciprocals, from: usize) -> u8 {
@@ -129,8 +129,8 @@ impl<'a> Remainder<'a> {
         }
         let numerator = Factor::of(&self.left[from * BLOCK..end * BLOCK]);
         let reciprocal = Factor::of(&reciprocals[..count * BLOCK]);
-        // SAFETY: the factors are those of the slices, here and below. What the first column's own low halves carry is
-        // below 2^-46.
+        // SAFETY: the factors are those of the slices, here and below. The carry of the first column's own low halves
+        // is below 2^-46.
         let mut flow = unsafe { two_columns(numerator, reciprocal, fraction - 2 - from) }[0].1;
         let last = (fraction + digits).max(end + count);
         for first in (fraction - 1..=last).step_by(2) {
@@ -156,7 +156,7 @@ impl<'a> Remainder<'a> {
         unclear | _mm512_test_epi64_mask(above, above)
     }
 
-    /// Adds the weights of the entry to those of its row: the lanes that are rejected by now.
+    /// Adds the weights of the entry to those of its row; returns the lanes that are rejected by now.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     pub fn add_weights(&self, weights: LaneWeights<'_>) -> u8 {
@@ -180,7 +180,7 @@ impl<'a> Remainder<'a> {
     }
 }
 
-/// Writes digits with an offset, of magnitudes with these signs and what rounding adds to them; adds them to `totals`.
+/// Writes digits with an offset, of magnitudes with these signs and carries of rounding; adds them to `totals`.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub fn keep(digits: usize, from: &[u64], (signs, carries): (u8, u8), cell: &mut [u64], mut totals: Option<&mut [u64]>) {
@@ -202,7 +202,7 @@ pub fn keep(digits: usize, from: &[u64], (signs, carries): (u8, u8), cell: &mut 
     }
 }
 
-/// Numbers that cannot do any harm, in the lanes that are dead, for the squares of pivots of so many bits.
+/// Harmless numbers, in the lanes that are dead, for the squares of pivots of `bits` bits.
 #[target_feature(enable = "avx512f")]
 pub fn replace_squares(bits: u32, dead: u8, squares: &mut [u64]) {
     let at = 2 * bits as usize;
@@ -212,7 +212,7 @@ pub fn replace_squares(bits: u32, dead: u8, squares: &mut [u64]) {
     }
 }
 
-/// Words of eight roots, and of what finds them and their reciprocals.
+/// Words of eight roots, and of the scratch that finds them and their reciprocals.
 pub fn pivot_words(lanes: &ProblemLanes) -> usize {
     lanes.digits * BLOCK + pivots::space_words(lanes.bits, lanes.digits)
 }

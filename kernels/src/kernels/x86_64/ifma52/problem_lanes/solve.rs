@@ -18,7 +18,7 @@ use std::arch::x86_64::*;
 /// The sum of weights beyond which a right side is rejected: `2^60 + 1`.
 const LIMITS: [u64; BLOCK] = [(1 << (2 * WEIGHT_BITS)) + 1; BLOCK];
 
-/// Words of what is known of a row's pivots beside their reciprocals.
+/// Words of the data of a row's pivots in addition to their reciprocals.
 const ROW_WORDS: usize = 5;
 
 /// Words of everything.
@@ -191,7 +191,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Solves the systems: the lanes whose solutions are right.
+/// Solves the systems; returns the lanes whose solutions are right.
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vbmi,avx512ifma")]
 pub fn solve(lanes: &ProblemLanes, systems: &Systems<'_>, words: &mut [u64], out: &mut Rounded<'_>) -> u8 {
     let mut work = Work::new(lanes, systems, words);

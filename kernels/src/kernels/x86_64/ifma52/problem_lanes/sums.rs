@@ -1,7 +1,7 @@
 //! Sums of products of entries of eight problems: the columns of the product from one on.
 //!
 //! All sums of a column of digits stay in registers for all terms. Entries have no signs here: an offset makes them
-//! positive, and is taken off once for each sum.
+//! positive, and is removed once for each sum.
 
 use super::columns::{Factor, two_columns};
 use crate::plan::BLOCK;

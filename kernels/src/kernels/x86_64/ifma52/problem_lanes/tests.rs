@@ -80,8 +80,8 @@ fn roots_and_reciprocals_are_as_close_as_their_bound() {
     }
 }
 
-/// Numerators and roots as far from one half as the window reaches are left to others, and one unit of a digit further
-/// on rounded.
+/// Numerators and roots as far from one half as the window reaches are left to the caller; one unit of a digit further
+/// they are rounded.
 #[test]
 fn roundings_are_left_to_others_within_the_window_and_no_further() {
     if probe().is_err() {
@@ -126,7 +126,7 @@ fn roundings_are_left_to_others_within_the_window_and_no_further() {
     }
 }
 
-/// All digits at their largest in as many terms as the bound says; one more term has no room.
+/// All digits at their largest in as many terms as the bound allows; one more term has no room.
 #[test]
 fn sums_hold_as_many_products_as_the_bound_says() {
     if probe().is_err() {

@@ -11,7 +11,7 @@ use crate::testing::effort;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// What a product should leave in `c`, and nothing else.
+/// The expected contents of `c` after a product.
 fn by_plain_loops(prime: u64, operands: &Operands<'_>, target: &Target, c: &mut [u64], into: Store) {
     let Operands { x, y, rows, .. } = *operands;
     for index in target.blocks.clone() {
@@ -87,7 +87,7 @@ fn products_are_sums_in_plain_loops() {
         return println!("skipped: {reason}");
     }
     let mut rng = ChaCha8Rng::seed_from_u64(52);
-    // One, two and three passes over the rows, whole turns of the innermost loop and the rows that are left.
+    // One, two and three passes over the rows, whole turns of the innermost loop and the remaining rows.
     for rows in [0, 1, 3, 4, 7, KC - 1, KC, KC + 1, 2 * KC, 2 * KC + 1, 2 * KC + 6] {
         for grid in [BlockGrid::rectangle(8, 8), BlockGrid::rectangle(33, 25), BlockGrid::triangle(41)] {
             for target in targets(grid) {

@@ -9,8 +9,8 @@ use crate::math::float::{LIMB_BITS, limbs_for};
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
 
-/// Rounds magnitudes of one form to one precision. Made where the CPU has the instructions alone, so that having one
-/// proves them.
+/// Rounds magnitudes of one form to one precision. Made only where the CPU has the instructions, so that a value proves
+/// them.
 #[derive(Clone, Copy)]
 pub struct EightRounding {
     rounding: Rounding,
@@ -25,7 +25,7 @@ impl EightRounding {
         Some(EightRounding { rounding: Rounding::new(precision_bits), form, precision_bits })
     }
 
-    /// Words of scratch: digits that have to be cut, in whole groups, what rounding takes, and the significands.
+    /// Words of scratch: digits that have to be cut, in whole groups, scratch of rounding, and the significands.
     pub fn words(&self) -> usize {
         self.cut_words() + self.rounding.scratch_words() + BLOCK * limbs_for(self.precision_bits)
     }
@@ -55,7 +55,7 @@ impl EightRounding {
     }
 }
 
-/// Digits of so many limbs.
+/// Digits of `limbs` limbs.
 fn digits_of(limbs: usize) -> usize {
     (limbs * LIMB_BITS as usize).div_ceil(DIGIT_BITS)
 }

@@ -33,8 +33,7 @@ const MOST_DIGITS: usize = 48;
 const DIGIT_BITS: usize = 52;
 const MASK: i64 = (1 << DIGIT_BITS) - 1;
 
-/// How integers of one length lie in digits. Made where the CPU has the instructions alone, so that having one proves
-/// them.
+/// How integers of one length lie in digits. Made only where the CPU has the instructions, so that a value proves them.
 #[derive(Clone, Copy)]
 pub struct RowLanes {
     digits: Digits,
@@ -65,12 +64,12 @@ impl RowLanes {
         self.digits.count
     }
 
-    /// Words of a column of so many rows.
+    /// Words of a column of `rows` rows.
     pub fn column_words(&self, rows: usize) -> usize {
         self.start_words() + rows.div_ceil(BLOCK) * self.eight_words()
     }
 
-    /// Words of scratch for results of so many bits.
+    /// Words of scratch for results of `precision_bits` bits.
     pub fn scratch_words(&self, precision_bits: u32) -> usize {
         let rounding = Rounding::new(precision_bits);
         let finish = rounding.scratch_words() + BLOCK * limbs_for(precision_bits);
@@ -82,7 +81,7 @@ impl RowLanes {
         self.digits.count * BLOCK
     }
 
-    /// Words of what sums with a column begin with.
+    /// Words of the initial value of sums with a column.
     fn start_words(&self) -> usize {
         (self.digits.count + 1) * BLOCK
     }

@@ -1,8 +1,8 @@
-//! Entries made positive by an offset, and what takes it off sums of products again.
+//! Entries made positive by an offset, and the correction that removes it from sums of products again.
 //!
 //! An entry `x` is stored as `u = x + c`, `c = 2^(52 d - 1)`; rows that are padding as 0. Then
-//! `sum x y = sum u v - c (sum u + sum v) + k c^2` over `k` rows, and what belongs to one column, `k c^2 / 2 - c sum u`
-//! modulo `2^(104 d)`, is kept with it, lane by lane. Bounds: docs/ALGORITHM.md, "Columns of digits".
+//! `sum x y = sum u v - c (sum u + sum v) + k c^2` over `k` rows. The part of one column, `k c^2 / 2 - c sum u` modulo
+//! `2^(104 d)`, is kept with it, lane by lane. Bounds: docs/ALGORITHM.md, "Columns of digits".
 
 use super::super::digits::ROWS;
 use super::{DIGIT_BITS, MASK, load, store as store_vector};
@@ -13,7 +13,7 @@ use std::arch::x86_64::*;
 pub const MOST_EIGHTS: usize = 1 << 10;
 
 /// Writes eight entries, digit `i` of their magnitudes at `i ROWS` vectors with anything above its 52 bits, with their
-/// signs and what rounding adds to them, for the rows that are live; adds their digits to `totals`.
+/// signs and the carries of rounding, for the rows that are live; adds their digits to `totals`.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub fn store(from: &[u64], ((signs, carries), live): ((u8, u8), u8), cell: &mut [u64], totals: &mut [u64]) {
@@ -46,7 +46,8 @@ pub fn carry(digits: usize, totals: &mut [u64]) {
     }
 }
 
-/// Turns the totals of a column of so many rows into the digits `d - 1` to `2 d - 1` of what sums with it begin with.
+/// Turns the totals of a column of `rows` rows into the digits `d - 1` to `2 d - 1` of the initial value of sums with
+/// it.
 #[target_feature(enable = "avx512f")]
 pub fn finish(digits: usize, rows: usize, totals: &mut [u64]) {
     let mask = _mm512_set1_epi64(MASK);
@@ -58,7 +59,7 @@ pub fn finish(digits: usize, rows: usize, totals: &mut [u64]) {
     let (mut below, mut flow) = (_mm512_setzero_si512(), _mm512_setzero_si512());
     carry(digits, totals);
     for at in 0..=digits {
-        // Half of a digit belongs to one digit of the product, the bit that is left to the one before.
+        // Half of a digit belongs to one digit of the product, the remaining bit to the one before.
         let own = if at < digits { load(totals, at) } else { _mm512_setzero_si512() };
         let odd = _mm512_and_si512(_mm512_slli_epi64::<51>(own), mask);
         let mut value = _mm512_sub_epi64(_mm512_sub_epi64(flow, below), odd);

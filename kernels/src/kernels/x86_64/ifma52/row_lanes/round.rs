@@ -20,7 +20,7 @@ pub struct Rounding {
     digits: usize,
 }
 
-/// What is rounded: so many vectors of digits below `2^52`, and for each lane a power of two and a sign.
+/// The numbers to round: vectors of digits below `2^52`, and for each lane a power of two and a sign.
 #[derive(Clone, Copy)]
 pub struct Magnitudes<'a> {
     /// The digits.
@@ -43,13 +43,13 @@ struct Windows {
 }
 
 impl Rounding {
-    /// To so many bits.
+    /// Rounding to `precision_bits` bits.
     pub fn new(precision_bits: u32) -> Rounding {
         let limbs = limbs_for(precision_bits);
         Rounding { precision_bits, limbs, digits: (limbs * LIMB_BITS as usize).div_ceil(DIGIT_BITS) }
     }
 
-    /// Words of scratch: the digits of a window, one below it for what is cut, one above it for a carry.
+    /// Words of scratch: the digits of a window, one below it for the bits that are cut, one above it for a carry.
     pub fn scratch_words(&self) -> usize {
         (self.digits + 2) * BLOCK
     }
@@ -60,8 +60,8 @@ impl Rounding {
         self.round_known(from, i64::MIN, (heads, limbs), window);
     }
 
-    /// The same of magnitudes that are known to within `2^known_bits`: the lanes whose rounding that could change;
-    /// `i64::MIN` for exact ones.
+    /// The same for magnitudes that are known to within `2^known_bits`; returns the lanes whose rounding that could
+    /// change; `i64::MIN` for exact ones.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512cd,avx512vbmi")]
     pub fn round_known(
@@ -92,8 +92,8 @@ impl Rounding {
         unclear
     }
 
-    /// The lanes in which a change by `2^known_bits` could carry what is cut over one half: the bits from the first one
-    /// cut on are a half, one more or one less, or are not all known.
+    /// The lanes in which a change by `2^known_bits` could carry the part that is cut over one half: the bits from the
+    /// first one cut on are a half, one more or one less, or are not all known.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn unclear(&self, known_bits: i64, windows: &Windows, window: &[u64]) -> u8 {
@@ -140,7 +140,7 @@ impl Rounding {
         }
     }
 
-    /// Writes the digits of the windows from the one below them on; what lies still lower.
+    /// Writes the digits of the windows from the one below them on; returns the bits that lie still lower.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn cut(&self, digits: &[u64], windows: &Windows, window: &mut [u64]) -> __m512i {
@@ -158,7 +158,7 @@ impl Rounding {
         unsafe { _mm512_storeu_si512(firsts.as_mut_ptr().cast(), windows.firsts) };
         let (mut sticky, mut left) = (zero, windows.live);
         while left != 0 {
-            // All lanes that begin at one digit: mostly there are no others, or one more.
+            // All lanes that begin at one digit: mostly all lanes, or all but one.
             let first = firsts[left.trailing_zeros() as usize];
             let lanes = _mm512_cmpeq_epi64_mask(windows.firsts, _mm512_set1_epi64(first)) & windows.live;
             let is_first = left == windows.live;
@@ -173,7 +173,7 @@ impl Rounding {
                 let high = digit(first + at as i64);
                 let value = _mm512_or_si512(_mm512_srlv_epi64(low, shifts), _mm512_sllv_epi64(high, up_shifts));
                 let value = _mm512_and_si512(value, mask);
-                // No masked stores: what is read after one waits for memory.
+                // No masked stores: a read after one waits for memory.
                 store(window, at, if is_first { value } else { _mm512_mask_mov_epi64(load(window, at), lanes, value) });
                 low = high;
             }

@@ -1,7 +1,7 @@
 //! Sums of the products of two columns: eight rows to a vector, a lane each.
 //!
-//! Digits without signs: an offset makes all entries positive, and is taken off by what the sums begin with (`offset`).
-//! Where the last rows are four or fewer they are multiplied in half vectors, of which twice as many go through at a
+//! Digits without signs: an offset makes all entries positive, and the initial value of the sums removes it (`offset`).
+//! Where the last rows are four or fewer they are multiplied in half vectors, twice as many of which are processed at a
 //! time. The lanes are added up at the end, for eight pairs of columns together.
 
 use super::super::digit_tiles::{Digits, normalize};
@@ -14,23 +14,23 @@ use std::arch::x86_64::*;
 pub struct Pair {
     x: *const u64,
     y: *const u64,
-    /// Eights of rows, of which the last is a half where that is said.
+    /// Eights of rows, the last of which is a half where `is_half`.
     eights: usize,
     is_half: bool,
 }
 
 impl Pair {
-    /// Two columns of so many rows, as they lie.
+    /// Two columns of `rows` rows, as they lie.
     pub fn new(digits: usize, (x, y): (*const u64, *const u64), rows: usize) -> Pair {
         let start = (digits + 1) * BLOCK;
         let is_half = (1..=BLOCK / 2).contains(&(rows % BLOCK));
         Pair { x: x.wrapping_add(start), y: y.wrapping_add(start), eights: rows.div_ceil(BLOCK), is_half }
     }
 
-    /// What the sum of digit `at` begins with.
+    /// The initial value of the sum of digit `at`.
     ///
     /// # Safety
-    /// The columns are whole, of so many digits.
+    /// The columns are whole, of `digits` digits.
     #[inline]
     #[target_feature(enable = "avx512f")]
     unsafe fn start(&self, digits: usize, at: usize) -> __m512i {
@@ -49,7 +49,7 @@ impl Pair {
 /// The sums of the products of a pair in each lane, as `2 d` vectors.
 ///
 /// # Safety
-/// The columns are whole, of so many digits; `sums` has `2 d` vectors and lies elsewhere.
+/// The columns are whole, of `digits` digits; `sums` has `2 d` vectors and lies elsewhere.
 #[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
 pub unsafe fn multiply(digits: Digits, pair: Pair, sums: *mut u64) {
     let most = row_lane_terms(digits.count);
@@ -75,7 +75,7 @@ pub unsafe fn multiply(digits: Digits, pair: Pair, sums: *mut u64) {
                 };
             }
             of_group!(1 2 2 4 3 6 4 8 5 10 6 12 7 14);
-            // The lanes are added up in what room is left.
+            // The lanes are added up in the room that remains.
             if pair.eights * BLOCK > most {
                 normalize(digits, sums, sums);
             }
@@ -83,7 +83,7 @@ pub unsafe fn multiply(digits: Digits, pair: Pair, sums: *mut u64) {
     }
 }
 
-/// Adds the products of some eights of rows; `of_start` to what the pair begins with.
+/// Adds the products of some eights of rows; with `of_start` to the initial value of the pair.
 ///
 /// # Safety
 /// As [`multiply`], for groups of `W` digits; `B` is `2 W`.

@@ -60,7 +60,7 @@ fn sums_equal_the_big_integers() {
         let most = row_lane_terms(lanes.digits());
         // Several parts of a column are as good at one length for each number of groups.
         let is_worth = |&rows: &usize| rows > 0 && (rows <= 2 * most || [50, 262, 775].contains(&bits));
-        // The norms of columns bound the sums that are wanted.
+        // The norms of columns bound the wanted sums.
         for rows in [1, 2, 4, 5, 7, 8, 9, 31, most / 8 * 8, most / 8 * 8 + 1, 8 * most + 3, 16 * most + 5]
             .into_iter()
             .filter(is_worth)
@@ -89,7 +89,7 @@ fn sums_equal_the_big_integers() {
     }
 }
 
-/// Columns whose digits are added up in several parts, with more rows than 64 bits would hold without.
+/// Columns whose digits are added up in several parts, with more rows than 64 bits would hold in one part.
 #[test]
 fn long_columns_are_offset_in_parts() {
     if probe().is_err() {
@@ -119,7 +119,7 @@ fn sums_hold_as_many_products_as_the_bound_says() {
         let lanes = RowLanes::new(bits).unwrap();
         let digits = lanes.digits();
         let most = row_lane_terms(digits);
-        // Beyond what a product is asked for: sums are known modulo a power of two.
+        // Beyond what products are used for: sums are known modulo a power of two.
         let all = (Integer::from(1) << (52 * digits as u32 - 1)) - 1u32;
         let modulus = Integer::from(1) << (104 * digits as u32);
         for rows in [most, most / 8 * 8 + 8, 8 * most, 8 * most + 1] {
@@ -205,7 +205,8 @@ fn eight_magnitudes_are_rounded_like_one() {
     }
 }
 
-/// What is known but for `2^known` is rounded as if that were added or taken off, or is called unclear.
+/// A number that is known to within `2^known` is rounded as it is with that added or subtracted, or reported as
+/// unclear.
 #[test]
 fn a_change_that_shows_is_unclear() {
     if probe().is_err() {
