@@ -243,7 +243,7 @@ fn upper_bytes(program: &Program, part: &UpperProof, shared: u64) -> u64 {
     let x = part.x.iter().map(Fixed::length).max().unwrap_or(0);
     let count = program.free_variables().min(gram.scales.len());
     let rest = bytes_of_many(4 * count, 2 * shared + free + x + gram.length() + SUM_BITS);
-    // B, scaled and rounded, with what it is divided as; its Gram matrix.
+    // B, scaled, and its rounded quotients; its Gram matrix.
     let numbers = program.groups.iter().map(|group| group.free.numerators.len()).sum::<usize>();
     let bits = free_bits(numbers, gram.witness.exponent).unsigned_abs();
     let rounded = free + gram.length() + bits;
