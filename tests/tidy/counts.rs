@@ -152,8 +152,10 @@ fn what_is_planted_is_counted() {
     let large = file("src/c.rs", &format!("pub trait Large {{\n{methods}}}\ntrait Small {{\n    fn f();\n}}\n"));
     assert_eq!(large_traits(&[&large]).text(), "Large 16");
     assert_eq!(Found::List(["A".into(), "B".into()].into()).beyond("A, C"), ["B"]);
-    let said = "let a = 1; // so many\n/// A band, and what\n/// lies beside it.\nlet b = \"beside // so many\";\n//! Besides.\n";
-    assert_eq!(vague_comments(&[&file("src/e.rs", said)]).text(), "2");
+    let said =
+        ["let a = 1; // so many", "/// A band, and what", "/// lies beside it.", "let b = \"beside // so many\";"];
+    let said = said.join("\n");
+    assert_eq!(vague_comments(&[&file("src/e.rs", &said)]).text(), "2");
     let number = Found::Number(2, vec!["x".into(), "y".into()]);
     assert_eq!((number.beyond("2").len(), number.beyond("1").len(), number.beyond("").len()), (0, 2, 2));
     let tested = file("src/d.rs", "#[cfg(test)]\nmod tests {\n    struct D;\n    fn f(a: (u8, u8)) {}\n}\n");
