@@ -355,6 +355,58 @@ fn the_list_of_public_items_is_current() {
     assert!(lines.len() > 1000, "{} items are too few", lines.len());
 }
 
+/// Modules of the library whose functions are verbs, as those of the root are.
+const VERBS: [&str; 11] = [
+    "ball",
+    "batch",
+    "blas",
+    "distributed",
+    "double",
+    "eigenvalue",
+    "estimate",
+    "out_of_core",
+    "plans",
+    "sparse",
+    "verify",
+];
+
+/// Functions of these names, at the top of a file of operations, whose page has no example. What a verb does in memory
+/// of the caller is shown by the verb itself.
+fn without_example(file: &File, names: &BTreeSet<&str>) -> Vec<String> {
+    let lines = file.text.lines().collect::<Vec<_>>();
+    let verbs = lines.iter().enumerate().filter_map(|(at, line)| {
+        let name = line.strip_prefix("pub fn ")?.split(['(', '<']).next()?;
+        Some((at, name)).filter(|(_, name)| names.contains(name) && !name.ends_with("_into"))
+    });
+    let bare = verbs.filter(|(at, _)| {
+        let page = lines[..*at].iter().rev().take_while(|line| line.starts_with("///") || line.starts_with("#["));
+        page.filter(|line| line.starts_with("/// ```")).count() < 2
+    });
+    bare.map(|(at, name)| format!("{}:{}: {name} has no example", file.path, at + 1)).collect()
+}
+
+#[test]
+fn every_verb_has_an_example() {
+    let files = rust_files();
+    let list = Library::new(&files).list();
+    let names = list.iter().filter_map(|line| {
+        let path = line.strip_prefix("pub fn sunzi::")?.split(['(', '<']).next()?;
+        match path.split_once("::") {
+            None => Some(path),
+            Some((module, name)) => VERBS.contains(&module).then_some(name),
+        }
+    });
+    let names = names.collect::<BTreeSet<_>>();
+    assert!(names.len() > 100, "{} verbs", names.len());
+    let found = files.iter().filter(|file| file.path.starts_with("src/ops/"));
+    let found = found.flat_map(|file| without_example(file, &names)).collect::<Vec<_>>();
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    let planted =
+        "/// A.\n///\n/// ```\n/// f();\n/// ```\npub fn f() {}\n\n/// B.\npub fn g<T>() {}\npub fn f_into() {}\n";
+    let planted = File::new("src/ops/a.rs", planted);
+    assert_eq!(without_example(&planted, &["f", "g", "f_into"].into()), ["src/ops/a.rs:9: g has no example"]);
+}
+
 /// What a release may take away: nothing, unless its version says so (the minor number before 1.0, then the major one).
 fn is_new_series(old: &str, new: &str) -> bool {
     let series = |version: &str| {
