@@ -47,7 +47,8 @@
 //! - `verb_into(ctx, operands, precision, &options, result)` writes into memory of the caller, a matrix or a block of
 //!   one ([`Destination`], [`SymmetricDestination`]), and gives the report.
 //!
-//! A [`Cholesky`] is made in the memory of another one, so is an inverse or a refined solution; `ldlt` has no `_into`.
+//! `cholesky_into`, `inverse_into` and `solve_refined_into` work in the memory of an earlier result; `ldlt` has no
+//! `_into`.
 //! A [`Cholesky`] or an [`Ldlt`] solves again and again.
 //!
 //! # Modules
@@ -69,14 +70,15 @@
 //! | [`io`], [`gallery`] | matrices in files, test matrices |
 //! | [`advanced`] | kernels, task graphs, storage, for those who extend the library; it may change in any release |
 //!
-//! Operands are borrowed [`Matrix`]es or views: blocks and transposes cost nothing ([`MatrixView`]). Where a symmetric
-//! operand is wanted, it is a [`SymmetricMatrix`], a plain matrix, which is checked, or a triangle that is named
-//! ([`Symmetric`]).
+//! Operands are borrowed [`Matrix`]es or views: blocks and transposes cost nothing ([`MatrixView`]). A symmetric
+//! operand can be a [`SymmetricMatrix`], a plain matrix (then symmetry is checked), or one triangle, chosen with
+//! [`Symmetric`].
 //!
 //! # Accuracy
 //!
-//! All that lies between the operands and the one rounding of an entry is exact or has guard bits enough: for products
-//! `|computed - exact| <= 2^(1 - precision_bits)` times the norms of the row and the column, for any number of rows.
+//! By default ([`Accuracy::Entrywise`]) errors are bounded componentwise: for products
+//! `|computed - exact| <= 2^(1 - precision_bits) (|A| |B|)_ij`, for any number of rows. [`Accuracy::Norm`] takes fewer
+//! bits inside and bounds them by the norms of the row and the column instead.
 //! The page of each verb states its bound, docs/ALGORITHM.md proves it. The bits of a result depend only on the
 //! operands, the precision and the options, not on threads, memory limit, kernel, devices or the number of ranks. A
 //! verb of [`distributed`] has the bits of its namesake here, with one exception: [`distributed::inverse`] has those of
