@@ -50,7 +50,7 @@ pub struct UpperProof {
 /// Bounds of the optimal value of a program, proven or to be proven.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Proof {
-    /// [`Program::digest`] of the program that it is about.
+    /// [`super::Program::digest`] of the program that it is about.
     pub digest: String,
     /// Where the matrices of a polynomial program are compared; none for other programs.
     pub samplings: Vec<Sampling>,
