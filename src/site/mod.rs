@@ -2,13 +2,14 @@
 //!
 //! Knows: ranks, nodes, windows, memory limits. Does not know: matrices.
 
-pub(crate) mod team;
+mod team;
 
 use crate::comm::{Reduction, Transport, agree, agreed, broadcast_bytes};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use bytemuck::{cast_slice, pod_collect_to_vec};
 pub use team::{NodeLayout, Team, TeamOptions};
+pub(crate) use team::{Windows, close_all};
 
 /// The rank that reads the files of a call, and writes its result.
 pub(crate) const ROOT: usize = 0;

@@ -17,7 +17,6 @@ pub(crate) use big::{factor_file, plan_file};
 pub use plan::OutOfCorePlan;
 pub(crate) use plan::grid_of;
 
-use crate::comm::agreed;
 use crate::context::Context;
 use crate::drive::RankReport;
 use crate::error::Result;
@@ -195,7 +194,6 @@ pub fn cholesky_over_ranks(
     precision_bits: u32,
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
-    agreed(team.world(), grid_of(team, options.grid))?;
     team.drop_windows_if_limited(ctx.memory_bytes())?;
     let ctx = &with_shared_devices(ctx, team.world())?;
     factor_file(Site { ctx, team }, (matrix, factor), storage, precision_bits, options)
@@ -307,7 +305,6 @@ pub fn double_cholesky_over_ranks(
     storage: &Path,
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
-    agreed(team.world(), grid_of(team, options.grid))?;
     team.drop_windows_if_limited(ctx.memory_bytes())?;
     factor_doubles(Site { ctx, team }, (matrix, factor), storage, options)
 }

@@ -16,7 +16,7 @@ use crate::ops::factor::tile_work::TileWork;
 use crate::ops::product::forecast::larger_refusal;
 use crate::ops::product::problem::Accuracy;
 use crate::site::Site;
-use crate::site::team::Team;
+use crate::site::Team;
 use crate::tile::TileMap;
 
 /// The plan of [`super::cholesky_with`] for a matrix in the tiles `map`, whose entries have `input_bits`, with the

@@ -37,7 +37,7 @@ use crate::ops::factor::tile_work::TileWork;
 use crate::ops::factor::tiling::check_tile_rows;
 use crate::ops::product::problem::Accuracy;
 use crate::site::Site;
-use crate::site::team::Team;
+use crate::site::Team;
 use crate::tile::{RankGrid, TileId, TileMap};
 use failure::Failure;
 use memory::PlanInput;
@@ -465,7 +465,7 @@ mod tests {
     use super::*;
     use crate::comm::local;
     use crate::kernels;
-    use crate::site::team::TeamOptions;
+    use crate::site::TeamOptions;
 
     /// A kernel forced on one rank simulates the choice of a different measured rate.
     #[test]

@@ -16,7 +16,7 @@ use crate::ops::factor::problem::Problem;
 use crate::ops::factor::tile_work::TileWork;
 use crate::ops::factor::tiling::shape_of;
 use crate::runtime::CholeskyGraph;
-use crate::site::team::Team;
+use crate::site::Team;
 use crate::tile::{RankGrid, RankPlace, TileId, TileMap, count_in};
 
 /// Tiles for each row or column of ranks, so that all of them stay busy; fewer do where none travels.

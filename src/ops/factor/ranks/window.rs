@@ -10,7 +10,7 @@ use crate::ops::factor::tile_work::TileWork;
 use crate::ops::factor::tiling::shape_of;
 use crate::runtime::protocol::Memories;
 use crate::site::Site;
-use crate::site::team::{Team, close_all};
+use crate::site::{Team, close_all};
 use crate::tile::{RankGrid, TileId};
 
 /// The ranks that would have their tiles in a window of their node: all ranks of a node where tiles have the same
@@ -95,7 +95,7 @@ mod tests {
     use crate::context::Context;
     use crate::ops::factor::options::DistCholeskyOptions;
     use crate::ops::factor::ranks::cholesky_tiles;
-    use crate::site::team::TeamOptions;
+    use crate::site::TeamOptions;
 
     fn on_two_ranks(check: impl Fn(&Context, &mut Team) + Sync) {
         local::run(2, |rank| {

@@ -2,7 +2,7 @@
 //!
 //! Pure: numbers of ranks and nodes. Does not know: residues, messages.
 
-use crate::site::team::NodeLayout;
+use crate::site::NodeLayout;
 use crate::tile::TileMap;
 
 /// One step of this rank: it sends its residues of one owner's entries to the rank of its node that collects them, and

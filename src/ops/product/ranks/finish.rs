@@ -15,7 +15,7 @@ use crate::ops::product::report::{Phases, Report, TeamReport};
 use crate::ops::product::scale::NormPass;
 use crate::ops::product::segments::in_triangle;
 use crate::site::Site;
-use crate::site::team::Team;
+use crate::site::Team;
 use crate::tile::{TileId, TileMap};
 
 /// The memory that nodes may take: bytes in addition to those that each rank's node holds already, and whether one of

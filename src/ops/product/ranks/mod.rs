@@ -16,7 +16,7 @@ use crate::ops::product::plan::Plan;
 use crate::ops::product::problem::{Accuracy, Hooks};
 use crate::ops::product::report::Report;
 use crate::options::setters;
-use crate::site::team::Team;
+use crate::site::Team;
 use crate::tile::RankGrid;
 use request::RankProblem;
 use rug::Float;

@@ -20,7 +20,7 @@ use crate::ops::product::schedule::{Cutting, Schedule};
 use crate::ops::product::size::ProductSize;
 use crate::plan::default_tile_size;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid, Cut, JobList, NodeShape, PlanInput, even_share};
-use crate::site::team::{NodeLayout, Team};
+use crate::site::{NodeLayout, Team};
 use crate::store::Buffer;
 use crate::tile::{RankGrid, TileId, TileMap};
 

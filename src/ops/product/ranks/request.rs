@@ -21,12 +21,10 @@ use crate::ops::product::report::Report;
 use crate::ops::product::run::{ProductRun, RunState};
 use crate::ops::product::scale;
 use crate::ops::product::size::ProductSize;
-use crate::ops::product::space::Space;
-use crate::ops::product::space::worker_spaces;
+use crate::ops::product::space::{Space, worker_spaces};
 use crate::plan::NodeShape;
 use crate::plan::default_tile_size;
-use crate::site::Site;
-use crate::site::team::{NodeLayout, Team, Windows};
+use crate::site::{NodeLayout, Site, Team, Windows};
 use crate::tile::{RankGrid, TileMap};
 use std::borrow::Cow;
 

@@ -339,7 +339,7 @@ mod tests {
     use super::*;
     use crate::comm::{Transport, local};
     use crate::kernels;
-    use crate::site::team::TeamOptions;
+    use crate::site::TeamOptions;
 
     /// The names of the kernels that ranks with these contexts take for a solve, with `ranks_per_node` ranks on each
     /// node; "" is the kernel of the context.

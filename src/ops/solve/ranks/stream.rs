@@ -11,7 +11,7 @@ use crate::ops::solve::fixed::{Making, RowPiece, RowsFrom, SharedRows, TriangleR
 use crate::ops::solve::ranks::factor::scaled_head;
 use crate::ops::solve::ranks::source::{MESSAGE_WORDS, MessageBuffers, StreamSource, reserve};
 use crate::ops::solve::ranks::strip::Strip;
-use crate::site::{Team, team::close_all};
+use crate::site::{Team, close_all};
 use std::ops::Range;
 
 /// A piece of the factor as rows of the triangle.
