@@ -79,7 +79,7 @@ fn large_traits(files: &[&File]) -> Found {
     Found::List(traits.map(|(_, name, methods)| format!("{name} {methods}")).collect())
 }
 
-/// Words of comments that leave a number or a place unnamed, each line once: what they stand for can be said.
+/// Words of comments that leave a number or a place unnamed where a name would be plainer.
 const VAGUE: [&str; 2] = ["so many", "beside"];
 
 /// Lines of comments with such a word. A line is read as it stands, so that two lines of a sentence are two.
