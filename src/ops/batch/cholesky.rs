@@ -138,12 +138,17 @@ impl Verb for Factor<'_> {
         Some(LaneFactors::choose(ctx, shape.rows, self.precision_bits, self.options)?.bytes())
     }
 
+    fn together_range_bits(&self, ctx: &Context, shape: Shape) -> u32 {
+        let together = LaneFactors::choose(ctx, shape.rows, self.precision_bits, self.options);
+        together.map_or(0, |together| together.range_bits())
+    }
+
     fn run_together(&self, ctx: &Context, items: &mut [Item<'_, '_, Self>]) -> Result<u8> {
         let shape = items[0].shape;
         let Some(together) = LaneFactors::choose(ctx, shape.rows, self.precision_bits, self.options) else {
             return Ok(0);
         };
-        factor_together(ctx, &together, (shape.rows, self.precision_bits), items)
+        factor_together(ctx, &together, self, items)
     }
 
     fn run(&self, ctx: &Context, matrix: &Symmetric<'_>, output: &mut &mut Cholesky) -> Result<Done> {
@@ -157,10 +162,11 @@ impl Verb for Factor<'_> {
 fn factor_together(
     ctx: &Context,
     together: &LaneFactors,
-    (order, precision_bits): (usize, u32),
+    verb: &Factor<'_>,
     items: &mut [Item<'_, '_, Factor<'_>>],
 ) -> Result<u8> {
     assert!(items.len() <= PROBLEMS);
+    let (order, precision_bits, accuracy) = (items[0].shape.rows, verb.precision_bits, verb.options.accuracy);
     // The single call reports matrices that are not symmetric.
     let mut lowers = [None::<(usize, MatrixView<'_>)>; PROBLEMS];
     let is_square = |view: &MatrixView<'_>| (view.rows(), view.cols()) == (order, order);
@@ -189,7 +195,7 @@ fn factor_together(
         let is_done = right >> lane & 1 == 1;
         done |= u8::from(is_done) << at;
         *items[at].output = match is_done {
-            true => Cholesky::made(factor, together.working_bits),
+            true => Cholesky::made(factor, together.working_bits).with_accuracy(accuracy),
             false => Cholesky::default(), // what was begun is no factor
         };
     }

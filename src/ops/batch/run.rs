@@ -204,9 +204,12 @@ impl<V: Verb> Batch<'_, V> {
             let ctx = self.context_for(worker, 0);
             done = self.verb.run_together(&ctx, items)?;
             let planned_bytes = self.verb.together_bytes(&ctx, items[0].shape).unwrap_or(0);
+            let range_bits = self.verb.together_range_bits(&ctx, items[0].shape);
             drop(ctx);
             worker.note_bytes(planned_bytes);
-            worker.counts.direct += done.count_ones() as usize;
+            let direct = done.count_ones() as usize;
+            let range_bits = if direct > 0 { range_bits } else { 0 };
+            worker.counts = worker.counts.and(Counts { direct, by_norms: 0, range_bits });
             (0..done.count_ones()).try_for_each(|_| self.add_one())?;
         }
         let left = items.iter_mut().enumerate().filter(|(at, _)| done >> at & 1 == 0);

@@ -53,6 +53,10 @@ pub(super) trait Verb: Sync {
     {
         Ok(0)
     }
+    /// Bits beyond those of norms that results of this shape take side by side.
+    fn together_range_bits(&self, _ctx: &Context, _shape: Shape) -> u32 {
+        0
+    }
     /// The single call.
     fn run(&self, ctx: &Context, problem: &Self::Problem<'_>, output: &mut Self::Output<'_>) -> Result<Done>;
 }

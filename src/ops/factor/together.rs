@@ -1,13 +1,15 @@
 //! Factors of up to eight small matrices of one order side by side, each in a lane of its own.
 //!
 //! The same integers by the same rules (`math::pivot`), so the same bits as one after the other. A matrix that is not
-//! positive definite, or with a rounding too close to call, is left to the single call.
+//! positive definite, or with a rounding too close to call, is left to the single call; so is one whose entrywise
+//! accuracy takes more bits than those that matrices with entries of similar size begin with.
 
 use crate::context::{Context, WorkspaceNeeds};
 use crate::error::Result;
 use crate::kernels::problem_lanes::{Matrices, PROBLEMS, ProblemLanes};
 use crate::math::float::{Head, limbs_for};
 use crate::matrix::{Matrix, MatrixView, check_exponent};
+use crate::ops::factor::entrywise::{RangeBits, check_bytes, deepest_entry, needed_bits};
 use crate::ops::factor::options::CholeskyOptions;
 use crate::ops::factor::problem::{Problem, working_bits};
 use crate::ops::product::problem::Accuracy;
@@ -23,19 +25,56 @@ pub(crate) struct LaneFactors {
     order: usize,
     precision_bits: u32,
     pub working_bits: u32,
+    /// The bits among them for the range of exponents; `None` by norms.
+    range: Option<RangeBits>,
 }
 
 impl LaneFactors {
     /// The path where this processor has it, and neither tiles, a kernel nor devices are requested.
     pub fn choose(ctx: &Context, order: usize, precision_bits: u32, options: &CholeskyOptions) -> Option<LaneFactors> {
-        let is_plain = options.tile_rows.is_none() && options.accuracy == Accuracy::Norm;
-        if !is_plain || order == 0 || ctx.forced_kernel().is_some() || !ctx.devices().is_empty() {
+        let is_plain = options.tile_rows.is_none() && ctx.forced_kernel().is_none() && ctx.devices().is_empty();
+        if !is_plain || order == 0 {
             return None;
         }
-        let working_bits = working_bits(precision_bits, ctx.maximum_modulus_bits()).ok()?;
+        let range = match options.accuracy {
+            Accuracy::Norm => None,
+            Accuracy::Entrywise => Some(RangeBits::even(order, precision_bits).at_least(options.range_bits)),
+        };
+        let range_bits = range.map_or(0, |range| range.bits);
+        let working_bits = working_bits(precision_bits, ctx.maximum_modulus_bits()).ok()? + range_bits;
         let lanes = ProblemLanes::new(working_bits)?;
-        let together = LaneFactors { lanes, order, precision_bits, working_bits };
+        let together = LaneFactors { lanes, order, precision_bits, working_bits, range };
         (order <= together.lanes.most_terms() && together.bytes() <= MOST_BYTES).then_some(together)
+    }
+
+    /// Bits beyond those of norms, of all factors that are done here.
+    pub fn range_bits(&self) -> u32 {
+        self.range.map_or(0, |range| range.bits)
+    }
+
+    /// Whether the bits of these lanes are those that the single call begins with.
+    fn begins_here(&self, problem: &Problem, lower: MatrixView<'_>) -> bool {
+        self.range.is_none_or(|range| range.for_depth(deepest_entry(problem, lower)).bits == range.bits)
+    }
+
+    /// The lanes among `done` whose factors keep the promise of entrywise accuracy with the bits of these lanes.
+    fn promised(
+        &self,
+        ctx: &Context,
+        exponents: &[i64],
+        lowers: &[MatrixView<'_>],
+        factors: &[Matrix],
+        done: u8,
+    ) -> Result<u8> {
+        let (order, mut promised) = (self.order, 0);
+        let mut problem = Problem::unscaled((order, order), self.precision_bits, self.working_bits)?;
+        for lane in (0..lowers.len()).filter(|lane| done >> lane & 1 == 1) {
+            problem.exponents.clear();
+            problem.exponents.extend(exponents.iter().skip(lane).step_by(PROBLEMS));
+            let needed = needed_bits(ctx, (&problem, lowers[lane]), &factors[lane])?;
+            promised |= u8::from(needed <= self.range_bits()) << lane;
+        }
+        Ok(promised)
     }
 
     /// Words of the lists of exponents and weights, and of the lanes.
@@ -46,7 +85,8 @@ impl LaneFactors {
     /// Bytes in addition to the factors.
     pub fn bytes(&self) -> u64 {
         let lists = (self.order * (size_of::<i64>() + 2 * size_of::<u64>())) as u64;
-        Buffer::bytes_for(self.words()) + lists
+        let check = if self.range.is_some() { check_bytes(self.order) } else { 0 };
+        Buffer::bytes_for(self.words()) + lists + check
     }
 
     /// Factors the matrices with these lower triangles, up to eight, into `factors` of their order and precision: a bit
@@ -73,7 +113,8 @@ impl LaneFactors {
         let mut whole = 0u8;
         for (lane, lower) in lowers.iter().enumerate() {
             let problem = Problem::in_lists(lists, *lower, self.precision_bits, self.working_bits)?;
-            if problem.is_whole() && problem.weights.iter().all(|weight| weight.sum == 0) {
+            let fits = problem.is_whole() && problem.weights.iter().all(|weight| weight.sum == 0);
+            if fits && self.begins_here(&problem, *lower) {
                 whole |= 1 << lane;
                 for (row, (exponent, weight)) in problem.exponents.iter().zip(&problem.weights).enumerate() {
                     (exponents[row * PROBLEMS + lane], limits[row * PROBLEMS + lane]) = (*exponent, weight.limit);
@@ -100,6 +141,9 @@ impl LaneFactors {
                     beyond |= scatter(at, heads, limbs, factors);
                 });
             done &= !beyond;
+        }
+        if self.range.is_some() {
+            done = self.promised(ctx, exponents, lowers, factors, done)?;
         }
         (workspace.left_shifts, workspace.weights[1]) = lists;
         Ok(done)

@@ -98,3 +98,49 @@ fn check_scales() {
         assert!(want.is_ok_and(|want| *got == want));
     }
 }
+
+/// Entrywise: a factor that is done here has the bits and the range of the single call.
+#[test]
+fn entrywise_factors_are_those_of_single_calls() {
+    on_all_lanes(check_entrywise);
+}
+
+fn check_entrywise() {
+    let ctx = Context::builder().threads(1).build().unwrap();
+    let mut rng = RandState::new();
+    rng.seed(&Integer::from(76));
+    let (mut done_here, mut left) = (0, 0);
+    for (case, bits) in [64u32, 155, 256, 510, 768, 1024].into_iter().enumerate() {
+        for order in [1usize, 2, 9, 31, 32, 33, 40] {
+            for least_bits in [0, 40] {
+                let options = CholeskyOptions::new().range_bits(least_bits);
+                let Some(together) = LaneFactors::choose(&ctx, order, bits, &options) else { continue };
+                // Entries of similar size, and rows and columns that fall by many bits or have small entries.
+                let forms = [(4, 0), (3, 0), (1, 3), (20, 0), (60, 0), (4, -9), (150, 1), (2, 0)];
+                let count = 1 + (case + order) % PROBLEMS;
+                let matrices = (0..count).map(|lane| random(order, bits + 5 * lane as u32, forms[lane], &mut rng));
+                let matrices = matrices.collect::<Vec<_>>();
+                let lowers = matrices.iter().map(Matrix::view).collect::<Vec<_>>();
+                let mut factors = vec![Matrix::zeros(order, order, bits).unwrap(); count];
+                let done = together.factor(&ctx, &lowers, &mut factors).unwrap();
+                for (lane, (matrix, got)) in matrices.iter().zip(&factors).enumerate() {
+                    let lower = crate::matrix::Symmetric::lower(matrix);
+                    let single = crate::cholesky_with(&ctx, lower, bits, &options);
+                    let is_done = done >> lane & 1 == 1;
+                    let what = format!("{bits} bits, {order} rows, lane {lane} of {count}, at least {least_bits}");
+                    let Ok(single) = single else {
+                        assert!(!is_done, "{what} has no factor");
+                        continue;
+                    };
+                    let same_range = single.report.range_bits == together.range_bits();
+                    assert!(!is_done || same_range, "{what}");
+                    assert!(!is_done || *got == *single.result.factor(), "{what}");
+                    assert!(!is_done || single.report.accuracy == Accuracy::Entrywise, "{what}");
+                    assert!(is_done || lane > 1 || !same_range, "{what} is left to the single call");
+                    (done_here, left) = (done_here + u32::from(is_done), left + u32::from(!is_done));
+                }
+            }
+        }
+    }
+    assert!((done_here > 100 && left > 10) || ProblemLanes::new(100).is_none(), "{done_here} done, {left} left");
+}
