@@ -120,7 +120,7 @@ pub fn cholesky<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: 
 /// has. The bits depend only on `A`, the precision and the accuracy, not on threads, tiles, kernel or memory limit.
 /// Cost: `n^3 / 6` word products for each of about `2 precision_bits / 52` primes, and `n^2 / 2` conversions; entry by
 /// entry with the additional bits in the report, and once more for each repetition.
-/// Source: docs/ALGORITHM.md, "Cholesky in residues" and "Cholesky entry by entry".
+/// Source: docs/ALGORITHM.md, "Cholesky in residues" and "Componentwise accuracy of Cholesky factors".
 ///
 /// ```
 /// use sunzi::{Accuracy, CholeskyOptions, Context, Matrix};

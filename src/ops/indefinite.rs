@@ -2,7 +2,7 @@
 //!
 //! Without pivoting a factor may have nothing to do with its matrix: its quality follows from its growth. `A` is scaled
 //! by powers of two such that `|a_ij| < d_i d_j`.
-//! Proof: docs/ALGORITHM.md, "Correct digits".
+//! Proof: docs/CHECKS.md, "Correct digits".
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -95,7 +95,7 @@ impl Ldlt {
     /// input. 0 where the factors are too rough for an estimate: their residual, which grows with [`Ldlt::growth`], is
     /// as large as the least eigenvalue of the scaled matrix.
     /// Cost: at most five solves with two right sides, a product with `A` and a solve for all columns.
-    /// Source: docs/ALGORITHM.md, "Correct digits".
+    /// Source: docs/CHECKS.md, "Correct digits".
     ///
     /// ```
     /// use sunzi::{Context, Matrix, estimate::InputRounding};

@@ -2,7 +2,7 @@
 //! else.
 //!
 //! Classical products by residues take as many multiply-adds for each plane as on numbers, with the least working
-//! precision and number of primes that the bounds allow (docs/ALGORITHM.md, "The limit"). The limit is that of the
+//! precision and number of primes that the bounds allow (docs/BENCHMARKS.md, "The limit"). The limit is that of the
 //! family of moduli which is fastest on this CPU; rates are those of all threads used, measured between the runs.
 
 use super::spread::Spread;

@@ -1,6 +1,6 @@
 //! Checks proofs: all numbers are rational and exact, every inequality is decided in integers.
 //!
-//! The theorem and its proof: docs/ALGORITHM.md, "Certificates of semidefinite programs". Does not know: the solver,
+//! The theorem and its proof: docs/CHECKS.md, "Certificates of semidefinite programs". Does not know: the solver,
 //! how proofs are found.
 
 use super::certificate::{GramProof, LowerGroup, LowerProof, Proof, UpperProof, free_bits};
@@ -31,7 +31,7 @@ type Refusal<T> = std::result::Result<T, String>;
 /// certificate's numbers: `n^3 / 6` products for each factor of n rows, on `threads` threads; for a polynomial matrix
 /// of m rows at D points `m^2 D^3 / 8` for its equations and as many for X, `D^3 / 2` for its Gram matrix; `P N^2 / 2`
 /// for the equations of N free variables with P numbers in each. Memory: docs/SDP.md has all limits.
-/// Source: docs/ALGORITHM.md, "Certificates of semidefinite programs".
+/// Source: docs/CHECKS.md, "Certificates of semidefinite programs".
 ///
 /// # Errors
 /// [`Error::Verification`] with the first thing that is not shown.

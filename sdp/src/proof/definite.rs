@@ -1,6 +1,6 @@
 //! Definiteness by an approximate factor and an exact residual.
 //!
-//! `S - tau I - L L^T` of Frobenius norm at most `tau / 2` shows `S >= (tau / 2) I`, whatever L is: docs/ALGORITHM.md,
+//! `S - tau I - L L^T` of Frobenius norm at most `tau / 2` shows `S >= (tau / 2) I`, whatever L is: docs/CHECKS.md,
 //! "Certificates of semidefinite programs". Does not know: where S comes from.
 
 use super::scaled::{Fixed, Scaled, floor_shifted, packed, triangle};

@@ -1,7 +1,7 @@
 //! Bounds of the optimal values of semidefinite programs, proven in exact arithmetic.
 //!
 //! [`read_exact`] reads a program with the decimals of its files as rational numbers, [`Proof::parse`] the file of a
-//! proof, and [`verify`] checks the one against the other. The theorem: docs/ALGORITHM.md, "Certificates of
+//! proof, and [`verify`] checks the one against the other. The theorem: docs/CHECKS.md, "Certificates of
 //! semidefinite programs"; the design: docs/decisions/056-certificates.md. Nothing of the solver is used here: not its
 //! readers, its types, nor the products of the library.
 //!

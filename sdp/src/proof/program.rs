@@ -47,7 +47,7 @@ impl Program {
 
     /// The program itself, or a polynomial one with groups from samplings, one for each of its matrices. Whatever the
     /// samplings are, a bound of one program is a bound of the other:
-    /// docs/ALGORITHM.md, "Certificates of polynomial programs".
+    /// docs/CHECKS.md, "Certificates of polynomial programs".
     ///
     /// # Errors
     /// A text with the matrix, from 1, where a sampling does not fit.

@@ -2,7 +2,7 @@
 //!
 //! `A = L (I + G) L^T` for each symmetric point, `I + G = (I + F)(I + F)^T`, so its factor is `L + L F`. The first
 //! order of `L F` is bounded derivative by derivative, the rest by a matrix `H >= |F|`.
-//! Proof: docs/ALGORITHM.md, "Balls".
+//! Proof: docs/CHECKS.md, "Balls".
 
 use super::bounds::{self, RADIUS_BITS, largest_row_sum, power_above_one};
 use super::definite::{BOUND_BITS, Definite};

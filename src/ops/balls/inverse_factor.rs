@@ -1,6 +1,6 @@
 //! The inverse of a Cholesky factor in bounds, and the size of perturbations of a matrix relative to its factor.
 //!
-//! Proof: docs/ALGORITHM.md, "Balls".
+//! Proof: docs/CHECKS.md, "Balls".
 
 use super::bounds::{self, RADIUS_BITS};
 use super::definite::{BOUND_BITS, Definite};

@@ -1,7 +1,7 @@
 //! Logarithms of determinants of matrices of balls.
 //!
 //! `log det A = log det L L^T + log det(I + K)` with `K = (L L^T)^-1 (A - L L^T)`; the trace of `K` is its first order.
-//! Proof: docs/ALGORITHM.md, "Balls".
+//! Proof: docs/CHECKS.md, "Balls".
 
 use super::bounds::{self, RADIUS_BITS, image, largest_row_sum};
 use super::definite::{Definite, scales};

@@ -15,7 +15,7 @@
 //! assert!(inverse.radius().float(0, 0) < 1e-38);
 //! # Ok::<(), sunzi::Error>(())
 //! ```
-//! Proofs: docs/ALGORITHM.md, "Balls".
+//! Proofs: docs/CHECKS.md, "Balls".
 
 mod bounds;
 mod cholesky;
@@ -108,7 +108,7 @@ pub fn syrk(
 /// order the largest change that points of the balls make, `|A^-1| (rB + rA |X|)`.
 /// Cost: a factorisation, an inverse and a solve with as many bits as `precision_bits` and the condition take, and a
 /// few products of few bits. Source: S. M. Rump, *Verification methods: rigorous results using floating-point
-/// arithmetic*, Acta Numerica 19 (2010); docs/ALGORITHM.md, "Balls".
+/// arithmetic*, Acta Numerica 19 (2010); docs/CHECKS.md, "Balls".
 ///
 /// ```
 /// use sunzi::ball::{self, BallMatrix};
@@ -156,7 +156,7 @@ pub fn inverse(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<Bal
 /// midpoint and radius are 0.
 /// Radius: to first order the sum of all derivatives times the radii; the rest is proportional to their square.
 /// Cost: a factorisation with as many bits as `precision_bits` and the condition take, the inverse of a triangle, and
-/// `2 n^3 / 3` multiply-adds of some 64 bits. Source: docs/ALGORITHM.md, "Balls".
+/// `2 n^3 / 3` multiply-adds of some 64 bits. Source: docs/CHECKS.md, "Balls".
 ///
 /// ```
 /// use sunzi::ball::{self, BallMatrix};
@@ -180,7 +180,7 @@ pub fn cholesky(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<Ba
 /// The ball that holds `log det A` for every point of `a`, symmetric or not.
 ///
 /// Shapes: `a` is `n x n` with a symmetric positive definite midpoint; 0 for an empty matrix.
-/// Radius: to first order `sum |A^-1|_ij rA_ij`. Cost: a factorisation and an inverse. Source: docs/ALGORITHM.md,
+/// Radius: to first order `sum |A^-1|_ij rA_ij`. Cost: a factorisation and an inverse. Source: docs/CHECKS.md,
 /// "Balls".
 ///
 /// ```

@@ -1,6 +1,6 @@
 //! Products of balls: `C + A B` and `C - A B`, midpoints by one product, radii by products of magnitudes.
 //!
-//! Proof: docs/ALGORITHM.md, "Balls".
+//! Proof: docs/CHECKS.md, "Balls".
 
 use super::bounds::{self, RADIUS_BITS};
 use super::matrix::{BallMatrix, BallView};

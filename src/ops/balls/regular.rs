@@ -2,7 +2,7 @@
 //!
 //! With `R` near the inverse, `E >= |I - R A|` for every point `A`, and a vector `v > 0` with `E v < v`, all powers
 //! of `E` sum up to `(I - E)^-1 >= 0`, so no `A` is singular and `|A^-1| <= (I - E)^-1 |R|`.
-//! Proof: docs/ALGORITHM.md, "Balls".
+//! Proof: docs/CHECKS.md, "Balls".
 
 use super::bounds::{self, RADIUS_BITS};
 use super::matrix::BallView;

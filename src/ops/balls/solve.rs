@@ -1,6 +1,6 @@
 //! Solutions and inverses of matrices of balls.
 //!
-//! Proof: docs/ALGORITHM.md, "Balls".
+//! Proof: docs/CHECKS.md, "Balls".
 
 use super::bounds::{self, RADIUS_BITS};
 use super::definite::{BOUND_BITS, Definite, SPARE_BITS};

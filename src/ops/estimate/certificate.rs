@@ -2,7 +2,7 @@
 //!
 //! `A - s D^2` with a Cholesky factor shows that no eigenvalue of `D^-1 A D^-1` is below about `s`; the inverse times a
 //! residual is then bounded, and a correction by the factor, whose own residual is known, makes the bound sharp. Proof:
-//! docs/ALGORITHM.md, "Correct digits".
+//! docs/CHECKS.md, "Correct digits".
 
 use super::bounds::Upper;
 use super::proven::Proven;
@@ -48,7 +48,7 @@ impl Cholesky {
     /// condition is off by more than a factor of a thousand.
     /// Cost: that of [`Cholesky::scaled_condition`], a copy of the lower triangle and a factorisation with as many bits
     /// as the scaled condition has, and some tens more.
-    /// Source: S. M. Rump, *Verification of positive definiteness*, BIT 46 (2006); docs/ALGORITHM.md, "Correct digits".
+    /// Source: S. M. Rump, *Verification of positive definiteness*, BIT 46 (2006); docs/CHECKS.md, "Correct digits".
     ///
     /// ```
     /// use sunzi::{Context, Matrix};

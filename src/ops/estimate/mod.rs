@@ -3,7 +3,7 @@
 //! Digits are `-log10` of the relative error: of a solution in the maximum norm of its worst column, of an inverse in
 //! the maximum norm, of a logarithm of a determinant as it is. They count the errors of the computation, and those of
 //! the operands that [`crate::estimate::InputRounding`] describes; otherwise operands count as exact.
-//! Promise: the same on any number of threads. Proofs: docs/ALGORITHM.md, "Correct digits".
+//! Promise: the same on any number of threads. Proofs: docs/CHECKS.md, "Correct digits".
 
 pub(crate) mod bounds;
 mod certificate;

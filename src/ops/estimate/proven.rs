@@ -2,7 +2,7 @@
 //!
 //! The inverse times a residual is bounded by the least eigenvalue, and a correction by a factor, whose own residual is
 //! known, makes the bound sharp. Does not know: how eigenvalues are bounded, what kind of factor there is.
-//! Proof: docs/ALGORITHM.md, "Correct digits".
+//! Proof: docs/CHECKS.md, "Correct digits".
 
 use super::bounds::{Upper, magnitude, spread_bits};
 use super::{ESTIMATE_BITS, all_digits, correct_digits, power};

@@ -64,7 +64,7 @@ impl Cholesky {
     /// combinations, which give up to two digits less. 0 where the factor is too rough for an estimate, see
     /// [`Cholesky::tells_condition`].
     /// Cost: that of [`Cholesky::scaled_condition`], once, and for each column examined a product with `A` and a solve
-    /// with as few bits as the condition allows. Source: docs/ALGORITHM.md, "Correct digits".
+    /// with as few bits as the condition allows. Source: docs/CHECKS.md, "Correct digits".
     ///
     /// ```
     /// use sunzi::{Context, Matrix};

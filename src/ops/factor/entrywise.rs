@@ -5,7 +5,7 @@
 //! rows. It is small relative to `(|L| |L^T|)_ij` where the largest of the sum's terms does not lie too far below these
 //! norms; the product of the factor's exponents in the (max, +) semiring shows how far. Before the factorisation the
 //! entries of `A` show it, except in places where they are 0 and the factor is not.
-//! Source: docs/ALGORITHM.md, "Cholesky entry by entry".
+//! Source: docs/ALGORITHM.md, "Componentwise accuracy of Cholesky factors".
 
 use crate::context::Context;
 use crate::error::Result;

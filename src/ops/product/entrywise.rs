@@ -6,7 +6,7 @@
 //! +) semiring finds these numbers. The bits are chosen by cost: entries beyond them are summed term by term.
 //! Promise: the choice depends only on the exponents, the precision and the shape, so every path makes the same. The
 //! same code serves one process and the ranks of a team, each of which has some rows of both operands.
-//! Source: docs/ALGORITHM.md, "Entry by entry".
+//! Source: docs/ALGORITHM.md, "Componentwise accuracy of products".
 
 use crate::comm::{Reduction, Transport};
 use crate::context::Progress;

@@ -4,7 +4,7 @@
 //! never rejected; an accepted result exceeds its tested bounds by less than one part in 2^40. No product is rounded:
 //! sums of big floats are kept as integers, however far the exponents lie apart.
 //! Shares no code with the pipeline that it checks; the verifier of Cholesky factors takes products from it, and tests
-//! each. Source: docs/ALGORITHM.md, "Verification".
+//! each. Source: docs/CHECKS.md, "Verification".
 
 mod cholesky;
 mod entries;
