@@ -365,7 +365,7 @@ impl Context {
     /// Those of [`PlaneKernel::tile_engine`].
     pub fn tile_engine(&self, kernel: &'static dyn PlaneKernel, working_bits: u32) -> Result<Arc<dyn TileEngine>> {
         let (key, kept) = ((kernel.name(), working_bits, self.devices.shares()), &self.kept.tables.tile_engines);
-        let make = || self.devices.tile_engine((working_bits, self.self_check), kernel.tile_engine(working_bits)?);
+        let make = || self.devices.tile_engine(working_bits, self.self_check, kernel.tile_engine(working_bits)?);
         // Plans count the tables of the engine that runs, and a device's memory is for one engine.
         match self.memory_bytes().is_some() || !self.devices.is_empty() {
             true => kept.get_or_replace(key, make),

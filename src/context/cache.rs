@@ -7,10 +7,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Values that a context keeps of each kind.
 pub(crate) const KEPT_ENGINES: usize = 8;
 
+/// A value of a cache.
+struct KeptValue<K, V> {
+    key: K,
+    value: V,
+}
+
 /// The values used last, `CAPACITY` of them, by their keys; the one used longest ago is dropped first.
 pub(super) struct KeyedCache<K, V, const CAPACITY: usize = KEPT_ENGINES> {
     /// The last place is the most recent use.
-    entries: Mutex<Vec<(K, V)>>,
+    entries: Mutex<Vec<KeptValue<K, V>>>,
 }
 
 impl<K, V, const CAPACITY: usize> Default for KeyedCache<K, V, CAPACITY> {
@@ -46,7 +52,7 @@ impl<K: PartialEq, V: Clone, const CAPACITY: usize> KeyedCache<K, V, CAPACITY> {
 
     /// The bytes of all values.
     pub fn bytes(&self, of: impl Fn(&V) -> u64) -> u64 {
-        self.lock().iter().map(|(_, value)| of(value)).sum()
+        self.lock().iter().map(|kept| of(&kept.value)).sum()
     }
 
     /// [`KeyedCache::get_or_make`] where a new value takes the place of all others, which are given back before it is
@@ -79,23 +85,23 @@ impl<K: PartialEq, V: Clone, const CAPACITY: usize> KeyedCache<K, V, CAPACITY> {
         Ok(made)
     }
 
-    fn keep(entries: &mut Vec<(K, V)>, key: K, value: V) {
+    fn keep(entries: &mut Vec<KeptValue<K, V>>, key: K, value: V) {
         if entries.len() == CAPACITY {
             entries.remove(0);
         }
-        entries.push((key, value));
+        entries.push(KeptValue { key, value });
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<(K, V)>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<KeptValue<K, V>>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn use_again<K: PartialEq, V: Clone>(entries: &mut Vec<(K, V)>, key: &K) -> Option<V> {
-    let at = entries.iter().position(|(known, _)| known == key)?;
-    let entry = entries.remove(at);
-    let value = entry.1.clone();
-    entries.push(entry);
+fn use_again<K: PartialEq, V: Clone>(entries: &mut Vec<KeptValue<K, V>>, key: &K) -> Option<V> {
+    let at = entries.iter().position(|kept| kept.key == *key)?;
+    let kept = entries.remove(at);
+    let value = kept.value.clone();
+    entries.push(kept);
     Some(value)
 }
 

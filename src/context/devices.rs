@@ -74,7 +74,8 @@ impl DeviceSet {
     /// [`crate::Error::Precision`].
     pub fn tile_engine(
         &self,
-        (working_bits, self_check): (u32, bool),
+        working_bits: u32,
+        self_check: bool,
         on_cpu: Arc<dyn TileEngine>,
     ) -> Result<Arc<dyn TileEngine>> {
         if self.devices.is_empty() {

@@ -10,7 +10,7 @@
 use super::streams::{HostCopy, TileStreams};
 use crate::device::{Device, Event, Region, Stream};
 use crate::error::{Error, Result};
-use crate::runtime::{Access, CacheCounters, CholeskyGraph, Move, Task, TaskMoves};
+use crate::runtime::{CacheCounters, CholeskyGraph, Move, Task, TaskMoves};
 use crate::tile::TileId;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -110,9 +110,8 @@ impl Submission<'_> {
         self.note(&before);
         let Inner { streams, moves, tasks, .. } = &mut *self.inner;
         streams.carry_out(&before, &host_copy)?;
-        let inputs = self.shared.graph.inputs(task).into_iter().map(|tile| (tile, Access::Read));
-        let tiles = inputs.chain([(self.shared.graph.output(task), Access::Update)]).collect::<Vec<_>>();
-        let end = streams.work(&tiles, submit)?;
+        let graph = &self.shared.graph;
+        let end = streams.work(&graph.inputs(task), graph.output(task), submit)?;
         let after = moves.end(task);
         streams.carry_out(&after, &host_copy)?;
         *tasks += 1;

@@ -8,10 +8,11 @@
 
 use crate::device::{Allowance, Device, Event, Memory, Pinned, Region, Stream, Streams};
 use crate::error::{Error, Result};
-use crate::runtime::{Access, Move};
+use crate::runtime::Move;
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Debug;
 use std::hash::Hash;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// Slots start at multiples of this number of bytes.
@@ -64,18 +65,18 @@ pub fn slot_bytes(tile_bytes: usize) -> usize {
 }
 
 impl<T: Copy + Eq + Hash + Debug> TileStreams<T> {
-    /// Slots for `most` tiles, or for as many as there is memory for, at least `least`; 1 to 3 streams.
+    /// As many slots as there is memory for, in the range `slots`; 1 to 3 streams.
     ///
     /// # Errors
-    /// [`Error::DeviceLimit`] where `least` slots do not fit; [`Error::DeviceLost`].
+    /// [`Error::DeviceLimit`] where the least number of slots does not fit; [`Error::DeviceLost`].
     pub fn new(
         device: Arc<dyn Device>,
         tile_bytes: usize,
-        (least, most): (usize, usize),
+        slots: RangeInclusive<usize>,
         streams: usize,
     ) -> Result<TileStreams<T>> {
         let slot_bytes = slot_bytes(tile_bytes);
-        let (memory, count) = allocate(&*device, slot_bytes, (least, most))?;
+        let (memory, count) = allocate(&*device, slot_bytes, slots)?;
         let mut lease = Streams::of(&device);
         let work = lease.take()?;
         let uploads = if streams > 1 { lease.take()? } else { work };
@@ -143,28 +144,31 @@ impl<T: Copy + Eq + Hash + Debug> TileStreams<T> {
         Ok(())
     }
 
-    /// Submits work on tiles that are here: `submit` gets their slots in the order given. Returns its end.
+    /// Submits work that reads `inputs` and updates `output`, all of which are here: `submit` gets the slots of the
+    /// inputs in that order, then that of the output. Returns its end.
     ///
     /// # Errors
     /// [`Error::DeviceLost`], and those of `submit`.
     pub fn work(
         &mut self,
-        tiles: &[(T, Access)],
+        inputs: &[T],
+        output: T,
         submit: impl FnOnce(&dyn Device, Stream, &[Region]) -> Result<()>,
     ) -> Result<Event> {
-        let mut regions = Vec::with_capacity(tiles.len());
-        for &(tile, access) in tiles {
+        let tiles = inputs.iter().copied().chain([output]);
+        let mut regions = Vec::with_capacity(inputs.len() + 1);
+        for (index, tile) in tiles.clone().enumerate() {
             let slot = self.place(tile);
             let Slot { filled, worked, saved } = self.slots[slot].clone();
             // A tile that is still being copied to the host must not change before that is done.
-            let saved = saved.filter(|_| access != Access::Read);
+            let saved = saved.filter(|_| index == inputs.len());
             self.wait_for(self.work, [filled, worked, saved])?;
             regions.push(self.region(slot, self.slot_bytes));
         }
         submit(&*self.device, self.work, &regions)?;
         let stamp = self.stamp(self.work)?;
-        for (tile, _) in tiles {
-            let slot = self.place(*tile);
+        for tile in tiles {
+            let slot = self.place(tile);
             self.slots[slot].worked = Some(stamp.clone());
         }
         Ok(stamp.event)
@@ -210,8 +214,9 @@ impl<T: Copy + Eq + Hash + Debug> TileStreams<T> {
     }
 }
 
-/// One allocation of as many slots as fit, from `most` down to `least`.
-fn allocate(device: &dyn Device, slot_bytes: usize, (least, most): (usize, usize)) -> Result<(Memory, usize)> {
+/// One allocation of as many slots as fit, in the range `slots`.
+fn allocate(device: &dyn Device, slot_bytes: usize, slots: RangeInclusive<usize>) -> Result<(Memory, usize)> {
+    let (least, most) = slots.into_inner();
     let mut count = most.max(least);
     loop {
         // Some devices refuse an allocation of 0 bytes.

@@ -134,6 +134,6 @@ pub fn gemm_into<'a, 'b, 'r>(
 ) -> Result<Report> {
     let GemmOptions { op_a, op_b, exact_integers, accuracy, alpha, beta, hooks, .. } = *options;
     let epilogue = Epilogue::new(alpha, beta, options.accumulate.map(AddedMatrix::Whole));
-    let product = Problem::gemm((a.into(), op_a), (b.into(), op_b), precision_bits);
+    let product = Problem::gemm(a.into(), op_a, b.into(), op_b, precision_bits);
     call::run(ctx, &Problem { epilogue, exact_integers, accuracy, hooks, ..product }, result.into())
 }

@@ -160,13 +160,14 @@ impl<'a> Update<'a> {
             return Err(Error::shape_mismatch("syr2k", (a.rows(), a.cols()), (b.rows(), b.cols())));
         }
         let other = if op == Op::Transpose { Op::NoTranspose } else { Op::Transpose };
-        let product = Problem::gemm((a, other), (b, op), precision_bits.saturating_add(PRODUCT_BITS));
+        let product = Problem::gemm(a, other, b, op, precision_bits.saturating_add(PRODUCT_BITS));
         let problem = Problem { operation: "syr2k", accuracy, ..product };
         check_precision(ctx.maximum_modulus_bits(), precision_bits, problem.contracted())?;
         let view = accumulate.map(|matrix| matrix.triangle_view(uplo, "accumulate")).transpose()?;
         let addend = view.map(|view| AddedMatrix::Triangle(view, uplo));
         let epilogue = Epilogue::new(alpha, beta, addend);
-        epilogue.check(problem.result_shape(), false)?;
+        let (rows, cols) = problem.result_shape();
+        epilogue.check(rows, cols, false)?;
         Ok(Update { ctx, problem, uplo, epilogue, precision_bits })
     }
 

@@ -232,10 +232,8 @@ impl<'t, 'o> Bands<'t, 'o> {
         let copy = self.copy(&rows)?;
         let plain = Op::NoTranspose;
         let product = match self.options.side {
-            Side::Left => Problem::gemm((copy.view(), plain), (b.block(met, 0..b.cols())?, plain), precision_bits),
-            Side::Right => {
-                Problem::gemm((b.block(0..b.rows(), met)?, plain), (copy.transposed(), plain), precision_bits)
-            }
+            Side::Left => Problem::gemm(copy.view(), plain, b.block(met, 0..b.cols())?, plain, precision_bits),
+            Side::Right => Problem::gemm(b.block(0..b.rows(), met)?, plain, copy.transposed(), plain, precision_bits),
         };
         let epilogue = Epilogue::new(self.options.alpha, None, None);
         let problem = Problem { operation: "trmm", epilogue, accuracy: self.options.accuracy, ..product };

@@ -318,24 +318,24 @@ impl Team {
         self.layout.in_world(self.rank(), self.node.size(), outcome)
     }
 
-    /// Windows of `words` words for a product: the kept ones where they are large enough, with `exact` only those of
-    /// this very size. [`Team::keep_windows`] takes them back. Collective over the node.
-    pub(crate) fn take_windows(&self, words: (usize, usize), exact: bool) -> Result<Windows> {
-        let bytes = (SharedWindow::bytes_for(words.0), SharedWindow::bytes_for(words.1));
+    /// Windows of these words for a product: the kept ones where they are large enough, with `exact` only those of this
+    /// very size. [`Team::keep_windows`] takes them back. Collective over the node.
+    pub(crate) fn take_windows(&self, operand_words: usize, product_words: usize, exact: bool) -> Result<Windows> {
+        let [operand_bytes, product_bytes] = [operand_words, product_words].map(SharedWindow::bytes_for);
         let fits = |held: u64, needed: u64| if exact { held == needed } else { held >= needed };
-        let kept = self
-            .lock_windows()
-            .take_if(|windows| fits(windows.operands.bytes(), bytes.0) && fits(windows.products.bytes(), bytes.1));
+        let kept = self.lock_windows().take_if(|windows| {
+            fits(windows.operands.bytes(), operand_bytes) && fits(windows.products.bytes(), product_bytes)
+        });
         // Nodes differ in their operands, so that some may keep what others must open: each node decides separately.
         if let Some(windows) = kept {
             return Ok(windows);
         }
         let closed = self.close_product_windows();
         agree(&*self.node, closed)?;
-        match self.open_product_windows(words) {
+        match self.open_product_windows(operand_words, product_words) {
             Err(_) if self.tile_window_bytes() > 0 => {
                 agree(&*self.node, self.close_tile_windows())?;
-                self.open_product_windows(words)
+                self.open_product_windows(operand_words, product_words)
             }
             opened => opened,
         }
@@ -346,9 +346,9 @@ impl Team {
         *self.lock_windows() = Some(windows);
     }
 
-    fn open_product_windows(&self, words: (usize, usize)) -> Result<Windows> {
-        let operands = SharedWindow::open(&*self.node, self.window, words.0)?;
-        match SharedWindow::open(&*self.node, self.window, words.1) {
+    fn open_product_windows(&self, operand_words: usize, product_words: usize) -> Result<Windows> {
+        let operands = SharedWindow::open(&*self.node, self.window, operand_words)?;
+        match SharedWindow::open(&*self.node, self.window, product_words) {
             Ok(products) => Ok(Windows { operands, products }),
             Err(error) => operands.close().and(Err(error)),
         }
@@ -437,7 +437,7 @@ mod tests {
             assert_eq!((team.window_bytes(), team.node_bytes(None).unwrap()), (kept, (1 << 20) + kept));
             assert_eq!((team.node_bytes(Some(9)).unwrap(), team.tile_window_room()), (9, (1 << 20) + kept));
             team.make_room(1 << 20, false).unwrap();
-            let windows = team.take_windows((512, 1024), false).unwrap();
+            let windows = team.take_windows(512, 1024, false).unwrap();
             team.keep_windows(windows);
             assert_eq!(team.window_bytes(), kept + 3 * 4096, "nothing needs it");
             team.make_room((1 << 20) + 3 * 4096 + 1, false).unwrap();
@@ -448,7 +448,7 @@ mod tests {
             assert_eq!(team.window_bytes(), 0, "a limit");
         });
         with_kept(1 << 15, |team| {
-            let windows = team.take_windows((512, 1024), false).unwrap();
+            let windows = team.take_windows(512, 1024, false).unwrap();
             team.keep_windows(windows);
             let kept = kept + 3 * 4096;
             assert!(!team.drop_windows_if_limited(None).unwrap() && team.window_bytes() == kept);

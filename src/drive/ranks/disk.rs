@@ -61,7 +61,7 @@ impl<W: RankTiles> SharedState<'_, W> {
                 }
                 DiskEvent::ReadToSend(tile, words) => {
                     let readers = state.disk.as_mut().expect("a rank above a disk").outgoing.read(tile);
-                    readers.into_iter().for_each(|reader| state.send(reader, (tile, words.clone())));
+                    readers.into_iter().for_each(|reader| state.send(reader, tile, words.clone()));
                     self.advance(state);
                 }
                 DiskEvent::Written(written) => {

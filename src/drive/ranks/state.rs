@@ -266,7 +266,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
     /// Takes in the words of a finished own tile that others read.
     pub fn packed(&self, state: &mut State, tile: TileId, payload: &Payload) {
         let readers = state.packed.keep(tile, payload.clone());
-        readers.into_iter().for_each(|reader| state.send(reader, (tile, payload.clone())));
+        readers.into_iter().for_each(|reader| state.send(reader, tile, payload.clone()));
     }
 
     /// Notes that a received tile is an operand: its words stay only where this rank may pass them on.
@@ -408,8 +408,8 @@ impl State {
     }
 
     /// Sends the words of a tile.
-    pub fn send(&mut self, (to, header): Reader, payload: (TileId, Payload)) {
-        self.envelopes.push(Envelope { to, header, payload: Some(payload) });
+    pub fn send(&mut self, (to, header): Reader, tile: TileId, payload: Payload) {
+        self.envelopes.push(Envelope { to, header, payload: Some((tile, payload)) });
     }
 
     /// A buffer for a tile of another rank.

@@ -49,10 +49,10 @@ impl<W: RankTiles> SharedState<'_, W> {
                 continue;
             };
             drop(state);
-            let outcome = self.carry_out(local, job, &mut log);
+            let (run, outcome) = self.carry_out(local, job, &mut log);
             report.jobs += 1;
             state = self.lock();
-            self.take_in(&mut state, outcome);
+            self.take_in(&mut state, run, outcome);
         }
         report.busy_seconds = start.elapsed().as_secs_f64() - report.wait_seconds;
         report.spans = log.into_spans();
@@ -113,7 +113,8 @@ impl<W: RankTiles> SharedState<'_, W> {
         Ok((packed, bytes))
     }
 
-    fn take_in(&self, state: &mut State, (run, outcome): (Option<TileRun>, Result<Done>)) {
+    /// Takes in the outcome of a job; `run` where it was a run of a tile.
+    fn take_in(&self, state: &mut State, run: Option<TileRun>, outcome: Result<Done>) {
         match outcome {
             Ok(Done::Imported(tile)) => self.imported(state, tile),
             Ok(Done::Packed(tile, payload)) => {

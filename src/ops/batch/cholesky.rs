@@ -108,6 +108,48 @@ struct Factor<'o> {
     precision_bits: u32,
 }
 
+impl Factor<'_> {
+    /// Factors of matrices of one order, side by side; a bit for each that is done.
+    fn factor_together(&self, ctx: &Context, together: &LaneFactors, items: &mut [Item<'_, '_, Self>]) -> Result<u8> {
+        assert!(items.len() <= PROBLEMS);
+        let (order, precision_bits) = (items[0].shape.rows, self.precision_bits);
+        // The single call reports matrices that are not symmetric.
+        let mut lowers = [None::<(usize, MatrixView<'_>)>; PROBLEMS];
+        let is_square = |view: &MatrixView<'_>| (view.rows(), view.cols()) == (order, order);
+        let views = items.iter().enumerate().filter_map(|(at, item)| Some((at, item.problem.lower_view(SQUARE).ok()?)));
+        let mut count = 0;
+        for (at, view) in views.filter(|(_, view)| is_square(view)) {
+            lowers[count] = Some((at, view));
+            count += 1;
+        }
+        let Some(&Some((_, first))) = lowers[..count].first() else { return Ok(0) };
+        let views: [MatrixView<'_>; PROBLEMS] =
+            std::array::from_fn(|lane| lowers[lane].map_or(first, |(_, view)| view));
+        let mut factors: [Matrix; PROBLEMS] = std::array::from_fn(|_| Matrix::empty());
+        let numbers: [usize; PROBLEMS] = std::array::from_fn(|lane| lowers[lane].map_or(0, |(at, _)| at));
+        for (&at, factor) in numbers[..count].iter().zip(&mut factors) {
+            let memory = std::mem::take(items[at].output).into_factor();
+            *factor = if memory.fits((order, order), precision_bits) {
+                memory
+            } else {
+                Matrix::zeros(order, order, precision_bits)?
+            };
+            factor.clear_above_diagonal();
+        }
+        let mut done = 0;
+        let right = together.factor(ctx, &views[..count], &mut factors[..count])?;
+        for (lane, (&at, factor)) in numbers[..count].iter().zip(factors).enumerate() {
+            let is_done = right >> lane & 1 == 1;
+            done |= u8::from(is_done) << at;
+            *items[at].output = match is_done {
+                true => Cholesky::made(factor, together.working_bits).with_accuracy(self.options.accuracy),
+                false => Cholesky::default(), // what was begun is no factor
+            };
+        }
+        Ok(done)
+    }
+}
+
 impl Verb for Factor<'_> {
     const OPERATION: &'static str = "cholesky_batch";
     type Problem<'p> = Symmetric<'p>;
@@ -148,7 +190,7 @@ impl Verb for Factor<'_> {
         let Some(together) = LaneFactors::choose(ctx, shape.rows, self.precision_bits, self.options) else {
             return Ok(0);
         };
-        factor_together(ctx, &together, self, items)
+        self.factor_together(ctx, &together, items)
     }
 
     fn run(&self, ctx: &Context, matrix: &Symmetric<'_>, output: &mut &mut Cholesky) -> Result<Done> {
@@ -156,48 +198,4 @@ impl Verb for Factor<'_> {
         let (accuracy, range_bits) = (report.accuracy, report.range_bits);
         Ok(Done { planned_bytes: report.planned_bytes, direct: report.kernel == direct::NAME, accuracy, range_bits })
     }
-}
-
-/// Factors of matrices of one order, side by side; a bit for each that is done.
-fn factor_together(
-    ctx: &Context,
-    together: &LaneFactors,
-    verb: &Factor<'_>,
-    items: &mut [Item<'_, '_, Factor<'_>>],
-) -> Result<u8> {
-    assert!(items.len() <= PROBLEMS);
-    let (order, precision_bits, accuracy) = (items[0].shape.rows, verb.precision_bits, verb.options.accuracy);
-    // The single call reports matrices that are not symmetric.
-    let mut lowers = [None::<(usize, MatrixView<'_>)>; PROBLEMS];
-    let is_square = |view: &MatrixView<'_>| (view.rows(), view.cols()) == (order, order);
-    let views = items.iter().enumerate().filter_map(|(at, item)| Some((at, item.problem.lower_view(SQUARE).ok()?)));
-    let mut count = 0;
-    for (at, view) in views.filter(|(_, view)| is_square(view)) {
-        lowers[count] = Some((at, view));
-        count += 1;
-    }
-    let Some(&Some((_, first))) = lowers[..count].first() else { return Ok(0) };
-    let views: [MatrixView<'_>; PROBLEMS] = std::array::from_fn(|lane| lowers[lane].map_or(first, |(_, view)| view));
-    let mut factors: [Matrix; PROBLEMS] = std::array::from_fn(|_| Matrix::empty());
-    let numbers: [usize; PROBLEMS] = std::array::from_fn(|lane| lowers[lane].map_or(0, |(at, _)| at));
-    for (&at, factor) in numbers[..count].iter().zip(&mut factors) {
-        let memory = std::mem::take(items[at].output).into_factor();
-        *factor = if memory.fits((order, order), precision_bits) {
-            memory
-        } else {
-            Matrix::zeros(order, order, precision_bits)?
-        };
-        factor.clear_above_diagonal();
-    }
-    let mut done = 0;
-    let right = together.factor(ctx, &views[..count], &mut factors[..count])?;
-    for (lane, (&at, factor)) in numbers[..count].iter().zip(factors).enumerate() {
-        let is_done = right >> lane & 1 == 1;
-        done |= u8::from(is_done) << at;
-        *items[at].output = match is_done {
-            true => Cholesky::made(factor, together.working_bits).with_accuracy(accuracy),
-            false => Cholesky::default(), // what was begun is no factor
-        };
-    }
-    Ok(done)
 }

@@ -186,7 +186,7 @@ impl Verb for Gemm<'_> {
         for (at, item) in items.iter_mut().enumerate() {
             let Item { problem: GemmProblem { a, b, accumulate }, output, .. } = item;
             if accumulate.is_none() {
-                problems[at] = Some(Problem::gemm((*a, op_a), (*b, op_b), self.precision_bits));
+                problems[at] = Some(Problem::gemm(*a, op_a, *b, op_b, self.precision_bits));
                 destinations[at] = Some(output.reborrow());
             }
         }

@@ -38,12 +38,12 @@ impl BatchMemory {
         let memory = BatchMemory { whole, fixed_bytes, workers, share_bytes: None, largest_bytes: 0 };
         match whole.limit_bytes() {
             None => Ok(memory),
-            Some(limit_bytes) => memory.within(ctx, limit_bytes, (verb, items)),
+            Some(limit_bytes) => memory.within(ctx, limit_bytes, verb, items),
         }
     }
 
     /// The same under a limit.
-    fn within<V: Verb>(self, ctx: &Context, limit_bytes: u64, (verb, items): (&V, &[Item<'_, '_, V>])) -> Result<Self> {
+    fn within<V: Verb>(self, ctx: &Context, limit_bytes: u64, verb: &V, items: &[Item<'_, '_, V>]) -> Result<Self> {
         let mut shapes = items.iter().map(|item| item.shape).collect::<Vec<_>>();
         shapes.sort_unstable();
         shapes.dedup();

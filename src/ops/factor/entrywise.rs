@@ -127,7 +127,7 @@ pub(crate) fn needed_bits(ctx: &Context, (problem, lower): (&Problem, MatrixView
     let blocks = [factor.transposed()];
     let rows = OperandRows { blocks: &blocks, shifts: &problem.exponents };
     let size = ProductSize { contracted: order, rows: order, cols: order, triangle: true };
-    Depths::of_upper(&pass, &rows)?.visit(&pass, (&size, Uplo::Lower), &mut see)?;
+    Depths::of_upper(&pass, &rows)?.visit(&pass, &size, Uplo::Lower, &mut see)?;
     Ok(needed)
 }
 

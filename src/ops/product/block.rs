@@ -63,7 +63,7 @@ impl BlockProduct<'_> {
 
     /// `A B`.
     fn problem(&self) -> Problem<'_> {
-        let problem = Problem::gemm((self.left, Op::NoTranspose), (self.right, Op::NoTranspose), self.precision_bits);
+        let problem = Problem::gemm(self.left, Op::NoTranspose, self.right, Op::NoTranspose, self.precision_bits);
         Problem { inner_bits: Some(self.working_bits), accuracy: self.accuracy, ..problem }
     }
 }

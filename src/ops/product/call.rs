@@ -37,8 +37,8 @@ pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, result: Destination<'_>)
         _ if is_summed(problem) => return run_direct(ctx, begun, result, &mut workspace),
         Path::Direct => return run_direct(ctx, begun, result, &mut workspace),
         Path::Planes(_) if devices_take(ctx, problem)? => run_devices(ctx, problem, result, &mut workspace)?,
-        Path::Planes(1) => run_planes((ctx, 1), begun, result, &mut workspace)?,
-        Path::Planes(workers) => ctx.install(|| run_planes((ctx, workers), begun, result, &mut workspace))?,
+        Path::Planes(1) => run_planes(ctx, 1, begun, result, &mut workspace)?,
+        Path::Planes(workers) => ctx.install(|| run_planes(ctx, workers, begun, result, &mut workspace))?,
     };
     report.seconds = start.elapsed().as_secs_f64();
     Ok(report)
@@ -99,9 +99,9 @@ fn run_direct(
     workspace.trim(ctx.memory_beside_tables(), &needs(&plan));
     let mut result = result.prepare(problem.result_shape(), bits.result)?;
     if !summed {
-        direct::run(ctx, problem, (&bits, &plan), workspace, result.reborrow())?;
+        direct::run(ctx, problem, &bits, &plan, workspace, result.reborrow())?;
     }
-    scaled.complete((ctx, 1), problem, &mut result)?;
+    scaled.complete(ctx, 1, problem, &mut result)?;
     let (scale, product) = ((end - start).as_secs_f64(), end.elapsed().as_secs_f64());
     let mut report = Report::new(&plan, problem.precision_bits, Phases { scale, product, ..Phases::default() });
     report.seconds = scale + product;
@@ -109,7 +109,8 @@ fn run_direct(
 }
 
 fn run_planes(
-    (ctx, workers): (&Context, usize),
+    ctx: &Context,
+    workers: usize,
     mut begun: Begun<'_>,
     result: Destination<'_>,
     workspace: &mut Workspace,
@@ -117,12 +118,12 @@ fn run_planes(
     let mut clock = PhaseClock::alone(begun.start);
     let scaled = clock.time(RankPhase::Scale, || begun.scale(ctx, workers, workspace))?;
     let problem = begun.problem;
-    let (bits, ctx) = (scaled.bits, &scaled.beside(ctx, problem));
-    let planned = plan_planes(ctx, &request(problem, bits), workers, workspace.bytes())?;
+    let ctx = &scaled.beside(ctx, problem);
+    let planned = plan_planes(ctx, &request(problem, scaled.bits), workers, workspace.bytes())?;
     workspace.trim(ctx.memory(), &needs(&planned.plan));
-    let mut result = result.prepare(problem.result_shape(), bits.result)?;
-    let recovery = fill_planes(ctx, (problem, bits), &planned, (workspace, &mut clock), &mut result)?;
-    scaled.complete((ctx, workers), problem, &mut result)?;
+    let mut result = result.prepare(problem.result_shape(), scaled.bits.result)?;
+    let recovery = fill_planes(ctx, problem, scaled.bits, &planned, workspace, &mut clock, &mut result)?;
+    scaled.complete(ctx, workers, problem, &mut result)?;
     let mut report = Report::new(&planned.plan, problem.precision_bits, Phases::new(&clock, &recovery));
     report.checked = ctx.self_check() || ctx.freivalds();
     Ok(scaled.report(report, problem))
@@ -131,9 +132,11 @@ fn run_planes(
 /// Runs the product as the only rank of a team, in the windows of the workspace.
 fn fill_planes(
     ctx: &Context,
-    (problem, bits): (&Problem<'_>, Bits),
+    problem: &Problem<'_>,
+    bits: Bits,
     planned: &PlannedRun,
-    (workspace, clock): (&mut Workspace, &mut PhaseClock),
+    workspace: &mut Workspace,
+    clock: &mut PhaseClock,
     result: &mut MatrixViewMut<'_>,
 ) -> Result<RecoveryTime> {
     let PlannedRun { engine, cutting, schedule, words, plan } = planned;
@@ -211,7 +214,7 @@ fn run_devices(
     let epilogue = problem.epilogue;
     let run = DeviceRun { site: Site::one_process(ctx), left, right, epilogue, request, owners: None };
     let (plan, devices) = run.run(plan, Target::Whole(result.reborrow()), &mut PhaseClock::alone(start))?;
-    scaled.complete((ctx, workers), problem, &mut result)?;
+    scaled.complete(ctx, workers, problem, &mut result)?;
     let CutCounts { batches, bands, chunks } = plan.cuts();
     let report = Report {
         operation: problem.operation,
@@ -266,14 +269,15 @@ impl Scaled {
     /// The steps that remain when the product lies in `result`.
     fn complete(
         &self,
-        (ctx, workers): (&Context, usize),
+        ctx: &Context,
+        workers: usize,
         problem: &Problem<'_>,
         result: &mut MatrixViewMut<'_>,
     ) -> Result<()> {
         let (precision_bits, width) = (result.precision_bits(), result.limbs_per_element());
         let (stride, (heads, limbs)) = (result.leading_dimension(), result.reborrow().into_parts());
         let blocks = [problem.left, problem.right_operand()].map(|operand| [operand.view]);
-        let terms = terms(problem, &blocks, (&[], &[]));
+        let terms = terms(problem, &blocks, &[], &[]);
         self.entrywise.singles.sum(&scale::NormPass::one_process(ctx, workers), &terms, |place, exact| {
             let at = place.row + place.col * stride;
             heads[at] = problem.epilogue.finish(exact, place, precision_bits, &mut limbs[at * width..][..width])?.0;
@@ -305,7 +309,8 @@ fn choice_bytes(problem: &Problem<'_>) -> u64 {
 fn terms<'t>(
     problem: &Problem<'_>,
     blocks: &'t [[MatrixView<'t>; 1]; 2],
-    (left, right): (&'t [i64], &'t [i64]),
+    left: &'t [i64],
+    right: &'t [i64],
 ) -> Terms<'t> {
     let Problem { uplo, precision_bits, .. } = *problem;
     let left = OperandRows { blocks: &blocks[0], shifts: left };
@@ -326,7 +331,7 @@ pub(crate) fn choose_columns(ctx: &Context, problem: &Problem<'_>, least_bits: u
         operand_exponents(&pass, problem, &problem.left, left_shifts)?;
         operand_exponents(&pass, problem, &problem.right_operand(), right_shifts)?;
         let blocks = [problem.left, problem.right_operand()].map(|operand| [operand.view]);
-        entrywise::choose_columns(&pass, &terms(problem, &blocks, (left_shifts, right_shifts)), least_bits)
+        entrywise::choose_columns(&pass, &terms(problem, &blocks, left_shifts, right_shifts), least_bits)
     };
     match choose_path(ctx, &problem.size(), problem.expected_operand_bits()) {
         Path::Direct | Path::Planes(1) => choose(1),
@@ -385,7 +390,7 @@ pub(super) fn scale_operands(
             }
             let Workspace { left_shifts, right_shifts, .. } = workspace;
             let blocks = [problem.left, problem.right_operand()].map(|operand| [operand.view]);
-            let terms = terms(problem, &blocks, (left_shifts, right_shifts));
+            let terms = terms(problem, &blocks, left_shifts, right_shifts);
             let entrywise = entrywise::choose(&pass, &terms, problem.range)?;
             let bits = problem.scaled_bits();
             Scaled { bits: bits.widened(bits.working + entrywise.range_bits), entrywise }

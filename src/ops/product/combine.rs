@@ -145,7 +145,7 @@ impl<'a> Epilogue<'a> {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`], [`Error::ShapeMismatch`], [`Error::NotInteger`].
-    pub fn check(&self, (rows, cols): (usize, usize), exact_integers: bool) -> Result<()> {
+    pub fn check(&self, rows: usize, cols: usize, exact_integers: bool) -> Result<()> {
         self.check_scalars(exact_integers)?;
         let Some(addend) = self.addend else { return Ok(()) };
         if addend.shape() != (rows, cols) {

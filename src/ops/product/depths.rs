@@ -15,7 +15,6 @@ use crate::ops::product::scale::NormPass;
 use crate::ops::product::segments::in_triangle;
 use crate::ops::product::size::ProductSize;
 use crate::store::filled;
-use std::ops::Range;
 
 /// Bytes of a row of a panel.
 const ROW_BYTES: u64 = size_of::<Row>() as u64;
@@ -46,7 +45,8 @@ impl OnePanel {
     /// Finds the sums; `None` where there are more rows or columns.
     pub fn new(
         pass: &NormPass<'_>,
-        (left, right): (&OperandRows<'_>, Option<&OperandRows<'_>>),
+        left: &OperandRows<'_>,
+        right: Option<&OperandRows<'_>>,
         size: &ProductSize,
     ) -> Option<OnePanel> {
         let rows = size.contracted;
@@ -70,21 +70,16 @@ impl OnePanel {
     }
 
     /// As [`Depths::visit`].
-    pub fn visit(&self, (size, uplo): (&ProductSize, Uplo), see: impl FnMut(EntryIndex, Option<u32>)) {
-        show((size, uplo), (0..size.rows, 0), &self.sums, see);
+    pub fn visit(&self, size: &ProductSize, uplo: Uplo, see: impl FnMut(EntryIndex, Option<u32>)) {
+        show(size, uplo, EntryIndex { row: 0, col: 0 }, &self.sums, see);
     }
 }
 
-/// Passes on the sums of some rows of the product and of the panel of columns that begins at `first`, as far as they
-/// are wanted.
-fn show(
-    (size, uplo): (&ProductSize, Uplo),
-    (rows, first): (Range<usize>, usize),
-    sums: &[Row],
-    mut see: impl FnMut(EntryIndex, Option<u32>),
-) {
-    for (row, sums) in rows.zip(sums) {
-        for (col, &sum) in (first..size.cols).zip(sums) {
+/// Passes on the sums of a panel of columns and of some rows of the product, as far as they are wanted; the first of
+/// them is that of the entry at `first`.
+fn show(size: &ProductSize, uplo: Uplo, first: EntryIndex, sums: &[Row], mut see: impl FnMut(EntryIndex, Option<u32>)) {
+    for (row, sums) in (first.row..size.rows).zip(sums) {
+        for (col, &sum) in (first.col..size.cols).zip(sums) {
             if !size.triangle || in_triangle(uplo, row, col) {
                 see(EntryIndex { row, col }, (sum != EMPTY).then(|| u32::from(sum.unsigned_abs())));
             }
@@ -146,7 +141,8 @@ impl Depths {
     pub fn visit(
         &self,
         pass: &NormPass<'_>,
-        (size, uplo): (&ProductSize, Uplo),
+        size: &ProductSize,
+        uplo: Uplo,
         mut see: impl FnMut(EntryIndex, Option<u32>),
     ) -> Result<()> {
         let ProductSize { rows, cols, triangle, .. } = *size;
@@ -168,8 +164,8 @@ impl Depths {
                 }
             });
             raise_over_ranks(pass.site.world(), sums)?;
-            let places = (wanted.start * PANEL..rows, panel * PANEL);
-            show((size, uplo), places, sums.as_flattened(), &mut see);
+            let first = EntryIndex { row: wanted.start * PANEL, col: panel * PANEL };
+            show(size, uplo, first, sums.as_flattened(), &mut see);
         }
         Ok(())
     }
@@ -264,18 +260,17 @@ mod tests {
             for right in [None, Some(OperandRows { blocks: &right, shifts: &shifts[..cols] })] {
                 let cols = if right.is_some() { cols } else { rows };
                 let size = ProductSize { contracted, rows, cols, triangle: right.is_none() };
-                let operands = (&left, right.as_ref());
-                let Some(panel) = OnePanel::new(&pass, operands, &size) else {
+                let Some(panel) = OnePanel::new(&pass, &left, right.as_ref(), &size) else {
                     assert!(contracted.max(rows).max(cols) > PANEL);
                     continue;
                 };
                 assert!(contracted.max(rows).max(cols) <= PANEL);
                 for uplo in [Uplo::Lower, Uplo::Upper] {
                     let (mut got, mut want) = (Vec::new(), Vec::new());
-                    panel.visit((&size, uplo), |EntryIndex { row, col }, depth| got.push((row, col, depth)));
-                    let depths = Depths::new(&pass, operands.0, operands.1).unwrap();
+                    panel.visit(&size, uplo, |EntryIndex { row, col }, depth| got.push((row, col, depth)));
+                    let depths = Depths::new(&pass, &left, right.as_ref()).unwrap();
                     let mut see = |EntryIndex { row, col }: EntryIndex, depth| want.push((row, col, depth));
-                    depths.visit(&pass, (&size, uplo), &mut see).unwrap();
+                    depths.visit(&pass, &size, uplo, &mut see).unwrap();
                     assert!(!got.is_empty() && got == want, "{size:?}");
                 }
             }

@@ -166,7 +166,8 @@ pub(crate) fn plan_entries(ctx: &Context, request: &PlanRequest) -> Result<Plan>
 pub(crate) fn run(
     ctx: &Context,
     problem: &Problem<'_>,
-    (bits, plan): (&Bits, &Plan),
+    bits: &Bits,
+    plan: &Plan,
     workspace: &mut Workspace,
     result: MatrixViewMut<'_>,
 ) -> Result<()> {
@@ -187,12 +188,12 @@ pub(crate) fn run(
     };
     if let Form::Rows(lanes) = layout.form {
         let columns = Columns { left, right, rows: layout.contracted };
-        return fill_eights((ctx, problem), &RowSums { lanes, columns, left_shifts, right_shifts }, space, result);
+        return fill_eights(ctx, problem, &RowSums { lanes, columns, left_shifts, right_shifts }, space, result);
     }
     let (product, sum) = space.split_at_mut(space.len() - (2 * layout.width + 1));
-    let mut sums = Sums { layout, product, known: None };
+    let mut sums = Sums { layout, left, right, product, known: None };
     fill(ctx, problem, result, |place, finish| {
-        sums.add_up(place, (left, right), sum);
+        sums.add_up(place, sum);
         let negative = limbs::to_magnitude(sum);
         finish(ExactEntry { negative, magnitude: sum, exponent: -(left_shifts[place.row] + right_shifts[place.col]) })
     })
@@ -226,7 +227,8 @@ fn fill(
 
 /// Fills the wanted entries of `result`, eight at a time.
 fn fill_eights(
-    (ctx, problem): (&Context, &Problem<'_>),
+    ctx: &Context,
+    problem: &Problem<'_>,
     sums: &RowSums<'_>,
     space: &mut [u64],
     result: MatrixViewMut<'_>,
@@ -353,6 +355,9 @@ fn scaled<'o>(value: FloatRef<'_>, shift: i64, out: &'o mut [u64]) -> &'o mut [u
 /// The exact sums of products of two scaled columns.
 struct Sums<'s> {
     layout: Layout,
+    /// Scaled columns of both operands.
+    left: &'s [u64],
+    right: &'s [u64],
     /// Room for one product, or for the sums of a column with a panel.
     product: &'s mut [u64],
     /// The column of the result and the panel of rows that `product` has the sums of.
@@ -361,11 +366,11 @@ struct Sums<'s> {
 
 impl Sums<'_> {
     /// The sum of an entry of the result, in two's complement.
-    fn add_up(&mut self, EntryIndex { row, col }: EntryIndex, (left, right): (&[u64], &[u64]), sum: &mut [u64]) {
-        let layout = &self.layout;
+    fn add_up(&mut self, EntryIndex { row, col }: EntryIndex, sum: &mut [u64]) {
+        let (layout, left, right) = (&self.layout, self.left, self.right);
         let Some(lanes) = layout.panels() else {
             let (x, y) = (&left[layout.column(row)], &right[layout.column(col)]);
-            return sum_of_products((x, y), layout.width, self.product, sum);
+            return sum_of_products(x, y, layout.width, self.product, sum);
         };
         if self.known != Some((col, row / LANES)) {
             let words = lanes.panel_words(layout.contracted);
@@ -378,7 +383,7 @@ impl Sums<'_> {
 }
 
 /// The exact sum of the products of two scaled columns in two's complement; `product` has room for one of them.
-fn sum_of_products((x, y): (&[u64], &[u64]), width: usize, product: &mut [u64], sum: &mut [u64]) {
+fn sum_of_products(x: &[u64], y: &[u64], width: usize, product: &mut [u64], sum: &mut [u64]) {
     sum.fill(0);
     for (a, b) in x.chunks_exact(width + 1).zip(y.chunks_exact(width + 1)) {
         // Zeros, as in triangles, are skipped.

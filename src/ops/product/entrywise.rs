@@ -96,10 +96,10 @@ enum LargestTerms {
 
 impl LargestTerms {
     fn new(pass: &NormPass<'_>, terms: &Terms<'_>) -> Result<LargestTerms> {
-        let operands = (&terms.left, terms.right.as_ref());
-        match OnePanel::new(pass, operands, &terms.size) {
+        let (left, right) = (&terms.left, terms.right.as_ref());
+        match OnePanel::new(pass, left, right, &terms.size) {
             Some(panel) => Ok(LargestTerms::Panel(Box::new(panel))),
-            None => pass.site.agreed(Depths::new(pass, operands.0, operands.1)).map(LargestTerms::Depths),
+            None => pass.site.agreed(Depths::new(pass, left, right)).map(LargestTerms::Depths),
         }
     }
 
@@ -111,9 +111,9 @@ impl LargestTerms {
         see: &mut dyn FnMut(EntryIndex, Option<u32>),
     ) -> Result<()> {
         match self {
-            LargestTerms::Depths(depths) => depths.visit(pass, (size, *uplo), see),
+            LargestTerms::Depths(depths) => depths.visit(pass, size, *uplo, see),
             LargestTerms::Panel(panel) => {
-                panel.visit((size, *uplo), see);
+                panel.visit(size, *uplo, see);
                 Ok(())
             }
         }

@@ -29,7 +29,13 @@ pub(crate) struct Exchange<'a> {
     plane_words: usize,
 }
 
-/// The exchange of some planes.
+/// The exchange of some planes of a pair of bands.
+pub(crate) struct PlaneExchange<'e, 'a> {
+    exchange: &'e Exchange<'a>,
+    planes: Range<usize>,
+}
+
+/// Such an exchange under way.
 struct Round<'e, 'a> {
     exchange: &'e Exchange<'a>,
     planes: Range<usize>,
@@ -43,34 +49,43 @@ impl<'a> Exchange<'a> {
         Exchange { team, engine, owners, plane_words: engine.plane_words(&region.grid) }
     }
 
-    /// The blocks of each rank of this node in these planes belong to that rank; those of other nodes are only read.
-    pub fn partition(&self, planes: &Range<usize>) -> Partition {
-        let layout = self.team.layout();
-        let node = layout.node_of[self.team.rank()];
-        let own = self.owners.iter().filter(|run| layout.node_of[run.owner] == node);
-        let block = self.engine.block_words();
+    /// The exchange of these planes.
+    pub fn of(&self, planes: Range<usize>) -> PlaneExchange<'_, 'a> {
+        PlaneExchange { exchange: self, planes }
+    }
+}
+
+impl PlaneExchange<'_, '_> {
+    /// The blocks of each rank of this node in the planes belong to that rank; those of other nodes are only read.
+    pub fn partition(&self) -> Partition {
+        let Exchange { team, engine, owners, plane_words } = self.exchange;
+        let layout = team.layout();
+        let node = layout.node_of[team.rank()];
+        let own = owners.iter().filter(|run| layout.node_of[run.owner] == node);
+        let block = engine.block_words();
         let runs = own.map(|run| Run {
             words: run.blocks.start * block..run.blocks.end * block,
             rank: layout.local_of[run.owner],
         });
-        let outer = Level { count: planes.len(), stride: self.plane_words };
+        let outer = Level { count: self.planes.len(), stride: *plane_words };
         let partition = Partition::new(layout.nodes[node].len(), outer, Level::ONCE, runs.collect());
-        partition.at(planes.start * self.plane_words)
+        partition.at(self.planes.start * plane_words)
     }
 
     /// The same for a phase in which other planes are written.
-    pub fn beside<'p>(&self, planes: &Range<usize>, partition: &'p Partition) -> Beside<'p> {
-        Beside { partition, end: planes.end * self.plane_words }
+    pub fn beside<'p>(&self, partition: &'p Partition) -> Beside<'p> {
+        Beside { partition, end: self.planes.end * self.exchange.plane_words }
     }
 
-    /// Sends the residues of these planes that other nodes' ranks own and adds those received for this rank; returns
+    /// Sends the residues of the planes that other nodes' ranks own and adds those received for this rank; returns
     /// the words sent. Collective over all nodes.
     ///
     /// # Errors
     /// [`crate::Error::Transport`].
-    pub fn run(&self, planes: Range<usize>, shares: Shares<'_>) -> Result<u64> {
-        let packing = Packing::of_planes(self.engine, planes.clone());
-        Round { exchange: self, planes, packing }.run(shares)
+    pub fn run(self, shares: Shares<'_>) -> Result<u64> {
+        let PlaneExchange { exchange, planes } = self;
+        let packing = Packing::of_planes(exchange.engine, planes.clone());
+        Round { exchange, planes, packing }.run(shares)
     }
 }
 
@@ -81,7 +96,7 @@ impl Round<'_, '_> {
         let (own, rest) = shares.with_rest();
         let mut own = own.collect::<Vec<_>>();
         let rank = team.rank();
-        let share = |owner| ShareStream::new(owners, owner, (self.planes.len(), engine.block_words()));
+        let share = |owner| ShareStream::new(owners, owner, self.planes.len(), engine.block_words());
         let stream = share(rank);
         let (nodes, node) = (layout.nodes.len(), layout.node_of[rank]);
         // Packed residues are never longer.
@@ -123,7 +138,7 @@ impl Round<'_, '_> {
     /// Adds a message to this rank's blocks.
     fn add(&self, stream: &ShareStream, range: Range<usize>, message: &[u64], own: &mut [&mut [u64]]) {
         let runs = own.len() / self.planes.len();
-        self.packing.unpack(message, (stream, range), |plane, run, within, words| {
+        self.packing.unpack(message, stream, range, |plane, run, within, words| {
             self.exchange.engine.add(self.planes.start + plane, &mut own[plane * runs + run][within], words);
         });
     }

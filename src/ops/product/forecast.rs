@@ -68,7 +68,7 @@ pub fn plan_syrk_with(
     options: &ProductPlanOptions,
 ) -> Result<Plan> {
     let size = ProductSize { contracted: rows, rows: cols, cols, triangle: true };
-    plan_size((ctx, "syrk"), size, precision_bits, options)
+    plan_size(ctx, size, precision_bits, options)
 }
 
 /// [`plan_gemm_with`] with the default choices.
@@ -112,7 +112,7 @@ pub fn plan_gemm_with(
     options: &ProductPlanOptions,
 ) -> Result<Plan> {
     let size = ProductSize { contracted, rows, cols, triangle: false };
-    plan_size((ctx, "gemm"), size, precision_bits, options)
+    plan_size(ctx, size, precision_bits, options)
 }
 
 /// The plan of an exact product of integers: the norms of the columns contracted are below 2 to `bits`.
@@ -124,20 +124,15 @@ pub(crate) fn plan_integers(ctx: &Context, size: ProductSize, bits: i64) -> Resu
     let bits = IntegerBits { left: bits, right: bits, addend: 0 };
     let bits = Bits::integers(ctx.maximum_modulus_bits(), bits, &epilogue, 2)?;
     let result_bytes = Matrix::bytes_for(size.rows, size.cols, bits.result);
-    let operation = if size.triangle { "syrk" } else { "gemm" };
+    let operation = size.operation();
     plan_request(ctx, &PlanRequest { operation, size, bits, result_bytes, cut: None, on_cpu: false, is_part: false })
 }
 
-fn plan_size(
-    (ctx, operation): (&Context, &'static str),
-    size: ProductSize,
-    precision_bits: u32,
-    options: &ProductPlanOptions,
-) -> Result<Plan> {
+fn plan_size(ctx: &Context, size: ProductSize, precision_bits: u32, options: &ProductPlanOptions) -> Result<Plan> {
     check_precision(ctx.maximum_modulus_bits(), precision_bits, size.contracted)?;
     size.check(precision_bits)?;
     let request = PlanRequest {
-        operation,
+        operation: size.operation(),
         size,
         bits: Bits::scaled(precision_bits, size.contracted),
         result_bytes: Matrix::bytes_for(size.rows, size.cols, precision_bits),

@@ -89,9 +89,9 @@ impl Packing {
 
     /// Adds the words in such a message to `sums`, for least residues.
     pub fn add_packed(&self, plane: usize, message: &[u64], sums: &mut [u64]) {
-        let (mut at, mut words) = (0, [0; TOGETHER]);
+        let (mut message, mut words) = (MessageBits { words: message, at: 0 }, [0; TOGETHER]);
         for sums in sums.chunks_mut(TOGETHER) {
-            self.take(plane, (message, &mut at), &mut words[..sums.len()]);
+            self.take(plane, &mut message, &mut words[..sums.len()]);
             self.add(plane, sums, &words[..sums.len()]);
         }
     }
@@ -109,15 +109,14 @@ impl Packing {
         }
     }
 
-    /// The next words of a plane from bit number `at` of a message on.
-    fn take(&self, plane: usize, (message, at): (&[u64], &mut usize), words: &mut [u64]) {
+    /// The next words of a plane in a message.
+    fn take(&self, plane: usize, message: &mut MessageBits<'_>, words: &mut [u64]) {
         let (bits, modulus) = (self.bits[plane], self.moduli[plane]);
         let (lane_bits, count) = (self.lanes.bits(), self.lanes.count());
         for word in words {
             *word = 0;
             for lane in 0..count {
-                *word |= self.lanes.lane(bits_at(message, *at, bits), modulus) << (lane as u32 * lane_bits);
-                *at += bits as usize;
+                *word |= self.lanes.lane(message.next(bits), modulus) << (lane as u32 * lane_bits);
             }
         }
     }
@@ -127,15 +126,16 @@ impl Packing {
     pub fn unpack(
         &self,
         message: &[u64],
-        (stream, range): (&ShareStream, Range<usize>),
+        stream: &ShareStream,
+        range: Range<usize>,
         mut take: impl FnMut(usize, usize, Range<usize>, &[u64]),
     ) {
-        let mut at = 0;
+        let mut message = MessageBits { words: message, at: 0 };
         let mut words = [0; TOGETHER];
         stream.for_each(range, |piece| {
             for start in piece.within.clone().step_by(TOGETHER) {
                 let within = start..piece.within.end.min(start + TOGETHER);
-                self.take(piece.plane, (message, &mut at), &mut words[..within.len()]);
+                self.take(piece.plane, &mut message, &mut words[..within.len()]);
                 take(piece.plane, piece.run, within.clone(), &words[..within.len()]);
             }
         });
@@ -161,14 +161,24 @@ impl Message<'_> {
     }
 }
 
-/// The bits of a message, from bit `at` on.
-fn bits_at(message: &[u64], at: usize, bits: u32) -> u64 {
-    let (word, shift) = (at / 64, at as u32 % 64);
-    let mut value = message[word] >> shift;
-    if shift + bits > 64 {
-        value |= message[word + 1] << (64 - shift);
+/// A message that is read.
+struct MessageBits<'m> {
+    words: &'m [u64],
+    /// Bits that were read.
+    at: usize,
+}
+
+impl MessageBits<'_> {
+    /// The next bits.
+    fn next(&mut self, bits: u32) -> u64 {
+        let (word, shift) = (self.at / 64, self.at as u32 % 64);
+        let mut value = self.words[word] >> shift;
+        if shift + bits > 64 {
+            value |= self.words[word + 1] << (64 - shift);
+        }
+        self.at += bits as usize;
+        value & (u64::MAX >> (64 - bits))
     }
-    value & (u64::MAX >> (64 - bits))
 }
 
 #[cfg(test)]
@@ -180,7 +190,7 @@ mod tests {
     fn planes_alone(packing: &Packing, plane: usize, words: &[u64]) {
         let (lanes, modulus) = (packing.lanes, packing.moduli[plane]);
         let alone = Packing::of(lanes, &[modulus]);
-        let stream = ShareStream::new(&[OwnedBlocks { blocks: 0..words.len(), owner: 0 }], 0, (1, 1));
+        let stream = ShareStream::new(&[OwnedBlocks { blocks: 0..words.len(), owner: 0 }], 0, 1, 1);
         let want = alone.pack(&stream, 0..words.len(), |_, range| &words[range]);
         let mut message = vec![0; packing.words_of_plane(plane, words.len())];
         packing.pack_plane(plane, words, &mut message);
@@ -237,7 +247,7 @@ mod tests {
                 planes_alone(&packing, plane, words);
             }
             for owner in [0, 1] {
-                let stream = ShareStream::new(&owners, owner, (moduli.len(), block));
+                let stream = ShareStream::new(&owners, owner, moduli.len(), block);
                 for size in [1, 7, 64, 1000, stream.len()] {
                     for start in (0..stream.len()).step_by(size) {
                         let range = start..stream.len().min(start + size);
@@ -247,7 +257,7 @@ mod tests {
                         stream
                             .for_each(range.clone(), |piece| want.extend_from_slice(&planes[piece.plane][piece.words]));
                         let mut got = Vec::new();
-                        packing.unpack(&message, (&stream, range), |_, _, within, words| {
+                        packing.unpack(&message, &stream, range, |_, _, within, words| {
                             assert_eq!(within.len(), words.len());
                             got.extend_from_slice(words);
                         });

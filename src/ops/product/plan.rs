@@ -12,7 +12,7 @@ use crate::ops::product::kernel::choose_kernel;
 use crate::ops::product::problem::{Accuracy, Bits};
 use crate::ops::product::schedule::{Cutting, Schedule};
 use crate::ops::product::size::{BlockShape, ProductSize};
-use crate::plan::{BLOCK, BLOCK_WORDS, Cut, DiskInput, PlanBytes, PlanInput, WindowWords};
+use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid, Cut, DiskInput, PlanBytes, PlanInput, WindowWords};
 use crate::store::{Buffer, available_bytes};
 use serde::Serialize;
 use std::sync::Arc;
@@ -167,18 +167,19 @@ pub(crate) struct PlannedRun {
 
 /// Plans a product on planes; the context's windows already hold `held_bytes`.
 pub(crate) fn plan_planes(ctx: &Context, request: &PlanRequest, workers: usize, held_bytes: u64) -> Result<PlannedRun> {
-    plan_with(ctx, request, (workers, held_bytes), None)
+    plan_with(ctx, request, workers, held_bytes, None)
 }
 
 /// Plans a product of operands on a disk.
 pub(crate) fn plan_above_disk(ctx: &Context, request: &PlanRequest, disk: DiskInput<'_>) -> Result<PlannedRun> {
-    plan_with(ctx, request, (ctx.threads(), 0), Some(disk))
+    plan_with(ctx, request, ctx.threads(), 0, Some(disk))
 }
 
 fn plan_with(
     ctx: &Context,
     request: &PlanRequest,
-    (workers, held_bytes): (usize, u64),
+    workers: usize,
+    held_bytes: u64,
     disk: Option<DiskInput<'_>>,
 ) -> Result<PlannedRun> {
     let spec = request.bits.spec(ctx.self_check());
@@ -218,11 +219,11 @@ fn plan_with(
         Some(cut) => cut.within(&input.whole()),
         None => choose(ctx, &input, held_bytes)?,
     };
-    let plan = describe(kernel, request.operation, (size, &request.bits), &input, &cut);
+    let plan = describe(kernel, request.operation, size, &request.bits, &input, &cut);
     let (words, slot_panels) = (input.window_words(&cut), input.slot_panels(&cut));
     let cutting = Cutting { cut, chunks: input.chunks(&cut), slot_panels };
-    let panels = (input.left_panels, input.right_panels);
-    let schedule = Schedule::new(&cutting, panels, size.triangle, input.primes);
+    let panels = BlockGrid { rows: input.left_panels, cols: input.right_panels, triangle: size.triangle };
+    let schedule = Schedule::new(&cutting, panels, input.primes);
     Ok(PlannedRun { cutting, schedule, plan, words, engine })
 }
 
@@ -245,7 +246,8 @@ fn choose(ctx: &Context, input: &PlanInput<'_>, window_bytes: u64) -> Result<Cut
 pub(crate) fn describe(
     kernel: &dyn PlaneKernel,
     operation: &'static str,
-    (size, bits): (&ProductSize, &Bits),
+    size: &ProductSize,
+    bits: &Bits,
     input: &PlanInput<'_>,
     cut: &Cut,
 ) -> Plan {

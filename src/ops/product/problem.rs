@@ -190,7 +190,7 @@ impl<'a> Problem<'a> {
     }
 
     /// `op(A) op(B)`.
-    pub fn gemm((a, op_a): (MatrixView<'a>, Op), (b, op_b): (MatrixView<'a>, Op), precision_bits: u32) -> Problem<'a> {
+    pub fn gemm(a: MatrixView<'a>, op_a: Op, b: MatrixView<'a>, op_b: Op, precision_bits: u32) -> Problem<'a> {
         // The columns of the left operand are the rows of op(A).
         let op = match op_a {
             Op::NoTranspose => Op::Transpose,
@@ -256,7 +256,8 @@ impl<'a> Problem<'a> {
         }
         check_precision(maximum_modulus_bits, self.precision_bits, self.contracted())?;
         self.size().check(self.precision_bits)?;
-        self.epilogue.check(self.result_shape(), self.exact_integers)
+        let (rows, cols) = self.result_shape();
+        self.epilogue.check(rows, cols, self.exact_integers)
     }
 }
 

@@ -20,12 +20,12 @@ use crate::matrix::Uplo;
 use crate::ops::product::clock::{PhaseClock, RankPhase};
 use crate::ops::product::combine::Epilogue;
 use crate::ops::product::convert::{CONVERT_UNITS, Conversion, Part};
-use crate::ops::product::exchange::Exchange;
+use crate::ops::product::exchange::{Exchange, PlaneExchange};
 use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::multiply::{Multiplication, Task};
 use crate::ops::product::problem::{Bits, FaultHook, OperandRows};
 use crate::ops::product::recover::{RECOVER_UNITS, Recovery, RecoveryTime};
-use crate::ops::product::schedule::{Cutting, Held, Load, Schedule, Side, Step};
+use crate::ops::product::schedule::{Cutting, Held, Load, Schedule, Side, Step, StepPart};
 use crate::ops::product::segments::{Region, ResultEntries, SegmentIter};
 use crate::ops::product::space::Space;
 use crate::ops::product::streamed::StreamedOperands;
@@ -117,9 +117,10 @@ impl<'a> ProductRun<'a> {
                 Err(Failure { error, is_known: true }) => Err(error),
                 Err(Failure { error, .. }) => self.meet(Err(error), state).map(|()| 0..0),
             };
-            let rest = exchange.as_ref().zip(Some(left?));
-            let done = self.results(region, rest, state, (result, &mut time), &meter, check.as_ref());
-            self.meet(done, state)?;
+            let left = left?;
+            let rest = exchange.as_ref().map(|exchange| exchange.of(left));
+            let done = self.results(region, rest, state, result, &meter, check.as_ref());
+            self.meet(done.map(|spent| time.add(spent)), state)?;
         }
         check.map_or(Ok(()), |check| check.finish(self.site.world()))?;
         Ok(time)
@@ -158,19 +159,17 @@ impl<'a> ProductRun<'a> {
         let exchange = exchange.filter(|_| self.fault.is_none());
         for step in self.schedule.steps() {
             for load in held.loads(pair, &step) {
-                outcome = self.convert(&load, state, (meter, outcome))?;
+                outcome = self.convert(&load, state, meter, outcome)?;
             }
             let (parts, is_last) = self.schedule.parts(&step);
-            for primes in parts {
-                let rest = exchange.filter(|_| sent < finished).map(|exchange| (exchange, sent..finished));
+            for part in parts {
+                let rest = exchange.filter(|_| sent < finished).map(|exchange| exchange.of(sent..finished));
                 if rest.is_some() {
                     outcome = self.meet(outcome, state).map(Ok).map_err(|error| Failure { error, is_known: true })?;
                     sent = finished;
                 }
-                let part = Step { primes: primes.clone(), chunk: step.chunk };
-                let first = primes.start - step.primes.start;
-                outcome = self.multiply(pair, (&part, first), rest, state, (meter, outcome))?;
-                finished = if is_last { primes.end } else { finished };
+                outcome = self.multiply(pair, &part, rest, state, meter, outcome)?;
+                finished = if is_last { part.primes.end } else { finished };
             }
         }
         match self.fault {
@@ -241,7 +240,8 @@ impl<'a> ProductRun<'a> {
         &self,
         load: &Load,
         state: &mut RunState<'_>,
-        (meter, outcome): (&Meter<'_>, Result<()>),
+        meter: &Meter<'_>,
+        outcome: Result<()>,
     ) -> Result<Result<()>> {
         let (slot, step) = (self.slot(load), &load.step);
         let read = self.streamed.map(|streamed| state.clock.wait(|| streamed.next(load.side))).transpose();
@@ -291,26 +291,27 @@ impl<'a> ProductRun<'a> {
     fn multiply(
         &self,
         pair: &BandPair,
-        (step, first_plane): (&Step, usize),
-        rest: Option<(&Exchange<'_>, Range<usize>)>,
+        part: &StepPart,
+        rest: Option<PlaneExchange<'_, '_>>,
         state: &mut RunState<'_>,
-        (meter, outcome): (&Meter<'_>, Result<()>),
+        meter: &Meter<'_>,
+        outcome: Result<()>,
     ) -> Result<Result<()>> {
-        let list = plan_jobs(step.primes.len(), pair.grid.len(), self.shape.workers());
-        let partition = self.product_partition(&list, step.primes.start, self.engine.plane_words(&pair.grid));
+        let list = plan_jobs(part.primes.len(), pair.grid.len(), self.shape.workers());
+        let partition = self.product_partition(&list, part.primes.start, self.engine.plane_words(&pair.grid));
         let RunState { operands, products, spaces, clock } = state;
         let fence = self.fence();
-        let beside = rest.as_ref().map(|(exchange, planes)| exchange.partition(planes));
+        let beside = rest.as_ref().map(PlaneExchange::partition);
         let (operands, mut runs, exchanged) = match rest.zip(beside.as_ref()) {
             None => {
                 let (words, shares) = clock.wait(|| products.write_from(operands, &fence, outcome, &partition))?;
                 (words, shares.into_iter(), None)
             }
-            Some(((exchange, planes), beside)) => {
-                let parts = (&partition, exchange.beside(&planes, beside));
+            Some((planes, beside)) => {
+                let parts = (&partition, planes.beside(beside));
                 let parts = clock.wait(|| products.write_beside(operands, &fence, outcome, parts))?;
                 let TwoParts { source, shares, beside } = parts;
-                (source, shares, Some(move || exchange.run(planes, beside)))
+                (source, shares, Some(move || planes.run(beside)))
             }
         };
         let own = self.shape.workers_of(self.rank());
@@ -326,20 +327,20 @@ impl<'a> ProductRun<'a> {
             run = rest;
             queues[worker - own.start].push_back(Task { job, words });
         }
-        let (panel, plane_words) = self.operand_words(step.chunk);
+        let (panel, plane_words) = self.operand_words(part.chunk);
         let left = 0..pair.left.len() * panel;
         let first = self.cutting.slot_panels.0;
         let right = first * panel..(first + pair.right.len()) * panel;
         let multiplication = Multiplication {
             engine: self.engine,
-            primes: step.primes.clone(),
+            primes: part.primes.clone(),
             grid: pair.grid,
-            rows: self.shape.chunk_rows(self.cutting.chunks, step.chunk),
-            operands: &operands[first_plane * plane_words..],
+            rows: self.shape.chunk_rows(self.cutting.chunks, part.chunk),
+            operands: &operands[part.first_plane * plane_words..],
             plane_words,
             right: if pair.grid.triangle { left.clone() } else { right },
             left,
-            accumulate: step.chunk > 0,
+            accumulate: part.chunk > 0,
         };
         let run = || multiplication.run(queues, spaces, meter);
         let Some(exchanged) = exchanged else {
@@ -355,18 +356,18 @@ impl<'a> ProductRun<'a> {
     fn results(
         &self,
         region: Region,
-        rest: Option<(&Exchange<'_>, Range<usize>)>,
+        rest: Option<PlaneExchange<'_, '_>>,
         state: &mut RunState<'_>,
-        (result, time): (&mut impl ResultEntries, &mut RecoveryTime),
+        result: &mut impl ResultEntries,
         meter: &Meter<'_>,
         check: Option<&InnerCheck>,
-    ) -> Result<()> {
+    ) -> Result<RecoveryTime> {
         let RunState { products, spaces, clock, .. } = state;
-        let mut outcome = Ok(());
-        if let Some((exchange, planes)) = rest {
-            let partition = exchange.partition(&planes);
+        let (mut outcome, mut time) = (Ok(()), RecoveryTime::default());
+        if let Some(planes) = rest {
+            let partition = planes.partition();
             let shares = clock.wait(|| products.write(&self.fence(), Ok(()), &partition))?;
-            let sent = clock.time(RankPhase::Exchange, || exchange.run(planes, shares));
+            let sent = clock.time(RankPhase::Exchange, || planes.run(shares));
             outcome = sent.map(|words| clock.note_sent(words));
         }
         let window = clock.wait(|| products.read(&self.fence(), outcome))?;
@@ -386,7 +387,8 @@ impl<'a> ProductRun<'a> {
             time.add(self.on_workers(run)?);
             Ok(())
         };
-        clock.time(RankPhase::Reconstruct, || result.fill(region, &mut fill))
+        clock.time(RankPhase::Reconstruct, || result.fill(region, &mut fill))?;
+        Ok(time)
     }
 
     /// Units of work of this rank: its own rows to convert, its share of the node's jobs and of the result.

@@ -3,7 +3,7 @@
 //!
 //! Promise: the runner, the count of its work and the read-ahead of operands follow one order. Does not know: operands.
 
-use crate::plan::{BandPair, Cut, band_pairs, part_primes, pieces};
+use crate::plan::{BandPair, BlockGrid, Cut, band_pairs, part_primes, pieces};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -22,6 +22,15 @@ pub(crate) struct Cutting {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Step {
     pub primes: Range<usize>,
+    pub chunk: usize,
+}
+
+/// The part of a step whose products are formed together, before those of the next part.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct StepPart {
+    pub primes: Range<usize>,
+    /// The first of them among the primes of the step.
+    pub first_plane: usize,
     pub chunk: usize,
 }
 
@@ -68,7 +77,7 @@ impl Held {
 #[derive(Clone)]
 enum Pairs {
     /// All pairs, computed rather than stored: narrow bands make many.
-    All { panels: (usize, usize), is_triangle: bool, band_panels: usize },
+    All { panels: BlockGrid, band_panels: usize },
     /// The wanted pairs.
     Some(Arc<[BandPair]>),
 }
@@ -85,10 +94,10 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// The whole product of operands of `panels` panels, or of one with itself, modulo `primes` primes.
-    pub fn new(cutting: &Cutting, panels: (usize, usize), is_triangle: bool, primes: usize) -> Schedule {
+    /// The whole product modulo `primes` primes of operands whose panels are the rows and columns of `panels`.
+    pub fn new(cutting: &Cutting, panels: BlockGrid, primes: usize) -> Schedule {
         let Cutting { cut, chunks, .. } = *cutting;
-        let pairs = Pairs::All { panels, is_triangle, band_panels: cut.band_panels };
+        let pairs = Pairs::All { panels, band_panels: cut.band_panels };
         Schedule { pairs, primes, batch_primes: cut.batch_primes, chunks, parts: 1 }
     }
 
@@ -104,12 +113,15 @@ impl Schedule {
         Schedule { parts: parts.max(1), ..self }
     }
 
-    /// The primes of a step in the parts that are multiplied one after the other, and whether the products of each are
-    /// finished then.
-    pub fn parts(&self, step: &Step) -> (impl Iterator<Item = Range<usize>> + use<>, bool) {
-        let (first, is_last) = (step.primes.start, step.chunk + 1 == self.chunks);
+    /// The parts of a step that are multiplied one after the other, and whether the products of each are finished then.
+    pub fn parts(&self, step: &Step) -> (impl Iterator<Item = StepPart> + use<>, bool) {
+        let (first, chunk, is_last) = (step.primes.start, step.chunk, step.chunk + 1 == self.chunks);
         let size = if is_last { part_primes(step.primes.len(), self.parts) } else { step.primes.len() };
-        (pieces(step.primes.len(), size.max(1)).map(move |part| first + part.start..first + part.end), is_last)
+        let part = move |planes: Range<usize>| {
+            let primes = first + planes.start..first + planes.end;
+            StepPart { primes, first_plane: planes.start, chunk }
+        };
+        (pieces(step.primes.len(), size.max(1)).map(part), is_last)
     }
 
     /// The same with all primes at a time.
@@ -120,7 +132,9 @@ impl Schedule {
     /// The pairs of bands in order.
     pub fn pairs(&self) -> Box<dyn Iterator<Item = BandPair> + Send> {
         match &self.pairs {
-            &Pairs::All { panels, is_triangle, band_panels } => Box::new(band_pairs(panels, is_triangle, band_panels)),
+            &Pairs::All { panels: BlockGrid { rows, cols, triangle }, band_panels } => {
+                Box::new(band_pairs((rows, cols), triangle, band_panels))
+            }
             Pairs::Some(pairs) => {
                 let pairs = pairs.clone();
                 Box::new((0..pairs.len()).map(move |at| pairs[at].clone()))
@@ -147,16 +161,19 @@ impl Schedule {
 mod tests {
     use super::*;
 
-    fn schedule(panels: (usize, usize), is_triangle: bool, cut: Cut, chunks: usize) -> Schedule {
-        Schedule::new(&Cutting { cut, chunks, slot_panels: (0, 0) }, panels, is_triangle, 5)
+    const SIX_PANELS: BlockGrid = BlockGrid { rows: 6, cols: 6, triangle: true };
+
+    fn schedule(panels: BlockGrid, cut: Cut, chunks: usize) -> Schedule {
+        Schedule::new(&Cutting { cut, chunks, slot_panels: (0, 0) }, panels, 5)
     }
 
     #[test]
     fn every_step_finds_its_bands_converted() {
-        for (panels, is_triangle) in [((7, 7), true), ((7, 4), false), ((1, 9), false)] {
+        for (rows, cols, triangle) in [(7, 7, true), (7, 4, false), (1, 9, false)] {
+            let panels = BlockGrid { rows, cols, triangle };
             for (band_panels, batch_primes, chunks) in [(3, 2, 1), (3, 5, 1), (2, 5, 3), (9, 5, 1), (1, 1, 2)] {
                 let cut = Cut { batch_primes, band_panels, chunk_rows: 1 };
-                let schedule = schedule(panels, is_triangle, cut, chunks);
+                let schedule = schedule(panels, cut, chunks);
                 let (mut loads, mut slots) = (schedule.loads(), [None, None]);
                 let (mut count, mut held) = (0, Held::default());
                 for pair in schedule.pairs() {
@@ -180,10 +197,14 @@ mod tests {
     #[test]
     fn parts_of_a_batch_cover_it_once_and_only_the_last_chunk_is_cut() {
         let cut = Cut { batch_primes: 3, band_panels: 2, chunk_rows: 1 };
-        let schedule = schedule((6, 6), true, cut, 2).in_parts(2);
+        let schedule = schedule(SIX_PANELS, cut, 2).in_parts(2);
         let parts = schedule.steps().map(|step| {
             let (parts, finished) = schedule.parts(&step);
-            (parts.map(|primes| (primes.start, primes.end)).collect::<Vec<_>>(), finished)
+            let primes = parts.map(|part| {
+                assert_eq!((part.first_plane, part.chunk), (part.primes.start - step.primes.start, step.chunk));
+                (part.primes.start, part.primes.end)
+            });
+            (primes.collect::<Vec<_>>(), finished)
         });
         let want =
             [(vec![(0, 3)], false), (vec![(0, 2), (2, 3)], true), (vec![(3, 5)], false), (vec![(3, 4), (4, 5)], true)];
@@ -195,10 +216,10 @@ mod tests {
         let cut = Cut { batch_primes: 5, band_panels: 2, chunk_rows: 1 };
         // Three bands: each row of pairs loads its left band once, and turns round at the right one; pairs on the
         // diagonal need no second one.
-        let loads = schedule((6, 6), true, cut, 1).loads().collect::<Vec<_>>();
+        let loads = schedule(SIX_PANELS, cut, 1).loads().collect::<Vec<_>>();
         let of = |side| loads.iter().filter(|load| load.side == side).count();
         assert_eq!((of(Side::Left), of(Side::Right)), (3, 2));
-        let wanted = schedule((6, 6), true, cut, 1).of_pairs(|pair| pair.grid.triangle);
+        let wanted = schedule(SIX_PANELS, cut, 1).of_pairs(|pair| pair.grid.triangle);
         assert_eq!((wanted.pairs().count(), wanted.loads().count()), (3, 3));
     }
 }

@@ -5,6 +5,7 @@
 use crate::error::Result;
 use crate::matrix::{MatrixViewMut, Uplo};
 use crate::plan::{BLOCK, BlockGrid};
+use crate::tile::TileId;
 use std::ops::Range;
 use std::slice::ChunksMut;
 
@@ -114,25 +115,29 @@ impl ResultEntries for MatrixViewMut<'_> {
     }
 }
 
-/// The segments of `region` in a tile of `rows` rows whose first entry is that of block `first` of the result.
+/// The segments of `region` in a tile of `rows` rows of the result, where all tiles have `tile_blocks` rows and columns
+/// of blocks.
 pub(crate) fn tile_segments<'w>(
     region: Region,
-    first: (usize, usize),
+    tile: TileId,
+    tile_blocks: usize,
     rows: usize,
-    (heads, limbs): (&'w mut [u64], &'w mut [u64]),
+    heads: &'w mut [u64],
+    limbs: &'w mut [u64],
 ) -> impl Iterator<Item = Segment<'w>> + Send {
+    let (first_row, first_col) = (tile.row * tile_blocks, tile.col * tile_blocks);
     let width = limbs.len() / heads.len().max(1);
     let columns = heads.chunks_mut(BLOCK * rows.max(1)).zip(limbs.chunks_mut((BLOCK * rows * width).max(1)));
     columns.enumerate().filter_map(move |(index, (heads, limbs))| {
         let (region_first, region_cols) = region.columns();
-        let col = first.1 + index;
+        let col = first_col + index;
         let within = col.checked_sub(region_first).filter(|&within| within < region_cols)?;
         let wanted = region.rows(within);
-        let blocks = wanted.start.max(first.0)..wanted.end.min(first.0 + rows.div_ceil(BLOCK));
+        let blocks = wanted.start.max(first_row)..wanted.end.min(first_row + rows.div_ceil(BLOCK));
         if blocks.is_empty() {
             return None;
         }
-        let elements = (blocks.start - first.0) * BLOCK..((blocks.end - first.0) * BLOCK).min(rows);
+        let elements = (blocks.start - first_row) * BLOCK..((blocks.end - first_row) * BLOCK).min(rows);
         let mut columns: [ColumnPiece<'w>; BLOCK] = Default::default();
         let pieces = heads.chunks_mut(rows).zip(limbs.chunks_mut(rows * width));
         for (column, (heads, limbs)) in columns.iter_mut().zip(pieces) {

@@ -68,10 +68,10 @@ pub(crate) struct StreamPiece {
 }
 
 impl ShareStream {
-    /// The share of `owner` in `planes` planes with blocks of `block` words.
-    pub fn new(owners: &[OwnedBlocks], owner: usize, (planes, block): (usize, usize)) -> ShareStream {
+    /// The share of `owner` in `planes` planes with blocks of `block_words` words.
+    pub fn new(owners: &[OwnedBlocks], owner: usize, planes: usize, block_words: usize) -> ShareStream {
         let of_owner = owners.iter().filter(|run| run.owner == owner);
-        let runs = of_owner.map(|run| run.blocks.start * block..run.blocks.end * block).collect::<Vec<_>>();
+        let runs = of_owner.map(|run| run.blocks.start * block_words..run.blocks.end * block_words).collect::<Vec<_>>();
         let mut starts = vec![0];
         for run in &runs {
             starts.push(starts[starts.len() - 1] + run.len());
@@ -134,7 +134,7 @@ mod tests {
                         }
                     }
                     assert_eq!(index, pair.grid.len());
-                    let words: usize = (0..ranks).map(|rank| ShareStream::new(&owners, rank, (3, 64)).len()).sum();
+                    let words: usize = (0..ranks).map(|rank| ShareStream::new(&owners, rank, 3, 64).len()).sum();
                     assert_eq!(words, 3 * pair.grid.words());
                 }
             }
@@ -147,7 +147,7 @@ mod tests {
             TileMap { rows: 90, cols: 90, tile_size: 16, grid: RankGrid::for_ranks(4), triangle: Some(Uplo::Lower) };
         let region = Region { grid: BlockGrid::triangle(90), first_left: 0, first_right: 0, uplo: Uplo::Lower };
         let owners = block_owners(&map, &region);
-        let stream = ShareStream::new(&owners, 1, (5, 64));
+        let stream = ShareStream::new(&owners, 1, 5, 64);
         let mut whole = Vec::new();
         stream.for_each(0..stream.len(), |piece| {
             whole.extend(piece.words.clone().map(|word| (piece.plane, piece.run, word)));

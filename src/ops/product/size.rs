@@ -12,6 +12,11 @@ pub(crate) struct ProductSize {
 }
 
 impl ProductSize {
+    /// The verb with a result of this form: `syrk` or `gemm`.
+    pub fn operation(&self) -> &'static str {
+        if self.triangle { "syrk" } else { "gemm" }
+    }
+
     /// Whether there is nothing to multiply.
     pub fn is_empty(&self) -> bool {
         self.contracted == 0 || self.rows == 0 || self.cols == 0

@@ -74,10 +74,12 @@ impl StreamedOperands {
     /// # Errors
     /// Those of [`BlockStream::new`].
     pub fn new(
-        (left, right): (&FileOperand, &FileOperand),
+        left: &FileOperand,
+        right: &FileOperand,
         schedule: &Schedule,
         chunks: usize,
-        (options, read_bytes): (BlockStreamOptions, &Arc<AtomicU64>),
+        options: BlockStreamOptions,
+        read_bytes: &Arc<AtomicU64>,
     ) -> Result<StreamedOperands> {
         let transposed = [left.transposed, right.transposed];
         let operands = [left.clone(), right.clone()];

@@ -200,7 +200,7 @@ mod tests {
                     let (a, b) = &operands[at];
                     let one = match triangle {
                         true => Problem { mirrored: true, ..Problem::syrk(a.view(), Op::NoTranspose, bits) },
-                        false => Problem::gemm((a.view(), Op::Transpose), (b.view(), Op::NoTranspose), bits),
+                        false => Problem::gemm(a.view(), Op::Transpose, b.view(), Op::NoTranspose, bits),
                     };
                     (at != 6).then_some(one)
                 });

@@ -206,7 +206,7 @@ pub fn ger_into<'x, 'y, 'r>(
     let (x, y) = (vector("ger", x.into())?, vector("ger", y.into())?);
     let (rows, cols) = (x.rows(), y.rows());
     let epilogue = Epilogue::new(None, None, options.accumulate.map(AddedMatrix::Whole));
-    epilogue.check((rows, cols), false)?;
+    epilogue.check(rows, cols, false)?;
     let alpha = options.alpha.map_or_else(one, |alpha| scalar("alpha", alpha))?;
     let [of_alpha, of_x, of_y] = [alpha.limbs_per_element(), x.limbs_per_element(), y.limbs_per_element()];
     let worker_bytes = Product::bytes(of_alpha, of_y) + Product::bytes(of_alpha + of_y, of_x);

@@ -34,7 +34,7 @@ pub(super) fn streams_of(
     if most < least {
         return Err(allowance.refusal(limit_bytes, least as u64 * slot));
     }
-    TileStreams::new(device.clone(), most_tile_bytes(tiling), (least, most), streams)
+    TileStreams::new(device.clone(), most_tile_bytes(tiling), least..=most, streams)
 }
 
 /// Submits TRSM, SYRK or GEMM; the regions hold the inputs of the task in the graph's order, then its output.

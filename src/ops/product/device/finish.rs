@@ -5,17 +5,16 @@
 use crate::device::Region;
 use crate::error::Result;
 use crate::kernels::device::{Integers, Pack, Reconstruct, Residues, Round};
-use crate::ops::product::device::lane::{FAULT_BYTES, Lane};
+use crate::ops::product::device::lane::{FAULT_BYTES, Lane, LaneSlot};
 use crate::ops::product::device::portions::Portion;
 use crate::ops::product::device::stage::{Sink, Target, float_bytes};
-use crate::ops::product::device::timer::{Part, Timer};
+use crate::ops::product::device::timer::Part;
 use crate::ops::product::inner_check::RowSums;
 use std::collections::VecDeque;
 
 /// Entries on their way to the host.
 struct Pending {
-    lane: usize,
-    slot: usize,
+    at: LaneSlot,
     portions: Vec<Portion>,
 }
 
@@ -34,55 +33,53 @@ impl<'a, 'b> Finish<'a, 'b> {
         Finish { sink, pending: VecDeque::new(), turns: Turns::new(lanes), sums: sink.row_sums() }
     }
 
-    /// The lane that takes the next copy, of `entries` entries, and the one of its two slots that it uses; the slot's
-    /// previous content is stored first.
+    /// Where the next copy, of `entries` entries, is made; the slot's previous content is stored first.
     ///
     /// # Errors
     /// Those of [`Finish::store_all`].
-    pub fn place(&mut self, lanes: &[Lane], entries: usize, target: &mut Target<'_>) -> Result<(usize, usize)> {
-        let (index, slot) = self.turns.next(entries);
-        while self.pending.iter().any(|other| (other.lane, other.slot) == (index, slot)) {
+    pub fn place(&mut self, lanes: &[Lane], entries: usize, target: &mut Target<'_>) -> Result<LaneSlot> {
+        let at = self.turns.next(entries);
+        while self.pending.iter().any(|other| other.at == at) {
             let oldest = self.pending.pop_front().expect("one is pending");
             self.store(lanes, &oldest, target)?;
         }
-        Ok((index, slot))
+        Ok(at)
     }
 
-    /// Submits the integers and big floats of a copy, and its transfer to the host. Residues of all moduli lie `stride`
-    /// apart. A copy of one rectangle uses shifts on the device, any other brings one for each entry.
+    /// Submits the integers and big floats of a copy, and its transfer to the host. A copy of one rectangle uses shifts
+    /// on the device, any other brings one for each entry.
     ///
     /// # Errors
     /// [`crate::Error::DeviceLost`].
     pub fn make(
         &mut self,
-        (lanes, timers): (&mut [Lane], &mut [Timer]),
-        (index, slot): (usize, usize),
-        (region, stride): (&Region, usize),
+        lanes: &mut [Lane],
+        at: LaneSlot,
+        residues: Residues<'_>,
         portions: Vec<Portion>,
     ) -> Result<()> {
-        let (lane, timer) = (&mut lanes[index], &mut timers[index]);
+        let (lane, slot) = (&mut lanes[at.lane], at.slot);
         let count = portions.iter().map(|portion| portion.piece.entries()).sum();
         let (compute, store) = (lane.streams.compute, lane.streams.store);
-        timer.start(Part::Reconstruct, lane)?;
+        lane.start(Part::Reconstruct)?;
         let integers = lane.integers.clone();
         let integers = Integers { region: &integers, entries: count };
-        let residues = Residues { region, first_modulus: 0, stride, offset: 0 };
         lane.launcher(compute).reconstruct(&Reconstruct { residues, integers })?;
-        timer.stop(lane)?;
-        timer.start(Part::Round, lane)?;
+        lane.stop()?;
+        lane.start(Part::Round)?;
         lane.wait(compute, lane.outputs[slot].free.as_ref())?;
         let entries_bytes = float_bytes(count, lane.input.output_limbs);
         let out = lane.outputs[slot].region.region(0..entries_bytes + FAULT_BYTES);
         match self.sink.rounds_on_device() {
-            true => self.round(lane, (slot, &portions), integers, &out)?,
+            true => self.round(lane, slot, &portions, integers, &out)?,
             false => lane.launcher(compute).pack(&Pack { integers, packed: &out.region(0..entries_bytes) })?,
         }
-        timer.stop(lane)?;
+        lane.stop()?;
         let rounded = lane.device.record(compute)?;
         lane.device.wait(store, &rounded)?;
         lane.device.download(store, &out, &lane.outputs[slot].pinned, 0)?;
         lane.outputs[slot].free = Some(lane.device.record(store)?);
-        self.pending.push_back(Pending { lane: index, slot, portions });
+        self.pending.push_back(Pending { at, portions });
         Ok(())
     }
 
@@ -90,7 +87,8 @@ impl<'a, 'b> Finish<'a, 'b> {
     fn round(
         &self,
         lane: &Lane,
-        (slot, portions): (usize, &[Portion]),
+        slot: usize,
+        portions: &[Portion],
         integers: Integers<'_>,
         out: &Region,
     ) -> Result<()> {
@@ -144,11 +142,11 @@ impl<'a, 'b> Finish<'a, 'b> {
 
     /// Stores entries that have arrived on the host into the result.
     fn store(&mut self, lanes: &[Lane], pending: &Pending, target: &mut Target<'_>) -> Result<()> {
-        let (lane, portions) = (&lanes[pending.lane], &pending.portions);
+        let (lane, portions) = (&lanes[pending.at.lane], &pending.portions);
         let limbs = lane.input.output_limbs;
-        let bytes = lane.outputs[pending.slot].pinned.lock()?;
+        let bytes = lane.outputs[pending.at.slot].pinned.lock()?;
         if !self.sink.rounds_on_device() {
-            return self.sink.finish(portions, (&bytes, limbs), &mut self.sums, target);
+            return self.sink.finish(portions, &bytes, limbs, &mut self.sums, target);
         }
         let end = float_bytes(portions.iter().map(|portion| portion.piece.entries()).sum(), limbs);
         let faults = [0, 8].map(|at| bytemuck::pod_read_unaligned::<u64>(&bytes[end + at..][..8]));
@@ -170,11 +168,11 @@ impl Turns {
         Turns { loads: vec![0.0; weights.len()], counts: vec![0; weights.len()], weights }
     }
 
-    fn next(&mut self, entries: usize) -> (usize, usize) {
+    fn next(&mut self, entries: usize) -> LaneSlot {
         let after = |lane: usize| (self.loads[lane] + entries as f64) / self.weights[lane].max(1e-300);
         let lane = (0..self.weights.len()).min_by(|&a, &b| after(a).total_cmp(&after(b))).expect("a lane");
         self.loads[lane] += entries as f64;
         self.counts[lane] += 1;
-        (lane, (self.counts[lane] - 1) % 2)
+        LaneSlot { lane, slot: (self.counts[lane] - 1) % 2 }
     }
 }

@@ -4,6 +4,7 @@ use crate::device::{Device, Event, Pinned, Region, Stream, Streams as Lease};
 use crate::error::Result;
 use crate::kernels::device::{DeviceEngine, DeviceTables, Launcher};
 use crate::ops::product::device::stage::float_bytes;
+use crate::ops::product::device::timer::{DeviceSeconds, Part, Timer};
 use crate::plan::{DeviceCut, DeviceInput};
 use std::ops::Range;
 use std::sync::Arc;
@@ -70,10 +71,20 @@ pub(super) struct Lane {
     pub entry_shifts: Option<[Slot; 2]>,
     pub left_shifts: Region,
     pub right_shifts: Region,
+    timer: Timer,
     /// Bytes allocated here.
     pub bytes: u64,
     /// Multiply-adds of the products submitted so far.
     pub multiply_adds: u64,
+}
+
+/// A lane, and one of the two slots of its outputs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct LaneSlot {
+    /// Number of the lane.
+    pub lane: usize,
+    /// 0 or 1.
+    pub slot: usize,
 }
 
 /// Bytes of the words in which a device reports faults, behind the entries of an output.
@@ -95,7 +106,7 @@ impl Lane {
     ///
     /// # Errors
     /// [`crate::Error::DeviceMemory`] where the device has less memory than it reported.
-    pub fn new(parts: LaneParts, shifts: (&[i64], &[i64])) -> Result<Lane> {
+    pub fn new(parts: LaneParts, left_shifts: &[i64], right_shifts: &[i64]) -> Result<Lane> {
         let LaneParts { device, ranks, engine, moduli, weight, input, cut } = parts;
         let before = device.used_bytes();
         let bytes = input.bytes(&cut);
@@ -127,8 +138,9 @@ impl Lane {
                 0 => None,
                 bytes => Some([slot(bytes as u64, bytes)?, slot(bytes as u64, bytes)?]),
             },
-            left_shifts: shift_region(&*device, streams.compute, input.rows, shifts.0)?,
-            right_shifts: shift_region(&*device, streams.compute, input.cols, shifts.1)?,
+            left_shifts: shift_region(&*device, streams.compute, input.rows, left_shifts)?,
+            right_shifts: shift_region(&*device, streams.compute, input.cols, right_shifts)?,
+            timer: Timer::default(),
             bytes: 0,
             multiply_adds: 0,
             turn: 0,
@@ -147,6 +159,27 @@ impl Lane {
         let sent = lane.device.record(lane.streams.compute)?;
         [lane.streams.prepare, lane.streams.reduce].iter().try_for_each(|&other| lane.device.wait(other, &sent))?;
         Ok(Lane { bytes: lane.device.used_bytes().saturating_sub(before), ..lane })
+    }
+
+    /// A call begins.
+    pub fn begin(&mut self) -> Result<()> {
+        self.timer = Timer::begin(&*self.device, self.streams.load)?;
+        Ok(())
+    }
+
+    /// A part of the call begins on the compute stream.
+    pub fn start(&mut self, part: Part) -> Result<()> {
+        self.timer.start(part, &*self.device, self.streams.compute)
+    }
+
+    /// The part that began last ends.
+    pub fn stop(&mut self) -> Result<()> {
+        self.timer.stop(&*self.device, self.streams.compute)
+    }
+
+    /// Device seconds of the call, once everything is done.
+    pub fn seconds(&self) -> Result<DeviceSeconds> {
+        self.timer.finish(&*self.device, self.streams.store)
     }
 
     /// A launcher on one of the streams.

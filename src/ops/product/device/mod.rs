@@ -36,12 +36,11 @@ use crate::ops::product::device::products::Band;
 use crate::ops::product::device::rank_sum::RankSum;
 use crate::ops::product::device::recover::Recovery;
 use crate::ops::product::device::stage::Sink;
-use crate::ops::product::device::timer::Timer;
 use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::problem::{Bits, Operand, OperandRows, Problem};
 use crate::ops::product::size::ProductSize;
 use crate::plan::{DEVICE_ALIGN, DeviceBytes, DeviceCut, DeviceInput, shares};
-use crate::site::Site;
+use crate::site::{NodeLayout, Site};
 use crate::store::{room_for_threads, start_in};
 use crate::tile::TileMap;
 use serde::Serialize;
@@ -229,19 +228,19 @@ impl DevicePlan {
         shifts as u64 + check_threads.map_or(0, |threads| InnerCheck::bytes(rows, cols, contracted, threads))
     }
 
-    /// Bytes of the host's memory in addition, in which `ranks` ranks on `nodes` nodes add up the residues of the tiles
-    /// of `map`.
-    pub fn exchange_bytes(&self, map: &TileMap, (nodes, ranks): (usize, usize)) -> u64 {
+    /// Bytes of the host's memory in addition, in which ranks add up the residues of the tiles of `map`.
+    pub fn exchange_bytes(&self, map: &TileMap, layout: &NodeLayout) -> u64 {
         let Part { input, cut, .. } = &self.parts[0];
         let pending = 2 * self.parts.len(); // copies on their way to the host
-        let lists = input.bands(cut).map(|band| rank_sum::list_bytes((map, ranks), (input, cut), band, pending));
-        rank_sum::buffer_bytes((nodes, ranks), self.engine.moduli(), (input, cut)) + lists.max().unwrap_or(0)
+        let ranks = layout.node_of.len();
+        let lists = input.bands(cut).map(|band| rank_sum::list_bytes(map, ranks, input, cut, band, pending));
+        rank_sum::buffer_bytes(layout, self.engine.moduli(), input, cut) + lists.max().unwrap_or(0)
     }
 
     /// Words of the messages about the entries of each of `ranks` ranks, each from one sender.
     pub fn message_words(&self, map: &TileMap, ranks: usize) -> Vec<u64> {
         let Part { input, cut, .. } = &self.parts[0];
-        rank_sum::message_words((map, ranks), self.engine.moduli(), (input, cut))
+        rank_sum::message_words(map, ranks, self.engine.moduli(), input, cut)
     }
 
     /// Name of the kernel.
@@ -391,7 +390,7 @@ impl DeviceRun<'_> {
             let Part { device, share, moduli, weight, input, cut } = part.clone();
             let (engine, ranks) = (plan.engine.clone(), share.ranks);
             let parts = LaneParts { device, ranks, engine, moduli, weight, input, cut };
-            Lane::new(parts, (self.left.shifts, self.right().shifts))
+            Lane::new(parts, self.left.shifts, self.right().shifts)
         };
         plan.parts.iter().map(lane).collect()
     }
@@ -423,44 +422,36 @@ impl DeviceRun<'_> {
             lane.input.output_limbs = limbs;
         }
         let meter = Meter::new(ctx, self.units(&lanes));
-        let mut timers = agreed(world, lanes.iter().map(Timer::begin).collect::<Result<Vec<_>>>())?;
+        agreed(world, lanes.iter_mut().try_for_each(Lane::begin))?;
         let (input, cut) = (lanes[0].input, lanes[0].cut);
         for cols in input.bands(&cut) {
-            let multiplied =
-                clock.time(RankPhase::Product, || self.multiply(&mut lanes, &mut timers, &meter, cols.clone()));
+            let multiplied = clock.time(RankPhase::Product, || self.multiply(&mut lanes, &meter, cols.clone()));
             let done = agreed(world, multiplied)?;
             let (strips, entries) = (input.strips(&cut, cols.clone()), input.band_entries(&cut, &cols));
             match self.owners {
-                None => Recovery { sink: &sink, strips, entries }.run(&mut lanes, &mut timers, &done, target)?,
+                None => Recovery { sink: &sink, strips, entries }.run(&mut lanes, &done, target)?,
                 Some(owners) => {
                     let sum = RankSum { world, owners, sink: &sink, meter: &meter, strips, entries, done: &done };
-                    let sent = clock.time(RankPhase::Exchange, || sum.run(&mut lanes, &mut timers, target))?;
+                    let sent = clock.time(RankPhase::Exchange, || sum.run(&mut lanes, target))?;
                     clock.note_sent(sent);
                 }
             }
         }
         check.map_or(Ok(()), |check| check.finish(world))?;
-        let each = lanes.iter().zip(timers).zip(before);
-        let reports = each.map(|((lane, timer), before)| DeviceReport::new(lane, timer, before));
+        let reports = lanes.iter().zip(before).map(|(lane, before)| DeviceReport::new(lane, before));
         agreed(world, reports.collect())
     }
 
     /// The products of a band on all devices at the same time.
-    fn multiply(
-        &self,
-        lanes: &mut [Lane],
-        timers: &mut [Timer],
-        meter: &Meter<'_>,
-        cols: Range<usize>,
-    ) -> Result<Vec<Event>> {
+    fn multiply(&self, lanes: &mut [Lane], meter: &Meter<'_>, cols: Range<usize>) -> Result<Vec<Event>> {
         let band = Band { ctx: self.site.ctx, meter, left: self.left.blocks, right: self.right().blocks, cols };
-        if let ([lane], [timer]) = (&mut *lanes, &mut *timers) {
-            return Ok(vec![band.multiply(lane, timer)?]);
+        if let [lane] = &mut *lanes {
+            return Ok(vec![band.multiply(lane)?]);
         }
         let band = &band;
         room_for_threads(lanes.len())?;
         std::thread::scope(|scope| {
-            let work = lanes.iter_mut().zip(timers).map(|(lane, timer)| start_in(scope, || band.multiply(lane, timer)));
+            let work = lanes.iter_mut().map(|lane| start_in(scope, || band.multiply(lane)));
             let work = work.collect::<Vec<_>>();
             let joined = work.into_iter().map(|thread| thread.join());
             joined.map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()

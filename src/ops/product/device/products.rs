@@ -12,7 +12,7 @@ use crate::matrix::MatrixView;
 use crate::ops::product::device::lane::{Half, Lane};
 use crate::ops::product::device::portions::Piece;
 use crate::ops::product::device::stage::{float_bytes, gather};
-use crate::ops::product::device::timer::{Part, Timer};
+use crate::ops::product::device::timer::Part;
 use crate::plan::{DEVICE_ALIGN, Strip, pieces};
 use std::ops::Range;
 
@@ -57,7 +57,7 @@ impl Band<'_> {
     ///
     /// # Errors
     /// [`crate::Error::DeviceLost`], [`crate::Error::Cancelled`].
-    pub fn multiply(&self, lane: &mut Lane, timer: &mut Timer) -> Result<Event> {
+    pub fn multiply(&self, lane: &mut Lane) -> Result<Event> {
         for half in &lane.digits {
             lane.wait(lane.streams.prepare, half.free.as_ref())?;
             lane.device.clear(lane.streams.prepare, &half.region)?; // columns that pad are never written
@@ -71,7 +71,7 @@ impl Band<'_> {
         for (index, chunk) in chunks.iter().enumerate() {
             let set = index % lane.digits.len();
             lane.wait(lane.streams.compute, ready.take().as_ref())?;
-            self.compute(lane, timer, &strips, Ready { rows: chunk.rows.len(), set, is_first: index == 0 })?;
+            self.compute(lane, &strips, Ready { rows: chunk.rows.len(), set, is_first: index == 0 })?;
             if let Some(next) = chunks.get(index + 1) {
                 ready = Some(self.stage(lane, next, (index + 1) % lane.digits.len())?);
             }
@@ -145,19 +145,14 @@ impl Band<'_> {
     }
 
     /// Multiplies one chunk modulo all of the device's moduli, batch by batch.
-    fn compute(
-        &self,
-        lane: &mut Lane,
-        timer: &mut Timer,
-        strips: &[Strip],
-        Ready { rows, set, is_first }: Ready,
-    ) -> Result<()> {
+    fn compute(&self, lane: &mut Lane, strips: &[Strip], ready: Ready) -> Result<()> {
+        let Ready { rows, set, .. } = ready;
         let compute = lane.streams.compute;
         let entries = lane.input.leading_rows(&lane.cut) * self.width(lane);
         let own = lane.moduli.clone();
         for batch in pieces(own.len(), lane.cut.batch_moduli) {
             let batch = own.start + batch.start..own.start + batch.end;
-            timer.start(Part::ToResidues, lane)?;
+            lane.start(Part::ToResidues)?;
             lane.launcher(compute).to_planes(&ToPlanes {
                 digits: self.digits(lane, set),
                 entries,
@@ -165,15 +160,15 @@ impl Band<'_> {
                 planes: &lane.planes,
                 stride: entries,
             })?;
-            timer.stop(lane)?;
+            lane.stop()?;
             if batch.end == own.end {
                 lane.digits[set].free = Some(lane.device.record(compute)?);
             }
-            timer.start(Part::Product, lane)?;
+            lane.start(Part::Product)?;
             for strip in strips {
-                self.strip(lane, strip, &batch, (rows, is_first))?;
+                self.strip(lane, strip, &batch, ready)?;
             }
-            timer.stop(lane)?;
+            lane.stop()?;
             let units = batch.len() as u64 * rows as u64 * (strips.iter().map(Strip::entries).sum::<usize>() as u64);
             self.meter.add("product", units)?;
         }
@@ -181,13 +176,7 @@ impl Band<'_> {
     }
 
     /// One strip of the products of a batch, in pieces of rows short enough to be summed exactly.
-    fn strip(
-        &self,
-        lane: &mut Lane,
-        strip: &Strip,
-        batch: &Range<usize>,
-        (rows, is_first): (usize, bool),
-    ) -> Result<()> {
+    fn strip(&self, lane: &mut Lane, strip: &Strip, batch: &Range<usize>, ready: Ready) -> Result<()> {
         let (compute, reduce) = (lane.streams.compute, lane.streams.reduce);
         let (left, right) = lane.input.operand_cols(&self.cols);
         let ld = lane.input.leading_rows(&lane.cut);
@@ -198,7 +187,7 @@ impl Band<'_> {
             Some(right) => left.len() + strip.cols.start - right.start,
             None => strip.cols.start - left.start,
         };
-        for part in pieces(rows, lane.engine.largest_chunk_rows()) {
+        for part in pieces(ready.rows, lane.engine.largest_chunk_rows()) {
             let operand = |col: usize| Plane {
                 region: lane.planes.from((col * ld + part.start) * lane.input.operand_bytes),
                 ld,
@@ -239,7 +228,7 @@ impl Band<'_> {
                     stride,
                     offset: strip.offset,
                 },
-                into: if is_first && part.start == 0 { ReduceInto::Overwrite } else { ReduceInto::Add },
+                into: if ready.is_first && part.start == 0 { ReduceInto::Overwrite } else { ReduceInto::Add },
             })?;
             lane.sums[half].free = Some(lane.device.record(reduce)?);
         }

@@ -16,10 +16,10 @@ use crate::ops::product::device::finish::Finish;
 use crate::ops::product::device::lane::Lane;
 use crate::ops::product::device::portions::{Portion, copies_of, entries_of};
 use crate::ops::product::device::stage::{Sink, Target};
-use crate::ops::product::device::timer::Timer;
 use crate::ops::product::device::turns::{Owners, Turn};
 use crate::ops::product::packing::Packing;
 use crate::plan::{DeviceCut, DeviceInput, Strip};
+use crate::site::NodeLayout;
 use crate::tile::TileMap;
 use std::ops::Range;
 
@@ -64,7 +64,8 @@ impl Planes {
     /// Packs the words of each modulus into a message.
     fn pack<'w>(
         &self,
-        (ctx, packing): (&Context, &Packing),
+        ctx: &Context,
+        packing: &Packing,
         words: &(dyn Fn(usize) -> &'w [u64] + Sync),
         message: &mut [u64],
     ) -> Result<()> {
@@ -94,6 +95,8 @@ impl Planes {
 
 /// Sums of residues, and the residues received from other ranks.
 struct Buffers {
+    /// This rank.
+    rank: usize,
     /// Sums for this rank's own entries.
     own: Vec<u64>,
     /// Sums for an owner on another node.
@@ -102,8 +105,8 @@ struct Buffers {
 }
 
 impl Buffers {
-    /// Room for the largest copies, for `ranks` ranks on `nodes` nodes.
-    fn new((nodes, ranks): (usize, usize), planes: &Planes, packing: &Packing) -> Result<Buffers> {
+    /// Room for the largest copies, for the ranks of `layout`.
+    fn new(rank: usize, layout: &NodeLayout, planes: &Planes, packing: &Packing) -> Result<Buffers> {
         let room = |words: usize| {
             let mut buffer = Vec::new();
             let refused = |_| Error::OutOfMemory { bytes: 8 * words as u64 };
@@ -111,14 +114,16 @@ impl Buffers {
         };
         let (sums, message) = (planes.moduli * planes.words(), planes.message_words(packing));
         Ok(Buffers {
+            rank,
             own: room(sums)?,
-            collected: room(if nodes > 1 { sums } else { 0 })?,
-            received: room(if ranks > 1 { message } else { 0 })?,
+            collected: room(if layout.nodes.len() > 1 { sums } else { 0 })?,
+            received: room(if layout.node_of.len() > 1 { message } else { 0 })?,
         })
     }
 
-    fn sums(&mut self, is_own: bool) -> &mut Vec<u64> {
-        if is_own { &mut self.own } else { &mut self.collected }
+    /// The sums for an owner: this rank, or one on another node.
+    fn sums(&mut self, owner: usize) -> &mut Vec<u64> {
+        if owner == self.rank { &mut self.own } else { &mut self.collected }
     }
 }
 
@@ -138,6 +143,8 @@ pub(super) struct RankSum<'a, 'b> {
 
 /// One round of the exchange: the next copy of every rank's entries.
 struct Round<'r> {
+    world: &'r dyn Transport,
+    owners: Owners<'r>,
     ctx: &'r Context,
     lanes: &'r [Lane],
     done: &'r [Event],
@@ -156,24 +163,30 @@ struct Round<'r> {
     sent_words: u64,
 }
 
-/// Bytes of the host's memory for sums and messages, for `ranks` ranks on `nodes` nodes.
-pub(super) fn buffer_bytes(
-    (nodes, ranks): (usize, usize),
-    moduli: &[u64],
-    (input, cut): (&DeviceInput, &DeviceCut),
-) -> u64 {
+/// A message that a rank waits for.
+struct Expected {
+    /// The owner of the entries whose residues it has.
+    owner: usize,
+    /// Its sender.
+    from: usize,
+}
+
+/// Bytes of the host's memory for sums and messages, for the ranks of `layout`.
+pub(super) fn buffer_bytes(layout: &NodeLayout, moduli: &[u64], input: &DeviceInput, cut: &DeviceCut) -> u64 {
     let planes = Planes { count: input.made_entries(cut), size: input.residue_bytes, moduli: moduli.len() };
     let message = 8 * planes.message_words(&Packing::of(lanes_of(input), moduli)) as u64;
     // Own sums and those for another node, an outgoing message and an incoming one.
-    let sums = if nodes > 1 { 2 } else { 1 };
-    let messages = if ranks > 1 { 2 } else { 0 };
+    let sums = if layout.nodes.len() > 1 { 2 } else { 1 };
+    let messages = if layout.node_of.len() > 1 { 2 } else { 0 };
     sums * planes.bytes(0..planes.moduli).len() as u64 + messages * message
 }
 
 /// Bytes of the lists of portions: one copy of each rank, the next copy of one of them, and the `pending` copies.
 pub(super) fn list_bytes(
-    (map, ranks): (&TileMap, usize),
-    (input, cut): (&DeviceInput, &DeviceCut),
+    map: &TileMap,
+    ranks: usize,
+    input: &DeviceInput,
+    cut: &DeviceCut,
     band: Range<usize>,
     pending: usize,
 ) -> u64 {
@@ -186,9 +199,11 @@ pub(super) fn list_bytes(
 
 /// Words of the messages about the entries of each rank, of all bands.
 pub(super) fn message_words(
-    (map, ranks): (&TileMap, usize),
+    map: &TileMap,
+    ranks: usize,
     moduli: &[u64],
-    (input, cut): (&DeviceInput, &DeviceCut),
+    input: &DeviceInput,
+    cut: &DeviceCut,
 ) -> Vec<u64> {
     let packing = Packing::of(lanes_of(input), moduli);
     let (mut words, mut last) = (vec![0; ranks], (0, 0));
@@ -218,16 +233,16 @@ impl RankSum<'_, '_> {
     /// # Errors
     /// [`Error::SelfCheck`], [`Error::ExponentRange`], [`Error::DeviceLost`], [`Error::Cancelled`], on all ranks;
     /// [`Error::Transport`].
-    pub fn run(&self, lanes: &mut [Lane], timers: &mut [Timer], target: &mut Target<'_>) -> Result<u64> {
-        let Owners { rank, map, sends, .. } = self.owners;
+    pub fn run(&self, lanes: &mut [Lane], target: &mut Target<'_>) -> Result<u64> {
+        let Owners { rank, layout, map, sends } = self.owners;
         let largest = lanes.iter().map(|lane| lane.input.made_entries(&lane.cut)).min().expect("a lane");
         let turns = self.owners.turns();
         let packing = Packing::of(lanes_of(&lanes[0].input), lanes[0].engine.moduli());
         let mut finish = Finish::new(self.sink, lanes);
-        let (nodes, ranks) = (self.owners.layout.nodes.len(), self.world.size());
-        let made = Buffers::new((nodes, ranks), &planes_of(lanes, largest), &packing);
+        let made = Buffers::new(rank, layout, &planes_of(lanes, largest), &packing);
         let (mut buffers, mut sent_words) = (agreed(self.world, made)?, 0);
-        let mut each = (0..ranks).map(|owner| copies_of(map, owner, &self.strips, largest)).collect::<Vec<_>>();
+        let mut each =
+            (0..self.world.size()).map(|owner| copies_of(map, owner, &self.strips, largest)).collect::<Vec<_>>();
         loop {
             let copies = each.iter_mut().map(|copies| copies.next().unwrap_or_default()).collect::<Vec<_>>();
             if copies.iter().all(Vec::is_empty) {
@@ -235,6 +250,8 @@ impl RankSum<'_, '_> {
             }
             let has_entries = |owner: usize| sends[rank] && !copies[owner].is_empty();
             let mut round = Round {
+                world: self.world,
+                owners: self.owners,
                 ctx: self.sink.ctx,
                 lanes,
                 done: self.done,
@@ -248,9 +265,9 @@ impl RankSum<'_, '_> {
                 sent_words: 0,
             };
             for turn in &turns {
-                round.collect((self.world, &self.owners), turn, &mut buffers)?;
+                round.collect(turn, &mut buffers)?;
                 if turn.ends.1 && turn.nodes_on > 0 {
-                    round.forward((self.world, &self.owners), turn, &mut buffers)?;
+                    round.forward(turn, &mut buffers)?;
                 }
             }
             sent_words += round.sent_words;
@@ -259,9 +276,10 @@ impl RankSum<'_, '_> {
                 copy if copy.is_empty() => Ok(()),
                 copy => {
                     let planes = planes_of(lanes, entries_of(copy));
-                    let (index, slot) = finish.place(lanes, planes.count, target)?;
-                    let region = send_sums(&mut lanes[index], &planes, &buffers.own)?;
-                    finish.make((lanes, timers), (index, slot), (&region, planes.stride()), copy.clone())
+                    let at = finish.place(lanes, planes.count, target)?;
+                    let region = send_sums(&mut lanes[at.lane], &planes, &buffers.own)?;
+                    let residues = Residues { region: &region, first_modulus: 0, stride: planes.stride(), offset: 0 };
+                    finish.make(lanes, at, residues, copy.clone())
                 }
             });
             agree(self.world, made)?;
@@ -299,16 +317,11 @@ impl Round<'_> {
     }
 
     /// A turn within the node.
-    fn collect(
-        &mut self,
-        (world, owners): (&dyn Transport, &Owners<'_>),
-        turn: &Turn,
-        buffers: &mut Buffers,
-    ) -> Result<()> {
-        let is_own = turn.nodes_on == 0;
+    fn collect(&mut self, turn: &Turn, buffers: &mut Buffers) -> Result<()> {
+        let owners = self.owners;
         let collected = turn.collected.filter(|&owner| self.concerns(owner));
         if let (Some(owner), true) = (collected, turn.ends.0) {
-            let (sums, planes) = (buffers.sums(is_own), self.planes(owner));
+            let (sums, planes) = (buffers.sums(owner), self.planes(owner));
             sums.clear();
             sums.resize(planes.moduli * planes.words(), 0);
         }
@@ -316,54 +329,43 @@ impl Round<'_> {
         if turn.to == owners.rank {
             let Some(owner) = given else { return Ok(()) };
             let (ctx, planes, packing) = (self.ctx, self.planes(owner), self.packing);
-            let sums = buffers.sums(is_own).chunks_exact_mut(planes.words());
+            let sums = buffers.sums(owner).chunks_exact_mut(planes.words());
             self.give(owner, |words| Planes::for_each(ctx, sums, |plane, sums| packing.add(plane, sums, words(plane))));
             return Ok(());
         }
         let message = given.map_or(Vec::new(), |owner| self.message(owner));
-        let incoming = collected.filter(|_| owners.sends[turn.from]).map(|owner| (owner, turn.from));
-        self.trade(world, (turn.to, message), incoming, (buffers, is_own))
+        let incoming = collected.filter(|_| owners.sends[turn.from]);
+        self.trade(turn.to, message, incoming.map(|owner| Expected { owner, from: turn.from }), buffers)
     }
 
     /// After the last turn within the node: sends the collected sums to their owner, and receives the sums that another
     /// node has collected for this rank.
-    fn forward(
-        &mut self,
-        (world, owners): (&dyn Transport, &Owners<'_>),
-        turn: &Turn,
-        buffers: &mut Buffers,
-    ) -> Result<()> {
-        let rank = owners.rank;
+    fn forward(&mut self, turn: &Turn, buffers: &mut Buffers) -> Result<()> {
+        let (owners, rank) = (self.owners, self.owners.rank);
         let collected = turn.collected.filter(|&owner| owners.node_sends() && self.concerns(owner));
         let packed = |owner: usize| {
             let planes = self.planes(owner);
             let mut message = vec![0; planes.message_words(self.packing)];
             let sums = |plane: usize| &buffers.collected[plane * planes.words()..][..planes.words()];
-            planes.pack((self.ctx, self.packing), &sums, &mut message).map(|()| message)
+            planes.pack(self.ctx, self.packing, &sums, &mut message).map(|()| message)
         };
         let message = collected.map(packed).transpose()?.unwrap_or_default();
         let sender = owners.sender(turn.nodes_on, turn.number).filter(|_| self.concerns(rank));
         let to = collected.unwrap_or(rank);
-        self.trade(world, (to, message), sender.map(|sender| (rank, sender)), (buffers, true))
+        self.trade(to, message, sender.map(|from| Expected { owner: rank, from }), buffers)
     }
 
     /// Sends a message, if it has words, and adds an incoming one for an owner to the sums of its entries.
-    fn trade(
-        &mut self,
-        world: &dyn Transport,
-        (to, message): (usize, Vec<u64>),
-        incoming: Option<(usize, usize)>,
-        (buffers, is_own): (&mut Buffers, bool),
-    ) -> Result<()> {
+    fn trade(&mut self, to: usize, message: Vec<u64>, incoming: Option<Expected>, buffers: &mut Buffers) -> Result<()> {
         self.sent_words += message.len() as u64;
         let send = Outgoing { to, words: &message };
         let sends = if message.is_empty() { &[][..] } else { std::slice::from_ref(&send) };
-        let Some((owner, from)) = incoming else { return world.exchange(sends, &mut []) };
+        let Some(Expected { owner, from }) = incoming else { return self.world.exchange(sends, &mut []) };
         let planes = self.planes(owner);
         let mut received = std::mem::take(&mut buffers.received);
         received.resize(planes.message_words(self.packing), 0);
-        world.exchange(sends, &mut [Incoming { from, words: &mut received }])?;
-        let sums = buffers.sums(is_own).chunks_exact_mut(planes.words());
+        self.world.exchange(sends, &mut [Incoming { from, words: &mut received }])?;
+        let sums = buffers.sums(owner).chunks_exact_mut(planes.words());
         let parts = planes.parts(self.packing, &mut received).zip(sums);
         let add = |plane: usize, (part, sums): (&mut [u64], &mut [u64])| self.packing.add_packed(plane, part, sums);
         Planes::for_each(self.ctx, parts, add)?;
@@ -376,7 +378,7 @@ impl Round<'_> {
         let (ctx, planes, packing) = (self.ctx, self.planes(owner), self.packing);
         // It is not used where the device has failed.
         let mut message = vec![0; planes.message_words(packing)];
-        self.give(owner, |words| planes.pack((ctx, packing), words, &mut message));
+        self.give(owner, |words| planes.pack(ctx, packing, words, &mut message));
         message
     }
 

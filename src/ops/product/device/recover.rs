@@ -5,11 +5,11 @@
 
 use crate::device::{Event, Region};
 use crate::error::Result;
+use crate::kernels::device::Residues;
 use crate::ops::product::device::finish::Finish;
-use crate::ops::product::device::lane::Lane;
+use crate::ops::product::device::lane::{Lane, LaneSlot};
 use crate::ops::product::device::portions::{Portion, of_strip};
 use crate::ops::product::device::stage::{Sink, Target};
-use crate::ops::product::device::timer::Timer;
 use crate::plan::Strip;
 use std::ops::Range;
 
@@ -26,34 +26,30 @@ impl Recovery<'_, '_> {
     ///
     /// # Errors
     /// [`crate::Error::SelfCheck`], [`crate::Error::ExponentRange`], [`crate::Error::DeviceLost`].
-    pub fn run(&self, lanes: &mut [Lane], timers: &mut [Timer], done: &[Event], target: &mut Target<'_>) -> Result<()> {
+    pub fn run(&self, lanes: &mut [Lane], done: &[Event], target: &mut Target<'_>) -> Result<()> {
         let largest = lanes.iter().map(|lane| lane.cut.piece_entries).min().expect("a lane");
         let mut finish = Finish::new(self.sink, lanes);
         for portion in self.strips.iter().flat_map(|strip| of_strip(strip, largest)) {
             let (count, first) = (portion.piece.entries(), portion.first);
-            let (index, slot) = finish.place(lanes, count, target)?;
-            let gathers = !lanes[index].gathered.is_empty();
+            let at = finish.place(lanes, count, target)?;
+            let gathers = !lanes[at.lane].gathered.is_empty();
             let (region, stride) = match gathers {
-                true => (self.gather(lanes, (index, slot), &portion, done)?, count),
-                false => (lanes[index].residues.from(first * lanes[index].input.residue_bytes), self.entries),
+                true => (self.gather(lanes, at, &portion, done)?, count),
+                false => (lanes[at.lane].residues.from(first * lanes[at.lane].input.residue_bytes), self.entries),
             };
-            finish.make((lanes, timers), (index, slot), (&region, stride), vec![portion])?;
+            let residues = Residues { region: &region, first_modulus: 0, stride, offset: 0 };
+            finish.make(lanes, at, residues, vec![portion])?;
             if gathers {
-                let lane = &mut lanes[index];
-                lane.gathered[slot].free = Some(lane.device.record(lane.streams.compute)?);
+                let lane = &mut lanes[at.lane];
+                lane.gathered[at.slot].free = Some(lane.device.record(lane.streams.compute)?);
             }
         }
         finish.store_all(lanes, target)
     }
 
-    /// Brings the residues of a piece, of all moduli, to the lane `index`; returns where they lie.
-    fn gather(
-        &self,
-        lanes: &mut [Lane],
-        (index, slot): (usize, usize),
-        portion: &Portion,
-        done: &[Event],
-    ) -> Result<Region> {
+    /// Brings the residues of a piece, of all moduli, to a lane; returns where they lie.
+    fn gather(&self, lanes: &mut [Lane], at: LaneSlot, portion: &Portion, done: &[Event]) -> Result<Region> {
+        let LaneSlot { lane: index, slot } = at;
         let piece = Planes { count: portion.piece.entries(), size: lanes[index].input.residue_bytes };
         let plane = |modulus: usize| piece.of(modulus);
         let target = lanes[index].gathered[slot].region.clone();
@@ -68,7 +64,7 @@ impl Recovery<'_, '_> {
                 }
                 continue;
             }
-            self.bring(&lanes[other], slot, (&piece, portion), &done[other])?;
+            self.bring(&lanes[other], slot, &piece, portion, &done[other])?;
             let [from, to] = [other, index].map(|lane| &lanes[lane].gathered[slot].pinned);
             let range = plane(moduli.start).start..plane(moduli.end - 1).end;
             to.lock()?[range.clone()].copy_from_slice(&from.lock()?[range.clone()]);
@@ -85,7 +81,7 @@ impl Recovery<'_, '_> {
     }
 
     /// Submits the copies of the residues of a portion that a lane has to its pinned memory.
-    fn bring(&self, lane: &Lane, slot: usize, (piece, portion): (&Planes, &Portion), done: &Event) -> Result<()> {
+    fn bring(&self, lane: &Lane, slot: usize, piece: &Planes, portion: &Portion, done: &Event) -> Result<()> {
         let pinned = &lane.gathered[slot].pinned;
         drop(pinned.lock()?); // copies of an earlier piece from it are done
         lane.device.wait(lane.streams.store, done)?;

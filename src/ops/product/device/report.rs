@@ -3,7 +3,7 @@
 use crate::device::{DeviceKind, Traffic};
 use crate::error::Result;
 use crate::ops::product::device::lane::Lane;
-use crate::ops::product::device::timer::{DeviceSeconds, Timer};
+use crate::ops::product::device::timer::DeviceSeconds;
 use crate::plan::DeviceCut;
 use serde::Serialize;
 
@@ -37,9 +37,9 @@ pub struct DeviceReport {
 
 impl DeviceReport {
     /// Of a lane that is done.
-    pub(super) fn new(lane: &Lane, timer: Timer, before: &Traffic) -> Result<DeviceReport> {
+    pub(super) fn new(lane: &Lane, before: &Traffic) -> Result<DeviceReport> {
         let description = lane.device.description();
-        let seconds = timer.finish(lane)?;
+        let seconds = lane.seconds()?;
         Ok(DeviceReport {
             name: description.name,
             kind: description.kind,

@@ -180,7 +180,8 @@ impl Sink<'_> {
     pub fn finish(
         &self,
         portions: &[Portion],
-        (bytes, limbs): (&[u8], usize),
+        bytes: &[u8],
+        limbs: usize,
         sums: &mut [Option<RowSums>],
         target: &mut Target<'_>,
     ) -> Result<()> {

@@ -1,8 +1,7 @@
 //! Device seconds of the parts of a call, from events around them.
 
-use crate::device::Event;
+use crate::device::{Device, Event, Stream};
 use crate::error::Result;
-use crate::ops::product::device::lane::Lane;
 use serde::Serialize;
 
 /// A part of a call whose device time is reported.
@@ -43,31 +42,31 @@ pub(super) struct Timer {
 }
 
 impl Timer {
-    /// Begins with a call.
-    pub fn begin(lane: &Lane) -> Result<Timer> {
-        Ok(Timer { first: Some(lane.device.record(lane.streams.load)?), ..Timer::default() })
+    /// Begins with a call, whose first copies run on `stream`.
+    pub fn begin(device: &dyn Device, stream: Stream) -> Result<Timer> {
+        Ok(Timer { first: Some(device.record(stream)?), ..Timer::default() })
     }
 
     /// A part begins on the compute stream.
-    pub fn start(&mut self, part: Part, lane: &Lane) -> Result<()> {
-        self.open = Some((part, lane.device.record(lane.streams.compute)?));
+    pub fn start(&mut self, part: Part, device: &dyn Device, compute: Stream) -> Result<()> {
+        self.open = Some((part, device.record(compute)?));
         Ok(())
     }
 
     /// The part that began last ends.
-    pub fn stop(&mut self, lane: &Lane) -> Result<()> {
+    pub fn stop(&mut self, device: &dyn Device, compute: Stream) -> Result<()> {
         let (part, start) = self.open.take().expect("a part that began");
-        self.closed.push((part, start, lane.device.record(lane.streams.compute)?));
+        self.closed.push((part, start, device.record(compute)?));
         Ok(())
     }
 
-    /// Sums, once everything is done.
-    pub fn finish(self, lane: &Lane) -> Result<DeviceSeconds> {
-        let last = lane.device.record(lane.streams.store)?;
-        lane.device.synchronize(&last)?;
+    /// Sums, once everything is done; the last copies run on `stream`.
+    pub fn finish(&self, device: &dyn Device, stream: Stream) -> Result<DeviceSeconds> {
+        let last = device.record(stream)?;
+        device.synchronize(&last)?;
         let mut seconds = DeviceSeconds::default();
         if let Some(first) = &self.first {
-            seconds.total = lane.device.seconds_between(first, &last)?;
+            seconds.total = device.seconds_between(first, &last)?;
         }
         for (part, start, end) in &self.closed {
             let sum = match part {
@@ -76,7 +75,7 @@ impl Timer {
                 Part::Reconstruct => &mut seconds.reconstruct,
                 Part::Round => &mut seconds.round,
             };
-            *sum += lane.device.seconds_between(start, end)?;
+            *sum += device.seconds_between(start, end)?;
         }
         Ok(seconds)
     }

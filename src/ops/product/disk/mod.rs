@@ -230,7 +230,7 @@ pub fn gemm(
     precision_bits: u32,
     options: &OutOfCoreProductOptions,
 ) -> Result<OutOfCoreProductReport> {
-    run::run(Site::one_process(ctx), || FileProduct::gemm((a, b), precision_bits), paths, options)
+    run::run(Site::one_process(ctx), || FileProduct::gemm(a, b, precision_bits), paths, options)
 }
 
 /// [`gemm`] over the ranks of `team`; see [`syrk_over_ranks`].
@@ -271,7 +271,7 @@ pub fn gemm_over_ranks(
     precision_bits: u32,
     options: &OutOfCoreProductOptions,
 ) -> Result<OutOfCoreProductReport> {
-    run::run(Site { ctx, team }, || FileProduct::gemm((a, b), precision_bits), paths, options)
+    run::run(Site { ctx, team }, || FileProduct::gemm(a, b, precision_bits), paths, options)
 }
 
 /// The plan of [`syrk`]: bands, chunks, bytes of memory, bytes that are read.
@@ -325,5 +325,5 @@ pub fn plan_gemm(
     precision_bits: u32,
     options: &OutOfCoreProductOptions,
 ) -> Result<OutOfCoreProductPlan> {
-    FileProduct::gemm((a, b), precision_bits)?.planned(ctx, options)
+    FileProduct::gemm(a, b, precision_bits)?.planned(ctx, options)
 }

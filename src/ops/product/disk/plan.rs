@@ -11,7 +11,7 @@ use crate::ops::product::plan::{Plan, PlanRequest, PlannedRun, plan_above_disk};
 use crate::ops::product::problem::Bits;
 use crate::ops::product::schedule::{Schedule, Side};
 use crate::ops::product::size::ProductSize;
-use crate::plan::{BLOCK, BandPair, DiskInput, assign, band_pairs, rank_chunk};
+use crate::plan::{BLOCK, BandPair, BlockGrid, DiskInput, assign, band_pairs, rank_chunk};
 use crate::site::{Site, Team};
 use crate::storage::{Caching, StorageContents, StorageOptions};
 use crate::store::IoBuffer;
@@ -108,7 +108,7 @@ impl FileProduct {
     /// Those of the check of the operands, and of [`FileProduct::plan`].
     pub fn planned(&self, ctx: &Context, options: &OutOfCoreProductOptions) -> Result<OutOfCoreProductPlan> {
         self.check(ctx)?;
-        Ok(self.plan((Site::one_process(ctx), ctx), &self.cut(options), options.caching)?.1)
+        Ok(self.plan(Site::one_process(ctx), ctx, &self.cut(options), options.caching)?.1)
     }
 
     /// The plan within `share`, the context with this rank's share of the limit of the site. Collective.
@@ -117,15 +117,16 @@ impl FileProduct {
     /// [`crate::Error::MemoryLimit`] with the least limit that would do.
     pub(super) fn plan(
         &self,
-        (site, share): (Site<'_>, &Context),
+        site: Site<'_>,
+        share: &Context,
         cut: &ResultCut,
         caching: Caching,
     ) -> Result<(PlannedRun, OutOfCoreProductPlan)> {
-        let panels = (self.size().rows.div_ceil(BLOCK), self.size().cols.div_ceil(BLOCK));
-        let tile_panels = cut.block_rows / BLOCK;
-        let mut most = widest_bands(panels, self.size().triangle, (tile_panels, site.team.size()));
+        let ProductSize { rows, cols, triangle, .. } = self.size();
+        let panels = BlockGrid { rows: rows.div_ceil(BLOCK), cols: cols.div_ceil(BLOCK), triangle };
+        let mut most = widest_bands(panels, cut.block_rows / BLOCK, site.team.size());
         let planned = loop {
-            let planned = site.agreed(site.of_node(self.plan_in_bands(share, cut, (caching, most))))?;
+            let planned = site.agreed(site.of_node(self.plan_in_bands(share, cut, caching, most)))?;
             // All ranks use the same bands, chosen for the rank with the least memory.
             let own = planned.cutting.cut.band_panels as u64;
             let least = site.smallest(own)?;
@@ -151,7 +152,8 @@ impl FileProduct {
         &self,
         ctx: &Context,
         cut: &ResultCut,
-        (caching, most_band_panels): (Caching, usize),
+        caching: Caching,
+        most_band_panels: usize,
     ) -> Result<PlannedRun> {
         let (size, bits) = (self.size(), Bits::scaled(self.precision_bits, self.size().contracted));
         // For an empty product the plan is that of a single entry.
@@ -197,10 +199,11 @@ impl FileProduct {
 }
 
 /// The widest bands, of whole tiles, in which `ranks` ranks have nearly equal shares of the pairs.
-fn widest_bands(panels: (usize, usize), is_triangle: bool, (tile_panels, ranks): (usize, usize)) -> usize {
-    let tiles = panels.0.max(panels.1).div_ceil(tile_panels).max(1);
+fn widest_bands(panels: BlockGrid, tile_panels: usize, ranks: usize) -> usize {
+    let BlockGrid { rows, cols, triangle } = panels;
+    let tiles = rows.max(cols).div_ceil(tile_panels).max(1);
     let uneven = |bands: usize| {
-        let costs = band_pairs(panels, is_triangle, tiles.div_ceil(bands) * tile_panels).map(|pair| work(&pair));
+        let costs = band_pairs((rows, cols), triangle, tiles.div_ceil(bands) * tile_panels).map(|pair| work(&pair));
         assign(&costs.collect::<Vec<_>>(), ranks).max_over_mean()
     };
     let most = tiles.min(MOST_BANDS_OF_RANK * ranks);
@@ -231,7 +234,7 @@ mod tests {
 
     #[test]
     fn ranks_have_nearly_equal_shares_in_the_widest_bands() {
-        let bands = |panels, is_triangle, ranks| widest_bands(panels, is_triangle, (4, ranks));
+        let bands = |(rows, cols), triangle, ranks| widest_bands(BlockGrid { rows, cols, triangle }, 4, ranks);
         // Bands of 24, 24 and 16 panels: six pairs, whose largest share is 1.15 times the mean.
         assert_eq!((bands((64, 64), true, 1), bands((64, 64), true, 2), bands((64, 64), true, 4)), (64, 32, 24));
         assert_eq!((bands((64, 64), false, 4), bands((64, 8), false, 4), bands((8, 64), false, 1)), (32, 16, 64));

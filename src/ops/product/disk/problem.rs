@@ -34,7 +34,7 @@ impl FileProduct {
         Ok(FileProduct { operation: "syrk", left, right: None, precision_bits })
     }
 
-    pub fn gemm((a, b): (OperandFile<'_>, OperandFile<'_>), precision_bits: u32) -> Result<FileProduct> {
+    pub fn gemm(a: OperandFile<'_>, b: OperandFile<'_>, precision_bits: u32) -> Result<FileProduct> {
         // The columns of the left operand are the rows of op(A).
         let op = if a.op == Op::Transpose { Op::NoTranspose } else { Op::Transpose };
         let (left, right) = (FileOperand::new(open(a.path)?, op), FileOperand::new(open(b.path)?, b.op));
@@ -82,11 +82,12 @@ impl FileProduct {
             Ok((exponents, [left_checksum, right_checksum]))
         })?;
         shifts.iter_mut().for_each(|exponent| *exponent = i64::from(bits.working) - *exponent);
-        let right = shifts.split_off(self.left.cols());
-        Ok(Scanned { shifts: (shifts, right), checksums: (checksums[0], checksums[1]) })
+        let right_shifts = shifts.split_off(self.left.cols());
+        let [left_checksum, right_checksum] = checksums;
+        Ok(Scanned { left_shifts: shifts, right_shifts, left_checksum, right_checksum })
     }
 
-    pub fn identity(&self, cut: &ResultCut, (left, right): (u64, u64)) -> Identity {
+    pub fn identity(&self, cut: &ResultCut, scanned: &Scanned) -> Identity {
         let size = self.size();
         let stored = |operand: &FileOperand| {
             format!("{} x {}, {} bits", operand.file.rows(), operand.file.cols(), operand.file.precision_bits())
@@ -100,15 +101,19 @@ impl FileProduct {
             .with("right_matrix", stored(self.right()))
             .with("left_transposed", self.left.transposed)
             .with("right_transposed", self.right().transposed)
-            .with("left_checksum", format!("{left:016x}"))
-            .with("right_checksum", format!("{right:016x}"))
+            .with("left_checksum", format!("{:016x}", scanned.left_checksum))
+            .with("right_checksum", format!("{:016x}", scanned.right_checksum))
             .with("tile_size", cut.block_rows)
     }
 }
 
 /// The properties of its operands' entries that a product needs.
 pub(super) struct Scanned {
-    /// Scale shifts of the columns of both operands; the right operand has none for SYRK.
-    pub shifts: (Vec<i64>, Vec<i64>),
-    pub checksums: (u64, u64),
+    /// Scale shifts of the columns.
+    pub left_shifts: Vec<i64>,
+    /// The same of the right operand; empty for SYRK.
+    pub right_shifts: Vec<i64>,
+    /// Checksums of the files.
+    pub left_checksum: u64,
+    pub right_checksum: u64,
 }

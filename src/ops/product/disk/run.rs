@@ -39,9 +39,9 @@ pub(super) fn run(
     let problem = agreed(world, open().and_then(|problem| problem.check(site.ctx).map(|()| problem)))?;
     let (ctx, cut) = (&site.share(), problem.cut(options));
     // Refused before a file is read.
-    let (planned, plan) = problem.plan((site, ctx), &cut, options.caching)?;
+    let (planned, plan) = problem.plan(site, ctx, &cut, options.caching)?;
     let bits = Bits::scaled(problem.precision_bits, problem.size().contracted);
-    let Scanned { shifts, checksums } = problem.scan(site.with(ctx), &bits)?;
+    let scanned = problem.scan(site.with(ctx), &bits)?;
     let scan_seconds = start.elapsed().as_secs_f64();
     let call = DiskProduct {
         site: site.with(ctx),
@@ -49,8 +49,8 @@ pub(super) fn run(
         planned: &planned,
         cut,
         bits,
-        shifts: (&shifts.0, &shifts.1),
-        identity: problem.identity(&cut, checksums),
+        scanned: &scanned,
+        identity: problem.identity(&cut, &scanned),
         caching: options.caching,
     };
     let mut made =
@@ -91,8 +91,7 @@ pub(super) struct DiskProduct<'a> {
     pub planned: &'a PlannedRun,
     pub cut: ResultCut,
     pub bits: Bits,
-    /// Scale shifts of the columns of both operands; the right operand has none for SYRK.
-    pub shifts: (&'a [i64], &'a [i64]),
+    pub scanned: &'a Scanned,
     pub identity: Identity,
     pub caching: Caching,
 }
@@ -125,7 +124,7 @@ impl DiskProduct<'_> {
             disk.groups_repaired += damaged;
             disk.tiles_found = disk.tiles_found.max(tiles.own_blocks());
             let start = Instant::now();
-            let multiplied = self.multiply(&mut tiles, (disk, &mut made));
+            let multiplied = self.multiply(&mut tiles, disk, &mut made);
             // Rounded tiles are written even where the product ended with an error.
             let finished = tiles.finish();
             made.product_seconds += start.elapsed().as_secs_f64();
@@ -147,8 +146,8 @@ impl DiskProduct<'_> {
     }
 
     /// Multiplies this rank's pairs of bands, of the pairs with tiles that no rank has yet.
-    fn multiply(&self, tiles: &mut StoredResult, (disk, made): (&mut DiskUse, &mut Made)) -> Result<()> {
-        let DiskProduct { problem, planned, bits, shifts, .. } = *self;
+    fn multiply(&self, tiles: &mut StoredResult, disk: &mut DiskUse, made: &mut Made) -> Result<()> {
+        let DiskProduct { problem, planned, bits, scanned, .. } = *self;
         let PlannedRun { engine, cutting, words, plan, .. } = planned;
         if problem.size().is_empty() {
             return Ok(());
@@ -166,10 +165,10 @@ impl DiskProduct<'_> {
         let operands = NodeWindow::Alone(operands.words(words.operands)?);
         let products = NodeWindow::Alone(products.words(words.products)?);
         let options = problem.stream(cutting.cut.band_panels, cutting.cut.chunk_rows, self.caching);
-        let files = (&problem.left, problem.right());
         let watch = DiskWatch::default();
         watch.opened(&tiles.objects.storage);
-        let streamed = StreamedOperands::new(files, &schedule, cutting.chunks, (options, &watch.read_bytes))?;
+        let (left, right) = (&problem.left, problem.right());
+        let streamed = StreamedOperands::new(left, right, &schedule, cutting.chunks, options, &watch.read_bytes)?;
         let ctx = &watch.told(self.site.ctx);
         let mut clock = PhaseClock::alone(Instant::now());
         let shape = NodeShape::alone(problem.size().contracted, plan.threads);
@@ -179,8 +178,8 @@ impl DiskProduct<'_> {
             engine: &**engine,
             cutting: *cutting,
             schedule,
-            left: OperandRows { blocks: &[], shifts: shifts.0 },
-            right: problem.right.as_ref().map(|_| OperandRows { blocks: &[], shifts: shifts.1 }),
+            left: OperandRows { blocks: &[], shifts: &scanned.left_shifts },
+            right: problem.right.as_ref().map(|_| OperandRows { blocks: &[], shifts: &scanned.right_shifts }),
             streamed: Some(&streamed),
             uplo: Uplo::Lower,
             bits,

@@ -32,14 +32,13 @@ impl ResultEntries for PairTiles<'_> {
         let tile_blocks = self.0.cut().block_rows / BLOCK;
         for tile in missing(self.0, &left, &right, region.grid.triangle) {
             let rows = self.0.cut().block(tile).rows.len();
-            let first = (tile.row * tile_blocks, tile.col * tile_blocks);
             self.0.publish(tile, |heads, limbs| {
                 if region.grid.triangle {
                     // Entries outside the triangle are 0 in its tiles.
                     heads.fill(0);
                     limbs.fill(0);
                 }
-                fill(Box::new(tile_segments(region, first, rows, (heads, limbs))))
+                fill(Box::new(tile_segments(region, tile, tile_blocks, rows, heads, limbs)))
             })?;
         }
         Ok(())

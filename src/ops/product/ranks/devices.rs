@@ -15,7 +15,7 @@ use crate::ops::product::clock::PhaseClock;
 use crate::ops::product::combine::Epilogue;
 use crate::ops::product::device::{CutCounts, DevicePlan, DeviceReport, DeviceRequest, DeviceRun, Owners, Target};
 use crate::ops::product::plan::{Plan, TeamPlan};
-use crate::ops::product::problem::{Accuracy, Bits, OperandRows};
+use crate::ops::product::problem::{Accuracy, Bits, Hooks, OperandRows};
 use crate::ops::product::size::ProductSize;
 use crate::plan::{DeviceCut, PlanBytes, even_share};
 use crate::site::{NodeLayout, Site};
@@ -39,7 +39,6 @@ const RANK_BYTES: u64 = 3 << 9;
 
 /// A product of which each rank has some rows.
 pub(super) struct RankProduct<'a> {
-    pub operation: &'static str,
     pub left: OperandRows<'a>,
     /// `None` for SYRK.
     pub right: Option<OperandRows<'a>>,
@@ -48,6 +47,10 @@ pub(super) struct RankProduct<'a> {
     pub bits: Bits,
     /// Tiles of the result.
     pub map: TileMap,
+    /// The last steps on the product.
+    pub epilogue: Epilogue<'a>,
+    /// Changes that tests make.
+    pub hooks: Hooks<'a>,
 }
 
 /// The numbers from which the memory of a product on devices of ranks follows.
@@ -90,14 +93,13 @@ impl DeviceShape {
     }
 
     /// Host bytes of a rank: its tiles of the result, buffers of copies, sums and messages, the shifts.
-    pub fn bytes(&self, (rank, layout): (usize, &NodeLayout), devices: &DevicePlan) -> PlanBytes {
-        let among = (layout.nodes.len(), layout.node_of.len());
+    pub fn bytes(&self, rank: usize, layout: &NodeLayout, devices: &DevicePlan) -> PlanBytes {
         PlanBytes {
             result: DistMatrix::bytes_for(&self.map, rank, self.bits.result),
             scratch: devices.pinned_bytes(),
             lists: LIST_BYTES
-                + among.1 as u64 * RANK_BYTES
-                + devices.exchange_bytes(&self.map, among)
+                + layout.node_of.len() as u64 * RANK_BYTES
+                + devices.exchange_bytes(&self.map, layout)
                 + devices.list_bytes(self.check_threads)
                 // Sums of Freivalds' test on their way to all ranks.
                 + self.check_threads.map_or(0, |_| 2 * 8 * self.size.rows as u64),
@@ -108,14 +110,15 @@ impl DeviceShape {
     /// The plan that users read, of `planned_bytes` on the node that takes most, `bytes` of them on this rank.
     pub fn describe(
         &self,
-        operation: &'static str,
         devices: &DevicePlan,
-        (bytes, planned_bytes): (PlanBytes, u64),
-        (threads, team): (usize, TeamPlan),
+        bytes: PlanBytes,
+        planned_bytes: u64,
+        threads: usize,
+        team: TeamPlan,
     ) -> Plan {
         let CutCounts { batches, bands, chunks } = devices.cuts();
         Plan {
-            operation,
+            operation: self.size.operation(),
             contracted: self.size.contracted,
             rows: self.size.rows,
             cols: self.size.cols,
@@ -148,12 +151,7 @@ impl DeviceShape {
 ///
 /// # Errors
 /// [`Error::MemoryLimit`] names the least bytes of a node that would do, [`Error::DeviceLimit`].
-pub(super) fn plan_ahead(
-    ctx: &Context,
-    (layout, own_rank): (&NodeLayout, usize),
-    operation: &'static str,
-    shape: &DeviceShape,
-) -> Result<Plan> {
+pub(super) fn plan_ahead(ctx: &Context, layout: &NodeLayout, own_rank: usize, shape: &DeviceShape) -> Result<Plan> {
     let ctx = &with_shared_devices(ctx, local::alone())?;
     let ranks = layout.node_of.len();
     let rows = |rank: usize| even_share(shape.size.contracted, ranks, rank).len();
@@ -162,7 +160,7 @@ pub(super) fn plan_ahead(
     for most_entries in COPY_ENTRIES {
         let [most, least] = [0, ranks - 1].map(|rank| shape.request(rows(rank), ranks, most_entries));
         let plans = [DevicePlan::among(ctx, &[most, least])?, DevicePlan::among(ctx, &[least, most])?];
-        let each = [0, 1].map(|plan| shape.bytes((own_rank, layout), &plans[plan]));
+        let each = [0, 1].map(|plan| shape.bytes(own_rank, layout, &plans[plan]));
         // Shares of rows have two sizes, and ranks differ in their tiles.
         let plan_of = |rank: usize| usize::from(rows(rank) != most.size.contracted);
         let bytes_of = |&rank: &usize| {
@@ -189,7 +187,7 @@ pub(super) fn plan_ahead(
     let of_nodes = layout.nodes.iter().map(|node| node.iter().map(sent_by).sum::<u64>());
     let sent_bytes = of_nodes.max().unwrap_or(0);
     let team = TeamPlan { nodes: layout.nodes.len(), ranks, sent_bytes, ..TeamPlan::default() };
-    Ok(shape.describe(operation, &devices, (bytes, planned_bytes), (ctx.threads() * ranks, team)))
+    Ok(shape.describe(&devices, bytes, planned_bytes, ctx.threads() * ranks, team))
 }
 
 impl RankProduct<'_> {
@@ -198,17 +196,17 @@ impl RankProduct<'_> {
         self.left.blocks.iter().map(MatrixView::rows).sum()
     }
 
-    fn shape(&self, ctx: &Context, plain: bool, cut: Option<DeviceCut>) -> DeviceShape {
+    fn shape(&self, ctx: &Context) -> DeviceShape {
         let blocks = self.left.blocks.iter().chain(self.right.iter().flat_map(|right| right.blocks));
         let widths = blocks.map(MatrixView::limbs_per_element);
         DeviceShape {
             size: self.size,
             bits: self.bits,
             map: self.map,
-            plain,
+            plain: self.epilogue.is_plain(),
             input_limbs: widths.max().unwrap_or(limbs_for(self.bits.result)),
             check_threads: ctx.freivalds().then(|| ctx.threads()),
-            cut,
+            cut: self.hooks.device_cut,
         }
     }
 
@@ -218,20 +216,14 @@ impl RankProduct<'_> {
     /// # Errors
     /// [`Error::MemoryLimit`] where a node needs more than the `node_bytes` that it may take, [`Error::DeviceLimit`];
     /// on all ranks.
-    pub fn plan(
-        &self,
-        site: Site<'_>,
-        sends: &[bool],
-        (node_bytes, threads): (u64, usize),
-        (plain, cut): (bool, Option<DeviceCut>),
-    ) -> Result<RankPlan> {
+    pub fn plan(&self, site: Site<'_>, sends: &[bool], node_bytes: u64, threads: usize) -> Result<RankPlan> {
         let Site { ctx, team } = site;
-        let (world, layout, shape) = (team.world(), team.layout(), self.shape(ctx, plain, cut));
+        let (world, layout, shape) = (team.world(), team.layout(), self.shape(ctx));
         let (mut fit, mut minimum_bytes) = (None, u64::MAX);
         for most_entries in COPY_ENTRIES {
             let request = shape.request(self.own_rows(), world.size(), most_entries);
             let devices = DevicePlan::new(site, &request, None)?;
-            let bytes = shape.bytes((world.rank(), layout), &devices);
+            let bytes = shape.bytes(world.rank(), layout, &devices);
             let mut node = [bytes.total()];
             team.node().all_reduce(Reduction::Sum, &mut node)?;
             let mut refused = [u64::from(node[0] > node_bytes)];
@@ -253,7 +245,7 @@ impl RankProduct<'_> {
         let [planned_bytes, sent_bytes] = most;
         let (nodes, ranks) = (layout.nodes.len(), world.size());
         let team = TeamPlan { nodes, ranks, sent_bytes, ..TeamPlan::default() };
-        let plan = shape.describe(self.operation, &devices, (bytes, planned_bytes), (threads, team));
+        let plan = shape.describe(&devices, bytes, planned_bytes, threads, team);
         Ok(RankPlan { request, devices, plan })
     }
 
@@ -266,7 +258,7 @@ impl RankProduct<'_> {
         site: Site<'_>,
         sends: &[bool],
         planned: RankPlan,
-        (epilogue, clock): (&Epilogue<'_>, &mut PhaseClock),
+        clock: &mut PhaseClock,
         result: &mut DistMatrix,
     ) -> Result<Vec<DeviceReport>> {
         let (ctx, RankPlan { request, devices, plan }) = (site.ctx, planned);
@@ -275,7 +267,7 @@ impl RankProduct<'_> {
         let map = *result.map();
         let layout = site.team.layout();
         let owners = Some(Owners { rank: site.team.rank(), layout, map: &map, sends });
-        let (left, right, epilogue) = (self.left, self.right, *epilogue);
+        let RankProduct { left, right, epilogue, .. } = *self;
         let run = DeviceRun { site, left, right, epilogue, request, owners };
         Ok(run.run(devices, Target::Tiles(result), clock)?.1)
     }

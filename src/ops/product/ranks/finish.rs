@@ -33,7 +33,8 @@ pub(super) struct NodeLimits<'a> {
 /// [`Error::MemoryLimit`] where a node has no room for it.
 pub(super) fn without_product(
     team: &Team,
-    (map, precision_bits): (TileMap, u32),
+    map: TileMap,
+    precision_bits: u32,
     limits: NodeLimits<'_>,
     epilogue: Option<&Epilogue<'_>>,
 ) -> Result<DistOutcome> {
@@ -75,7 +76,8 @@ fn finish_tiles(epilogue: &Epilogue<'_>, result: &mut DistMatrix) -> Result<()> 
 /// Replaces single entries in a rank's tiles. Collective.
 pub(super) fn finish_singles(
     site: Site<'_>,
-    (terms, singles): (&Terms<'_>, &Singles),
+    terms: &Terms<'_>,
+    singles: &Singles,
     epilogue: &Epilogue<'_>,
     result: &mut DistMatrix,
 ) -> Result<()> {

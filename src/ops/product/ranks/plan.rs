@@ -80,7 +80,7 @@ pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>, own_node
     let cut = choose(ctx, request, &*engine, &shapes, contracted)?;
     let chunks = contracted.div_ceil(cut.chunk_rows);
     let (mut plan, slot_panels, parts) = with_input(ctx, request, &*engine, &shapes, contracted, |input| {
-        let plan = describe(kernel, request.operation, (&request.size, &request.bits), input, &cut);
+        let plan = describe(kernel, request.operation, &request.size, &request.bits, input, &cut);
         (plan, input.slot_panels(&cut), input.parts(&cut))
     });
     let mut team = describe_team(request);
@@ -107,8 +107,8 @@ pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>, own_node
     let words = words.expect("every node has a shape");
     let cutting = Cutting { cut, chunks, slot_panels };
     let ProductSize { rows, cols, triangle, .. } = request.size;
-    let schedule = Schedule::new(&cutting, (rows.div_ceil(BLOCK), cols.div_ceil(BLOCK)), triangle, plan.primes);
-    let schedule = schedule.in_parts(parts);
+    let panels = BlockGrid { rows: rows.div_ceil(BLOCK), cols: cols.div_ceil(BLOCK), triangle };
+    let schedule = Schedule::new(&cutting, panels, plan.primes).in_parts(parts);
     Ok(PlannedRun { engine, cutting, schedule, words, plan })
 }
 
@@ -377,7 +377,7 @@ pub fn plan_syrk_cluster_with(
     };
     let cluster = Cluster { layout: &layout, own_rank: 0, threads };
     let size = ProductSize { contracted: rows, rows: cols, cols, triangle: true };
-    cluster.plan(ctx, ("syrk", size), precision_bits, options)
+    cluster.plan(ctx, size, precision_bits, options)
 }
 
 /// The plan of [`crate::ops::distributed::syrk`] on a team whose ranks share the rows of a `rows x cols` matrix evenly,
@@ -408,7 +408,7 @@ pub fn plan_syrk(
     options: &ProductPlanOptions,
 ) -> Result<Plan> {
     let size = ProductSize { contracted: rows, rows: cols, cols, triangle: true };
-    Cluster::of(ctx, team).plan(ctx, ("syrk", size), precision_bits, options)
+    Cluster::of(ctx, team).plan(ctx, size, precision_bits, options)
 }
 
 /// The plan of [`crate::ops::distributed::gemm_rows`] with a result of `rows x cols` from operands of `contracted`
@@ -439,7 +439,7 @@ pub fn plan_gemm(
     options: &ProductPlanOptions,
 ) -> Result<Plan> {
     let size = ProductSize { contracted, rows, cols, triangle: false };
-    Cluster::of(ctx, team).plan(ctx, ("gemm", size), precision_bits, options)
+    Cluster::of(ctx, team).plan(ctx, size, precision_bits, options)
 }
 
 /// Ranks on nodes.
@@ -460,7 +460,7 @@ impl<'a> Cluster<'a> {
     fn plan(
         &self,
         ctx: &Context,
-        (operation, size): (&'static str, ProductSize),
+        size: ProductSize,
         precision_bits: u32,
         options: &ProductPlanOptions,
     ) -> Result<Plan> {
@@ -494,10 +494,11 @@ impl<'a> Cluster<'a> {
             true => {
                 let (node_bytes, ranks) = (&vec![ctx.memory_bytes().unwrap_or(u64::MAX); nodes.len()], &nodes[..]);
                 let (nodes, cut, chooses) = (&node_shapes[..], None, true);
+                let operation = size.operation();
                 let request = ClusterRequest { operation, size, bits, nodes, ranks, map, node_bytes, cut, chooses };
                 plan_cluster(ctx, &request, self.layout.node_of[self.own_rank]).map(|planned| planned.plan)
             }
-            false => self.plan_on_devices(ctx, (operation, size), (bits, map)),
+            false => self.plan_on_devices(ctx, size, bits, map),
         };
         let plan = larger_refusal(ctx.admit(choice), planned)?;
         let planned_bytes = plan.planned_bytes.max(choice);
@@ -506,12 +507,7 @@ impl<'a> Cluster<'a> {
 
     /// The same on devices like those of the context, where each rank has its devices to itself, apart from ranks that
     /// have opened them already.
-    fn plan_on_devices(
-        &self,
-        ctx: &Context,
-        (operation, size): (&'static str, ProductSize),
-        (bits, map): (Bits, TileMap),
-    ) -> Result<Plan> {
+    fn plan_on_devices(&self, ctx: &Context, size: ProductSize, bits: Bits, map: TileMap) -> Result<Plan> {
         let ranks = self.layout.node_of.len();
         let shape = DeviceShape {
             size,
@@ -522,7 +518,7 @@ impl<'a> Cluster<'a> {
             check_threads: ctx.freivalds().then_some(self.threads),
             cut: None,
         };
-        let plan = devices::plan_ahead(ctx, (self.layout, self.own_rank), operation, &shape)?;
+        let plan = devices::plan_ahead(ctx, self.layout, self.own_rank, &shape)?;
         Ok(Plan { threads: self.threads * ranks, ..plan })
     }
 }

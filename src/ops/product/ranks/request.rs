@@ -109,18 +109,18 @@ pub(crate) fn run(ctx: &Context, team: &Team, problem: &RankProblem<'_>) -> Resu
     let size = problem.size(&shared);
     let left = OperandRows { blocks: problem.left, shifts: &left_shifts };
     let right = problem.right.map(|blocks| OperandRows { blocks, shifts: &right_shifts });
-    let product = RankProduct { operation: problem.operation, left, right, size, bits, map };
+    let hooks = problem.options.hooks;
+    let product = RankProduct { left, right, size, bits, map, epilogue, hooks };
     shared.hold(team.layout(), entrywise.singles.bytes(&size, problem.precision_bits));
-    let (call, rest) = ((problem, &shared), (&epilogue, clock));
     let outcome = match (&entrywise.singles, ctx.devices().is_empty()) {
-        _ if size.is_empty() => without_product(team, (map, bits.result), shared.limits(), Some(&epilogue)),
-        (Singles::All, _) => without_product(team, (map, bits.result), shared.limits(), None),
-        (_, true) => run_on_cpus(site, call, &product, rest),
-        (_, false) => run_on_devices(site, call, &product, rest),
+        _ if size.is_empty() => without_product(team, map, bits.result, shared.limits(), Some(&epilogue)),
+        (Singles::All, _) => without_product(team, map, bits.result, shared.limits(), None),
+        (_, true) => run_on_cpus(site, problem, &shared, &product, clock),
+        (_, false) => run_on_devices(site, problem, &shared, &product, clock),
     };
     let DistOutcome { mut result, report, spans } = outcome.map_err(|error| shared.restated(error))?;
     let terms = problem.terms(size, left, right);
-    finish_singles(site, (&terms, &entrywise.singles), &epilogue, &mut result)?;
+    finish_singles(site, &terms, &entrywise.singles, &epilogue, &mut result)?;
     let (accuracy, range_bits) = (problem.options.accuracy, entrywise.range_bits);
     let report = Report { accuracy, range_bits, single_entries: entrywise.singles.count(&size), ..report };
     Ok(DistOutcome { result, report, spans })
@@ -129,25 +129,26 @@ pub(crate) fn run(ctx: &Context, team: &Team, problem: &RankProblem<'_>) -> Resu
 /// The rest of a call on ranks without devices. Collective.
 fn run_on_cpus(
     site: Site<'_>,
-    (problem, shared): (&RankProblem<'_>, &Shared),
+    problem: &RankProblem<'_>,
+    shared: &Shared,
     product: &RankProduct<'_>,
-    (&epilogue, mut clock): (&Epilogue<'_>, PhaseClock),
+    mut clock: PhaseClock,
 ) -> Result<DistOutcome> {
     let Site { ctx, team } = site;
-    let RankProduct { operation, left, right, size, bits, map } = *product;
+    let RankProduct { size, bits, map, hooks, .. } = *product;
     let layout = team.layout().clone();
     let (nodes, own_node) = (shared.shapes(&layout), layout.node_of[team.rank()]);
     let planned = plan_cluster(
         ctx,
         &ClusterRequest {
-            operation,
+            operation: problem.operation,
             size,
             bits,
             nodes: &nodes,
             ranks: &layout.nodes,
             map,
             node_bytes: &shared.node_bytes,
-            cut: problem.options.hooks.cut,
+            cut: hooks.cut,
             chooses: shared.alike,
         },
         own_node,
@@ -158,7 +159,8 @@ fn run_on_cpus(
     let limited = shared.limited[own_node];
     agree(team.world(), team.in_world(team.make_room(planned.plan.planned_bytes + shared.held_bytes, limited)))?;
     let mut result = agreed(team.world(), DistMatrix::zeros(map, team.rank(), bits.result))?;
-    let part = Part { problem, planned: &planned, shape: &nodes[own_node], left, right, bits, epilogue, limited };
+    let uplo = problem.options.uplo;
+    let part = Part { product, uplo, planned: &planned, shape: &nodes[own_node], limited };
     part.compute(site, &mut clock, &mut result)?;
     let report = make_report(ctx, team, &planned.plan, problem.precision_bits, &clock)?;
     Ok(DistOutcome { result, report, spans: clock.into_spans() })
@@ -167,16 +169,15 @@ fn run_on_cpus(
 /// The rest of a call on ranks with devices. Collective.
 fn run_on_devices(
     site: Site<'_>,
-    (problem, shared): (&RankProblem<'_>, &Shared),
+    problem: &RankProblem<'_>,
+    shared: &Shared,
     product: &RankProduct<'_>,
-    (epilogue, mut clock): (&Epilogue<'_>, PhaseClock),
+    mut clock: PhaseClock,
 ) -> Result<DistOutcome> {
     let Site { ctx, team } = site;
     let (world, node) = (team.world(), team.layout().node_of[team.rank()]);
     let sends = shared.rows.iter().map(|&rows| rows > 0).collect::<Vec<_>>();
-    let limits = (shared.node_bytes[node], shared.threads.iter().sum());
-    let wanted = (epilogue.is_plain(), problem.options.hooks.device_cut);
-    let planned = product.plan(site, &sends, limits, wanted)?;
+    let planned = product.plan(site, &sends, shared.node_bytes[node], shared.threads.iter().sum())?;
     let plan = planned.plan.clone();
     if let Some(PlanHook(tell)) = problem.options.on_plan {
         tell(&plan);
@@ -187,7 +188,7 @@ fn run_on_devices(
     let roomy = roomy.and(if limited { team.close_product_windows() } else { Ok(()) });
     agree(world, team.in_world(roomy))?;
     let mut result = agreed(world, DistMatrix::zeros(product.map, team.rank(), product.bits.result))?;
-    let devices = product.compute(site, &sends, planned, (epilogue, &mut clock), &mut result)?;
+    let devices = product.compute(site, &sends, planned, &mut clock, &mut result)?;
     let report = Report { devices, ..make_report(ctx, team, &plan, problem.precision_bits, &clock)? };
     Ok(DistOutcome { result, report, spans: clock.into_spans() })
 }
@@ -229,14 +230,12 @@ impl Shared {
 
 /// The part of one rank.
 struct Part<'a> {
-    problem: &'a RankProblem<'a>,
+    product: &'a RankProduct<'a>,
+    /// The triangle wanted of a SYRK.
+    uplo: Uplo,
     planned: &'a PlannedRun,
     /// The ranks of this node.
     shape: &'a NodeShape,
-    left: OperandRows<'a>,
-    right: Option<OperandRows<'a>>,
-    bits: Bits,
-    epilogue: Epilogue<'a>,
     /// Whether some rank of the node has a memory limit.
     limited: bool,
 }
@@ -245,8 +244,8 @@ impl Part<'_> {
     /// Opens windows, takes scratch, runs. Collective.
     fn compute(&self, site: Site<'_>, clock: &mut PhaseClock, result: &mut DistMatrix) -> Result<()> {
         let (words, Site { ctx, team }) = (&self.planned.words, site);
-        let sizes = (words.operands, words.products);
-        let (opened, mut windows) = match clock.time(RankPhase::Windows, || team.take_windows(sizes, self.limited)) {
+        let take = || team.take_windows(words.operands, words.products, self.limited);
+        let (opened, mut windows) = match clock.time(RankPhase::Windows, take) {
             Ok(windows) => (Ok(()), Some(windows)),
             Err(error) => (Err(error), None),
         };
@@ -269,7 +268,7 @@ impl Part<'_> {
         });
         let all = site.agree(team.in_world(outcome));
         let done = match (all, &mut windows, spaces) {
-            (Ok(()), Some(windows), Ok(spaces)) => self.run(site, windows, (spaces, clock), result),
+            (Ok(()), Some(windows), Ok(spaces)) => self.run(site, windows, spaces, clock, result),
             (all, ..) => all,
         };
         if let Some(windows) = windows {
@@ -283,25 +282,27 @@ impl Part<'_> {
         &self,
         site: Site<'_>,
         Windows { operands, products }: &mut Windows,
-        (spaces, clock): (Vec<Space<'_>>, &mut PhaseClock),
+        spaces: Vec<Space<'_>>,
+        clock: &mut PhaseClock,
         result: &mut DistMatrix,
     ) -> Result<()> {
         let map = *result.map();
+        let RankProduct { left, right, bits, epilogue, hooks, .. } = *self.product;
         let run = ProductRun {
             site,
             shape: self.shape,
             engine: &*self.planned.engine,
             cutting: self.planned.cutting,
             schedule: self.planned.schedule.clone(),
-            left: self.left,
-            right: self.right,
+            left,
+            right,
             streamed: None,
             // A general product has no triangle to transpose.
-            uplo: if self.right.is_some() { Uplo::Lower } else { self.problem.options.uplo },
-            bits: self.bits,
-            epilogue: self.epilogue,
+            uplo: if right.is_some() { Uplo::Lower } else { self.uplo },
+            bits,
+            epilogue,
             owners: Some(&map),
-            fault: self.problem.options.hooks.fault,
+            fault: hooks.fault,
         };
         let (operands, products) = (NodeWindow::Shared(operands), NodeWindow::Shared(products));
         run.run(&mut RunState { operands, products, spaces, clock }, result).map(drop)
@@ -405,7 +406,7 @@ impl RankProblem<'_> {
     /// [`Error::ShapeMismatch`], [`Error::NotInteger`], those of [`DistMatrix::redistribute`].
     fn addend(&self, world: &dyn Transport, map: TileMap) -> Result<Option<Cow<'_, DistMatrix>>> {
         let Some(matrix) = self.options.accumulate else { return Ok(None) };
-        let checked = self.epilogue(Some(matrix)).check((map.rows, map.cols), self.options.exact_integers);
+        let checked = self.epilogue(Some(matrix)).check(map.rows, map.cols, self.options.exact_integers);
         agree(world, checked)?;
         matrix.check_group(world)?;
         if *matrix.map() == map {

@@ -9,8 +9,9 @@ impl ResultEntries for DistMatrix {
     fn fill(&mut self, region: Region, fill: &mut dyn FnMut(SegmentIter<'_>) -> Result<()>) -> Result<()> {
         let tile_blocks = self.map().tile_size / BLOCK;
         fill(Box::new(self.tiles_mut().iter_mut().flat_map(move |(id, tile)| {
-            let (first, rows) = ((id.row * tile_blocks, id.col * tile_blocks), tile.rows());
-            tile_segments(region, first, rows, tile.parts_mut())
+            let rows = tile.rows();
+            let (heads, limbs) = tile.parts_mut();
+            tile_segments(region, *id, tile_blocks, rows, heads, limbs)
         })))
     }
 }
