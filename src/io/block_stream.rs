@@ -7,6 +7,7 @@
 use crate::error::{Error, Result};
 use crate::io::{Block, MatrixFile};
 use crate::matrix::MatrixView;
+use crate::plan::overhead;
 use crate::store::{IoBuffer, room_for_threads, with_room};
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
@@ -14,9 +15,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
-
-/// Bytes of the thread in addition to the buffers: the touched part of its stack, and lists.
-const THREAD_BYTES: u64 = 64 << 10;
 
 /// A block of a file.
 #[derive(Clone, Debug)]
@@ -177,7 +175,7 @@ impl BlockStream {
     pub fn memory_bytes(options: &BlockStreamOptions, widest: usize, limbs: usize) -> u64 {
         let buffer = IoBuffer::memory_bytes((options.buffer_words as u64).saturating_mul(8));
         let buffers = (options.buffers.max(1) as u64).saturating_mul(buffer);
-        buffers.saturating_add(line_bytes(widest, limbs)).saturating_add(THREAD_BYTES)
+        buffers.saturating_add(line_bytes(widest, limbs)).saturating_add(overhead::FILE_THREAD)
     }
 
     /// Waits for the next block in order; `None` after the last one, and after an error.

@@ -6,6 +6,7 @@
 use super::format::{Entry, Header};
 use super::name::{GroupName, ObjectName};
 use crate::error::{Error, Result};
+use crate::plan::overhead;
 use std::collections::{BTreeMap, HashMap};
 
 /// An object in a group on disk.
@@ -60,17 +61,12 @@ pub struct StorageContents {
     pub name_bytes: u64,
 }
 
-/// For each object: a place in a table that may just be growing, its header's entry, its name twice.
-const OBJECT_BYTES: u64 = 320;
-
-/// For each group: a place in a tree, its name, its file's name, its header.
-const GROUP_BYTES: u64 = 480;
-
 impl StorageContents {
     /// Most bytes for the catalog of all of them, including those for opening the directory.
     pub fn memory_bytes(&self) -> u64 {
         let names = self.name_bytes.saturating_mul(2);
-        let places = self.objects.saturating_mul(OBJECT_BYTES).saturating_add(self.groups.saturating_mul(GROUP_BYTES));
+        let places =
+            self.objects.saturating_mul(overhead::OBJECT).saturating_add(self.groups.saturating_mul(overhead::GROUP));
         names.saturating_add(places)
     }
 }

@@ -6,14 +6,9 @@ use super::catalog::StorageContents;
 use super::name::{GroupName, ObjectName};
 use super::queue::Priority;
 use crate::error::Result;
+use crate::plan::overhead;
 use crate::store::IoBuffer;
 use std::sync::Arc;
-
-/// Bytes of an I/O thread: the touched part of its stack, lists of pieces, the header of a group, a ring.
-const THREAD_BYTES: u64 = 128 << 10;
-
-/// Bytes needed once: the texts and blocks of opening a directory.
-const FIXED_BYTES: u64 = 128 << 10;
 
 /// Objects to be read into a buffer.
 #[derive(Debug)]
@@ -164,8 +159,8 @@ impl Default for StorageOptions {
 impl StorageOptions {
     /// Most bytes of memory that an open directory takes, in addition to the buffers of its callers.
     pub fn memory_bytes(&self, contents: &StorageContents) -> u64 {
-        let threads = (self.threads as u64).saturating_mul(THREAD_BYTES);
-        threads.saturating_add(contents.memory_bytes()).saturating_add(FIXED_BYTES)
+        let threads = (self.threads as u64).saturating_mul(overhead::STORAGE_THREAD);
+        threads.saturating_add(contents.memory_bytes()).saturating_add(overhead::STORAGE)
     }
 }
 

@@ -9,6 +9,7 @@
 //! only the operand window. Bands of the result shrink the product window too, and convert the operands again. Of all
 //! cuts that fit, the one with the least [`PlanInput::cost`] is chosen.
 
+use crate::plan::overhead;
 use crate::plan::{BlockGrid, JobList, plan_jobs};
 use serde::Serialize;
 
@@ -26,15 +27,6 @@ const CHUNK_STEP_ROWS: usize = 64;
 
 /// The same where they are read from a disk, as memory is scarce there.
 const READ_STEP_ROWS: usize = 8;
-
-/// Bytes of the queues, lists and slices of one call that do not grow with it.
-const CALL_BYTES: u64 = 16 << 10;
-
-/// Bytes of the lists and the thread pool's own records for each worker.
-const WORKER_BYTES: u64 = 1 << 10;
-
-/// Bytes of the job, its place in a queue and its cost, or of the slices of one panel, for each prime and worker.
-const PRIME_BYTES: u64 = 512;
 
 /// Parts into which the primes of a product are cut so that the exchange of one is hidden behind the products of the
 /// next: nine tenths of it at best.
@@ -293,7 +285,7 @@ impl PlanInput<'_> {
         let words = self.window_words(cut);
         let workers = self.workers as u64;
         let fixed = self.disk.as_ref().map_or(0, |disk| disk.fixed_bytes);
-        let per_prime = PRIME_BYTES * (cut.batch_primes as u64 + workers) + 16 * cut.batch_primes as u64 * workers;
+        let per_prime = overhead::PRIME * (cut.batch_primes as u64 + workers) + 16 * cut.batch_primes as u64 * workers;
         PlanBytes {
             result: self.result_bytes,
             operand_window: (self.window_bytes)(words.operands),
@@ -301,7 +293,7 @@ impl PlanInput<'_> {
             scratch: workers * ((self.scratch_bytes)(words.scratch) + words.call_bytes),
             integers: workers * self.integer_bytes,
             tables: self.table_bytes,
-            lists: self.list_bytes.saturating_add(fixed + CALL_BYTES + WORKER_BYTES * workers + per_prime),
+            lists: self.list_bytes.saturating_add(fixed + overhead::CALL + overhead::WORKER * workers + per_prime),
             pieces: self.disk.as_ref().map_or(0, |disk| {
                 let panels = cut.band_panels.min(self.left_panels.max(self.right_panels));
                 (disk.piece_bytes)(panels, cut.chunk_rows)

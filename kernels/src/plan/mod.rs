@@ -11,6 +11,7 @@ mod lpt;
 mod memory;
 mod nodes;
 mod order;
+pub mod overhead;
 mod tile_size;
 
 pub use blocks::{BLOCK, BLOCK_WORDS, BlockGrid};

@@ -16,15 +16,12 @@ use crate::ops::factor::problem::working_bits;
 use crate::ops::factor::spans::Span;
 use crate::ops::factor::tiling::{shape_of, tiles_for};
 use crate::ops::product::problem::Accuracy;
+use crate::plan::overhead;
 use crate::runtime::protocol::{Memories, ProtocolOptions};
 use crate::runtime::{CholeskyGraph, Policy};
 use crate::store::Buffer;
 use crate::tile::{TileId, TileMap};
 use serde::Serialize;
-
-/// Bytes that a call in one process takes in addition to those counted one by one: lists of tiles and their locks,
-/// weights, spans.
-const CALL_BYTES: u64 = 16 << 10;
 
 /// Larger parts could not be addressed, nor their sums counted.
 pub(super) const MAXIMUM_BYTES: u64 = 1 << 62;
@@ -32,9 +29,6 @@ pub(super) const MAXIMUM_BYTES: u64 = 1 << 62;
 /// Most tiles of a strip: reading their shared operands costs little relative to the updates, and progress is reported
 /// between strips.
 pub(crate) const STRIP_TILES: usize = 8;
-
-/// Bytes of the locks on one column of operands of a strip.
-pub(super) const STRIP_BYTES: u64 = 512;
 
 /// Units of work of `tasks` tasks on a tile.
 pub(crate) fn units(tiling: &TileMap, tile: TileId, tasks: usize) -> u64 {
@@ -130,9 +124,9 @@ impl Plan {
         };
         let bytes = plan.fixed_bytes(engine, |_| true)
             + Matrix::bytes_for(order, order, precision_bits)
-            + tiles as u64 * 160
-            + threads as u64 * STRIP_BYTES * tiling.tile_rows() as u64
-            + CALL_BYTES;
+            + tiles as u64 * overhead::TILE
+            + threads as u64 * overhead::STRIP * tiling.tile_rows() as u64
+            + overhead::CALL;
         plan.bytes = bytes.saturating_add(task_span_bytes(&tiling, threads));
         ctx.admit(plan.bytes)?;
         Ok(plan)

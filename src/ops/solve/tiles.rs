@@ -8,15 +8,10 @@ use crate::kernels::max_plus::{PANEL, Row};
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
 use crate::math::bound::{COMMON_WORKING_BITS, TRSM_FIXED_BITS};
 use crate::ops::product::problem::Accuracy;
+use crate::plan::overhead;
 use crate::store::Buffer;
 use std::ops::Range;
 use std::sync::Arc;
-
-/// Bytes that a call takes in addition to those counted one by one: lists of tiles.
-const CALL_BYTES: u64 = 16 << 10;
-
-/// Bytes of a run of neighbouring words in the lists that assign words to ranks.
-const RUN_BYTES: usize = 96;
 
 /// Ranks of a node that make the tiles of a triangle together.
 #[derive(Clone, Copy, Debug)]
@@ -222,7 +217,7 @@ impl TilePlan {
             windows.into_iter().map(|words| SharedWindow::bytes_for(words).div_ceil(ranks as u64)).sum::<u64>();
         // A column of the row of tiles, or a row of its transpose, in each tile of the factor that it goes through.
         let runs = self.order * (self.tile_rows / factor_tile + 2);
-        windows + (runs * RUN_BYTES) as u64 + if one_node { 0 } else { self.message_bytes }
+        windows + runs as u64 * overhead::RUN + if one_node { 0 } else { self.message_bytes }
     }
 
     /// Words of scratch of one worker.
@@ -266,8 +261,8 @@ impl TilePlan {
             + self.piece_bytes()
             + self.depth_bytes()
             + numbers
-            + tiles * 80
-            + CALL_BYTES
+            + tiles * overhead::SOLVE_TILE
+            + overhead::CALL
     }
 }
 

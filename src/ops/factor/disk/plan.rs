@@ -7,6 +7,7 @@ use crate::io::MatrixFile;
 use crate::kernels::tiles::PANEL_ROWS;
 use crate::ops::disk::LARGEST_TILE;
 use crate::ops::factor::tile_file::TileFilePlan;
+use crate::plan::overhead;
 use crate::runtime::{
     BlockShape, CholeskyGraph, LevelBytes, LevelSearch, LevelShape, LevelTraffic, MOST_STRIP_TILES, MOST_TRANSFERS,
     Owner, count_level, least_level_bytes,
@@ -25,18 +26,6 @@ const BUFFER_SHARE: u64 = 8;
 
 /// Most requests that are read into buffers at a time.
 const MOST_READS: usize = 32;
-
-/// Bytes for each tile of the matrix, in memory or not: its place, its progress, its name in the storage.
-const TILE_BYTES: u64 = 640;
-
-/// Bytes for each row: exponents, shifts, weights of a factorisation and of tiles in memory.
-const ROW_BYTES: u64 = 128;
-
-/// Bytes in addition to those counted one by one: passes over the file, I/O threads, lists.
-const CALL_BYTES: u64 = 6 << 20;
-
-/// Bytes of a worker in addition to its scratch: lists and locks of a run.
-const WORKER_BYTES: u64 = 64 << 10;
 
 /// The plan of an out-of-core factorisation.
 #[derive(Clone, Debug, Serialize)]
@@ -135,11 +124,11 @@ impl DiskNeeds<'_> {
     }
 
     fn fixed_bytes(&self) -> u64 {
-        self.threads as u64 * (self.tiles.worker_bytes + WORKER_BYTES)
+        self.threads as u64 * (self.tiles.worker_bytes + overhead::FILE_THREAD)
             + self.tiles.shared_bytes
-            + TILE_BYTES * CholeskyGraph::of(self.tiling).tile_count() as u64
-            + ROW_BYTES * self.tiling.rows as u64
-            + CALL_BYTES
+            + overhead::DISK_TILE * CholeskyGraph::of(self.tiling).tile_count() as u64
+            + overhead::FILE_ROW * self.tiling.rows as u64
+            + overhead::FILE_CALL
     }
 
     /// The tiles that are received and sent at a time, and the bytes of all their words.

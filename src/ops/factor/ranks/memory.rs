@@ -10,30 +10,12 @@ use crate::kernels::tiles::TileEngine;
 use crate::math::pivot::RowWeight;
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::factor::options::DistCholeskyOptions;
-use crate::ops::factor::plan::{Plan, STRIP_BYTES, task_span_bytes};
+use crate::ops::factor::plan::{Plan, task_span_bytes};
 use crate::ops::factor::problem::Problem;
+use crate::plan::overhead;
 use crate::runtime::CholeskyGraph;
 use crate::runtime::protocol::Memories;
 use crate::tile::{TileId, TileMap};
-
-/// Bytes that a call takes in addition to those counted one by one: messages, queues, the rank's state machine.
-const CALL_BYTES: u64 = 8 << 10;
-
-/// Bytes of a second worker, and of each further one, in addition to those counted one by one: the thread itself, and
-/// the lists of its tasks.
-const WORKER_BYTES: u64 = 1 << 10;
-
-/// Bytes for another rank: the final report on its part, and its place in the mailbox.
-const OTHER_RANK_BYTES: u64 = 160;
-
-/// Bytes of lists and locks for a tile, own or not.
-const TILE_BYTES: u64 = 512;
-
-/// Bytes of a slot that receives no tile.
-const EMPTY_SLOT_BYTES: u64 = 72;
-
-/// Bytes of each row of the matrix in addition to those in [`Plan::fixed_bytes`]: shifts exist twice.
-const ROW_BYTES: u64 = 16;
 
 /// The inputs of a plan.
 #[derive(Clone, Copy)]
@@ -81,17 +63,17 @@ impl RankBytes {
         let weight_bytes = |rows: usize| (rows * size_of::<RowWeight>()) as u64;
         let fixed = plan.fixed_bytes(engine, is_known)
             + weight_bytes(traffic.sent_rows)
-            + map.tiles_of(rank).count() as u64 * TILE_BYTES
-            + tiling.rows as u64 * ROW_BYTES
+            + map.tiles_of(rank).count() as u64 * overhead::RANK_TILE
+            + tiling.rows as u64 * overhead::RANK_ROW
             + log_bytes(plan, ranks, options)
-            + (plan.threads as u64 - 1) * (WORKER_BYTES + STRIP_BYTES * tiling.tile_rows() as u64)
-            + (ranks - 1) as u64 * OTHER_RANK_BYTES
+            + (plan.threads as u64 - 1) * (overhead::WORKER + overhead::STRIP * tiling.tile_rows() as u64)
+            + (ranks - 1) as u64 * overhead::FACTOR_PEER
             + moved_bytes
-            + CALL_BYTES;
+            + overhead::CALL;
         RankBytes {
             room: plan.room,
             fixed,
-            slot: 8 * plan.operand_words as u64 + weight_bytes(tiling.tile_size) + TILE_BYTES,
+            slot: 8 * plan.operand_words as u64 + weight_bytes(tiling.tile_size) + overhead::RANK_TILE,
             factor: DistMatrix::bytes_for(&map, rank, problem.precision_bits),
             holds_factor,
             traffic,
@@ -104,7 +86,7 @@ impl RankBytes {
             self.traffic.sent_bytes(self.room.packed) + self.traffic.received_bytes(self.room.incoming, slots);
         let beside = if self.holds_factor { self.factor + in_words } else { self.factor.max(in_words) };
         let used = slots.min(self.traffic.received());
-        self.fixed + used as u64 * self.slot + (slots - used) as u64 * EMPTY_SLOT_BYTES + beside
+        self.fixed + used as u64 * self.slot + (slots - used) as u64 * overhead::EMPTY_SLOT + beside
     }
 }
 

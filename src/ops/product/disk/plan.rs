@@ -2,7 +2,6 @@
 
 use super::OutOfCoreProductOptions;
 use super::problem::FileProduct;
-use super::scan::COLUMN_BYTES;
 use crate::context::Context;
 use crate::error::Result;
 use crate::io::{BlockStream, BlockStreamOptions};
@@ -11,6 +10,7 @@ use crate::ops::product::plan::{Plan, PlanRequest, PlannedRun, plan_above_disk};
 use crate::ops::product::problem::Bits;
 use crate::ops::product::schedule::{Schedule, Side};
 use crate::ops::product::size::ProductSize;
+use crate::plan::overhead;
 use crate::plan::{BLOCK, BandPair, BlockGrid, DiskInput, assign, band_pairs, rank_chunk};
 use crate::site::{Site, Team};
 use crate::storage::{Caching, StorageContents, StorageOptions};
@@ -32,15 +32,6 @@ const MOST_UNEVEN: f64 = 1.2;
 
 /// Most bands for each rank.
 const MOST_BANDS_OF_RANK: usize = 4;
-
-/// Bytes for each tile of the result, in memory or not: whether it is there.
-const TILE_BYTES: u64 = 64;
-
-/// Bytes of the name of a tile and of its group, at most.
-const NAME_BYTES: u64 = 64;
-
-/// Bytes in addition to those counted one by one: the pass over a file, its checksum at the end, stacks.
-const CALL_BYTES: u64 = 6 << 20;
 
 /// The plan of an out-of-core product.
 #[derive(Clone, Debug, Serialize)]
@@ -96,10 +87,13 @@ impl FileProduct {
 
     fn fixed_bytes(&self, cut: &ResultCut, caching: Caching) -> u64 {
         let tiles = cut.blocks().count() as u64;
-        let contents = StorageContents { groups: tiles, objects: tiles, name_bytes: NAME_BYTES * tiles };
+        let contents = StorageContents { groups: tiles, objects: tiles, name_bytes: overhead::NAME * tiles };
         let storage = StorageOptions { caching, ..StorageOptions::default() }.memory_bytes(&contents);
         let size = self.size();
-        storage + TILE_BYTES * tiles + COLUMN_BYTES * (size.rows + size.cols) as u64 + CALL_BYTES
+        storage
+            + overhead::RESULT_TILE * tiles
+            + overhead::FILE_COLUMN * (size.rows + size.cols) as u64
+            + overhead::FILE_CALL
     }
 
     /// The plan of one process.

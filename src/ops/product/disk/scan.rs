@@ -9,9 +9,6 @@ use crate::math::scale::{norm_exponent, square_bound};
 use crate::ops::product::streamed::FileOperand;
 use std::sync::Arc;
 
-/// Bytes for each column while its norm is found.
-pub(super) const COLUMN_BYTES: u64 = 32;
-
 /// Norms of columns under way: first the largest exponents, then the sums of the squares' bounds in the units which
 /// these fix.
 struct Norms {

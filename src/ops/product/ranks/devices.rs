@@ -17,6 +17,7 @@ use crate::ops::product::device::{CutCounts, DevicePlan, DeviceReport, DeviceReq
 use crate::ops::product::plan::{Plan, TeamPlan};
 use crate::ops::product::problem::{Accuracy, Bits, Hooks, OperandRows};
 use crate::ops::product::size::ProductSize;
+use crate::plan::overhead;
 use crate::plan::{DeviceCut, PlanBytes, even_share};
 use crate::site::{NodeLayout, Site};
 use crate::tile::TileMap;
@@ -30,12 +31,6 @@ const LEAST_EXCHANGED: usize = 1 << 12;
 
 /// Most entries of a copy: tried in this order, until the rank's share of its node's memory suffices.
 const COPY_ENTRIES: [usize; 4] = [usize::MAX, 1 << 14, 1 << 11, 1 << 8];
-
-/// Bytes of the lists of a rank that do not grow with the result: marks of work under way, times.
-const LIST_BYTES: u64 = 64 << 10;
-
-/// Bytes that a rank keeps for each rank: its turn, the cursor over its entries, its rows and its node.
-const RANK_BYTES: u64 = 3 << 9;
 
 /// A product of which each rank has some rows.
 pub(super) struct RankProduct<'a> {
@@ -97,8 +92,8 @@ impl DeviceShape {
         PlanBytes {
             result: DistMatrix::bytes_for(&self.map, rank, self.bits.result),
             scratch: devices.pinned_bytes(),
-            lists: LIST_BYTES
-                + layout.node_of.len() as u64 * RANK_BYTES
+            lists: overhead::RANK
+                + layout.node_of.len() as u64 * overhead::DEVICE_PEER
                 + devices.exchange_bytes(&self.map, layout)
                 + devices.list_bytes(self.check_threads)
                 // Sums of Freivalds' test on their way to all ranks.

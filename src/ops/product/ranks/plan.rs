@@ -19,25 +19,11 @@ use crate::ops::product::ranks::devices::{self, DeviceShape};
 use crate::ops::product::schedule::{Cutting, Schedule};
 use crate::ops::product::size::ProductSize;
 use crate::plan::default_tile_size;
+use crate::plan::overhead;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid, Cut, JobList, NodeShape, PlanInput, even_share};
 use crate::site::{NodeLayout, Team};
 use crate::store::Buffer;
 use crate::tile::{RankGrid, TileId, TileMap};
-
-/// Bytes of the lists of one rank that do not depend on sizes, in addition to those of a call in one process.
-const RANK_BYTES: u64 = 64 << 10;
-
-/// Bytes of a rank's lists for each rank of all nodes: facts, layout, shapes of the nodes, times.
-const PEER_BYTES: u64 = 256;
-
-/// Bytes of a rank's lists for each rank of its node: runs of words in the windows, and their order.
-const NEIGHBOUR_BYTES: u64 = 512;
-
-/// Bytes of a rank's lists for each job of its node: the job, its cost, worker and words.
-const JOB_BYTES: u64 = 256;
-
-/// Bytes of the slices that a worker fills, for each prime: up to 8 of a panel, and their pieces.
-const SLICE_BYTES: u64 = 512;
 
 /// Most ranks of a cluster that is planned for.
 const MOST_RANKS: usize = 1 << 20;
@@ -185,16 +171,17 @@ fn with_input<R>(
     let columns = (size.rows + size.cols) as u64;
     let primes = engine.moduli().len() as u64;
     let peers = request.nodes.iter().map(|node| node.ranks() as u64).sum::<u64>();
-    let rank_bytes = RANK_BYTES
+    let rank_bytes = overhead::RANK
         + 8 * 8 * columns // exponents, their largest and their sums on the way to all ranks
-        + PEER_BYTES * peers
-        + NEIGHBOUR_BYTES * ranks
-        + JOB_BYTES * (primes + workers)
+        + overhead::PEER * peers
+        + overhead::NEIGHBOUR * ranks
+        + overhead::NODE_JOB * (primes + workers)
         + messages * Buffer::bytes_for(MESSAGE_WORDS)
         + run_bytes(request, primes);
     let check_bytes = if ctx.freivalds() { most(&|shape| check_bytes(size, shape.shape)) } else { 0 };
-    let list_bytes =
-        (ranks.saturating_mul(rank_bytes)).saturating_add(SLICE_BYTES * primes * workers).saturating_add(check_bytes);
+    let list_bytes = (ranks.saturating_mul(rank_bytes))
+        .saturating_add(overhead::PRIME * primes * workers)
+        .saturating_add(check_bytes);
     let input = PlanInput {
         contracted,
         left_panels: size.rows.div_ceil(BLOCK).max(1),

@@ -9,23 +9,15 @@ use crate::ops::solve::cut::{Pieces, TriangleCut};
 use crate::ops::solve::dots::vector_bytes;
 use crate::ops::solve::memory::{Bands, FirstTryKernel, LEAST_COLUMNS, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
+use crate::plan::overhead;
 use crate::storage::{StorageContents, StorageOptions, padded_bytes};
 use crate::store::IoBuffer;
-
-/// Bytes of the passes over files: buffers, heads.
-const PASS_BYTES: u64 = 4 << 20;
-
-/// Bytes for each row: exponents of both triangles, norms on the way, scales.
-const ROW_BYTES: u64 = 128;
 
 /// Most rows of a piece of a triangle that is read for a few right sides: more would only take memory.
 const PIECE_ROWS: usize = 128;
 
 /// Fewest rows of a piece, which has the blocks that are solved at once.
 const LEAST_PIECE_ROWS: usize = SCALAR_ROWS;
-
-/// Bytes of the name of a panel, and of its group.
-const NAME_BYTES: u64 = 64;
 
 /// The width of the bands, and the memory of the solve with them.
 #[derive(Clone, Copy, Debug)]
@@ -62,16 +54,16 @@ impl BandNeeds<'_> {
         let Shape { order, columns: total } = self.shape;
         let FileBits { right, triangle, solution } = self.bits;
         let panels = total.div_ceil(LEAST_COLUMNS) as u64;
-        let contents = StorageContents { groups: panels, objects: panels, name_bytes: panels * NAME_BYTES };
+        let contents = StorageContents { groups: panels, objects: panels, name_bytes: panels * overhead::NAME };
         let storage = StorageOptions::default().memory_bytes(&contents);
         Matrix::bytes_for(order, columns, right)
             + Matrix::bytes_for(order, columns, solution)
             + Matrix::bytes_for(order, 1, triangle)
-            + ROW_BYTES * order as u64
+            + overhead::FILE_ROW * order as u64
             + IoBuffer::memory_bytes(padded_bytes(self.shape.panels().most_bytes(solution)))
             + storage
             + self.stream_bytes
-            + PASS_BYTES
+            + overhead::FILE_PASS
     }
 
     /// The memory of a solve in bands of `columns` columns, by parts in pieces of `piece_rows` rows.
