@@ -2,8 +2,8 @@
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::matrix::{Destination, Matrix, MatrixView, Op, Symmetric};
-use crate::ops::product::combine::{AddedMatrix, EntryIndex, Epilogue};
+use crate::matrix::{Destination, EntryIndex, Matrix, MatrixView, Op, Symmetric};
+use crate::ops::product::combine::{AddedMatrix, Epilogue};
 use crate::ops::product::report::Outcome;
 use crate::ops::vector::entries::VectorCall;
 use crate::ops::vector::operand::{check_precision, vector_of};
