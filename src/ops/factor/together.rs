@@ -66,20 +66,21 @@ impl LaneFactors {
         let operand_bytes = Buffer::bytes_for(self.words());
         let needs = WorkspaceNeeds { operand_bytes, planned_bytes: self.bytes(), ..WorkspaceNeeds::default() };
         workspace.trim(memory, &needs);
-        let mut lists = (std::mem::take(&mut workspace.left_shifts), std::mem::take(&mut workspace.weights[1]));
+        let mut shifts = std::mem::take(&mut workspace.left_shifts);
+        let mut weights = std::mem::take(&mut workspace.weights[1]);
         let (exponents, words) = workspace.operands.words(self.words())?.split_at_mut(order * PROBLEMS);
         let (limits, words) = words.split_at_mut(order * PROBLEMS);
         let exponents = cast_slice_mut::<u64, i64>(exponents);
         let mut whole = 0u8;
         for (lane, lower) in lowers.iter().enumerate() {
-            let problem = Problem::in_lists(lists, *lower, self.precision_bits, self.working_bits)?;
+            let problem = Problem::in_lists(shifts, weights, *lower, self.precision_bits, self.working_bits)?;
             if problem.is_whole() && problem.weights.iter().all(|weight| weight.sum == 0) {
                 whole |= 1 << lane;
                 for (row, (exponent, weight)) in problem.exponents.iter().zip(&problem.weights).enumerate() {
                     (exponents[row * PROBLEMS + lane], limits[row * PROBLEMS + lane]) = (*exponent, weight.limit);
                 }
             }
-            lists = (problem.exponents, problem.weights);
+            (shifts, weights) = (problem.exponents, problem.weights);
         }
         let first = whole.trailing_zeros() as usize;
         let mut done = 0;
@@ -96,18 +97,18 @@ impl LaneFactors {
             let matrices = Matrices { views, order, exponents, limits, precision_bits };
             let mut beyond = 0u8;
             done = whole
-                & self.lanes.factor(&matrices, words, &mut |at, heads, limbs| {
-                    beyond |= scatter(at, heads, limbs, factors);
+                & self.lanes.factor(&matrices, words, &mut |(row, col), heads, limbs| {
+                    beyond |= scatter(row, col, heads, limbs, factors);
                 });
             done &= !beyond;
         }
-        (workspace.left_shifts, workspace.weights[1]) = lists;
+        (workspace.left_shifts, workspace.weights[1]) = (shifts, weights);
         Ok(done)
     }
 }
 
 /// Writes an entry of each factor; those whose exponent is beyond all limits.
-fn scatter((row, col): (usize, usize), heads: &[u64; PROBLEMS], limbs: &[u64], factors: &mut [Matrix]) -> u8 {
+fn scatter(row: usize, col: usize, heads: &[u64; PROBLEMS], limbs: &[u64], factors: &mut [Matrix]) -> u8 {
     let mut beyond = 0;
     for (lane, factor) in factors.iter_mut().enumerate() {
         let width = limbs_for(factor.precision_bits());
