@@ -28,7 +28,7 @@ pub(super) struct Looks {
 }
 
 impl Receiver {
-    /// One that keeps numbers, whose precision `stated` or the options say, or else the first mark of Mathematica.
+    /// One that keeps numbers, whose precision the options state, or else the first mark of Mathematica.
     pub fn numbers(options: &ReadOptions) -> Receiver {
         let elements = Elements::within(Order::Rows, options.least_bits(None), options.limit_bytes());
         Receiver::Numbers(Intake::new(options.decimal_bits(None), elements).keeping(options))
