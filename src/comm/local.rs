@@ -104,25 +104,26 @@ fn pieces_mut(words: &mut [u64]) -> impl Iterator<Item = &mut [u64]> {
 
 impl State {
     /// Queues pieces from `rank` for others, those for one rank in order, as far as the queues have room.
-    fn post(&mut self, rank: usize, outgoing: &mut VecDeque<(usize, &[u64])>) {
+    fn post(&mut self, rank: usize, outgoing: &mut VecDeque<Outgoing<'_>>) {
         let mut full = vec![false; self.gone.len()];
-        outgoing.retain(|(to, piece)| {
-            let way = self.mail.entry((rank, *to)).or_default();
+        outgoing.retain(|&Outgoing { to, words }| {
+            let way = self.mail.entry((rank, to)).or_default();
             let under_way = way.iter().map(Vec::len).sum::<usize>();
-            full[*to] |= under_way > 0 && under_way + piece.len() > PIECE_WORDS;
-            if !full[*to] {
-                way.push_back(piece.to_vec());
+            full[to] |= under_way > 0 && under_way + words.len() > PIECE_WORDS;
+            if !full[to] {
+                way.push_back(words.to_vec());
             }
-            full[*to]
+            full[to]
         });
     }
 
     /// Takes the pieces for `rank` that are there, those from one rank in order.
-    fn take(&mut self, rank: usize, incoming: &mut VecDeque<(usize, &mut [u64])>) {
+    fn take(&mut self, rank: usize, incoming: &mut VecDeque<Incoming<'_>>) {
         let mut missing = vec![false; self.gone.len()];
-        incoming.retain_mut(|(from, words)| {
-            let piece = if missing[*from] { None } else { self.mail.entry((*from, rank)).or_default().pop_front() };
-            missing[*from] = piece.is_none();
+        incoming.retain_mut(|Incoming { from, words }| {
+            let from = *from;
+            let piece = if missing[from] { None } else { self.mail.entry((from, rank)).or_default().pop_front() };
+            missing[from] = piece.is_none();
             piece.map(|piece| words.copy_from_slice(&piece)).is_none()
         });
     }
@@ -215,11 +216,12 @@ unsafe impl Transport for LocalRank {
     }
 
     fn exchange(&self, sends: &[Outgoing<'_>], receives: &mut [Incoming<'_>]) -> Result<()> {
-        let outgoing = sends.iter().flat_map(|send| pieces(send.words).map(move |piece| (send.to, piece)));
+        let outgoing =
+            sends.iter().flat_map(|send| pieces(send.words).map(move |words| Outgoing { to: send.to, words }));
         let outgoing = &mut outgoing.collect::<VecDeque<_>>();
         let incoming = receives.iter_mut().flat_map(|Incoming { from, words }| {
             let from = *from;
-            pieces_mut(words).map(move |piece| (from, piece))
+            pieces_mut(words).map(move |words| Incoming { from, words })
         });
         let incoming = &mut incoming.collect::<VecDeque<_>>();
         let mut state = self.hub.lock();
@@ -237,7 +239,7 @@ unsafe impl Transport for LocalRank {
             if left_over < before {
                 continue;
             }
-            let mut waited_for = outgoing.iter().map(|(to, _)| *to).chain(incoming.iter().map(|(from, _)| *from));
+            let mut waited_for = outgoing.iter().map(|piece| piece.to).chain(incoming.iter().map(|piece| piece.from));
             if let Some(gone) = waited_for.find(|&rank| state.gone[rank]) {
                 return Err(left(gone));
             }

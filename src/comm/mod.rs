@@ -41,7 +41,7 @@ pub enum Reduction {
 pub struct Outgoing<'a> {
     /// The receiving rank.
     pub to: usize,
-    /// The words received.
+    /// The words sent.
     pub words: &'a [u64],
 }
 

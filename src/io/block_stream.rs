@@ -294,7 +294,7 @@ fn read_one(place: &FileBlock, buffer: &mut IoBuffer, line: &mut Vec<u64>, forge
     if forget {
         file.forget_block(block);
     }
-    Ok(stored + read_mirrored(file, block, words, (line, forget))?)
+    Ok(stored + read_mirrored(file, block, words, line, forget)?)
 }
 
 /// Bytes of the longest line that [`read_mirrored`] reads.
@@ -307,7 +307,8 @@ fn read_mirrored(
     file: &MatrixFile,
     block: &Block,
     words: &mut [u64],
-    (line, forget): (&mut Vec<u64>, bool),
+    line: &mut Vec<u64>,
+    forget: bool,
 ) -> Result<u64> {
     let (limbs, height) = (file.limbs(), block.rows.len());
     let (heads, rest) = words.split_at_mut(height * block.cols.len());

@@ -212,7 +212,7 @@ impl MatrixFile {
         let places = block.cols.clone().flat_map(|col| block.rows.clone().map(move |row| (row, col)));
         for (((row, col), &head), number) in places.zip(heads).zip(rest.chunks_exact(limbs)) {
             if !self.is_symmetric() || row >= col {
-                self.check_entry((row, col), Head(head), number)?;
+                self.check_entry(row, col, Head(head), number)?;
             }
         }
         Ok(())
@@ -336,7 +336,7 @@ impl MatrixFile {
                     if number.len() == limbs {
                         let (row, col) = places.next().expect("a place for each entry");
                         let head = Head(*numbers.next().expect("a head for each entry"));
-                        self.check_entry((row, col), head, &number)?;
+                        self.check_entry(row, col, head, &number)?;
                         visitor.second(row, col, FloatRef { head, limbs: &number })?;
                         number.clear();
                     }
@@ -355,7 +355,7 @@ impl MatrixFile {
         Ok(computed)
     }
 
-    fn check_entry(&self, (row, col): (usize, usize), head: Head, limbs: &[u64]) -> Result<()> {
+    fn check_entry(&self, row: usize, col: usize, head: Head, limbs: &[u64]) -> Result<()> {
         check_number(head, limbs, self.precision_bits()).map_err(|reason| {
             let (row, col) = (row + 1, col + 1);
             let message = format!("entry at row {row}, column {col} (counted from 1) is not a valid number: {reason}");

@@ -187,7 +187,7 @@ pub fn compare_within<'a, 'b>(
             let (a, b) = (left.get(row, column), right.get(row, column));
             if !same_value(a, b) {
                 let (a, b) = (a.to_float(left.precision_bits()), b.to_float(right.precision_bits()));
-                comparison.add(difference((row, column), a, b));
+                comparison.add(difference(row, column, a, b));
             }
         }
     }
@@ -211,7 +211,7 @@ fn same_value(a: FloatRef<'_>, b: FloatRef<'_>) -> bool {
     a.head == b.head && high == short.limbs && low.iter().all(|&limb| limb == 0)
 }
 
-fn difference((row, column): (usize, usize), left: Float, right: Float) -> Difference {
+fn difference(row: usize, column: usize, left: Float, right: Float) -> Difference {
     let absolute: Float = (&left - &right).complete(DIFFERENCE_BITS);
     let absolute = absolute.abs();
     // The larger one is made near 1 first, so that the quotient stays in range even where the difference does not.

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::io::number::{Number, NumberReader, Refusal};
 use crate::io::{Loaded, WrittenEntry};
 use crate::math::float::{FloatRef, Head, limbs_for};
-use crate::matrix::Matrix;
+use crate::matrix::{EntryIndex, Matrix};
 use crate::store::with_room;
 use rug::Rational;
 
@@ -96,7 +96,7 @@ impl Elements {
     }
 
     /// Keeps the element at `place` of the matrix; with no value, or after [`MOST_WRITTEN`] of them, none is kept.
-    fn keep(&mut self, (row, col): (usize, usize), value: Option<Rational>) {
+    fn keep(&mut self, EntryIndex { row, col }: EntryIndex, value: Option<Rational>) {
         let kept = self.written.take().filter(|kept| kept.len() < MOST_WRITTEN);
         self.written = kept.zip(value).map(|(mut kept, value)| {
             kept.push(WrittenEntry { row, col, value });
@@ -114,7 +114,7 @@ impl Elements {
         if self.order == Order::Placed { 2 } else { 1 }
     }
 
-    /// Appends the number that `reader` has just read, with its row and column; `rows` is the number of rows of the
+    /// Appends the number that `reader` has just read, with its `place`; `rows` is the number of rows of the
     /// matrix where elements come with their places.
     ///
     /// # Errors
@@ -123,7 +123,8 @@ impl Elements {
         &mut self,
         reader: &mut NumberReader,
         number: Number,
-        (place, rows): ((usize, usize), usize),
+        place: EntryIndex,
+        rows: usize,
     ) -> Result<(), Refusal> {
         if number.exact {
             self.precision_bits = self.precision_bits.max(number.bits);
@@ -138,7 +139,7 @@ impl Elements {
         let (words, out) = block.words[start..].split_at_mut(prefix);
         words[0] = reader.store(number, out)?.0;
         if let Some(word) = words.get_mut(1) {
-            *word = place.0 as u64 + place.1 as u64 * rows as u64;
+            *word = place.row as u64 + place.col as u64 * rows as u64;
         }
         self.count += 1;
         Ok(())

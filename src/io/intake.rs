@@ -7,7 +7,7 @@ use crate::io::ReadOptions;
 use crate::io::elements::Elements;
 use crate::io::number::{Field, NumberReader, Refusal};
 use crate::io::scan::{Scanner, Span, shown};
-use crate::matrix::{MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS};
+use crate::matrix::{EntryIndex, MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS};
 use crate::store::zeroed;
 use std::io::Read;
 
@@ -20,17 +20,16 @@ pub(super) struct Intake {
 /// Where an entry belongs.
 #[derive(Clone, Copy)]
 pub(super) struct ReadPosition {
-    /// Row and column, from 0.
-    pub place: (usize, usize),
+    pub place: EntryIndex,
     /// Rows of the matrix, where elements come with their places.
     pub rows: usize,
     pub field: Field,
 }
 
-/// A word that was refused, and its row and column from 0.
+/// A word that was refused, and its place.
 pub(super) struct Rejected {
     pub refusal: Refusal,
-    pub place: (usize, usize),
+    pub place: EntryIndex,
 }
 
 impl Intake {
@@ -48,12 +47,12 @@ impl Intake {
         self
     }
 
-    /// Takes in the entry at row and column `place`, any number.
+    /// Takes in the entry at `place`, any number.
     ///
     /// # Errors
     /// As [`Intake::push_at`].
     #[inline]
-    pub fn push<R: Read>(&mut self, scanner: &Scanner<'_, R>, word: Span, place: (usize, usize)) -> Result<()> {
+    pub fn push<R: Read>(&mut self, scanner: &Scanner<'_, R>, word: Span, place: EntryIndex) -> Result<()> {
         self.push_at(scanner, word, ReadPosition { place, rows: 0, field: Field::Real })
     }
 
@@ -74,15 +73,15 @@ impl Intake {
         if !number.exact {
             self.elements.raise_precision(number.bits);
         }
-        self.elements.push(&mut self.numbers, number, (at.place, at.rows))
+        self.elements.push(&mut self.numbers, number, at.place, at.rows)
     }
 }
 
-/// The error for a word at row and column from 0; `error` adds the file and the line.
+/// The error for a word at a place; `error` adds the file and the line.
 pub(super) fn refused(
     refusal: Refusal,
     word: &[u8],
-    (row, col): (usize, usize),
+    EntryIndex { row, col }: EntryIndex,
     error: impl FnOnce(String) -> Error,
 ) -> Error {
     let found = shown(word);

@@ -12,7 +12,7 @@ use crate::io::matrix_market_header::{Arrangement, Header, parse_count};
 use crate::io::progress::Reporter;
 use crate::io::scan::{Scanner, Span, shown};
 use crate::io::{FileInfo, Loaded, ReadOptions, Source, Symmetry};
-use crate::matrix::Matrix;
+use crate::matrix::{EntryIndex, Matrix};
 use std::io::Read;
 
 /// Reads only the header.
@@ -59,7 +59,7 @@ impl<R: Read> Body<'_, R> {
         let (mut row, mut col) = (0, 0);
         while self.intake.elements.count() < entries {
             let Some(word) = self.scanner.next_word()? else { return Err(self.truncated()) };
-            self.push(word, (row, col))?;
+            self.push(word, EntryIndex { row, col })?;
             row += 1;
             if row == rows {
                 col += 1;
@@ -82,8 +82,8 @@ impl<R: Read> Body<'_, R> {
             let Some(line) = self.next_entry_line()? else { return Err(self.truncated()) };
             let [row, col, value] = self.split_entry(line)?;
             let place = self.place(row, col)?;
-            if !seen.insert(place.0 + place.1 * rows) {
-                let (row, col) = (place.0 + 1, place.1 + 1);
+            if !seen.insert(place.row + place.col * rows) {
+                let (row, col) = (place.row + 1, place.col + 1);
                 return Err(self.scanner.error(format_args!("a second entry for row {row}, column {col}")));
             }
             self.push(value, place)?;
@@ -127,8 +127,8 @@ impl<R: Read> Body<'_, R> {
         Err(self.scanner.error(format_args!("an entry must read 'row column value', found {found}")))
     }
 
-    /// Row and column from 0.
-    fn place(&self, row: Span, col: Span) -> Result<(usize, usize)> {
+    /// The place that the words of a line name.
+    fn place(&self, row: Span, col: Span) -> Result<EntryIndex> {
         let Header { rows, cols, symmetry, .. } = self.header;
         let index = |word, name, size| {
             let index = parse_count(self.scanner.bytes(word), name).map_err(|message| self.scanner.error(message))?;
@@ -144,11 +144,11 @@ impl<R: Read> Body<'_, R> {
                 format!("row {row}, column {col} is above the diagonal: symmetric files hold the lower triangle");
             return Err(self.scanner.error(message));
         }
-        Ok((row, col))
+        Ok(EntryIndex { row, col })
     }
 
     /// Takes in one number.
-    fn push(&mut self, word: Span, place: (usize, usize)) -> Result<()> {
+    fn push(&mut self, word: Span, place: EntryIndex) -> Result<()> {
         self.intake.push_at(
             &self.scanner,
             word,

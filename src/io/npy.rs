@@ -12,7 +12,7 @@ use crate::io::number::{Field, Refusal};
 use crate::io::pickle::Pickle;
 use crate::io::progress::Reporter;
 use crate::io::{FileFormat, FileInfo, Loaded, ReadOptions, Source};
-use crate::matrix::Matrix;
+use crate::matrix::{EntryIndex, Matrix};
 use rug::Float;
 use std::io::Read;
 
@@ -105,11 +105,11 @@ impl<'a, R: Read> File<'a, R> {
         }
     }
 
-    /// Calls `put` with the bytes of each entry and its row and column.
+    /// Calls `put` with the bytes of each entry and its place.
     fn entries(
         &mut self,
         header: &Header,
-        mut put: impl FnMut(&mut [u8], (usize, usize)) -> std::result::Result<(), Refusal>,
+        mut put: impl FnMut(&mut [u8], EntryIndex) -> std::result::Result<(), Refusal>,
     ) -> Result<()> {
         let each = header.kind.bytes().unwrap_or(0);
         let (rows, cols) = (header.rows, header.cols);
@@ -136,7 +136,7 @@ impl<'a, R: Read> File<'a, R> {
     fn numbers(&mut self, header: &Header, precision_bits: u32) -> Result<Matrix> {
         let mut matrix = Matrix::zeros(header.rows, header.cols, precision_bits)?;
         let (kind, is_big_endian) = (header.kind, header.is_big_endian);
-        self.entries(header, |bytes, (row, col)| {
+        self.entries(header, |bytes, EntryIndex { row, col }| {
             if is_big_endian {
                 bytes.reverse();
             }
@@ -202,11 +202,11 @@ impl<'a, R: Read> File<'a, R> {
     }
 }
 
-/// Row and column of the entry with this number.
-fn place(header: &Header, index: u64) -> (usize, usize) {
+/// The place of the entry with this number.
+fn place(header: &Header, index: u64) -> EntryIndex {
     let (rows, cols) = (header.rows.max(1) as u64, header.cols.max(1) as u64);
     let (row, col) = if header.fortran_order { (index % rows, index / rows) } else { (index / cols, index % cols) };
-    (row as usize, col as usize)
+    EntryIndex { row: row as usize, col: col as usize }
 }
 
 fn double(value: f64) -> std::result::Result<Float, Refusal> {

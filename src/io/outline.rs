@@ -8,6 +8,7 @@ use crate::io::intake::Intake;
 use crate::io::number::{Field, NumberReader};
 use crate::io::scan::{Scanner, Span};
 use crate::io::{FileFormat, FileInfo, Loaded, ReadOptions};
+use crate::matrix::EntryIndex;
 use std::io::Read;
 
 /// The destination of the entries of a text.
@@ -27,7 +28,7 @@ pub(super) struct Looks {
 }
 
 impl Receiver {
-    /// One that keeps numbers, whose precision `stated` or the options say, or else the first mark of Mathematica.
+    /// One that keeps numbers, whose precision the options state, or else the first mark of Mathematica.
     pub fn numbers(options: &ReadOptions) -> Receiver {
         let elements = Elements::within(Order::Rows, options.least_bits(None), options.limit_bytes());
         Receiver::Numbers(Intake::new(options.decimal_bits(None), elements).keeping(options))
@@ -56,7 +57,7 @@ impl Receiver {
     }
 
     #[inline]
-    fn entry<R: Read>(&mut self, scanner: &Scanner<'_, R>, word: Span, place: (usize, usize)) -> Result<()> {
+    fn entry<R: Read>(&mut self, scanner: &Scanner<'_, R>, word: Span, place: EntryIndex) -> Result<()> {
         match self {
             Receiver::Numbers(intake) => intake.push(scanner, word, place),
             Receiver::Looks(looks) => {
@@ -98,7 +99,7 @@ impl Outline {
         if self.cols == Some(self.col) {
             return Err(self.ragged(scanner, "more"));
         }
-        self.receiver.entry(scanner, word, (self.rows, self.col))?;
+        self.receiver.entry(scanner, word, EntryIndex { row: self.rows, col: self.col })?;
         self.col += 1;
         Ok(())
     }

@@ -71,7 +71,7 @@ pub(super) fn write<W: Write>(
             if column > 0 {
                 sink.buffer().extend_from_slice(style.between_entries.as_bytes());
             }
-            numbers.write(matrix, (row, column), sink.buffer())?;
+            numbers.write(matrix, row, column, sink.buffer())?;
             sink.advance(1)?;
         }
         sink.buffer().extend_from_slice(style.inner[1].as_bytes());
@@ -117,7 +117,7 @@ impl Numbers {
         Ok(Numbers { style, number_form, decimals: DecimalWriter::new(precision_bits), mark })
     }
 
-    fn write(&mut self, matrix: MatrixView<'_>, (row, column): (usize, usize), out: &mut Vec<u8>) -> Result<()> {
+    fn write(&mut self, matrix: MatrixView<'_>, row: usize, column: usize, out: &mut Vec<u8>) -> Result<()> {
         let value = matrix.get(row, column);
         let exponent = value.head.exponent();
         if exponent.abs() > MAXIMUM_EXPONENT {

@@ -14,7 +14,7 @@ use crate::io::number::Field;
 use crate::io::progress::Reporter;
 use crate::io::scan::{Scanner, Span, shown};
 use crate::io::{FileFormat, FileInfo, Loaded, ReadOptions, Source, Symmetry, stored_entries};
-use crate::matrix::Matrix;
+use crate::matrix::{EntryIndex, Matrix};
 use std::io::Read;
 
 /// Orders of blocks that an error repeats.
@@ -87,7 +87,7 @@ pub(super) fn read(reader: impl Read, source: &Source<'_>, options: &ReadOptions
     for index in 0..header.constraints {
         let word = header.next_cost(&mut scanner, index)?;
         if member == Member::Costs {
-            intake.push(&scanner, word, (index, 0))?;
+            intake.push(&scanner, word, EntryIndex { row: index, col: 0 })?;
         }
     }
     read_entries(&mut scanner, &header, member, &mut intake)?;
@@ -120,7 +120,8 @@ fn read_entries<R: Read>(
         if !seen.insert(at.row + at.col * order) {
             return Err(second(scanner, at));
         }
-        intake.push_at(scanner, value, ReadPosition { place: (at.row, at.col), rows: order, field: Field::Real })?;
+        let place = EntryIndex { row: at.row, col: at.col };
+        intake.push_at(scanner, value, ReadPosition { place, rows: order, field: Field::Real })?;
     }
     Ok(())
 }

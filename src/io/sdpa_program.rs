@@ -11,7 +11,7 @@ use crate::io::progress::Reporter;
 use crate::io::scan::Scanner;
 use crate::io::sdpa::{EntryPlace, Header, next_entry, second};
 use crate::io::{FileFormat, ReadOptions, Source, open};
-use crate::matrix::Matrix;
+use crate::matrix::{EntryIndex, Matrix};
 use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
@@ -94,7 +94,7 @@ pub fn read_sdpa_stream(reader: impl Read, source: &Source<'_>, options: &ReadOp
     let (mut costs, mut values) = (column(), column());
     for index in 0..header.constraints {
         let word = header.next_cost(&mut scanner, index)?;
-        costs.push(&scanner, word, (index, 0))?;
+        costs.push(&scanner, word, EntryIndex { row: index, col: 0 })?;
     }
     let (mut entries, mut seen) = (Vec::new(), HashSet::new());
     while let Some((at, value)) = next_entry(&mut scanner, &header)? {
@@ -105,7 +105,8 @@ pub fn read_sdpa_stream(reader: impl Read, source: &Source<'_>, options: &ReadOp
         if !seen.insert((constraint, block, row as u64 * header.blocks[block].0 as u64 + col as u64)) {
             return Err(second(&scanner, at));
         }
-        values.push_at(&scanner, value, ReadPosition { place: (row, col), rows: 0, field: Field::Real })?;
+        let place = EntryIndex { row, col };
+        values.push_at(&scanner, value, ReadPosition { place, rows: 0, field: Field::Real })?;
         entries.push(entry);
     }
     scanner.finish()?;

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::io::{Block, MatrixFile};
 use crate::math::float::{FloatRef, Head};
-use crate::matrix::{TriangleCheck, TriangleConflict, Uplo};
+use crate::matrix::{EntryIndex, TriangleCheck, TriangleConflict, Uplo};
 use crate::store::zeroed;
 use std::ops::Range;
 
@@ -18,9 +18,9 @@ impl MatrixFile {
     /// [`Error::NotSymmetric`] with the first entry found, block by block, that is not that of its mirror image;
     /// [`Error::NotSquare`], [`Error::Io`], [`Error::OutOfMemory`].
     pub fn check_symmetric(&self, step: usize) -> Result<()> {
-        self.visit_mirrored(step, |(row, column), lower, upper| match lower == upper {
+        self.visit_mirrored(step, |place, lower, upper| match lower == upper {
             true => Ok(()),
-            false => Err(Error::NotSymmetric { row, column }),
+            false => Err(Error::NotSymmetric { row: place.row, column: place.col }),
         })
     }
 
@@ -40,7 +40,7 @@ impl MatrixFile {
             }
             let diagonal = |row: usize| FloatRef { head: heads[row], limbs: &words[row * limbs..(row + 1) * limbs] };
             let step = (BLOCK_WORDS / (1 + limbs)).isqrt();
-            self.visit_mirrored(step, |(row, col), lower, upper| {
+            self.visit_mirrored(step, |EntryIndex { row, col }, lower, upper| {
                 let (named, other) = if uplo == Uplo::Lower { (lower, upper) } else { (upper, lower) };
                 if row > col {
                     check.pair((row, col), named, other, [diagonal(row), diagonal(col)]);
@@ -60,7 +60,7 @@ impl MatrixFile {
     fn visit_mirrored(
         &self,
         step: usize,
-        mut visit: impl FnMut((usize, usize), FloatRef<'_>, FloatRef<'_>) -> Result<()>,
+        mut visit: impl FnMut(EntryIndex, FloatRef<'_>, FloatRef<'_>) -> Result<()>,
     ) -> Result<()> {
         let n = self.rows();
         if n != self.cols() {
@@ -75,7 +75,7 @@ impl MatrixFile {
         let pieces = |from: usize| (from..n).step_by(step).map(move |start| start..(start + step).min(n));
         for cols in pieces(0) {
             for rows in pieces(cols.start) {
-                self.read_mirrored(&rows, &cols, (&mut lower, &mut upper))?;
+                self.read_mirrored(&rows, &cols, &mut lower, &mut upper)?;
                 let (count, limbs) = (rows.len() * cols.len(), self.limbs());
                 for (row, col) in (0..cols.len()).flat_map(|col| (0..rows.len()).map(move |row| (row, col))) {
                     let entry = |words: &[u64], at: usize| Head(words[at]);
@@ -83,7 +83,7 @@ impl MatrixFile {
                     let (one, other) = (row + col * rows.len(), col + row * cols.len());
                     let below = FloatRef { head: entry(&lower, one), limbs: &lower[limbs_of(one)] };
                     let above = FloatRef { head: entry(&upper, other), limbs: &upper[limbs_of(other)] };
-                    visit((rows.start + row, cols.start + col), below, above)?;
+                    visit(EntryIndex { row: rows.start + row, col: cols.start + col }, below, above)?;
                 }
             }
         }
@@ -94,7 +94,8 @@ impl MatrixFile {
         &self,
         rows: &Range<usize>,
         cols: &Range<usize>,
-        (lower, upper): (&mut [u64], &mut [u64]),
+        lower: &mut [u64],
+        upper: &mut [u64],
     ) -> Result<()> {
         let block = |rows: &Range<usize>, cols: &Range<usize>| Block { rows: rows.clone(), cols: cols.clone() };
         let words = self.block_words(&block(rows, cols));

@@ -11,7 +11,7 @@ use crate::ops::factor::kernel::engine_for;
 pub use crate::ops::factor::options::CholeskyOptions;
 use crate::ops::factor::plan::Plan;
 pub use crate::ops::factor::plan::{CholeskyPlan, UpdatePlan, plan_cholesky};
-use crate::ops::factor::problem::{Problem, SQUARE, working_bits};
+use crate::ops::factor::problem::{FactorInput, Problem, SQUARE, working_bits};
 pub use crate::ops::factor::report::CholeskyReport;
 use crate::ops::factor::run::{Ending, run};
 use crate::ops::factor::spans::Clock;
@@ -194,10 +194,10 @@ struct Factoring<'a> {
     clock: Clock,
 }
 
-impl Factoring<'_> {
+impl<'a> Factoring<'a> {
     fn by_norms(mut self, memory: Matrix) -> Result<(Matrix, CholeskyReport)> {
         let problem = self.problem(0)?;
-        let done = self.run(self.ctx, (&problem, false), Some(memory));
+        let done = self.run(self.ctx, &problem, problem.working_bits, Some(memory));
         self.keep_lists(problem);
         done
     }
@@ -213,16 +213,16 @@ impl Factoring<'_> {
         let order = self.lower.rows();
         let mut range = RangeBits::even(order, self.precision_bits).at_least(self.options.range_bits);
         let mut problem = self.problem(range.bits)?;
-        let planned_bits = range.bits;
-        range = range.for_depth(entrywise::deepest_entry(&problem, self.lower));
+        let planned_bits = problem.working_bits;
+        range = range.for_depth(entrywise::deepest_entry(self.input(&problem)));
         let check_bytes = entrywise::check_bytes(order);
         let beside = self.ctx.holding(check_bytes);
         loop {
             if problem.working_bits != self.working_bits(range.bits)? {
                 problem = self.problem(range.bits)?;
             }
-            let (factor, report) = self.run(&beside, (&problem, range.bits > planned_bits), Some(memory))?;
-            let needed = entrywise::needed_bits(&beside, (&problem, self.lower), &factor)?;
+            let (factor, report) = self.run(&beside, &problem, planned_bits, Some(memory))?;
+            let needed = entrywise::needed_bits(&beside, self.input(&problem), &factor)?;
             if let Some(next) = range.next(needed) {
                 (memory, range) = (factor, next);
                 continue;
@@ -239,38 +239,49 @@ impl Factoring<'_> {
     fn problem(&self, range_bits: u32) -> Result<Problem> {
         let mut workspace = self.ctx.workspace();
         let Workspace { left_shifts, weights: [_, weights], .. } = &mut *workspace;
-        let lists = (std::mem::take(left_shifts), std::mem::take(weights));
-        Problem::in_lists(lists, self.lower, self.precision_bits, self.working_bits(range_bits)?)
+        let (exponents, weights) = (std::mem::take(left_shifts), std::mem::take(weights));
+        Problem::in_lists(exponents, weights, self.lower, self.precision_bits, self.working_bits(range_bits)?)
     }
 
-    /// One factorisation, in `memory` where that fits. Where it takes more bits than were planned for (`is_longer`),
-    /// and its tiles have no room under the limit, the same integers are formed one after the other.
+    fn input<'p>(&self, problem: &'p Problem) -> FactorInput<'p>
+    where
+        'a: 'p,
+    {
+        FactorInput { problem, lower: self.lower }
+    }
+
+    /// One factorisation, in `memory` where that fits. Where it takes more working bits than `planned_bits`, and its
+    /// tiles have no room under the limit, the same integers are formed one after the other.
     fn run(
         &mut self,
         ctx: &Context,
-        (problem, is_longer): (&Problem, bool),
+        problem: &Problem,
+        planned_bits: u32,
         memory: Option<Matrix>,
     ) -> Result<(Matrix, CholeskyReport)> {
-        let (lower, order, size) = (self.lower, problem.order, (problem.rows, problem.working_bits));
+        let Problem { rows, order, working_bits, .. } = *problem;
+        let (input, is_longer) = (self.input(problem), working_bits > planned_bits);
         let memory = memory.filter(|memory| memory.fits((order, order), self.precision_bits));
         let admitted = |direct: &Direct| ctx.memory().admit(direct.bytes(self.precision_bits));
-        let least = || Direct::least(ctx, size, self.options).filter(|direct| is_longer && admitted(direct).is_ok());
-        if let Some(direct) = Direct::choose(ctx, size, self.options) {
+        let least = || {
+            Direct::least(ctx, rows, working_bits, self.options).filter(|direct| is_longer && admitted(direct).is_ok())
+        };
+        if let Some(direct) = Direct::choose(ctx, rows, working_bits, self.options) {
             return match (admitted(&direct), least()) {
-                (Err(_), Some(least)) => self.run_directly(ctx, problem, (&least, memory)),
-                (admitted, _) => admitted.and_then(|_| self.run_directly(ctx, problem, (&direct, memory))),
+                (Err(_), Some(least)) => self.run_directly(ctx, input, &least, memory),
+                (admitted, _) => admitted.and_then(|_| self.run_directly(ctx, input, &direct, memory)),
             };
         }
-        let (engine, kernel) = engine_for(ctx, (order, self.options.tile_rows), problem.working_bits)?;
-        let plan = match Plan::new(ctx, (order, self.precision_bits), self.options.tile_rows, &*engine) {
+        let (engine, kernel) = engine_for(ctx, order, self.options.tile_rows, working_bits)?;
+        let plan = match Plan::new(ctx, order, self.precision_bits, self.options.tile_rows, &*engine) {
             Err(refusal @ Error::MemoryLimit { .. }) => {
                 let Some(direct) = least() else { return Err(refusal) };
-                return self.run_directly(ctx, problem, (&direct, memory));
+                return self.run_directly(ctx, input, &direct, memory);
             }
             plan => plan?,
         };
         let before = engine.traffic();
-        let ending = run(ctx, (problem, lower), (&plan, &*engine), memory, &mut self.clock);
+        let ending = run(ctx, input, &plan, &*engine, memory, &mut self.clock);
         let devices = engine.traffic().into_iter().zip(&before).map(|(after, before)| after.since(before)).collect();
         engine.end_operation();
         match ending? {
@@ -278,8 +289,8 @@ impl Factoring<'_> {
                 let report = CholeskyReport::new(problem, &plan, &*engine, &mut self.clock);
                 Ok((factor, CholeskyReport { kernel: kernel.name(), devices, ..report }))
             }
-            Ending::Factor(factor) => Err(diagnose::failure((problem, lower), order, &factor, None)),
-            Ending::Failed(index, factor, pivot) => Err(diagnose::failure((problem, lower), index, &factor, pivot)),
+            Ending::Factor(factor) => Err(diagnose::failure(input, order, &factor, None)),
+            Ending::Failed(index, factor, pivot) => Err(diagnose::failure(input, index, &factor, pivot)),
         }
     }
 
@@ -287,15 +298,17 @@ impl Factoring<'_> {
     fn run_directly(
         &self,
         ctx: &Context,
-        problem: &Problem,
-        (direct, memory): (&Direct, Option<Matrix>),
+        input: FactorInput<'_>,
+        direct: &Direct,
+        memory: Option<Matrix>,
     ) -> Result<(Matrix, CholeskyReport)> {
+        let problem = input.problem;
         let factor = match problem.is_whole() {
-            true => direct.factor(ctx, (problem, self.lower), memory)?,
+            true => direct.factor(ctx, input, memory)?,
             false => None,
         };
         let report = CholeskyReport::direct(problem, direct.bytes(self.precision_bits), self.clock.now());
-        factor.map_or_else(|| by_definition(problem, self.lower), Ok).map(|factor| (factor, report))
+        factor.map_or_else(|| by_definition(input), Ok).map(|factor| (factor, report))
     }
 }
 
@@ -308,16 +321,17 @@ impl Factoring<'_> {
 pub fn cholesky_reference<'a>(a: impl Into<Symmetric<'a>>, precision_bits: u32, range_bits: u32) -> Result<Cholesky> {
     let lower = a.into().lower_view(SQUARE)?;
     let problem = &Problem::new(lower, precision_bits, working_bits(precision_bits, 11_000)? + range_bits)?;
-    Ok(Cholesky::new(by_definition(problem, lower)?, Accuracy::Norm))
+    Ok(Cholesky::new(by_definition(FactorInput { problem, lower })?, Accuracy::Norm))
 }
 
 /// The factor by its definition, or the error where there is none.
-fn by_definition(problem: &Problem, lower: MatrixView<'_>) -> Result<Matrix> {
-    match reference::factor(problem, lower) {
+fn by_definition(input: FactorInput<'_>) -> Result<Matrix> {
+    let problem = input.problem;
+    match reference::factor(input) {
         Ok(rows) if problem.is_whole() => rows.to_matrix(problem),
-        Ok(rows) => Err(diagnose::failure((problem, lower), problem.order, &rows.to_matrix(problem)?, None)),
+        Ok(rows) => Err(diagnose::failure(input, problem.order, &rows.to_matrix(problem)?, None)),
         Err(reference::Failed { index, rows, pivot }) => {
-            Err(diagnose::failure((problem, lower), index, &rows.to_matrix(problem)?, pivot))
+            Err(diagnose::failure(input, index, &rows.to_matrix(problem)?, pivot))
         }
     }
 }

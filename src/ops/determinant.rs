@@ -30,7 +30,7 @@ impl Cholesky {
     pub fn det(&self) -> Result<Float> {
         let factor = self.factor();
         let diagonal = (0..factor.rows()).map(|i| factor.float(i, i));
-        product(diagonal.flat_map(|entry| [entry.clone(), entry]), (factor.rows(), factor.precision_bits()))
+        product(diagonal.flat_map(|entry| [entry.clone(), entry]), factor.rows(), factor.precision_bits())
     }
 }
 
@@ -52,12 +52,12 @@ impl Ldlt {
     /// [`Error::ExponentRange`] for a determinant beyond all exponents.
     pub fn det(&self) -> Result<Float> {
         let pivots = self.pivots();
-        product((0..pivots.rows()).map(|i| pivots.float(i, 0)), (pivots.rows(), pivots.precision_bits()))
+        product((0..pivots.rows()).map(|i| pivots.float(i, 0)), pivots.rows(), pivots.precision_bits())
     }
 }
 
 /// The product of numbers other than 0, at most two for each of `rows`.
-fn product(factors: impl Iterator<Item = Float>, (rows, precision_bits): (usize, u32)) -> Result<Float> {
+fn product(factors: impl Iterator<Item = Float>, rows: usize, precision_bits: u32) -> Result<Float> {
     let bits = precision_bits + ceil_log2(2 * rows + 1) + SPARE_BITS;
     // The exponents are summed apart from the product, whose factors lie between 1/2 and 1.
     let (mut product, mut exponent) = (Float::with_val(bits, 1), 0i64);

@@ -200,7 +200,7 @@ impl Ldlt {
             let (lost, least) = (below.1.0.max(&above.1.0), power(-shift));
             let eigenvalue = Float::with_val_round(ESTIMATE_BITS, &least - &lost, Round::Down).0;
             if below.0.positive + above.0.negative == lower.rows() && eigenvalue > 0 {
-                let proven = Proven::new((self, lower), exponents, &eigenvalue, rounding);
+                let proven = Proven::new(self, lower, exponents, &eigenvalue, rounding);
                 return Ok(proven.map(|proven| LdltCertificate { proven }));
             }
         }

@@ -73,7 +73,7 @@ pub fn inverse_with<'a>(
 ) -> Result<Outcome<SymmetricMatrix, SolveReport>> {
     let mut result = SymmetricMatrix::default();
     let (start, a) = (Instant::now(), a.into());
-    let (factor, mut report) = invert_and_keep(ctx, a, (precision_bits, options), &mut result)?;
+    let (factor, mut report) = invert_and_keep(ctx, a, precision_bits, options, &mut result)?;
     if options.digits {
         let held = ctx.holding(factor.factor().bytes()).holding(result.as_matrix().bytes());
         report.digits = optional_estimate(factor.inverse_digits_with(&held, a, result.as_matrix(), options.rounding))?;
@@ -105,14 +105,15 @@ pub fn inverse_into<'a>(
     options: &CholeskyOptions,
     result: &mut SymmetricMatrix,
 ) -> Result<SolveReport> {
-    invert_and_keep(ctx, a.into(), (precision_bits, options), result).map(|(_, report)| report)
+    invert_and_keep(ctx, a.into(), precision_bits, options, result).map(|(_, report)| report)
 }
 
 /// [`inverse_into`], and the factor.
 fn invert_and_keep(
     ctx: &Context,
     a: Symmetric<'_>,
-    (precision_bits, options): (u32, &CholeskyOptions),
+    precision_bits: u32,
+    options: &CholeskyOptions,
     result: &mut SymmetricMatrix,
 ) -> Result<(Cholesky, SolveReport)> {
     let start = Instant::now();
@@ -256,8 +257,8 @@ impl Cholesky {
         let mut norm_exponent = (0..order).map(|i| 1 - head(i)).max().unwrap_or(0).max(0) + 4;
         loop {
             let working_bits = working_bits(ctx, precision_bits, order, norm_exponent)?;
-            let bits = (working_bits, precision_bits);
-            let mut work = ctx.within_plan(planned_bytes, |ctx| Inversion::plan(ctx, &scaled, bits))?;
+            let plan = |ctx: &Context| Inversion::plan(ctx, &scaled, working_bits, precision_bits);
+            let mut work = ctx.within_plan(planned_bytes, plan)?;
             let inverse = work.invert()?;
             let found = column_exponent(inverse.parts().0.iter().map(|&head| Head(head)));
             if found <= norm_exponent {
@@ -353,7 +354,8 @@ impl<'a> Inversion<'a> {
     fn plan(
         ctx: &Context,
         scaled: &'a ScaledRows<'_>,
-        (working_bits, precision_bits): (u32, u32),
+        working_bits: u32,
+        precision_bits: u32,
     ) -> Result<Inversion<'a>> {
         let order = scaled.exponents.len();
         let solver = TriangleSolver::new(scaled.lower()?, working_bits, method(order));

@@ -8,11 +8,11 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::mirror::{Workers, mirror};
-use crate::matrix::{Destination, Matrix, MatrixView, MatrixViewMut, Op, Uplo};
+use crate::matrix::{Destination, EntryIndex, Matrix, MatrixView, MatrixViewMut, Op, Uplo};
 use crate::matrix::{Symmetric, SymmetricDestination, SymmetricMatrix};
 use crate::ops::columns::{Column, each_column};
 use crate::ops::product::call;
-use crate::ops::product::combine::{AddedMatrix, EntryIndex, Epilogue};
+use crate::ops::product::combine::{AddedMatrix, Epilogue};
 use crate::ops::product::problem::{Accuracy, Problem, check_precision};
 use crate::ops::product::report::{Outcome, Report};
 use crate::options::setters;
@@ -123,7 +123,7 @@ pub fn syr2k_into<'a, 'b, 'r>(
     options: &Syr2kOptions<'_>,
     result: impl Into<SymmetricDestination<'r>>,
 ) -> Result<Report> {
-    let update = Update::new(ctx, (a.into(), b.into()), precision_bits, options)?;
+    let update = Update::new(ctx, a.into(), b.into(), precision_bits, options)?;
     match result.into() {
         SymmetricDestination::Matrix(result) => {
             // While it is half written it is not symmetric, so it is moved out of sight.
@@ -151,7 +151,8 @@ struct Update<'a> {
 impl<'a> Update<'a> {
     fn new(
         ctx: &'a Context,
-        (a, b): (MatrixView<'a>, MatrixView<'a>),
+        a: MatrixView<'a>,
+        b: MatrixView<'a>,
         precision_bits: u32,
         options: &Syr2kOptions<'a>,
     ) -> Result<Update<'a>> {
@@ -204,7 +205,7 @@ impl<'a> Update<'a> {
                 let (place, half) = (EntryIndex { row, col }, product.get(row, col));
                 let mut done = Ok(());
                 column.set(row, |limbs| {
-                    let head = self.finish(&halves, half, place, (sum, limbs));
+                    let head = self.finish(&halves, half, place, sum, limbs);
                     head.unwrap_or_else(|error| {
                         done = Err(error);
                         Head::ZERO
@@ -221,7 +222,8 @@ impl<'a> Update<'a> {
         halves: &Epilogue<'_>,
         half: FloatRef<'_>,
         place: EntryIndex,
-        (sum, limbs): (&mut [u64], &mut [u64]),
+        sum: &mut [u64],
+        limbs: &mut [u64],
     ) -> Result<Head> {
         let half = half.into();
         if self.epilogue.is_plain() {

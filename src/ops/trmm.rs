@@ -131,7 +131,7 @@ pub fn trmm_into<'a, 'b, 'r>(
         // The plan of a product counts its own part of the result.
         let own_bytes = Matrix::bytes_for(block.rows(), block.cols(), precision_bits);
         let inner = ctx.holding(held_bytes - own_bytes);
-        let report = bands.multiply(&inner, rows, (b, precision_bits), block)?;
+        let report = bands.multiply(&inner, rows, b, precision_bits, block)?;
         let planned_bytes = total.planned_bytes.max(report.planned_bytes + held_bytes - own_bytes);
         add(&mut total, report);
         total.planned_bytes = planned_bytes;
@@ -225,7 +225,8 @@ impl<'t, 'o> Bands<'t, 'o> {
         &self,
         ctx: &Context,
         rows: Range<usize>,
-        (b, precision_bits): (MatrixView<'_>, u32),
+        b: MatrixView<'_>,
+        precision_bits: u32,
         block: MatrixViewMut<'_>,
     ) -> Result<Report> {
         let (met, first) = (self.met(&rows), rows.start);

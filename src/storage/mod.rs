@@ -166,7 +166,7 @@ impl Storage {
                 let told = format!("{bytes} bytes of stored objects do not fit a buffer of {room} bytes");
                 return Err(Error::InvalidArgument(told));
             }
-            Ok((Request { tag, work: Work::Read { runs: runs(places), buffer } }, bytes))
+            Ok(Request { tag, work: Work::Read { runs: runs(places), buffer } })
         })
     }
 
@@ -176,10 +176,7 @@ impl Storage {
     /// None today.
     pub fn fetch(&self, request: FetchRequest) -> Result<()> {
         let FetchRequest { source, buffer, tag, priority } = request;
-        self.service.submit(priority, |_| {
-            let bytes = buffer.len() as u64;
-            Ok((Request { tag, work: Work::Fetch { source, buffer } }, bytes))
-        })
+        self.service.submit(priority, |_| Ok(Request { tag, work: Work::Fetch { source, buffer } }))
     }
 
     /// Publishes a group. Its objects can be read from the moment of the answer on, which is [`Error::DiskFull`] where
@@ -205,8 +202,7 @@ impl Storage {
         let header = Header::new(self.identity, group, objects.iter().map(entry).collect());
         self.service.submit(priority, |catalog| {
             catalog.begin_publishing(header.group.clone(), &header.entries)?;
-            let bytes = header.file_bytes();
-            Ok((Request { tag, work: Work::Publish { header, objects } }, bytes))
+            Ok(Request { tag, work: Work::Publish { header, objects } })
         })
     }
 
@@ -219,7 +215,7 @@ impl Storage {
         let DeleteRequest { group, tag } = request;
         self.service.submit(Priority::InOrder, |catalog| {
             catalog.begin_deleting(&group)?;
-            Ok((Request { tag, work: Work::Delete(group) }, 0))
+            Ok(Request { tag, work: Work::Delete(group) })
         })
     }
 

@@ -29,6 +29,18 @@ pub enum Work {
     Fetch { source: Arc<dyn Source>, buffer: IoBuffer },
 }
 
+impl Work {
+    /// Bytes between memory and disk.
+    fn bytes(&self) -> u64 {
+        match self {
+            Work::Read { runs, .. } => runs.iter().map(Run::bytes).sum(),
+            Work::Publish { header, .. } => header.file_bytes(),
+            Work::Delete(_) => 0,
+            Work::Fetch { buffer, .. } => buffer.len() as u64,
+        }
+    }
+}
+
 /// A request in the queue.
 pub struct Request {
     pub tag: u64,
@@ -93,10 +105,10 @@ impl Service {
     ///
     /// # Errors
     /// Those of `make`.
-    pub fn submit(&self, priority: Priority, make: impl FnOnce(&mut Catalog) -> Result<(Request, u64)>) -> Result<()> {
+    pub fn submit(&self, priority: Priority, make: impl FnOnce(&mut Catalog) -> Result<Request>) -> Result<()> {
         let mut state = self.state();
-        let (request, bytes) = make(&mut state.catalog)?;
-        state.queue.push(priority, bytes, request);
+        let request = make(&mut state.catalog)?;
+        state.queue.push(priority, request.work.bytes(), request);
         drop(state);
         self.shared.wake.notify_one();
         Ok(())

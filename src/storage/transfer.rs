@@ -54,6 +54,11 @@ pub fn runs(objects: Vec<(ObjectName, ObjectExtent)>) -> Vec<Run> {
 }
 
 impl Run {
+    /// Bytes with their padding.
+    pub fn bytes(&self) -> u64 {
+        self.bytes as u64
+    }
+
     /// Checks that `bytes` are the whole run, as it was written.
     fn check(&self, folder: &dyn Folder, bytes: &[u8]) -> Result<()> {
         let path = || folder.path_of(&group_file(&self.group));

@@ -17,7 +17,7 @@ mod view;
 mod view_mut;
 
 pub use destination::{Destination, SymmetricDestination};
-pub use shape::{Diag, Op, Side, Uplo};
+pub use shape::{Diag, EntryIndex, Op, Side, Uplo};
 pub use sparse::{SparseMatrix, SparseView};
 pub use storage::check_exponent;
 pub use storage::{MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix};

@@ -1,5 +1,23 @@
 //! The small words of matrix shapes, as in BLAS.
 
+/// Row and column of an entry, from 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct EntryIndex {
+    /// Row of the entry.
+    pub row: usize,
+    /// Column of the entry.
+    pub col: usize,
+}
+
+impl EntryIndex {
+    /// The entry's place in the transposed matrix.
+    #[inline]
+    #[must_use]
+    pub fn transposed(self) -> EntryIndex {
+        EntryIndex { row: self.col, col: self.row }
+    }
+}
+
 /// Which triangle of a symmetric matrix is meant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub enum Uplo {

@@ -247,7 +247,7 @@ impl NumberReader {
             [b'*', b'^', power @ ..] => signed(power).ok_or(Refusal::NotANumber)?,
             [b'`', ..] => self.marked(rest)?,
             [b'/', denominator @ ..] if rest.len() + whole.len() == text.len() => {
-                return self.fraction((negative, whole), denominator, field);
+                return self.fraction(negative, whole, denominator, field);
             }
             _ => return Err(Refusal::NotANumber),
         };
@@ -308,7 +308,8 @@ impl NumberReader {
     /// A fraction of two integers, rounded.
     fn fraction(
         &mut self,
-        (negative, numerator): (bool, &[u8]),
+        negative: bool,
+        numerator: &[u8],
         denominator: &[u8],
         field: Field,
     ) -> Result<Number, Refusal> {

@@ -136,7 +136,7 @@ impl<'a> Product<'a> {
     pub fn enclose(&self, ctx: &Context, bits: u32) -> Result<Enclosed> {
         let sizes = self.sizes(ctx)?;
         let units = self.units().all(sizes.cols());
-        let (midpoint, rounding) = self.midpoints(ctx, bits, (&sizes, &units))?;
+        let (midpoint, rounding) = self.midpoints(ctx, bits, &sizes, &units)?;
         Ok(Enclosed { midpoint, rounding, spread: self.spread(ctx)? })
     }
 
@@ -148,18 +148,18 @@ impl<'a> Product<'a> {
         let sizes = self.sizes(ctx)?;
         let units = self.units().all(sizes.cols());
         let mut bits = precision_bits.saturating_add(SPARE_BITS);
-        let (midpoint, rounding) = self.midpoints(ctx, bits, (&sizes, &units))?;
+        let (midpoint, rounding) = self.midpoints(ctx, bits, &sizes, &units)?;
         let mut enclosed = Enclosed { midpoint, rounding, spread: self.spread(ctx)? };
         let most = MOST_TIMES.saturating_mul(precision_bits).saturating_add(MOST_MORE_BITS);
         for _ in 0..2 {
-            let wanted = wanted_bits(&enclosed, (bits, precision_bits), |row, col| {
-                (sizes.get(row, col).head.exponent(), units[col * sizes.rows() + row])
+            let wanted = wanted_bits(&enclosed, bits, precision_bits, |row, col| {
+                sizes.get(row, col).head.exponent() - units[col * sizes.rows() + row]
             });
             if wanted <= bits || bits >= most {
                 break;
             }
             bits = wanted.min(most);
-            match self.midpoints(ctx, bits, (&sizes, &units)) {
+            match self.midpoints(ctx, bits, &sizes, &units) {
                 Ok((midpoint, rounding)) => enclosed = Enclosed { midpoint, rounding, ..enclosed },
                 Err(Error::Precision { .. }) => break,
                 Err(error) => return Err(error),
@@ -169,7 +169,7 @@ impl<'a> Product<'a> {
     }
 
     /// The midpoints with `bits` bits, entry by entry, and bounds of their errors.
-    fn midpoints(&self, ctx: &Context, bits: u32, (sizes, units): (&Matrix, &[i64])) -> Result<(Matrix, Matrix)> {
+    fn midpoints(&self, ctx: &Context, bits: u32, sizes: &Matrix, units: &[i64]) -> Result<(Matrix, Matrix)> {
         let unit = |row: usize, col: usize| units[col * sizes.rows() + row];
         let computed = self.computed(ctx, bits)?;
         let error = |row: usize, col: usize| Upper(sizes.float(row, col)).times(&power(1 - i64::from(bits))).0;
@@ -305,10 +305,11 @@ fn lowest_bit(matrix: MatrixView<'_>, row: usize, col: usize) -> i64 {
     value.head.exponent() - bits + zeros as i64 * 64 + i64::from(value.limbs[zeros].trailing_zeros())
 }
 
-/// Bits with which no entry of `enclosed`, now of `bits.0` bits, has a rounding of its own that matters relative to its
-/// spread or to the rounding to `bits.1` bits; `known` returns the exponents of its size and of its unit.
-fn wanted_bits(enclosed: &Enclosed, bits: (u32, u32), known: impl Fn(usize, usize) -> (i64, i64)) -> u32 {
-    let (bits, precision_bits) = (i64::from(bits.0), i64::from(bits.1));
+/// Bits with which no entry of `enclosed`, now of `bits` bits, has a rounding of its own that matters relative to its
+/// spread or to the rounding to `precision_bits` bits; `size_bits` returns the exponent of an entry's size less that of
+/// its unit.
+fn wanted_bits(enclosed: &Enclosed, bits: u32, precision_bits: u32, size_bits: impl Fn(usize, usize) -> i64) -> u32 {
+    let (bits, precision_bits) = (i64::from(bits), i64::from(precision_bits));
     let Enclosed { midpoint, rounding, spread } = enclosed;
     let mut most = 0;
     for (row, col) in (0..midpoint.cols()).flat_map(|col| (0..midpoint.rows()).map(move |row| (row, col))) {
@@ -321,8 +322,7 @@ fn wanted_bits(enclosed: &Enclosed, bits: (u32, u32), known: impl Fn(usize, usiz
         if beside_spread.is_some_and(|head| !head.is_zero() && error <= head.exponent() + FINE_LOG2) {
             continue;
         }
-        let (size, unit) = known(row, col);
-        let exact = size - unit + 3;
+        let exact = size_bits(row, col) + 3;
         let own = midpoint.float(row, col);
         let is_known = own.get_exp().is_some_and(|exponent| i64::from(exponent) > error + 1);
         let rounded = Float::with_val(precision_bits as u32, &own);

@@ -103,7 +103,8 @@ fn meter<'a, S: StoredBlocks>(ctx: &'a Context, stored: &S) -> Meter<'a> {
 /// Writes a block that was read.
 fn write<S: StoredBlocks>(
     stored: &S,
-    (id, words): (TileId, &[u64]),
+    id: TileId,
+    words: &[u64],
     writer: &MatrixFileWriter<'_>,
     meter: &Meter<'_>,
 ) -> Result<()> {
@@ -127,7 +128,7 @@ fn write_all<S: StoredBlocks>(
             |_| blocks.next(),
             |space, id| {
                 stored.read(id, space)?;
-                write(stored, (id, stored.words(space)), writer, &meter)
+                write(stored, id, stored.words(space), writer, &meter)
             },
         )
     })
@@ -155,7 +156,7 @@ fn over_ranks<S: StoredBlocks>(
             _ => {}
         }
         if let Some(writer) = writer.filter(|_| outcome.is_ok()) {
-            outcome = write(stored, (id, words), writer, &meter);
+            outcome = write(stored, id, words, writer, &meter);
         }
     }
     outcome

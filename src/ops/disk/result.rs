@@ -114,7 +114,8 @@ impl StoredResult {
     /// Those of [`AnsweredStorage::open`]; [`crate::Error::OutOfMemory`].
     pub fn open(
         place: ResultPlace<'_>,
-        (cut, precision_bits): (ResultCut, u32),
+        cut: ResultCut,
+        precision_bits: u32,
         rank: usize,
     ) -> Result<(StoredResult, usize)> {
         let (objects, damaged) = AnsweredStorage::open(place.directory, place.identity, place.caching)?;

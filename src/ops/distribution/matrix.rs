@@ -206,11 +206,15 @@ impl DistMatrix {
             let place = Rect::of_tile(&self.map, id);
             let tile = if owner == self.rank { own.next().map(|(_, tile)| tile) } else { None };
             match (&mut whole, tile) {
-                (Some(whole), Some(tile)) => store(tile.parts(), &place, whole),
+                (Some(whole), Some(tile)) => {
+                    let (heads, limbs) = tile.parts();
+                    store(heads, limbs, &place, whole);
+                }
                 (None, Some(tile)) => send(group, root, tile)?,
                 (Some(whole), None) => {
                     words.resize(place.entries() * (1 + whole.limbs_per_element()), 0);
-                    receive(group, owner, words.split_at_mut(place.entries()))?;
+                    let (heads, limbs) = words.split_at_mut(place.entries());
+                    receive(group, owner, heads, limbs)?;
                     unpack(&words, &place, whole);
                 }
                 (None, None) => {}
@@ -241,7 +245,7 @@ impl DistMatrix {
         map: TileMap,
         precision_bits: u32,
     ) -> Result<DistMatrix> {
-        agree(group, check_scatter(group, (root, whole), &map, precision_bits))?;
+        agree(group, check_scatter(group, root, whole, &map, precision_bits))?;
         let said = (root, map, precision_bits);
         check_alike(group, &said, "scatter: ranks differ in the root, tiles or precision")?;
         let mut part = agreed(group, DistMatrix::zeros(map, group.rank(), precision_bits))?;
@@ -254,7 +258,10 @@ impl DistMatrix {
             match (sent, tile) {
                 (Some(sent), Some(tile)) => *tile = sent,
                 (Some(sent), None) => send(group, owner, &sent)?,
-                (None, Some(tile)) => receive(group, root, tile.parts_mut())?,
+                (None, Some(tile)) => {
+                    let (heads, limbs) = tile.parts_mut();
+                    receive(group, root, heads, limbs)?;
+                }
                 (None, None) => {}
             }
         }
@@ -333,7 +340,8 @@ pub(crate) fn check_tile_size(tile_size: usize) -> Result<()> {
 /// root, or one that does not fit the map.
 fn check_scatter(
     group: &dyn Transport,
-    (root, whole): (usize, Option<&Matrix>),
+    root: usize,
+    whole: Option<&Matrix>,
     map: &TileMap,
     precision_bits: u32,
 ) -> Result<()> {

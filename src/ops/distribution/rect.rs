@@ -62,11 +62,11 @@ pub(crate) fn pack(view: MatrixView<'_>, place: &Rect, message: &mut Vec<u64>) -
 /// Writes the entries of a rectangle, as [`pack`] puts them.
 pub(crate) fn unpack(message: &[u64], place: &Rect, matrix: &mut Matrix) {
     let (heads, limbs) = message.split_at(place.entries());
-    store((heads, limbs), place, matrix);
+    store(heads, limbs, place, matrix);
 }
 
 /// Writes the entries of a rectangle, which come column by column.
-pub(crate) fn store((heads, limbs): (&[u64], &[u64]), place: &Rect, matrix: &mut Matrix) {
+pub(crate) fn store(heads: &[u64], limbs: &[u64], place: &Rect, matrix: &mut Matrix) {
     let (stride, width, count) = (matrix.rows(), matrix.limbs_per_element(), place.rows.len());
     let (all_heads, all_limbs) = matrix.parts_mut();
     for (index, col) in place.cols.clone().enumerate() {
@@ -77,16 +77,11 @@ pub(crate) fn store((heads, limbs): (&[u64], &[u64]), place: &Rect, matrix: &mut
 }
 
 /// Sends one message and receives another; empty ones do not travel.
-pub(crate) fn trade(
-    group: &dyn Transport,
-    (to, words): (usize, &[u64]),
-    (from, received): (usize, &mut [u64]),
-) -> Result<()> {
-    let is_none = received.is_empty();
-    let send = [Outgoing { to, words }];
-    let mut receive = [Incoming { from, words: received }];
-    let sends = if words.is_empty() { &send[..0] } else { &send[..] };
-    let receives = if is_none { &mut receive[..0] } else { &mut receive[..] };
+pub(crate) fn trade(group: &dyn Transport, outgoing: Outgoing<'_>, incoming: Incoming<'_>) -> Result<()> {
+    let (send_count, receive_count) =
+        (usize::from(!outgoing.words.is_empty()), usize::from(!incoming.words.is_empty()));
+    let sends = &[outgoing][..send_count];
+    let receives = &mut [incoming][..receive_count];
     group.exchange(sends, receives)
 }
 
@@ -97,6 +92,6 @@ pub(crate) fn send(group: &dyn Transport, to: usize, matrix: &Matrix) -> Result<
 }
 
 /// Receives the heads and limbs of a matrix that another rank sends by [`send`].
-pub(crate) fn receive(group: &dyn Transport, from: usize, (heads, limbs): (&mut [u64], &mut [u64])) -> Result<()> {
+pub(crate) fn receive(group: &dyn Transport, from: usize, heads: &mut [u64], limbs: &mut [u64]) -> Result<()> {
     group.exchange(&[], &mut [heads, limbs].map(|words| Incoming { from, words }))
 }

@@ -57,7 +57,7 @@ impl DistMatrix {
         self.check_group(group)?;
         let mut target = agreed(group, DistMatrix::zeros(map, group.rank(), self.precision_bits()))?;
         let to = Distribution::of_tiles(&map);
-        self.travel(group, false, (&to, map.triangle), &mut TileTarget(&mut target))?;
+        self.travel(group, false, &to, map.triangle, &mut TileTarget(&mut target))?;
         if self.is_symmetric() && map.triangle.is_some() { target.into_symmetric() } else { Ok(target) }
     }
 
@@ -70,7 +70,7 @@ impl DistMatrix {
         self.check_group(group)?;
         let mut target = agreed(group, DistMatrix::zeros(map, group.rank(), self.precision_bits()))?;
         let to = Distribution::of_tiles(&map);
-        self.travel(group, true, (&to, map.triangle), &mut TileTarget(&mut target))?;
+        self.travel(group, true, &to, map.triangle, &mut TileTarget(&mut target))?;
         if self.is_symmetric() && map.triangle.is_some() { target.into_symmetric() } else { Ok(target) }
     }
 
@@ -88,7 +88,7 @@ impl DistMatrix {
         let (rows, cols) = distribution.local_shape(group.rank());
         let mut local = agreed(group, Matrix::zeros(rows, cols, self.precision_bits()))?;
         let mut target = LocalTarget { distribution, local: local.view_mut() };
-        self.travel(group, false, (distribution, None), &mut target)?;
+        self.travel(group, false, distribution, None, &mut target)?;
         Ok(local)
     }
 
@@ -107,13 +107,14 @@ impl DistMatrix {
     ) -> Result<()> {
         self.check_group(group)?;
         agree(group, distribution.check(group.size()))?;
-        let fits = check_target(distribution.local_shape(group.rank()), self.precision_bits(), &local);
+        let (rows, cols) = distribution.local_shape(group.rank());
+        let fits = check_target(rows, cols, self.precision_bits(), &local);
         agree(group, fits.and(self.check_triangle(triangle)))?;
         // Entries outside of a triangle are not sent.
         if triangle.is_none() && self.map().triangle.is_some() && !self.is_symmetric() {
             clear(local.reborrow());
         }
-        self.travel(group, false, (distribution, triangle), &mut LocalTarget { distribution, local })
+        self.travel(group, false, distribution, triangle, &mut LocalTarget { distribution, local })
     }
 
     /// Refuses a triangle that is not there.
@@ -175,7 +176,8 @@ impl DistMatrix {
         &self,
         group: &dyn Transport,
         turned: bool,
-        (to, triangle): (&Distribution, Option<Uplo>),
+        to: &Distribution,
+        triangle: Option<Uplo>,
         target: &mut dyn Target,
     ) -> Result<()> {
         let own = self.map().triangle.map(|uplo| if turned { other(uplo) } else { uplo });
@@ -222,11 +224,11 @@ impl DistMatrix {
     }
 }
 
-/// Refuses memory for a part of another shape or precision.
-pub(crate) fn check_target(shape: (usize, usize), precision_bits: u32, local: &MatrixViewMut<'_>) -> Result<()> {
+/// Refuses memory for a part of another shape than `rows x cols`, or of another precision.
+pub(crate) fn check_target(rows: usize, cols: usize, precision_bits: u32, local: &MatrixViewMut<'_>) -> Result<()> {
     let held = (local.rows(), local.cols());
-    if held != shape {
-        return Err(Error::shape_mismatch("local part", shape, held));
+    if held != (rows, cols) {
+        return Err(Error::shape_mismatch("local part", (rows, cols), held));
     }
     match local.precision_bits() {
         bits if bits == precision_bits => Ok(()),

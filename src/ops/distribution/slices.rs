@@ -95,7 +95,8 @@ pub fn scatter_rows(group: &dyn Transport, root: usize, whole: Option<MatrixView
         if let Some(piece) = piece {
             send(group, rank, &piece)?;
         } else if rank == group.rank() {
-            receive(group, root, own.parts_mut())?;
+            let (heads, limbs) = own.parts_mut();
+            receive(group, root, heads, limbs)?;
         }
     }
     Ok(own)

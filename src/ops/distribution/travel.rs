@@ -26,7 +26,7 @@ fn strip_columns(ranks: usize, column_words: usize) -> usize {
 /// Bytes of the messages of one of `ranks` ranks, which gives `given` bytes and takes `taken` bytes in all; columns
 /// have `column_words` words, heads included. A strip may be all its own, and all of it may go to one rank or come from
 /// one.
-pub(crate) fn message_bytes(ranks: usize, column_words: usize, (given, taken): (u64, u64)) -> u64 {
+pub(crate) fn message_bytes(ranks: usize, column_words: usize, given: u64, taken: u64) -> u64 {
     let strip = most_words(ranks, column_words) as u64 * 8;
     let apart = if ranks == 1 { 0 } else { taken.min(strip) }; // what stays does not travel
     given.min(strip) + apart
@@ -38,13 +38,14 @@ pub(crate) fn tile_message_bytes(
     map: &TileMap,
     ranks: usize,
     precision_bits: u32,
-    (given_bytes, taken_bytes): (u64, u64),
+    given_bytes: u64,
+    taken_bytes: u64,
 ) -> u64 {
     let entry_words = 1 + limbs_for(precision_bits);
     let column_words = map.rows * entry_words;
     let cols = most_of_one(strip_columns(ranks, column_words).min(map.cols), map.tile_size, map.grid.cols);
     let rows = most_of_one(map.rows, map.tile_size, map.grid.rows);
-    message_bytes(ranks, column_words, (given_bytes, taken_bytes.min((8 * rows * cols * entry_words) as u64)))
+    message_bytes(ranks, column_words, given_bytes, taken_bytes.min((8 * rows * cols * entry_words) as u64))
 }
 
 /// Most indices that one of `ranks` ranks has of `length` consecutive ones, dealt out in blocks of `size`.
@@ -72,7 +73,7 @@ pub fn redistribution_bytes(
     (given_bytes, taken_bytes): (u64, u64),
 ) -> u64 {
     let column_words = rows.saturating_mul(1 + limbs_for(precision_bits.max(1)));
-    message_bytes(ranks.max(1), column_words, (given_bytes, taken_bytes))
+    message_bytes(ranks.max(1), column_words, given_bytes, taken_bytes)
 }
 
 /// Bytes of the messages of this rank of `group` while the entries of a matrix, or those of one triangle, go from one
@@ -242,7 +243,7 @@ impl Travel<'_> {
         let strip = strip_columns(group.size(), rows * (1 + self.width));
         let mut letters = Letters::default();
         for start in (0..cols).step_by(strip) {
-            self.move_columns(group, start..(start + strip).min(cols), (source, target), &mut letters)?;
+            self.move_columns(group, start..(start + strip).min(cols), source, target, &mut letters)?;
         }
         Ok(())
     }
@@ -263,7 +264,8 @@ impl Travel<'_> {
         &self,
         group: &dyn Transport,
         cols: Range<usize>,
-        (source, target): (&dyn Source, &mut dyn Target),
+        source: &dyn Source,
+        target: &mut dyn Target,
         letters: &mut Letters,
     ) -> Result<()> {
         let (rank, size) = (group.rank(), group.size());
@@ -409,14 +411,14 @@ mod tests {
             // The last ones are those of 100,000 and more rows, where one column is longer than a strip.
             for column_words in [0, 1, 2, ranks, 2 * ranks - 1, 5000, 300_001, 40_000_000] {
                 let words = (strip_columns(ranks, column_words) * column_words) as u64;
-                let all = (u64::MAX / 4, u64::MAX / 4);
-                let planned = message_bytes(ranks, column_words, all);
+                let all = u64::MAX / 4;
+                let planned = message_bytes(ranks, column_words, all, all);
                 let ways = if ranks == 1 { 1 } else { 2 };
                 assert!(8 * words * ways <= planned, "{ranks} ranks, columns of {column_words} words");
                 assert!(words as usize <= most_words(ranks, column_words));
             }
         }
-        assert_eq!(message_bytes(2, 300_000, (u64::MAX / 4, 8)), 8 * 300_000 + 8);
+        assert_eq!(message_bytes(2, 300_000, u64::MAX / 4, 8), 8 * 300_000 + 8);
     }
 
     /// Run by run, for matrices of several strips.

@@ -99,7 +99,7 @@ impl Cholesky {
         self.scaled_doubles.heed_limit(ctx);
         let lower = a.into().lower_view("certify")?;
         let order = lower.rows();
-        self.check_answer("certify", order, (order, order), (order, order))?;
+        self.check_order("certify", order)?;
         let exponents: Vec<i64> = (0..order).map(|i| diagonal_exponent(lower.get(i, i).head.exponent())).collect();
         let least = self.scaled_inverse_norm(ctx)?.norm.get_exp().map_or(0, i64::from).max(0);
         for attempt in 0..TRIES {
@@ -107,12 +107,12 @@ impl Cholesky {
             let shift = least + 4 * attempt;
             let bits = (shift + i64::from(ceil_log2(order)) + PROOF_BITS).max(LEAST_PROOF_BITS);
             let Ok(bits) = u32::try_from(bits) else { return Ok(None) };
-            match proves(ctx, lower, &exponents, (shift, bits)) {
+            match proves(ctx, lower, &exponents, shift, bits) {
                 Ok(true) => {
                     let (order, shifted) = (Float::with_val(ESTIMATE_BITS, order), power(-shift));
                     let lost = Upper(order).times(&power(2 - i64::from(bits)));
                     let eigenvalue = Float::with_val_round(ESTIMATE_BITS, &shifted - &lost.0, Round::Down).0;
-                    let proven = Proven::new((self, lower), exponents, &eigenvalue, rounding);
+                    let proven = Proven::new(self, lower, exponents, &eigenvalue, rounding);
                     return Ok(proven.map(|proven| Certificate { factor: self, proven }));
                 }
                 Ok(false) => {}
@@ -130,7 +130,7 @@ fn by_norms() -> CholeskyOptions {
 }
 
 /// Whether `A - 2^-shift D^2` has a Cholesky factor at `bits` bits.
-fn proves(ctx: &Context, lower: MatrixView<'_>, exponents: &[i64], (shift, bits): (i64, u32)) -> Result<bool> {
+fn proves(ctx: &Context, lower: MatrixView<'_>, exponents: &[i64], shift: i64, bits: u32) -> Result<bool> {
     let copy_bits = lower.precision_bits().max(bits);
     let copy_bytes = Matrix::bytes_for(lower.rows(), lower.rows(), copy_bits);
     ctx.admit(copy_bytes)?;
@@ -249,7 +249,8 @@ impl Certificate<'_> {
     ) -> Result<f64> {
         let (b, x) = (b.into(), x.into());
         let order = self.proven.lower.rows();
-        self.factor.check_answer("solution_digits", order, (b.rows(), b.cols()), (x.rows(), x.cols()))?;
+        self.factor.check_order("solution_digits", order)?;
+        self.factor.check_solution("solution_digits", &b, &x)?;
         self.proven.solution_digits(ctx, b, x)
     }
 
@@ -262,7 +263,8 @@ impl Certificate<'_> {
     /// As [`Certificate::solution_digits`].
     pub fn inverse_digits<'x>(&self, ctx: &Context, inverse: impl Into<MatrixView<'x>>) -> Result<f64> {
         let (order, x) = (self.proven.lower.rows(), inverse.into());
-        self.factor.check_answer("inverse_digits", order, (order, order), (x.rows(), x.cols()))?;
+        self.factor.check_order("inverse_digits", order)?;
+        self.factor.check_inverse("inverse_digits", &x)?;
         self.proven.inverse_digits(ctx, x)
     }
 }

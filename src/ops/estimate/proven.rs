@@ -73,7 +73,8 @@ impl<'a> Proven<'a> {
     /// The bounds where no eigenvalue of the scaled matrix, as it was read, lies nearer to 0 than `eigenvalue`; `None`
     /// where the rounding of the input is as large.
     pub fn new(
-        (solver, lower): (&'a dyn Solver, MatrixView<'a>),
+        solver: &'a dyn Solver,
+        lower: MatrixView<'a>,
         exponents: Vec<i64>,
         eigenvalue: &Float,
         rounding: InputRounding,
@@ -121,16 +122,16 @@ impl<'a> Proven<'a> {
         let reach = preferred_working_bits(ctx, least_bits.saturating_add(guard)).saturating_sub(guard);
         let bits = x.precision_bits().saturating_add(lost_bits).min(reach);
         let rest_bits = lost_bits.max(64).min(reach);
-        let residual = self.residual(ctx, (b, x), bits)?;
+        let residual = self.residual(ctx, b, x, bits)?;
         let mut correction =
             self.solver.solve_nearly(&ctx.holding(residual.bytes()), &residual, factor_bits.min(rest_bits))?;
         let mut best = Vec::new();
         for _ in 0..MOST_CORRECTIONS {
             let held = ctx.holding(residual.bytes()).holding(correction.bytes());
-            let rest = self.residual(&held, (residual.view(), correction.view()), rest_bits)?;
+            let rest = self.residual(&held, residual.view(), correction.view(), rest_bits)?;
             let call = Bounding { proven: self, b, x, residual: &residual, correction: &correction, rest: &rest };
             let columns: Vec<ColumnBound> = (0..cols).map(|col| call.column(col, [bits, rest_bits])).collect();
-            let is_better = best.is_empty() || columns.iter().zip(&best).any(ColumnBound::is_half);
+            let is_better = best.is_empty() || columns.iter().zip(&best).any(|(own, other)| own.is_half(other));
             let is_sharp = columns.iter().all(ColumnBound::is_sharp);
             if is_better {
                 best = columns;
@@ -146,7 +147,7 @@ impl<'a> Proven<'a> {
     }
 
     /// `B - A X`, each entry accurate relative to its own terms.
-    fn residual(&self, ctx: &Context, (b, x): (MatrixView<'_>, MatrixView<'_>), bits: u32) -> Result<Matrix> {
+    fn residual(&self, ctx: &Context, b: MatrixView<'_>, x: MatrixView<'_>, bits: u32) -> Result<Matrix> {
         let minus = Float::with_val(2, -1);
         let options = SymmOptions::new().alpha(&minus).accumulate(b).accuracy(Accuracy::Entrywise);
         Ok(symm_with(ctx, Symmetric::lower(self.lower), x, bits, &options)?.result)
@@ -214,7 +215,7 @@ impl ColumnBound {
     }
 
     /// Whether this bound is at most half of the other.
-    fn is_half((own, other): (&ColumnBound, &ColumnBound)) -> bool {
-        own.error <= Float::with_val(ESTIMATE_BITS, &other.error >> 1)
+    fn is_half(&self, other: &ColumnBound) -> bool {
+        self.error <= Float::with_val(ESTIMATE_BITS, &other.error >> 1)
     }
 }

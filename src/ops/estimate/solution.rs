@@ -117,15 +117,13 @@ impl Cholesky {
         rounding: InputRounding,
     ) -> Result<f64> {
         let (a, b, x) = (a.into(), b.into(), x.into());
-        self.check_answer("solution_digits", a.order(), (b.rows(), b.cols()), (x.rows(), x.cols()))?;
-        let Some(probe) = Probe::new(self, ctx, a, (x, rounding))? else { return Ok(0.0) };
+        self.check_order("solution_digits", a.order())?;
+        self.check_solution("solution_digits", &b, &x)?;
+        let Some(probe) = Probe::new(self, ctx, a, x, rounding)? else { return Ok(0.0) };
         let mut digits = all_digits(x.precision_bits());
         for column in 0..x.cols().min(PROBES) {
-            let own = if x.cols() <= PROBES {
-                probe.one_column((b, x), column)?
-            } else {
-                probe.combination((b, x), column)?
-            };
+            let own =
+                if x.cols() <= PROBES { probe.one_column(b, x, column)? } else { probe.combination(b, x, column)? };
             digits = digits.min(own);
         }
         Ok(digits)
@@ -169,10 +167,11 @@ impl Cholesky {
         rounding: InputRounding,
     ) -> Result<f64> {
         let (a, x) = (a.into(), inverse.into());
-        let (order, shape) = (a.order(), (x.rows(), x.cols()));
-        self.check_answer("inverse_digits", order, (order, order), shape)?;
+        let order = a.order();
+        self.check_order("inverse_digits", order)?;
+        self.check_inverse("inverse_digits", &x)?;
         let rounding = InputRounding { right_bits: None, ..rounding };
-        let Some(probe) = Probe::new(self, ctx, a, (x, rounding))? else { return Ok(0.0) };
+        let Some(probe) = Probe::new(self, ctx, a, x, rounding)? else { return Ok(0.0) };
         let (mut error, even) = (Float::new(ESTIMATE_BITS), vec![0; order]);
         for index in 0..INVERSE_PROBES.min(order) {
             // The error is symmetric: the largest entry of a combination of its columns names the worst column.
@@ -218,22 +217,23 @@ impl Cholesky {
         Ok(parts.into_iter().fold(0, u32::saturating_add).min(MAXIMUM_PRECISION_BITS))
     }
 
-    /// Refuses answers to another matrix.
-    pub(super) fn check_answer(
-        &self,
-        operation: &'static str,
-        order: usize,
-        right: (usize, usize),
-        answer: (usize, usize),
-    ) -> Result<()> {
+    /// Refuses a matrix of another order.
+    pub(super) fn check_order(&self, operation: &'static str, order: usize) -> Result<()> {
         let own = self.factor().rows();
-        if order != own {
-            return Err(Error::shape_mismatch(operation, (own, own), (order, order)));
-        }
-        if right.0 != own || answer != right {
-            return Err(Error::shape_mismatch(operation, right, answer));
-        }
-        Ok(())
+        if order == own { Ok(()) } else { Err(Error::shape_mismatch(operation, (own, own), (order, order))) }
+    }
+
+    /// Refuses solutions to other right sides, and right sides of another matrix.
+    pub(super) fn check_solution(&self, operation: &'static str, b: &MatrixView<'_>, x: &MatrixView<'_>) -> Result<()> {
+        let (right, solution) = ((b.rows(), b.cols()), (x.rows(), x.cols()));
+        let fits = b.rows() == self.factor().rows() && solution == right;
+        if fits { Ok(()) } else { Err(Error::shape_mismatch(operation, right, solution)) }
+    }
+
+    /// Refuses an inverse of another matrix.
+    pub(super) fn check_inverse(&self, operation: &'static str, inverse: &MatrixView<'_>) -> Result<()> {
+        let (own, found) = (self.factor().rows(), (inverse.rows(), inverse.cols()));
+        if found == (own, own) { Ok(()) } else { Err(Error::shape_mismatch(operation, (own, own), found)) }
     }
 }
 
@@ -254,7 +254,8 @@ impl<'a> Probe<'a> {
         factor: &'a Cholesky,
         ctx: &'a Context,
         a: Symmetric<'a>,
-        (answer, rounding): (MatrixView<'_>, InputRounding),
+        answer: MatrixView<'_>,
+        rounding: InputRounding,
     ) -> Result<Option<Probe<'a>>> {
         if !factor.tells_condition(ctx)? {
             return Ok(None);
@@ -335,14 +336,14 @@ impl<'a> Probe<'a> {
         }
     }
 
-    fn one_column(&self, (b, x): (MatrixView<'_>, MatrixView<'_>), column: usize) -> Result<f64> {
+    fn one_column(&self, b: MatrixView<'_>, x: MatrixView<'_>, column: usize) -> Result<f64> {
         let [b, column] = [b, x].map(|view| view.block(0..view.rows(), column..column + 1));
         let column = column?;
         Ok(correct_digits(&self.error(b?, column)?, &largest(&column), column.precision_bits()))
     }
 
     /// The same of a random combination of all columns, each scaled to size 1.
-    fn combination(&self, (b, x): (MatrixView<'_>, MatrixView<'_>), index: usize) -> Result<f64> {
+    fn combination(&self, b: MatrixView<'_>, x: MatrixView<'_>, index: usize) -> Result<f64> {
         let exponents = (0..x.cols()).map(|col| {
             let heads = (0..x.rows()).map(|row| x.head(row, col)).filter(|head| !head.is_zero());
             heads.map(Head::exponent).max().unwrap_or(0)

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, MoreBits};
 use crate::matrix::{Matrix, MatrixView};
-use crate::ops::factor::problem::Problem;
+use crate::ops::factor::problem::FactorInput;
 use rug::float::{Round, Special};
 use rug::ops::AddAssignRound;
 use rug::{Float, Integer};
@@ -59,12 +59,8 @@ pub(crate) fn refusal(index: usize, pivot: &Float, diagonal: &Float, evidence: &
 /// |w_k| sqrt(a_kk / a))^2`. For a pivot further below 0 than that, `v^T A v` of the matrix as given is bounded
 /// from above by directed rounding, with `v = (-w, 1)`: a bound of at most 0 proves that no precision helps. Cost:
 /// quadratic in `index`, paid on failure only.
-pub(crate) fn failure(
-    (problem, lower): (&Problem, MatrixView<'_>),
-    index: usize,
-    factor: &Matrix,
-    pivot: Option<Integer>,
-) -> Error {
+pub(crate) fn failure(input: FactorInput<'_>, index: usize, factor: &Matrix, pivot: Option<Integer>) -> Error {
+    let FactorInput { problem, lower } = input;
     let bits = problem.working_bits + 64;
     let diagonal = lower.get(index, index).to_float(lower.precision_bits());
     let mut y = Vec::with_capacity(index);
@@ -93,12 +89,13 @@ pub(crate) fn failure(
     let pivot = if pivot.is_nan() { Float::with_val(bits, Special::NegInfinity) } else { pivot };
     // A row left out from the start has a diagonal entry or a 2 x 2 minor that is not positive.
     let is_certain = index == problem.order;
-    let evidence = if is_certain { Evidence::Indefinite } else { examined((problem, lower), factor, y, &pivot) };
+    let evidence = if is_certain { Evidence::Indefinite } else { examined(input, factor, y, &pivot) };
     refusal(index, &pivot, &diagonal, &evidence)
 }
 
 /// The evidence of the whole matrix about the pivot of the row whose factor entries to the left are `y`.
-fn examined((problem, lower): (&Problem, MatrixView<'_>), factor: &Matrix, y: Vec<Float>, pivot: &Float) -> Evidence {
+fn examined(input: FactorInput<'_>, factor: &Matrix, y: Vec<Float>, pivot: &Float) -> Evidence {
+    let FactorInput { problem, lower } = input;
     let (bits, index) = (problem.working_bits + 64, y.len());
     let mut w = y;
     for i in (0..index).rev() {

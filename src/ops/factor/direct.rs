@@ -12,11 +12,10 @@ use crate::kernels::rounding::{EntryRounding, scratch_words};
 use crate::kernels::tiles::{Eight, PANEL_ROWS, TileEngine, TilePart, TileShape, TileSource};
 use crate::math::float::Head;
 use crate::math::pivot::RowWeight;
-use crate::matrix::{Matrix, MatrixView, check_exponent};
+use crate::matrix::{EntryIndex, Matrix, check_exponent};
 use crate::ops::factor::lanes::{LaneLayout, Rounded};
 use crate::ops::factor::options::CholeskyOptions;
-use crate::ops::factor::problem::Problem;
-use crate::ops::factor::scaling::scaled_limbs;
+use crate::ops::factor::problem::FactorInput;
 use crate::store::Buffer;
 use bytemuck::cast_slice_mut;
 use std::sync::Arc;
@@ -50,7 +49,7 @@ impl Layout {
     }
 
     /// Words of all entries, and of the scratch that makes them.
-    fn words(&self, (order, precision_bits): (usize, u32)) -> usize {
+    fn words(&self, order: usize, precision_bits: u32) -> usize {
         match self {
             // The shifts of rows and columns.
             Layout::Tile(engine) => {
@@ -78,7 +77,7 @@ pub(crate) struct Direct {
 
 impl Direct {
     /// The path where it is the fastest, and where neither tiles nor devices are requested.
-    pub fn choose(ctx: &Context, (order, working_bits): (usize, u32), options: &CholeskyOptions) -> Option<Direct> {
+    pub fn choose(ctx: &Context, order: usize, working_bits: u32, options: &CholeskyOptions) -> Option<Direct> {
         if options.tile_rows.is_some() || !ctx.devices().is_empty() {
             return None;
         }
@@ -109,64 +108,56 @@ impl Direct {
 
     /// The variant that takes least memory, regardless of its time; none where tiles, a kernel or devices are
     /// requested.
-    pub fn least(ctx: &Context, (order, working_bits): (usize, u32), options: &CholeskyOptions) -> Option<Direct> {
+    pub fn least(ctx: &Context, order: usize, working_bits: u32, options: &CholeskyOptions) -> Option<Direct> {
         let is_asked = options.tile_rows.is_some() || ctx.forced_kernel().is_some() || !ctx.devices().is_empty();
         (!is_asked).then(|| Direct { layout: Layout::Limbs(Widths::new(working_bits)), order })
     }
 
     /// Bytes of the factor, and of the scratch for its entries.
     pub fn bytes(&self, precision_bits: u32) -> u64 {
-        let words = Buffer::bytes_for(self.layout.words((self.order, precision_bits)));
+        let words = Buffer::bytes_for(self.layout.words(self.order, precision_bits));
         let lists = (self.order * (2 * size_of::<RowWeight>() + size_of::<i64>())) as u64;
         Matrix::bytes_for(self.order, self.order, precision_bits) + words + lists
     }
 
-    /// Factors `problem` with the lower triangle `lower`, in `memory` of the factor's shape and precision if there is
-    /// some; `None` where a pivot is not positive. Memory in addition to the factor comes from the workspace.
+    /// Factors `input`, in `memory` of the factor's shape and precision if there is some; `None` where a pivot is not
+    /// positive. Memory in addition to the factor comes from the workspace.
     ///
     /// # Errors
     /// [`crate::Error::ExponentRange`] with the place in the matrix; [`crate::Error::Cancelled`];
     /// [`crate::Error::OutOfMemory`].
-    pub fn factor(
-        &self,
-        ctx: &Context,
-        (problem, lower): (&Problem, MatrixView<'_>),
-        memory: Option<Matrix>,
-    ) -> Result<Option<Matrix>> {
+    pub fn factor(&self, ctx: &Context, input: FactorInput<'_>, memory: Option<Matrix>) -> Result<Option<Matrix>> {
+        let problem = input.problem;
         let order = problem.order;
         ctx.report_progress(Progress::new("factor", 0, order as u64))?;
         let mut workspace = ctx.workspace();
-        let operand_bytes = Buffer::bytes_for(self.layout.words((order, problem.precision_bits)));
+        let operand_bytes = Buffer::bytes_for(self.layout.words(order, problem.precision_bits));
         let planned_bytes = self.bytes(problem.precision_bits);
         workspace.trim(ctx.memory(), &WorkspaceNeeds { operand_bytes, planned_bytes, ..WorkspaceNeeds::default() });
         let mut factor = memory.map_or_else(|| Matrix::zeros(order, order, problem.precision_bits), Ok)?;
         factor.clear_above_diagonal();
-        Ok(self.layout.fill((problem, lower), &mut workspace, &mut factor)?.then_some(factor))
+        Ok(self.layout.fill(input, &mut workspace, &mut factor)?.then_some(factor))
     }
 }
 
 impl Layout {
     /// Fills in the factor; returns whether all pivots are positive.
-    fn fill(
-        &self,
-        (problem, lower): (&Problem, MatrixView<'_>),
-        workspace: &mut Workspace,
-        factor: &mut Matrix,
-    ) -> Result<bool> {
+    fn fill(&self, input: FactorInput<'_>, workspace: &mut Workspace, factor: &mut Matrix) -> Result<bool> {
+        let problem = input.problem;
         let Workspace { operands, weights: [weights, _], .. } = workspace;
         weights.clone_from(&problem.weights);
-        let words = operands.words(self.words((problem.order, problem.precision_bits)))?;
+        let words = operands.words(self.words(problem.order, problem.precision_bits))?;
         match self {
-            Layout::Tile(engine) => fill_tile((problem, lower), &**engine, weights, words, factor),
-            Layout::Lanes(lanes) => lanes.factor((problem, lower), weights, words, factor),
-            Layout::Limbs(_) => fill_on_limbs((problem, lower), weights, words, factor),
+            Layout::Tile(engine) => fill_tile(input, &**engine, weights, words, factor),
+            Layout::Lanes(lanes) => lanes.factor(input, weights, words, factor),
+            Layout::Limbs(_) => fill_on_limbs(input, weights, words, factor),
         }
     }
 }
 
 /// The same in one tile.
 fn fill_tile(
-    (problem, lower): (&Problem, MatrixView<'_>),
+    FactorInput { problem, lower }: FactorInput<'_>,
     engine: &dyn TileEngine,
     weights: &mut [RowWeight],
     words: &mut [u64],
@@ -208,36 +199,37 @@ fn fill_tile(
 
 /// The same on limbs.
 fn fill_on_limbs(
-    (problem, lower): (&Problem, MatrixView<'_>),
+    input: FactorInput<'_>,
     weights: &mut [RowWeight],
     words: &mut [u64],
     factor: &mut Matrix,
 ) -> Result<bool> {
+    let problem = input.problem;
     let (order, widths) = (problem.order, Widths::new(problem.working_bits));
     let (entries, rest) = words.split_at_mut(order * order * (widths.entry + 1));
     let (rest, space) = rest.split_at_mut(widths.rest);
-    let mut rows = Rows { problem, lower, widths, entries };
+    let mut rows = Rows { input, widths, entries };
     let mut out = Rounded { problem, factor };
     for col in 0..order {
         for (row, weight) in weights.iter_mut().enumerate().skip(col) {
-            let is_rejected = weight.is_rejected();
+            let (place, is_rejected) = (EntryIndex { row, col }, weight.is_rejected());
             if row == col && is_rejected {
                 return Ok(false);
             }
             let mut negative = false;
             if is_rejected {
-                rows.set((row, col), false, &[]); // its memory is not clear
+                rows.set(place, false, &[]); // its memory is not clear
             } else {
-                rows.reduce((row, col), rest, &mut space[..2 * widths.entry]);
+                rows.reduce(place, rest, &mut space[..2 * widths.entry]);
                 negative = limbs::to_magnitude(rest);
                 let space = &mut space[2 * widths.entry..];
                 if row > col {
-                    rows.divide((row, col), (negative, rest), space, weight);
+                    rows.divide(place, negative, rest, space, weight);
                 } else if negative || !rows.root(col, rest, space) {
                     return Ok(false);
                 }
             }
-            out.set((row, col), negative, rows.get(row, col).1)?;
+            out.set(place, negative, rows.get(place).1)?;
         }
     }
     Ok(true)
@@ -245,26 +237,25 @@ fn fill_on_limbs(
 
 /// The entries of the factor so far, row by row: for each a word that is not 0 for a negative one, and its limbs.
 struct Rows<'a> {
-    problem: &'a Problem,
-    lower: MatrixView<'a>,
+    input: FactorInput<'a>,
     widths: Widths,
     entries: &'a mut [u64],
 }
 
 impl Rows<'_> {
     fn start(&self, row: usize, col: usize) -> usize {
-        (row * self.problem.order + col) * (self.widths.entry + 1)
+        (row * self.input.problem.order + col) * (self.widths.entry + 1)
     }
 
     /// Whether an entry is negative, and its magnitude.
-    fn get(&self, row: usize, col: usize) -> (bool, &[u64]) {
-        let words = &self.entries[self.start(row, col)..][..self.widths.entry + 1];
+    fn get(&self, place: EntryIndex) -> (bool, &[u64]) {
+        let words = &self.entries[self.start(place.row, place.col)..][..self.widths.entry + 1];
         (words[0] != 0, &words[1..])
     }
 
     /// Sets an entry to a magnitude that fits.
-    fn set(&mut self, (row, col): (usize, usize), negative: bool, magnitude: &[u64]) {
-        let start = self.start(row, col);
+    fn set(&mut self, place: EntryIndex, negative: bool, magnitude: &[u64]) {
+        let start = self.start(place.row, place.col);
         let words = &mut self.entries[start..][..self.widths.entry + 1];
         words[0] = u64::from(negative);
         let count = magnitude.len().min(self.widths.entry);
@@ -273,13 +264,9 @@ impl Rows<'_> {
     }
 
     /// An entry of the matrix less the products of the previous columns, in two's complement.
-    fn reduce(&self, (row, col): (usize, usize), rest: &mut [u64], product: &mut [u64]) {
-        let Problem { exponents, working_bits, .. } = self.problem;
-        let entry = self.lower.get(row, col);
-        scaled_limbs(entry, exponents[row] + exponents[col], *working_bits, rest);
-        if entry.head.is_negative() {
-            limbs::negate(rest);
-        }
+    fn reduce(&self, place: EntryIndex, rest: &mut [u64], product: &mut [u64]) {
+        self.input.scaled_limbs(place, rest);
+        let EntryIndex { row, col } = place;
         let each = self.widths.entry + 1;
         let (left, right) = (&self.entries[self.start(row, 0)..], &self.entries[self.start(col, 0)..]);
         for (left, right) in left.chunks_exact(each).zip(right.chunks_exact(each)).take(col) {
@@ -290,29 +277,24 @@ impl Rows<'_> {
     /// The square root of the reduced pivot, rounded to nearest; returns whether the pivot is positive.
     fn root(&mut self, col: usize, rest: &[u64], space: &mut [u64]) -> bool {
         let Some(root) = entries::root(rest, space) else { return false };
-        self.set((col, col), false, root);
+        self.set(EntryIndex { row: col, col }, false, root);
         true
     }
 
     /// The reduced entry divided by the pivot of its column; rejects the row where the quotient is too large.
-    fn divide(
-        &mut self,
-        (row, col): (usize, usize),
-        (negative, rest): (bool, &[u64]),
-        space: &mut [u64],
-        weight: &mut RowWeight,
-    ) {
-        let quotient = entries::quotient(rest, self.get(col, col).1, space);
-        weight.add_limbs(quotient, self.problem.working_bits);
+    fn divide(&mut self, place: EntryIndex, negative: bool, rest: &[u64], space: &mut [u64], weight: &mut RowWeight) {
+        let pivot = EntryIndex { row: place.col, col: place.col };
+        let quotient = entries::quotient(rest, self.get(pivot).1, space);
+        weight.add_limbs(quotient, self.input.problem.working_bits);
         let kept = if weight.is_rejected() { &[] } else { quotient };
-        self.set((row, col), negative, kept);
+        self.set(place, negative, kept);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::factor::problem::working_bits;
+    use crate::ops::factor::problem::{Problem, working_bits};
     use crate::ops::factor::reference;
     use crate::testing::effort;
     use rug::{Float, Integer, rand::RandState};
@@ -331,12 +313,13 @@ mod tests {
     }
 
     /// The path of processors without lanes, in memory that is not clear; whether there is a factor.
-    fn by_limbs(problem: &Problem, lower: MatrixView<'_>) -> (bool, Matrix) {
+    fn by_limbs(input: FactorInput<'_>) -> (bool, Matrix) {
+        let problem = input.problem;
         let widths = Widths::new(problem.working_bits);
-        let mut words = vec![0xdead_beef; Layout::Limbs(widths).words((problem.order, problem.precision_bits))];
+        let mut words = vec![0xdead_beef; Layout::Limbs(widths).words(problem.order, problem.precision_bits)];
         let mut factor = Matrix::zeros(problem.order, problem.order, problem.precision_bits).unwrap();
         let mut weights = problem.weights.clone();
-        let done = fill_on_limbs((problem, lower), &mut weights, &mut words, &mut factor).unwrap();
+        let done = fill_on_limbs(input, &mut weights, &mut words, &mut factor).unwrap();
         (done, factor)
     }
 
@@ -356,14 +339,15 @@ mod tests {
             let a = random(order, bits.max(12), diagonal, &mut rng);
             let problem = Problem::new(a.view(), bits, working_bits(bits, 11_000).unwrap() + extra).unwrap();
             let mut got = Matrix::zeros(problem.order, problem.order, bits).unwrap();
-            let want = reference::factor(&problem, a.view()).map(|rows| rows.to_matrix(&problem).unwrap());
+            let input = FactorInput { problem: &problem, lower: a.view() };
+            let want = reference::factor(input).map(|rows| rows.to_matrix(&problem).unwrap());
             let layout = Layout::entry_by_entry(problem.order, problem.working_bits);
-            let done = layout.fill((&problem, a.view()), &mut workspace, &mut got).unwrap();
-            let (done_on_limbs, on_limbs) = by_limbs(&problem, a.view());
+            let done = layout.fill(input, &mut workspace, &mut got).unwrap();
+            let (done_on_limbs, on_limbs) = by_limbs(input);
             assert_eq!((done, done_on_limbs), (want.is_ok(), want.is_ok()), "{order} rows, {bits} bits");
             let mut in_tile = Matrix::zeros(problem.order, problem.order, bits).unwrap();
             let tile = Layout::Tile(ctx.kernel().small_tile_engine(problem.working_bits));
-            let done_in_tile = tile.fill((&problem, a.view()), &mut workspace, &mut in_tile).unwrap();
+            let done_in_tile = tile.fill(input, &mut workspace, &mut in_tile).unwrap();
             assert_eq!(done_in_tile, want.is_ok(), "{order} rows, {bits} bits");
             assert!(want.as_ref().map_or(true, |want| in_tile == *want), "{order} rows, {bits} bits");
             if let Ok(want) = want {
@@ -385,7 +369,8 @@ mod tests {
             assert_eq!(problem.working_bits % 64, 0);
             let mut got = Matrix::zeros(2, 2, bits).unwrap();
             let layout = Layout::entry_by_entry(2, problem.working_bits);
-            assert!(layout.fill((&problem, a.view()), &mut Workspace::default(), &mut got).unwrap());
+            let input = FactorInput { problem: &problem, lower: a.view() };
+            assert!(layout.fill(input, &mut Workspace::default(), &mut got).unwrap());
             assert!(got == Matrix::identity(2, bits).unwrap());
         }
     }

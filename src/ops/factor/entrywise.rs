@@ -12,9 +12,8 @@ use crate::error::Result;
 use crate::kernels::max_plus::{self, PANEL};
 use crate::math::bound::{COMMON_WORKING_BITS, RANGE_STEP_BITS, ceil_log2, cholesky_range_bits, cholesky_working_bits};
 use crate::math::float::Head;
-use crate::matrix::{Matrix, MatrixView, Uplo};
-use crate::ops::factor::problem::Problem;
-use crate::ops::product::combine::EntryIndex;
+use crate::matrix::{EntryIndex, Matrix, MatrixView, Uplo};
+use crate::ops::factor::problem::{FactorInput, Problem};
 use crate::ops::product::depths::{Depths, triangle_bytes};
 use crate::ops::product::problem::OperandRows;
 use crate::ops::product::scale::NormPass;
@@ -77,15 +76,15 @@ impl RangeBits {
 
 /// How far an entry of the matrix lies below the product of its rows' norms, up to the depth that counts as deepest;
 /// `None` for 0.
-pub(super) fn entry_depth(problem: &Problem, (row, col): (usize, usize), head: Head) -> Option<u32> {
+pub(super) fn entry_depth(problem: &Problem, EntryIndex { row, col }: EntryIndex, head: Head) -> Option<u32> {
     let depth = problem.exponents[row] + problem.exponents[col] - head.exponent();
     (!head.is_zero()).then(|| depth.clamp(0, MOST_DEPTH.into()) as u32)
 }
 
-/// The largest depth of an entry below its rows' norms, in the matrix with this lower triangle.
-pub(crate) fn deepest_entry(problem: &Problem, lower: MatrixView<'_>) -> u32 {
+/// The largest depth of an entry below its rows' norms.
+pub(crate) fn deepest_entry(FactorInput { problem, lower }: FactorInput<'_>) -> u32 {
     let depths = (0..problem.order).flat_map(|col| {
-        (col..problem.order).filter_map(move |row| entry_depth(problem, (row, col), lower.head(row, col)))
+        (col..problem.order).filter_map(move |row| entry_depth(problem, EntryIndex { row, col }, lower.head(row, col)))
     });
     depths.max().unwrap_or(0)
 }
@@ -106,16 +105,18 @@ pub(crate) fn check_bytes(order: usize) -> u64 {
 }
 
 /// The bits beyond those of the norms with which `|A - L L^T|_ij <= 2^(2 - b) (|L| |L^T|)_ij` holds for every entry of
-/// this factor: it holds if the factorisation had at least as many. `lower` is the lower triangle of `A`.
+/// this factor of `A`: it holds if the factorisation had at least as many.
 ///
 /// # Errors
 /// [`crate::Error::OutOfMemory`].
-pub(crate) fn needed_bits(ctx: &Context, (problem, lower): (&Problem, MatrixView<'_>), factor: &Matrix) -> Result<u32> {
+pub(crate) fn needed_bits(ctx: &Context, input: FactorInput<'_>, factor: &Matrix) -> Result<u32> {
+    let FactorInput { problem, lower } = input;
     let order = problem.order;
     let mut needed = 0;
-    let mut see = |EntryIndex { row, col }: EntryIndex, depth: Option<u32>| {
+    let mut see = |place: EntryIndex, depth: Option<u32>| {
+        let EntryIndex { row, col } = place;
         let pivot = max_plus::depth(factor.get(col, col).head, problem.exponents[col]).unsigned_abs();
-        let own = entry_depth(problem, (row, col), lower.head(row, col));
+        let own = entry_depth(problem, place, lower.head(row, col));
         needed = needed.max(entry_bits(depth, pivot.into(), own, row == col));
     };
     if order <= PANEL {

@@ -52,7 +52,8 @@ pub(crate) type KernelOfTiles = (Arc<dyn TileEngine>, &'static dyn PlaneKernel);
 /// Those of [`Context::tile_engine`].
 pub(crate) fn engine_for(
     ctx: &Context,
-    (order, tile_rows): (usize, Option<usize>),
+    order: usize,
+    tile_rows: Option<usize>,
     working_bits: u32,
 ) -> Result<KernelOfTiles> {
     let rows = |preferred_rows| tiles_for(order, tile_rows, preferred_rows, ctx.threads()).tile_size;
@@ -110,7 +111,8 @@ fn other_engine(
 pub(crate) fn solve_kernel(
     ctx: &Context,
     order: usize,
-    (columns, each): (usize, usize),
+    columns: usize,
+    each: usize,
     working_bits: u32,
 ) -> Option<&'static dyn PlaneKernel> {
     if columns < LEAST_RIGHT_SIDES || each < LEAST_TILE_ROWS {
@@ -128,8 +130,8 @@ mod tests {
     fn large_solves_take_the_other_kernel_too() {
         let ctx = Context::builder().threads(1).build().unwrap();
         let own = ctx.kernel().name();
-        let name = |ctx: &Context, order, columns: (usize, usize), bits| {
-            solve_kernel(ctx, order, columns, bits).map_or(ctx.kernel().name(), |kernel| kernel.name())
+        let name = |ctx: &Context, order, (columns, each): (usize, usize), bits| {
+            solve_kernel(ctx, order, columns, each, bits).map_or(ctx.kernel().name(), |kernel| kernel.name())
         };
         let Some((other, costs)) = kernels::preferred_for_large_solves() else {
             return assert_eq!(name(&ctx, 2000, (500, 500), 300), own);
@@ -159,7 +161,7 @@ mod tests {
         let rows = costs.least_rows(770);
         assert!(costs.least_rows(0) >= LEAST_ROWS);
         // Tiles of fewer rows, requested by a caller or needed by threads.
-        let with_tiles = |ctx: &Context, tile_rows| engine_for(ctx, (rows, tile_rows), 770).unwrap().1.name();
+        let with_tiles = |ctx: &Context, tile_rows| engine_for(ctx, rows, tile_rows, 770).unwrap().1.name();
         let many = Context::builder().threads(8).build().unwrap();
         assert_eq!((with_tiles(&ctx, None), with_tiles(&ctx, Some(96))), (other.name(), other.name()));
         assert_eq!((with_tiles(&ctx, Some(88)), with_tiles(&many, None)), (own, own));

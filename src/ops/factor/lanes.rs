@@ -10,9 +10,8 @@ use crate::kernels::entries::{self, Reciprocal, Widths};
 use crate::kernels::limbs;
 use crate::math::float::{Head, round_integer};
 use crate::math::pivot::RowWeight;
-use crate::matrix::{Matrix, MatrixView, check_exponent};
-use crate::ops::factor::problem::Problem;
-use crate::ops::factor::scaling::scaled_limbs;
+use crate::matrix::{EntryIndex, Matrix, check_exponent};
+use crate::ops::factor::problem::{FactorInput, Problem};
 
 /// How a factor of one order and length lies in memory.
 #[derive(Clone, Copy)]
@@ -38,13 +37,13 @@ impl LaneLayout {
         panels + lanes.sum_words() + 2 * widths.rest + widths.entry + Reciprocal::words(working_bits) + quotient
     }
 
-    /// Factors `problem`, with running `weights`, in `words`; returns whether all pivots are positive.
+    /// Factors `input`, with running `weights`, in `words`; returns whether all pivots are positive.
     ///
     /// # Errors
     /// [`crate::Error::ExponentRange`] with the place in the matrix.
     pub fn factor(
         &self,
-        (problem, lower): (&Problem, MatrixView<'_>),
+        input: FactorInput<'_>,
         weights: &mut [RowWeight],
         words: &mut [u64],
         factor: &mut Matrix,
@@ -56,36 +55,38 @@ impl LaneLayout {
         let (sum, words) = words.split_at_mut(widths.rest);
         let (pivot, words) = words.split_at_mut(widths.entry);
         let (reciprocal, space) = words.split_at_mut(Reciprocal::words(working_bits));
-        let mut columns = Columns { layout: self, problem, lower, panels, sums, rest, sum };
-        let mut out = Rounded { problem, factor };
-        for col in 0..problem.order {
+        let mut columns = Columns { layout: self, input, panels, sums, rest, sum };
+        let mut out = Rounded { problem: input.problem, factor };
+        for col in 0..input.problem.order {
+            let pivot_place = EntryIndex { row: col, col };
             let weight = &weights[col];
             columns.multiply(col, col / LANES);
-            if weight.is_rejected() || columns.reduce((col, col)) {
+            if weight.is_rejected() || columns.reduce(pivot_place) {
                 return Ok(false);
             }
             let Some(root) = entries::root(columns.rest, space) else { return Ok(false) };
             let count = root.len().min(pivot.len());
             pivot[..count].copy_from_slice(&root[..count]);
             pivot[count..].fill(0);
-            columns.set((col, col), false, pivot);
-            out.set((col, col), false, pivot)?;
+            columns.set(pivot_place, false, pivot);
+            out.set(pivot_place, false, pivot)?;
             let reciprocal = Reciprocal::new(pivot, working_bits, reciprocal);
             for (row, weight) in weights.iter_mut().enumerate().skip(col + 1) {
+                let place = EntryIndex { row, col };
                 if row % LANES == 0 {
                     columns.multiply(col, row / LANES);
                 }
                 if weight.is_rejected() {
-                    columns.set((row, col), false, &[]);
-                    out.set((row, col), false, &[])?;
+                    columns.set(place, false, &[]);
+                    out.set(place, false, &[])?;
                     continue;
                 }
-                let negative = columns.reduce((row, col));
+                let negative = columns.reduce(place);
                 let quotient = reciprocal.quotient(columns.rest, pivot, space);
                 weight.add_limbs(quotient, working_bits);
                 let kept = if weight.is_rejected() { &[] } else { quotient };
-                columns.set((row, col), negative, kept);
-                out.set((row, col), negative, kept)?;
+                columns.set(place, negative, kept);
+                out.set(place, negative, kept)?;
             }
         }
         Ok(true)
@@ -95,8 +96,7 @@ impl LaneLayout {
 /// The columns of the factor so far, and the scratch for the next one.
 struct Columns<'a> {
     layout: &'a LaneLayout,
-    problem: &'a Problem,
-    lower: MatrixView<'a>,
+    input: FactorInput<'a>,
     /// For each four rows of the factor the columns so far.
     panels: &'a mut [u64],
     /// Sums of the current column with the rows of a panel.
@@ -116,20 +116,15 @@ impl Columns<'_> {
 
     /// An entry of the matrix less the products of the previous columns: writes its magnitude to `rest` and returns
     /// whether it is negative.
-    fn reduce(&mut self, (row, col): (usize, usize)) -> bool {
-        let Problem { exponents, working_bits, .. } = self.problem;
-        let entry = self.lower.get(row, col);
-        scaled_limbs(entry, exponents[row] + exponents[col], *working_bits, self.rest);
-        if entry.head.is_negative() {
-            limbs::negate(self.rest);
-        }
-        self.layout.lanes.sum(self.sums, row % LANES, self.sum);
+    fn reduce(&mut self, place: EntryIndex) -> bool {
+        self.input.scaled_limbs(place, self.rest);
+        self.layout.lanes.sum(self.sums, place.row % LANES, self.sum);
         limbs::subtract_equal(self.rest, self.sum);
         limbs::to_magnitude(self.rest)
     }
 
     /// Sets an entry of the factor.
-    fn set(&mut self, (row, col): (usize, usize), negative: bool, magnitude: &[u64]) {
+    fn set(&mut self, EntryIndex { row, col }: EntryIndex, negative: bool, magnitude: &[u64]) {
         let LaneLayout { lanes, order, .. } = *self.layout;
         let panel = &mut self.panels[row / LANES * lanes.panel_words(order)..];
         lanes.set(&mut panel[col * lanes.row_words()..], row % LANES, negative, magnitude);
@@ -147,7 +142,7 @@ impl Rounded<'_> {
     ///
     /// # Errors
     /// [`crate::Error::ExponentRange`] with the place in the matrix.
-    pub fn set(&mut self, (row, col): (usize, usize), negative: bool, magnitude: &[u64]) -> Result<()> {
+    pub fn set(&mut self, EntryIndex { row, col }: EntryIndex, negative: bool, magnitude: &[u64]) -> Result<()> {
         let Problem { order, exponents, working_bits, .. } = self.problem;
         let exponent = exponents[row] - i64::from(*working_bits);
         let (precision_bits, width) = (self.factor.precision_bits(), self.factor.limbs_per_element());

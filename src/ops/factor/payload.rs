@@ -122,13 +122,7 @@ impl TileWork<'_> {
     /// on the diagonal does not use.
     ///
     /// `payload` has [`TileWork::payload_words`], `scratch` as many words as any task on a tile.
-    pub fn pack(
-        &self,
-        tile: TileId,
-        (words, weights): (&[u64], &[RowWeight]),
-        payload: &mut [u64],
-        scratch: &mut [u64],
-    ) {
+    pub fn pack(&self, tile: TileId, words: &[u64], weights: &[RowWeight], payload: &mut [u64], scratch: &mut [u64]) {
         let (shape, group) = (self.shape(tile), Group::new(self.working_bits));
         let (entries, rest) = payload.split_at_mut(self.entry_words(shape));
         let magnitudes = &mut scratch[..PANEL_ROWS * self.engine.entry_limbs()];
@@ -174,8 +168,8 @@ impl TileWork<'_> {
         scratch: &mut [u64],
     ) -> Option<Box<dyn DiagonalData>> {
         let (shape, group) = (self.shape(tile), Group::new(self.working_bits));
-        let mut read = |at: (usize, usize), magnitudes: &mut [u64]| {
-            group.read(&payload[group_index(shape, at) * group.words()..][..group.words()], magnitudes)
+        let mut read = |(panel, col): (usize, usize), magnitudes: &mut [u64]| {
+            group.read(&payload[group_index(shape, panel, col) * group.words()..][..group.words()], magnitudes)
         };
         self.engine.load_integers(shape, (group.limbs(), &mut read), words, scratch);
         shape.diagonal.then(|| {
@@ -194,19 +188,20 @@ impl TileWork<'_> {
         &self,
         tile: TileId,
         payload: &[u64],
-        (heads, limbs): (&mut [u64], &mut [u64]),
+        heads: &mut [u64],
+        limbs: &mut [u64],
         precision_bits: u32,
     ) -> Result<()> {
         let (shape, group) = (self.shape(tile), Group::new(self.working_bits));
-        let mut entries = |at: (usize, usize), magnitudes: &mut [u64]| {
-            group.read(&payload[group_index(shape, at) * group.words()..][..group.words()], magnitudes)
+        let mut entries = |(panel, col): (usize, usize), magnitudes: &mut [u64]| {
+            group.read(&payload[group_index(shape, panel, col) * group.words()..][..group.words()], magnitudes)
         };
         let form = EntryForm::Limbs(group.limbs());
         let mut scratch = vec![0; rounding_words(form, precision_bits)];
         let columns = heads.chunks_exact_mut(shape.rows).zip(limbs.chunks_exact_mut(limbs_of(shape, precision_bits)));
         for (col, (heads, limbs)) in columns.enumerate().take(shape.cols) {
             let column = ColumnOfTile { col, heads, limbs, precision_bits };
-            self.round_column(tile, (form, &mut entries), column, &mut scratch)?;
+            self.round_column(tile, form, &mut entries, column, &mut scratch)?;
         }
         Ok(())
     }
@@ -216,7 +211,7 @@ impl TileWork<'_> {
         let group = Group::new(self.working_bits);
         let mut magnitudes = vec![0; PANEL_ROWS * group.limbs()];
         let pivot = |col: usize| {
-            let at = group_index(shape, (col / PANEL_ROWS, col)) * group.words();
+            let at = group_index(shape, col / PANEL_ROWS, col) * group.words();
             group.read(&payload[at..][..group.words()], &mut magnitudes);
             Integer::from_digits(&magnitudes[col % PANEL_ROWS * group.limbs()..][..group.limbs()], Order::Lsf)
         };
@@ -235,7 +230,7 @@ fn groups(shape: TileShape) -> impl Iterator<Item = (usize, usize)> {
 }
 
 /// The number of the group of a panel and a column.
-fn group_index(shape: TileShape, (panel, col): (usize, usize)) -> usize {
+fn group_index(shape: TileShape, panel: usize, col: usize) -> usize {
     // All panels above the last are whole.
     let above = if shape.diagonal { PANEL_ROWS * panel * (panel + 1) / 2 } else { panel * shape.cols };
     above + col

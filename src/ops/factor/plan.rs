@@ -94,7 +94,8 @@ impl Plan {
     /// [`Error::MemoryLimit`], [`Error::DimensionOverflow`].
     pub fn new(
         ctx: &Context,
-        (order, precision_bits): (usize, u32),
+        order: usize,
+        precision_bits: u32,
         tile_rows: Option<usize>,
         engine: &dyn TileEngine,
     ) -> Result<Plan> {
@@ -298,12 +299,12 @@ pub fn plan_cholesky(
         planned_bytes: 0,
         devices: Vec::new(),
     };
-    if let Some(direct) = Direct::choose(ctx, (order, working_bits), options) {
+    if let Some(direct) = Direct::choose(ctx, order, working_bits, options) {
         let bytes = direct.bytes(precision_bits) + check_bytes;
         return Ok(CholeskyPlan { planned_bytes: ctx.memory().admit(bytes)?, ..planned });
     }
-    let (engine, kernel) = engine_for(ctx, (order, options.tile_rows), working_bits)?;
-    let plan = Plan::new(&ctx.holding(check_bytes), (order, precision_bits), options.tile_rows, &*engine)?;
+    let (engine, kernel) = engine_for(ctx, order, options.tile_rows, working_bits)?;
+    let plan = Plan::new(&ctx.holding(check_bytes), order, precision_bits, options.tile_rows, &*engine)?;
     let update_plan = |(index, known): (usize, TileTraffic)| UpdatePlan {
         device: known.device,
         kernel: known.kernel,
@@ -341,7 +342,7 @@ mod tests {
             let ctx = Context::builder().threads(threads).build().unwrap();
             let engine = ctx.tile_engine(ctx.kernel(), working_bits(300, 1 << 20).unwrap()).unwrap();
             for (order, rows) in [(0, 8), (1, 8), (8, 8), (9, 8), (16, 8), (17, 8), (100, 24), (96, 24)] {
-                let plan = Plan::new(&ctx, (order, 300), Some(rows), &*engine).unwrap();
+                let plan = Plan::new(&ctx, order, 300, Some(rows), &*engine).unwrap();
                 let (words, span_bytes_each) = counted(&plan.tiling, &*engine, threads);
                 assert_eq!(plan.tile_words, words, "{order} in tiles of {rows}");
                 assert_eq!(task_span_bytes(&plan.tiling, threads), span_bytes_each, "{order} in tiles of {rows}");

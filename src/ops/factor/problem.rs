@@ -1,10 +1,11 @@
 //! The problem of a factorisation: the triangle that is read, its scaling, and how far it can go.
 
 use crate::error::{Error, Result};
+use crate::kernels::limbs;
 use crate::math::bound::{cholesky_modulus_bits, cholesky_working_bits};
 use crate::math::float::limbs_for;
 use crate::math::pivot::RowWeight;
-use crate::matrix::MatrixView;
+use crate::matrix::{EntryIndex, MatrixView};
 use crate::ops::factor::scaling::{is_beyond_one, row_exponent, scaled_entry, scaled_limbs};
 use rug::Integer;
 
@@ -35,7 +36,7 @@ impl Problem {
     /// # Errors
     /// [`Error::NotSquare`] where it is not square.
     pub fn new(lower: MatrixView<'_>, precision_bits: u32, working_bits: u32) -> Result<Problem> {
-        Problem::in_lists((Vec::new(), Vec::new()), lower, precision_bits, working_bits)
+        Problem::in_lists(Vec::new(), Vec::new(), lower, precision_bits, working_bits)
     }
 
     /// The same in the memory of lists that are no longer needed.
@@ -43,12 +44,13 @@ impl Problem {
     /// # Errors
     /// As [`Problem::new`].
     pub fn in_lists(
-        (mut exponents, mut weights): (Vec<i64>, Vec<RowWeight>),
+        mut exponents: Vec<i64>,
+        mut weights: Vec<RowWeight>,
         lower: MatrixView<'_>,
         precision_bits: u32,
         working_bits: u32,
     ) -> Result<Problem> {
-        let problem = Problem::unscaled((lower.rows(), lower.cols()), precision_bits, working_bits)?;
+        let problem = Problem::unscaled(lower.rows(), lower.cols(), precision_bits, working_bits)?;
         exponents.clear();
         weights.clear();
         let mut problem = Problem { exponents, weights, ..problem };
@@ -84,7 +86,7 @@ impl Problem {
     ///
     /// # Errors
     /// [`Error::NotSquare`] where it is not square.
-    pub(super) fn unscaled((rows, cols): (usize, usize), precision_bits: u32, working_bits: u32) -> Result<Problem> {
+    pub(super) fn unscaled(rows: usize, cols: usize, precision_bits: u32, working_bits: u32) -> Result<Problem> {
         check_square(rows, cols)?;
         let (exponents, weights) = (Vec::new(), Vec::new());
         Ok(Problem { rows, order: rows, precision_bits, working_bits, exponents, weights })
@@ -97,14 +99,37 @@ impl Problem {
         self.weights.truncate(order);
     }
 
-    /// Entry `(i, j)` of the matrix with this lower triangle, as an integer of the scaled matrix.
-    pub fn scaled_entry(&self, lower: MatrixView<'_>, i: usize, j: usize) -> Integer {
-        scaled_entry(lower.get(i, j), self.exponents[i] + self.exponents[j], self.working_bits)
-    }
-
     /// Whether all rows can be tried.
     pub fn is_whole(&self) -> bool {
         self.order == self.rows
+    }
+}
+
+/// The input of a factorisation in one process.
+#[derive(Clone, Copy)]
+pub(crate) struct FactorInput<'a> {
+    /// The scaling of the matrix.
+    pub problem: &'a Problem,
+    /// The matrix, of which the lower triangle is read.
+    pub lower: MatrixView<'a>,
+}
+
+impl FactorInput<'_> {
+    /// Entry `(i, j)` as an integer of the scaled matrix.
+    pub fn scaled_entry(&self, i: usize, j: usize) -> Integer {
+        let Problem { exponents, working_bits, .. } = self.problem;
+        scaled_entry(self.lower.get(i, j), exponents[i] + exponents[j], *working_bits)
+    }
+
+    /// The same integer into all of `out`, in two's complement.
+    #[inline]
+    pub fn scaled_limbs(&self, EntryIndex { row, col }: EntryIndex, out: &mut [u64]) {
+        let Problem { exponents, working_bits, .. } = self.problem;
+        let entry = self.lower.get(row, col);
+        scaled_limbs(entry, exponents[row] + exponents[col], *working_bits, out);
+        if entry.head.is_negative() {
+            limbs::negate(out);
+        }
     }
 }
 

@@ -4,8 +4,8 @@
 
 use crate::error::Result;
 use crate::math::pivot::{round_quotient, round_root};
-use crate::matrix::{Matrix, MatrixView};
-use crate::ops::factor::problem::Problem;
+use crate::matrix::Matrix;
+use crate::ops::factor::problem::{FactorInput, Problem};
 use rug::Integer;
 
 /// The integers of a factor: `L_ij = entries[i][j] * 2^(s_i - working_bits)`, `j <= i`.
@@ -21,13 +21,14 @@ pub(crate) struct Failed {
     pub pivot: Option<Integer>,
 }
 
-/// Factors the leading `problem.order` rows of the matrix with this lower triangle.
-pub(crate) fn factor(problem: &Problem, lower: MatrixView<'_>) -> std::result::Result<Rows, Failed> {
+/// Factors the leading `problem.order` rows of the matrix.
+pub(crate) fn factor(input: FactorInput<'_>) -> std::result::Result<Rows, Failed> {
+    let problem = input.problem;
     let order = problem.order;
     let mut rows = Vec::<Vec<Integer>>::with_capacity(order);
     let mut weights = problem.weights.clone();
     for i in 0..order {
-        rows.push((0..=i).map(|j| problem.scaled_entry(lower, i, j)).collect());
+        rows.push((0..=i).map(|j| input.scaled_entry(i, j)).collect());
     }
     for j in 0..order {
         let pivot = dot_subtracted(&rows[j], &rows[j], j);

@@ -6,11 +6,11 @@ use crate::context::Context;
 use crate::drive::{self, RankReport};
 use crate::error::Result;
 use crate::kernels::tiles::TileEngine;
-use crate::matrix::{Matrix, MatrixView};
+use crate::matrix::Matrix;
 use crate::ops::factor::node_tiles::{NodeTiles, TileWindow};
 use crate::ops::factor::options::DistCholeskyOptions;
 use crate::ops::factor::plan::Plan;
-use crate::ops::factor::problem::Problem;
+use crate::ops::factor::problem::{FactorInput, Problem};
 use crate::ops::factor::spans::{Clock, TaskLog};
 use crate::ops::factor::tile_file::Encoded;
 use crate::ops::factor::tile_store::{Entries, Local, TileMemory, TileStore};
@@ -81,7 +81,7 @@ impl Factorisation<'_> {
         };
         let (own, node) = agreed(world, own)?;
         let memory = TileMemory { own, node, remote, remote_words: plan.operand_words };
-        let tiles = TileStore::new(ctx, work, (plan.rank, memory), entries, &problem.weights);
+        let tiles = TileStore::new(ctx, work, plan.rank, memory, entries, &problem.weights);
         let outcome = drive::run_tiles(ctx, world, &plan.rank_plan(engine, options), &tiles, &mut locals);
         let finished = finish(Factored { tiles: &tiles, locals: &mut locals, outcome });
         clock.add(locals.into_iter().map(|local| local.log));
@@ -89,12 +89,13 @@ impl Factorisation<'_> {
     }
 }
 
-/// Factors `problem` with the lower triangle `lower` in one process, as planned. The factor of all rows takes the place
-/// of `memory`, which has its shape and precision.
+/// Factors `input` in one process, as planned. The factor of all rows takes the place of `memory`, which has its shape
+/// and precision.
 pub(crate) fn run(
     ctx: &Context,
-    (problem, lower): (&Problem, MatrixView<'_>),
-    (plan, engine): (&Plan, &dyn TileEngine),
+    FactorInput { problem, lower }: FactorInput<'_>,
+    plan: &Plan,
+    engine: &dyn TileEngine,
     memory: Option<Matrix>,
     clock: &mut Clock,
 ) -> Result<Ending> {

@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::kernels::tiles::{DiagonalData, UpdateTile};
 use crate::math::pivot::RowWeight;
 use crate::matrix::{Matrix, MatrixView};
+use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::factor::node_tiles::NodeTiles;
 use crate::ops::factor::plan::units;
 use crate::ops::factor::slots::Slots;
@@ -161,7 +162,8 @@ impl<'a, 'w> TileStore<'a, 'w> {
     pub fn new(
         ctx: &'a Context,
         work: TileWork<'a>,
-        (rank, memory): (usize, TileMemory<'w>),
+        rank: usize,
+        memory: TileMemory<'w>,
         entries: &'a Entries<'a>,
         weights: &[RowWeight],
     ) -> TileStore<'a, 'w> {
@@ -173,13 +175,14 @@ impl<'a, 'w> TileStore<'a, 'w> {
         let free = memory.remote.chunks_exact_mut(memory.remote_words.max(1)).collect();
         let remote = RemoteTiles { free: Mutex::new(free), ..RemoteTiles::default() };
         let after = (0..own.count()).map(|_| OnceLock::new()).collect();
-        let store = TileStore::of_words((work, own), words, weights, Meter::new(ctx, total));
+        let store = TileStore::of_words(work, own, words, weights, Meter::new(ctx, total));
         TileStore { entries, remote, after, node: memory.node, ..store }
     }
 
     /// Own tiles in these words.
     fn of_words(
-        (work, own): (TileWork<'a>, OwnTiles),
+        work: TileWork<'a>,
+        own: OwnTiles,
         words: Vec<RwLock<Words<'w>>>,
         weights: &[RowWeight],
         meter: Meter<'a>,
@@ -208,7 +211,8 @@ impl<'a, 'w> TileStore<'a, 'w> {
         ctx: &'a Context,
         work: TileWork<'a>,
         words: &'w mut [u64],
-        (rank, tile_file): (usize, TileFile),
+        rank: usize,
+        tile_file: TileFile,
         weights: &[RowWeight],
     ) -> TileStore<'a, 'w> {
         let (tiling, tiles) = (work.tiling, work.tiling.tile_rows());
@@ -219,7 +223,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
         let left = own.in_columns(0..tiles).filter(|&tile| !tile_file.was_finished(tile));
         let total = left.map(|tile| units(tiling, tile, tile.col + 1)).sum();
         let places = Slots::new(tiles, slots.len());
-        let store = TileStore::of_words((work, own), slots, weights, Meter::new(ctx, total));
+        let store = TileStore::of_words(work, own, slots, weights, Meter::new(ctx, total));
         TileStore { slots: Some(places), tile_file: Some(tile_file), ..store }
     }
 
@@ -336,7 +340,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
             Operand::Remote(remote) => remote.data.as_deref(),
         };
         let data = data.expect("the diagonal tile is finished");
-        self.work.solve(tile, words, &mut weights, (above.words(), data), local.scratch);
+        self.work.solve(tile, words, &mut weights, above.words(), data, local.scratch);
         local.log.add(TaskKind::Trsm, tile);
         Ok(())
     }
@@ -389,17 +393,15 @@ impl<'a, 'w> TileStore<'a, 'w> {
         Ok(())
     }
 
-    /// Rounds the finished own tiles into `tiles` of the factor, as many rows as each has.
+    /// Rounds the finished own tiles into those of `factor`, as many rows as each has there.
     ///
     /// # Errors
     /// [`Error::ExponentRange`], with the place in the whole matrix; [`Error::Cancelled`].
-    pub fn store_tiles<'m>(
-        &self,
-        ctx: &Context,
-        mut tiles: impl Iterator<Item = (TileId, &'m mut Matrix)> + Send,
-        locals: &mut [Local<'_>],
-    ) -> Result<()> {
-        let work = |local: &mut Local<'_>, (tile, matrix): (TileId, &mut Matrix)| {
+    pub fn store_tiles(&self, ctx: &Context, factor: &mut DistMatrix, locals: &mut [Local<'_>]) -> Result<()> {
+        let tile_rows = self.work.tiling.tile_rows();
+        let mut tiles = factor.tiles_mut().iter_mut().filter(|(tile, _)| tile.row < tile_rows);
+        let work = |local: &mut Local<'_>, (tile, matrix): &mut (TileId, Matrix)| {
+            let tile = *tile;
             self.work.store(tile, &unpoisoned(self.own(tile).read()), matrix, local.scratch)?;
             self.meter.add("unscale", 0)
         };
@@ -445,7 +447,7 @@ impl<'w> RankTiles for TileStore<'_, 'w> {
         let mut payload = vec![0; self.payload_words(tile)];
         let weights = self.weights_after(tile);
         let words = unpoisoned(self.own(tile).read());
-        self.work.pack(tile, (&words, weights), &mut payload, local.scratch);
+        self.work.pack(tile, &words, weights, &mut payload, local.scratch);
         Ok(Arc::new(payload))
     }
 

@@ -135,7 +135,8 @@ impl<'a> TileWork<'a> {
         })
     }
 
-    /// TRSM of a tile below the factored tile `diagonal`, all of whose updates are applied.
+    /// TRSM of a tile, all of whose updates are applied, below the factored tile with the words `diagonal` and their
+    /// `data`.
     ///
     /// `weights` are those that the tile before it in its row has left, or the first ones; they become those that the
     /// next one needs.
@@ -144,10 +145,11 @@ impl<'a> TileWork<'a> {
         tile: TileId,
         words: &mut [u64],
         weights: &mut [RowWeight],
-        diagonal: (&[u64], &dyn DiagonalData),
+        diagonal: &[u64],
+        data: &dyn DiagonalData,
         scratch: &mut [u64],
     ) {
-        self.engine.solve(SolveTile { shape: self.shape(tile), words, weights }, diagonal, scratch);
+        self.engine.solve(SolveTile { shape: self.shape(tile), words, weights }, (diagonal, data), scratch);
     }
 
     /// Rounds the leading rows and columns of a finished tile into `matrix`, as many as both have.
@@ -186,7 +188,7 @@ impl<'a> TileWork<'a> {
         let shape = self.shape(tile);
         let mut entries =
             |at: (usize, usize), magnitudes: &mut [u64]| self.engine.entries_in_form(shape, words, at, magnitudes);
-        self.round_column(tile, (self.engine.entry_form(), &mut entries), column, scratch)
+        self.round_column(tile, self.engine.entry_form(), &mut entries, column, scratch)
     }
 
     /// Rounds one column of a finished tile whose integers come from `entries`, in that form;
@@ -197,7 +199,8 @@ impl<'a> TileWork<'a> {
     pub fn round_column(
         &self,
         tile: TileId,
-        (form, entries): (EntryForm, &mut EntrySource<'_>),
+        form: EntryForm,
+        entries: &mut EntrySource<'_>,
         column: ColumnOfTile<'_>,
         scratch: &mut [u64],
     ) -> Result<()> {

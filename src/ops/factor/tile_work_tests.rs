@@ -9,7 +9,7 @@ use crate::math::bound::cholesky_working_bits;
 use crate::math::pivot::RowWeight;
 use crate::matrix::{Matrix, Symmetric};
 use crate::ops::cholesky::{CholeskyOptions, cholesky_with};
-use crate::ops::factor::problem::{Problem, working_bits};
+use crate::ops::factor::problem::{FactorInput, Problem, working_bits};
 use crate::ops::factor::reference;
 use crate::ops::factor::tile_work::{FailedRow, TileWork};
 use crate::ops::factor::tiling::tiles_for;
@@ -99,8 +99,8 @@ impl<'a> Travels<'a> {
             Task::Trsm { k, .. } => {
                 let mut weights = self.weights(tile);
                 let above = &self.travelled[&TileId { row: k, col: k }];
-                let diagonal = (&above.words[..], above.diagonal.as_deref().unwrap());
-                self.work.solve(tile, &mut words, &mut weights, diagonal, &mut self.scratch);
+                let data = above.diagonal.as_deref().unwrap();
+                self.work.solve(tile, &mut words, &mut weights, &above.words, data, &mut self.scratch);
                 self.send(tile, words, &weights, true);
                 Ok(())
             }
@@ -125,7 +125,7 @@ impl<'a> Travels<'a> {
     fn send(&mut self, tile: TileId, words: Vec<u64>, weights: &[RowWeight], whole: bool) {
         if whole {
             let mut payload = vec![NOISE; self.work.payload_words(tile)];
-            self.work.pack(tile, (&words, weights), &mut payload, &mut self.scratch);
+            self.work.pack(tile, &words, weights, &mut payload, &mut self.scratch);
             self.scratch.fill(NOISE);
             let mut operand = vec![NOISE; self.work.operand_words(tile)];
             let diagonal = self.work.unpack(tile, &payload, &mut operand, &mut self.scratch);
@@ -163,7 +163,7 @@ struct Expected {
 impl Expected {
     fn new(a: &Matrix, precision_bits: u32, working_bits: u32) -> Expected {
         let problem = Problem::new(a.view(), precision_bits, working_bits).unwrap();
-        let (rows, ending) = match reference::factor(&problem, a.view()) {
+        let (rows, ending) = match reference::factor(FactorInput { problem: &problem, lower: a.view() }) {
             Ok(rows) => (rows, Ok(())),
             Err(reference::Failed { index, rows, pivot }) => (rows, Err(FailedRow { index, pivot })),
         };
@@ -279,7 +279,8 @@ fn rejected_rows_stay_rejected_on_the_way() {
                 a.set_float(row, col, &value).unwrap();
             }
             let problem = Problem::new(a.view(), bits, working_bits(bits, 11_000).unwrap()).unwrap();
-            let reference::Failed { index, pivot, .. } = reference::factor(&problem, a.view()).err().unwrap();
+            let reference::Failed { index, pivot, .. } =
+                reference::factor(FactorInput { problem: &problem, lower: a.view() }).err().unwrap();
             assert_eq!((index, pivot), (row, None), "the row is rejected before its pivot is computed");
             assert_eq!(agree_on(&a, bits, &format!("row {row} of {n}")), Some(row));
         }

@@ -11,7 +11,7 @@ use crate::math::float::{Head, limbs_for};
 use crate::matrix::{Matrix, MatrixView, check_exponent};
 use crate::ops::factor::entrywise::{RangeBits, check_bytes, deepest_entry, needed_bits};
 use crate::ops::factor::options::CholeskyOptions;
-use crate::ops::factor::problem::{Problem, working_bits};
+use crate::ops::factor::problem::{FactorInput, Problem, working_bits};
 use crate::ops::product::problem::Accuracy;
 use crate::store::Buffer;
 use bytemuck::cast_slice_mut;
@@ -53,8 +53,8 @@ impl LaneFactors {
     }
 
     /// Whether the bits of these lanes are those that the single call begins with.
-    fn begins_here(&self, problem: &Problem, lower: MatrixView<'_>) -> bool {
-        self.range.is_none_or(|range| range.for_depth(deepest_entry(problem, lower)).bits == range.bits)
+    fn begins_here(&self, input: FactorInput<'_>) -> bool {
+        self.range.is_none_or(|range| range.for_depth(deepest_entry(input)).bits == range.bits)
     }
 
     /// The lanes among `done` whose factors keep the promise of entrywise accuracy with the bits of these lanes.
@@ -67,11 +67,12 @@ impl LaneFactors {
         done: u8,
     ) -> Result<u8> {
         let (order, mut promised) = (self.order, 0);
-        let mut problem = Problem::unscaled((order, order), self.precision_bits, self.working_bits)?;
+        let mut problem = Problem::unscaled(order, order, self.precision_bits, self.working_bits)?;
         for lane in (0..lowers.len()).filter(|lane| done >> lane & 1 == 1) {
             problem.exponents.clear();
             problem.exponents.extend(exponents.iter().skip(lane).step_by(PROBLEMS));
-            let needed = needed_bits(ctx, (&problem, lowers[lane]), &factors[lane])?;
+            let input = FactorInput { problem: &problem, lower: lowers[lane] };
+            let needed = needed_bits(ctx, input, &factors[lane])?;
             promised |= u8::from(needed <= self.range_bits()) << lane;
         }
         Ok(promised)
@@ -106,21 +107,22 @@ impl LaneFactors {
         let operand_bytes = Buffer::bytes_for(self.words());
         let needs = WorkspaceNeeds { operand_bytes, planned_bytes: self.bytes(), ..WorkspaceNeeds::default() };
         workspace.trim(memory, &needs);
-        let mut lists = (std::mem::take(&mut workspace.left_shifts), std::mem::take(&mut workspace.weights[1]));
+        let mut shifts = std::mem::take(&mut workspace.left_shifts);
+        let mut weights = std::mem::take(&mut workspace.weights[1]);
         let (exponents, words) = workspace.operands.words(self.words())?.split_at_mut(order * PROBLEMS);
         let (limits, words) = words.split_at_mut(order * PROBLEMS);
         let exponents = cast_slice_mut::<u64, i64>(exponents);
         let mut whole = 0u8;
         for (lane, lower) in lowers.iter().enumerate() {
-            let problem = Problem::in_lists(lists, *lower, self.precision_bits, self.working_bits)?;
+            let problem = Problem::in_lists(shifts, weights, *lower, self.precision_bits, self.working_bits)?;
             let fits = problem.is_whole() && problem.weights.iter().all(|weight| weight.sum == 0);
-            if fits && self.begins_here(&problem, *lower) {
+            if fits && self.begins_here(FactorInput { problem: &problem, lower: *lower }) {
                 whole |= 1 << lane;
                 for (row, (exponent, weight)) in problem.exponents.iter().zip(&problem.weights).enumerate() {
                     (exponents[row * PROBLEMS + lane], limits[row * PROBLEMS + lane]) = (*exponent, weight.limit);
                 }
             }
-            lists = (problem.exponents, problem.weights);
+            (shifts, weights) = (problem.exponents, problem.weights);
         }
         let first = whole.trailing_zeros() as usize;
         let mut done = 0;
@@ -137,21 +139,21 @@ impl LaneFactors {
             let matrices = Matrices { views, order, exponents, limits, precision_bits };
             let mut beyond = 0u8;
             done = whole
-                & self.lanes.factor(&matrices, words, &mut |at, heads, limbs| {
-                    beyond |= scatter(at, heads, limbs, factors);
+                & self.lanes.factor(&matrices, words, &mut |(row, col), heads, limbs| {
+                    beyond |= scatter(row, col, heads, limbs, factors);
                 });
             done &= !beyond;
         }
         if self.range.is_some() {
             done = self.promised(ctx, exponents, lowers, factors, done)?;
         }
-        (workspace.left_shifts, workspace.weights[1]) = lists;
+        (workspace.left_shifts, workspace.weights[1]) = (shifts, weights);
         Ok(done)
     }
 }
 
 /// Writes an entry of each factor; those whose exponent is beyond all limits.
-fn scatter((row, col): (usize, usize), heads: &[u64; PROBLEMS], limbs: &[u64], factors: &mut [Matrix]) -> u8 {
+fn scatter(row: usize, col: usize, heads: &[u64; PROBLEMS], limbs: &[u64], factors: &mut [Matrix]) -> u8 {
     let mut beyond = 0;
     for (lane, factor) in factors.iter_mut().enumerate() {
         let width = limbs_for(factor.precision_bits());

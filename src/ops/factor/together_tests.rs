@@ -3,6 +3,7 @@
 use super::*;
 use crate::kernels::problem_lanes::on_all_lanes;
 use crate::math::float::limbs_for;
+use crate::ops::factor::problem::FactorInput;
 use crate::ops::factor::reference;
 use crate::ops::product::problem::Accuracy;
 use rug::{Float, Integer, rand::RandState};
@@ -46,7 +47,8 @@ fn check_factors() {
             let done = together.factor(&ctx, &lowers, &mut factors).unwrap();
             for (lane, (lower, got)) in lowers.iter().zip(&factors).enumerate() {
                 let problem = Problem::new(*lower, bits, together.working_bits).unwrap();
-                let want = reference::factor(&problem, *lower).map(|rows| rows.to_matrix(&problem).unwrap());
+                let want = reference::factor(FactorInput { problem: &problem, lower: *lower })
+                    .map(|rows| rows.to_matrix(&problem).unwrap());
                 let is_done = done >> lane & 1 == 1;
                 let what = format!("{bits} bits, {order} rows, lane {lane} of {count}");
                 match want {
@@ -94,7 +96,8 @@ fn check_scales() {
     assert_eq!(together.factor(&ctx, &lowers, &mut factors).unwrap(), u8::MAX);
     for (lower, got) in lowers.iter().zip(&factors) {
         let problem = Problem::new(*lower, bits, together.working_bits).unwrap();
-        let want = reference::factor(&problem, *lower).map(|rows| rows.to_matrix(&problem).unwrap());
+        let want = reference::factor(FactorInput { problem: &problem, lower: *lower })
+            .map(|rows| rows.to_matrix(&problem).unwrap());
         assert!(want.is_ok_and(|want| *got == want));
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, Head, bit_length, round_integer};
-use crate::matrix::{MAXIMUM_EXPONENT, MatrixView, Uplo};
+use crate::matrix::{EntryIndex, MAXIMUM_EXPONENT, MatrixView, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::exact_sum::{ExactEntry, round_sum};
 use crate::ops::product::integers::check_integers;
@@ -112,15 +112,6 @@ impl Power {
         let (negative, exponent) = (number.negative != self.negative, number.exponent + self.exponent);
         ExactEntry { negative, exponent, ..number }
     }
-}
-
-/// Row and column of an entry of the result.
-#[derive(Clone, Copy)]
-pub(crate) struct EntryIndex {
-    /// Row of the result.
-    pub row: usize,
-    /// Column of the result.
-    pub col: usize,
 }
 
 impl<'a> Epilogue<'a> {

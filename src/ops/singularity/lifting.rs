@@ -198,7 +198,7 @@ impl<'a> Lifting<'a> {
                 scaled -= &self.modulus;
             }
             let (numerator, factor) = match scaled.cmp_abs(&bound).is_gt() {
-                true => fraction(scaled.modulo(&self.modulus), (&self.modulus, &bound))?,
+                true => fraction(scaled.modulo(&self.modulus), &self.modulus, &bound)?,
                 false => (scaled, Integer::from(1)),
             };
             numerators.iter_mut().for_each(|earlier| *earlier *= &factor);
@@ -215,7 +215,7 @@ impl<'a> Lifting<'a> {
 
 /// `n / d = residue` modulo the modulus with `|n|` and `d` up to the bound, by Euclid's algorithm stopped half-way
 /// (Wang 1981).
-fn fraction(residue: Integer, (modulus, bound): (&Integer, &Integer)) -> Option<(Integer, Integer)> {
+fn fraction(residue: Integer, modulus: &Integer, bound: &Integer) -> Option<(Integer, Integer)> {
     let (mut remainders, mut factors) = ((modulus.clone(), residue), (Integer::new(), Integer::from(1)));
     while remainders.1 > *bound {
         let (quotient, rest) = remainders.0.div_rem(remainders.1.clone());
@@ -243,9 +243,9 @@ mod tests {
             (Integer::from(n) * inverse).modulo(&modulus)
         };
         for (n, d) in [(1, 3), (-7, 12), (-1_073_741_000, 1_073_740_999), (5, 1)] {
-            assert_eq!(fraction(residue(n, d), (&modulus, &bound)), Some((n.into(), d.into())), "{n} / {d}");
+            assert_eq!(fraction(residue(n, d), &modulus, &bound), Some((n.into(), d.into())), "{n} / {d}");
         }
-        let far = fraction(residue(1_234_567_890_123, 987_654_321_987), (&modulus, &bound));
+        let far = fraction(residue(1_234_567_890_123, 987_654_321_987), &modulus, &bound);
         assert!(far.is_none_or(|(n, d)| n.cmp_abs(&bound).is_le() && d <= bound));
     }
 }

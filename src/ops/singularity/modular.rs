@@ -57,7 +57,7 @@ impl Field {
     }
 
     /// `row -= factor * other`, from column `from` on.
-    fn subtract(self, row: &mut [u64], (factor, other): (u64, &[u64]), from: usize) {
+    fn subtract(self, row: &mut [u64], factor: u64, other: &[u64], from: usize) {
         let minus = self.prime - factor;
         for (entry, &other) in row[from..].iter_mut().zip(&other[from..]) {
             *entry = ((u128::from(minus) * u128::from(other) + u128::from(*entry)) % u128::from(self.prime)) as u64;
@@ -80,7 +80,7 @@ impl Field {
             pivot[col..].iter_mut().for_each(|entry| *entry = self.product(*entry, scale));
             for row in rows.iter_mut().filter(|row| row.get(col).is_some_and(|&entry| entry != 0)) {
                 let factor = row[col];
-                self.subtract(row, (factor, &pivot), col);
+                self.subtract(row, factor, &pivot, col);
             }
             rows[col] = pivot;
         }
@@ -118,7 +118,7 @@ impl Elimination {
             let scale = field.inverse(pivot[col]);
             for (_, row) in left.iter_mut().filter(|(_, row)| row[col] != 0) {
                 let factor = field.product(row[col], scale);
-                field.subtract(row, (factor, &pivot), col);
+                field.subtract(row, factor, &pivot, col);
             }
             pivots.push((col, number));
         }
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(FIELD.product(FIELD.power_of_two(-9), 512), 1);
         assert_eq!(FIELD.residue(&Integer::from(-1)), most);
         let mut row = [most, most];
-        FIELD.subtract(&mut row, (most, &[7, most]), 1);
+        FIELD.subtract(&mut row, most, &[7, most], 1);
         assert_eq!(row, [most, FIELD.prime - 2]);
     }
 

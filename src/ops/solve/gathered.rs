@@ -3,7 +3,7 @@
 use crate::comm::{Transport, agree};
 use crate::error::Result;
 use crate::matrix::Matrix;
-use crate::ops::distribution::rect::{Rect, store};
+use crate::ops::distribution::rect::{Rect, unpack};
 use crate::ops::solve::band::gather;
 use std::ops::Range;
 
@@ -74,7 +74,7 @@ impl GatheredColumns {
             let (said, entries) = words.split_at(places.len());
             numbers.extend(said.iter().map(|&number| number as usize));
             let place = Rect { rows: 0..rows, cols: places.clone() };
-            store(entries.split_at(rows * places.len()), &place, target);
+            unpack(entries, &place, target);
         }
         Ok(numbers)
     }

@@ -321,7 +321,7 @@ impl SolveMemory {
         let bits = self.cuts.iter().map(|cut| cut.first_try_bits).collect::<Option<Vec<_>>>()?;
         let order = self.cuts.iter().map(|cut| cut.order).max()?;
         let each = columns / workers(&self.ctx, columns);
-        solve_kernel(&self.ctx, order, (columns.saturating_mul(ranks), each), bits.into_iter().max()?)
+        solve_kernel(&self.ctx, order, columns.saturating_mul(ranks), each, bits.into_iter().max()?)
     }
 
     /// Name of the kernel of the first try on bands, or of the products of a solve by parts.

@@ -2,8 +2,8 @@
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::matrix::{Destination, Matrix, MatrixView, Op, Symmetric};
-use crate::ops::product::combine::{AddedMatrix, EntryIndex, Epilogue};
+use crate::matrix::{Destination, EntryIndex, Matrix, MatrixView, Op, Symmetric};
+use crate::ops::product::combine::{AddedMatrix, Epilogue};
 use crate::ops::product::report::Outcome;
 use crate::ops::vector::entries::VectorCall;
 use crate::ops::vector::operand::{check_precision, vector_of};
@@ -144,7 +144,7 @@ pub fn gemv_into<'a, 'x, 'r>(
     let a = if op == Op::Transpose { a.into() } else { a.into().transposed() };
     let x = vector_of("gemv", x.into(), a.rows())?;
     let sums = Sums { operation: "gemv", len: a.cols(), terms: a.rows(), scalars: (alpha, beta), accumulate };
-    sums.run(ctx, precision_bits, (x, result.into()), |row| {
+    sums.run(ctx, precision_bits, x, result.into(), |row| {
         Ok([Run { left: a.block(0..a.rows(), row..row + 1)?, right: 0..a.rows() }])
     })
 }
@@ -223,7 +223,7 @@ pub fn symv_into<'a, 'x, 'r>(
     let order = lower.rows();
     let x = vector_of("symv", x.into(), order)?;
     let sums = Sums { operation: "symv", len: order, terms: order, scalars: (alpha, beta), accumulate };
-    sums.run(ctx, precision_bits, (x, result.into()), |row| {
+    sums.run(ctx, precision_bits, x, result.into(), |row| {
         // Row i: the mirror images of what stands before the diagonal in the row, then what stands below it. Where
         // both triangles count, all of it stands in column i.
         let above = if named { row } else { 0 };
@@ -254,7 +254,8 @@ impl Sums<'_> {
         &self,
         ctx: &Context,
         precision_bits: u32,
-        (x, result): (MatrixView<'_>, Destination<'_>),
+        x: MatrixView<'_>,
+        result: Destination<'_>,
         runs: impl Fn(usize) -> Result<[Run<'t>; N]> + Sync,
     ) -> Result<VectorReport> {
         check_precision(precision_bits)?;

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, limbs_for};
-use crate::matrix::{Destination, Diag, Matrix, MatrixView, Op, Uplo, check_exponent};
+use crate::matrix::{Destination, Diag, EntryIndex, Matrix, MatrixView, Op, Uplo, check_exponent};
 use crate::ops::fixed_sum::FixedSum;
 use crate::ops::product::report::Outcome;
 use crate::ops::vector::entries::prepare;
@@ -106,7 +106,7 @@ pub fn trmv_into<'a, 'x, 'r>(
     let order = triangle.order();
     let (x, one) = (vector_of("trmv", x.into(), order)?, one()?);
     let sums = Sums { operation: "trmv", len: order, terms: order, scalars: (options.alpha, None), accumulate: None };
-    sums.run(ctx, precision_bits, (x, result.into()), |row| {
+    sums.run(ctx, precision_bits, x, result.into(), |row| {
         let others = triangle.others(row);
         let own = if options.diag == Diag::Unit { one.view() } else { triangle.entries(row, row..row + 1)? };
         let others = Run { left: triangle.entries(row, others.clone())?, right: others };
@@ -213,8 +213,8 @@ pub fn trsv_into<'a, 'b, 'r>(
 pub(crate) struct VectorTriangle<'a> {
     /// All of it, or the rows of a piece, as far as the triangle goes in them.
     view: MatrixView<'a>,
-    /// Row and column of the first entry of the view.
-    first: (usize, usize),
+    /// The place of the first entry of the view.
+    first: EntryIndex,
     order: usize,
     lower: bool,
     diag: Diag,
@@ -258,7 +258,7 @@ impl<'a> VectorTriangle<'a> {
         let transposed = options.op == Op::Transpose;
         let view = if transposed { t.transposed() } else { t };
         let lower = (options.uplo == Uplo::Lower) != transposed;
-        Ok(VectorTriangle { view, first: (0, 0), order: rows, lower, diag: options.diag })
+        Ok(VectorTriangle { view, first: EntryIndex::default(), order: rows, lower, diag: options.diag })
     }
 
     fn order(&self) -> usize {
@@ -272,23 +272,29 @@ impl<'a> VectorTriangle<'a> {
 
     /// Some entries of a row, as a column.
     fn entries(&self, row: usize, cols: Range<usize>) -> Result<MatrixView<'a>> {
-        let (row, first_col) = (row - self.first.0, self.first.1);
+        let (row, first_col) = (row - self.first.row, self.first.col);
         Ok(self.view.block(row..row + 1, cols.start - first_col..cols.end - first_col)?.transposed())
     }
 
     fn pivot(&self, row: usize) -> FloatRef<'a> {
-        self.view.get(row - self.first.0, row - self.first.1)
+        self.view.get(row - self.first.row, row - self.first.col)
     }
 
     /// A lower triangle, or the upper one that is its transpose, with its diagonal.
     pub fn of_factor(lower: MatrixView<'a>, transposed: bool) -> Self {
         let view = if transposed { lower.transposed() } else { lower };
-        VectorTriangle { view, first: (0, 0), order: lower.rows(), lower: !transposed, diag: Diag::NonUnit }
+        VectorTriangle {
+            view,
+            first: EntryIndex::default(),
+            order: lower.rows(),
+            lower: !transposed,
+            diag: Diag::NonUnit,
+        }
     }
 
-    /// Some rows of a triangle of `order` rows, as far as it goes in them: their first entry is that of row and column
+    /// Some rows of a triangle of `order` rows, as far as it goes in them: their first entry is that at
     /// `first`.
-    pub fn of_piece(view: MatrixView<'a>, first: (usize, usize), (order, lower): (usize, bool)) -> Self {
+    pub fn of_piece(view: MatrixView<'a>, first: EntryIndex, order: usize, lower: bool) -> Self {
         VectorTriangle { view, first, order, lower, diag: Diag::NonUnit }
     }
 

@@ -4,11 +4,11 @@
 //! where exponents spread over more than a million bits, up to the allowance that `Bounds::floor` proves).
 //! Does not know: random vectors.
 
-use super::exact::{self, Accumulator, Column, KEEP_ALL, ProductSum, UpperBound, term};
+use super::exact::{Accumulator, Column, Dyadic, KEEP_ALL, ProductSum, UpperBound, term};
 use super::{Bounds, Claim, Problem, Verification, VerifyOptions, map_indices};
 use crate::context::Context;
 use crate::error::{Error, ErrorText, Result};
-use crate::matrix::{MatrixView, Uplo};
+use crate::matrix::{EntryIndex, MatrixView, Uplo};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rug::Integer;
@@ -59,43 +59,37 @@ pub(super) fn error(problem: &Problem<'_>, bounds: &Bounds, row: usize, col: usi
         // Far above anything possible: the entry itself is the error, and a sum that held both would be huge.
         let magnitude = Integer::from_digits(value.limbs, rug::integer::Order::Lsf);
         let exponent = value.head.exponent() - value.limbs.len() as i64 * 64;
-        return EntryError { ratio: bound.ratio(&magnitude, exponent), fails: true };
+        return EntryError { ratio: bound.ratio(&Dyadic { integer: magnitude, exponent }), fails: true };
     }
     let mut sum = Accumulator::default();
     ProductSum::default().add_dot(&mut sum, left, right);
     if let Some(term) = term(value, floor) {
         sum.add(!term.negative, term.limbs, term.low);
     }
-    let (difference, exponent) = sum.take();
-    let ratio = bound.ratio(&difference, exponent);
+    let difference = sum.take();
+    let ratio = bound.ratio(&difference);
     let cut = [left.floor, right.floor, floor].iter().any(|&floor| floor != KEEP_ALL);
     // Only norms of columns are known as exact squares.
     let fails = if ratio < 1.0 - 1e-6 || cut || claim.with_result || claim.power != 1 {
-        bound.compare(&difference, exponent) == Ordering::Greater
+        bound.compare(&difference) == Ordering::Greater
     } else {
-        exceeds(problem, bounds, (row, col), (difference, exponent))
+        exceeds(problem, bounds, EntryIndex { row, col }, difference)
     };
     EntryError { ratio, fails }
 }
 
 /// Whether `E^2 > 2^(2-2b) ||l||^2 ||r||^2`, by exact integers.
-fn exceeds(
-    problem: &Problem<'_>,
-    bounds: &Bounds,
-    (row, col): (usize, usize),
-    (error, exponent): (Integer, i64),
-) -> bool {
+fn exceeds(problem: &Problem<'_>, bounds: &Bounds, place: EntryIndex, error: Dyadic) -> bool {
     let square = |view: MatrixView<'_>, index: usize| {
         let column = Column::whole(view, index);
         let mut sum = Accumulator::default();
         ProductSum::default().add_dot(&mut sum, column, column);
         sum.take()
     };
-    let ((left, left_exponent), (right, right_exponent)) = (square(problem.left, row), square(problem.right, col));
-    let bound = left * right;
-    let bound_exponent = left_exponent + right_exponent + 2 - 2 * i64::from(bounds.precision_bits);
-    let (error, exponent) = (error.square(), 2 * exponent);
-    exact::compare((&error, exponent), (&bound, bound_exponent)) == Ordering::Greater
+    let (left, right) = (square(problem.left, place.row), square(problem.right, place.col));
+    let exponent = left.exponent + right.exponent + 2 - 2 * i64::from(bounds.precision_bits);
+    let bound = Dyadic { integer: left.integer * right.integer, exponent };
+    error.square().compare(&bound) == Ordering::Greater
 }
 
 /// Compares the sampled entries (all of them where they are few) with exact dot products.
@@ -107,16 +101,17 @@ pub(super) fn compare(
     mut outcome: Verification,
 ) -> Result<Verification> {
     let entries = sample(problem, options.sample_count, outcome.seed);
-    let errors = map_indices(ctx, entries.len(), |at| error(problem, bounds, entries[at].0, entries[at].1));
+    let errors = map_indices(ctx, entries.len(), |at| error(problem, bounds, entries[at].row, entries[at].col));
     let worst = entries
         .iter()
         .zip(&errors)
         .max_by(|a, b| (a.1.fails, a.1.ratio).partial_cmp(&(b.1.fails, b.1.ratio)).unwrap_or(Ordering::Equal));
     outcome.entry_count = entries.len();
     match worst {
-        Some((&(row, col), error)) if error.fails => Err(failure(problem, row, col, error.ratio)),
+        Some((&EntryIndex { row, col }, error)) if error.fails => Err(failure(problem, row, col, error.ratio)),
         Some((&place, error)) => {
-            let worst_place = Some(problem.claim.place(place));
+            let EntryIndex { row, col } = problem.claim.place(place);
+            let worst_place = Some((row, col));
             Ok(Verification { worst_entry: error.ratio, worst_place, ..outcome })
         }
         None => Ok(outcome),
@@ -132,7 +127,7 @@ pub(super) fn compare_exactly(
 ) -> Result<Verification> {
     let entries = sample(problem, options.sample_count, outcome.seed);
     let errors = map_indices(ctx, entries.len(), |at| {
-        let (row, col) = entries[at];
+        let EntryIndex { row, col } = entries[at];
         let mut sum = Accumulator::default();
         ProductSum::default().add_dot(&mut sum, Column::whole(problem.left, row), Column::whole(problem.right, col));
         if let Some(term) = term(problem.entry(row, col), KEEP_ALL) {
@@ -141,10 +136,10 @@ pub(super) fn compare_exactly(
         sum.take()
     });
     outcome.entry_count = entries.len();
-    match entries.iter().zip(errors).find(|(_, (error, _))| *error != 0) {
+    match entries.iter().zip(errors).find(|(_, error)| error.integer != 0) {
         None => Ok(outcome),
-        Some((&(row, col), (error, exponent))) => {
-            let size = rug::Float::with_val(53, error.abs()) << exponent.clamp(-(1 << 29), 1 << 29) as i32;
+        Some((&EntryIndex { row, col }, Dyadic { integer, exponent })) => {
+            let size = rug::Float::with_val(53, integer.abs()) << exponent.clamp(-(1 << 29), 1 << 29) as i32;
             Err(Error::verification(ErrorText::counted(|base| {
                 let name = problem.name(row, col, base);
                 format!("{name} is off by {size:.4e}, and integers must be exact")
@@ -176,11 +171,11 @@ fn rows_of(problem: &Problem<'_>, col: usize) -> std::ops::Range<usize> {
 }
 
 /// All stored entries where there are at most `count`, else that many random ones.
-fn sample(problem: &Problem<'_>, count: usize, seed: u64) -> Vec<(usize, usize)> {
+fn sample(problem: &Problem<'_>, count: usize, seed: u64) -> Vec<EntryIndex> {
     let cols = problem.result.cols();
     let total: u128 = (0..cols).map(|col| rows_of(problem, col).len() as u128).sum();
     if total <= count as u128 {
-        return (0..cols).flat_map(|col| rows_of(problem, col).map(move |row| (row, col))).collect();
+        return (0..cols).flat_map(|col| rows_of(problem, col).map(move |row| EntryIndex { row, col })).collect();
     }
     // A stream of its own, so that the choice does not depend on the number of vectors drawn before.
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -188,8 +183,8 @@ fn sample(problem: &Problem<'_>, count: usize, seed: u64) -> Vec<(usize, usize)>
     let mut below = |limit: usize| ((u128::from(rng.next_u64()) * limit as u128) >> 64) as usize;
     (0..count)
         .map(|_| {
-            let (row, col) = (below(problem.result.rows()), below(cols));
-            if rows_of(problem, col).contains(&row) { (row, col) } else { (col, row) }
+            let place = EntryIndex { row: below(problem.result.rows()), col: below(cols) };
+            if rows_of(problem, place.col).contains(&place.row) { place } else { place.transposed() }
         })
         .collect()
 }

@@ -11,6 +11,54 @@ use rug::ops::NegAssign;
 use rug::{Assign, Integer};
 use std::cmp::Ordering;
 
+/// The number `integer * 2^exponent`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Dyadic {
+    /// The integer.
+    pub integer: Integer,
+    /// The power of two that it is multiplied by.
+    pub exponent: i64,
+}
+
+impl Dyadic {
+    /// The value of a big float.
+    pub fn of(value: FloatRef<'_>) -> Dyadic {
+        let (integer, exponent) = value.to_integer_exponent();
+        Dyadic { integer, exponent }
+    }
+
+    /// The square.
+    pub fn square(self) -> Dyadic {
+        Dyadic { integer: self.integer.square(), exponent: 2 * self.exponent }
+    }
+
+    /// Compares two numbers, neither below 0; exponents far apart cost nothing.
+    pub fn compare(&self, other: &Dyadic) -> Ordering {
+        let (x, y) = (&self.integer, &other.integer);
+        if *x == 0 || *y == 0 {
+            return (*x != 0).cmp(&(*y != 0));
+        }
+        let top = |number: &Dyadic| i64::from(number.integer.significant_bits()) + number.exponent;
+        top(self).cmp(&top(other)).then_with(|| {
+            // Equal top bits: the exponents differ by no more than the longer of the two numbers.
+            let drop = self.exponent - other.exponent;
+            if drop >= 0 { Integer::from(x << drop as u32).cmp(y) } else { x.cmp(&Integer::from(y << -drop as u32)) }
+        })
+    }
+
+    /// `|self| / sqrt(square)` for `square > 0`, to about 50 bits.
+    pub fn over_root(&self, square: &Dyadic) -> f64 {
+        if self.integer == 0 {
+            return 0.0;
+        }
+        let ((x, x_bits), (y, y_bits)) = (self.integer.to_f64_exp(), square.integer.to_f64_exp());
+        let (top, square_top) = (i64::from(x_bits) + self.exponent, i64::from(y_bits) + square.exponent);
+        let root = (y * 2f64.powi(square_top.rem_euclid(2) as i32)).sqrt();
+        let power = (top - square_top.div_euclid(2)).clamp(-1000, 1000) as i32;
+        x.abs() / root * 2f64.powi(power)
+    }
+}
+
 /// No bits are cut off a number.
 pub const KEEP_ALL: i64 = i64::MIN;
 
@@ -69,15 +117,15 @@ impl Accumulator {
         add_shifted(side, (word - self.base) as usize, limbs, low.rem_euclid(64) as u32);
     }
 
-    /// The sum as `integer * 2^exponent`, the integer odd or 0; the accumulator is 0 afterwards.
-    pub fn take(&mut self) -> (Integer, i64) {
+    /// The sum, its integer odd or 0; the accumulator is 0 afterwards.
+    pub fn take(&mut self) -> Dyadic {
         let side = |limbs: &[u64]| Integer::from_digits(limbs, Order::Lsf);
         let mut sum = side(&self.positive) - side(&self.negative);
         self.positive.clear();
         self.negative.clear();
         let zeros = sum.find_one(0).unwrap_or(0);
         sum >>= zeros;
-        (sum, self.base * 64 + i64::from(zeros))
+        Dyadic { integer: sum, exponent: self.base * 64 + i64::from(zeros) }
     }
 }
 
@@ -161,18 +209,6 @@ impl ProductSum {
             sum.add(self.product.is_negative() != y.negative, self.product.as_limbs(), x.low + y.low);
         }
     }
-}
-
-/// Compares `x * 2^e` with `y * 2^f`, neither below 0; exponents far apart cost nothing.
-pub fn compare((x, e): (&Integer, i64), (y, f): (&Integer, i64)) -> Ordering {
-    if *x == 0 || *y == 0 {
-        return (*x != 0).cmp(&(*y != 0));
-    }
-    let top = |value: &Integer, exponent: i64| i64::from(value.significant_bits()) + exponent;
-    top(x, e).cmp(&top(y, f)).then_with(|| {
-        // Equal top bits: the exponents differ by no more than the longer of the two numbers.
-        if e >= f { Integer::from(x << (e - f) as u32).cmp(y) } else { x.cmp(&Integer::from(y << (f - e) as u32)) }
-    })
 }
 
 /// An upper bound `significand * 2^exponent`: the top bit of the significand is set, or the bound is 0.
@@ -259,26 +295,26 @@ impl UpperBound {
         UpperBound::new(ceiling, (self.exponent - 62 - odd) / 2)
     }
 
-    /// How `|integer| * 2^exponent` compares with the bound, exactly.
-    pub fn compare(self, integer: &Integer, exponent: i64) -> Ordering {
-        if self.is_zero() || *integer == 0 {
-            return (*integer != 0).cmp(&!self.is_zero());
+    /// How `|value|` compares with the bound, exactly.
+    pub fn compare(self, value: &Dyadic) -> Ordering {
+        if self.is_zero() || value.integer == 0 {
+            return (value.integer != 0).cmp(&!self.is_zero());
         }
-        let bound = Integer::from(self.significand);
-        compare((&Integer::from(integer.abs_ref()), exponent), (&bound, self.exponent))
+        let size = Dyadic { integer: Integer::from(value.integer.abs_ref()), exponent: value.exponent };
+        size.compare(&Dyadic { integer: Integer::from(self.significand), exponent: self.exponent })
     }
 
-    /// `|integer| * 2^exponent` in units of the bound, to about 50 bits; infinite where only the bound is 0.
-    pub fn ratio(self, integer: &Integer, exponent: i64) -> f64 {
-        if *integer == 0 {
+    /// `|value|` in units of the bound, to about 50 bits; infinite where only the bound is 0.
+    pub fn ratio(self, value: &Dyadic) -> f64 {
+        if value.integer == 0 {
             return 0.0;
         }
         if self.is_zero() {
             return f64::INFINITY;
         }
-        let (fraction, bits) = integer.to_f64_exp();
+        let (fraction, bits) = value.integer.to_f64_exp();
         let quotient = fraction.abs() / (self.significand as f64 / 2f64.powi(64));
-        let power = (i64::from(bits) + exponent - self.top_exponent()).clamp(-1100, 1100) as i32;
+        let power = (i64::from(bits) + value.exponent - self.top_exponent()).clamp(-1100, 1100) as i32;
         // Infinity stands only for a bound of 0.
         (quotient * 2f64.powi(power / 2) * 2f64.powi(power - power / 2)).min(f64::MAX)
     }
@@ -349,14 +385,14 @@ mod tests {
                 let shifted = value << (low + 3000) as u32;
                 want += if negative { -shifted } else { shifted };
             }
-            let (got, exponent) = sum.take();
+            let Dyadic { integer: got, exponent } = sum.take();
             assert!(got == 0 || got.is_odd());
             if want == 0 {
                 assert_eq!(got, 0);
             } else {
                 assert_eq!(got << (exponent + 3000) as u32, want, "seed {seed}");
             }
-            assert_eq!(sum.take().0, 0, "the accumulator is empty afterwards");
+            assert_eq!(sum.take().integer, 0, "the accumulator is empty afterwards");
         }
     }
 
@@ -365,7 +401,7 @@ mod tests {
         let mut sum = Accumulator::default();
         sum.add(false, &[u64::MAX; 5], 7);
         sum.add(false, &[1], 7);
-        assert_eq!(sum.take(), (Integer::from(1), 7 + 320));
+        assert_eq!(sum.take(), Dyadic { integer: Integer::from(1), exponent: 7 + 320 });
     }
 
     #[test]
@@ -406,6 +442,7 @@ mod tests {
     #[test]
     fn comparisons_are_exact_at_the_bound() {
         let bound = UpperBound::new(12_345, -40);
+        let dyadic = |integer: i32, exponent| Dyadic { integer: Integer::from(integer), exponent };
         for (integer, exponent, want) in [
             (12_345, -40, Ordering::Equal),
             (-12_345, -40, Ordering::Equal),
@@ -415,12 +452,12 @@ mod tests {
             (1, -900, Ordering::Less),
             (0, 5, Ordering::Less),
         ] {
-            assert_eq!(bound.compare(&Integer::from(integer), exponent), want, "{integer} * 2^{exponent}");
+            assert_eq!(bound.compare(&dyadic(integer, exponent)), want, "{integer} * 2^{exponent}");
         }
-        assert_eq!(UpperBound::ZERO.compare(&Integer::new(), 3), Ordering::Equal);
-        assert_eq!(UpperBound::ZERO.compare(&Integer::from(1), -3000), Ordering::Greater);
-        assert!((bound.ratio(&Integer::from(49_380), -41) - 2.0).abs() < 1e-12);
-        assert!(UpperBound::ZERO.ratio(&Integer::from(1), 0).is_infinite());
+        assert_eq!(UpperBound::ZERO.compare(&dyadic(0, 3)), Ordering::Equal);
+        assert_eq!(UpperBound::ZERO.compare(&dyadic(1, -3000)), Ordering::Greater);
+        assert!((bound.ratio(&dyadic(49_380, -41)) - 2.0).abs() < 1e-12);
+        assert!(UpperBound::ZERO.ratio(&dyadic(1, 0)).is_infinite());
     }
 
     #[test]

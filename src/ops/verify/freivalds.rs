@@ -65,7 +65,7 @@ pub fn freivalds_gemm<'a, 'b, 'c>(
     c: impl Into<MatrixView<'c>>,
     options: &VerifyOptions,
 ) -> Result<Verification> {
-    run(ctx, &Problem::gemm((operands.0.into(), operands.1.into()), c.into(), options)?, options)
+    run(ctx, &Problem::gemm(operands.0.into(), operands.1.into(), c.into(), options)?, options)
 }
 
 fn run(ctx: &Context, problem: &Problem<'_>, options: &VerifyOptions) -> Result<Verification> {

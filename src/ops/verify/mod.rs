@@ -22,7 +22,7 @@ use crate::drive::map_indices;
 use crate::error::{Error, ErrorText, IndexBase, Result};
 use crate::math::bound::ceil_log2;
 use crate::math::float::FloatRef;
-use crate::matrix::{MatrixView, Op, Symmetric, Uplo};
+use crate::matrix::{EntryIndex, MatrixView, Op, Symmetric, Uplo};
 use crate::ops::seed::fresh_seed;
 use crate::options::setters;
 use exact::{ColumnSize, KEEP_ALL, UpperBound, column_size};
@@ -164,7 +164,7 @@ pub fn verify_gemm<'a, 'b, 'c>(
     precision_bits: u32,
     options: &VerifyOptions,
 ) -> Result<Verification> {
-    let problem = Problem::gemm((operands.0.into(), operands.1.into()), c.into(), options)?;
+    let problem = Problem::gemm(operands.0.into(), operands.1.into(), c.into(), options)?;
     verify(ctx, &problem, precision_bits, options)
 }
 
@@ -237,8 +237,8 @@ impl Claim {
     };
 
     /// The caller's row and column of an entry.
-    fn place(&self, (row, col): (usize, usize)) -> (usize, usize) {
-        if self.transposed { (col, row) } else { (row, col) }
+    fn place(&self, place: EntryIndex) -> EntryIndex {
+        if self.transposed { place.transposed() } else { place }
     }
 }
 
@@ -258,13 +258,9 @@ impl<'a> Problem<'a> {
         Problem { operation, left: p, right: p, result, triangle: Some(uplo), claim: Claim::PRODUCT }.checked()
     }
 
-    fn gemm(
-        operands: (MatrixView<'a>, MatrixView<'a>),
-        c: MatrixView<'a>,
-        options: &VerifyOptions,
-    ) -> Result<Problem<'a>> {
-        let left = if options.op == Op::NoTranspose { operands.0.transposed() } else { operands.0 };
-        let right = if options.op_b == Op::NoTranspose { operands.1 } else { operands.1.transposed() };
+    fn gemm(a: MatrixView<'a>, b: MatrixView<'a>, c: MatrixView<'a>, options: &VerifyOptions) -> Result<Problem<'a>> {
+        let left = if options.op == Op::NoTranspose { a.transposed() } else { a };
+        let right = if options.op_b == Op::NoTranspose { b } else { b.transposed() };
         Problem { operation: "verify gemm", left, right, result: c, triangle: None, claim: Claim::PRODUCT }.checked()
     }
 
@@ -299,8 +295,8 @@ impl<'a> Problem<'a> {
             Some(Uplo::Upper) => row > col,
             None => false,
         };
-        let (row, col) = if mirrored { (col, row) } else { (row, col) };
-        let (row, col) = self.claim.place((row, col));
+        let place = EntryIndex { row, col };
+        let EntryIndex { row, col } = self.claim.place(if mirrored { place.transposed() } else { place });
         format!("{}: {} at {}", self.operation, self.claim.subject, base.place(row, col))
     }
 }
@@ -324,15 +320,11 @@ impl Bounds {
         let sizes = |view: MatrixView<'_>| map_indices(ctx, view.cols(), |col| column_size(view, col));
         let left = sizes(problem.left);
         let right = if problem.triangle.is_some() { left.clone() } else { sizes(problem.right) };
-        Bounds::with_sizes(problem, (left, right), precision_bits)
+        Bounds::with_sizes(problem, left, right, precision_bits)
     }
 
     /// Bounds by other norms, which are at least `2^-4` times the largest entries of their columns.
-    fn with_sizes(
-        problem: &Problem<'_>,
-        (left, right): (Vec<ColumnSize>, Vec<ColumnSize>),
-        precision_bits: u32,
-    ) -> Bounds {
+    fn with_sizes(problem: &Problem<'_>, left: Vec<ColumnSize>, right: Vec<ColumnSize>, precision_bits: u32) -> Bounds {
         let terms = ceil_log2(problem.left.rows()) + ceil_log2(problem.right.cols());
         let kept_bits = i64::from(precision_bits) + i64::from(terms) + 66;
         Bounds { left, right, precision_bits, power: problem.claim.power, kept_bits }

@@ -3,13 +3,12 @@
 //! Promise: every `r_i` is the exact value (or within the allowance that [`Bounds::floor`] proves), for any exponents.
 //! Does not know: which operation is judged.
 
-use super::exact::{Accumulator, ProductSum, UpperBound, term};
+use super::exact::{Accumulator, Dyadic, ProductSum, UpperBound, term};
 use super::{Bounds, Problem, Verification, VerifyOptions, entries, map_indices};
 use crate::context::Context;
 use crate::error::{Error, ErrorText, Result};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
-use rug::Integer;
 use std::cmp::Ordering;
 
 /// Rows of `R` whose sums are formed together: enough to read columns in runs, few enough to stay in cache.
@@ -76,11 +75,11 @@ pub(super) fn test(
     if !failed {
         return Ok(());
     }
-    Err(explain(ctx, problem, bounds, worst))
+    Err(explain(ctx, problem, bounds, worst.0, worst.1))
 }
 
 /// `R x` for all vectors: `[k][vector]`, each number as an odd integer (or 0) and an exponent.
-fn multiply_right(ctx: &Context, problem: &Problem<'_>, vectors: &[Signs]) -> Vec<(Integer, i64)> {
+fn multiply_right(ctx: &Context, problem: &Problem<'_>, vectors: &[Signs]) -> Vec<Dyadic> {
     let view = problem.right;
     let groups = map_indices(ctx, view.rows().div_ceil(ROWS_AT_ONCE), |group| {
         let first = group * ROWS_AT_ONCE;
@@ -107,7 +106,7 @@ fn row_residuals(
     problem: &Problem<'_>,
     bounds: &Bounds,
     vectors: &[Signs],
-    images: &[(Integer, i64)],
+    images: &[Dyadic],
     row: usize,
 ) -> (f64, bool) {
     let size = bounds.left[row];
@@ -117,8 +116,8 @@ fn row_residuals(
     for (k, images) in images.chunks_exact(vectors.len()).enumerate() {
         let Some(term) = term(problem.left.get(k, row), floor) else { continue };
         products.set_left(term);
-        for (sum, (image, exponent)) in sums.iter_mut().zip(images) {
-            products.add_to(sum, image, term.low + exponent);
+        for (sum, image) in sums.iter_mut().zip(images) {
+            products.add_to(sum, &image.integer, term.low + image.exponent);
         }
     }
     // `sum_j |c_ij| |x_j|` for each vector, where the bound has it.
@@ -142,16 +141,16 @@ fn row_residuals(
     }
     let mut worst = (0.0, false);
     for ((x, own), sum) in vectors.iter().zip(own).zip(&mut sums) {
-        let (residual, exponent) = sum.take();
+        let residual = sum.take();
         let bound = bounds.allowance(size.norm.times(x.weighted_norm).plus(own));
-        let fails = bound.compare(&residual, exponent) == Ordering::Greater;
-        worst = (f64::max(worst.0, bound.ratio(&residual, exponent)), worst.1 || fails);
+        let fails = bound.compare(&residual) == Ordering::Greater;
+        worst = (f64::max(worst.0, bound.ratio(&residual)), worst.1 || fails);
     }
     worst
 }
 
 /// Names the worst entry of the row that failed; the row itself where each single entry is within its bound.
-fn explain(ctx: &Context, problem: &Problem<'_>, bounds: &Bounds, (row, ratio): (usize, f64)) -> Error {
+fn explain(ctx: &Context, problem: &Problem<'_>, bounds: &Bounds, row: usize, ratio: f64) -> Error {
     let errors = map_indices(ctx, problem.right.cols(), |col| entries::error(problem, bounds, row, col));
     let worst = errors.iter().enumerate().max_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio));
     match worst {

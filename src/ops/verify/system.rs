@@ -88,7 +88,7 @@ pub fn verify_solve<'a, 'b, 'c>(
             balanced.weights.iter().enumerate().map(|(k, &weight)| weight.times(UpperBound::of(right.get(k, col))));
         ColumnSize { norm: terms.fold(UpperBound::ZERO, UpperBound::plus), ..column_size(right.view(), col) }
     });
-    let bounds = Bounds::with_sizes(&problem, (balanced.sizes(ctx), sizes), precision_bits);
+    let bounds = Bounds::with_sizes(&problem, balanced.sizes(ctx), sizes, precision_bits);
     judge(ctx, &problem, &bounds, options, options.seed.unwrap_or_else(fresh_seed))
 }
 
@@ -152,7 +152,7 @@ pub fn verify_inverse<'a, 'b>(
     let sum = terms.fold(UpperBound::ZERO, UpperBound::plus);
     let sizes =
         map_indices(ctx, order, |col| ColumnSize { norm: roots[col].times(sum), ..column_size(right.view(), col) });
-    let bounds = Bounds::with_sizes(&problem, (balanced.sizes(ctx), sizes), precision_bits);
+    let bounds = Bounds::with_sizes(&problem, balanced.sizes(ctx), sizes, precision_bits);
     judge(ctx, &problem, &bounds, options, options.seed.unwrap_or_else(fresh_seed))
 }
 

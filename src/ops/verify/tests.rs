@@ -54,7 +54,7 @@ fn product(left: MatrixView<'_>, right: MatrixView<'_>) -> Matrix {
                 let product = x * y;
                 sum.add(product.is_negative(), product.as_limbs(), ex + ey);
             }
-            let (integer, exponent) = sum.take();
+            let exact::Dyadic { integer, exponent } = sum.take();
             result.set_integer_exponent(row, col, &integer, exponent).unwrap();
         }
     }

@@ -14,6 +14,7 @@ use crate::kernels::tiles::{TileEngine, TileShape};
 use crate::math::float::limbs_for;
 use crate::ops::disk::{progress_of, telling_of_disk};
 use crate::ops::factor::diagnose::{Evidence, refusal};
+use crate::ops::factor::disk::problem::ScannedProblem;
 use crate::ops::factor::problem::{Problem, working_bits};
 use crate::ops::factor::spans::{Clock, TaskLog};
 use crate::ops::factor::tile_file::{Encoded, TileFile};
@@ -41,7 +42,8 @@ const UPDATES_AT_ONCE: usize = 4;
 /// As [`super::cholesky_over_ranks`].
 pub(crate) fn factor_file(
     site: Site<'_>,
-    (matrix, factor): (&Path, &Path),
+    matrix: &Path,
+    factor: &Path,
     storage: &Path,
     precision_bits: u32,
     options: &OutOfCoreOptions,
@@ -52,15 +54,15 @@ pub(crate) fn factor_file(
     let mut element = site.agreed(BigFloats::new(site.ctx, file.rows(), precision_bits))?;
     check_square(site, &file)?;
     // Refused before the file is read.
-    let tiling = tiling(file.rows(), (options.tile_rows.map(|rows| rows.min(MOST_TILE_ROWS)), TILE_ROWS), grid);
+    let tiling = tiling(file.rows(), options.tile_rows.map(|rows| rows.min(MOST_TILE_ROWS)), TILE_ROWS, grid);
     let mut call = DiskCall { site, file: file.clone(), tiling, options, storage };
     let mut plan = call.plan(&element)?;
-    let bits = (precision_bits, element.problem.working_bits);
+    let working_bits = element.problem.working_bits;
     let read = || {
-        let read = Problem::of_file(&file, bits, progress_of(site.ctx))?;
+        let read = Problem::of_file(&file, precision_bits, working_bits, progress_of(site.ctx))?;
         if options.lower { Ok(()) } else { file.check_symmetric(tiling.tile_size) }.map(|()| read)
     };
-    let (problem, checksum) = Problem::shared(site, file.rows(), bits, read)?;
+    let ScannedProblem { problem, checksum } = Problem::shared(site, file.rows(), precision_bits, working_bits, read)?;
     let scan_seconds = clock.now();
     if !problem.is_whole() {
         call.tiling = TileMap { rows: problem.order, cols: problem.order, ..tiling };
@@ -68,12 +70,13 @@ pub(crate) fn factor_file(
     }
     element.problem = problem;
     let identity = call.identify("cholesky", Some(precision_bits), checksum);
-    let made = call.factor(&element, (&plan, &identity), factor, &mut clock)?;
+    let made = call.factor(&element, &plan, &identity, factor, &mut clock)?;
     call.report(
         element.figures(site.ctx.tile_kernel(element.problem.working_bits).name()),
         plan,
         made,
-        (clock, scan_seconds),
+        clock,
+        scan_seconds,
     )
 }
 
@@ -90,7 +93,7 @@ pub(crate) fn plan_file(
     let file = Arc::new(MatrixFile::open(matrix)?);
     let element = BigFloats::new(site.ctx, file.rows(), precision_bits)?;
     let grid = grid_of(site.team, options.grid)?;
-    let tiling = tiling(file.rows(), (options.tile_rows.map(|rows| rows.min(MOST_TILE_ROWS)), TILE_ROWS), grid);
+    let tiling = tiling(file.rows(), options.tile_rows.map(|rows| rows.min(MOST_TILE_ROWS)), TILE_ROWS, grid);
     DiskCall { site, file, tiling, options, storage: Path::new("") }.plan(&element)
 }
 
@@ -105,7 +108,7 @@ impl BigFloats {
     fn new(ctx: &Context, order: usize, precision_bits: u32) -> Result<BigFloats> {
         let working_bits = working_bits(precision_bits, ctx.maximum_modulus_bits())?;
         let engine = ctx.tile_engine(ctx.tile_kernel(working_bits), working_bits)?;
-        Ok(BigFloats { engine, problem: Problem::unscaled((order, order), precision_bits, working_bits)? })
+        Ok(BigFloats { engine, problem: Problem::unscaled(order, order, precision_bits, working_bits)? })
     }
 
     fn figures(&self, kernel: &'static str) -> ElementFigures {
@@ -197,8 +200,8 @@ impl Element for BigFloats {
         });
         let mut locals = locals.collect::<Vec<_>>();
         let words = agreed(world, workspace.operands.words(shape.room_tiles * self.slot_words(tiling)))?;
-        let place = (world.rank(), tile_file);
-        let tiles = TileStore::above_disk(ctx, self.work(tiling), words, place, &self.problem.weights);
+        let tiles =
+            TileStore::above_disk(ctx, self.work(tiling), words, world.rank(), tile_file, &self.problem.weights);
         let outcome = call.run_tiles(ctx, &shape, &tiles, &mut locals);
         clock.add(locals.into_iter().map(|local| local.log));
         let failed = tiles.failed();
@@ -214,8 +217,8 @@ impl Element for BigFloats {
             return Err(self.not_positive(&call.file, self.problem.order, None));
         }
         let (work, bits) = (self.work(&call.tiling), self.problem.precision_bits);
-        write_factor(call, path, tile_file, bits, &|tile, payload, words| {
-            work.round_payload(tile, payload, words, bits)
+        write_factor(call, path, tile_file, bits, &|tile, payload, (heads, limbs)| {
+            work.round_payload(tile, payload, heads, limbs, bits)
         })
     }
 }

@@ -125,7 +125,8 @@ impl DiskCall<'_> {
     pub fn factor(
         &self,
         element: &impl Element,
-        (plan, identity): (&OutOfCorePlan, &Identity),
+        plan: &OutOfCorePlan,
+        identity: &Identity,
         path: &Path,
         clock: &mut Clock,
     ) -> Result<Made> {
@@ -189,7 +190,8 @@ impl DiskCall<'_> {
         of: ElementFigures,
         plan: OutOfCorePlan,
         mut made: Made,
-        (mut clock, scan_seconds): (Clock, f64),
+        mut clock: Clock,
+        scan_seconds: f64,
     ) -> Result<OutOfCoreReport> {
         let world = self.site.world();
         let mut threads = [self.threads() as u64];

@@ -33,7 +33,8 @@ const BITS: u32 = f64::MANTISSA_DIGITS;
 /// As [`super::double_cholesky_over_ranks`].
 pub(super) fn factor_doubles(
     site: Site<'_>,
-    (matrix, factor): (&Path, &Path),
+    matrix: &Path,
+    factor: &Path,
     storage: &Path,
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
@@ -42,7 +43,7 @@ pub(super) fn factor_doubles(
     let file = Arc::new(site.agreed(MatrixFile::open(matrix))?);
     check_square(site, &file)?;
     let instructions = agree_on_instructions(site.world())?;
-    let tiling = tiling(file.rows(), (options.tile_rows, TILE_ROWS), grid);
+    let tiling = tiling(file.rows(), options.tile_rows, TILE_ROWS, grid);
     let call = DiskCall { site, file: file.clone(), tiling, options, storage };
     // Refused before the file is read.
     let plan = call.plan(&Doubles)?;
@@ -55,10 +56,10 @@ pub(super) fn factor_doubles(
     })?;
     let scan_seconds = clock.now();
     let identity = call.identify("cholesky of doubles", None, checksum[0]).with("instructions", instructions);
-    let made = call.factor(&Doubles, (&plan, &identity), factor, &mut clock)?;
+    let made = call.factor(&Doubles, &plan, &identity, factor, &mut clock)?;
     let figures =
         ElementFigures { element: "double", precision_bits: BITS, working_bits: BITS, kernel: instructions, primes: 0 };
-    call.report(figures, plan, made, (clock, scan_seconds))
+    call.report(figures, plan, made, clock, scan_seconds)
 }
 
 /// The plan of a factorisation by ranks. Collective.
@@ -69,7 +70,7 @@ pub(super) fn plan_doubles(site: Site<'_>, matrix: &Path, options: &OutOfCoreOpt
     let file = Arc::new(MatrixFile::open(matrix)?);
     check_square(site, &file)?;
     let grid = grid_of(site.team, options.grid)?;
-    let tiling = tiling(file.rows(), (options.tile_rows, TILE_ROWS), grid);
+    let tiling = tiling(file.rows(), options.tile_rows, TILE_ROWS, grid);
     DiskCall { site, file, tiling, options, storage: Path::new("") }.plan(&Doubles)
 }
 
@@ -139,7 +140,7 @@ impl Element for Doubles {
         let mut workers = (0..call.threads()).map(worker).collect::<Vec<_>>();
         let mut workspace = ctx.workspace();
         let words = agreed(world, workspace.operands.words(shape.room_tiles * call.tiling.most_entries()))?;
-        let tiles = DiskDoubles::new(ctx, (call.tiling, &call.file), words, (world.rank(), tile_file));
+        let tiles = DiskDoubles::new(ctx, call.tiling, &call.file, words, world.rank(), tile_file);
         let outcome = call.run_tiles(ctx, &shape, &tiles, &mut workers);
         clock.add(workers.into_iter().map(|worker| worker.log));
         Ok((tiles.into_tile_file(), outcome))

@@ -149,7 +149,7 @@ pub fn cholesky(
     precision_bits: u32,
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
-    factor_file(Site::one_process(ctx), (matrix, factor), storage, precision_bits, &options.of_one_process())
+    factor_file(Site::one_process(ctx), matrix, factor, storage, precision_bits, &options.of_one_process())
 }
 
 /// [`cholesky`] over the ranks of `team`: each has tiles of its own, a directory of its own below `storage`, and an
@@ -196,7 +196,7 @@ pub fn cholesky_over_ranks(
 ) -> Result<OutOfCoreReport> {
     team.drop_windows_if_limited(ctx.memory_bytes())?;
     let ctx = &with_shared_devices(ctx, team.world())?;
-    factor_file(Site { ctx, team }, (matrix, factor), storage, precision_bits, options)
+    factor_file(Site { ctx, team }, matrix, factor, storage, precision_bits, options)
 }
 
 /// The plan of [`cholesky`] for a file: blocks, bytes of memory, bytes that the disk moves.
@@ -265,7 +265,7 @@ pub fn double_cholesky(
     storage: &Path,
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
-    factor_doubles(Site::one_process(ctx), (matrix, factor), storage, &options.of_one_process())
+    factor_doubles(Site::one_process(ctx), matrix, factor, storage, &options.of_one_process())
 }
 
 /// [`double_cholesky`] over the ranks of `team`, shared as in [`cholesky_over_ranks`]. Collective.
@@ -306,7 +306,7 @@ pub fn double_cholesky_over_ranks(
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
     team.drop_windows_if_limited(ctx.memory_bytes())?;
-    factor_doubles(Site { ctx, team }, (matrix, factor), storage, options)
+    factor_doubles(Site { ctx, team }, matrix, factor, storage, options)
 }
 
 /// The plan of [`double_cholesky`] for a file: blocks, bytes of memory, bytes that the disk moves.

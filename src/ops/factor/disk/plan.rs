@@ -54,7 +54,7 @@ pub struct OutOfCorePlan {
 /// Rows and columns of tiles: they depend only on the order, so that a run under another limit finds the tiles.
 ///
 /// By default `most`, or fewer for a smaller matrix.
-pub(super) fn tiling(order: usize, (tile_rows, most): (Option<usize>, usize), grid: RankGrid) -> TileMap {
+pub(super) fn tiling(order: usize, tile_rows: Option<usize>, most: usize, grid: RankGrid) -> TileMap {
     let wanted = tile_rows.unwrap_or_else(|| (order / LEAST_TILE_ROWS).min(most));
     TileMap { grid, ..TileMap::symmetric(order, wanted.clamp(1, LARGEST_TILE).next_multiple_of(PANEL_ROWS)) }
 }

@@ -12,18 +12,25 @@ use std::cell::OnceCell;
 use std::iter;
 use std::sync::Arc;
 
+/// The problem of a file, and the checksum of the file's entries.
+pub(super) struct ScannedProblem {
+    pub problem: Problem,
+    pub checksum: u64,
+}
+
 impl Problem {
-    /// The problem of a file that stores a lower triangle, and the checksum of its entries, which are all checked. The
-    /// file is read once, its heads twice.
+    /// The problem of a file that stores a lower triangle, all of whose entries are checked. The file is read once, its
+    /// heads twice.
     ///
     /// # Errors
     /// [`crate::Error::NotSquare`]; those of [`MatrixFile::check`].
     pub(super) fn of_file(
         file: &MatrixFile,
-        (precision_bits, working_bits): (u32, u32),
+        precision_bits: u32,
+        working_bits: u32,
         progress: Option<Arc<ProgressCallback>>,
-    ) -> Result<(Problem, u64)> {
-        let mut problem = Problem::unscaled((file.rows(), file.cols()), precision_bits, working_bits)?;
+    ) -> Result<ScannedProblem> {
+        let mut problem = Problem::unscaled(file.rows(), file.cols(), precision_bits, working_bits)?;
         let diagonal = file.diagonal_heads()?;
         problem.exponents = diagonal.iter().copied().map_while(row_exponent).collect();
         let exponents = &problem.exponents;
@@ -49,22 +56,22 @@ impl Problem {
         })?;
         problem.cut(order);
         problem.weigh(file, &diagonal)?;
-        Ok((problem, checksum))
+        Ok(ScannedProblem { problem, checksum })
     }
 
-    /// The problem that rank 0 reads with `read`, sent to all ranks, with the checksum of the file, for a matrix of
-    /// `rows` rows. Collective.
+    /// The problem that rank 0 reads with `read`, sent to all ranks, for a matrix of `rows` rows. Collective.
     ///
     /// # Errors
     /// Those of `read`; [`crate::Error::Transport`].
     pub(super) fn shared(
         site: Site<'_>,
         rows: usize,
-        (precision_bits, working_bits): (u32, u32),
-        read: impl FnOnce() -> Result<(Problem, u64)>,
-    ) -> Result<(Problem, u64)> {
+        precision_bits: u32,
+        working_bits: u32,
+        read: impl FnOnce() -> Result<ScannedProblem>,
+    ) -> Result<ScannedProblem> {
         let words = site.root_finds(|| {
-            let (problem, checksum) = read()?;
+            let ScannedProblem { problem, checksum } = read()?;
             let exponents = problem.exponents.iter().map(|&exponent| exponent as u64);
             let limits = problem.weights.iter().map(|weight| weight.limit);
             Ok(iter::once(checksum).chain(exponents).chain(limits).collect())
@@ -72,11 +79,11 @@ impl Problem {
         let (checksum, words) = words.split_first().expect("the checksum was sent");
         let order = words.len() / 2;
         let (exponents, limits) = words.split_at(order);
-        let mut problem = Problem::unscaled((rows, rows), precision_bits, working_bits)?;
+        let mut problem = Problem::unscaled(rows, rows, precision_bits, working_bits)?;
         problem.exponents = exponents.iter().map(|&word| word as i64).collect();
         problem.weights = limits.iter().map(|&limit| RowWeight { sum: 0, limit }).collect();
         problem.cut(order);
-        Ok((problem, *checksum))
+        Ok(ScannedProblem { problem, checksum: *checksum })
     }
 
     /// The first weights of all rows, whose diagonal entries have these heads.

@@ -55,9 +55,11 @@ impl<'a, 'w> DiskDoubles<'a, 'w> {
     /// The tiles of `rank` of the matrix in `file`, in `words`, which are cut into slots of the largest tile.
     pub fn new(
         ctx: &'a Context,
-        (map, file): (TileMap, &'a MatrixFile),
+        map: TileMap,
+        file: &'a MatrixFile,
         words: &'w mut [u64],
-        (rank, tile_file): (usize, TileFile),
+        rank: usize,
+        tile_file: TileFile,
     ) -> DiskDoubles<'a, 'w> {
         let words = words.chunks_exact_mut(map.most_entries().max(1)).map(RwLock::new).collect::<Vec<_>>();
         let slots = Slots::new(map.tile_rows(), words.len());

@@ -68,8 +68,8 @@ impl DeviceTiles {
             Ok(SharedStreams::new(streams, graph, moves))
         };
         let all = devices.iter().enumerate().map(shared).collect::<Result<_>>()?;
-        let owners = tiling.tiles_of(rank).map(|tile| (tile, grid.owner(ranks.within(tile))));
-        let host = HostCopies::new(tiling, devices, owners, staged)?;
+        let owner = |tile| grid.owner(ranks.within(tile));
+        let host = HostCopies::new(tiling, devices, tiling.tiles_of(rank), owner, staged)?;
         let (mut tiles, mut workers) = (a.tiles(), vec![(); ctx.threads()]);
         let load = |(): &mut (), (tile, entries): (TileId, &[f64])| {
             host.own(tile).lock()?.copy_from_slice(bytemuck::cast_slice(entries));

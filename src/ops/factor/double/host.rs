@@ -49,21 +49,24 @@ pub(super) struct HostCopies {
 }
 
 impl HostCopies {
-    /// Memory for tiles, each from the device that owns it; staging buffers for `staged` of the devices.
+    /// Memory for tiles, each from the device with the number `owner(tile)`; staging buffers for `staged` of the
+    /// devices.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], [`Error::DeviceLost`].
     pub fn new(
         tiling: TileMap,
         devices: &[Arc<dyn Device>],
-        owners: impl Iterator<Item = (TileId, usize)>,
+        tiles: impl Iterator<Item = TileId>,
+        owner: impl Fn(TileId) -> usize,
         staged: usize,
     ) -> Result<HostCopies> {
-        let host_copy = |(tile, owner): (TileId, usize)| {
+        let host_copy = |tile: TileId| {
+            let owner = owner(tile);
             let pinned = devices[owner].allocate_pinned(tile_bytes(&tiling, tile))?;
             Ok((tile, OwnCopy { pinned, owner }))
         };
-        let copies = owners.map(host_copy).collect::<Result<_>>()?;
+        let copies = tiles.map(host_copy).collect::<Result<_>>()?;
         let staging = |device: &Arc<dyn Device>| {
             let buffers = (0..STAGING_BUFFERS).map(|_| device.allocate_pinned(most_tile_bytes(&tiling)));
             Ok(Mutex::new(Staging { buffers: buffers.collect::<Result<_>>()?, next: 0, bytes: 0 }))

@@ -164,7 +164,7 @@ pub fn double_cholesky(
     let (devices, buffers) = agreed(world, prepared)?;
     let (map, load_seconds) = (*a.map(), start.elapsed().as_secs_f64());
     let room_tiles = devices.as_ref().map(DeviceTiles::room_tiles);
-    let tiles = DoubleTiles::new(ctx, a, devices, (plan.shared, buffers));
+    let tiles = DoubleTiles::new(ctx, a, devices, plan.shared, buffers);
     let rank_plan = plan.rank_plan(room_tiles, map.grid, options);
     let rank = run_tiles(ctx, world, &rank_plan, &tiles, &mut plan.workers(ctx, options))?;
     let done = Instant::now();

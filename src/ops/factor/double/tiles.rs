@@ -67,7 +67,8 @@ impl<'a> DoubleTiles<'a> {
         ctx: &'a Context,
         a: &'a mut DoubleMatrix,
         devices: Option<DeviceTiles>,
-        (shared, buffers): (bool, Vec<Vec<u64>>),
+        shared: bool,
+        buffers: Vec<Vec<u64>>,
     ) -> DoubleTiles<'a> {
         let map = *a.map();
         let on_diagonal = a.tiles().filter(|(tile, _)| tile.row == tile.col);

@@ -8,7 +8,7 @@ use crate::comm::{Reduction, Transport, agreed};
 use crate::error::Result;
 use crate::kernels::max_plus::{EMPTY, PANEL, Row, depth, raise_sums};
 use crate::math::float::Head;
-use crate::matrix::Matrix;
+use crate::matrix::EntryIndex;
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::rect::Rect;
 use crate::ops::factor::entrywise::{entry_bits, entry_depth};
@@ -42,9 +42,8 @@ pub(super) fn check_bytes(order: usize, ranks: usize) -> u64 {
 /// [`Error::Transport`].
 pub(super) fn deepest_entry(world: &dyn Transport, problem: &Problem, a: &DistMatrix) -> Result<u32> {
     let mut deepest = 0;
-    each_entry(problem, a, 0..problem.order, |at, tile, inside| {
-        let head = tile.get(inside.0, inside.1).head;
-        deepest = deepest.max(entry_depth(problem, at, head).unwrap_or(0));
+    each_entry(problem, a, 0..problem.order, |place, head| {
+        deepest = deepest.max(entry_depth(problem, place, head).unwrap_or(0));
     });
     let mut word = [u64::from(deepest)];
     world.all_reduce(Reduction::Max, &mut word)?;
@@ -56,16 +55,16 @@ pub(super) fn deepest_entry(world: &dyn Transport, problem: &Problem, a: &DistMa
 ///
 /// # Errors
 /// [`Error::OutOfMemory`], [`Error::Transport`].
-pub(super) fn needed_bits(site: Site<'_>, (problem, a): (&Problem, &DistMatrix), factor: &DistMatrix) -> Result<u32> {
+pub(super) fn needed_bits(site: Site<'_>, problem: &Problem, a: &DistMatrix, factor: &DistMatrix) -> Result<u32> {
     let world = site.world();
     let mut share = Share::new(problem, world);
     let mut needed = 0;
     for first in (0..problem.order).step_by(COLUMNS) {
         let block = Block { first, end: (first + COLUMNS).min(problem.order), order: problem.order };
-        let lower = block.gather(world, problem, factor, |at, head| depth(head, problem.exponents[at.0]))?;
-        let entries = block.gather(world, problem, a, |at, head| {
+        let lower = block.gather(world, problem, factor, |place, head| depth(head, problem.exponents[place.row]))?;
+        let entries = block.gather(world, problem, a, |place, head| {
             // At most the deepest depth, which fits.
-            entry_depth(problem, at, head).map_or(EMPTY, |depth| -(depth as i16))
+            entry_depth(problem, place, head).map_or(EMPTY, |depth| -(depth as i16))
         })?;
         share.raise(&NormPass::of_ranks(site), &block, &block.panels(&lower));
         needed = needed.max(share.needed(&block, &lower, &entries));
@@ -75,19 +74,13 @@ pub(super) fn needed_bits(site: Site<'_>, (problem, a): (&Problem, &DistMatrix),
     Ok(word[0] as u32)
 }
 
-/// Visits the own entries of the lower triangle in some columns: their places in the matrix, their tile, and their
-/// places there.
-fn each_entry(
-    problem: &Problem,
-    matrix: &DistMatrix,
-    columns: Range<usize>,
-    mut see: impl FnMut((usize, usize), &Matrix, (usize, usize)),
-) {
+/// Visits the own entries of the lower triangle in some columns: their places in the matrix, and their heads.
+fn each_entry(problem: &Problem, matrix: &DistMatrix, columns: Range<usize>, mut see: impl FnMut(EntryIndex, Head)) {
     for (id, tile) in matrix.tiles().iter().filter(|(id, _)| id.col <= id.row) {
         let Rect { rows, cols } = Rect::of_tile(matrix.map(), *id);
         for col in cols.start.max(columns.start)..cols.end.min(columns.end) {
             for row in rows.start.max(col)..rows.end.min(problem.order) {
-                see((row, col), tile, (row - rows.start, col - cols.start));
+                see(EntryIndex { row, col }, tile.get(row - rows.start, col - cols.start).head);
             }
         }
     }
@@ -106,8 +99,8 @@ impl Block {
         (self.end - self.first).next_multiple_of(PANEL)
     }
 
-    fn index(&self, (row, col): (usize, usize)) -> usize {
-        (row - self.first) * self.width() + col - self.first
+    fn index(&self, place: EntryIndex) -> usize {
+        (place.row - self.first) * self.width() + place.col - self.first
     }
 
     /// The depths of all entries of the block, row by row, on all ranks. Collective.
@@ -116,14 +109,14 @@ impl Block {
         world: &dyn Transport,
         problem: &Problem,
         matrix: &DistMatrix,
-        of: impl Fn((usize, usize), Head) -> i16,
+        of: impl Fn(EntryIndex, Head) -> i16,
     ) -> Result<Vec<i16>> {
         let count = (self.order - self.first) * self.width();
         let mut words = agreed(world, zeroed::<u64>(count / DEPTHS_IN_WORD))?;
         // Above the value of empty entries, so that a rank without the entry does not change it.
-        each_entry(problem, matrix, self.first..self.end, |at, tile, inside| {
-            let depth = of(at, tile.get(inside.0, inside.1).head).abs_diff(EMPTY);
-            let index = self.index(at);
+        each_entry(problem, matrix, self.first..self.end, |place, head| {
+            let depth = of(place, head).abs_diff(EMPTY);
+            let index = self.index(place);
             words[index / DEPTHS_IN_WORD] |= u64::from(depth) << (16 * (index % DEPTHS_IN_WORD));
         });
         world.all_reduce(Reduction::Sum, &mut words)?;
@@ -185,8 +178,8 @@ impl<'a> Share<'a> {
         for (pair, sums) in self.sums.iter().filter(|(pair, _)| inside(pair.col)) {
             for (row, sums) in (pair.row * PANEL..self.problem.order).zip(sums) {
                 for (col, &sum) in (pair.col * PANEL..=row.min(block.end - 1)).zip(sums) {
-                    let pivot = lower[block.index((col, col))].unsigned_abs();
-                    let own = told(entries[block.index((row, col))]);
+                    let pivot = lower[block.index(EntryIndex { row: col, col })].unsigned_abs();
+                    let own = told(entries[block.index(EntryIndex { row, col })]);
                     needed = needed.max(entry_bits(told(sum), pivot.into(), own, row == col));
                 }
             }

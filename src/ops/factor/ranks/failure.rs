@@ -11,7 +11,7 @@ use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Matrix, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::factor::diagnose::{self, Evidence, refusal};
-use crate::ops::factor::problem::Problem;
+use crate::ops::factor::problem::{FactorInput, Problem};
 use crate::ops::factor::tile_work::FailedRow;
 use crate::tile::{TileId, TileMap};
 use rug::float::Special;
@@ -80,9 +80,9 @@ impl Failure<'_> {
         let made = DistMatrix::zeros(rows, group.rank(), problem.precision_bits);
         let factor = agreed(group, made.and_then(|mut made| store(&mut made).map(|()| made)))?;
         let (whole, factor) = (a.gather(group, ROOT)?, factor.gather(group, ROOT)?);
-        let said = whole
-            .zip(factor)
-            .map(|(whole, factor)| Err(diagnose::failure((problem, whole.view()), index, &factor, pivot)));
+        let said = whole.zip(factor).map(|(whole, factor)| {
+            Err(diagnose::failure(FactorInput { problem, lower: whole.view() }, index, &factor, pivot))
+        });
         agree(group, said.unwrap_or(Ok(())))
     }
 

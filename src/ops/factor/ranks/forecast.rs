@@ -67,7 +67,7 @@ pub fn plan_cholesky(
     };
     let tiles = tiles_for(site, map, norm_bits, options)?;
     let (engine, kernel) = engine_in_tiles(site, &tiles, norm_bits + range_bits)?;
-    let problem = agreed(world, Problem::unscaled((map.rows, map.cols), precision_bits, norm_bits + range_bits))?;
+    let problem = agreed(world, Problem::unscaled(map.rows, map.cols, precision_bits, norm_bits + range_bits))?;
     let moved_bytes = if tiles == *map { 0 } else { DistMatrix::bytes_for(&tiles, team.rank(), input_bits) };
     let beside = ctx.holding(site.on_node(check_bytes));
     let tiling = tiling(&problem, tiles);

@@ -48,9 +48,11 @@ pub(super) struct RankBytes {
 impl RankBytes {
     /// Bytes of the rank and the tiles of `plan`, one of `ranks` ranks; the slots and bytes of `plan` are not used.
     pub fn new(
-        (plan, ranks): (&Plan, usize),
+        plan: &Plan,
+        ranks: usize,
         input: &PlanInput<'_>,
-        (options, engine): (&DistCholeskyOptions, &dyn TileEngine),
+        options: &DistCholeskyOptions,
+        engine: &dyn TileEngine,
         traffic: Traffic,
     ) -> RankBytes {
         let PlanInput { problem, map, moved_bytes, holds_factor, .. } = *input;

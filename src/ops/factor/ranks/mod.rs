@@ -249,7 +249,7 @@ impl Factoring<'_> {
                 problem = self.problem(range.bits)?;
             }
             let (factor, made) = self.run(&beside, &problem, memory)?;
-            let needed = entrywise::needed_bits(self.site.with(&beside), (&problem, a), &factor)?;
+            let needed = entrywise::needed_bits(self.site.with(&beside), &problem, a, &factor)?;
             if let Some(next) = range.next(needed) {
                 // Kept while tiles travel, unlike in the first try: no plan under a limit has room for that.
                 let is_free = self.site.ctx.memory_bytes().is_none();
@@ -291,7 +291,7 @@ impl Factoring<'_> {
             Factorisation { ctx, world, problem, plan: &plan, engine: &*engine, options, entries: &entries };
         let window = windows.as_mut().zip(plan.node.as_ref());
         let window = window.map(|([_, window], plan)| TileWindow { node: team.node(), window, plan });
-        let done = factor(&factorisation, window, (a, memory), clock);
+        let done = factor(&factorisation, window, a, memory, clock);
         if let Some(windows) = windows {
             team.keep_tile_windows(windows);
         }
@@ -400,16 +400,14 @@ fn engine_of_node(
 fn factor(
     factorisation: &Factorisation<'_>,
     window: Option<TileWindow<'_>>,
-    (a, mut memory): (&DistMatrix, DistMatrix),
+    a: &DistMatrix,
+    mut memory: DistMatrix,
     clock: &mut Clock,
 ) -> Result<(DistMatrix, drive::RankReport)> {
-    let Factorisation { ctx, world, problem, plan, .. } = *factorisation;
+    let Factorisation { ctx, world, problem, .. } = *factorisation;
     factorisation.run(window, clock, |Factored { tiles, locals, outcome }| {
         // Rounds the finished own tiles into those of a matrix.
-        let mut store = |matrix: &mut DistMatrix| {
-            let targets = matrix.tiles_mut().iter_mut().filter(|(tile, _)| tile.row < plan.tiling.tile_rows());
-            tiles.store_tiles(ctx, targets.map(|(tile, matrix)| (*tile, matrix)), locals)
-        };
+        let mut store = |matrix: &mut DistMatrix| tiles.store_tiles(ctx, matrix, locals);
         let (failed, failure) = (tiles.failed().cloned(), Failure { ctx, group: world, a, problem });
         // The rank that met the pivot has it; the others were stopped.
         if let Some(index) = failure.first(failed.as_ref(), outcome.is_ok())? {

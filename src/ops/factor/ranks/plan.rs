@@ -139,7 +139,7 @@ impl Plan {
             memories,
             node,
         };
-        let bytes = RankBytes::new((&plan, team.size()), input, (options, engine), traffic);
+        let bytes = RankBytes::new(&plan, team.size(), input, options, engine, traffic);
         // The largest number of slots that fits the limit, at least the least.
         let fits = |slots: usize| ctx.admit(bytes.with_slots(slots) * team.ranks_here());
         while wanted.is_none() && plan.slots > least && fits(plan.slots).is_err() {

@@ -30,7 +30,7 @@ impl Problem {
         working_bits: u32,
     ) -> Result<Problem> {
         a.check_group(group)?;
-        let mut problem = Problem::unscaled((a.map().rows, a.map().cols), precision_bits, working_bits)?;
+        let mut problem = Problem::unscaled(a.map().rows, a.map().cols, precision_bits, working_bits)?;
         if a.map().triangle == Some(Uplo::Upper) {
             return Err(Error::InvalidArgument("a factorisation on many ranks reads the lower triangle".to_string()));
         }

@@ -38,7 +38,7 @@ impl<'w> TileStore<'_, 'w> {
     fn encode_tile(&self, local: &mut Local<'w>, tile: TileId, words: &[u64], tile_file: &TileFile) -> Result<()> {
         let weights = unpoisoned(self.weights[tile.row].lock());
         let Local { encoded, scratch, .. } = local;
-        tile_file.encode(encoded, tile, |payload| self.work.pack(tile, (words, &weights), payload, scratch))
+        tile_file.encode(encoded, tile, |payload| self.work.pack(tile, words, &weights, payload, scratch))
     }
 }
 

@@ -118,7 +118,7 @@ impl DiskProduct<'_> {
             buffers: self.problem.tile_buffers(self.site.ctx),
         };
         until_whole(world, &mut disk, |disk| {
-            let opened = StoredResult::open(place, (self.cut, self.problem.precision_bits), world.rank());
+            let opened = StoredResult::open(place, self.cut, self.problem.precision_bits, world.rank());
             let (mut tiles, damaged) = agreed(world, opened)?;
             tiles.share(world)?;
             disk.groups_repaired += damaged;

@@ -257,8 +257,8 @@ impl<'a> Factoring<'a> {
         let (path, site) = (self.path(file), self.site);
         loop {
             if site.root_finds(|| Ok(vec![u64::from(path.exists())]))? == [0] {
-                let (files, tiles) = ((self.matrix, path.as_path()), self.storage.join(TILES));
-                let made = disk::factor_file(site, files, &tiles, self.precision_bits, &self.options);
+                let tiles = self.storage.join(TILES);
+                let made = disk::factor_file(site, self.matrix, &path, &tiles, self.precision_bits, &self.options);
                 site.ctx.release(); // under a limit the tiles of the factorisation are in the way
                 report.factorisation = Some(made?);
             }

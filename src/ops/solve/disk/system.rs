@@ -42,7 +42,7 @@ impl DiskSystem<'_> {
         let place = ResultPlace { directory, identity, caching, buffers: 1 };
         let mut disk = DiskUse::default();
         until_whole(world, &mut disk, |disk| {
-            let opened = StoredResult::open(place, (self.shape.panels(), self.bits.precision), world.rank());
+            let opened = StoredResult::open(place, self.shape.panels(), self.bits.precision, world.rank());
             let (mut panels, damaged) = agreed(world, opened)?;
             self.watch.opened(&panels.objects.storage);
             panels.share(world)?;

@@ -62,7 +62,7 @@ impl SolutionLayout {
         match self {
             SolutionLayout::Tiles(map) => {
                 let taken = DistMatrix::bytes_for(&map, rank, precision_bits);
-                taken + travel::tile_message_bytes(&map, ranks, precision_bits, (given, taken))
+                taken + travel::tile_message_bytes(&map, ranks, precision_bits, given, taken)
             }
             SolutionLayout::Caller => {
                 let share = all.div_ceil(ranks as u64);

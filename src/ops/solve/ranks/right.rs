@@ -176,9 +176,9 @@ impl LocalSolution {
             Err(Error::InvalidArgument(message))
         };
         agree(group, if (ranks, self.rank) == (size, rank) { Ok(()) } else { refusal() })?;
-        let (shape, bits) = (distribution.local_shape(rank), self.precision_bits());
+        let ((rows, cols), bits) = (distribution.local_shape(rank), self.precision_bits());
         agree(group, distribution.check(size))?;
-        agree(group, check_target(shape, bits, &local))?;
+        agree(group, check_target(rows, cols, bits, &local))?;
         self.as_part().bring(group, distribution, local)
     }
 

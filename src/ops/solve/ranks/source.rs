@@ -1,10 +1,11 @@
 //! The entries of a factor in tiles, and the transfer of pieces of it to the ranks that need them.
 
+use crate::comm::{Incoming, Outgoing};
 use crate::error::Result;
 use crate::math::float::{Head, limbs_for};
 use crate::matrix::Matrix;
 use crate::ops::distributed::{DistMatrix, Team};
-use crate::ops::distribution::rect::{Rect, store, trade};
+use crate::ops::distribution::rect::{Rect, trade, unpack};
 use crate::ops::distribution::travel::most_of_one;
 use crate::ops::solve::ranks::factor::scaled_head;
 use crate::ops::solve::ranks::strip::{Entries, Strip, StripWriter};
@@ -110,7 +111,7 @@ impl StreamSource<'_> {
                 }
                 let count = own_parts.get(at).map_or(0, |part| self.words_of(from, part));
                 let words = sized(incoming, count);
-                trade(self.team.world(), (to, outgoing), (from, words))?;
+                trade(self.team.world(), Outgoing { to, words: outgoing }, Incoming { from, words })?;
                 if let Some(part) = own_parts.get(at) {
                     take(from, part, words);
                 }
@@ -208,7 +209,7 @@ impl StreamSource<'_> {
         let (width, mut rest) = (1 + piece.limbs_per_element(), words);
         for (_, part) in self.parts_of(rank, part) {
             let (own, others) = rest.split_at(part.entries() * width);
-            store(own.split_at(part.entries()), &part.within(place), piece);
+            unpack(own, &part.within(place), piece);
             rest = others;
         }
     }

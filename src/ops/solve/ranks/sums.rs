@@ -4,8 +4,8 @@ use super::{Call, FactorTiles, LocalSolution};
 use crate::context::{Context, Progress};
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, limbs_for};
-use crate::matrix::Matrix;
-use crate::ops::distribution::rect::{Rect, store};
+use crate::matrix::{EntryIndex, Matrix};
+use crate::ops::distribution::rect::{Rect, unpack};
 use crate::ops::solve::ranks::blocks::rows_of;
 use crate::ops::solve::ranks::source::{MessageBuffers, StreamSource, message_bytes};
 use crate::ops::solve::run::make_room;
@@ -116,7 +116,7 @@ impl Call<'_> {
                 }
                 words.resize(order * width, 0);
                 world.broadcast(rank, &mut words)?;
-                store(words.split_at(order), &Rect { rows: 0..order, cols: index..index + 1 }, &mut whole);
+                unpack(&words, &Rect { rows: 0..order, cols: index..index + 1 }, &mut whole);
             }
         }
         Ok(LocalSolution::on_every_rank(world, whole).planned(site.share().memory().total(sizes.bytes())))
@@ -138,8 +138,8 @@ impl Call<'_> {
             };
             source.bring_to_all(&place, &mut piece, &mut buffers)?;
             let view = if upper { piece.transposed() } else { piece.view() };
-            let first = (rows.start, if upper { rows.start } else { 0 });
-            let triangle = VectorTriangle::of_piece(view, first, (order, !upper));
+            let first = EntryIndex { row: rows.start, col: if upper { rows.start } else { 0 } };
+            let triangle = VectorTriangle::of_piece(view, first, order, !upper);
             let solved = own.iter_mut().try_for_each(|column| column.solve(&triangle, rows.clone(), right, upper));
             self.site
                 .agree(solved.and_then(|()| told(self.site.ctx, (usize::from(upper) * count + step, 2 * count))))?;

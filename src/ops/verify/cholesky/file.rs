@@ -62,7 +62,7 @@ pub fn verify_cholesky_files(
     if a.rows() != a.cols() {
         return Err(Error::NotSquare { operation: "verify cholesky", rows: a.rows(), cols: a.cols() });
     }
-    check_shapes((a.rows(), a.cols()), (l.rows(), l.cols()))?;
+    check_shapes(Source::File { file: &a, transposed: false }, Source::File { file: &l, transposed: false })?;
     let uplo = options.triangle.unwrap_or_default();
     let is_upper = uplo == Uplo::Upper;
     let check = FactorCheck {

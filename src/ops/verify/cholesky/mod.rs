@@ -20,7 +20,7 @@ use crate::context::Context;
 use crate::error::{Error, ErrorText, IndexBase, Result};
 use crate::io::MatrixFile;
 use crate::math::bound::{EXPECTED_SPREAD_BITS, ceil_log2};
-use crate::matrix::{MatrixView, Symmetric, Uplo};
+use crate::matrix::{EntryIndex, MatrixView, Symmetric, Uplo};
 use cut::Cut;
 use rows::Row;
 use source::Source;
@@ -63,7 +63,7 @@ pub fn verify_cholesky<'a, 'b>(
 ) -> Result<Verification> {
     check_bits(precision_bits)?;
     let (a, l, uplo) = (a.into().lower_view("verify cholesky")?, l.into(), options.uplo);
-    check_shapes((a.rows(), a.cols()), (l.rows(), l.cols()))?;
+    check_shapes(Source::Memory(a), Source::Memory(l))?;
     let l = if uplo == Uplo::Lower { l } else { l.transposed() };
     let check = FactorCheck { a: Source::Memory(a), l: Source::Memory(l), uplo, precision_bits, compared: None };
     check.decide_by(check.look_at_rows(ctx)?, ctx, options.seed)
@@ -76,7 +76,9 @@ fn check_bits(precision_bits: u32) -> Result<()> {
     Ok(())
 }
 
-fn check_shapes(matrix: (usize, usize), factor: (usize, usize)) -> Result<()> {
+/// Refuses shapes that are not the same square; both as the caller has them.
+fn check_shapes(matrix: Source<'_>, factor: Source<'_>) -> Result<()> {
+    let (matrix, factor) = (matrix.shape(), factor.shape());
     if matrix.0 != matrix.1 || matrix != factor {
         return Err(Error::shape_mismatch("verify cholesky", matrix, factor));
     }
@@ -137,13 +139,13 @@ impl FactorCheck<'_> {
     }
 
     /// Names a place as the caller stored it.
-    fn name(&self, place: (usize, usize), base: IndexBase) -> String {
-        let (row, col) = self.stored_place(place);
+    fn name(&self, place: EntryIndex, base: IndexBase) -> String {
+        let EntryIndex { row, col } = self.stored_place(place);
         base.place(row, col)
     }
 
-    fn stored_place(&self, (row, col): (usize, usize)) -> (usize, usize) {
-        if self.uplo == Uplo::Lower { (row, col) } else { (col, row) }
+    fn stored_place(&self, place: EntryIndex) -> EntryIndex {
+        if self.uplo == Uplo::Lower { place } else { place.transposed() }
     }
 
     fn failure(&self, worst: &Residual) -> Error {

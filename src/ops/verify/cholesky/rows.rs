@@ -8,17 +8,16 @@ use crate::drive::map_indices;
 use crate::error::Result;
 use crate::math::float::{FloatRef, Head};
 use crate::math::pivot::diagonal_exponent;
-use crate::matrix::{Matrix, Uplo};
-use crate::ops::verify::exact::{KEEP_ALL, term};
-use rug::Integer;
+use crate::matrix::{EntryIndex, Matrix, Uplo};
+use crate::ops::verify::exact::{Dyadic, KEEP_ALL, term};
 
 /// Rows and columns of the blocks in which the triangles of a file are compared.
 const COMPARED_ROWS: usize = 128;
 
 /// One row of the factor.
 pub(super) struct Row {
-    /// `a_ii` is this integer times a power of two.
-    pub diagonal: (Integer, i64),
+    /// `a_ii`.
+    pub diagonal: Dyadic,
     /// `s_i`: `a_ii 2^(-2 s_i)` lies in `[1/4, 1)`.
     pub scale: i64,
     /// Exponent of the lowest bit of the row.
@@ -74,7 +73,7 @@ impl Extent {
     }
 
     /// Takes in an entry of the matrix.
-    fn add_own(&mut self, scales: &[i64], (i, j): (usize, usize), head: Head) {
+    fn add_own(&mut self, scales: &[i64], i: usize, j: usize, head: Head) {
         if j < i && !head.is_zero() && head.exponent() > scales[i] + scales[j] + 2 {
             self.huge = Some(self.huge.map_or(j, |first| first.min(j)));
         }
@@ -127,7 +126,7 @@ impl FactorCheck<'_> {
             }),
             Source::File { file, transposed } => {
                 let mut extents = vec![Extent::default(); n];
-                visit_file(ctx, (file, transposed), |i, k, value| extents[i].add(i, k, value))?;
+                visit_file(ctx, file, transposed, |i, k, value| extents[i].add(i, k, value))?;
                 extents
             }
         };
@@ -135,16 +134,16 @@ impl FactorCheck<'_> {
             Source::Memory(a) => {
                 let huge = map_indices(ctx, n, |i| {
                     let mut extent = Extent::default();
-                    (0..i).for_each(|j| extent.add_own(scales, (i, j), a.get(i, j).head));
+                    (0..i).for_each(|j| extent.add_own(scales, i, j, a.get(i, j).head));
                     extent.huge
                 });
                 extents.iter_mut().zip(huge).for_each(|(extent, huge)| extent.huge = huge);
             }
             Source::File { file, transposed } => {
                 let mut see = |i: usize, j: usize, value: FloatRef<'_>| {
-                    extents[i].add_own(scales, (i, j), value.head);
+                    extents[i].add_own(scales, i, j, value.head);
                 };
-                visit_file(ctx, (file, transposed), &mut see)?;
+                visit_file(ctx, file, transposed, &mut see)?;
             }
         }
         Ok(extents)
@@ -152,7 +151,7 @@ impl FactorCheck<'_> {
 
     /// Refuses entries on the wrong side of the diagonal; a factor of the other kind is named as such.
     fn check_triangle(&self, extents: &[Extent]) -> Result<()> {
-        let beyond = extents.iter().enumerate().find_map(|(i, extent)| Some((i, extent.beyond?)));
+        let beyond = extents.iter().enumerate().find_map(|(row, extent)| Some(EntryIndex { row, col: extent.beyond? }));
         let Some(place) = beyond else { return Ok(()) };
         let is_other = !extents.iter().any(|extent| extent.is_set_before);
         let (triangle, other) = match self.uplo {
@@ -179,7 +178,7 @@ impl FactorCheck<'_> {
         }
         if let Some(j) = extent.huge {
             return Err(refusal(|base| {
-                let place = self.name((i, j), base);
+                let place = self.name(EntryIndex { row: i, col: j }, base);
                 format!("the entry at {place} of the matrix is beyond sqrt(a_ii a_jj): it has no factor")
             }));
         }

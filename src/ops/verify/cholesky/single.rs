@@ -1,21 +1,26 @@
 //! An entry of `A - L L^T` that is summed term by term, exactly, except for terms that are known to be small.
 
 use crate::math::float::FloatRef;
-use crate::matrix::Matrix;
-use crate::ops::verify::exact::{Accumulator, KEEP_ALL, ProductSum, term};
+use crate::matrix::{EntryIndex, Matrix};
+use crate::ops::verify::exact::{Accumulator, Dyadic, KEEP_ALL, ProductSum, term};
 use rug::Integer;
 use rug::integer::Order;
 
 /// Terms this many bits below the bound are left out at first; they are added where they could decide.
 pub(super) const SPARE_BITS: i64 = 96;
 
-/// `a_ij - (L L^T)_ij` as `integer * 2^exponent` but for terms below a floor, and how many terms that leaves out.
-pub(super) type Difference = ((Integer, i64), usize);
+/// `a_ij - (L L^T)_ij` but for terms below a floor.
+pub(super) struct Difference {
+    /// The terms that are not left out.
+    pub sum: Dyadic,
+    /// The number of terms that are.
+    pub left_out: usize,
+}
 
 /// An entry that is summed term by term.
 pub(super) struct Single {
     /// Its row and column.
-    pub place: (usize, usize),
+    pub place: EntryIndex,
     /// Terms below `2^floor` are left out.
     floor: i64,
     sum: Accumulator,
@@ -30,14 +35,15 @@ impl Single {
     }
 
     /// An entry with its own term, where that is not below the floor.
-    pub fn new(place: (usize, usize), floor: i64, own: FloatRef<'_>) -> Single {
+    pub fn new(place: EntryIndex, floor: i64, own: FloatRef<'_>) -> Single {
         let (mut sum, mut left_out) = (Accumulator::default(), 0);
         add_own(&mut sum, &mut left_out, own, floor);
         Single { place, floor, sum, left_out }
     }
 
-    /// Subtracts the terms of some columns, which are rows of blocks of the factor.
-    pub fn subtract(&mut self, (left, i): (&Matrix, usize), (right, j): (&Matrix, usize)) {
+    /// Subtracts the terms of some columns: the products of row `i` of `left` and row `j` of `right`, which are blocks
+    /// of the factor.
+    pub fn subtract(&mut self, left: &Matrix, i: usize, right: &Matrix, j: usize) {
         let (mut products, mut factor) = (ProductSum::default(), Integer::new());
         for k in 0..left.cols() {
             let (x, y) = (left.get(i, k), right.get(j, k));
@@ -57,7 +63,7 @@ impl Single {
 
     /// The difference so far; the sum is 0 afterwards.
     pub fn take(&mut self) -> Difference {
-        (self.sum.take(), self.left_out)
+        Difference { sum: self.sum.take(), left_out: self.left_out }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::io::{Block, HeadVisitor, MatrixFile};
 use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::disk::progress_of;
+use crate::ops::verify::exact::Dyadic;
 use std::ops::Range;
 
 /// A matrix whose lower triangle is looked at.
@@ -52,12 +53,12 @@ impl<'a> Source<'a> {
     ///
     /// # Errors
     /// Those of reading.
-    pub fn diagonal_integer(self, i: usize, head: Head) -> Result<(rug::Integer, i64)> {
+    pub fn diagonal_integer(self, i: usize, head: Head) -> Result<Dyadic> {
         match self {
-            Source::Memory(view) => Ok(view.get(i, i).to_integer_exponent()),
+            Source::Memory(view) => Ok(Dyadic::of(view.get(i, i))),
             Source::File { file, .. } => {
                 let limbs = file.entry_limbs(i, i)?;
-                Ok(FloatRef { head, limbs: &limbs }.to_integer_exponent())
+                Ok(Dyadic::of(FloatRef { head, limbs: &limbs }))
             }
         }
     }
@@ -104,7 +105,8 @@ fn read(file: &MatrixFile, rows: &Range<usize>, cols: &Range<usize>) -> Result<M
 /// Those of [`MatrixFile::check`].
 pub(super) fn visit_file(
     ctx: &Context,
-    (file, transposed): (&MatrixFile, bool),
+    file: &MatrixFile,
+    transposed: bool,
     visit: impl FnMut(usize, usize, FloatRef<'_>),
 ) -> Result<()> {
     let mirrored = file.is_symmetric();

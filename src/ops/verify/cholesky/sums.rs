@@ -29,7 +29,7 @@ impl IntegerSums {
     ///
     /// # Errors
     /// [`crate::Error::OutOfMemory`].
-    pub fn new((rows, cols): (usize, usize), bits: i64) -> Result<IntegerSums> {
+    pub fn new(rows: usize, cols: usize, bits: i64) -> Result<IntegerSums> {
         let width = IntegerSums::width(bits);
         Ok(IntegerSums { rows, width, words: zeroed(rows * cols * width)? })
     }
@@ -89,7 +89,7 @@ mod tests {
     fn sums_are_those_of_integers() {
         let (mut rng, ctx) = (RandState::new(), Context::new().unwrap());
         for (case, bits) in [1u32, 20, 63, 64, 65, 127, 128, 300, 1000].into_iter().enumerate() {
-            let mut sums = IntegerSums::new((2, 3), i64::from(bits) + 5).unwrap();
+            let mut sums = IntegerSums::new(2, 3, i64::from(bits) + 5).unwrap();
             let mut wanted = vec![Integer::new(); 6];
             for round in 0..30 {
                 let mut integers = Matrix::zeros(2, 3, bits.max(2) + 70 * (round % 3)).unwrap();

@@ -13,9 +13,9 @@ use crate::drive::{map_indices, parallel_for};
 use crate::error::Result;
 use crate::math::bound::ceil_log2;
 use crate::math::float::{FloatRef, Head};
-use crate::matrix::{Matrix, Op};
+use crate::matrix::{EntryIndex, Matrix, Op};
 use crate::ops::seed::fresh_seed;
-use crate::ops::verify::exact::{Accumulator, KEEP_ALL, compare};
+use crate::ops::verify::exact::{Accumulator, Dyadic, KEEP_ALL};
 use crate::ops::verify::{freivalds_gemm, freivalds_syrk};
 use crate::ops::{GemmOptions, SyrkOptions, gemm_with, syrk_with};
 use rug::Integer;
@@ -32,14 +32,14 @@ pub(super) struct Residual {
     /// Whether it is beyond the bound.
     pub fails: bool,
     /// Its row and column.
-    pub place: (usize, usize),
+    pub place: EntryIndex,
 }
 
 impl Residual {
     /// The worse of two; of equal ones the first, column by column, whichever tile it is in.
     fn or_worse(self, other: Residual) -> Residual {
         let rank = |one: &Residual| (one.fails, one.ratio);
-        let comes_later = (self.place.1, self.place.0) > (other.place.1, other.place.0);
+        let comes_later = (self.place.col, self.place.row) > (other.place.col, other.place.row);
         let is_worse = rank(&other) > rank(&self) || (rank(&other) == rank(&self) && comes_later);
         if is_worse { other } else { self }
     }
@@ -62,14 +62,14 @@ struct Tile {
 }
 
 impl Tile {
-    fn own(&self, (i, j): (usize, usize)) -> FloatRef<'_> {
-        self.own.get(i - self.rows.start, j - self.cols.start)
+    fn own(&self, place: EntryIndex) -> FloatRef<'_> {
+        self.own.get(place.row - self.rows.start, place.col - self.cols.start)
     }
 
     /// Columns with their rows at or below the diagonal.
-    fn places(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+    fn places(&self) -> impl Iterator<Item = EntryIndex> + use<> {
         let (rows, cols) = (self.rows.clone(), self.cols.clone());
-        cols.flat_map(move |j| (rows.start.max(j)..rows.end).map(move |i| (i, j)))
+        cols.flat_map(move |col| (rows.start.max(col)..rows.end).map(move |row| EntryIndex { row, col }))
     }
 }
 
@@ -101,7 +101,7 @@ impl Verifier<'_> {
         });
         for rows in pieces(n, self.cut.tile_rows) {
             for cols in pieces(rows.end, self.cut.tile_rows) {
-                let product = self.product(inner, (&rows, &cols), &options, &mut outcome)?;
+                let product = self.product(inner, &rows, &cols, &options, &mut outcome)?;
                 let tile = Tile { own: self.check.a.block(&rows, &cols)?, rows: rows.clone(), cols };
                 let found = self.worst_of(ctx, &tile, &product)?;
                 worst = Some(worse(worst, found));
@@ -113,15 +113,15 @@ impl Verifier<'_> {
         match worst {
             Some(worst) if worst.fails => Err(self.check.failure(&worst)),
             Some(worst) => {
-                let worst_place = Some(self.check.stored_place(worst.place));
-                Ok(Verification { worst_entry: worst.ratio.min(1.0), worst_place, ..outcome })
+                let EntryIndex { row, col } = self.check.stored_place(worst.place);
+                Ok(Verification { worst_entry: worst.ratio.min(1.0), worst_place: Some((row, col)), ..outcome })
             }
             None => Ok(outcome),
         }
     }
 
     /// Announces that the bands of a tile in some columns will be needed.
-    fn announce_bands(&self, (rows, cols): (&Range<usize>, &Range<usize>), depth: &Range<usize>) {
+    fn announce_bands(&self, rows: &Range<usize>, cols: &Range<usize>, depth: &Range<usize>) {
         self.check.l.announce(rows, depth);
         if rows != cols {
             self.check.l.announce(cols, depth);
@@ -135,7 +135,7 @@ impl Verifier<'_> {
         let after = |range: &Range<usize>| range.end..(range.end + size).min(n);
         let (rows, cols) = if rows == cols { (after(rows), 0..size.min(n)) } else { (rows.clone(), after(cols)) };
         if !rows.is_empty() {
-            self.announce_bands((&rows, &cols), &(0..self.cut.depth.min(cols.end)));
+            self.announce_bands(&rows, &cols, &(0..self.cut.depth.min(cols.end)));
         }
     }
 
@@ -160,7 +160,8 @@ impl Verifier<'_> {
     fn product(
         &self,
         ctx: &Context,
-        (rows, cols): (&Range<usize>, &Range<usize>),
+        rows: &Range<usize>,
+        cols: &Range<usize>,
         options: &VerifyOptions,
         outcome: &mut Verification,
     ) -> Result<IntegerSums> {
@@ -169,7 +170,7 @@ impl Verifier<'_> {
             rows.map(Row::integer_bits).max().unwrap_or(0)
         };
         let bits = most(rows) + most(cols) + i64::from(ceil_log2(self.rows.len())) + 1;
-        let mut sums = IntegerSums::new((rows.len(), cols.len()), bits)?;
+        let mut sums = IntegerSums::new(rows.len(), cols.len(), bits)?;
         let least_bits = 2; // the result has as many as its integers need
         // Rows of the factor end at the diagonal, so the columns' last row bounds the contraction.
         let mut depths = pieces(cols.end, self.cut.depth).peekable();
@@ -178,7 +179,7 @@ impl Verifier<'_> {
             let right = if rows == cols { None } else { Some(self.band(cols, &depth)?) };
             // The next blocks are read while these are multiplied.
             match depths.peek() {
-                Some(next) => self.announce_bands((rows, cols), next),
+                Some(next) => self.announce_bands(rows, cols, next),
                 None => self.announce_next(rows, cols),
             }
             let (product, tested) = if let Some(right) = right {
@@ -204,12 +205,12 @@ impl Verifier<'_> {
     /// The worst entry of the lower triangle in a tile; the first of several.
     fn worst_of(&self, ctx: &Context, tile: &Tile, product: &IntegerSums) -> Result<Residual> {
         let columns = map_indices(ctx, tile.cols.len(), |at| {
-            let j = tile.cols.start + at;
-            let planar = (tile.rows.start.max(j)..tile.rows.end).filter(|&i| self.is_planar((i, j)));
-            let mut entries = planar.map(|i| {
-                let product = product.get(i - tile.rows.start, at);
-                let difference = |floor| Ok(self.planar_difference(tile, (i, j), &product, floor));
-                self.residual((i, j), difference(self.floor((i, j)))?, difference)
+            let col = tile.cols.start + at;
+            let places = (tile.rows.start.max(col)..tile.rows.end).map(|row| EntryIndex { row, col });
+            let mut entries = places.filter(|&place| self.is_planar(place)).map(|place| {
+                let product = product.get(place.row - tile.rows.start, at);
+                let difference = |floor| Ok(self.planar_difference(tile, place, &product, floor));
+                self.residual(place, difference(self.floor(place))?, difference)
             });
             entries.try_fold(None, |worst, found| Ok(Some(worse(worst, found?))))
         });
@@ -224,34 +225,34 @@ impl Verifier<'_> {
         Ok(found.unwrap_or_default())
     }
 
-    fn is_planar(&self, (i, j): (usize, usize)) -> bool {
-        self.rows[i].planar && self.rows[j].planar
+    fn is_planar(&self, place: EntryIndex) -> bool {
+        self.rows[place.row].planar && self.rows[place.col].planar
     }
 
     /// Terms below 2 to this power are left out at first: the bound is at least `2^(s_i + s_j - b)`.
-    fn floor(&self, (i, j): (usize, usize)) -> i64 {
-        self.rows[i].scale + self.rows[j].scale - i64::from(self.check.precision_bits) - SPARE_BITS
+    fn floor(&self, place: EntryIndex) -> i64 {
+        self.rows[place.row].scale + self.rows[place.col].scale - i64::from(self.check.precision_bits) - SPARE_BITS
     }
 
     /// The difference at an entry whose product `(L L^T)_ij 2^(-low_i - low_j)` is known.
-    fn planar_difference(&self, tile: &Tile, (i, j): (usize, usize), product: &Integer, floor: i64) -> Difference {
+    fn planar_difference(&self, tile: &Tile, place: EntryIndex, product: &Integer, floor: i64) -> Difference {
         let (mut sum, mut left_out) = (Accumulator::default(), 0);
-        add_own(&mut sum, &mut left_out, tile.own((i, j)), floor);
-        sum.add(product.is_positive(), product.as_limbs(), self.rows[i].low + self.rows[j].low);
-        (sum.take(), left_out)
+        add_own(&mut sum, &mut left_out, tile.own(place), floor);
+        sum.add(product.is_positive(), product.as_limbs(), self.rows[place.row].low + self.rows[place.col].low);
+        Difference { sum: sum.take(), left_out }
     }
 
     /// The residuals of entries that are summed term by term.
-    fn single_residuals(&self, ctx: &Context, tile: &Tile, places: &[(usize, usize)]) -> Result<Vec<Residual>> {
-        let new = |&place: &(usize, usize)| Single::new(place, self.floor(place), tile.own(place));
+    fn single_residuals(&self, ctx: &Context, tile: &Tile, places: &[EntryIndex]) -> Result<Vec<Residual>> {
+        let new = |&place: &EntryIndex| Single::new(place, self.floor(place), tile.own(place));
         let mut singles = places.iter().map(new).collect::<Vec<_>>();
         for depth in pieces(tile.cols.end, self.cut.depth) {
             let left = self.check.l.block(&tile.rows, &depth)?;
             let right = self.check.l.block(&tile.cols, &depth)?;
             let mut items = singles.iter_mut();
             let subtract = |_: &mut (), single: &mut Single| {
-                let (i, j) = single.place;
-                single.subtract((&left, i - tile.rows.start), (&right, j - tile.cols.start));
+                let EntryIndex { row, col } = single.place;
+                single.subtract(&left, row - tile.rows.start, &right, col - tile.cols.start);
                 Ok(())
             };
             let mut locals = vec![(); ctx.threads()];
@@ -265,57 +266,45 @@ impl Verifier<'_> {
     }
 
     /// The difference at one entry, from its two rows.
-    fn alone(&self, tile: &Tile, (i, j): (usize, usize), floor: i64) -> Result<Difference> {
-        let mut single = Single::new((i, j), floor, tile.own((i, j)));
+    fn alone(&self, tile: &Tile, place: EntryIndex, floor: i64) -> Result<Difference> {
+        let EntryIndex { row: i, col: j } = place;
+        let mut single = Single::new(place, floor, tile.own(place));
         for depth in pieces(j + 1, self.cut.depth) {
             let (left, right) = (self.check.l.block(&(i..i + 1), &depth)?, self.check.l.block(&(j..j + 1), &depth)?);
-            single.subtract((&left, 0), (&right, 0));
+            single.subtract(&left, 0, &right, 0);
         }
         Ok(single.take())
     }
 
-    /// The residual of entry `(i, j)` by its difference above the floor; `again` computes it above another floor.
+    /// The residual of an entry by its difference above the floor; `again` computes it above another floor.
     fn residual(
         &self,
-        (i, j): (usize, usize),
-        ((error, exponent), left_out): Difference,
+        place: EntryIndex,
+        difference: Difference,
         again: impl Fn(i64) -> Result<Difference>,
     ) -> Result<Residual> {
-        let (row, col) = (&self.rows[i], &self.rows[j]);
+        let (own, other) = (&self.rows[place.row].diagonal, &self.rows[place.col].diagonal);
         let two_bits = 4 - 2 * i64::from(self.check.precision_bits);
-        let bound = (Integer::from(&row.diagonal.0 * &col.diagonal.0), row.diagonal.1 + col.diagonal.1 + two_bits);
-        let exceeds = |(size, exponent): (Integer, i64)| {
-            let square = (size.square(), 2 * exponent);
-            compare((&square.0, square.1), (&bound.0, bound.1)) == Order::Greater
-        };
-        let ratio = quotient_root((&error, exponent), (&bound.0, bound.1));
-        let place = (i, j);
+        let exponent = own.exponent + other.exponent + two_bits;
+        let bound = Dyadic { integer: Integer::from(&own.integer * &other.integer), exponent };
+        let exceeds = |size: Dyadic| size.square().compare(&bound) == Order::Greater;
+        let Difference { sum, left_out } = difference;
+        let ratio = sum.over_root(&bound);
         if left_out == 0 {
-            return Ok(Residual { ratio, fails: exceeds((error, exponent)), place });
+            return Ok(Residual { ratio, fails: exceeds(sum), place });
         }
         // The neglected terms sum to less than `left_out * 2^floor`.
         let floor = self.floor(place);
-        let unit = exponent.min(floor);
-        let size = error.abs() << (exponent - unit) as u32;
+        let unit = sum.exponent.min(floor);
+        let size = sum.integer.abs() << (sum.exponent - unit) as u32;
         let rest = Integer::from(left_out) << (floor - unit) as u32;
         let (least, most) = ((Integer::from(&size - &rest)).max(Integer::new()), size + rest);
-        let fails = match (exceeds((least, unit)), exceeds((most, unit))) {
+        let dyadic = |integer: Integer| Dyadic { integer, exponent: unit };
+        let fails = match (exceeds(dyadic(least)), exceeds(dyadic(most))) {
             (true, _) => true,
             (_, false) => false,
-            _ => exceeds(again(KEEP_ALL)?.0),
+            _ => exceeds(again(KEEP_ALL)?.sum),
         };
         Ok(Residual { ratio, fails, place })
     }
-}
-
-/// `|x| 2^e / sqrt(y 2^f)` for `y > 0`, to about 50 bits.
-fn quotient_root((x, e): (&Integer, i64), (y, f): (&Integer, i64)) -> f64 {
-    if *x == 0 {
-        return 0.0;
-    }
-    let ((x, x_bits), (y, y_bits)) = (x.to_f64_exp(), y.to_f64_exp());
-    let (top, square_top) = (i64::from(x_bits) + e, i64::from(y_bits) + f);
-    let root = (y * 2f64.powi(square_top.rem_euclid(2) as i32)).sqrt();
-    let power = (top - square_top.div_euclid(2)).clamp(-1000, 1000) as i32;
-    x.abs() / root * 2f64.powi(power)
 }
