@@ -38,7 +38,10 @@ fn a_hilbert_matrix_is_factored_and_verified() {
     let before = sandbox.names();
     let error = sandbox.fail("cholesky H.mtx -o L.mtx --precision 128 --trace t.json --report r.json", 3);
     let index: usize = error.split("index ").nth(1).unwrap().split(':').next().unwrap().parse().unwrap();
-    assert!((20..79).contains(&index) && error.contains("bits of precision give a factor; fewer may do"), "{error}");
+    assert!(
+        (20..79).contains(&index) && error.contains("bits of precision give a factor; fewer may suffice"),
+        "{error}"
+    );
     assert_eq!(sandbox.names(), before);
 }
 
@@ -106,7 +109,7 @@ fn one_triangle_is_enough() {
     sandbox.run("verify cholesky A.mtx L.mtx --lower --ignore-other-triangle");
     assert!(sandbox.fail("verify cholesky A.mtx L.mtx", 3).contains("not symmetric"));
     let error = sandbox.fail("cholesky A.mtx -o R.mtx --precision 64 --upper --ignore-other-triangle", 3);
-    assert!(error.contains("index 2: pivot -1.47e3 beside a diagonal entry of 1.00e1"), "{error}");
+    assert!(error.contains("index 2: pivot -1.47e3, diagonal entry 1.00e1"), "{error}");
 }
 
 #[test]
@@ -235,7 +238,7 @@ fn matrices_that_cannot_be_factored() {
         (format!("{GENERAL}2 2\n4\n2\nnan\n4\n"), "NaN"),
         (format!("{SYMMETRIC}2 2\n4\ninf\n4\n"), "row 2, column 1"),
         (format!("{GENERAL}2 2\n4\n2\n2\n"), "4"),
-        (format!("{GENERAL}2 2\n1\n4\n4\n1\n"), "index 2: pivot -1.50e1 beside a diagonal entry of 1.00e0; rounding"),
+        (format!("{GENERAL}2 2\n1\n4\n4\n1\n"), "index 2: pivot -1.50e1, diagonal entry 1.00e0; rounding"),
         (format!("{SYMMETRIC}2 2\n-1\n0\n1\n"), "index 1: pivot -1.00e0"),
         (format!("{SYMMETRIC}2 2\n0\n0\n0\n"), "rounding cannot explain it: more bits will not help"),
         ("hello\n".into(), "MatrixMarket"),

@@ -368,7 +368,7 @@ fn a_folder_of_checkpoints_belongs_to_one_run() {
         assert!(start.elapsed() < Duration::from_secs(60));
         std::thread::sleep(Duration::from_millis(5));
     }
-    let works = format!("a.dat-s.ck: process {} works in this directory", child.id());
+    let works = format!("a.dat-s.ck: process {} is using this directory", child.id());
     refused(&sandbox, &format!("{line} -o two"), 3, &works);
     assert!(!sandbox.path("two").exists());
     sandbox.signal(&child, "TERM");
