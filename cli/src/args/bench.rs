@@ -282,13 +282,13 @@ impl Bench {
             BenchOperation::Step(args) => {
                 if args.cols > args.blocks.saturating_mul(args.order) {
                     let (cols, rows) = (args.cols, args.blocks * args.order);
-                    let message = format!("--cols {cols}: Q of {rows} rows in all blocks has no factor");
+                    let message = format!("--cols {cols} exceeds the {rows} rows of all blocks: Q would be singular");
                     return Err(Error::InvalidArgument(message));
                 }
                 return check_reach(args.precision, args.engine.kernel);
             }
             BenchOperation::Kernel(args) => {
-                let what = "a plane product to time (sunzi gpu-check times those of devices)";
+                let what = "the product of residue matrices (sunzi gpu-check times devices)";
                 return args.engine.refuse_devices(what);
             }
         };
@@ -301,7 +301,7 @@ impl BenchBatch {
         let is_square = self.operation == BatchOperation::Cholesky;
         match self.cols {
             Some(cols) if is_square && cols != self.rows => Err(Error::InvalidArgument(format!(
-                "--cols {cols} does not go with --rows {}: a matrix to factor is square",
+                "--cols {cols} differs from --rows {}: a matrix to factor must be square",
                 self.rows
             ))),
             _ => self.comparison.engine.refuse_devices("a batch"),
@@ -328,7 +328,7 @@ impl BenchCholesky {
         };
         match given {
             Some((option, _)) => {
-                Err(Error::InvalidArgument(format!("{option} means nothing to --element-type {other}")))
+                Err(Error::InvalidArgument(format!("{option} cannot be used with --element-type {other}")))
             }
             None => Ok(()),
         }

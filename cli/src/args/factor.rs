@@ -130,7 +130,7 @@ impl FactorPrecision {
     /// [`sunzi::Error::Precision`], [`sunzi::Error::InvalidArgument`].
     pub fn check(&self, engine: &Engine) -> Result<()> {
         if let (Some(PrecisionChoice::Bits(bits)), Some(digits)) = (self.choice, self.digits) {
-            let message = format!("--digits {digits} is for --precision auto: {bits} bits are given");
+            let message = format!("--digits {digits} requires --precision auto, but --precision {bits} is given");
             return Err(Error::InvalidArgument(message));
         }
         self.typed(None).check(engine)
@@ -225,8 +225,8 @@ impl Cholesky {
             return Ok(());
         }
         if self.storage.directory.is_none() {
-            let message = "--element-type double goes with --storage DIR; in memory doubles are factored by sunzi \
-                           bench cholesky --element-type double";
+            let message = "--element-type double requires --storage DIR; sunzi bench cholesky --element-type double \
+                           factors doubles in memory";
             return Err(Error::InvalidArgument(message.into()));
         }
         let given = [
@@ -236,7 +236,7 @@ impl Cholesky {
         ];
         match given.into_iter().find(|(_, given)| *given) {
             Some((option, _)) => {
-                Err(Error::InvalidArgument(format!("{option} means nothing to --element-type double")))
+                Err(Error::InvalidArgument(format!("{option} cannot be used with --element-type double")))
             }
             None => Ok(()),
         }

@@ -221,7 +221,7 @@ impl Plan {
             PlanOperation::Solve(args) => args.solve.promise.check(),
             PlanOperation::Trsm(args) => match args.promise.range_bits {
                 Some(bits) => Err(Error::InvalidArgument(format!(
-                    "--range-bits {bits}: a triangular solve takes none, whatever its entries"
+                    "--range-bits {bits}: a triangular solve needs no bits for the range of exponents"
                 ))),
                 None => Ok(()),
             },

@@ -100,7 +100,7 @@ fn verbosity(text: &str) -> std::result::Result<u64, String> {
 fn threshold(text: &str) -> std::result::Result<Float, String> {
     number(text).and_then(|value| match value > 0 {
         true => Ok(value),
-        false => Err("no gap and no error is below it: give a number above 0".into()),
+        false => Err("no gap or error can be below it: give a number above 0".into()),
     })
 }
 
@@ -241,7 +241,8 @@ impl Places {
     /// # Errors
     /// [`Error::InvalidArgument`] where none is named.
     pub fn input(&self) -> Result<&Path> {
-        let missing = || Error::InvalidArgument("no program is named: give --sdpDir, or set it in --paramFile".into());
+        let missing =
+            || Error::InvalidArgument("no semidefinite program is given: set --sdpDir here or in --paramFile".into());
         self.input.as_deref().ok_or_else(missing)
     }
 }

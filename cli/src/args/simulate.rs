@@ -144,7 +144,9 @@ impl Simulate {
             Simulation::Cholesky(args) => args.options().map(drop),
             Simulation::Soak(Soak { seeds, first }) => match first.checked_add(*seeds) {
                 Some(_) => Ok(()),
-                None => Err(Error::InvalidArgument(format!("--seeds: {seeds} seeds from {first} on"))),
+                None => Err(Error::InvalidArgument(format!(
+                    "--seeds {seeds} from --first {first} on: seeds must be below 2^64"
+                ))),
             },
         }
     }
@@ -172,7 +174,10 @@ impl SimulateCholesky {
         let refused = |message: String| Err(Error::InvalidArgument(message));
         let (grid, args) = (self.processes.grid()?, self.clone());
         if let Some((process, _)) = args.slow.iter().find(|(process, _)| *process >= grid.size()) {
-            return refused(format!("--slow: process {process} is not below {}", grid.size()));
+            return refused(format!(
+                "--slow: process {process} must be below {}, the number of processes",
+                grid.size()
+            ));
         }
         let options = sunzi_lab::simulate::SimulateCholesky {
             machine: args.machine,
@@ -197,7 +202,7 @@ impl SimulateCholesky {
             plot: args.plot,
         };
         if options.runs() > 1 && (options.trace.is_some() || options.plot.is_some()) {
-            return refused(format!("--trace and --plot show one simulation, and here are {}", options.runs()));
+            return refused(format!("--trace and --plot show one simulation, but the options give {}", options.runs()));
         }
         Ok(options)
     }

@@ -366,8 +366,8 @@ fn a_general_matrix_is_never_solved_as_a_symmetric_one() {
     sandbox.write("b.csv", "1\n1\n");
     let purpose = "for symmetric positive definite matrices";
     let cases = [
-        ("4,1\n0,3\n", [Some("is empty, give --upper"), Some("names a triangle that is empty"), None]),
-        ("4,0\n1,3\n", [Some("is empty, give --lower"), None, Some("names a triangle that is empty")]),
+        ("4,1\n0,3\n", [Some("is zero, give --upper"), Some("names a triangle that is zero"), None]),
+        ("4,0\n1,3\n", [Some("is zero, give --lower"), None, Some("names a triangle that is zero")]),
         ("4,1\n2,3\n", [Some(purpose), Some("--lower --ignore-other"), Some("--upper --ignore-other")]),
         ("4,1\n1.0000000000000000001,3\n", [Some("agree up to rounding: --lower or --upper"), None, None]),
         ("4,1\n1,3\n", [None, None, None]),
@@ -415,6 +415,6 @@ fn the_other_triangle_counts_in_files_that_are_read_block_by_block_and_in_added_
     sandbox.run("gen random --rows 9 --cols 40 --precision 200 --seed 8 -o P2.bin");
     let syrk = "syrk P2.bin -o Q.bin --accumulate N.bin --accumulate-triangle lower";
     let error = sandbox.fail(syrk, 3);
-    assert!(error.contains("has to be symmetric") && error.contains("--accumulate-triangle lower --ignore"), "{error}");
+    assert!(error.contains("must be symmetric") && error.contains("--accumulate-triangle lower --ignore"), "{error}");
     sandbox.run(&format!("{syrk} --ignore-other-triangle"));
 }

@@ -75,7 +75,7 @@ fn out_txt(solution: &Solution) -> String {
 /// [`Error::InvalidArgument`] where there is no normalization, or one of another length.
 fn z_of(problem: &Problem, y: &Matrix) -> Result<Matrix> {
     let Some(n) = &problem.normalization else {
-        return Err(Error::InvalidArgument("z is asked for, and the program has no normalization.json".into()));
+        return Err(Error::InvalidArgument("writeSolution lists z, but the program has no normalization.json".into()));
     };
     if n.rows() != y.rows() + 1 {
         let (found, wanted) = (n.rows(), y.rows() + 1);
