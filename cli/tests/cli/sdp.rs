@@ -168,9 +168,14 @@ fn bad_input_is_refused_with_one_line() {
     // SDPB's binary checkpoint is named, and what is in its place is not passed over.
     std::fs::create_dir(sandbox.path("ck")).unwrap();
     sandbox.write("ck/checkpoint.json", "{\"current\": 1}");
-    refused(&sandbox, "sdp -s a.dat-s -o out -i ck", 2, "a binary checkpoint of SDPB lies there, which is not read");
+    refused(
+        &sandbox,
+        "sdp -s a.dat-s -o out -i ck",
+        2,
+        "the directory has a binary checkpoint of SDPB, which cannot be read",
+    );
     let line = "sdp -s a.dat-s -o out -c ck --maxIterations 1 --noFinalCheckpoint";
-    refused(&sandbox, line, 2, "--writeSolution=x,y,X,Y, in the folder of an initial checkpoint (-i DIR, initial_");
+    refused(&sandbox, line, 2, "--writeSolution=x,y,X,Y, can be read from the directory of an initial checkpoint (-i");
     assert!(!sandbox.path("out").exists());
     sandbox.write("file", "");
     refused(&sandbox, "sdp -s a.dat-s -o out -c file", 3, "file");
@@ -205,7 +210,7 @@ fn short_options_names_of_verbosity_and_names_of_files_are_taken() {
     refused(&sandbox, "sdp -s a.dat -o none", 2, "neither SDPB's blocks");
     sandbox.run("sdp -s a.dat -o out -c= --precision 200 --input-format dat-s --certify");
     sandbox.run("verify sdp a.dat out/certificate --input-format dat-s");
-    refused(&sandbox, "sdp -s a.dat -o none --input-format csv", 2, "'csv' is no format of semidefinite programs");
+    refused(&sandbox, "sdp -s a.dat -o none --input-format csv", 2, "'csv' is not a format of semidefinite programs");
     let parabola = r#"{"objective": ["0", "1"], "PositiveMatrixWithPrefactorArray": [
         {"polynomials": [[[["7", "-4", "1"], ["-1"]]]]}]}"#;
     for (program, format) in [(PROGRAM, "--input-format dat-s"), (PROGRAM, ""), (parabola, "--input-format json")] {
@@ -227,7 +232,7 @@ fn short_options_names_of_verbosity_and_names_of_files_are_taken() {
     sandbox.write("whole.dat-s", format!("{PROGRAM}*INTEGER\n*1\n"));
     refused(&sandbox, "sdp -s whole.dat-s -o none", 3, "line 8: a section '*INTEGER' behind the entries");
     sandbox.write("list.nsv", "a.json\nb.json\n");
-    refused(&sandbox, "sdp -s list.nsv -o none", 3, "a line feed stands between 'a.json' and 'b.json'");
+    refused(&sandbox, "sdp -s list.nsv -o none", 3, "a line feed separates 'a.json' and 'b.json'");
 }
 
 /// The least trace of a diagonal matrix that is above one with numbers beside its diagonal.
@@ -447,7 +452,7 @@ fn a_precision_that_is_too_low_has_its_exit_code() {
     sandbox.write("b.dat-s", "1\n1\n3\n1\n0 1 1 2 1\n0 1 2 3 1\n1 1 1 1 1\n1 1 2 2 1\n1 1 3 3 1\n");
     let said = sandbox.output(&format!("{} --dualityGapThreshold 1e-400", line.replace("a.dat-s", "b.dat-s")));
     assert_eq!(said.code, 8, "{said:?}");
-    assert!(said.stdout.contains("precision too low (gaps below 2.0e-87 do not show at 300 bits; "), "{said:?}");
+    assert!(said.stdout.contains("precision too low (gaps below 2.0e-87 are not resolved at 300 bits; "), "{said:?}");
     for option in ["dualityGapThreshold", "primalErrorThreshold", "dualErrorThreshold"] {
         for value in ["0", "-1e-30"] {
             let line = format!("sdp -s a.dat-s -o none --{option}={value}");

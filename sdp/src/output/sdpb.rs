@@ -44,7 +44,8 @@ impl WriteSolution {
                 "Y" => &mut found.dual,
                 _ => {
                     return Err(Error::InvalidArgument(format!(
-                        "writeSolution is a list of x, y, z, X and Y with commas, and '{word}' is none of them"
+                        "writeSolution must be a list of x, y, z, X and Y, separated by commas: '{word}' is none of \
+                         them"
                     )));
                 }
             } = true;
@@ -79,9 +80,7 @@ fn z_of(problem: &Problem, y: &Matrix) -> Result<Matrix> {
     };
     if n.rows() != y.rows() + 1 {
         let (found, wanted) = (n.rows(), y.rows() + 1);
-        return Err(Error::InvalidArgument(format!(
-            "normalization.json has {found} numbers, and should have {wanted}"
-        )));
+        return Err(Error::InvalidArgument(format!("normalization.json has {found} numbers instead of {wanted}")));
     }
     let size = |row: usize| n.float(row, 0).abs();
     let at = (1..n.rows()).fold(0, |best, row| if size(row) > size(best) { row } else { best });
