@@ -109,7 +109,7 @@ fn batches_are_timed_beside_calls() {
         assert_eq!(report["operation"], format!("{operation}_batch"));
         assert!(report["checked"] == true && report["seconds"]["median"].as_f64().unwrap() > 0.0, "{text}");
         assert_eq!(report["baselines"][0]["name"], "calls");
-        assert!(text.contains("every run right") && text.contains("one call of ours for each problem"), "{text}");
+        assert!(text.contains("every run right") && text.contains("one call of Sunzi for each problem"), "{text}");
     }
     let error = sandbox.fail("bench batch --operation cholesky --rows 4 --cols 3", 2);
     assert!(error.contains("--cols 3 differs from --rows 4"), "{error}");

@@ -118,7 +118,7 @@ fn solutions_and_inverses_fit_their_matrix() {
     // So small a factor has tiles where a kernel is named.
     let options = "--report r.json --trace t.json --log-det --condition --kernel f64";
     let said = sandbox.run(&format!("solve A.mtx B.mtx -o X.mtx --precision 300 {options}"));
-    assert!(said.contains("t.json: a trace, to be opened in https://ui.perfetto.dev"), "{said}");
+    assert!(said.contains("t.json: trace, to open in https://ui.perfetto.dev"), "{said}");
     let report = sandbox.json("r.json");
     assert_eq!((&report["operation"], &report["rows"], &report["cols"]), (&"solve".into(), &25.into(), &3.into()));
     assert!(report["log_det"].is_string() && report["condition"].is_string() && report["refinement"].is_null());

@@ -95,9 +95,9 @@ fn processes_are_simulated_above_disks() {
     assert!(table.lines().nth(1).unwrap().ends_with("disk reads disk writes"), "{table}");
     assert_eq!(table.lines().count(), 4, "{table}");
     let cases = [
-        ("--machine disk.toml --policy fifo", "policy fifo above a disk"),
-        ("--machine disk.toml --policy blocks:90x90 --order 20000", "blocks of 90 x 90 tiles need room for"),
-        ("--machine disk.toml --broadcast synchronous", "the synchronous algorithm above a disk"),
+        ("--machine disk.toml --policy fifo", "policy fifo cannot run out of core"),
+        ("--machine disk.toml --policy blocks:90x90 --order 20000", "blocks of 90 x 90 tiles need memory for"),
+        ("--machine disk.toml --broadcast synchronous", "the synchronous algorithm cannot run out of core"),
         ("--machine disk.toml --host-memory 11M", "a task needs 3 tiles of 4063232 bytes"),
         ("--machine disk.toml --remote-tiles 9", "9 slots"),
         ("--machine both.toml", "device and disk"),
