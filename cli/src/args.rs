@@ -38,14 +38,13 @@ use sunzi::Result;
 use sunzi::io::{FileFormat, Headings};
 use values::{format, progress, written_format};
 
-/// Big-float linear algebra through word-size residues: fast, and the same bits on every machine.
+/// Multiprecision dense linear algebra by modular arithmetic: fast, with bitwise equal results on every machine.
 ///
-/// The ending of a file's name says its format: Matrix Market (.mtx), binary (.bin), tables (.csv, .tsv, .txt), NumPy
-/// (.npy), JSON (.json, with a matrix inside as block.json:B), Mathematica (.m), SDPA (.dat-s:1/1); .gz or .zst may
-/// follow. `-` is standard input or output. Counts may be written 1e5; sizes take K, M, G, T (powers of 1024) and
-/// decimals. Exit codes: 0 done, 1 different
-/// (compare), 2 wrong arguments, 3 wrong input, 4 not enough memory or disk, 5 a check failed, 6 ranks out
-/// of reach, 7 a device failed, 130 stopped.
+/// The suffix of a file name gives the format: Matrix Market (.mtx), binary (.bin), tables (.csv, .tsv, .txt), NumPy
+/// (.npy), JSON (.json; block.json:B names the matrix B in the file), Mathematica (.m), SDPA (.dat-s:1/1); .gz or .zst
+/// may follow. `-` is standard input or output. Counts may be written as 1e5; sizes take K, M, G, T (powers of 1024)
+/// and decimals. Exit codes: 0 success, 1 the matrices differ (compare), 2 wrong arguments, 3 wrong input, 4 not enough
+/// memory or disk space, 5 a check failed, 6 the ranks cannot communicate, 7 a device failed, 130 cancelled.
 #[derive(clap::Parser, Debug)]
 #[command(
     name = "sunzi",
@@ -89,23 +88,23 @@ pub struct Global {
     /// Print errors only.
     #[arg(long, short, global = true)]
     pub quiet: bool,
-    /// How far the whole run is, on standard error: auto shows a bar on a terminal and nothing elsewhere, plain prints
-    /// lines, also where there is no terminal.
+    /// Show the progress of the run on standard error: auto draws a bar if this is a capable terminal, bar draws one on
+    /// any terminal, plain prints lines, to files and pipes as well.
     #[arg(long, global = true, value_name = "FORM", default_value = "auto", value_parser = progress())]
     pub progress: ProgressForm,
     /// Also write a report as JSON.
     #[arg(long, global = true, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Format of inputs whose names do not say it, such as `-` [default: what their first bytes show].
+    /// Format of inputs whose names do not show it, such as `-` [default: detected from the first bytes].
     #[arg(long, global = true, value_name = "FORMAT", value_parser = format())]
     pub input_format: Option<FileFormat>,
-    /// Format of an output whose name does not say it [default: mtx].
+    /// Format of an output whose name does not show it [default: mtx for `-`].
     #[arg(long, global = true, value_name = "FORMAT", value_parser = written_format())]
     pub output_format: Option<FileFormat>,
-    /// The first line of tables holds headings, also where these are numbers [default: where it holds no number].
+    /// Read the first line of a table as headings, even if it holds numbers [default: only if it holds none].
     #[arg(long, global = true, conflicts_with = "no_header")]
     header: bool,
-    /// The first line of tables is a row of numbers, also where it counts 0, 1, 2.
+    /// Read the first line of a table as a row of numbers, even if it counts the columns (0, 1, 2).
     #[arg(long, global = true)]
     no_header: bool,
 }
@@ -129,7 +128,7 @@ const COMPLETIONS: &str = "Examples:\n  \
 /// The commands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Show the CPU's abilities, the kernels and how far they reach, and the memory; or what matrix files hold.
+    /// Show the CPU, its memory, the devices, and the kernels with their largest precisions; or describe matrix files.
     #[command(after_help = "Examples:\n  sunzi info\n  sunzi info P.mtx A.csv block_data_0.json:B")]
     Info {
         /// Matrix files to describe.
@@ -137,46 +136,47 @@ pub enum Command {
     },
     /// Write a test matrix.
     Gen(Gen),
-    /// Q := P^T P (or P P^T), one triangle.
+    /// Compute one triangle of Q = P^T P (or P P^T).
     Syrk(Syrk),
-    /// C := A B, either operand transposed or not.
+    /// Compute C = A B, where either operand may be transposed.
     Gemm(Gemm),
-    /// A = L L^T for a symmetric positive definite A.
+    /// Factor a symmetric positive definite A as A = L L^T.
     Cholesky(Cholesky),
-    /// X with A X = B for a symmetric positive definite A.
+    /// Solve A X = B for a symmetric positive definite A.
     Solve(Solve),
-    /// The inverse of a symmetric positive definite A.
+    /// Compute the inverse of a symmetric positive definite A.
     Inverse(Inverse),
-    /// X with op(T) X = alpha B or X op(T) = alpha B for a triangular T.
+    /// Solve op(T) X = alpha B or X op(T) = alpha B for a triangular T.
     Trsm(Trsm),
-    /// Solve a semidefinite program in SDPB's or SDPA's files.
+    /// Solve a semidefinite program, given in a file format of SDPB or SDPA.
     Sdp(Box<Sdp>),
-    /// Check a stored result against its error bound; exit code 0 if and only if it holds.
+    /// Check a stored result against its error bound; the exit code is 0 if and only if the bound holds.
     Verify(Verify),
-    /// Copy a matrix into another format.
+    /// Copy a matrix to a file of another format.
     Convert(Convert),
-    /// Show the first and the largest difference of two matrices, and the digits that agree; exit code 1 where they
-    /// differ, or differ by more than the tolerance given.
+    /// Show the first and the largest difference between two matrices, and how many digits agree; the exit code is 1 if
+    /// they differ by more than the tolerance, which is 0 unless given.
     Compare(Compare),
-    /// Show how an operation would run, here or (a syrk) on a cluster: bytes, cuts, jobs, and how long it will take
-    /// here.
+    /// Show how an operation would run, on this machine or (syrk only) on a cluster: its memory, its blocks and jobs,
+    /// and an estimate of its time on this machine.
     Plan(Plan),
-    /// Time an operation beside other implementations, check every answer, compare with the machine's limit.
+    /// Time an operation and other implementations of it, check every result, and compare the time with the limit of
+    /// the hardware.
     Bench(Bench),
-    /// Check the devices of this machine and measure them; exit code 5 if anything is wrong.
+    /// Check the devices of this machine and measure their rates; the exit code is 5 if a check fails.
     GpuCheck(GpuCheck),
-    /// Let a factorisation run on a cluster in virtual time: how long, which messages, what waits for what.
+    /// Simulate a Cholesky factorisation on a cluster: its time, its messages, and the causes of waiting.
     Simulate(Simulate),
-    /// A tour in under a minute: an ill-conditioned Gram matrix, computed, checked, verified, timed.
+    /// Compute, check, verify and time an ill-conditioned Gram matrix in less than a minute.
     #[command(after_help = "Example:\n  sunzi demo --threads 2")]
     Demo(EngineArgs),
-    /// Print a script that completes the words of command lines, for the shell named.
+    /// Print a script with which the given shell completes commands and options.
     #[command(after_help = COMPLETIONS)]
     Completions {
         /// The shell.
         shell: Shell,
     },
-    /// Print the manual page of the program, or of the command named.
+    /// Print the manual page of the program or of the given command.
     #[command(after_help = "Examples:\n  sunzi man > sunzi.1\n  sunzi man bench syrk | man -l -")]
     Man {
         /// Words of a command, such as `bench syrk`.

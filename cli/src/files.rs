@@ -197,7 +197,7 @@ fn not_stated(path: &Path, info: Option<&FileInfo>) -> Error {
     let path = path.display();
     let digits = info.and_then(|info| info.longest_digits).map_or(String::new(), |digits| {
         let bits = (f64::from(digits) * std::f64::consts::LOG2_10).ceil();
-        format!(" (its longest number has {digits} digits, which {bits} bits hold)")
+        format!(" (its longest number has {digits} digits, which fit in {bits} bits)")
     });
     Error::InvalidArgument(format!("{path} does not state its precision: give --precision{digits}"))
 }

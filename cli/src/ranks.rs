@@ -49,7 +49,8 @@ impl Ranks {
         if world.size() == 1 {
             // Each process would do the whole work, and write the same file.
             let message = format!(
-                "started as one of {count} ranks, but {} sees one: use its own launcher, or set {ALONE}=1 to run alone",
+                "started as one of {count} ranks, but {} finds one rank: use its own launcher, or set {ALONE}=1 to run \
+                 as one process",
                 environment.library()
             );
             return Err(Error::InvalidArgument(message));
@@ -60,8 +61,8 @@ impl Ranks {
     #[cfg(not(feature = "mpi"))]
     fn start(count: usize) -> Result<Ranks> {
         let message = format!(
-            "started as one of {count} ranks, but this build has no MPI: build it with the feature mpi, or set \
-             {ALONE}=1 to run alone"
+            "started as one of {count} ranks, but this build has no MPI: build with the feature mpi, or set \
+             {ALONE}=1 to run as one process"
         );
         Err(Error::InvalidArgument(message))
     }
@@ -107,7 +108,7 @@ impl Ranks {
             return Ok(());
         }
         Err(Error::InvalidArgument(
-            "ranks were started with different arguments: they work on one task together".into(),
+            "ranks were started with different arguments: all ranks of a run need the same".into(),
         ))
     }
 

@@ -28,7 +28,7 @@ pub const FACTORED: SymmetricUse = SymmetricUse {
 
 /// The matrix that is added to the product of `syrk`.
 pub const ADDED: SymmetricUse = SymmetricUse {
-    purpose: "the matrix to add to a symmetric product has to be symmetric",
+    purpose: "the matrix to add to a symmetric product must be symmetric",
     lower: "--accumulate-triangle lower",
     upper: "--accumulate-triangle upper",
 };
@@ -86,13 +86,15 @@ impl SymmetricUse {
     fn advice(&self, lower: bool, upper: bool) -> String {
         let SymmetricUse { purpose, lower: as_lower, upper: as_upper } = self;
         match (lower, upper) {
-            (true, true) => format!("they agree up to rounding: {as_lower} or {as_upper} says which triangle counts"),
+            (true, true) => {
+                format!("they agree up to rounding: choose the triangle to read by {as_lower} or {as_upper}")
+            }
             (true, false) | (false, true) => {
                 let (option, kept, empty) =
                     if lower { (as_lower, "lower", "upper") } else { (as_upper, "upper", "lower") };
                 format!(
-                    "{purpose}; where the {kept} triangle stands for such a matrix, and the {empty} one is empty, \
-                     give {option}"
+                    "{purpose}; if the {kept} triangle represents such a matrix, and the {empty} one is zero, give \
+                     {option}"
                 )
             }
             (false, false) => String::from(*purpose),
@@ -108,10 +110,10 @@ impl SymmetricUse {
         let purpose = self.purpose;
         match conflict.named_is_zero {
             true => format!(
-                "{option} names a triangle that is empty beside the diagonal, and the {other} one is not; {purpose}; \
-                 where the {other} one stands for such a matrix, give {other_option}"
+                "{option} names a triangle that is zero off the diagonal, but the {other} one is not; {purpose}; if \
+                 the {other} one represents such a matrix, give {other_option}"
             ),
-            false => format!("{purpose}; where the {other} triangle is to be ignored, give {option} {IGNORE}"),
+            false => format!("{purpose}; to ignore the {other} triangle, give {option} {IGNORE}"),
         }
     }
 }

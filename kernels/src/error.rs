@@ -31,7 +31,7 @@ pub enum Error {
         kind: &'static str,
     },
     /// An entry is not an integer although exact integer arithmetic was requested.
-    #[error("entry at row {row}, column {column} is not an integer, as exact integer arithmetic needs")]
+    #[error("entry at row {row}, column {column} is not an integer: exact integer arithmetic requires integer entries")]
     NotInteger {
         /// Row of the first such entry.
         row: usize,
@@ -127,10 +127,7 @@ pub enum Error {
     #[error("no such device: {0}")]
     NoDevice(String),
     /// A device's memory cannot take what a step needs.
-    #[error(
-        "device memory: {bytes} bytes more do not fit beside {used_bytes} bytes in use, of {capacity_bytes} bytes that \
-         may be used"
-    )]
+    #[error("device memory: cannot allocate {bytes} bytes: {used_bytes} of {capacity_bytes} usable bytes are in use")]
     DeviceMemory {
         /// Bytes requested.
         bytes: u64,
@@ -171,8 +168,7 @@ pub enum Error {
     Verification(ErrorText),
     /// A matrix to be factored is not positive definite at this precision.
     #[error(
-        "the matrix is not positive definite: index {index}: pivot {pivot:.3e} beside a diagonal entry of \
-         {diagonal:.3e}; {}",
+        "the matrix is not positive definite: index {index}: pivot {pivot:.3e}, diagonal entry {diagonal:.3e}; {}",
         more_bits.hint(*enough_bits)
     )]
     NotPositiveDefinite {
@@ -193,7 +189,7 @@ pub enum Error {
     /// A matrix that has to be symmetric is not.
     #[error(
         "the matrix is not symmetric: the entries at row {row}, column {column} and at row {column}, column {row} \
-         differ; name the triangle that counts, or mirror it"
+         differ; choose the triangle to read, or copy it to the other one"
     )]
     NotSymmetric {
         /// Row, from 0, of the first entry below the diagonal, column by column, that differs from its mirror image.
@@ -209,7 +205,7 @@ pub enum Error {
     },
     /// Iterative refinement does not reach the requested precision.
     #[error(
-        "refinement stalls after {iterations} iterations at a backward error of 2^{reached_log2} (asked for \
+        "refinement stalls after {iterations} iterations at a backward error of 2^{reached_log2} (requested: \
          2^{wanted_log2}): factor at a higher precision than {factor_bits} bits"
     )]
     RefinementStalls {
@@ -268,7 +264,7 @@ pub enum Error {
         free_bytes: u64,
     },
     /// A storage directory belongs to something else.
-    #[error("{path}: the directory holds the objects of something else: {key} is {found} there and {wanted} here")]
+    #[error("{path}: the directory belongs to another computation: {key} is {found} there and {wanted} in this run")]
     StorageMismatch {
         /// The directory.
         path: PathBuf,
@@ -280,7 +276,7 @@ pub enum Error {
         wanted: String,
     },
     /// Another process works in a storage directory.
-    #[error("{path}: {} works in this directory", process_in_words(*process))]
+    #[error("{path}: {} is using this directory", process_in_words(*process))]
     StorageInUse {
         /// The directory.
         path: PathBuf,

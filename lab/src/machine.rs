@@ -56,7 +56,7 @@ pub fn restart_with_right_blas(note: impl Fn(&str)) {
     let Some(misfit) = openblas::misfit() else { return };
     let value = match std::env::var(CORE_VARIABLE) {
         Ok(value) if value == misfit.core => {
-            return note(&format!("{} in spite of {CORE_VARIABLE}={value}", misfit.what));
+            return note(&format!("{} although {CORE_VARIABLE}={value} is set", misfit.what));
         }
         Ok(_) => None,
         Err(_) => Some(misfit.core),
@@ -70,7 +70,7 @@ pub fn restart_with_right_blas(note: impl Fn(&str)) {
             None => again.env_remove(CORE_VARIABLE),
         };
         let error = std::os::unix::process::CommandExt::exec(&mut again);
-        note(&format!("could not start again: {error}"));
+        note(&format!("could not restart the program: {error}"));
     }
 }
 

@@ -94,11 +94,11 @@ fn chart(area: &Area<'_>, figure: &Figure) -> Drawn<()> {
     let most = AreaSeries::new(curve(|point| point.most), 0.0, RED.mix(0.25)).border_style(RED.mix(0.5));
     let label = chart.draw_series(most)?;
     label
-        .label("most of any process")
+        .label("maximum over processes")
         .legend(|(x, y)| Rectangle::new([(x, y - 5), (x + 16, y + 5)], RED.mix(0.35).filled()));
     let mean = LineSeries::new(curve(|point| point.mean), BLUE.stroke_width(2));
     let label = chart.draw_series(mean)?;
-    label.label("mean of the processes").legend(|(x, y)| PathElement::new([(x, y), (x + 16, y)], BLUE.stroke_width(2)));
+    label.label("mean over processes").legend(|(x, y)| PathElement::new([(x, y), (x + 16, y)], BLUE.stroke_width(2)));
     legend(&mut chart)
 }
 
@@ -114,7 +114,7 @@ mod tests {
         render(&[Figure { caption: "ready tasks", points }], &mut text).unwrap();
         let (area, line) = (text.find("#FF0000").unwrap(), text.rfind("#0000FF").unwrap());
         assert!(area < line && text.contains("<polygon") && text.contains("<polyline"), "{text}");
-        for words in ["ready tasks", "mean of the processes", "most of any process", "seconds"] {
+        for words in ["ready tasks", "mean over processes", "maximum over processes", "seconds"] {
             assert!(text.contains(words), "{words}");
         }
     }

@@ -194,6 +194,6 @@ impl Trace {
         let other = Other { program: "sunzi", viewer: VIEWER, tiles: "rows and columns of tiles count from 0" };
         let content = File { unit: "ms", other, events };
         session.write_file(&mut || file.finish(&content))?;
-        session.say(&format!("{}: a trace, to be opened in {VIEWER} or chrome://tracing", self.path.display()))
+        session.say(&format!("{}: trace, to open in {VIEWER} or chrome://tracing", self.path.display()))
     }
 }

@@ -30,8 +30,8 @@ impl Form {
             FileFormat::Json => Ok(Form::Json),
             FileFormat::Mathematica => Ok(Form::Mathematica),
             other => Err(Error::InvalidArgument(format!(
-                "'{}' is no format of semidefinite programs: dat-s is SDPA's sparse format, json and m are polynomial \
-                 programs",
+                "'{}' is not a format of semidefinite programs: dat-s is SDPA's sparse format, json and m are \
+                 polynomial programs",
                 other.name()
             ))),
         }

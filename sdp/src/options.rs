@@ -66,7 +66,7 @@ fn decimal(text: &str) -> Float {
 
 /// The error for a value that is no number, or that no point can meet.
 fn refused(name: &str, value: &Float, wanted: &str) -> Error {
-    Error::InvalidArgument(format!("{name} is {value:.6e}, and should be {wanted}"))
+    Error::InvalidArgument(format!("{name} is {value:.6e}, but must be {wanted}"))
 }
 
 impl SolverOptions {
@@ -85,7 +85,7 @@ impl SolverOptions {
         }
         let infeasibility = &self.infeasibility_threshold;
         match infeasibility.is_nan() || *infeasibility < 0 {
-            true => Err(refused("infeasibilityThreshold", infeasibility, "at least 0, which never ends a run")),
+            true => Err(refused("infeasibilityThreshold", infeasibility, "at least 0, where 0 never ends a run")),
             false => Ok(()),
         }
     }

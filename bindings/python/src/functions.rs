@@ -384,7 +384,7 @@ pub fn plan<'py>(operation: &str, sizes: Vec<usize>, options: &Bound<'py, PyDict
     let refinement = call.bits("factor_precision")?.map(|bits| RefineOptions::new().factor_bits(bits));
     let refused = match (range_bits, refinement.is_some(), operation) {
         (Some(bits), _, "trsm") => {
-            Some(format!("range_bits={bits}: a triangular solve takes none, whatever its entries"))
+            Some(format!("range_bits={bits}: a triangular solve needs no bits for the range of exponents"))
         }
         (Some(bits), true, _) => Some(format!("range_bits={bits}: a refined solve takes none")),
         (Some(bits), ..) if accuracy == Accuracy::Norm => Some(format!("range_bits={bits} needs accuracy='entrywise'")),

@@ -91,7 +91,7 @@ def test_options_that_would_say_nothing_are_refused() -> None:
             call()
     assert sunzi.syrk_batch([], beta=2) == []
     for operation, sizes, options, text in (
-        ("trsm", (5, 3), {"range_bits": 8}, "range_bits=8: a triangular solve takes none"),
+        ("trsm", (5, 3), {"range_bits": 8}, "range_bits=8: a triangular solve needs no bits"),
         ("syrk", (5, 3), {"range_bits": 8, "accuracy": "norm"}, "range_bits=8 needs accuracy='entrywise'"),
         ("solve", (5, 3), {"range_bits": 8, "factor_precision": 90}, "range_bits=8: a refined solve takes none"),
         ("cholesky", (5,), {"factor_precision": 90}, "factor_precision= is for 'solve', not for 'cholesky'"),

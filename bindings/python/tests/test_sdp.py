@@ -225,7 +225,7 @@ def test_what_an_exception_ends_goes_on(tmp_path: Path) -> None:
 
 def test_bad_checkpoints_are_named(tmp_path: Path) -> None:
     program = ([1], [(SWAP, [ONE])])
-    with pytest.raises(ValueError, match="there is no checkpoint"):
+    with pytest.raises(ValueError, match="the directory has no checkpoint"):
         sdp.solve(*program, initial_checkpoint=tmp_path)
     with pytest.raises(ValueError, match="checkpoint_interval"):
         sdp.solve(*program, checkpoint_interval=3)

@@ -26,34 +26,34 @@ pub struct Bench {
 /// What is timed.
 #[derive(Subcommand, Debug)]
 pub enum BenchOperation {
-    /// P^T P.
+    /// Product Q = P^T P.
     #[command(
         after_help = "Example:\n  sunzi bench syrk --rows 4000 --cols 1000 --precision 1024 --against sdpb,flint"
     )]
     Syrk(BenchSyrk),
-    /// A^T B, both K x N.
+    /// Product C = A^T B, with A and B of K x N.
     #[command(after_help = "Example:\n  sunzi bench gemm --rows 1000 --cols 1000 --precision 512 --against mpfr")]
     Gemm(BenchGemm),
-    /// A = L L^T.
+    /// Cholesky factorisation A = L L^T.
     #[command(after_help = "Example:\n  sunzi bench cholesky --rows 500 --precision 512 --threads 1 --report r.json")]
     Cholesky(BenchCholesky),
-    /// L X = B.
+    /// Triangular system L X = B.
     #[command(after_help = "Example:\n  sunzi bench trsm --rows 500 --cols 500 --precision 512")]
     Trsm(BenchTrsm),
-    /// L L^T X = B, L given.
+    /// System L L^T X = B for a given factor L.
     #[command(after_help = "Example:\n  sunzi bench solve --rows 500 --cols 1 --precision 512 --against mpfr")]
     Solve(BenchSolve),
-    /// Many small problems in one call.
+    /// Many small problems in one batched call.
     #[command(
         after_help = "Example:\n  sunzi bench batch --operation cholesky --count 1000 --rows 16 --precision 768 \
                             --against mpfr,calls"
     )]
     Batch(BenchBatch),
-    /// One step of an interior-point method in the manner of SDPB, on one process or many ranks.
+    /// One step of an interior-point method as in SDPB, in one process or on several ranks.
     #[command(after_help = "Example:\n  mpirun -n 4 sunzi bench step --blocks 200 --order 31 --cols 500 --threads 1 \
                             --against sdpb")]
     Step(BenchStep),
-    /// One plane product against the instruction rate.
+    /// One product of residue matrices modulo one prime, compared with the instruction rate.
     #[command(after_help = "Example:\n  sunzi bench kernel --runs 3")]
     Kernel(BenchKernel),
 }
@@ -61,17 +61,18 @@ pub enum BenchOperation {
 /// How an operation on big floats is timed, and beside what.
 #[derive(Args, Clone, Debug)]
 pub struct Comparison {
-    /// What our operation promises of each entry; not for doubles.
+    /// Error bound of each entry for Sunzi's operation: relative to its own terms (entrywise) or to norms (norm); not
+    /// used for doubles.
     #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy())]
     pub accuracy: Accuracy,
     /// Bits of every significand [default: 1024].
     #[arg(long, short, value_name = "B", value_parser = precision)]
     pub precision: Option<u32>,
-    /// Other implementations to time in the same run, by comma: for products sdpb, flint, mpfr; for cholesky flint,
-    /// nfloat (FLINT's LU of packed floats), mpfr; for trsm and solve flint, mpfr.
+    /// Other implementations to time in the same run, separated by commas: for products sdpb, flint, mpfr; for cholesky
+    /// flint, nfloat (FLINT's LU of packed floats), mpfr; for trsm and solve flint, mpfr.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub against: Vec<String>,
-    /// Timed runs of each, interleaved.
+    /// Timed runs of each implementation, interleaved.
     #[arg(long, value_name = "R", default_value = "5", value_parser = runs)]
     pub runs: usize,
     #[command(flatten)]
@@ -94,15 +95,15 @@ pub struct BenchSyrk {
     /// Columns (N).
     #[arg(long, value_name = "N", default_value = "1000", value_parser = size)]
     pub cols: usize,
-    /// With the redundant prime of the self-check.
+    /// Include the redundant prime of the self-check.
     #[arg(long)]
     pub self_check: bool,
-    /// Also time the product within these fractions of the memory it takes without limit, such as 3,10 for a third and
+    /// Also time the product within fractions of the memory that it takes without a limit, such as 3,10 for a third and
     /// a tenth.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = super::values::positive_count,
         help_heading = "On several ranks (mpirun)")]
     pub memory_fractions: Vec<u64>,
-    /// Memory shared by the ranks of a node.
+    /// Kind of memory that the ranks of a node share.
     #[arg(long, value_name = "KIND", default_value = "auto", value_parser = window(),
         help_heading = "On several ranks (mpirun)")]
     pub window: WindowKind,
@@ -119,7 +120,7 @@ pub struct BenchGemm {
     /// Columns of both operands (N).
     #[arg(long, value_name = "N", default_value = "1000", value_parser = size)]
     pub cols: usize,
-    /// With the redundant prime of the self-check.
+    /// Include the redundant prime of the self-check.
     #[arg(long)]
     pub self_check: bool,
     #[command(flatten)]
@@ -144,15 +145,15 @@ pub struct BenchCholesky {
     /// Rows of a tile [default: chosen by size and precision].
     #[arg(long, value_name = "NB", value_parser = positive)]
     pub tile: Option<usize>,
-    /// What the entries are; doubles are factored on the devices of --device, where none is named on soft or, on
-    /// several ranks, by the CPUs.
+    /// Number type of the entries; doubles are factored on the devices of --device, by default on the device soft or,
+    /// on several ranks, by the CPUs.
     #[arg(long, value_name = "TYPE", value_enum, default_value = "big")]
     pub element_type: ElementType,
-    /// Which task runs next: fifo, lifo, random, by_ij, greedy, critical_path, panels, leftmost [default:
-    /// panels; on several ranks greedy on devices, else critical_path].
+    /// Scheduling policy, the order of ready tasks: fifo, lifo, random, by_ij, greedy, critical_path, panels, leftmost
+    /// [default: panels; on several ranks greedy with devices, else critical_path].
     #[arg(long, value_name = "NAME", value_parser = Policy::by_name, help_heading = "With --element-type double")]
     pub policy: Option<Policy>,
-    /// Which tile leaves a full device [default: lru].
+    /// Rule that chooses the tile to evict from a full device [default: lru].
     #[arg(long, value_name = "NAME", value_parser = eviction(), help_heading = "With --element-type double")]
     pub eviction: Option<Eviction>,
     #[command(flatten)]
@@ -165,7 +166,7 @@ pub struct BenchTrsm {
     /// Rows of the triangle.
     #[arg(long, value_name = "K", default_value = "1000", value_parser = size)]
     pub rows: usize,
-    /// Right-hand sides [default: as --rows].
+    /// Number of right-hand sides [default: as --rows].
     #[arg(long, value_name = "N", value_parser = size)]
     pub cols: Option<usize>,
     #[command(flatten)]
@@ -178,7 +179,7 @@ pub struct BenchSolve {
     /// Rows of the factor.
     #[arg(long, value_name = "K", default_value = "1000", value_parser = size)]
     pub rows: usize,
-    /// Right-hand sides.
+    /// Number of right-hand sides.
     #[arg(long, value_name = "N", default_value = "1", value_parser = size)]
     pub cols: usize,
     #[command(flatten)]
@@ -188,29 +189,29 @@ pub struct BenchSolve {
 /// The operation of a batch.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BatchOperation {
-    /// P^T P.
+    /// Product Q = P^T P.
     Syrk,
-    /// A^T B, both K x N.
+    /// Product C = A^T B, with A and B of K x N.
     Gemm,
-    /// A = L L^T.
+    /// Cholesky factorisation A = L L^T.
     Cholesky,
-    /// L X = B.
+    /// Triangular system L X = B.
     Trsm,
 }
 
 /// `sunzi bench batch`.
 #[derive(Args, Clone, Debug)]
 pub struct BenchBatch {
-    /// What each problem is; --against also takes calls, one call of ours for each problem.
+    /// Operation of each problem; --against also accepts calls, which times one call of Sunzi for each problem.
     #[arg(long, value_name = "NAME", value_enum, default_value = "cholesky")]
     pub operation: BatchOperation,
-    /// Problems, all different.
+    /// Number of problems, all different.
     #[arg(long, value_name = "C", default_value = "1000", value_parser = size)]
     pub count: usize,
     /// Rows of each matrix (K).
     #[arg(long, value_name = "K", default_value = "16", value_parser = size)]
     pub rows: usize,
-    /// Columns of each operand of a product, right-hand sides of a triangle [default: as --rows].
+    /// Columns of each operand of a product, or right-hand sides of a triangular solve [default: as --rows].
     #[arg(long, value_name = "N", value_parser = size)]
     pub cols: Option<usize>,
     #[command(flatten)]
@@ -220,23 +221,23 @@ pub struct BenchBatch {
 /// `sunzi bench step`: V_j = L_j^-1 B_j, Q = sum_j V_j^T V_j, Q = L L^T, and two solves with one right side each.
 #[derive(Args, Clone, Debug)]
 pub struct BenchStep {
-    /// Blocks of all ranks.
+    /// Total number of blocks on all ranks.
     #[arg(long, value_name = "J", default_value = "200", value_parser = size)]
     pub blocks: usize,
     /// Rows of each block.
     #[arg(long, value_name = "K", default_value = "31", value_parser = size)]
     pub order: usize,
-    /// Columns of each block, rows of Q; at most as many as the blocks have rows together.
+    /// Columns of each block and rows of Q; at most the total number of rows of all blocks.
     #[arg(long, value_name = "N", default_value = "500", value_parser = size)]
     pub cols: usize,
     /// Bits of every significand.
     #[arg(long, short, value_name = "B", default_value = "768", value_parser = precision)]
     pub precision: u32,
-    /// What else to time in the same run, by comma: sdpb (Q as SDPB computes it, MPFR loops for the rest), mpfr (loops
-    /// for all).
+    /// Other implementations to time in the same run, separated by commas: sdpb (Q as SDPB computes it, MPFR loops for
+    /// the rest), mpfr (loops for everything).
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub against: Vec<String>,
-    /// Timed runs of each, interleaved.
+    /// Timed runs of each implementation, interleaved.
     #[arg(long, value_name = "R", default_value = "5", value_parser = runs)]
     pub runs: usize,
     #[command(flatten)]
@@ -246,13 +247,13 @@ pub struct BenchStep {
 /// `sunzi bench kernel`.
 #[derive(Args, Clone, Debug)]
 pub struct BenchKernel {
-    /// Rows contracted.
+    /// Rows of the operands, over which the product sums.
     #[arg(long, value_name = "K", default_value = "4096", value_parser = positive)]
     pub rows: usize,
     /// Rows and columns of the product.
     #[arg(long, value_name = "N", default_value = "960", value_parser = positive)]
     pub cols: usize,
-    /// Timed runs.
+    /// Number of timed runs.
     #[arg(long, value_name = "R", default_value = "5", value_parser = runs)]
     pub runs: usize,
     #[command(flatten)]
@@ -281,13 +282,13 @@ impl Bench {
             BenchOperation::Step(args) => {
                 if args.cols > args.blocks.saturating_mul(args.order) {
                     let (cols, rows) = (args.cols, args.blocks * args.order);
-                    let message = format!("--cols {cols}: Q of {rows} rows in all blocks has no factor");
+                    let message = format!("--cols {cols} exceeds the {rows} rows of all blocks: Q would be singular");
                     return Err(Error::InvalidArgument(message));
                 }
                 return check_reach(args.precision, args.engine.kernel);
             }
             BenchOperation::Kernel(args) => {
-                let what = "a plane product to time (sunzi gpu-check times those of devices)";
+                let what = "the product of residue matrices (sunzi gpu-check times devices)";
                 return args.engine.refuse_devices(what);
             }
         };
@@ -300,7 +301,7 @@ impl BenchBatch {
         let is_square = self.operation == BatchOperation::Cholesky;
         match self.cols {
             Some(cols) if is_square && cols != self.rows => Err(Error::InvalidArgument(format!(
-                "--cols {cols} does not go with --rows {}: a matrix to factor is square",
+                "--cols {cols} differs from --rows {}: a matrix to factor must be square",
                 self.rows
             ))),
             _ => self.comparison.engine.refuse_devices("a batch"),
@@ -327,7 +328,7 @@ impl BenchCholesky {
         };
         match given {
             Some((option, _)) => {
-                Err(Error::InvalidArgument(format!("{option} means nothing to --element-type {other}")))
+                Err(Error::InvalidArgument(format!("{option} cannot be used with --element-type {other}")))
             }
             None => Ok(()),
         }
@@ -338,23 +339,23 @@ impl BenchCholesky {
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  sunzi gpu-check --device soft --quick")]
 pub struct GpuCheck {
-    /// Devices to check: numbers of CUDA devices, `all` of them, `soft` or `soft:SIZE`, `host`; several with commas.
-    /// Rates are those of the first, beside all together.
+    /// Devices to check, separated by commas: numbers of CUDA devices, `all` CUDA devices, `soft` or `soft:SIZE`,
+    /// `host`. Rates are measured on the first device and on all of them together.
     #[arg(long, value_name = "LIST", default_value = "all", value_delimiter = ',', value_parser = device)]
     pub device: Vec<DeviceName>,
     /// Worker threads [default: all processors].
     #[arg(long, value_name = "T", value_parser = threads)]
     pub threads: Option<usize>,
-    /// Check small sizes only, and measure no rates.
+    /// Check small sizes only, without measuring rates.
     #[arg(long, conflicts_with_all = ["rows", "cols", "precision"])]
     pub quick: bool,
-    /// Rows of the product that is timed (K) [default: 16384 on a GPU; lowered to what memory takes].
+    /// Rows of the operand of the timed product (K), reduced if memory requires [default: 16384 on a GPU].
     #[arg(long, value_name = "K", value_parser = positive)]
     pub rows: Option<usize>,
-    /// Its columns (N) [default: 8192 on a GPU; lowered to what memory takes].
+    /// Columns of this operand (N), reduced if memory requires [default: 8192 on a GPU].
     #[arg(long, value_name = "N", value_parser = positive)]
     pub cols: Option<usize>,
-    /// Bits of its significands [default: 1024 on a GPU].
+    /// Bits of every significand of this operand [default: 1024 on a GPU].
     #[arg(long, short, value_name = "B", value_parser = precision)]
     pub precision: Option<u32>,
 }

@@ -18,14 +18,14 @@ struct Typed {
     /// Memory limit for the whole process, such as 2G [default: none].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     memory: Option<u64>,
-    /// Kernel: auto, or a name that `sunzi info` lists.
+    /// Kernel of the computation: auto, or a name listed by `sunzi info`.
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = kernel)]
     kernel: Kernel,
-    /// Devices for products and factorisations: numbers of CUDA devices, `all` of them, `soft` or `soft:SIZE` (plain
-    /// memory behind the same code), `host` (the CPU as one more device); several with commas [default: none].
+    /// Devices for products and factorisations, separated by commas: numbers of CUDA devices, `all` CUDA devices,
+    /// `soft` or `soft:SIZE` (a software device in main memory), `host` (the CPU as one more device) [default: none].
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = device)]
     device: Vec<DeviceName>,
-    /// Most memory to use of each device, such as 5000M [default: all it has].
+    /// Memory limit for each device, such as 5000M [default: its whole memory].
     #[arg(long, value_name = "SIZE", requires = "device", value_parser = parse_size)]
     device_memory: Option<u64>,
 }
@@ -74,8 +74,8 @@ impl Args for EngineArgs {
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Precision")]
 pub struct Precision {
-    /// Bits of every significand, 2 to 5000 or as far as the kernel goes (`sunzi info`) [default: what the first input
-    /// file states].
+    /// Bits of every significand, from 2 to the kernel's maximum, at least 5000 (`sunzi info`) [default: as stated in
+    /// the first input file].
     #[arg(long = "precision", short = 'p', value_name = "B", value_parser = precision)]
     pub bits: Option<u32>,
     /// Bits to which decimal input is rounded [default: the precision].

@@ -16,14 +16,14 @@ use sunzi_lab::engine::Engine;
 /// Which triangle of a symmetric matrix counts.
 #[derive(Args, Clone, Debug)]
 pub struct Triangle {
-    /// The lower triangle of A counts; the other one is empty (all 0), or the same up to rounding [default: both, which
-    /// must agree].
+    /// Read the lower triangle of A; the other one must be zero or agree up to rounding [default: both, which must be
+    /// equal].
     #[arg(long, conflicts_with = "upper", group = "named_triangle")]
     lower: bool,
-    /// The upper triangle of A counts, likewise; a factor is then U with A = U^T U.
+    /// Read the upper triangle of A, under the same condition; a factor is then U with A = U^T U.
     #[arg(long, group = "named_triangle")]
     upper: bool,
-    /// Whatever the triangle holds that is not named, it is ignored.
+    /// Ignore the contents of the other triangle.
     #[arg(long, requires = "named_triangle")]
     ignore_other_triangle: bool,
 }
@@ -62,10 +62,10 @@ pub struct Factor {
     pub triangle: Triangle,
     #[command(flatten)]
     pub precision: FactorPrecision,
-    /// Rows of a tile; any number gives the same bits [default: by size and precision].
+    /// Rows of a tile; the result is bitwise the same for every choice [default: from size and precision].
     #[arg(long = "tile", value_name = "NB", value_parser = positive)]
     pub tile_rows: Option<usize>,
-    /// Also print the logarithm of the determinant, as far as its digits are right.
+    /// Also print the logarithm of the determinant, to its correct digits.
     #[arg(long)]
     pub log_det: bool,
     /// Also print an estimate of the condition number in the 1-norm.
@@ -73,12 +73,11 @@ pub struct Factor {
     pub condition: bool,
     #[command(flatten)]
     pub digits: DigitChoices,
-    /// Also write when each step ran, as JSON for ui.perfetto.dev or
-    /// chrome://tracing.
+    /// Also write a timeline of the steps, as JSON for ui.perfetto.dev or chrome://tracing.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// What is promised of each entry: an error beside its own terms (entrywise), or beside the norms of rows (norm),
-    /// which with --storage is all there is.
+    /// Error bound of each entry of the residual: relative to its own terms, for a factor (|L| |L^T|)_ij (entrywise,
+    /// componentwise), or to norms of rows (norm), which --storage requires for big floats.
     #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy())]
     pub accuracy: Accuracy,
     #[command(flatten)]
@@ -91,14 +90,14 @@ pub struct Factor {
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Precision")]
 pub struct FactorPrecision {
-    /// Bits of every significand, 2 to 5000 or as far as the kernel goes (`sunzi info`), or auto: the fewest at which
-    /// the answer has the digits asked for [default: what the first input file states].
+    /// Bits of every significand, from 2 to the kernel's maximum, at least 5000 (`sunzi info`); auto looks for the
+    /// least precision at which the answer has --digits correct digits [default: as stated in the first input file].
     #[arg(long = "precision", short = 'p', value_name = "B|auto", value_parser = precision_or_auto)]
     choice: Option<PrecisionChoice>,
-    /// Correct decimal digits of the answer that --precision auto is to reach [default: 30].
+    /// Correct decimal digits that --precision auto must reach; implies it [default: 30].
     #[arg(long, value_name = "D", value_parser = digits)]
     digits: Option<u32>,
-    /// Bits to which decimal input is rounded [default: what the file states, else the precision and 64 more].
+    /// Bits to which decimal input is rounded [default: as stated in the file, else the precision plus 64].
     #[arg(long = "input-precision", value_name = "B", value_parser = precision)]
     pub input_bits: Option<u32>,
 }
@@ -131,7 +130,7 @@ impl FactorPrecision {
     /// [`sunzi::Error::Precision`], [`sunzi::Error::InvalidArgument`].
     pub fn check(&self, engine: &Engine) -> Result<()> {
         if let (Some(PrecisionChoice::Bits(bits)), Some(digits)) = (self.choice, self.digits) {
-            let message = format!("--digits {digits} is for --precision auto: {bits} bits are given");
+            let message = format!("--digits {digits} requires --precision auto, but --precision {bits} is given");
             return Err(Error::InvalidArgument(message));
         }
         self.typed(None).check(engine)
@@ -142,13 +141,13 @@ impl FactorPrecision {
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[command(next_help_heading = "Correct digits")]
 pub struct DigitChoices {
-    /// Also prove how many digits of the answer are right: about as much work again.
+    /// Also prove a number of correct digits, which about doubles the work.
     #[arg(long, conflicts_with = "no_estimate")]
     pub certified: bool,
-    /// Do not estimate how many digits of the answer are right.
+    /// Do not estimate how many digits of the answer are correct.
     #[arg(long)]
     pub no_estimate: bool,
-    /// Print all digits of the logarithm; those that mean nothing stand in brackets.
+    /// Print all digits of the logarithm of the determinant, with the digits that may be wrong in brackets.
     #[arg(long)]
     pub all_digits: bool,
 }
@@ -157,23 +156,23 @@ pub struct DigitChoices {
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(next_help_heading = "On several ranks (mpirun)")]
 pub struct RankChoices {
-    /// Rows and columns of ranks, such as 2x3 [default: nearly square].
+    /// Rows and columns of the grid of ranks, such as 2x3 [default: nearly square].
     #[arg(long, value_name = "PxQ", value_parser = grid)]
     pub grid: Option<RankGrid>,
-    /// Who sends a finished tile to whom [default: cs_list_ahead].
+    /// Algorithm that sends a finished tile to the ranks that need it [default: cs_list_ahead].
     #[arg(long, value_name = "WAY", value_parser = broadcast())]
     pub broadcast: Option<DeliveryKind>,
-    /// Which tile is worked on next: fifo, lifo, random, random:SEED, by_ij, greedy, critical_path, panels,
-    /// leftmost, blocks, blocks:RxC [default: leftmost on one node, else critical_path].
+    /// Scheduling policy, the order of ready tiles: fifo, lifo, random, random:SEED, by_ij, greedy, critical_path,
+    /// panels, leftmost, blocks, blocks:RxC [default: leftmost on one node, else critical_path].
     #[arg(long, value_name = "NAME", value_parser = Policy::by_name)]
     pub policy: Option<Policy>,
-    /// How a rank finds out that it will not be asked any more [default: lists].
+    /// How a rank detects that no other rank needs a tile from it any more [default: lists].
     #[arg(long, value_name = "WAY", value_parser = termination())]
     pub termination: Option<Termination>,
-    /// Tiles of other ranks that a rank has room for [default: within the memory limit].
+    /// Number of tiles of other ranks that a rank holds at a time [default: from the memory limit].
     #[arg(long, value_name = "N", value_parser = size)]
     pub remote_tiles: Option<usize>,
-    /// Also draw ready tiles, busy workers and held bytes over time.
+    /// Also plot ready tiles, busy workers and the memory of tiles in transit over time.
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
 }
@@ -182,13 +181,13 @@ pub struct RankChoices {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Larger than memory")]
 pub struct StorageChoices {
-    /// Work from file to file within --memory, with finished tiles in this directory; a run that was ended goes on
-    /// from them. Both files are binary.
+    /// Compute out of core within --memory: finished tiles are kept in this directory, and an interrupted run resumes
+    /// from them. All files must be binary.
     #[arg(long = "storage", value_name = "DIR", value_hint = ValueHint::DirPath, requires = "path",
         conflicts_with_all = ["upper", "log_det", "condition", "certified", "all_digits", "digits",
             "broadcast", "policy", "termination", "remote_tiles", "plot", "hex", "trace", "input_bits"])]
     pub directory: Option<PathBuf>,
-    /// What the system's cache is used for: direct (nothing), cached, or drop-behind (each piece is dropped at once).
+    /// Use of the system's page cache: direct (bypass it), cached, or drop-behind (drop each piece after its use).
     #[arg(long = "storage-io", value_name = "WAY", default_value = "direct", requires = "directory",
         value_parser = caching())]
     pub caching: Caching,
@@ -209,7 +208,7 @@ pub struct Cholesky {
     pub output: FactorOutput,
     #[command(flatten)]
     pub storage: StorageChoices,
-    /// What is factored with --storage: big floats, or the entries rounded to doubles, in doubles.
+    /// Number type of a factorisation with --storage: big floats, or doubles, to which the entries are rounded.
     #[arg(long, value_name = "TYPE", value_enum, default_value = "big", help_heading = "Larger than memory")]
     pub element_type: ElementType,
 }
@@ -226,8 +225,8 @@ impl Cholesky {
             return Ok(());
         }
         if self.storage.directory.is_none() {
-            let message = "--element-type double goes with --storage DIR; in memory doubles are factored by sunzi \
-                           bench cholesky --element-type double";
+            let message = "--element-type double requires --storage DIR; sunzi bench cholesky --element-type double \
+                           factors doubles in memory";
             return Err(Error::InvalidArgument(message.into()));
         }
         let given = [
@@ -237,7 +236,7 @@ impl Cholesky {
         ];
         match given.into_iter().find(|(_, given)| *given) {
             Some((option, _)) => {
-                Err(Error::InvalidArgument(format!("{option} means nothing to --element-type double")))
+                Err(Error::InvalidArgument(format!("{option} cannot be used with --element-type double")))
             }
             None => Ok(()),
         }
@@ -247,7 +246,7 @@ impl Cholesky {
 /// Where a factor goes, if anywhere.
 #[derive(Args, Clone, Debug)]
 pub struct FactorOutput {
-    /// Output file; its ending says the format, `-` is standard output [default: none with --log-det or --condition].
+    /// Output file; its suffix gives the format, `-` is standard output [default: none with --log-det or --condition].
     #[arg(long = "output", short = 'o', value_name = "FILE", required_unless_present_any = ["log_det", "condition"])]
     path: Option<PathBuf>,
     /// Write hexadecimal floats instead of decimals.
@@ -273,7 +272,7 @@ pub struct Solve {
     pub factor: Factor,
     /// The right-hand sides B.
     pub b: PathBuf,
-    /// Factor at so many bits and refine the solution to the full precision.
+    /// Factor at this precision in bits and refine the solution to the full precision.
     #[arg(long, value_name = "BITS", value_parser = precision,
         conflicts_with_all = ["log_det", "condition", "tile_rows", "certified", "digits", "directory", "accuracy"])]
     pub refine_from: Option<u32>,
@@ -306,10 +305,10 @@ pub struct TriangularSystem {
     /// Use T transposed.
     #[arg(long)]
     pub transpose: bool,
-    /// Take the diagonal of T as ones.
+    /// Use ones as the diagonal of T.
     #[arg(long)]
     pub unit: bool,
-    /// Scalar of B: decimal, integer or hexadecimal float [default: 1].
+    /// Scalar that multiplies B: decimal, integer or hexadecimal float [default: 1].
     #[arg(long, value_name = "X")]
     pub alpha: Option<String>,
 }
@@ -327,11 +326,11 @@ impl TriangularSystem {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Larger than memory")]
 pub struct TriangularStorage {
-    /// Work from file to file within --memory, with finished columns in this directory; a run that was ended goes on
-    /// from them. All files are binary.
+    /// Compute out of core within --memory: finished columns are kept in this directory, and an interrupted run resumes
+    /// from them. All files must be binary.
     #[arg(long = "storage", value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "hex")]
     pub directory: Option<PathBuf>,
-    /// What the system's cache is used for: direct (nothing), cached, or drop-behind (each piece is dropped at once).
+    /// Use of the system's page cache: direct (bypass it), cached, or drop-behind (drop each piece after its use).
     #[arg(long = "storage-io", value_name = "WAY", default_value = "direct", requires = "directory",
         value_parser = caching())]
     pub caching: Caching,
@@ -349,8 +348,8 @@ pub struct Trsm {
     pub b: PathBuf,
     #[command(flatten)]
     pub system: TriangularSystem,
-    /// What is promised of each entry of the residual: norm (beside the norms of row and column) or entrywise (beside
-    /// its own terms).
+    /// Error bound of each entry of the residual: relative to its own terms (entrywise, componentwise), or to the norms
+    /// of its row and column (norm).
     #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy())]
     pub accuracy: Accuracy,
     #[command(flatten)]

@@ -12,7 +12,7 @@ use sunzi_lab::units::parse_count;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
 pub struct Output {
-    /// Output file; its ending says the format (.mtx, .bin, .csv, .npy, .json, ...), `-` is standard output.
+    /// Output file; its suffix gives the format (.mtx, .bin, .csv, .npy, .json, ...), `-` is standard output.
     #[arg(long = "output", short = 'o', value_name = "FILE")]
     pub path: PathBuf,
     /// Write hexadecimal floats instead of decimals.
@@ -31,9 +31,9 @@ impl Output {
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  sunzi gen hilbert --rows 100 --cols 100 --precision 512 -o H.mtx --hex\n  \
     sunzi gen lehmer --rows 20000 --cols 20000 --precision 768 --symmetric -o A.bin\n\nA binary file (.bin) is written \
-    block by block: it may be larger than memory.")]
+    block by block and may be larger than memory.")]
 pub struct Gen {
-    /// The kind of matrix.
+    /// Kind of matrix.
     #[arg(value_parser = kind())]
     pub kind: Kind,
     /// Number of rows.
@@ -42,13 +42,14 @@ pub struct Gen {
     /// Number of columns.
     #[arg(long, value_name = "N", value_parser = size)]
     cols: usize,
-    /// Bits of every significand, 2 to 2^24; operations take 2 to 5000, or as far as the kernel goes (`sunzi info`).
+    /// Bits of every significand, 2 to 2^24; operations accept at most the kernel's maximum, at least 5000 (`sunzi
+    /// info`).
     #[arg(long, short, value_name = "B", value_parser = precision)]
     precision: u32,
     /// Seed of the random kinds.
     #[arg(long, value_name = "S", default_value = "0", value_parser = parse_count)]
     pub seed: u64,
-    /// Store the lower triangle alone, which stands for the whole; of a square matrix of a symmetric kind.
+    /// Write a symmetric file, which stores only the lower triangle; the matrix must be square and of a symmetric kind.
     #[arg(long)]
     pub symmetric: bool,
     #[command(flatten)]
@@ -69,9 +70,9 @@ impl Gen {
 pub struct Convert {
     /// Input file; `-` is standard input.
     pub input: PathBuf,
-    /// Output file, in the format that its ending says; `-` is standard output.
+    /// Output file, in the format that its suffix gives; `-` is standard output.
     output: PathBuf,
-    /// Bits to which decimal input is rounded, 2 to 2^24 [default: what the file states].
+    /// Bits to which decimal input is rounded, 2 to 2^24 [default: as stated in the file].
     #[arg(long, short, value_name = "B", value_parser = precision)]
     pub precision: Option<u32>,
     /// Write hexadecimal floats instead of decimals.
@@ -89,28 +90,29 @@ impl Convert {
 /// The end of `sunzi compare --help`.
 const COMPARE: &str = "Examples:\n  sunzi compare X.mtx Y.mtx\n  sunzi compare X.mtx Y.mtx --digits 70\n  \
     sunzi compare X.csv Y.npy --relative 1e-12 --absolute 1e-300 --precision 256\n\n\
-    An entry agrees where it keeps any of the tolerances given. Exit codes: 0 where all entries are equal, or agree \
-    within the tolerance; 1 where some do not; 2 for wrong arguments; 3 for files that cannot be read or have other \
+    Two entries agree if their difference meets any one of the given tolerances. Exit codes: 0 if all entries are \
+    equal or agree; 1 if some do not; 2 for wrong arguments; 3 for files that cannot be read or matrices of different \
     shapes.";
 
 /// `sunzi compare`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = COMPARE)]
 pub struct Compare {
-    /// One matrix.
+    /// First matrix.
     pub left: PathBuf,
-    /// The other.
+    /// Second matrix.
     pub right: PathBuf,
-    /// Bits to which decimal input is rounded, 2 to 2^24 [default: what each file states].
+    /// Bits to which decimal input is rounded, 2 to 2^24 [default: as stated in each file].
     #[arg(long, short, value_name = "B", value_parser = precision)]
     pub precision: Option<u32>,
-    /// Let pass differences of up to R times the larger of the two entries.
+    /// Accept a difference of at most R times the larger of the two entries in magnitude.
     #[arg(long, value_name = "R", help_heading = "Tolerance", value_parser = tolerance)]
     relative: Option<Float>,
-    /// Let pass differences of up to T.
+    /// Accept a difference of at most T.
     #[arg(long, value_name = "T", help_heading = "Tolerance", value_parser = tolerance)]
     absolute: Option<Float>,
-    /// Let pass differences of up to 10^-D times the largest entry: D digits agree in the maximum norm.
+    /// Accept a difference of at most 10^-D times the largest entry of both matrices: D digits agree in the maximum
+    /// norm.
     #[arg(long, value_name = "D", help_heading = "Tolerance", value_parser = digits)]
     digits: Option<u32>,
 }

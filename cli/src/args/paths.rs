@@ -83,7 +83,7 @@ impl Paths {
     pub fn check(&self, rank: usize) -> Result<()> {
         let from_stdin = self.inputs.iter().filter(|path| path.as_os_str() == "-");
         if from_stdin.count() > 1 {
-            return Err(Error::InvalidArgument("standard input (-) can be read once, and is named twice".into()));
+            return Err(Error::InvalidArgument("standard input (-) can be read only once, but is given twice".into()));
         }
         let outputs = self.outputs.iter().filter_map(|(what, path)| Some((what, path, identity(path)?)));
         let outputs = outputs.collect::<Vec<_>>();

@@ -8,7 +8,8 @@ use sunzi::{Accuracy, Error, Result};
 use sunzi_lab::engine::check_reach;
 
 /// The end of `sunzi plan --help`.
-const EXAMPLES: &str = "Without an operation a syrk is planned, with the options of `sunzi plan syrk`.\n\nExamples:\n  \
+const EXAMPLES: &str = "Without an operation, the command plans a syrk with the options of `sunzi plan syrk`.\n\n\
+    Examples:\n  \
     sunzi plan cholesky --rows 1e4 --precision 512 --memory 8G\n  \
     sunzi plan solve --rows 1e4 --cols 100 --precision 512\n  \
     sunzi plan --nodes 8 --ranks-per-node 128 --rows 1e5 --cols 1e4 --precision 1024 --memory 200G";
@@ -45,22 +46,22 @@ impl FromArgMatches for Plan {
 /// What is planned.
 #[derive(Subcommand, Clone, Debug)]
 pub enum PlanOperation {
-    /// P^T P, here or on a cluster.
+    /// Product Q = P^T P, on this machine or on a cluster.
     #[command(after_help = "Example:\n  sunzi plan syrk --rows 1e5 --cols 1e4 --precision 1024 --memory 64G")]
     Syrk(PlanSyrk),
-    /// A^T B.
+    /// Product C = A^T B.
     #[command(after_help = "Example:\n  sunzi plan gemm --rows 5000 --cols 2000 --result-rows 300 --precision 512")]
     Gemm(PlanGemm),
-    /// A = L L^T.
+    /// Cholesky factorisation A = L L^T.
     #[command(after_help = "Example:\n  sunzi plan cholesky --rows 1e4 --precision 512 --memory 8G")]
     Cholesky(PlanCholesky),
-    /// T X = B for a triangular T.
+    /// Triangular system T X = B.
     #[command(after_help = "Example:\n  sunzi plan trsm --rows 5000 --cols 100 --precision 512")]
     Trsm(PlanSolve),
-    /// A X = B for a symmetric positive definite A, its factorisation included.
+    /// System A X = B for a symmetric positive definite A, including its factorisation.
     #[command(after_help = "Example:\n  sunzi plan solve --rows 1e4 --cols 100 --precision 512 --refine-from 300")]
     Solve(PlanSystem),
-    /// The inverse of a symmetric positive definite A, its factorisation included.
+    /// Inverse of a symmetric positive definite A, including its factorisation.
     #[command(after_help = "Example:\n  sunzi plan inverse --rows 3000 --precision 512")]
     Inverse(PlanCholesky),
 }
@@ -68,11 +69,11 @@ pub enum PlanOperation {
 /// What is promised of entries, and what that takes.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct PlanPromise {
-    /// What is promised of each entry: entrywise or norm.
+    /// Error bound of each entry: relative to its own terms (entrywise, componentwise) or to norms (norm).
     #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy())]
     pub accuracy: Accuracy,
-    /// Bits that the range of the exponents asks for, as reports have them, with --accuracy entrywise [default: those
-    /// of entries of one size, for factors those of a Gram matrix].
+    /// Extra bits that the range of exponents requires with --accuracy entrywise, as stated in reports [default: those
+    /// for entries of equal size, for factors those for a Gram matrix].
     #[arg(long, value_name = "G")]
     pub range_bits: Option<u32>,
 }
@@ -80,7 +81,7 @@ pub struct PlanPromise {
 /// What is said of time.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct PlanTime {
-    /// Do not say how long it will take: small runs are timed for that, of less than a second together.
+    /// Do not estimate the time; the estimate times small runs that take less than a second in total.
     #[arg(long)]
     pub no_time: bool,
 }
@@ -99,7 +100,7 @@ impl PlanPromise {
 /// `sunzi plan syrk`.
 #[derive(Args, Clone, Debug)]
 pub struct PlanSyrk {
-    /// Rows contracted (K).
+    /// Rows of the operands (K), over which the product sums.
     #[arg(long, value_name = "K", value_parser = size)]
     pub rows: usize,
     /// Columns (N).
@@ -108,13 +109,13 @@ pub struct PlanSyrk {
     /// Bits of every significand.
     #[arg(long, short, value_name = "B", value_parser = precision)]
     pub precision: u32,
-    /// With the redundant prime of the self-check.
+    /// Include the redundant prime of the self-check.
     #[arg(long)]
     pub self_check: bool,
-    /// Nodes of a cluster; --memory is then the limit of a node [default: 1 with --ranks-per-node].
+    /// Nodes of the cluster; --memory is then the limit of each node [default: 1 with --ranks-per-node].
     #[arg(long, value_name = "N", value_parser = positive, help_heading = "On a cluster")]
     pub nodes: Option<usize>,
-    /// Ranks of each node; --threads are then those of a rank [default: 1 rank with --nodes; 1 thread].
+    /// Ranks on each node; --threads is then the number for each rank [default: 1 rank with --nodes; 1 thread].
     #[arg(long, value_name = "R", value_parser = positive, help_heading = "On a cluster")]
     pub ranks_per_node: Option<usize>,
     #[command(flatten)]
@@ -128,7 +129,7 @@ pub struct PlanSyrk {
 /// `sunzi plan gemm`.
 #[derive(Args, Clone, Debug)]
 pub struct PlanGemm {
-    /// Rows contracted (K).
+    /// Rows of the operands (K), over which the product sums.
     #[arg(long, value_name = "K", value_parser = size)]
     pub rows: usize,
     /// Columns of the result (N).
@@ -140,7 +141,7 @@ pub struct PlanGemm {
     /// Bits of every significand.
     #[arg(long, short, value_name = "B", value_parser = precision)]
     pub precision: u32,
-    /// With the redundant prime of the self-check.
+    /// Include the redundant prime of the self-check.
     #[arg(long)]
     pub self_check: bool,
     #[command(flatten)]
@@ -174,7 +175,7 @@ pub struct PlanCholesky {
 /// `sunzi plan solve`.
 #[derive(Args, Clone, Debug)]
 pub struct PlanSystem {
-    /// Factor at so many bits, and refine the solution to the full precision.
+    /// Factor at this precision in bits, and refine the solution to the full precision.
     #[arg(long, value_name = "BITS", value_parser = precision, conflicts_with_all = ["accuracy", "range_bits"])]
     pub refine_from: Option<u32>,
     #[command(flatten)]
@@ -187,7 +188,7 @@ pub struct PlanSolve {
     /// Rows of the matrix.
     #[arg(long, value_name = "K", value_parser = size)]
     pub rows: usize,
-    /// Right sides.
+    /// Number of right-hand sides.
     #[arg(long, value_name = "M", value_parser = size)]
     pub cols: usize,
     /// Bits of every significand.
@@ -220,7 +221,7 @@ impl Plan {
             PlanOperation::Solve(args) => args.solve.promise.check(),
             PlanOperation::Trsm(args) => match args.promise.range_bits {
                 Some(bits) => Err(Error::InvalidArgument(format!(
-                    "--range-bits {bits}: a triangular solve takes none, whatever its entries"
+                    "--range-bits {bits}: a triangular solve needs no bits for the range of exponents"
                 ))),
                 None => Ok(()),
             },

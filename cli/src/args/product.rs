@@ -13,33 +13,32 @@ use sunzi::{Accuracy, Uplo};
 pub struct ProductArgs {
     #[command(flatten)]
     pub precision: Precision,
-    /// Check every entry of the result with one more prime.
+    /// Check every entry of the result with one redundant prime.
     #[arg(long)]
     pub self_check: bool,
-    /// Test the product with a random vector before it is rounded.
+    /// Check the exact product with a random vector (Freivalds' test) before rounding.
     #[arg(long)]
     pub freivalds: bool,
-    /// Inputs hold integers; compute the exact integer result.
+    /// Compute the exact integer product of inputs that hold integers.
     #[arg(long)]
     pub exact_integers: bool,
-    /// What is promised of each entry: an error beside its own terms (entrywise), or beside the norms of its row and
-    /// column (norm), which with --storage is all there is.
+    /// Error bound of each entry of A B: relative to (|A| |B|)_ij (entrywise, componentwise), or to the norms of row i
+    /// and column j (norm), which --storage requires.
     #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy())]
     pub accuracy: Accuracy,
-    /// Scalar of the product: decimal, integer or hexadecimal float [default: 1].
+    /// Scalar that multiplies the product: decimal, integer or hexadecimal float [default: 1].
     #[arg(long, value_name = "X")]
     pub alpha: Option<String>,
-    /// Scalar of the matrix given by --accumulate [default: 1].
+    /// Scalar that multiplies the matrix of --accumulate [default: 1].
     #[arg(long, value_name = "X", requires = "accumulate")]
     pub beta: Option<String>,
-    /// A matrix to add to the product; to that of syrk, a symmetric one.
+    /// Matrix to add to the product; for syrk it must be symmetric.
     #[arg(long, value_name = "FILE")]
     pub accumulate: Option<PathBuf>,
-    /// Also write when each step ran, on all ranks, as JSON for ui.perfetto.dev or
-    /// chrome://tracing.
+    /// Also write a timeline of the steps on all ranks, as JSON for ui.perfetto.dev or chrome://tracing.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// Memory shared by the ranks of a node; heap is that of one process.
+    /// Kind of memory that the ranks of a node share; heap serves a single process.
     #[arg(long, value_name = "KIND", default_value = "auto", value_parser = window())]
     pub window: WindowKind,
     #[command(flatten)]
@@ -50,12 +49,12 @@ pub struct ProductArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Larger than memory")]
 pub struct ProductStorage {
-    /// Work from file to file within --memory, with finished tiles of the result in this directory; a run that was
-    /// ended goes on from them. All files are binary.
+    /// Compute out of core within --memory: finished tiles of the result are kept in this directory, and an interrupted
+    /// run resumes from them. All files must be binary.
     #[arg(long = "storage", value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["freivalds",
         "exact_integers", "alpha", "beta", "accumulate", "trace", "window", "hex"])]
     pub directory: Option<PathBuf>,
-    /// What the system's cache is used for: direct (nothing), cached, or drop-behind (each piece is dropped at once).
+    /// Use of the system's page cache: direct (bypass it), cached, or drop-behind (drop each piece after its use).
     #[arg(long = "storage-io", value_name = "WAY", default_value = "direct", requires = "directory",
         value_parser = caching())]
     pub caching: Caching,
@@ -72,14 +71,14 @@ pub struct Syrk {
     /// Compute P P^T instead of P^T P.
     #[arg(long)]
     pub transpose: bool,
-    /// Compute the upper triangle; it is written as the lower triangle of a symmetric file all the same.
+    /// Compute the upper triangle; the output is a symmetric file, which stores the lower triangle in either case.
     #[arg(long)]
     pub upper: bool,
-    /// The triangle of the matrix to add that counts; the other one is empty (all 0), or the same up to rounding
-    /// [default: both, which must agree].
+    /// Triangle to read of the matrix to add; the other one must be zero or agree up to rounding [default: both, which
+    /// must be equal].
     #[arg(long, value_name = "TRIANGLE", requires = "accumulate", value_parser = uplo())]
     pub accumulate_triangle: Option<Uplo>,
-    /// Whatever the triangle of the matrix to add holds that is not named, it is ignored.
+    /// Ignore the contents of the other triangle of the matrix to add.
     #[arg(long, requires = "accumulate_triangle")]
     pub ignore_other_triangle: bool,
     #[command(flatten)]

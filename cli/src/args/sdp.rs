@@ -22,19 +22,20 @@ const DEFAULT_BITS: u32 = 400;
 /// Where files lie.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Places {
-    /// The program: SDPB's blocks in a directory or a zip archive, a polynomial program as pmp2sdp takes it (.json, .m,
-    /// .nsv), or a file of SDPA's sparse format (.dat-s); `-` is standard input. Needed here or in --paramFile.
+    /// Semidefinite program: SDPB's blocks in a directory or a zip archive, a polynomial program as for pmp2sdp (.json,
+    /// .m, .nsv), or a file in SDPA's sparse format (.dat-s); `-` is standard input. Required here or in --paramFile.
     #[arg(long = "sdpDir", short = 's', value_name = "PATH")]
     pub input: Option<PathBuf>,
-    /// Directory of the results [default: the input's name with `_out` behind it].
+    /// Directory of the results [default: the input's name followed by `_out`].
     // `--out` would also abbreviate `--output-format`, which SDPB does not have.
     #[arg(long = "outDir", alias = "out", short = 'o', value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out_dir: Option<PathBuf>,
-    /// Directory of checkpoints, '' for none [default: the input's name with `.ck` behind it].
+    /// Directory of checkpoints, '' for none [default: the input's name followed by `.ck`].
     #[arg(long = "checkpointDir", short = 'c', value_name = "DIR", value_hint = ValueHint::DirPath)]
     #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub checkpoint_dir: Option<PathBuf>,
-    /// Directory of the checkpoint to begin with, ours or SDPB's text files [default: that of checkpoints].
+    /// Directory of the checkpoint to start from, written by Sunzi or as text files by SDPB [default: that of
+    /// --checkpointDir].
     #[arg(long = "initialCheckpointDir", short = 'i', value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub initial_checkpoint_dir: Option<PathBuf>,
 }
@@ -56,23 +57,23 @@ pub struct Given {
                         sunzi sdp -s sdp -o out --precision 768 --writeSolution x,y,z --maxIterations 1000\n  \
                         sunzi sdp -s sdp -o out -c ck --precision 768 --detectPrimalFeasibleJump\n  \
                         sunzi sdp -s theta1.dat-s -o out --precision 256 --certify\n\n\
-                        The options have SDPB's names and meanings. How a run ended is in out.txt; the exit code is 0 \
-                        for every end but an error or a stop, 8 where precision was too low, and 5 where --certify \
-                        finds no certificate."
+                        The options have SDPB's names and meanings. The file out.txt states how the run ended. The \
+                        exit code is 8 if the precision was too low, 5 if --certify finds no certificate, and \
+                        otherwise 0 unless the run ended with an error or was cancelled."
 )]
 pub struct Sdp {
     #[command(flatten)]
     pub places: Places,
-    /// File with lines `option=value`, or SDPA's param.sdpa; the command line counts first.
+    /// File with lines `option=value`, or SDPA's param.sdpa; options on the command line take precedence.
     #[arg(long = "paramFile", short = 'p', value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub param: Option<PathBuf>,
-    /// Prove bounds of the optimal value in exact arithmetic, and keep the proof as `certificate` beside the results.
+    /// Prove bounds of the optimal value in exact arithmetic, and write the proof to `certificate` among the results.
     #[arg(long)]
     pub certify: bool,
-    /// Say what the run takes of memory, and end.
+    /// Print the memory that the run needs, without solving the program.
     #[arg(long)]
     pub plan: bool,
-    /// Draw gap, errors, steps and bits over the iterations, as SVG.
+    /// Plot the gap, errors, steps and bits over the iterations, as SVG.
     #[arg(long, value_name = "FILE.svg", value_hint = ValueHint::FilePath)]
     pub plot: Option<PathBuf>,
     #[command(flatten)]
@@ -99,7 +100,7 @@ fn verbosity(text: &str) -> std::result::Result<u64, String> {
 fn threshold(text: &str) -> std::result::Result<Float, String> {
     number(text).and_then(|value| match value > 0 {
         true => Ok(value),
-        false => Err("no gap and no error is below it: give a number above 0".into()),
+        false => Err("no gap or error can be below it: give a number above 0".into()),
     })
 }
 
@@ -115,92 +116,92 @@ fn threshold_or_never(text: &str) -> std::result::Result<Float, String> {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Solver")]
 pub struct Choices {
-    /// Bits of all numbers [default: 400].
+    /// Precision of all numbers in bits [default: 400].
     #[arg(long, value_name = "B", value_parser = precision)]
     pub precision: Option<u32>,
-    /// End at a primal feasible point.
+    /// Stop at a primal feasible point.
     #[arg(long = "findPrimalFeasible")]
     find_primal_feasible: bool,
-    /// End at a dual feasible point.
+    /// Stop at a dual feasible point.
     #[arg(long = "findDualFeasible")]
     find_dual_feasible: bool,
-    /// End after a primal step of 1.
+    /// Stop after a primal step of 1.
     #[arg(long = "detectPrimalFeasibleJump")]
     detect_primal_feasible_jump: bool,
-    /// End after a dual step of 1.
+    /// Stop after a dual step of 1.
     #[arg(long = "detectDualFeasibleJump")]
     detect_dual_feasible_jump: bool,
-    /// Iterations at most [default: 500].
+    /// Maximum number of iterations [default: 500].
     #[arg(long = "maxIterations", value_name = "N", value_parser = parse_count)]
     max_iterations: Option<u64>,
-    /// Seconds at most [default: no limit].
+    /// Maximum run time in seconds [default: no limit].
     #[arg(long = "maxRuntime", value_name = "S", value_parser = parse_count)]
     max_runtime: Option<u64>,
-    /// The gap of an optimal point [default: 1e-30].
+    /// Duality gap below which a feasible point is optimal [default: 1e-30].
     #[arg(long = "dualityGapThreshold", value_name = "X", value_parser = threshold)]
     duality_gap_threshold: Option<Float>,
-    /// The error of a primal feasible point [default: 1e-30].
+    /// Primal error below which a point is primal feasible [default: 1e-30].
     #[arg(long = "primalErrorThreshold", value_name = "X", value_parser = threshold)]
     primal_error_threshold: Option<Float>,
-    /// The error of a dual feasible point [default: 1e-30].
+    /// Dual error below which a point is dual feasible [default: 1e-30].
     #[arg(long = "dualErrorThreshold", value_name = "X", value_parser = threshold)]
     dual_error_threshold: Option<Float>,
-    /// X begins as this multiple of the identity [default: 1e20, for SDPA's files 1e4].
+    /// Multiple of the identity at which X starts [default: 1e20, for SDPA's files 1e4].
     #[arg(long = "initialMatrixScalePrimal", value_name = "X", value_parser = number)]
     initial_matrix_scale_primal: Option<Float>,
-    /// Y begins as this multiple of the identity [default: 1e20, for SDPA's files 1e4].
+    /// Multiple of the identity at which Y starts [default: 1e20, for SDPA's files 1e4].
     #[arg(long = "initialMatrixScaleDual", value_name = "X", value_parser = number)]
     initial_matrix_scale_dual: Option<Float>,
-    /// The factor by which X Y is to shrink at feasible points [default: 0.1].
+    /// Factor by which a step aims to reduce X Y at feasible points [default: 0.1].
     #[arg(long = "feasibleCenteringParameter", value_name = "X", value_parser = number)]
     feasible_centering_parameter: Option<Float>,
-    /// The factor by which X Y is to shrink at other points [default: 0.3].
+    /// Factor by which a step aims to reduce X Y at other points [default: 0.3].
     #[arg(long = "infeasibleCenteringParameter", value_name = "X", value_parser = number)]
     infeasible_centering_parameter: Option<Float>,
-    /// The part of the way to the boundary that a step takes [default: 0.7, for SDPA's files 0.9].
+    /// Fraction of the distance to the boundary that a step takes [default: 0.7, for SDPA's files 0.9].
     #[arg(long = "stepLengthReduction", value_name = "X", value_parser = number)]
     step_length_reduction: Option<Float>,
-    /// End where a primal step is smaller [default: 0].
+    /// Stop if a primal step is smaller than this [default: 0].
     #[arg(long = "minPrimalStep", value_name = "X", value_parser = number)]
     min_primal_step: Option<Float>,
-    /// End where a dual step is smaller [default: 0].
+    /// Stop if a dual step is smaller than this [default: 0].
     #[arg(long = "minDualStep", value_name = "X", value_parser = number)]
     min_dual_step: Option<Float>,
-    /// End where Tr(X Y) over the number of rows exceeds it [default: 1e100].
+    /// Stop if Tr(X Y) divided by the number of rows exceeds this [default: 1e100].
     #[arg(long = "maxComplementarity", value_name = "X", value_parser = number)]
     max_complementarity: Option<Float>,
-    /// End where a ray shows to this error that nothing is feasible [default: 1e-20 for SDPA's files, else never].
+    /// Stop if a ray shows infeasibility with at most this error [default: 1e-20 for SDPA's files, else never].
     #[arg(long = "infeasibilityThreshold", value_name = "X", value_parser = threshold_or_never)]
     infeasibility_threshold: Option<Float>,
-    /// End where a point that is only primal feasible has an objective below it [default: none].
+    /// Stop if a point that is primal but not dual feasible has an objective of at most this [default: none].
     #[arg(long = "lowerBound", value_name = "X", value_parser = number, allow_negative_numbers = true)]
     lower_bound: Option<Float>,
-    /// End where a point that is only dual feasible has an objective above it [default: none].
+    /// Stop if a point that is dual but not primal feasible has an objective of at least this [default: none].
     #[arg(long = "upperBound", value_name = "X", value_parser = number, allow_negative_numbers = true)]
     upper_bound: Option<Float>,
-    /// Make all iterations at the full precision, not the first ones at fewer bits.
+    /// Run all iterations at the full precision, instead of the first ones at fewer bits.
     #[arg(long = "no-ramp")]
     no_ramp: bool,
     /// Seconds between checkpoints [default: 3600].
     #[arg(long = "checkpointInterval", value_name = "S", value_parser = parse_count)]
     pub checkpoint_interval: Option<u64>,
-    /// Keep no checkpoint of the end.
+    /// Write no checkpoint at the end of the run.
     #[arg(long = "noFinalCheckpoint")]
     pub no_final_checkpoint: bool,
-    /// What of the solution is written: a list of x, y, z, X, Y [default: x,y].
+    /// Parts of the solution to write: a list of x, y, z, X, Y [default: x,y].
     #[arg(long = "writeSolution", value_name = "LIST")]
     write_solution: Option<String>,
-    /// none or 0 prints nothing but errors, regular or 1 the table of iterations and how the run ended [default: 1];
-    /// debug or 2, and trace or 3, print no more.
+    /// none or 0 prints errors only, regular or 1 also the table of iterations and the outcome [default: 1]; debug or 2
+    /// and trace or 3 print the same as regular.
     #[arg(long, value_name = "N", value_parser = verbosity)]
     pub verbosity: Option<u64>,
-    /// Taken for the sake of SDPB's command lines, and ignored: threads share one memory here.
+    /// Accepted for compatibility with SDPB and ignored: threads share memory here.
     #[arg(long = "procsPerNode", value_name = "N", value_parser = parse_count, hide = true)]
     procs_per_node: Option<u64>,
-    /// Taken for the sake of SDPB's command lines, and ignored.
+    /// Accepted for compatibility with SDPB and ignored.
     #[arg(long = "procGranularity", value_name = "N", value_parser = parse_count, hide = true)]
     proc_granularity: Option<u64>,
-    /// Taken for the sake of SDPB's command lines, and ignored: see --memory.
+    /// Accepted for compatibility with SDPB and ignored: see --memory.
     #[arg(long = "maxSharedMemory", value_name = "SIZE", hide = true)]
     max_shared_memory: Option<String>,
 }
@@ -240,7 +241,8 @@ impl Places {
     /// # Errors
     /// [`Error::InvalidArgument`] where none is named.
     pub fn input(&self) -> Result<&Path> {
-        let missing = || Error::InvalidArgument("no program is named: give --sdpDir, or set it in --paramFile".into());
+        let missing =
+            || Error::InvalidArgument("no semidefinite program is given: set --sdpDir here or in --paramFile".into());
         self.input.as_deref().ok_or_else(missing)
     }
 }

@@ -68,7 +68,7 @@ pub fn read_parameters(path: &Path) -> Result<(Given, Option<String>)> {
     let words = std::iter::once("sunzi sdp".to_string()).chain(options);
     let matches = parser.try_get_matches_from(words).map_err(|error| {
         let text = error.to_string();
-        refused(shown(text.lines().next().unwrap_or("a bad option").trim_start_matches("error: ")))
+        refused(shown(text.lines().next().unwrap_or("an invalid option").trim_start_matches("error: ")))
     })?;
     let given = Given::from_arg_matches(&matches).map_err(|error| refused(error.to_string()))?;
     Ok((given, remark.map(|remark| format!("{}: {remark}", path.display()))))
@@ -93,7 +93,9 @@ fn of_sdpb(lines: &[(usize, &str)], parser: &Command) -> std::result::Result<Vec
             "false" | "0" | "no" | "off" => {}
             _ => {
                 let value = shown(value);
-                return Err(format!("line {line}: '{value}' is neither true nor false, as 1/0, yes/no and on/off are"));
+                return Err(format!(
+                    "line {line}: '{value}' is neither true nor false (1/0, yes/no and on/off also work)"
+                ));
             }
         }
     }
@@ -121,7 +123,7 @@ fn of_sdpa(lines: &[(usize, &str)]) -> std::result::Result<(Vec<String>, Option<
     let mut words = Vec::new();
     let mut unused = Vec::new();
     for (at, (line, text)) in lines.iter().enumerate() {
-        let wrong = || format!("line {line}: '{}' is no line of SDPA's files of parameters", shown(text));
+        let wrong = || format!("line {line}: '{}' is not a line of an SDPA parameter file", shown(text));
         let value = match number(text) {
             Some(value) => value,
             None if is_print(text) => continue,
@@ -131,7 +133,7 @@ fn of_sdpa(lines: &[(usize, &str)]) -> std::result::Result<(Vec<String>, Option<
         let (name, known) = position.ok_or_else(wrong)?;
         words.extend(known.iter().map(|known| format!("--{known}={value}")));
         if known.is_empty() {
-            unused.push(format!("{name} has no meaning here, and is not used"));
+            unused.push(format!("{name} has no counterpart in Sunzi and is ignored"));
         }
     }
     Ok((words, unused.into_iter().next()))

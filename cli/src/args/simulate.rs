@@ -28,12 +28,14 @@ pub struct Simulate {
 /// What is simulated.
 #[derive(Subcommand, Debug)]
 pub enum Simulation {
-    /// A = L L^T in tiles on a cluster. Several broadcasts, policies, evictions or terminations make a table.
+    /// Tiled factorisation A = L L^T on a cluster. Several broadcasts, policies, evictions or terminations give a
+    /// table.
     #[command(
         after_help = "Example:\n  sunzi simulate cholesky --problem QAP5 --processes 1200 --broadcast cs_list,binomial"
     )]
     Cholesky(Box<SimulateCholesky>),
-    /// Many small factorisations drawn from seeds, under the worst conditions; exit code 5 if any goes wrong.
+    /// Many small factorisations under adverse conditions drawn from random seeds; the exit code is 5 if any of them
+    /// fails.
     #[command(after_help = "Example:\n  sunzi simulate soak --first 7 --seeds 100")]
     Soak(Soak),
 }
@@ -42,10 +44,10 @@ pub enum Simulation {
 #[derive(Args, Clone, Debug)]
 #[group(required = true, multiple = true)]
 pub struct Processes {
-    /// Processes [default: those of --grid].
+    /// Number of processes [default: that of --grid].
     #[arg(long, value_name = "P", value_parser = processes)]
     processes: Option<usize>,
-    /// Rows and columns of processes, such as 60x68 [default: nearly square].
+    /// Rows and columns of the grid of processes, such as 60x68 [default: nearly square].
     #[arg(long, value_name = "PxQ", value_parser = grid)]
     grid: Option<RankGrid>,
 }
@@ -57,10 +59,10 @@ pub struct Size {
     /// Rows of the matrix.
     #[arg(long, value_name = "N", value_parser = parse_count)]
     order: Option<u64>,
-    /// Tile rows of the matrix.
+    /// Number of tile rows of the matrix.
     #[arg(long, value_name = "T", value_parser = parse_count)]
     tiles: Option<u64>,
-    /// A matrix of the literature.
+    /// Matrix from the literature.
     #[arg(long, value_name = "NAME", ignore_case = true, value_parser = problem())]
     problem: Option<u64>,
 }
@@ -75,49 +77,48 @@ pub struct SimulateCholesky {
     /// Rows of a tile [default: the machine's].
     #[arg(long, value_name = "NB", value_parser = positive)]
     tile_rows: Option<usize>,
-    /// A machine: tsubame2.5, or a TOML file like lab/machines/tsubame2.5.toml.
+    /// Machine to simulate: tsubame2.5, or a TOML file such as lab/machines/tsubame2.5.toml.
     #[arg(long, value_name = "NAME|FILE", default_value = "tsubame2.5")]
     machine: String,
-    /// Who sends a tile to whom.
+    /// Algorithm that sends a finished tile to the processes that need it.
     #[arg(long, value_name = "LIST", default_value = "cs_list", value_delimiter = ',', value_parser = broadcast())]
     broadcast: Vec<DeliveryKind>,
-    /// Which task runs next: fifo, lifo, random (or random:SEED), by_ij, greedy, critical_path, panels,
-    /// leftmost, blocks:RxC [default: random:1; above a disk the blocks that read least].
+    /// Scheduling policy, the order of ready tasks: fifo, lifo, random (or random:SEED), by_ij, greedy, critical_path,
+    /// panels, leftmost, blocks:RxC [default: random:1; out of core the blocks:RxC that reads the fewest bytes].
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Policy::by_name)]
     policy: Vec<Policy>,
-    /// Which tile leaves a full device.
+    /// Rule that chooses the tile to evict from a full device.
     #[arg(long, value_name = "LIST", default_value = "fifo", value_delimiter = ',', value_parser = eviction())]
     eviction: Vec<Eviction>,
-    /// When a process may end.
+    /// How a process detects that no other process needs a tile from it any more.
     #[arg(long, value_name = "LIST", default_value = "lists", value_delimiter = ',', value_parser = termination())]
     termination: Vec<Termination>,
-    /// Tiles of others that a process has room for [default: what host memory leaves].
+    /// Number of tiles of other processes that a process holds at a time [default: from the host memory].
     #[arg(long, value_name = "N", value_parser = size)]
     remote_tiles: Option<usize>,
-    /// Host memory of a process, for its own tiles and those of others, above a disk for those in memory [default: the
+    /// Host memory of a process for its own and remote tiles, out of core for the tiles in memory [default: the
     /// machine's].
     #[arg(long, value_name = "SIZE", conflicts_with = "remote_tiles", value_parser = parse_size)]
     host_memory: Option<u64>,
-    /// Workers of a process [default: the machine's].
+    /// Number of workers of a process [default: the machine's].
     #[arg(long, value_name = "W", value_parser = positive)]
     workers: Option<usize>,
-    /// Seed of all times.
+    /// Seed of the random times.
     #[arg(long, value_name = "S", default_value = "0", value_parser = parse_count)]
     seed: u64,
-    /// Every time is multiplied by 1 to 1 + J.
+    /// Multiply every time by a random factor from 1 to 1 + J.
     #[arg(long, value_name = "J", default_value = "0", value_parser = jitter)]
     jitter: f64,
-    /// Slow processes and the factors of their times, such as 3:10,7:2.
+    /// Slow processes, each with a factor for its times, such as 3:10,7:2.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = slow)]
     slow: Vec<(usize, f64)>,
-    /// Also write what the first processes did when, as JSON for ui.perfetto.dev or
-    /// chrome://tracing.
+    /// Also write a timeline of the first processes, as JSON for ui.perfetto.dev or chrome://tracing.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Processes in the trace.
+    /// Number of processes in the trace.
     #[arg(long, value_name = "N", default_value = "16", value_parser = positive)]
     trace_processes: usize,
-    /// Also draw ready tasks, remote tiles and device memory, or tiles in memory above a disk, over time, as SVG.
+    /// Also plot ready tasks, remote tiles and device memory (out of core, tiles in memory) over time, as SVG.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }
@@ -125,7 +126,7 @@ pub struct SimulateCholesky {
 /// `sunzi simulate soak`.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Soak {
-    /// How many seeds.
+    /// Number of seeds.
     #[arg(long, value_name = "N", default_value = "1000", value_parser = positive_count)]
     pub seeds: u64,
     /// The first seed.
@@ -143,7 +144,9 @@ impl Simulate {
             Simulation::Cholesky(args) => args.options().map(drop),
             Simulation::Soak(Soak { seeds, first }) => match first.checked_add(*seeds) {
                 Some(_) => Ok(()),
-                None => Err(Error::InvalidArgument(format!("--seeds: {seeds} seeds from {first} on"))),
+                None => Err(Error::InvalidArgument(format!(
+                    "--seeds {seeds} from --first {first} on: seeds must be below 2^64"
+                ))),
             },
         }
     }
@@ -171,7 +174,10 @@ impl SimulateCholesky {
         let refused = |message: String| Err(Error::InvalidArgument(message));
         let (grid, args) = (self.processes.grid()?, self.clone());
         if let Some((process, _)) = args.slow.iter().find(|(process, _)| *process >= grid.size()) {
-            return refused(format!("--slow: process {process} is not below {}", grid.size()));
+            return refused(format!(
+                "--slow: process {process} must be below {}, the number of processes",
+                grid.size()
+            ));
         }
         let options = sunzi_lab::simulate::SimulateCholesky {
             machine: args.machine,
@@ -196,7 +202,7 @@ impl SimulateCholesky {
             plot: args.plot,
         };
         if options.runs() > 1 && (options.trace.is_some() || options.plot.is_some()) {
-            return refused(format!("--trace and --plot show one simulation, and here are {}", options.runs()));
+            return refused(format!("--trace and --plot show one simulation, but the options give {}", options.runs()));
         }
         Ok(options)
     }

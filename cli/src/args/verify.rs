@@ -12,7 +12,7 @@ use sunzi_lab::units::parse_count;
 const EXAMPLES: &str = "Examples:\n  sunzi verify syrk P.mtx Q.mtx\n  sunzi verify cholesky A.mtx L.mtx\n  \
     sunzi verify solve A.mtx B.mtx X.mtx\n  sunzi verify trsm L.mtx B.mtx X.mtx --transpose\n  \
     sunzi verify inverse A.mtx X.mtx\n  sunzi verify sdp theta1.dat-s out/certificate\n\n\
-    Exit code 5 where the bound does not hold.";
+    The exit code is 5 if the bound does not hold.";
 
 /// `sunzi verify`.
 #[derive(Args, Debug)]
@@ -30,7 +30,7 @@ pub enum VerifyOperation {
     Syrk(VerifySyrk),
     /// C = A B.
     Gemm(VerifyGemm),
-    /// A = L L^T, in every entry.
+    /// Every entry of A = L L^T.
     Cholesky(VerifyCholesky),
     /// A X = B for a symmetric positive definite A.
     Solve(VerifySolve),
@@ -96,7 +96,7 @@ pub struct VerifyGemm {
 /// Choices of a verification.
 #[derive(Args, Clone, Debug)]
 pub struct Check {
-    /// Precision of the bound [default: what the result's file states].
+    /// Precision of the bound in bits [default: as stated in the result's file].
     #[arg(long = "precision", short = 'p', value_name = "B", value_parser = precision)]
     pub bits: Option<u32>,
     /// Bits to which decimal input was rounded [default: the precision].
@@ -105,7 +105,7 @@ pub struct Check {
     /// The result is an exact product of integers.
     #[arg(long)]
     pub exact_integers: bool,
-    /// Seed of the random signs and sampled entries [default: fresh].
+    /// Seed of the random signs and sampled entries [default: random].
     #[arg(long, value_name = "S", value_parser = parse_count)]
     pub seed: Option<u64>,
     /// Worker threads [default: all processors].
@@ -118,7 +118,7 @@ pub struct Check {
 pub struct SystemCheck {
     #[command(flatten)]
     pub precision: Precision,
-    /// Seed of the random tests [default: fresh].
+    /// Seed of the random tests [default: random].
     #[arg(long, value_name = "S", value_parser = parse_count)]
     pub seed: Option<u64>,
     #[command(flatten)]
@@ -141,7 +141,7 @@ pub struct VerifyCholesky {
 
 /// `sunzi verify solve`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Example:\n  sunzi verify solve A.mtx B.mtx X.mtx\n\nThe residual is held against \
+#[command(after_help = "Example:\n  sunzi verify solve A.mtx B.mtx X.mtx\n\nThe residual is compared with \
                         2^(4-b) (sqrt(a_ii) sum_k sqrt(a_kk) |x_kj| + |b_ij|).")]
 pub struct VerifySolve {
     /// The symmetric matrix A.
@@ -158,7 +158,7 @@ pub struct VerifySolve {
 
 /// `sunzi verify trsm`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Example:\n  sunzi verify trsm L.mtx B.mtx X.mtx --transpose\n\nThe residual is held against \
+#[command(after_help = "Example:\n  sunzi verify trsm L.mtx B.mtx X.mtx --transpose\n\nThe residual is compared with \
                         2^(1-b) (||t_i|| ||x_j|| + |alpha b_ij|), t_i the rows of op(T).")]
 pub struct VerifyTrsm {
     /// The triangular matrix T.
@@ -175,7 +175,7 @@ pub struct VerifyTrsm {
 
 /// `sunzi verify inverse`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Example:\n  sunzi verify inverse A.mtx X.mtx\n\nThe residual A X - I is held against \
+#[command(after_help = "Example:\n  sunzi verify inverse A.mtx X.mtx\n\nThe residual A X - I is compared with \
                         2^(4-b) sqrt(a_ii x_jj) sum_k sqrt(a_kk x_kk).")]
 pub struct VerifyInverse {
     /// The symmetric matrix A.
@@ -190,14 +190,14 @@ pub struct VerifyInverse {
 
 /// `sunzi verify sdp`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Example:\n  sunzi verify sdp theta1.dat-s out/certificate\n\nThe decimals of the program are \
-                        taken as exact rational numbers, every step of the proof is checked in integers. It is checked \
-                        for these files, byte by byte: a certificate of others is refused.")]
+#[command(after_help = "Example:\n  sunzi verify sdp theta1.dat-s out/certificate\n\nThe decimals of the program \
+                        are exact rational numbers, and every step of the proof is checked in integers. The \
+                        certificate holds for these files byte by byte: one for other files is refused.")]
 pub struct VerifySdp {
-    /// The program: SDPB's blocks in a directory or a zip archive, a polynomial program (.json, .m, .nsv), or a file of
-    /// SDPA's sparse format (.dat-s).
+    /// Semidefinite program: SDPB's blocks in a directory or a zip archive, a polynomial program (.json, .m, .nsv), or
+    /// a file in SDPA's sparse format (.dat-s).
     pub input: PathBuf,
-    /// The certificate that `sunzi sdp --certify` has written.
+    /// Certificate written by `sunzi sdp --certify`.
     pub certificate: PathBuf,
     /// Worker threads [default: all processors].
     #[arg(long, value_name = "T", value_parser = threads)]

@@ -30,16 +30,16 @@ pub fn check_binary(paths: &[&Path]) -> Result<()> {
     let Some(other) = paths.iter().find(|path| !is_binary(path)) else { return Ok(()) };
     let path = other.display();
     Err(Error::InvalidArgument(format!(
-        "{path}: --storage works on blocks of binary files (.bin, not compressed); sunzi convert makes one"
+        "{path}: --storage requires binary files (.bin, not compressed); sunzi convert writes them"
     )))
 }
 
 /// Refuses a grid of ranks in one process.
 pub fn check_grid(grid: Option<RankGrid>, together: Option<&dyn Transport>) -> Result<()> {
     match (grid, together) {
-        (Some(_), None) => {
-            Err(Error::InvalidArgument("--grid is for a factor on several ranks: start them with mpirun".into()))
-        }
+        (Some(_), None) => Err(Error::InvalidArgument(
+            "--grid requires a factorisation on several ranks: start them with mpirun".into(),
+        )),
         _ => Ok(()),
     }
 }
@@ -85,7 +85,7 @@ fn explain(session: &Session, directory: &Path, error: &Error) {
     );
     if can_go_on && directory.is_dir() {
         let directory = directory.display();
-        session.note(&format!("finished tiles stay in {directory}: the same command goes on from them"));
+        session.note(&format!("finished tiles remain in {directory}: the same command resumes from them"));
     }
 }
 
@@ -100,16 +100,16 @@ pub fn finish(
     disk.remarks.iter().for_each(|remark| session.note(remark));
     let found = match disk.tiles_found {
         0 => String::new(),
-        tiles => format!(", {} found there", counted(tiles, "tile")),
+        tiles => format!(", {} found in it", counted(tiles, "tile")),
     };
     let (read, written) = (format_bytes(disk.read_bytes), format_bytes(disk.written_bytes));
     let directory = directory.display();
     session.say(&format!(
-        "{line}\n{directory}: {read} read, {written} written{found}; remove it once the {what} is all you need"
+        "{line}\n{directory}: {read} read, {written} written{found}; it can be removed if only the {what} is needed"
     ))
 }
 
 /// The words after a number of bytes that each of several ranks takes.
 pub fn each_of(ranks: usize) -> String {
-    if ranks > 1 { format!(" a rank, {ranks} ranks") } else { String::new() }
+    if ranks > 1 { format!(" per rank, {ranks} ranks") } else { String::new() }
 }

@@ -44,7 +44,7 @@ impl LeastRows {
         let named = [("products", self.products), ("factors", self.factors), ("solves", self.solves)];
         let told = named.into_iter().filter_map(|(name, rows)| Some(format!("{name} from {} rows", rows?)));
         let told = told.collect::<Vec<_>>().join(", ");
-        if told.is_empty() { told } else { format!(", gains in {told} on (at {TOLD_BITS} bits)") }
+        if told.is_empty() { told } else { format!(", faster in {told} on (at {TOLD_BITS} bits)") }
     }
 }
 
@@ -92,7 +92,7 @@ pub fn run(session: &mut Session) -> Result<()> {
 }
 
 fn features(machine: &Machine) -> String {
-    let found = if machine.features.is_empty() { "none looked for".into() } else { machine.features.join(" ") };
+    let found = if machine.features.is_empty() { "not determined".into() } else { machine.features.join(" ") };
     match level() {
         Level::Native => found,
         hidden => format!("{found} ({VARIABLE}={} hides the others)", hidden.name()),
@@ -137,7 +137,7 @@ fn instructions(kernel: &KernelInfo) -> String {
     let Some(name) = kernel.instructions else { return String::new() };
     let times = kernel.instruction_seconds.iter().map(|(name, seconds)| format!("{name} {}", format_seconds(*seconds)));
     let times = times.collect::<Vec<_>>().join(", ");
-    if times.is_empty() { format!(", {name}") } else { format!(", {name} (a small product: {times})") }
+    if times.is_empty() { format!(", {name}") } else { format!(", {name} (small product: {times})") }
 }
 
 fn describe(info: &Info) -> String {
@@ -163,7 +163,7 @@ fn describe(info: &Info) -> String {
                 let instructions = instructions(kernel);
                 let rate = kernel
                     .multiply_adds_per_second
-                    .map(|rate| format!(", {:.1} G multiply-adds a second in one plane", rate / 1e9));
+                    .map(|rate| format!(", {:.1} G multiply-adds per second modulo one prime", rate / 1e9));
                 let purpose = kernel.gains_from_rows.as_ref().map(LeastRows::words).unwrap_or_default();
                 format!("family {family}{instructions}, up to {bits} bits{}{purpose}", rate.unwrap_or_default())
             }

@@ -22,7 +22,7 @@ pub fn completions(shell: Shell) -> Result<()> {
 pub fn page(words: &[String]) -> Result<()> {
     let mut command = &definition();
     for word in words {
-        let unknown = || Error::InvalidArgument(format!("there is no command '{word}' to have a page"));
+        let unknown = || Error::InvalidArgument(format!("there is no command '{word}'"));
         command = command.find_subcommand(word).ok_or_else(unknown)?;
     }
     let mut page = Vec::new();

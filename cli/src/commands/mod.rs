@@ -44,7 +44,7 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
     }
     let mut session = Session::begin(global, all.is_root(), together)?;
     if let (Some(world), None, true) = (all.several(), together, computes(&command)) {
-        session.note(&format!("this command runs on the first of {} ranks alone", world.size()));
+        session.note(&format!("this command runs only on the first of {} ranks", world.size()));
     }
     let session = &mut session;
     let outcome = match command {

@@ -129,7 +129,7 @@ pub fn draw(world: &dyn Transport, own: &RankReport, path: Option<&Path>) -> Res
     let figures = [
         figure("ready tiles of a rank", 1, 1.0),
         figure("busy workers of a rank", 2, 1.0),
-        figure("MiB of tiles of other ranks, and of own ones to be sent", 3, MEBIBYTE),
+        figure("MiB of remote tiles and of own tiles to be sent", 3, MEBIBYTE),
     ];
     Ok(path.map_or(Ok(()), |path| plot::draw(&figures, path)))
 }

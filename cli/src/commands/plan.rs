@@ -91,7 +91,7 @@ impl<'a> Request<'a> {
         let time = expected_seconds.map(|seconds| {
             let threads = counted(engine.thread_count(), "thread");
             let seconds = format_seconds(seconds);
-            format!("time            about {seconds} on {threads} (rates measured now; without files)")
+            format!("time            about {seconds} on {threads} (from rates measured now, without files)")
         });
         let lines = limit.into_iter().chain(describe(&plan, self)).chain(time).collect::<Vec<_>>();
         session.say(&lines.join("\n"))
@@ -209,7 +209,7 @@ fn part(name: &str, bytes: u64, remark: &str) -> String {
 
 fn operands(request: &Request<'_>) -> String {
     let whose = if request.cluster.is_some() { "held by the ranks of a node" } else { "given" };
-    part("operands", request.operand_bytes, &format!("{whose}, not planned"))
+    part("operands", request.operand_bytes, &format!("{whose}, not part of the plan"))
 }
 
 fn planned(bytes: u64, request: &Request<'_>) -> String {
@@ -234,7 +234,7 @@ fn describe_cholesky(plan: &CholeskyPlan, request: &Request<'_>) -> Vec<String> 
     ]);
     lines.extend(plan.devices.iter().map(|UpdatePlan { device, kernel, moduli, tile_bytes, .. }| {
         let (name, bytes) = (device.label(), format_bytes(*tile_bytes));
-        format!("{name:<15} {}: updates by {kernel}, {moduli} moduli, {bytes} of its memory for a tile", device.name)
+        format!("{name:<15} {}: updates by {kernel}, {moduli} moduli, {bytes} of its memory per tile", device.name)
     }));
     lines.push(planned(plan.planned_bytes, request));
     lines
@@ -251,7 +251,7 @@ fn describe_solve(plan: &SolvePlan, request: &Request<'_>) -> Vec<String> {
     let path = match plan.path {
         Path::Dots => "dot products in fixed point, one right side after the other",
         Path::Sums => "sums of digits, one right side after the other",
-        Path::Parts => "the triangle cut recursively",
+        Path::Parts => "recursive splitting of the triangle",
         Path::Tiles => "tiles in fixed point",
     };
     let mut lines = vec![
@@ -265,9 +265,9 @@ fn describe_solve(plan: &SolvePlan, request: &Request<'_>) -> Vec<String> {
         part("result", Matrix::bytes_for(plan.order, plan.columns, *precision_bits), ""),
     ];
     if plan.factorisation_bytes > 0 {
-        lines.push(part("factorisation", plan.factorisation_bytes, "before the solve, the factor included"));
+        lines.push(part("factorisation", plan.factorisation_bytes, "before the solve, including the factor"));
     }
-    lines.push(part("least", plan.least_bytes, "would do"));
+    lines.push(part("least", plan.least_bytes, "least that suffices"));
     lines.push(planned(plan.planned_bytes, request));
     lines
 }
@@ -275,7 +275,7 @@ fn describe_solve(plan: &SolvePlan, request: &Request<'_>) -> Vec<String> {
 /// The bits that accuracy entry by entry takes.
 fn promise(accuracy: Accuracy, range_bits: u32) -> Option<String> {
     let bits = counted(range_bits as usize, "bit");
-    (accuracy == Accuracy::Entrywise).then(|| format!("accuracy        entry by entry, {bits} for ranges of exponents"))
+    (accuracy == Accuracy::Entrywise).then(|| format!("accuracy        entrywise, {bits} for the range of exponents"))
 }
 
 /// The shape of a product and the engine that it runs on.
@@ -284,7 +284,7 @@ fn heading(plan: &Plan) -> String {
     let Plan { rows, cols, contracted, precision_bits, working_bits, kernel, .. } = plan;
     let threads = if plan.team.is_some() { String::new() } else { format!(", {}", counted(plan.threads, "thread")) };
     format!(
-        "{name}: {rows} x {cols} from {contracted} contracted rows at {precision_bits} bits (working {working_bits}), \
+        "{name}: {rows} x {cols}, summed over {contracted} rows, at {precision_bits} bits (working {working_bits}), \
          kernel {kernel}{threads}"
     )
 }
@@ -320,7 +320,7 @@ fn describe_cuts(plan: &Plan, request: &Request<'_>) -> Vec<String> {
         format!("batches         {} of {} primes", plan.batches, plan.batch_primes),
         format!("bands           {} of {} columns", plan.bands, plan.band_columns),
         format!("chunks          {} of {chunk_rows} rows{on}", plan.chunks),
-        format!("jobs            {jobs} per batch{and}, by worker {workers}"),
+        format!("jobs            {jobs} per batch{and}, per worker {workers}"),
         format!("balance         largest load {:.4} of the mean{of}", plan.load_max_over_mean),
     ]);
     lines
@@ -365,18 +365,17 @@ fn describe_devices(plan: &Plan, request: &Request<'_>) -> Vec<String> {
             cut.chunk_rows
         ));
         lines.extend([
-            part("  input", bytes.input, "big floats on their way in"),
+            part("  input", bytes.input, "big floats copied to the device"),
             part("  digits", bytes.digits, "scaled entries of a chunk"),
             part("  to_residues", bytes.planes, "operand planes of a batch"),
             part("  product", bytes.sums, "sums of a strip"),
-            part("  residues", bytes.residues, "of the product, of a band"),
-            part("  output", bytes.output, "integers and big floats on their way out"),
+            part("  residues", bytes.residues, "of the product, for one band"),
+            part("  output", bytes.output, "integers and big floats copied from the device"),
             part("  tables", bytes.tables, "moduli, conversion tables, shifts"),
-            part("  on the device", device.planned_bytes, "in all"),
+            part("  on the device", device.planned_bytes, "in total"),
         ]);
         if let Some(bytes) = device.share_bytes {
-            let share =
-                format!("of this rank: {} ranks share the device, each its memory in equal parts", device.ranks);
+            let share = format!("of this rank: {} ranks use equal parts of the memory of the device", device.ranks);
             lines.push(part("  share", bytes, &share));
         }
     }
@@ -387,7 +386,7 @@ fn describe_devices(plan: &Plan, request: &Request<'_>) -> Vec<String> {
 fn describe_bytes(plan: &Plan) -> Vec<String> {
     let bytes = &plan.bytes;
     if !plan.devices.is_empty() {
-        let copies = part("copies", bytes.scratch, "host memory that copies run to and from");
+        let copies = part("copies", bytes.scratch, "host buffers for copies to and from devices");
         return vec![part("result", bytes.result, ""), copies];
     }
     let team = plan.team.as_ref();
@@ -405,7 +404,7 @@ fn describe_bytes(plan: &Plan) -> Vec<String> {
     lines.extend(team.map(|team| {
         let beside = match team.exchange_parts {
             0 | 1 => String::new(),
-            parts => format!(", in {parts} parts of a batch, beside the products of the next"),
+            parts => format!(", in {parts} parts per batch, during the products of the next"),
         };
         part("sent", team.sent_bytes, &format!("from a node to the others, at most{beside}"))
     }));

@@ -113,7 +113,9 @@ impl Run {
         let input_seconds = start.elapsed().as_secs_f64();
         let options = choices.options(problem.form);
         if choices.parts()?.z && problem.normalization.is_none() {
-            return Err(Error::InvalidArgument("z is asked for, and the program has no normalization.json".into()));
+            return Err(Error::InvalidArgument(
+                "writeSolution lists z, but the program has no normalization.json".into(),
+            ));
         }
         let (root, checkpoints) = (world.rank() == ROOT, Checkpoints::new(&problem));
         let certification = if root { Certification::new(config, &folders.results)? } else { None };
@@ -144,7 +146,7 @@ impl Run {
             ("blocks", Some(plan.block_bytes)),
             ("Schur complement", Some(plan.system_bytes)),
             ("calls", Some(plan.call_bytes)),
-            ("together", Some(problem.bytes() + plan.planned_bytes)),
+            ("total", Some(problem.bytes() + plan.planned_bytes)),
             ("certificate", certificate.map(|bytes| problem.bytes() + bytes)),
         ];
         session.say(&describe(problem))?;
@@ -294,7 +296,9 @@ fn read(path: &Path, bits: u32, world: &dyn Transport) -> Result<Problem> {
         return read_problem_as(path, input_format(), bits);
     }
     if world.size() > 1 {
-        return Err(Error::InvalidArgument("standard input is that of one rank, and all read the program".into()));
+        return Err(Error::InvalidArgument(
+            "only one rank has standard input, but every rank reads the program: give a file".into(),
+        ));
     }
     read_problem_from(std::io::stdin().lock(), (Path::new(INPUT), input_format()), bits)
 }
@@ -303,13 +307,13 @@ fn read(path: &Path, bits: u32, world: &dyn Transport) -> Result<Problem> {
 fn say_first(session: &Session, folder: &Path, required: bool, found: Option<&State>) -> Result<()> {
     match found {
         Some(state) if state.iterations == 0 => {
-            return session.say(&format!("begins with the point of the checkpoint in {}", folder.display()));
+            return session.say(&format!("starts from the point of the checkpoint in {}", folder.display()));
         }
-        Some(_) => return session.say(&format!("goes on from the checkpoint in {}", folder.display())),
+        Some(_) => return session.say(&format!("resumes from the checkpoint in {}", folder.display())),
         None => {}
     }
     match required {
-        true => Err(Error::InvalidArgument(format!("{}: there is no checkpoint", folder.display()))),
+        true => Err(Error::InvalidArgument(format!("{}: the directory has no checkpoint", folder.display()))),
         false => Ok(()),
     }
 }
@@ -346,7 +350,7 @@ fn describe(problem: &Problem) -> String {
     let form = if problem.form == Form::Sdpb { "SDPB's form" } else { "SDPA's form" };
     let blocks = problem.groups.iter().map(|group| group.constraints.shapes().len()).sum::<usize>();
     format!(
-        "{form}: {}, {} free, {} of {} together, {} bits",
+        "{form}: {}, {} free, {} with {} in total, {} bits",
         counted(problem.variables(), "variable"),
         problem.free_variables(),
         counted(blocks, "block"),

@@ -41,7 +41,7 @@ impl Certification {
         }
         let input = config.places.input()?;
         if is_standard(input) {
-            let message = "--certify reads the program a second time, and standard input can be read once: name a file";
+            let message = "--certify reads the program twice, but standard input can be read only once: give a file";
             return Err(Error::InvalidArgument(message.into()));
         }
         let program = read_exact_as(input, input_format())?;
@@ -127,7 +127,7 @@ pub fn check(session: &mut Session, config: &VerifySdp) -> Result<()> {
     let path = &config.certificate;
     let text = std::fs::read(path).map_err(|source| Error::Io { path: path.clone(), action: "read", source })?;
     let refused = |message: String| Error::Format { path: path.clone(), message };
-    let text = String::from_utf8(text).map_err(|_| refused("it is no text".into()))?;
+    let text = String::from_utf8(text).map_err(|_| refused("the file is not text".into()))?;
     let proof = Proof::parse(&text).map_err(refused)?;
     let threads = match config.threads {
         Some(threads) => threads,

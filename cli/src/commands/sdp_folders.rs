@@ -34,7 +34,8 @@ impl Folders {
             Ok::<_, Error>(PathBuf::from(name))
         };
         let is_stream = is_standard(places.input()?);
-        let unnamed = || Error::InvalidArgument("of standard input the results have no name: give --outDir".into());
+        let unnamed =
+            || Error::InvalidArgument("the results of standard input have no default directory: give --outDir".into());
         let results = match &places.out_dir {
             None if is_stream => return Err(unnamed()),
             named => named.clone().map_or_else(|| beside("_out"), Ok)?,
@@ -71,8 +72,8 @@ impl Folders {
         match words[0] == !words[1] {
             true => Ok(()),
             false => Err(Error::InvalidArgument(
-                "ranks have different directories of checkpoints: --checkpointDir and --initialCheckpointDir must be \
-                 the same for all, on the command line and in --paramFile"
+                "the ranks differ in their directories of checkpoints: --checkpointDir and --initialCheckpointDir must \
+                 be the same for all, on the command line and in --paramFile"
                     .into(),
             )),
         }
@@ -107,7 +108,7 @@ impl Folders {
 fn named(error: Error) -> Error {
     match error {
         Error::Io { path, action, source } => {
-            let why = format!("{source} (checkpoints go there; -c names another directory, -c '' none)");
+            let why = format!("{source} (for checkpoints; -c DIR names another directory, -c '' none)");
             Error::Io { path, action, source: std::io::Error::new(source.kind(), why) }
         }
         other => other,

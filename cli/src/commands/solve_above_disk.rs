@@ -92,10 +92,10 @@ fn check(args: &Solve, paths: &SolvePaths<'_>, together: Option<&dyn Transport>)
     check_binary(&[paths.matrix, paths.right, paths.solution])?;
     let refused = |message: &str| Err(Error::InvalidArgument(message.into()));
     if args.factor.accuracy != Accuracy::Norm {
-        return refused("a solve with --storage is accurate by norms: give --accuracy norm");
+        return refused("--storage requires --accuracy norm for a solve");
     }
     if args.factor.precision.automatic().is_some() {
-        return refused("--precision auto is not there with --storage: give the bits");
+        return refused("--precision auto cannot be used with --storage: give the bits");
     }
     check_grid(args.factor.ranks.grid, together)
 }

@@ -152,7 +152,7 @@ fn bar() -> ProgressBar {
 /// The work that the disk has done, and whether it is silent.
 fn of_disk(disk: &DiskProgress) -> String {
     let [read, written, reused] = [disk.read_bytes, disk.written_bytes, disk.reused_bytes].map(format_bytes);
-    let silence = silence(disk).map_or(String::new(), |time| format!(", no answer of the disk for {time}"));
+    let silence = silence(disk).map_or(String::new(), |time| format!(", no response from the disk for {time}"));
     format!("{read} read, {written} written, {reused} reused{silence}")
 }
 
@@ -181,7 +181,7 @@ impl Shown {
                     Some(Progress { done, total, .. }) if !is_planned => FULL * done.min(total) / total.max(1),
                     _ => (fraction * FULL as f64) as u64,
                 };
-                let left = if is_planned { format!("(left {})", format_seconds(left)) } else { String::new() };
+                let left = if is_planned { format!("({} left)", format_seconds(left)) } else { String::new() };
                 bar.set_position(position);
                 bar.set_prefix(left);
                 if bar.message() != words {
@@ -218,6 +218,6 @@ mod tests {
         (disk.read_bytes, disk.written_bytes, disk.waiting) = (3 << 30, 1 << 20, Some(Duration::from_millis(4900)));
         assert_eq!(of_disk(&disk), "3.00 GiB read, 1.00 MiB written, 0 B reused");
         disk.waiting = Some(Duration::from_secs(12));
-        assert_eq!(of_disk(&disk), "3.00 GiB read, 1.00 MiB written, 0 B reused, no answer of the disk for 12.0 s");
+        assert_eq!(of_disk(&disk), "3.00 GiB read, 1.00 MiB written, 0 B reused, no response from the disk for 12.0 s");
     }
 }

@@ -139,7 +139,7 @@ fn help_is_shown_where_nothing_is_asked_for() {
     let sandbox = Sandbox::new();
     for (line, words) in [
         ("", ["Commands:", "cholesky", "Examples:"]),
-        ("simulate", ["cluster in virtual time", "soak", "Examples:"]),
+        ("simulate", ["factorisation on a cluster", "soak", "Examples:"]),
         ("verify", ["error bound", "gemm", "sunzi verify syrk P.mtx Q.mtx"]),
         ("bench", ["Time an operation", "kernel", "Examples:"]),
     ] {

@@ -90,7 +90,7 @@ fn what_cannot_be_proven_or_checked_is_refused() {
     sandbox.run(RUN);
     sandbox.write("other.dat-s", PROGRAM.replace("test 7", "test 8"));
     let error = sandbox.fail("verify sdp other.dat-s out/certificate", 5);
-    assert!(error.contains("of another program"), "{error}");
+    assert!(error.contains("to another program"), "{error}");
     assert!(sandbox.fail("verify sdp a.dat-s nothing", 3).contains("nothing"));
     assert!(sandbox.fail("verify sdp nothing out/certificate", 3).contains("nothing"));
     assert!(sandbox.fail("verify sdp . out/certificate", 3).contains("control.json"));
@@ -140,13 +140,13 @@ fn bounds_of_polynomial_programs_are_proven_and_any_changed_digit_is_found() {
         assert!(sandbox.fail("verify sdp a.json p", 3).contains("damaged"));
     }
     sandbox.write("all.nsv", "a.json\0");
-    assert!(sandbox.fail("verify sdp all.nsv out/certificate", 5).contains("of another program"));
+    assert!(sandbox.fail("verify sdp all.nsv out/certificate", 5).contains("to another program"));
     // The same program in Mathematica's text has other bytes; one without matrices, and XML, are none to prove.
     sandbox.write(
         "a.m",
         "SDP[{0, 1}, {}, {PositiveMatrixWithPrefactor[DampedRational[1, {}, 1/2, x], {{{7 - 4 x + x^2, -1}}}]}]",
     );
-    assert!(sandbox.fail("verify sdp a.m out/certificate", 5).contains("of another program"));
+    assert!(sandbox.fail("verify sdp a.m out/certificate", 5).contains("to another program"));
     sandbox.write("a.m", "SDP[{0, 1}, {1, 0}, {}]");
     assert!(sandbox.fail("verify sdp a.m out/certificate", 3).contains("there are no matrices"));
     sandbox.write("a.xml", "<sdp></sdp>");

@@ -95,7 +95,7 @@ fn standard_input_and_output() {
     assert_eq!(error.code, 3, "{error:?}");
     assert!(error.stderr.contains("standard input: line 1: entry at row 1, column 3"), "{error:?}");
     let error = piped(&sandbox, "gemm - - -o X.mtx -p 64", SPD.as_bytes());
-    assert!(error.code == 2 && error.stderr.contains("standard input (-) can be read once, and is named twice"));
+    assert!(error.code == 2 && error.stderr.contains("standard input (-) can be read only once, but is given twice"));
     let report = ran(&sandbox, "syrk A.csv -o - -p 64 --output-format csv --report r.json --quiet", b"");
     assert!(report.stderr.is_empty() && sandbox.json("r.json")["operation"] == "syrk");
     assert!(!sandbox.path("X.mtx").exists());

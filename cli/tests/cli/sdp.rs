@@ -40,7 +40,7 @@ fn a_program_is_solved_and_its_files_are_there() {
     assert!(iterations[3]["block_name"].as_str().unwrap().contains("_cholesky.block_0"), "{:?}", iterations[3]);
     // The final checkpoint, beside the input, leaves nothing to do, and what an earlier run wrote is kept.
     let again = sandbox.run("sdp -s a.dat-s -o out --precision 200 --writeSolution x,y,X,Y");
-    assert!(again.contains("goes on from the checkpoint in a.dat-s.ck"), "{again}");
+    assert!(again.contains("resumes from the checkpoint in a.dat-s.ck"), "{again}");
     assert_eq!(sandbox.json("out/iterations.json").as_array().map(Vec::len), Some(0));
     assert_eq!(sandbox.json("out/iterations.0.json"), iterations);
     // Without it, on other threads, the files are the same; and with nothing to say the program says nothing.
@@ -95,7 +95,7 @@ fn a_plan_says_what_a_run_takes() {
     let sandbox = Sandbox::new();
     sandbox.write("a.dat-s", PROGRAM);
     let text = sandbox.run("sdp -s a.dat-s -o out --precision 200 --threads 1 --plan --report p.json");
-    assert!(text.contains("Schur complement") && text.contains("together"), "{text}");
+    assert!(text.contains("Schur complement") && text.contains("total"), "{text}");
     assert!(!sandbox.path("out").exists());
     sandbox.run("sdp -s a.dat-s -o out --precision 200 --threads 1 --verbosity 0 --noFinalCheckpoint --report r.json");
     let (plan, report) = (sandbox.json("p.json"), sandbox.json("r.json"));
@@ -143,7 +143,7 @@ fn options_come_from_files_and_from_the_line() {
         said.code == 0 && said.stdout.contains("200 bits") && said.stdout.contains("after 6 iterations"),
         "{said:?}"
     );
-    assert!(said.stderr.contains("param.sdpa: omegaStar has no meaning here"), "{said:?}");
+    assert!(said.stderr.contains("param.sdpa: omegaStar has no counterpart in Sunzi"), "{said:?}");
     refused(&sandbox, "sdp -o out", 2, "--sdpDir");
     sandbox.write("p", "precision=150\n");
     refused(&sandbox, "sdp -o out -p p", 2, "--sdpDir");
@@ -168,9 +168,14 @@ fn bad_input_is_refused_with_one_line() {
     // SDPB's binary checkpoint is named, and what is in its place is not passed over.
     std::fs::create_dir(sandbox.path("ck")).unwrap();
     sandbox.write("ck/checkpoint.json", "{\"current\": 1}");
-    refused(&sandbox, "sdp -s a.dat-s -o out -i ck", 2, "a binary checkpoint of SDPB lies there, which is not read");
+    refused(
+        &sandbox,
+        "sdp -s a.dat-s -o out -i ck",
+        2,
+        "the directory has a binary checkpoint of SDPB, which cannot be read",
+    );
     let line = "sdp -s a.dat-s -o out -c ck --maxIterations 1 --noFinalCheckpoint";
-    refused(&sandbox, line, 2, "--writeSolution=x,y,X,Y, in the folder of an initial checkpoint (-i DIR, initial_");
+    refused(&sandbox, line, 2, "--writeSolution=x,y,X,Y, can be read from the directory of an initial checkpoint (-i");
     assert!(!sandbox.path("out").exists());
     sandbox.write("file", "");
     refused(&sandbox, "sdp -s a.dat-s -o out -c file", 3, "file");
@@ -205,7 +210,7 @@ fn short_options_names_of_verbosity_and_names_of_files_are_taken() {
     refused(&sandbox, "sdp -s a.dat -o none", 2, "neither SDPB's blocks");
     sandbox.run("sdp -s a.dat -o out -c= --precision 200 --input-format dat-s --certify");
     sandbox.run("verify sdp a.dat out/certificate --input-format dat-s");
-    refused(&sandbox, "sdp -s a.dat -o none --input-format csv", 2, "'csv' is no format of semidefinite programs");
+    refused(&sandbox, "sdp -s a.dat -o none --input-format csv", 2, "'csv' is not a format of semidefinite programs");
     let parabola = r#"{"objective": ["0", "1"], "PositiveMatrixWithPrefactorArray": [
         {"polynomials": [[[["7", "-4", "1"], ["-1"]]]]}]}"#;
     for (program, format) in [(PROGRAM, "--input-format dat-s"), (PROGRAM, ""), (parabola, "--input-format json")] {
@@ -227,7 +232,7 @@ fn short_options_names_of_verbosity_and_names_of_files_are_taken() {
     sandbox.write("whole.dat-s", format!("{PROGRAM}*INTEGER\n*1\n"));
     refused(&sandbox, "sdp -s whole.dat-s -o none", 3, "line 8: a section '*INTEGER' behind the entries");
     sandbox.write("list.nsv", "a.json\nb.json\n");
-    refused(&sandbox, "sdp -s list.nsv -o none", 3, "a line feed stands between 'a.json' and 'b.json'");
+    refused(&sandbox, "sdp -s list.nsv -o none", 3, "a line feed separates 'a.json' and 'b.json'");
 }
 
 /// The least trace of a diagonal matrix that is above one with numbers beside its diagonal.
@@ -368,14 +373,14 @@ fn a_folder_of_checkpoints_belongs_to_one_run() {
         assert!(start.elapsed() < Duration::from_secs(60));
         std::thread::sleep(Duration::from_millis(5));
     }
-    let works = format!("a.dat-s.ck: process {} works in this directory", child.id());
+    let works = format!("a.dat-s.ck: process {} is using this directory", child.id());
     refused(&sandbox, &format!("{line} -o two"), 3, &works);
     assert!(!sandbox.path("two").exists());
     sandbox.signal(&child, "TERM");
     assert_eq!(sandbox.finish(child).code, 130);
     assert!(!sandbox.path("a.dat-s.ck/checkpoint.lock").exists());
     let again = sandbox.run(&format!("{line} -o two --maxIterations 1"));
-    assert!(again.contains("goes on from the checkpoint"), "{again}");
+    assert!(again.contains("resumes from the checkpoint"), "{again}");
 }
 
 /// An edited program does not go on from the checkpoint of the one before, unless that is asked for.
@@ -394,9 +399,9 @@ fn an_edited_program_begins_anew() {
     );
     refused(&sandbox, "sdp -s a.dat-s -o out --precision 200", 3, "or none (-c '')");
     let text = sandbox.run("sdp -s a.dat-s -o out --precision 200 -i a.dat-s.ck");
-    assert!(text.contains("begins with the point of the checkpoint in a.dat-s.ck"), "{text}");
+    assert!(text.contains("starts from the point of the checkpoint in a.dat-s.ck"), "{text}");
     let again = sandbox.run("sdp -s a.dat-s -o out --precision 200");
-    assert!(again.contains("goes on from the checkpoint in a.dat-s.ck"), "{again}");
+    assert!(again.contains("resumes from the checkpoint in a.dat-s.ck"), "{again}");
 }
 
 /// The word of the last line is that of the signal that came; SDPB knows SIGTERM alone.
@@ -422,7 +427,7 @@ fn a_run_that_is_asked_to_stop_leaves_its_state_and_results() {
         let word = format!("\"SIG{signal} signal received\"");
         assert!(sandbox.text("out/out.txt").contains(&word), "{word}");
         let again = sandbox.run(&format!("{line} --maxIterations 1"));
-        assert!(again.contains("goes on from the checkpoint"), "{again}");
+        assert!(again.contains("resumes from the checkpoint"), "{again}");
         std::fs::remove_file(&state).unwrap();
     }
 }
@@ -447,13 +452,13 @@ fn a_precision_that_is_too_low_has_its_exit_code() {
     sandbox.write("b.dat-s", "1\n1\n3\n1\n0 1 1 2 1\n0 1 2 3 1\n1 1 1 1 1\n1 1 2 2 1\n1 1 3 3 1\n");
     let said = sandbox.output(&format!("{} --dualityGapThreshold 1e-400", line.replace("a.dat-s", "b.dat-s")));
     assert_eq!(said.code, 8, "{said:?}");
-    assert!(said.stdout.contains("precision too low (gaps below 2.0e-87 do not show at 300 bits; "), "{said:?}");
+    assert!(said.stdout.contains("precision too low (gaps below 2.0e-87 are not resolved at 300 bits; "), "{said:?}");
     for option in ["dualityGapThreshold", "primalErrorThreshold", "dualErrorThreshold"] {
         for value in ["0", "-1e-30"] {
             let line = format!("sdp -s a.dat-s -o none --{option}={value}");
-            refused(&sandbox, &line, 2, &format!("'--{option} <X>': no gap and no error is below it"));
+            refused(&sandbox, &line, 2, &format!("'--{option} <X>': no gap or error can be below it"));
             sandbox.write("p", format!("{option}={value}\n"));
-            refused(&sandbox, "sdp -s a.dat-s -o none -p p", 3, "no gap and no error is below it");
+            refused(&sandbox, "sdp -s a.dat-s -o none -p p", 3, "no gap or error can be below it");
         }
     }
     refused(&sandbox, "sdp -s a.dat-s -o none --infeasibilityThreshold=-1", 2, "or 0 for never");

@@ -55,7 +55,7 @@ fn what_cannot_be_simulated_is_refused() {
         ("--policy lottery", "unknown policy 'lottery'"),
         ("--eviction all", "[possible values: fifo, lru]"),
         ("--termination never", "[possible values: lists, all_to_all]"),
-        ("--slow 6:2", "--slow: process 6 is not below 6"),
+        ("--slow 6:2", "--slow: process 6 must be below 6"),
         ("--slow 6", "'6' for '--slow <LIST>': not PROCESS:FACTOR"),
         ("--jitter -1", "'-1' for '--jitter <J>'"),
         ("--workers 0", "'0' for '--workers <W>'"),
@@ -95,9 +95,9 @@ fn processes_are_simulated_above_disks() {
     assert!(table.lines().nth(1).unwrap().ends_with("disk reads disk writes"), "{table}");
     assert_eq!(table.lines().count(), 4, "{table}");
     let cases = [
-        ("--machine disk.toml --policy fifo", "policy fifo above a disk"),
-        ("--machine disk.toml --policy blocks:90x90 --order 20000", "blocks of 90 x 90 tiles need room for"),
-        ("--machine disk.toml --broadcast synchronous", "the synchronous algorithm above a disk"),
+        ("--machine disk.toml --policy fifo", "policy fifo cannot run out of core"),
+        ("--machine disk.toml --policy blocks:90x90 --order 20000", "blocks of 90 x 90 tiles need memory for"),
+        ("--machine disk.toml --broadcast synchronous", "the synchronous algorithm cannot run out of core"),
         ("--machine disk.toml --host-memory 11M", "a task needs 3 tiles of 4063232 bytes"),
         ("--machine disk.toml --remote-tiles 9", "9 slots"),
         ("--machine both.toml", "device and disk"),

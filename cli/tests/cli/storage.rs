@@ -133,9 +133,9 @@ fn doubles_are_factored_within_the_limit_or_refused_in_one_line() {
         let error = sandbox.fail(line, code);
         assert!(error.contains(words), "{line}: {error}");
     };
-    refused(line, 2, "--element-type double goes with --storage DIR");
+    refused(line, 2, "--element-type double requires --storage DIR");
     for option in ["--precision 53", "--kernel reference", "--device soft"] {
-        refused(&format!("{line} --storage tiles {option}"), 2, "means nothing to --element-type double");
+        refused(&format!("{line} --storage tiles {option}"), 2, "cannot be used with --element-type double");
     }
     run_within_least(&sandbox, DOUBLE_LINE, "L.bin");
     let report = sandbox.json("r.json");
@@ -158,7 +158,7 @@ fn interrupt_and_go_on(sandbox: &Sandbox, line: &str, expected: &str) {
         let output = sandbox.finish(child);
         if output.code != 0 {
             assert!(!sandbox.path("X.bin").exists());
-            assert!(output.stderr.contains("the same command goes on from them"), "{}", output.stderr);
+            assert!(output.stderr.contains("the same command resumes from them"), "{}", output.stderr);
         }
         sandbox.run(line);
         check(sandbox, expected);
@@ -192,9 +192,9 @@ fn what_cannot_work_is_refused_in_one_line() {
         let error = sandbox.fail(line, code);
         assert!(error.contains(words), "{line}: {error}");
     };
-    refused("cholesky Q.mtx -o X.bin --accuracy norm --storage tiles", 2, "sunzi convert makes one");
-    refused("cholesky Q.bin -o X.mtx --accuracy norm --storage tiles", 2, "sunzi convert makes one");
-    refused("cholesky Q.bin -o X.bin --storage tiles", 2, "accurate by norms");
+    refused("cholesky Q.mtx -o X.bin --accuracy norm --storage tiles", 2, "sunzi convert writes them");
+    refused("cholesky Q.bin -o X.mtx --accuracy norm --storage tiles", 2, "sunzi convert writes them");
+    refused("cholesky Q.bin -o X.bin --storage tiles", 2, "requires --accuracy norm");
     refused("cholesky Q.bin -o X.bin --accuracy norm --storage no/tiles", 3, "no/tiles");
     refused("cholesky P.bin -o X.bin --accuracy norm --storage tiles", 3, "square");
     assert_eq!(sandbox.names(), files);
@@ -212,9 +212,9 @@ fn products_that_cannot_work_are_refused_in_one_line() {
         let error = sandbox.fail(line, code);
         assert!(error.contains(words), "{line}: {error}");
     };
-    refused("syrk A.mtx -o X.bin --accuracy norm --storage tiles", 2, "sunzi convert makes one");
-    refused("gemm A.bin P.bin -o X.mtx --accuracy norm --storage tiles", 2, "sunzi convert makes one");
-    refused("syrk P.bin -o X.bin --storage tiles", 2, "accurate by norms");
+    refused("syrk A.mtx -o X.bin --accuracy norm --storage tiles", 2, "sunzi convert writes them");
+    refused("gemm A.bin P.bin -o X.mtx --accuracy norm --storage tiles", 2, "sunzi convert writes them");
+    refused("syrk P.bin -o X.bin --storage tiles", 2, "requires --accuracy norm");
     for option in ["--freivalds", "--exact-integers", "--alpha 2", "--accumulate S.bin", "--trace t.json", "--hex"] {
         refused(&format!("syrk P.bin -o X.bin --accuracy norm --storage tiles {option}"), 2, "cannot be used with");
     }
@@ -278,11 +278,11 @@ fn solves_are_those_of_memory_and_keep_the_limit() {
         std::fs::remove_dir_all(sandbox.path("work")).unwrap();
     }
     let error = sandbox.fail("solve Q.bin B.bin -o Y.bin --storage work", 2);
-    assert!(error.contains("give --accuracy norm"), "{error}");
+    assert!(error.contains("requires --accuracy norm"), "{error}");
     sandbox.run("gen random --rows 150 --cols 5 --precision 300 -o C.bin");
     let error = sandbox.fail("trsm L.bin C.bin -o Y.bin --accuracy entrywise --storage work", 2);
     assert!(error.contains("at least 8 right sides"), "{error}");
     sandbox.run("convert L.bin L.mtx");
     let error = sandbox.fail("trsm L.mtx B.bin -o Y.bin --storage work", 2);
-    assert!(error.contains("sunzi convert makes one"), "{error}");
+    assert!(error.contains("sunzi convert writes them"), "{error}");
 }

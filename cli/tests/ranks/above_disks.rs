@@ -87,7 +87,7 @@ fn products(launcher: &Launcher, ranks: usize) {
         for found in [false, true] {
             let ended = on_ranks(launcher, ranks, 2, at, &line);
             ended.expect_success();
-            assert!(ended.output.contains(&format!("a rank, {ranks} ranks")), "{}", ended.report());
+            assert!(ended.output.contains(&format!("per rank, {ranks} ranks")), "{}", ended.report());
             same(at, &format!("{name}1.bin"), &format!("{name}.bin"));
             let report = json(&at.join("r.json"));
             assert_eq!((report["tiles_found"].as_u64().unwrap() > 0, report["ranks"].as_u64()), (found, Some(3)));
@@ -95,7 +95,11 @@ fn products(launcher: &Launcher, ranks: usize) {
             std::fs::remove_file(at.join(format!("{name}.bin"))).unwrap();
         }
         refused(&on_ranks(launcher, ranks, 2, at, &line.replace("400M", "9M")), 4, "at least");
-        refused(&on_ranks(launcher, ranks, 2, at, &line.replace("@/P.bin", "@/P.mtx")), 2, "--storage works on blocks");
+        refused(
+            &on_ranks(launcher, ranks, 2, at, &line.replace("@/P.bin", "@/P.mtx")),
+            2,
+            "--storage requires binary files",
+        );
         assert!(!at.join(format!("{name}.bin")).exists());
     }
 }

@@ -131,7 +131,7 @@ fn errors(launcher: &Launcher, ranks: usize) {
         ("--remote-tiles -1", "--remote-tiles"),
         ("--broadcast nonsense", "invalid value 'nonsense' for '--broadcast <WAY>'"),
         ("--broadcast nonsense --plot @/p.svg", "invalid value 'nonsense' for '--broadcast <WAY>'"),
-        ("--plot @/p.svg --condition", "--remote-tiles and --plot are for a factor"),
+        ("--plot @/p.svg --condition", "--remote-tiles and --plot require a factor"),
     ] {
         let line = format!("cholesky @/A.bin -o @/L.bin --tile 8 --threads 1 {options}");
         expect(&on_ranks(launcher, ranks, 2, at, &line), text);

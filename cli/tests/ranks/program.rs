@@ -202,7 +202,11 @@ fn errors(launcher: &Launcher, ranks: usize) {
         ("syrk @/P.bin -o @/Q.mtx --window heap", 2, "heap"),
         ("bench syrk --rows 9 --cols 9 --device soft", 2, "--device: a product on several ranks"),
         ("bench cholesky --rows 9 --device soft", 2, "--device: a factorisation on several ranks"),
-        ("bench cholesky --element-type double --rows 9 --eviction fifo", 2, "--eviction: doubles on several ranks"),
+        (
+            "bench cholesky --element-type double --rows 9 --eviction fifo",
+            2,
+            "--eviction on several ranks requires --device",
+        ),
         ("bench cholesky --element-type double --rows 300 --tile 25 --device soft:1K", 4, "at least"),
         ("bench cholesky --element-type double --rows 2000 --memory 40M", 4, "this operation needs at least"),
         ("syrk @/P.bin -o @/Q.mtx --memory 40M --threads 1", 4, "this operation needs at least"),

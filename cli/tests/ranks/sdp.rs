@@ -98,7 +98,7 @@ fn checkpoints(launcher: &Launcher, ranks: usize) {
     alone(at, &format!("sdp -s pmp.json -o end1 -c end1/ck -i first/ck {line}"));
     let ended = on_ranks(launcher, 2, 1, at, &format!("sdp -s @/pmp.json -o @/end -c @/end/ck -i @/first1/ck {line}"));
     ended.expect_success();
-    assert!(ended.output.contains("goes on from the checkpoint"), "{}", ended.report());
+    assert!(ended.output.contains("resumes from the checkpoint"), "{}", ended.report());
     check(at, "end1", "end", &[0, 2, 4]);
 }
 

@@ -110,5 +110,5 @@ fn solver(launcher: &Launcher, ranks: usize) {
     assert!(text.contains("SIGINT signal received"), "{text}");
     let again = on_ranks(launcher, ranks, 1, at, &format!("{line} --maxIterations 1"));
     again.expect_success();
-    assert!(again.output.contains("goes on from the checkpoint"), "{}", again.report());
+    assert!(again.output.contains("resumes from the checkpoint"), "{}", again.report());
 }

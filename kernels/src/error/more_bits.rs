@@ -35,7 +35,7 @@ impl MoreBits {
     /// The hint at the end of [`super::Error::NotPositiveDefinite`]; `enough_bits` where a precision was looked for.
     pub(super) fn hint(self, enough_bits: Option<u32>) -> String {
         if let Some(bits) = enough_bits {
-            return format!("rounding can explain it: {bits} bits of precision give a factor; fewer may do");
+            return format!("rounding can explain it: {bits} bits of precision give a factor; fewer may suffice");
         }
         let solution = "as an exact solution of A x = 0 proves";
         match self {
@@ -44,11 +44,11 @@ impl MoreBits {
             MoreBits::Singular => format!("the matrix is singular, {solution}: more bits will not help"),
             MoreBits::SingularAsRead { bits } => {
                 format!(
-                    "the matrix as read, with numbers rounded to {bits} bits where need be, is singular, {solution}"
+                    "the matrix as read, with numbers rounded to {bits} bits where necessary, is singular, {solution}"
                 )
             }
-            MoreBits::Unknown => "whether more bits would help is not known: that takes a look at the whole matrix, \
-                                  which was not in memory"
+            MoreBits::Unknown => "it is not known whether more bits would help: this requires the whole matrix, which \
+                                  was not in memory"
                 .into(),
         }
     }
@@ -64,13 +64,13 @@ mod tests {
         says(MoreBits::AtLeast(9), "more bits of precision might help");
         says(MoreBits::Never, "rounding cannot explain it: more bits will not help");
         says(MoreBits::Singular, "is singular, as an exact solution of A x = 0 proves: more bits will not help");
-        says(MoreBits::SingularAsRead { bits: 264 }, "rounded to 264 bits where need be, is singular, as an exact");
+        says(MoreBits::SingularAsRead { bits: 264 }, "rounded to 264 bits where necessary, is singular, as an exact");
         says(MoreBits::Unknown, "is not known");
         for state in [MoreBits::Unknown, MoreBits::SingularAsRead { bits: 9 }, MoreBits::AtLeast(1)] {
             assert!(state.might_help() && !state.hint(None).contains("will not help"), "{}", state.hint(None));
         }
         assert!(!MoreBits::Never.might_help() && !MoreBits::Singular.might_help());
         let found = MoreBits::AtLeast(9).hint(Some(304));
-        assert_eq!(found, "rounding can explain it: 304 bits of precision give a factor; fewer may do");
+        assert_eq!(found, "rounding can explain it: 304 bits of precision give a factor; fewer may suffice");
     }
 }

@@ -140,7 +140,7 @@ impl PackedMatrix {
         // SAFETY: both numbers are initialised, the ring is the matrix's own and only read.
         let status =
             unsafe { sys::nfloat_set_arf(self.place(i, j), value.as_raw(), (&raw const self.context).cast_mut()) };
-        if status == SUCCESS { Ok(()) } else { Err(format!("nfloat does not take the entry at ({i}, {j})")) }
+        if status == SUCCESS { Ok(()) } else { Err(format!("nfloat cannot represent the entry at ({i}, {j})")) }
     }
 
     /// The number at (i, j), exactly where `precision_bits` suffice.

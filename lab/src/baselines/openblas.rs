@@ -92,7 +92,9 @@ impl Misfit {
         let what = match used.cmp(&visible) {
             std::cmp::Ordering::Less => format!("leave this processor's {} unused", visible.name()),
             std::cmp::Ordering::Equal => return None,
-            std::cmp::Ordering::Greater => format!("use {}, which this processor does not show", used.name()),
+            std::cmp::Ordering::Greater => {
+                format!("use {}, which this processor lacks or SUNZI_CPU hides", used.name())
+            }
         };
         let what = format!("OpenBLAS runs its {core} kernels, which {what}");
         Some(Misfit { what, core: visible.core(), is_greater: used > visible })
@@ -182,7 +184,10 @@ mod tests {
         let text = what("Prescott", Reach::Avx2);
         assert_eq!(text, "OpenBLAS runs its Prescott kernels, which leave this processor's AVX2 unused");
         let text = what("SkylakeX", Reach::Avx2);
-        assert!(text.contains("SkylakeX") && text.contains("AVX-512, which this processor does not show"), "{text}");
+        assert!(
+            text.contains("SkylakeX") && text.contains("AVX-512, which this processor lacks or SUNZI_CPU hides"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -76,7 +76,7 @@ impl Problem<'_> {
             return Err(format!("{} takes {} operand(s)", self.operation.name(), 1 + usize::from(has_right)));
         }
         if self.operation == Operation::Cholesky && self.cols != self.rows {
-            return Err(format!("{} x {} is no shape to factor", self.rows, self.cols));
+            return Err(format!("a matrix of {} x {} cannot be factored", self.rows, self.cols));
         }
         self.check_entries(self.a, left_cols)?;
         self.check_entries(self.b.unwrap_or_default(), if has_right { self.cols } else { 0 })?;

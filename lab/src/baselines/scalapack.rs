@@ -87,12 +87,12 @@ impl<'a> Pdpotrf<'a> {
     pub fn new(rank: &'a MpiRank, layout: Layout) -> Result<Pdpotrf<'a>> {
         let Layout { order, block_rows: block, grid_rows, grid_cols } = layout;
         if grid_rows.checked_mul(grid_cols) != Some(rank.size()) {
-            let text = format!("a grid of {grid_rows} x {grid_cols} has not {} ranks", rank.size());
+            let text = format!("a grid of {grid_rows} x {grid_cols} does not have {} ranks", rank.size());
             return Err(Error::InvalidArgument(text));
         }
         let order_int = int(order)?;
         if int(block)? == 0 {
-            return Err(Error::InvalidArgument("ScaLAPACK has no blocks of 0 rows".into()));
+            return Err(Error::InvalidArgument("ScaLAPACK needs blocks of at least 1 row".into()));
         }
         let rows = Cycle { block, ranks: grid_rows, own: rank.rank() % grid_rows };
         let cols = Cycle { block, ranks: grid_cols, own: rank.rank() / grid_rows };
@@ -215,7 +215,8 @@ fn zeros(rows: usize, cols: usize) -> Result<Vec<f64>> {
 }
 
 fn int(size: usize) -> Result<c_int> {
-    c_int::try_from(size).map_err(|_| Error::InvalidArgument(format!("ScaLAPACK counts to 2^31, not to {size}")))
+    c_int::try_from(size)
+        .map_err(|_| Error::InvalidArgument(format!("{size} is not below 2^31, as ScaLAPACK requires")))
 }
 
 #[cfg(test)]

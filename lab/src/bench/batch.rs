@@ -190,7 +190,7 @@ impl<'a> Ours<'a> {
         let seconds = start.elapsed().as_secs_f64() / repeats as f64;
         match self.hash() == first {
             true => Ok(seconds),
-            false => Err(Error::verification("a run gave other bits than the first batch")),
+            false => Err(Error::verification("the result of a run differs bitwise from that of the first batch")),
         }
     }
 }
@@ -315,7 +315,7 @@ fn summarise(
         let (runs, ratio) = (times.len(), own.median / seconds.median);
         BaselineReport { name, form, runs, seconds: own, ratio, phases: Vec::new(), checked }
     };
-    let calls = (!calls.is_empty()).then(|| side(CALLS, "one call of ours for each problem".into(), calls, true));
+    let calls = (!calls.is_empty()).then(|| side(CALLS, "one call of Sunzi for each problem".into(), calls, true));
     let others = timed.iter().zip(&judged.right).filter_map(|(baseline, right)| {
         let one = baseline.each.first()?;
         Some(side(one.name(), one.form(), &baseline.seconds, *right))
@@ -343,7 +343,11 @@ fn table(report: &BatchBenchReport) -> String {
     let threads = counted(batch.threads, "thread");
     let mut lines = vec![format!("{operation} {count} of {rows} x {cols}, {precision_bits} bits, {threads}")];
     lines.extend(rows_of_sides(&report.seconds, &report.baselines));
-    lines.push(format!("each       {}, {} of {count} on limbs", format_seconds(report.seconds_each), batch.direct));
+    lines.push(format!(
+        "each       {}, {} of {count} without residues",
+        format_seconds(report.seconds_each),
+        batch.direct
+    ));
     lines.push(format!("memory     planned {}", format_bytes(batch.planned_bytes)));
     let verdict = if report.checked { "every run right" } else { "WRONG RESULT" };
     let error = report.worst_error;

@@ -153,7 +153,7 @@ fn default_tile_rows(rows: usize, is_alone: bool) -> usize {
 /// Refuses options that mean nothing where no device is requested.
 fn refuse_device_options(config: &BenchDouble, is_alone: bool) -> Result<()> {
     if config.eviction.is_some() && !config.devices_given && !is_alone {
-        let message = "--eviction: doubles on several ranks are factored by the CPUs where no device is named";
+        let message = "--eviction on several ranks requires --device: without it the CPUs factor doubles";
         return Err(Error::InvalidArgument(message.into()));
     }
     Ok(())
@@ -196,7 +196,7 @@ fn summarise(config: &BenchDouble, ours: Ours<'_>, measured: Measured) -> Result
     let kinds = factor.devices.iter().map(|share| share.device.kind).collect::<Vec<_>>();
     let reason = match cuda_devices() {
         _ if kinds.is_empty() || kinds.contains(&DeviceKind::Cuda) => None,
-        Ok(_) => Some("GPUs: there are some, but none was chosen".to_string()),
+        Ok(_) => Some("GPUs: present, but none was chosen".to_string()),
         Err(error) => Some(format!("GPUs: {error}")),
     };
     Ok(DoubleBenchReport {

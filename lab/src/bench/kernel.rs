@@ -61,7 +61,7 @@ pub struct BenchKernel {
 /// [`Error::Verification`] for a wrong product, [`Error::InvalidArgument`] for sizes that the kernel does not take.
 pub fn run(session: &mut dyn Session, config: &BenchKernel) -> Result<()> {
     if config.rows == 0 || config.cols == 0 {
-        return Err(Error::InvalidArgument("a plane product to time needs rows and columns".into()));
+        return Err(Error::InvalidArgument("the timed product of residue matrices needs rows and columns".into()));
     }
     let kernel = match config.engine.kernel {
         Some(name) => kernels::by_name(name)?,
@@ -106,12 +106,12 @@ pub fn run(session: &mut dyn Session, config: &BenchKernel) -> Result<()> {
 fn describe(report: &KernelReport) -> String {
     let share = match (report.share_of_issue_rate, report.issue_rate) {
         (Some(share), Some(rate)) => {
-            format!(", {:.1} % of the {:.2} G that its instructions could do", share * 100.0, rate.median / 1e9)
+            format!(", {:.1} % of the {:.2} G that its instructions allow", share * 100.0, rate.median / 1e9)
         }
         _ => String::new(),
     };
     format!(
-        "kernel {}: plane product {} x {} x {} in {} ({} to {}): {:.2} G multiply-adds a second{share}; {}",
+        "kernel {}: residue matrices {} x {} x {} in {} ({} to {}): {:.2} G multiply-adds per second{share}; {}",
         report.kernel,
         report.cols,
         report.cols,

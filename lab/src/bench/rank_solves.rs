@@ -152,7 +152,11 @@ pub(super) fn run(session: &mut dyn Session, config: &Bench, world: &dyn Transpo
     agree(world, said)?;
     let mut wrong = [u64::from(!right)];
     world.all_reduce(Reduction::Max, &mut wrong)?;
-    if wrong[0] == 0 { Ok(()) } else { Err(Error::verification("the ranks gave other bits than one process")) }
+    if wrong[0] == 0 {
+        Ok(())
+    } else {
+        Err(Error::verification("the result on several ranks differs bitwise from that of one process"))
+    }
 }
 
 /// Reports the figures, on the root.

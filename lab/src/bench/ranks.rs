@@ -79,7 +79,7 @@ struct Comparison {
 /// operation.
 pub fn run(session: &mut dyn Session, config: &Bench, world: &dyn Transport) -> Result<()> {
     if !config.baselines.is_empty() {
-        return Err(Error::InvalidArgument("--against run in one process only: start sunzi without mpirun".into()));
+        return Err(Error::InvalidArgument("--against works in one process only: start sunzi without mpirun".into()));
     }
     if config.operation != Operation::Syrk {
         return rank_solves::run(session, config, world);
@@ -120,7 +120,7 @@ pub fn run(session: &mut dyn Session, config: &Bench, world: &dyn Transport) -> 
     } else {
         agree(world, Ok(()))?;
     }
-    let wrong = Error::verification("the ranks gave other bits than one process");
+    let wrong = Error::verification("the result on several ranks differs bitwise from that of one process");
     agree(world, if right { Ok(()) } else { Err(wrong) })
 }
 
@@ -302,7 +302,7 @@ fn table(report: &RanksBench) -> String {
         lines.push(row(&comparison.name, &comparison.seconds, &ratios));
         let plan = &comparison.cluster;
         lines.push(format!(
-            "    {} batches, {} bands, {} chunks, {} planned a node; {}{}",
+            "    {} batches, {} bands, {} chunks, {} planned per node; {}{}",
             plan.batches,
             plan.bands,
             plan.chunks,
@@ -318,7 +318,7 @@ fn table(report: &RanksBench) -> String {
 fn hidden(team: &TeamReport) -> String {
     match team.exchanged_bytes {
         0 => String::new(),
-        _ => format!(", {:.1} % of the exchange beside products", 100.0 * team.exchange_hidden),
+        _ => format!(", {:.1} % of the exchange during products", 100.0 * team.exchange_hidden),
     }
 }
 

@@ -72,7 +72,7 @@ pub fn rows_of_sides(seconds: &Spread, baselines: &[BaselineReport]) -> Vec<Stri
         format!("{name:<10} {min:>10} {median:>10} {max:>10}  {last}").trim_end().to_string()
     };
     let mut lines = vec![
-        format!("{:<10} {:>10} {:>10} {:>10}  over ours", "", "least", "median", "most"),
+        format!("{:<10} {:>10} {:>10} {:>10}  over sunzi", "", "least", "median", "most"),
         row("sunzi", seconds, String::new()),
     ];
     for baseline in baselines {
@@ -124,8 +124,8 @@ fn heading(report: &BenchReport) -> String {
 fn device(report: &DeviceReport) -> String {
     let DeviceReport { kind, index, planes, device_bytes, traffic, seconds, ranks, .. } = report;
     format!(
-        "{kind} {index:<5} {planes} planes in {}: products {}, conversions {}, reconstruction and rounding {}; {} \
-         taken{}, {} to it, {} from it",
+        "{kind} {index:<5} {planes} planes in {}: products {}, conversions {}, reconstruction and rounding {}; {} of \
+         its memory{}, {} copied to it, {} copied from it",
         format_seconds(seconds.total),
         format_seconds(seconds.product),
         format_seconds(seconds.to_residues),
@@ -142,8 +142,8 @@ fn tiles(report: &TileTraffic) -> String {
     let moved = report.traffic.h2d_bytes + report.traffic.d2h_bytes;
     let spared = 100.0 * (1.0 - moved as f64 / report.baseline_bytes.max(1) as f64);
     format!(
-        "{} {:<5} updates by {}, {} moduli: {} to it, {} from it, {spared:.1} % less than without tiles that stay; {} \
-         taken{}",
+        "{} {:<5} updates by {}, {} moduli: {} copied to it, {} copied from it, {spared:.1} % less than without \
+         resident tiles; {} of its memory{}",
         report.device.kind,
         report.device.index,
         report.kernel,
@@ -157,7 +157,7 @@ fn tiles(report: &TileTraffic) -> String {
 
 /// The other users of a device.
 fn shared(ranks: usize) -> String {
-    if ranks > 1 { format!(" of a share for {ranks} ranks") } else { String::new() }
+    if ranks > 1 { format!(" (shared by {ranks} ranks)") } else { String::new() }
 }
 
 fn limit(report: &BenchReport) -> String {
@@ -167,12 +167,12 @@ fn limit(report: &BenchReport) -> String {
     let (Some(seconds), Some(ratio), Some(kernel), Some(rate)) =
         (report.limit_seconds, report.limit_ratio, report.limit_kernel, &report.multiply_adds_per_second)
     else {
-        return "limit      not known: no work, or no instructions whose rate is measured".into();
+        return "limit      not known: no work, or no instructions with a measured rate".into();
     };
     let reading = report
         .read_bytes_per_second
         .map_or(String::new(), |rate| format!(" and {}/s read", format_bytes(rate.median as u64)));
     let (limit, giga) = (format_seconds(seconds), rate.median / 1e9);
-    let rate = format!("{giga:.2} G multiply-adds a second in a plane of {kernel}");
-    format!("limit      {limit} at {rate}{reading}: ours takes {ratio:.3} times that")
+    let rate = format!("{giga:.2} G multiply-adds per second modulo one prime of {kernel}");
+    format!("limit      {limit} at {rate}{reading}: sunzi takes {ratio:.3} times that")
 }

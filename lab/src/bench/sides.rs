@@ -67,7 +67,10 @@ impl<'a> Ours<'a> {
         if hash(self.task.result()) == self.first_hash {
             return Ok(());
         }
-        Err(Error::verification(format!("run {} gave other bits than the first", self.runs.len())))
+        Err(Error::verification(format!(
+            "the result of run {} differs bitwise from that of the first",
+            self.runs.len()
+        )))
     }
 
     /// Verifies the whole result, as far as the operation can.

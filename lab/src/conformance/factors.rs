@@ -84,7 +84,7 @@ fn compare(ctx: &Context, a: &Matrix, want: &Matrix, tile_rows: Option<usize>) -
     let places = (0..order).flat_map(|col| (0..order).map(move |row| (row, col)));
     match places.into_iter().find(|&(row, col)| factor.get(row, col) != want.get(row, col)) {
         None => Ok(report.devices),
-        Some(place) => failed(format!("{what}: other bits than on the CPU, the first at {place:?}")),
+        Some(place) => failed(format!("{what}: the result differs bitwise from that on the CPU, first at {place:?}")),
     }
 }
 
@@ -121,7 +121,7 @@ pub fn long_sums(subject: &Subject<'_>) -> Result<()> {
     compare(&ctx, &a, &on_cpu(subject, &a)?, Some(rows))?;
     match used_bytes() {
         after if after == before => Ok(()),
-        after => failed(format!("{after} bytes are taken after a factorisation, {before} were before it")),
+        after => failed(format!("{after} bytes are in use after a factorisation, {before} were before it")),
     }
 }
 
@@ -149,14 +149,14 @@ pub fn little_memory(subject: &Subject<'_>) -> Result<()> {
         let ctx = subject.builder().threads(4).device_memory_bytes(bytes).build()?;
         let [own] = &compare(&ctx, &a, &want, Some(rows))?[..] else { return failed("other devices were used".into()) };
         match own.device_bytes {
-            taken if taken > bytes => failed(format!("{taken} bytes were taken, of {bytes}")),
+            taken if taken > bytes => failed(format!("{taken} bytes were used of a limit of {bytes}")),
             _ => Ok(own.cache.evictions),
         }
     };
     let least_bytes = least_bytes(within)?;
     for bytes in [least_bytes, 3 * least_bytes] {
         if within(bytes)? == 0 && bytes == least_bytes {
-            return failed(format!("{bytes} bytes: no tile left, though there is no room for all"));
+            return failed(format!("{bytes} bytes: no tile was evicted, although not all fit"));
         }
     }
     Ok(())
@@ -218,7 +218,7 @@ fn same(subject: &Subject<'_>, ctx: &Context, what: &str, run: &dyn Fn(&Context)
     }
     match got == run(subject.cpu)? {
         true => Ok(()),
-        false => failed(format!("{what}: other bits than on the CPU")),
+        false => failed(format!("{what}: the result differs bitwise from that on the CPU")),
     }
 }
 
@@ -243,7 +243,7 @@ pub fn doubles(setup: &Setup, device: &Arc<dyn Device>, large: bool) -> Result<(
             }
             let evictions = report.devices.iter().map(|share| share.cache.evictions).sum::<u64>();
             if device_bytes == Some(least_bytes) && evictions == 0 {
-                return failed(format!("{least_bytes} bytes, {name}: no tile left, though there is no room for all"));
+                return failed(format!("{least_bytes} bytes, {name}: no tile was evicted, although not all fit"));
             }
         }
     }

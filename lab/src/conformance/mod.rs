@@ -174,6 +174,6 @@ fn least_bytes<T>(within: impl Fn(u64) -> Result<T>) -> Result<u64> {
     };
     match within(least_bytes - 1) {
         Err(_) => Ok(least_bytes),
-        Ok(_) => failed(format!("{least_bytes} bytes were named as the least, and one less is enough")),
+        Ok(_) => failed(format!("{least_bytes} bytes were stated as the minimum, but one less is enough")),
     }
 }

@@ -75,7 +75,7 @@ impl Subject<'_> {
         }
         let places = || (0..got.cols()).flat_map(|col| (0..got.rows()).map(move |row| (row, col)));
         let wrong = places().filter(|&(row, col)| got.get(row, col) != want.get(row, col)).collect::<Vec<_>>();
-        failed(format!("{} entries have other bits than on the CPU, the first at {:?}", wrong.len(), wrong[0]))
+        failed(format!("{} entries differ bitwise from those on the CPU, the first at {:?}", wrong.len(), wrong[0]))
     }
 }
 
@@ -225,7 +225,7 @@ pub fn little_memory(subject: &Subject<'_>) -> Result<()> {
     for bytes in [least_bytes, 2 * least_bytes, 6 * least_bytes] {
         let report = subject.syrk(&within(bytes)?, &p, &options)?.report;
         if let Some(device) = report.devices.iter().find(|device| device.device_bytes > bytes) {
-            return failed(format!("{} bytes were taken on {}, of {bytes}", device.device_bytes, device.name));
+            return failed(format!("{} bytes were used on {} of a limit of {bytes}", device.device_bytes, device.name));
         }
         if bytes == least_bytes && (report.batches < 2 || report.bands < 2 || report.chunks < 2) {
             let cuts = (report.batches, report.bands, report.chunks);

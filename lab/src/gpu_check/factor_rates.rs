@@ -166,7 +166,7 @@ fn big(
             break plan;
         }
         let why = format!("takes {} of host memory, of {}", format_bytes(bytes), format_bytes(free));
-        rates.note(session, format!("lowered: cholesky n = {order} {why}"))?;
+        rates.note(session, format!("reduced: cholesky n = {order} {why}"))?;
         order -= order.div_ceil(4);
         if order <= last {
             return Ok(None);
@@ -259,7 +259,7 @@ fn double(session: &dyn Session, setup: &Setup, plain_per_second: f64, rates: &m
         if limit < TINY_LIMIT_BYTES {
             return Err(Error::OutOfMemory { bytes: host });
         }
-        rates.note(session, format!("lowered: double cholesky n = {} takes {why}", order_for(limit)))?;
+        rates.note(session, format!("reduced: double cholesky n = {} takes {why}", order_for(limit)))?;
         limit /= 2;
     }
     let order = order_for(limit);

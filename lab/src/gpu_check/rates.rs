@@ -111,7 +111,7 @@ pub fn measure(session: &dyn Session, setup: &Setup, config: &GpuCheck) -> Resul
         products.push(on_devices(setup, &cpu, &p, (&setup.devices, family))?);
     }
     if products.iter().any(|product| product.hash != products[0].hash) {
-        return Err(Error::verification("the families gave different bits of the large product"));
+        return Err(Error::verification("the families gave bitwise different results of the large product"));
     }
     let part = p.view().block(0..rows.div_ceil(CPU_ROWS), 0..cols.div_ceil(CPU_COLS))?;
     let on_cpu = timed(&cpu, part, "CPU".into())?.0;
@@ -147,7 +147,7 @@ fn fit(setup: &Setup, wanted: (usize, usize), precision_bits: u32) -> Result<(us
         if rows.max(cols) == 1 {
             return Err(Error::OutOfMemory { bytes });
         }
-        notes.push(format!("lowered: {rows} x {cols} takes {why}"));
+        notes.push(format!("reduced: {rows} x {cols} takes {why}"));
         (rows, cols) = if rows >= cols { (rows.div_ceil(2), cols) } else { (rows, cols.div_ceil(2)) };
     }
 }

@@ -214,17 +214,17 @@ fn what_a_disk_cannot_be_combined_with_is_refused_with_numbers() {
         simulate(&machine, options, &mut Recorder::none(), &|| true).unwrap_err().to_string()
     };
     let blocks = |rows, cols| SimulationOptions { policy: Policy::Blocks { rows, cols }, ..base.clone() };
-    assert!(refused(&blocks(5, 4)).contains("blocks of 5 x 4 tiles need room for"));
+    assert!(refused(&blocks(5, 4)).contains("blocks of 5 x 4 tiles need memory for"));
     assert!(refused(&SimulationOptions { policy: Policy::Fifo, ..base.clone() }).contains("policy fifo above a disk"));
     assert!(refused(&SimulationOptions { slots: Some(7), ..base.clone() }).contains("7 slots"));
     let synchronous = SimulationOptions { delivery: DeliveryKind::Synchronous, ..base.clone() };
-    assert!(refused(&synchronous).contains("synchronous algorithm above a disk"));
+    assert!(refused(&synchronous).contains("synchronous algorithm cannot run out of core"));
     let refused = |machine: Machine| machine.checked().unwrap_err().to_string();
     let device = Machine::built_in("tsubame2.5").unwrap().device;
     assert!(refused(Machine { device, ..machine.clone() }).contains("device and disk"));
     let mut small = machine.clone();
     small.layout.host_memory_bytes = 239_999;
-    assert!(refused(small).contains("239999: above a disk a task needs 3 tiles of 80000 bytes"));
+    assert!(refused(small).contains("239999: out of core a task needs 3 tiles of 80000 bytes"));
     let bad = Disk { read_bandwidth: 0.0, ..Disk::with_bandwidth(1.0) };
     assert!(refused(Machine { disk: Some(bad), ..machine }).contains("disk.read_bandwidth = 0"));
 }

@@ -237,7 +237,7 @@ impl Level {
         self.counts.peak_tiles = self.counts.peak_tiles.max(self.places);
         if self.places > self.room_tiles {
             let message =
-                format!("tile ({}, {}) comes where all {} places are taken", tile.row, tile.col, self.room_tiles);
+                format!("tile ({}, {}) arrives while all {} places are in use", tile.row, tile.col, self.room_tiles);
             return Err(Error::verification(message));
         }
         let (is_finished, traffic) = (self.published.contains(&tile), &mut self.counts.traffic);
@@ -280,7 +280,7 @@ impl Level {
         for one in self.tiles.uses(run) {
             let TileId { row, col } = one.tile;
             if !self.here.contains(&one.tile) {
-                return Err(Error::verification(format!("{run:?} begins without tile ({row}, {col})")));
+                return Err(Error::verification(format!("{run:?} starts without tile ({row}, {col})")));
             }
             self.counts.used_bytes += if one.access == Access::Read { self.bytes.finished } else { 0 };
         }

@@ -273,7 +273,7 @@ impl Machine {
             return Err(format!("{key} = {value}: it must be 0 or more"));
         }
         if let Some(device) = self.device.as_ref().filter(|device| device.count > MOST_DEVICES) {
-            return Err(format!("device.count = {}: at most {MOST_DEVICES} for a process", device.count));
+            return Err(format!("device.count = {}: at most {MOST_DEVICES} per process", device.count));
         }
         self.check_tiles()
     }
@@ -286,7 +286,7 @@ impl Machine {
         let bytes = (rows as u128).saturating_pow(2).saturating_mul(element_bytes.into());
         if bytes > u128::from(u32::MAX) << 10 {
             return Err(format!(
-                "tiles of {rows} rows with {element_bytes} bytes an element: {bytes} bytes are too many"
+                "tiles of {rows} rows with {element_bytes} bytes per element: {bytes} bytes are too many"
             ));
         }
         let least_room = LevelShape::SINGLE_TILES.least_room(1);
@@ -296,14 +296,13 @@ impl Machine {
                 Err(format!("device.memory_bytes = {}: an update needs 3 tiles of {bytes} bytes", device.memory_bytes))
             }
             Some(_) if disk.is_some() => {
-                Err("device and disk: a process above a disk does all work by its workers, leave one of the two out"
-                    .into())
+                Err("device and disk: out of core only the workers compute, so remove one of the two".into())
             }
             None if disk.is_some() && self.level_room_tiles() < least_room => {
                 let (memory, each) =
                     (self.layout.host_memory_bytes, self.tile_bytes_of(|disk| disk.memory_element_bytes));
                 Err(format!(
-                    "layout.host_memory_bytes = {memory}: above a disk a task needs {least_room} tiles of {each} bytes"
+                    "layout.host_memory_bytes = {memory}: out of core a task needs {least_room} tiles of {each} bytes"
                 ))
             }
             _ => Ok(()),

@@ -169,7 +169,9 @@ impl SimulationOptions {
         let (tiles, size) = (self.order.div_ceil(machine.tiles.rows as u64), self.grid.size());
         if tiles == 0 || tiles > MOST_TILES as u64 {
             let (order, rows) = (self.order, machine.tiles.rows);
-            return refused(format!("order {order} in tiles of {rows} rows: {tiles} tile rows, not 1 to {MOST_TILES}"));
+            return refused(format!(
+                "order {order} in tiles of {rows} rows: {tiles} tile rows instead of 1 to {MOST_TILES}"
+            ));
         }
         if size >= MOST_PROCESSES {
             return refused(format!("{size} processes: at most {} can be simulated", MOST_PROCESSES - 1));
@@ -178,11 +180,15 @@ impl SimulationOptions {
             return refused(format!("jitter {}: choose 0 to {MOST_FACTOR}", self.jitter));
         }
         if self.most_updates == 0 || (self.most_updates > 1 && machine.device.is_some()) {
-            return refused(format!("{} updates at once on a machine with devices: only 1", self.most_updates));
+            return refused(format!(
+                "{} updates at a time on a machine with devices: only 1 is possible",
+                self.most_updates
+            ));
         }
         for &(process, factor) in &self.slow {
             if process >= size || !(factor > 0.0 && factor <= MOST_FACTOR) {
-                let least = format!("there are {size} processes, and factors go up to {MOST_FACTOR}");
+                let least =
+                    format!("there are {size} processes, and factors must be above 0 and at most {MOST_FACTOR}");
                 return refused(format!("slow process {process} with factor {factor}: {least}"));
             }
         }
@@ -196,25 +202,21 @@ impl SimulationOptions {
         }
         if let Some(slots) = self.slots {
             return Err(format!(
-                "{slots} slots for tiles of others above a disk: these lie there, and need none in memory"
+                "{slots} slots for remote tiles: out of core remote tiles are on disk and need no slots"
             ));
         }
         if self.delivery == DeliveryKind::Synchronous {
-            return Err("the synchronous algorithm above a disk: it takes up all tiles in every step".into());
+            return Err("the synchronous algorithm cannot run out of core: it uses all tiles in every step".into());
         }
         let Some(shape) = self.level_shape(machine) else {
             let policy = self.policy.name();
-            return Err(format!(
-                "policy {policy} above a disk: choose blocks of so many rows and columns, as blocks:7x5"
-            ));
+            return Err(format!("policy {policy} cannot run out of core: choose blocks:RxC, such as blocks:7x5"));
         };
         let own = (0..self.grid.size()).map(|process| self.grid.own_tiles(self.tiles(machine), process));
         let (rows, cols, room) = (shape.blocks.rows, shape.blocks.cols, shape.room_tiles);
         let least = shape.least_room(rows.saturating_mul(cols).min(own.max().unwrap_or(0)));
         if least > room {
-            return Err(format!(
-                "blocks of {rows} x {cols} tiles need room for {least} tiles, memory has it for {room}"
-            ));
+            return Err(format!("blocks of {rows} x {cols} tiles need memory for {least} tiles, but it holds {room}"));
         }
         Ok(())
     }

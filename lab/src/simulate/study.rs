@@ -218,7 +218,7 @@ pub fn soak(session: &mut dyn Session, config: &Soak) -> Result<()> {
         }
         let simulation = soak_case(seed).run().map_err(|error| match error {
             Error::Verification(message) => {
-                Error::verification(format!("{message}; again: sunzi simulate soak --first {seed} --seeds 1"))
+                Error::verification(format!("{message}; to reproduce: sunzi simulate soak --first {seed} --seeds 1"))
             }
             other => other,
         })?;
@@ -228,8 +228,7 @@ pub fn soak(session: &mut dyn Session, config: &Soak) -> Result<()> {
     report.wall_seconds = begin.elapsed().as_secs_f64();
     session.finish_report(&report)?;
     let SoakReport { seeds, tasks, events, wall_seconds, .. } = report;
-    session
-        .say(&format!("{seeds} seeds: {tasks} tasks and {events} events in {wall_seconds:.1} s, all as they must be"))
+    session.say(&format!("{seeds} seeds: {tasks} tasks and {events} events in {wall_seconds:.1} s, all checks passed"))
 }
 
 /// Ready tasks, slots and device memory of the processes over virtual time, or above disks the tiles in memory.

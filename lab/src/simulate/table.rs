@@ -85,7 +85,7 @@ pub fn describe(simulation: &Simulation) -> String {
     let lines = [
         shape(simulation),
         format!(
-            "choices         {}, end by {}, policy {}, evictions {}",
+            "choices         {}, termination {}, policy {}, eviction {}",
             simulation.delivery.name(),
             termination(simulation),
             simulation.policy,
@@ -115,7 +115,7 @@ pub fn describe(simulation: &Simulation) -> String {
             format_bytes(simulation.peak_device_bytes)
         ),
         format!(
-            "copies          {} up, {} down: {} less than all operands for every task ({})",
+            "copies          {} up, {} down: {} less than copying all operands of every task ({})",
             format_bytes(simulation.up_bytes),
             format_bytes(simulation.down_bytes),
             percent(saved),
@@ -144,16 +144,18 @@ fn describe_disk(disk: &DiskFigures) -> [String; 4] {
     let DiskFigures { block_tiles: (rows, cols), room_tiles, peak_tiles, traffic, .. } = disk;
     let (bytes, percent) = (format_bytes, |part: f64| format!("{:.1} %", 100.0 * part));
     [
-        format!("memory          blocks of {rows} x {cols} tiles in room for {room_tiles}, at most {peak_tiles} there"),
         format!(
-            "disk            {} read for tasks ({} of the matrix; such blocks take at least {}), {} written",
+            "memory          blocks of {rows} x {cols} tiles, memory for {room_tiles}, at most {peak_tiles} in use"
+        ),
+        format!(
+            "disk            {} read for tasks ({} of the matrix; such blocks require at least {}), {} written",
             bytes(disk.read_bytes),
             bytes(traffic.entry_bytes),
             bytes(disk.least_read_bytes),
             bytes(traffic.written_bytes)
         ),
         format!(
-            "                {} read for other processes, {} in memory still when tasks read them",
+            "                {} read for other processes, {} still in memory when tasks read them",
             bytes(disk.sent_bytes),
             bytes(disk.reused_bytes)
         ),

@@ -27,7 +27,7 @@ fn options() -> SimulationOptions {
 fn any_seed_comes_to_its_end() {
     for seed in 0..seeds() {
         if let Err(error) = soak_case(seed).run() {
-            panic!("{error}; again: sunzi simulate soak --first {seed} --seeds 1");
+            panic!("{error}; to reproduce: sunzi simulate soak --first {seed} --seeds 1");
         }
     }
 }

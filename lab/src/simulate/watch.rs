@@ -33,7 +33,7 @@ impl Watch {
         if held.insert((process as u32, tile)) {
             return Ok(());
         }
-        Watch::fail(format!("process {process} gets tile ({}, {}) twice", tile.row, tile.col))
+        Watch::fail(format!("process {process} receives tile ({}, {}) twice", tile.row, tile.col))
     }
 
     /// A tile of another process is given up.
@@ -46,9 +46,10 @@ impl Watch {
     /// A process reads or sends a finished tile.
     pub fn read(&self, process: usize, tile: TileId) -> Result<()> {
         match &self.held {
-            Some(held) if !held.contains(&(process as u32, tile)) => {
-                Watch::fail(format!("process {process} reads tile ({}, {}), which it has not", tile.row, tile.col))
-            }
+            Some(held) if !held.contains(&(process as u32, tile)) => Watch::fail(format!(
+                "process {process} reads tile ({}, {}), which it does not have",
+                tile.row, tile.col
+            )),
             _ => Ok(()),
         }
     }
@@ -61,7 +62,7 @@ impl Watch {
             let whole =
                 updates.end <= tile.col && (!finish || updates.end == tile.col) && (*finish || !updates.is_empty());
             if done != updates.start || !whole || self.grid.owner(tile) != process {
-                return Watch::fail(format!("process {process} runs {run:?} where {done} tasks were done"));
+                return Watch::fail(format!("process {process} runs {run:?} after {done} tasks"));
             }
         }
         if self.held.is_some() {
@@ -87,13 +88,13 @@ impl Watch {
         if let Some((TileId { row, col }, done)) = lost {
             let all = processes.iter().filter(|process| process.is_finished()).count();
             return Watch::fail(format!(
-                "nothing moves: tile ({row}, {col}) has {done} of {} tasks; {all} of {} processes have ended",
+                "deadlock: tile ({row}, {col}) has {done} of {} tasks; {all} of {} processes have ended",
                 col + 1,
                 processes.len()
             ));
         }
         match processes.iter().position(|process| !process.is_finished()) {
-            Some(process) => Watch::fail(format!("nothing moves: process {process} does not end")),
+            Some(process) => Watch::fail(format!("deadlock: process {process} does not end")),
             None => Ok(()),
         }
     }

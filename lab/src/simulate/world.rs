@@ -141,7 +141,7 @@ impl<'a> World<'a> {
         self.watch.finish(&self.processes)?;
         match self.levels.iter().position(|level| !level.is_idle()) {
             Some(process) => {
-                Err(Error::verification(format!("nothing moves: the disk of process {process} is not done")))
+                Err(Error::verification(format!("deadlock: the disk of process {process} has not finished")))
             }
             None => Ok(()),
         }

@@ -14,7 +14,7 @@ use sunzi::{Matrix, Result};
 pub fn independent(k: Arithmetic<'_>, gram: &Matrix) -> Result<Attempt<GramProof>> {
     let diagonal = (0..gram.rows()).map(|at| gram.float(at, at));
     let scales = diagonal.map(|entry| -exponent(&entry).div_euclid(2)).collect::<Vec<_>>();
-    let dependent = || Ok(Err("the equations are not shown to be independent".to_string()));
+    let dependent = || Ok(Err("the equations could not be shown to be independent".to_string()));
     if scales.iter().any(|&scale| scale > 1 << 20) {
         return dependent(); // an equation without terms
     }

@@ -141,10 +141,10 @@ impl Dual {
         }
         for (number, blocks) in self.blocks.iter().enumerate() {
             if let Err(at) = Seen::from_dual(k, blocks)? {
-                let message = format!("block {} of Y is not positive definite on the equations{more}", at + 1);
+                let message = format!("block {} of Y is not positive definite once the equations hold{more}", at + 1);
                 return Ok(Err(task.named(number, &message)));
             }
         }
-        Ok(Err(format!("the point is too far from the equations{more}")))
+        Ok(Err(format!("the point is too far from satisfying the equations{more}")))
     }
 }

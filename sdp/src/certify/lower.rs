@@ -104,14 +104,14 @@ impl Side<'_> {
             for (at, (block, &exponent)) in y.iter().zip(rooms).enumerate() {
                 match self.factor(block, exponent, bits_within(bits))? {
                     Some(witness) => found.push(witness),
-                    None => return Ok(Err(format!("block {} of Y has no room", at + 1))),
+                    None => return Ok(Err(format!("block {} of Y is not positive definite by its margin", at + 1))),
                 }
             }
             let met = exponent(&self.square(&found, y)?).div_euclid(2) + 1;
             if met <= least - 4 {
                 return Ok(Ok(found));
             }
-            refusal = format!("the equations are met to 2^{met} only, and Y has room for 2^{}", least - 4);
+            refusal = format!("the equations require a correction of 2^{met}, but Y allows at most 2^{}", least - 4);
             if met >= before {
                 break;
             }
@@ -152,7 +152,7 @@ fn prove_group(
         match room(k, block)? {
             Some(exponent) => rooms.push(exponent),
             None => {
-                let message = format!("block {} of Y is not positive definite on the equations", at + 1);
+                let message = format!("block {} of Y is not positive definite once the equations hold", at + 1);
                 return Ok(Err(format!("{message}{}", task.more_bits(dual.distance))));
             }
         }

@@ -184,7 +184,7 @@ impl Metric {
         let factor = schur.map(|schur| factored(k, &schur)).transpose()?.flatten();
         Ok(factor
             .map(|factor| Metric { seen, factor })
-            .ok_or_else(|| format!("the equations are not shown to be independent at {bits} bits")))
+            .ok_or_else(|| format!("the equations could not be shown to be independent at {bits} bits")))
     }
 
     /// `t = S^-1 r`, and `r^T S^-1 r`.

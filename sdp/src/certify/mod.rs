@@ -91,8 +91,8 @@ impl Task<'_> {
         let wanted = (bits + distance - NEAR + 32).div_euclid(32) * 32;
         let smaller = distance - NEAR;
         format!(
-            ": the equations are 2^{distance} times as far away as it has room for; if there is an interior, \
-             thresholds of the errors that are smaller by 2^{smaller} or {wanted} bits in place of {bits} would do"
+            ": its distance from the equations is 2^{distance} times what it allows; if there is an interior, error \
+             thresholds smaller by 2^{smaller}, or {wanted} bits in place of {bits}, would suffice"
         )
     }
 
@@ -167,7 +167,7 @@ fn certify_at(ctx: &Context, program: &Program, problem: &Problem, point: &Point
         && program.free_variables() == problem.free_variables()
         && program.groups.iter().map(|group| group.variables()).eq(problem.groups.iter().map(|g| g.costs.rows()));
     if !is_same {
-        return Err(Error::InvalidArgument("the point is of another program than that which is to be proven".into()));
+        return Err(Error::InvalidArgument("the point belongs to another program than the one to be certified".into()));
     }
     let workers = Workers::new(ctx.clone())?;
     let task = Task { workers: &workers, program, point, bits: problem.precision_bits };

@@ -179,7 +179,7 @@ fn exponents_beyond_the_limit_are_refused() -> Result<()> {
         changed[2].upper.as_mut().unwrap().blocks[0][0].exponent = exponent;
         for proof in changed {
             let error = verify(&program, &proof, 1).unwrap_err().to_string();
-            assert!(error.contains(&format!("2^{exponent} is named")), "{error}");
+            assert!(error.contains(&format!("the proof has 2^{exponent},")), "{error}");
         }
     }
     // At the limit it is the numbers that refuse it.
@@ -256,7 +256,7 @@ fn rays_prove_that_nothing_is_feasible() -> Result<()> {
     // A feasible program has none, and a ray must lead somewhere.
     let mut ray = Proof::new(&program.digest);
     ray.no_dual = proof.no_dual.map(|ray| UpperProof { claim: Rational::new(), ..ray });
-    assert!(verify(&program, &ray, 1).unwrap_err().to_string().contains("leads nowhere"));
+    assert!(verify(&program, &ray, 1).unwrap_err().to_string().contains("has the wrong sign"));
     let (program, certificate) = sdpa(PATH, 160)?;
     let proof = certificate.proof.unwrap();
     assert!(proof.no_dual.is_none() && proof.no_primal.is_none());

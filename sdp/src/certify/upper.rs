@@ -182,7 +182,7 @@ fn stated(side: &Side<'_>, x: &[Matrix], distance: i64) -> Result<Attempt<UpperP
     };
     let (met, room) = (exponent(&square).div_euclid(2) + 1, side.room(&blocks));
     if met > room {
-        return Ok(Err(format!("the equations are met to 2^{met} only, and X has room for 2^{room}")));
+        return Ok(Err(format!("the equations require a correction of 2^{met}, but X allows at most 2^{room}")));
     }
     let costs = Float::with_val(64, task.program.costs_square());
     let lost = to_rational(&((square * costs).sqrt() * 2u32));

@@ -82,7 +82,7 @@ impl<'a> Column<'a> {
     fn float(&mut self, bits: u32) -> Result<Float> {
         let number = Float::with_val(bits, self.head.float(self.at, 0));
         self.at += 1;
-        if number.is_finite() { Ok(number) } else { self.refused(format!("number {} is none", self.at)) }
+        if number.is_finite() { Ok(number) } else { self.refused(format!("number {} is not finite", self.at)) }
     }
 
     /// The next number, of things that are counted.
@@ -90,7 +90,7 @@ impl<'a> Column<'a> {
         let number = self.float(self.head.precision_bits())?;
         let is_count = number.is_integer() && number >= 0 && number <= u64::MAX;
         let count = if is_count { number.to_integer().and_then(|count| count.to_u64()) } else { None };
-        count.map_or_else(|| self.refused(format!("number {} is no count", self.at)), Ok)
+        count.map_or_else(|| self.refused(format!("number {} is not a count", self.at)), Ok)
     }
 
     /// The next number, a count of iterations, at most `most`.
@@ -99,7 +99,7 @@ impl<'a> Column<'a> {
         if count <= most {
             return Ok(count);
         }
-        self.refused(format!("number {} counts {count} iterations, and {most} are the most that there can be", self.at))
+        self.refused(format!("number {} counts {count} iterations, but at most {most} are possible", self.at))
     }
 
     /// The precision of the state, whose numbers have no more bits than that in this column.
@@ -107,7 +107,7 @@ impl<'a> Column<'a> {
         let (count, bits) = (self.count()?, self.head.precision_bits());
         match u32::try_from(count) {
             Ok(found) if found > 0 && found.max(LEAST_BITS) == bits => Ok(found),
-            _ => self.refused(format!("a state of {count} bits in numbers of {bits}")),
+            _ => self.refused(format!("the state has {count} bits, but its numbers have {bits}")),
         }
     }
 
@@ -205,13 +205,13 @@ impl<'a> Column<'a> {
 /// # Errors
 /// Those of [`super::load_checkpoint`].
 pub fn load(path: &Path, parts: &Parts<'_>, (program, initial): (&Fingerprint, bool)) -> Result<(State, u64)> {
-    const OTHERS: &str = "remove it, or name another folder for checkpoints (-c DIR, checkpoint), or none (-c '')";
-    const POINT: &str = "to begin with its point name its folder as that of the initial checkpoint (-i DIR, \
-                         initial_checkpoint); to begin anew";
+    const OTHERS: &str = "remove it, or choose another directory for checkpoints (-c DIR, checkpoint) or none (-c '')";
+    const POINT: &str = "to start from its point, give its directory as the initial checkpoint (-i DIR, \
+                         initial_checkpoint); to start anew,";
     let (mut column, mark) = Column::open(path)?;
     let (rows, bits) = (column.file.rows(), parts.sizes.bits);
     let Some(head) = column.head_length() else {
-        return column.refused("this is no checkpoint of a semidefinite program");
+        return column.refused("this is not a checkpoint of a semidefinite program");
     };
     let is_older = head == OLDER.1;
     column.at = 1;
@@ -228,17 +228,19 @@ pub fn load(path: &Path, parts: &Parts<'_>, (program, initial): (&Fingerprint, b
     let wanted = head + parts.length() * if has_best { 2 } else { 1 };
     if rows != wanted {
         return column.refused(format!(
-            "the checkpoint of another program: it has {rows} numbers, {wanted} are wanted, so -i DIR would not take \
-             its point either: {OTHERS}"
+            "the checkpoint belongs to another program: it has {rows} numbers instead of {wanted}, so that -i DIR \
+             cannot use its point either: {OTHERS}"
         ));
     }
     let is_known = fingerprint.is_some_and(|known| known.is_like(program));
     if !is_known && !initial {
         return column.refused(match is_older {
-            true => format!(
-                "a checkpoint of an earlier version, which does not say of which program it is: {POINT} {OTHERS}"
-            ),
-            false => format!("the checkpoint of another program with blocks of the same sizes: {POINT} {OTHERS}"),
+            true => {
+                format!("the checkpoint has an earlier version, which does not record its program: {POINT} {OTHERS}")
+            }
+            false => {
+                format!("the checkpoint belongs to another program with blocks of the same sizes: {POINT} {OTHERS}")
+            }
         });
     }
     column.at = head;

@@ -74,7 +74,7 @@ mod tests {
         let folder = root.path().join("deep/ck");
         let lock = CheckpointLock::take(&folder)?;
         let refused = CheckpointLock::take(&folder).unwrap_err();
-        assert!(refused.to_string().contains(&format!("process {} works in this directory", std::process::id())));
+        assert!(refused.to_string().contains(&format!("process {} is using this directory", std::process::id())));
         // A process that is refused leaves the file where it is.
         assert!(CheckpointLock::take(&folder).is_err());
         drop(lock);

@@ -177,7 +177,9 @@ impl Checkpoints {
     pub fn load(&self, solver: &Solver<'_>, folder: Option<&Path>, initial: bool) -> Result<Option<State>> {
         let find = |folder| match solver.share().all == self.sizes.cones {
             true => self.find(folder, &Parts::of_rank(&self.sizes, solver), initial),
-            false => Err(Error::InvalidArgument("checkpoints of a program of other blocks than the solver's".into())),
+            false => Err(Error::InvalidArgument(
+                "the blocks of the checkpoints' program differ from those of the solver's".into(),
+            )),
         };
         let found = solver.agreed(folder.map_or(Ok(None), find))?;
         solver.same_states(found.as_ref().map(|(state, mark)| (state, *mark)))?;
@@ -196,9 +198,10 @@ impl Checkpoints {
         match has_foreign_checkpoint(folder) {
             // A new start would pass over it without a word, and put a checkpoint next to it.
             true => Err(Error::InvalidArgument(format!(
-                "{}: a binary checkpoint of SDPB lies there, which is not read: its text files are, which SDPB writes \
-                 with --writeSolution=x,y,X,Y, in the folder of an initial checkpoint (-i DIR, initial_checkpoint); to \
-                 begin anew name another folder for checkpoints (-c DIR, checkpoint), or none (-c '')",
+                "{}: the directory has a binary checkpoint of SDPB, which cannot be read; SDPB's text files, written \
+                 with --writeSolution=x,y,X,Y, can be read from the directory of an initial checkpoint (-i DIR, \
+                 initial_checkpoint); to start anew, choose another directory for checkpoints (-c DIR, checkpoint) or \
+                 none (-c '')",
                 folder.display()
             ))),
             false => Ok(None),

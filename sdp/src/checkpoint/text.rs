@@ -45,7 +45,7 @@ fn text_matrix(path: PathBuf, shape: (usize, usize), bits: u32, hash: &mut Xxh3)
     let sizes = first.split_whitespace().map(str::parse).collect::<std::result::Result<Vec<usize>, _>>();
     if sizes.as_deref() != Ok(&[shape.0, shape.1]) {
         let (rows, cols) = shape;
-        return Err(refused(format!("line 1 is '{}', and '{rows} {cols}' is wanted", first.trim())));
+        return Err(refused(format!("line 1 is '{}' instead of '{rows} {cols}'", first.trim())));
     }
     let mut parser = io::NumberParser::new(bits);
     let mut numbers = Vec::with_capacity(shape.0 * shape.1);
@@ -54,7 +54,7 @@ fn text_matrix(path: PathBuf, shape: (usize, usize), bits: u32, hash: &mut Xxh3)
         numbers.push(number.value);
     }
     if numbers.len() != shape.0 * shape.1 {
-        return Err(refused(format!("it has {} numbers, and should have {}", numbers.len(), shape.0 * shape.1)));
+        return Err(refused(format!("it has {} numbers instead of {}", numbers.len(), shape.0 * shape.1)));
     }
     Matrix::from_fn(shape.0, shape.1, bits, |row, col| numbers[row * shape.1 + col].clone())
 }

@@ -43,10 +43,10 @@ impl Advice {
         let found = advised_bits(options, bits, gap, [primal, dual]);
         let sentence = match found {
             Some(found) => format!(
-                "{found} bits should do where both sides have an interior: {bits} bits came to a gap of {gap:.2e} and \
-                 errors of {primal:.2e} and {dual:.2e}"
+                "{found} bits should suffice if both sides have an interior: {bits} bits reached a gap of {gap:.2e} \
+                 and errors of {primal:.2e} and {dual:.2e}"
             ),
-            None => "no number of bits reaches these thresholds".into(),
+            None => "no precision reaches these thresholds".into(),
         };
         Advice { bits: found, sentence }
     }

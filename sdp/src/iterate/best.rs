@@ -190,7 +190,7 @@ impl Course {
         let last = Merit::of(scales, quality, is_feasible);
         let best = self.best.filter(|best| best.merit.is_better(&last))?;
         let best = Arc::unwrap_or_clone(best);
-        let remark = format!("the solution is that after {} iterations; later points are worse", best.iterations);
+        let remark = format!("the solution is the point after {} iterations; later points are worse", best.iterations);
         Some((best.point, best.quality, remark))
     }
 }

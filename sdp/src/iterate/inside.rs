@@ -49,7 +49,7 @@ impl Inside {
         if let Some(left_out) = &found.dependent {
             inside = Cow::Owned(left_out.applied(&inside)?);
             if inside.variables() == 0 {
-                return Err(Error::InvalidArgument("all constraints are 0 = 0, so there is nothing to choose".into()));
+                return Err(Error::InvalidArgument("all constraints are 0 = 0: there is nothing to optimise".into()));
             }
             found.units = found.units.map(|units| left_out.units(&units));
         }
@@ -117,7 +117,7 @@ impl Inside {
 
     /// Remarks on it for the end of a run.
     pub fn sentences(&self) -> impl Iterator<Item = String> + '_ {
-        let units = "thresholds, gap, errors and sizes count in units in which the numbers of the program are near 1";
+        let units = "thresholds, gap, errors and sizes are in units in which the numbers of the program are near 1";
         let of_units = self.units.iter().map(|_| units.to_string());
         self.dependent.iter().map(Dependent::sentence).chain(of_units)
     }

@@ -354,7 +354,7 @@ impl<'p> Solver<'p> {
             outline.shared(state);
             outline.word(mark);
         }
-        let message = "ranks found different states to go on from: all must see the same checkpoint, or none";
+        let message = "ranks found different states to resume from: all must see the same checkpoint, or none";
         self.share.ranks.compare(outline.digest(), message)
     }
 

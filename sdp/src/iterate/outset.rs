@@ -53,7 +53,7 @@ impl Outset {
         let limit = if room { format!(", maxComplementarity 1e{}", primal + dual + 100) } else { String::new() };
         Some(format!(
             "the first {} steps are below {SMALL_STEP} while the complementarity grows: feasible points may \
-             lie far beyond the first one, which a larger initial matrix scale moves outwards \
+             lie far beyond the first point, which a larger initial matrix scale moves outwards \
              (initialMatrixScalePrimal 1e{primal}, initialMatrixScaleDual 1e{dual}{limit})",
             Outset::ITERATIONS
         ))

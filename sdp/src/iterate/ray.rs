@@ -138,7 +138,10 @@ impl Ray {
     pub fn sentence(&self, bits: u32) -> String {
         let names = if self.end == Termination::PrimalInfeasible { "x" } else { "Y and y" };
         let least = self.bits;
-        format!("by a ray the magnitudes of a feasible {names} have a sum above 2^{least}, as far as {bits} bits tell")
+        format!(
+            "a ray shows that the magnitudes of any feasible {names} sum to more than 2^{least}, as far as {bits} \
+             bits resolve"
+        )
     }
 }
 

@@ -344,8 +344,10 @@ impl Stage<'_> {
         let [sum] = self.site.complementarity([(point, point)])?;
         let mu = Float::with_val(k.bits, &sum / site.share.total_rows as u32);
         if mu > options.max_complementarity {
-            let remark =
-                format!("{mu:.2e} above {:.2e}, which larger data or first points need", options.max_complementarity);
+            let remark = format!(
+                "{mu:.2e} above {:.2e}; larger data or first points need a higher limit",
+                options.max_complementarity
+            );
             return Ok(Err((Termination::MaxComplementarityExceeded, Some(remark))));
         }
         let place = SystemPoint { site: site.at(Moment::System), point, factors };
@@ -395,7 +397,7 @@ impl Stage<'_> {
                 Err((_, Side::Dual)) => dual_step >>= 1u32,
             }
         }
-        let remark = format!("no step stays inside at {} bits", site.bits);
+        let remark = format!("no step stays inside the cones at {} bits", site.bits);
         Ok(Err((Termination::PrecisionTooLow, Some(remark))))
     }
 
@@ -448,9 +450,9 @@ impl Stage<'_> {
     fn too_few_bits(&self, quality: &Quality, past: Option<Past>) -> Option<Option<String>> {
         let bits = self.site.bits;
         if self.is_feasible(quality) == (true, true) && ramp::hides(bits, self.options, &quality.gap) {
-            return Some(Some(format!("gaps below {:.2e} do not show at {bits} bits", ramp::least_gap(bits))));
+            return Some(Some(format!("gaps below {:.2e} are not resolved at {bits} bits", ramp::least_gap(bits))));
         }
-        let outweighed = || format!("errors of rounding at {bits} bits outweigh the gap");
+        let outweighed = || format!("rounding errors at {bits} bits exceed the gap");
         past.map(|past| (past == Past::Rounding).then(outweighed))
     }
 

@@ -44,7 +44,8 @@ impl WriteSolution {
                 "Y" => &mut found.dual,
                 _ => {
                     return Err(Error::InvalidArgument(format!(
-                        "writeSolution is a list of x, y, z, X and Y with commas, and '{word}' is none of them"
+                        "writeSolution must be a list of x, y, z, X and Y, separated by commas: '{word}' is none of \
+                         them"
                     )));
                 }
             } = true;
@@ -75,13 +76,11 @@ fn out_txt(solution: &Solution) -> String {
 /// [`Error::InvalidArgument`] where there is no normalization, or one of another length.
 fn z_of(problem: &Problem, y: &Matrix) -> Result<Matrix> {
     let Some(n) = &problem.normalization else {
-        return Err(Error::InvalidArgument("z is asked for, and the program has no normalization.json".into()));
+        return Err(Error::InvalidArgument("writeSolution lists z, but the program has no normalization.json".into()));
     };
     if n.rows() != y.rows() + 1 {
         let (found, wanted) = (n.rows(), y.rows() + 1);
-        return Err(Error::InvalidArgument(format!(
-            "normalization.json has {found} numbers, and should have {wanted}"
-        )));
+        return Err(Error::InvalidArgument(format!("normalization.json has {found} numbers instead of {wanted}")));
     }
     let size = |row: usize| n.float(row, 0).abs();
     let at = (1..n.rows()).fold(0, |best, row| if size(row) > size(best) { row } else { best });

@@ -64,7 +64,9 @@ pub fn orthonormal(points: &[Float], weights: &[Float], rows: usize, bits: u32) 
     let bits = bits + GUARD_BITS + (spread.max(0) as u32).min(bits);
     let missing = || {
         let found = points.len();
-        Error::InvalidArgument(format!("{found} sample points do not carry {rows} polynomials: some coincide"))
+        Error::InvalidArgument(format!(
+            "{found} sample points cannot determine {rows} polynomials: some points coincide"
+        ))
     };
     let mut found = Vec::<Vec<Float>>::with_capacity(rows);
     for row in 0..rows {

@@ -34,10 +34,10 @@ impl DampedRational {
         let refused = |text: String| Err(Error::InvalidArgument(text));
         let DampedRational { constant, base, poles } = self;
         if constant.is_nan() || *constant <= 0 {
-            return refused(format!("the constant of the {name} is {constant:.6}, and should be positive"));
+            return refused(format!("the constant of the {name} is {constant:.6}, but must be positive"));
         }
         if base.is_nan() || *base <= 0 || *base > 1 {
-            return refused(format!("the base of the {name} is {base:.6}, and should be above 0 and at most 1"));
+            return refused(format!("the base of the {name} is {base:.6}, but must be above 0 and at most 1"));
         }
         match poles.iter().find(|pole| pole.is_nan() || **pole > 0) {
             Some(pole) => refused(format!("the {name} has a pole at {pole:.6}, which is above 0")),
@@ -176,12 +176,14 @@ impl PolynomialProgram {
         let count = self.objective.len();
         if count == 0 || self.matrices.is_empty() {
             let matrices = self.matrices.len();
-            return refused(format!("the objective has {count} numbers, and there are {matrices} polynomial matrices"));
+            return refused(format!(
+                "the program has {count} numbers in its objective and {matrices} polynomial matrices, but needs both"
+            ));
         }
         if let Some(normalization) = &self.normalization {
             if normalization.len() != count {
                 let found = normalization.len();
-                return refused(format!("the normalization has {found} numbers, and the objective {count}"));
+                return refused(format!("the normalization has {found} numbers, but the objective {count}"));
             }
             if normalization.iter().all(Float::is_zero) {
                 return refused("the normalization is 0: no z has n . z = 1".into());
@@ -243,7 +245,7 @@ impl Sampling {
         for scalings in [&self.scalings, &self.reduced_scalings].into_iter().flatten() {
             if let Some(at) = scalings.iter().position(|scaling| scaling.is_nan() || *scaling <= 0) {
                 return refused(format!(
-                    "the scaling of sample point {at} is {:.6}, and should be positive",
+                    "the scaling of sample point {at} is {:.6}, but must be positive",
                     scalings[at]
                 ));
             }
@@ -273,12 +275,14 @@ impl PolynomialMatrix {
         let wanted = self.dim.checked_mul(self.dim + 1).map_or(0, |twice| twice / 2);
         if wanted == 0 || self.entries.len() != wanted {
             let (dim, found) = (self.dim, self.entries.len());
-            return refused(format!("{dim} rows have {wanted} entries with r <= s, not {found}, and at least one"));
+            return refused(format!(
+                "a matrix of {dim} rows needs {wanted} entries with r <= s, at least one, not {found}"
+            ));
         }
         for (at, entry) in self.entries.iter().enumerate() {
             if entry.len() != count {
                 let found = entry.len();
-                return refused(format!("entry {at} has {found} polynomials, and the objective {count} numbers"));
+                return refused(format!("entry {at} has {found} polynomials, but the objective {count} numbers"));
             }
             if let Some(polynomial) = entry.iter().position(Vec::is_empty) {
                 return refused(format!("polynomial {polynomial} of entry {at} has no coefficients"));
@@ -328,7 +332,7 @@ impl PolynomialMatrix {
         if let Some((name, found)) =
             ["points", "scalings", "reduced scalings"].iter().zip(lengths).find(|(_, length)| *length != count)
         {
-            return refused(format!("there are {found} {name}, and degree {degree} with these poles wants {count}"));
+            return refused(format!("there are {found} {name}, but degree {degree} with these poles requires {count}"));
         }
         let bases = self.bases(&points, &reduced_scalings, bits)?;
         Ok(Samples { points, scalings, bases })
@@ -344,7 +348,7 @@ impl PolynomialMatrix {
                 Some(bases) if bases[parity].len() < rows => {
                     let found = bases[parity].len();
                     Err(Error::InvalidArgument(format!(
-                        "basis {parity} has {found} polynomials, and {count} points want at least {rows}"
+                        "basis {parity} has {found} polynomials, but {count} points require at least {rows}"
                     )))
                 }
                 Some(bases) => basis::given(&bases[parity][..rows], points, weights, bits),

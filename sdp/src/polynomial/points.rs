@@ -154,7 +154,7 @@ pub fn sample_points(count: usize, prefactor: &DampedRational, bits: u32) -> Res
     }
     if !(prefactor.base > 0 && prefactor.base < 1) {
         return Err(Error::InvalidArgument(format!(
-            "the prefactor's base is {:.6}: points are chosen for one between 0 and 1",
+            "the prefactor's base is {:.6}: points can be chosen only for one between 0 and 1",
             prefactor.base
         )));
     }
@@ -170,7 +170,7 @@ pub fn sample_points(count: usize, prefactor: &DampedRational, bits: u32) -> Res
     match points.windows(2).position(|pair| pair[0] >= pair[1]) {
         None => Ok(points),
         Some(at) => Err(Error::InvalidArgument(format!(
-            "sample points {at} and {} are {:.6} and {:.6}: they do not rise",
+            "sample points {at} and {} are {:.6} and {:.6}: they must increase",
             at + 1,
             points[at],
             points[at + 1]

@@ -197,8 +197,8 @@ fn redundant(
             let list = others.iter().map(|(row, _)| (row + 1).to_string()).collect::<Vec<_>>().join(", ");
             let with = if others.is_empty() { String::new() } else { format!(" with {kind}s {list}") };
             return Err(Error::InvalidArgument(format!(
-                "{kind} {} contradicts the program{with}: a combination of the equations is 0 = 1, so no {what} \
-                 (counted from 1)",
+                "{kind} {} is inconsistent{with}: a combination of the equations is 0 = 1, so no {what} (counted \
+                 from 1)",
                 last.0 + 1
             )));
         }
@@ -262,10 +262,10 @@ impl Dependent {
         let right = |column: &Matrix, row: usize| read(&column.float(row, 0));
         let variables = sparse.map_or(Ok(Vec::new()), |(costs, sparse)| {
             let found = combinations(&rows(problem, sparse));
-            redundant(found, |row| right(costs, row), ("constraint", "Y and y meet all"))
+            redundant(found, |row| right(costs, row), ("constraint", "Y and y satisfy all"))
         })?;
         let found = combinations(&columns(problem, &variables, read));
-        let free = redundant(found, |row| right(&problem.objective, row), ("free variable", "x meets all"))?;
+        let free = redundant(found, |row| right(&problem.objective, row), ("free variable", "x satisfies all"))?;
         let found = Dependent { variables, free };
         Ok((!found.variables.is_empty() || !found.free.is_empty()).then_some(found))
     }
@@ -331,7 +331,7 @@ impl Dependent {
         };
         let parts = [list("constraint", &self.variables), list("free variable", &self.free)];
         let parts = parts.into_iter().flatten().collect::<Vec<_>>().join(" and ");
-        format!("left out as equations that follow from others, counted from 1: {parts}")
+        format!("left out because their equations follow from others, counted from 1: {parts}")
     }
 }
 

@@ -249,13 +249,13 @@ impl Problem {
             if (costs.rows(), costs.cols()) != (variables, 1) {
                 let (rows, cols) = (costs.rows(), costs.cols());
                 return Err(Error::InvalidArgument(format!(
-                    "block {number}: c is {rows} x {cols}, and there are {variables} variables"
+                    "block {number}: c is {rows} x {cols}, but there are {variables} variables"
                 )));
             }
             if (b.rows(), b.cols()) != (variables, free) {
                 let (rows, cols) = (b.rows(), b.cols());
                 return Err(Error::InvalidArgument(format!(
-                    "block {number}: B is {rows} x {cols}, and should be {variables} x {free}"
+                    "block {number}: B is {rows} x {cols} instead of {variables} x {free}"
                 )));
             }
         }

@@ -68,7 +68,7 @@ impl Sampled {
             if basis.rows() > 0 && basis.cols() != points {
                 let (rows, cols) = (basis.rows(), basis.cols());
                 return Err(Error::InvalidArgument(format!(
-                    "{name} is {rows} x {cols}, and there are {points} points"
+                    "{name} is {rows} x {cols}, but there are {points} points"
                 )));
             }
         }

@@ -22,7 +22,9 @@ impl SparseCone {
             || self.active.iter().any(|&variable| variable >= variables)
             || self.active.len() != self.entries.len()
         {
-            return refused(format!("block {number}: a list of entries for each of the variables that have some"));
+            return refused(format!(
+                "block {number}: each variable with entries, in increasing order, needs one list of them"
+            ));
         }
         for entry in self.entries.iter().flatten().chain(&self.constant) {
             let (row, col) = (entry.row, entry.col);
@@ -88,7 +90,7 @@ impl Problem {
     ) -> Result<Problem> {
         let variables = costs.rows();
         if variables == 0 {
-            return refused("there are no variables, so there is nothing to choose".into());
+            return refused("there are no variables: there is nothing to optimise".into());
         }
         blocks.iter().enumerate().try_for_each(|(number, block)| block.check(number, variables))?;
         let blocks = blocks.into_iter().map(|block| block.packed(precision_bits)).collect::<Vec<_>>();
@@ -98,14 +100,14 @@ impl Problem {
         };
         if objective.cols() != 1 || objective.rows() != free.cols() {
             let (rows, cols) = (objective.rows(), objective.cols());
-            return refused(format!("b is {rows} x {cols}, and B has {} columns", free.cols()));
+            return refused(format!("b is {rows} x {cols}, but B has {} columns", free.cols()));
         }
         let mut seen = vec![false; variables];
         blocks.iter().flat_map(|block| &block.active).for_each(|&variable| seen[variable] = true);
         let is_free = |row: usize| row < free.rows() && (0..free.cols()).any(|col| free.float(row, col) != 0);
         if let Some(variable) = seen.iter().enumerate().position(|(row, seen)| !seen && is_free(row)) {
             return refused(format!(
-                "the matrix of variable {variable} is 0, and its row of B is not (counted from 0)"
+                "the matrix of variable {variable} is 0, but its row of B is not (counted from 0)"
             ));
         }
         let problem = Problem {

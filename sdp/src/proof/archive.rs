@@ -79,7 +79,7 @@ impl Archive {
         let is_doubled = reader.has_duplicate_names()
             || reader.has_overlapping_entries().map_err(|error| failed(error.to_string()))?;
         if is_doubled {
-            return Err(failed("two members have one name, or share bytes".into()));
+            return Err(failed("two members have the same name, or overlap".into()));
         }
         reader.validate_header_consistency().map_err(|error| failed(error.to_string()))?;
         let mut names = Vec::with_capacity(reader.len());
@@ -112,7 +112,9 @@ impl Archive {
         let read = member.take(self.left + 1).read_to_end(&mut bytes);
         read.map_err(|error| format!("the archive is damaged: {error}"))?;
         let left = self.left.checked_sub(bytes.len() as u64).ok_or_else(|| {
-            format!("the members have more than {FREE_INFLATED} bytes and {INFLATED_PER_BYTE} for each of the archive")
+            format!(
+                "the members have more than {FREE_INFLATED} bytes plus {INFLATED_PER_BYTE} for each byte of the archive"
+            )
         })?;
         self.left = left;
         Ok(bytes)

@@ -58,11 +58,11 @@ struct Reader<'a> {
 /// # Errors
 /// A text that names the fault.
 pub fn read(bytes: &[u8], variables: usize, free: usize, room: &Room) -> Refusal<Parts> {
-    let Some(rest) = bytes.strip_prefix(TITLE) else { return Err("it is no binary archive of Boost's".into()) };
+    let Some(rest) = bytes.strip_prefix(TITLE) else { return Err("it is not a binary archive of Boost's".into()) };
     let mut reader =
         Reader { rest, room, limbs: 0, wide: 4, is_first_matrix: true, version: None, exponent_first: None };
     if reader.unsigned(2)? < OLDEST || reader.take(8)? != MACHINE {
-        return Err("the archive is older than version 8, or of a machine with other sizes".into());
+        return Err("the archive is older than version 8, or was written on a machine with other sizes".into());
     }
     let bits = reader.unsigned(8)?;
     // A number takes two limbs more than its precision has.
@@ -74,14 +74,14 @@ pub fn read(bytes: &[u8], variables: usize, free: usize, room: &Room) -> Refusal
     reader.class()?;
     let length = reader.unsigned(8)?;
     if length != variables as u64 {
-        return Err(format!("'c' has {length} numbers, and {variables} are wanted"));
+        return Err(format!("'c' has {length} numbers instead of {variables}"));
     }
     reader.unsigned(4)?;
     let costs = (0..variables).map(|_| reader.number()).collect::<Refusal<_>>()?;
     let bases = [reader.matrix("bilinear_bases_even", None)?, reader.matrix("bilinear_bases_odd", None)?];
     match reader.rest {
         [] => Ok(Parts { free, costs, bases }),
-        _ => Err("there is more behind the last basis".into()),
+        _ => Err("data follow the last basis".into()),
     }
 }
 
@@ -92,7 +92,7 @@ fn unsigned(bytes: &[u8]) -> u64 {
 
 impl<'a> Reader<'a> {
     fn take(&mut self, count: usize) -> Refusal<&'a [u8]> {
-        let (found, rest) = self.rest.split_at_checked(count).ok_or("the file ends inside of its numbers")?;
+        let (found, rest) = self.rest.split_at_checked(count).ok_or("the file ends within its numbers")?;
         self.rest = rest;
         Ok(found)
     }
@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
         self.is_first_matrix = false;
         let leading = self.unsigned(self.wide)?;
         if let Some((wanted_rows, wanted_cols)) = wanted.filter(|&(r, c)| (r as u64, c as u64) != (rows, cols)) {
-            return Err(format!("'{name}' is {rows} x {cols}, and {wanted_rows} x {wanted_cols} is wanted"));
+            return Err(format!("'{name}' is {rows} x {cols} instead of {wanted_rows} x {wanted_cols}"));
         }
         let least = rows.max(1);
         if leading < least || leading > least.saturating_mul(2).saturating_add(64) {
@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
         // Each number takes a byte at least.
         if leading.saturating_mul(cols) > self.rest.len() as u64 || (wanted.is_none() && rows > self.rest.len() as u64)
         {
-            return Err("the file ends inside of its numbers".into());
+            return Err("the file ends within its numbers".into());
         }
         // A zero takes one byte of the file, and as much memory as another number that is short.
         self.room.take(rows.saturating_mul(cols).saturating_mul(NUMBER_BYTES))?;
@@ -176,7 +176,7 @@ impl<'a> Reader<'a> {
             Some(order) => Some(order).filter(is_one),
             None => [false, true].into_iter().find(is_one),
         };
-        let order = order.ok_or("a number has more limbs than its precision, or an exponent beyond all numbers")?;
+        let order = order.ok_or("a number has more limbs than its precision, or an exponent out of range")?;
         let (size, exponent) = parts(order);
         let count = size.unsigned_abs() as usize;
         if count == 0 {
@@ -193,7 +193,7 @@ impl<'a> Reader<'a> {
         }
         let places = LIMB as i64 * (exponent - limbs.len() as i64 / 8);
         if places.abs() > 4 * MAXIMUM_POWER + 4 * MAXIMUM_WORD as i64 {
-            return Err(format!("a number is multiplied by 2^{places}, which is beyond all programs"));
+            return Err(format!("a number is multiplied by 2^{places}, which is out of range"));
         }
         let integer = Integer::from_digits(limbs, Order::Lsf);
         let amount = places.unsigned_abs() as u32;

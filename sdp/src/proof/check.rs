@@ -16,7 +16,7 @@ use rug::Rational;
 use sunzi::{Error, Result};
 
 /// The message where a Gram matrix has another factor.
-const DEPENDENT: &str = "the Gram matrix of the equations is not shown to be positive definite";
+const DEPENDENT: &str = "the proof does not show that the Gram matrix of the equations is positive definite";
 
 /// Why a proof proves nothing.
 type Refusal<T> = std::result::Result<T, String>;
@@ -39,16 +39,18 @@ pub fn verify(program: &Program, proof: &Proof, threads: usize) -> Result<()> {
     let refused = |side: &str, message: String| Error::verification(format!("{side}: {message}"));
     if proof.digest != program.digest {
         let (found, wanted) = (&proof.digest, &program.digest);
-        return Err(Error::verification(format!("the proof is of another program: of {found}, and this is {wanted}")));
+        return Err(Error::verification(format!(
+            "the proof belongs to another program: its digest is {found} instead of {wanted}"
+        )));
     }
     if proof.is_empty() {
-        return Err(Error::verification("it proves nothing"));
+        return Err(Error::verification("the proof has neither a bound nor a ray"));
     }
     if let Some(exponent) =
         proof.exponents().into_iter().find(|exponent| !(-MAXIMUM_EXPONENT..=MAXIMUM_EXPONENT).contains(exponent))
     {
         return Err(Error::verification(format!(
-            "2^{exponent} is named; the limit is 2^{MAXIMUM_EXPONENT} and its inverse"
+            "the proof has 2^{exponent}, but the limit is 2^{MAXIMUM_EXPONENT} and its inverse"
         )));
     }
     let room = Room::new(program.bytes.saturating_add(proof.bytes()));
@@ -61,7 +63,7 @@ pub fn verify(program: &Program, proof: &Proof, threads: usize) -> Result<()> {
     if let Some(upper) = &proof.upper {
         check_upper(program, upper, threads).map_err(|message| refused("upper bound", message))?;
     }
-    let wrong_side = || Err("it leads nowhere".to_string());
+    let wrong_side = || Err("its objective has the wrong sign".to_string());
     if let Some(ray) = &proof.no_primal {
         let found = if ray.claim > 0 { check_lower(&program.without_costs(), ray, threads) } else { wrong_side() };
         found.map_err(|message| refused("dual ray", message))?;
@@ -158,7 +160,7 @@ fn free_correction(program: &Program, x: &[Fixed], proof: &GramProof, threads: u
     is_of_order(proof, program.free_variables())?;
     let numbers = program.groups.iter().map(|group| group.free.numerators.len()).sum();
     let bits = free_bits(numbers, proof.witness.exponent);
-    let bits = u32::try_from(bits).map_err(|_| format!("2^{} is below all programs", proof.witness.exponent))?;
+    let bits = u32::try_from(bits).map_err(|_| format!("2^{} is out of range", proof.witness.exponent))?;
     let gram = program.free_gram(&proof.scales, bits);
     if !is_definite(&gram, &vec![0; proof.scales.len()], &proof.witness, threads) {
         return Err(DEPENDENT.into());
@@ -176,7 +178,7 @@ pub fn dual_blocks(shapes: &[Shape], blocks: &[Witness]) -> Refusal<Vec<Fixed>> 
     wrong_length("blocks of Y", blocks.len(), shapes.len())?;
     let block = |(at, (shape, witness)): (usize, (&Shape, &Witness))| {
         wrong_length(&format!("numbers of block {}", at + 1), witness.factor.values.len(), shape.stored())?;
-        let below = || format!("block {}: tau is below the last bit", at + 1);
+        let below = || format!("block {}: tau is below the last bit of the numbers", at + 1);
         if !shape.diagonal {
             return shifted_product(witness, shape.order).ok_or_else(below);
         }
@@ -222,7 +224,7 @@ pub fn lower_value(program: &Program, proof: &LowerProof, threads: usize) -> Ref
         let (blocks, square) = lower_group(group, &proof.y, part, threads).map_err(named)?;
         for (at, block) in part.blocks.iter().enumerate() {
             if square > power_of_two(2 * block.exponent) {
-                return Err(named(format!("block {} may lose its definiteness to the correction", at + 1)));
+                return Err(named(format!("the correction may make block {} indefinite", at + 1)));
             }
         }
         value += group.constant_pairing(&blocks);
@@ -237,7 +239,7 @@ fn check_lower(program: &Program, proof: &LowerProof, threads: usize) -> Refusal
     let distance = value - &proof.claim;
     match distance >= 0 && distance.square() >= square {
         true => Ok(()),
-        false => Err("the objective of the dual point is not shown to be so large".into()),
+        false => Err("the proof does not show that the dual objective is that large".into()),
     }
 }
 
@@ -253,7 +255,7 @@ pub fn upper_value(program: &Program, proof: &UpperProof, threads: usize) -> Ref
     }
     let correction = match (&proof.gram, program.free_variables()) {
         (_, 0) => Rational::new(),
-        (None, _) => return Err("nothing is said of the equations of the free variables".into()),
+        (None, _) => return Err("the proof omits the equations of the free variables".into()),
         (Some(gram), _) => free_correction(program, &proof.x, gram, threads)?,
     };
     for (number, (group, (x, blocks))) in program.groups.iter().zip(proof.x.iter().zip(&proof.blocks)).enumerate() {
@@ -264,10 +266,10 @@ pub fn upper_value(program: &Program, proof: &UpperProof, threads: usize) -> Ref
             let wanted = if shape.diagonal { 0 } else { triangle(shape.order) };
             wrong_length("numbers of a factor", witness.factor.values.len(), wanted)?;
             if !is_inside(&group.slack(cone, x), *shape, witness, threads) {
-                return named("X is not shown to be positive definite");
+                return named("the proof does not show that X is positive definite");
             }
             if group.square_sum(cone) * &correction > power_of_two(2 * witness.exponent - 2) {
-                return named("X may lose its definiteness to the correction");
+                return named("the correction may make X indefinite");
             }
         }
     }
@@ -288,7 +290,7 @@ fn check_upper(program: &Program, proof: &UpperProof, threads: usize) -> Refusal
     let distance = Rational::from(&proof.claim - &value);
     match distance >= 0 && distance.square() >= square {
         true => Ok(()),
-        false => Err("the objective of the primal point is not shown to be so small".into()),
+        false => Err("the proof does not show that the primal objective is that small".into()),
     }
 }
 
@@ -360,7 +362,7 @@ mod tests {
         }
         for missing in [(1, 4), (3, 8), (7, 16)] {
             let message = check(missing).unwrap_err();
-            assert!(message.contains("X may lose its definiteness to the correction"), "{missing:?}: {message}");
+            assert!(message.contains("the correction may make X indefinite"), "{missing:?}: {message}");
         }
     }
 }

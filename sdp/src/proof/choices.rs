@@ -60,7 +60,7 @@ impl Choices {
         let kept = reduced.poles.len().min(self.most_poles.unwrap_or(usize::MAX));
         let count = (degree + 1 + kept).saturating_sub(prefactor.poles.len());
         if count == 0 {
-            return Err("so few poles leave no sample points".into());
+            return Err("the degree and the poles leave no sample points".into());
         }
         for (name, list) in [
             ("sample points", &self.points),
@@ -68,7 +68,7 @@ impl Choices {
             ("reduced scalings", &self.reduced_scalings),
         ] {
             if let Some(found) = list.as_ref().map(Vec::len).filter(|&found| found != count) {
-                return Err(format!("there are {found} {name}, and degree {degree} with these poles wants {count}"));
+                return Err(format!("there are {found} {name}, but degree {degree} with these poles requires {count}"));
             }
         }
         let scalings = [&self.scalings, &self.reduced_scalings];
@@ -78,14 +78,14 @@ impl Choices {
         match &self.points {
             Some(points) => check_points(points)?,
             None if count > 1 && reduced.base.is_some_and(|base| base == 1) => {
-                return Err("the base of the prefactor is 1: points are chosen for one below".into());
+                return Err("the base of the prefactor is 1: points can be chosen only for one below 1".into());
             }
             None => {}
         }
         let wanted = [count.div_ceil(2), count / 2];
         match self.bases {
             Some(found) if found[0] < wanted[0] || found[1] < wanted[1] => {
-                Err(format!("the bases have {found:?} polynomials, and {count} points want {wanted:?}"))
+                Err(format!("the bases have {found:?} polynomials, but {count} points require {wanted:?}"))
             }
             _ => Ok(()),
         }

@@ -31,7 +31,7 @@ impl Files {
         let failed = |source| Error::Io { path: path.to_path_buf(), action: "read", source };
         // Something other than a file may have no end.
         if !std::fs::metadata(path).map_err(failed)?.is_file() {
-            return Err(refused(path, "it is no file"));
+            return Err(refused(path, "it is not a regular file"));
         }
         let bytes = std::fs::read(path).map_err(failed)?;
         self.room.grow(bytes.len() as u64);

@@ -99,7 +99,7 @@ impl Reader<'_> {
 
     fn value(&mut self, depth: usize) -> Result<Json, String> {
         if depth > MAXIMUM_DEPTH {
-            return Err(format!("byte {}: more than {MAXIMUM_DEPTH} lists or objects in each other", self.at));
+            return Err(format!("byte {}: more than {MAXIMUM_DEPTH} nested lists or objects", self.at));
         }
         match self.next() {
             None => Err("the file ends where a value is expected".into()),
@@ -121,7 +121,7 @@ impl Reader<'_> {
                         return Err(format!("byte {}: a key with a backslash", reader.at));
                     }
                     if !keys.insert(key.clone()) {
-                        return Err(format!("byte {}: the key '{key}' stands twice in an object", reader.at));
+                        return Err(format!("byte {}: the key '{key}' occurs twice in an object", reader.at));
                     }
                     reader.expect(b':')?;
                     pairs.push((key, reader.value(depth + 1)?));
@@ -153,7 +153,7 @@ impl Reader<'_> {
                     return Ok(());
                 }
                 Some(found) => return Err(self.unexpected(found, "a comma or the end of a list")),
-                None => return Err("the file ends inside of a list or an object".into()),
+                None => return Err("the file ends within a list or an object".into()),
             }
         }
     }
@@ -173,7 +173,7 @@ impl Reader<'_> {
                 _ => self.at += 1,
             }
         }
-        Err("the file ends inside of a string".into())
+        Err("the file ends within a string".into())
     }
 
     /// Bytes of an escape sequence, which a backslash begins.
@@ -182,7 +182,7 @@ impl Reader<'_> {
         match self.text.get(self.at + 1) {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(2),
             Some(b'u') if digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) => Ok(6),
-            _ => Err(format!("byte {}: a backslash with nothing that it stands for", self.at)),
+            _ => Err(format!("byte {}: a backslash without a valid escape", self.at)),
         }
     }
 
@@ -196,7 +196,7 @@ impl Reader<'_> {
         let word = String::from_utf8_lossy(&rest[..length]).into_owned();
         if !is_number(&word) && !matches!(word.as_str(), "true" | "false" | "null") {
             let shown = shown(&word);
-            return Err(format!("byte {}: '{shown}' is no number of JSON, and has no quotation marks", self.at));
+            return Err(format!("byte {}: '{shown}' is neither a number of JSON nor in quotation marks", self.at));
         }
         self.at += length;
         Ok(Json::Word(word))

@@ -11,9 +11,9 @@ use rug::{Integer, Rational};
 /// # Errors
 /// A text that states what the word is instead.
 pub fn exact_number(word: &str) -> Result<Rational, String> {
-    let refused = || format!("'{}' is no number", shown(word));
+    let refused = || format!("'{}' is not a number", shown(word));
     if word.len() > MAXIMUM_WORD {
-        return Err(format!("'{}' has {} letters, and the limit is {MAXIMUM_WORD}", shown(word), word.len()));
+        return Err(format!("'{}' has {} characters, but the limit is {MAXIMUM_WORD}", shown(word), word.len()));
     }
     let joined = without_underscores(word).ok_or_else(refused)?;
     let (negative, text) = match joined.as_bytes().first() {
@@ -43,7 +43,7 @@ pub fn exact_number(word: &str) -> Result<Rational, String> {
 /// # Errors
 /// A text with the first byte that is none.
 pub fn as_text(bytes: &[u8]) -> Result<&str, String> {
-    std::str::from_utf8(bytes).map_err(|error| format!("it is no text at byte {}", error.valid_up_to()))
+    std::str::from_utf8(bytes).map_err(|error| format!("it is not text at byte {}", error.valid_up_to()))
 }
 
 /// The first characters of a word.

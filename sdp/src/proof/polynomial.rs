@@ -59,11 +59,13 @@ impl Sampling {
             ("numbers of the basis", self.basis.values.len(), triangle(rows)),
         ] {
             if found != wanted {
-                return Err(format!("{name}: {found}, and the degree {degree} wants {wanted}"));
+                return Err(format!("{name}: {found}, but degree {degree} requires {wanted}"));
             }
         }
         if self.points.bits.max(self.basis.bits) > MAXIMUM_SAMPLING_BITS {
-            return Err(format!("points or coefficients have more than {MAXIMUM_SAMPLING_BITS} bits behind the point"));
+            return Err(format!(
+                "points or coefficients have more than {MAXIMUM_SAMPLING_BITS} bits after the binary point"
+            ));
         }
         if !are_distinct(self.points.values.iter()) {
             return Err("two sample points are the same".into());

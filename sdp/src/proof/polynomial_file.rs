@@ -49,13 +49,13 @@ fn add_file(
         return Err(refused("it is named twice: does a list name itself?".into()));
     }
     if seen.len() > MAXIMUM_FILES {
-        return Err(refused(format!("it is one more than {MAXIMUM_FILES} files")));
+        return Err(refused(format!("there are more than {MAXIMUM_FILES} files")));
     }
     let read = match extension(path) {
         Some("json") => polynomial_json::read,
         Some("m") => polynomial_text::read,
         Some("nsv") if depth < DEEPEST_LIST => {
-            let text = String::from_utf8(files.read(path)?).map_err(|_| refused("it is no text".into()))?;
+            let text = String::from_utf8(files.read(path)?).map_err(|_| refused("it is not text".into()))?;
             let folder = path.parent().unwrap_or(Path::new(""));
             let names = text.split('\0').map(|name| name.trim_end_matches(['\n', '\r']));
             let mut names = names.filter(|name| !name.is_empty()).peekable();
@@ -63,11 +63,11 @@ fn add_file(
                 return Err(refused("the list names no files".into()));
             }
             return names.try_for_each(|name| match name.contains(['\n', '\r']) {
-                true => Err(refused("a line feed stands between names, and should be a zero byte".into())),
+                true => Err(refused("names are separated by a line feed instead of a zero byte".into())),
                 false => add_file(&folder.join(name), files, seen, depth + 1, parts),
             });
         }
-        Some("nsv") => return Err(refused(format!("lists of files lie {DEEPEST_LIST} deep"))),
+        Some("nsv") => return Err(refused(format!("lists of files are nested more than {DEEPEST_LIST} deep"))),
         _ => return Err(refused("a polynomial program is a file .json or .m, or a list of such files in .nsv".into())),
     };
     let bytes = files.read(path)?;

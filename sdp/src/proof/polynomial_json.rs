@@ -106,7 +106,7 @@ pub(super) fn number(json: &Json, room: &Room) -> Refusal<Rational> {
         Json::Word(word) if is_whole(word) => room.number(word),
         Json::Word(word) => {
             let shown = shown(word);
-            Err(format!("'{shown}' has to stand in quotation marks, so that it keeps its digits"))
+            Err(format!("'{shown}' must be in quotation marks to keep its digits"))
         }
         _ => Err("a number is expected".into()),
     }
@@ -119,14 +119,14 @@ fn matrix(json: &Json, room: &Room) -> Refusal<Matrix> {
     let rows: Rows = polynomials.each(|row| row.each(entry))?;
     let has = |key: &str| known.pairs.iter().any(|(name, _)| name == key);
     if has("prefactor") && has("DampedRational") {
-        return Err("'prefactor' and 'DampedRational' are two names of one thing".into());
+        return Err("'prefactor' and 'DampedRational' name the same function: give one of them".into());
     }
     let own = known.prefactor("prefactor", room)?;
     let prefactor = own.map_or_else(|| known.prefactor("DampedRational", room), |found| Ok(Some(found)))?;
     let most_poles = match known.get("maxNumPoles") {
         None => None,
         Some(Json::Word(word)) if is_whole(word) && word.parse::<i64>().is_ok() => word.parse().ok(),
-        Some(_) => return Err("'maxNumPoles' is no number".into()),
+        Some(_) => return Err("'maxNumPoles' is not a number".into()),
     };
     let both = known.polynomials("bilinearBasis", room)?;
     let (even, odd) = (known.polynomials("bilinearBasis_0", room)?, known.polynomials("bilinearBasis_1", room)?);

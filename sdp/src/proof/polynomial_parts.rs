@@ -33,7 +33,7 @@ impl Matrix {
         let is_whole = |entry: &Vec<Vec<Rational>>| entry.len() == count && entry.iter().all(|p| !p.is_empty());
         match self.entries.iter().all(is_whole) && (1..=MAXIMUM_DEGREE).contains(&longest(&self.entries)) {
             true => Ok(()),
-            false => Err(format!("entries should be {count} polynomials of a degree that is possible")),
+            false => Err(format!("each entry must be {count} polynomials of an admissible degree")),
         }
     }
 }
@@ -62,7 +62,7 @@ fn are_same(left: &[Vec<Rational>], right: &[Vec<Rational>]) -> bool {
 pub fn symmetric(mut rows: Vec<Vec<Vec<Vec<Rational>>>>) -> Refusal<(usize, Vec<Vec<Vec<Rational>>>)> {
     let dim = rows.len();
     if dim == 0 || rows.iter().any(|row| row.len() != dim) {
-        return Err(format!("the matrix has {dim} rows, and should be square"));
+        return Err(format!("the matrix has {dim} rows, but is not square"));
     }
     let mut found = Vec::new();
     for (r, s) in (0..dim).flat_map(|s| (0..=s).map(move |r| (r, s))) {
@@ -86,7 +86,7 @@ fn state(known: &mut Option<Vec<Rational>>, found: Option<Vec<Rational>>, name: 
     match (&known, found) {
         (_, None) => {}
         (Some(known), Some(found)) if *known != found => {
-            return Err(format!("the {name} is another one than in a file before"));
+            return Err(format!("the {name} differs from that in an earlier file"));
         }
         (_, found) => *known = found,
     }

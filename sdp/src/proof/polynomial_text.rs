@@ -50,7 +50,7 @@ pub fn read(bytes: &[u8], room: &Room) -> Refusal<Parts> {
             let present = |list: Vec<Rational>| Some(list).filter(|list| !list.is_empty());
             Ok(Parts { objective: present(objective), normalization: present(normalization), matrices })
         }
-        Some(found) => Err(format!("{found:?} behind the end")),
+        Some(found) => Err(format!("{found:?} after the end")),
     }
 }
 
@@ -186,7 +186,7 @@ impl<'a> Reader<'a> {
             Token::Number(word) => {
                 // It would be an accuracy below 0, or a sum: Mathematica takes the first.
                 if word.ends_with("``") && matches!(self.tokens.get(self.at), Some(Token::Mark(b'-' | b'+'))) {
-                    return Err(format!("a sign behind the mark of the accuracy of '{word}'"));
+                    return Err(format!("a sign after the accuracy mark of '{word}'"));
                 }
                 self.room.number(word)
             }
@@ -299,8 +299,8 @@ impl<'a> Reader<'a> {
         }
         let mut power = 1;
         if self.finds(b'^') {
-            let Token::Number(word) = self.next()? else { return Err("a power is no number".into()) };
-            let limit = format!("a power is '{word}', and should be at most {MAXIMUM_DEGREE}");
+            let Token::Number(word) = self.next()? else { return Err("a power is not a number".into()) };
+            let limit = format!("a power is '{word}', but must be at most {MAXIMUM_DEGREE}");
             power = word.parse().ok().filter(|&power| power <= MAXIMUM_DEGREE).ok_or(limit)?;
         }
         if self.finds(b'/') {
@@ -313,7 +313,7 @@ impl<'a> Reader<'a> {
         let token = self.tokens.get(self.at);
         let divisor = self.digits()?;
         if divisor == 0 || matches!(token, Some(Token::Number(word)) if word.contains('/')) {
-            return Err(format!("{divisor} is no divisor"));
+            return Err(format!("{divisor} is not a valid divisor"));
         }
         *coefficient /= divisor;
         self.room.take(bytes_of(coefficient))

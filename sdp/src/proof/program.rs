@@ -54,7 +54,7 @@ impl Program {
     pub fn at(&self, samplings: &[Sampling]) -> Result<Cow<'_, Program>, String> {
         if self.polynomials.len() != samplings.len() {
             let (found, wanted) = (samplings.len(), self.polynomials.len());
-            return Err(format!("samplings: {found} in the proof, and {wanted} polynomial matrices in the program"));
+            return Err(format!("samplings: {found} in the proof, but {wanted} polynomial matrices in the program"));
         }
         if samplings.is_empty() {
             return Ok(Cow::Borrowed(self));

@@ -123,7 +123,7 @@ fn number(json: &Json, room: &Room) -> std::result::Result<Rational, String> {
 
 fn count(json: &Json) -> std::result::Result<usize, String> {
     match json {
-        Json::Word(word) => word.parse().map_err(|_| format!("'{word}' is no count")),
+        Json::Word(word) => word.parse().map_err(|_| format!("'{word}' is not a count")),
         _ => Err("a count is expected".into()),
     }
 }
@@ -151,7 +151,7 @@ fn blocks(mut container: Container, files: &mut Files) -> Result<Program> {
     let beyond = format!("block_info_{blocks}.json");
     if container.has(&beyond) {
         let beyond = container.path(&beyond);
-        let message = format!("'num_blocks' is {blocks}, and there is a file {}", beyond.display());
+        let message = format!("'num_blocks' is {blocks}, but there is a file {}", beyond.display());
         return Err(refused(&control.path, message));
     }
     // It is no part of the program, but a file that is read with it.
@@ -167,7 +167,7 @@ fn blocks(mut container: Container, files: &mut Files) -> Result<Program> {
 fn table(rows: Vec<Vec<Rational>>) -> std::result::Result<Table, String> {
     let cols = rows.first().map_or(0, Vec::len);
     if let Some(row) = rows.iter().position(|row| row.len() != cols) {
-        return Err(format!("row {row} has {} numbers, and the first {cols}", rows[row].len()));
+        return Err(format!("row {row} has {} numbers, but the first row has {cols}", rows[row].len()));
     }
     Ok(Table { rows: rows.len(), cols, values: rows.into_iter().flatten().collect() })
 }
@@ -199,14 +199,14 @@ fn read_group(container: &mut Container, files: &mut Files, block: usize, free: 
     let binary::Parts { free: b, costs, bases } = parts;
     Scaled::fits(bases.iter().flat_map(|basis| &basis.values), room).map_err(refused)?;
     if costs.len() != variables {
-        return Err(refused(format!("'c' has {} numbers, and should have {variables}", costs.len())));
+        return Err(refused(format!("'c' has {} numbers instead of {variables}", costs.len())));
     }
     if bases.iter().any(|basis| basis.rows > 0 && basis.cols != points) {
-        return Err(refused(format!("a row of a basis has not one number for each of {points} points")));
+        return Err(refused(format!("a row of a basis does not have one number for each of {points} points")));
     }
     if (b.rows, b.cols) != (variables, free) {
         let (rows, cols) = (b.rows, b.cols);
-        return Err(refused(format!("'B' is {rows} x {cols}, and should have {variables} rows of {free} numbers")));
+        return Err(refused(format!("'B' is {rows} x {cols} instead of {variables} x {free}")));
     }
     let sampled = Sampled::new(dim, points, &bases.map(|basis| basis.values)).map_err(refused)?;
     let [costs, free] = [&costs, &b.values].map(|values| Scaled::read(values, room));
@@ -303,9 +303,9 @@ fn entries<'a>(
             Ok(value) if (least..=most).contains(&value) => Ok(value),
             _ => Err(named(format!("'{word}' is not a number of {least} to {most}"))),
         };
-        let mut next = || words.next().ok_or_else(|| named("the file ends inside of it".into()));
+        let mut next = || words.next().ok_or_else(|| named("the file ends within it".into()));
         if first.starts_with('*') {
-            return Err(format!("a section '{first}' behind the entries, which is not read"));
+            return Err(format!("a section '{first}' after the entries, which cannot be read"));
         }
         let constraint = index(first, 0, variables)?;
         let cone = index(next()?, 1, shapes.len())? - 1;
@@ -313,11 +313,11 @@ fn entries<'a>(
         let (left, right) = (index(next()?, 1, order)? - 1, index(next()?, 1, order)? - 1);
         let value = room.number(next()?).map_err(named)?;
         if diagonal && left != right {
-            return Err(named(format!("beside the diagonal of block {}, which is diagonal", cone + 1)));
+            return Err(named(format!("off the diagonal of block {}, which is diagonal", cone + 1)));
         }
         let place = Place { variable: constraint.checked_sub(1), cone, row: left.max(right), col: left.min(right) };
         if !seen.insert((constraint, cone, place.row, place.col)) {
-            return Err(named("a second one for the same place".into()));
+            return Err(named("a second entry at the same place".into()));
         }
         if value != 0 {
             if let Some(variable) = place.variable {
@@ -373,7 +373,7 @@ mod tests {
         let refused = |text: &str| read_text(text).unwrap_err().to_string();
         assert!(refused("1\n1\n2\n1\n1 1 1 3 1\n").contains("'3' is not a number of 1 to 2"));
         assert!(refused("1\n1\n-2\n1\n1 1 1 2 1\n").contains("diagonal"));
-        assert!(refused("1\n1\n2\n1\n1 1 1 2 1\n1 1 2 1 1\n").contains("second one"));
+        assert!(refused("1\n1\n2\n1\n1 1 1 2 1\n1 1 2 1 1\n").contains("second entry"));
         assert!(refused("1\n1\n2\n1\n1 1 1 2 one\n").contains("'one' is no number"));
         assert!(refused("2\n1\n2\n1 1\n1 1 1 2 1\n").contains("constraint 2 is 0"));
         assert!(refused("1\n1\n0\n1\n").contains("order '0'"));

@@ -40,7 +40,7 @@ impl Room {
     pub fn take(&self, bytes: u64) -> Result<(), String> {
         let left = self.left.get().checked_sub(bytes).ok_or_else(|| {
             format!(
-                "the numbers that are named would take more than {FREE_BYTES} bytes and {BYTES_PER_BYTE} for each of \
+                "the announced numbers would take more than {FREE_BYTES} bytes plus {BYTES_PER_BYTE} for each of \
                  the {} bytes of the files",
                 self.files.get()
             )
@@ -57,7 +57,7 @@ impl Room {
     pub fn take_steps(&self, count: u64) -> Result<(), String> {
         let left = self.steps.get().checked_sub(count).ok_or_else(|| {
             format!(
-                "the check would take more than {FREE_STEPS} products of numbers and {STEPS_PER_BYTE} for each of \
+                "the check would take more than {FREE_STEPS} products of numbers plus {STEPS_PER_BYTE} for each of \
                  the {} bytes of the files",
                 self.files.get()
             )

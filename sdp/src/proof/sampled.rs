@@ -42,7 +42,7 @@ impl Sampled {
             return Err(format!("a block of dim {dim} at {points} points is empty"));
         }
         if dim.max(points) > MAXIMUM_SIZE {
-            return Err(format!("a block of dim {dim} at {points} points, of which none may be above {MAXIMUM_SIZE}"));
+            return Err(format!("a block of dim {dim} at {points} points: neither may exceed {MAXIMUM_SIZE}"));
         }
         Ok(points * triangle(dim))
     }
@@ -57,10 +57,10 @@ impl Sampled {
         for basis in bases.iter().filter(|basis| !basis.is_empty()) {
             let rows = basis.len() / points;
             if basis.len() % points != 0 {
-                return Err(format!("a basis has {} numbers, and there are {points} points", basis.len()));
+                return Err(format!("a basis has {} numbers, but there are {points} points", basis.len()));
             }
             if rows > MAXIMUM_ORDER / dim {
-                return Err(format!("a block has {dim} times {rows} rows, and the limit is {MAXIMUM_ORDER}"));
+                return Err(format!("a block has {dim} times {rows} rows, but the limit is {MAXIMUM_ORDER}"));
             }
             places.push((rows, values.len()));
             values.extend((0..points).flat_map(|point| basis.iter().skip(point).step_by(points).cloned()));
@@ -80,7 +80,7 @@ impl Sampled {
         let (given, wanted) = (weights.len(), self.bases.len() * self.points);
         if given != wanted {
             let bases = self.bases.len();
-            return Err(format!("{given} weights for {bases} bases at {} points, which take {wanted}", self.points));
+            return Err(format!("{given} weights for {bases} bases at {} points, which require {wanted}", self.points));
         }
         Ok(Sampled { weights: Scaled::new(weights), ..self })
     }

@@ -185,7 +185,7 @@ impl<'a> Words<'a> {
     fn integer(&mut self, name: &str, least: i64, most: i64) -> Result<i64, String> {
         let word = self.next()?;
         let value = word.parse::<i64>().ok().filter(|value| (least..=most).contains(value));
-        value.ok_or_else(|| format!("{name} is '{word}', and should be {least} to {most}"))
+        value.ok_or_else(|| format!("{name} is '{word}', but must be {least} to {most}"))
     }
 
     /// A count behind its name.
@@ -213,9 +213,9 @@ impl<'a> Words<'a> {
         let value = |words: &mut Self| {
             let word = words.next()?;
             if word.len() > MAXIMUM_WORD {
-                return Err(format!("a number has {} letters, and the limit is {MAXIMUM_WORD}", word.len()));
+                return Err(format!("a number has {} characters, but the limit is {MAXIMUM_WORD}", word.len()));
             }
-            Integer::from_str_radix(word, 16).map_err(|_| format!("'{word}' is no integer"))
+            Integer::from_str_radix(word, 16).map_err(|_| format!("'{word}' is not an integer"))
         };
         Ok(Fixed { bits, values: self.repeat(count, value)? })
     }
@@ -330,13 +330,13 @@ mod tests {
         assert!(Proof::parse(&seal(body.into())).is_ok());
         for (old, new, wanted) in [
             ("version 1", "version 2", "first line"),
-            ("scales 2", "scales 4294967296", "should be"),
-            ("tau -7", "tau 9999999", "should be"),
-            ("factor 3 12", "factor 3 -1", "should be"),
-            ("factor 3 12", "factor 4 12", "is no integer"),
+            ("scales 2", "scales 4294967296", "must be"),
+            ("tau -7", "tau 9999999", "must be"),
+            ("factor 3 12", "factor 3 -1", "must be"),
+            ("factor 3 12", "factor 4 12", "is not an integer"),
             ("factor 3 12", "factor 2 12", "expected"),
-            ("ff", "fg", "no integer"),
-            ("lower -0.125", "lower x", "no number"),
+            ("ff", "fg", "not an integer"),
+            ("lower -0.125", "lower x", "not a number"),
             ("equations 1", "equations 0", "expected"),
             ("\nprogram", "\nprograms", "expected"),
         ] {

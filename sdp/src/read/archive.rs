@@ -63,10 +63,10 @@ impl Archive {
         let refused = |message: String| Error::Format { path: path.to_path_buf(), message };
         let mut reader = ZipArchive::new(BufReader::new(file)).map_err(failed)?;
         if reader.has_duplicate_names() {
-            return Err(refused("two members of the archive have one name".into()));
+            return Err(refused("two members of the archive have the same name".into()));
         }
         if reader.has_overlapping_entries().map_err(failed)? {
-            return Err(refused("members of the archive share bytes".into()));
+            return Err(refused("members of the archive overlap".into()));
         }
         reader.validate_header_consistency().map_err(failed)?;
         let mut names = Vec::with_capacity(reader.len());
@@ -120,9 +120,8 @@ impl Archive {
         if !member.is_file() {
             return Err(refused("the member is a folder or a link".into()));
         }
-        let too_large = |bytes: u64| {
-            format!("the member has {bytes} bytes or more, and {most_bytes} are plenty for the numbers it should hold")
-        };
+        let too_large =
+            |bytes: u64| format!("the member has {bytes} bytes or more, but its numbers take at most {most_bytes}");
         if member.size() > most_bytes {
             return Err(refused(too_large(member.size())));
         }

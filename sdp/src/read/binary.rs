@@ -108,9 +108,7 @@ impl Reader<'_> {
         self.scratch.resize(count, 0);
         match self.inner.read_exact(&mut self.scratch) {
             Ok(()) => Ok(&self.scratch),
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                self.refused("the file ends inside of its numbers")
-            }
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => self.refused("the file ends within its numbers"),
             Err(source) => Err(Error::Io { path: self.path.to_path_buf(), action: "read", source }),
         }
     }
@@ -124,12 +122,11 @@ impl Reader<'_> {
     fn head(&mut self) -> Result<()> {
         let length = self.unsigned(8)?;
         if length != SIGNATURE.len() as u64 || self.take(SIGNATURE.len())? != SIGNATURE {
-            return self.refused("the file does not begin as a binary archive of Boost's does");
+            return self.refused("the file does not begin like a binary archive of Boost's");
         }
         let version = self.unsigned(2)?;
         if version < 8 {
-            return self
-                .refused(format!("the archive has version {version}, older than 8, which are read from here on"));
+            return self.refused(format!("the archive has version {version}, but versions below 8 cannot be read"));
         }
         if self.take(4)? != [4, 8, 4, 8] || self.unsigned(4)? != 1 {
             return self.refused("the archive was written on a machine with other sizes or another order of bytes");
@@ -139,8 +136,8 @@ impl Reader<'_> {
         if found != wanted {
             let asked = self.bits;
             return self.refused(format!(
-                "the block has {found} bits, and {wanted} are wanted for a precision of {asked}: ask for {found}, or \
-                 make it anew"
+                "the block has {found} bits, but a precision of {asked} requires {wanted}: choose {found}, or write \
+                 the block again"
             ));
         }
         self.limbs = (found / LIMB_BITS) as usize + 2;
@@ -154,7 +151,7 @@ impl Reader<'_> {
         let length = self.unsigned(8)?;
         if length != shapes.variables as u64 {
             let wanted = shapes.variables;
-            return self.refused(format!("'c' has {length} numbers, and {wanted} are wanted"));
+            return self.refused(format!("'c' has {length} numbers instead of {wanted}"));
         }
         self.unsigned(4)?;
         let costs = self.columns((shapes.variables, 1, length))?;
@@ -162,7 +159,7 @@ impl Reader<'_> {
         let mut beyond = [0];
         match self.inner.read(&mut beyond) {
             Ok(0) => Ok(BlockData { free, costs, bases }),
-            Ok(_) => self.refused("there is more behind the last basis"),
+            Ok(_) => self.refused("data follow the last basis"),
             Err(source) => Err(Error::Io { path: self.path.to_path_buf(), action: "read", source }),
         }
     }
@@ -172,7 +169,7 @@ impl Reader<'_> {
     fn class(&mut self, name: &str) -> Result<u32> {
         match self.unsigned(1)? {
             0 => Ok(self.unsigned(4)? as u32),
-            _ => self.refused(format!("the archive is not one of SDPB's, where '{name}' should begin")),
+            _ => self.refused(format!("the archive is not one of SDPB's: '{name}' should begin here")),
         }
     }
 
@@ -193,7 +190,7 @@ impl Reader<'_> {
         sizes[2] = self.unsigned(self.integer_bytes)?;
         let [rows, cols, leading] = sizes;
         if let Some((wanted_rows, wanted_cols)) = shape.filter(|&(r, c)| (rows, cols) != (r as u64, c as u64)) {
-            return self.refused(format!("'{name}' is {rows} x {cols}, and {wanted_rows} x {wanted_cols} is wanted"));
+            return self.refused(format!("'{name}' is {rows} x {cols} instead of {wanted_rows} x {wanted_cols}"));
         }
         if leading < rows.max(1) || leading > rows.max(1).saturating_mul(2).saturating_add(64) {
             return self.refused(format!("'{name}' is {rows} x {cols} with a leading dimension of {leading}"));
@@ -256,7 +253,7 @@ impl Reader<'_> {
         };
         let order = self.exponent_first.or_else(|| [false, true].into_iter().find(|&order| is_sound(order)));
         let Some(order) = order.filter(|&order| is_sound(order)) else {
-            return self.refused("a number has more limbs than its precision, or an exponent beyond all numbers");
+            return self.refused("a number has more limbs than its precision, or an exponent out of range");
         };
         let (size, exponent) = parts(order);
         let count = size.unsigned_abs() as usize;
@@ -296,7 +293,7 @@ mod tests {
         for sizes in [[1 << 40, 1, 1 << 40], [1 << 20, 1 << 40, 1 << 20], [1, 1 << 60, 1], [1 << 33, 1 << 33, 1 << 33]]
         {
             let refused = matrix(sizes, &[1; 100], 768).unwrap_err().to_string();
-            assert!(refused.contains("the file ends inside of its numbers"), "{sizes:?}: {refused}");
+            assert!(refused.contains("the file ends within its numbers"), "{sizes:?}: {refused}");
         }
     }
 
@@ -317,7 +314,7 @@ mod tests {
         };
         for variables in [1 << 45, 1 << 59] {
             let refused = block(variables, 100);
-            assert!(refused.contains("the file ends inside of its numbers"), "{variables}: {refused}");
+            assert!(refused.contains("the file ends within its numbers"), "{variables}: {refused}");
         }
     }
 

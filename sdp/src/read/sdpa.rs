@@ -27,7 +27,7 @@ fn problem(program: SdpaProgram, path: &Path, precision_bits: u32) -> Result<Pro
     }
     let variables = program.costs.rows();
     if variables == 0 {
-        return Err(refused("there are no constraints, so there is nothing to choose".into()));
+        return Err(refused("there are no constraints: there is nothing to optimise".into()));
     }
     let sparse = sparse(&program);
     Ok(Problem {

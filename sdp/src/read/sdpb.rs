@@ -41,7 +41,7 @@ pub fn read(store: &Store, precision_bits: u32) -> Result<Problem> {
     let beyond = format!("block_info_{count}.json");
     if store.has(&beyond) {
         let beyond = store.path(&beyond);
-        return Err(control.error(&format!("'num_blocks' is {count}, and there is a file {}", beyond.display())));
+        return Err(control.error(&format!("'num_blocks' is {count}, but there is a file {}", beyond.display())));
     }
     let name = "normalization.json";
     let normalization = match store.has(name) {
@@ -84,7 +84,7 @@ fn read_group(store: &Store, block: usize, bits: u32, free: usize) -> Result<Gro
     {
         if found != wanted {
             return Err(refused(format!(
-                "'{name}' is {} x {}, and {} x {} is wanted for dim {dim}, {points} points and {free} free variables",
+                "'{name}' is {} x {} instead of {} x {} for dim {dim}, {points} points and {free} free variables",
                 found.0, found.1, wanted.0, wanted.1
             )));
         }
@@ -123,7 +123,7 @@ impl Json<'_> {
         match matrix.cols() {
             1 => Ok(matrix),
             cols => {
-                let message = format!("'{member}' is {} x {cols}, and should be a list of numbers", matrix.rows());
+                let message = format!("'{member}' is {} x {cols} instead of a list of numbers", matrix.rows());
                 Err(Error::Format { path: self.store.path(self.name), message })
             }
         }
@@ -177,7 +177,7 @@ impl Object {
     fn count(&self, key: &str) -> Result<usize> {
         let found = self.get(key)?;
         let count = found.as_u64().and_then(|count| usize::try_from(count).ok());
-        count.ok_or_else(|| self.error(&format!("'{key}' is {found}, and should be a number of at least 0")))
+        count.ok_or_else(|| self.error(&format!("'{key}' is {found} instead of a number of at least 0")))
     }
 
     fn is_empty_list(&self, key: &str) -> bool {

@@ -164,7 +164,7 @@ fn archives_that_miss_or_hide_something_are_refused() -> Result<()> {
     let places = places.map(|(at, _)| at + 11).collect::<Vec<_>>();
     assert_eq!(places.len(), 2);
     places.iter().for_each(|&at| twice[at] = b'1');
-    check(refused(&twice), "one name");
+    check(refused(&twice), "the same name");
     // Many zeros in a few bytes: more than the numbers that the block has.
     let mut zeros = b"{\"c\": [".to_vec();
     zeros.extend(b"0,".repeat(4 << 20));
@@ -214,9 +214,9 @@ fn damaged_binary_blocks_and_other_precisions_are_refused() -> Result<()> {
     }
     for length in 0..whole.len() {
         let found = refused(&whole[..length]);
-        assert!(found.contains("ends inside"), "{length}: {found}");
+        assert!(found.contains("ends within"), "{length}: {found}");
     }
-    check(refused(&[&whole[..], &[0]].concat()), "more behind");
+    check(refused(&[&whole[..], &[0]].concat()), "data follow");
     check(refused(&[&[1], &whole[1..]].concat()), "does not begin");
     let changed = |at: usize, byte: u8| {
         let mut bytes = whole.clone();

@@ -313,7 +313,7 @@ fn damaged_checkpoints_are_refused() -> Result<()> {
     assert!(has_foreign_checkpoint(&broken));
     for refused in [load_checkpoint(&broken, &problem), load_initial_checkpoint(&broken, &problem)] {
         let refused = refused.unwrap_err().to_string();
-        assert!(refused.contains("a binary checkpoint of SDPB lies there, which is not read"), "{refused}");
+        assert!(refused.contains("the directory has a binary checkpoint of SDPB, which cannot be read"), "{refused}");
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ fn a_directory_of_something_else_is_refused_by_the_key_that_differs() {
     drop(open(&path, &identity()).unwrap());
     let other = identity().with("precision_bits", 1024);
     let (words, code) = told(open(&path, &other));
-    let expected = "the directory holds the objects of something else: precision_bits is '768' there and '1024' here";
+    let expected = "the directory belongs to another computation: precision_bits is '768' there and '1024' in this run";
     assert!(words.ends_with(expected) && words.starts_with(&*path.to_string_lossy()) && code == 3, "{words}");
     fs::write(path.join("identity.json"), "{}").unwrap();
     let (words, _) = told(open(&path, &identity()));
@@ -31,7 +31,7 @@ fn two_runs_do_not_share_a_directory() {
     let path = place.path().join("d");
     let first = open(&path, &identity()).unwrap();
     let (words, code) = told(open(&path, &identity()));
-    let expected = format!("process {} works in this directory", std::process::id());
+    let expected = format!("process {} is using this directory", std::process::id());
     assert!(words.ends_with(&expected) && code == 3, "{words}");
     drop(first);
     open(&path, &identity()).unwrap();
@@ -164,6 +164,6 @@ fn a_simulated_folder_is_one_more_folder() {
     let folder: Arc<dyn Folder> = Arc::new(SimulatedFolder::new());
     let first = Storage::open_in(Arc::clone(&folder), &identity(), StorageOptions::default(), Box::new(drop)).unwrap();
     let second = Storage::open_in(Arc::clone(&folder), &identity(), StorageOptions::default(), Box::new(drop));
-    assert!(told(second).0.contains("process 1 works in this directory"));
+    assert!(told(second).0.contains("process 1 is using this directory"));
     drop(first);
 }

@@ -65,7 +65,7 @@ impl Checkpoints {
         let Some((folder, known)) = folder.zip(known) else { return solver.begin() };
         match known.load(solver, Some(folder), self.initial.is_some())? {
             None if self.initial.is_some() => {
-                Err(Error::InvalidArgument(format!("{}: there is no checkpoint", folder.display())))
+                Err(Error::InvalidArgument(format!("{}: the directory has no checkpoint", folder.display())))
             }
             found => found.map_or_else(|| solver.begin(), Ok),
         }

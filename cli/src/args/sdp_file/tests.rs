@@ -78,7 +78,7 @@ fn files_of_sdpa_are_read_as_they_are_shipped() {
         (Some(Float::with_val(256, -1e5)), Some(Float::with_val(256, 1e5)))
     );
     let remark = read(GMP).unwrap().1.unwrap();
-    assert!(remark.contains("param: omegaStar has no meaning"), "{remark}");
+    assert!(remark.contains("param: omegaStar has no counterpart"), "{remark}");
     let (choices, found) = options(DOUBLE);
     assert_eq!((choices.bits(), found.max_iterations), (400, 100));
     assert!(is(&found.dual_error_threshold, "1e-7") && is(&found.infeasible_centering_parameter, "0.2"));

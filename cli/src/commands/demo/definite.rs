@@ -32,7 +32,7 @@ impl fmt::Display for InDoubles {
         match failed_index {
             Some(index) => {
                 let place = IndexBase::One.one("pivot", *index);
-                write!(f, "breaks down at {place} of {dimension}, which comes out as {pivot:.1e}")
+                write!(f, "breaks down at {place} of {dimension}, computed as {pivot:.1e}")
             }
             None => write!(f, "finds all {dimension} pivots positive"),
         }

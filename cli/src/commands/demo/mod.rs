@@ -60,7 +60,7 @@ fn tour(session: &mut Session, engine: &Engine) -> Result<()> {
     let first = product()?;
     let again = product()?.report;
     session.say(&format!(
-        "2. Q := P^T P by residues: {} with cold tables, {} when called again ({}, {} primes, {}, {} of \
+        "2. Q := P^T P by modular arithmetic: {} in the first call, {} in the second ({}, {} primes, {}, {} of \
          memory); a redundant prime checked every entry.",
         format_seconds(first.report.seconds),
         format_seconds(again.seconds),
@@ -75,9 +75,9 @@ fn tour(session: &mut Session, engine: &Engine) -> Result<()> {
     session.say(&format!("4. {}", plain.describe(again.seconds)))?;
     still_wanted()?;
     let doubles = in_doubles(&first.result);
-    session.say(&format!("5. Why so many bits? Cholesky of Q in double precision {doubles}."))?;
+    session.say(&format!("5. Why high precision? Cholesky of Q in double precision {doubles}."))?;
     let big_floats = in_big_floats(&ctx, &first.result).map_err(&restate)?;
-    session.say(&format!("   Ours at 53 bits: {}.", big_floats.at_double_precision()))?;
+    session.say(&format!("   Sunzi at 53 bits: {}.", big_floats.at_double_precision()))?;
     session.say(&format!("6. At {big_floats}"))?;
     let seconds = start.elapsed().as_secs_f64();
     session.finish_report(&DemoReport {
@@ -90,7 +90,7 @@ fn tour(session: &mut Session, engine: &Engine) -> Result<()> {
         big_floats: &big_floats,
         seconds,
     })?;
-    session.say(&format!("Done in {}; the temporary folder is gone.", format_seconds(seconds)))
+    session.say(&format!("Done in {}; the temporary files are removed.", format_seconds(seconds)))
 }
 
 /// Makes the problem and stores it.

@@ -84,7 +84,7 @@ impl PlainLoop {
             )
         };
         let (threads, times) = (counted(*threads, "thread"), total_seconds / our_seconds);
-        format!("A plain MPFR loop on {threads}: {basis}; {times:.0} times ours.")
+        format!("A plain MPFR loop on {threads}: {basis}; {times:.0} times as long as Sunzi.")
     }
 }
 

@@ -76,10 +76,10 @@ fn check(args: &Cholesky, output: &Output, together: Option<&dyn Transport>) -> 
 fn check_choices(args: &Cholesky) -> Result<()> {
     let refused = |message: &str| Err(Error::InvalidArgument(message.into()));
     if args.element_type == ElementType::Big && args.factor.accuracy != Accuracy::Norm {
-        return refused("a factor with --storage is accurate by norms: give --accuracy norm");
+        return refused("--storage requires --accuracy norm for a factor of big floats");
     }
     if args.factor.precision.automatic().is_some() {
-        return refused("--precision auto is not there with --storage: give the bits");
+        return refused("--precision auto cannot be used with --storage: give the bits");
     }
     Ok(())
 }

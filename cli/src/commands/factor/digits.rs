@@ -179,7 +179,7 @@ impl Digits {
     /// The line about a solution or an inverse.
     pub fn line(&self, what: &str, precision_bits: u32) -> Option<String> {
         let digits = stated(self.digits?, self.certified);
-        let about = if self.tells_condition { "about" } else { "of no less than about" };
+        let about = if self.tells_condition { "about" } else { "at least about" };
         let lost = self.lost_bits.map_or(String::new(), |lost| format!(", scaled condition {about} 2^{lost:.0}"));
         Some(format!("{what}: {digits} ({precision_bits} bits{lost})"))
     }
@@ -191,14 +191,14 @@ impl Digits {
         };
         let (right, said) = (digits as usize, stated(digits, self.log_det_certified));
         if all {
-            return format!("log det A = {} ({said}; those in brackets mean nothing)", bracketed(value, right));
+            return format!("log det A = {} ({said}; digits in brackets may be wrong)", bracketed(value, right));
         }
         let proven = self.log_det_certified_error.as_ref().map(|error| format!("{error} (proven)"));
         match (right, proven.or(self.log_det_error.as_ref().map(|error| format!("about {error}")))) {
             (0, Some(error)) => {
-                format!("log det A = {value:.3e}, off by at most {error}: none of its digits is known to be right")
+                format!("log det A = {value:.3e}, error at most {error}: none of its digits is known to be correct")
             }
-            (0, None) => format!("log det A: no digit is known to be right; computed as {value:.3e}"),
+            (0, None) => format!("log det A: no digit is known to be correct; computed as {value:.3e}"),
             _ => format!("log det A = {value:.*e} ({said})", right.min(SHOWN_DIGITS)),
         }
     }
@@ -209,7 +209,7 @@ impl Digits {
         for (digits, what) in [(self.digits, what), (log_det, "logarithm of the determinant")] {
             if let Some(digits) = digits.filter(|digits| *digits < FEW_DIGITS) {
                 session.note(&format!(
-                    "warning: about {digits:.1} digits of the {what} are right: give more bits, or --precision auto"
+                    "warning: about {digits:.1} digits of the {what} are correct: give more bits or --precision auto"
                 ));
             }
         }
@@ -294,7 +294,7 @@ mod tests {
         assert!(all.starts_with("log det A = -1.2345[6") && all.contains("]e3 (about 5 correct digits; "), "{all}");
         assert!(Digits::default().log_det_line(&value, false).ends_with("(correct digits not estimated)"));
         let digits = Digits { digits: Some(8.7), certified: Some(7.99), lost_bits: Some(249.3), ..Digits::default() };
-        for (tells_condition, condition) in [(true, "about 2^249"), (false, "of no less than about 2^249")] {
+        for (tells_condition, condition) in [(true, "about 2^249"), (false, "at least about 2^249")] {
             let line = Digits { tells_condition, ..digits.clone() }.line("solution", 275).unwrap();
             let said = "solution: about 8 correct digits, at least 7 proven (275 bits, scaled condition";
             assert_eq!(line, format!("{said} {condition})"));

@@ -201,9 +201,9 @@ pub use needs::usual_range_bits;
 /// Runs in this process, or on the ranks that work `together`.
 pub fn run(session: &mut Session, config: &Factoring, together: Option<&dyn Transport>) -> Result<()> {
     if together.is_none() && config.factor.ranks != RankChoices::default() {
-        let message = "--grid, --broadcast, --policy, --termination, --remote-tiles and --plot are for a factor or a \
-                       solution on several ranks: start them with mpirun, without --condition, --certified, \
-                       --refine-from, --precision auto and, for a solution, --log-det";
+        let message = "--grid, --broadcast, --policy, --termination, --remote-tiles and --plot require a factorisation \
+                       or solve on several ranks: start them with mpirun, without --condition, --certified, \
+                       --refine-from, --precision auto and, for solve, --log-det";
         return Err(Error::InvalidArgument(message.into()));
     }
     let world = together.unwrap_or(local::alone());
@@ -323,13 +323,14 @@ fn answers(config: &Factoring, computed: &Computed) -> Vec<String> {
 /// A remark on a factor that is not as accurate as requested.
 fn missed(report: &CholeskyReport) -> Option<String> {
     let missing = report.missing_bits;
-    let text = "accurate by norms only: some entries would take";
-    (missing > 0).then(|| format!("{text} {missing} bits more, beyond {} for their range", report.range_bits))
+    let text = "accurate relative to norms only: some entries require";
+    (missing > 0)
+        .then(|| format!("{text} {missing} more bits than the {} for the range of exponents", report.range_bits))
 }
 
 fn describe_factorisation(report: &CholeskyReport) -> String {
     let ranks = report.ranks.as_ref().map_or(String::new(), |ranks| {
-        format!(" a rank, {} ranks as {} x {}", ranks.ranks, ranks.grid.rows, ranks.grid.cols)
+        format!(" per rank, {} ranks as {} x {}", ranks.ranks, ranks.grid.rows, ranks.grid.cols)
     });
     let CholeskyReport { primes, tile_rows, planned_bytes, .. } = report;
     let entrywise = if report.accuracy == Accuracy::Entrywise { ", entrywise" } else { "" };

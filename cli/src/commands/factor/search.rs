@@ -98,8 +98,7 @@ pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut
     match best {
         Some((bits, computed)) => Ok(Computed { chosen_bits: Some(bits), ..computed }),
         None => Err(Error::verification(format!(
-            "no precision that was tried, up to {too_few} bits, gives {digits} correct digits: about {stated:.0} are \
-             right there"
+            "no precision tried, up to {too_few} bits, gives {digits} correct digits: about {stated:.0} were reached"
         ))),
     }
 }
@@ -177,7 +176,7 @@ pub fn explain(session: &Session, config: &Factoring, error: Error, taken: Durat
         Ok(Found::Singular) => hinted(&error, MoreBits::Singular, None),
         Ok(Found::SingularAsRead(bits)) => hinted(&error, MoreBits::SingularAsRead { bits }, None),
         Ok(Found::NotUpTo(bits)) => {
-            session.note(&format!("no factor at any precision tried, up to {bits} bits"));
+            session.note(&format!("the matrix has no factor at any precision tried, up to {bits} bits"));
             hinted(&error, more_bits, None)
         }
         Err(Error::Cancelled) => Some(Error::Cancelled),

@@ -106,7 +106,8 @@ pub fn warn_of_singular(session: &Session, config: &Factoring, inputs: &Inputs) 
         _ => return Ok(()),
     };
     session.note(&format!(
-        "warning: {what} is singular, as an exact solution of A x = 0 proves: its factor exists by rounding alone"
+        "warning: {what} is singular, as an exact solution of A x = 0 proves: its factor exists only because of \
+         rounding"
     ));
     Ok(())
 }

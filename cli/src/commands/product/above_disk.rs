@@ -56,7 +56,7 @@ fn check(config: &Product) -> Result<u32> {
     files.push(&config.output.path);
     check_binary(&files)?;
     if config.choices.accuracy != Accuracy::Norm {
-        let message = "a product with --storage is accurate by norms: give --accuracy norm";
+        let message = "--storage requires --accuracy norm for a product";
         return Err(Error::InvalidArgument(message.into()));
     }
     product_precision(config.choices.precision.bits, files[0], false)

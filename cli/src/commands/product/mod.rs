@@ -216,7 +216,7 @@ fn summary(config: &Product, shape: &str, all: &ProductReport<'_>) -> String {
         operation.primes,
         counted(operation.threads, "thread"),
         format_bytes(operation.planned_bytes),
-        if team.is_some() { " a node" } else { "" },
+        if team.is_some() { " per node" } else { "" },
         if operation.checked { ", self-checked" } else { "" },
         if operation.accuracy == Accuracy::Entrywise { ", entrywise" } else { "" },
         format_seconds(operation.seconds),

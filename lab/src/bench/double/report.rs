@@ -40,7 +40,7 @@ impl Moved {
         let less = |bytes: u64, baseline: u64| 100.0 * (1.0 - bytes as f64 / baseline.max(1) as f64);
         let both = (self.h2d_bytes + self.d2h_bytes, self.baseline_h2d_bytes + self.baseline_d2h_bytes);
         format!(
-            "{policy:<13} {:<4} h2d {:>10}, d2h {:>10}: {:.1} % and {:.1} % less, together {:.1} % less (measured)",
+            "{policy:<13} {:<4} h2d {:>10}, d2h {:>10}: {:.1} % and {:.1} % less, in total {:.1} % less (measured)",
             self.eviction,
             format_bytes(self.h2d_bytes),
             format_bytes(self.d2h_bytes),
@@ -120,7 +120,7 @@ pub fn describe(report: &DoubleBenchReport) -> String {
         row("factor", &report.seconds, report.gflops),
     ];
     lines.extend(report.baseline.iter().map(|baseline| row(&baseline.name, &baseline.seconds, baseline.gflops)));
-    lines.extend(report.ratio.map(|ratio| format!("ours is {ratio:.3} times as fast")));
+    lines.extend(report.ratio.map(|ratio| format!("sunzi is {ratio:.3} times as fast")));
     lines.push(format!(
         "workers    busy for {}, waiting for {}, on all ranks; {} sent",
         format_seconds(report.busy_seconds),
@@ -141,7 +141,7 @@ fn on_devices(report: &DoubleBenchReport) -> Vec<String> {
     let mut lines = vec![
         products(report),
         format!(
-            "host       tiles in {}, diagonal tiles {}, tiles out {}, {} beside the matrix; {} a device",
+            "host       tiles in {}, diagonal tiles {}, tiles out {}, {} in addition to the matrix; {} per device",
             format_seconds(factor.load_seconds),
             format_seconds(factor.potrf_seconds),
             format_seconds(factor.store_seconds),
@@ -162,7 +162,7 @@ fn on_devices(report: &DoubleBenchReport) -> Vec<String> {
         ));
     }
     let baseline = factor.baseline_h2d_bytes + factor.baseline_d2h_bytes;
-    lines.push(format!("moved      every task for itself {}", format_bytes(baseline)));
+    lines.push(format!("moved      if every task copied its operands {}", format_bytes(baseline)));
     lines.extend(report.moved.iter().map(|moved| format!("           {}", moved.describe(factor.policy.name()))));
     lines.extend(report.counted.iter().map(|counted| {
         let Counted { policy, eviction, h2d_bytes, d2h_bytes, saved } = counted;
@@ -180,6 +180,6 @@ fn products(report: &DoubleBenchReport) -> String {
             report.product_clock,
             100.0 * ratio
         ),
-        _ => "dgemm      not measured: no room on the device for operands worth timing".into(),
+        _ => "dgemm      not measured: the device memory is too small for operands worth timing".into(),
     }
 }

@@ -169,7 +169,8 @@ pub fn run(session: &mut dyn Session, config: &BenchStep, world: &dyn Transport)
 /// The name of a side, where this build has it.
 fn admitted(name: &str, precision_bits: u32) -> Result<&'static str> {
     let known = NAMES.into_iter().find(|known| *known == name);
-    let known = known.ok_or_else(|| Error::InvalidArgument(format!("a step is compared with {}", NAMES.join(", "))))?;
+    let known =
+        known.ok_or_else(|| Error::InvalidArgument(format!("--against of a step takes {}", NAMES.join(", "))))?;
     baselines::check_for_timing(known, Operation::Syrk, precision_bits).map_err(Error::InvalidArgument)?;
     Ok(known)
 }
@@ -215,7 +216,9 @@ fn summarise(
 fn verdict(report: &StepReport) -> Result<()> {
     let wrong = report.baselines.iter().find(|side| !side.checked);
     match wrong {
-        _ if !report.same_bits => Err(Error::verification("the ranks gave other bits than one process")),
+        _ if !report.same_bits => {
+            Err(Error::verification("the result on several ranks differs bitwise from that of one process"))
+        }
         _ if !report.ours.checked => {
             Err(Error::verification(format!("an entry has {:.3} times its error bound", report.worst_error)))
         }
@@ -232,7 +235,7 @@ fn table(report: &StepReport) -> String {
             "step of {blocks} blocks of {order} rows, {cols} columns, {precision_bits} bits, {ranks} ranks on {nodes} \
              nodes, {threads} threads, {runs} runs"
         ),
-        format!("{}  over ours", header()),
+        format!("{}  over sunzi", header()),
     ];
     for side in std::iter::once(ours).chain(&report.baselines) {
         let name = match side.name {
@@ -245,7 +248,7 @@ fn table(report: &StepReport) -> String {
         let stages = side.phases.0.iter().map(|(name, seconds)| format!("{name} {}", format_seconds(*seconds)));
         lines.push(format!("    {}", stages.collect::<Vec<_>>().join(", ")));
     }
-    let bits = if report.same_bits { "the bits of one process" } else { "OTHER BITS than one process" };
+    let bits = if report.same_bits { "bitwise equal to one process" } else { "DIFFERENT BITS than one process" };
     lines.push(format!("answers    {bits}; largest error {:.3} of the bound in sampled entries", report.worst_error));
     lines.join("\n")
 }

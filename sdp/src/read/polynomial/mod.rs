@@ -86,7 +86,7 @@ impl Parts {
 fn differ(name: &str, first: &Path, second: &Path) -> Error {
     Error::Format {
         path: second.to_path_buf(),
-        message: format!("the {name} is another one than in {}", first.display()),
+        message: format!("the {name} differs from that in {}", first.display()),
     }
 }
 
@@ -104,7 +104,7 @@ fn expand(path: &Path, depth: usize, seen: &mut HashSet<PathBuf>, files: &mut Ve
     }
     let refused = |message: String| Error::Format { path: path.to_path_buf(), message };
     if depth == DEEPEST_LIST {
-        return Err(refused(format!("lists of files lie {DEEPEST_LIST} deep")));
+        return Err(refused(format!("lists of files are nested more than {DEEPEST_LIST} deep")));
     }
     let text = read_text(path)?;
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -115,8 +115,7 @@ fn expand(path: &Path, depth: usize, seen: &mut HashSet<PathBuf>, files: &mut Ve
         if let Some((first, second)) = name.split_once(['\n', '\r']) {
             let second = second.trim_start().lines().next().unwrap_or("");
             return Err(refused(format!(
-                "a line feed stands between '{first}' and '{second}': in such a list a zero byte stands behind each \
-                 name"
+                "a line feed separates '{first}' and '{second}': in such a list a zero byte must follow each name"
             )));
         }
         expand(&folder.join(name), depth + 1, seen, files)
@@ -196,7 +195,7 @@ fn upper(mut rows: Vec<Vec<Vec<Polynomial>>>) -> std::result::Result<(usize, Vec
     let dim = rows.len();
     if let Some(row) = rows.iter().position(|row| row.len() != dim) {
         let cols = rows[row].len();
-        return Err(format!("row {row} has {cols} entries, and there are {dim} rows"));
+        return Err(format!("row {row} has {cols} entries, but there are {dim} rows"));
     }
     let mut entries = Vec::with_capacity(dim * (dim + 1) / 2);
     for (s, r) in (0..dim).flat_map(|s| (0..=s).map(move |r| (s, r))) {
