@@ -17,7 +17,8 @@ use sunzi::{Accuracy, Context, Matrix, Progress};
 /// Copies of operands and results that are kept for calls of the same shape.
 const KEPT_MATRICES: usize = 4;
 
-/// Choices and kept state of all calls; made by `sunzi_context_new`, freed by `sunzi_context_free`.
+/// A context: the options of calls, and the threads, tables and memory that calls share. `sunzi_context_new` or
+/// `sunzi_context_from_mpi` makes it, `sunzi_context_free` frees it.
 pub struct sunzi_context {
     made: Outcome<Made>,
     kept: Mutex<Vec<Matrix>>,

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-/// The version of the library, as `"0.1.0"`.
+/// Returns the version of the library, such as `"0.1.0"`.
 #[unsafe(no_mangle)]
 pub extern "C" fn sunzi_version() -> *const c_char {
     const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
@@ -12,11 +12,11 @@ pub extern "C" fn sunzi_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// 1 where this build has the feature `name` (`"mpi"`, `"blas"`, `"cuda"`) or this machine the kernel `name`
-/// (`"ifma52"`, `"i16"`, `"i8"`, `"f64"`, `"blas"`, `"reference"`), else 0; 0 for null.
+/// Returns 1 if this build has the feature `name` (`"mpi"`, `"blas"`, `"cuda"`) or if this machine has the kernel
+/// `name` (`"ifma52"`, `"i16"`, `"i8"`, `"f64"`, `"blas"`, `"reference"`); else, and for null, 0.
 ///
 /// # Safety
-/// `name` is null or ends with a zero.
+/// `name` must be null or a string that ends with a zero.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sunzi_has(name: *const c_char) -> c_int {
     if name.is_null() {
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn sunzi_has(name: *const c_char) -> c_int {
     (built || sunzi::advanced::kernels::available().iter().any(|kernel| kernel.name() == name)).into()
 }
 
-/// What a status means, in a few words.
+/// Returns a short description of a status.
 #[unsafe(no_mangle)]
 pub extern "C" fn sunzi_status_text(status: c_int) -> *const c_char {
     let texts = [

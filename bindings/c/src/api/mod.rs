@@ -3,19 +3,27 @@
 //!
 //! The rules for all pointers are stated once, at the head of the header; below they are "the header's rules".
 
-pub mod arrays;
-pub mod batches;
-pub mod cholesky;
+// The header declares the functions in the order of these lines, from the first call of a program to the last; its table
+// of contents follows it.
 pub mod contexts;
-pub mod digits;
-pub mod factor;
-pub mod info;
-pub mod lapack;
-pub mod ldlt;
-pub mod mpi;
-pub mod plans;
+
+pub mod arrays;
 pub mod products;
 pub mod triangular;
+
+pub mod cholesky;
+pub mod factor;
+
+pub mod digits;
+pub mod ldlt;
+
+pub mod batches;
+pub mod plans;
+
+pub mod lapack;
+pub mod mpi;
+
+pub mod info;
 
 use crate::array::{Operand, Part, invalid};
 use crate::call::Call;

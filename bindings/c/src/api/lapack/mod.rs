@@ -3,11 +3,13 @@
 //! Each routine has two entry points, `sunzi_rsyrk` on `mpfr_t` and `sunzi_rsyrk_mpf` on `mpf_t`, which fill one struct
 //! of arguments; all else is written once, for both.
 
-mod factors;
+// In the order of the header.
 mod level1;
 mod level2;
 mod level3;
 mod symmetric;
+
+mod factors;
 
 pub use factors::*;
 pub use level1::*;

@@ -15,8 +15,9 @@ use sunzi::distributed::{
 };
 use sunzi::{Context, Matrix, MatrixViewMut, Uplo};
 
-/// Whole rows, as many as each rank's `local` has, in the order of the ranks; a matrix on one rank alone is one of
-/// which the others have no rows. `size` is the number of ranks.
+/// Returns the description of a matrix of consecutive whole rows, in the order of the ranks; each rank has as many rows
+/// as its `local`. `size` is the number of ranks. For a matrix that lies on one rank, all other ranks pass a `local` of
+/// 0 rows.
 #[unsafe(no_mangle)]
 pub extern "C" fn sunzi_dist_rows(local: sunzi_matrix, size: i64) -> sunzi_dist_matrix {
     sunzi_dist_matrix {
@@ -35,12 +36,13 @@ pub extern "C" fn sunzi_dist_rows(local: sunzi_matrix, size: i64) -> sunzi_dist_
     }
 }
 
-/// A matrix of ScaLAPACK: of the nine integers of its descriptor M, N, MB, NB, RSRC and CSRC count. `local` has as many
-/// rows and columns as `numroc` says; the grid is that of the descriptor's context, with its ranks in the order
-/// `grid_order`: `SUNZI_ROW_MAJOR` for `blacs_gridinit(.., "R", ..)`.
+/// Returns the description of a block-cyclic matrix from its ScaLAPACK descriptor: `desc` points to the nine integers,
+/// of which M, N, MB, NB, RSRC and CSRC are used. `local` has the numbers of rows and columns that `numroc` returns.
+/// The grid is the one of the descriptor's BLACS context; `grid_order` is `SUNZI_ROW_MAJOR` for
+/// `blacs_gridinit(.., "R", ..)`.
 ///
 /// # Safety
-/// `desc` points to nine integers.
+/// `desc` must point to nine integers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sunzi_dist_scalapack(
     local: sunzi_matrix,
@@ -67,9 +69,9 @@ pub unsafe extern "C" fn sunzi_dist_scalapack(
     }
 }
 
-/// A `DistMatrix` of Elemental, `rows x cols`: `col_dist` and `row_dist` are its `ColDist` and `RowDist` as
-/// `SUNZI_ALONG_...`, `col_align` and `row_align` its `ColAlign()` and `RowAlign()`; `local` is its `Matrix()`. The
-/// grid numbers its ranks column by column, as Elemental's do where nothing else is said.
+/// Returns the description of a `rows x cols` `DistMatrix` of Elemental. `col_dist` and `row_dist` are its `ColDist`
+/// and `RowDist` as `SUNZI_ALONG_` constants, `col_align` and `row_align` its `ColAlign()` and `RowAlign()`; `local` is
+/// its `Matrix()`. The grid numbers its ranks column by column, which is the default of Elemental.
 #[unsafe(no_mangle)]
 pub extern "C" fn sunzi_dist_elemental(
     local: sunzi_matrix,
