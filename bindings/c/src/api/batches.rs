@@ -168,7 +168,11 @@ unsafe fn enter_batch(
     let mut each = None;
     let run = |call: &Call<'_>| {
         let count = usize::try_from(count).map_err(|_| {
-            Failure::of(sunzi_status::SUNZI_INVALID_SIZE, "count", format!("{count} problems: there are 0 or more"))
+            Failure::of(
+                sunzi_status::SUNZI_INVALID_SIZE,
+                "count",
+                format!("the number of problems, {count}, must not be negative"),
+            )
         })?;
         let outcomes = work(call, Batch { count })?;
         let first = outcomes.iter().find_map(|outcome| outcome.as_ref().err().cloned());
@@ -355,8 +359,8 @@ impl Batch {
         let places = self.each(|at| {
             let ((rows, inner), (right_rows, cols)) = (shape_of(&a[at], op_a), shape_of(&b[at], op_b));
             if inner != right_rows {
-                let sizes = format!("op(A) is {rows} x {inner}, op(B) {right_rows} x {cols}");
-                let message = format!("{sizes}: the inner sizes must agree");
+                let sizes = format!("op(A) is {rows} x {inner} and op(B) is {right_rows} x {cols}");
+                let message = format!("{sizes}; the inner sizes must agree");
                 return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, "b", message));
             }
             c[at].check_shape(rows, cols).map(|()| (rows, cols))

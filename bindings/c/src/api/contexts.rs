@@ -113,7 +113,7 @@ pub unsafe fn context_over(
 /// As [`sunzi_context_from_mpi`].
 #[cfg(not(feature = "mpi"))]
 unsafe fn from_mpi(_communicator: c_int, _options: *const sunzi_options, _has_place: bool) -> sunzi_context {
-    let message = "this build has no MPI: build the library with the feature mpi";
+    let message = "this build does not support MPI; build the library with the feature mpi";
     refused(Failure::new(sunzi_status::SUNZI_UNAVAILABLE, message))
 }
 
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn sunzi_context_release(ctx: *const sunzi_context) -> sun
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sunzi_last_error(ctx: *const sunzi_context) -> *const c_char {
     // SAFETY: null or live by contract.
-    unsafe { ctx.as_ref() }.map_or(c"ctx: a null pointer".as_ptr(), sunzi_context::message)
+    unsafe { ctx.as_ref() }.map_or(c"ctx: the pointer is null".as_ptr(), sunzi_context::message)
 }
 
 /// Returns the status of the calling thread's last call on the context, including calls that return info.

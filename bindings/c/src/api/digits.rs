@@ -113,7 +113,10 @@ pub(super) unsafe fn rounding_of(rounding: *const sunzi_rounding) -> Outcome<Inp
     let bits = |bits: i64| match u32::try_from(bits) {
         Ok(0) => Ok(None),
         Ok(bits) if bits <= MAXIMUM_PRECISION_BITS => Ok(Some(bits)),
-        _ => Err(invalid("rounding", format!("rounded to {bits} bits: choose 0 to {MAXIMUM_PRECISION_BITS}"))),
+        _ => Err(invalid(
+            "rounding",
+            format!("a precision of {bits} bits is not valid; choose 0 to {MAXIMUM_PRECISION_BITS}"),
+        )),
     };
     Ok(InputRounding::new().matrix_bits(bits(matrix_bits)?).right_bits(bits(right_bits)?))
 }

@@ -20,7 +20,8 @@ pub struct sunzi_factor {
 /// # Errors
 /// `SUNZI_PRECISION` for a number that is negative or has more than 32 bits.
 pub(crate) fn asked_bits(precision_bits: i64) -> Outcome<u32> {
-    let refused = |_| Failure::of(sunzi_status::SUNZI_PRECISION, "precision_bits", format!("{precision_bits} bits"));
+    let message = || format!("a precision of {precision_bits} bits is not valid");
+    let refused = |_| Failure::of(sunzi_status::SUNZI_PRECISION, "precision_bits", message());
     u32::try_from(precision_bits).map_err(refused)
 }
 

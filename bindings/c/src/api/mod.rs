@@ -3,8 +3,7 @@
 //!
 //! The rules for all pointers are stated once, at the head of the header; below they are "the header's rules".
 
-// The header declares the functions in the order of these lines, from the first call of a program to the last; its table
-// of contents follows it.
+// The header declares the functions in the order of these lines, and lists them so in its table of contents.
 pub mod contexts;
 
 pub mod arrays;
@@ -70,7 +69,7 @@ unsafe fn number(call: &Call<'_>, operand: &Operand) -> Outcome<Float> {
 }
 
 fn unknown(name: &'static str, value: i32, choices: &str) -> Failure {
-    invalid(name, format!("{value} is no choice: {choices}"))
+    invalid(name, format!("{value} is not a valid value; choose {choices}"))
 }
 
 fn uplo_of(value: i32) -> Outcome<Uplo> {

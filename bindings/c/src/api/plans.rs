@@ -177,7 +177,7 @@ impl Shapes<'_> {
         match self.format {
             SUNZI_MPFR | SUNZI_MPF => Ok(self.operands.iter().map(Shapes::bytes).fold(0, u64::saturating_add)),
             SUNZI_LIMBS => Ok(0),
-            other => Err(invalid("format", format!("{other} is no format of entries"))),
+            other => Err(invalid("format", format!("the format {other} is not valid"))),
         }
     }
 }
@@ -209,7 +209,7 @@ fn sizes<const N: usize>(named: [(&'static str, i64); N]) -> Outcome<[usize; N]>
     let mut sizes = [0; N];
     for (size, (name, given)) in sizes.iter_mut().zip(named) {
         *size = usize::try_from(given).map_err(|_| {
-            Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, format!("{given}: sizes must not be negative"))
+            Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, format!("the size {given} must not be negative"))
         })?;
     }
     Ok(sizes)
@@ -218,8 +218,9 @@ fn sizes<const N: usize>(named: [(&'static str, i64); N]) -> Outcome<[usize; N]>
 fn precisions<const N: usize>(given: [i64; N]) -> Outcome<[u32; N]> {
     let mut bits = [0; N];
     for (bits, given) in bits.iter_mut().zip(given) {
-        *bits = u32::try_from(given)
-            .map_err(|_| Failure::new(sunzi_status::SUNZI_PRECISION, format!("{given} bits are no precision")))?;
+        *bits = u32::try_from(given).map_err(|_| {
+            Failure::new(sunzi_status::SUNZI_PRECISION, format!("a precision of {given} bits is not valid"))
+        })?;
     }
     Ok(bits)
 }

@@ -189,7 +189,8 @@ pub(crate) unsafe fn gemm(
 ) -> Outcome<()> {
     let ((rows, inner), (right_rows, cols)) = (shape_of(a, op_a), shape_of(b, op_b));
     if inner != right_rows {
-        let message = format!("op(A) is {rows} x {inner}, op(B) {right_rows} x {cols}: the inner sizes must agree");
+        let sizes = format!("op(A) is {rows} x {inner} and op(B) is {right_rows} x {cols}");
+        let message = format!("{sizes}; the inner sizes must agree");
         return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, "b", message));
     }
     c.check_shape(rows, cols)?;

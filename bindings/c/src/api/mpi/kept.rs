@@ -294,7 +294,8 @@ pub unsafe extern "C" fn sunzi_mpi_factor_get(
 unsafe fn kept<'f>(open: &mut Opening<'_>, factor: *const sunzi_mpi_factor) -> Outcome<&'f DistMatrix> {
     // SAFETY: the caller's promise.
     let factor = unsafe { described(open, factor) }?;
-    let lost = || Failure::of(sunzi_status::SUNZI_INVALID_ARGUMENT, "factor", "its renewal failed: renew it first");
+    let message = "the last renewal of the factor failed; renew it again";
+    let lost = || Failure::of(sunzi_status::SUNZI_INVALID_ARGUMENT, "factor", message);
     if factor.is_lost { Err(lost()) } else { Ok(&factor.tiles) }
 }
 

@@ -128,7 +128,7 @@ impl Told {
         // SAFETY: by contract.
         let local = unsafe { Operand::new(name, &matrix.local) }?;
         let count = |value: i64, what: &str| {
-            let refuse = || invalid(name, format!("{what} is {value}"));
+            let refuse = || invalid(name, format!("{what} = {value} is out of range; choose 0 to {}", u32::MAX));
             usize::try_from(value).ok().filter(|&value| value <= u32::MAX as usize).ok_or_else(refuse)
         };
         let along = |value: i32, what: &str| match value {
@@ -137,13 +137,17 @@ impl Told {
             SUNZI_ALONG_GRID_COL => Ok(Some(Along::GridCol)),
             SUNZI_ALONG_COL_MAJOR => Ok(Some(Along::ColumnMajor)),
             SUNZI_ALONG_ROW_MAJOR => Ok(Some(Along::RowMajor)),
-            other => Err(invalid(name, format!("{what} is {other}: choose SUNZI_ALONG_NONE (0) to _ROW_MAJOR (4)"))),
+            other => {
+                let known = "choose SUNZI_ALONG_NONE (0) to SUNZI_ALONG_ROW_MAJOR (4)";
+                Err(invalid(name, format!("{what} = {other} is not valid; {known}")))
+            }
         };
         let order = match matrix.grid_order {
             SUNZI_ROW_MAJOR => GridOrder::RowMajor,
             SUNZI_COL_MAJOR => GridOrder::ColumnMajor,
             other => {
-                return Err(invalid(name, format!("grid_order is {other}: choose SUNZI_ROW_MAJOR or SUNZI_COL_MAJOR")));
+                let known = "choose SUNZI_ROW_MAJOR (101) or SUNZI_COL_MAJOR (102)";
+                return Err(invalid(name, format!("grid_order = {other} is not valid; {known}")));
             }
         };
         let grid =
@@ -186,8 +190,8 @@ impl Told {
         for rank in 0..parts.ranks() {
             let ([has_rows, has_cols], (rows, cols)) = (parts.of(rank, at), distribution.local_shape(rank));
             if (has_rows, has_cols) != (rows, cols) {
-                let message =
-                    format!("rank {rank} has {has_rows} x {has_cols} entries where {rows} x {cols} are its own");
+                let own = format!("the distribution assigns {rows} x {cols} entries to it");
+                let message = format!("rank {rank} has {has_rows} x {has_cols} entries, but {own}");
                 return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, local.name, message));
             }
         }
@@ -201,7 +205,9 @@ impl Told {
         let what = ["rows", "columns"][which];
         let of = |rank: usize| parts.of(rank, self.at)[which];
         if length < -1 {
-            return refuse(format!("{length} {what}: give as many as there are, or -1 for the sum over the ranks"));
+            return refuse(format!(
+                "{length} {what} are not valid; pass their number, or -1 for the sum over the ranks"
+            ));
         }
         let known = usize::try_from(length).ok();
         match (along, known) {
@@ -215,7 +221,7 @@ impl Told {
                     let Some((at, _)) = deal.numbers(rank) else { continue };
                     match counts[at] {
                         Some(count) if count != of(rank) => {
-                            return refuse(format!("ranks of one number have {count} and {} {what}", of(rank)));
+                            return refuse(format!("ranks with the same number have {count} and {} {what}", of(rank)));
                         }
                         _ => counts[at] = Some(of(rank)),
                     }
@@ -223,18 +229,20 @@ impl Told {
                 let (mut starts, mut sum) = (vec![0], 0_usize);
                 for count in counts {
                     let Some(next) = sum.checked_add(count.unwrap_or(0)) else {
-                        return refuse(format!("more {what} than can be counted"));
+                        return refuse(format!("the sum of the {what} over the ranks is too large"));
                     };
                     sum = next;
                     starts.push(sum);
                 }
                 match known {
-                    Some(known) if known != sum => refuse(format!("the ranks have {sum} of {known} {what}")),
+                    Some(known) if known != sum => {
+                        refuse(format!("the ranks have {sum} {what} together, but the matrix has {known}"))
+                    }
                     _ => Ok((sum, Axis::Consecutive { starts, along })),
                 }
             }
             (Some(along), Some(known)) => Ok((known, Axis::Cyclic { block, first, offset: 0, along })),
-            (Some(_), None) => refuse(format!("{length} {what}")),
+            (Some(_), None) => refuse(format!("{length} {what} are only valid with a block size of 0")),
         }
     }
 }
@@ -255,7 +263,7 @@ impl DistOperand {
         if self.shape() == (rows, cols) {
             return Ok(());
         }
-        let message = format!("{} x {} where {rows} x {cols} is needed", self.shape().0, self.shape().1);
+        let message = format!("the matrix is {} x {}; it must be {rows} x {cols}", self.shape().0, self.shape().1);
         Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, self.local.name, message))
     }
 

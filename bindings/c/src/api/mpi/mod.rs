@@ -100,7 +100,7 @@ fn opened<T>(
 /// The result of `work` with the ranks of a call's context.
 fn with_team<T>(call: &Call<'_>, work: impl FnOnce(&mut Team) -> Outcome<T>) -> Outcome<T> {
     let mut held = call.owner().team();
-    let message = "the context has no communicator: make it with sunzi_context_from_mpi";
+    let message = "the context has no communicator; make it with sunzi_context_from_mpi";
     work(held.as_mut().ok_or_else(|| Failure::new(sunzi_status::SUNZI_UNAVAILABLE, message))?)
 }
 

@@ -264,7 +264,8 @@ fn both_bits(open: &mut Opening<'_>, operand: i64, precision: i64) -> Outcome<[u
 fn bits<const N: usize>(open: &mut Opening<'_>, names: [&'static str; N], given: [i64; N]) -> Outcome<[u32; N]> {
     let mut found = [0; N];
     for ((bits, name), given) in found.iter_mut().zip(names).zip(given) {
-        let refused = || Failure::of(sunzi_status::SUNZI_PRECISION, name, format!("{given} bits are no precision"));
+        let message = || format!("a precision of {given} bits is not valid");
+        let refused = || Failure::of(sunzi_status::SUNZI_PRECISION, name, message());
         let found = u32::try_from(given).ok().filter(|bits| *bits >= 2);
         *bits = found.ok_or_else(refused)?;
         Matrix::zeros(0, 0, *bits).map_err(|error| Failure::about(name, error))?;

@@ -55,12 +55,12 @@ fn grid_of(ranks: usize, (rows, cols): (i64, i64), order: i32) -> Outcome<(RankG
         SUNZI_COL_MAJOR => GridOrder::ColumnMajor,
         other => {
             let known = "choose SUNZI_ROW_MAJOR (101) or SUNZI_COL_MAJOR (102)";
-            return Err(invalid("grid_order", format!("{other} is no order of ranks: {known}")));
+            return Err(invalid("grid_order", format!("{other} is not a valid value; {known}")));
         }
     };
     let size = (rows as i128).checked_mul(cols.into());
     if rows < 1 || cols < 1 || size.is_none_or(|size| size > ranks as i128) {
-        let message = format!("a grid of {rows} x {cols} ranks for {ranks} ranks");
+        let message = format!("a grid of {rows} x {cols} ranks does not fit {ranks} ranks");
         return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, "grid_rows", message));
     }
     Ok((RankGrid { rows: rows as usize, cols: cols as usize }, order))
