@@ -196,7 +196,7 @@ impl Cholesky {
                 let a = Symmetric::of(&call, a, &[Some(self.bits())])?;
                 call.run(|ctx| self.proven(ctx, &a, None, |proof| proof.log_det_digits(ctx)))
             }
-            (None, true) => Err(PyValueError::new_err("certified=True takes a, the matrix that was factored")),
+            (None, true) => Err(PyValueError::new_err("certified=True requires a=, the matrix that was factored")),
             (_, false) => call.run(|ctx| self.factor.log_det_digits_with(ctx, self.rounding)),
         }
     }

@@ -61,7 +61,7 @@ impl Terms {
         let read = |name: &str| scalar(call.object(name)?.as_ref(), name, bits);
         let (alpha, beta) = (read("alpha")?, read("beta")?);
         if beta.is_some() && c.is_none() {
-            return Err(PyValueError::new_err("beta is given without c"));
+            return Err(PyValueError::new_err("beta= is given, but c= is not"));
         }
         let accumulate = c.map(|c| c.view(call.py(), bits)).transpose()?;
         let accuracy = call.choice("accuracy", ACCURACIES)?;
@@ -372,7 +372,7 @@ pub fn accuracy_name(accuracy: Accuracy) -> &'static str {
 pub fn accuracy_of(name: &str) -> PyResult<Accuracy> {
     let known = || ACCURACIES.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
     let found = ACCURACIES.iter().find(|(known, _)| *known == name).map(|(_, accuracy)| *accuracy);
-    found.ok_or_else(|| PyValueError::new_err(format!("accuracy is '{name}': use one of {}", known())))
+    found.ok_or_else(|| PyValueError::new_err(format!("accuracy='{name}' is not valid; use one of {}", known())))
 }
 
 /// See the Python layer.
@@ -384,11 +384,15 @@ pub fn plan<'py>(operation: &str, sizes: Vec<usize>, options: &Bound<'py, PyDict
     let refinement = call.bits("factor_precision")?.map(|bits| RefineOptions::new().factor_bits(bits));
     let refused = match (range_bits, refinement.is_some(), operation) {
         (Some(bits), _, "trsm") => {
-            Some(format!("range_bits={bits}: a triangular solve takes none, whatever its entries"))
+            Some(format!("range_bits={bits} is not accepted for 'trsm', which needs no such bits"))
         }
-        (Some(bits), true, _) => Some(format!("range_bits={bits}: a refined solve takes none")),
-        (Some(bits), ..) if accuracy == Accuracy::Norm => Some(format!("range_bits={bits} needs accuracy='entrywise'")),
-        (_, true, other) if other != "solve" => Some(format!("factor_precision= is for 'solve', not for '{other}'")),
+        (Some(bits), true, _) => Some(format!("range_bits={bits} is not accepted together with factor_precision=")),
+        (Some(bits), ..) if accuracy == Accuracy::Norm => {
+            Some(format!("range_bits={bits} requires accuracy='entrywise'"))
+        }
+        (_, true, other) if other != "solve" => {
+            Some(format!("factor_precision= is only accepted for 'solve', not for '{other}'"))
+        }
         _ => None,
     };
     if let Some(text) = refused {
@@ -416,8 +420,9 @@ pub fn plan<'py>(operation: &str, sizes: Vec<usize>, options: &Bound<'py, PyDict
         ("inverse", &[order]) => json(&sunzi::plans::plan_inverse(&ctx, order, bits, &factor).or_raise(py)?)?,
         _ => {
             return Err(PyValueError::new_err(format!(
-                "no plan of '{operation}' with {} sizes: use ('syrk', rows, cols), ('gemm', rows, cols, contracted), \
-                 ('cholesky', order), ('trsm', order, columns), ('solve', order, columns) or ('inverse', order)",
+                "there is no plan of '{operation}' with {} sizes; use ('syrk', rows, cols), ('gemm', rows, cols, \
+                 contracted), ('cholesky', order), ('trsm', order, columns), ('solve', order, columns) or \
+                 ('inverse', order)",
                 sizes.len()
             )));
         }

@@ -159,7 +159,7 @@ impl Matrix {
     fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         if self.taken {
             return Err(PyValueError::new_err(
-                "this Matrix is an index or a transpose of another: assign to that one, a[0, 1] = 2, or to a copy()",
+                "this Matrix is a part or a transpose of another; assign to that one, as a[0, 1] = 2, or to a copy()",
             ));
         }
         let view = self.view();
@@ -225,12 +225,14 @@ impl Matrix {
     fn __truediv__(&self, other: &Bound<'_, PyAny>) -> PyResult<Matrix> {
         let py = other.py();
         if other.is_instance_of::<Matrix>() {
-            return Err(PyTypeError::new_err("a matrix over a matrix is not defined: sunzi.solve(a, b) is A^-1 B"));
+            return Err(PyTypeError::new_err(
+                "a matrix cannot be divided by a matrix; sunzi.solve(a, b) computes A^-1 B",
+            ));
         }
         let view = self.view();
         let number = scalar(Some(other), "the divisor", Bits::Round(view.precision_bits()))?;
         let number = number.filter(|number| !number.is_zero());
-        let number = number.ok_or_else(|| PyZeroDivisionError::new_err("a matrix over 0"))?;
+        let number = number.ok_or_else(|| PyZeroDivisionError::new_err("a matrix cannot be divided by 0"))?;
         Ok(self.like(quotient(py, &view, &number)?))
     }
 

@@ -235,7 +235,12 @@ impl Ranks {
             ("trsm", &[side, diag], &[t, b]) => PlanOf::Trsm([side, diag], [t, b]),
             ("solve", &[uplo], &[a, b]) => PlanOf::Solve(uplo, Some(a), b),
             ("solve", &[uplo], &[b]) => PlanOf::Solve(uplo, None, b),
-            _ => return Err(PyValueError::new_err(format!("no plan of '{operation}' with {} matrices", placed.len()))),
+            _ => {
+                return Err(PyValueError::new_err(format!(
+                    "there is no plan of '{operation}' with {} matrices",
+                    placed.len()
+                )));
+            }
         };
         let planned = py.detach(|| self.open(|ranks| ranks.plan(of, bits)));
         planned?.map_err(|failed| exception(py, &failed))
@@ -283,7 +288,7 @@ impl Ranks {
     /// Calls that overlap share the communicator; an end of its use waits for them.
     fn open<T>(&self, work: impl FnOnce(&ranks::Ranks) -> T) -> PyResult<T> {
         let open = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let closed = || PyValueError::new_err("the ranks were closed");
+        let closed = || PyValueError::new_err("this Ranks object is closed");
         Ok(work(open.as_ref().ok_or_else(closed)?))
     }
 }

@@ -150,7 +150,7 @@ def _run(
     verb: str, problems: list[list[Any]], options: dict[str, Any], errors: Literal["raise", "return"]
 ) -> list[Any]:
     if errors not in ("raise", "return"):
-        raise ValueError(f"errors is '{errors}': use one of raise, return")
+        raise ValueError(f"errors='{errors}' is not valid; use one of raise, return")
     results: list[Any] = _sunzi.batch(verb, problems, options)
     if errors == "raise":
         for result in results:

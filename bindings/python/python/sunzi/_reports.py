@@ -10,7 +10,7 @@ class Numbers(dict[str, Any]):
 
     def __getattr__(self, name: str) -> Any:
         if name not in self:
-            known = ", ".join(self) if self else "nothing yet: pass it to a call"
+            known = ", ".join(self) if self else "nothing yet; pass it to a call"
             raise AttributeError(f"no '{name}' in this {type(self).__name__}, which has {known}")
         return Report(self[name]) if name == "factorisation" else self[name]
 

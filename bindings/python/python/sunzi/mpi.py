@@ -44,7 +44,7 @@ def _word(name: str, value: Any, words: dict[Any, Any]) -> Any:
     if True in words:
         return words[bool(value)]
     if value not in words:
-        raise ValueError(f"{name} is {value!r}: use one of {', '.join(map(str, words))}")
+        raise ValueError(f"{name}={value!r} is not valid; use one of {', '.join(map(str, words))}")
     return words[value]
 
 
@@ -74,7 +74,7 @@ class Distribution:
         given = (*self.shape, *self.grid, _word("order", self.order, _ORDER), *along, *self.block, *self.first)
         numbers = tuple(map(index, given))
         if len(numbers) != 11 or not all(-(2**63) <= number < 2**63 for number in numbers):
-            raise ValueError(f"a distribution of eleven numbers, and not of {numbers}")
+            raise ValueError(f"a Distribution must have eleven integers of 64 bits, but it has {numbers}")
         return numbers
 
     def _facts(self) -> tuple[Any, ...]:
@@ -153,10 +153,10 @@ def scalapack(
     `grid` and `order` are those of the descriptor's context: `row` for `blacs_gridinit(.., "R", ..)`.
     """
     if len(descriptor) != 9:
-        raise ValueError(f"a descriptor has nine integers, and this one {len(descriptor)}")
+        raise ValueError(f"a descriptor must have nine integers, but this one has {len(descriptor)}")
     _, _, m, n, mb, nb, rsrc, csrc, _ = descriptor
     if mb < 1 or nb < 1:
-        raise ValueError(f"blocks of {mb} x {nb} in a descriptor")
+        raise ValueError(f"the blocks of a descriptor must be at least 1 x 1, but these are {mb} x {nb}")
     return Distribution((m, n), grid, order, ("grid_row", "grid_col"), (mb, nb), (rsrc, csrc))
 
 
@@ -233,11 +233,11 @@ class Ranks:
             limits = (index(threads), 0 if memory is None else index(memory))
             for name, number, bits in (("threads", limits[0], 63), ("memory", limits[1], 64)):
                 if not 0 <= number < 2**bits or (name, memory) == ("memory", 0):
-                    raise ValueError(f"{name} is {number}")
+                    raise ValueError(f"{name}={number} is out of range")
             devices = [device] if device is None or isinstance(device, str) else list(device)
             for name in (kernel, *devices):
                 if name is not None and (not isinstance(name, str) or "\0" in name or name == ""):
-                    raise ValueError(f"{name!r} is no name of a kernel or a device")
+                    raise ValueError(f"{name!r} is not a name of a kernel or a device")
                 if name is not None:
                     name.encode()  # what cannot be handed on is refused on all ranks
             joined = None if devices in ([None], []) else ",".join(map(str, devices))
@@ -375,7 +375,7 @@ class Ranks:
         def look() -> tuple[dict[str, Any], None]:
             least, most = _word("operation", operation, _PLANNED)
             if not least <= len(placed) <= most or not all(isinstance(one, Distribution) for one in placed):
-                raise ValueError(f"a plan of {operation} takes {most} distributions, and these are {placed}")
+                raise ValueError(f"a plan of {operation} needs {most} distributions, but {placed} was passed")
             ops = _CONTRACTED if operation == "syrk" else _OP
             chosen = {
                 "syrk": [_word("transpose", transpose, ops)],
@@ -386,7 +386,7 @@ class Ranks:
             }.get(operation, [])
             bits = [index(precision if operand_precision is None else operand_precision), index(precision)]
             if min(bits) < 2:
-                raise ValueError(f"precision is {min(bits)}: at least 2 bits")
+                raise ValueError(f"precision={min(bits)} is not valid; use at least 2 bits")
             ready.extend((chosen, [(one.local_shape(self.rank), one._numbers()) for one in placed], bits))
             facts = {f"distribution {at}": one._facts() for at, one in enumerate(placed)}
             return {"the call": f"plan of {operation}", "choices": chosen, "precision": bits, **facts}, None
@@ -397,7 +397,7 @@ class Ranks:
     def _agreed(self, make: Callable[[], Any]) -> list[Any]:
         """What `make` gives on every rank; what it raises on one raises on all, as the same kind of error."""
         if not self._open:
-            raise ValueError("the ranks were closed")
+            raise ValueError("this Ranks object is closed")
         error: Exception | None = None
         made: Any = None
         try:
@@ -447,21 +447,21 @@ class Ranks:
             chosen.extend(_word(name, value, words) for name, (value, words) in choices.items())
             asked = default if precision is None else index(precision)
             if asked is not None and asked < 2:
-                raise ValueError(f"precision is {asked}: at least 2 bits")
+                raise ValueError(f"precision={asked} is not valid; use at least 2 bits")
             bits_asked.append(asked)
             given = operands if held is None else {**operands, "into": held}
             for name, operand in given.items():
                 shown = "c or b" if name == "into" else name
                 if not isinstance(operand, DistMatrix) or not isinstance(operand.distribution, Distribution):
-                    raise TypeError(f"{shown} is a {type(operand).__name__}: it must be a DistMatrix")
+                    raise TypeError(f"{shown} must be a DistMatrix, but it is a {type(operand).__name__}")
             if to is not None and not isinstance(to, Distribution):
-                raise TypeError(f"to is a {type(to).__name__}: it must be a Distribution")
+                raise TypeError(f"to must be a Distribution, but it is a {type(to).__name__}")
             if held is not None and to is not None and to != held.distribution:
-                raise ValueError("to differs from the distribution of c")
+                raise ValueError("to= differs from the distribution of c=")
             if held is None and scalars[1] is not None:
-                raise ValueError("beta is given without c")
+                raise ValueError("beta= is given, but c= is not")
             if held is None and to is None and operands.keys() != {"a"}:
-                raise ValueError("to or c must say how the result is distributed")
+                raise ValueError("pass to= or c= for the distribution of the result")
             for name, operand in given.items():
                 numbers[name] = operand.distribution._numbers()
                 locals_[name] = self._local(name, operand, asked)
@@ -514,7 +514,8 @@ class Ranks:
             given = isinstance(operand.local, Matrix)
             local = operand.local if given else _taken(operand.local, precision)
         if local.shape != shape:
-            raise ValueError(f"{name}: rank {self.rank} has {local.shape} entries where {shape} are its own")
+            here = f"has the shape {local.shape} on rank {self.rank}"
+            raise ValueError(f"{name} {here}, but its distribution requires {shape}")
         return local
 
 

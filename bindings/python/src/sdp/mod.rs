@@ -73,7 +73,9 @@ fn solve(
     let progress = read::<Bound<'_, PyAny>>(run, "progress")?;
     if let Some(other) = progress.as_ref().filter(|progress| !progress.is_callable()) {
         let name = other.get_type().fully_qualified_name()?;
-        return Err(PyTypeError::new_err(format!("progress is of type {name}: it must be callable with an Iteration")));
+        return Err(PyTypeError::new_err(format!(
+            "progress= must be callable with an Iteration, but its type is {name}"
+        )));
     }
     let (choices, checkpoints) = (options::Choices::of(options)?, Checkpoints::of(run)?);
     let told = Mutex::new(Vec::<Iteration>::new());
