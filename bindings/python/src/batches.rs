@@ -75,7 +75,7 @@ struct Problem {
     shape: Shape,
 }
 
-/// See the Python layer. A problem without a result has its exception in its place.
+/// The native part of the functions for batches. The result of a problem that fails is its exception.
 #[pyfunction]
 pub fn batch<'py>(
     operation: &str,

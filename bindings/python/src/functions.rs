@@ -90,7 +90,7 @@ impl Terms {
     }
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn syrk<'py>(p: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
@@ -131,7 +131,7 @@ fn give_product<'py>(call: Call<'py>, outcome: Outcome, form: Form, shape: Shape
     call.finish(outcome.result, form, shape, report)
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn gemm<'py>(
     a: &Bound<'py, PyAny>,
@@ -180,7 +180,7 @@ fn multiply(
     Ok((sunzi::gemm_with(ctx, a.entries(), b.entries(), bits, &options)?, Form::General))
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn trsm<'py>(
     t: &Bound<'py, PyAny>,
@@ -265,7 +265,7 @@ impl Symmetric {
     }
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn cholesky<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
@@ -289,7 +289,7 @@ pub fn cholesky<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyR
     call.finish(factor, Form::General, a.shape, json(&report)?)
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn solve<'py>(
     a: &Bound<'py, PyAny>,
@@ -335,7 +335,7 @@ pub fn solve<'py>(
     call.finish(solution, Form::General, shape, report)
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn log_det<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
@@ -375,7 +375,7 @@ pub fn accuracy_of(name: &str) -> PyResult<Accuracy> {
     found.ok_or_else(|| PyValueError::new_err(format!("accuracy='{name}' is not valid; use one of {}", known())))
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn plan<'py>(operation: &str, sizes: Vec<usize>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let call = Call::new(options)?;

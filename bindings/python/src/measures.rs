@@ -78,7 +78,7 @@ impl Measured {
     }
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn norm<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
@@ -88,7 +88,7 @@ pub fn norm<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResul
     number(call.py(), &value, shape)
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn trace<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let call = Call::new(options)?;
@@ -96,7 +96,7 @@ pub fn trace<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResu
     number(call.py(), &sum_of_diagonal(&view, bits), shape)
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn diagonal<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let call = Call::new(options)?;

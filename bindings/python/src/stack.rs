@@ -9,7 +9,7 @@ use crate::view::View;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// See the Python layer: `vstack`, or with `beside` `hstack`.
+/// The native part of `sunzi.vstack`, and of `sunzi.hstack` where the flag is set.
 #[pyfunction]
 #[pyo3(signature = (parts, beside, precision))]
 pub fn joined(parts: &Bound<'_, PyAny>, beside: bool, precision: Option<i64>) -> PyResult<Matrix> {
@@ -41,7 +41,7 @@ pub fn joined(parts: &Bound<'_, PyAny>, beside: bool, precision: Option<i64>) ->
     Ok(Matrix::new(rounded(py, &whole, bits)?, kind))
 }
 
-/// For pickles: a matrix as a row, or a column, that counts its entries.
+/// A matrix as a row or a column whose single index counts entries; used by pickles.
 #[pyfunction]
 pub fn line(matrix: &Matrix, row: bool) -> Matrix {
     Matrix::new(matrix.view(), matrix.number_kind()).along(if row { Line::Row } else { Line::Column })

@@ -91,7 +91,7 @@ impl Check {
     }
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn verify<'py>(
     operation: &str,

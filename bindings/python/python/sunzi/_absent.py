@@ -1,4 +1,4 @@
-"""Names of NumPy and SciPy that this package lacks, or has under another name."""
+"""Messages for names of NumPy and SciPy that this package lacks, or has under another name."""
 
 _GENERAL = "sunzi has no factorisations of general (unsymmetric) matrices"
 _PRODUCT = "sunzi.gemm(a, b), or a @ b of two Matrix"
