@@ -108,8 +108,9 @@
 // have defined; rows and columns of the whole matrix; rows and columns of a block; the row and the column of the grid
 // that hold the first block; the leading dimension on this rank. The functions return info, on every rank: 0 for
 // success; -i if argument i is wrong on any rank or differs between ranks, counted from 1 after `ctx`; `-(100 i + j)`
-// for entry j of the descriptor that is argument i; `i > 0` for a zero or a bad pivot i, where the function says so;
-// and `-10000 - status` for all other failures, with SUNZI_COMMUNICATION if the cause is a number on another rank.
+// for entry j of the descriptor that is argument i; `i > 0` for a zero or a bad pivot i, where the comment of the
+// function states it; and `-10000 - status` for all other failures, with SUNZI_COMMUNICATION if the cause is a number
+// on another rank.
 
 
 #ifndef SUNZI_H
