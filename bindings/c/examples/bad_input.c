@@ -27,14 +27,14 @@ static void descriptions(sunzi_context *ctx, mpfr_t *entries, mpfr_t *result) {
     sunzi_matrix c = sunzi_mpfr_matrix(layout, ORDER, ORDER, result, ORDER), none = good, unknown = good;
     none.entries = NULL;
     unknown.format = 12;
-    REFUSED(sunzi_syrk(ctx, SUNZI_LOWER, SUNZI_TRANS, NULL, NULL, NULL, &c), SUNZI_NULL_POINTER, "a: a null pointer");
-    REFUSED(sunzi_syrk(ctx, SUNZI_LOWER, SUNZI_TRANS, NULL, &good, NULL, NULL), SUNZI_NULL_POINTER, "c: a null");
+    REFUSED(sunzi_syrk(ctx, SUNZI_LOWER, SUNZI_TRANS, NULL, NULL, NULL, &c), SUNZI_NULL_POINTER, "a: the pointer");
+    REFUSED(sunzi_syrk(ctx, SUNZI_LOWER, SUNZI_TRANS, NULL, &good, NULL, NULL), SUNZI_NULL_POINTER, "c: the pointer");
     REFUSED(syrk(ctx, none, c), SUNZI_NULL_POINTER, "4 x 4");
-    REFUSED(syrk(ctx, unknown, c), SUNZI_INVALID_ARGUMENT, "12 is no format");
-    REFUSED(syrk(ctx, sunzi_mpfr_matrix(5, 4, 4, entries, 4), c), SUNZI_INVALID_ARGUMENT, "5 is no layout");
+    REFUSED(syrk(ctx, unknown, c), SUNZI_INVALID_ARGUMENT, "the format 12 is not valid");
+    REFUSED(syrk(ctx, sunzi_mpfr_matrix(5, 4, 4, entries, 4), c), SUNZI_INVALID_ARGUMENT, "the layout 5 is not valid");
     REFUSED(syrk(ctx, sunzi_mpfr_matrix(layout, -4, 4, entries, 4), c), SUNZI_INVALID_SIZE, "-4 x 4");
     REFUSED(syrk(ctx, sunzi_mpfr_matrix(layout, 4, 4, entries, 3), c), SUNZI_INVALID_SIZE, "leading dimension 3");
-    REFUSED(syrk(ctx, sunzi_mpfr_matrix(layout, 2, 2, entries, 4), c), SUNZI_INVALID_SIZE, "c: 4 x 4 where 2 x 2");
+    REFUSED(syrk(ctx, sunzi_mpfr_matrix(layout, 2, 2, entries, 4), c), SUNZI_INVALID_SIZE, "c: the matrix is 4 x 4");
     REFUSED(syrk(ctx, sunzi_limb_matrix(layout, 2, 2, NULL, NULL, 2, 1), c), SUNZI_NULL_POINTER, "a: ");
     REFUSED(sunzi_syrk(ctx, 3, SUNZI_TRANS, NULL, &good, NULL, &c), SUNZI_INVALID_ARGUMENT, "uplo: 3");
     REFUSED(sunzi_syrk(ctx, SUNZI_LOWER, 4, NULL, &good, NULL, &c), SUNZI_INVALID_ARGUMENT, "trans: 4");
@@ -54,7 +54,7 @@ static void entries_of_many_kinds(sunzi_context *ctx, mpfr_t *entries, mpfr_t *r
     mpfr_set_ui(entries[2 * ORDER + 1], 1, MPFR_RNDN);
     __mpfr_struct kept = *entries[3];
     memset(entries[3], 0, sizeof entries[3]);
-    REFUSED(syrk(ctx, a, c), SUNZI_INVALID_ENTRY, "row 0, column 3 has a precision of 0 bits: is it initialised?");
+    REFUSED(syrk(ctx, a, c), SUNZI_INVALID_ENTRY, "row 0, column 3 has a precision of 0 bits; it may be uninitialised");
     *entries[3] = kept;
     mpfr_t huge, nan;
     mpfr_init2(huge, 64);
@@ -84,8 +84,8 @@ static void matrices_without_a_factor(sunzi_context *ctx, mpfr_t *entries, mpfr_
     for (int i = 0; i < ORDER * ORDER; i++) {
         mpfr_set_si(entries[i], i % (ORDER + 1) == 0 ? 2 - i / ORDER : 0, MPFR_RNDN);
     }
-    REFUSED(sunzi_cholesky(ctx, SUNZI_LOWER, &wide), SUNZI_INVALID_SIZE, "2 x 4: the matrix must be square");
-    REFUSED(sunzi_solve(ctx, SUNZI_LOWER, &a, &shorter), SUNZI_INVALID_SIZE, "3 x 1 where 4 x 1");
+    REFUSED(sunzi_cholesky(ctx, SUNZI_LOWER, &wide), SUNZI_INVALID_SIZE, "the matrix is 2 x 4; it must be square");
+    REFUSED(sunzi_solve(ctx, SUNZI_LOWER, &a, &shorter), SUNZI_INVALID_SIZE, "the matrix is 3 x 1; it must be 4 x 1");
     REFUSED(sunzi_cholesky(ctx, SUNZI_LOWER, &a), SUNZI_NOT_POSITIVE_DEFINITE, "index 2");
     sunzi_last_place(ctx, &index, NULL);
     EXPECT(index == 2 && mpfr_cmp_ui(entries[0], 2) == 0);

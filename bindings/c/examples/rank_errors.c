@@ -103,7 +103,7 @@ static void choices(mpfr_t *q, mpfr_t *l, mpfr_t *b) {
     // What is wrong on one rank is its own error, and the others hear of it.
     status = sunzi_mpi_trsm(ctx, SUNZI_LEFT, lower, none, last ? 7 : SUNZI_NON_UNIT, NULL, &dl, &db);
     EXPECT(status == (last ? SUNZI_INVALID_ARGUMENT : SUNZI_COMMUNICATION));
-    EXPECT(strstr(sunzi_last_error(ctx), "diag: 7 is no choice") != NULL);
+    EXPECT(strstr(sunzi_last_error(ctx), "diag: 7 is not a valid value") != NULL);
     // A scalar counts by its value, whatever it is stored in.
     mpfr_t *want = new_array(N * N, BITS);
     sunzi_matrix whole = described(N, N, q), result = described(N, N, want);

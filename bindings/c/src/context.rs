@@ -17,7 +17,8 @@ use sunzi::{Accuracy, Context, Matrix, Progress};
 /// Copies of operands and results that are kept for calls of the same shape.
 const KEPT_MATRICES: usize = 4;
 
-/// Choices and kept state of all calls; made by `sunzi_context_new`, freed by `sunzi_context_free`.
+/// A context: the options of calls, and the threads, tables and memory that calls share. `sunzi_context_new` or
+/// `sunzi_context_from_mpi` makes it, `sunzi_context_free` frees it.
 pub struct sunzi_context {
     made: Outcome<Made>,
     kept: Mutex<Vec<Matrix>>,
@@ -96,7 +97,8 @@ impl sunzi_context {
         if own == self.process {
             return Ok(());
         }
-        let message = format!("process {own} is a fork of {}, which alone may make calls over ranks", self.process);
+        let message =
+            format!("process {own} is a fork of process {}; only that one may make calls over ranks", self.process);
         Err(Failure::new(sunzi_status::SUNZI_COMMUNICATION, message))
     }
 
@@ -237,7 +239,8 @@ pub unsafe fn make(options: *const sunzi_options) -> Outcome<Made> {
         Ok(0) => {}
         Ok(threads) => builder = builder.threads(threads),
         Err(_) => {
-            let message = format!("{} threads: choose 1 to 4096, or 0 for all processors", options.threads);
+            let message =
+                format!("threads = {} is not valid; choose 1 to 4096, or 0 for all processors", options.threads);
             return Err(Failure::of(sunzi_status::SUNZI_INVALID_ARGUMENT, "options", message));
         }
     }
@@ -286,7 +289,7 @@ fn accuracy_of(choice: i32) -> Outcome<Accuracy> {
         SUNZI_NORM => Ok(Accuracy::Norm),
         SUNZI_ENTRYWISE => Ok(Accuracy::Entrywise),
         other => {
-            let message = format!("accuracy {other} is no choice: SUNZI_NORM (1), SUNZI_ENTRYWISE (2), or 0");
+            let message = format!("accuracy = {other} is not valid; choose SUNZI_NORM (1), SUNZI_ENTRYWISE (2), or 0");
             Err(Failure::of(sunzi_status::SUNZI_INVALID_ARGUMENT, "options", message))
         }
     }

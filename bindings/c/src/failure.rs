@@ -32,7 +32,7 @@ impl Failure {
 
     /// A null pointer.
     pub fn null(argument: &'static str) -> Failure {
-        Failure::of(SUNZI_NULL_POINTER, argument, "a null pointer")
+        Failure::of(SUNZI_NULL_POINTER, argument, "the pointer is null")
     }
 
     /// The library's error about an argument.

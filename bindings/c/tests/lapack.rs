@@ -233,7 +233,7 @@ fn the_wrong_kind_is_refused() {
     // SAFETY: all arrays are live; the library looks at no limbs of what it refuses.
     unsafe {
         assert_eq!(sunzi_rsyrk(ctx.0, low, no, 3, 3, one, a, 5, one, a, 5), -9);
-        assert!(ctx.message().contains("(or an mpf_t?)"), "{}", ctx.message());
+        assert!(ctx.message().contains("or an mpf_t"), "{}", ctx.message());
     }
 }
 
@@ -288,14 +288,14 @@ fn info_counts_from_one() {
         let (a, lda) = (entries(&a), a.ld as i64);
         let none = ptr::null_mut();
         assert_eq!(sunzi_rpotrf(ctx.0, c"X".as_ptr(), 6, a, lda), -1);
-        assert!(ctx.message().contains("'X' is no choice: 'U' or 'L'"), "{}", ctx.message());
+        assert!(ctx.message().contains("'X' is not a valid value; choose 'U' or 'L'"), "{}", ctx.message());
         assert_eq!(sunzi_last_status(ctx.0), sunzi_status::SUNZI_INVALID_ARGUMENT);
         assert_eq!(sunzi_rpotrf(ctx.0, ptr::null(), 6, a, lda), -1);
         assert_eq!(sunzi_rpotrf(ctx.0, lower, -6, a, lda), -2);
         assert!(ctx.message().contains("-6"), "{}", ctx.message());
         assert_eq!(sunzi_rpotrf(ctx.0, lower, 6, none, lda), -3);
         assert_eq!(sunzi_rpotrf(ctx.0, lower, 6, a, 5), -4);
-        assert!(ctx.message().contains("leading dimension 5 is too small: at least 6"), "{}", ctx.message());
+        assert!(ctx.message().contains("leading dimension 5 is too small; it must be at least 6"), "{}", ctx.message());
         assert_eq!(sunzi_rpotrf(ctx.0, lower, 0, none, 1), 0);
         assert_eq!(sunzi_last_status(ctx.0), sunzi_status::SUNZI_OK);
         assert_eq!(sunzi_rpotrf(ptr::null(), lower, 6, a, lda), -1001);

@@ -31,8 +31,8 @@ fn descriptions_that_make_no_sense() {
     let (a, c) = (filled(3, 4), filled(3, 3));
     let (good, target) = (a.describe(), c.describe());
     let before = c.matrix(|_, _| true);
-    refused(&ctx, ptr::null(), &target, SUNZI_NULL_POINTER, &["a: a null pointer"]);
-    refused(&ctx, &good, ptr::null(), SUNZI_NULL_POINTER, &["c: a null pointer"]);
+    refused(&ctx, ptr::null(), &target, SUNZI_NULL_POINTER, &["a: the pointer is null"]);
+    refused(&ctx, &good, ptr::null(), SUNZI_NULL_POINTER, &["c: the pointer is null"]);
     let with = |change: &dyn Fn(&mut sunzi_matrix)| {
         let mut matrix = good;
         change(&mut matrix);
@@ -40,15 +40,15 @@ fn descriptions_that_make_no_sense() {
     };
     type Change<'a> = &'a dyn Fn(&mut sunzi_matrix);
     let cases: [(Change<'_>, sunzi_status, &[&str]); 10] = [
-        (&|a| a.entries = ptr::null_mut(), SUNZI_NULL_POINTER, &["a: a null pointer to the entries", "3 x 4"]),
+        (&|a| a.entries = ptr::null_mut(), SUNZI_NULL_POINTER, &["a: the pointer to the entries", "3 x 4"]),
         (&|a| a.rows = -3, SUNZI_INVALID_SIZE, &["-3 x 4", "must not be negative"]),
         (&|a| a.cols = -1, SUNZI_INVALID_SIZE, &["3 x -1"]),
-        (&|a| a.ld = 2, SUNZI_INVALID_SIZE, &["leading dimension 2 is too small: at least 3 for 3 rows"]),
+        (&|a| a.ld = 2, SUNZI_INVALID_SIZE, &["dimension 2 is too small; it must be at least 3 for 3 rows"]),
         (&|a| a.ld = -5, SUNZI_INVALID_SIZE, &["leading dimension -5"]),
-        (&|a| (a.layout, a.ld) = (SUNZI_ROW_MAJOR, 3), SUNZI_INVALID_SIZE, &["at least 4 for 4 columns, row-major"]),
-        (&|a| a.layout = 7, SUNZI_INVALID_ARGUMENT, &["7 is no layout"]),
-        (&|a| a.format = 9, SUNZI_INVALID_ARGUMENT, &["9 is no format"]),
-        (&|a| a.format = SUNZI_LIMBS, SUNZI_NULL_POINTER, &["a null pointer to the limbs"]),
+        (&|a| (a.layout, a.ld) = (SUNZI_ROW_MAJOR, 3), SUNZI_INVALID_SIZE, &["at least 4 for 4 columns of a row"]),
+        (&|a| a.layout = 7, SUNZI_INVALID_ARGUMENT, &["the layout 7 is not valid"]),
+        (&|a| a.format = 9, SUNZI_INVALID_ARGUMENT, &["the format 9 is not valid"]),
+        (&|a| a.format = SUNZI_LIMBS, SUNZI_NULL_POINTER, &["the pointer to the limbs"]),
         (&|a| (a.cols, a.ld) = (i64::MAX, i64::MAX), SUNZI_INVALID_SIZE, &["too large to address"]),
     ];
     for (change, status, words) in cases {
@@ -66,9 +66,9 @@ fn descriptions_that_make_no_sense() {
         (a.format, a.limbs, a.precision_bits) = (SUNZI_LIMBS, a.entries.cast(), 1 << 24);
         (a.cols, a.ld) = (1 << 25, 1 << 25);
     });
-    refused(&ctx, &huge, &target, SUNZI_INVALID_SIZE, &["3 x 33554432 numbers of 16777216 bits are too large"]);
+    refused(&ctx, &huge, &target, SUNZI_INVALID_SIZE, &["a 3 x 33554432 matrix of 16777216 bits is too large"]);
     let small = sunzi_matrix { rows: 2, cols: 2, ..target };
-    refused(&ctx, &good, &small, SUNZI_INVALID_SIZE, &["c: 2 x 2 where 3 x 3 is needed"]);
+    refused(&ctx, &good, &small, SUNZI_INVALID_SIZE, &["c: the matrix is 2 x 2; it must be 3 x 3"]);
     assert!(c.matrix(|_, _| true) == before);
     // SAFETY: null on purpose.
     unsafe {
@@ -76,7 +76,7 @@ fn descriptions_that_make_no_sense() {
             sunzi_syrk(ptr::null(), SUNZI_LOWER, NO, ptr::null(), &good, ptr::null(), &target),
             SUNZI_NULL_POINTER
         );
-        assert_eq!(CStr::from_ptr(sunzi_last_error(ptr::null())).to_str().unwrap(), "ctx: a null pointer");
+        assert_eq!(CStr::from_ptr(sunzi_last_error(ptr::null())).to_str().unwrap(), "ctx: the pointer is null");
     }
 }
 
@@ -92,8 +92,8 @@ fn choices_that_do_not_exist() {
     let (left, low, unit) = (SUNZI_LEFT, SUNZI_LOWER, SUNZI_UNIT);
     // SAFETY: all arrays are live.
     unsafe {
-        said(sunzi_syrk(ctx.0, 1, NO, none, &a, none, &b), "uplo: 1 is no choice: SUNZI_UPPER (121)");
-        said(sunzi_syrk(ctx.0, low, 2, none, &a, none, &b), "trans: 2 is no choice");
+        said(sunzi_syrk(ctx.0, 1, NO, none, &a, none, &b), "uplo: 1 is not a valid value; choose SUNZI_UPPER (121)");
+        said(sunzi_syrk(ctx.0, low, 2, none, &a, none, &b), "trans: 2 is not a valid value");
         said(sunzi_gemm(ctx.0, 3, NO, none, &a, &b, none, &b), "trans_a: 3");
         said(sunzi_gemm(ctx.0, NO, 4, none, &a, &b, none, &b), "trans_b: 4");
         said(sunzi_trsm(ctx.0, 5, low, NO, unit, none, &a, &b), "side: 5");
@@ -116,15 +116,18 @@ fn shapes_that_do_not_fit() {
     let mut factor = ptr::null_mut();
     // SAFETY: all arrays are live.
     unsafe {
-        said(sunzi_gemm(ctx.0, NO, NO, none, &wide, &wide, none, &square), "op(A) is 2 x 3, op(B) 2 x 3");
-        said(sunzi_gemm(ctx.0, NO, NO, &wide, &wide, &square, none, &wide), "alpha: 2 x 3 where 1 x 1");
-        said(sunzi_cholesky(ctx.0, low, &wide), "a: 2 x 3: the matrix must be square");
-        said(sunzi_solve(ctx.0, low, &square, &tall), "b: 4 x 1 where 3 x 1 is needed");
-        said(sunzi_cholesky_solve(ctx.0, low, &wide, &tall), "factor: 2 x 3");
-        said(sunzi_log_det(ctx.0, &square, &wide), "result: 2 x 3 where 1 x 1");
-        said(sunzi_trsm(ctx.0, left, low, NO, full, none, &square, &tall), "b: 4 x 1 where 3 x 1");
-        said(sunzi_trsm(ctx.0, right, low, NO, full, none, &square, &tall), "b: 4 x 1 where 4 x 3");
-        said(sunzi_factor_new(ctx.0, low, 0, &wide, &mut factor), "a: 2 x 3");
+        said(sunzi_gemm(ctx.0, NO, NO, none, &wide, &wide, none, &square), "op(A) is 2 x 3 and op(B) is 2 x 3");
+        said(
+            sunzi_gemm(ctx.0, NO, NO, &wide, &wide, &square, none, &wide),
+            "alpha: the matrix is 2 x 3; it must be 1 x 1",
+        );
+        said(sunzi_cholesky(ctx.0, low, &wide), "a: the matrix is 2 x 3; it must be square");
+        said(sunzi_solve(ctx.0, low, &square, &tall), "b: the matrix is 4 x 1; it must be 3 x 1");
+        said(sunzi_cholesky_solve(ctx.0, low, &wide, &tall), "factor: the matrix is 2 x 3");
+        said(sunzi_log_det(ctx.0, &square, &wide), "result: the matrix is 2 x 3; it must be 1 x 1");
+        said(sunzi_trsm(ctx.0, left, low, NO, full, none, &square, &tall), "b: the matrix is 4 x 1; it must be 3 x 1");
+        said(sunzi_trsm(ctx.0, right, low, NO, full, none, &square, &tall), "b: the matrix is 4 x 1; it must be 4 x 3");
+        said(sunzi_factor_new(ctx.0, low, 0, &wide, &mut factor), "a: the matrix is 2 x 3");
         assert!(factor.is_null());
         assert_eq!(sunzi_factor_new(ctx.0, low, -2, &square, &mut factor), SUNZI_PRECISION);
         assert_eq!(sunzi_factor_new(ctx.0, low, 0, &square, ptr::null_mut()), SUNZI_NULL_POINTER);
@@ -223,7 +226,7 @@ fn contexts_that_cannot_be_made_say_why() {
         options
     };
     for (options, status, words) in [
-        (options(&|o| o.threads = -2), SUNZI_INVALID_ARGUMENT, "options: -2 threads"),
+        (options(&|o| o.threads = -2), SUNZI_INVALID_ARGUMENT, "options: threads = -2"),
         (options(&|o| o.threads = 5000), SUNZI_INVALID_ARGUMENT, "5000 threads"),
         (options(&|o| o.kernel = c"fast".as_ptr()), SUNZI_INVALID_ARGUMENT, "unknown kernel 'fast'"),
     ] {
@@ -248,12 +251,14 @@ fn what_this_build_lacks_is_named() {
     // SAFETY: static texts.
     let text = |text: *const std::ffi::c_char| unsafe { CStr::from_ptr(text) }.to_str().unwrap();
     assert_eq!(text(sunzi_version()), env!("CARGO_PKG_VERSION"));
-    assert_eq!(text(sunzi_status_text(SUNZI_INTERNAL as i32)), "a defect of the library");
+    assert_eq!(text(sunzi_status_text(SUNZI_INTERNAL as i32)), "the library has a defect");
     assert_eq!(text(sunzi_status_text(SUNZI_NOT_SYMMETRIC as i32)), "the matrix is not symmetric");
     let last = SUNZI_NOT_SYMMETRIC as i32;
-    assert!((0..=last).all(|status| !text(sunzi_status_text(status)).contains("no status")));
-    assert!(text(sunzi_status_text(last + 1)).contains("no status"));
-    assert!(text(sunzi_status_text(99)).contains("no status") && text(sunzi_status_text(-1)).contains("no status"));
+    assert!((0..=last).all(|status| !text(sunzi_status_text(status)).contains("not a status")));
+    assert!(text(sunzi_status_text(last + 1)).contains("not a status"));
+    assert!(
+        text(sunzi_status_text(99)).contains("not a status") && text(sunzi_status_text(-1)).contains("not a status")
+    );
     let ctx = Ctx::new(1);
     let a = filled(2, 2);
     let (part, none) = (sunzi_dist_rows(a.describe(), 1), ptr::null());

@@ -14,7 +14,7 @@ pub fn argument<'py, T: for<'a> FromPyObject<'a, 'py>>(name: &str, value: &Bound
             return PyValueError::new_err(format!("{name}={value} is out of range"));
         }
         let kind = value.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
-        PyTypeError::new_err(format!("{name} cannot be {value} of type {kind}"))
+        PyTypeError::new_err(format!("{name}={value} is of type {kind}, which is not accepted"))
     })
 }
 
@@ -24,7 +24,8 @@ pub fn argument<'py, T: for<'a> FromPyObject<'a, 'py>>(name: &str, value: &Bound
 /// `TypeError`, `ValueError`.
 pub fn byte_count(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
     let Ok(text) = value.extract::<String>() else { return argument(name, value) };
-    let refused = || PyValueError::new_err(format!("{name}='{text}': use a number of bytes, such as \"2G\" or 2**31"));
+    let refused =
+        || PyValueError::new_err(format!("{name}='{text}' is not a number of bytes, such as \"2G\" or 2**31"));
     let word = text.trim().trim_end_matches(['b', 'B']).trim_end_matches('i');
     let units = [('K', 10), ('M', 20), ('G', 30), ('T', 40)];
     let unit = word.chars().last().and_then(|last| units.iter().find(|(name, _)| *name == last.to_ascii_uppercase()));

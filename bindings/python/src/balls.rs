@@ -94,7 +94,8 @@ pub fn solve<'py>(
     b: Operand<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     if let Some(bits) = call.bits("factor_precision")? {
-        let message = format!("factor_precision={bits}: the bits of the factor are chosen where operands are balls");
+        let message =
+            format!("factor_precision={bits} is not accepted for balls; their factor has as many bits as it needs");
         return Err(PyValueError::new_err(message));
     }
     let py = call.py();
@@ -174,7 +175,7 @@ fn scalar(call: &Call<'_>, name: &str, bits: u32) -> PyResult<Option<Ball>> {
 
 fn check_beta(beta: Option<&Ball>, has_added: bool) -> PyResult<()> {
     match beta {
-        Some(_) if !has_added => Err(PyValueError::new_err("beta is given without c")),
+        Some(_) if !has_added => Err(PyValueError::new_err("beta= is given, but c= is not")),
         _ => Ok(()),
     }
 }

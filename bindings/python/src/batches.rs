@@ -75,7 +75,7 @@ struct Problem {
     shape: Shape,
 }
 
-/// See the Python layer. A problem without a result has its exception in its place.
+/// The native part of the functions for batches. The result of a problem that fails is its exception.
 #[pyfunction]
 pub fn batch<'py>(
     operation: &str,
@@ -89,7 +89,7 @@ pub fn batch<'py>(
         "gemm" => Verb::Gemm,
         "cholesky" => Verb::Cholesky,
         "trsm" => Verb::Trsm,
-        other => return Err(PyValueError::new_err(format!("no batch of '{other}'"))),
+        other => return Err(PyValueError::new_err(format!("there is no batch of '{other}'"))),
     };
     let choices = Choices {
         verb,
@@ -150,7 +150,7 @@ fn placed<'py>(py: Python<'py>, error: PyErr, (problem, count): (usize, usize)) 
 fn scalars(call: &Call<'_>, problems: &[Problem], takes_beta: bool) -> PyResult<Vec<Scalars>> {
     let (alpha, beta) = (call.object("alpha")?, call.object("beta")?);
     if beta.is_some() && !takes_beta {
-        return Err(PyValueError::new_err("beta is given, and no problem has a c"));
+        return Err(PyValueError::new_err("beta= is given, but no problem has a c"));
     }
     let each_bits = problems.iter().map(|problem| problem.precision_bits).collect::<BTreeSet<_>>();
     let of = |precision_bits: u32| {
@@ -209,7 +209,10 @@ impl Choices {
         if operands.len() < least || operands.len() > wanted.clone().count() {
             let most = wanted.count();
             let wanted = if least == most { least.to_string() } else { format!("{least} or {most}") };
-            return Err(PyTypeError::new_err(format!("{} operands: wanted {wanted}", operands.len())));
+            return Err(PyTypeError::new_err(format!(
+                "the number of operands is {}; it must be {wanted}",
+                operands.len()
+            )));
         }
         let read = wanted.zip(operands).map(|((name, part), operand)| Operand::of(operand, name, part));
         let mut read = read.collect::<PyResult<Vec<_>>>()?;

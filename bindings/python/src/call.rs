@@ -51,7 +51,9 @@ impl<'py> Call<'py> {
         match call.runner.progress.as_ref().filter(|progress| !progress.is_callable()) {
             Some(other) => {
                 let name = other.get_type().fully_qualified_name()?;
-                Err(PyTypeError::new_err(format!("progress is of type {name}: it must be callable with (done, total)")))
+                Err(PyTypeError::new_err(format!(
+                    "progress= must be callable with (done, total), but its type is {name}"
+                )))
             }
             None => Ok(call),
         }
@@ -78,7 +80,7 @@ impl<'py> Call<'py> {
         let Some(word) = given::<String>(&self.options, name)? else { return Ok(words[0].1) };
         words.iter().find(|(known, _)| *known == word).map(|(_, value)| *value).ok_or_else(|| {
             let known: Vec<&str> = words.iter().map(|(known, _)| *known).collect();
-            PyValueError::new_err(format!("{name} is '{word}': use one of {}", known.join(", ")))
+            PyValueError::new_err(format!("{name}='{word}' is not valid; use one of {}", known.join(", ")))
         })
     }
 
@@ -277,7 +279,7 @@ pub fn checked_bits(py: Python<'_>, bits: Option<i64>) -> PyResult<Option<u32>> 
     let maximum_bits = u64::from(MAXIMUM_PRECISION_BITS);
     match bits {
         None => Ok(None),
-        Some(bits) if bits < 0 => Err(PyValueError::new_err(format!("precision of {bits} bits is negative"))),
+        Some(bits) if bits < 0 => Err(PyValueError::new_err(format!("the precision of {bits} bits is negative"))),
         Some(bits) => match u32::try_from(bits).ok().filter(|bits| (2..=MAXIMUM_PRECISION_BITS).contains(bits)) {
             Some(bits) => Ok(Some(bits)),
             None => Err(Error::Precision { precision_bits: bits.unsigned_abs(), maximum_bits }).or_raise(py),
@@ -292,7 +294,7 @@ pub fn checked_bits(py: Python<'_>, bits: Option<i64>) -> PyResult<Option<u32>> 
 pub fn number_kind(name: &str) -> PyResult<NumberKind> {
     NumberKind::by_name(name).ok_or_else(|| {
         let known = NumberKind::ALL.map(NumberKind::name).join(", ");
-        PyValueError::new_err(format!("numbers is '{name}': use one of {known}"))
+        PyValueError::new_err(format!("numbers='{name}' is not valid; use one of {known}"))
     })
 }
 

@@ -10,18 +10,28 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sunzi::ContextBuilder;
 use sunzi::advanced::device::DeviceName;
 
-/// Choices for calls, and what is kept between them: threads, tables, memory.
+/// Options of calls, and the threads, tables and memory that calls share.
 ///
 /// `Context(threads=None, memory=None, kernel="auto", device=None, self_check=False, freivalds=False)`
 ///
-/// threads: worker threads, by default all processors that the process may use. memory: limit in bytes, or as text
-/// (`"2G"`, `"500M"`: powers of 1024), on all that a call works with, its result included and its operands excluded.
-/// kernel: a name of `sunzi.kernels()`. device: a name or a list of names: `cuda` (all GPUs), `cuda:0`, `soft`,
-/// `soft:BYTES`, `host`. self_check: a redundant prime checks each product. freivalds: a random vector checks each
-/// product.
+/// Parameters
+/// ----------
+/// threads : int, optional
+///     Number of worker threads; the default is the number of processors that the process may use.
+/// memory : int or str, optional
+///     Memory limit of a call in bytes, or as text (`"2G"`, `"500M"`: powers of 1024). It covers the result and the
+///     work memory, but not the operands.
+/// kernel : str
+///     A name of `sunzi.kernels()`, or `auto`.
+/// device : str or list of str, optional
+///     Names of devices: `cuda` (all GPUs), `cuda:0`, `soft`, `soft:BYTES`, `host`.
+/// self_check : bool
+///     A redundant prime checks each product.
+/// freivalds : bool
+///     A random vector checks each product.
 ///
-/// The choices never change the bits of a result. Calls from several Python threads may share a context. A process
-/// made by `os.fork` gets threads of its own at its first call.
+/// The options do not change the bits of a result. Calls from several Python threads may share a context. A process
+/// made by `os.fork` starts its own threads at its first call.
 ///
 /// >>> import sunzi
 /// >>> context = sunzi.Context(threads=2, memory=100_000_000)
@@ -103,7 +113,7 @@ impl Context {
         Ok(self.get(py)?.memory_bytes())
     }
 
-    /// Name of the kernel that products run on.
+    /// Name of the kernel for products.
     #[getter]
     fn kernel(&self, py: Python<'_>) -> PyResult<&'static str> {
         Ok(self.get(py)?.kernel().name())

@@ -10,35 +10,35 @@ create_exception!(
     NotPositiveDefiniteError,
     PyValueError,
     "The matrix is not positive definite at this precision.\n\n`index` (from 0) is the first computed pivot that is \
-     not positive. `more_bits_might_help` is True where rounding can explain it, False where it is proven that no \
-     precision helps, None where that is not known. `more_bits` says, where it is True, how many more bits show at \
-     least whether the pivot is positive, and is None elsewhere."
+     not positive. `more_bits_might_help` is True if rounding can explain the pivot, False if it is proven that no \
+     precision helps, and None if neither is known. If it is True, `more_bits` is a lower bound of the additional bits \
+     that decide the sign of the pivot; else `more_bits` is None."
 );
 create_exception!(
     sunzi,
     NotSymmetricError,
     PyValueError,
-    "A matrix that has to be symmetric is not.\n\n`place` is the row and column, from 0, of the first entry below the \
-     diagonal, column by column, that differs from its mirror image; where a triangle is named, of its first entry \
-     with which the other triangle is at odds."
+    "A matrix that must be symmetric is not.\n\n`place` is the row and column, from 0, of the first entry below the \
+     diagonal, column by column, that differs from its mirror image. If `uplo` names a triangle, `place` is the first \
+     entry of that triangle that contradicts the other triangle."
 );
 create_exception!(
     sunzi,
     SingularError,
     PyValueError,
-    "A triangular matrix has a zero on its diagonal, at `index` (from 0)."
+    "A triangular matrix has a zero on its diagonal, or a pivot is zero, at `index` (from 0)."
 );
 create_exception!(
     sunzi,
     MemoryLimitError,
     PyMemoryError,
-    "The memory limit `limit_bytes` is too small: the call needs at least `minimum_bytes`."
+    "The memory limit `limit_bytes` is too small; the call needs at least `minimum_bytes`."
 );
 create_exception!(
     sunzi,
     CheckError,
     PyRuntimeError,
-    "A self-check or Freivalds' test found a wrong product: faulty memory or processor."
+    "A self-check or Freivalds' test found a wrong product (faulty memory or processor), or `verify` a wrong result."
 );
 create_exception!(sunzi, DeviceError, PyRuntimeError, "A device is missing, was lost, or refused a call.");
 create_exception!(sunzi, CancelledError, PyRuntimeError, "The call was cancelled.");

@@ -17,11 +17,11 @@ use pyo3::types::PyTuple;
 use sunzi::Uplo;
 use sunzi::estimate::InputRounding;
 
-/// The factor `L` of `A = L Lᵀ`, kept for solves with several right sides.
+/// The Cholesky factor `L` of a symmetric positive definite `A = L Lᵀ`, kept for several solves.
 ///
-/// `Cholesky(a, *, uplo=None, accuracy="entrywise", precision=None, context=None, progress=None)` of the symmetric
-/// positive definite `a`.
-/// Arguments, accuracy, cost and errors as `sunzi.cholesky`.
+/// `Cholesky(a, *, uplo=None, accuracy="entrywise", precision=None, context=None, progress=None)`
+///
+/// Arguments, accuracy, cost and errors as in `sunzi.cholesky`.
 ///
 /// >>> import sunzi
 /// >>> factor = sunzi.Cholesky([["4", "2"], ["2", "10"]], precision=100)
@@ -75,8 +75,8 @@ impl Cholesky {
         Ok(Cholesky { factor: call.run(|ctx| a.factor(ctx))?.result, kind: a.shape.kind, rounding })
     }
 
-    /// The object for a factor `l` that was made elsewhere: a square matrix without a 0 on its diagonal, of which the
-    /// lower triangle is read. `accuracy` is what solves promise: `entrywise` takes a factor that was made so.
+    /// A `Cholesky` object from an existing factor `l`: a square matrix without zeros on its diagonal, of which the
+    /// lower triangle is read. `accuracy` is the accuracy of solves; `entrywise` requires a factor of that accuracy.
     #[staticmethod]
     #[pyo3(signature = (l, *, accuracy="norm", precision=None))]
     fn from_factor(l: &Bound<'_, PyAny>, accuracy: &str, precision: Option<i64>) -> PyResult<Cholesky> {
@@ -111,25 +111,25 @@ impl Cholesky {
         (slf.get_type().getattr("_restored")?, state.into_pyobject(py)?).into_pyobject(py)
     }
 
-    /// The lower triangular factor, a `Matrix`.
+    /// The lower triangular factor as a `Matrix`.
     #[getter(L)]
     fn lower(&self) -> Matrix {
         Matrix::new(self.factor.factor().clone().into(), self.kind)
     }
 
-    /// The upper triangular factor `Lᵀ`, a `Matrix`, a view of the same numbers.
+    /// The upper triangular factor `Lᵀ` as a `Matrix`, a view of the same numbers.
     #[getter(U)]
     fn upper(&self) -> Matrix {
         self.lower().transposed()
     }
 
-    /// Rows of the matrix.
+    /// Number of rows of the matrix.
     #[getter]
     fn order(&self) -> usize {
         self.factor.factor().rows()
     }
 
-    /// Bits of the factor.
+    /// Precision of the factor in bits.
     #[getter]
     fn precision(&self) -> u32 {
         self.bits()
@@ -153,7 +153,9 @@ impl Cholesky {
         call.finish(solution, Form::General, shape, None)
     }
 
-    /// The inverse of `A`, a symmetric `Matrix`; `|computed - Z|_ij <= 2^(2 - precision) sqrt(z_ii z_jj)`.
+    /// The inverse of `A` as a symmetric `Matrix`.
+    ///
+    /// Accuracy: `|computed - Z|_ij <= 2^(2 - precision) sqrt(z_ii z_jj)` with `Z = (L Lᵀ)⁻¹`.
     #[pyo3(signature = (*, precision=None, context=None, progress=None))]
     fn inverse<'py>(
         &self,
@@ -173,14 +175,14 @@ impl Cholesky {
         )
     }
 
-    /// `log det A = 2 sum log l_ii`, to nearly the factor's precision.
+    /// The logarithm `log det A = 2 sum log l_ii`, to nearly the precision of the factor.
     fn log_det<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let value = Runner::new(py, None, None)?.run(|_| Ok(self.factor.log_det()))?;
         number(py, &value, Shape { container: Container::Flat, kind: self.kind })
     }
 
-    /// About how many digits of `log_det()` are right; with `certified`, how many are proven to be, which takes `a`,
-    /// the matrix that was factored.
+    /// An estimate of the number of correct digits of `log_det()`; with `certified`, a proven lower bound, which
+    /// requires `a`, the matrix that was factored.
     #[pyo3(signature = (a=None, *, uplo=None, certified=false, context=None))]
     fn log_det_digits<'py>(
         &self,
@@ -196,13 +198,13 @@ impl Cholesky {
                 let a = Symmetric::of(&call, a, &[Some(self.bits())])?;
                 call.run(|ctx| self.proven(ctx, &a, None, |proof| proof.log_det_digits(ctx)))
             }
-            (None, true) => Err(PyValueError::new_err("certified=True takes a, the matrix that was factored")),
+            (None, true) => Err(PyValueError::new_err("certified=True requires a=, the matrix that was factored")),
             (_, false) => call.run(|ctx| self.factor.log_det_digits_with(ctx, self.rounding)),
         }
     }
 
-    /// About how many digits of a solution `x` of `A X = B` are right, in the maximum norm of the worst column; with
-    /// `certified`, how many are proven to be. `a` is the matrix that was factored.
+    /// An estimate of the number of correct digits of a solution `x` of `A X = B`, in the maximum norm of the worst
+    /// column; with `certified`, a proven lower bound. `a` is the matrix that was factored.
     #[pyo3(signature = (a, b, x, *, uplo=None, certified=false, context=None))]
     fn solution_digits<'py>(
         &self,
@@ -225,8 +227,8 @@ impl Cholesky {
         })
     }
 
-    /// About how many digits of an inverse are right, in the maximum norm; with `certified`, how many are proven to be.
-    /// `a` is the matrix that was factored.
+    /// An estimate of the number of correct digits of an inverse, in the maximum norm; with `certified`, a proven lower
+    /// bound. `a` is the matrix that was factored.
     #[pyo3(signature = (a, inverse, *, uplo=None, certified=false, context=None))]
     fn inverse_digits<'py>(
         &self,
@@ -245,8 +247,8 @@ impl Cholesky {
         })
     }
 
-    /// An estimate of the norm of the inverse of `A` after scaling its diagonal to about 1: its logarithm to base 2 is
-    /// about how many bits solves lose.
+    /// An estimate of the norm of the inverse of `A` after its diagonal has been scaled to about 1. Its logarithm to
+    /// base 2 is about the number of bits that solves lose.
     #[pyo3(signature = (*, context=None))]
     fn scaled_condition<'py>(
         &self,

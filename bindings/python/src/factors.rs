@@ -20,7 +20,7 @@ impl Symmetric {
     }
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn ldlt<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
@@ -33,7 +33,7 @@ pub fn ldlt<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResul
     Ok(PyTuple::new(py, [lower, pivots])?.into_any())
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn inverse<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
@@ -50,7 +50,7 @@ pub fn inverse<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyRe
     call.finish(result.into_matrix(), Form::Symmetric, a.shape, json(&report)?)
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn det<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
@@ -59,7 +59,7 @@ pub fn det<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult
     number(call.py(), &value, a.shape)
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn condition<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;

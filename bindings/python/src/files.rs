@@ -16,7 +16,7 @@ fn format_of(name: Option<&str>) -> PyResult<Option<FileFormat>> {
     let Some(name) = name else { return Ok(None) };
     FileFormat::by_name(name).map(Some).ok_or_else(|| {
         let known = FileFormat::ALL.map(FileFormat::name).join(", ");
-        PyValueError::new_err(format!("format is '{name}': use one of {known}"))
+        PyValueError::new_err(format!("format='{name}' is not valid; use one of {known}"))
     })
 }
 

@@ -61,7 +61,7 @@ impl Terms {
         let read = |name: &str| scalar(call.object(name)?.as_ref(), name, bits);
         let (alpha, beta) = (read("alpha")?, read("beta")?);
         if beta.is_some() && c.is_none() {
-            return Err(PyValueError::new_err("beta is given without c"));
+            return Err(PyValueError::new_err("beta= is given, but c= is not"));
         }
         let accumulate = c.map(|c| c.view(call.py(), bits)).transpose()?;
         let accuracy = call.choice("accuracy", ACCURACIES)?;
@@ -90,7 +90,7 @@ impl Terms {
     }
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn syrk<'py>(p: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
@@ -131,7 +131,7 @@ fn give_product<'py>(call: Call<'py>, outcome: Outcome, form: Form, shape: Shape
     call.finish(outcome.result, form, shape, report)
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn gemm<'py>(
     a: &Bound<'py, PyAny>,
@@ -180,7 +180,7 @@ fn multiply(
     Ok((sunzi::gemm_with(ctx, a.entries(), b.entries(), bits, &options)?, Form::General))
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn trsm<'py>(
     t: &Bound<'py, PyAny>,
@@ -265,7 +265,7 @@ impl Symmetric {
     }
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn cholesky<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
@@ -289,7 +289,7 @@ pub fn cholesky<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyR
     call.finish(factor, Form::General, a.shape, json(&report)?)
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn solve<'py>(
     a: &Bound<'py, PyAny>,
@@ -335,7 +335,7 @@ pub fn solve<'py>(
     call.finish(solution, Form::General, shape, report)
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn log_det<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
@@ -372,10 +372,10 @@ pub fn accuracy_name(accuracy: Accuracy) -> &'static str {
 pub fn accuracy_of(name: &str) -> PyResult<Accuracy> {
     let known = || ACCURACIES.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
     let found = ACCURACIES.iter().find(|(known, _)| *known == name).map(|(_, accuracy)| *accuracy);
-    found.ok_or_else(|| PyValueError::new_err(format!("accuracy is '{name}': use one of {}", known())))
+    found.ok_or_else(|| PyValueError::new_err(format!("accuracy='{name}' is not valid; use one of {}", known())))
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn plan<'py>(operation: &str, sizes: Vec<usize>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let call = Call::new(options)?;
@@ -384,11 +384,15 @@ pub fn plan<'py>(operation: &str, sizes: Vec<usize>, options: &Bound<'py, PyDict
     let refinement = call.bits("factor_precision")?.map(|bits| RefineOptions::new().factor_bits(bits));
     let refused = match (range_bits, refinement.is_some(), operation) {
         (Some(bits), _, "trsm") => {
-            Some(format!("range_bits={bits}: a triangular solve needs no bits for the range of exponents"))
+            Some(format!("range_bits={bits} is not accepted for 'trsm', which needs no such bits"))
         }
-        (Some(bits), true, _) => Some(format!("range_bits={bits}: a refined solve takes none")),
-        (Some(bits), ..) if accuracy == Accuracy::Norm => Some(format!("range_bits={bits} needs accuracy='entrywise'")),
-        (_, true, other) if other != "solve" => Some(format!("factor_precision= is for 'solve', not for '{other}'")),
+        (Some(bits), true, _) => Some(format!("range_bits={bits} is not accepted together with factor_precision=")),
+        (Some(bits), ..) if accuracy == Accuracy::Norm => {
+            Some(format!("range_bits={bits} requires accuracy='entrywise'"))
+        }
+        (_, true, other) if other != "solve" => {
+            Some(format!("factor_precision= is only accepted for 'solve', not for '{other}'"))
+        }
         _ => None,
     };
     if let Some(text) = refused {
@@ -416,8 +420,9 @@ pub fn plan<'py>(operation: &str, sizes: Vec<usize>, options: &Bound<'py, PyDict
         ("inverse", &[order]) => json(&sunzi::plans::plan_inverse(&ctx, order, bits, &factor).or_raise(py)?)?,
         _ => {
             return Err(PyValueError::new_err(format!(
-                "no plan of '{operation}' with {} sizes: use ('syrk', rows, cols), ('gemm', rows, cols, contracted), \
-                 ('cholesky', order), ('trsm', order, columns), ('solve', order, columns) or ('inverse', order)",
+                "there is no plan of '{operation}' with {} sizes; use ('syrk', rows, cols), ('gemm', rows, cols, \
+                 contracted), ('cholesky', order), ('trsm', order, columns), ('solve', order, columns) or \
+                 ('inverse', order)",
                 sizes.len()
             )));
         }

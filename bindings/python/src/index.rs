@@ -86,7 +86,10 @@ impl Chosen {
             });
         };
         if pair.len() != 2 {
-            return Err(PyIndexError::new_err(format!("{} indices given for a {rows} x {cols} matrix", pair.len())));
+            return Err(PyIndexError::new_err(format!(
+                "{} indices are given for a {rows} x {cols} matrix",
+                pair.len()
+            )));
         }
         let (row_key, col_key) = (pair.get_item(0)?, pair.get_item(1)?);
         Ok(Chosen { rows: selection(&row_key, rows, "row")?, cols: selection(&col_key, cols, "column")? })
@@ -115,14 +118,14 @@ fn selection(key: &Bound<'_, PyAny>, count: usize, name: &str) -> PyResult<Selec
     }
     let index: isize = key.extract().map_err(|error: PyErr| {
         if error.is_instance_of::<PyOverflowError>(key.py()) {
-            return PyIndexError::new_err(format!("{name} {key} of a matrix with {count}"));
+            return PyIndexError::new_err(format!("{name} {key} is out of range for a matrix with {count} {name}s"));
         }
         let kind = key.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
-        PyTypeError::new_err(format!("a {name} index of type {kind}: use an integer or a slice"))
+        PyTypeError::new_err(format!("a {name} index must be an integer or a slice, but its type is {kind}"))
     })?;
     let from_start = if index < 0 { index + count as isize } else { index };
     match usize::try_from(from_start).ok().filter(|&at| at < count) {
         Some(at) => Ok(Selection::One(at)),
-        None => Err(PyIndexError::new_err(format!("{name} {index} of a matrix with {count}"))),
+        None => Err(PyIndexError::new_err(format!("{name} {index} is out of range for a matrix with {count} {name}s"))),
     }
 }

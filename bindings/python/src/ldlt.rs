@@ -15,11 +15,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use rug::Float;
 
-/// The factors `L`, unit lower triangular, and `d`, the diagonal of `D`, of `A = L D Lᵀ`, kept for several solves.
+/// The factors of a symmetric `A = L D Lᵀ` without pivoting, kept for several solves.
 ///
-/// `Ldlt(a, *, uplo=None, accuracy="entrywise", precision=None, context=None, progress=None)` of a symmetric `a`,
-/// without pivoting.
-/// Arguments, accuracy, cost and errors as `sunzi.ldlt`.
+/// `Ldlt(a, *, uplo=None, accuracy="entrywise", precision=None, context=None, progress=None)`
+///
+/// `L` is unit lower triangular, and `d` is the diagonal of `D`. Arguments, accuracy, cost and errors as in
+/// `sunzi.ldlt`.
 ///
 /// >>> import sunzi
 /// >>> factors = sunzi.Ldlt([[1.0, 2.0], [2.0, -3.0]])
@@ -57,39 +58,39 @@ impl Ldlt {
         Ok(Ldlt { factors: call.run(|ctx| a.ldlt(ctx))?.result, kind: a.shape.kind })
     }
 
-    /// The unit lower triangular factor, a `Matrix`.
+    /// The unit lower triangular factor as a `Matrix`.
     #[getter(L)]
     fn lower(&self) -> Matrix {
         Matrix::new(self.factors.lower().clone().into(), self.kind)
     }
 
-    /// The diagonal of `D`, a `Matrix` of one column.
+    /// The diagonal of `D` as a `Matrix` of one column.
     #[getter]
     fn d(&self) -> Matrix {
         Matrix::new(self.factors.pivots().clone().into(), self.kind).along(Line::Column)
     }
 
-    /// Rows of the matrix.
+    /// Number of rows of the matrix.
     #[getter]
     fn order(&self) -> usize {
         self.factors.lower().rows()
     }
 
-    /// Bits of the factors.
+    /// Precision of the factors in bits.
     #[getter]
     fn precision(&self) -> u32 {
         self.factors.lower().precision_bits()
     }
 
-    /// `(positive, negative)`: so many entries of `d` are, and so many eigenvalues of `L D Lᵀ`.
+    /// The numbers `(positive, negative)` of entries of `d`, which are those of the eigenvalues of `L D Lᵀ` as well.
     #[getter]
     fn inertia(&self) -> (usize, usize) {
         let inertia = self.factors.inertia();
         (inertia.positive, inertia.negative)
     }
 
-    /// The largest entry of `|L| |D| |Lᵀ|` over the largest of `|A|`: its logarithm to base 2 is how many bits the
-    /// missing pivoting costs. A `float`, infinite beyond 1.8e308.
+    /// The largest entry of `|L| |D| |Lᵀ|` divided by the largest of `|A|`, as a `float`, infinite beyond 1.8e308. Its
+    /// logarithm to base 2 is the number of bits that are lost because there is no pivoting.
     #[getter]
     fn growth(&self) -> f64 {
         self.factors.growth().to_f64()
@@ -98,7 +99,7 @@ impl Ldlt {
     /// The solution of `A X = B`, of the same kind as `b`.
     ///
     /// Accuracy: `|b - A x| <= 2^(4 - p) (|L| |D| |Lᵀ| |x| + |b|)` for every entry of each column, with `p` the smaller
-    /// of `precision` and that of the factors; by norms as `sunzi.ldlt` says of them.
+    /// of `precision` and the precision of the factors; with `accuracy="norm"` the bound by norms, as in `sunzi.ldlt`.
     #[pyo3(signature = (b, *, precision=None, context=None, progress=None))]
     fn solve<'py>(
         &self,
@@ -116,9 +117,9 @@ impl Ldlt {
         call.finish(solution, Form::General, shape, None)
     }
 
-    /// About how many digits of a solution `x` of `A X = B` are right, in the maximum norm of the worst column; with
-    /// `certified`, how many are proven to be. `a` is the matrix that was factored. 0 where the factors do not tell:
-    /// their growth has cost too many bits.
+    /// An estimate of the number of correct digits of a solution `x` of `A X = B`, in the maximum norm of the worst
+    /// column; with `certified`, a proven lower bound. `a` is the matrix that was factored. The number is 0 if the
+    /// growth of the factors leaves too few bits for an estimate.
     ///
     /// >>> import sunzi
     /// >>> a = sunzi.Matrix([["1e-40", 1], [1, 1]], precision=100)
@@ -148,7 +149,7 @@ impl Ldlt {
         })
     }
 
-    /// `det A`, the product of `d`.
+    /// The determinant of `A`, the product of the entries of `d`.
     fn det<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let value = Runner::new(py, None, None)?.run(|_| self.factors.det())?;
         number(py, &value, self.shape())

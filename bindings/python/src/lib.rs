@@ -41,7 +41,7 @@ mod view;
 use pyo3::prelude::*;
 use pyo3::types::PyModule;
 
-/// Names of the kernels that run here, the preferred one first.
+/// Names of the kernels that this machine supports, in the order of preference.
 #[pyfunction]
 fn kernels() -> Vec<&'static str> {
     sunzi::advanced::kernels::available().into_iter().map(|kernel| kernel.name()).collect()

@@ -26,7 +26,7 @@ use sunzi::Head;
 
 #[pymethods]
 impl Matrix {
-    /// NumPy leaves operators to this class.
+    /// The value None, with which NumPy leaves operators to this class.
     #[classattr]
     #[pyo3(name = "__array_ufunc__")]
     fn array_ufunc(py: Python<'_>) -> Py<PyAny> {
@@ -46,7 +46,7 @@ impl Matrix {
         Ok(Matrix::new(rounded(py, &view, bits)?, kind))
     }
 
-    /// The zero matrix.
+    /// A matrix of zeros.
     #[staticmethod]
     #[pyo3(signature = (rows, cols, *, precision, numbers="fraction"))]
     fn zeros(rows: &Bound<'_, PyAny>, cols: &Bound<'_, PyAny>, precision: i64, numbers: &str) -> PyResult<Matrix> {
@@ -56,7 +56,7 @@ impl Matrix {
         Ok(Matrix::new(sunzi::Matrix::zeros(rows, cols, bits).or_raise(py)?.into(), number_kind(numbers)?))
     }
 
-    /// The identity of so many rows.
+    /// The identity matrix with `order` rows.
     #[staticmethod]
     #[pyo3(signature = (order, *, precision, numbers="fraction"))]
     fn identity(order: &Bound<'_, PyAny>, precision: i64, numbers: &str) -> PyResult<Matrix> {
@@ -65,14 +65,14 @@ impl Matrix {
         Ok(Matrix::new(sunzi::Matrix::identity(order, bits).or_raise(py)?.into(), number_kind(numbers)?))
     }
 
-    /// `(rows, columns)`.
+    /// The tuple `(rows, columns)`.
     #[getter]
     fn shape(&self) -> (usize, usize) {
         let view = self.view();
         (view.rows(), view.cols())
     }
 
-    /// 2: of rows, of columns.
+    /// The number of dimensions, always 2.
     #[getter]
     fn ndim(&self) -> usize {
         2
@@ -84,43 +84,45 @@ impl Matrix {
         self.shape().0 * self.shape().1
     }
 
-    /// Bits of every entry.
+    /// Precision of the entries in bits.
     #[getter]
     fn precision(&self) -> u32 {
         self.view().precision_bits()
     }
 
-    /// The type of single entries, by the name that `numbers=` has for it.
+    /// The type of single entries, as a value of `numbers=`.
     #[getter]
     fn numbers(&self) -> &'static str {
         self.kind.name()
     }
 
-    /// Bytes of the numbers, those outside a view included.
+    /// Bytes of the numbers; a view counts the whole matrix that it is a part of.
     #[getter]
     fn nbytes(&self) -> u64 {
         self.view().bytes()
     }
 
-    /// The transpose, a view.
+    /// The transpose, as a view.
     #[getter(T)]
     pub fn transposed(&self) -> Matrix {
         Matrix { line: self.line.transposed(), taken: true, ..self.like(self.view().transpose()) }
     }
 
-    /// The same numbers, shown as another type.
+    /// The same matrix with another type of single entries.
     fn astype(&self, numbers: &str) -> PyResult<Matrix> {
         Ok(Matrix { kind: number_kind(numbers)?, ..self.like(self.view()) })
     }
 
-    /// The same numbers at another precision, rounded to nearest where it is less, ties to even.
+    /// The same matrix at another precision; a smaller precision rounds to nearest, ties to even.
     fn rounded(&self, py: Python<'_>, bits: i64) -> PyResult<Matrix> {
         let bits = checked_bits(py, Some(bits))?.unwrap_or(2);
         Ok(self.like(rounded(py, &self.view(), bits)?))
     }
 
-    /// Every entry rounded to `ndigits` decimals, as NumPy's and Python's `round` do: the nearest multiple of
-    /// `10^-ndigits`, of two the even one, found exactly, and then rounded to the matrix's precision, which stays.
+    /// The matrix with each entry rounded to `ndigits` decimal places, as NumPy's and Python's `round` do.
+    ///
+    /// The nearest multiple of `10^-ndigits` (ties to even) is found exactly and then rounded to the precision of the
+    /// matrix, which is unchanged.
     #[pyo3(signature = (ndigits=0))]
     fn round(&self, py: Python<'_>, ndigits: i32) -> PyResult<Matrix> {
         Ok(self.like(to_decimals(py, &self.view(), ndigits.into())?))
@@ -131,7 +133,7 @@ impl Matrix {
         self.round(py, ndigits.unwrap_or(0))
     }
 
-    /// The numbers in memory of their own: a view keeps all that it is a part of.
+    /// A copy in its own memory; a view keeps the whole matrix that it is a part of.
     fn copy(&self, py: Python<'_>) -> PyResult<Matrix> {
         Ok(self.like(py.detach(|| self.view().entries().to_matrix()).or_raise(py)?.into()))
     }
@@ -154,12 +156,12 @@ impl Matrix {
         Ok(Bound::new(py, Matrix { line: chosen.line(), taken: true, ..Matrix::new(part, self.kind) })?.into_any())
     }
 
-    /// Entries become numbers, rounded to the matrix's precision: one number for all, or a list, an array or a matrix
-    /// of the shape that is chosen. Slices and transposes taken before keep what they had.
+    /// Assigns numbers, rounded to the precision of the matrix: one number for all selected entries, or a list, an
+    /// array or a matrix of the selected shape. Earlier slices and transposes keep their values.
     fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         if self.taken {
             return Err(PyValueError::new_err(
-                "this Matrix is an index or a transpose of another: assign to that one, a[0, 1] = 2, or to a copy()",
+                "this Matrix is a part or a transpose of another; assign to that one, as a[0, 1] = 2, or to a copy()",
             ));
         }
         let view = self.view();
@@ -170,7 +172,8 @@ impl Matrix {
         done.or_raise(key.py())
     }
 
-    /// The product, a `Matrix` of the larger precision; of a matrix with its own transpose a SYRK, with the same bits.
+    /// The product, a `Matrix` with the larger precision; a matrix times its own transpose runs as SYRK, with the same
+    /// bits.
     fn __matmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         functions::gemm(slf.as_any(), other, &PyDict::new(slf.py()))
     }
@@ -184,7 +187,7 @@ impl Matrix {
         functions::gemm(left.as_any(), slf.as_any(), &PyDict::new(py))
     }
 
-    /// The sum, each entry rounded once to the larger precision.
+    /// The sum; each entry is rounded once to the larger precision.
     fn __add__(&self, other: &Bound<'_, PyAny>) -> PyResult<Matrix> {
         self.sum(other, false)
     }
@@ -193,7 +196,7 @@ impl Matrix {
         self.sum(other, false)
     }
 
-    /// The difference, each entry rounded once to the larger precision.
+    /// The difference; each entry is rounded once to the larger precision.
     fn __sub__(&self, other: &Bound<'_, PyAny>) -> PyResult<Matrix> {
         self.sum(other, true)
     }
@@ -206,7 +209,7 @@ impl Matrix {
         Ok(self.like(negated(py, &self.view())?))
     }
 
-    /// Every entry times a number, rounded once to the matrix's precision.
+    /// The product with a number; each entry is rounded once to the precision of the matrix.
     fn __mul__(&self, other: &Bound<'_, PyAny>) -> PyResult<Matrix> {
         let py = other.py();
         if other.is_instance_of::<Matrix>() {
@@ -221,27 +224,29 @@ impl Matrix {
         self.__mul__(other)
     }
 
-    /// Every entry over a number, rounded once to the matrix's precision.
+    /// The quotient by a number; each entry is rounded once to the precision of the matrix.
     fn __truediv__(&self, other: &Bound<'_, PyAny>) -> PyResult<Matrix> {
         let py = other.py();
         if other.is_instance_of::<Matrix>() {
-            return Err(PyTypeError::new_err("a matrix over a matrix is not defined: sunzi.solve(a, b) is A^-1 B"));
+            return Err(PyTypeError::new_err(
+                "a matrix cannot be divided by a matrix; sunzi.solve(a, b) computes A^-1 B",
+            ));
         }
         let view = self.view();
         let number = scalar(Some(other), "the divisor", Bits::Round(view.precision_bits()))?;
         let number = number.filter(|number| !number.is_zero());
-        let number = number.ok_or_else(|| PyZeroDivisionError::new_err("a matrix over 0"))?;
+        let number = number.ok_or_else(|| PyZeroDivisionError::new_err("a matrix cannot be divided by 0"))?;
         Ok(self.like(quotient(py, &view, &number)?))
     }
 
-    /// The magnitudes of all entries.
+    /// The absolute values of all entries.
     fn __abs__(&self, py: Python<'_>) -> PyResult<Matrix> {
         let magnitude = |head: Head| if head.is_negative() { head.negated() } else { head };
         Ok(self.like(with_signs(py, &self.view(), magnitude)?))
     }
 
-    /// Whether shapes and all numbers are equal, whatever their precision; a list or an array is taken as `Matrix`
-    /// would take it, decimals and fractions at the precision of this matrix. True or False, not an array of them.
+    /// Whether the shapes and all numbers are equal, at any precision: one value, not an array. A list or an array is
+    /// converted as `Matrix` would convert it, with decimals and fractions at the precision of this matrix.
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
         let py = other.py();
         let Some(operand) = Operand::of_numbers(other)? else { return Ok(false) };
@@ -250,7 +255,7 @@ impl Matrix {
         equal(py, &view, &self.beside(operand, py, bits)?)
     }
 
-    /// Whether some entry is this number.
+    /// Whether an entry is equal to this number.
     fn __contains__(&self, number: &Bound<'_, PyAny>) -> PyResult<bool> {
         let operand = Operand::number(number)?;
         let view = self.view();
@@ -259,7 +264,7 @@ impl Matrix {
         holds(number.py(), &view, number_view.entries().get(0, 0))
     }
 
-    /// The sum of the diagonal entries, rounded once to the matrix's precision.
+    /// The sum of the diagonal entries, rounded once to the precision of the matrix.
     fn trace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let view = self.view();
         let sum = trace(&view, view.precision_bits());
@@ -273,7 +278,7 @@ impl Matrix {
         (0..view.rows().min(view.cols())).map(|i| builder.number(view.entries().get(i, i), (i, i))).collect()
     }
 
-    /// The triangular factor, a `Matrix`; see `sunzi.cholesky`. `sunzi.Cholesky` is for several solves.
+    /// The Cholesky factor as a `Matrix`; see `sunzi.cholesky`. For several solves use `sunzi.Cholesky`.
     #[pyo3(signature = (*, uplo=None, precision=None, context=None, progress=None))]
     fn cholesky<'py>(
         slf: &Bound<'py, Self>,
@@ -310,19 +315,19 @@ impl Matrix {
         functions::log_det(slf.as_any(), &options(slf.py(), precision, context, progress)?)
     }
 
-    /// A list of rows, of this type of number or of another.
+    /// A list of rows with numbers of the type `numbers`, by default the type of single entries.
     #[pyo3(signature = (numbers=None))]
     fn to_list<'py>(&self, py: Python<'py>, numbers: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
         self.assemble(py, Container::Rows, self.kind_or(numbers)?)
     }
 
-    /// `to_list` by the name that NumPy's arrays have for it.
+    /// The same as `to_list`, under the name of NumPy's method.
     #[pyo3(signature = (numbers=None))]
     fn tolist<'py>(&self, py: Python<'py>, numbers: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
         self.to_list(py, numbers)
     }
 
-    /// A NumPy array: of doubles where the type is `float`, else of objects.
+    /// A NumPy array: of doubles if the type is `float`, else of objects.
     #[pyo3(signature = (numbers=None))]
     fn to_numpy<'py>(&self, py: Python<'py>, numbers: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
         let kind = self.kind_or(numbers)?;
@@ -330,17 +335,17 @@ impl Matrix {
         self.assemble(py, container, kind)
     }
 
-    /// An `mpmath.matrix`, exactly.
+    /// An `mpmath.matrix` with the exact numbers.
     fn to_mpmath<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.assemble(py, Container::MpmathMatrix, NumberKind::Mpmath)
     }
 
-    /// A list of rows of `gmpy2.mpfr`, exactly.
+    /// A list of rows of `gmpy2.mpfr` with the exact numbers.
     fn to_gmpy2<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.assemble(py, Container::Rows, NumberKind::Gmpy2)
     }
 
-    /// A `flint.arb_mat` of balls with radius 0, exactly.
+    /// A `flint.arb_mat` with the exact numbers, as balls of radius 0.
     fn to_flint<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.assemble(py, Container::ArbMat, NumberKind::Flint)
     }
@@ -360,12 +365,12 @@ impl Matrix {
         dtype.map_or(Ok(array.clone()), |dtype| array.call_method1("astype", (dtype,)))
     }
 
-    /// The matrix in the binary format of `sunzi`, with a checksum.
+    /// The matrix as bytes in the binary format of `sunzi`, with a checksum.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, &files::to_bytes(py, &self.view())?))
     }
 
-    /// The matrix of `to_bytes`.
+    /// The matrix from the bytes of `to_bytes`.
     #[staticmethod]
     #[pyo3(signature = (data, numbers="fraction"))]
     fn from_bytes(py: Python<'_>, data: &[u8], numbers: &str) -> PyResult<Matrix> {
@@ -373,8 +378,10 @@ impl Matrix {
         Ok(Matrix::new(files::from_bytes(py, data)?, kind))
     }
 
-    /// Writes a file in the format of its ending (`.mtx`, `.bin`, `.csv`, `.npy`, `.json`, `.m`, ..., with `.gz` or
-    /// `.zst` behind it or not), or in `format` (`mtx`, `bin`, ...), which appears complete or not at all.
+    /// Writes the matrix to a file, which appears complete or not at all.
+    ///
+    /// The ending of the name selects the format (`.mtx`, `.bin`, `.csv`, `.npy`, `.json`, `.m`, ..., optionally
+    /// followed by `.gz` or `.zst`), unless `format` does (`mtx`, `bin`, ...).
     #[pyo3(signature = (path, *, format=None, progress=None))]
     fn save<'py>(
         &self,
@@ -386,11 +393,23 @@ impl Matrix {
         files::save(&Runner::new(py, None, progress)?, &self.view(), &path, format)
     }
 
-    /// Reads a file of any of these formats, or a matrix inside of one (`block.json:B`). The ending of the name says
-    /// the format, or `format` does. Decimals are rounded to `precision` bits, by default those that the file states.
-    /// `header` says whether the first line of a table holds headings; by default it does where it holds no number, and
-    /// a line that counts 0, 1, 2, as pandas writes it, is refused. The memory limit of `context` is one for the
-    /// matrix.
+    /// Reads a file in one of the formats of `save`, or a matrix inside a file (`block.json:B`).
+    ///
+    /// Parameters
+    /// ----------
+    /// path : path
+    ///     Name of the file.
+    /// format : str, optional
+    ///     Format of the file; the default is the one of its ending.
+    /// header : bool, optional
+    ///     Whether the first line of a table holds headings. The default is True if the line has no number. A line that
+    ///     counts 0, 1, 2, as pandas writes it, is refused.
+    /// precision : int, optional
+    ///     Precision in bits, to which decimals are rounded; the default is the precision that the file states.
+    /// numbers : str
+    ///     Type of single entries; see `Matrix`.
+    /// context, progress
+    ///     Options of all functions; see `help(sunzi)`. The memory limit of `context` applies to the matrix.
     #[staticmethod]
     #[pyo3(signature = (path, *, format=None, header=None, precision=None, numbers="fraction", context=None,
         progress=None))]
@@ -425,7 +444,7 @@ impl Matrix {
         format!("Matrix({rows} x {cols}, {} bits, {})", self.precision(), self.kind.name())
     }
 
-    /// At most eight rows and columns, six digits each.
+    /// At most eight rows and eight columns, with six digits of each entry.
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
         let (rows, cols) = self.shape();
         let corner = self.view().block(0..rows.min(9), 0..cols.min(9)).to_whole().or_raise(py)?.to_string();

@@ -6,18 +6,24 @@ use crate::view::View;
 use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
-/// A matrix of big floats of one precision.
+/// A matrix of multiprecision numbers with one precision, in the library's memory.
 ///
 /// `Matrix(data, *, precision=None, numbers=None)`
 ///
-/// data: a list of rows, a flat list (one column), a NumPy array, an `mpmath.matrix`, a `flint.arb_mat` or a `Matrix`.
-/// precision: bits to which entries are rounded, to nearest; by default as many as the entries bring along and need.
-/// numbers: the type of single entries and lists made of it: `gmpy2`, `mpmath`, `flint`, `longdouble`, `float`,
-/// `decimal`, `str` or `fraction`; by default that of the data.
+/// Parameters
+/// ----------
+/// data : matrix
+///     A list of rows, a flat list (one column), a NumPy array, an `mpmath.matrix`, a `flint.arb_mat` or a `Matrix`.
+/// precision : int, optional
+///     Precision in bits, to which entries are rounded to nearest. The default is the largest precision that the
+///     entries have or need.
+/// numbers : str, optional
+///     Type of single entries and of lists made from the matrix: `gmpy2`, `mpmath`, `flint`, `longdouble`, `float`,
+///     `decimal`, `str` or `fraction`. The default is the type of the data.
 ///
-/// Slices and transposes are views: they share the numbers and cost nothing, and keep them when the matrix that they
-/// were taken from is assigned to, as in `a[0, 1] = 2`. `A.T @ A` and `A @ A.T` run as SYRK. A row or column that an
-/// integer chose is a matrix too, whose single index counts entries: `a[1][0]` is `a[1, 0]`.
+/// Slices and transposes are views: they share the numbers without a copy. They keep their values if the original
+/// matrix is changed by an assignment such as `a[0, 1] = 2`. `A.T @ A` and `A @ A.T` run as SYRK. A row or column that
+/// an integer selects is a matrix whose single index counts entries: `a[1][0]` is `a[1, 0]`.
 ///
 /// >>> import sunzi
 /// >>> a = sunzi.Matrix([[1, 2], [3, 4], [5, 6]], precision=200)

@@ -36,9 +36,9 @@ impl Norm {
             (_, Some(1.0)) => Ok(Norm::One),
             (_, Some(infinity)) if infinity == f64::INFINITY => Ok(Norm::Infinity),
             _ => Err(PyValueError::new_err(format!(
-                "ord is {}: use 'fro' (root of the sum of squares), 1 (the largest sum of a column), inf (of a row) \
-                 or 'max' (the largest entry); of the spectral norm, sunzi.extreme_eigenvalue(sunzi.syrk(a), \
-                 which='largest') is the square",
+                "ord={} is not valid; use 'fro' (root of the sum of squares), 1 (the largest sum of a column), inf (of \
+                 a row) or 'max' (the largest entry); sunzi.extreme_eigenvalue(sunzi.syrk(a), which='largest') is the \
+                 square of the spectral norm",
                 name.repr()?
             ))),
         }
@@ -78,7 +78,7 @@ impl Measured {
     }
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn norm<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
@@ -88,7 +88,7 @@ pub fn norm<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResul
     number(call.py(), &value, shape)
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn trace<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let call = Call::new(options)?;
@@ -96,7 +96,7 @@ pub fn trace<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResu
     number(call.py(), &sum_of_diagonal(&view, bits), shape)
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn diagonal<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let call = Call::new(options)?;

@@ -18,8 +18,8 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 /// A matrix of this rank's and the numbers of its distribution.
 type Described<'py> = (Bound<'py, Matrix>, [i64; 11]);
 
-/// The communicator of `sunzi.mpi.Ranks`. To free its context is collective, and the garbage collector is not: what
-/// nobody closed stays until the end of the process.
+/// The communicator of `sunzi.mpi.Ranks`. Freeing its context is collective, but the garbage collector is not, so an
+/// object that is never closed stays until the end of the process.
 #[pyclass(frozen, module = "sunzi._sunzi")]
 pub struct Ranks(RwLock<Option<ranks::Ranks>>);
 
@@ -134,7 +134,7 @@ impl Ranks {
         made.map(|made| Ranks(RwLock::new(Some(made)))).map_err(|failed| exception(py, &failed))
     }
 
-    /// Ends the use of the communicator.
+    /// Releases the communicator.
     fn close(&self, py: Python<'_>) {
         // A call of another thread may last, and Python's other threads need not wait for its end.
         py.detach(|| {
@@ -143,7 +143,7 @@ impl Ranks {
         });
     }
 
-    /// `alpha op(A) op(A)^T + beta C`.
+    /// Computes `alpha op(A) op(A)^T + beta C`.
     #[pyo3(signature = (choices, a, c, alpha=None, beta=None))]
     fn syrk(
         &self,
@@ -162,7 +162,7 @@ impl Ranks {
         Ok(c.into_matrix())
     }
 
-    /// `alpha op(A) op(B) + beta C`.
+    /// Computes `alpha op(A) op(B) + beta C`.
     #[pyo3(signature = (trans, operands, c, alpha=None, beta=None))]
     fn gemm(
         &self,
@@ -180,7 +180,7 @@ impl Ranks {
         Ok(c.into_matrix())
     }
 
-    /// `alpha op(T)^-1 B`, or from the right.
+    /// Computes `alpha op(T)^-1 B`, or `alpha B op(T)^-1`.
     #[pyo3(signature = (kind, t, b, alpha=None))]
     fn trsm(
         &self,
@@ -195,21 +195,21 @@ impl Ranks {
         Ok(b.into_matrix())
     }
 
-    /// `A^-1 B`.
+    /// Computes `A^-1 B`.
     fn solve(&self, py: Python<'_>, uplo: i32, a: Described<'_>, b: Described<'_>) -> PyResult<Matrix> {
         let (a, mut b) = (Operand::of(&a), Output::of(&b)?);
         self.run(py, Verb::Solve { uplo, a: a.part(), b: b.target() })?;
         Ok(b.into_matrix())
     }
 
-    /// The factor of a matrix, kept by the library.
+    /// Computes the factor of a matrix and keeps it in the library.
     fn factor(&self, py: Python<'_>, uplo: i32, precision: i64, a: Described<'_>) -> PyResult<RankFactor> {
         let a = Operand::of(&a);
         let made = py.detach(|| self.open(|ranks| ranks.factor(uplo, precision, &a.part())));
         made?.map(|made| RankFactor(RwLock::new(made))).map_err(|failed| exception(py, &failed))
     }
 
-    /// The factor of another matrix in the memory of `factor`.
+    /// Computes the factor of another matrix in the memory of `factor`.
     fn renew(&self, py: Python<'_>, factor: &RankFactor, uplo: i32, precision: i64, a: Described<'_>) -> PyResult<()> {
         let a = Operand::of(&a);
         self.work(py, |ranks| {
@@ -218,7 +218,7 @@ impl Ranks {
         })
     }
 
-    /// Bytes that a call would take; see the Python layer, which has checked how many matrices it has.
+    /// Computes the bytes that a call would take; `sunzi.mpi` has checked the number of matrices.
     fn plan(
         &self,
         py: Python<'_>,
@@ -235,34 +235,39 @@ impl Ranks {
             ("trsm", &[side, diag], &[t, b]) => PlanOf::Trsm([side, diag], [t, b]),
             ("solve", &[uplo], &[a, b]) => PlanOf::Solve(uplo, Some(a), b),
             ("solve", &[uplo], &[b]) => PlanOf::Solve(uplo, None, b),
-            _ => return Err(PyValueError::new_err(format!("no plan of '{operation}' with {} matrices", placed.len()))),
+            _ => {
+                return Err(PyValueError::new_err(format!(
+                    "there is no plan of '{operation}' with {} matrices",
+                    placed.len()
+                )));
+            }
         };
         let planned = py.detach(|| self.open(|ranks| ranks.plan(of, bits)));
         planned?.map_err(|failed| exception(py, &failed))
     }
 
-    /// `A^-1 B` with a kept factor.
+    /// Computes `A^-1 B` with a kept factor.
     fn factor_solve(&self, py: Python<'_>, factor: &RankFactor, b: Described<'_>) -> PyResult<Matrix> {
         let mut b = Output::of(&b)?;
         self.work(py, |ranks| ranks.call(Verb::FactorSolve { factor: &factor.get(), b: b.target() }))?;
         Ok(b.into_matrix())
     }
 
-    /// `A^-1` with a kept factor, in a matrix like `x`.
+    /// Computes `A^-1` with a kept factor, in a matrix like `x`.
     fn inverse(&self, py: Python<'_>, factor: &RankFactor, x: Described<'_>) -> PyResult<Matrix> {
         let mut x = Output::of(&x)?;
         self.work(py, |ranks| ranks.call(Verb::Inverse { factor: &factor.get(), x: x.target() }))?;
         Ok(x.into_matrix())
     }
 
-    /// The logarithm of the determinant of the factored matrix, in a matrix like `like`, of one entry.
+    /// Computes the logarithm of the determinant of the factored matrix, in a 1 x 1 matrix like `like`.
     fn log_det(&self, py: Python<'_>, factor: &RankFactor, like: Bound<'_, Matrix>) -> PyResult<Matrix> {
         let mut result = own(&like)?;
         self.work(py, |ranks| ranks.call(Verb::LogDet { factor: &factor.get(), result: &mut result }))?;
         Ok(Matrix::new(result.into(), like.get().number_kind()))
     }
 
-    /// The factor in the lower triangle of a matrix.
+    /// Copies the factor into the lower triangle of a matrix.
     fn lower(&self, py: Python<'_>, factor: &RankFactor, a: Described<'_>) -> PyResult<Matrix> {
         let mut a = Output::of(&a)?;
         self.work(py, |ranks| ranks.call(Verb::Lower { factor: &factor.get(), a: a.target() }))?;
@@ -283,20 +288,20 @@ impl Ranks {
     /// Calls that overlap share the communicator; an end of its use waits for them.
     fn open<T>(&self, work: impl FnOnce(&ranks::Ranks) -> T) -> PyResult<T> {
         let open = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let closed = || PyValueError::new_err("the ranks were closed");
+        let closed = || PyValueError::new_err("this Ranks object is closed");
         Ok(work(open.as_ref().ok_or_else(closed)?))
     }
 }
 
 #[pymethods]
 impl RankFactor {
-    /// Rows of the factored matrix.
+    /// Number of rows of the factored matrix.
     #[getter]
     fn order(&self, py: Python<'_>) -> i64 {
         py.detach(|| self.get().order())
     }
 
-    /// Bits of the factor.
+    /// Precision of the factor in bits.
     #[getter]
     fn precision(&self, py: Python<'_>) -> i64 {
         py.detach(|| self.get().precision_bits())

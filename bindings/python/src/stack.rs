@@ -9,7 +9,7 @@ use crate::view::View;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// See the Python layer: `vstack`, or with `beside` `hstack`.
+/// The native part of `sunzi.vstack`, and of `sunzi.hstack` where the flag is set.
 #[pyfunction]
 #[pyo3(signature = (parts, beside, precision))]
 pub fn joined(parts: &Bound<'_, PyAny>, beside: bool, precision: Option<i64>) -> PyResult<Matrix> {
@@ -19,7 +19,7 @@ pub fn joined(parts: &Bound<'_, PyAny>, beside: bool, precision: Option<i64>) ->
     let operands = objects.iter().enumerate().map(|(at, part)| Operand::of(part, &format!("part {at}"), Part::Whole));
     let operands = operands.collect::<PyResult<Vec<_>>>()?;
     let Some(kind) = operands.iter().map(|operand| operand.kind).min() else {
-        return Err(PyValueError::new_err("no matrices are given to be joined"));
+        return Err(PyValueError::new_err("there are no matrices to join"));
     };
     let natural: Vec<Option<u32>> = operands.iter().map(|operand| operand.natural_bits).collect();
     let bits = working_bits(asked, &natural)?;
@@ -33,7 +33,7 @@ pub fn joined(parts: &Bound<'_, PyAny>, beside: bool, precision: Option<i64>) ->
     let cols = views[0].cols();
     if let Some((at, other)) = views.iter().map(View::cols).enumerate().find(|(_, other)| *other != cols) {
         let what = if beside { "rows" } else { "columns" };
-        return Err(PyValueError::new_err(format!("part {at} has {other} {what}, part 0 has {cols}")));
+        return Err(PyValueError::new_err(format!("part {at} has {other} {what}, but part 0 has {cols}")));
     }
     let bits = asked.unwrap_or_else(|| View::largest_precision(&views).max(bits));
     let whole = stack(py, &views, bits)?;
@@ -41,7 +41,7 @@ pub fn joined(parts: &Bound<'_, PyAny>, beside: bool, precision: Option<i64>) ->
     Ok(Matrix::new(rounded(py, &whole, bits)?, kind))
 }
 
-/// For pickles: a matrix as a row, or a column, that counts its entries.
+/// A matrix as a row or a column whose single index counts entries; used by pickles.
 #[pyfunction]
 pub fn line(matrix: &Matrix, row: bool) -> Matrix {
     Matrix::new(matrix.view(), matrix.number_kind()).along(if row { Line::Row } else { Line::Column })

@@ -15,7 +15,7 @@ use sunzi::{Diag, Outcome, SymmOptions, Syr2kOptions, TrmmOptions, Uplo};
 /// Bits of an interval where the caller gives none: a few digits.
 const FEW_BITS: u32 = 32;
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn trmm<'py>(
     t: &Bound<'py, PyAny>,
@@ -38,7 +38,7 @@ pub fn trmm<'py>(
     call.finish(result, Form::General, shape, json(&report)?)
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn symm<'py>(
     a: &Bound<'py, PyAny>,
@@ -60,7 +60,7 @@ pub fn symm<'py>(
     call.finish(result, Form::General, shape, json(&report)?)
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn syr2k<'py>(
     a: &Bound<'py, PyAny>,
@@ -94,7 +94,7 @@ struct Search {
     shape: Shape,
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 #[pyo3(signature = (a, l, options))]
 pub fn eigenvalue<'py>(

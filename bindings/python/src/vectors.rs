@@ -17,7 +17,7 @@ fn added(terms: &Terms) -> Option<sunzi::MatrixView<'_>> {
     terms.accumulate.as_ref().map(View::entries)
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn gemv<'py>(
     a: &Bound<'py, PyAny>,
@@ -39,7 +39,7 @@ pub fn gemv<'py>(
     call.finish(result, Form::General, shape, json(&report)?)
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn symv<'py>(
     a: &Bound<'py, PyAny>,
@@ -88,7 +88,7 @@ fn triangular<'py>(
     call.finish(result, Form::General, shape, json(&report)?)
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn trmv<'py>(
     t: &Bound<'py, PyAny>,
@@ -98,7 +98,7 @@ pub fn trmv<'py>(
     triangular(t, x, options, false)
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn trsv<'py>(
     t: &Bound<'py, PyAny>,
@@ -108,7 +108,7 @@ pub fn trsv<'py>(
     triangular(t, b, options, true)
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn ger<'py>(
     x: &Bound<'py, PyAny>,
@@ -128,7 +128,7 @@ pub fn ger<'py>(
     call.finish(result, Form::General, shape, json(&report)?)
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn axpy<'py>(
     alpha: &Bound<'py, PyAny>,
@@ -147,7 +147,7 @@ pub fn axpy<'py>(
     call.finish(result, Form::General, shape, None)
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn dot<'py>(
     x: &Bound<'py, PyAny>,
@@ -163,7 +163,7 @@ pub fn dot<'py>(
     number(call.py(), &value, shape)
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn nrm2<'py>(x: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;

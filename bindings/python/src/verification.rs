@@ -41,7 +41,7 @@ impl Check {
         let found = OPERATIONS.iter().find(|(name, names)| *name == operation && names.len() == count);
         let Some(&(operation, names)) = found else {
             let known = OPERATIONS.map(|(name, names)| format!("('{name}', {})", names.join(", "))).join(", ");
-            let message = format!("no check of '{operation}' with {count} matrices: use {known}");
+            let message = format!("there is no check of '{operation}' with {count} matrices; use {known}");
             return Err(PyValueError::new_err(message));
         };
         let uplo = call.choice("uplo", SYMMETRIC)?;
@@ -91,7 +91,7 @@ impl Check {
     }
 }
 
-/// See the Python layer.
+/// The native part of the function of this name in `sunzi`.
 #[pyfunction]
 pub fn verify<'py>(
     operation: &str,

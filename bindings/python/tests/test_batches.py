@@ -48,9 +48,9 @@ def test_a_problem_that_fails_leaves_the_others() -> None:
 
 def test_refusals() -> None:
     assert sunzi.cholesky_batch([]) == []
-    with pytest.raises(ValueError, match="errors is 'skip': use one of raise, return"):
+    with pytest.raises(ValueError, match="errors='skip' is not valid; use one of raise, return"):
         sunzi.cholesky_batch(BLOCKS, errors="skip")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="problem 0 of 1: 1 operands"):
+    with pytest.raises(TypeError, match="problem 0 of 1: the number of operands is 1"):
         sunzi.gemm_batch([[[1.0]]])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="problem 1 of 2: "):
         sunzi.gemm_batch([([[1.0]], [[1.0]]), ([[1.0]], [[1.0], [2.0]])])
@@ -69,7 +69,7 @@ def test_numbers_that_fail_leave_the_others() -> None:
     with pytest.raises(OverflowError, match="problem 0 of 2: "):
         sunzi.syrk_batch([[[1e200]], [[2.0]]], report=report)
     assert (report["problems"], report["failed"]) == (2, 1)
-    with pytest.raises(TypeError, match="problem 1 of 2: 1 operands: wanted 2 or 3") as refused:
+    with pytest.raises(TypeError, match="problem 1 of 2: the number of operands is 1; it must be 2 or 3") as refused:
         sunzi.gemm_batch([([[1.0]], [[1.0]]), [[1.0]]], errors="return")  # type: ignore[list-item]
     assert refused.value.problem == 1  # type: ignore[attr-defined]
 
@@ -87,14 +87,14 @@ def test_scalars_are_rounded_as_in_single_calls() -> None:
 
 def test_options_that_would_say_nothing_are_refused() -> None:
     for call in (lambda: sunzi.syrk_batch([[[1.0]]], beta=2), lambda: sunzi.gemm_batch([([[1.0]], [[1.0]])], beta=2)):
-        with pytest.raises(ValueError, match="beta is given, and no problem has a c"):
+        with pytest.raises(ValueError, match="beta= is given, but no problem has a c"):
             call()
     assert sunzi.syrk_batch([], beta=2) == []
     for operation, sizes, options, text in (
-        ("trsm", (5, 3), {"range_bits": 8}, "range_bits=8: a triangular solve needs no bits"),
-        ("syrk", (5, 3), {"range_bits": 8, "accuracy": "norm"}, "range_bits=8 needs accuracy='entrywise'"),
-        ("solve", (5, 3), {"range_bits": 8, "factor_precision": 90}, "range_bits=8: a refined solve takes none"),
-        ("cholesky", (5,), {"factor_precision": 90}, "factor_precision= is for 'solve', not for 'cholesky'"),
+        ("trsm", (5, 3), {"range_bits": 8}, "range_bits=8 is not accepted for 'trsm'"),
+        ("syrk", (5, 3), {"range_bits": 8, "accuracy": "norm"}, "range_bits=8 requires accuracy='entrywise'"),
+        ("solve", (5, 3), {"range_bits": 8, "factor_precision": 90}, "range_bits=8 is not accepted together"),
+        ("cholesky", (5,), {"factor_precision": 90}, "factor_precision= is only accepted for 'solve'"),
     ):
         with pytest.raises(ValueError, match=text):
             sunzi.plan(operation, *sizes, precision=200, **options)  # type: ignore[arg-type]

@@ -259,21 +259,21 @@ def test_matrices_beyond_all_memory(rows: int, cols: int) -> None:
 
 
 def test_options() -> None:
-    with pytest.raises(ValueError, match="uplo is 'left': use one of both, lower, upper, lower_only, upper_only"):
+    with pytest.raises(ValueError, match="uplo='left' is not valid; use one of both, lower, upper, lower_"):
         sunzi.cholesky(GOOD, uplo="left")
-    with pytest.raises(ValueError, match="uplo is 'full': use one of both, lower, upper, lower_only, upper_only"):
+    with pytest.raises(ValueError, match="uplo='full' is not valid; use one of both, lower, upper, lower_"):
         sunzi.syrk(GOOD, uplo="full")
-    with pytest.raises(ValueError, match="side is 'up'"):
+    with pytest.raises(ValueError, match="side='up'"):
         sunzi.trsm(GOOD, GOOD, side="up")
-    with pytest.raises(TypeError, match="context cannot be 5 of type int"):
+    with pytest.raises(TypeError, match="context=5 is of type int"):
         sunzi.cholesky(GOOD, context=5)
-    with pytest.raises(TypeError, match="progress is of type int"):
+    with pytest.raises(TypeError, match="progress= must be callable .* its type is int"):
         sunzi.cholesky(GOOD, progress=5)
-    with pytest.raises(TypeError, match="report cannot be"):
+    with pytest.raises(TypeError, match=r"report=\[\] is of type list"):
         sunzi.cholesky(GOOD, report=[])
-    with pytest.raises(TypeError, match="precision cannot be 1.5 of type float"):
+    with pytest.raises(TypeError, match="precision=1.5 is of type float"):
         sunzi.cholesky(GOOD, precision=1.5)
-    with pytest.raises(ValueError, match="beta is given without c"):
+    with pytest.raises(ValueError, match="beta= is given, but c= is not"):
         sunzi.syrk(GOOD, beta=2)
     with pytest.raises(ValueError, match="alpha is NaN|alpha .*NaN"):
         sunzi.syrk(GOOD, alpha=float("nan"))
@@ -281,7 +281,7 @@ def test_options() -> None:
         sunzi.syrk(GOOD, alpha=[1])
     with pytest.raises(ValueError, match="not an integer"):
         sunzi.syrk([[0.5]], exact=True)
-    with pytest.raises(ValueError, match="numbers is 'octal': use one of gmpy2, mpmath, flint, longdouble, float"):
+    with pytest.raises(ValueError, match="numbers='octal' is not valid; use one of gmpy2, mpmath"):
         sunzi.Matrix(GOOD, numbers="octal")
 
 
@@ -297,7 +297,7 @@ def test_contexts() -> None:
         sunzi.Context(device=["cuda:77"])
     with pytest.raises(ValueError, match="threads=-1 is out of range"):
         sunzi.Context(threads=-1)
-    with pytest.raises(TypeError, match=r"memory cannot be \[1\] of type list"):
+    with pytest.raises(TypeError, match=r"memory=\[1\] is of type list"):
         sunzi.Context(memory=[1])  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=f"precision={2**99} is out of range"):
         sunzi.cholesky(GOOD, precision=2**99)
@@ -313,24 +313,24 @@ def test_plans() -> None:
 def test_out_that_does_not_fit() -> None:
     read_only = np.zeros((2, 2))
     read_only.flags.writeable = False
-    with pytest.raises(ValueError, match=r"out, an array of shape \[2, 2\], is read-only"):
+    with pytest.raises(ValueError, match=r"out=, an array of shape \[2, 2\], is read-only"):
         sunzi.cholesky(GOOD, out=read_only)
     assert (read_only == 0).all()
-    with pytest.raises(ValueError, match=r"out has the shape \[2, 3\], the result is 2 x 2"):
+    with pytest.raises(ValueError, match=r"out= has the shape \[2, 3\], but the result is 2 x 2"):
         sunzi.cholesky(GOOD, out=np.zeros((2, 3)))
-    with pytest.raises(TypeError, match="out has the dtype float32"):
+    with pytest.raises(TypeError, match="out= has the dtype float32"):
         sunzi.cholesky(GOOD, out=np.zeros((2, 2), dtype=np.float32))
-    with pytest.raises(TypeError, match="out is of type list"):
+    with pytest.raises(TypeError, match="out= must be a NumPy array, but its type is list"):
         sunzi.cholesky(GOOD, out=[[0, 0], [0, 0]])
 
 
 def test_indices() -> None:
     matrix = sunzi.Matrix(GOOD)
-    for key, text in [((2, 0), "row 2 of a matrix with 2"), ((0, -3), "column -3"), ((0, 0, 0), "3 indices")]:
+    for key, text in [((2, 0), "row 2 is out of range"), ((0, -3), "column -3"), ((0, 0, 0), "3 indices")]:
         with pytest.raises(IndexError, match=text):
             matrix[key]
     for key in ("a", (0, None), ([0, 1], 0), 1.0):
-        with pytest.raises(TypeError, match="index of type"):
+        with pytest.raises(TypeError, match="index must be an integer or a slice"):
             matrix[key]
     with pytest.raises(TypeError, match="@"):
         matrix * matrix

@@ -157,8 +157,8 @@ def test_bad_programs_are_named() -> None:
         (ValueError, "a pair", [1], [(SWAP, ONE, ONE)]),
         (ValueError, "c is 0 x 0", [], [(SWAP, [])]),
         (ValueError, "nothing to solve", [1], []),
-        (TypeError, "blocks is of type", [1], SWAP[0][0]),  # type: ignore[list-item]
-        (TypeError, "no pair of indices", [1], [({"a": 1}, [ONE])]),
+        (TypeError, "blocks must be a list", [1], SWAP[0][0]),  # type: ignore[list-item]
+        (TypeError, "is not a pair of indices", [1], [({"a": 1}, [ONE])]),
         (ValueError, "c is 1 x 2", [[1, 2]], [(SWAP, [ONE, ONE])]),
         (ValueError, "row 0, column 0", [math.nan], [(SWAP, [ONE])]),
     ]

@@ -5,7 +5,8 @@ use std::ffi::{c_int, c_void};
 use sunzi::Head;
 use sunzi::advanced::math::float::limbs_for;
 
-/// A matrix whose entries are `mpfr_t`, the first at `entries`.
+/// Returns the description of a `rows x cols` matrix of `mpfr_t`; `entries` points to the first entry, `ld` is the
+/// leading dimension.
 #[unsafe(no_mangle)]
 pub extern "C" fn sunzi_mpfr_matrix(
     layout: i32,
@@ -17,18 +18,20 @@ pub extern "C" fn sunzi_mpfr_matrix(
     described((SUNZI_MPFR, layout), (rows, cols, ld), entries)
 }
 
-/// A matrix whose entries are `mpf_t`, the first at `entries`.
+/// Returns the description of a `rows x cols` matrix of `mpf_t`; `entries` points to the first entry, `ld` is the
+/// leading dimension.
 #[unsafe(no_mangle)]
 pub extern "C" fn sunzi_mpf_matrix(layout: i32, rows: i64, cols: i64, entries: *const c_void, ld: i64) -> sunzi_matrix {
     described((SUNZI_MPF, layout), (rows, cols, ld), entries)
 }
 
-/// A matrix of raw numbers: the entry of index i has the head `heads[i]` and the limbs from `limbs[i * w]` on, where
-/// `w = sunzi_limbs_for(precision_bits)`. Operands of this form are read where they are, without a copy.
+/// Returns the description of a `rows x cols` matrix in raw limbs. The entry with index i (see `layout` and `ld`) has
+/// the head `heads[i]` and the w limbs `limbs[i * w]` to `limbs[i * w + w - 1]`, where
+/// `w = sunzi_limbs_for(precision_bits)`. The library reads operands of this format in place, without a copy.
 ///
-/// A number is `(-1)^sign * 0.s * 2^exponent`: s is the significand, least limb first, with the top bit of the last
-/// limb set and the bits below the precision 0. `sunzi_head` packs sign and exponent; the number 0 is the head 0 with
-/// limbs 0.
+/// Format: a number is `(-1)^sign * 0.s * 2^exponent`. The significand s is stored with the least limb first; the top
+/// bit of the last limb is set, and the bits below the precision are 0. `sunzi_head` packs sign and exponent. The
+/// number 0 has the head 0 and limbs of 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn sunzi_limb_matrix(
     layout: i32,
@@ -48,20 +51,21 @@ fn described((format, layout): (i32, i32), (rows, cols, ld): (i64, i64, i64), fi
     sunzi_matrix { format, layout, rows, cols, ld, entries, limbs, precision_bits: 0 }
 }
 
-/// Limbs of a number of `precision_bits` bits; 0 for a precision below 1.
+/// Returns the number of limbs of a number with `precision_bits` bits; 0 for a precision below 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn sunzi_limbs_for(precision_bits: i64) -> i64 {
     u32::try_from(precision_bits).map_or(0, |bits| limbs_for(bits) as i64)
 }
 
-/// The head of a number other than 0: `exponent << 2 | 2 | negative`; 0 where the exponent is beyond +-(2^30 - 1).
+/// Returns the head of a number other than 0: `exponent << 2 | 2 | negative`. Returns 0 if the exponent lies outside
+/// +-(2^30 - 1).
 #[unsafe(no_mangle)]
 pub extern "C" fn sunzi_head(negative: c_int, exponent: i64) -> u64 {
     let fits = exponent.unsigned_abs() <= sunzi::MAXIMUM_EXPONENT as u64;
     if fits { Head::new(negative != 0, exponent).0 } else { 0 }
 }
 
-/// The exponent of a head.
+/// Returns the exponent in a head.
 #[unsafe(no_mangle)]
 pub extern "C" fn sunzi_head_exponent(head: u64) -> i64 {
     Head(head).exponent()

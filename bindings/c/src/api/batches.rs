@@ -18,17 +18,21 @@ use sunzi::{
     Side, Symmetric, SymmetricDestination, SymmetricMatrix, SyrkOptions, TrsmOptions, Uplo,
 };
 
-/// `sunzi_syrk` on `count` pairs: `C_i := alpha * A_i A_i^T + beta * C_i`, or with `A_i^T A_i`.
+/// Computes `C_i := alpha A_i A_i^T + beta C_i`, or with `A_i^T A_i`, for `count` independent problems.
 ///
-/// `a` and `c` are arrays of `count` descriptions, whose shapes and precisions may differ. Each result has the bits of
-/// the single call. The threads of the context share out the problems. `statuses` takes the status of each problem; it
-/// may be null.
-/// One problem that fails leaves its own result as it was and costs the others nothing; the call returns the status of
-/// the first such problem, and `sunzi_last_error` says its number, from 0. A description or an entry that cannot be
-/// read, sizes that do not fit each other, a memory limit with no room for the plan of the batch, or a stop ends the
-/// whole call before anything is written, with that status for all. Under a limit, a problem that `SUNZI_ENTRYWISE`
-/// costs more bits than were planned may be refused by itself. The arrays of different problems must not overlap where
-/// one is written.
+/// Arguments:
+/// - `a`, `c`: arrays of `count` descriptions; shapes and precisions may differ between problems.
+/// - `statuses`: array for the status of each problem, or null.
+/// - All others as in `sunzi_syrk`, for all problems alike. The arrays of different problems must not overlap if one of
+///   them is written.
+///
+/// The threads of the context share the problems. Each result has the same bits as the single call.
+///
+/// Errors: a problem that fails leaves its own result unchanged and does not affect the others; the call then returns
+/// the status of the first such problem, and `sunzi_last_error` names its number, counted from 0. Four failures end the
+/// whole call before anything is written, with the same status for all problems: a description or an entry that cannot
+/// be read, shapes that do not match, a memory limit that is too small for the plan of the batch, and cancellation.
+/// Under a memory limit a single problem may be refused if `SUNZI_ENTRYWISE` needs more bits for it than planned.
 ///
 /// # Safety
 /// The header's rules.
@@ -55,7 +59,8 @@ pub unsafe extern "C" fn sunzi_syrk_batch(
     }
 }
 
-/// `sunzi_gemm` on `count` triples: `C_i := alpha * op(A_i) op(B_i) + beta * C_i`; the rest as in `sunzi_syrk_batch`.
+/// Computes `C_i := alpha op(A_i) op(B_i) + beta C_i` for `count` independent problems. `a`, `b` and `c` are arrays of
+/// `count` descriptions; everything else as in `sunzi_syrk_batch` and `sunzi_gemm`.
 ///
 /// # Safety
 /// The header's rules.
@@ -83,10 +88,11 @@ pub unsafe extern "C" fn sunzi_gemm_batch(
     }
 }
 
-/// `sunzi_cholesky` on `count` matrices, each in place; the rest as in `sunzi_syrk_batch`.
+/// Replaces each of `count` symmetric positive definite matrices by its Cholesky factor. `a` is an array of `count`
+/// descriptions; everything else as in `sunzi_syrk_batch` and `sunzi_cholesky`.
 ///
-/// A matrix that is not positive definite stays as it was and has `SUNZI_NOT_POSITIVE_DEFINITE` among `statuses`; all
-/// others become their factors.
+/// A matrix that is not positive definite is unchanged and has the status `SUNZI_NOT_POSITIVE_DEFINITE`; all other
+/// matrices become their factors.
 ///
 /// # Safety
 /// The header's rules.
@@ -108,7 +114,8 @@ pub unsafe extern "C" fn sunzi_cholesky_batch(
     }
 }
 
-/// `sunzi_trsm` on `count` pairs, each in place; the rest as in `sunzi_syrk_batch`.
+/// Solves `count` independent triangular systems in place. `t` and `b` are arrays of `count` descriptions; everything
+/// else as in `sunzi_syrk_batch` and `sunzi_trsm`.
 ///
 /// # Safety
 /// The header's rules.
@@ -161,7 +168,11 @@ unsafe fn enter_batch(
     let mut each = None;
     let run = |call: &Call<'_>| {
         let count = usize::try_from(count).map_err(|_| {
-            Failure::of(sunzi_status::SUNZI_INVALID_SIZE, "count", format!("{count} problems: there are 0 or more"))
+            Failure::of(
+                sunzi_status::SUNZI_INVALID_SIZE,
+                "count",
+                format!("the number of problems, {count}, must not be negative"),
+            )
         })?;
         let outcomes = work(call, Batch { count })?;
         let first = outcomes.iter().find_map(|outcome| outcome.as_ref().err().cloned());
@@ -348,8 +359,8 @@ impl Batch {
         let places = self.each(|at| {
             let ((rows, inner), (right_rows, cols)) = (shape_of(&a[at], op_a), shape_of(&b[at], op_b));
             if inner != right_rows {
-                let sizes = format!("op(A) is {rows} x {inner}, op(B) {right_rows} x {cols}");
-                let message = format!("{sizes}: the inner sizes must agree");
+                let sizes = format!("op(A) is {rows} x {inner} and op(B) is {right_rows} x {cols}");
+                let message = format!("{sizes}; the inner sizes must agree");
                 return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, "b", message));
             }
             c[at].check_shape(rows, cols).map(|()| (rows, cols))

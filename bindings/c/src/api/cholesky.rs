@@ -11,14 +11,22 @@ use rug::float::{FreeCache, free_cache};
 use sunzi::estimate::log_det_of;
 use sunzi::{Cholesky, CholeskyOptions, Matrix, MatrixView, Uplo, cholesky_into, solve_into};
 
-/// The Cholesky factor of a symmetric positive definite A, in place: L with `A = L L^T` in the lower triangle, or
-/// `U = L^T` in the upper one. The other triangle is neither read nor written. With `SUNZI_BOTH` A must hold the same
-/// numbers in both triangles, and becomes L with zeros above the diagonal.
+/// Replaces a symmetric positive definite A by its Cholesky factor: L with `A = L L^T` in the lower triangle, or
+/// `U = L^T` in the upper triangle.
 ///
-/// Accuracy: `|A - L L^T|_ij <= 2^(2 - p) (|L| |L^T|)_ij` with p the largest precision of the triangle's entries, for
-/// any order and condition; under `SUNZI_NORM`, or where `sunzi_last_report` says that norms alone were reached,
-/// `2^(2 - p) sqrt(a_ii a_jj)`; then each entry is rounded to its own. Cost: n^3 / 6 word products for each of about
-/// 2 p / 52 primes. After `SUNZI_NOT_POSITIVE_DEFINITE` A is as it was.
+/// Arguments:
+/// - `uplo`: the triangle of A that is read and written; the other triangle is neither read nor written. With
+///   `SUNZI_BOTH` the two triangles must hold the same numbers, and A becomes L with zeros above the diagonal.
+/// - `a`: n x n.
+///
+/// Accuracy: `|A - L L^T|_ij <= 2^(2 - p) (|L| |L^T|)_ij` for any order and condition. Under `SUNZI_NORM`, or if
+/// `sunzi_last_report` returns the accuracy `SUNZI_NORM`, the bound is `2^(2 - p) sqrt(a_ii a_jj)`. Then each entry is
+/// rounded to its own precision.
+///
+/// Errors: `SUNZI_NOT_POSITIVE_DEFINITE` with the index of the first pivot that is not positive as computed; A is
+/// unchanged then. `SUNZI_NOT_SYMMETRIC` if `SUNZI_BOTH` was passed and the triangles differ.
+///
+/// Cost: n^3 / 6 word products per prime.
 ///
 /// # Safety
 /// The header's rules.
@@ -34,12 +42,21 @@ pub unsafe extern "C" fn sunzi_cholesky(ctx: *const sunzi_context, uplo: i32, a:
     }
 }
 
-/// `B := A^-1 B` for a symmetric positive definite A, of which one triangle is read, or with `SUNZI_BOTH` both, which
-/// must hold the same numbers; A is not changed.
+/// Computes `B := A^-1 B` for a symmetric positive definite A, which is not changed.
 ///
-/// Accuracy: `|b - A x|_i <= 2^(4 - p) ((|L| |L^T| |x|)_i + |b_i|)` for each column, with p the largest precision of
-/// B's entries, at which A is factored as well; under `SUNZI_NORM`
-/// `2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)`; then each entry is rounded to its own.
+/// Arguments:
+/// - `uplo`: the triangle of A that is read; with `SUNZI_BOTH` the two triangles must hold the same numbers.
+/// - `a`: n x n.
+/// - `b`: n x m, the right-hand sides, which the solution X replaces.
+///
+/// Accuracy, for each column: `|b - A x|_i <= 2^(4 - p) ((|L| |L^T| |x|)_i + |b_i|)`; under `SUNZI_NORM`
+/// `2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)`. p is the largest precision of the entries of B; A is
+/// factored at this precision as well. Then each entry is rounded to its own precision.
+///
+/// Errors: those of `sunzi_cholesky`.
+///
+/// Cost: one factorisation and one solve with m right-hand sides. For several solves with one A, see
+/// `sunzi_factor_new`.
 ///
 /// # Safety
 /// The header's rules.
@@ -69,10 +86,17 @@ pub unsafe extern "C" fn sunzi_solve(
     }
 }
 
-/// `B := A^-1 B` with a factor that `sunzi_cholesky` has left in one triangle of `factor`, which is all that is read of
-/// it.
+/// Computes `B := A^-1 B` from a Cholesky factor in an array, as `sunzi_cholesky` leaves it.
 ///
-/// Accuracy as `sunzi_solve`, with p the smaller of B's largest precision and that of the factor.
+/// Arguments:
+/// - `uplo`: the triangle of `factor` that holds the factor (`SUNZI_LOWER` or `SUNZI_UPPER`); only this triangle is
+///   read.
+/// - `factor`: n x n.
+/// - `b`: n x m, the right-hand sides, which the solution replaces.
+///
+/// Accuracy: as `sunzi_solve`, with p the smaller of the largest precision of B and the precision of the factor.
+///
+/// Errors: `SUNZI_SINGULAR` if the diagonal of the factor has a zero.
 ///
 /// # Safety
 /// The header's rules.
@@ -93,8 +117,10 @@ pub unsafe extern "C" fn sunzi_cholesky_solve(
     }
 }
 
-/// `result := log det A = 2 sum log |l_ii|` from a factor of A, of which the diagonal alone is read. `result` is a
-/// matrix of one entry, whose precision the logarithm has.
+/// Computes `result := log det A = 2 sum_i log |l_ii|` from a Cholesky factor in an array, of which only the diagonal
+/// is read. `factor` is n x n; `result` is 1 x 1, and its precision is the precision of the logarithm.
+///
+/// Errors: `SUNZI_SINGULAR` if the diagonal has a zero.
 ///
 /// # Safety
 /// The header's rules.

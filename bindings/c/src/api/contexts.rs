@@ -9,7 +9,7 @@ use std::ffi::{c_char, c_int};
 use sunzi::comm::Transport;
 use sunzi::distributed::{Team, TeamOptions};
 
-/// All defaults: every processor, no memory limit, the fastest kernel, no checks.
+/// Returns the default options: all processors, no memory limit, the fastest kernel, no checks.
 #[unsafe(no_mangle)]
 pub extern "C" fn sunzi_options_default() -> sunzi_options {
     sunzi_options {
@@ -26,14 +26,14 @@ pub extern "C" fn sunzi_options_default() -> sunzi_options {
     }
 }
 
-/// Makes a context as `options` say (null for the defaults) and puts it into `*ctx`.
+/// Makes a context with `options` (null for the defaults) and stores it in `*ctx`.
 ///
-/// `*ctx` is a context after a failure too: one that answers `sunzi_last_error`, and every call with the same failure.
-/// Free it in either case.
+/// After a failure `*ctx` is a context as well: `sunzi_last_error` returns the reason, and every call on it fails with
+/// the same status. The caller must free it in both cases.
 ///
-/// A fork of the process may go on with the context: its first call starts threads of its own. A call that is under way
-/// while the process forks, devices and communicators stay with the parent: calls over ranks are refused in the fork
-/// with `SUNZI_COMMUNICATION`, and freeing the context there gives back the fork's own memory and tells no rank.
+/// Forks: a child process may continue to use the context, and the first call there starts new threads. Calls that were
+/// running during the fork, devices, and communicators remain with the parent: in the child, calls over ranks return
+/// `SUNZI_COMMUNICATION`, and `sunzi_context_free` frees the child's own memory without communication.
 ///
 /// # Safety
 /// The header's rules.
@@ -46,15 +46,16 @@ pub unsafe extern "C" fn sunzi_context_new(
     unsafe { deliver(|| catch(|| make(options)).map_or_else(refused, |made| sunzi_context::new(Ok(made))), ctx) }
 }
 
-/// A context on the communicator with the Fortran handle `communicator` (`MPI_Comm_c2f(comm)`), for the calls named
-/// `sunzi_mpi_...`; all others run on this rank alone. Collective over the communicator, which is duplicated.
+/// Makes a context for the calls named `sunzi_mpi_...` on the ranks of an MPI communicator, which is passed as its
+/// Fortran handle `MPI_Comm_c2f(comm)`. All other calls on the context run on the calling rank only. Collective over
+/// the communicator, which is duplicated.
 ///
-/// MPI stays the caller's: it must be initialised before, and finalised after `sunzi_context_free`. Threads of the
-/// context never call MPI. An intercommunicator is refused on all ranks of both groups. Contexts are freed in one order
-/// on all ranks that have several. Without the feature `mpi` this is `SUNZI_UNAVAILABLE`.
+/// The program must initialise MPI before this call and finalise it after `sunzi_context_free`. Threads of the context
+/// never call MPI. An intercommunicator is refused on all ranks of both groups. Ranks with several contexts must make
+/// and free them in the same order. A build without the feature `mpi` returns `SUNZI_UNAVAILABLE`.
 ///
 /// # Safety
-/// `communicator` is the handle of a live communicator, or of none.
+/// `communicator` must be the handle of a live communicator, or of no communicator.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sunzi_context_from_mpi(
     communicator: c_int,
@@ -112,7 +113,7 @@ pub unsafe fn context_over(
 /// As [`sunzi_context_from_mpi`].
 #[cfg(not(feature = "mpi"))]
 unsafe fn from_mpi(_communicator: c_int, _options: *const sunzi_options, _has_place: bool) -> sunzi_context {
-    let message = "this build has no MPI: build the library with the feature mpi";
+    let message = "this build does not support MPI; build the library with the feature mpi";
     refused(Failure::new(sunzi_status::SUNZI_UNAVAILABLE, message))
 }
 
@@ -137,11 +138,11 @@ unsafe fn deliver(made: impl FnOnce() -> sunzi_context, ctx: *mut *mut sunzi_con
     status(&outcome)
 }
 
-/// Frees a context; null does nothing. No call may be under way on it. Texts of `sunzi_last_error` go with it.
-/// Collective for a context on a communicator, unless MPI has been finalised.
+/// Frees a context; a null pointer is ignored. No other call on the context may be running. The texts of
+/// `sunzi_last_error` become invalid. Collective for a context on a communicator, unless MPI has been finalised.
 ///
 /// # Safety
-/// `ctx` is null or came from `sunzi_context_new` or `sunzi_context_from_mpi`, and is not used again.
+/// `ctx` must be null or a result of `sunzi_context_new` or `sunzi_context_from_mpi`, and must not be used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sunzi_context_free(ctx: *mut sunzi_context) {
     if ctx.is_null() {
@@ -155,7 +156,7 @@ pub unsafe extern "C" fn sunzi_context_free(ctx: *mut sunzi_context) {
     });
 }
 
-/// Gives back the memory that the context keeps between calls: copies, windows, scratch. Tables and threads stay.
+/// Frees the memory that the context keeps between calls: copies, windows and work memory. Tables and threads stay.
 ///
 /// # Safety
 /// The header's rules.
@@ -171,19 +172,18 @@ pub unsafe extern "C" fn sunzi_context_release(ctx: *const sunzi_context) -> sun
     }
 }
 
-/// Why the calling thread's last call on the context failed, as one line with the numbers; empty where it went well.
-///
-/// The text stays until the thread's next call on the context.
+/// Returns the reason why the calling thread's last call on the context failed, as one line with the numbers; an empty
+/// string after a success. The text is valid until the next call of the same thread on the context.
 ///
 /// # Safety
 /// The header's rules.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sunzi_last_error(ctx: *const sunzi_context) -> *const c_char {
     // SAFETY: null or live by contract.
-    unsafe { ctx.as_ref() }.map_or(c"ctx: a null pointer".as_ptr(), sunzi_context::message)
+    unsafe { ctx.as_ref() }.map_or(c"ctx: the pointer is null".as_ptr(), sunzi_context::message)
 }
 
-/// The status of the calling thread's last call on the context, also of one that returned info.
+/// Returns the status of the calling thread's last call on the context, including calls that return info.
 ///
 /// # Safety
 /// The header's rules.
@@ -193,9 +193,9 @@ pub unsafe extern "C" fn sunzi_last_status(ctx: *const sunzi_context) -> sunzi_s
     unsafe { ctx.as_ref() }.map_or(sunzi_status::SUNZI_NULL_POINTER, sunzi_context::status)
 }
 
-/// The row and the column, from 0, of the entry that the calling thread's last call failed at, as
-/// `sunzi_last_error` names it; for a matrix that is not positive definite, or singular, twice the index. Both are -1
-/// where the failure has no place. Null pointers are passed over.
+/// Stores the row and the column, counted from 0, of the entry at which the calling thread's last call failed, as
+/// `sunzi_last_error` names them. For a matrix that is not positive definite or is singular, both numbers are the index
+/// of the pivot. Both are -1 if the failure has no place. Null pointers are ignored.
 ///
 /// # Safety
 /// The header's rules.
@@ -212,7 +212,7 @@ pub unsafe extern "C" fn sunzi_last_place(ctx: *const sunzi_context, row: *mut i
     }
 }
 
-/// Fills `report` with what the context's last call that went well took, whichever thread made it.
+/// Stores the statistics of the last successful call on the context, by any thread, in `*report`.
 ///
 /// # Safety
 /// The header's rules.

@@ -34,8 +34,10 @@ pub(super) unsafe fn number_of<F>(
     Ok(())
 }
 
-/// `*bits :=` about how many bits solves with a kept factor lose: log2 of the norm of the inverse of A, scaled by
-/// powers of two to a diagonal of about 1. Found once and kept in the factor. Cost: a few solves with one right side.
+/// Estimates the number of bits that solves with a kept factor lose: `*bits` is log2 of the norm of the inverse of A
+/// after A has been scaled by powers of two to a diagonal of about 1.
+///
+/// Cost: a few solves with one right-hand side at the first call; the factor keeps the result.
 ///
 /// # Safety
 /// The header's rules.
@@ -55,8 +57,10 @@ pub unsafe extern "C" fn sunzi_factor_condition_bits(
     }
 }
 
-/// `*digits :=` about how many decimal digits of `sunzi_factor_log_det` are right, at the factor's precision. Cost: a
-/// few solves with one right side.
+/// Estimates the number of correct decimal digits of `sunzi_factor_log_det` at the precision of the factor, for an
+/// exact A, and stores it in `*digits`.
+///
+/// Cost: a few solves with one right-hand side.
 ///
 /// # Safety
 /// The header's rules.
@@ -70,7 +74,7 @@ pub unsafe extern "C" fn sunzi_factor_log_det_digits(
     unsafe { sunzi_factor_log_det_digits_with(ctx, factor, std::ptr::null(), digits) }
 }
 
-/// `sunzi_factor_log_det_digits` of a matrix that may have been rounded.
+/// Same as `sunzi_factor_log_det_digits`, for a matrix that was rounded as `rounding` states.
 ///
 /// # Safety
 /// The header's rules.
@@ -109,7 +113,10 @@ pub(super) unsafe fn rounding_of(rounding: *const sunzi_rounding) -> Outcome<Inp
     let bits = |bits: i64| match u32::try_from(bits) {
         Ok(0) => Ok(None),
         Ok(bits) if bits <= MAXIMUM_PRECISION_BITS => Ok(Some(bits)),
-        _ => Err(invalid("rounding", format!("rounded to {bits} bits: choose 0 to {MAXIMUM_PRECISION_BITS}"))),
+        _ => Err(invalid(
+            "rounding",
+            format!("a precision of {bits} bits is not valid; choose 0 to {MAXIMUM_PRECISION_BITS}"),
+        )),
     };
     Ok(InputRounding::new().matrix_bits(bits(matrix_bits)?).right_bits(bits(right_bits)?))
 }
@@ -230,10 +237,16 @@ unsafe fn inverse_digits(
     }
 }
 
-/// `*digits :=` about how many decimal digits of a solution X of `A X = B` are right, beside the largest entry of its
-/// worst column. A is the matrix that was factored, of which one triangle is read, or with `SUNZI_BOTH` both.
+/// Estimates the number of correct decimal digits of a solution X of `A X = B`, and stores it in `*digits`: `-log10` of
+/// the error of the worst column, relative to the largest entry of that column.
 ///
-/// Cost: for up to four columns, and for four where there are more, a product of A with a column and a solve.
+/// Arguments:
+/// - `factor`: the factor of A.
+/// - `uplo`: the triangle of A that is read; with `SUNZI_BOTH` the two triangles must hold the same numbers.
+/// - `a`: n x n, the matrix that was factored.
+/// - `b`, `x`: n x m, the right-hand sides and the solution.
+///
+/// Cost: a product of A with a column and a solve, for each of up to four columns.
 ///
 /// # Safety
 /// The header's rules.
@@ -251,7 +264,7 @@ pub unsafe extern "C" fn sunzi_factor_solution_digits(
     unsafe { sunzi_factor_solution_digits_with(ctx, factor, std::ptr::null(), uplo, a, b, x, digits) }
 }
 
-/// `sunzi_factor_solution_digits` of operands that may have been rounded.
+/// Same as `sunzi_factor_solution_digits`, for operands that were rounded as `rounding` states.
 ///
 /// # Safety
 /// The header's rules.
@@ -270,12 +283,12 @@ pub unsafe extern "C" fn sunzi_factor_solution_digits_with(
     unsafe { solution_digits(ctx, factor, &Solution { rounding, uplo, a, b, x }, digits, Means::Estimate) }
 }
 
-/// `*digits :=` how many decimal digits of a solution X of `A X = B` are proven to be right, beside the largest entry
-/// of each column; 0 where nothing can be proven: where A could not be shown to be positive definite. Operands as
-/// `sunzi_factor_solution_digits`.
+/// Computes a proven lower bound of the number of correct decimal digits of a solution X of `A X = B`, relative to the
+/// largest entry of each column, and stores it in `*digits`. The bound is 0 if nothing can be proven, because the proof
+/// that A is positive definite did not succeed. Arguments as in `sunzi_factor_solution_digits`.
 ///
-/// Cost: a second factorisation with as many bits as the condition of the scaled A, and some tens more; a product of A
-/// with X and a solve.
+/// Cost: a second factorisation, whose bits are those of the condition of the scaled A and some tens more; a product of
+/// A with X, and a solve.
 ///
 /// # Safety
 /// The header's rules.
@@ -293,7 +306,7 @@ pub unsafe extern "C" fn sunzi_factor_certified_solution_digits(
     unsafe { sunzi_factor_certified_solution_digits_with(ctx, factor, std::ptr::null(), uplo, a, b, x, digits) }
 }
 
-/// `sunzi_factor_certified_solution_digits` of operands that may have been rounded.
+/// Same as `sunzi_factor_certified_solution_digits`, for operands that were rounded as `rounding` states.
 ///
 /// # Safety
 /// The header's rules.
@@ -312,10 +325,17 @@ pub unsafe extern "C" fn sunzi_factor_certified_solution_digits_with(
     unsafe { solution_digits(ctx, factor, &Solution { rounding, uplo, a, b, x }, digits, Means::Proof) }
 }
 
-/// `*digits :=` about how many decimal digits of an inverse of A are right, beside its largest entry. A is the matrix
-/// that was factored; `uplo` names the triangle of A and of the inverse that is read, or with `SUNZI_BOTH` both.
+/// Estimates the number of correct decimal digits of an inverse of A, relative to its largest entry, and stores it in
+/// `*digits`.
 ///
-/// Cost: for up to four columns a product of A with a column and a solve.
+/// Arguments:
+/// - `factor`: the factor of A.
+/// - `uplo`: the triangle of both matrices that is read; with `SUNZI_BOTH` the two triangles of each matrix must hold
+///   the same numbers.
+/// - `a`: n x n, the matrix that was factored.
+/// - `inverse`: n x n.
+///
+/// Cost: a product of A with a column and a solve, for each of up to four columns.
 ///
 /// # Safety
 /// The header's rules.
@@ -332,7 +352,7 @@ pub unsafe extern "C" fn sunzi_factor_inverse_digits(
     unsafe { sunzi_factor_inverse_digits_with(ctx, factor, std::ptr::null(), uplo, a, inverse, digits) }
 }
 
-/// `sunzi_factor_inverse_digits` of operands that may have been rounded.
+/// Same as `sunzi_factor_inverse_digits`, for a matrix that was rounded as `rounding` states.
 ///
 /// # Safety
 /// The header's rules.
@@ -350,9 +370,11 @@ pub unsafe extern "C" fn sunzi_factor_inverse_digits_with(
     unsafe { inverse_digits(ctx, factor, &Inverse { rounding, uplo, a, inverse }, digits, Means::Estimate) }
 }
 
-/// `*digits :=` how many decimal digits of an inverse of A are proven to be right, beside its largest entry; 0 where
-/// nothing can be proven. Operands as `sunzi_factor_inverse_digits`, cost as `sunzi_factor_certified_solution_digits`
-/// for n right sides.
+/// Computes a proven lower bound of the number of correct decimal digits of an inverse of A, relative to its largest
+/// entry, and stores it in `*digits`; the bound is 0 if nothing can be proven. Arguments as in
+/// `sunzi_factor_inverse_digits`.
+///
+/// Cost: as `sunzi_factor_certified_solution_digits` with n right-hand sides.
 ///
 /// # Safety
 /// The header's rules.
@@ -369,7 +391,7 @@ pub unsafe extern "C" fn sunzi_factor_certified_inverse_digits(
     unsafe { sunzi_factor_certified_inverse_digits_with(ctx, factor, std::ptr::null(), uplo, a, inverse, digits) }
 }
 
-/// `sunzi_factor_certified_inverse_digits` of operands that may have been rounded.
+/// Same as `sunzi_factor_certified_inverse_digits`, for a matrix that was rounded as `rounding` states.
 ///
 /// # Safety
 /// The header's rules.
@@ -387,9 +409,11 @@ pub unsafe extern "C" fn sunzi_factor_certified_inverse_digits_with(
     unsafe { inverse_digits(ctx, factor, &Inverse { rounding, uplo, a, inverse }, digits, Means::Proof) }
 }
 
-/// `*digits :=` how many decimal digits of `sunzi_factor_log_det` are proven to be right, at the factor's precision; 0
-/// where nothing can be proven. A is the matrix that was factored, of which one triangle is read, or with `SUNZI_BOTH`
-/// both. Cost: as `sunzi_factor_certified_solution_digits`, and a product of the factor with its transpose.
+/// Computes a proven lower bound of the number of correct decimal digits of `sunzi_factor_log_det` at the precision of
+/// the factor, and stores it in `*digits`; the bound is 0 if nothing can be proven. `a` is the n x n matrix that was
+/// factored, of which the triangle `uplo` is read; with `SUNZI_BOTH` the two triangles must hold the same numbers.
+///
+/// Cost: as `sunzi_factor_certified_solution_digits`, and a product of the factor with its transpose.
 ///
 /// # Safety
 /// The header's rules.
@@ -405,7 +429,7 @@ pub unsafe extern "C" fn sunzi_factor_certified_log_det_digits(
     unsafe { sunzi_factor_certified_log_det_digits_with(ctx, factor, std::ptr::null(), uplo, a, digits) }
 }
 
-/// `sunzi_factor_certified_log_det_digits` of a matrix that may have been rounded.
+/// Same as `sunzi_factor_certified_log_det_digits`, for a matrix that was rounded as `rounding` states.
 ///
 /// # Safety
 /// The header's rules.

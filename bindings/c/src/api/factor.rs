@@ -9,8 +9,8 @@ use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_matrix, sunzi_status};
 use sunzi::{Cholesky, SymmetricMatrix};
 
-/// A Cholesky factor in the library's memory; made by `sunzi_factor_new`, freed by `sunzi_factor_free`. It may be used
-/// by several threads at the same time, and with any context.
+/// A Cholesky factor in the library's memory. `sunzi_factor_new` makes it, `sunzi_factor_free` frees it. Several
+/// threads may use it at the same time, and with any context.
 pub struct sunzi_factor {
     pub(crate) cholesky: Cholesky,
 }
@@ -20,15 +20,20 @@ pub struct sunzi_factor {
 /// # Errors
 /// `SUNZI_PRECISION` for a number that is negative or has more than 32 bits.
 pub(crate) fn asked_bits(precision_bits: i64) -> Outcome<u32> {
-    let refused = |_| Failure::of(sunzi_status::SUNZI_PRECISION, "precision_bits", format!("{precision_bits} bits"));
+    let message = || format!("a precision of {precision_bits} bits is not valid");
+    let refused = |_| Failure::of(sunzi_status::SUNZI_PRECISION, "precision_bits", message());
     u32::try_from(precision_bits).map_err(refused)
 }
 
-/// Factors a symmetric positive definite A, of which one triangle is read, or with `SUNZI_BOTH` both, which must hold
-/// the same numbers, and puts a handle of the factor into `*factor` (null where it fails).
+/// Factors a symmetric positive definite A as `A = L L^T`, keeps the factor in the library's memory, and stores a
+/// handle in `*factor` (null after a failure). A is not changed.
 ///
-/// `precision_bits` is the precision of the factor; 0 takes the largest of the triangle's entries. Accuracy as
-/// `sunzi_cholesky`.
+/// Arguments:
+/// - `uplo`: the triangle of A that is read; with `SUNZI_BOTH` the two triangles must hold the same numbers.
+/// - `precision_bits`: precision of the factor; 0 selects the largest precision of the entries that are read.
+/// - `a`: n x n.
+///
+/// Accuracy, errors and cost: as `sunzi_cholesky`, with p the precision of the factor.
 ///
 /// # Safety
 /// The header's rules.
@@ -63,10 +68,10 @@ pub unsafe extern "C" fn sunzi_factor_new(
     }
 }
 
-/// Frees a factor; null does nothing.
+/// Frees a factor; a null pointer is ignored.
 ///
 /// # Safety
-/// `factor` is null or came from `sunzi_factor_new`, and is not used again.
+/// `factor` must be null or a result of `sunzi_factor_new`, and must not be used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sunzi_factor_free(factor: *mut sunzi_factor) {
     if !factor.is_null() {
@@ -75,27 +80,28 @@ pub unsafe extern "C" fn sunzi_factor_free(factor: *mut sunzi_factor) {
     }
 }
 
-/// Rows of the factored matrix; -1 for a null pointer.
+/// Returns the number of rows of the factored matrix; -1 for a null pointer.
 ///
 /// # Safety
-/// `factor` is null or live.
+/// `factor` must be null or a live factor.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sunzi_factor_order(factor: *const sunzi_factor) -> i64 {
     // SAFETY: null or live by contract.
     unsafe { factor.as_ref() }.map_or(-1, |factor| factor.cholesky.factor().rows() as i64)
 }
 
-/// Bits of the factor's entries; -1 for a null pointer.
+/// Returns the precision of the factor in bits; -1 for a null pointer.
 ///
 /// # Safety
-/// `factor` is null or live.
+/// `factor` must be null or a live factor.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sunzi_factor_precision_bits(factor: *const sunzi_factor) -> i64 {
     // SAFETY: null or live by contract.
     unsafe { factor.as_ref() }.map_or(-1, |factor| factor.cholesky.factor().precision_bits().into())
 }
 
-/// `B := A^-1 B` with a kept factor of A. Accuracy as `sunzi_cholesky_solve`.
+/// Computes `B := A^-1 B` with a kept factor of A. `b` is n x m, the right-hand sides, which the solution replaces.
+/// Accuracy as `sunzi_cholesky_solve`.
 ///
 /// # Safety
 /// The header's rules.
@@ -117,11 +123,16 @@ pub unsafe extern "C" fn sunzi_factor_solve(
     }
 }
 
-/// `inverse := A^-1` from a kept factor of A: one triangle of it, or with `SUNZI_BOTH` the whole matrix.
+/// Computes `inverse := A^-1` from a kept factor of A.
 ///
-/// Accuracy: with `Z = (L L^T)^-1` for the factor as it is `|inverse - Z|_ij <= 2^(2 - p) sqrt(z_ii z_jj)`, p being the
-/// largest precision of the entries of `inverse` that are written; then each entry is rounded to its own. Cost: n^3 / 3
-/// word products for each prime, at a precision raised by half the bits of the condition.
+/// Arguments:
+/// - `uplo`: the triangle of `inverse` that is written; with `SUNZI_BOTH` the whole matrix is written.
+/// - `inverse`: n x n.
+///
+/// Accuracy: `|inverse - Z|_ij <= 2^(2 - p) sqrt(z_ii z_jj)` with `Z = (L L^T)^-1` for the stored factor L. Then each
+/// entry is rounded to its own precision.
+///
+/// Cost: n^3 / 3 word products per prime, at a precision that is raised by half the bits of the condition.
 ///
 /// # Safety
 /// The header's rules.
@@ -153,7 +164,8 @@ pub unsafe extern "C" fn sunzi_factor_inverse(
     }
 }
 
-/// `result := log det A` from a kept factor, at the precision of `result`, a matrix of one entry.
+/// Computes `result := log det A` from a kept factor of A. `result` is 1 x 1, and its precision is the precision of the
+/// logarithm.
 ///
 /// # Safety
 /// The header's rules.
@@ -175,7 +187,8 @@ pub unsafe extern "C" fn sunzi_factor_log_det(
     }
 }
 
-/// Stores a kept factor in one triangle of `a`: L, or `L^T` in the upper one. The other triangle is not written.
+/// Stores a kept factor in one triangle of the n x n matrix `a`: L in the lower triangle (`SUNZI_LOWER`) or `L^T` in
+/// the upper triangle (`SUNZI_UPPER`). The other triangle is not written.
 ///
 /// # Safety
 /// The header's rules.

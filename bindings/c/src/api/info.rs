@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-/// The version of the library, as `"0.1.0"`.
+/// Returns the version of the library, such as `"0.1.0"`.
 #[unsafe(no_mangle)]
 pub extern "C" fn sunzi_version() -> *const c_char {
     const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
@@ -12,11 +12,11 @@ pub extern "C" fn sunzi_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// 1 where this build has the feature `name` (`"mpi"`, `"blas"`, `"cuda"`) or this machine the kernel `name`
-/// (`"ifma52"`, `"i16"`, `"i8"`, `"f64"`, `"blas"`, `"reference"`), else 0; 0 for null.
+/// Returns 1 if this build has the feature `name` (`"mpi"`, `"blas"`, `"cuda"`) or if this machine has the kernel
+/// `name` (`"ifma52"`, `"i16"`, `"i8"`, `"f64"`, `"blas"`, `"reference"`); else, and for null, 0.
 ///
 /// # Safety
-/// `name` is null or ends with a zero.
+/// `name` must be null or a string that ends with a zero.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sunzi_has(name: *const c_char) -> c_int {
     if name.is_null() {
@@ -29,15 +29,15 @@ pub unsafe extern "C" fn sunzi_has(name: *const c_char) -> c_int {
     (built || sunzi::advanced::kernels::available().iter().any(|kernel| kernel.name() == name)).into()
 }
 
-/// What a status means, in a few words.
+/// Returns a short description of a status.
 #[unsafe(no_mangle)]
 pub extern "C" fn sunzi_status_text(status: c_int) -> *const c_char {
     let texts = [
-        c"all went well",
-        c"a null pointer",
-        c"an argument makes no sense",
-        c"a size is negative, too small or does not fit",
-        c"an entry is no number of its kind",
+        c"the call succeeded",
+        c"a pointer is null",
+        c"an argument is not valid",
+        c"a size is negative or too small, or shapes do not match",
+        c"an entry is not a valid number of its format",
         c"an entry is not finite",
         c"an exponent is out of range",
         c"a precision is out of range",
@@ -45,14 +45,14 @@ pub extern "C" fn sunzi_status_text(status: c_int) -> *const c_char {
         c"the triangular matrix is singular",
         c"the memory limit is too small",
         c"the system refused memory",
-        c"cancelled",
+        c"the call was cancelled",
         c"a self-check failed",
-        c"a kernel or a feature is missing here",
+        c"a kernel or a feature is not available",
         c"communication failed",
         c"a device failed",
-        c"a defect of the library",
+        c"the library has a defect",
         c"the matrix is not symmetric",
     ];
     let text = usize::try_from(status).ok().and_then(|at| texts.get(at));
-    text.map_or(c"no status of this library", |text| text).as_ptr()
+    text.map_or(c"not a status of this library", |text| text).as_ptr()
 }

@@ -10,19 +10,26 @@ use crate::failure::Failure;
 use crate::types::{sunzi_matrix, sunzi_rounding, sunzi_status};
 use sunzi::{Ldlt, LdltOptions, Matrix, ldlt_with};
 
-/// Factors `L D L^T` in the library's memory; made by `sunzi_ldlt_new`, freed by `sunzi_ldlt_free`. They may be used by
-/// several threads at the same time, and with any context.
+/// The factors of `A = L D L^T` in the library's memory. `sunzi_ldlt_new` makes them, `sunzi_ldlt_free` frees them.
+/// Several threads may use them at the same time, and with any context.
 pub struct sunzi_ldlt {
     ldlt: Ldlt,
 }
 
-/// Factors a symmetric A, of which one triangle is read, or with `SUNZI_BOTH` both, which must hold the same numbers,
-/// as `A = L D L^T` without pivoting, and puts a handle of the factors into `*factor` (null where it fails).
+/// Factors a symmetric A as `A = L D L^T` without pivoting, with L unit lower triangular and D diagonal, keeps the
+/// factors in the library's memory, and stores a handle in `*factor` (null after a failure). A need not be positive
+/// definite and is not changed.
 ///
-/// `precision_bits` is the precision of the factors; 0 takes the largest of the triangle's entries. Accuracy: with
-/// `g_i = (|L| |D| |L^T|)_ii` the residual is at most `2^(3 - precision_bits) sqrt(g_i g_j)`. For quasi-definite
-/// matrices `g_i` is moderate, for others it may be of any size: `sunzi_ldlt_solution_digits` tells what it has cost.
-/// A pivot that is 0 is `SUNZI_SINGULAR`.
+/// Arguments:
+/// - `uplo`: the triangle of A that is read; with `SUNZI_BOTH` the two triangles must hold the same numbers.
+/// - `precision_bits`: precision of the factors; 0 selects the largest precision of the entries that are read.
+/// - `a`: n x n.
+///
+/// Accuracy: `|A - L D L^T|_ij <= 2^(3 - p) sqrt(g_i g_j)` with p the precision of the factors and
+/// `g_i = (|L| |D| |L^T|)_ii`. For quasi-definite matrices g_i is moderate; for other matrices it may have any size,
+/// and `sunzi_ldlt_solution_digits` shows how many digits that costs.
+///
+/// Errors: `SUNZI_SINGULAR` if a pivot is 0.
 ///
 /// # Safety
 /// The header's rules.
@@ -63,10 +70,10 @@ pub unsafe extern "C" fn sunzi_ldlt_new(
     }
 }
 
-/// Frees factors; null does nothing.
+/// Frees the factors; a null pointer is ignored.
 ///
 /// # Safety
-/// `factor` is null or came from `sunzi_ldlt_new`, and is not used again.
+/// `factor` must be null or a result of `sunzi_ldlt_new`, and must not be used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sunzi_ldlt_free(factor: *mut sunzi_ldlt) {
     if !factor.is_null() {
@@ -75,7 +82,7 @@ pub unsafe extern "C" fn sunzi_ldlt_free(factor: *mut sunzi_ldlt) {
     }
 }
 
-/// `B := A^-1 B` with kept factors of A.
+/// Computes `B := A^-1 B` with kept factors of A. `b` is n x m, the right-hand sides, which the solution replaces.
 ///
 /// # Safety
 /// The header's rules.
@@ -128,11 +135,18 @@ unsafe fn solution_digits(
     }
 }
 
-/// `*digits :=` about how many decimal digits of a solution X of `A X = B` are right, beside the largest entry of its
-/// worst column; 0 where the factors are too rough to tell. A is the matrix that was factored, of which one triangle is
-/// read, or with `SUNZI_BOTH` both; `rounding` says how A and B were rounded before, null that they are exact.
+/// Estimates the number of correct decimal digits of a solution X of `A X = B`, and stores it in `*digits`: `-log10` of
+/// the error of the worst column, relative to the largest entry of that column. The number is 0 if the factors are too
+/// inaccurate for an estimate.
 ///
-/// Cost: at most five solves with two right sides, a product of A with X and a solve.
+/// Arguments:
+/// - `factor`: the factors of A.
+/// - `rounding`: the roundings of A and B before the call; null means that A and B are exact.
+/// - `uplo`: the triangle of A that is read; with `SUNZI_BOTH` the two triangles must hold the same numbers.
+/// - `a`: n x n, the matrix that was factored.
+/// - `b`, `x`: n x m, the right-hand sides and the solution.
+///
+/// Cost: at most five solves with two right-hand sides, a product of A with X, and a solve.
 ///
 /// # Safety
 /// The header's rules.
@@ -151,10 +165,12 @@ pub unsafe extern "C" fn sunzi_ldlt_solution_digits(
     unsafe { solution_digits(ctx, factor, &Solution { rounding, uplo, a, b, x }, digits, Means::Estimate) }
 }
 
-/// `*digits :=` how many decimal digits of a solution X of `A X = B` are proven to be right, beside the largest entry
-/// of each column; 0 where nothing can be proven. Operands as `sunzi_ldlt_solution_digits`.
+/// Computes a proven lower bound of the number of correct decimal digits of a solution X of `A X = B`, relative to the
+/// largest entry of each column, and stores it in `*digits`; the bound is 0 if nothing can be proven. Arguments as in
+/// `sunzi_ldlt_solution_digits`.
 ///
-/// Cost: two factorisations with as many bits as condition and growth take, and that of `sunzi_ldlt_solution_digits`.
+/// Cost: two factorisations, with the bits that the condition and the growth of the factors require, and the cost of
+/// `sunzi_ldlt_solution_digits`.
 ///
 /// # Safety
 /// The header's rules.

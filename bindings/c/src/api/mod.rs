@@ -3,19 +3,26 @@
 //!
 //! The rules for all pointers are stated once, at the head of the header; below they are "the header's rules".
 
-pub mod arrays;
-pub mod batches;
-pub mod cholesky;
+// The header declares the functions in the order of these lines, and lists them so in its table of contents.
 pub mod contexts;
-pub mod digits;
-pub mod factor;
-pub mod info;
-pub mod lapack;
-pub mod ldlt;
-pub mod mpi;
-pub mod plans;
+
+pub mod arrays;
 pub mod products;
 pub mod triangular;
+
+pub mod cholesky;
+pub mod factor;
+
+pub mod digits;
+pub mod ldlt;
+
+pub mod batches;
+pub mod plans;
+
+pub mod lapack;
+pub mod mpi;
+
+pub mod info;
 
 use crate::array::{Operand, Part, invalid};
 use crate::call::Call;
@@ -62,7 +69,7 @@ unsafe fn number(call: &Call<'_>, operand: &Operand) -> Outcome<Float> {
 }
 
 fn unknown(name: &'static str, value: i32, choices: &str) -> Failure {
-    invalid(name, format!("{value} is no choice: {choices}"))
+    invalid(name, format!("{value} is not a valid value; choose {choices}"))
 }
 
 fn uplo_of(value: i32) -> Outcome<Uplo> {

@@ -8,12 +8,19 @@ use crate::types::*;
 use sunzi::plans::ProductPlanOptions;
 use sunzi::{CholeskyOptions, Context, Matrix};
 
-/// What `sunzi_syrk` would take on this context for C of order n and k contracted, with operands of `operand_bits` in
-/// the given format and a result of `precision_bits`, without beta; with it, a copy of C comes on top.
+/// Computes the memory that `sunzi_syrk` would take on this context, without `beta`, and stores it in `*plan`; nothing
+/// else is computed. With `beta` the call takes a copy of C in addition.
 ///
-/// Bits of an `mpf_t` are 64 for each limb in use, up to `mpf_get_prec` + 128. Nothing is computed; the kernel's tables
-/// are made and kept. Under a memory limit the plan is the one that the call would run within it. On a context without
-/// `SUNZI_NORM` the entries are taken to be of one size: the wider they are spread, the more a call takes.
+/// Arguments:
+/// - `format`: format of the operands and of the result.
+/// - `n`, `k`: order of C, and length of the sums.
+/// - `operand_bits`: precision of the operands in bits. An `mpf_t` counts 64 bits for each limb in use, at most
+///   `mpf_get_prec` + 128.
+/// - `precision_bits`: precision of the result in bits.
+///
+/// The call makes and keeps the tables of the kernel. Under a memory limit the plan is the one that the operation would
+/// use within the limit. Unless the accuracy of the context is `SUNZI_NORM`, the plan assumes that all entries are of
+/// one size; the operation takes more memory the wider the exponents of the entries are spread.
 ///
 /// # Safety
 /// The header's rules.
@@ -40,7 +47,8 @@ pub unsafe extern "C" fn sunzi_plan_syrk(
     }
 }
 
-/// What `sunzi_gemm` would take for C of m x n and k contracted; the rest as in `sunzi_plan_syrk`.
+/// Computes the memory that `sunzi_gemm` would take for an m x n matrix C and sums of length k; everything else as in
+/// `sunzi_plan_syrk`.
 ///
 /// # Safety
 /// The header's rules.
@@ -69,7 +77,8 @@ pub unsafe extern "C" fn sunzi_plan_gemm(
     }
 }
 
-/// What `sunzi_cholesky` would take for order n, with entries of `precision_bits`; the rest as in `sunzi_plan_syrk`.
+/// Computes the memory that `sunzi_cholesky` would take for a matrix of order n with entries of `precision_bits` bits;
+/// everything else as in `sunzi_plan_syrk`.
 ///
 /// # Safety
 /// The header's rules.
@@ -92,11 +101,11 @@ pub unsafe extern "C" fn sunzi_plan_cholesky(
     }
 }
 
-/// What `sunzi_trsm` would take for a triangle of order n with entries of `operand_bits`, and m right sides with
-/// entries of `precision_bits`; the rest as in `sunzi_plan_syrk`.
+/// Computes the memory that `sunzi_trsm` would take for a triangle of order n with entries of `operand_bits` bits and m
+/// right-hand sides with entries of `precision_bits` bits; everything else as in `sunzi_plan_syrk`.
 ///
-/// The pivots are taken to lie within 2^-21 of the norms of their rows; with smaller ones a call takes some more, or
-/// goes in smaller steps where a memory limit says so.
+/// The plan assumes that each pivot is at least 2^-21 times the norm of its row. With smaller pivots the operation
+/// takes more memory, or proceeds in smaller steps under a memory limit.
 ///
 /// # Safety
 /// The header's rules.
@@ -121,9 +130,9 @@ pub unsafe extern "C" fn sunzi_plan_trsm(
     }
 }
 
-/// What `sunzi_solve` would take at most for A of order n with entries of `operand_bits`, and m right sides with
-/// entries of `precision_bits`: the factorisation, then the solve, beside copies of both; the rest as in
-/// `sunzi_plan_trsm`.
+/// Computes an upper bound of the memory that `sunzi_solve` would take for a matrix A of order n with entries of
+/// `operand_bits` bits and m right-hand sides with entries of `precision_bits` bits: the factorisation, then the solve,
+/// in addition to copies of both operands. Everything else as in `sunzi_plan_trsm`.
 ///
 /// # Safety
 /// The header's rules.
@@ -168,7 +177,7 @@ impl Shapes<'_> {
         match self.format {
             SUNZI_MPFR | SUNZI_MPF => Ok(self.operands.iter().map(Shapes::bytes).fold(0, u64::saturating_add)),
             SUNZI_LIMBS => Ok(0),
-            other => Err(invalid("format", format!("{other} is no format of entries"))),
+            other => Err(invalid("format", format!("the format {other} is not valid"))),
         }
     }
 }
@@ -200,7 +209,7 @@ fn sizes<const N: usize>(named: [(&'static str, i64); N]) -> Outcome<[usize; N]>
     let mut sizes = [0; N];
     for (size, (name, given)) in sizes.iter_mut().zip(named) {
         *size = usize::try_from(given).map_err(|_| {
-            Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, format!("{given}: sizes must not be negative"))
+            Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, format!("the size {given} must not be negative"))
         })?;
     }
     Ok(sizes)
@@ -209,8 +218,9 @@ fn sizes<const N: usize>(named: [(&'static str, i64); N]) -> Outcome<[usize; N]>
 fn precisions<const N: usize>(given: [i64; N]) -> Outcome<[u32; N]> {
     let mut bits = [0; N];
     for (bits, given) in bits.iter_mut().zip(given) {
-        *bits = u32::try_from(given)
-            .map_err(|_| Failure::new(sunzi_status::SUNZI_PRECISION, format!("{given} bits are no precision")))?;
+        *bits = u32::try_from(given).map_err(|_| {
+            Failure::new(sunzi_status::SUNZI_PRECISION, format!("a precision of {given} bits is not valid"))
+        })?;
     }
     Ok(bits)
 }

@@ -9,17 +9,22 @@ use crate::types::{sunzi_matrix, sunzi_status};
 use rug::Float;
 use sunzi::{Destination, GemmOptions, Matrix, Op, SymmetricDestination, SymmetricMatrix, SyrkOptions, Uplo};
 
-/// `C := alpha * A A^T + beta * C` (`SUNZI_NO_TRANS`, A is n x k) or `alpha * A^T A + beta * C`
-/// (`SUNZI_TRANS`, A is k x n): one triangle of C, or both.
+/// Computes `C := alpha A A^T + beta C` (`trans = SUNZI_NO_TRANS`) or `C := alpha A^T A + beta C` (`SUNZI_TRANS`).
 ///
-/// C is n x n; its other triangle is neither read nor written, nor is the whole of C read where beta is 0. With
-/// `SUNZI_BOTH` the whole symmetric result is written, and what is added must be symmetric.
-/// `alpha` and `beta` are matrices of one entry; null stands for 1 and 0. Where alpha is 0, A is not looked at.
-/// Accuracy: without scalars `|computed - exact|_ij <= 2^(1 - p) (|A| |A|^T)_ij`, where p is the largest precision of
-/// the triangle's entries, and `2^(1 - p) norm(a_i) norm(a_j)` under `SUNZI_NORM`; with them the same product, times
-/// alpha, plus beta C, rounded once; then each entry is rounded to its own precision. The same bits on any number of
-/// threads and any machine.
-/// Cost: n^2 k / 2 word products for each of about 2 p / 52 primes.
+/// Arguments:
+/// - `uplo`: the triangle of C that is read and written. With `SUNZI_BOTH` the whole symmetric C is written; if C is
+///   read, its two triangles must hold the same numbers (else `SUNZI_NOT_SYMMETRIC`). The other triangle is neither
+///   read nor written.
+/// - `alpha`, `beta`: 1 x 1; null means 1 for `alpha` and 0 for `beta`. If `alpha` is 0, A is not read; if `beta` is 0,
+///   C is not read.
+/// - `a`: n x k for `SUNZI_NO_TRANS`, k x n for `SUNZI_TRANS`.
+/// - `c`: n x n.
+///
+/// Accuracy, for `alpha = 1` and `beta = 0`: `|computed - exact|_ij <= 2^(1 - p) (|A| |A|^T)_ij`; under `SUNZI_NORM`
+/// `2^(1 - p) norm(a_i) norm(a_j)`. With scalars the product has the same error; the sum of alpha times this product
+/// and beta C is rounded once. Then each entry is rounded to its own precision.
+///
+/// Cost: n^2 k / 2 word products per prime.
 ///
 /// # Safety
 /// The header's rules.
@@ -44,10 +49,17 @@ pub unsafe extern "C" fn sunzi_syrk(
     }
 }
 
-/// `C := alpha * op(A) op(B) + beta * C`.
+/// Computes `C := alpha op(A) op(B) + beta C`.
 ///
-/// `op(A)` is m x k, `op(B)` k x n, C m x n. Scalars, accuracy and precision as in `sunzi_syrk`, under `SUNZI_NORM`
-/// with the norms of row i of `op(A)` and column j of `op(B)`. Cost: m n k word products for each prime.
+/// Arguments:
+/// - `alpha`, `beta`: 1 x 1; null means 1 for `alpha` and 0 for `beta`. If `alpha` is 0, A and B are not read; if
+///   `beta` is 0, C is not read.
+/// - `a`, `b`, `c`: `op(A)` is m x k, `op(B)` is k x n, and C is m x n.
+///
+/// Accuracy, for `alpha = 1` and `beta = 0`: `|computed - exact|_ij <= 2^(1 - p) (|op(A)| |op(B)|)_ij`; under
+/// `SUNZI_NORM` `2^(1 - p) norm(row i of op(A)) norm(column j of op(B))`. Scalars as in `sunzi_syrk`.
+///
+/// Cost: m n k word products per prime.
 ///
 /// # Safety
 /// The header's rules.
@@ -177,7 +189,8 @@ pub(crate) unsafe fn gemm(
 ) -> Outcome<()> {
     let ((rows, inner), (right_rows, cols)) = (shape_of(a, op_a), shape_of(b, op_b));
     if inner != right_rows {
-        let message = format!("op(A) is {rows} x {inner}, op(B) {right_rows} x {cols}: the inner sizes must agree");
+        let sizes = format!("op(A) is {rows} x {inner} and op(B) is {right_rows} x {cols}");
+        let message = format!("{sizes}; the inner sizes must agree");
         return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, "b", message));
     }
     c.check_shape(rows, cols)?;

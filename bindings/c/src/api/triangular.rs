@@ -9,13 +9,21 @@ use crate::types::{sunzi_matrix, sunzi_status};
 use rug::Float;
 use sunzi::{Diag, Matrix, MatrixView, Op, Side, TrmmOptions, TrsmOptions, Uplo};
 
-/// `B := alpha op(T)^-1 B` (`SUNZI_LEFT`) or `alpha B op(T)^-1` (`SUNZI_RIGHT`) for a triangular T, in place.
+/// Solves a triangular system in place: `B := alpha op(T)^-1 B` (`side = SUNZI_LEFT`) or `B := alpha B op(T)^-1`
+/// (`SUNZI_RIGHT`).
 ///
-/// T is n x n, of which one triangle is read (with `SUNZI_UNIT` without its diagonal); B is n x m on the left, m x n on
-/// the right. `alpha` is a matrix of one entry; null is 1, and at 0 T is not looked at. Accuracy: `|alpha b - op(T)
-/// x|_ij <= 2^(2 - p) (|op(T)| |x|)_ij` with p the largest precision of B's entries, and under `SUNZI_NORM` `2^(1 - p)
-/// (norm(t_i) norm(x_j) + |alpha b_ij|)`; then each entry is rounded to its own. Cost: n^2 m / 2 word products for each
-/// prime.
+/// Arguments:
+/// - `uplo`, `diag`: the triangle of T that is read, and whether its diagonal is read.
+/// - `alpha`: 1 x 1; null means 1. If `alpha` is 0, T is not read and B becomes 0.
+/// - `t`: n x n.
+/// - `b`: n x m for `SUNZI_LEFT`, m x n for `SUNZI_RIGHT`.
+///
+/// Accuracy, for the left side: `|alpha B - op(T) X|_ij <= 2^(2 - p) (|op(T)| |X|)_ij` for any condition of T; under
+/// `SUNZI_NORM` `2^(1 - p) (norm(t_i) norm(x_j) + |alpha b_ij|)`. Then each entry is rounded to its own precision.
+///
+/// Errors: `SUNZI_SINGULAR` if the diagonal of T has a zero.
+///
+/// Cost: n^2 m / 2 word products per prime.
 ///
 /// # Safety
 /// The header's rules.

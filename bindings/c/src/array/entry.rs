@@ -32,7 +32,7 @@ impl Flaw {
                 return failure;
             }
             Flaw::Malformed(message) => message,
-            Flaw::Wider => "has changed while it was read".into(),
+            Flaw::Wider => "changed while it was read".into(),
         };
         let message = format!("entry at row {row}, column {column} {kind}");
         Failure { place: Some((row, column)), ..Failure::of(SUNZI_INVALID_ENTRY, name, message) }

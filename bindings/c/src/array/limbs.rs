@@ -27,13 +27,13 @@ impl LimbArray {
         let bits = u32::try_from(matrix.precision_bits).unwrap_or(0);
         if !(2..=MAXIMUM_PRECISION_BITS).contains(&bits) {
             let given = matrix.precision_bits;
-            let message = format!("precision of {given} bits: choose 2 to {MAXIMUM_PRECISION_BITS}");
+            let message = format!("the precision of {given} bits is not valid; choose 2 to {MAXIMUM_PRECISION_BITS}");
             return Err(Failure::of(sunzi_status::SUNZI_PRECISION, name, message));
         }
         let array = LimbArray { heads, limbs: matrix.limbs, precision_bits: bits };
         if array.span() as u128 * limbs_for(bits) as u128 * 8 > isize::MAX as u128 {
             let (rows, cols) = (matrix.rows, matrix.cols);
-            let message = format!("{rows} x {cols} numbers of {bits} bits are too large to address");
+            let message = format!("a {rows} x {cols} matrix of {bits} bits is too large to address");
             return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, message));
         }
         Ok(array)
@@ -177,7 +177,7 @@ fn check(number: FloatRef<'_>, precision_bits: u32) -> Result<(), Flaw> {
     check_exponent(head.exponent())?;
     let spare = limbs.len() as u32 * 64 - precision_bits;
     let fault = if head.0 & 2 == 0 {
-        format!("has the head {:#x}: bit 1 is set in all but that of 0", head.0)
+        format!("has the head {:#x}, whose bit 1 must be set", head.0)
     } else if limbs[limbs.len() - 1] >> 63 == 0 {
         "has a significand whose top bit is 0".into()
     } else if limbs[0] & !(u64::MAX << spare) != 0 {

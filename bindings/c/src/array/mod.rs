@@ -52,7 +52,7 @@ impl Operand {
         let Some(matrix) = (unsafe { matrix.as_ref() }) else { return Err(Failure::null(name)) };
         let shape = Shape::new(name, matrix)?;
         let missing = |what: &str| {
-            let message = format!("a null pointer to the {what} of {} x {} numbers", matrix.rows, matrix.cols);
+            let message = format!("the pointer to the {what} of the {} x {} matrix is null", matrix.rows, matrix.cols);
             Err(Failure::of(sunzi_status::SUNZI_NULL_POINTER, name, message))
         };
         if matrix.entries.is_null() && !shape.is_empty() {
@@ -61,7 +61,7 @@ impl Operand {
         // Of the other formats `limbs` may be anything.
         let limbs_aligned = matrix.format != SUNZI_LIMBS || matrix.limbs.is_aligned();
         if !matrix.entries.cast::<u64>().is_aligned() || !limbs_aligned {
-            return Err(invalid(name, "entries and limbs must lie at multiples of 8 bytes"));
+            return Err(invalid(name, "the addresses of entries and limbs must be multiples of 8 bytes"));
         }
         let array = match matrix.format {
             SUNZI_MPFR => Array::Mpfr(shape.grid(matrix.entries.cast())),
@@ -70,7 +70,7 @@ impl Operand {
             SUNZI_LIMBS => Array::Limbs(LimbArray::new(name, shape.grid(matrix.entries.cast()), matrix)?),
             other => {
                 let known = "choose SUNZI_MPFR (1), SUNZI_MPF (2) or SUNZI_LIMBS (3)";
-                return Err(invalid(name, format!("{other} is no format of entries: {known}")));
+                return Err(invalid(name, format!("the format {other} is not valid; {known}")));
             }
         };
         Ok(Operand { name, array })
@@ -133,7 +133,7 @@ impl Operand {
         if self.rows() == self.cols() {
             return Ok(());
         }
-        let message = format!("{} x {}: the matrix must be square", self.rows(), self.cols());
+        let message = format!("the matrix is {} x {}; it must be square", self.rows(), self.cols());
         Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, self.name, message))
     }
 
@@ -142,7 +142,7 @@ impl Operand {
         if (self.rows(), self.cols()) == (rows, cols) {
             return Ok(());
         }
-        let message = format!("{} x {} where {rows} x {cols} is needed", self.rows(), self.cols());
+        let message = format!("the matrix is {} x {}; it must be {rows} x {cols}", self.rows(), self.cols());
         Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, self.name, message))
     }
 }
@@ -165,24 +165,26 @@ impl Shape {
         let sunzi_matrix { layout, rows, cols, ld, .. } = *matrix;
         let refuse = |message: String| Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, message));
         let (Ok(row_count), Ok(col_count)) = (usize::try_from(rows), usize::try_from(cols)) else {
-            return refuse(format!("{rows} x {cols}: sizes must not be negative"));
+            return refuse(format!("the size {rows} x {cols} must not be negative"));
         };
         let (line, of) = match layout {
-            SUNZI_ROW_MAJOR => (cols, "columns, row-major"),
-            SUNZI_COL_MAJOR => (rows, "rows, column-major"),
+            SUNZI_ROW_MAJOR => (cols, "columns of a row-major matrix"),
+            SUNZI_COL_MAJOR => (rows, "rows of a column-major matrix"),
             other => {
                 let known = "choose SUNZI_ROW_MAJOR (101) or SUNZI_COL_MAJOR (102)";
-                return Err(invalid(name, format!("{other} is no layout: {known}")));
+                return Err(invalid(name, format!("the layout {other} is not valid; {known}")));
             }
         };
         let least = line.max(1);
         if ld < least {
-            return refuse(format!("leading dimension {ld} is too small: at least {least} for {line} {of}"));
+            return refuse(format!(
+                "the leading dimension {ld} is too small; it must be at least {least} for {line} {of}"
+            ));
         }
         // The last entry must lie within the address space; entries have 32 bytes at most, the limbs are elsewhere.
         let lines = (rows.max(cols) as i128 * ld as i128).saturating_mul(32);
         if row_count.min(col_count) > 0 && lines > isize::MAX as i128 {
-            return refuse(format!("{rows} x {cols} with leading dimension {ld} is too large to address"));
+            return refuse(format!("a {rows} x {cols} matrix with the leading dimension {ld} is too large to address"));
         }
         let ld = ld as isize;
         let (row_stride, col_stride) = if layout == SUNZI_ROW_MAJOR { (ld, 1) } else { (1, ld) };

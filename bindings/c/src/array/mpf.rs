@@ -43,10 +43,10 @@ impl MpfEntry {
     fn flaw(self) -> Flaw {
         let used = self.size.unsigned_abs();
         if !(2..=MAXIMUM_PRECISION_BITS / 64).contains(&self.precision.unsigned_abs()) || self.precision < 0 {
-            let message = format!("has a precision of {} limbs: is it initialised?", self.precision);
+            let message = format!("has a precision of {} limbs; it may be uninitialised", self.precision);
             return Flaw::Malformed(message);
         }
-        Flaw::Malformed(format!("uses {used} limbs: is it initialised?"))
+        Flaw::Malformed(format!("uses {used} limbs; it may be uninitialised"))
     }
 }
 
@@ -80,7 +80,7 @@ impl Entry for MpfEntry {
         let source = unsafe { std::slice::from_raw_parts(self.limbs, used) };
         let top = source[used - 1];
         if top == 0 {
-            return Err(Flaw::Malformed("has a top limb of 0: is it initialised?".into()));
+            return Err(Flaw::Malformed("has a top limb of 0; it may be uninitialised".into()));
         }
         let (shift, mut below) = (top.leading_zeros(), 0);
         for (own, &limb) in own.iter_mut().zip(source) {

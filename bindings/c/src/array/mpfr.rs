@@ -41,10 +41,10 @@ impl MpfrEntry {
     fn flaw(self) -> Flaw {
         if !(1..=c_long::from(MAXIMUM_PRECISION_BITS)).contains(&self.precision) {
             // The first two members of an `mpf_t` are two numbers of half the size.
-            let message = format!("has a precision of {} bits: is it initialised? (or an mpf_t?)", self.precision);
+            let message = format!("has a precision of {} bits; it may be uninitialised, or an mpf_t", self.precision);
             return Flaw::Malformed(message);
         }
-        Flaw::Malformed("has no limbs: is it initialised?".into())
+        Flaw::Malformed("has no limbs; it may be uninitialised".into())
     }
 }
 

@@ -1,8 +1,51 @@
-"""Dense linear algebra on big floats (2 to 5000 bits), through word-size residues.
+"""Multiprecision dense linear algebra (2 to 5000 bits) through word-size residues.
 
-Functions take lists of rows, NumPy arrays, `mpmath.matrix`, `flint.arb_mat` or `Matrix`, of `mpmath.mpf`, `gmpy2.mpfr`,
-`flint.arb`, `fractions.Fraction`, `decimal.Decimal`, `int`, `float` or decimal strings, and return the same kind.
-Results have the same bits on any number of threads, kernel or memory limit.
+Functions accept lists of rows, NumPy arrays, `mpmath.matrix`, `flint.arb_mat` and `Matrix`. Entries may be
+`mpmath.mpf`, `gmpy2.mpfr`, `flint.arb`, `fractions.Fraction`, `decimal.Decimal`, `int`, `float` or decimal strings. A
+result has the container and the number type of the operand that the function names. Results are bitwise reproducible:
+they do not depend on threads, kernel, devices or memory limit.
+
+Options of all functions
+------------------------
+A function accepts the keywords that its signature lists.
+
+precision : int, optional
+    Precision of the result in bits. The default is the largest precision among the operands: an `mpfr` has its own
+    precision, `mpf` and `arb` have the one of `mpmath.mp` and `flint.ctx`, and `float` has 53 bits. `int`, `Fraction`,
+    `Decimal` and `str` have no precision; if all operands are of these types, `precision=` is required. Operands are
+    used exactly, except that fractions and decimals are rounded to this precision, and to 64 bits more if they are
+    factored or solved for.
+accuracy : {'entrywise', 'norm'}
+    Error bound of each entry. With `entrywise`, the default, the error is small relative to the magnitudes of the
+    entry's own terms (componentwise), as for loops over numbers of a longer precision. With `norm` it is small relative
+    to the norms of a row and a column, which takes a little less time. Exact results are exact in both cases.
+uplo : {'both', 'lower', 'upper', 'lower_only', 'upper_only'}, optional
+    Triangle of a symmetric operand that is read. `both`, the default, reads both triangles, which must agree. `lower`
+    and `upper` read one triangle; the other triangle must be empty (zeros, or entries that are not finite numbers), or
+    equal up to `2^(2-b) sqrt(a_ii a_jj)` for numbers of `b` bits; otherwise `NotSymmetricError` is raised. `lower_only`
+    and `upper_only` read one triangle and ignore the other.
+context : Context, optional
+    Threads, memory limit, kernel and devices of the call. The default is one context for the process.
+progress : callable, optional
+    The call invokes `progress(done, total)` a few times per second on the calling thread. An exception in it cancels
+    the call and is raised.
+out : numpy.ndarray, optional
+    Array of objects or doubles that receives the result and is returned.
+report : dict, optional
+    A `Report`, or any dictionary, that receives the statistics of the call: planned memory, kernel, seconds.
+
+Balls
+-----
+If an operand of `gemm`, `syrk`, `solve`, `inverse`, `cholesky` or `log_det` is an `arb_mat` or holds `arb`, the result
+holds balls too. They contain the exact result for every point of the operands' balls; other operands are points.
+`ValueError` is raised if it cannot be shown that all points are regular, or positive definite.
+
+Errors
+------
+All functions raise `TypeError` and `ValueError` with the place of an entry that is not accepted, `ValueError` for
+shapes that do not match, `OverflowError` for a result that is too large for `float`, and `MemoryLimitError` (a
+`MemoryError`) with the least sufficient memory limit. Calls release the interpreter's lock while they compute, and
+Ctrl-C ends them.
 
 >>> import sunzi
 >>> sunzi.cholesky([["4", "2"], ["2", "10"]], precision=30)

@@ -1,19 +1,19 @@
-"""Names of NumPy and SciPy that this package lacks, or has under another name."""
+"""Messages for names of NumPy and SciPy that this package lacks, or has under another name."""
 
-_GENERAL = "factorisations of general (unsymmetric) matrices are not there"
+_GENERAL = "sunzi has no factorisations of general (unsymmetric) matrices"
 _PRODUCT = "sunzi.gemm(a, b), or a @ b of two Matrix"
 _POSITIVE = "sunzi.cholesky or sunzi.Cholesky, for symmetric positive definite matrices"
 
 _INSTEAD = {
-    "lu": f"{_GENERAL}; for symmetric ones there is {_POSITIVE}",
-    "lu_factor": f"{_GENERAL}; for symmetric ones there is {_POSITIVE}",
-    "qr": f"{_GENERAL}; the Cholesky factor of sunzi.syrk(a) is its R, up to signs, at twice the lost bits",
-    "svd": "singular values are not there; sunzi.extreme_eigenvalue(sunzi.syrk(a)) holds the square of an extreme one",
-    "eig": "eigenvalues are not there, but for the extreme ones: sunzi.extreme_eigenvalue, sunzi.pencil_eigenvalue",
-    "lstsq": "least squares by QR are not there; sunzi.solve(sunzi.syrk(a), sunzi.gemm(a, b, transpose_a=True)) is "
-    "their solution by the normal equations, at twice the lost bits",
-    "pinv": "pseudo-inverses are not there",
-    "expm": "functions of matrices are not there",
+    "lu": f"{_GENERAL}; for symmetric ones use {_POSITIVE}",
+    "lu_factor": f"{_GENERAL}; for symmetric ones use {_POSITIVE}",
+    "qr": f"{_GENERAL}; the Cholesky factor of sunzi.syrk(a) is R up to signs, but loses twice as many bits",
+    "svd": "sunzi has no singular values; sunzi.extreme_eigenvalue(sunzi.syrk(a)) encloses the square of one",
+    "eig": "sunzi has only extreme eigenvalues: sunzi.extreme_eigenvalue and sunzi.pencil_eigenvalue",
+    "lstsq": "sunzi has no least squares by QR; sunzi.solve(sunzi.syrk(a), sunzi.gemm(a, b, transpose_a=True)) solves "
+    "the normal equations, which lose twice as many bits",
+    "pinv": "sunzi has no pseudo-inverses",
+    "expm": "sunzi has no functions of matrices",
     "inv": "sunzi.inverse(a), for symmetric positive definite matrices",
     "cond": "sunzi.condition(a), an estimate for symmetric positive definite matrices",
     "slogdet": "sunzi.log_det(a), or sunzi.Ldlt(a).det() where the sign is not known",
@@ -40,9 +40,9 @@ _SAME = {
 
 
 def absent(name: str) -> str:
-    """What to say of `sunzi.name`."""
+    """The message for the missing attribute `name` of `sunzi`."""
     if name == "linalg":
-        return "module 'sunzi' has no attribute 'linalg': its functions are in sunzi itself"
+        return "module 'sunzi' has no attribute 'linalg': its functions are attributes of sunzi"
     instead = _INSTEAD.get(_SAME.get(name, name))
     text = f"module 'sunzi' has no attribute '{name}'"
     return f"{text}: {instead}" if instead else text

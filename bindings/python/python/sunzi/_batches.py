@@ -1,13 +1,15 @@
-"""Many small problems in one call: signatures and documentation.
+"""Signatures and documentation of functions that solve many small problems in one call.
 
-Each function takes a list of problems and returns the list of their results, each with the numbers of the single
-function, at the precision of its own operands unless `precision` says one for all. Shapes may differ. The threads share
-out the problems. The options are those of the single functions, for all problems alike.
+Each function takes a list of problems and returns the list of their results. Each result has the same numbers as the
+function for one problem, at the precision of its own operands unless `precision` is given for all of them. The shapes
+of the problems may differ. The threads share the problems. The options are those of the functions for one problem, with
+one value for all problems; `help(sunzi)` describes those of all functions.
 
-errors: what becomes of a problem without a result: a matrix that is not positive definite, an entry that is no number
-    or cannot be taken, a result that no `float` can hold. `raise` (the default) raises the exception of the first of
-    them; `return` puts each exception in the place of its result, and the others are there. Its text and its attribute
-    `problem` say the number of the problem, from 0. A `TypeError` ends the call.
+errors : {'raise', 'return'}
+    Treatment of a problem without a result: the matrix is not positive definite, an entry is not accepted, or a result
+    is too large for `float`. `raise`, the default, raises the exception of the first such problem. `return` puts each
+    exception at the place of its result and returns the other results. The text of the exception and its attribute
+    `problem` name the number of the problem, counted from 0. A `TypeError` always ends the call.
 """
 
 from __future__ import annotations
@@ -38,9 +40,22 @@ def syrk_batch(
     progress: Progress | None = None,
     report: dict[str, Any] | None = None,
 ) -> list[Any]:
-    """`alpha PᵀP + beta C` of many `p`; see `syrk`. A problem is `p`, or a tuple `(p, c)`; a `p` that is itself a tuple
-    of rows has to stand in one, `(p,)`.
+    """Compute `alpha PᵀP + beta C` for many matrices `p`; see `syrk`.
 
+    Parameters
+    ----------
+    problems : iterable
+        A problem is `p`, or a tuple `(p, c)`. A `p` that is itself a tuple of rows must be passed as `(p,)`.
+    errors : {'raise', 'return'}
+        `raise` raises the exception of the first problem without a result; `return` returns exceptions among the
+        results.
+    transpose, uplo, alpha, beta
+        As in `syrk`, for all problems.
+    accuracy, precision, context, progress, report
+        Options of all functions; see `help(sunzi)`.
+
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.syrk_batch([[[1.0, 2.0]], [[3.0]], ([[1.0]], [[5.0]])])
     [[[1.0, 2.0], [2.0, 4.0]], [[9.0]], [[6.0]]]
@@ -64,8 +79,21 @@ def gemm_batch(
     progress: Progress | None = None,
     report: dict[str, Any] | None = None,
 ) -> list[Any]:
-    """`alpha op(A) op(B) + beta C` of many pairs; see `gemm`. A problem is a tuple `(a, b)` or `(a, b, c)`.
+    """Compute `alpha op(A) op(B) + beta C` for many pairs of matrices; see `gemm`.
 
+    Parameters
+    ----------
+    problems : iterable of tuples
+        A problem is `(a, b)` or `(a, b, c)`.
+    errors : {'raise', 'return'}
+        As in `syrk_batch`.
+    transpose_a, transpose_b, alpha, beta
+        As in `gemm`, for all problems.
+    accuracy, precision, context, progress, report
+        Options of all functions; see `help(sunzi)`.
+
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.gemm_batch([([[2.0]], [[3.0]]), ([[1.0, 2.0]], [[1.0], [1.0]])])
     [[[6.0]], [[3.0]]]
@@ -86,8 +114,19 @@ def cholesky_batch(
     progress: Progress | None = None,
     report: dict[str, Any] | None = None,
 ) -> list[Any]:
-    """The factors of many symmetric positive definite matrices; see `cholesky`.
+    """Compute the Cholesky factors of many symmetric positive definite matrices; see `cholesky`.
 
+    Parameters
+    ----------
+    matrices : iterable of matrices
+        The matrices.
+    errors : {'raise', 'return'}
+        As in `syrk_batch`.
+    uplo, accuracy, precision, context, progress, report
+        Options of all functions; see `help(sunzi)`.
+
+    Examples
+    --------
     >>> import sunzi
     >>> blocks = [[[4.0, 2.0], [2.0, 10.0]], [[1.0, 2.0], [2.0, 1.0]]]
     >>> factors = sunzi.cholesky_batch(blocks, errors="return")
@@ -115,8 +154,21 @@ def trsm_batch(
     progress: Progress | None = None,
     report: dict[str, Any] | None = None,
 ) -> list[Any]:
-    """The solutions of many triangular systems; see `trsm`. A problem is a tuple `(t, b)`.
+    """Solve many triangular systems; see `trsm`.
 
+    Parameters
+    ----------
+    problems : iterable of tuples
+        A problem is `(t, b)`.
+    errors : {'raise', 'return'}
+        As in `syrk_batch`.
+    side, uplo, transpose, unit, alpha
+        As in `trsm`, for all problems.
+    accuracy, precision, context, progress, report
+        Options of all functions; see `help(sunzi)`.
+
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.trsm_batch([([[2.0]], [[4.0]]), ([[2.0, 0.0], [1.0, 4.0]], [2.0, 9.0])])
     [[[2.0]], [1.0, 2.0]]
@@ -150,7 +202,7 @@ def _run(
     verb: str, problems: list[list[Any]], options: dict[str, Any], errors: Literal["raise", "return"]
 ) -> list[Any]:
     if errors not in ("raise", "return"):
-        raise ValueError(f"errors is '{errors}': use one of raise, return")
+        raise ValueError(f"errors='{errors}' is not valid; use one of raise, return")
     results: list[Any] = _sunzi.batch(verb, problems, options)
     if errors == "raise":
         for result in results:

@@ -1,32 +1,6 @@
-"""The functions: signatures and documentation. The work is done by the native module.
+"""Signatures and documentation of the functions on matrices; the native module does the work.
 
-Options that all functions share:
-
-accuracy: what is promised of each entry: `entrywise` (the default) an error that is small beside the entry's own terms,
-    as loops of numbers of a longer precision give it, or `norm`, one beside the norms of a row and a column, which
-    takes a little less time; the same bits on every machine in either case. Exact results are exact.
-precision: bits of the result. By default the largest that the operands bring along: of each `mpfr` its own, of `mpf`
-    and `arb` that of `mpmath.mp` and `flint.ctx`, of `float` 53. `int`, `Fraction` and `str` have none. Operands are
-    taken exactly, but fractions and decimals are rounded to this precision, and to 64 bits more where they are
-    factored or solved for.
-uplo: which triangle of a symmetric operand counts. By default, or with `both`, both, which must agree. With `lower` or
-    `upper` that one: the other has to be empty (zeros, or what is no finite number), or the same up to
-    `2^(2-b) sqrt(a_ii a_jj)` for numbers of `b` bits, or else `NotSymmetricError` is raised: the answer would be that
-    for another matrix. With `lower_only` or `upper_only` the other one is not looked at.
-context: a `Context` (threads, memory limit, kernel); by default one for the process.
-progress: called with `(done, total)` a few times in a second, on the calling thread; an exception in it cancels the
-    call.
-out: a NumPy array of objects or doubles that takes the result and is returned.
-report: a `Report`, or any dictionary, that takes the numbers of the call: memory planned, kernel, seconds.
-
-Balls: where an operand of `gemm`, `syrk`, `solve`, `inverse`, `cholesky` or `log_det` is an `arb_mat` or holds `arb`, the
-result does, and contains the exact one for every point of the balls; the other operands are points. `ValueError` where
-it cannot be shown that all points are regular, or positive definite.
-
-Every function raises `TypeError` and `ValueError` with the place of an entry that cannot be taken, `ValueError` for
-shapes that do not fit, `OverflowError` for results too large for a `float`, `MemoryLimitError` (a `MemoryError`) with
-the least limit that would do. The interpreter's lock
-is free while a call computes, and Ctrl-C ends it.
+The docstring of the package `sunzi` describes the options of all functions.
 """
 
 from __future__ import annotations
@@ -60,15 +34,35 @@ def syrk(
     out: Any = None,
     report: dict[str, Any] | None = None,
 ) -> Any:
-    """`alpha PᵀP + beta C` (with `transpose` `alpha P Pᵀ + beta C`), of the same kind as `p`.
+    """Compute `alpha PᵀP + beta C`, or with `transpose` `alpha P Pᵀ + beta C`.
 
-    Shapes: `p` is K x N, the result and `c` are N x N. `c` is symmetric: both of its triangles are
-    read and must agree, unless `uplo` names the one that counts; the other is then empty or the same up to rounding.
-    Accuracy: `|computed - exact| <= 2^(1 - precision) |Pᵀ| |P|` for every entry, by norms
-    `2^(1 - precision) ||p_i|| ||p_j||`; with `exact` the entries are integers and the
-    result is exact, at a precision that holds it: strings and fractions are read exactly, and have to be integers.
+    Parameters
+    ----------
+    p : matrix, K x N
+        With `transpose`, P is N x K.
+    alpha, beta : number, optional
+        Scalars; the default is 1. `beta` requires `c`.
+    c : matrix, N x N, optional
+        Symmetric matrix. Both triangles are read and must agree, unless `uplo` names one of them.
+    exact : bool
+        The entries are integers, and the result is exact, at a precision that holds it. Strings and fractions are read
+        exactly and must be integers.
+    uplo, accuracy, precision, context, progress, out, report
+        Options of all functions; see `help(sunzi)`.
+
+    Returns
+    -------
+    matrix, N x N
+        The symmetric result, of the same kind as `p`.
+
+    Notes
+    -----
+    Accuracy: `|computed - exact| <= 2^(1 - precision) |Pᵀ| |P|` for every entry; with `accuracy="norm"`
+    `2^(1 - precision) ||p_i|| ||p_j||`.
     Cost: K N (N + 1) / 2 word products for each of about (2 precision + log2 K) / 52 primes.
 
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.syrk([[1, 2], [3, 4]], exact=True)
     [[Fraction(10, 1), Fraction(14, 1)], [Fraction(14, 1), Fraction(20, 1)]]
@@ -96,14 +90,35 @@ def gemm(
     out: Any = None,
     report: dict[str, Any] | None = None,
 ) -> Any:
-    """`alpha op(A) op(B) + beta C`, of the same kind as `a`.
+    """Compute `alpha op(A) op(B) + beta C`.
 
-    Shapes: `op(A)` is M x K, `op(B)` is K x N, the result and `c` are M x N.
-    Accuracy: `|computed - exact| <= 2^(1 - precision) |A| |B|` for every entry, by norms
-    `2^(1 - precision) ||a_i|| ||b_j||`; `exact` as in `syrk`. Where `op(B)` is the transpose of `op(A)` in the same
-    memory (two views of one `Matrix`), half of the work is spared.
-    Cost: M N K word products for each prime.
+    Parameters
+    ----------
+    a, b : matrix
+        `op(A)` is M x K and `op(B)` is K x N; `op` is the transpose if `transpose_a` or `transpose_b` is set.
+    alpha, beta : number, optional
+        Scalars; the default is 1. `beta` requires `c`.
+    c : matrix, M x N, optional
+        Matrix that is added.
+    exact : bool
+        As in `syrk`.
+    accuracy, precision, context, progress, out, report
+        Options of all functions; see `help(sunzi)`.
 
+    Returns
+    -------
+    matrix, M x N
+        The result, of the same kind as `a`.
+
+    Notes
+    -----
+    Accuracy: `|computed - exact| <= 2^(1 - precision) |op(A)| |op(B)|` for every entry; with `accuracy="norm"`
+    `2^(1 - precision) ||a_i|| ||b_j||` with the norms of rows of `op(A)` and columns of `op(B)`.
+    Cost: M N K word products for each prime; half of that if `op(B)` is the transpose of `op(A)` in the same memory
+    (two views of one `Matrix`).
+
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.gemm([[1, 2]], [[3], [4]], exact=True)
     [[Fraction(11, 1)]]
@@ -128,15 +143,40 @@ def trsm(
     out: Any = None,
     report: dict[str, Any] | None = None,
 ) -> Any:
-    """The solution `X` of `op(T) X = alpha B` (`side="right"`: of `X op(T) = alpha B`), of the same kind as `b`.
+    """Solve the triangular system `op(T) X = alpha B`, or with `side="right"` `X op(T) = alpha B`.
 
-    Shapes: `t` is n x n, of which one triangle is read (with `unit` without its diagonal); `b` is n x m, on the right
-    side m x n.
-    Accuracy: `|alpha B - op(T) X| <= 2^(1 - precision) |op(T)| |X|` for every entry, whatever the condition, by norms
-    `2^(1 - precision) (||t_i|| ||x_j|| + |alpha b_ij|)`.
+    Parameters
+    ----------
+    t : matrix, n x n
+        Triangular matrix, of which the triangle `uplo` is read (with `unit` without its diagonal, which is taken as
+        ones).
+    b : matrix, n x m
+        Right-hand sides; m x n for `side="right"`.
+    transpose : bool
+        `op(T)` is `Tᵀ`.
+    alpha : number, optional
+        Scalar; the default is 1.
+    accuracy, precision, context, progress, out, report
+        Options of all functions; see `help(sunzi)`.
+
+    Returns
+    -------
+    matrix
+        The solution X, with the shape and of the same kind as `b`.
+
+    Raises
+    ------
+    SingularError
+        The diagonal has a zero; `index` is the first.
+
+    Notes
+    -----
+    Accuracy: `|alpha B - op(T) X| <= 2^(1 - precision) |op(T)| |X|` for every entry and any condition; with
+    `accuracy="norm"` `2^(1 - precision) (||t_i|| ||x_j|| + |alpha b_ij|)`.
     Cost: n² m / 2 word products for each of about 2 precision / 52 primes.
-    Raises `SingularError` with the `index` of the first 0 on the diagonal.
 
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.trsm([[2.0, 0.0], [1.0, 4.0]], [2.0, 9.0])
     [1.0, 2.0]
@@ -156,19 +196,39 @@ def cholesky(
     out: Any = None,
     report: dict[str, Any] | None = None,
 ) -> Any:
-    """The lower triangular `L` with `A = L Lᵀ` for a symmetric positive definite `A`, of the same kind as `a`.
+    """Compute the lower triangular `L` with `A = L Lᵀ` for a symmetric positive definite `A`.
 
-    Shapes: `a` is n x n: both triangles are read and must agree, unless `uplo` names the one that counts; the other is
-    then empty or the same up to rounding, or with `lower_only` or `upper_only` not even looked at. With `upper` and
-    `upper_only` the result is `U = Lᵀ` with `A = UᵀU`.
-    Accuracy: `|A - L Lᵀ| <= 2^(2 - precision) |L| |Lᵀ|` for every entry, by norms
-    `2^(2 - precision) sqrt(a_ii a_jj)`, whatever n and the condition of `A`. `report["accuracy"]` is `norm` where the
-    factor has entries so much smaller than all of the matrix that no number of bits tried was enough;
-    `report["missing_bits"]` says by how much.
+    Parameters
+    ----------
+    a : matrix, n x n
+        Symmetric positive definite matrix.
+    uplo : str, optional
+        Triangle that is read; see `help(sunzi)`. With `upper` and `upper_only` the result is `U = Lᵀ` with `A = UᵀU`.
+    accuracy, precision, context, progress, out, report
+        Options of all functions; see `help(sunzi)`.
+
+    Returns
+    -------
+    matrix, n x n
+        The triangular factor, of the same kind as `a`.
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        `index` (from 0) is the first computed pivot that is not positive.
+    NotSymmetricError
+        `place` is the first entry that differs from its mirror image.
+
+    Notes
+    -----
+    Accuracy: `|A - L Lᵀ| <= 2^(2 - precision) |L| |Lᵀ|` for every entry, any n and any condition of `A`; with
+    `accuracy="norm"` `2^(2 - precision) sqrt(a_ii a_jj)`. `report["accuracy"]` is `norm` if entries of the factor are
+    so small relative to the matrix that none of the working precisions tried was sufficient; `report["missing_bits"]`
+    is the number of missing bits.
     Cost: n³ / 6 word products for each of about 2 precision / 52 primes.
-    Raises `NotPositiveDefiniteError` with the `index` (from 0) of the first computed pivot that is not positive;
-    `NotSymmetricError` with the `place` of the first entry that differs from its mirror image.
 
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.cholesky([[4.0, 2.0], [2.0, 10.0]])
     [[2.0, 0.0], [1.0, 3.0]]
@@ -193,17 +253,40 @@ def solve(
     out: Any = None,
     report: dict[str, Any] | None = None,
 ) -> Any:
-    """The solution `X` of `A X = B` for a symmetric positive definite `A`, of the same kind as `b`.
+    """Solve `A X = B` for a symmetric positive definite `A`.
 
-    Shapes: `a` is n x n, symmetric or with one triangle named by `uplo`, as in `cholesky`; `b` and the result are
-    n x m, or flat with n entries.
-    Accuracy: `|b - A x| <= 2^(4 - precision) (|L| |Lᵀ| |x| + |b|)` for every entry, by norms
-    `2^(4 - precision) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)`. With
-    `factor_precision`, fewer bits, the factor is cheaper and the solution refined until
-    `|b - A x| <= 2^(1 - precision) (|A| |x| + |b|)` for every entry.
-    Cost: one factorisation and n² m. `Cholesky` keeps the factor for several calls.
-    Raises `NotPositiveDefiniteError`, `NotSymmetricError`; `ValueError` where the refinement does not converge.
+    Parameters
+    ----------
+    a : matrix, n x n
+        Symmetric positive definite matrix.
+    b : matrix, n x m, or flat with n entries
+        Right-hand sides.
+    factor_precision : int, optional
+        Precision of the factor, smaller than `precision`. The factorisation is cheaper, and the solution is refined.
+    uplo, accuracy, precision, context, progress, out, report
+        Options of all functions; see `help(sunzi)`.
 
+    Returns
+    -------
+    matrix
+        The solution X, with the shape and of the same kind as `b`.
+
+    Raises
+    ------
+    NotPositiveDefiniteError, NotSymmetricError
+        As `cholesky`.
+    ValueError
+        The refinement does not converge.
+
+    Notes
+    -----
+    Accuracy: `|b - A x| <= 2^(4 - precision) (|L| |Lᵀ| |x| + |b|)` for every entry; with `accuracy="norm"`
+    `2^(4 - precision) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)`; with `factor_precision`
+    `|b - A x| <= 2^(1 - precision) (|A| |x| + |b|)`.
+    Cost: one factorisation, and n² m word products for each prime. `Cholesky` keeps the factor for several calls.
+
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.solve([[4.0, 2.0], [2.0, 10.0]], [8.0, 22.0])
     [1.0, 2.0]
@@ -223,8 +306,27 @@ def log_det(
     context: Context | None = None,
     progress: Progress | None = None,
 ) -> Any:
-    """`log det A` for a symmetric positive definite `A`, one number of the type of its entries; see `cholesky`.
+    """Compute `log det A` for a symmetric positive definite `A`.
 
+    Parameters
+    ----------
+    a : matrix, n x n
+        Symmetric positive definite matrix; see `cholesky`.
+    uplo, accuracy, precision, context, progress
+        Options of all functions; see `help(sunzi)`.
+
+    Returns
+    -------
+    number
+        The logarithm, of the type of the entries of `a`.
+
+    Raises
+    ------
+    NotPositiveDefiniteError, NotSymmetricError
+        As `cholesky`.
+
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.log_det([[4.0, 2.0], [2.0, 10.0]])
     3.58351893845611
@@ -241,16 +343,36 @@ def plan(
     factor_precision: int | None = None,
     context: Context | None = None,
 ) -> Plan:
-    """What a call would take, as a `Plan`: bytes in all (`planned_bytes`) and by part, kernel, primes, tiles.
+    """Compute the memory that a call would take; nothing else is computed.
 
-    `plan("syrk", rows, cols)`, `plan("gemm", rows, cols, contracted)`, `plan("cholesky", order)`,
-    `plan("trsm", order, columns)`, `plan("solve", order, columns)`, `plan("inverse", order)`. Nothing is computed.
-    `factor_precision=` plans the refined solve of `solve`.
-    The bytes are those beside the operands in the library's form, the result included; a call on Python numbers also
-    takes 8 (1 + ceil(bits / 64)) bytes for each entry of an operand while it lasts. With accuracy entry by entry a call
-    takes more bits the wider the entries are spread, `report["range_bits"]` of a call; `range_bits=` plans for so many,
-    without it the entries are taken to be of one size.
+    Parameters
+    ----------
+    operation, *sizes
+        `plan("syrk", rows, cols)`, `plan("gemm", rows, cols, contracted)`, `plan("cholesky", order)`,
+        `plan("trsm", order, columns)`, `plan("solve", order, columns)` or `plan("inverse", order)`.
+    precision : int
+        Precision of the result in bits.
+    range_bits : int, optional
+        Additional bits because of the range of the exponents, for `accuracy="entrywise"`: the wider the entries are
+        spread, the more bits a call takes; `report["range_bits"]` of a call is that number. By default the plan assumes
+        that all entries are of one size.
+    factor_precision : int, optional
+        Plans the refined solve of `solve`.
+    accuracy, context
+        Options of all functions; see `help(sunzi)`.
 
+    Returns
+    -------
+    Plan
+        Total bytes (`planned_bytes`), bytes of the parts, kernel, primes, tiles.
+
+    Notes
+    -----
+    The bytes include the result but not the operands in the library's format. A call on Python numbers also takes 8 (1
+    + ceil(bits / 64)) bytes for each entry of an operand while it runs.
+
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.plan("cholesky", 100, precision=512).factor_bytes
     720000

@@ -1,4 +1,4 @@
-"""Matrices joined to one."""
+"""Functions that join matrices."""
 
 from __future__ import annotations
 
@@ -10,11 +10,22 @@ from sunzi._sunzi import Matrix
 
 
 def vstack(parts: Iterable[Any], *, precision: int | None = None) -> Matrix:
-    """The matrices of a list one below the other, as one `Matrix`; a flat list is a row.
+    """Stack matrices vertically into one `Matrix`; a flat list is a row.
 
-    Each part is anything that `Matrix` takes. The precision is the largest that they bring along and need, unless one
-    is given. Raises `ValueError` where the numbers of columns differ.
+    Parameters
+    ----------
+    parts : iterable
+        Matrices of any kind that `Matrix` accepts, with the same number of columns.
+    precision : int, optional
+        Precision of the result; the default is the largest precision that the parts have or need.
 
+    Raises
+    ------
+    ValueError
+        The numbers of columns differ.
+
+    Examples
+    --------
     >>> import sunzi
     >>> a = sunzi.Matrix([[1.0, 2.0]])
     >>> sunzi.vstack([a, a[0], [3.0, 4.0]]).to_list()
@@ -24,8 +35,10 @@ def vstack(parts: Iterable[Any], *, precision: int | None = None) -> Matrix:
 
 
 def hstack(parts: Iterable[Any], *, precision: int | None = None) -> Matrix:
-    """The matrices of a list beside each other, as one `Matrix`; a flat list is a column. As `vstack` otherwise.
+    """Stack matrices horizontally into one `Matrix`; a flat list is a column. Parameters and errors as in `vstack`.
 
+    Examples
+    --------
     >>> import sunzi
     >>> a = sunzi.Matrix([[1.0], [2.0]])
     >>> sunzi.hstack([a, [3.0, 4.0]]).to_list()

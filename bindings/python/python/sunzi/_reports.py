@@ -1,4 +1,4 @@
-"""What calls tell about themselves: dictionaries whose entries are attributes as well."""
+"""Statistics of calls, plans and checks: dictionaries whose entries are attributes as well."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ class Numbers(dict[str, Any]):
 
     def __getattr__(self, name: str) -> Any:
         if name not in self:
-            known = ", ".join(self) if self else "nothing yet: pass it to a call"
+            known = ", ".join(self) if self else "nothing yet; pass it to a call"
             raise AttributeError(f"no '{name}' in this {type(self).__name__}, which has {known}")
         return Report(self[name]) if name == "factorisation" else self[name]
 
 
 class Report(Numbers):
-    """What a call did: pass one as `report=`, and read it when the call has returned.
+    """Statistics of a call: pass an instance as `report=`, and read it after the call.
 
-    Which of the attributes are there depends on the operation; `report.keys()` lists them.
+    The attributes depend on the operation; `report.keys()` lists them.
 
+    Examples
+    --------
     >>> import sunzi
     >>> report = sunzi.Report()
     >>> _ = sunzi.cholesky([[4.0, 2.0], [2.0, 10.0]], report=report)
@@ -28,58 +30,62 @@ class Report(Numbers):
     """
 
     operation: str
-    """`syrk`, `cholesky`, ..."""
+    """Name of the operation: `syrk`, `cholesky`, ..."""
     rows: int
-    """Products: rows contracted. On vectors: entries of the result."""
+    """For products: number of rows that are contracted. For functions on vectors: entries of the result."""
     cols: int
-    """Products: columns of the result. On vectors: terms of the longest sum."""
+    """For products: number of columns of the result. For functions on vectors: terms of the longest sum."""
     order: int
-    """Rows of the matrix that is factored or solved with."""
+    """Number of rows of the matrix that is factored or solved with."""
     columns: int
-    """Right sides."""
+    """Number of right-hand sides."""
     precision_bits: int
-    """Bits of the result."""
+    """Precision of the result in bits."""
     working_bits: int
-    """Bits on the way."""
+    """Precision inside the computation in bits."""
     accuracy: Literal["entrywise", "norm"]
-    """What holds for the result."""
+    """Accuracy of the result."""
     range_bits: int
-    """Bits of `working_bits` that accuracy entry by entry takes for the range of exponents."""
+    """Bits of `working_bits` that `accuracy='entrywise'` needs for the range of the exponents."""
     missing_bits: int
-    """Bits more that accuracy entry by entry would have taken; 0 where it was reached."""
+    """Additional bits that `accuracy='entrywise'` would have needed; 0 if it was reached."""
     digits: float
-    """About how many digits are right, of solutions and inverses."""
+    """Estimated number of correct digits of a solution or an inverse."""
     kernel: str
     """Name of the kernel."""
     threads: int
-    """Worker threads."""
+    """Number of worker threads."""
     primes: int
-    """Primes of the residues."""
+    """Number of primes."""
     planned_bytes: int
-    """Bytes that the plan allows for, the result included."""
+    """Bytes in the plan, the result included."""
     seconds: float
     """Wall-clock seconds in the library."""
     input_seconds: float
-    """Seconds in which operands were read."""
+    """Seconds for reading the operands."""
     compute_seconds: float
-    """Seconds of the computation."""
+    """Seconds for the computation."""
     output_seconds: float
-    """Seconds in which the result was made."""
+    """Seconds for making the result."""
     iterations: int
-    """Steps of a refined solve."""
+    """Number of steps of a refined solve."""
     backward_error_log2: int
-    """A refined solve: the backward error that was reached is about 2 to this power."""
+    """For a refined solve: the backward error is about 2 to this power."""
     factorisation: Report
-    """The report of the factorisation that a solve began with."""
+    """Report of the factorisation of a solve."""
     phases: dict[str, float]
-    """Seconds of the phases of a product."""
+    """Seconds for the phases of a product."""
     tasks: dict[str, float]
-    """Seconds of the tasks of a factorisation, summed over threads."""
+    """Seconds for the tasks of a factorisation, summed over threads."""
 
 
 class Plan(Numbers):
-    """What a call would take, as `plan` says it; which attributes are there depends on the operation.
+    """Memory that a call would take, as `plan` computes it.
 
+    The attributes depend on the operation; `plan.keys()` lists them.
+
+    Examples
+    --------
     >>> import sunzi
     >>> plan = sunzi.plan("solve", 100, 3, precision=512)
     >>> plan.planned_bytes >= plan.least_bytes > 0
@@ -87,57 +93,57 @@ class Plan(Numbers):
     """
 
     operation: str
-    """`syrk`, `cholesky`, ..."""
+    """Name of the operation: `syrk`, `cholesky`, ..."""
     rows: int
-    """Rows of the result."""
+    """Number of rows of the result."""
     cols: int
-    """Columns of the result."""
+    """Number of columns of the result."""
     contracted: int
-    """Rows contracted."""
+    """Number of rows that are contracted."""
     order: int
-    """Rows of the matrix that is factored or solved with."""
+    """Number of rows of the matrix that is factored or solved with."""
     columns: int
-    """Right sides."""
+    """Number of right-hand sides."""
     precision_bits: int
-    """Bits of the result."""
+    """Precision of the result in bits."""
     working_bits: int
-    """Bits on the way."""
+    """Precision inside the computation in bits."""
     accuracy: Literal["entrywise", "norm"]
-    """What is promised of the result."""
+    """Promised accuracy of the result."""
     range_bits: int
-    """Bits of `working_bits` for the range of exponents."""
+    """Bits of `working_bits` for the range of the exponents."""
     kernel: str
     """Name of the kernel."""
     threads: int
-    """Worker threads."""
+    """Number of worker threads."""
     primes: int
-    """Primes of the residues."""
+    """Number of primes."""
     planned_bytes: int
     """Bytes that the call takes, the result included."""
     least_bytes: int
-    """The least memory limit under which it runs."""
+    """Least memory limit under which the call runs."""
     factor_bytes: int
-    """Bytes of a factor."""
+    """Bytes of the factor."""
     factorisation_bytes: int
-    """Bytes of the factorisation that a solve begins with."""
+    """Bytes of the factorisation of a solve."""
     bytes: dict[str, int]
     """Bytes of the parts of a product."""
 
 
 class Verification(Numbers):
-    """What a check has looked at, and how near the bounds the result came; see `verify`."""
+    """Extent of a check, and the largest errors relative to their bounds; see `verify`."""
 
     vector_count: int
-    """Random vectors multiplied."""
+    """Number of random vectors that were multiplied."""
     entry_count: int
-    """Entries compared one by one."""
+    """Number of entries that were compared one by one."""
     worst_residual: float
-    """The largest residual in units of its bound; 0 for exact integers."""
+    """Largest residual relative to its bound; 0 for exact integers."""
     worst_entry: float
-    """The largest error of a compared entry in units of its bound."""
+    """Largest error of a compared entry relative to its bound."""
     worst_place: list[int] | None
     """Row and column of that entry, from 0."""
     prime: int | None
-    """The prime of Freivalds' test, where it was made."""
+    """Prime of Freivalds' test, or None."""
     seed: int
-    """The seed that repeats the random choices."""
+    """Seed that repeats the random choices."""

@@ -61,13 +61,13 @@ _Triangle = Literal["both", "lower", "upper", "lower_only", "upper_only"]
 _Numbers = Literal["gmpy2", "mpmath", "flint", "longdouble", "float", "decimal", "str", "fraction"]
 _Format = Literal["mtx", "bin", "csv", "tsv", "txt", "npy", "json", "m", "dat-s"]
 
-# `problem` is there where a call has many problems.
+# The attribute `problem` exists if the call had many problems.
 class NotPositiveDefiniteError(ValueError):
     problem: int
     index: int
-    # True: rounding can explain the pivot. False: it is proven that no precision helps. None: not known.
+    # True if rounding can explain the pivot, False if it is proven that no precision helps, None if neither is known.
     more_bits_might_help: bool | None
-    # At least so many more bits show whether the pivot is positive, where `more_bits_might_help` is True, else None.
+    # A lower bound of the additional bits that decide the sign of the pivot, if `more_bits_might_help` is True; else None.
     more_bits: int | None
 
 class NotSymmetricError(ValueError):

@@ -1,6 +1,6 @@
-"""Symmetric matrices by their factors, measures of any matrix, and checks: signatures and documentation.
+"""Signatures and documentation of factors of symmetric matrices, norms, and checks of results.
 
-The options that all functions share are those of `_functions`.
+The docstring of the package `sunzi` describes the options of all functions.
 """
 
 from __future__ import annotations
@@ -26,17 +26,38 @@ def ldlt(
     progress: Progress | None = None,
     report: dict[str, Any] | None = None,
 ) -> tuple[Any, Any]:
-    """`(L, d)` with `A = L D Lᵀ` for a symmetric `A`, without pivoting.
+    """Factor a symmetric `A` as `A = L D Lᵀ`, without pivoting.
 
-    `L` is unit lower triangular, of the same kind as `a`, and `d` the diagonal of `D`, flat.
+    Parameters
+    ----------
+    a : matrix, n x n
+        Symmetric matrix, which need not be positive definite.
+    uplo, accuracy, precision, context, progress, report
+        Options of all functions; see `help(sunzi)`.
 
-    Shapes: `a` is n x n, symmetric or with one triangle named by `uplo`, as in `cholesky`.
-    Accuracy: `|A - L D Lᵀ| <= 2^(3 - precision) |L| |D| |Lᵀ|` for every entry, by norms
-    `2^(3 - precision) sqrt(g_i g_j)` with `g` the diagonal of `|L| |D| |Lᵀ|`. For positive definite and quasi-definite
-    matrices `g` is of the size of `A`; for others it may be of any size: `Ldlt.growth` tells it.
+    Returns
+    -------
+    tuple
+        `(L, d)`: the unit lower triangular `L`, of the same kind as `a`, and the diagonal `d` of `D` as a flat list or
+        array.
+
+    Raises
+    ------
+    SingularError
+        A pivot is 0; `index` is its place.
+    NotSymmetricError
+        As `cholesky`.
+
+    Notes
+    -----
+    Accuracy: `|A - L D Lᵀ| <= 2^(3 - precision) |L| |D| |Lᵀ|` for every entry; with `accuracy="norm"`
+    `2^(3 - precision) sqrt(g_i g_j)`, where `g` is the diagonal of `|L| |D| |Lᵀ|`. For positive definite and
+    quasi-definite matrices `g` has the size of `A`; for other matrices it may have any size, which `Ldlt.growth`
+    measures.
     Cost: n³ / 6 word products for each of about 2 precision / 52 primes. `Ldlt` keeps the factors for solves.
-    Raises `SingularError` with the `index` of a pivot that is 0, `NotSymmetricError`.
 
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.ldlt([[1.0, 2.0], [2.0, -3.0]])
     ([[1.0, 0.0], [2.0, 1.0]], [1.0, -7.0])
@@ -56,17 +77,35 @@ def inverse(
     out: Any = None,
     report: dict[str, Any] | None = None,
 ) -> Any:
-    """The inverse of a symmetric positive definite `A`, symmetric and of the same kind as `a`.
+    """Compute the inverse of a symmetric positive definite `A`.
 
-    Shapes: `a` is n x n, symmetric or with one triangle named by `uplo`, as in `cholesky`.
-    Accuracy: with `Z = (L Lᵀ)⁻¹` for the Cholesky factor at this precision
-    `|computed - Z|_ij <= 2^(2 - precision) sqrt(z_ii z_jj)`; how many digits of `A⁻¹` that leaves depends on the
-    condition of `A`: about `report["digits"]`. `solve` is cheaper and more accurate where the inverse is only
-    multiplied with.
-    Cost: n³ / 2 word products for each prime, those of the inverse at a precision raised by half the bits of the
-    condition.
-    Raises `NotPositiveDefiniteError`, `NotSymmetricError`.
+    Parameters
+    ----------
+    a : matrix, n x n
+        Symmetric positive definite matrix.
+    uplo, accuracy, precision, context, progress, out, report
+        Options of all functions; see `help(sunzi)`.
 
+    Returns
+    -------
+    matrix, n x n
+        The symmetric inverse, of the same kind as `a`.
+
+    Raises
+    ------
+    NotPositiveDefiniteError, NotSymmetricError
+        As `cholesky`.
+
+    Notes
+    -----
+    Accuracy: `|computed - Z|_ij <= 2^(2 - precision) sqrt(z_ii z_jj)` with `Z = (L Lᵀ)⁻¹` for the Cholesky factor `L`
+    at this precision. The number of correct digits of `A⁻¹` depends on the condition of `A`; `report["digits"]`
+    estimates it. To multiply with the inverse, use `solve`, which is cheaper and more accurate.
+    Cost: n³ / 2 word products for each prime. The part for the inverse runs at a precision that is raised by half the
+    bits of the condition.
+
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.inverse([[4.0, 2.0], [2.0, 2.0]])
     [[0.5, -0.5], [-0.5, 1.0]]
@@ -83,13 +122,35 @@ def det(
     context: Context | None = None,
     progress: Progress | None = None,
 ) -> Any:
-    """The determinant of a symmetric positive definite `A`, one number of the type of its entries; see `cholesky`.
+    """Compute the determinant of a symmetric positive definite `A`.
 
-    Accuracy: that of the determinant of `L Lᵀ` to a unit of the last place; the relative error beside `det A` is the
-    absolute one of `log_det`. Symmetric matrices that are not positive definite: `Ldlt(a).det()`.
-    Cost: one factorisation. Raises as `cholesky`, `ValueError` for a determinant beyond all exponents, of which
-    `log_det` is the logarithm.
+    Parameters
+    ----------
+    a : matrix, n x n
+        Symmetric positive definite matrix; see `cholesky`. For other symmetric matrices use `Ldlt(a).det()`.
+    uplo, accuracy, precision, context, progress
+        Options of all functions; see `help(sunzi)`.
 
+    Returns
+    -------
+    number
+        The determinant, of the type of the entries of `a`.
+
+    Raises
+    ------
+    NotPositiveDefiniteError, NotSymmetricError
+        As `cholesky`.
+    ValueError
+        The exponent of the determinant is out of range; use `log_det`.
+
+    Notes
+    -----
+    Accuracy: the determinant of `L Lᵀ` to one unit in the last place. Its relative error with respect to `det A` is the
+    absolute error of `log_det`.
+    Cost: one factorisation.
+
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.det([[4.0, 2.0], [2.0, 10.0]])
     36.0
@@ -107,14 +168,36 @@ def condition(
     context: Context | None = None,
     progress: Progress | None = None,
 ) -> Any:
-    """An estimate of the condition `||A||₁ ||A⁻¹||₁` of a symmetric positive definite `A`, of the type of its entries.
+    """Estimate the condition number `||A||₁ ||A⁻¹||₁` of a symmetric positive definite `A`.
 
-    With `scaled` that of `A` with its diagonal scaled to about 1 by powers of two: its logarithm to base 2 is about how
-    many bits solves lose.
-    Accuracy: a lower bound, rarely off by more than a factor of 3; the precision has to be enough to factor `A`.
-    Cost: one factorisation and at most five solves with two right sides. `Cholesky` keeps the factor.
-    Raises as `cholesky`.
+    Parameters
+    ----------
+    a : matrix, n x n
+        Symmetric positive definite matrix.
+    scaled : bool
+        Estimate the condition of `A` after its diagonal has been scaled to about 1 by powers of two. Its logarithm to
+        base 2 is about the number of bits that solves lose.
+    uplo, accuracy, precision, context, progress
+        Options of all functions; see `help(sunzi)`.
 
+    Returns
+    -------
+    number
+        The estimate, of the type of the entries of `a`.
+
+    Raises
+    ------
+    NotPositiveDefiniteError, NotSymmetricError
+        As `cholesky`.
+
+    Notes
+    -----
+    Accuracy: a lower bound, which is rarely too small by more than a factor of 3. The precision must suffice to factor
+    `A`.
+    Cost: one factorisation, and at most five solves with two right-hand sides. `Cholesky` keeps the factor.
+
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.condition([[1.0, 0.0], [0.0, 0.0009765625]])
     1024.0
@@ -131,12 +214,31 @@ def norm(
     context: Context | None = None,
     progress: Progress | None = None,
 ) -> Any:
-    """A norm of any matrix or vector, one number of the type of its entries.
+    """Compute a norm of any matrix or vector.
 
-    `fro`: the root of the sum of all squares, of a vector its length. 1: the largest sum of magnitudes of a column;
-    `inf`, or `float("inf")`, of a row. `max`: the largest magnitude.
-    Accuracy: one unit of the last place. Raises `ValueError` for another `ord`.
+    Parameters
+    ----------
+    a : matrix
+        Any matrix or vector.
+    ord : {'fro', 'max', 'inf', 1}
+        `fro`: the square root of the sum of all squares; the Euclidean norm of a vector. 1: the largest sum of
+        magnitudes in a column. `inf`, or `float("inf")`: the largest sum of magnitudes in a row. `max`: the largest
+        magnitude.
+    precision, context, progress
+        Options of all functions; see `help(sunzi)`.
 
+    Returns
+    -------
+    number
+        The norm, of the type of the entries of `a`, to one unit in the last place.
+
+    Raises
+    ------
+    ValueError
+        `ord` is not one of these values.
+
+    Examples
+    --------
     >>> import sunzi
     >>> a = [[3.0, -4.0], [0.0, 12.0]]
     >>> [sunzi.norm(a, ord) for ord in ("fro", 1, "inf", "max")]
@@ -146,8 +248,10 @@ def norm(
 
 
 def trace(a: Any, *, precision: int | None = None) -> Any:
-    """The sum of the diagonal of any matrix, rounded once: one number of the type of its entries.
+    """Compute the sum of the diagonal of any matrix, rounded once: a number of the type of its entries.
 
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.trace([[1.0, 2.0], [3.0, 4.0]])
     5.0
@@ -156,8 +260,10 @@ def trace(a: Any, *, precision: int | None = None) -> Any:
 
 
 def diagonal(a: Any, *, precision: int | None = None) -> Any:
-    """The diagonal of any matrix, flat where its container can be.
+    """Return the diagonal of any matrix, as a flat list or array if the container has such a form.
 
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.diagonal([[1.0, 2.0], [3.0, 4.0]])
     [1.0, 4.0]
@@ -180,21 +286,47 @@ def verify(
     context: Context | None = None,
     progress: Progress | None = None,
 ) -> Verification:
-    """Checks a result, by norms, with nothing that made it; the result is the last matrix.
+    """Check a result by norms, independently of the code that computed it.
 
-    `verify("syrk", p, q)`: `q` is `PᵀP`, with `transpose_a` `P Pᵀ`. `verify("gemm", a, b, c)`: `c` is `op(A) op(B)`.
-    `verify("cholesky", a, l)`: `l` is lower triangular with `A = L Lᵀ`, with `uplo="upper"` upper triangular with
-    `A = UᵀU`. `verify("solve", a, b, x)`: `A X = B`. `verify("inverse", a, x)`: `A X = I`. `verify("trsm", t, b, x)`:
-    `op(T) X = alpha B`, with `side="right"` `X op(T) = alpha B`; `transpose_a`, `uplo`, `unit` are those of `trsm`.
-    `uplo` names the triangle of a symmetric matrix that counts.
-    precision: the one at which the result was made; by default that which the last matrix brings along.
-    Accuracy: a result within the bounds of the operation always passes. What is wrong in a product or a solution is
-    found by random vectors and sampled entries, with `exact` by Freivalds' test modulo a random prime; every entry of
-    `A - L Lᵀ` is compared exactly. A solution that passes keeps its equations: how many of its digits are right depends
-    on the condition too, see `Cholesky.solution_digits`.
-    Cost: products with a few vectors, for `cholesky` an exact product.
-    Raises `CheckError` that names the worst entry and its bound.
+    Parameters
+    ----------
+    operation, *matrices
+        The last matrix is the result. `verify("syrk", p, q)`: `q` is `PᵀP`, with `transpose_a` `P Pᵀ`.
+        `verify("gemm", a, b, c)`: `c` is `op(A) op(B)`. `verify("cholesky", a, l)`: `l` is lower triangular with
+        `A = L Lᵀ`, with `uplo="upper"` upper triangular with `A = UᵀU`. `verify("solve", a, b, x)`: `A X = B`.
+        `verify("inverse", a, x)`: `A X = I`. `verify("trsm", t, b, x)`: `op(T) X = alpha B`, with `side="right"`
+        `X op(T) = alpha B`; `transpose_a`, `uplo` and `unit` are the options of `trsm`.
+    uplo : str, optional
+        Triangle of a symmetric matrix that is read; see `help(sunzi)`.
+    exact : bool
+        The product is one of integers and must be exact.
+    seed : int, optional
+        Seed of the random choices.
+    precision : int, optional
+        Precision at which the result was computed; the default is the precision of the last matrix.
+    context, progress
+        Options of all functions; see `help(sunzi)`.
 
+    Returns
+    -------
+    Verification
+        The extent of the check, and the largest error relative to its bound.
+
+    Raises
+    ------
+    CheckError
+        The result is wrong; the message names the worst entry and its bound.
+
+    Notes
+    -----
+    A result within the bounds of the operation always passes. Random vectors and sampled entries find errors in
+    products and solutions; with `exact` the check is Freivalds' test modulo a random prime; every entry of `A - L Lᵀ`
+    is compared exactly. A solution that passes satisfies its equations; the number of its correct digits also depends
+    on the condition, see `Cholesky.solution_digits`.
+    Cost: products with a few vectors; for `cholesky` an exact product.
+
+    Examples
+    --------
     >>> import sunzi
     >>> a = [[4.0, 2.0], [2.0, 10.0]]
     >>> sunzi.verify("cholesky", a, sunzi.cholesky(a)).worst_entry

@@ -1,7 +1,7 @@
-"""Vectors, triangular and symmetric matrices, extreme eigenvalues: signatures and documentation.
+"""Signatures and documentation of functions on vectors, triangular and symmetric matrices, and of extreme eigenvalues.
 
-The options that all functions share are those of `_functions`. A vector is a flat list or array, or a matrix of one
-column or one row; a result that is a vector is a column, flat where the vector given is flat.
+The docstring of the package `sunzi` describes the options of all functions. A vector is a flat list or array, or a
+matrix of one column or one row. A result that is a vector is a column; it is flat if the given vector is flat.
 """
 
 from __future__ import annotations
@@ -31,10 +31,32 @@ def gemv(
     out: Any = None,
     report: dict[str, Any] | None = None,
 ) -> Any:
-    """`alpha op(A) x + beta c` for a matrix and vectors, of the same kind as `x`.
+    """Compute `alpha op(A) x + beta c` for a matrix and vectors.
 
+    Parameters
+    ----------
+    a : matrix, m x n
+        With `transpose`, `op(A)` is `Aᵀ`.
+    x : vector
+        It has as many entries as `op(A)` has columns.
+    alpha, beta : number, optional
+        Scalars; the default is 1. `beta` requires `c`.
+    c : vector, optional
+        Vector that is added.
+    precision, context, progress, out, report
+        Options of all functions; see `help(sunzi)`.
+
+    Returns
+    -------
+    vector
+        The result, of the same kind as `x`.
+
+    Notes
+    -----
     Accuracy: `|computed - exact| <= 2^(1 - precision) (|alpha| |op(A)| |x| + |beta| |c|)` for every entry.
 
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.gemv([[1.0, 2.0], [3.0, 4.0]], [1.0, -1.0])
     [-1.0, -1.0]
@@ -57,10 +79,26 @@ def symv(
     out: Any = None,
     report: dict[str, Any] | None = None,
 ) -> Any:
-    """`alpha A x + beta c` for a symmetric matrix and vectors, of the same kind as `x`.
+    """Compute `alpha A x + beta c` for a symmetric matrix and vectors.
 
-    Both triangles of `a` are read and must agree, unless `uplo` names the one that counts. Accuracy as in `gemv`.
+    Parameters
+    ----------
+    a : matrix, n x n
+        Symmetric matrix. Both triangles are read and must agree, unless `uplo` names one of them.
+    x : vector of n entries
+        The vector that is multiplied.
+    alpha, beta, c
+        As in `gemv`.
+    uplo, precision, context, progress, out, report
+        Options of all functions; see `help(sunzi)`.
 
+    Returns
+    -------
+    vector
+        The result, of the same kind as `x`, with the accuracy of `gemv`.
+
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.symv([[1.0, 9.0], [2.0, 4.0]], [1.0, 1.0], uplo="lower_only")
     [3.0, 6.0]
@@ -83,10 +121,29 @@ def trmv(
     out: Any = None,
     report: dict[str, Any] | None = None,
 ) -> Any:
-    """`alpha op(T) x` for a triangular matrix, of which one triangle is read (with `unit` without its diagonal).
+    """Compute `alpha op(T) x` for a triangular matrix and a vector.
 
-    Accuracy as in `gemv`.
+    Parameters
+    ----------
+    t : matrix, n x n
+        Triangular matrix, of which the triangle `uplo` is read (with `unit` without its diagonal, which is taken as
+        ones).
+    x : vector of n entries
+        The vector that is multiplied.
+    transpose : bool
+        `op(T)` is `Tᵀ`.
+    alpha : number, optional
+        Scalar; the default is 1.
+    precision, context, progress, out, report
+        Options of all functions; see `help(sunzi)`.
 
+    Returns
+    -------
+    vector
+        The result, of the same kind as `x`, with the accuracy of `gemv`.
+
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.trmv([[2.0, 0.0], [1.0, 4.0]], [1.0, 2.0])
     [2.0, 9.0]
@@ -109,11 +166,33 @@ def trsv(
     out: Any = None,
     report: dict[str, Any] | None = None,
 ) -> Any:
-    """The solution `x` of `op(T) x = alpha b` for a triangular matrix, of the same kind as `b`.
+    """Solve the triangular system `op(T) x = alpha b` for a vector.
 
-    Accuracy: `|alpha b - op(T) x| <= 2^(1 - precision) |op(T)| |x|` for every entry, whatever the condition.
-    Raises `SingularError` with the `index` of the first 0 on the diagonal.
+    Parameters
+    ----------
+    t, transpose, unit, alpha
+        As in `trmv`.
+    b : vector of n entries
+        Right-hand side.
+    precision, context, progress, out, report
+        Options of all functions; see `help(sunzi)`.
 
+    Returns
+    -------
+    vector
+        The solution x, of the same kind as `b`.
+
+    Raises
+    ------
+    SingularError
+        The diagonal has a zero; `index` is the first.
+
+    Notes
+    -----
+    Accuracy: `|alpha b - op(T) x| <= 2^(1 - precision) |op(T)| |x|` for every entry and any condition.
+
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.trsv([[2.0, 0.0], [1.0, 4.0]], [2.0, 9.0])
     [1.0, 2.0]
@@ -134,8 +213,26 @@ def ger(
     out: Any = None,
     report: dict[str, Any] | None = None,
 ) -> Any:
-    """`alpha x yᵀ + C` for two vectors and a matrix; every entry is the exact number, rounded once.
+    """Compute `alpha x yᵀ + C` for two vectors and a matrix.
 
+    Parameters
+    ----------
+    x, y : vector
+        Vectors of m and n entries.
+    alpha : number, optional
+        Scalar; the default is 1.
+    c : matrix, m x n, optional
+        Matrix that is added.
+    precision, context, progress, out, report
+        Options of all functions; see `help(sunzi)`.
+
+    Returns
+    -------
+    matrix, m x n
+        The result; each entry is the exact number, rounded once.
+
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.ger([[1.0], [2.0]], [3.0, 4.0])
     [[3.0, 4.0], [6.0, 8.0]]
@@ -155,8 +252,24 @@ def axpy(
     out: Any = None,
     report: dict[str, Any] | None = None,
 ) -> Any:
-    """`alpha x + y` for two vectors, of the same kind as `y`; every entry is the exact number, rounded once.
+    """Compute `alpha x + y` for two vectors.
 
+    Parameters
+    ----------
+    alpha : number
+        Scalar.
+    x, y : vector
+        Vectors of the same number of entries.
+    precision, context, progress, out, report
+        Options of all functions; see `help(sunzi)`.
+
+    Returns
+    -------
+    vector
+        The result, of the same kind as `y`; each entry is the exact number, rounded once.
+
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.axpy(-2.0, [1.0, 2.0], [10.0, 20.0])
     [8.0, 16.0]
@@ -172,8 +285,17 @@ def dot(
     context: Context | None = None,
     progress: Progress | None = None,
 ) -> Any:
-    """`xᵀ y`, one number; `|computed - exact| <= 2^(1 - precision) |x|ᵀ |y|`.
+    """Compute `xᵀ y`, a number with `|computed - exact| <= 2^(1 - precision) |x|ᵀ |y|`.
 
+    Parameters
+    ----------
+    x, y : vector
+        Vectors of the same number of entries.
+    precision, context, progress
+        Options of all functions; see `help(sunzi)`.
+
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.dot([1.0, 2.0, 3.0], [4.0, -5.0, 6.0])
     12.0
@@ -188,8 +310,17 @@ def nrm2(
     context: Context | None = None,
     progress: Progress | None = None,
 ) -> Any:
-    """The Euclidean norm of a vector, one number, to a relative error of `2^(1 - precision)`.
+    """Compute the Euclidean norm of a vector, a number with a relative error of at most `2^(1 - precision)`.
 
+    Parameters
+    ----------
+    x : vector
+        Any vector.
+    precision, context, progress
+        Options of all functions; see `help(sunzi)`.
+
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.nrm2([3.0, -4.0])
     5.0
@@ -213,10 +344,29 @@ def trmm(
     out: Any = None,
     report: dict[str, Any] | None = None,
 ) -> Any:
-    """`alpha op(T) B` (`side="right"`: `alpha B op(T)`) for a triangular matrix, of the same kind as `b`.
+    """Compute `alpha op(T) B` for a triangular matrix, or with `side="right"` `alpha B op(T)`.
 
-    One triangle of `t` is read (with `unit` without its diagonal). Accuracy as in `gemm`.
+    Parameters
+    ----------
+    t : matrix, n x n
+        Triangular matrix, of which the triangle `uplo` is read (with `unit` without its diagonal, which is taken as
+        ones).
+    b : matrix, n x m
+        m x n for `side="right"`.
+    transpose : bool
+        `op(T)` is `Tᵀ`.
+    alpha : number, optional
+        Scalar; the default is 1.
+    accuracy, precision, context, progress, out, report
+        Options of all functions; see `help(sunzi)`.
 
+    Returns
+    -------
+    matrix
+        The result, with the shape and of the same kind as `b`, with the accuracy of `gemm`.
+
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.trmm([[2.0, 0.0], [1.0, 4.0]], [[1.0, 0.0], [2.0, 1.0]])
     [[2.0, 0.0], [9.0, 4.0]]
@@ -241,10 +391,26 @@ def symm(
     out: Any = None,
     report: dict[str, Any] | None = None,
 ) -> Any:
-    """`alpha A B + beta C` (`side="right"`: `alpha B A + beta C`) for a symmetric `A`, of the same kind as `b`.
+    """Compute `alpha A B + beta C` for a symmetric `A`, or with `side="right"` `alpha B A + beta C`.
 
-    Both triangles of `a` are read and must agree, unless `uplo` names the one that counts. Accuracy as in `gemm`.
+    Parameters
+    ----------
+    a : matrix, n x n
+        Symmetric matrix. Both triangles are read and must agree, unless `uplo` names one of them.
+    b : matrix, n x m
+        m x n for `side="right"`.
+    alpha, beta, c
+        As in `gemm`; `c` has the shape of `b`.
+    uplo, accuracy, precision, context, progress, out, report
+        Options of all functions; see `help(sunzi)`.
 
+    Returns
+    -------
+    matrix
+        The result, with the shape and of the same kind as `b`, with the accuracy of `gemm`.
+
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.symm([[1.0, 9.0], [2.0, 4.0]], [[1.0], [1.0]], uplo="lower_only")
     [[3.0], [6.0]]
@@ -269,10 +435,29 @@ def syr2k(
     out: Any = None,
     report: dict[str, Any] | None = None,
 ) -> Any:
-    """`alpha (AᵀB + BᵀA) + beta C` (with `transpose` `alpha (A Bᵀ + B Aᵀ) + beta C`), of the same kind as `a`.
+    """Compute `alpha (AᵀB + BᵀA) + beta C`, or with `transpose` `alpha (A Bᵀ + B Aᵀ) + beta C`.
 
-    `c` is symmetric, as in `syrk`. Accuracy: beside the sizes of the terms of both products, or their norms.
+    Parameters
+    ----------
+    a, b : matrix, K x N
+        With `transpose`, they are N x K.
+    alpha, beta, c
+        As in `syrk`.
+    uplo, accuracy, precision, context, progress, out, report
+        Options of all functions; see `help(sunzi)`.
 
+    Returns
+    -------
+    matrix, N x N
+        The symmetric result, of the same kind as `a`.
+
+    Notes
+    -----
+    Accuracy: the error of each entry is small relative to the magnitudes of the terms of both products, or to the norms
+    of their rows and columns; see `gemm`.
+
+    Examples
+    --------
     >>> import sunzi
     >>> sunzi.syr2k([[1.0, 2.0]], [[3.0, 4.0]])
     [[6.0, 10.0], [10.0, 16.0]]
@@ -290,12 +475,27 @@ def extreme_eigenvalue(
     context: Context | None = None,
     progress: Progress | None = None,
 ) -> tuple[Fraction, Fraction]:
-    """Two fractions between which the smallest or largest eigenvalue of a symmetric matrix lies, proven.
+    """Enclose the smallest or the largest eigenvalue of a symmetric matrix between two fractions, with proof.
 
-    They are `2^-precision` of the eigenvalue apart at most, or, where it is that small beside the matrix,
-    `2^(-2 precision - 32)` of the norm. Fractions and decimals among the entries are rounded to `precision` bits or
-    those of other entries.
+    Parameters
+    ----------
+    a : matrix, n x n
+        Symmetric matrix. Fractions and decimals are rounded to `precision` bits, or to the precision of other entries.
+    which : {'smallest', 'largest'}
+        The eigenvalue.
+    precision : int
+        The fractions differ by at most `2^-precision` times the eigenvalue, or by `2^(-2 precision - 32)` times the
+        norm of the matrix if the eigenvalue is that small relative to it.
+    uplo, context, progress
+        Options of all functions; see `help(sunzi)`.
 
+    Returns
+    -------
+    tuple of Fraction
+        The lower and the upper bound.
+
+    Examples
+    --------
     >>> import sunzi
     >>> low, high = sunzi.extreme_eigenvalue([[2.0, 1.0], [1.0, 2.0]])
     >>> low <= 1 <= high and high - low < 1e-9
@@ -315,10 +515,28 @@ def pencil_eigenvalue(
     context: Context | None = None,
     progress: Progress | None = None,
 ) -> tuple[Fraction, Fraction]:
-    """The same for `L⁻¹ X L⁻ᵀ`, with the lower triangle of `l` and a symmetric `x`: what step lengths are made of.
+    """Enclose the smallest or the largest eigenvalue of `L⁻¹ X L⁻ᵀ` between two fractions, with proof.
 
-    `uplo` names the triangle of `x` that counts; else both must agree.
+    Interior-point methods compute step lengths from this eigenvalue.
 
+    Parameters
+    ----------
+    l : matrix, n x n
+        Lower triangular matrix, of which the lower triangle is read.
+    x : matrix, n x n
+        Symmetric matrix. Both triangles are read and must agree, unless `uplo` names one of them.
+    which, precision
+        As in `extreme_eigenvalue`.
+    uplo, context, progress
+        Options of all functions; see `help(sunzi)`.
+
+    Returns
+    -------
+    tuple of Fraction
+        The lower and the upper bound.
+
+    Examples
+    --------
     >>> import sunzi
     >>> low, high = sunzi.pencil_eigenvalue([[2.0, 0.0], [0.0, 1.0]], [[4.0, 0.0], [0.0, 3.0]], which="largest")
     >>> low <= 3 <= high and high - low < 1e-8

@@ -1,15 +1,15 @@
-"""Verbs over the ranks of a communicator of mpi4py, on matrices as the ranks have them.
+"""Products, factorisations and solves over the ranks of an mpi4py communicator, on distributed matrices.
 
-A matrix over ranks is a `DistMatrix`: the part of it that is this rank's, and a `Distribution`, which says by formula
-who has which rows and columns: whole rows in blocks, ScaLAPACK's blocks over a grid, or Elemental's entries. Operands
-and results are in distributions of their own; nothing is gathered, and the bits are those of one process, for any
-distribution and number of ranks. Right sides, and what is added to a product, are rounded to the precision of the
-result first: the result is written where they lie.
+A `DistMatrix` consists of the part of a matrix on this rank and a `Distribution`, a formula for the rows and columns of
+each rank: blocks of whole rows, the blocks of ScaLAPACK over a grid, or the entries of Elemental. Each operand and each
+result has a distribution of its own. No rank gathers a matrix, and the results have the same bits as on one process,
+for any distribution and number of ranks. Right-hand sides, and the matrix `c` of a product, are first rounded to the
+precision of the result, which is written in their place.
 
-Every function here is collective: all ranks call it, with the same choices, scalars and precision. An argument that is
-refused on one rank, or that differs between ranks, raises on all of them, with its name and values. MPI stays the
-caller's: mpi4py initialises and finalises it. Needs a package that was built with the feature `mpi`; `Ranks` says so
-where it was not.
+All functions are collective: all ranks must call them, with the same choices, scalars and precision. An argument that
+is refused on one rank, or that differs between ranks, raises an exception on all ranks, with its name and values.
+mpi4py initialises and finalises MPI. The package must have been built with the feature `mpi`; otherwise `Ranks` raises
+an exception.
 """
 
 from __future__ import annotations
@@ -44,21 +44,22 @@ def _word(name: str, value: Any, words: dict[Any, Any]) -> Any:
     if True in words:
         return words[bool(value)]
     if value not in words:
-        raise ValueError(f"{name} is {value!r}: use one of {', '.join(map(str, words))}")
+        raise ValueError(f"{name}={value!r} is not valid; use one of {', '.join(map(str, words))}")
     return words[value]
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """Who has which entries of a matrix of `shape`, by a formula for its rows and one for its columns.
+    """The rows and columns of a matrix that each rank holds: a formula for the rows and one for the columns.
 
-    Row `i` is on the ranks with number `(i // block[0] + first[0]) % n` of the `n` numbers along `along[0]`: the row
-    of a rank in the grid (`grid_row`), its column (`grid_col`), or its place in the grid counted column by column or
-    row by row (`column_major`, `row_major`); with `none` every rank has all rows. A block of 0 stands for consecutive
-    rows, as many on each number as `counts` says. The columns likewise, without counts. `order` says how the grid
-    numbers the ranks: `row` by row or `column` by column; ranks beyond the grid have nothing.
+    Row `i` of a matrix of shape `shape` is on the ranks with the number `(i // block[0] + first[0]) % n`, where
+    `along[0]` selects the numbering of the ranks and `n` is its count: the row of a rank in the grid (`grid_row`), its
+    column (`grid_col`), or its place in the grid counted column by column or row by row (`column_major`, `row_major`).
+    With `none` every rank has all rows. A block of 0 means consecutive rows, with `counts[k]` rows on number `k`.
+    Columns follow the same rule, without counts. `order` is the order of the ranks in the grid: `row` by row or
+    `column` by column. Ranks outside the grid have no entries.
 
-    `rows`, `scalapack` and `elemental` make the usual ones.
+    The functions `rows`, `scalapack` and `elemental` make the common distributions.
     """
 
     shape: tuple[int, int]
@@ -74,15 +75,15 @@ class Distribution:
         given = (*self.shape, *self.grid, _word("order", self.order, _ORDER), *along, *self.block, *self.first)
         numbers = tuple(map(index, given))
         if len(numbers) != 11 or not all(-(2**63) <= number < 2**63 for number in numbers):
-            raise ValueError(f"a distribution of eleven numbers, and not of {numbers}")
+            raise ValueError(f"a Distribution must have eleven integers of 64 bits, but it has {numbers}")
         return numbers
 
     def _facts(self) -> tuple[Any, ...]:
-        """What must be the same on all ranks."""
+        """The values that must be the same on all ranks."""
         return (*self._numbers(), None if self.counts is None else tuple(map(index, self.counts)))
 
     def _number(self, rank: int, along: str) -> tuple[int, int]:
-        """The number of a rank in the grid along a direction, and how many there are."""
+        """The number of a rank in the grid along a direction, and the count of these numbers."""
         height, width = self.grid
         row, col = divmod(rank, width) if self.order == "row" else divmod(rank, height)[::-1]
         count = {"grid_row": height, "grid_col": width}.get(along, height * width)
@@ -90,7 +91,7 @@ class Distribution:
         return number, count
 
     def indices(self, rank: int) -> tuple[list[int], list[int]]:
-        """The rows and the columns of the matrix that are on a rank, in the order in which it has them.
+        """Return the indices of the rows and of the columns on a rank, in the order in which the rank stores them.
 
         >>> from sunzi.mpi import elemental
         >>> elemental((5, 4), grid=(2, 2), pair=("MC", "MR")).indices(1)
@@ -114,13 +115,13 @@ class Distribution:
         return found[0], found[1]
 
     def local_shape(self, rank: int) -> tuple[int, int]:
-        """Rows and columns of the part of a rank."""
+        """Return the numbers of rows and columns of the part of a rank."""
         if rank >= self.grid[0] * self.grid[1]:
             return (0, 0)
         return self._count(0, rank), self._count(1, rank)
 
     def _count(self, axis: int, rank: int) -> int:
-        """How many rows or columns are on a rank of the grid."""
+        """The number of rows or columns on a rank of the grid."""
         along, length, block = self.along[axis], self.shape[axis], self.block[axis]
         if along == "none":
             return length
@@ -135,7 +136,7 @@ class Distribution:
 
 
 def rows(counts: Sequence[int], cols: int) -> Distribution:
-    """Whole rows: the first `counts[0]` of them on rank 0, and so on, for every rank of the communicator.
+    """Make a distribution of consecutive whole rows: rank k has `counts[k]` rows, for every rank of the communicator.
 
     >>> import sunzi.mpi
     >>> sunzi.mpi.rows([3, 0, 2], 7).local_shape(2)
@@ -148,24 +149,25 @@ def rows(counts: Sequence[int], cols: int) -> Distribution:
 def scalapack(
     descriptor: Sequence[int], *, grid: tuple[int, int], order: Literal["row", "column"] = "row"
 ) -> Distribution:
-    """A matrix of ScaLAPACK: of the nine integers of its descriptor M, N, MB, NB, RSRC and CSRC count.
+    """Make a distribution from a ScaLAPACK descriptor, of whose nine integers M, N, MB, NB, RSRC and CSRC are used.
 
-    `grid` and `order` are those of the descriptor's context: `row` for `blacs_gridinit(.., "R", ..)`.
+    `grid` and `order` are those of the descriptor's BLACS context: `row` for `blacs_gridinit(.., "R", ..)`.
     """
     if len(descriptor) != 9:
-        raise ValueError(f"a descriptor has nine integers, and this one {len(descriptor)}")
+        raise ValueError(f"a descriptor must have nine integers, but this one has {len(descriptor)}")
     _, _, m, n, mb, nb, rsrc, csrc, _ = descriptor
     if mb < 1 or nb < 1:
-        raise ValueError(f"blocks of {mb} x {nb} in a descriptor")
+        raise ValueError(f"the blocks of a descriptor must be at least 1 x 1, but these are {mb} x {nb}")
     return Distribution((m, n), grid, order, ("grid_row", "grid_col"), (mb, nb), (rsrc, csrc))
 
 
 def elemental(
     shape: tuple[int, int], *, grid: tuple[int, int], pair: tuple[str, str], align: tuple[int, int] = (0, 0)
 ) -> Distribution:
-    """A `DistMatrix` of Elemental: `pair` is its `ColDist` and `RowDist`, `align` its `ColAlign` and `RowAlign`.
+    """Make the distribution of an Elemental `DistMatrix`.
 
-    The grid numbers its ranks column by column, as Elemental's do where nothing else is said.
+    `pair` is its `ColDist` and `RowDist`, and `align` its `ColAlign` and `RowAlign`. The grid numbers its ranks column
+    by column, the default of Elemental.
     """
     along = (_word("pair", pair[0], _ELEMENTAL), _word("pair", pair[1], _ELEMENTAL))
     return Distribution(shape, grid, "column", along, (1, 1), align)
@@ -173,9 +175,9 @@ def elemental(
 
 @dataclass(frozen=True)
 class DistMatrix:
-    """A matrix over ranks: this rank's part, and who has what.
+    """A distributed matrix: the part of this rank, and the distribution.
 
-    The part is of any kind that `sunzi.Matrix` takes, or None where it has no entries.
+    The part may be of any kind that `sunzi.Matrix` accepts, or None if it has no entries.
     """
 
     local: Any
@@ -184,11 +186,12 @@ class DistMatrix:
 
 @dataclass(frozen=True)
 class Plan:
-    """Bytes that a call over ranks would take beside its operands, made by `Ranks.plan`.
+    """Bytes that a call over ranks would take in addition to its operands; `Ranks.plan` makes it.
 
-    `rank_bytes` is the most on this rank at a time, with an even share of what its node has in common; `node_bytes` is
-    no less than that of all ranks of its node together, and with it as `memory` the call is not refused, where numbers
-    and shares are as plans take them; `copied_bytes` are copies of operands among them.
+    `rank_bytes` is the largest number of bytes on this rank at one time, with an even share of the memory that the
+    ranks of its node have in common. `node_bytes` is an upper bound for all ranks of the node together; with this
+    number as `memory` the call is not refused, provided that its numbers and the shares of the ranks are as the plan
+    assumes. `copied_bytes`, a part of them, are the copies of operands.
     """
 
     copied_bytes: int
@@ -201,15 +204,28 @@ _PLANNED = {"syrk": (2, 2), "gemm": (3, 3), "cholesky": (1, 1), "trsm": (2, 2), 
 
 
 class Ranks:
-    """The ranks of a communicator, for the verbs below.
+    """The ranks of a communicator, on which the methods run.
 
-    comm: an intracommunicator of mpi4py; it is duplicated. threads: worker threads of this rank. memory: limit in
-    bytes for what a call takes beside the `sunzi.Matrix` of each operand and result, on all ranks of a node together;
-    kept factors and messages (1 to 8 MiB on a rank) are beside it too. kernel: a name of `sunzi.kernels()`. device: a
-    name or names as for `sunzi.Context`; either all ranks have some or none. accuracy: `entrywise` or `norm`, as for
-    the functions of `sunzi`. freivalds: a random vector checks each product.
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm
+        The communicator, which is duplicated.
+    threads : int
+        Number of worker threads of this rank.
+    memory : int, optional
+        Memory limit in bytes for all ranks of a node together. It covers the memory of a call except for the
+        `sunzi.Matrix` of each operand and result, kept factors, and messages (1 to 8 MiB on each rank).
+    kernel : str, optional
+        A name of `sunzi.kernels()`.
+    device : str or sequence of str, optional
+        Names as for `sunzi.Context`; either all ranks or none of them must have devices.
+    accuracy : {'entrywise', 'norm'}
+        Error bound of each entry; see `help(sunzi)`.
+    freivalds : bool
+        A random vector checks each product.
 
-    Collective, like `close`, which a `with` statement calls; an object that nobody closed keeps its communicator.
+    Construction and `close` are collective; a `with` statement calls `close`. An object that is never closed keeps its
+    communicator.
     """
 
     def __init__(
@@ -233,11 +249,11 @@ class Ranks:
             limits = (index(threads), 0 if memory is None else index(memory))
             for name, number, bits in (("threads", limits[0], 63), ("memory", limits[1], 64)):
                 if not 0 <= number < 2**bits or (name, memory) == ("memory", 0):
-                    raise ValueError(f"{name} is {number}")
+                    raise ValueError(f"{name}={number} is out of range")
             devices = [device] if device is None or isinstance(device, str) else list(device)
             for name in (kernel, *devices):
                 if name is not None and (not isinstance(name, str) or "\0" in name or name == ""):
-                    raise ValueError(f"{name!r} is no name of a kernel or a device")
+                    raise ValueError(f"{name!r} is not a name of a kernel or a device")
                 if name is not None:
                     name.encode()  # what cannot be handed on is refused on all ranks
             joined = None if devices in ([None], []) else ",".join(map(str, devices))
@@ -251,7 +267,7 @@ class Ranks:
             raise
 
     def close(self) -> None:
-        """Ends the use of the communicator."""
+        """Release the communicator. Collective."""
         self._ranks.close()
         if self._open:
             self._open = False
@@ -275,10 +291,22 @@ class Ranks:
         c: DistMatrix | None = None,
         precision: int | None = None,
     ) -> DistMatrix:
-        """`alpha PᵀP + beta C` (with `transpose` `alpha P Pᵀ + beta C`), distributed as `to` says, or as `c` is.
+        """Compute `alpha PᵀP + beta C`, or with `transpose` `alpha P Pᵀ + beta C`; see `sunzi.syrk`.
 
-        With `uplo` that triangle alone is computed, and read of `c`; the other one is that of `c`, or 0.
-        Accuracy, precision and cost as `sunzi.syrk`, the cost shared by the ranks.
+        Parameters
+        ----------
+        p : DistMatrix
+            The matrix.
+        to : Distribution, optional
+            Distribution of the result; the default is the one of `c`.
+        uplo : {'both', 'lower', 'upper'}
+            Triangle that is computed, and read of `c`. The other triangle of the result is that of `c`, or 0.
+        alpha, beta, c, precision
+            As in `sunzi.syrk`.
+
+        Notes
+        -----
+        Accuracy and cost as in `sunzi.syrk`; the ranks share the cost.
         """
         choices: _Choices = {"uplo": (uplo, _UPLO), "transpose": (transpose, _CONTRACTED)}
         beta = 1 if c is not None and beta is None else beta
@@ -298,7 +326,10 @@ class Ranks:
         c: DistMatrix | None = None,
         precision: int | None = None,
     ) -> DistMatrix:
-        """`alpha op(A) op(B) + beta C`, distributed as `to` says, or as `c` is; see `sunzi.gemm`."""
+        """Compute `alpha op(A) op(B) + beta C`; see `sunzi.gemm`.
+
+        The result has the distribution `to`, or by default the one of `c`.
+        """
         choices = {"transpose_a": (transpose_a, _OP), "transpose_b": (transpose_b, _OP)}
         beta = 1 if c is not None and beta is None else beta
         ready = self._ready("gemm", choices, {"a": a, "b": b}, (c, to), (alpha, beta), precision)
@@ -317,7 +348,10 @@ class Ranks:
         alpha: Any = None,
         precision: int | None = None,
     ) -> DistMatrix:
-        """The solution `X` of `op(T) X = alpha B`, or of `X op(T) = alpha B`, distributed as `b`; see `sunzi.trsm`."""
+        """Solve `op(T) X = alpha B`, or with `side="right"` `X op(T) = alpha B`; see `sunzi.trsm`.
+
+        X has the distribution of `b`.
+        """
         kinds = {"lower": _UPLO["lower"], "upper": _UPLO["upper"]}
         choices: _Choices = {
             "side": (side, _SIDE),
@@ -336,14 +370,17 @@ class Ranks:
         uplo: Literal["both", "lower", "upper"] = "both",
         precision: int | None = None,
     ) -> DistMatrix:
-        """The solution `X` of `A X = B` for a symmetric positive definite `A`, distributed as `b`; see `sunzi.solve`."""
+        """Solve `A X = B` for a symmetric positive definite `A`; see `sunzi.solve`.
+
+        X has the distribution of `b`.
+        """
         ready = self._ready("solve", {"uplo": (uplo, _UPLO)}, {"a": a}, (b, None), (None, None), precision)
         return DistMatrix(self._ranks.solve(ready.choices[0], ready.of["a"], ready.into), ready.to)
 
     def cholesky(
         self, a: DistMatrix, *, uplo: Literal["both", "lower", "upper"] = "both", precision: int | None = None
     ) -> Cholesky:
-        """The Cholesky factor of `a`, kept in tiles over the ranks for solves and its determinant."""
+        """Compute the Cholesky factor of `a` and keep it, in tiles over the ranks, for solves and the determinant."""
         ready = self._ready("cholesky", {"uplo": (uplo, _UPLO)}, {"a": a}, (None, None), (None, None), precision)
         return Cholesky(self, self._ranks.factor(ready.choices[0], ready.precision, ready.of["a"]))
 
@@ -359,14 +396,26 @@ class Ranks:
         uplo: Literal["both", "lower", "upper"] = "both",
         unit: bool = False,
     ) -> Plan:
-        """What a call would take of memory, from the distributions of its matrices; nothing is computed.
+        """Compute the memory that a call would take from the distributions of its matrices; nothing else is computed.
 
-        `("syrk", p, to)`, `("gemm", a, b, to)` with `transpose` for `a`, `("cholesky", a)`, `("trsm", t, b)`,
-        `("solve", a, b)`, and `("solve", b)` for `Cholesky.solve`. Precisions are those of the result and, where they
-        differ, of the operands of products and the triangle. Under a limit the plan is the one that the call would run
-        within it; `MemoryLimitError` names the least for the step that does not fit, and a later one may take more.
-        `uplo` counts for `cholesky` and `solve`, `side` and `unit` for `trsm`. Beta adds tiles of `c`.
+        Parameters
+        ----------
+        operation, *placed
+            `("syrk", p, to)`; `("gemm", a, b, to)`, with `transpose` for `a`; `("cholesky", a)`; `("trsm", t, b)`;
+            `("solve", a, b)`; or `("solve", b)` for `Cholesky.solve`.
+        precision, operand_precision : int
+            Precision of the result, and precision of the operands of products and of the triangle if it differs.
+        transpose, transpose_b, side, uplo, unit
+            Options of the call. `uplo` is used for `cholesky` and `solve`, `side` and `unit` for `trsm`.
 
+        Notes
+        -----
+        Under a memory limit the plan is the one that the call would use within it. `MemoryLimitError` names the least
+        limit for the step that does not fit; a later step may need more. With `beta` the call takes tiles of `c` in
+        addition.
+
+        Examples
+        --------
         >>> ranks.plan("cholesky", elemental((6200, 6200), grid=(2, 2), pair=("MC", "MR")), precision=768)  # doctest: +SKIP
         Plan(copied_bytes=0, rank_bytes=..., node_bytes=...)
         """
@@ -375,7 +424,7 @@ class Ranks:
         def look() -> tuple[dict[str, Any], None]:
             least, most = _word("operation", operation, _PLANNED)
             if not least <= len(placed) <= most or not all(isinstance(one, Distribution) for one in placed):
-                raise ValueError(f"a plan of {operation} takes {most} distributions, and these are {placed}")
+                raise ValueError(f"a plan of {operation} needs {most} distributions, but {placed} was passed")
             ops = _CONTRACTED if operation == "syrk" else _OP
             chosen = {
                 "syrk": [_word("transpose", transpose, ops)],
@@ -386,7 +435,7 @@ class Ranks:
             }.get(operation, [])
             bits = [index(precision if operand_precision is None else operand_precision), index(precision)]
             if min(bits) < 2:
-                raise ValueError(f"precision is {min(bits)}: at least 2 bits")
+                raise ValueError(f"precision={min(bits)} is not valid; use at least 2 bits")
             ready.extend((chosen, [(one.local_shape(self.rank), one._numbers()) for one in placed], bits))
             facts = {f"distribution {at}": one._facts() for at, one in enumerate(placed)}
             return {"the call": f"plan of {operation}", "choices": chosen, "precision": bits, **facts}, None
@@ -395,9 +444,9 @@ class Ranks:
         return Plan(*self._ranks.plan(operation, *ready))
 
     def _agreed(self, make: Callable[[], Any]) -> list[Any]:
-        """What `make` gives on every rank; what it raises on one raises on all, as the same kind of error."""
+        """Return the results of `make` on all ranks; an exception on one rank is raised on all, with the same type."""
         if not self._open:
-            raise ValueError("the ranks were closed")
+            raise ValueError("this Ranks object is closed")
         error: Exception | None = None
         made: Any = None
         try:
@@ -413,7 +462,7 @@ class Ranks:
         return [value for value, _ in said]
 
     def _compared(self, make: Callable[[], tuple[dict[str, Any], Any]]) -> list[Any]:
-        """The same for what gives facts, which must be the same on all ranks, and something more, which is returned."""
+        """As `_agreed`, for a `make` that returns facts, which must be the same on all ranks, and a result."""
         said = self._agreed(make)
         first = said[0][0]
         for rank, (facts, _) in enumerate(said):
@@ -433,9 +482,9 @@ class Ranks:
         precision: int | None,
         default: int | None = None,
     ) -> _Ready:
-        """Operands as matrices of one precision on all ranks, and the precision of the result.
+        """Return the operands as matrices of one precision on all ranks, and the precision of the result.
 
-        Everything that can be wrong on one rank alone is looked at in here, so that the others hear of it.
+        All checks that may fail on one rank only are made in here, so that the other ranks receive the error.
         """
         held, to = into
         locals_: dict[str, Matrix] = {}
@@ -447,21 +496,21 @@ class Ranks:
             chosen.extend(_word(name, value, words) for name, (value, words) in choices.items())
             asked = default if precision is None else index(precision)
             if asked is not None and asked < 2:
-                raise ValueError(f"precision is {asked}: at least 2 bits")
+                raise ValueError(f"precision={asked} is not valid; use at least 2 bits")
             bits_asked.append(asked)
             given = operands if held is None else {**operands, "into": held}
             for name, operand in given.items():
                 shown = "c or b" if name == "into" else name
                 if not isinstance(operand, DistMatrix) or not isinstance(operand.distribution, Distribution):
-                    raise TypeError(f"{shown} is a {type(operand).__name__}: it must be a DistMatrix")
+                    raise TypeError(f"{shown} must be a DistMatrix, but it is a {type(operand).__name__}")
             if to is not None and not isinstance(to, Distribution):
-                raise TypeError(f"to is a {type(to).__name__}: it must be a Distribution")
+                raise TypeError(f"to must be a Distribution, but it is a {type(to).__name__}")
             if held is not None and to is not None and to != held.distribution:
-                raise ValueError("to differs from the distribution of c")
+                raise ValueError("to= differs from the distribution of c=")
             if held is None and scalars[1] is not None:
-                raise ValueError("beta is given without c")
+                raise ValueError("beta= is given, but c= is not")
             if held is None and to is None and operands.keys() != {"a"}:
-                raise ValueError("to or c must say how the result is distributed")
+                raise ValueError("pass to= or c= for the distribution of the result")
             for name, operand in given.items():
                 numbers[name] = operand.distribution._numbers()
                 locals_[name] = self._local(name, operand, asked)
@@ -501,7 +550,7 @@ class Ranks:
 
     @staticmethod
     def _own(given: Any, local: Matrix, precision: int) -> Matrix:
-        """The numbers of a local part in memory that a call may write to."""
+        """A local part in memory that a call may write to."""
         if local.precision != precision:
             return Matrix(local, precision=precision)
         return local.copy() if local is given else local
@@ -514,12 +563,13 @@ class Ranks:
             given = isinstance(operand.local, Matrix)
             local = operand.local if given else _taken(operand.local, precision)
         if local.shape != shape:
-            raise ValueError(f"{name}: rank {self.rank} has {local.shape} entries where {shape} are its own")
+            here = f"has the shape {local.shape} on rank {self.rank}"
+            raise ValueError(f"{name} {here}, but its distribution requires {shape}")
         return local
 
 
 def _taken(data: Any, precision: int | None) -> Matrix:
-    """Numbers exactly, but for fractions and decimals, which have `precision` bits at least."""
+    """The matrix of the given numbers, exactly; fractions and decimals have at least `precision` bits."""
     if precision is None:
         return Matrix(data)
     try:
@@ -541,7 +591,7 @@ class _Ready:
 
 
 class Cholesky:
-    """The factor `L` of `A = L Lᵀ` in tiles over the ranks, made by `Ranks.cholesky`."""
+    """The factor `L` of `A = L Lᵀ` in tiles over the ranks; `Ranks.cholesky` makes it."""
 
     def __init__(self, ranks: Ranks, factor: _sunzi.RankFactor) -> None:
         self._ranks = ranks
@@ -550,23 +600,23 @@ class Cholesky:
 
     @property
     def order(self) -> int:
-        """Rows of the matrix."""
+        """Number of rows of the matrix."""
         return self._factor.order
 
     @property
     def precision(self) -> int:
-        """Bits of the factor."""
+        """Precision of the factor in bits."""
         return self._factor.precision
 
     def renew(
         self, a: DistMatrix, *, uplo: Literal["both", "lower", "upper"] = "both", precision: int | None = None
     ) -> None:
-        """Becomes the factor of `a`, at the precision that it has had where none is named, bit for bit that of
-        `Ranks.cholesky`.
+        """Replace the factor by the factor of `a`, with the same bits as `Ranks.cholesky`.
 
-        It is written where the old one lies where order and precision are the same and there is no memory limit:
-        the system takes time for fresh memory. After an error that comes while the matrix is factored, such as
-        `NotPositiveDefiniteError`, the factor has no rows until it is renewed again.
+        The default of `precision` is the previous precision. If order and precision are unchanged and there is no
+        memory limit, the new factor is written in the memory of the old one, which saves the time for fresh memory.
+        After an error during the factorisation, such as `NotPositiveDefiniteError`, the factor has no rows until it is
+        renewed again.
         """
         none = (None, None)
         ready = self._ranks._ready(
@@ -576,19 +626,24 @@ class Cholesky:
         self._asked = ready.precision
 
     def solve(self, b: DistMatrix, *, precision: int | None = None) -> DistMatrix:
-        """The solution of `A X = B`, distributed as `b`, at the factor's precision where none is named."""
+        """Solve `A X = B`.
+
+        X has the distribution of `b`; the default of `precision` is the precision of the factor.
+        """
         ready = self._ranks._ready("Cholesky.solve", {}, {}, (b, None), (None, None), precision, self.precision)
         return DistMatrix(self._ranks._ranks.factor_solve(self._factor, ready.into), ready.to)
 
     def inverse(self, to: Distribution, *, precision: int | None = None) -> DistMatrix:
-        """The inverse of `A`, distributed as `to` says: each column is the solution for one of the identity.
+        """Compute the inverse of `A` with the distribution `to`.
 
-        The last bits are those of `solve`, on any number of ranks, and not those of `sunzi.inverse`, a product."""
+        Each column is the solution for a column of the identity. The last bits are those of `solve`, on any number of
+        ranks, and not those of `sunzi.inverse`, which is a product.
+        """
         ready = self._ranks._ready("Cholesky.inverse", {}, {}, (None, to), (None, None), precision, self.precision)
         return DistMatrix(self._ranks._ranks.inverse(self._factor, ready.into), ready.to)
 
     def log_det(self, *, precision: int | None = None) -> Any:
-        """The logarithm of the determinant of `A`, as one number, the same on all ranks."""
+        """Compute the logarithm of the determinant of `A`, one number, which is the same on all ranks."""
         like: list[Matrix] = []
 
         def look() -> tuple[dict[str, Any], None]:
@@ -600,6 +655,6 @@ class Cholesky:
         return self._ranks._ranks.log_det(self._factor, like[0])[0, 0]
 
     def lower(self, to: Distribution) -> DistMatrix:
-        """The factor itself, a lower triangle with zeros above it."""
+        """Return the factor itself with the distribution `to`: a lower triangle, with zeros above it."""
         ready = self._ranks._ready("Cholesky.lower", {}, {}, (None, to), (None, None), None, self.precision)
         return DistMatrix(self._ranks._ranks.lower(self._factor, ready.into), to)

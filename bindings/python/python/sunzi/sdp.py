@@ -1,19 +1,33 @@
-"""Semidefinite programs at any precision, from matrices of Python's numbers, polynomials, or files of SDPB and SDPA.
+"""Semidefinite programs at any precision, from matrices of Python numbers, polynomials, or files of SDPB and SDPA.
 
-    primal   min f + c^T x        X = sum_p x_p A_p - C >= 0,   B^T x = b
-    dual     max f + C . Y + b^T y    A_p . Y + (B y)_p = c_p,   Y >= 0
+    primal   min f + c^T x             subject to   X = sum_p x_p A_p - C >= 0,   B^T x = b
+    dual     max f + C . Y + b^T y     subject to   A_p . Y + (B y)_p = c_p,      Y >= 0
 
-`solve` takes c, C and the matrices A_p block by block, `solve_polynomials` a program as SDPB's pmp2sdp takes it, and
-`solve_file` whatever `sunzi sdp` reads. All take the options of `Options`, which have SDPB's names and meanings, and
-`precision` (bits of all numbers; by default 400 as SDPB has them, or more where numbers bring more along), `context`
-(threads, and a memory limit for all beside the program) and `progress`, which is called with each `Iteration`; an
-exception in it ends the run and comes through, as Ctrl-C does. The bits of a solution do not depend on threads.
+`solve` takes c, C and the matrices A_p block by block. `solve_polynomials` takes a program in the form of SDPB's
+pmp2sdp. `solve_file` takes a file that `sunzi sdp` reads.
 
-With `checkpoint`, a folder, a run goes on from the checkpoint that it finds there, and writes its state there every
-`checkpoint_interval` seconds (3600), at its end, and where an exception or Ctrl-C ends it: that of the last iteration.
-`initial_checkpoint` is a folder to begin with, whose checkpoint must be there: one of this package, of `sunzi sdp`, or
-SDPB's text files. At the same precision a run that goes on has the bits of one that was never stopped. A checkpoint of
-another program is refused; as the initial one it gives its point, where blocks have the same sizes.
+Options of all functions
+------------------------
+precision : int, optional
+    Precision of all numbers in bits. The default is 400, as in SDPB, or more if the given numbers have more.
+context : Context, optional
+    Threads, and a memory limit for everything except the program. The bits of a solution do not depend on threads.
+progress : callable, optional
+    The run calls it with each `Iteration`. An exception in it ends the run and is raised, as is Ctrl-C.
+checkpoint : path, optional
+    Folder for checkpoints. A run continues from the checkpoint in the folder, if there is one. It writes a checkpoint
+    every `checkpoint_interval` seconds, at its end, and, with the state after the last iteration, if an exception or
+    Ctrl-C ends it.
+initial_checkpoint : path, optional
+    Folder with a checkpoint from which the run starts: one of this package or of `sunzi sdp`, or the text files of
+    SDPB.
+checkpoint_interval : float, optional
+    Seconds between two checkpoints; 3600 by default.
+**options
+    The options of `Options`, with the names and the meanings of SDPB.
+
+A run that continues at the same precision has the same bits as a run without interruption. A checkpoint of another
+program is refused; as the initial checkpoint it provides the starting point if the blocks have the same sizes.
 """
 
 from __future__ import annotations
@@ -41,66 +55,67 @@ _DEFAULT_BITS = 400
 
 
 class Options(TypedDict, total=False):
-    """Options of the solver: SDPB's names, its meanings and its defaults, of `solve` those of SDPA-GMP.
+    """Options of the solver: the names, meanings and defaults of SDPB; for `solve`, the defaults of SDPA-GMP.
 
-    Numbers may be of any type, strings such as `"1e-40"` among them.
+    Numbers may have any type; strings such as `"1e-40"` are accepted.
     """
 
     findPrimalFeasible: bool
-    """End at a primal feasible point."""
+    """End the run at a primal feasible point; False by default."""
     findDualFeasible: bool
-    """End at a dual feasible point."""
+    """End the run at a dual feasible point; False by default."""
     detectPrimalFeasibleJump: bool
-    """End after a primal step of 1."""
+    """End the run after a primal step of 1; False by default."""
     detectDualFeasibleJump: bool
-    """End after a dual step of 1."""
+    """End the run after a dual step of 1; False by default."""
     ramp: bool
-    """Make the first iterations at fewer bits (the default)."""
+    """Compute the first iterations with fewer bits; True by default."""
     maxIterations: int
-    """Iterations at most; 500."""
+    """Largest number of iterations; 500 by default."""
     maxRuntime: int
-    """Seconds at most; no limit."""
+    """Largest duration in seconds; no limit by default."""
     dualityGapThreshold: Any
-    """The gap of an optimal point; 1e-30."""
+    """Largest gap of an optimal point; 1e-30 by default."""
     primalErrorThreshold: Any
-    """The error of a primal feasible point; 1e-30."""
+    """Largest error of a primal feasible point; 1e-30 by default."""
     dualErrorThreshold: Any
-    """The error of a dual feasible point; 1e-30."""
+    """Largest error of a dual feasible point; 1e-30 by default."""
     initialMatrixScalePrimal: Any
-    """X begins as this multiple of the identity; 1e20, of `solve` and SDPA's files 1e4."""
+    """X starts as this multiple of the identity; 1e20 by default, 1e4 for `solve` and files of SDPA."""
     initialMatrixScaleDual: Any
-    """Y begins as this multiple of the identity; 1e20, of `solve` and SDPA's files 1e4."""
+    """Y starts as this multiple of the identity; 1e20 by default, 1e4 for `solve` and files of SDPA."""
     feasibleCenteringParameter: Any
-    """The factor by which X Y is to shrink at feasible points; 0.1."""
+    """Factor by which a step is to reduce X Y at feasible points; 0.1 by default."""
     infeasibleCenteringParameter: Any
-    """The factor by which X Y is to shrink at other points; 0.3."""
+    """Factor by which a step is to reduce X Y at other points; 0.3 by default."""
     stepLengthReduction: Any
-    """The part of the way to the boundary that a step takes; 0.7, of `solve` and SDPA's files 0.9."""
+    """Fraction of the distance to the boundary that a step takes; 0.7 by default, 0.9 for `solve` and files of SDPA."""
     minPrimalStep: Any
-    """End where a primal step is smaller; 0."""
+    """End the run if a primal step is smaller; 0 by default."""
     minDualStep: Any
-    """End where a dual step is smaller; 0."""
+    """End the run if a dual step is smaller; 0 by default."""
     maxComplementarity: Any
-    """End where Tr(X Y) over the number of rows exceeds it; 1e100."""
+    """End the run if Tr(X Y) divided by the number of rows is larger; 1e100 by default."""
     infeasibilityThreshold: Any
-    """End where a ray shows to this error that nothing is feasible; 1e-20, of polynomials and SDPB's files never."""
+    """End the run if a ray shows, up to this error, that no feasible point exists; 1e-20 by default, never for
+    polynomials and files of SDPB."""
     lowerBound: Any
-    """End where a point that is only primal feasible has an objective below it; none."""
+    """End the run if a point that is only primal feasible has a smaller objective; none by default."""
     upperBound: Any
-    """End where a point that is only dual feasible has an objective above it; none."""
+    """End the run if a point that is only dual feasible has a larger objective; none by default."""
 
 
 class Iteration(Numbers):
-    """One iteration, as `progress` is told it; numbers are rounded to `float`."""
+    """The state of a run at one iteration, which `progress` receives. Numbers are rounded to `float`."""
 
     number: int
-    """Its number, from 1."""
+    """Number of the iteration, from 1."""
     seconds: float
-    """Seconds since the run began."""
+    """Seconds since the start of the run."""
     precision_bits: int
-    """Bits at which it was made."""
+    """Precision of the iteration in bits."""
     mu: float
-    """Tr(X Y) over the number of rows."""
+    """Tr(X Y) divided by the number of rows."""
     primal_objective: float
     """`f + c^T x` before the step."""
     dual_objective: float
@@ -114,25 +129,25 @@ class Iteration(Numbers):
     dual_error: float
     """The largest entry of `c - A*(Y) - B y`."""
     primal_step: float
-    """The step of x and X."""
+    """Length of the step of x and X."""
     dual_step: float
-    """The step of y and Y."""
+    """Length of the step of y and Y."""
     beta: float
-    """The centring parameter."""
+    """Centring parameter."""
 
 
 @dataclass(frozen=True)
 class Solution:
-    """What a run found, and how it ended."""
+    """The result of a run, and the reason of its end."""
 
     termination: str
-    """Why it ended, in SDPB's words: `found primal-dual optimal solution`, `maxIterations exceeded`, ..."""
+    """Reason of the end, in SDPB's words: `found primal-dual optimal solution`, `maxIterations exceeded`, ..."""
     remark: str | None
-    """What there is to say about the end, where there is more than that."""
+    """A remark on the end of the run, or None."""
     iterations: int
-    """Iterations made."""
+    """Number of iterations."""
     primal_objective: Any
-    """`f + c^T x`, a number of the type that results have."""
+    """`f + c^T x`, a number of the type of the results."""
     dual_objective: Any
     """`f + C . Y + b^T y`."""
     gap: float
@@ -144,27 +159,27 @@ class Solution:
     dimacs_errors: tuple[float, ...]
     """The six errors of the DIMACS challenge, by which benchmarks compare solutions."""
     x: Any
-    """x, a flat list or the like; of SDPB's programs all blocks one below the other."""
+    """The vector x, as a flat list or array; for SDPB's programs, all blocks one below the other."""
     y: Any
-    """y, one number for each equation; of polynomials the free variables of the functional."""
+    """The vector y, one number for each equation; for polynomials, the free variables of the functional."""
     X: list[Any]
-    """X block by block: square matrices, and flat lists for diagonals."""
+    """The blocks of X: square matrices, and flat lists for diagonal blocks."""
     Y: list[Any]
-    """Y block by block."""
+    """The blocks of Y."""
     precision_bits: int
-    """Bits of all numbers."""
+    """Precision of all numbers in bits."""
     seconds: float
-    """Seconds of the run."""
+    """Duration of the run in seconds."""
     phases: dict[str, float]
-    """What they were spent on."""
+    """Seconds of the phases of the run."""
 
     @property
     def is_optimal(self) -> bool:
-        """Whether both points are feasible, and the gap is below its threshold."""
+        """Whether both points are feasible and the gap is below its threshold."""
         return self.termination == "found primal-dual optimal solution"
 
     def __repr__(self) -> str:
-        """How it ended; the numbers of points may be many."""
+        """A summary without the points, which may have many entries."""
         return f"<Solution: {self.termination} after {self.iterations} iterations, gap {self.gap:.2g}>"
 
 
@@ -181,17 +196,34 @@ def solve(
     checkpoint_interval: float | None = None,
     **options: Unpack[Options],
 ) -> Solution:
-    """`min c^T x` with `X = sum_p x_p A_p - C >= 0` block by block, and `B^T x = b`; and its dual.
+    """Solve `min c^T x` subject to `X = sum_p x_p A_p - C >= 0` block by block and `B^T x = b`, together with its dual.
 
-    Each block is a pair `(C, [A_0, A_1, ...])` of a matrix C and one for each number of `c`. A matrix is anything that
-    holds a square matrix of numbers, symmetric; a flat list or one column, which is the diagonal of a diagonal block; a
-    dictionary `{(row, column): number}` of the entries that are not 0, each once, in one triangle; or None for 0.
-    A block whose matrices have no entry beside the diagonal in any dictionary is diagonal. `equations` is a pair
-    `(B, b)`: B has a row for each number of `c` and a column for each number of `b`.
+    Parameters
+    ----------
+    c : vector
+        Costs, one for each variable.
+    blocks : sequence
+        A pair `(C, [A_0, A_1, ...])` for each block, with one matrix for each number of `c`. A matrix may be a square
+        symmetric matrix of any kind; a flat list or one column, which is the diagonal of a diagonal block; a dictionary
+        `{(row, column): number}` of the nonzero entries, each once, in one triangle; or None for a zero matrix. A block
+        whose dictionaries have only diagonal entries is diagonal.
+    equations : tuple, optional
+        A pair `(B, b)`. B has a row for each number of `c` and a column for each number of `b`.
+    precision, context, progress, checkpoint, initial_checkpoint, checkpoint_interval, **options
+        Options of all functions; see `help(sunzi.sdp)`.
 
-    Numbers and containers are those of all functions of the package; x, y and blocks come back in the container of
-    `c`. Raises `TypeError`, `ValueError`, `NotSymmetricError` with block, matrix and place.
+    Returns
+    -------
+    Solution
+        x, y and the blocks have the container of `c`.
 
+    Raises
+    ------
+    TypeError, ValueError, NotSymmetricError
+        The message names block, matrix and place.
+
+    Examples
+    --------
     The largest eigenvalue of [[0, 1], [1, 0]] is the least t with t I - A >= 0:
 
     >>> import sunzi.sdp
@@ -217,11 +249,29 @@ def solve_file(
     checkpoint_interval: float | None = None,
     **options: Unpack[Options],
 ) -> Solution:
-    """Solves the program in a file: SDPA's sparse format (`.dat-s`), SDPB's blocks (a directory or a zip archive), or
-    a polynomial program as pmp2sdp takes it (`.json`, `.m`, `.nsv`).
+    """Solve the program in a file.
 
-    x, y and blocks are of type `Matrix`, whose entries are shown as `numbers`, as the objectives are. Raises `OSError`,
-    and `ValueError` with file, line and numbers.
+    Parameters
+    ----------
+    path : path
+        A file in SDPA's sparse format (`.dat-s`); SDPB's blocks, as a directory or a zip archive; or a polynomial
+        program in the form of pmp2sdp (`.json`, `.m`, `.nsv`).
+    numbers : str
+        Type of the objectives and of the entries of the results; one of the names that `Matrix` accepts.
+    precision, context, progress, checkpoint, initial_checkpoint, checkpoint_interval, **options
+        Options of all functions; see `help(sunzi.sdp)`.
+
+    Returns
+    -------
+    Solution
+        x, y and the blocks are of type `Matrix`.
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    ValueError
+        The message names file, line and numbers.
     """
     run: dict[str, Any] = {"precision": precision, "context": context, "progress": progress}
     run |= {"checkpoint": checkpoint, "initial_checkpoint": initial_checkpoint}
@@ -241,15 +291,27 @@ def solve_polynomials(
     checkpoint_interval: float | None = None,
     **options: Unpack[Options],
 ) -> Solution:
-    """Solves `max a . z` over the z with `n . z = 1` and `sum_i z_i P_i(x) >= 0` for all `x >= 0`.
+    """Solve `max a . z` over all z with `n . z = 1` and `sum_i z_i P_i(x) >= 0` for all `x >= 0`.
 
-    `program` has the fields of SDPB's `pmp.json`: `objective` (a), `normalization` (n; else z_0 is 1), and
-    `PositiveMatrixWithPrefactorArray`, a list of dictionaries with `polynomials` (for each row and column of the
-    matrix a list with the coefficients of each P_i, from the constant one on) and whatever else pmp2sdp takes:
-    `prefactor`, `samplePoints`, `bilinearBasis`, ... Numbers may be of any type, in lists or arrays, and are rounded
-    to twice the precision. The bound is `dual_objective`; y are the entries of z but the one that `normalization`
-    determines. Results are as those of `solve_file`.
+    Parameters
+    ----------
+    program : mapping
+        The fields of SDPB's `pmp.json`: `objective` (a); `normalization` (n; by default z_0 is 1); and
+        `PositiveMatrixWithPrefactorArray`, a list of dictionaries. Each has `polynomials` (for each row and column of
+        the matrix a list with the coefficients of each P_i, beginning with the constant one) and optionally the other
+        fields of pmp2sdp: `prefactor`, `samplePoints`, `bilinearBasis`, ... Numbers may have any type, in lists or
+        arrays, and are rounded to twice the precision.
+    numbers, precision, context, progress, checkpoint, initial_checkpoint, checkpoint_interval, **options
+        As in `solve_file`.
 
+    Returns
+    -------
+    Solution
+        As in `solve_file`. The bound is `dual_objective`; y has the entries of z without the one that `normalization`
+        determines.
+
+    Examples
+    --------
     The largest y with x^2 - 4 x + 7 - y >= 0 for all x >= 0 is 3:
 
     >>> import sunzi.sdp
@@ -269,7 +331,7 @@ def solve_polynomials(
 
 
 def _texts(value: Any, bits: int) -> Any:
-    """The same with every number as a string of enough digits for `bits` bits."""
+    """Returns the same structure with each number as a string of enough digits for `bits` bits."""
     if isinstance(value, str):
         return value
     if isinstance(value, int):

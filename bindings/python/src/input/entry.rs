@@ -281,7 +281,9 @@ impl<'py> Reader<'py> {
         let negative = parts.get_item(0)?.extract::<i64>()? != 0;
         let mantissa = parts.get_item(1)?;
         let power = parts.get_item(2)?;
-        let exponent = power.extract::<i64>().map_err(|_| Refusal::Value(format!("has the exponent {power}")))?;
+        let exponent = power
+            .extract::<i64>()
+            .map_err(|_| Refusal::Value(format!("has the exponent {power}, which is out of range")))?;
         match self.integer(&mantissa, exponent, negative)? {
             Entry::Zero if exponent == 0 => Ok(Entry::Zero),
             // mpmath's special numbers have no mantissa, and an exponent that tells which it is.
@@ -303,7 +305,7 @@ impl<'py> Reader<'py> {
                 let radius = object.call_method0(intern!(self.py, "rad"))?;
                 let (mantissa, power): (Bound<'py, PyAny>, Bound<'py, PyAny>) =
                     radius.call_method0(man_exp)?.extract()?;
-                let refused = || Refusal::Value(format!("has the radius {radius}"));
+                let refused = || Refusal::Value(format!("has the radius {radius}, which is out of range"));
                 let mantissa = self.integers.small(&mantissa)?.ok_or_else(refused)?.unsigned_abs();
                 self.radius = Some((mantissa, self.integers.small(&power)?.ok_or_else(refused)?));
                 object.call_method0(intern!(self.py, "mid"))?.call_method0(man_exp)?
@@ -311,7 +313,8 @@ impl<'py> Reader<'py> {
         };
         let (mantissa, power): (Bound<'py, PyAny>, Bound<'py, PyAny>) = parts.extract()?;
         let exponent = self.integers.small(&power)?;
-        let exponent = exponent.ok_or_else(|| Refusal::Value(format!("has the exponent {power}")))?;
+        let exponent =
+            exponent.ok_or_else(|| Refusal::Value(format!("has the exponent {power}, which is out of range")))?;
         self.integer(&mantissa, exponent, false)
     }
 

@@ -27,7 +27,7 @@ impl<'py> Source<'py> {
                 let text: String = text.chars().take(60).collect();
                 PyValueError::new_err(format!("entry at row {row}, column {col} is {text}: {what}"))
             };
-            let (integer, exponent) = found.ok_or_else(|| refused("exact products take integers alone"))?;
+            let (integer, exponent) = found.ok_or_else(|| refused("exact products accept only integers"))?;
             if integer.significant_bits() > MAXIMUM_PRECISION_BITS {
                 return Err(refused(&format!("it has more than {MAXIMUM_PRECISION_BITS} bits")));
             }

@@ -408,7 +408,7 @@ fn is_too_small(near: &Float, low: impl Fn() -> Float) -> bool {
 pub fn working_bits(asked: Option<u32>, operands: &[Option<u32>]) -> PyResult<u32> {
     let natural = operands.iter().flatten().max().copied();
     asked.or(natural).ok_or_else(|| {
-        PyValueError::new_err("int, Fraction and str entries have no precision of their own: pass precision= in bits")
+        PyValueError::new_err("int, Fraction and str entries have no precision of their own; pass precision= in bits")
     })
 }
 

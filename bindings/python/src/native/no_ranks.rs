@@ -15,7 +15,7 @@ impl Ranks {
     /// # Errors
     /// Always.
     pub fn new(_handle: i32, _options: &RankOptions) -> Result<Ranks, Failed> {
-        let message = "this package is built without MPI: build it with the feature mpi".to_string();
+        let message = "this package was built without MPI; build it with the feature mpi".to_string();
         Err(Failed { status: UNAVAILABLE, message, place: [-1, -1] })
     }
 

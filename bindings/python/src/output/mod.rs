@@ -123,7 +123,8 @@ fn objects<'py>(
     let (rows, cols) = (view.rows(), view.cols());
     let mut builder = Builder::new(py, kind, view.precision_bits())?;
     let mut numbers: Vec<Bound<'py, PyAny>> = Vec::new();
-    let refused = |_| pyo3::exceptions::PyMemoryError::new_err(format!("no memory for {rows} x {cols} numbers"));
+    let refused =
+        |_| pyo3::exceptions::PyMemoryError::new_err(format!("there is no memory for {rows} x {cols} numbers"));
     numbers.try_reserve_exact(rows * cols).map_err(refused)?;
     for row in 0..rows {
         for col in 0..cols {
@@ -185,7 +186,7 @@ impl<'py> Destination<'py> {
     pub fn new(array: Bound<'py, PyAny>, rows: usize, cols: usize) -> PyResult<Destination<'py>> {
         if !is_array(&array)? {
             let name = array.get_type().fully_qualified_name()?;
-            return Err(PyTypeError::new_err(format!("out is of type {name}: it must be a NumPy array")));
+            return Err(PyTypeError::new_err(format!("out= must be a NumPy array, but its type is {name}")));
         }
         let letter: String = array.getattr("dtype")?.getattr("char")?.extract()?;
         let container = match letter.as_str() {
@@ -193,16 +194,16 @@ impl<'py> Destination<'py> {
             "d" => Container::Doubles,
             _ => {
                 let dtype = array.getattr("dtype")?;
-                return Err(PyTypeError::new_err(format!("out has the dtype {dtype}: it must be object or float64")));
+                return Err(PyTypeError::new_err(format!("out= has the dtype {dtype}; it must be object or float64")));
             }
         };
         let shape: Vec<usize> = array.getattr("shape")?.extract()?;
         if shape != [rows, cols] && !(cols == 1 && shape == [rows]) {
-            let message = format!("out has the shape {shape:?}, the result is {rows} x {cols}");
+            let message = format!("out= has the shape {shape:?}, but the result is {rows} x {cols}");
             return Err(PyValueError::new_err(message));
         }
         if !array.getattr("flags")?.getattr("writeable")?.extract::<bool>()? {
-            return Err(PyValueError::new_err(format!("out, an array of shape {shape:?}, is read-only")));
+            return Err(PyValueError::new_err(format!("out=, an array of shape {shape:?}, is read-only")));
         }
         Ok(Destination { array, container })
     }
@@ -233,7 +234,7 @@ impl<'py> Destination<'py> {
         kind: NumberKind,
     ) -> PyResult<Bound<'py, PyAny>> {
         if self.container == Container::Doubles {
-            return Err(PyTypeError::new_err("out has the dtype float64: balls take an array of the dtype object"));
+            return Err(PyTypeError::new_err("out= has the dtype float64; a result of balls needs the dtype object"));
         }
         let whole = contain(self.array.py(), numbers, shape, Shape { container: self.container, kind })?;
         self.set(&whole)

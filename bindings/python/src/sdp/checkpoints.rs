@@ -34,10 +34,11 @@ impl Checkpoints {
         let folder = read::<PathBuf>(run, "checkpoint")?;
         let seconds = read::<f64>(run, "checkpoint_interval")?;
         if folder.is_none() && seconds.is_some() {
-            return Err(PyValueError::new_err("checkpoint_interval is given, and no checkpoint to be written"));
+            return Err(PyValueError::new_err("checkpoint_interval= is given, but checkpoint= is not"));
         }
         let interval = Duration::try_from_secs_f64(seconds.unwrap_or(CHECKPOINT_SECONDS));
-        let interval = interval.map_err(|error| PyValueError::new_err(format!("checkpoint_interval: {error}")))?;
+        let interval =
+            interval.map_err(|error| PyValueError::new_err(format!("checkpoint_interval= is not valid: {error}")))?;
         let initial = read(run, "initial_checkpoint")?;
         let (saved, last) = (Mutex::new(Instant::now()), Mutex::new(None));
         Ok(Checkpoints { folder, initial, interval, saved, last })

@@ -27,7 +27,7 @@ use sunzi_sdp::{Control, Iteration, Problem, Solver, SolverOptions, read_problem
 /// Bits of all numbers where neither the caller nor a number has more: SDPB's default.
 const DEFAULT_BITS: u32 = 400;
 
-/// Solves `min c^T x` with `sum_p x_p A_p - C >= 0`; see the Python layer.
+/// The native part of `sunzi.sdp.solve`.
 #[pyfunction]
 pub fn sdp_solve<'py>(
     c: &Bound<'py, PyAny>,
@@ -43,7 +43,7 @@ pub fn sdp_solve<'py>(
     solution::give(c.py(), &solve(run, options, |_| Ok(problem))?, shape)
 }
 
-/// Solves the program of a file; see the Python layer.
+/// The native part of `sunzi.sdp.solve_file`.
 #[pyfunction]
 pub fn sdp_solve_file<'py>(
     py: Python<'py>,
@@ -73,7 +73,9 @@ fn solve(
     let progress = read::<Bound<'_, PyAny>>(run, "progress")?;
     if let Some(other) = progress.as_ref().filter(|progress| !progress.is_callable()) {
         let name = other.get_type().fully_qualified_name()?;
-        return Err(PyTypeError::new_err(format!("progress is of type {name}: it must be callable with an Iteration")));
+        return Err(PyTypeError::new_err(format!(
+            "progress= must be callable with an Iteration, but its type is {name}"
+        )));
     }
     let (choices, checkpoints) = (options::Choices::of(options)?, Checkpoints::of(run)?);
     let told = Mutex::new(Vec::<Iteration>::new());

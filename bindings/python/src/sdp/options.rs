@@ -60,7 +60,7 @@ impl Choices {
             let name = name.extract::<String>()?;
             let Some((known, field)) = FIELDS.iter().find(|(known, _)| *known == name) else {
                 let names = FIELDS.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
-                return Err(PyTypeError::new_err(format!("there is no option '{name}': use one of {names}")));
+                return Err(PyTypeError::new_err(format!("there is no option '{name}'; use one of {names}")));
             };
             if value.is_none() {
                 continue;

@@ -54,14 +54,14 @@ fn items<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Vec<Bound<'py,
         return object.try_iter()?.collect();
     }
     let kind = object.get_type().fully_qualified_name()?;
-    Err(PyTypeError::new_err(format!("{name} is of type {kind}: it must be a list")))
+    Err(PyTypeError::new_err(format!("{name} must be a list, but its type is {kind}")))
 }
 
 /// The two items of a pair.
 fn pair<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<[Bound<'py, PyAny>; 2]> {
     let items = items(object, name)?;
     let count = items.len();
-    items.try_into().map_err(|_| PyValueError::new_err(format!("{name} has {count} items: it must be a pair")))
+    items.try_into().map_err(|_| PyValueError::new_err(format!("{name} must be a pair, but it has {count} items")))
 }
 
 impl<'py> Given<'py> {
@@ -74,14 +74,14 @@ impl<'py> Given<'py> {
             let whole = Operand::of(object, name, Part::Whole)?;
             if whole.cols != 1 && whole.rows != whole.cols {
                 let (rows, cols) = (whole.rows, whole.cols);
-                let text = format!("{name} is {rows} x {cols}: it must be square, or a flat list for a diagonal");
+                let text = format!("{name} is {rows} x {cols}; it must be square, or a flat list for a diagonal");
                 return Err(PyValueError::new_err(text));
             }
             return Ok(Some(Given::Whole(whole)));
         };
         let mut numbers = BTreeMap::new();
         for (place, number) in entries {
-            let wrong = |_| PyTypeError::new_err(format!("{name}: {place} is no pair of indices, counted from 0"));
+            let wrong = |_| PyTypeError::new_err(format!("{name}: {place} is not a pair of indices, counted from 0"));
             let (row, col) = place.extract::<(usize, usize)>().map_err(wrong)?;
             let place = (row.max(col), row.min(col));
             if numbers.insert(place, number).is_some() {
@@ -142,7 +142,7 @@ impl<'py> PendingBlock<'py> {
         if matrices.len() != variables {
             let count = matrices.len();
             let text =
-                format!("{name} has {count} matrices, and c has {variables} numbers: use None for a matrix of 0");
+                format!("{name} has {count} matrices, but c has {variables} numbers; use None for a zero matrix");
             return Err(PyValueError::new_err(text));
         }
         let constant = Given::of(&constant, &format!("{name}: C"))?;
@@ -163,7 +163,7 @@ impl<'py> PendingBlock<'py> {
                 Given::Whole(whole) => {
                     let shape = if whole.cols == 1 { Shape::Diagonal(whole.rows) } else { Shape::Dense(whole.rows) };
                     if known.is_some_and(|known| known != shape) {
-                        let text = format!("{}: its matrices differ in shape: {shape:?} beside {known:?}", self.name);
+                        let text = format!("{}: its matrices differ in shape: {shape:?} and {known:?}", self.name);
                         return Err(PyValueError::new_err(text));
                     }
                     known = Some(shape);
@@ -212,7 +212,7 @@ impl<'py> Pending<'py> {
         let costs = Operand::of(c, "c", Part::Whole)?;
         if costs.cols != 1 {
             let (rows, cols) = (costs.rows, costs.cols);
-            return Err(PyValueError::new_err(format!("c is {rows} x {cols}: it must be a flat list, or one column")));
+            return Err(PyValueError::new_err(format!("c is {rows} x {cols}; it must be a flat list, or one column")));
         }
         let blocks = items(blocks, "blocks")?;
         let read = |(at, block)| PendingBlock::of(block, at, costs.rows);

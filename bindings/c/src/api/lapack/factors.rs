@@ -30,8 +30,10 @@ impl Arguments for Potrf {
     }
 }
 
-/// `sunzi_cholesky` with the arguments of `Rpotrf`, info returned: `i > 0` where the i-th pivot, as computed,
-/// is not positive.
+/// Replaces a symmetric positive definite A by its Cholesky factor as `sunzi_cholesky` does, with the arguments of
+/// `Rpotrf`. A is n x n, and its triangle `uplo` is read and written.
+///
+/// Returns info: `i > 0` if the i-th pivot, as computed and counted from 1, is not positive.
 ///
 /// # Safety
 /// The header's rules.
@@ -47,7 +49,7 @@ pub unsafe extern "C" fn sunzi_rpotrf(
     unsafe { info(ctx, SUNZI_MPFR, &Potrf { uplo, n, a, lda }) }
 }
 
-/// `sunzi_rpotrf` on `mpf_t`: scalars and arrays.
+/// Same as `sunzi_rpotrf`, for scalars and arrays of `mpf_t`.
 ///
 /// # Safety
 /// The header's rules.
@@ -92,8 +94,10 @@ impl Arguments for Potrs {
     }
 }
 
-/// `sunzi_cholesky_solve` with the arguments of `Rpotrs`; returns info as `sunzi_rsyrk` does, and `i > 0` where entry
-/// (i, i) of the factor is 0.
+/// Computes `B := A^-1 B` from a Cholesky factor in an array as `sunzi_cholesky_solve` does, with the arguments of
+/// `Rpotrs`. `a` holds the n x n factor in its triangle `uplo`; B is n x nrhs.
+///
+/// Returns info: `i > 0` if entry (i, i) of the factor, counted from 1, is 0.
 ///
 /// # Safety
 /// The header's rules.
@@ -112,7 +116,7 @@ pub unsafe extern "C" fn sunzi_rpotrs(
     unsafe { info(ctx, SUNZI_MPFR, &Potrs { uplo, n, nrhs, a, lda, b, ldb }) }
 }
 
-/// `sunzi_rpotrs` on `mpf_t`: scalars and arrays.
+/// Same as `sunzi_rpotrs`, for scalars and arrays of `mpf_t`.
 ///
 /// # Safety
 /// The header's rules.

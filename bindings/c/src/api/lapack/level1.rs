@@ -39,11 +39,12 @@ impl Arguments for Dot {
     }
 }
 
-/// `result := x^T y` with the arguments of `Rdot`, for vectors of `n` entries that lie `incx` and `incy` apart,
-/// backwards where negative; 0 where n is not positive. `result` points to an `mpfr_t`.
+/// Computes `*result := x^T y`, with the arguments of `Rdot`. `x` and `y` have n entries at the distances `incx` and
+/// `incy`; `result` points to one `mpfr_t`. For n <= 0 the result is 0.
 ///
-/// Accuracy: `|computed - exact| <= 2^(1 - p) |x|^T |y|` with p the precision of `result`, to which it is rounded once.
-/// Cost: one product of limbs for each entry. Returns info as `sunzi_rsyrk` does.
+/// Accuracy: `|computed - exact| <= 2^(1 - p) |x|^T |y|` with p the precision of `result`; the result is rounded once.
+///
+/// Cost: one product of two numbers for each entry.
 ///
 /// # Safety
 /// The header's rules.
@@ -61,7 +62,7 @@ pub unsafe extern "C" fn sunzi_rdot(
     unsafe { info(ctx, SUNZI_MPFR, &Dot { n, x, incx, y, incy, result }) }
 }
 
-/// `sunzi_rdot` on `mpf_t`: scalars and arrays.
+/// Same as `sunzi_rdot`, for scalars and arrays of `mpf_t`.
 ///
 /// # Safety
 /// The header's rules.
@@ -104,10 +105,10 @@ impl Arguments for Nrm2 {
     }
 }
 
-/// `result := sqrt(x^T x)` with the arguments of `Rnrm2`, for `n` entries that lie `incx` apart; 0 where n is not
-/// positive. `result` points to an `mpfr_t`.
+/// Computes `*result := sqrt(x^T x)`, with the arguments of `Rnrm2`. `x` has n entries at the distance `incx`; `result`
+/// points to one `mpfr_t`. For n <= 0 the result is 0.
 ///
-/// Accuracy: `|computed - exact| <= 2^(1 - p) exact`; no square overflows. Returns info as `sunzi_rsyrk` does.
+/// Accuracy: `|computed - exact| <= 2^(1 - p) exact` with p the precision of `result`. No square overflows.
 ///
 /// # Safety
 /// The header's rules.
@@ -123,7 +124,7 @@ pub unsafe extern "C" fn sunzi_rnrm2(
     unsafe { info(ctx, SUNZI_MPFR, &Nrm2 { n, x, incx, result }) }
 }
 
-/// `sunzi_rnrm2` on `mpf_t`: scalars and arrays.
+/// Same as `sunzi_rnrm2`, for scalars and arrays of `mpf_t`.
 ///
 /// # Safety
 /// The header's rules.
@@ -174,11 +175,10 @@ impl Arguments for Axpy {
     }
 }
 
-/// `y := alpha x + y` with the arguments of `Raxpy`, for vectors of `n` entries that lie `incx` and `incy` apart,
-/// backwards where negative; nothing where n is not positive or alpha is 0.
+/// Computes `y := alpha x + y`, with the arguments of `Raxpy`. `x` and `y` have n entries at the distances `incx` and
+/// `incy`; `incy` must not be 0. The call does nothing for n <= 0 or `alpha = 0`.
 ///
-/// Accuracy: every entry is the exact number, rounded once to the largest precision of y's entries, then to its own.
-/// `incy` must not be 0. Returns info as `sunzi_rsyrk` does.
+/// Accuracy: each entry is the exact number, rounded once to p bits and then to its own precision.
 ///
 /// # Safety
 /// The header's rules.
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn sunzi_raxpy(
     unsafe { info(ctx, SUNZI_MPFR, &Axpy { n, alpha, x, incx, y, incy }) }
 }
 
-/// `sunzi_raxpy` on `mpf_t`: scalars and arrays.
+/// Same as `sunzi_raxpy`, for scalars and arrays of `mpf_t`.
 ///
 /// # Safety
 /// The header's rules.

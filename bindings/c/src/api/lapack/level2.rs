@@ -63,12 +63,13 @@ impl Arguments for Gemv {
     }
 }
 
-/// `y := alpha op(A) x + beta y` with the arguments of `Rgemv`: A is m x n, the entries of the vectors lie `incx` and
-/// `incy` apart, backwards where negative. Nothing where m or n is 0.
+/// Computes `y := alpha op(A) x + beta y`, with the arguments of `Rgemv`. A is m x n; `incx` and `incy` must not be 0.
+/// The call does nothing if m or n is 0.
 ///
-/// Accuracy: `|computed - exact|_i <= 2^(1 - p) (|alpha| (|A| |x|)_i + |beta| |y_i|)` with p the largest precision of
-/// y's entries; then each entry is rounded to its own. Cost: one product of limbs for each entry of A. Returns info as
-/// `sunzi_rsyrk` does.
+/// Accuracy: `|computed - exact|_i <= 2^(1 - p) (|alpha| (|op(A)| |x|)_i + |beta| |y_i|)`. Then each entry is rounded
+/// to its own precision.
+///
+/// Cost: one product of two numbers for each entry of A.
 ///
 /// # Safety
 /// The header's rules.
@@ -91,7 +92,7 @@ pub unsafe extern "C" fn sunzi_rgemv(
     unsafe { info(ctx, SUNZI_MPFR, &Gemv { trans, m, n, alpha, a, lda, x, incx, beta, y, incy }) }
 }
 
-/// `sunzi_rgemv` on `mpf_t`: scalars and arrays.
+/// Same as `sunzi_rgemv`, for scalars and arrays of `mpf_t`.
 ///
 /// # Safety
 /// The header's rules.
@@ -160,8 +161,8 @@ impl Arguments for Symv {
     }
 }
 
-/// `y := alpha A x + beta y` for a symmetric A with the arguments of `Rsymv`: the triangle `uplo` of A is read.
-/// Accuracy, vectors and info as in `sunzi_rgemv`.
+/// Computes `y := alpha A x + beta y` for a symmetric A, with the arguments of `Rsymv`. A is n x n, and its triangle
+/// `uplo` is read; `incx` and `incy` must not be 0. Accuracy as `sunzi_rgemv`.
 ///
 /// # Safety
 /// The header's rules.
@@ -183,7 +184,7 @@ pub unsafe extern "C" fn sunzi_rsymv(
     unsafe { info(ctx, SUNZI_MPFR, &Symv { uplo, n, alpha, a, lda, x, incx, beta, y, incy }) }
 }
 
-/// `sunzi_rsymv` on `mpf_t`: scalars and arrays.
+/// Same as `sunzi_rsymv`, for scalars and arrays of `mpf_t`.
 ///
 /// # Safety
 /// The header's rules.
@@ -245,9 +246,10 @@ impl Arguments for Ger {
     }
 }
 
-/// `A := alpha x y^T + A` with the arguments of `Rger`: A is m x n, x has m entries, y has n. Accuracy: every entry is
-/// the exact number, rounded once to the largest precision of A's entries, then to its own. Nothing where m or n or
-/// alpha is 0. Returns info as `sunzi_rsyrk` does.
+/// Computes `A := alpha x y^T + A`, with the arguments of `Rger`. A is m x n, `x` has m entries, and `y` has n entries;
+/// `incx` and `incy` must not be 0. The call does nothing if m, n or `alpha` is 0.
+///
+/// Accuracy: each entry is the exact number, rounded once to p bits and then to its own precision.
 ///
 /// # Safety
 /// The header's rules.
@@ -268,7 +270,7 @@ pub unsafe extern "C" fn sunzi_rger(
     unsafe { info(ctx, SUNZI_MPFR, &Ger { m, n, alpha, x, incx, y, incy, a, lda }) }
 }
 
-/// `sunzi_rger` on `mpf_t`: scalars and arrays.
+/// Same as `sunzi_rger`, for scalars and arrays of `mpf_t`.
 ///
 /// # Safety
 /// The header's rules.
@@ -327,8 +329,8 @@ impl<const SOLVE: bool> Arguments for Triangular<SOLVE> {
     }
 }
 
-/// `x := op(T) x` for a triangular T with the arguments of `Rtrmv`: `a` holds T, of which the triangle `uplo` is read,
-/// with `diag` "U" without its diagonal. Accuracy as in `sunzi_rgemv`; returns info as `sunzi_rsyrk` does.
+/// Computes `x := op(T) x` for a triangular T, with the arguments of `Rtrmv`. `a` holds the n x n matrix T, whose
+/// triangle `uplo` is read (without its diagonal for `diag` "U"); `incx` must not be 0. Accuracy as `sunzi_rgemv`.
 ///
 /// # Safety
 /// The header's rules.
@@ -348,7 +350,7 @@ pub unsafe extern "C" fn sunzi_rtrmv(
     unsafe { info(ctx, SUNZI_MPFR, &Triangular::<false> { uplo, trans, diag, n, a, lda, x, incx }) }
 }
 
-/// `sunzi_rtrmv` on `mpf_t`: scalars and arrays.
+/// Same as `sunzi_rtrmv`, for scalars and arrays of `mpf_t`.
 ///
 /// # Safety
 /// The header's rules.
@@ -368,10 +370,13 @@ pub unsafe extern "C" fn sunzi_rtrmv_mpf(
     unsafe { info(ctx, SUNZI_MPF, &Triangular::<false> { uplo, trans, diag, n, a, lda, x, incx }) }
 }
 
-/// `x := op(T)^-1 x` for a triangular T with the arguments of `Rtrsv`, by substitution: T as in `sunzi_rtrmv`.
+/// Computes `x := op(T)^-1 x` for a triangular T by substitution, with the arguments of `Rtrsv`. T and `incx` as in
+/// `sunzi_rtrmv`.
 ///
-/// Accuracy: `|b - op(T) x|_i <= 2^(1 - p) (|op(T)| |x|)_i`, row by row, with p the largest precision of x's entries;
-/// then each entry is rounded to its own. Returns info as `sunzi_rtrsm` does.
+/// Accuracy: `|b - op(T) x|_i <= 2^(1 - p) (|op(T)| |x|)_i` for each row, where b is the value of `x` before the call.
+/// Then each entry is rounded to its own precision.
+///
+/// Returns info: `i > 0` if entry (i, i) of T, counted from 1, is 0.
 ///
 /// # Safety
 /// The header's rules.
@@ -391,7 +396,7 @@ pub unsafe extern "C" fn sunzi_rtrsv(
     unsafe { info(ctx, SUNZI_MPFR, &Triangular::<true> { uplo, trans, diag, n, a, lda, x, incx }) }
 }
 
-/// `sunzi_rtrsv` on `mpf_t`: scalars and arrays.
+/// Same as `sunzi_rtrsv`, for scalars and arrays of `mpf_t`.
 ///
 /// # Safety
 /// The header's rules.

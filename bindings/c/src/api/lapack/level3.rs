@@ -44,11 +44,10 @@ impl Arguments for Syrk {
     }
 }
 
-/// `sunzi_syrk` with the arguments of `Rsyrk`: `uplo` "U" or "L", `trans` "N" or "T"; `alpha`, `beta` point to an
-/// `mpfr_t`, `a` and `c` to the first of an array, column-major.
+/// Computes `C := alpha A A^T + beta C` (`trans` "N") or `C := alpha A^T A + beta C` (`trans` "T") as `sunzi_syrk`
+/// does, with the arguments of `Rsyrk`. C is n x n, and its triangle `uplo` is read and written; A is n x k or k x n.
 ///
-/// Returns info: 0, or `-i` where argument i is wrong, counted from 1 after `ctx` as LAPACK does, or `-1000 - status`
-/// for all other failures; `sunzi_last_error` has the message.
+/// Returns info; see BLAS and LAPACK at the top of this header.
 ///
 /// # Safety
 /// The header's rules.
@@ -70,7 +69,7 @@ pub unsafe extern "C" fn sunzi_rsyrk(
     unsafe { info(ctx, SUNZI_MPFR, &Syrk { uplo, trans, n, k, alpha, a, lda, beta, c, ldc }) }
 }
 
-/// `sunzi_rsyrk` on `mpf_t`: scalars and arrays.
+/// Same as `sunzi_rsyrk`, for scalars and arrays of `mpf_t`.
 ///
 /// # Safety
 /// The header's rules.
@@ -133,7 +132,8 @@ impl Arguments for Gemm {
     }
 }
 
-/// `sunzi_gemm` with the arguments of `Rgemm`, entry by entry; returns info as `sunzi_rsyrk` does.
+/// Computes `C := alpha op(A) op(B) + beta C` as `sunzi_gemm` does, with the arguments of `Rgemm`. `op(A)` is m x k,
+/// `op(B)` is k x n, and C is m x n.
 ///
 /// # Safety
 /// The header's rules.
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn sunzi_rgemm(
     unsafe { info(ctx, SUNZI_MPFR, &Gemm { transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc }) }
 }
 
-/// `sunzi_rgemm` on `mpf_t`: scalars and arrays.
+/// Same as `sunzi_rgemm`, for scalars and arrays of `mpf_t`.
 ///
 /// # Safety
 /// The header's rules.
@@ -219,10 +219,10 @@ impl Arguments for Trsm {
     }
 }
 
-/// `sunzi_trsm` with the arguments of `Rtrsm`: `side` "L" or "R", `diag` "N" or "U"; the triangle is `a`, the right
-/// sides `b`.
+/// Solves a triangular system in place as `sunzi_trsm` does, with the arguments of `Rtrsm`: `B := alpha op(T)^-1 B`
+/// (`side` "L") or `B := alpha B op(T)^-1` (`side` "R"). `a` holds T; B is m x n.
 ///
-/// Returns info as `sunzi_rsyrk` does, and `i > 0` where entry (i, i) of the triangle, from 1, is 0.
+/// Returns info: `i > 0` if entry (i, i) of T, counted from 1, is 0.
 ///
 /// # Safety
 /// The header's rules.
@@ -245,7 +245,7 @@ pub unsafe extern "C" fn sunzi_rtrsm(
     unsafe { info(ctx, SUNZI_MPFR, &Trsm { side, uplo, transa, diag, m, n, alpha, a, lda, b, ldb }) }
 }
 
-/// `sunzi_rtrsm` on `mpf_t`: scalars and arrays.
+/// Same as `sunzi_rtrsm`, for scalars and arrays of `mpf_t`.
 ///
 /// # Safety
 /// The header's rules.
@@ -304,9 +304,8 @@ impl Arguments for Trmm {
     }
 }
 
-/// `B := alpha op(T) B` or `alpha B op(T)` for a triangular T with the arguments of `Rtrmm`, those of `sunzi_rtrsm`.
-///
-/// Accuracy: that of `sunzi_rgemm`. Returns info as `sunzi_rsyrk` does.
+/// Computes `B := alpha op(T) B` (`side` "L") or `B := alpha B op(T)` (`side` "R") for a triangular T, with the
+/// arguments of `Rtrmm`. `a` holds T; B is m x n. Accuracy as `sunzi_rgemm`.
 ///
 /// # Safety
 /// The header's rules.
@@ -329,7 +328,7 @@ pub unsafe extern "C" fn sunzi_rtrmm(
     unsafe { info(ctx, SUNZI_MPFR, &Trmm { side, uplo, transa, diag, m, n, alpha, a, lda, b, ldb }) }
 }
 
-/// `sunzi_rtrmm` on `mpf_t`: scalars and arrays.
+/// Same as `sunzi_rtrmm`, for scalars and arrays of `mpf_t`.
 ///
 /// # Safety
 /// The header's rules.

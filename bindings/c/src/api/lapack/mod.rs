@@ -3,11 +3,13 @@
 //! Each routine has two entry points, `sunzi_rsyrk` on `mpfr_t` and `sunzi_rsyrk_mpf` on `mpf_t`, which fill one struct
 //! of arguments; all else is written once, for both.
 
-mod factors;
+// In the order of the header.
 mod level1;
 mod level2;
 mod level3;
 mod symmetric;
+
+mod factors;
 
 pub use factors::*;
 pub use level1::*;
@@ -95,7 +97,9 @@ impl Entries {
     unsafe fn matrix(self, place: &Place, rows: i64, cols: i64) -> Outcome<Operand> {
         let (name, ld) = place.ld;
         if ld < rows.max(1) {
-            let message = format!("leading dimension {ld} is too small: at least {} for {rows} rows", rows.max(1));
+            let least = rows.max(1);
+            let message =
+                format!("the leading dimension {ld} is too small; it must be at least {least} for {rows} rows");
             return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, message));
         }
         // SAFETY: by contract.
@@ -110,7 +114,11 @@ impl Entries {
     unsafe fn vector(self, place: &Place, count: i64) -> Outcome<Operand> {
         let (name, distance) = place.ld;
         let Some(step) = isize::try_from(distance).ok().filter(|step| step.checked_abs().is_some()) else {
-            return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, format!("{distance} is too large")));
+            return Err(Failure::of(
+                sunzi_status::SUNZI_INVALID_SIZE,
+                name,
+                format!("the distance {distance} is too large"),
+            ));
         };
         let row_major = sunzi_matrix {
             layout: SUNZI_ROW_MAJOR,
@@ -183,7 +191,7 @@ pub(crate) fn leaves_as_it_is(terms: &Terms, is_empty: bool) -> bool {
 /// Refuses a distance of 0 between entries.
 fn step_of(name: &'static str, distance: i64) -> Outcome<()> {
     match distance {
-        0 => Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, "0: entries must lie apart")),
+        0 => Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, "the distance between entries must not be 0")),
         _ => Ok(()),
     }
 }
@@ -222,7 +230,7 @@ unsafe fn diag_of(text: *const c_char) -> Outcome<Diag> {
 pub(crate) fn sizes<const N: usize>(named: [(&'static str, i64); N]) -> Outcome<[i64; N]> {
     match named.iter().find(|(_, size)| *size < 0) {
         Some((name, size)) => {
-            Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, format!("{size}: sizes must not be negative")))
+            Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, format!("the size {size} must not be negative")))
         }
         None => Ok(named.map(|(_, size)| size)),
     }
@@ -241,7 +249,7 @@ unsafe fn choice<T: Copy>(name: &'static str, text: *const c_char, known: &[(u8,
     let found = known.iter().find(|(known, _)| *known == letter.to_ascii_uppercase());
     found.map(|(_, value)| *value).ok_or_else(|| {
         let choices = known.iter().map(|(letter, _)| format!("'{}'", char::from(*letter))).collect::<Vec<_>>();
-        invalid(name, format!("'{}' is no choice: {}", letter.escape_ascii(), choices.join(" or ")))
+        invalid(name, format!("'{}' is not a valid value; choose {}", letter.escape_ascii(), choices.join(" or ")))
     })
 }
 

@@ -62,8 +62,8 @@ impl Arguments for Symm {
     }
 }
 
-/// `C := alpha A B + beta C` (`side` "L") or `alpha B A + beta C` for a symmetric A with the arguments of `Rsymm`: the
-/// triangle `uplo` of A is read. Accuracy: that of `sunzi_rgemm`. Returns info as `sunzi_rsyrk` does.
+/// Computes `C := alpha A B + beta C` (`side` "L") or `C := alpha B A + beta C` (`side` "R") for a symmetric A, with
+/// the arguments of `Rsymm`. The triangle `uplo` of A is read; B and C are m x n. Accuracy as `sunzi_rgemm`.
 ///
 /// # Safety
 /// The header's rules.
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn sunzi_rsymm(
     unsafe { info(ctx, SUNZI_MPFR, &Symm { side, uplo, m, n, alpha, a, lda, b, ldb, beta, c, ldc }) }
 }
 
-/// `sunzi_rsymm` on `mpf_t`: scalars and arrays.
+/// Same as `sunzi_rsymm`, for scalars and arrays of `mpf_t`.
 ///
 /// # Safety
 /// The header's rules.
@@ -167,9 +167,9 @@ impl Arguments for Syr2k {
     }
 }
 
-/// `C := alpha (A B^T + B A^T) + beta C` (`trans` "N") or `alpha (A^T B + B^T A) + beta C` with the arguments of
-/// `Rsyr2k`: the triangle `uplo` of C. Accuracy: that of `sunzi_rgemm` for both products. Returns info as `sunzi_rsyrk`
-/// does.
+/// Computes `C := alpha (A B^T + B A^T) + beta C` (`trans` "N") or `C := alpha (A^T B + B^T A) + beta C` (`trans` "T"),
+/// with the arguments of `Rsyr2k`. C is n x n, and its triangle `uplo` is read and written; A and B are n x k or k x n.
+/// Accuracy as `sunzi_rgemm`, for both products.
 ///
 /// # Safety
 /// The header's rules.
@@ -193,7 +193,7 @@ pub unsafe extern "C" fn sunzi_rsyr2k(
     unsafe { info(ctx, SUNZI_MPFR, &Syr2k { uplo, trans, n, k, alpha, a, lda, b, ldb, beta, c, ldc }) }
 }
 
-/// `sunzi_rsyr2k` on `mpf_t`: scalars and arrays.
+/// Same as `sunzi_rsyr2k`, for scalars and arrays of `mpf_t`.
 ///
 /// # Safety
 /// The header's rules.

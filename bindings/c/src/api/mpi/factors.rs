@@ -18,13 +18,11 @@ use sunzi::distributed::{
 };
 use sunzi::{Diag, Matrix, Op, Side, TrsmOptions, Uplo};
 
-/// `sunzi_cholesky` on a matrix over the ranks of the context's communicator, in place. Collective: all ranks call it,
-/// with the same choices.
+/// Replaces a symmetric positive definite A, distributed over the ranks, by its Cholesky factor as `sunzi_cholesky`
+/// does. Collective.
 ///
-/// The bits are those of one process, for any distribution and number of ranks. Memory of a rank beside the array: a
-/// copy of its part, its tiles of the matrix and of the factor, messages of about 8 MiB, and what the plan of the
-/// factorisation says. What fails on one rank fails on all, as `SUNZI_COMMUNICATION` where the cause is another rank's;
-/// A is as it was then, but where the ranks stop hearing of each other while the result is stored.
+/// Memory on each rank, in addition to the array: a copy of its part of A, its tiles of A and of the factor, messages
+/// of about 8 MiB, and the bytes in the plan of the factorisation.
 ///
 /// # Safety
 /// The header's rules.
@@ -78,11 +76,11 @@ pub(super) fn as_lower(a: DistOperand, uplo: Option<Uplo>) -> (DistOperand, Opti
     if uplo == Some(Uplo::Upper) { (a.transposed(), Some(Uplo::Lower)) } else { (a, uplo) }
 }
 
-/// `sunzi_trsm` on matrices over the ranks of the context's communicator, in place. Collective, with bits and errors as
-/// `sunzi_mpi_cholesky`; T and B are in distributions of their own.
+/// Solves a triangular system in place as `sunzi_trsm` does, on matrices that are distributed over the ranks.
+/// Collective. T and B have distributions of their own.
 ///
-/// Memory of a rank beside the arrays: copies of its parts that are no arrays of limbs, its tiles of T, its share of
-/// the right sides twice, and rows of the triangle as they pass by.
+/// Memory on each rank, in addition to the arrays: copies of its parts of T and B, unless they are in limbs; its tiles
+/// of T; its share of the right-hand sides, twice; and the rows of T that are in transit.
 ///
 /// # Safety
 /// The header's rules.
@@ -151,8 +149,9 @@ pub(super) unsafe fn trsm_over(
     }
 }
 
-/// `sunzi_solve` on matrices over the ranks of the context's communicator: `B := A^-1 B`. Collective, with bits and
-/// errors as `sunzi_mpi_cholesky`, memory as that and `sunzi_mpi_trsm`.
+/// Computes `B := A^-1 B` for a symmetric positive definite A as `sunzi_solve` does, on matrices that are distributed
+/// over the ranks. Collective. A and B have distributions of their own. Memory as `sunzi_mpi_cholesky` and
+/// `sunzi_mpi_trsm`.
 ///
 /// # Safety
 /// The header's rules.
@@ -180,10 +179,12 @@ pub unsafe extern "C" fn sunzi_mpi_solve(
     }
 }
 
-/// The inverse of a symmetric positive definite A over the ranks of the context's communicator, the whole of it, into
-/// X, which has a distribution of its own and may be A itself. Collective, with bits, memory and errors as
-/// `sunzi_mpi_solve` with the identity as right side: each column is a solution, and the result is symmetric up to
-/// that accuracy only. The bits of `sunzi_factor_inverse`, which is a product, are others.
+/// Computes `X := A^-1`, the whole matrix, for a symmetric positive definite A that is distributed over the ranks.
+/// Collective. X has a distribution of its own and may be A itself.
+///
+/// The call is `sunzi_mpi_solve` with the identity as right-hand side, with its accuracy, bits, memory and errors: each
+/// column is a solution, and X is symmetric only up to this accuracy. `sunzi_factor_inverse` computes the inverse as a
+/// product and returns other bits.
 ///
 /// # Safety
 /// The header's rules.
@@ -227,8 +228,8 @@ pub(super) unsafe fn inverse_of(
     unsafe { x.give_solution(&ranks, found, 0) }
 }
 
-/// `sunzi_cholesky_solve` on matrices over the ranks of the context's communicator, with a factor that
-/// `sunzi_mpi_cholesky` has left in one triangle. Collective; bits, memory and errors as `sunzi_mpi_trsm`.
+/// Computes `B := A^-1 B` as `sunzi_cholesky_solve` does, from a factor that `sunzi_mpi_cholesky` has left in one
+/// triangle. Collective. Memory as `sunzi_mpi_trsm`.
 ///
 /// # Safety
 /// The header's rules.
@@ -275,9 +276,11 @@ pub(super) unsafe fn cholesky_solve_over(
     }
 }
 
-/// `sunzi_log_det` of a factor over the ranks of the context's communicator, of which the lower or the upper triangle
-/// counts, and of that the diagonal alone is read; `result`, a matrix of one entry on each rank, or null where a rank
-/// does not ask. Collective; `SUNZI_SINGULAR` on all ranks for a zero on the diagonal.
+/// Computes `result := log det A` as `sunzi_log_det` does, from a factor that is distributed over the ranks.
+/// Collective. Only the diagonal of the triangle `uplo` of `factor` is read. `result` is 1 x 1 on each rank, or null on
+/// a rank that does not need the number.
+///
+/// Errors: `SUNZI_SINGULAR` on all ranks if the diagonal has a zero.
 ///
 /// # Safety
 /// The header's rules.

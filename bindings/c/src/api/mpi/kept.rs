@@ -14,9 +14,9 @@ use sunzi::Uplo;
 use sunzi::comm::Reduction;
 use sunzi::distributed::{DistMatrix, Team};
 
-/// A Cholesky factor over the ranks of a communicator, this rank's tiles of it; made by `sunzi_mpi_factor_new`, made
-/// that of another matrix by `sunzi_mpi_factor_renew`, freed by `sunzi_mpi_factor_free`. It may be used with any
-/// context on the same ranks in the same order.
+/// A Cholesky factor that is distributed over the ranks of a communicator: the tiles of this rank.
+/// `sunzi_mpi_factor_new` makes it, `sunzi_mpi_factor_renew` replaces it by the factor of another matrix,
+/// `sunzi_mpi_factor_free` frees it. It may be used with any context that has the same ranks in the same order.
 pub struct sunzi_mpi_factor {
     tiles: DistMatrix,
     /// Whether a renewal failed, and none since has not.
@@ -34,13 +34,15 @@ fn next_number(team: &Team) -> Outcome<u64> {
     Ok(number[0])
 }
 
-/// `sunzi_factor_new` on a matrix over the ranks of the context's communicator: A stays as it is, and the factor stays
-/// with the library, in tiles over the ranks. Collective, with bits and errors as `sunzi_mpi_cholesky`; `*factor` is
-/// null where it fails.
+/// Factors a symmetric positive definite A that is distributed over the ranks, keeps the factor in the library's
+/// memory, in tiles over the ranks, and stores a handle in `*factor` (null after a failure). Collective. A is not
+/// changed.
 ///
-/// `precision_bits` is the precision of the factor, the same on all ranks; 0 takes the largest of the entries that are
-/// read, over all ranks. Memory as `sunzi_mpi_cholesky`; this rank's tiles stay until the factor is freed, outside of
-/// the memory limit.
+/// Arguments: as in `sunzi_factor_new`. `precision_bits` must be the same on all ranks; 0 selects the largest precision
+/// of the entries that are read, over all ranks.
+///
+/// Memory: as `sunzi_mpi_cholesky`. The tiles of this rank stay until the factor is freed; the memory limit does not
+/// cover them.
 ///
 /// # Safety
 /// The header's rules.
@@ -79,13 +81,13 @@ pub unsafe extern "C" fn sunzi_mpi_factor_new(
     }
 }
 
-/// `sunzi_mpi_factor_new` into a factor that is there, which becomes that of A, in the memory that it has where order
-/// and precision are the same and there is no memory limit: repeated factorisations spare the time that the system
-/// takes for fresh memory. Collective, with bits and errors as `sunzi_mpi_factor_new`.
+/// Replaces a kept factor by the factor of another matrix A. Collective. Arguments, bits and errors as
+/// `sunzi_mpi_factor_new`. If order and precision are unchanged and there is no memory limit, the new factor is written
+/// in the memory of the old one; repeated factorisations then save the time for fresh memory.
 ///
-/// `precision_bits` as there. Where arguments are refused, the factor is as it was; where the call fails after that, as
-/// for a matrix that is not symmetric or not positive definite or for want of memory, it is lost: it has no rows, and
-/// no call takes it until it is renewed. No other call may use it meanwhile.
+/// After a refused argument the factor is unchanged. After a later failure (the matrix is not symmetric or not positive
+/// definite, or memory is missing) the factor is lost: it has no rows, and all calls refuse it until it is renewed. No
+/// other call may use the factor at the same time.
 ///
 /// # Safety
 /// The header's rules.
@@ -146,10 +148,10 @@ unsafe fn bits_of(ranks: &Ranks<'_>, a: &DistOperand, uplo: Option<Uplo>, asked:
     }
 }
 
-/// Frees this rank's tiles of a factor; null does nothing. Not collective, and allowed after `MPI_Finalize`.
+/// Frees this rank's tiles of a factor; a null pointer is ignored. Not collective; allowed after `MPI_Finalize`.
 ///
 /// # Safety
-/// `factor` is null or came from `sunzi_mpi_factor_new`, and is not used again.
+/// `factor` must be null or a result of `sunzi_mpi_factor_new`, and must not be used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sunzi_mpi_factor_free(factor: *mut sunzi_mpi_factor) {
     if !factor.is_null() {
@@ -158,28 +160,28 @@ pub unsafe extern "C" fn sunzi_mpi_factor_free(factor: *mut sunzi_mpi_factor) {
     }
 }
 
-/// Rows of the factored matrix; -1 for a null pointer. Not collective.
+/// Returns the number of rows of the factored matrix; -1 for a null pointer. Not collective.
 ///
 /// # Safety
-/// `factor` is null or live.
+/// `factor` must be null or a live factor.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sunzi_mpi_factor_order(factor: *const sunzi_mpi_factor) -> i64 {
     // SAFETY: null or live by contract.
     unsafe { factor.as_ref() }.map_or(-1, |factor| factor.tiles.map().rows as i64)
 }
 
-/// Bits of the factor's entries; -1 for a null pointer. Not collective.
+/// Returns the precision of the factor in bits; -1 for a null pointer. Not collective.
 ///
 /// # Safety
-/// `factor` is null or live.
+/// `factor` must be null or a live factor.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sunzi_mpi_factor_precision_bits(factor: *const sunzi_mpi_factor) -> i64 {
     // SAFETY: null or live by contract.
     unsafe { factor.as_ref() }.map_or(-1, |factor| factor.tiles.precision_bits().into())
 }
 
-/// `B := A^-1 B` with a kept factor of A, B in any distribution. Collective; bits, memory and errors as
-/// `sunzi_mpi_cholesky_solve`, but nothing of the factor is taken in.
+/// Computes `B := A^-1 B` with a kept factor of A, for B in any distribution. Collective. Accuracy, memory and errors
+/// as `sunzi_mpi_cholesky_solve`, without the memory for the factor.
 ///
 /// # Safety
 /// The header's rules.
@@ -205,7 +207,7 @@ pub unsafe extern "C" fn sunzi_mpi_factor_solve(
     }
 }
 
-/// `sunzi_mpi_inverse` of the matrix behind a kept factor, into X. Collective.
+/// Computes `X := A^-1` as `sunzi_mpi_inverse` does, from a kept factor of A. Collective.
 ///
 /// # Safety
 /// The header's rules.
@@ -231,7 +233,8 @@ pub unsafe extern "C" fn sunzi_mpi_factor_inverse(
     }
 }
 
-/// `sunzi_mpi_log_det` of a kept factor. Collective; `result` is null where a rank does not ask.
+/// Computes `result := log det A` as `sunzi_mpi_log_det` does, from a kept factor of A. Collective. `result` is null on
+/// a rank that does not need the number.
 ///
 /// # Safety
 /// The header's rules.
@@ -252,8 +255,8 @@ pub unsafe extern "C" fn sunzi_mpi_factor_log_det(
     }
 }
 
-/// Stores a kept factor in one triangle of `a`: L, or `L^T` in the upper one. The other triangle is not written.
-/// Collective.
+/// Stores a kept factor in one triangle of the n x n matrix `a`: L in the lower triangle (`SUNZI_LOWER`) or `L^T` in
+/// the upper triangle (`SUNZI_UPPER`). Collective. The other triangle is not written.
 ///
 /// # Safety
 /// The header's rules.
@@ -291,7 +294,8 @@ pub unsafe extern "C" fn sunzi_mpi_factor_get(
 unsafe fn kept<'f>(open: &mut Opening<'_>, factor: *const sunzi_mpi_factor) -> Outcome<&'f DistMatrix> {
     // SAFETY: the caller's promise.
     let factor = unsafe { described(open, factor) }?;
-    let lost = || Failure::of(sunzi_status::SUNZI_INVALID_ARGUMENT, "factor", "its renewal failed: renew it first");
+    let message = "the last renewal of the factor failed; renew it again";
+    let lost = || Failure::of(sunzi_status::SUNZI_INVALID_ARGUMENT, "factor", message);
     if factor.is_lost { Err(lost()) } else { Ok(&factor.tiles) }
 }
 

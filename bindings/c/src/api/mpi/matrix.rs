@@ -15,8 +15,9 @@ use sunzi::distributed::{
 };
 use sunzi::{Context, Matrix, MatrixViewMut, Uplo};
 
-/// Whole rows, as many as each rank's `local` has, in the order of the ranks; a matrix on one rank alone is one of
-/// which the others have no rows. `size` is the number of ranks.
+/// Returns the description of a matrix of consecutive whole rows, in the order of the ranks; each rank has as many rows
+/// as its `local`. `size` is the number of ranks. For a matrix that lies on one rank, all other ranks pass a `local` of
+/// 0 rows.
 #[unsafe(no_mangle)]
 pub extern "C" fn sunzi_dist_rows(local: sunzi_matrix, size: i64) -> sunzi_dist_matrix {
     sunzi_dist_matrix {
@@ -35,12 +36,13 @@ pub extern "C" fn sunzi_dist_rows(local: sunzi_matrix, size: i64) -> sunzi_dist_
     }
 }
 
-/// A matrix of ScaLAPACK: of the nine integers of its descriptor M, N, MB, NB, RSRC and CSRC count. `local` has as many
-/// rows and columns as `numroc` says; the grid is that of the descriptor's context, with its ranks in the order
-/// `grid_order`: `SUNZI_ROW_MAJOR` for `blacs_gridinit(.., "R", ..)`.
+/// Returns the description of a block-cyclic matrix from its ScaLAPACK descriptor: `desc` points to the nine integers,
+/// of which M, N, MB, NB, RSRC and CSRC are used. `local` has the numbers of rows and columns that `numroc` returns.
+/// The grid is the one of the descriptor's BLACS context; `grid_order` is `SUNZI_ROW_MAJOR` for
+/// `blacs_gridinit(.., "R", ..)`.
 ///
 /// # Safety
-/// `desc` points to nine integers.
+/// `desc` must point to nine integers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sunzi_dist_scalapack(
     local: sunzi_matrix,
@@ -67,9 +69,9 @@ pub unsafe extern "C" fn sunzi_dist_scalapack(
     }
 }
 
-/// A `DistMatrix` of Elemental, `rows x cols`: `col_dist` and `row_dist` are its `ColDist` and `RowDist` as
-/// `SUNZI_ALONG_...`, `col_align` and `row_align` its `ColAlign()` and `RowAlign()`; `local` is its `Matrix()`. The
-/// grid numbers its ranks column by column, as Elemental's do where nothing else is said.
+/// Returns the description of a `rows x cols` `DistMatrix` of Elemental. `col_dist` and `row_dist` are its `ColDist`
+/// and `RowDist` as `SUNZI_ALONG_` constants, `col_align` and `row_align` its `ColAlign()` and `RowAlign()`; `local` is
+/// its `Matrix()`. The grid numbers its ranks column by column, which is the default of Elemental.
 #[unsafe(no_mangle)]
 pub extern "C" fn sunzi_dist_elemental(
     local: sunzi_matrix,
@@ -126,7 +128,7 @@ impl Told {
         // SAFETY: by contract.
         let local = unsafe { Operand::new(name, &matrix.local) }?;
         let count = |value: i64, what: &str| {
-            let refuse = || invalid(name, format!("{what} is {value}"));
+            let refuse = || invalid(name, format!("{what} = {value} is out of range; choose 0 to {}", u32::MAX));
             usize::try_from(value).ok().filter(|&value| value <= u32::MAX as usize).ok_or_else(refuse)
         };
         let along = |value: i32, what: &str| match value {
@@ -135,13 +137,17 @@ impl Told {
             SUNZI_ALONG_GRID_COL => Ok(Some(Along::GridCol)),
             SUNZI_ALONG_COL_MAJOR => Ok(Some(Along::ColumnMajor)),
             SUNZI_ALONG_ROW_MAJOR => Ok(Some(Along::RowMajor)),
-            other => Err(invalid(name, format!("{what} is {other}: choose SUNZI_ALONG_NONE (0) to _ROW_MAJOR (4)"))),
+            other => {
+                let known = "choose SUNZI_ALONG_NONE (0) to SUNZI_ALONG_ROW_MAJOR (4)";
+                Err(invalid(name, format!("{what} = {other} is not valid; {known}")))
+            }
         };
         let order = match matrix.grid_order {
             SUNZI_ROW_MAJOR => GridOrder::RowMajor,
             SUNZI_COL_MAJOR => GridOrder::ColumnMajor,
             other => {
-                return Err(invalid(name, format!("grid_order is {other}: choose SUNZI_ROW_MAJOR or SUNZI_COL_MAJOR")));
+                let known = "choose SUNZI_ROW_MAJOR (101) or SUNZI_COL_MAJOR (102)";
+                return Err(invalid(name, format!("grid_order = {other} is not valid; {known}")));
             }
         };
         let grid =
@@ -184,8 +190,8 @@ impl Told {
         for rank in 0..parts.ranks() {
             let ([has_rows, has_cols], (rows, cols)) = (parts.of(rank, at), distribution.local_shape(rank));
             if (has_rows, has_cols) != (rows, cols) {
-                let message =
-                    format!("rank {rank} has {has_rows} x {has_cols} entries where {rows} x {cols} are its own");
+                let own = format!("the distribution assigns {rows} x {cols} entries to it");
+                let message = format!("rank {rank} has {has_rows} x {has_cols} entries, but {own}");
                 return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, local.name, message));
             }
         }
@@ -199,7 +205,9 @@ impl Told {
         let what = ["rows", "columns"][which];
         let of = |rank: usize| parts.of(rank, self.at)[which];
         if length < -1 {
-            return refuse(format!("{length} {what}: give as many as there are, or -1 for the sum over the ranks"));
+            return refuse(format!(
+                "{length} {what} are not valid; pass their number, or -1 for the sum over the ranks"
+            ));
         }
         let known = usize::try_from(length).ok();
         match (along, known) {
@@ -213,7 +221,7 @@ impl Told {
                     let Some((at, _)) = deal.numbers(rank) else { continue };
                     match counts[at] {
                         Some(count) if count != of(rank) => {
-                            return refuse(format!("ranks of one number have {count} and {} {what}", of(rank)));
+                            return refuse(format!("ranks with the same number have {count} and {} {what}", of(rank)));
                         }
                         _ => counts[at] = Some(of(rank)),
                     }
@@ -221,18 +229,20 @@ impl Told {
                 let (mut starts, mut sum) = (vec![0], 0_usize);
                 for count in counts {
                     let Some(next) = sum.checked_add(count.unwrap_or(0)) else {
-                        return refuse(format!("more {what} than can be counted"));
+                        return refuse(format!("the sum of the {what} over the ranks is too large"));
                     };
                     sum = next;
                     starts.push(sum);
                 }
                 match known {
-                    Some(known) if known != sum => refuse(format!("the ranks have {sum} of {known} {what}")),
+                    Some(known) if known != sum => {
+                        refuse(format!("the ranks have {sum} {what} together, but the matrix has {known}"))
+                    }
                     _ => Ok((sum, Axis::Consecutive { starts, along })),
                 }
             }
             (Some(along), Some(known)) => Ok((known, Axis::Cyclic { block, first, offset: 0, along })),
-            (Some(_), None) => refuse(format!("{length} {what}")),
+            (Some(_), None) => refuse(format!("{length} {what} are only valid with a block size of 0")),
         }
     }
 }
@@ -253,7 +263,7 @@ impl DistOperand {
         if self.shape() == (rows, cols) {
             return Ok(());
         }
-        let message = format!("{} x {} where {rows} x {cols} is needed", self.shape().0, self.shape().1);
+        let message = format!("the matrix is {} x {}; it must be {rows} x {cols}", self.shape().0, self.shape().1);
         Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, self.local.name, message))
     }
 

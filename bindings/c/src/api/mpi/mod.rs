@@ -3,16 +3,19 @@
 //! Each takes its operands into the library's tiles, calls the verb over ranks, and stores this rank's part of the
 //! result; no rank has a whole matrix. An error of one rank is one of all.
 
+// Those with functions of the header, in its order.
+mod matrix;
+mod products;
+
 mod factors;
 mod kept;
-mod matrix;
+mod plans;
+mod twins;
+
 mod opening;
 mod parts;
 mod plan_steps;
-mod plans;
-mod products;
 mod rows;
-mod twins;
 
 pub use factors::*;
 pub use kept::*;
@@ -32,8 +35,8 @@ use sunzi::Context;
 use sunzi::comm::{Reduction, Transport};
 use sunzi::distributed::Team;
 
-/// The ranks of a context's communicator and this one's number, from 0. `SUNZI_UNAVAILABLE` for a context without one.
-/// Null pointers are passed over. Not collective.
+/// Stores the number of this rank, counted from 0, and the number of ranks of the context's communicator. Null pointers
+/// are ignored. Not collective. Returns `SUNZI_UNAVAILABLE` for a context without a communicator.
 ///
 /// # Safety
 /// The header's rules.
@@ -97,7 +100,7 @@ fn opened<T>(
 /// The result of `work` with the ranks of a call's context.
 fn with_team<T>(call: &Call<'_>, work: impl FnOnce(&mut Team) -> Outcome<T>) -> Outcome<T> {
     let mut held = call.owner().team();
-    let message = "the context has no communicator: make it with sunzi_context_from_mpi";
+    let message = "the context has no communicator; make it with sunzi_context_from_mpi";
     work(held.as_mut().ok_or_else(|| Failure::new(sunzi_status::SUNZI_UNAVAILABLE, message))?)
 }
 

@@ -13,16 +13,18 @@ use std::ptr::NonNull;
 use sunzi::distributed::{Team, TrsmBits, plan_gemm, plan_solve_local, plan_syrk, plan_trsm_local};
 use sunzi::{Context, Diag, Matrix, Op, Side, TrsmOptions};
 
-/// What `sunzi_mpi_syrk` would take for matrices of these descriptions, entries of A with `operand_bits` and of C with
-/// `precision_bits`, without beta; with it, tiles of C come on top. Collective: all ranks call it, and each is told of
-/// itself and of its node.
+/// Computes the memory that `sunzi_mpi_syrk` would take on this rank and on its node, without `beta`, and stores it in
+/// `*plan`; nothing else is computed. Collective. With `beta` the call takes tiles of C in addition.
 ///
-/// The descriptions are those of the call, but their entries are not looked at and may be null. Nothing is computed;
-/// the kernel's tables are made and kept. Under a memory limit the plan is the one that the call would run within it,
-/// and `SUNZI_MEMORY_LIMIT` names the least for the step that does not fit; a later step may take more. Of unlike
-/// limits the plan of a product keeps the least, also between nodes. On a context without `SUNZI_NORM` the entries
-/// are taken to be of one size. What the context has kept of earlier calls is not counted. Of products on devices
-/// the host's memory is counted, not theirs.
+/// Arguments:
+/// - `a`, `c`: the descriptions of the call. The entries are not read, and the pointers to them may be null.
+/// - `operand_bits`, `precision_bits`: precision in bits of the entries of A and of C.
+///
+/// The call makes and keeps the tables of the kernel. Under a memory limit the plan is the one that the operation would
+/// use within the limit; `SUNZI_MEMORY_LIMIT` names the least limit for the step that does not fit, and a later step
+/// may need more. If the limits of ranks or nodes differ, the plan of a product uses the least. Unless the accuracy of
+/// the context is `SUNZI_NORM`, the plan assumes that all entries are of one size. Memory that the context keeps from
+/// earlier calls is not counted. For products on devices the plan counts the memory of the host, not of the devices.
 ///
 /// # Safety
 /// The header's rules.
@@ -61,7 +63,7 @@ pub unsafe extern "C" fn sunzi_mpi_plan_syrk(
     }
 }
 
-/// What `sunzi_mpi_gemm` would take; the rest as in `sunzi_mpi_plan_syrk`.
+/// Computes the memory that `sunzi_mpi_gemm` would take; everything else as in `sunzi_mpi_plan_syrk`.
 ///
 /// # Safety
 /// The header's rules.
@@ -106,8 +108,8 @@ pub unsafe extern "C" fn sunzi_mpi_plan_gemm(
     }
 }
 
-/// What `sunzi_mpi_cholesky` would take with this `uplo` for a matrix with entries of `precision_bits`, and at most
-/// what `sunzi_mpi_factor_new` would with that precision; the rest as in `sunzi_mpi_plan_syrk`.
+/// Computes the memory that `sunzi_mpi_cholesky` would take with this `uplo` for entries of `precision_bits` bits; it
+/// is an upper bound for `sunzi_mpi_factor_new` at this precision. Everything else as in `sunzi_mpi_plan_syrk`.
 ///
 /// # Safety
 /// The header's rules.
@@ -140,9 +142,9 @@ pub unsafe extern "C" fn sunzi_mpi_plan_cholesky(
     }
 }
 
-/// What `sunzi_mpi_trsm` would take with this `side` and `diag` for a triangle with entries of `operand_bits` and right
-/// sides with entries of `precision_bits`; the rest as in `sunzi_mpi_plan_syrk`. Pivots are taken to be as in
-/// `sunzi_plan_trsm`.
+/// Computes the memory that `sunzi_mpi_trsm` would take with this `side` and `diag` for a triangle with entries of
+/// `operand_bits` bits and right-hand sides with entries of `precision_bits` bits. The assumption about pivots is the
+/// one of `sunzi_plan_trsm`; everything else as in `sunzi_mpi_plan_syrk`.
 ///
 /// # Safety
 /// The header's rules.
@@ -191,10 +193,10 @@ pub unsafe extern "C" fn sunzi_mpi_plan_trsm(
     }
 }
 
-/// What `sunzi_mpi_solve` would take at most with this `uplo` for entries of `precision_bits` in both matrices: the
-/// factorisation, then the solve beside the factor and what the context keeps of the factorisation. With null for `a`
-/// on every rank: what `sunzi_mpi_factor_solve` would take beside a factor of that precision. The rest as in
-/// `sunzi_mpi_plan_trsm`.
+/// Computes an upper bound of the memory that `sunzi_mpi_solve` would take with this `uplo`, for entries of
+/// `precision_bits` bits in both matrices: the factorisation, then the solve, in addition to the factor and to the
+/// memory that the context keeps from the factorisation. If `a` is null on every rank, the result is the memory of
+/// `sunzi_mpi_factor_solve`, in addition to a factor of this precision. Everything else as in `sunzi_mpi_plan_trsm`.
 ///
 /// # Safety
 /// The header's rules.
@@ -262,7 +264,8 @@ fn both_bits(open: &mut Opening<'_>, operand: i64, precision: i64) -> Outcome<[u
 fn bits<const N: usize>(open: &mut Opening<'_>, names: [&'static str; N], given: [i64; N]) -> Outcome<[u32; N]> {
     let mut found = [0; N];
     for ((bits, name), given) in found.iter_mut().zip(names).zip(given) {
-        let refused = || Failure::of(sunzi_status::SUNZI_PRECISION, name, format!("{given} bits are no precision"));
+        let message = || format!("a precision of {given} bits is not valid");
+        let refused = || Failure::of(sunzi_status::SUNZI_PRECISION, name, message());
         let found = u32::try_from(given).ok().filter(|bits| *bits >= 2);
         *bits = found.ok_or_else(refused)?;
         Matrix::zeros(0, 0, *bits).map_err(|error| Failure::about(name, error))?;

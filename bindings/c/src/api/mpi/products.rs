@@ -17,18 +17,14 @@ use sunzi::distributed::{
 };
 use sunzi::{Matrix, MatrixView, Op, Uplo};
 
-/// `sunzi_syrk` on matrices over the ranks of the context's communicator. Collective: all ranks call it, with the same
-/// choices and scalars.
+/// Computes `C := alpha A A^T + beta C` or `C := alpha A^T A + beta C` as `sunzi_syrk` does, on matrices that are
+/// distributed over the ranks. Collective.
 ///
-/// C is n x n, A is k x n with `SUNZI_TRANS`, else n x k, each in a distribution of its own. Scalars, accuracy and bits
-/// as in `sunzi_syrk` in one process, for any distribution and number of ranks; p is the largest precision over all
-/// ranks. What fails on one rank fails on all, as `SUNZI_COMMUNICATION` where the cause is another rank's; so does what
-/// differs between ranks, as `SUNZI_INVALID_ARGUMENT` with the argument and its values: choices, scalars by value, the
-/// numbers of descriptions, the accuracy of contexts. Precisions, formats and layouts of entries may differ.
+/// Arguments: as in `sunzi_syrk`; A and C have distributions of their own.
 ///
-/// Memory of a rank beside the arrays: of A a copy of its part where that is no array of limbs, and where rows of A^T,
-/// or of A with `SUNZI_TRANS`, are not whole and about evenly on the ranks an even share of them; its tiles of C, its
-/// part of C where that is no array of limbs; messages of about 8 MiB, and what the plan of the product says.
+/// Memory on each rank, in addition to the arrays: a copy of its part of A, unless A is in limbs; an even share of the
+/// rows of A^T (of A with `SUNZI_TRANS`), unless the ranks hold whole rows of it in about equal numbers; its tiles of
+/// C; a copy of its part of C, unless C is in limbs; messages of about 8 MiB; and the bytes in the plan of the product.
 ///
 /// # Safety
 /// The header's rules.
@@ -89,8 +85,8 @@ pub(super) unsafe fn syrk_over(
     }
 }
 
-/// `sunzi_gemm` on matrices over the ranks of the context's communicator. Collective, with memory and errors as
-/// `sunzi_mpi_syrk`.
+/// Computes `C := alpha op(A) op(B) + beta C` as `sunzi_gemm` does, on matrices that are distributed over the ranks.
+/// Collective. Each matrix has a distribution of its own. Memory as `sunzi_mpi_syrk`.
 ///
 /// # Safety
 /// The header's rules.

@@ -58,7 +58,7 @@ impl Checks<'_, '_> {
         let [array, row, col, desc] = sub.names;
         for (name, first) in [(row, sub.first.0), (col, sub.first.1)] {
             if first < 1 {
-                let message = format!("{first}: rows and columns are counted from 1");
+                let message = format!("{first} is not valid; rows and columns are counted from 1");
                 return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, message));
             }
             self.global(name, Ok(first))?;
@@ -95,9 +95,9 @@ impl Checks<'_, '_> {
         };
         let [kind, context, rows, cols, row_block, col_block, row_first, col_first, ld] = numbers;
         if kind != 1 {
-            return Err(wrong(1, "1 stands for a block-cyclic matrix".into()));
+            return Err(wrong(1, "it must be 1, which means a block-cyclic matrix".into()));
         }
-        let unknown = || wrong(2, "sunzi_mpi_grid has not been told of this context".into());
+        let unknown = || wrong(2, "sunzi_mpi_grid has not defined a grid of this number".into());
         let (grid, order) = self.open.call.owner().grid(context).ok_or_else(unknown)?;
         for (entry, number, least) in [(3, rows, 0), (4, cols, 0), (5, row_block, 1), (6, col_block, 1)] {
             if number < least {
@@ -142,13 +142,13 @@ impl Checks<'_, '_> {
         }
         for (name, first, len) in [(sub.names[1], sub.first.0, rows), (sub.names[2], sub.first.1, cols)] {
             if first as u64 > len as u64 {
-                return refuse(name, format!("{first} in a matrix of {rows} x {cols}"));
+                return refuse(name, format!("{first} lies outside a {rows} x {cols} matrix"));
             }
         }
         let (row, col) = (sub.first.0 as usize - 1, sub.first.1 as usize - 1);
         for (name, count, start, len) in [(row_count, height, row, rows), (col_count, width, col, cols)] {
             if count as u64 > (len - start) as u64 {
-                let message = format!("{count} from {} on in a matrix of {rows} x {cols}", start + 1);
+                let message = format!("{count} entries from {} on do not fit a {rows} x {cols} matrix", start + 1);
                 return refuse(name, message);
             }
         }

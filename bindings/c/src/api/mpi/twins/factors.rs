@@ -47,8 +47,10 @@ impl Arguments for Potrf {
     }
 }
 
-/// `sunzi_mpi_cholesky` with the arguments of `PDPOTRF`, entry by entry. Operands, descriptors and info as in
-/// `psunzi_rsyrk`, and `i > 0` where the i-th pivot, as computed, is not positive; A is as it was then.
+/// Replaces a symmetric positive definite A by its Cholesky factor as `sunzi_mpi_cholesky` does, with the arguments of
+/// `PDPOTRF`. A is n x n, and its triangle `uplo` is read and written.
+///
+/// Returns info: `i > 0` if the i-th pivot, as computed and counted from 1, is not positive; A is unchanged then.
 ///
 /// # Safety
 /// The header's rules.
@@ -66,7 +68,7 @@ pub unsafe extern "C" fn psunzi_rpotrf(
     unsafe { info(ctx, SUNZI_MPFR, &Potrf { uplo, n, a, ia, ja, desca }) }
 }
 
-/// `psunzi_rpotrf` on `mpf_t`: scalars and arrays.
+/// Same as `psunzi_rpotrf`, for scalars and arrays of `mpf_t`.
 ///
 /// # Safety
 /// The header's rules.
@@ -131,8 +133,10 @@ impl Arguments for Potrs {
     }
 }
 
-/// `sunzi_mpi_cholesky_solve` with the arguments of `PDPOTRS`, entry by entry: `a` has the factor that `psunzi_rpotrf`
-/// has left. Operands, descriptors and info as in `psunzi_rsyrk`, and `i > 0` where entry (i, i) of the factor is 0.
+/// Computes `B := A^-1 B` from the factor that `psunzi_rpotrf` has left in `a`, with the arguments of `PDPOTRS`. `a` is
+/// n x n, and B is n x nrhs.
+///
+/// Returns info: `i > 0` if entry (i, i) of the factor, counted from 1, is 0.
 ///
 /// # Safety
 /// The header's rules.
@@ -155,7 +159,7 @@ pub unsafe extern "C" fn psunzi_rpotrs(
     unsafe { info(ctx, SUNZI_MPFR, &Potrs { uplo, n, nrhs, a, ia, ja, desca, b, ib, jb, descb }) }
 }
 
-/// `psunzi_rpotrs` on `mpf_t`: scalars and arrays.
+/// Same as `psunzi_rpotrs`, for scalars and arrays of `mpf_t`.
 ///
 /// # Safety
 /// The header's rules.

@@ -9,13 +9,13 @@ use crate::types::{SUNZI_COL_MAJOR, SUNZI_ROW_MAJOR, sunzi_status};
 use std::ffi::c_int;
 use sunzi::distributed::{GridOrder, RankGrid};
 
-/// Says which grid a context of the BLACS stands for in calls on `ctx`: descriptors name it by `blacs_context`, their
-/// second integer, which may be any number that the program gives its grids.
+/// Defines the grid of ranks that a BLACS context stands for in calls on `ctx`. Descriptors refer to the grid by the
+/// number `blacs_context` in their second entry; it may be any number that the program uses for its grids. Collective.
 ///
-/// The grid has the first `grid_rows * grid_cols` ranks of the communicator, row by row (`SUNZI_ROW_MAJOR`, for
-/// `blacs_gridinit(.., "R", ..)`) or column by column. Collective; shape and order must be the same on all ranks, the
-/// number need not be: a rank beyond the grid may pass the -1 that the BLACS gave it, but for ranks beyond several
-/// grids, which need a number for each. Saying it anew replaces it.
+/// The grid consists of the first `grid_rows * grid_cols` ranks of the communicator, row by row (`SUNZI_ROW_MAJOR`, for
+/// `blacs_gridinit(.., "R", ..)`) or column by column (`SUNZI_COL_MAJOR`). Shape and order must be the same on all
+/// ranks. The number may differ: a rank outside the grid may pass the -1 that the BLACS returned; a rank outside
+/// several grids needs a different number for each of them. A second call with the same number replaces the grid.
 ///
 /// # Safety
 /// The header's rules.
@@ -55,12 +55,12 @@ fn grid_of(ranks: usize, (rows, cols): (i64, i64), order: i32) -> Outcome<(RankG
         SUNZI_COL_MAJOR => GridOrder::ColumnMajor,
         other => {
             let known = "choose SUNZI_ROW_MAJOR (101) or SUNZI_COL_MAJOR (102)";
-            return Err(invalid("grid_order", format!("{other} is no order of ranks: {known}")));
+            return Err(invalid("grid_order", format!("{other} is not a valid value; {known}")));
         }
     };
     let size = (rows as i128).checked_mul(cols.into());
     if rows < 1 || cols < 1 || size.is_none_or(|size| size > ranks as i128) {
-        let message = format!("a grid of {rows} x {cols} ranks for {ranks} ranks");
+        let message = format!("a grid of {rows} x {cols} ranks does not fit {ranks} ranks");
         return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, "grid_rows", message));
     }
     Ok((RankGrid { rows: rows as usize, cols: cols as usize }, order))

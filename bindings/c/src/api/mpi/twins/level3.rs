@@ -70,17 +70,10 @@ impl Arguments for Syrk {
     }
 }
 
-/// `sunzi_mpi_syrk` with the arguments of `PDSYRK`: `uplo` "U" or "L", `trans` "N" or "T"; `alpha`, `beta` point to an
-/// `mpfr_t`, `a` and `c` to the first of this rank's array, column-major. Of a matrix the rows from `ia` and the
-/// columns from `ja` on count, from 1; no part has to begin with a block, and blocks need not be square or the same.
+/// Computes `C := alpha A A^T + beta C` (`trans` "N") or `C := alpha A^T A + beta C` (`trans` "T") as `sunzi_mpi_syrk`
+/// does, with the arguments of `PDSYRK`. C is n x n, and its triangle `uplo` is read and written; A is n x k or k x n.
 ///
-/// A descriptor has ScaLAPACK's nine integers: 1; the context, of which `sunzi_mpi_grid` has been told; rows and
-/// columns of the whole matrix; those of a block; the row and the column of the grid that have the first block; this
-/// rank's leading dimension. All ranks of `ctx` call, those beyond the grid too.
-///
-/// Returns info, on every rank: 0; `-i` where argument i is wrong on any rank, or differs between ranks, counted from 1
-/// after `ctx`; `-(100 i + j)` for entry j of a descriptor. What ScaLAPACK has no number for is `-10000 - status`, with
-/// `SUNZI_COMMUNICATION` where the cause is in another rank's numbers; `sunzi_last_error` has the message.
+/// Returns info; see ScaLAPACK at the top of this header.
 ///
 /// # Safety
 /// The header's rules.
@@ -106,7 +99,7 @@ pub unsafe extern "C" fn psunzi_rsyrk(
     unsafe { info(ctx, SUNZI_MPFR, &Syrk { uplo, trans, n, k, alpha, a, ia, ja, desca, beta, c, ic, jc, descc }) }
 }
 
-/// `psunzi_rsyrk` on `mpf_t`: scalars and arrays.
+/// Same as `psunzi_rsyrk`, for scalars and arrays of `mpf_t`.
 ///
 /// # Safety
 /// The header's rules.
@@ -205,8 +198,8 @@ impl Arguments for Gemm {
     }
 }
 
-/// `sunzi_mpi_gemm` with the arguments of `PDGEMM`, entry by entry; operands, descriptors and info as in
-/// `psunzi_rsyrk`.
+/// Computes `C := alpha op(A) op(B) + beta C` as `sunzi_mpi_gemm` does, with the arguments of `PDGEMM`. `op(A)` is m x
+/// k, `op(B)` is k x n, and C is m x n.
 ///
 /// # Safety
 /// The header's rules.
@@ -243,7 +236,7 @@ pub unsafe extern "C" fn psunzi_rgemm(
     }
 }
 
-/// `psunzi_rgemm` on `mpf_t`: scalars and arrays.
+/// Same as `psunzi_rgemm`, for scalars and arrays of `mpf_t`.
 ///
 /// # Safety
 /// The header's rules.
@@ -345,9 +338,10 @@ impl Arguments for Trsm {
     }
 }
 
-/// `sunzi_mpi_trsm` with the arguments of `PDTRSM`, entry by entry: `side` "L" or "R", `diag` "N" or "U"; the triangle
-/// is `a`, the right sides `b`. Operands, descriptors and info as in `psunzi_rsyrk`, and `i > 0` where entry (i, i) of
-/// the triangle, from 1, is 0.
+/// Solves a triangular system in place as `sunzi_mpi_trsm` does, with the arguments of `PDTRSM`:
+/// `B := alpha op(T)^-1 B` (`side` "L") or `B := alpha B op(T)^-1` (`side` "R"). `a` holds T; B is m x n.
+///
+/// Returns info: `i > 0` if entry (i, i) of T, counted from 1, is 0.
 ///
 /// # Safety
 /// The header's rules.
@@ -376,7 +370,7 @@ pub unsafe extern "C" fn psunzi_rtrsm(
     }
 }
 
-/// `psunzi_rtrsm` on `mpf_t`: scalars and arrays.
+/// Same as `psunzi_rtrsm`, for scalars and arrays of `mpf_t`.
 ///
 /// # Safety
 /// The header's rules.

@@ -3,10 +3,13 @@
 //! Each routine has two entry points, `psunzi_rsyrk` on `mpfr_t` and `psunzi_rsyrk_mpf` on `mpf_t`, which fill one
 //! struct of arguments. A wrong argument on one rank gives the same info on all.
 
-mod checks;
-mod factors;
+// Those with functions of the header, in its order.
 mod grid;
 mod level3;
+
+mod factors;
+
+mod checks;
 
 pub use factors::*;
 pub use grid::sunzi_mpi_grid;
