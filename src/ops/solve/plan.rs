@@ -11,8 +11,10 @@ use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::dots;
 use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::path::{Method, Path};
-use crate::ops::solve::problem::{CHOLESKY, LOWER, ScaledRows, Substitution, triangle_working_bits, working_bits};
-use crate::ops::solve::sums::{self, SumBits};
+use crate::ops::solve::problem::{
+    CHOLESKY, LOWER, ScaledRows, SolveBits, Substitution, SystemShape, triangle_working_bits, working_bits,
+};
+use crate::ops::solve::sums;
 use serde::Serialize;
 
 /// How a solve will run: its path, its bands and its bytes.
@@ -149,10 +151,11 @@ impl SolveShape {
             first_tries: FirstTryKernel::Suited,
         };
         // Column by column there are no bands.
-        let bits = SumBits { working: working_bits, precision: precision_bits };
+        let (shape, bits) =
+            (SystemShape { order, columns }, SolveBits { precision: precision_bits, working: working_bits });
         let by_columns = match path {
-            Path::Dots => Some(dots::bytes(ctx, (order, columns), precision_bits)),
-            Path::Sums => Some(sums::bytes(ctx, (order, columns), bits, limbs_for(precision_bits))),
+            Path::Dots => Some(dots::bytes(ctx, shape, precision_bits)),
+            Path::Sums => Some(sums::bytes(ctx, shape, bits, limbs_for(precision_bits))),
             Path::Parts | Path::Tiles => None,
         };
         let by_columns = by_columns.map(|bytes| holding.memory().total(bytes));

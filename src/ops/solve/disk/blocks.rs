@@ -48,7 +48,7 @@ impl FileTriangle {
 }
 
 /// Bytes that each row of a block of whole rows takes at most: blocks, and heads where they are scaled.
-pub(super) fn piece_row_bytes((order, bits): (usize, u32), is_scaled: bool) -> u64 {
+pub(super) fn piece_row_bytes(order: usize, bits: u32, is_scaled: bool) -> u64 {
     let heads = if is_scaled { 8 * order as u64 } else { 0 };
     BLOCKS as u64 * Matrix::bytes_for(1, order, bits) + heads
 }

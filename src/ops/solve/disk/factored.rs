@@ -6,7 +6,7 @@ use super::norms::Norms;
 use super::solver::{DiskSystem, Prepared};
 use super::system::PanelPaths;
 use super::triangular::{open_right, pivots};
-use super::{OutOfCoreSolveOptions, OutOfCoreSolveReport, Shape, SolvePaths};
+use super::{OutOfCoreSolveOptions, OutOfCoreSolveReport, SolvePaths};
 use crate::comm::agreed;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -18,8 +18,7 @@ use crate::ops::factor::disk::{self, OutOfCoreOptions, grid_of};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::larger;
 use crate::ops::solve::path::Path as SolvePath;
-use crate::ops::solve::problem::{CHOLESKY, working_bits};
-use crate::ops::solve::report::SolveBits;
+use crate::ops::solve::problem::{CHOLESKY, SolveBits, SystemShape, working_bits};
 use crate::site::{Site, Team};
 use crate::storage::{Caching, Identity};
 use std::fs;
@@ -161,7 +160,7 @@ fn solve_files(
     let SolvePaths { matrix, right, solution, storage } = paths;
     let file = site.agreed(MatrixFile::open(matrix))?;
     let right = site.agreed(open_right(right, "solve", &file))?;
-    let shape = Shape { order: right.rows(), columns: right.cols() };
+    let shape = SystemShape { order: right.rows(), columns: right.cols() };
     let guard = cholesky_solve_guard_bits(shape.order);
     let working_bits = site.agreed(working_bits(ctx, precision_bits, guard, shape.order))?;
     let method = site.agreed(shape.method("solve", CHOLESKY, Accuracy::Norm))?;
@@ -174,7 +173,7 @@ fn solve_files(
     // Refused before the work of a factorisation.
     let file_bits = FileBits { right: right.precision_bits(), triangle: precision_bits, solution: precision_bits };
     let factor_bytes = factoring.planned_bytes();
-    let bands = plan_expected(&site.share(), (shape, method), file_bits, (working_bits, 2));
+    let bands = plan_expected(&site.share(), shape, method, file_bits, working_bits, 2);
     let band_bytes = site.agreed(site.of_node(bands.map(|plan| plan.planned_bytes)));
     larger(band_bytes, factor_bytes)?;
     let (_, [checksum, right_checksum]) = scanned_by_root(site, || {

@@ -1,6 +1,5 @@
 //! How a band of right sides is solved with triangles in files, by the path of the call.
 
-use super::Shape;
 use super::blocks::{FileBlocks, FileTriangle, piece_row_bytes, stream_bytes};
 use super::needs::{BandNeeds, BandPlan, FileBits};
 use super::rows::FileRows;
@@ -15,7 +14,7 @@ use crate::ops::solve::fixed::{FixedPoint, TriangleRows};
 use crate::ops::solve::memory::Bands;
 use crate::ops::solve::parts::Parts;
 use crate::ops::solve::path::{Method, Path};
-use crate::ops::solve::report::SolveBits;
+use crate::ops::solve::problem::{SolveBits, SystemShape};
 use crate::ops::solve::run::{Right, Solve, make_room};
 use crate::ops::solve::step::{Step, TriangleSolver};
 use crate::site::{Site, Team};
@@ -37,7 +36,7 @@ pub(super) struct DiskSystem<'a> {
     /// The site's, with this rank's share of the limit.
     pub ctx: &'a Context,
     pub watch: DiskWatch,
-    pub shape: Shape,
+    pub shape: SystemShape,
     pub right: Arc<MatrixFile>,
     pub alpha: Option<&'a Float>,
     pub steps: Vec<Prepared>,
@@ -94,7 +93,8 @@ impl DiskSystem<'_> {
                 solution: self.bits.precision,
             },
             piece_row_bytes: piece_row_bytes(
-                (self.shape.order, triangle_bits),
+                self.shape.order,
+                triangle_bits,
                 self.scale.is_some() && self.method.path != Path::Dots,
             ),
             stream_bytes: stream_bytes(self.shape.order, triangle_bits),

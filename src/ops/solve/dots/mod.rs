@@ -15,6 +15,7 @@ use crate::matrix::{Destination, MAXIMUM_EXPONENT, Matrix, MatrixView, MatrixVie
 use crate::ops::product::scale::{NormPass, norm_exponents};
 use crate::ops::solve::blocks::TriangleBlocks;
 use crate::ops::solve::dots::unknowns::{FactorPiece, Scaling, Sweep, Unknowns};
+use crate::ops::solve::problem::SystemShape;
 use crate::ops::solve::run::make_room;
 use crate::plan::BLOCK;
 use rug::{Float, Integer};
@@ -57,7 +58,8 @@ pub(crate) fn solve_columns(
     result: Destination<'_>,
 ) -> Result<u64> {
     let order = factor.rows();
-    let planned_bytes = ctx.memory().admit(bytes(ctx, (order, b.cols()), precision_bits))?;
+    let shape = SystemShape { order, columns: b.cols() };
+    let planned_bytes = ctx.memory().admit(bytes(ctx, shape, precision_bits))?;
     make_room(ctx, planned_bytes);
     let result = result.prepare((order, b.cols()), precision_bits)?;
     let system = DotSystem::new(precision_bits, norms, order);
@@ -84,20 +86,21 @@ pub(crate) fn store_columns(columns: &[Vec<Float>], mut solution: MatrixViewMut<
 }
 
 /// Most bytes of a call: the solution, and what [`vector_bytes`] counts.
-pub(crate) fn bytes(ctx: &Context, (order, cols): (usize, usize), precision_bits: u32) -> u64 {
-    Matrix::bytes_for(order, cols, precision_bits) + vector_bytes(ctx, (order, cols), precision_bits)
+pub(crate) fn bytes(ctx: &Context, shape: SystemShape, precision_bits: u32) -> u64 {
+    shape.right_bytes(precision_bits) + vector_bytes(ctx, shape, precision_bits)
 }
 
 /// Most bytes in addition to the solution: for each column the unknowns as numbers and as digits, and those of the
 /// previous substitution as numbers; exponents; for each worker the sums of a block, and their operands.
-pub(crate) fn vector_bytes(ctx: &Context, (order, cols): (usize, usize), precision_bits: u32) -> u64 {
+pub(crate) fn vector_bytes(ctx: &Context, shape: SystemShape, precision_bits: u32) -> u64 {
+    let SystemShape { order, columns } = shape;
     let bits = vector_solve_bits(precision_bits, order);
     let number = u64::from(bits.div_ceil(64)) * 8 + 48;
     let digits = bits.div_ceil(DIGIT_BITS);
     let fixed = 8 * (u64::from(digits) + 2 * PADDING as u64 + 1);
     // Sums as the kernel returns them and as they are kept, both of twice the bits, right sides, and some on the way.
     let block = ctx.kernel().dots_bytes(digits as usize) + (4 * BLOCK as u64 + BLOCK as u64 + 12) * number;
-    order as u64 * (cols as u64 * (2 * number + fixed) + 8 * 6) + workers(ctx, cols) as u64 * block.max(64 << 10)
+    order as u64 * (columns as u64 * (2 * number + fixed) + 8 * 6) + workers(ctx, columns) as u64 * block.max(64 << 10)
 }
 
 /// Each has a column at a time.

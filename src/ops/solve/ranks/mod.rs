@@ -36,7 +36,7 @@ use crate::ops::solve::dots::{bytes, store_columns};
 use crate::ops::solve::factored::Factored;
 use crate::ops::solve::memory::{FirstTryKernel, SolveMemory};
 use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
-use crate::ops::solve::problem::{CHOLESKY, Substitution, working_bits};
+use crate::ops::solve::problem::{CHOLESKY, Substitution, SystemShape, working_bits};
 use crate::ops::solve::report::SolveReport;
 use crate::ops::solve::run::{Right, make_room};
 use crate::ops::solve::tiles::NodeShared;
@@ -386,11 +386,16 @@ impl Call<'_> {
         Ok(map.rows)
     }
 
+    /// The shape of the system, once the arguments are checked.
+    fn shape(&self, tiles: &FactorTiles<'_>) -> SystemShape {
+        SystemShape { order: tiles.order(), columns: self.b.shape().1 }
+    }
+
     /// All right sides by substitution. Collective.
     fn solve_vectors(&self, tiles: &FactorTiles<'_>) -> Result<LocalSolution> {
-        let (order, columns) = (tiles.order(), self.b.shape().1);
+        let SystemShape { order, columns } = self.shape(tiles);
         let site = self.site;
-        let needed = vectors_bytes(site.ctx, (order, columns), (self.b.precision_bits(), self.precision_bits));
+        let needed = vectors_bytes(site.ctx, self.shape(tiles), self.b.precision_bits(), self.precision_bits);
         site.admit(needed)?;
         make_room(site.ctx, site.on_node(needed));
         let scaling = Scaling::new(self.precision_bits, &tiles.row_exponents(site)?);
@@ -412,8 +417,9 @@ impl Call<'_> {
         (substitutions, working_bits): (&[Substitution], u32),
         alone: impl FnOnce(&Context, &Matrix, &Matrix) -> Result<(Matrix, SolveReport)>,
     ) -> Result<LocalSolution> {
-        let (world, order, total) = (self.site.world(), tiles.order(), self.b.shape().1);
-        if order == 0 || total == 0 {
+        let (world, shape) = (self.site.world(), self.shape(tiles));
+        let SystemShape { order, columns: total } = shape;
+        if shape.is_empty() {
             let nothing = agreed(world, Matrix::zeros(order, total, self.precision_bits))?;
             return Ok(LocalSolution::on_every_rank(world, nothing));
         }
@@ -423,7 +429,7 @@ impl Call<'_> {
             Path::Sums => return self.solve_sums(tiles, working_bits),
             Path::Parts | Path::Tiles => {}
         }
-        let columns = panel_columns((order, total), world.size());
+        let columns = panel_columns(shape, world.size());
         let own = panel_share(total, world.size(), world.rank());
         let [mut b, mut x] = take_columns(self.site.ctx);
         self.b.bring(world, &columns, &mut b)?;
@@ -494,7 +500,8 @@ fn take_columns(ctx: &Context) -> [Matrix; 2] {
 /// [`Error::Transport`].
 fn ranks_together(
     Site { ctx, team }: Site<'_>,
-    (order, factor_tile): (usize, usize),
+    order: usize,
+    factor_tile: usize,
     accuracy: Accuracy,
 ) -> Result<Option<NodeShared>> {
     let most = team.layout().nodes.iter().map(Vec::len).max().unwrap_or(1);
@@ -530,7 +537,7 @@ fn is_small(order: usize, method: Method) -> bool {
 }
 
 /// Bytes of a rank that has all right sides, of `right_bits` bits, and their unknowns.
-fn vectors_bytes(ctx: &Context, shape: (usize, usize), (right_bits, precision_bits): (u32, u32)) -> u64 {
+fn vectors_bytes(ctx: &Context, shape: SystemShape, right_bits: u32, precision_bits: u32) -> u64 {
     // Each right side has its unknowns at the same time, and sums that are twice as long.
-    3 * bytes(ctx, shape, precision_bits) + Matrix::bytes_for(shape.0, shape.1, right_bits)
+    3 * bytes(ctx, shape, precision_bits) + shape.right_bytes(right_bits)
 }

@@ -6,10 +6,11 @@ use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, limbs_for};
 use crate::matrix::Matrix;
 use crate::ops::distribution::rect::{Rect, store};
+use crate::ops::solve::problem::{SolveBits, SystemShape};
 use crate::ops::solve::ranks::blocks::rows_of;
 use crate::ops::solve::ranks::source::{MessageBuffers, StreamSource, message_bytes};
 use crate::ops::solve::run::make_room;
-use crate::ops::solve::sums::{SumBits, worker_bytes};
+use crate::ops::solve::sums::worker_bytes;
 use crate::ops::vector::{RightSide, SubstitutionRoom, VectorTriangle};
 use crate::plan::even_share;
 use std::ops::Range;
@@ -27,7 +28,7 @@ fn sum_rows(order: usize, factor_bits: u32) -> usize {
 pub(super) struct SumSizes {
     pub order: usize,
     pub columns: usize,
-    pub bits: SumBits,
+    pub bits: SolveBits,
     pub right_bits: u32,
     pub factor_bits: u32,
     pub ranks: usize,
@@ -55,7 +56,7 @@ struct Column {
 }
 
 impl Column {
-    fn new(index: usize, order: usize, bits: SumBits) -> Result<Column> {
+    fn new(index: usize, order: usize, bits: SolveBits) -> Result<Column> {
         let bits = [bits.working, bits.precision];
         let values = [Matrix::zeros(order, 1, bits[0])?, Matrix::zeros(order, 1, bits[1])?];
         Ok(Column { index, rooms: bits.map(|bits| SubstitutionRoom::new(order, bits)), values })
@@ -91,8 +92,8 @@ impl Call<'_> {
     pub(super) fn solve_sums(&self, tiles: &FactorTiles<'_>, working_bits: u32) -> Result<LocalSolution> {
         let (ctx, site) = (self.site.ctx, self.site);
         let world = site.world();
-        let (order, columns) = (tiles.order(), self.b.shape().1);
-        let bits = SumBits { working: working_bits, precision: self.precision_bits };
+        let SystemShape { order, columns } = self.shape(tiles);
+        let bits = SolveBits { working: working_bits, precision: self.precision_bits };
         let (right_bits, factor_bits) = (self.b.precision_bits(), self.factor.precision_bits());
         let sizes = SumSizes { order, columns, bits, right_bits, factor_bits, ranks: world.size() };
         site.admit(sizes.bytes())?;
