@@ -390,9 +390,10 @@ impl<'a> Inversion<'a> {
                     columns: widest,
                     limit_bytes,
                     first_column: 0,
+                    first_row: strip.start,
                     transposed: false,
                 };
-                self.solver.run(&band, ((0..columns.len()).collect(), strip.start), &mut spaces)?;
+                self.solver.run(&band, (0..columns.len()).collect(), &mut spaces)?;
                 let copy = |(): &mut (), mut column: Column<'_>| {
                     if columns.contains(&column.index) {
                         column.copy_from(0, ColumnRef::of(&spaces.w, 0..order, column.index - columns.start));

@@ -10,7 +10,7 @@ use crate::matrix::{Diag, MatrixViewMut, Uplo};
 use crate::ops::disk::DiskWatch;
 use crate::ops::solve::cut::{Pieces, TriangleCut};
 use crate::ops::solve::dots::{DotSystem, store_columns};
-use crate::ops::solve::fixed::{FixedPoint, TriangleRows};
+use crate::ops::solve::fixed::{FixedTriangle, LowerForm};
 use crate::ops::solve::memory::Bands;
 use crate::ops::solve::parts::Parts;
 use crate::ops::solve::path::{Method, Path};
@@ -138,20 +138,21 @@ impl DiskSystem<'_> {
     }
 
     /// A triangle in fixed point, where the path takes it.
-    fn fixed_point(&self, step: &Prepared) -> Option<(FixedPoint, FileRows)> {
+    fn fixed_point(&self, step: &Prepared) -> Option<FixedTriangle<'static>> {
         (self.method.path == Path::Tiles).then(|| {
             let rows = FileRows::new(step.triangle.clone());
-            let (turned, promise) = ((step.triangle.reversed, step.unit), (self.bits.working, self.method.accuracy));
-            (FixedPoint::of_rows(&rows, step.exponents.clone(), turned, promise), rows)
+            let (reversed, unit, exponents) = (step.triangle.reversed, step.unit, step.exponents.clone());
+            let form = LowerForm { reversed, unit, exponents };
+            FixedTriangle::of_rows(Box::new(rows), form, self.bits.working, self.method.accuracy)
         })
     }
 
     /// How a triangle is cut, before the plan sets the pieces of its blocks.
-    fn cut(&self, fixed: Option<&(FixedPoint, FileRows)>) -> TriangleCut {
+    fn cut(&self, fixed: Option<&FixedTriangle<'_>>) -> TriangleCut {
         TriangleCut {
             order: self.shape.order,
             working_bits: self.bits.working,
-            first_try_bits: fixed.and_then(|(fixed, _)| fixed.tries().next()),
+            first_try_bits: fixed.and_then(|fixed| fixed.tries().next()),
             accuracy: self.method.accuracy,
             pieces: Pieces::WHOLE,
         }
@@ -160,10 +161,9 @@ impl DiskSystem<'_> {
     fn triangle_solver(
         &self,
         step: &Prepared,
-        fixed: Option<(FixedPoint, FileRows)>,
+        fixed: Option<FixedTriangle<'static>>,
         cut: TriangleCut,
     ) -> TriangleSolver<'static> {
-        let fixed = fixed.map(|(fixed, rows)| (fixed, Box::new(rows) as Box<dyn TriangleRows>));
         let parts = self.method.by_parts_of_files().then(|| Parts {
             blocks: Box::new(FileBlocks::new(step.triangle.clone())),
             uplo: if step.triangle.reversed { Uplo::Upper } else { Uplo::Lower },

@@ -9,7 +9,7 @@ use crate::matrix::{Diag, Matrix, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::travel;
 use crate::ops::solve::cut::TriangleCut;
-use crate::ops::solve::fixed::{FixedPoint, TriangleRows};
+use crate::ops::solve::fixed::{FixedTriangle, LowerForm};
 use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::parts::Parts;
 use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
@@ -135,11 +135,11 @@ pub(super) fn solve_columns(
             (true, scale) => tiles.col_exponents(site, scale)?.into_iter().rev().collect(),
         };
         let stream = site.agreed(Stream::new(ctx, source, reversed))?;
-        let fixed = FixedPoint::of_rows(&stream, exponents, (reversed, false), (working_bits, accuracy));
+        let form = LowerForm { reversed, unit: false, exponents };
+        let fixed = FixedTriangle::of_rows(Box::new(stream), form, working_bits, accuracy);
         let cut = TriangleCut { first_try_bits: fixed.tries().next(), ..cut };
         cuts.push(cut);
-        let rows = Some((fixed, Box::new(stream) as Box<dyn TriangleRows>));
-        steps.push(Step::Triangle(TriangleSolver::of_sources(cut, rows, Some(parts(cut)))));
+        steps.push(Step::Triangle(TriangleSolver::of_sources(cut, Some(fixed), Some(parts(cut)))));
     }
     let piece_row_bytes = Matrix::bytes_for(1, order, factor_bits);
     let message_bytes = buffer_bytes(path, &cuts[0], factor_bits, world.size());
