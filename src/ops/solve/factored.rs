@@ -59,7 +59,7 @@ impl Factored<'_> {
         ((report.bands, report.planned_bytes), report.kernel) = match method.path {
             Path::Dots => {
                 let norms = dots::kept_row_norms(ctx, self.lower, self.row_norms)?;
-                ((1, dots::solve_columns(ctx, (self.lower, norms), b, precision, result)?), report.kernel)
+                ((1, dots::solve_columns(ctx, self.lower, norms, b, precision, result)?), report.kernel)
             }
             Path::Sums => ((1, sums::solve_columns(ctx, self.lower, b, bits, result)?), report.kernel),
             _ => self.solve_by_bands(ctx, b, working_bits, method, result)?,

@@ -78,7 +78,7 @@ pub fn plan_trsm(
     check_sizes(order, columns, precision_bits)?;
     let working_bits = triangle_working_bits(ctx, precision_bits, order)?;
     let shape = SolveShape { operation: "trsm", substitutions: LOWER, order, columns, precision_bits, accuracy };
-    shape.plan(ctx, working_bits, (0, 0))
+    shape.plan(ctx, working_bits, 0, 0)
 }
 
 /// The plan of [`crate::solve()`] for a matrix of `order` rows and `columns` right sides: the factorisation, then the
@@ -108,7 +108,7 @@ pub fn plan_solve(
     let factorisation = plan_cholesky(&unlimited, order, precision_bits, options)?;
     let factor_bytes = Matrix::bytes_for(order, order, precision_bits);
     let shape = SolveShape { operation: "solve", substitutions: CHOLESKY, order, columns, precision_bits, accuracy };
-    shape.plan(ctx, working_bits, (factorisation.planned_bytes, factor_bytes))
+    shape.plan(ctx, working_bits, factorisation.planned_bytes, factor_bytes)
 }
 
 /// Refuses matrices beyond the address space, so that no later arithmetic overflows.
@@ -133,7 +133,8 @@ impl SolveShape {
         &self,
         ctx: &Context,
         working_bits: u32,
-        (factorisation_bytes, held_bytes): (u64, u64),
+        factorisation_bytes: u64,
+        held_bytes: u64,
     ) -> Result<SolvePlan> {
         let SolveShape { operation, substitutions, order, columns, precision_bits, accuracy } = *self;
         let method = Method::choose(substitutions, order, columns, accuracy);

@@ -5,6 +5,7 @@ use crate::io::{Block, BlockStream, BlockStreamOptions, FileBlock, MatrixFile, S
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::solve::blocks::{BlockOrder, TriangleBlocks};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -38,6 +39,15 @@ impl FileTriangle {
     /// The part of the file that a block of `op(T)` lies in.
     fn place(&self, Block { rows, cols }: Block) -> Block {
         if self.transposed { Block { rows: cols, cols: rows } } else { Block { rows, cols } }
+    }
+
+    /// The block of `op(T)` with some rows of the lower triangle.
+    pub fn block_of_rows(&self, rows: &Range<usize>) -> Block {
+        let order = self.order();
+        match self.reversed {
+            false => Block { rows: rows.clone(), cols: 0..rows.end },
+            true => Block { rows: order - rows.end..order - rows.start, cols: order - rows.end..order },
+        }
     }
 
     /// The head of an entry of row `row` of the file, scaled.

@@ -52,7 +52,8 @@ pub(crate) fn kept_row_norms<'a>(ctx: &Context, factor: &Matrix, kept: &'a OnceL
 /// [`Error::ExponentRange`], [`Error::MemoryLimit`], [`Error::Cancelled`], [`Error::OutOfMemory`].
 pub(crate) fn solve_columns(
     ctx: &Context,
-    (factor, norms): (&Matrix, &[i64]),
+    factor: &Matrix,
+    norms: &[i64],
     b: MatrixView<'_>,
     precision_bits: u32,
     result: Destination<'_>,
@@ -137,8 +138,8 @@ impl DotSystem {
         let right = |row: usize, col: usize| b.get(row, col).to_float(b.precision_bits());
         let blocks = self.scaling.order().div_ceil(BLOCK) * b.cols();
         let meter = Meter::new(ctx, 2 * blocks as u64);
-        let middle = self.sweep(&meter, (Sweep::Forward, lower), (b.cols(), &right))?;
-        self.sweep(&meter, (Sweep::Backward, upper), (b.cols(), &|row, col| middle[col][row].clone()))
+        let middle = self.sweep(&meter, Sweep::Forward, lower, b.cols(), &right)?;
+        self.sweep(&meter, Sweep::Backward, upper, b.cols(), &|row, col| middle[col][row].clone())
     }
 
     /// The pieces of a substitution: a fixed number of rows of its triangle at a time, up to the diagonal.
@@ -157,8 +158,10 @@ impl DotSystem {
     fn sweep(
         &self,
         meter: &Meter<'_>,
-        (sweep, triangle): (Sweep, &mut dyn TriangleBlocks),
-        (columns, right): (usize, &(dyn Fn(usize, usize) -> Float + Sync)),
+        sweep: Sweep,
+        triangle: &mut dyn TriangleBlocks,
+        columns: usize,
+        right: &(dyn Fn(usize, usize) -> Float + Sync),
     ) -> Result<Vec<Vec<Float>>> {
         let ctx = meter.ctx();
         let mut unknowns = (0..columns).map(|_| Unknowns::new(&self.scaling, sweep)).collect::<Vec<_>>();
@@ -175,7 +178,7 @@ impl DotSystem {
             };
             let mut items = unknowns.iter_mut().enumerate();
             let solve = |(): &mut (), (col, unknowns): (usize, &mut Unknowns<'_>)| {
-                self.solve_piece(meter, (&piece, &rows), unknowns, &|row| right(row, col))
+                self.solve_piece(meter, &piece, &rows, unknowns, &|row| right(row, col))
             };
             ctx.install(|| drive::parallel_for(&mut locals, |()| items.next(), solve))?;
         }
@@ -187,7 +190,8 @@ impl DotSystem {
     fn solve_piece(
         &self,
         meter: &Meter<'_>,
-        (piece, rows): (&FactorPiece<'_>, &Range<usize>),
+        piece: &FactorPiece<'_>,
+        rows: &Range<usize>,
         unknowns: &mut Unknowns<'_>,
         right: &dyn Fn(usize) -> Float,
     ) -> Result<()> {
@@ -198,7 +202,7 @@ impl DotSystem {
             let block = at..(at + BLOCK).min(rows.end);
             let right = block.clone().map(right).collect::<Vec<_>>();
             let mut sums = [Integer::ZERO; BLOCK];
-            unknowns.solve_rows(ctx.kernel(), (piece, &block), &right, &mut sums);
+            unknowns.solve_rows(ctx.kernel(), piece, &block, &right, &mut sums);
             meter.add("solve", 1)?;
         }
         Ok(())

@@ -76,7 +76,7 @@ pub(super) fn buffer_bytes(path: Path, cut: &TriangleCut, factor_bits: u32, rank
         (_, 1) => cut.order.min(SCALAR_ROWS).pow(2),
         _ => cut.most_piece_entries(),
     };
-    message_bytes((entries, factor_bits), ranks)
+    message_bytes(entries, factor_bits, ranks)
 }
 
 /// The substitutions, their working precision and their promise.
@@ -98,7 +98,8 @@ pub(super) struct Substitutions<'a> {
 /// As [`crate::distributed::solve`].
 pub(super) fn solve_columns(
     ctx: &Context,
-    (source, tiles): (StreamSource<'_>, &FactorTiles<'_>),
+    source: StreamSource<'_>,
+    tiles: &FactorTiles<'_>,
     &Substitutions { list, working_bits, method, total, target }: &Substitutions<'_>,
     right: Right<'_>,
     x: &mut Matrix,

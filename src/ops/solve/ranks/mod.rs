@@ -30,6 +30,7 @@ use crate::ops::distribution::redistribute::LocalPart;
 use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::fixed_sum::OwnFloat;
 use crate::ops::product::problem::Accuracy;
+use crate::ops::product::report::Outcome;
 use crate::ops::solve::band::with_column;
 use crate::ops::solve::dots::unknowns::{Scaling, Sweep};
 use crate::ops::solve::dots::{bytes, store_columns};
@@ -204,7 +205,7 @@ pub fn solve_into(
     result: &mut DistMatrix,
 ) -> Result<()> {
     let ctx = &with_shared_devices(ctx, team.world())?;
-    let solved = solve_right(ctx, team, factor, RightSides::Tiles(b), (precision_bits, accuracy))?;
+    let solved = solve_right(ctx, team, factor, RightSides::Tiles(b), precision_bits, accuracy)?;
     solved.into_tiles(ctx, team.world(), b.map(), result)
 }
 
@@ -246,7 +247,7 @@ pub fn solve_local(
 ) -> Result<LocalSolution> {
     let ctx = &with_shared_devices(ctx, team.world())?;
     let b = RightSides::of_local(team.world(), b)?;
-    solve_right(ctx, team, factor, b, (precision_bits, accuracy))
+    solve_right(ctx, team, factor, b, precision_bits, accuracy)
 }
 
 fn solve_right(
@@ -254,7 +255,8 @@ fn solve_right(
     team: &Team,
     factor: &DistMatrix,
     b: RightSides<'_>,
-    (precision_bits, accuracy): (u32, Accuracy),
+    precision_bits: u32,
+    accuracy: Accuracy,
 ) -> Result<LocalSolution> {
     let site = Site { ctx, team };
     let call = Call { site, factor, b, precision_bits, accuracy, alpha: None };
@@ -264,7 +266,7 @@ fn solve_right(
     let tiles = FactorTiles::new(factor);
     tiles.check_diagonal(site.world())?;
     let total_columns = b.shape().1;
-    call.solve(&tiles, (CHOLESKY, working_bits), |ctx, lower, right| {
+    call.solve(&tiles, CHOLESKY, working_bits, |ctx, lower, right| {
         let factored = Factored {
             accuracy,
             lower,
@@ -276,7 +278,7 @@ fn solve_right(
         };
         let mut result = Matrix::empty();
         let report = factored.solve(ctx, right.view(), (&mut result).into())?;
-        Ok((result, report))
+        Ok(Outcome { result, report })
     })
 }
 
@@ -400,7 +402,7 @@ impl Call<'_> {
         make_room(site.ctx, site.on_node(needed));
         let scaling = Scaling::new(self.precision_bits, &tiles.row_exponents(site)?);
         let right = self.b.everywhere(site.world())?;
-        let pass = |sweep| Pass::new(site, (tiles, &scaling), sweep, columns);
+        let pass = |sweep| Pass::new(site, tiles, &scaling, sweep, columns);
         let middle = pass(Sweep::Forward).run(&|column, row| right.float(row, column))?;
         let solution = pass(Sweep::Backward).run(&|column, row| middle[column][row].clone())?;
         let whole = Matrix::zeros(order, solution.len(), self.precision_bits)
@@ -414,8 +416,9 @@ impl Call<'_> {
     fn solve(
         &self,
         tiles: &FactorTiles<'_>,
-        (substitutions, working_bits): (&[Substitution], u32),
-        alone: impl FnOnce(&Context, &Matrix, &Matrix) -> Result<(Matrix, SolveReport)>,
+        substitutions: &[Substitution],
+        working_bits: u32,
+        alone: impl FnOnce(&Context, &Matrix, &Matrix) -> Result<Outcome<Matrix, SolveReport>>,
     ) -> Result<LocalSolution> {
         let (world, shape) = (self.site.world(), self.shape(tiles));
         let SystemShape { order, columns: total } = shape;
@@ -435,13 +438,13 @@ impl Call<'_> {
         self.b.bring(world, &columns, &mut b)?;
         let planned_bytes = match is_small(order, method) {
             true => {
-                let (solution, report) = self.solve_small((&b, own), alone)?;
-                x = solution;
+                let Outcome { result, report } = self.solve_small(&b, own, alone)?;
+                x = result;
                 report.planned_bytes
             }
             false => {
                 let how = Substitutions { list: substitutions, working_bits, method, total, target: self.b.target() };
-                self.solve_columns(tiles, &how, (&b, own), &mut x)?
+                self.solve_columns(tiles, &how, &b, own, &mut x)?
             }
         };
         Ok(LocalSolution::of_columns(columns, world.rank(), x, b).planned(planned_bytes))
@@ -450,9 +453,10 @@ impl Call<'_> {
     /// This rank's columns of the right sides by themselves, with a factor so small that every rank has it. Collective.
     fn solve_small(
         &self,
-        (b, own): (&Matrix, Range<usize>),
-        alone: impl FnOnce(&Context, &Matrix, &Matrix) -> Result<(Matrix, SolveReport)>,
-    ) -> Result<(Matrix, SolveReport)> {
+        b: &Matrix,
+        own: Range<usize>,
+        alone: impl FnOnce(&Context, &Matrix, &Matrix) -> Result<Outcome<Matrix, SolveReport>>,
+    ) -> Result<Outcome<Matrix, SolveReport>> {
         let site = self.site;
         let factor = self.factor.everywhere(site.world())?;
         let ctx = site.share().holding(factor.bytes() + b.bytes());
@@ -467,7 +471,8 @@ impl Call<'_> {
         &self,
         tiles: &FactorTiles<'_>,
         how: &Substitutions<'_>,
-        (b, own): (&Matrix, Range<usize>),
+        b: &Matrix,
+        own: Range<usize>,
         x: &mut Matrix,
     ) -> Result<u64> {
         let site = self.site;
@@ -478,7 +483,7 @@ impl Call<'_> {
         let source =
             StreamSource { team: site.team, factor: self.factor, pivots: &pivots, scale: scale.as_deref(), limited };
         let right = Right { b: b.view(), alpha: self.alpha.clone(), first_column: own.start, transposed: false };
-        let solved = columns::solve_columns(&site.share(), (source, tiles), how, right, x);
+        let solved = columns::solve_columns(&site.share(), source, tiles, how, right, x);
         site.agreed(site.of_node(solved))
     }
 }

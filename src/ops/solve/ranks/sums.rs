@@ -43,7 +43,7 @@ impl SumSizes {
             + Matrix::bytes_for(order, columns, bits.precision)
             + own * (worker_bytes(order, bits, limbs_for(factor_bits)) + Matrix::bytes_for(order, 1, bits.precision))
             + Matrix::bytes_for(sum_rows(order, factor_bits), order, factor_bits)
-            + message_bytes((sum_rows(order, factor_bits) * order, factor_bits), 1)
+            + message_bytes(sum_rows(order, factor_bits) * order, factor_bits, 1)
     }
 }
 
@@ -104,7 +104,7 @@ impl Call<'_> {
         let mut own = site.agreed(own.collect::<Result<Vec<_>>>())?;
         let source = StreamSource { team: site.team, factor: self.factor, pivots: &right, scale: None, limited: false };
         for upper in [false, true] {
-            self.pass(&source, (&mut own, &right), upper)?;
+            self.pass(&source, &mut own, &right, upper)?;
         }
         let mut whole = site.agreed(Matrix::zeros(order, columns, self.precision_bits))?;
         let width = 1 + whole.limbs_per_element();
@@ -124,7 +124,7 @@ impl Call<'_> {
     }
 
     /// One of the two substitutions, on this rank's columns.
-    fn pass(&self, source: &StreamSource<'_>, (own, right): (&mut [Column], &Matrix), upper: bool) -> Result<()> {
+    fn pass(&self, source: &StreamSource<'_>, own: &mut [Column], right: &Matrix, upper: bool) -> Result<()> {
         let order = source.order();
         let size = sum_rows(order, self.factor.precision_bits());
         let count = order.div_ceil(size);
@@ -142,13 +142,12 @@ impl Call<'_> {
             let first = (rows.start, if upper { rows.start } else { 0 });
             let triangle = VectorTriangle::of_piece(view, first, (order, !upper));
             let solved = own.iter_mut().try_for_each(|column| column.solve(&triangle, rows.clone(), right, upper));
-            self.site
-                .agree(solved.and_then(|()| told(self.site.ctx, (usize::from(upper) * count + step, 2 * count))))?;
+            self.site.agree(solved.and_then(|()| told(self.site.ctx, usize::from(upper) * count + step, 2 * count)))?;
         }
         Ok(())
     }
 }
 
-fn told(ctx: &Context, (done, total): (usize, usize)) -> Result<()> {
+fn told(ctx: &Context, done: usize, total: usize) -> Result<()> {
     ctx.report_progress(Progress::new("solve", done as u64 + 1, total as u64))
 }
