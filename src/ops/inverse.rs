@@ -17,8 +17,8 @@ use crate::ops::solve::band::Band;
 use crate::ops::solve::cut::{TriangleCut, larger, least_limit};
 use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::path::{Method, Path};
-use crate::ops::solve::problem::{LOWER, ScaledRows};
-use crate::ops::solve::report::{SolveBits, SolveReport, SystemShape};
+use crate::ops::solve::problem::{LOWER, ScaledRows, SolveBits, SystemShape};
+use crate::ops::solve::report::SolveReport;
 use crate::ops::solve::run::make_room;
 use crate::ops::solve::spaces::Spaces;
 use crate::ops::solve::step::TriangleSolver;
@@ -392,9 +392,10 @@ impl<'a> Inversion<'a> {
                     columns: widest,
                     limit_bytes,
                     first_column: 0,
+                    first_row: strip.start,
                     transposed: false,
                 };
-                self.solver.run(&band, ((0..columns.len()).collect(), strip.start), &mut spaces)?;
+                self.solver.run(&band, (0..columns.len()).collect(), &mut spaces)?;
                 let copy = |(): &mut (), mut column: Column<'_>| {
                     if columns.contains(&column.index) {
                         column.copy_from(0, ColumnRef::of(&spaces.w, 0..order, column.index - columns.start));

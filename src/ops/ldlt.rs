@@ -98,7 +98,7 @@ pub fn ldlt_with<'a>(
 ) -> Result<Outcome<Ldlt, SolveReport>> {
     let start = Instant::now();
     let a = a.into().lower_view("ldlt of a square matrix")?;
-    let Factors { lower, pivots, mut report } = solve::ldlt::factor(ctx, a, (precision_bits, options.accuracy))?;
+    let Factors { lower, pivots, mut report } = solve::ldlt::factor(ctx, a, precision_bits, options.accuracy)?;
     let growth = growth(&a, &lower, &pivots);
     report.seconds = start.elapsed().as_secs_f64();
     Ok(Outcome { result: Ldlt { lower, pivots, growth, accuracy: options.accuracy }, report })

@@ -10,6 +10,7 @@ use crate::ops::batch::verb::{Done, Item, PROBLEMS, Shape, Verb};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use crate::ops::solve::plan_trsm;
+use crate::ops::solve::problem::SystemShape;
 use crate::ops::solve::side_by_side::LaneSolves;
 use crate::ops::trsm::{TrsmOptions, oriented, trsm_into};
 
@@ -115,8 +116,9 @@ impl Trsm<'_> {
     }
 
     /// Rows of the triangle, and right sides.
-    fn system_shape(&self, Shape { rows, cols, .. }: Shape) -> (usize, usize) {
-        if self.options.side == Side::Left { (rows, cols) } else { (cols, rows) }
+    fn system_shape(&self, Shape { rows, cols, .. }: Shape) -> SystemShape {
+        let (order, columns) = if self.options.side == Side::Left { (rows, cols) } else { (cols, rows) };
+        SystemShape { order, columns }
     }
 }
 
@@ -143,7 +145,8 @@ impl Verb for Trsm<'_> {
     }
 
     fn plan(&self, ctx: &Context, shape: Shape) -> Result<u64> {
-        let plan = plan_trsm(ctx, self.system_shape(shape), self.precision_bits, self.options.accuracy)?;
+        let SystemShape { order, columns } = self.system_shape(shape);
+        let plan = plan_trsm(ctx, (order, columns), self.precision_bits, self.options.accuracy)?;
         Ok(plan.planned_bytes)
     }
 

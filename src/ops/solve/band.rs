@@ -17,6 +17,8 @@ pub(crate) struct Band<'a> {
     pub limit_bytes: Option<u64>,
     /// Column of the call that is the first of the band.
     pub first_column: usize,
+    /// Right sides are 0 above this row; 0 for an upper triangle.
+    pub first_row: usize,
     /// Whether the caller's right sides are the transposes.
     pub transposed: bool,
 }

@@ -75,7 +75,7 @@ impl Pieces {
 
     /// The pieces of a triangle whose entries, of `entry_bytes` bytes each, `ranks` ranks send to each other: by norms
     /// about `target_rows` rows.
-    pub fn over_ranks(accuracy: Accuracy, ranks: usize, (target_rows, entry_bytes): (usize, u64)) -> Pieces {
+    pub fn over_ranks(accuracy: Accuracy, ranks: usize, target_rows: usize, entry_bytes: u64) -> Pieces {
         let rows = match accuracy {
             Accuracy::Norm => target_rows.clamp(SCALAR_ROWS, GROUP_ROWS),
             Accuracy::Entrywise => ENTRYWISE_PIECE_ROWS,
@@ -107,7 +107,7 @@ impl Pieces {
 }
 
 /// Name of the kernel of a solve with triangles of `order` rows and `working_bits` bits, as far as sizes decide it.
-pub(crate) fn kernel_name(ctx: &Context, method: Method, (order, working_bits): (usize, u32)) -> &'static str {
+pub(crate) fn kernel_name(ctx: &Context, method: Method, order: usize, working_bits: u32) -> &'static str {
     match method.path {
         Path::Dots | Path::Sums => ctx.kernel().name(),
         Path::Parts | Path::Tiles => TriangleCut::expected(order, working_bits, method).kernel(ctx).name(),

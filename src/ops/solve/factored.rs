@@ -7,11 +7,13 @@ use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::dots;
 use crate::ops::solve::memory::{FirstTryKernel, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::path::{Method, Path};
-use crate::ops::solve::problem::{CHOLESKY, LDLT, ScaledRows, half_exponents, reciprocals, working_bits};
-use crate::ops::solve::report::{SolveBits, SolveReport, SystemShape};
+use crate::ops::solve::problem::{
+    CHOLESKY, LDLT, ScaledRows, SolveBits, SystemShape, half_exponents, reciprocals, working_bits,
+};
+use crate::ops::solve::report::SolveReport;
 use crate::ops::solve::run::{Right, Solve};
 use crate::ops::solve::step::{Step, TriangleSolver};
-use crate::ops::solve::sums::{self, SumBits};
+use crate::ops::solve::sums;
 use crate::site::Team;
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -57,13 +59,10 @@ impl Factored<'_> {
         ((report.bands, report.planned_bytes), report.kernel) = match method.path {
             Path::Dots => {
                 let norms = dots::kept_row_norms(ctx, self.lower, self.row_norms)?;
-                ((1, dots::solve_columns(ctx, (self.lower, norms), b, precision, result)?), report.kernel)
+                ((1, dots::solve_columns(ctx, self.lower, norms, b, precision, result)?), report.kernel)
             }
-            Path::Sums => {
-                let bits = SumBits { working: working_bits, precision };
-                ((1, sums::solve_columns(ctx, self.lower, b, bits, result)?), report.kernel)
-            }
-            _ => self.solve_by_bands(ctx, b, (working_bits, method), result)?,
+            Path::Sums => ((1, sums::solve_columns(ctx, self.lower, b, bits, result)?), report.kernel),
+            _ => self.solve_by_bands(ctx, b, working_bits, method, result)?,
         };
         report.seconds = start.elapsed().as_secs_f64();
         Ok(report)
@@ -74,7 +73,8 @@ impl Factored<'_> {
         &self,
         ctx: &Context,
         b: MatrixView<'_>,
-        (working_bits, method): (u32, Method),
+        working_bits: u32,
+        method: Method,
         result: Destination<'_>,
     ) -> Result<((usize, u64), &'static str)> {
         let order = self.lower.rows();

@@ -52,8 +52,10 @@ impl GatheredColumns {
     pub fn spread(
         &self,
         world: &dyn Transport,
-        (own, first): (&[usize], usize),
-        (source, target): (&Matrix, &mut Matrix),
+        own: &[usize],
+        first: usize,
+        source: &Matrix,
+        target: &mut Matrix,
     ) -> Result<Vec<usize>> {
         let (rows, width) = (source.rows(), 1 + source.limbs_per_element());
         let total = self.ranks.iter().map(|of_rank| of_rank.places.len()).sum();
@@ -80,7 +82,7 @@ impl GatheredColumns {
     }
 
     /// Copies this rank's own back to their columns of `target`.
-    pub fn take_back(&self, rank: usize, own: &[usize], (source, target): (&Matrix, &mut Matrix)) {
+    pub fn take_back(&self, rank: usize, own: &[usize], source: &Matrix, target: &mut Matrix) {
         let places = self.ranks[rank].places.clone();
         for (place, col) in places.zip(own) {
             for row in 0..source.rows() {
@@ -110,7 +112,7 @@ mod tests {
                 while start < total {
                     let some = GatheredColumns::new(&counts, start..total.min(start + together));
                     let own = &left[some.of_rank(rank.rank()).own];
-                    let numbers = some.spread(rank, (own, 100), (&w, &mut target)).unwrap();
+                    let numbers = some.spread(rank, own, 100, &w, &mut target).unwrap();
                     assert_eq!(target.cols(), numbers.len());
                     for col in 0..target.cols() {
                         assert_eq!(target.float(1, col), (start + col + 1) as f64);
@@ -119,7 +121,7 @@ mod tests {
                     }
                     let own_numbers = own.iter().map(|col| 100 + col).collect::<Vec<_>>();
                     assert_eq!(numbers[some.of_rank(rank.rank()).places], own_numbers[..]);
-                    some.take_back(rank.rank(), own, (&target, &mut w));
+                    some.take_back(rank.rank(), own, &target, &mut w);
                     start += together;
                 }
                 for (at, col) in left.iter().enumerate() {

@@ -210,7 +210,7 @@ impl SolveMemory {
             let beside = memory.holding(cut.right_bytes(columns));
             match cut.first_try_bits {
                 Some(bits) => {
-                    self.first_try_bytes(beside.holding(self.kept_bytes(memory, columns)?), cut, (columns, bits))
+                    self.first_try_bytes(beside.holding(self.kept_bytes(memory, columns)?), cut, columns, bits)
                 }
                 None if self.left == UnsolvedColumns::Stay => beside.admit(0),
                 None => {
@@ -231,7 +231,7 @@ impl SolveMemory {
         let each = self.cuts.iter().map(|cut| {
             let beside = self.ctx.memory().holding(cut.right_bytes(columns));
             match cut.first_try_bits {
-                Some(bits) => self.first_try_bytes(beside.within(None), cut, (columns, bits)),
+                Some(bits) => self.first_try_bytes(beside.within(None), cut, columns, bits),
                 None if self.left == UnsolvedColumns::Stay => Ok(beside.held_bytes()),
                 None => {
                     let (copied, columns) = (self.copied_bytes(cut, columns), self.left.untried(columns));
@@ -251,8 +251,8 @@ impl SolveMemory {
         if self.ctx.memory_bytes().is_none() {
             return Ok(true);
         }
-        let memory = self.ctx.memory().holding(self.held_by_try(cut, (columns, 0))?);
-        match self.first_try_bytes(memory, cut, (columns, fixed_bits)) {
+        let memory = self.ctx.memory().holding(self.held_by_try(cut, columns, 0)?);
+        match self.first_try_bytes(memory, cut, columns, fixed_bits) {
             Err(Error::MemoryLimit { .. }) => Ok(false),
             other => other.map(|_| true),
         }
@@ -264,7 +264,7 @@ impl SolveMemory {
             let beside = memory.holding(cut.right_bytes(columns)).holding(cut.right_bytes(some));
             let kept_bytes = self.kept_bytes(memory, columns)?;
             let again = match most_fixed_bits(cut.working_bits) {
-                Some(bits) => self.try_bytes(beside.holding(kept_bytes), cut, (some, bits)),
+                Some(bits) => self.try_bytes(beside.holding(kept_bytes), cut, some, bits),
                 None => beside.admit(0),
             };
             match self.left {
@@ -276,21 +276,24 @@ impl SolveMemory {
     }
 
     /// Bytes of a first try on all columns of a band.
-    fn first_try_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, size: (usize, u32)) -> Result<u64> {
-        memory.admit(self.try_plan(memory, cut, size, (self.together, self.first_kernel(size.0)))?.bytes())
+    fn first_try_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, columns: usize, fixed_bits: u32) -> Result<u64> {
+        memory
+            .admit(self.try_plan(memory, cut, columns, fixed_bits, self.together, self.first_kernel(columns))?.bytes())
     }
 
     /// Bytes of a later try, for which each rank makes all tiles of the triangle itself.
-    fn try_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, size: (usize, u32)) -> Result<u64> {
-        memory.admit(self.try_plan(memory, cut, size, (None, None))?.bytes())
+    fn try_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, columns: usize, fixed_bits: u32) -> Result<u64> {
+        memory.admit(self.try_plan(memory, cut, columns, fixed_bits, None, None)?.bytes())
     }
 
     fn try_plan(
         &self,
         memory: MemoryBudget,
         cut: &TriangleCut,
-        (columns, fixed_bits): (usize, u32),
-        (together, kernel): (Option<NodeShared>, Option<&'static dyn PlaneKernel>),
+        columns: usize,
+        fixed_bits: u32,
+        together: Option<NodeShared>,
+        kernel: Option<&'static dyn PlaneKernel>,
     ) -> Result<TilePlan> {
         let size = TrySize {
             order: cut.order,
@@ -332,7 +335,7 @@ impl SolveMemory {
         let Some(cut) = self.cuts.first() else { return Ok(self.ctx.kernel().name()) };
         let Some(bits) = cut.first_try_bits else { return Ok(cut.product_kernel(&self.ctx).name()) };
         let memory = self.ctx.memory().within(bands.limit_bytes);
-        Ok(self.try_plan(memory, cut, (bands.columns, bits), (self.together, self.first_kernel(bands.columns)))?.kernel)
+        Ok(self.try_plan(memory, cut, bands.columns, bits, self.together, self.first_kernel(bands.columns))?.kernel)
     }
 
     /// The kept memory that the first try of a solve with one triangle uses, without a limit; none where it is solved
@@ -343,9 +346,7 @@ impl SolveMemory {
     pub fn first_needs(&self, columns: usize) -> Result<WorkspaceNeeds> {
         let [cut] = &self.cuts[..] else { return Ok(WorkspaceNeeds::default()) };
         let Some(bits) = cut.first_try_bits else { return Ok(WorkspaceNeeds::default()) };
-        Ok(self
-            .try_plan(self.ctx.memory().within(None), cut, (columns, bits), (None, self.first_kernel(columns)))?
-            .needs())
+        Ok(self.try_plan(self.ctx.memory().within(None), cut, columns, bits, None, self.first_kernel(columns))?.needs())
     }
 
     fn parts_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, columns: usize) -> Result<u64> {
@@ -400,7 +401,7 @@ impl SolveMemory {
     ///
     /// # Errors
     /// Those of making the tables of products.
-    pub fn held_by_try(&self, cut: &TriangleCut, (columns, copied): (usize, usize)) -> Result<u64> {
+    pub fn held_by_try(&self, cut: &TriangleCut, columns: usize, copied: usize) -> Result<u64> {
         let kept_bytes = self.kept_bytes(self.ctx.memory(), columns)?;
         let held = [cut.right_bytes(columns), cut.right_bytes(copied), kept_bytes];
         Ok(held.into_iter().fold(0, u64::saturating_add))

@@ -102,7 +102,7 @@ pub fn solve_with<'a, 'b>(
 ) -> Result<Outcome<Matrix, SolveReport>> {
     let start = Instant::now();
     let (mut result, a, b) = (Matrix::empty(), a.into(), b.into());
-    let (factor, mut report) = solve_and_keep(ctx, (a, b), (precision_bits, options), (&mut result).into())?;
+    let (factor, mut report) = solve_and_keep(ctx, a, b, precision_bits, options, (&mut result).into())?;
     if options.digits {
         let held = ctx.holding(factor.factor().bytes()).holding(result.bytes());
         report.digits = optional_estimate(factor.solution_digits_with(&held, a, b, &result, options.rounding))?;
@@ -139,14 +139,16 @@ pub fn solve_into<'a, 'b, 'r>(
     options: &CholeskyOptions,
     result: impl Into<Destination<'r>>,
 ) -> Result<SolveReport> {
-    solve_and_keep(ctx, (a.into(), b.into()), (precision_bits, options), result.into()).map(|(_, report)| report)
+    solve_and_keep(ctx, a.into(), b.into(), precision_bits, options, result.into()).map(|(_, report)| report)
 }
 
 /// [`solve_into`], and the factor.
 fn solve_and_keep(
     ctx: &Context,
-    (a, b): (Symmetric<'_>, MatrixView<'_>),
-    (precision_bits, options): (u32, &CholeskyOptions),
+    a: Symmetric<'_>,
+    b: MatrixView<'_>,
+    precision_bits: u32,
+    options: &CholeskyOptions,
     result: Destination<'_>,
 ) -> Result<(Cholesky, SolveReport)> {
     let start = Instant::now();
@@ -245,5 +247,5 @@ pub fn solve_refined_into<'a, 'b>(
     options: &RefineOptions,
     result: &mut Matrix,
 ) -> Result<RefineReport> {
-    refine::refine(ctx, (a.into().lower_view("solve")?, b.into()), (precision_bits, options), result)
+    refine::refine(ctx, a.into().lower_view("solve")?, b.into(), precision_bits, options, result)
 }

@@ -32,15 +32,15 @@ pub(crate) struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Replaces the right sides `left` in `spaces.w` by the solutions; they are 0 above row `first`, for a lower
-    /// triangle.
+    /// Replaces the right sides `left` in `spaces.w` by the solutions.
     ///
     /// # Errors
     /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::MemoryLimit`];
     /// [`crate::Error::Cancelled`]; [`crate::Error::SelfCheck`]; [`crate::Error::OutOfMemory`]; those of the blocks.
-    pub fn run(&mut self, band: &Band<'_>, (left, first): (Vec<usize>, usize), spaces: &mut Spaces) -> Result<()> {
+    pub fn run(&mut self, band: &Band<'_>, left: Vec<usize>, spaces: &mut Spaces) -> Result<()> {
         let Spaces { w, result, again } = spaces;
         assert_eq!((w.rows(), w.precision_bits()), (self.cut.order, self.cut.working_bits));
+        let first = band.first_row;
         assert!(first == 0 || self.uplo == Uplo::Lower, "an upper triangle begins at its last row");
         if left.is_empty() || self.cut.order == 0 {
             return Ok(());
@@ -48,7 +48,7 @@ impl Parts<'_> {
         if self.cut.first_try_bits.is_none() && left.len() == w.cols() {
             let ctx = band.ctx().holding(band.memory.held_by_parts(&self.cut, band.columns, None));
             let room = Room { ctx: &ctx, limit_bytes: ctx.memory_bytes() };
-            return self.solve_columns(&room, (first, &|error| band.placed(error)), (w, result));
+            return self.solve_columns(&room, first, &|error| band.placed(error), w, result);
         }
         let retry = band.memory.retry(band.columns)?;
         let (ctx, limit_bytes) = (band.ctx().with_memory_bytes(Some(retry.limit_bytes)), band.ctx().memory_bytes());
@@ -57,7 +57,7 @@ impl Parts<'_> {
             let ctx = ctx.holding(band.memory.held_by_parts(&self.cut, band.columns, Some(some.len())));
             let placed = |error| band.placed(with_column(error, some));
             let room = Room { ctx: &ctx, limit_bytes };
-            self.solve_columns(&room, (first, &placed), (again, result))?;
+            self.solve_columns(&room, first, &placed, again, result)?;
             scatter(again, some, &[], w);
         }
         *again = Matrix::zeros(0, 0, 2)?; // the next try counts on their memory
@@ -88,13 +88,13 @@ impl Parts<'_> {
             let some = GatheredColumns::new(&counts, start..total.min(start + together));
             let own = &left[some.of_rank(world.rank()).own];
             *result = Matrix::empty(); // the messages count on its memory
-            let numbers = some.spread(world, (own, band.first_column), (w, again))?;
+            let numbers = some.spread(world, own, band.first_column, w, again)?;
             let held = band.memory.held_by_parts(&self.cut, band.columns, Some(numbers.len()));
             // All ranks meet the same error of a column, or the rank that met one names it.
             let placed = |error| Band { first_column: 0, ..*band }.placed(with_column(error, &numbers));
             let room = Room { ctx: &ctx.holding(held), limit_bytes };
-            self.solve_columns(&room, (0, &placed), (again, result))?;
-            some.take_back(world.rank(), own, (again, w));
+            self.solve_columns(&room, 0, &placed, again, result)?;
+            some.take_back(world.rank(), own, again, w);
             start += together;
         }
         *again = Matrix::zeros(0, 0, 2)?; // the next try counts on their memory
@@ -102,13 +102,15 @@ impl Parts<'_> {
         Ok(())
     }
 
-    /// All steps on the columns of `w`; `result` takes one product at a time, and the room's context holds its memory
-    /// too.
+    /// All steps on the columns of `w`, which are 0 above row `first`; `result` takes one product at a time, and the
+    /// room's context holds its memory too.
     fn solve_columns(
         &mut self,
         room: &Room<'_>,
-        (first, placed): (usize, &dyn Fn(Error) -> Error),
-        (w, result): (&mut Matrix, &mut Matrix),
+        first: usize,
+        placed: &dyn Fn(Error) -> Error,
+        w: &mut Matrix,
+        result: &mut Matrix,
     ) -> Result<()> {
         let (cut, is_lower) = (self.cut, self.uplo == Uplo::Lower);
         let made = result.reshape(cut.scratch_rows(), w.cols(), cut.working_bits);
@@ -123,7 +125,7 @@ impl Parts<'_> {
                     let view = self.blocks.block(&Block { rows: rows.clone(), cols: cols.clone() })?;
                     let done = match own.is_empty() {
                         true => Ok(()),
-                        false => Update { cut, block: Block { rows: own, cols }, view }.run(room, (w, result)),
+                        false => Update { cut, block: Block { rows: own, cols }, view }.run(room, w, result),
                     };
                     self.blocks.exchange(&rows, w, done.map_err(placed))?;
                 }

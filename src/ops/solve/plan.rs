@@ -11,8 +11,10 @@ use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::dots;
 use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::path::{Method, Path};
-use crate::ops::solve::problem::{CHOLESKY, LOWER, ScaledRows, Substitution, triangle_working_bits, working_bits};
-use crate::ops::solve::sums::{self, SumBits};
+use crate::ops::solve::problem::{
+    CHOLESKY, LOWER, ScaledRows, SolveBits, Substitution, SystemShape, triangle_working_bits, working_bits,
+};
+use crate::ops::solve::sums;
 use serde::Serialize;
 
 /// How a solve will run: its path, its bands and its bytes.
@@ -76,7 +78,7 @@ pub fn plan_trsm(
     check_sizes(order, columns, precision_bits)?;
     let working_bits = triangle_working_bits(ctx, precision_bits, order)?;
     let shape = SolveShape { operation: "trsm", substitutions: LOWER, order, columns, precision_bits, accuracy };
-    shape.plan(ctx, working_bits, (0, 0))
+    shape.plan(ctx, working_bits, 0, 0)
 }
 
 /// The plan of [`crate::solve()`] for a matrix of `order` rows and `columns` right sides: the factorisation, then the
@@ -106,7 +108,7 @@ pub fn plan_solve(
     let factorisation = plan_cholesky(&unlimited, order, precision_bits, options)?;
     let factor_bytes = Matrix::bytes_for(order, order, precision_bits);
     let shape = SolveShape { operation: "solve", substitutions: CHOLESKY, order, columns, precision_bits, accuracy };
-    shape.plan(ctx, working_bits, (factorisation.planned_bytes, factor_bytes))
+    shape.plan(ctx, working_bits, factorisation.planned_bytes, factor_bytes)
 }
 
 /// Refuses matrices beyond the address space, so that no later arithmetic overflows.
@@ -131,7 +133,8 @@ impl SolveShape {
         &self,
         ctx: &Context,
         working_bits: u32,
-        (factorisation_bytes, held_bytes): (u64, u64),
+        factorisation_bytes: u64,
+        held_bytes: u64,
     ) -> Result<SolvePlan> {
         let SolveShape { operation, substitutions, order, columns, precision_bits, accuracy } = *self;
         let method = Method::choose(substitutions, order, columns, accuracy);
@@ -149,10 +152,11 @@ impl SolveShape {
             first_tries: FirstTryKernel::Suited,
         };
         // Column by column there are no bands.
-        let bits = SumBits { working: working_bits, precision: precision_bits };
+        let (shape, bits) =
+            (SystemShape { order, columns }, SolveBits { precision: precision_bits, working: working_bits });
         let by_columns = match path {
-            Path::Dots => Some(dots::bytes(ctx, (order, columns), precision_bits)),
-            Path::Sums => Some(sums::bytes(ctx, (order, columns), bits, limbs_for(precision_bits))),
+            Path::Dots => Some(dots::bytes(ctx, shape, precision_bits)),
+            Path::Sums => Some(sums::bytes(ctx, shape, bits, limbs_for(precision_bits))),
             Path::Parts | Path::Tiles => None,
         };
         let by_columns = by_columns.map(|bytes| holding.memory().total(bytes));

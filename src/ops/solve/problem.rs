@@ -38,6 +38,36 @@ pub(crate) const LOWER: &[Substitution] = &[Substitution::Lower];
 /// `U X = B`.
 pub(crate) const UPPER: &[Substitution] = &[Substitution::Upper];
 
+/// The shape of a linear system.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SystemShape {
+    /// Rows and columns of the matrix.
+    pub order: usize,
+    /// Right sides.
+    pub columns: usize,
+}
+
+impl SystemShape {
+    /// Whether there are no unknowns.
+    pub fn is_empty(self) -> bool {
+        self.order == 0 || self.columns == 0
+    }
+
+    /// Bytes of right sides or of a solution, at `precision_bits` bits.
+    pub fn right_bytes(self, precision_bits: u32) -> u64 {
+        Matrix::bytes_for(self.order, self.columns, precision_bits)
+    }
+}
+
+/// Bits of the numbers of a solve.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SolveBits {
+    /// Of the solution, as requested.
+    pub precision: u32,
+    /// Of right sides and unknowns during the solve.
+    pub working: u32,
+}
+
 /// The working precision of a solve for results of `precision_bits`, with `guard` guard bits.
 ///
 /// # Errors

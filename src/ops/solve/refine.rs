@@ -52,8 +52,10 @@ pub(super) fn check_shapes(a: &MatrixView<'_>, b: &MatrixView<'_>) -> Result<()>
 /// Those of [`crate::solve_refined_into`].
 pub(super) fn refine(
     ctx: &Context,
-    (a, b): (MatrixView<'_>, MatrixView<'_>),
-    (precision_bits, options): (u32, &RefineOptions),
+    a: MatrixView<'_>,
+    b: MatrixView<'_>,
+    precision_bits: u32,
+    options: &RefineOptions,
     solution: &mut Matrix,
 ) -> Result<RefineReport> {
     let start = Instant::now();

@@ -199,7 +199,7 @@ pub(super) fn plan_refined(ctx: &Context, shape: RefineShape) -> Result<SolvePla
     };
     let correction = |ctx: &Context| {
         let ctx = ctx.holding(shape.held_bytes()).holding(shape.residual_bytes());
-        solve.plan(&ctx, working_bits, (0, 0))
+        solve.plan(&ctx, working_bits, 0, 0)
     };
     let (none, least_bytes) = beside(&ctx.with_memory(ctx.memory().within(Some(0))))?;
     let least_bytes = least_limit(correction(&none).map(|plan| plan.planned_bytes))?

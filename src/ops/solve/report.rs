@@ -5,6 +5,7 @@ use crate::ops::factor::report::CholeskyReport;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::kernel_name;
 use crate::ops::solve::path::{Method, Path};
+use crate::ops::solve::problem::{SolveBits, SystemShape};
 use serde::Serialize;
 use std::time::Instant;
 
@@ -48,20 +49,6 @@ pub struct SolveReport {
     pub factorisation: Option<CholeskyReport>,
 }
 
-/// Order, and columns of the right sides.
-#[derive(Clone, Copy)]
-pub(crate) struct SystemShape {
-    pub order: usize,
-    pub columns: usize,
-}
-
-/// Requested precision, and bits of intermediate results.
-#[derive(Clone, Copy)]
-pub(crate) struct SolveBits {
-    pub precision: u32,
-    pub working: u32,
-}
-
 impl SolveReport {
     /// The report of a call about to begin.
     pub(crate) fn new(
@@ -80,7 +67,7 @@ impl SolveReport {
             working_bits: bits.working,
             path,
             accuracy,
-            kernel: kernel_name(ctx, method, (shape.order, bits.working)),
+            kernel: kernel_name(ctx, method, shape.order, bits.working),
             threads: ctx.threads(),
             ..SolveReport::default()
         }

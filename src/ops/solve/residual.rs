@@ -115,11 +115,11 @@ impl<'a> SymmetricSystem<'a> {
         let matrix = product(&holding, signed, Some(self.b), residual_bits(bits))?;
         let sizes = (&self.scaled.sizes[..], &scaled.sizes[..]);
         let products = product(&holding.holding(matrix.bytes()), sizes, None, RESIDUAL_SIZE_BITS)?;
-        self.measure(ctx, (x, bits), ResidualParts { matrix, products, norms })
+        self.measure(ctx, x, bits, ResidualParts { matrix, products, norms })
     }
 
     /// Compares each entry with its size; recomputes entries whose size is small relative to their norm.
-    fn measure(&self, ctx: &Context, (x, bits): (&Matrix, u32), parts: ResidualParts) -> Result<Residual> {
+    fn measure(&self, ctx: &Context, x: &Matrix, bits: u32, parts: ResidualParts) -> Result<Residual> {
         let ResidualParts { mut matrix, products, norms } = parts;
         let (worst, precision_bits) = (Mutex::new(ResidualSizes::LEAST), matrix.precision_bits());
         let sums = || (FixedSum::new(precision_bits), FixedSum::new(RESIDUAL_SIZE_BITS));

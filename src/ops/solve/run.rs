@@ -77,7 +77,7 @@ impl Solve<'_> {
         for index in 0..count as usize {
             let columns = bands.band(index);
             site.agreed(self.load(right, &columns, &mut spaces.w))?;
-            let live = self.substitute((bands, right), &columns, &mut spaces)?;
+            let live = self.substitute(bands, right, &columns, &mut spaces)?;
             let gone = (0..columns.len()).filter(|col| !live.contains(col)).collect::<Vec<_>>();
             clear_columns(&mut spaces.w, &gone);
             outgrown.extend(gone.iter().map(|col| columns.start + col));
@@ -92,7 +92,7 @@ impl Solve<'_> {
     /// Fills `w` with a band of right sides.
     fn load(&self, right: &Right<'_>, columns: &Range<usize>, w: &mut Matrix) -> Result<()> {
         w.reshape(self.order, columns.len(), self.working_bits)?;
-        load(&self.memory.ctx, (&right.b, columns.start), right.alpha.as_ref(), w)?;
+        load(&self.memory.ctx, &right.b, columns.start, right.alpha.as_ref(), w)?;
         self.scale.map_or(Ok(()), |scale| unscale(&self.memory.ctx, w, scale))
     }
 
@@ -107,7 +107,8 @@ impl Solve<'_> {
     /// All substitutions on a band; returns the columns that were solved.
     fn substitute(
         &mut self,
-        (bands, right): (Bands, &Right<'_>),
+        bands: Bands,
+        right: &Right<'_>,
         own: &Range<usize>,
         spaces: &mut Spaces,
     ) -> Result<Vec<usize>> {
@@ -115,12 +116,12 @@ impl Solve<'_> {
         let first_column = right.first_column + own.start;
         let Bands { columns, limit_bytes, .. } = bands;
         let transposed = right.transposed;
-        let band = Band { memory, team, columns, limit_bytes, first_column, transposed };
+        let band = Band { memory, team, columns, limit_bytes, first_column, first_row: 0, transposed };
         let mut live = (0..own.len()).collect::<Vec<_>>();
         for step in &mut self.steps {
             match step {
                 Step::Triangle(solver) => {
-                    let gone = solver.run(&band, (live.clone(), 0), spaces)?;
+                    let gone = solver.run(&band, live.clone(), spaces)?;
                     live.retain(|col| !gone.contains(col));
                 }
                 Step::Diagonal(factors) => {
@@ -155,7 +156,8 @@ fn clear_columns(w: &mut Matrix, columns: &[usize]) {
 /// [`crate::Error::Cancelled`].
 pub(crate) fn load(
     ctx: &Context,
-    (b, first): (&MatrixView<'_>, usize),
+    b: &MatrixView<'_>,
+    first: usize,
     alpha: Option<&OwnFloat>,
     w: &mut Matrix,
 ) -> Result<()> {
@@ -163,7 +165,7 @@ pub(crate) fn load(
     each_column(ctx, w, Vec::new, |space: &mut Vec<u64>, mut column| {
         for row in 0..b.rows() {
             let value = b.get(row, first + column.index);
-            column.set(row, |limbs| round_scaled(value, alpha, precision_bits, (space, limbs)));
+            column.set(row, |limbs| round_scaled(value, alpha, precision_bits, space, limbs));
         }
         Ok(())
     })
@@ -174,7 +176,8 @@ fn round_scaled(
     value: FloatRef<'_>,
     scalar: Option<&OwnFloat>,
     precision_bits: u32,
-    (space, out): (&mut Vec<u64>, &mut [u64]),
+    space: &mut Vec<u64>,
+    out: &mut [u64],
 ) -> Head {
     let entry = ExactEntry::from(value);
     let Some(scalar) = scalar else {

@@ -12,7 +12,7 @@ use crate::matrix::{Destination, MatrixView, MatrixViewMut, check_exponent};
 use crate::ops::exact_sum::ExactEntry;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::path::{Method, Path};
-use crate::ops::solve::problem::{LOWER, triangle_working_bits};
+use crate::ops::solve::problem::{LOWER, SystemShape, triangle_working_bits};
 use crate::ops::solve::tiles::{first_bits, tries};
 use crate::ops::solve::triangle::Triangle;
 use crate::ops::solve::triangular::TriangularSystem;
@@ -28,8 +28,7 @@ const MOST_EXTRA_BITS: u32 = 2 * TRSM_FIXED_BITS;
 /// Systems of one shape and precision.
 pub(crate) struct LaneSolves {
     lanes: ProblemLanes,
-    order: usize,
-    columns: usize,
+    shape: SystemShape,
     precision_bits: u32,
     working_bits: u32,
     extra_bits: u32,
@@ -47,16 +46,12 @@ struct OneSystem<'a> {
 impl LaneSolves {
     /// The path where this processor has it, neither a kernel nor devices are prescribed, and the single call is one in
     /// fixed point; with as many bits as most systems take.
-    pub fn choose(ctx: &Context, (order, columns): (usize, usize), precision_bits: u32) -> Option<LaneSolves> {
-        LaneSolves::with_extra_bits(ctx, (order, columns), precision_bits, MOST_EXTRA_BITS)
+    pub fn choose(ctx: &Context, shape: SystemShape, precision_bits: u32) -> Option<LaneSolves> {
+        LaneSolves::with_extra_bits(ctx, shape, precision_bits, MOST_EXTRA_BITS)
     }
 
-    fn with_extra_bits(
-        ctx: &Context,
-        (order, columns): (usize, usize),
-        precision_bits: u32,
-        extra_bits: u32,
-    ) -> Option<LaneSolves> {
+    fn with_extra_bits(ctx: &Context, shape: SystemShape, precision_bits: u32, extra_bits: u32) -> Option<LaneSolves> {
+        let SystemShape { order, columns } = shape;
         let path = Method::choose(LOWER, order, columns, Accuracy::Norm).path;
         if path != Path::Tiles || ctx.forced_kernel().is_some() || !ctx.devices().is_empty() {
             return None;
@@ -64,13 +59,14 @@ impl LaneSolves {
         let working_bits = triangle_working_bits(ctx, precision_bits, order).ok()?;
         tries(working_bits, extra_bits.into()).next()?;
         let lanes = ProblemLanes::new(working_bits + extra_bits)?;
-        let all = LaneSolves { lanes, order, columns, precision_bits, working_bits, extra_bits };
+        let all = LaneSolves { lanes, shape, precision_bits, working_bits, extra_bits };
         (order <= all.lanes.most_terms() && all.bytes() <= MOST_BYTES).then_some(all)
     }
 
     /// Words of the exponents of rows and right sides, and of the lanes.
     fn words(&self) -> usize {
-        (self.order + self.columns) * PROBLEMS + self.lanes.solve_words(self.order, self.working_bits)
+        let SystemShape { order, columns } = self.shape;
+        (order + columns) * PROBLEMS + self.lanes.solve_words(order, self.working_bits)
     }
 
     /// Bytes in addition to the solutions.
@@ -86,18 +82,19 @@ impl LaneSolves {
         if count(bits) < LEAST_TOGETHER {
             return None;
         }
-        LaneSolves::with_extra_bits(ctx, (self.order, self.columns), self.precision_bits, bits)
+        LaneSolves::with_extra_bits(ctx, self.shape, self.precision_bits, bits)
     }
 
     /// A system in the form for a lane; `None` for one that only the single call solves.
     fn one<'a>(&self, system: &TriangularSystem<'a>) -> Option<OneSystem<'a>> {
         let triangle = Triangle::new(system.t, system.uplo, system.diag).ok()?;
-        let shapes = (triangle.order(), system.b.rows(), system.b.cols()) == (self.order, self.order, self.columns);
-        if !shapes || system.alpha.is_some() || system.b.precision_bits() > self.working_bits {
+        let SystemShape { order, columns } = self.shape;
+        let fits = (triangle.order(), system.b.rows(), system.b.cols()) == (order, order, columns);
+        if !fits || system.alpha.is_some() || system.b.precision_bits() > self.working_bits {
             return None;
         }
         let exponent = |i: usize| if triangle.is_unit() { 1 } else { triangle.get(i, i).head.exponent() };
-        let growth = (0..self.order).map(|i| triangle.row_exponent(i, &(0..self.order)) + 1 - exponent(i)).max()?;
+        let growth = (0..order).map(|i| triangle.row_exponent(i, &(0..order)) + 1 - exponent(i)).max()?;
         let extra_bits = u32::try_from(first_bits(growth, Accuracy::Norm)).ok()?;
         let reversed = !triangle.is_lower();
         let lower = if reversed { reversed_both(system.t) } else { system.t };
@@ -119,26 +116,26 @@ impl LaneSolves {
         let mut all: [Option<OneSystem<'_>>; PROBLEMS] =
             std::array::from_fn(|lane| systems[lane].as_ref().and_then(|system| self.one(system)));
         let Some(suited) = self.suited(ctx, &all) else { return Ok(0) };
-        let mut results: [Option<MatrixViewMut<'_>>; PROBLEMS] = std::array::from_fn(|_| None);
+        let transposed = systems.iter().flatten().next().is_some_and(|system| system.transposed);
+        let mut results = LaneResults { views: std::array::from_fn(|_| None), transposed };
         for (lane, destination) in destinations.into_iter().enumerate() {
             all[lane] = all[lane].filter(|one| one.extra_bits == suited.extra_bits);
             let (Some(_), Some(system), Some(destination)) = (&all[lane], &systems[lane], destination) else {
                 all[lane] = None;
                 continue;
             };
-            let shape = (suited.order, suited.columns);
+            let shape = (suited.shape.order, suited.shape.columns);
             let shape = if system.transposed { (shape.1, shape.0) } else { shape };
             match destination.prepare(shape, suited.precision_bits) {
                 Err(error @ Error::OutOfMemory { .. }) => return Err(error),
                 Err(_) => all[lane] = None,
-                Ok(view) => results[lane] = Some(view),
+                Ok(view) => results.views[lane] = Some(view),
             }
         }
         let memory = ctx.memory_beside_tables();
         let Some(first) = all.iter().flatten().next().copied().filter(|_| memory.admit(suited.bytes()).is_ok()) else {
             return Ok(0);
         };
-        let transposed = systems.iter().flatten().next().is_some_and(|system| system.transposed);
         let mut workspace = ctx.workspace();
         let operand_bytes = suited.bytes();
         let needs = WorkspaceNeeds { operand_bytes, planned_bytes: operand_bytes, ..WorkspaceNeeds::default() };
@@ -146,28 +143,24 @@ impl LaneSolves {
         let words = workspace.operands.words(suited.words())?;
         // Lanes without a system repeat the work of the first one.
         let lanes = all.map(|one| one.unwrap_or(first));
-        Ok(suited.solve(&lanes, (transposed, &mut results), words))
+        Ok(suited.solve(&lanes, &mut results, words))
     }
 
     /// Solves the systems of all lanes, for those that have a place for their solution.
-    fn solve(
-        &self,
-        lanes: &[OneSystem<'_>; PROBLEMS],
-        (transposed, results): (bool, &mut [Option<MatrixViewMut<'_>>; PROBLEMS]),
-        words: &mut [u64],
-    ) -> u8 {
-        let (exponents, words) = words.split_at_mut(self.order * PROBLEMS);
-        let (scales, words) = words.split_at_mut(self.columns * PROBLEMS);
+    fn solve(&self, lanes: &[OneSystem<'_>; PROBLEMS], results: &mut LaneResults<'_>, words: &mut [u64]) -> u8 {
+        let SystemShape { order, columns } = self.shape;
+        let (exponents, words) = words.split_at_mut(order * PROBLEMS);
+        let (scales, words) = words.split_at_mut(columns * PROBLEMS);
         let (exponents, scales) = (cast_slice_mut::<u64, i64>(exponents), cast_slice_mut::<u64, i64>(scales));
         let spare = i64::from(self.extra_bits - TRSM_FIXED_SPARE_BITS);
         let reversed = !lanes[0].triangle.is_lower();
-        let place = |row: usize| if reversed { self.order - 1 - row } else { row };
+        let place = |row: usize| if reversed { order - 1 - row } else { row };
         for (lane, one) in lanes.iter().enumerate() {
-            for row in 0..self.order {
-                exponents[row * PROBLEMS + lane] = one.triangle.row_exponent(place(row), &(0..self.order));
+            for row in 0..order {
+                exponents[row * PROBLEMS + lane] = one.triangle.row_exponent(place(row), &(0..order));
             }
-            for col in 0..self.columns {
-                let heads = (0..self.order).map(|row| (one.right.get(row, col).head, exponents[row * PROBLEMS + lane]));
+            for col in 0..columns {
+                let heads = (0..order).map(|row| (one.right.get(row, col).head, exponents[row * PROBLEMS + lane]));
                 let sizes = heads.filter(|(head, _)| !head.is_zero()).map(|(head, own)| head.exponent() - own);
                 scales[col * PROBLEMS + lane] = sizes.max().unwrap_or(0) + spare;
             }
@@ -176,18 +169,17 @@ impl LaneSolves {
             triangles: lanes.map(|one| one.lower),
             unit: lanes[0].triangle.is_unit(),
             rights: lanes.map(|one| one.right),
-            order: self.order,
-            columns: self.columns,
+            order,
+            columns,
             exponents,
             scales,
             precision_bits: self.working_bits,
         };
         let mut beyond = 0u8;
-        let there = (0..PROBLEMS).filter(|&lane| results[lane].is_some()).fold(0u8, |bits, lane| bits | 1 << lane);
+        let there =
+            (0..PROBLEMS).filter(|&lane| results.views[lane].is_some()).fold(0u8, |bits, lane| bits | 1 << lane);
         let done = self.lanes.solve(&systems, words, &mut |(row, col), heads, limbs| {
-            let at = (place(row), col);
-            let at = if transposed { (at.1, at.0) } else { at };
-            beyond |= scatter(at, (heads, limbs), results);
+            beyond |= results.scatter(place(row), col, heads, limbs);
         });
         done & there & !beyond
     }
@@ -198,30 +190,37 @@ fn reversed_both(view: MatrixView<'_>) -> MatrixView<'_> {
     view.reversed_rows().transposed().reversed_rows().transposed()
 }
 
-/// Rounds an unknown of each solution to the bits of the solution; those whose exponent is beyond all limits.
-fn scatter(
-    (row, col): (usize, usize),
-    (heads, limbs): (&[u64; PROBLEMS], &[u64]),
-    results: &mut [Option<MatrixViewMut<'_>>; PROBLEMS],
-) -> u8 {
-    let (mut beyond, width) = (0, limbs.len() / PROBLEMS);
-    for (lane, result) in results.iter_mut().enumerate() {
-        let Some(result) = result else { continue };
-        let value = FloatRef { head: Head(heads[lane]), limbs: &limbs[lane * width..][..width] };
-        let (at, own_width) = (row + col * result.leading_dimension(), result.limbs_per_element());
-        let precision_bits = result.precision_bits();
-        let (own, significands) = result.reborrow().into_parts();
-        let out = &mut significands[at * own_width..][..own_width];
-        // As the single call does: rounded to the bits of the unknowns, and once more.
-        let entry = ExactEntry::from(value);
-        let head = round_integer(entry.negative, entry.magnitude, entry.exponent, precision_bits, out);
-        if [value.head, head].iter().any(|head| check_exponent(head.exponent(), row, col).is_err()) {
-            beyond |= 1 << lane;
-            continue; // no matrix holds such a number
+/// Where the solutions of all lanes go.
+struct LaneResults<'a> {
+    views: [Option<MatrixViewMut<'a>>; PROBLEMS],
+    /// Whether they are the transposes of the solutions.
+    transposed: bool,
+}
+
+impl LaneResults<'_> {
+    /// Rounds the unknown in row `row` and column `col` of each solution to the bits of the solution; those whose
+    /// exponent is beyond all limits.
+    fn scatter(&mut self, row: usize, col: usize, heads: &[u64; PROBLEMS], limbs: &[u64]) -> u8 {
+        let (row, col) = if self.transposed { (col, row) } else { (row, col) };
+        let (mut beyond, width) = (0, limbs.len() / PROBLEMS);
+        for (lane, result) in self.views.iter_mut().enumerate() {
+            let Some(result) = result else { continue };
+            let value = FloatRef { head: Head(heads[lane]), limbs: &limbs[lane * width..][..width] };
+            let (at, own_width) = (row + col * result.leading_dimension(), result.limbs_per_element());
+            let precision_bits = result.precision_bits();
+            let (own, significands) = result.reborrow().into_parts();
+            let out = &mut significands[at * own_width..][..own_width];
+            // As the single call does: rounded to the bits of the unknowns, and once more.
+            let entry = ExactEntry::from(value);
+            let head = round_integer(entry.negative, entry.magnitude, entry.exponent, precision_bits, out);
+            if [value.head, head].iter().any(|head| check_exponent(head.exponent(), row, col).is_err()) {
+                beyond |= 1 << lane;
+                continue; // no matrix holds such a number
+            }
+            own[at] = head.0;
         }
-        own[at] = head.0;
+        beyond
     }
-    beyond
 }
 
 #[cfg(test)]

@@ -120,7 +120,7 @@ fn check_systems() {
             .op(if case / 4 % 2 == 0 { Op::NoTranspose } else { Op::Transpose })
             .diag(if case % 5 == 4 { Diag::Unit } else { Diag::NonUnit });
         let shape = if options.side == Side::Left { (order, columns) } else { (columns, order) };
-        let Some(together) = LaneSolves::choose(&ctx, (order, columns), bits) else { continue };
+        let Some(together) = LaneSolves::choose(&ctx, SystemShape { order, columns }, bits) else { continue };
         groups += 1;
         let pairs = KINDS.map(|kind| system(kind, (order, shape), bits, &mut rng));
         let (done, results) = run_all(&ctx, together, &pairs, (bits, &options));
@@ -165,7 +165,8 @@ fn check_small_pivots() {
     rng.seed(&Integer::from(78));
     let options = TrsmOptions::new().accuracy(Accuracy::Norm);
     for count in [PROBLEMS, LEAST_TOGETHER, LEAST_TOGETHER - 1] {
-        let Some(together) = LaneSolves::choose(&ctx, (20, 8), 256) else { return println!("skipped: no lanes") };
+        let of_all = SystemShape { order: 20, columns: 8 };
+        let Some(together) = LaneSolves::choose(&ctx, of_all, 256) else { return println!("skipped: no lanes") };
         let pairs: [_; PROBLEMS] = std::array::from_fn(|lane| {
             let kind = if lane < count { Kind::SmallPivots } else { Kind::LongRight };
             system(kind, (20, (20, 8)), 256, &mut rng)

@@ -9,7 +9,7 @@ use crate::ops::columns::each_column;
 use crate::ops::fixed_sum::{FixedSum, OwnFloat, Sign};
 use crate::ops::solve::band::Band;
 use crate::ops::solve::cut::{Pieces, TriangleCut};
-use crate::ops::solve::fixed::{FixedPoint, TriangleRows};
+use crate::ops::solve::fixed::FixedTriangle;
 use crate::ops::solve::memory::UnsolvedColumns;
 use crate::ops::solve::parts::Parts;
 use crate::ops::solve::path::{Method, Path};
@@ -27,8 +27,8 @@ pub(crate) enum Step<'a> {
 /// A triangle prepared for solves at one working precision.
 pub(crate) struct TriangleSolver<'a> {
     cut: TriangleCut,
-    /// The solve in fixed point, and the rows that it reads.
-    fixed: Option<(FixedPoint, Box<dyn TriangleRows + 'a>)>,
+    /// The solve in fixed point.
+    fixed: Option<FixedTriangle<'a>>,
     /// Solves for the remaining columns; without it they stay unsolved.
     parts: Option<Parts<'a>>,
 }
@@ -37,11 +37,10 @@ impl<'a> TriangleSolver<'a> {
     /// Prepares a triangle that is at hand.
     pub fn new(triangle: Triangle<'a>, working_bits: u32, method: Method) -> TriangleSolver<'a> {
         let Method { path, accuracy } = method;
-        let fixed = (path == Path::Tiles).then(|| FixedPoint::new(&triangle, (working_bits, accuracy)));
-        let first_try_bits = fixed.as_ref().and_then(|(fixed, _)| fixed.tries().next());
+        let fixed = (path == Path::Tiles).then(|| FixedTriangle::new(&triangle, working_bits, accuracy));
+        let first_try_bits = fixed.as_ref().and_then(|fixed| fixed.tries().next());
         let pieces = Pieces::in_memory(accuracy);
         let cut = TriangleCut { order: triangle.order(), working_bits, first_try_bits, accuracy, pieces };
-        let fixed = fixed.map(|(fixed, lower)| (fixed, Box::new(lower) as Box<dyn TriangleRows>));
         let (uplo, diag) = triangle.kind();
         TriangleSolver { cut, fixed, parts: Some(Parts { blocks: Box::new(triangle.view()), uplo, diag, cut }) }
     }
@@ -49,7 +48,7 @@ impl<'a> TriangleSolver<'a> {
     /// A triangle whose rows or blocks come from elsewhere, in fixed point, by parts, or both.
     pub fn of_sources(
         cut: TriangleCut,
-        fixed: Option<(FixedPoint, Box<dyn TriangleRows + 'a>)>,
+        fixed: Option<FixedTriangle<'a>>,
         parts: Option<Parts<'a>>,
     ) -> TriangleSolver<'a> {
         TriangleSolver { cut, fixed, parts }
@@ -61,19 +60,14 @@ impl<'a> TriangleSolver<'a> {
     }
 
     /// Replaces the right sides `live` in `spaces.w`, of the working precision, by the solutions; returns the columns
-    /// that outgrow every try, unchanged. Right sides are 0 above row `first`, for a lower triangle. Collective.
+    /// that outgrow every try, unchanged. Collective.
     ///
     /// # Errors
     /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::MemoryLimit`];
     /// [`crate::Error::Cancelled`]; [`crate::Error::SelfCheck`]; [`crate::Error::OutOfMemory`]; those of the rows.
-    pub fn run(
-        &mut self,
-        band: &Band<'_>,
-        (live, first): (Vec<usize>, usize),
-        spaces: &mut Spaces,
-    ) -> Result<Vec<usize>> {
+    pub fn run(&mut self, band: &Band<'_>, live: Vec<usize>, spaces: &mut Spaces) -> Result<Vec<usize>> {
         let left = match &mut self.fixed {
-            Some((fixed, rows)) => fixed.run(band, (&self.cut, &mut **rows), (live, first), spaces)?,
+            Some(fixed) => fixed.run(band, &self.cut, live, spaces)?,
             None => live,
         };
         match (&mut self.parts, band.memory.left) {
@@ -81,7 +75,7 @@ impl<'a> TriangleSolver<'a> {
             (Some(parts), UnsolvedColumns::SharedParts(_)) => {
                 parts.run_shared(band, &left, spaces).map(|()| Vec::new())
             }
-            (Some(parts), _) => parts.run(band, (left, first), spaces).map(|()| Vec::new()),
+            (Some(parts), _) => parts.run(band, left, spaces).map(|()| Vec::new()),
         }
     }
 }

@@ -8,15 +8,9 @@ use crate::error::{Error, Result};
 use crate::math::float::FloatRef;
 use crate::matrix::{Destination, Matrix, MatrixView};
 use crate::ops::columns::each_column;
+use crate::ops::solve::problem::{SolveBits, SystemShape};
 use crate::ops::solve::run::make_room;
 use crate::ops::vector::{RightSide, SubstitutionRoom, VectorTriangle, room_bytes};
-
-/// Bits of a call: those of the unknowns between the substitutions, and of the solution.
-#[derive(Clone, Copy)]
-pub(crate) struct SumBits {
-    pub working: u32,
-    pub precision: u32,
-}
 
 /// Solves `L L^T X = B` column by column; `factor` is `n x n`, of which the lower triangle is read; `b` has `n` rows.
 /// Returns the bytes of the call.
@@ -27,13 +21,14 @@ pub(crate) fn solve_columns(
     ctx: &Context,
     factor: &Matrix,
     b: MatrixView<'_>,
-    bits: SumBits,
+    bits: SolveBits,
     result: Destination<'_>,
 ) -> Result<u64> {
-    let order = factor.rows();
+    let shape = SystemShape { order: factor.rows(), columns: b.cols() };
+    let order = shape.order;
     let [lower, upper] = [false, true].map(|transposed| VectorTriangle::of_factor(factor.view(), transposed));
     lower.check_diagonal()?;
-    let planned_bytes = ctx.memory().admit(bytes(ctx, (order, b.cols()), bits, factor.limbs_per_element()))?;
+    let planned_bytes = ctx.memory().admit(bytes(ctx, shape, bits, factor.limbs_per_element()))?;
     make_room(ctx, planned_bytes);
     let result = result.prepare((order, b.cols()), bits.precision)?;
     let local = || (None, [bits.working, bits.precision].map(|bits| SubstitutionRoom::new(order, bits)));
@@ -66,15 +61,15 @@ pub(crate) fn solve_columns(
 
 /// Most bytes of a call with a factor whose entries have `entry_limbs` limbs: the solution, and the memory of each
 /// worker.
-pub(crate) fn bytes(ctx: &Context, (order, cols): (usize, usize), bits: SumBits, entry_limbs: usize) -> u64 {
-    let workers = ctx.threads().min(cols).max(1) as u64;
-    let each = worker_bytes(order, bits, entry_limbs);
-    Matrix::bytes_for(order, cols, bits.precision).saturating_add(workers.saturating_mul(each))
+pub(crate) fn bytes(ctx: &Context, shape: SystemShape, bits: SolveBits, entry_limbs: usize) -> u64 {
+    let workers = ctx.threads().min(shape.columns).max(1) as u64;
+    let each = worker_bytes(shape.order, bits, entry_limbs);
+    shape.right_bytes(bits.precision).saturating_add(workers.saturating_mul(each))
 }
 
 /// Bytes of the substitutions of one right side at a time: the unknowns between them, and the memory of each
 /// substitution.
-pub(crate) fn worker_bytes(order: usize, bits: SumBits, entry_limbs: usize) -> u64 {
+pub(crate) fn worker_bytes(order: usize, bits: SolveBits, entry_limbs: usize) -> u64 {
     let rooms = [bits.working, bits.precision].map(|bits| room_bytes(order, bits, entry_limbs));
     Matrix::bytes_for(order, 1, bits.working).saturating_add(rooms[0]).saturating_add(rooms[1])
 }

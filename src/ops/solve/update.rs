@@ -28,10 +28,10 @@ impl Update<'_> {
     ///
     /// # Errors
     /// [`Error::ExponentRange`] with the place in `w`; those of the product.
-    pub fn run(&self, room: &Room<'_>, (w, result): (&mut Matrix, &mut Matrix)) -> Result<()> {
+    pub fn run(&self, room: &Room<'_>, w: &mut Matrix, result: &mut Matrix) -> Result<()> {
         let (cut, columns) = (&self.cut, 0..w.cols());
         if cut.accuracy == Accuracy::Norm {
-            return room.within(|ctx| self.run_on(ctx, (columns.clone(), None), (w, result)));
+            return room.within(|ctx| self.run_on(ctx, columns.clone(), None, w, result));
         }
         result.reshape(self.block.rows.len(), w.cols(), cut.working_bits)?;
         let product = self.product(w, &columns)?;
@@ -40,12 +40,12 @@ impl Update<'_> {
             product.column_ranges(&ctx.with_memory(memory), cut.most_range_bits())
         })?;
         let groups = Groups::new(&ranges);
-        groups.swaps.iter().for_each(|&swap| swap_columns(w, swap));
+        groups.swaps.iter().for_each(|&(first, second)| swap_columns(w, first, second));
         for (columns, range) in &groups.list {
-            let done = room.within(|ctx| self.run_on(ctx, (columns.clone(), Some(*range)), (w, result)));
+            let done = room.within(|ctx| self.run_on(ctx, columns.clone(), Some(*range), w, result));
             done.map_err(|error| groups.placed(error))?;
         }
-        groups.swaps.iter().rev().for_each(|&swap| swap_columns(w, swap));
+        groups.swaps.iter().rev().for_each(|&(first, second)| swap_columns(w, first, second));
         Ok(())
     }
 
@@ -53,8 +53,10 @@ impl Update<'_> {
     fn run_on(
         &self,
         ctx: &Context,
-        (columns, range): (Range<usize>, Option<ColumnRange>),
-        (w, result): (&mut Matrix, &mut Matrix),
+        columns: Range<usize>,
+        range: Option<ColumnRange>,
+        w: &mut Matrix,
+        result: &mut Matrix,
     ) -> Result<()> {
         let rows = &self.block.rows;
         result.reshape(rows.len(), columns.len(), self.cut.working_bits)?;
@@ -62,7 +64,7 @@ impl Update<'_> {
         let ctx = &ctx.with_memory(ctx.memory().releasing(result.bytes()));
         let done = self.product(w, &columns)?.run_in_range(ctx, range, result);
         done.map_err(|error| moved(error, rows.start, columns.start))?;
-        copy_rows(ctx, result, (rows.start, &columns), w)
+        copy_rows(ctx, result, rows.start, &columns, w)
     }
 
     /// The product for some columns.
@@ -128,7 +130,7 @@ impl Groups {
 }
 
 /// Swaps two columns of `w`, the first of which comes first.
-fn swap_columns(w: &mut Matrix, (first, second): (usize, usize)) {
+fn swap_columns(w: &mut Matrix, first: usize, second: usize) {
     let (rows, width) = (w.rows(), w.limbs_per_element());
     let (heads, limbs) = w.parts_mut();
     for (words, each) in [(heads, rows), (limbs, rows * width)] {
@@ -138,12 +140,7 @@ fn swap_columns(w: &mut Matrix, (first, second): (usize, usize)) {
 }
 
 /// Copies all of `source` into the columns `columns` of `target`, its rows from `first` on.
-fn copy_rows(
-    ctx: &Context,
-    source: &Matrix,
-    (first, columns): (usize, &Range<usize>),
-    target: &mut Matrix,
-) -> Result<()> {
+fn copy_rows(ctx: &Context, source: &Matrix, first: usize, columns: &Range<usize>, target: &mut Matrix) -> Result<()> {
     each_column(
         ctx,
         target,
@@ -170,7 +167,7 @@ mod tests {
         {
             let range = |range_bits| ColumnRange { range_bits, has_singles: range_bits == 64 };
             let groups = Groups::new(&asked.map(range));
-            groups.swaps.iter().for_each(|&swap| swap_columns(&mut w, swap));
+            groups.swaps.iter().for_each(|&(first, second)| swap_columns(&mut w, first, second));
             let mut next = 0;
             for (columns, common) in &groups.list {
                 assert_eq!((columns.start, *common), (next, range(common.range_bits)));
@@ -181,7 +178,7 @@ mod tests {
                 }
             }
             assert!(next == 9 && groups.list.is_sorted_by_key(|(_, range)| range.range_bits));
-            groups.swaps.iter().rev().for_each(|&swap| swap_columns(&mut w, swap));
+            groups.swaps.iter().rev().for_each(|&(first, second)| swap_columns(&mut w, first, second));
             assert!(w == before);
         }
     }

@@ -5,6 +5,7 @@ use crate::io::{Block, BlockStream, BlockStreamOptions, FileBlock, MatrixFile, S
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::solve::blocks::{BlockOrder, TriangleBlocks};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -40,6 +41,15 @@ impl FileTriangle {
         if self.transposed { Block { rows: cols, cols: rows } } else { Block { rows, cols } }
     }
 
+    /// The block of `op(T)` with some rows of the lower triangle.
+    pub fn block_of_rows(&self, rows: &Range<usize>) -> Block {
+        let order = self.order();
+        match self.reversed {
+            false => Block { rows: rows.clone(), cols: 0..rows.end },
+            true => Block { rows: order - rows.end..order - rows.start, cols: order - rows.end..order },
+        }
+    }
+
     /// The head of an entry of row `row` of the file, scaled.
     fn scaled(&self, row: usize, head: u64) -> u64 {
         let (value, scale) = (Head(head), self.scale.as_ref().map_or(0, |scale| scale[row]));
@@ -48,7 +58,7 @@ impl FileTriangle {
 }
 
 /// Bytes that each row of a block of whole rows takes at most: blocks, and heads where they are scaled.
-pub(super) fn piece_row_bytes((order, bits): (usize, u32), is_scaled: bool) -> u64 {
+pub(super) fn piece_row_bytes(order: usize, bits: u32, is_scaled: bool) -> u64 {
     let heads = if is_scaled { 8 * order as u64 } else { 0 };
     BLOCKS as u64 * Matrix::bytes_for(1, order, bits) + heads
 }

@@ -6,7 +6,7 @@ use super::norms::Norms;
 use super::solver::{DiskSystem, Prepared};
 use super::system::PanelPaths;
 use super::triangular::{open_right, pivots};
-use super::{OutOfCoreSolveOptions, OutOfCoreSolveReport, Shape, SolvePaths};
+use super::{OutOfCoreSolveOptions, OutOfCoreSolveReport, SolvePaths};
 use crate::comm::agreed;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -18,8 +18,7 @@ use crate::ops::factor::disk::{self, OutOfCoreOptions, grid_of};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::larger;
 use crate::ops::solve::path::Path as SolvePath;
-use crate::ops::solve::problem::{CHOLESKY, working_bits};
-use crate::ops::solve::report::SolveBits;
+use crate::ops::solve::problem::{CHOLESKY, SolveBits, SystemShape, working_bits};
 use crate::site::{Site, Team};
 use crate::storage::{Caching, Identity};
 use std::fs;
@@ -161,7 +160,7 @@ fn solve_files(
     let SolvePaths { matrix, right, solution, storage } = paths;
     let file = site.agreed(MatrixFile::open(matrix))?;
     let right = site.agreed(open_right(right, "solve", &file))?;
-    let shape = Shape { order: right.rows(), columns: right.cols() };
+    let shape = SystemShape { order: right.rows(), columns: right.cols() };
     let guard = cholesky_solve_guard_bits(shape.order);
     let working_bits = site.agreed(working_bits(ctx, precision_bits, guard, shape.order))?;
     let method = site.agreed(shape.method("solve", CHOLESKY, Accuracy::Norm))?;
@@ -170,11 +169,11 @@ fn solve_files(
     if shape.is_empty() {
         return shape.write_empty(site, solution, precision_bits).map(|()| report);
     }
-    let factoring = Factoring::new(site, matrix, storage, (precision_bits, options));
+    let factoring = Factoring::new(site, matrix, storage, precision_bits, options);
     // Refused before the work of a factorisation.
     let file_bits = FileBits { right: right.precision_bits(), triangle: precision_bits, solution: precision_bits };
     let factor_bytes = factoring.planned_bytes();
-    let bands = plan_expected(&site.share(), (shape, method), file_bits, (working_bits, 2));
+    let bands = plan_expected(&site.share(), shape, method, file_bits, working_bits, 2);
     let band_bytes = site.agreed(site.of_node(bands.map(|plan| plan.planned_bytes)));
     larger(band_bytes, factor_bytes)?;
     let (_, [checksum, right_checksum]) = scanned_by_root(site, || {
@@ -189,7 +188,7 @@ fn solve_files(
         .with("matrix_checksum", format!("{checksum:016x}"))
         .with("right_checksum", format!("{right_checksum:016x}"));
     site.agreed(make_directory(storage))?;
-    let (factor, (scale, upper)) = factoring.factor((&file, checksum), method.path, &mut report)?;
+    let (factor, (scale, upper)) = factoring.factor(&file, checksum, method.path, &mut report)?;
     let pivots = Arc::new(site.agreed(pivots(&factor, false))?);
     let (scale, watch): (Arc<[i64]>, _) = (scale.into(), DiskWatch::default());
     let triangle = |reversed: bool| FileTriangle {
@@ -226,7 +225,8 @@ impl<'a> Factoring<'a> {
         site: Site<'a>,
         matrix: &'a Path,
         storage: &'a Path,
-        (precision_bits, options): (u32, &OutOfCoreSolveOptions),
+        precision_bits: u32,
+        options: &OutOfCoreSolveOptions,
     ) -> Factoring<'a> {
         let OutOfCoreSolveOptions { lower, tile_rows, caching, grid } = *options;
         let options = OutOfCoreOptions { lower, tile_rows, caching, grid, ..OutOfCoreOptions::default() };
@@ -240,7 +240,7 @@ impl<'a> Factoring<'a> {
     }
 
     /// The file of the factor, whose name identifies the matrix and options: the file is complete, or does not exist.
-    fn path(&self, (file, checksum): (&MatrixFile, u64)) -> PathBuf {
+    fn path(&self, file: &MatrixFile, checksum: u64) -> PathBuf {
         let triangle = if self.options.lower { "-lower" } else { "" };
         let (matrix_bits, bits) = (file.precision_bits(), self.precision_bits);
         self.storage.join(format!("factor-{checksum:016x}-{matrix_bits}-{bits}{triangle}.bin"))
@@ -250,11 +250,12 @@ impl<'a> Factoring<'a> {
     /// Collective.
     fn factor(
         &self,
-        file: (&MatrixFile, u64),
+        file: &MatrixFile,
+        checksum: u64,
         solve_path: SolvePath,
         report: &mut OutOfCoreSolveReport,
     ) -> Result<(Arc<MatrixFile>, Exponents)> {
-        let (path, site) = (self.path(file), self.site);
+        let (path, site) = (self.path(file, checksum), self.site);
         loop {
             if site.root_finds(|| Ok(vec![u64::from(path.exists())]))? == [0] {
                 let tiles = self.storage.join(TILES);
@@ -280,7 +281,7 @@ impl<'a> Factoring<'a> {
             }
             let (both, _) = measured?;
             // One path of solves needs no norms of columns.
-            let (scale, cols) = both.split_at(file.0.rows());
+            let (scale, cols) = both.split_at(file.rows());
             let factor = site.agreed(MatrixFile::open(&path))?;
             return Ok((Arc::new(factor), (scale.to_vec(), cols.to_vec())));
         }

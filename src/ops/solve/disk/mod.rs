@@ -25,8 +25,7 @@ use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::kernel_name;
 use crate::ops::solve::memory::LEAST_COLUMNS;
 use crate::ops::solve::path::{self, Method};
-use crate::ops::solve::problem::Substitution;
-use crate::ops::solve::report::SolveBits;
+use crate::ops::solve::problem::{SolveBits, Substitution, SystemShape};
 use crate::options::setters;
 use crate::site::Site;
 use crate::storage::Caching;
@@ -115,16 +114,9 @@ pub struct OutOfCoreSolveReport {
     pub factorisation: Option<OutOfCoreReport>,
 }
 
-/// The sizes of the problem.
-#[derive(Clone, Copy, Debug)]
-struct Shape {
-    order: usize,
-    columns: usize,
-}
-
 impl OutOfCoreSolveReport {
     /// The report of a call about to begin.
-    fn new(ctx: &Context, operation: &'static str, shape: Shape, bits: SolveBits, method: Method) -> Self {
+    fn new(ctx: &Context, operation: &'static str, shape: SystemShape, bits: SolveBits, method: Method) -> Self {
         OutOfCoreSolveReport {
             operation,
             order: shape.order,
@@ -132,7 +124,7 @@ impl OutOfCoreSolveReport {
             precision_bits: bits.precision,
             working_bits: bits.working,
             accuracy: method.accuracy,
-            kernel: kernel_name(ctx, method, (shape.order, bits.working)),
+            kernel: kernel_name(ctx, method, shape.order, bits.working),
             threads: ctx.threads(),
             ranks: 1,
             ..OutOfCoreSolveReport::default()
@@ -140,14 +132,10 @@ impl OutOfCoreSolveReport {
     }
 }
 
-impl Shape {
-    fn is_empty(self) -> bool {
-        self.order == 0 || self.columns == 0
-    }
-
+impl SystemShape {
     /// The panels of a solution: columns of it, as many as the narrowest band has.
     fn panels(self) -> ResultCut {
-        let Shape { order: rows, columns: cols } = self;
+        let SystemShape { order: rows, columns: cols } = self;
         ResultCut { rows, cols, block_rows: rows.max(1), block_cols: LEAST_COLUMNS, is_triangle: false }
     }
 
@@ -162,7 +150,7 @@ impl Shape {
     /// # Errors
     /// [`Error::InvalidArgument`].
     fn method(self, operation: &str, substitutions: &[Substitution], accuracy: Accuracy) -> Result<Method> {
-        let Shape { order, columns } = self;
+        let SystemShape { order, columns } = self;
         let method = Method::choose(substitutions, order, columns, accuracy);
         if method.path != path::Path::Parts || method.by_parts_of_files() || self.is_empty() {
             return Ok(method);

@@ -1,6 +1,5 @@
 //! The width of the bands of a solve with files, and its memory, computed from sizes only.
 
-use super::Shape;
 use super::blocks::{piece_row_bytes, stream_bytes};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -9,6 +8,7 @@ use crate::ops::solve::cut::{Pieces, TriangleCut};
 use crate::ops::solve::dots::vector_bytes;
 use crate::ops::solve::memory::{Bands, FirstTryKernel, LEAST_COLUMNS, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
+use crate::ops::solve::problem::SystemShape;
 use crate::plan::overhead;
 use crate::storage::{StorageContents, StorageOptions, padded_bytes};
 use crate::store::IoBuffer;
@@ -39,7 +39,7 @@ pub(super) struct FileBits {
 /// All that the memory of a solve with files depends on.
 pub(super) struct BandNeeds<'a> {
     pub ctx: &'a Context,
-    pub shape: Shape,
+    pub shape: SystemShape,
     pub method: Method,
     pub bits: FileBits,
     /// Bytes of each row of a piece of a triangle, and of its read-ahead.
@@ -51,7 +51,7 @@ pub(super) struct BandNeeds<'a> {
 impl BandNeeds<'_> {
     /// Bytes in addition to the solve: the band's part of both files, and the data for each row and panel.
     fn held_bytes(&self, columns: usize) -> u64 {
-        let Shape { order, columns: total } = self.shape;
+        let SystemShape { order, columns: total } = self.shape;
         let FileBits { right, triangle, solution } = self.bits;
         let panels = total.div_ceil(LEAST_COLUMNS) as u64;
         let contents = StorageContents { groups: panels, objects: panels, name_bytes: panels * overhead::NAME };
@@ -112,7 +112,8 @@ impl BandNeeds<'_> {
     /// Bytes of the whole call.
     fn bytes(&self, columns: usize, piece_rows: usize) -> Result<u64> {
         if self.method.path == Path::Dots {
-            let vectors = vector_bytes(self.ctx, (self.shape.order, columns), self.bits.solution);
+            let band = SystemShape { columns, ..self.shape };
+            let vectors = vector_bytes(self.ctx, band, self.bits.solution);
             let pieces = piece_rows as u64 * self.piece_row_bytes;
             return self.ctx.memory().admit(self.held_bytes(columns) + vectors + pieces);
         }
@@ -127,9 +128,11 @@ impl BandNeeds<'_> {
 /// Those of [`BandNeeds::plan`].
 pub(super) fn plan_expected(
     ctx: &Context,
-    (shape, method): (Shape, Method),
+    shape: SystemShape,
+    method: Method,
     bits: FileBits,
-    (working_bits, substitutions): (u32, usize),
+    working_bits: u32,
+    substitutions: usize,
 ) -> Result<BandPlan> {
     let cut = TriangleCut::expected(shape.order, working_bits, method);
     let is_scaled = substitutions > 1 && method.path != Path::Dots;
@@ -138,7 +141,7 @@ pub(super) fn plan_expected(
         shape,
         method,
         bits,
-        piece_row_bytes: piece_row_bytes((shape.order, bits.triangle), is_scaled),
+        piece_row_bytes: piece_row_bytes(shape.order, bits.triangle, is_scaled),
         stream_bytes: stream_bytes(shape.order, bits.triangle),
         cuts: vec![cut; substitutions],
     }

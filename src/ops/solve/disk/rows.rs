@@ -2,7 +2,6 @@
 
 use super::blocks::{FileBlocks, FileTriangle};
 use crate::error::Result;
-use crate::io::Block;
 use crate::math::float::FloatRef;
 use crate::ops::solve::blocks::TriangleBlocks;
 use crate::ops::solve::fixed::{RowPiece, TriangleRows};
@@ -19,14 +18,6 @@ impl FileRows {
     }
 }
 
-/// The block of `op(T)` with some rows of the lower triangle.
-fn block((order, reversed): (usize, bool), rows: &Range<usize>) -> Block {
-    match reversed {
-        false => Block { rows: rows.clone(), cols: 0..rows.end },
-        true => Block { rows: order - rows.end..order - rows.start, cols: order - rows.end..order },
-    }
-}
-
 impl TriangleRows for FileRows {
     fn pivot(&self, row: usize) -> FloatRef<'_> {
         let triangle = self.0.triangle();
@@ -34,15 +25,16 @@ impl TriangleRows for FileRows {
     }
 
     fn begin(&mut self, piece_rows: usize) -> Result<()> {
-        let (order, reversed) = (self.0.triangle().order(), self.0.triangle().reversed);
+        let triangle = self.0.triangle().clone();
+        let order = triangle.order();
         let pieces = (0..order).step_by(piece_rows.max(1));
-        let blocks = pieces.map(move |start| block((order, reversed), &(start..(start + piece_rows).min(order))));
+        let blocks = pieces.map(move |start| triangle.block_of_rows(&(start..(start + piece_rows).min(order))));
         self.0.begin(Box::new(blocks), piece_rows.min(order) * order)
     }
 
     fn rows(&mut self, rows: Range<usize>) -> Result<RowPiece<'_>> {
-        let (order, reversed) = (self.0.triangle().order(), self.0.triangle().reversed);
-        let view = self.0.block(&block((order, reversed), &rows))?;
+        let (block, reversed) = (self.0.triangle().block_of_rows(&rows), self.0.triangle().reversed);
+        let view = self.0.block(&block)?;
         let turned = || view.reversed_rows().transposed().reversed_rows().transposed();
         let view = if reversed { turned() } else { view };
         Ok(RowPiece { view, first: rows.start, first_col: 0 })

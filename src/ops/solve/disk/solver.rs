@@ -1,6 +1,5 @@
 //! How a band of right sides is solved with triangles in files, by the path of the call.
 
-use super::Shape;
 use super::blocks::{FileBlocks, FileTriangle, piece_row_bytes, stream_bytes};
 use super::needs::{BandNeeds, BandPlan, FileBits};
 use super::rows::FileRows;
@@ -11,11 +10,11 @@ use crate::matrix::{Diag, MatrixViewMut, Uplo};
 use crate::ops::disk::DiskWatch;
 use crate::ops::solve::cut::{Pieces, TriangleCut};
 use crate::ops::solve::dots::{DotSystem, store_columns};
-use crate::ops::solve::fixed::{FixedPoint, TriangleRows};
+use crate::ops::solve::fixed::{FixedTriangle, LowerForm};
 use crate::ops::solve::memory::Bands;
 use crate::ops::solve::parts::Parts;
 use crate::ops::solve::path::{Method, Path};
-use crate::ops::solve::report::SolveBits;
+use crate::ops::solve::problem::{SolveBits, SystemShape};
 use crate::ops::solve::run::{Right, Solve, make_room};
 use crate::ops::solve::step::{Step, TriangleSolver};
 use crate::site::{Site, Team};
@@ -37,7 +36,7 @@ pub(super) struct DiskSystem<'a> {
     /// The site's, with this rank's share of the limit.
     pub ctx: &'a Context,
     pub watch: DiskWatch,
-    pub shape: Shape,
+    pub shape: SystemShape,
     pub right: Arc<MatrixFile>,
     pub alpha: Option<&'a Float>,
     pub steps: Vec<Prepared>,
@@ -94,7 +93,8 @@ impl DiskSystem<'_> {
                 solution: self.bits.precision,
             },
             piece_row_bytes: piece_row_bytes(
-                (self.shape.order, triangle_bits),
+                self.shape.order,
+                triangle_bits,
                 self.scale.is_some() && self.method.path != Path::Dots,
             ),
             stream_bytes: stream_bytes(self.shape.order, triangle_bits),
@@ -138,20 +138,21 @@ impl DiskSystem<'_> {
     }
 
     /// A triangle in fixed point, where the path takes it.
-    fn fixed_point(&self, step: &Prepared) -> Option<(FixedPoint, FileRows)> {
+    fn fixed_point(&self, step: &Prepared) -> Option<FixedTriangle<'static>> {
         (self.method.path == Path::Tiles).then(|| {
             let rows = FileRows::new(step.triangle.clone());
-            let (turned, promise) = ((step.triangle.reversed, step.unit), (self.bits.working, self.method.accuracy));
-            (FixedPoint::of_rows(&rows, step.exponents.clone(), turned, promise), rows)
+            let (reversed, unit, exponents) = (step.triangle.reversed, step.unit, step.exponents.clone());
+            let form = LowerForm { reversed, unit, exponents };
+            FixedTriangle::of_rows(Box::new(rows), form, self.bits.working, self.method.accuracy)
         })
     }
 
     /// How a triangle is cut, before the plan sets the pieces of its blocks.
-    fn cut(&self, fixed: Option<&(FixedPoint, FileRows)>) -> TriangleCut {
+    fn cut(&self, fixed: Option<&FixedTriangle<'_>>) -> TriangleCut {
         TriangleCut {
             order: self.shape.order,
             working_bits: self.bits.working,
-            first_try_bits: fixed.and_then(|(fixed, _)| fixed.tries().next()),
+            first_try_bits: fixed.and_then(|fixed| fixed.tries().next()),
             accuracy: self.method.accuracy,
             pieces: Pieces::WHOLE,
         }
@@ -160,10 +161,9 @@ impl DiskSystem<'_> {
     fn triangle_solver(
         &self,
         step: &Prepared,
-        fixed: Option<(FixedPoint, FileRows)>,
+        fixed: Option<FixedTriangle<'static>>,
         cut: TriangleCut,
     ) -> TriangleSolver<'static> {
-        let fixed = fixed.map(|(fixed, rows)| (fixed, Box::new(rows) as Box<dyn TriangleRows>));
         let parts = self.method.by_parts_of_files().then(|| Parts {
             blocks: Box::new(FileBlocks::new(step.triangle.clone())),
             uplo: if step.triangle.reversed { Uplo::Upper } else { Uplo::Lower },

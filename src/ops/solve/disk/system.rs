@@ -92,7 +92,7 @@ impl DiskSystem<'_> {
                     cut.block(of(band[0])).cols.start..cut.block(of(band[band.len() - 1])).cols.end,
                 )?;
                 for &panel in band {
-                    publish(panels, (of(panel), of(band[0])), &x)?;
+                    publish(panels, of(panel), of(band[0]), &x)?;
                 }
                 *bands += 1;
             }
@@ -126,7 +126,7 @@ impl DiskSystem<'_> {
 }
 
 /// Begins to write a panel whose columns are in `x`; the first column of `x` belongs to the panel `first`.
-fn publish(panels: &mut StoredResult, (panel, first): (TileId, TileId), x: &Matrix) -> Result<()> {
+fn publish(panels: &mut StoredResult, panel: TileId, first: TileId, x: &Matrix) -> Result<()> {
     let (cut, (all_heads, all_limbs), width) = (*panels.cut(), x.parts(), x.limbs_per_element());
     let before = cut.block(panel).cols.start - cut.block(first).cols.start;
     let entries = before * cut.rows..before * cut.rows + cut.entries(panel);

@@ -5,7 +5,7 @@ use super::needs::{FileBits, plan_expected};
 use super::norms::Norms;
 use super::solver::{DiskSystem, Prepared};
 use super::system::PanelPaths;
-use super::{OutOfCoreSolveReport, Shape, SolvePaths};
+use super::{OutOfCoreSolveReport, SolvePaths};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::io::{HeadVisitor, MatrixFile};
@@ -13,8 +13,7 @@ use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Diag, Matrix, Op, Uplo};
 use crate::ops::disk::{DiskWatch, progress_of, scanned_by_root};
 use crate::ops::product::problem::Accuracy;
-use crate::ops::solve::problem::{LOWER, UPPER, triangle_working_bits};
-use crate::ops::solve::report::SolveBits;
+use crate::ops::solve::problem::{LOWER, SolveBits, SystemShape, UPPER, triangle_working_bits};
 use crate::site::Site;
 use crate::storage::{Caching, Identity};
 use rug::Float;
@@ -141,7 +140,7 @@ pub(crate) fn solve_triangle(
     let (start, ctx) = (Instant::now(), site.ctx);
     let file = Arc::new(site.agreed(MatrixFile::open(matrix))?);
     let right = site.agreed(open_right(right, "trsm", &file))?;
-    let shape = Shape { order: right.rows(), columns: right.cols() };
+    let shape = SystemShape { order: right.rows(), columns: right.cols() };
     let working_bits = site.agreed(triangle_working_bits(ctx, precision_bits, shape.order))?;
     let triangle = Triangle::of(&file, options);
     let substitutions = if triangle.reversed() { UPPER } else { LOWER };
@@ -155,7 +154,7 @@ pub(crate) fn solve_triangle(
     let ctx = &watch.told(&site.share());
     let file_bits =
         FileBits { right: right.precision_bits(), triangle: file.precision_bits(), solution: precision_bits };
-    site.agreed(site.of_node(plan_expected(ctx, (shape, method), file_bits, (working_bits, 1))))?;
+    site.agreed(site.of_node(plan_expected(ctx, shape, method, file_bits, working_bits, 1)))?;
     let (exponents, [checksum, right_checksum]) = scanned_by_root(site, || {
         let (exponents, checksum) = triangle.exponents(ctx)?;
         Ok((exponents, [checksum, right.check(progress_of(ctx), |_, _, _| Ok(()))?]))

@@ -15,6 +15,7 @@ use crate::matrix::{Destination, MAXIMUM_EXPONENT, Matrix, MatrixView, MatrixVie
 use crate::ops::product::scale::{NormPass, norm_exponents};
 use crate::ops::solve::blocks::TriangleBlocks;
 use crate::ops::solve::dots::unknowns::{FactorPiece, Scaling, Sweep, Unknowns};
+use crate::ops::solve::problem::SystemShape;
 use crate::ops::solve::run::make_room;
 use crate::plan::BLOCK;
 use rug::{Float, Integer};
@@ -51,13 +52,15 @@ pub(crate) fn kept_row_norms<'a>(ctx: &Context, factor: &Matrix, kept: &'a OnceL
 /// [`Error::ExponentRange`], [`Error::MemoryLimit`], [`Error::Cancelled`], [`Error::OutOfMemory`].
 pub(crate) fn solve_columns(
     ctx: &Context,
-    (factor, norms): (&Matrix, &[i64]),
+    factor: &Matrix,
+    norms: &[i64],
     b: MatrixView<'_>,
     precision_bits: u32,
     result: Destination<'_>,
 ) -> Result<u64> {
     let order = factor.rows();
-    let planned_bytes = ctx.memory().admit(bytes(ctx, (order, b.cols()), precision_bits))?;
+    let shape = SystemShape { order, columns: b.cols() };
+    let planned_bytes = ctx.memory().admit(bytes(ctx, shape, precision_bits))?;
     make_room(ctx, planned_bytes);
     let result = result.prepare((order, b.cols()), precision_bits)?;
     let system = DotSystem::new(precision_bits, norms, order);
@@ -84,20 +87,21 @@ pub(crate) fn store_columns(columns: &[Vec<Float>], mut solution: MatrixViewMut<
 }
 
 /// Most bytes of a call: the solution, and what [`vector_bytes`] counts.
-pub(crate) fn bytes(ctx: &Context, (order, cols): (usize, usize), precision_bits: u32) -> u64 {
-    Matrix::bytes_for(order, cols, precision_bits) + vector_bytes(ctx, (order, cols), precision_bits)
+pub(crate) fn bytes(ctx: &Context, shape: SystemShape, precision_bits: u32) -> u64 {
+    shape.right_bytes(precision_bits) + vector_bytes(ctx, shape, precision_bits)
 }
 
 /// Most bytes in addition to the solution: for each column the unknowns as numbers and as digits, and those of the
 /// previous substitution as numbers; exponents; for each worker the sums of a block, and their operands.
-pub(crate) fn vector_bytes(ctx: &Context, (order, cols): (usize, usize), precision_bits: u32) -> u64 {
+pub(crate) fn vector_bytes(ctx: &Context, shape: SystemShape, precision_bits: u32) -> u64 {
+    let SystemShape { order, columns } = shape;
     let bits = vector_solve_bits(precision_bits, order);
     let number = u64::from(bits.div_ceil(64)) * 8 + 48;
     let digits = bits.div_ceil(DIGIT_BITS);
     let fixed = 8 * (u64::from(digits) + 2 * PADDING as u64 + 1);
     // Sums as the kernel returns them and as they are kept, both of twice the bits, right sides, and some on the way.
     let block = ctx.kernel().dots_bytes(digits as usize) + (4 * BLOCK as u64 + BLOCK as u64 + 12) * number;
-    order as u64 * (cols as u64 * (2 * number + fixed) + 8 * 6) + workers(ctx, cols) as u64 * block.max(64 << 10)
+    order as u64 * (columns as u64 * (2 * number + fixed) + 8 * 6) + workers(ctx, columns) as u64 * block.max(64 << 10)
 }
 
 /// Each has a column at a time.
@@ -134,8 +138,8 @@ impl DotSystem {
         let right = |row: usize, col: usize| b.get(row, col).to_float(b.precision_bits());
         let blocks = self.scaling.order().div_ceil(BLOCK) * b.cols();
         let meter = Meter::new(ctx, 2 * blocks as u64);
-        let middle = self.sweep(&meter, (Sweep::Forward, lower), (b.cols(), &right))?;
-        self.sweep(&meter, (Sweep::Backward, upper), (b.cols(), &|row, col| middle[col][row].clone()))
+        let middle = self.sweep(&meter, Sweep::Forward, lower, b.cols(), &right)?;
+        self.sweep(&meter, Sweep::Backward, upper, b.cols(), &|row, col| middle[col][row].clone())
     }
 
     /// The pieces of a substitution: a fixed number of rows of its triangle at a time, up to the diagonal.
@@ -154,8 +158,10 @@ impl DotSystem {
     fn sweep(
         &self,
         meter: &Meter<'_>,
-        (sweep, triangle): (Sweep, &mut dyn TriangleBlocks),
-        (columns, right): (usize, &(dyn Fn(usize, usize) -> Float + Sync)),
+        sweep: Sweep,
+        triangle: &mut dyn TriangleBlocks,
+        columns: usize,
+        right: &(dyn Fn(usize, usize) -> Float + Sync),
     ) -> Result<Vec<Vec<Float>>> {
         let ctx = meter.ctx();
         let mut unknowns = (0..columns).map(|_| Unknowns::new(&self.scaling, sweep)).collect::<Vec<_>>();
@@ -172,7 +178,7 @@ impl DotSystem {
             };
             let mut items = unknowns.iter_mut().enumerate();
             let solve = |(): &mut (), (col, unknowns): (usize, &mut Unknowns<'_>)| {
-                self.solve_piece(meter, (&piece, &rows), unknowns, &|row| right(row, col))
+                self.solve_piece(meter, &piece, &rows, unknowns, &|row| right(row, col))
             };
             ctx.install(|| drive::parallel_for(&mut locals, |()| items.next(), solve))?;
         }
@@ -184,7 +190,8 @@ impl DotSystem {
     fn solve_piece(
         &self,
         meter: &Meter<'_>,
-        (piece, rows): (&FactorPiece<'_>, &Range<usize>),
+        piece: &FactorPiece<'_>,
+        rows: &Range<usize>,
         unknowns: &mut Unknowns<'_>,
         right: &dyn Fn(usize) -> Float,
     ) -> Result<()> {
@@ -195,7 +202,7 @@ impl DotSystem {
             let block = at..(at + BLOCK).min(rows.end);
             let right = block.clone().map(right).collect::<Vec<_>>();
             let mut sums = [Integer::ZERO; BLOCK];
-            unknowns.solve_rows(ctx.kernel(), (piece, &block), &right, &mut sums);
+            unknowns.solve_rows(ctx.kernel(), piece, &block, &right, &mut sums);
             meter.add("solve", 1)?;
         }
         Ok(())

@@ -77,32 +77,11 @@ impl Scaling {
         self.norms.len()
     }
 
-    /// Adds to `sums` the products of pieces of the factor with the unknowns that come before the rows `block`.
-    ///
-    /// `vector` holds all earlier unknowns, of which those of a piece's columns (forward) or rows (backward) are used.
-    pub fn add_sums(
-        &self,
-        kernel: &dyn PlaneKernel,
-        (sweep, block): (Sweep, &Range<usize>),
-        (pieces, vector): (&[FactorPiece<'_>], &FixedVector),
-        sums: &mut BlockSums,
-    ) {
-        let sources = pieces.iter().map(|piece| self.source((sweep, block), piece));
-        let sources = sources.filter(|source| !source.panel.rows.is_empty()).collect::<Vec<_>>();
-        if sources.is_empty() {
-            return;
-        }
-        let mut own = [Integer::ZERO; BLOCK];
-        kernel.dots(&sources, vector, &mut own);
-        for (sum, own) in sums.iter_mut().zip(own) {
-            *sum += own;
-        }
-    }
-
     /// The part of a piece that multiplies the unknowns found before the rows `block`.
     fn source<'s>(
         &'s self,
-        (sweep, block): (Sweep, &Range<usize>),
+        sweep: Sweep,
+        block: &Range<usize>,
         &FactorPiece { view, first_row, first_col }: &FactorPiece<'s>,
     ) -> DotSource<'s> {
         match sweep {
@@ -166,14 +145,30 @@ impl<'a> Unknowns<'a> {
         self.values
     }
 
-    /// The unknowns in fixed point.
-    pub fn fixed(&self) -> &FixedVector {
-        &self.fixed
-    }
-
     /// Takes an unknown that was found elsewhere; [`Unknowns::commit`] makes it known in fixed point.
     pub fn set(&mut self, row: usize, value: Float) {
         self.values[row] = value;
+    }
+
+    /// Adds to `sums` the products of pieces of the factor with the unknowns that come before the rows `block`, all of
+    /// which are known: those of a piece's columns (forward) or rows (backward) are used.
+    pub fn add_sums(
+        &self,
+        kernel: &dyn PlaneKernel,
+        block: &Range<usize>,
+        pieces: &[FactorPiece<'_>],
+        sums: &mut BlockSums,
+    ) {
+        let sources = pieces.iter().map(|piece| self.scaling.source(self.sweep, block, piece));
+        let sources = sources.filter(|source| !source.panel.rows.is_empty()).collect::<Vec<_>>();
+        if sources.is_empty() {
+            return;
+        }
+        let mut own = [Integer::ZERO; BLOCK];
+        kernel.dots(&sources, &self.fixed, &mut own);
+        for (sum, own) in sums.iter_mut().zip(own) {
+            *sum += own;
+        }
     }
 
     /// Finds the unknowns of the block `rows` and commits them: adds to `sums` the products of a piece of the factor,
@@ -181,11 +176,12 @@ impl<'a> Unknowns<'a> {
     pub fn solve_rows(
         &mut self,
         kernel: &dyn PlaneKernel,
-        (piece, rows): (&FactorPiece<'_>, &Range<usize>),
+        piece: &FactorPiece<'_>,
+        rows: &Range<usize>,
         right: &[Float],
         sums: &mut BlockSums,
     ) -> bool {
-        self.scaling.add_sums(kernel, (self.sweep, rows), (std::slice::from_ref(piece), &self.fixed), sums);
+        self.add_sums(kernel, rows, std::slice::from_ref(piece), sums);
         self.solve_block(rows, right, sums, |row, col| piece.float(row, col));
         self.commit(rows.clone())
     }

@@ -27,11 +27,11 @@ impl RowDepths {
             let own = first..rows.end.min(first + PANEL);
             let mut depths = vec![[EMPTY; PANEL]; own.end];
             for (lane, row) in own.enumerate() {
-                let exponent = fixed.exponents[row];
+                let exponent = fixed.form.exponents[row];
                 for (col, depths) in depths[..row].iter_mut().enumerate() {
                     depths[lane] = depth(piece.view.head(row - piece.first, col), exponent);
                 }
-                let pivot = if fixed.unit { Head::new(false, 1) } else { piece.view.head(row - piece.first, row) };
+                let pivot = if fixed.form.unit { Head::new(false, 1) } else { piece.view.head(row - piece.first, row) };
                 depths[row][lane] = depth(pivot, exponent);
             }
             depths
@@ -53,7 +53,7 @@ impl UnknownDepths {
 
     /// Takes in the unknown `row` of 8 right sides from `first` on, given by its magnitudes with `fixed_bits` after the
     /// point.
-    pub fn set(&mut self, (row, first): (usize, usize), magnitudes: &[u64], fixed_bits: u32) {
+    pub fn set(&mut self, row: usize, first: usize, magnitudes: &[u64], fixed_bits: u32) {
         let each = magnitudes.len() / PANEL_ROWS;
         let lanes = &mut self.panels[first / PANEL][row][first % PANEL..][..PANEL_ROWS];
         for (own, magnitude) in lanes.iter_mut().zip(magnitudes.chunks_exact(each)) {
@@ -71,8 +71,10 @@ impl UnknownDepths {
     /// they are the rows of `right` from `first` on.
     pub fn reject(
         &self,
-        (rows, deepest): (&RowDepths, u32),
-        (right, first): (&MatrixView<'_>, usize),
+        rows: &RowDepths,
+        deepest: u32,
+        right: &MatrixView<'_>,
+        first: usize,
         weights: &mut [RowWeight],
     ) {
         let mut sums = [[EMPTY; PANEL]; PANEL];

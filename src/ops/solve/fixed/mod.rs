@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::kernels::PlaneKernel;
 use crate::math::pivot::round_shift;
-use crate::matrix::{Matrix, MatrixView};
+use crate::matrix::Matrix;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::band::{Band, gather, scatter, with_column};
 use crate::ops::solve::cut::TriangleCut;
@@ -28,15 +28,20 @@ use crate::ops::solve::triangle::Triangle;
 pub(crate) use rows::{Making, RowPiece, RowsFrom, SharedRows, TriangleRows};
 use rug::Integer;
 
+/// A triangle as a lower one, its unknowns in the order in which they are found.
+pub(crate) struct LowerForm {
+    /// Whether rows and columns of the caller's triangle run backwards in the one that is lower.
+    pub reversed: bool,
+    /// Whether the diagonal is ones.
+    pub unit: bool,
+    /// Row `i` has a norm of about `2^exponents[i]`, by which it is scaled.
+    pub exponents: Vec<i64>,
+}
+
 /// A triangle whose rows are scaled by powers of two to norms of about 1, its unknowns in the order in which they are
 /// found. Its entries come from [`TriangleRows`].
-pub(crate) struct FixedPoint {
-    /// Whether rows and columns of the caller's triangle run backwards in the one that is lower.
-    reversed: bool,
-    /// Whether the diagonal is ones.
-    unit: bool,
-    /// Row `i` is scaled by `2^-exponents[i]`.
-    exponents: Vec<i64>,
+struct FixedPoint {
+    form: LowerForm,
     working_bits: u32,
     accuracy: Accuracy,
     /// Bits beyond those of the unknowns at which the first try is made.
@@ -44,9 +49,39 @@ pub(crate) struct FixedPoint {
 }
 
 impl FixedPoint {
-    /// Scales `triangle` for unknowns of the bits and the accuracy in `promise`; also returns the triangle, reversed if
-    /// needed so that it is lower.
-    pub fn new<'a>(triangle: &Triangle<'a>, promise: (u32, Accuracy)) -> (FixedPoint, MatrixView<'a>) {
+    /// Power of two below the scaled pivot `i`.
+    fn pivot_exponent(&self, rows: &dyn TriangleRows, i: usize) -> i64 {
+        let exponent = if self.form.unit { 1 } else { rows.pivot(i).head.exponent() };
+        exponent - 1 - self.form.exponents[i]
+    }
+
+    /// The scaled pivots as integers with `fixed_bits` after the point.
+    fn pivots(&self, rows: &dyn TriangleRows, fixed_bits: u32) -> Vec<Integer> {
+        let pivot = |i: usize| {
+            let (integer, exponent) = match self.form.unit {
+                true => (Integer::from(1), 0),
+                false => rows.pivot(i).to_integer_exponent(),
+            };
+            round_shift(&integer, exponent + i64::from(fixed_bits) - self.form.exponents[i])
+        };
+        (0..self.order()).map(pivot).collect()
+    }
+
+    /// Rows of the triangle.
+    fn order(&self) -> usize {
+        self.form.exponents.len()
+    }
+}
+
+/// A triangle in fixed point, and the source of its rows.
+pub(crate) struct FixedTriangle<'a> {
+    fixed: FixedPoint,
+    rows: Box<dyn TriangleRows + 'a>,
+}
+
+impl<'a> FixedTriangle<'a> {
+    /// A triangle that is at hand, for unknowns of `working_bits` bits; it is reversed if needed so that it is lower.
+    pub fn new(triangle: &Triangle<'a>, working_bits: u32, accuracy: Accuracy) -> FixedTriangle<'a> {
         let reversed = !triangle.is_lower();
         let view = triangle.view();
         let lower = if reversed { view.reversed_rows().transposed().reversed_rows().transposed() } else { view };
@@ -54,65 +89,41 @@ impl FixedPoint {
         if reversed {
             exponents.reverse();
         }
-        (FixedPoint::of_rows(&lower, exponents, (reversed, triangle.is_unit()), promise), lower)
+        let form = LowerForm { reversed, unit: triangle.is_unit(), exponents };
+        FixedTriangle::of_rows(Box::new(lower), form, working_bits, accuracy)
     }
 
-    /// A lower triangle whose row `i` has a norm of about `2^exponents[i]`; whether it is a reversed upper one, and
-    /// whether its diagonal is ones.
+    /// A lower triangle whose rows come from elsewhere, for unknowns of `working_bits` bits.
     pub fn of_rows(
-        rows: &dyn TriangleRows,
-        exponents: Vec<i64>,
-        (reversed, unit): (bool, bool),
-        (working_bits, accuracy): (u32, Accuracy),
-    ) -> FixedPoint {
-        let mut fixed = FixedPoint { reversed, unit, exponents, working_bits, accuracy, first_bits: 0 };
+        rows: Box<dyn TriangleRows + 'a>,
+        form: LowerForm,
+        working_bits: u32,
+        accuracy: Accuracy,
+    ) -> FixedTriangle<'a> {
+        let mut fixed = FixedPoint { form, working_bits, accuracy, first_bits: 0 };
         // Unknowns are about as large as the reciprocal of the least pivot.
-        let growth = (0..fixed.exponents.len()).map(|i| -fixed.pivot_exponent(rows, i)).max().unwrap_or(0);
+        let growth = (0..fixed.order()).map(|i| -fixed.pivot_exponent(&*rows, i)).max().unwrap_or(0);
         fixed.first_bits = first_bits(growth, accuracy);
-        fixed
-    }
-
-    /// Power of two below the scaled pivot `i`.
-    fn pivot_exponent(&self, rows: &dyn TriangleRows, i: usize) -> i64 {
-        let exponent = if self.unit { 1 } else { rows.pivot(i).head.exponent() };
-        exponent - 1 - self.exponents[i]
-    }
-
-    /// The scaled pivots as integers with `fixed_bits` after the point.
-    fn pivots(&self, rows: &dyn TriangleRows, fixed_bits: u32) -> Vec<Integer> {
-        let pivot = |i: usize| {
-            let (integer, exponent) = match self.unit {
-                true => (Integer::from(1), 0),
-                false => rows.pivot(i).to_integer_exponent(),
-            };
-            round_shift(&integer, exponent + i64::from(fixed_bits) - self.exponents[i])
-        };
-        (0..self.exponents.len()).map(pivot).collect()
-    }
-
-    /// Rows of the triangle.
-    pub fn order(&self) -> usize {
-        self.exponents.len()
+        FixedTriangle { fixed, rows }
     }
 
     /// The bits after the point that are tried, one after the other.
     pub fn tries(&self) -> impl Iterator<Item = u32> + use<> {
-        let working_bits = self.working_bits;
-        tries(working_bits, self.first_bits).map(move |extra_bits| working_bits + extra_bits)
+        let FixedPoint { working_bits, first_bits, .. } = self.fixed;
+        tries(working_bits, first_bits).map(move |extra_bits| working_bits + extra_bits)
     }
 
     /// Replaces the columns `live` of `spaces.w` by their solutions where some try holds them; returns the numbers of
-    /// the other columns, which stay unchanged. Right sides are 0 above row `first` of a lower triangle, which is not
-    /// reversed. Collective.
+    /// the other columns, which stay unchanged. Collective.
     ///
     /// # Errors
     /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::Cancelled`];
     /// [`crate::Error::OutOfMemory`]; those of `rows`.
     pub fn run(
-        &self,
+        &mut self,
         band: &Band<'_>,
-        (cut, rows): (&TriangleCut, &mut dyn TriangleRows),
-        (live, first): (Vec<usize>, usize),
+        cut: &TriangleCut,
+        live: Vec<usize>,
         spaces: &mut Spaces,
     ) -> Result<Vec<usize>> {
         let (columns, site) = (spaces.w.cols(), band.site());
@@ -142,12 +153,7 @@ impl FixedPoint {
             for round in 0..rounds as usize {
                 let end = left.len().min((round + 1) * most);
                 let some = &left[end.min(round * most)..end];
-                rest.extend(self.attempt(
-                    band,
-                    (cut, rows),
-                    Try { fixed_bits, first, retry, some, together, kernel },
-                    spaces,
-                )?);
+                rest.extend(self.attempt(band, cut, Try { fixed_bits, retry, some, together, kernel }, spaces)?);
             }
             left = rest;
             if retry.is_some() {
@@ -159,16 +165,16 @@ impl FixedPoint {
 
     /// One try on some columns; returns the columns that outgrow it. Collective.
     fn attempt(
-        &self,
+        &mut self,
         band: &Band<'_>,
-        (cut, rows): (&TriangleCut, &mut dyn TriangleRows),
+        cut: &TriangleCut,
         attempt: Try<'_>,
         spaces: &mut Spaces,
     ) -> Result<Vec<usize>> {
-        let Try { fixed_bits, first, retry, some, together, kernel } = attempt;
+        let Try { fixed_bits, retry, some, together, kernel } = attempt;
         let (ctx, memory, site) = (band.ctx(), band.memory, band.site());
         let (piece_row_bytes, message_bytes) = (memory.piece_row_bytes, memory.message_bytes);
-        let (order, columns, accuracy) = (self.order(), some.len(), self.accuracy);
+        let (order, columns, accuracy) = (self.fixed.order(), some.len(), self.fixed.accuracy);
         let size = TrySize { order, columns, fixed_bits, piece_row_bytes, message_bytes, accuracy, together, kernel };
         let copied = if retry.is_some() { some.len() } else { 0 };
         let limit_bytes = retry.map_or(band.limit_bytes, |retry| Some(retry.limit_bytes));
@@ -179,8 +185,8 @@ impl FixedPoint {
         let made = match some.is_empty() && together.is_none() {
             true => Ok(None),
             false => memory
-                .held_by_try(cut, (band.columns, copied))
-                .and_then(|bytes| plan_try(ctx, (limit_bytes, bytes), size).map(Some)),
+                .held_by_try(cut, band.columns, copied)
+                .and_then(|bytes| plan_try(ctx, limit_bytes, bytes, size).map(Some)),
         };
         let plan = site.agreed(made)?;
         // All ranks use the pieces of the rank with the least memory for them; a rank without columns also takes part,
@@ -189,50 +195,48 @@ impl FixedPoint {
         let own_rows = plan.as_ref().map_or_else(idle_rows, |plan| plan.tile_rows);
         let tile_rows = site.smallest(own_rows as u64)? as usize;
         let plan = plan.map(|plan| plan.with_tile_rows(tile_rows));
-        match (&plan, rows.together().filter(|_| together.is_some())) {
+        match (&plan, self.rows.together().filter(|_| together.is_some())) {
             (Some(plan), Some(rows)) => rows.begin(plan.most_strip_entries(), plan.window_words())?,
-            _ => site.agreed(rows.begin(tile_rows))?,
+            _ => site.agreed(self.rows.begin(tile_rows))?,
         }
         let left = match plan {
             None => Ok(Vec::new()),
-            Some(plan) if retry.is_none() => run::run(ctx, (self, rows), &plan, &mut spaces.w, first),
-            Some(plan) => self.attempt_copies((ctx, rows), &plan, (some, first), spaces),
+            Some(plan) if retry.is_none() => run::run(ctx, self, &plan, &mut spaces.w, band.first_row),
+            Some(plan) => self.attempt_copies(band, &plan, some, spaces),
         };
-        let finished = match rows.together().filter(|_| together.is_some()) {
+        let finished = match self.rows.together().filter(|_| together.is_some()) {
             Some(rows) => rows.end(),
-            None => rows.finish(),
+            None => self.rows.finish(),
         };
         site.agreed(finished.and(left).map_err(|error| band.placed(error)))
     }
 
     /// One try on copies of some columns.
     fn attempt_copies(
-        &self,
-        (ctx, rows): (&Context, &mut dyn TriangleRows),
+        &mut self,
+        band: &Band<'_>,
         plan: &TilePlan,
-        (some, first): (&[usize], usize),
+        some: &[usize],
         spaces: &mut Spaces,
     ) -> Result<Vec<usize>> {
         let Spaces { w, again, .. } = spaces;
         gather(w, some, again)?;
-        let rest = run::run(ctx, (self, rows), plan, again, first).map_err(|error| with_column(error, some))?;
+        let rest = run::run(band.ctx(), self, plan, again, band.first_row).map_err(|error| with_column(error, some))?;
         scatter(again, some, &rest, w);
         Ok(rest.into_iter().map(|at| some[at]).collect())
     }
 }
 
-/// The plan of a try that holds `beside` bytes already, within `planned_bytes`; a later try may need more than the plan
-/// reserved.
-fn plan_try(ctx: &Context, (planned_bytes, beside): (Option<u64>, u64), size: TrySize) -> Result<TilePlan> {
-    let memory = |bytes| ctx.memory().within(bytes).holding(beside);
+/// The plan of a try that holds `held_bytes` bytes already, within `planned_bytes`; a later try may need more than the
+/// plan reserved.
+fn plan_try(ctx: &Context, planned_bytes: Option<u64>, held_bytes: u64, size: TrySize) -> Result<TilePlan> {
+    let memory = |bytes| ctx.memory().within(bytes).holding(held_bytes);
     within_reach(planned_bytes, ctx.memory_bytes(), |bytes| TilePlan::new(ctx, memory(bytes), size))
 }
 
 /// A try on some columns.
 struct Try<'a> {
     fixed_bits: u32,
-    /// Right sides are 0 above this row.
-    first: usize,
     /// Limits of a try after the first one, which runs in place on all columns of a band.
     retry: Option<Retry>,
     some: &'a [usize],
@@ -247,7 +251,7 @@ mod tests {
     use super::*;
     use crate::error::Error;
     use crate::kernels;
-    use crate::matrix::{Diag, MAXIMUM_EXPONENT, Uplo};
+    use crate::matrix::{Diag, MAXIMUM_EXPONENT, MatrixView, Uplo};
     use crate::ops::solve::cut::Pieces;
     use crate::ops::solve::memory::{FirstTryKernel, SolveMemory, UnsolvedColumns};
     use crate::site::Team;
@@ -268,7 +272,8 @@ mod tests {
 
     /// Solves all columns of `w` in one band without parts; returns the columns that remain.
     fn run(ctx: &Context, (triangle, diag): (MatrixView<'_>, Diag), uplo: Uplo, w: &mut Matrix) -> Result<Vec<usize>> {
-        let (fixed, mut rows) = FixedPoint::new(&Triangle::new(triangle, uplo, diag).unwrap(), (100, Accuracy::Norm));
+        let triangle = Triangle::new(triangle, uplo, diag).unwrap();
+        let mut fixed = FixedTriangle::new(&triangle, 100, Accuracy::Norm);
         let first_try_bits = fixed.tries().next();
         let (accuracy, pieces) = (Accuracy::Norm, Pieces::WHOLE);
         let cut = TriangleCut { order: ORDER, working_bits: 100, first_try_bits, accuracy, pieces };
@@ -287,11 +292,12 @@ mod tests {
             columns: 9,
             limit_bytes: None,
             first_column: 0,
+            first_row: 0,
             transposed: false,
         };
         let empty = || Matrix::zeros(0, 0, 2).unwrap();
         let mut spaces = Spaces { w: std::mem::replace(w, empty()), result: empty(), again: empty() };
-        let left = fixed.run(&band, (&cut, &mut rows), ((0..9).collect(), 0), &mut spaces);
+        let left = fixed.run(&band, &cut, (0..9).collect(), &mut spaces);
         *w = spaces.w;
         left
     }

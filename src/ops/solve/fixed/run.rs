@@ -1,7 +1,7 @@
 //! Carries out one try: tile row by tile row of the triangle, all right sides of a strip at once.
 
 use super::check::{RowDepths, UnknownDepths};
-use super::{FixedPoint, RowPiece, TriangleRows};
+use super::{FixedPoint, FixedTriangle, RowPiece, TriangleRows};
 use crate::comm::agreed;
 use crate::comm::idle::{Idle, Patience};
 use crate::context::{Context, Workspace};
@@ -99,14 +99,15 @@ impl RowTiles for LoadedRow<'_> {
 /// Replaces the columns of `w` that fit by their solutions; the numbers of the others.
 ///
 /// # Errors
-/// Those of [`FixedPoint::run`].
+/// Those of [`FixedTriangle::run`].
 pub fn run(
     ctx: &Context,
-    (fixed, rows): (&FixedPoint, &mut dyn TriangleRows),
+    triangle: &mut FixedTriangle<'_>,
     plan: &TilePlan,
     w: &mut Matrix,
     first: usize,
 ) -> Result<Vec<usize>> {
+    let FixedTriangle { fixed, rows } = triangle;
     let mut workspace = ctx.workspace();
     let workspace = &mut *workspace;
     let taken = take_memory(plan, workspace);
@@ -114,12 +115,12 @@ pub fn run(
         Some(rows) => agreed(rows.team().world(), taken)?,
         None => taken?,
     };
-    let run = FixedRun::new((fixed, &*rows), plan, w, first);
+    let run = FixedRun::new(fixed, &**rows, plan, w, first);
     let meter = Meter::new(ctx, ((plan.tiles() - run.first) * plan.strips()) as u64);
     let mut strips = run.strips(words);
     let solved = match rows.together().filter(|_| plan.together.is_some()) {
         Some(rows) => run.solve_together(&meter, rows, &mut strips, &mut scratch),
-        None => run.solve(&meter, rows, (&mut strips, row_words), &mut scratch),
+        None => run.solve(&meter, &mut **rows, &mut strips, row_words, &mut scratch),
     };
     run.engine.end_operation();
     solved?;
@@ -147,19 +148,21 @@ fn take_memory<'m>(plan: &TilePlan, workspace: &'m mut Workspace) -> Result<Take
 
 impl<'a> FixedRun<'a> {
     fn new(
-        (fixed, rows): (&'a FixedPoint, &dyn TriangleRows),
+        fixed: &'a FixedPoint,
+        rows: &dyn TriangleRows,
         plan: &'a TilePlan,
         w: &'a Matrix,
         first: usize,
     ) -> FixedRun<'a> {
         let bits = i64::from(plan.fixed_bits);
-        let right = if fixed.reversed { w.view().reversed_rows() } else { w.view() }.transposed();
+        let right = if fixed.form.reversed { w.view().reversed_rows() } else { w.view() }.transposed();
         let extra_bits = plan.fixed_bits - fixed.working_bits;
         // Entry by entry, half of the bits are for rows far below the largest unknown.
         let growth_bits = if fixed.accuracy == Accuracy::Entrywise { extra_bits / 2 } else { extra_bits };
         let spare = i64::from(growth_bits) - i64::from(TRSM_FIXED_SPARE_BITS);
         let largest = |col: usize| {
-            let sizes = fixed.exponents.iter().enumerate().map(|(row, exponent)| (right.get(col, row).head, exponent));
+            let sizes =
+                fixed.form.exponents.iter().enumerate().map(|(row, exponent)| (right.get(col, row).head, exponent));
             sizes.filter(|(head, _)| !head.is_zero()).map(|(head, exponent)| head.exponent() - exponent).max()
         };
         let exponents = (0..w.cols()).map(|col| largest(col).unwrap_or(0) + spare).collect::<Vec<_>>();
@@ -169,10 +172,13 @@ impl<'a> FixedRun<'a> {
             engine: &*plan.engine,
             right,
             pivots: fixed.pivots(rows, plan.fixed_bits),
-            triangle_shifts: (fixed.exponents.iter().map(|exponent| bits - exponent).collect(), vec![0; plan.order]),
+            triangle_shifts: (
+                fixed.form.exponents.iter().map(|exponent| bits - exponent).collect(),
+                vec![0; plan.order],
+            ),
             right_shifts: (
                 exponents.iter().map(|exponent| 2 * bits - exponent).collect(),
-                fixed.exponents.iter().map(|exponent| -exponent).collect(),
+                fixed.form.exponents.iter().map(|exponent| -exponent).collect(),
             ),
             exponents,
             first: first / plan.tile_rows,
@@ -205,12 +211,13 @@ impl<'a> FixedRun<'a> {
         &self,
         meter: &Meter<'_>,
         rows: &mut dyn TriangleRows,
-        (strips, row_words): (&mut [Strip<'_>], &mut [u64]),
+        strips: &mut [Strip<'_>],
+        row_words: &mut [u64],
         scratch: &mut [&mut [u64]],
     ) -> Result<()> {
         let ctx = meter.ctx();
         for row in self.first..self.plan.tiles() {
-            let (tiles, depths) = self.load_row(ctx, (row, &mut *rows), row_words, scratch)?;
+            let (tiles, depths) = self.load_row(ctx, row, rows, row_words, scratch)?;
             let data = self.diagonal_data(row, &*tiles[tiles.len() - 1]);
             let row_tiles = LoadedRow { tiles: &tiles, first: self.first, data, depths };
             self.step_strips(meter, row, &row_tiles, strips, scratch)?;
@@ -264,7 +271,8 @@ impl<'a> FixedRun<'a> {
     fn load_row<'w>(
         &self,
         ctx: &Context,
-        (row, rows): (usize, &mut dyn TriangleRows),
+        row: usize,
+        rows: &mut dyn TriangleRows,
         mut words: &'w mut [u64],
         scratch: &mut [&mut [u64]],
     ) -> Result<(Vec<&'w mut [u64]>, Option<RowDepths>)> {
@@ -279,7 +287,7 @@ impl<'a> FixedRun<'a> {
         let piece = rows.rows(own.clone())?;
         let depths = self.is_entrywise().then(|| RowDepths::new(self.fixed, &piece, own.clone()));
         let load = |scratch: &mut &mut [u64], (col, words): (usize, &mut &mut [u64])| {
-            self.load_tile((row, col), &piece, words, scratch)
+            self.load_tile(row, col, &piece, words, scratch)
         };
         let mut items = (self.first..).zip(tiles.iter_mut());
         ctx.install(|| drive::parallel_for(scratch, |_| items.next(), load))?;
@@ -289,13 +297,14 @@ impl<'a> FixedRun<'a> {
     /// Loads a tile of the triangle from a piece that has its entries.
     pub fn load_tile(
         &self,
-        (row, col): (usize, usize),
+        row: usize,
+        col: usize,
         piece: &RowPiece<'_>,
         words: &mut [u64],
         scratch: &mut [u64],
     ) -> Result<()> {
         let (rows, cols) = (self.plan.rows(row), self.plan.rows(col));
-        let diagonal = if self.fixed.unit { TilePart::StrictlyLower } else { TilePart::Lower };
+        let diagonal = if self.fixed.form.unit { TilePart::StrictlyLower } else { TilePart::Lower };
         let inside = (
             rows.start - piece.first..rows.end - piece.first,
             cols.start - piece.first_col..cols.end - piece.first_col,
@@ -340,14 +349,14 @@ impl<'a> FixedRun<'a> {
             unknowns.push(&*before);
             columns.push((strip.index, &mut strip.weights, &mut strip.depths));
         }
-        self.update(row, (&mut tiles, &unknowns), row_tiles, scratch)?;
+        self.update(row, &mut tiles, &unknowns, row_tiles, scratch)?;
         let diagonal = row_tiles.diagonal();
         for (UpdateTile { shape, words, .. }, (strip, weights, unknowns)) in tiles.into_iter().zip(columns) {
             engine.solve(SolveTile { shape, words: &mut *words, weights: &mut *weights }, diagonal, scratch);
             if let (Some(unknowns), Some(depths)) = (unknowns, row_tiles.depths()) {
-                self.take_depths((shape, words), plan.rows(row), unknowns, scratch);
+                self.take_depths(shape, words, plan.rows(row), unknowns, scratch);
                 let deepest = trsm_fixed_depth(self.extra_bits, plan.order);
-                unknowns.reject((depths, deepest), (&self.right, plan.rights(strip).start), weights);
+                unknowns.reject(depths, deepest, &self.right, plan.rights(strip).start, weights);
             }
         }
         Ok(())
@@ -358,7 +367,8 @@ impl<'a> FixedRun<'a> {
     fn update<'t>(
         &self,
         row: usize,
-        (tiles, unknowns): (&mut [UpdateTile<'t>], &[&'t [&mut [u64]]]),
+        tiles: &mut [UpdateTile<'t>],
+        unknowns: &[&'t [&mut [u64]]],
         row_tiles: &dyn RowTiles,
         scratch: &mut [u64],
     ) -> Result<()> {
@@ -387,7 +397,8 @@ impl<'a> FixedRun<'a> {
     /// Takes in the depths of the unknowns `rows`, which a tile has.
     fn take_depths(
         &self,
-        (shape, words): (TileShape, &[u64]),
+        shape: TileShape,
+        words: &[u64],
         rows: Range<usize>,
         depths: &mut UnknownDepths,
         scratch: &mut [u64],
@@ -396,7 +407,7 @@ impl<'a> FixedRun<'a> {
         for (col, row) in rows.enumerate() {
             for panel in 0..shape.panels() {
                 self.engine.entries(shape, words, (panel, col), magnitudes);
-                depths.set((row, panel * PANEL_ROWS), magnitudes, self.plan.fixed_bits);
+                depths.set(row, panel * PANEL_ROWS, magnitudes, self.plan.fixed_bits);
             }
         }
     }
@@ -457,7 +468,7 @@ impl Columns<'_> {
             let shape: TileShape = plan.solution_shape(strip.index, index);
             for (col, unknown) in plan.rows(index).enumerate() {
                 let signs = plan.engine.entries(shape, words, (panel, col), magnitudes);
-                let row = if fixed.reversed { rows - 1 - unknown } else { unknown };
+                let row = if fixed.form.reversed { rows - 1 - unknown } else { unknown };
                 for &lane in &live {
                     let magnitude = &magnitudes[lane * each..][..each];
                     let exponent = exponents[lane] - i64::from(plan.fixed_bits);

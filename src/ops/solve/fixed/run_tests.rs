@@ -51,25 +51,26 @@ fn system() -> [Matrix; 2] {
 fn solved(ctx: &Context, accuracy: Accuracy, late: impl Fn(usize, usize) -> usize) -> Matrix {
     let [t, mut w] = system();
     let triangle = Triangle::new(t.view(), Uplo::Lower, Diag::NonUnit).unwrap();
-    let (fixed, mut rows) = FixedPoint::new(&triangle, (100, accuracy));
+    let triangle = FixedTriangle::new(&triangle, 100, accuracy);
     let size = TrySize {
         order: ORDER,
         columns: COLUMNS,
-        fixed_bits: fixed.tries().next().unwrap(),
+        fixed_bits: triangle.tries().next().unwrap(),
         piece_row_bytes: 0,
         message_bytes: 0,
         accuracy,
         together: None,
         kernel: None,
     };
+    let FixedTriangle { fixed, mut rows } = triangle;
     let plan = TilePlan::new(ctx, ctx.memory(), size).unwrap().with_tile_rows(16);
     let mut workspace = ctx.workspace();
     let ((words, row_words), mut scratch) = take_memory(&plan, &mut workspace).unwrap();
-    let run = FixedRun::new((&fixed, &rows), &plan, &w, 0);
+    let run = FixedRun::new(&fixed, &*rows, &plan, &w, 0);
     let meter = Meter::new(ctx, (plan.tiles() * plan.strips()) as u64);
     let mut strips = run.strips(words);
     for row in 0..plan.tiles() {
-        let (tiles, depths) = run.load_row(ctx, (row, &mut rows), row_words, &mut scratch).unwrap();
+        let (tiles, depths) = run.load_row(ctx, row, &mut *rows, row_words, &mut scratch).unwrap();
         let data = run.diagonal_data(row, &*tiles[row]);
         let in_vain = (0..row).map(|col| AtomicUsize::new(late(row, col))).collect();
         let late = LateRow { row: LoadedRow { tiles: &tiles, first: 0, data, depths }, in_vain };

@@ -101,7 +101,7 @@ impl FixedRun<'_> {
             if live[0] == 0 {
                 break;
             }
-            done = self.row_together(meter, (row, &mut *rows), &loads, strips, scratch)?;
+            done = self.row_together(meter, row, rows, &loads, strips, scratch)?;
         }
         agree(rows.team().world(), done)
     }
@@ -120,7 +120,8 @@ impl FixedRun<'_> {
     fn row_together(
         &self,
         meter: &Meter<'_>,
-        (row, rows): (usize, &mut dyn SharedRows),
+        row: usize,
+        rows: &mut dyn SharedRows,
         loads: &[Vec<Load>],
         strips: &mut [Strip<'_>],
         scratch: &mut [&mut [u64]],
@@ -149,7 +150,7 @@ impl FixedRun<'_> {
         let load = |scratch: &mut &mut [u64], mut tile: Unfinished<'_, '_>| {
             let col = first + own[local].start + tile.at;
             if let Some(words) = &mut tile.words {
-                self.load_tile((row, col), &piece, words, scratch)?;
+                self.load_tile(row, col, &piece, words, scratch)?;
             }
             tile.finish();
             Ok(())

@@ -32,7 +32,7 @@ pub(super) fn factor(l: &mut Matrix, pivots: &mut Matrix, range: &Range<usize>) 
         pivots.set(col, 0, pivot);
         l.set_f64(col, col, 1.0)?;
         for row in col + 1..range.end {
-            work.divide(l, (row, col), &reciprocal)?;
+            work.divide(l, row, col, &reciprocal)?;
         }
     }
     Ok(())
@@ -65,7 +65,7 @@ impl BlockFactoring {
     }
 
     /// `l_ij := products_ij / d_j`.
-    fn divide(&mut self, l: &mut Matrix, (row, col): (usize, usize), reciprocal: &OwnFloat) -> Result<()> {
+    fn divide(&mut self, l: &mut Matrix, row: usize, col: usize, reciprocal: &OwnFloat) -> Result<()> {
         let value = self.products.get(row - self.start, col - self.start);
         let head = self.sum.multiply(value, reciprocal, &mut self.limbs);
         check_exponent(head.exponent(), row, col)?;

@@ -19,8 +19,8 @@ use crate::ops::solve::band::Band;
 use crate::ops::solve::cut::{TriangleCut, larger};
 use crate::ops::solve::memory::{FirstTryKernel, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::path::{Method, Path};
-use crate::ops::solve::problem::{LOWER, half_exponent, working_bits};
-use crate::ops::solve::report::{SolveBits, SolveReport, SystemShape};
+use crate::ops::solve::problem::{LOWER, SolveBits, SystemShape, half_exponent, working_bits};
+use crate::ops::solve::report::SolveReport;
 use crate::ops::solve::run::{SolutionPlace, load, make_room, store};
 use crate::ops::solve::spaces::Spaces;
 use crate::ops::solve::step::TriangleSolver;
@@ -45,7 +45,7 @@ pub(crate) struct Factors {
 ///
 /// # Errors
 /// Those of [`crate::ldlt()`].
-pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, (precision_bits, accuracy): (u32, Accuracy)) -> Result<Factors> {
+pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32, accuracy: Accuracy) -> Result<Factors> {
     let order = a.rows();
     if order != a.cols() {
         return Err(Error::shape_mismatch("ldlt of a square matrix", (order, a.cols()), (a.cols(), order)));
@@ -67,7 +67,7 @@ pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, (precision_bits, accuracy
     let mut pivots = Matrix::zeros(order, 1, precision_bits)?;
     let work = Matrix::zeros(order, 1, working_bits)?;
     let mut l = Matrix::zeros(order, order, working_bits)?;
-    load(ctx, (&a, 0), None, &mut l)?;
+    load(ctx, &a, 0, None, &mut l)?;
     let heads = vec![0; order * order];
     let mut factoring = Factoring { ctx: holding, l, heads, pivots: work, working_bits, accuracy };
     factoring.clear_upper(); // what may hold anything
@@ -122,7 +122,7 @@ impl Halves {
     }
 
     /// The context of the products of [`Factoring::update`]: it holds the panel and a strip of the Schur complement.
-    fn beside_panel(&self, ctx: &Context, (working_bits, accuracy): (u32, Accuracy)) -> Context {
+    fn beside_panel(&self, ctx: &Context, working_bits: u32, accuracy: Accuracy) -> Context {
         let cut = TriangleCut::expected(self.done.len(), working_bits, self.method(accuracy));
         let columns = self.left.len();
         let strip = Matrix::bytes_for(columns, STRIP_COLUMNS, working_bits);
@@ -140,7 +140,7 @@ fn plan_range(ctx: &Context, range: &Range<usize>, sizes: FactoringSizes) -> Res
     let Some(halves) = Halves::of(range) else { return ctx.memory().admit(0) };
     let columns = STRIP_COLUMNS.min(halves.left.len());
     let shape = BlockShape { rows: halves.left.len(), cols: columns, contracted: halves.done.len() };
-    let beside = halves.beside_panel(ctx, (working_bits, accuracy));
+    let beside = halves.beside_panel(ctx, working_bits, accuracy);
     let update = plan(&beside, shape, working_bits, working_bits + guard_bits(order));
     let update = update.map(|plan| beside.memory().total(plan.planned_bytes));
     let cut = TriangleCut::expected(halves.done.len(), working_bits, halves.method(accuracy));
@@ -207,14 +207,15 @@ impl Factoring<'_> {
             columns,
             limit_bytes: self.ctx.memory_bytes(),
             first_column: 0,
+            first_row: 0,
             transposed: false,
         };
         let right = self.l.transposed().block(done.clone(), left.clone())?;
         let mut spaces = Spaces::take(self.ctx)?;
         spaces.w.reshape(done.len(), left.len(), self.working_bits)?;
-        load(self.ctx, (&right, 0), None, &mut spaces.w)?;
+        load(self.ctx, &right, 0, None, &mut spaces.w)?;
         let place = |error| transposed(moved(error, done.start, left.start));
-        solver.run(&band, ((0..left.len()).collect(), 0), &mut spaces).map_err(place)?;
+        solver.run(&band, (0..left.len()).collect(), &mut spaces).map_err(place)?;
         Ok(spaces)
     }
 
@@ -250,7 +251,7 @@ impl Factoring<'_> {
     /// Subtracts the products of the columns `done` from the lower triangle of the Schur complement.
     fn update(&mut self, spaces: &mut Spaces, halves: &Halves) -> Result<()> {
         let Halves { done, left } = halves;
-        let beside = halves.beside_panel(self.ctx, (self.working_bits, self.accuracy));
+        let beside = halves.beside_panel(self.ctx, self.working_bits, self.accuracy);
         let working_bits = self.working_bits + guard_bits(self.l.rows());
         let Spaces { w: panel, result: product, .. } = spaces;
         for start in left.clone().step_by(STRIP_COLUMNS) {

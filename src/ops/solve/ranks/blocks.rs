@@ -16,9 +16,9 @@ use std::ops::Range;
 const PIECE_BYTES: u64 = 16 << 20;
 
 /// How the blocks of a triangle of `order` rows are shared out.
-pub(super) fn pieces((order, factor_bits): (usize, u32), accuracy: Accuracy, ranks: usize) -> Pieces {
+pub(super) fn pieces(order: usize, factor_bits: u32, accuracy: Accuracy, ranks: usize) -> Pieces {
     let entry_bytes = Matrix::bytes_for(1, 1, factor_bits);
-    Pieces::over_ranks(accuracy, ranks, (rows_of(order, factor_bits), entry_bytes))
+    Pieces::over_ranks(accuracy, ranks, rows_of(order, factor_bits), entry_bytes)
 }
 
 /// Rows of a factor of `order` rows in a piece of about [`PIECE_BYTES`], whole blocks.

@@ -9,11 +9,11 @@ use crate::matrix::{Diag, Matrix, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::travel;
 use crate::ops::solve::cut::TriangleCut;
-use crate::ops::solve::fixed::{FixedPoint, TriangleRows};
+use crate::ops::solve::fixed::{FixedTriangle, LowerForm};
 use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::parts::Parts;
 use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
-use crate::ops::solve::problem::Substitution;
+use crate::ops::solve::problem::{Substitution, SystemShape};
 use crate::ops::solve::ranks::blocks::{self, RankBlocks};
 use crate::ops::solve::ranks::factor::FactorTiles;
 use crate::ops::solve::ranks::source::{MessageBuffers, StreamSource, message_bytes};
@@ -33,9 +33,10 @@ pub(super) fn panel_share(cols: usize, ranks: usize, rank: usize) -> Range<usize
 }
 
 /// The columns of all ranks.
-pub(super) fn panel_columns((rows, cols): (usize, usize), ranks: usize) -> Distribution {
-    let starts = (0..ranks).map(|rank| panel_share(cols, ranks, rank).start.min(cols)).chain([cols]).collect();
-    Distribution::col_blocks(rows, starts)
+pub(super) fn panel_columns(shape: SystemShape, ranks: usize) -> Distribution {
+    let SystemShape { order, columns } = shape;
+    let starts = (0..ranks).map(|rank| panel_share(columns, ranks, rank).start.min(columns)).chain([columns]).collect();
+    Distribution::col_blocks(order, starts)
 }
 
 /// The layout of a solution found by columns on the ranks.
@@ -48,17 +49,12 @@ pub(super) enum SolutionLayout {
 }
 
 impl SolutionLayout {
-    /// Bytes of this rank's tiles of a solution of `total` columns, of which it finds `own`, and of the messages that
-    /// bring the columns to the tiles.
-    pub fn result_bytes(
-        self,
-        (order, own): (usize, usize),
-        total: usize,
-        precision_bits: u32,
-        world: &dyn Transport,
-    ) -> u64 {
+    /// Bytes of this rank's tiles of a solution of `total` columns, of which it finds as many as `own` has, and of the
+    /// messages that bring the columns to the tiles.
+    pub fn result_bytes(self, own: SystemShape, total: usize, precision_bits: u32, world: &dyn Transport) -> u64 {
         let (rank, ranks) = (world.rank(), world.size());
-        let [given, all] = [own, total].map(|columns| Matrix::bytes_for(order, columns, precision_bits));
+        let SystemShape { order, columns } = own;
+        let [given, all] = [columns, total].map(|columns| Matrix::bytes_for(order, columns, precision_bits));
         match self {
             SolutionLayout::Tiles(map) => {
                 let taken = DistMatrix::bytes_for(&map, rank, precision_bits);
@@ -80,7 +76,7 @@ pub(super) fn buffer_bytes(path: Path, cut: &TriangleCut, factor_bits: u32, rank
         (_, 1) => cut.order.min(SCALAR_ROWS).pow(2),
         _ => cut.most_piece_entries(),
     };
-    message_bytes((entries, factor_bits), ranks)
+    message_bytes(entries, factor_bits, ranks)
 }
 
 /// The substitutions, their working precision and their promise.
@@ -102,7 +98,8 @@ pub(super) struct Substitutions<'a> {
 /// As [`crate::distributed::solve`].
 pub(super) fn solve_columns(
     ctx: &Context,
-    (source, tiles): (StreamSource<'_>, &FactorTiles<'_>),
+    source: StreamSource<'_>,
+    tiles: &FactorTiles<'_>,
     &Substitutions { list, working_bits, method, total, target }: &Substitutions<'_>,
     right: Right<'_>,
     x: &mut Matrix,
@@ -112,7 +109,7 @@ pub(super) fn solve_columns(
     let world = site.world();
     let (mut steps, mut cuts) = (Vec::new(), Vec::new());
     let factor_bits = source.factor.precision_bits();
-    let pieces = blocks::pieces((order, factor_bits), accuracy, world.size());
+    let pieces = blocks::pieces(order, factor_bits, accuracy, world.size());
     for &substitution in list {
         let reversed = substitution == Substitution::Upper;
         let parts = |cut| {
@@ -139,16 +136,16 @@ pub(super) fn solve_columns(
             (true, scale) => tiles.col_exponents(site, scale)?.into_iter().rev().collect(),
         };
         let stream = site.agreed(Stream::new(ctx, source, reversed))?;
-        let fixed = FixedPoint::of_rows(&stream, exponents, (reversed, false), (working_bits, accuracy));
+        let form = LowerForm { reversed, unit: false, exponents };
+        let fixed = FixedTriangle::of_rows(Box::new(stream), form, working_bits, accuracy);
         let cut = TriangleCut { first_try_bits: fixed.tries().next(), ..cut };
         cuts.push(cut);
-        let rows = Some((fixed, Box::new(stream) as Box<dyn TriangleRows>));
-        steps.push(Step::Triangle(TriangleSolver::of_sources(cut, rows, Some(parts(cut)))));
+        steps.push(Step::Triangle(TriangleSolver::of_sources(cut, Some(fixed), Some(parts(cut)))));
     }
     let piece_row_bytes = Matrix::bytes_for(1, order, factor_bits);
     let message_bytes = buffer_bytes(path, &cuts[0], factor_bits, world.size());
     let result = match path {
-        Path::Tiles => target.result_bytes((order, x.cols()), total, x.precision_bits(), world),
+        Path::Tiles => target.result_bytes(SystemShape { order, columns: x.cols() }, total, x.precision_bits(), world),
         _ => 0,
     };
     let right_bytes = Matrix::bytes_for(order, x.cols(), right.b.precision_bits());
@@ -158,7 +155,7 @@ pub(super) fn solve_columns(
         piece_row_bytes,
         message_bytes,
         left: UnsolvedColumns::shared(total),
-        together: ranks_together(site, (order, source.factor.map().tile_size), accuracy)?,
+        together: ranks_together(site, order, source.factor.map().tile_size, accuracy)?,
         first_tries: FirstTryKernel::Own,
     };
     memory.first_tries = first_kernel(source.team, &memory, Bands::widest(right.b.cols()).columns)?;

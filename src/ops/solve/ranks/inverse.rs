@@ -80,7 +80,7 @@ pub fn inverse_local(
 ) -> Result<LocalSolution> {
     let ctx = &with_shared_devices(ctx, team.world())?;
     let identity = identity(team, factor)?;
-    solve_right(ctx, team, factor, RightSides::Tiles(&identity), (precision_bits, accuracy))
+    solve_right(ctx, team, factor, RightSides::Tiles(&identity), precision_bits, accuracy)
 }
 
 /// The identity in tiles like those of a factor. Collective.

@@ -30,13 +30,14 @@ use crate::ops::distribution::redistribute::LocalPart;
 use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::fixed_sum::OwnFloat;
 use crate::ops::product::problem::Accuracy;
+use crate::ops::product::report::Outcome;
 use crate::ops::solve::band::with_column;
 use crate::ops::solve::dots::unknowns::{Scaling, Sweep};
 use crate::ops::solve::dots::{bytes, store_columns};
 use crate::ops::solve::factored::Factored;
 use crate::ops::solve::memory::{FirstTryKernel, SolveMemory};
 use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
-use crate::ops::solve::problem::{CHOLESKY, Substitution, working_bits};
+use crate::ops::solve::problem::{CHOLESKY, Substitution, SystemShape, working_bits};
 use crate::ops::solve::report::SolveReport;
 use crate::ops::solve::run::{Right, make_room};
 use crate::ops::solve::tiles::NodeShared;
@@ -204,7 +205,7 @@ pub fn solve_into(
     result: &mut DistMatrix,
 ) -> Result<()> {
     let ctx = &with_shared_devices(ctx, team.world())?;
-    let solved = solve_right(ctx, team, factor, RightSides::Tiles(b), (precision_bits, accuracy))?;
+    let solved = solve_right(ctx, team, factor, RightSides::Tiles(b), precision_bits, accuracy)?;
     solved.into_tiles(ctx, team.world(), b.map(), result)
 }
 
@@ -246,7 +247,7 @@ pub fn solve_local(
 ) -> Result<LocalSolution> {
     let ctx = &with_shared_devices(ctx, team.world())?;
     let b = RightSides::of_local(team.world(), b)?;
-    solve_right(ctx, team, factor, b, (precision_bits, accuracy))
+    solve_right(ctx, team, factor, b, precision_bits, accuracy)
 }
 
 fn solve_right(
@@ -254,7 +255,8 @@ fn solve_right(
     team: &Team,
     factor: &DistMatrix,
     b: RightSides<'_>,
-    (precision_bits, accuracy): (u32, Accuracy),
+    precision_bits: u32,
+    accuracy: Accuracy,
 ) -> Result<LocalSolution> {
     let site = Site { ctx, team };
     let call = Call { site, factor, b, precision_bits, accuracy, alpha: None };
@@ -264,7 +266,7 @@ fn solve_right(
     let tiles = FactorTiles::new(factor);
     tiles.check_diagonal(site.world())?;
     let total_columns = b.shape().1;
-    call.solve(&tiles, (CHOLESKY, working_bits), |ctx, lower, right| {
+    call.solve(&tiles, CHOLESKY, working_bits, |ctx, lower, right| {
         let factored = Factored {
             accuracy,
             lower,
@@ -276,7 +278,7 @@ fn solve_right(
         };
         let mut result = Matrix::empty();
         let report = factored.solve(ctx, right.view(), (&mut result).into())?;
-        Ok((result, report))
+        Ok(Outcome { result, report })
     })
 }
 
@@ -386,16 +388,21 @@ impl Call<'_> {
         Ok(map.rows)
     }
 
+    /// The shape of the system, once the arguments are checked.
+    fn shape(&self, tiles: &FactorTiles<'_>) -> SystemShape {
+        SystemShape { order: tiles.order(), columns: self.b.shape().1 }
+    }
+
     /// All right sides by substitution. Collective.
     fn solve_vectors(&self, tiles: &FactorTiles<'_>) -> Result<LocalSolution> {
-        let (order, columns) = (tiles.order(), self.b.shape().1);
+        let SystemShape { order, columns } = self.shape(tiles);
         let site = self.site;
-        let needed = vectors_bytes(site.ctx, (order, columns), (self.b.precision_bits(), self.precision_bits));
+        let needed = vectors_bytes(site.ctx, self.shape(tiles), self.b.precision_bits(), self.precision_bits);
         site.admit(needed)?;
         make_room(site.ctx, site.on_node(needed));
         let scaling = Scaling::new(self.precision_bits, &tiles.row_exponents(site)?);
         let right = self.b.everywhere(site.world())?;
-        let pass = |sweep| Pass::new(site, (tiles, &scaling), sweep, columns);
+        let pass = |sweep| Pass::new(site, tiles, &scaling, sweep, columns);
         let middle = pass(Sweep::Forward).run(&|column, row| right.float(row, column))?;
         let solution = pass(Sweep::Backward).run(&|column, row| middle[column][row].clone())?;
         let whole = Matrix::zeros(order, solution.len(), self.precision_bits)
@@ -409,11 +416,13 @@ impl Call<'_> {
     fn solve(
         &self,
         tiles: &FactorTiles<'_>,
-        (substitutions, working_bits): (&[Substitution], u32),
-        alone: impl FnOnce(&Context, &Matrix, &Matrix) -> Result<(Matrix, SolveReport)>,
+        substitutions: &[Substitution],
+        working_bits: u32,
+        alone: impl FnOnce(&Context, &Matrix, &Matrix) -> Result<Outcome<Matrix, SolveReport>>,
     ) -> Result<LocalSolution> {
-        let (world, order, total) = (self.site.world(), tiles.order(), self.b.shape().1);
-        if order == 0 || total == 0 {
+        let (world, shape) = (self.site.world(), self.shape(tiles));
+        let SystemShape { order, columns: total } = shape;
+        if shape.is_empty() {
             let nothing = agreed(world, Matrix::zeros(order, total, self.precision_bits))?;
             return Ok(LocalSolution::on_every_rank(world, nothing));
         }
@@ -423,19 +432,19 @@ impl Call<'_> {
             Path::Sums => return self.solve_sums(tiles, working_bits),
             Path::Parts | Path::Tiles => {}
         }
-        let columns = panel_columns((order, total), world.size());
+        let columns = panel_columns(shape, world.size());
         let own = panel_share(total, world.size(), world.rank());
         let [mut b, mut x] = take_columns(self.site.ctx);
         self.b.bring(world, &columns, &mut b)?;
         let planned_bytes = match is_small(order, method) {
             true => {
-                let (solution, report) = self.solve_small((&b, own), alone)?;
-                x = solution;
+                let Outcome { result, report } = self.solve_small(&b, own, alone)?;
+                x = result;
                 report.planned_bytes
             }
             false => {
                 let how = Substitutions { list: substitutions, working_bits, method, total, target: self.b.target() };
-                self.solve_columns(tiles, &how, (&b, own), &mut x)?
+                self.solve_columns(tiles, &how, &b, own, &mut x)?
             }
         };
         Ok(LocalSolution::of_columns(columns, world.rank(), x, b).planned(planned_bytes))
@@ -444,9 +453,10 @@ impl Call<'_> {
     /// This rank's columns of the right sides by themselves, with a factor so small that every rank has it. Collective.
     fn solve_small(
         &self,
-        (b, own): (&Matrix, Range<usize>),
-        alone: impl FnOnce(&Context, &Matrix, &Matrix) -> Result<(Matrix, SolveReport)>,
-    ) -> Result<(Matrix, SolveReport)> {
+        b: &Matrix,
+        own: Range<usize>,
+        alone: impl FnOnce(&Context, &Matrix, &Matrix) -> Result<Outcome<Matrix, SolveReport>>,
+    ) -> Result<Outcome<Matrix, SolveReport>> {
         let site = self.site;
         let factor = self.factor.everywhere(site.world())?;
         let ctx = site.share().holding(factor.bytes() + b.bytes());
@@ -461,7 +471,8 @@ impl Call<'_> {
         &self,
         tiles: &FactorTiles<'_>,
         how: &Substitutions<'_>,
-        (b, own): (&Matrix, Range<usize>),
+        b: &Matrix,
+        own: Range<usize>,
         x: &mut Matrix,
     ) -> Result<u64> {
         let site = self.site;
@@ -472,7 +483,7 @@ impl Call<'_> {
         let source =
             StreamSource { team: site.team, factor: self.factor, pivots: &pivots, scale: scale.as_deref(), limited };
         let right = Right { b: b.view(), alpha: self.alpha.clone(), first_column: own.start, transposed: false };
-        let solved = columns::solve_columns(&site.share(), (source, tiles), how, right, x);
+        let solved = columns::solve_columns(&site.share(), source, tiles, how, right, x);
         site.agreed(site.of_node(solved))
     }
 }
@@ -494,7 +505,8 @@ fn take_columns(ctx: &Context) -> [Matrix; 2] {
 /// [`Error::Transport`].
 fn ranks_together(
     Site { ctx, team }: Site<'_>,
-    (order, factor_tile): (usize, usize),
+    order: usize,
+    factor_tile: usize,
     accuracy: Accuracy,
 ) -> Result<Option<NodeShared>> {
     let most = team.layout().nodes.iter().map(Vec::len).max().unwrap_or(1);
@@ -530,7 +542,7 @@ fn is_small(order: usize, method: Method) -> bool {
 }
 
 /// Bytes of a rank that has all right sides, of `right_bits` bits, and their unknowns.
-fn vectors_bytes(ctx: &Context, shape: (usize, usize), (right_bits, precision_bits): (u32, u32)) -> u64 {
+fn vectors_bytes(ctx: &Context, shape: SystemShape, right_bits: u32, precision_bits: u32) -> u64 {
     // Each right side has its unknowns at the same time, and sums that are twice as long.
-    3 * bytes(ctx, shape, precision_bits) + Matrix::bytes_for(shape.0, shape.1, right_bits)
+    3 * bytes(ctx, shape, precision_bits) + shape.right_bytes(right_bits)
 }

@@ -18,8 +18,7 @@ use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColu
 use crate::ops::solve::options::TrsmOptions;
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::plan::check_sizes;
-use crate::ops::solve::problem::{CHOLESKY, LOWER, ScaledRows, Substitution, working_bits};
-use crate::ops::solve::sums::SumBits;
+use crate::ops::solve::problem::{CHOLESKY, LOWER, ScaledRows, SolveBits, Substitution, SystemShape, working_bits};
 use crate::ops::solve::tiles::NodeShared;
 use crate::site::Site;
 use crate::tile::{RankGrid, TileMap};
@@ -59,7 +58,8 @@ pub fn plan_solve(
     (right_bits, precision_bits): (u32, u32),
     accuracy: Accuracy,
 ) -> Result<u64> {
-    SolveSizes::of_factor((order, columns), (right_bits, precision_bits), accuracy).plan(ctx, team, Copies::default())
+    let asked = SolveSizes::of_factor(SystemShape { order, columns }, right_bits, precision_bits, accuracy);
+    asked.plan(ctx, team, Copies::default())
 }
 
 /// The plan of [`super::solve_local`]: [`plan_solve`] without tiles of the solution, which stays where the ranks find
@@ -89,7 +89,7 @@ pub fn plan_solve_local(
     (right_bits, precision_bits): (u32, u32),
     accuracy: Accuracy,
 ) -> Result<u64> {
-    let asked = SolveSizes::of_factor((order, columns), (right_bits, precision_bits), accuracy);
+    let asked = SolveSizes::of_factor(SystemShape { order, columns }, right_bits, precision_bits, accuracy);
     SolveSizes { in_tiles: false, ..asked }.plan(ctx, team, Copies::default())
 }
 
@@ -135,8 +135,8 @@ pub fn plan_trsm(
     options: &TrsmOptions<'_>,
 ) -> Result<u64> {
     let TrsmBits { right: right_bits, solution: precision_bits, .. } = bits;
-    let asked = SolveSizes::of_triangle((order, columns), bits, options);
-    let turned = |bits| if options.side == Side::Right { tiles_bytes(team, (order, columns), bits, None) } else { 0 };
+    let asked = SolveSizes::of_triangle(SystemShape { order, columns }, bits, options);
+    let turned = |bits| if options.side == Side::Right { tiles_bytes(team, order, columns, bits, None) } else { 0 };
     agreed(team.world(), check_sizes(order, columns, right_bits.max(precision_bits)))?;
     let copies = Copies { triangle: asked.copied_bytes(team, options), rights: turned(right_bits) };
     // A transposed solution lies both in its own tiles and in the caller's, when all else is released.
@@ -183,20 +183,20 @@ pub fn plan_trsm_local(
     options: &TrsmOptions<'_>,
 ) -> Result<u64> {
     let TrsmBits { right: right_bits, solution: precision_bits, .. } = bits;
-    let asked = SolveSizes::of_triangle((order, columns), bits, options);
+    let asked = SolveSizes::of_triangle(SystemShape { order, columns }, bits, options);
     agreed(team.world(), check_sizes(order, columns, right_bits.max(precision_bits)))?;
     let copies = Copies { triangle: asked.copied_bytes(team, options), rights: 0 };
     SolveSizes { in_tiles: false, ..asked }.plan(ctx, team, copies)
 }
 
 /// The tiles in which a plan takes matrices, or one triangle of them, to be.
-fn tiles_of(team: &Team, (rows, cols): (usize, usize), triangle: Option<Uplo>) -> TileMap {
+fn tiles_of(team: &Team, rows: usize, cols: usize, triangle: Option<Uplo>) -> TileMap {
     TileMap { rows, cols, tile_size: FACTOR_TILE, grid: RankGrid::for_ranks(team.size()), triangle }
 }
 
 /// Bytes of this rank's of these tiles.
-fn tiles_bytes(team: &Team, shape: (usize, usize), precision_bits: u32, triangle: Option<Uplo>) -> u64 {
-    DistMatrix::bytes_for(&tiles_of(team, shape, triangle), team.rank(), precision_bits)
+fn tiles_bytes(team: &Team, rows: usize, cols: usize, precision_bits: u32, triangle: Option<Uplo>) -> u64 {
+    DistMatrix::bytes_for(&tiles_of(team, rows, cols, triangle), team.rank(), precision_bits)
 }
 
 /// The planned problem: a solve with a triangle in tiles, or with it and its transpose.
@@ -230,22 +230,27 @@ struct Copies {
 
 impl SolveSizes {
     fn of_factor(
-        (order, columns): (usize, usize),
-        (right_bits, precision_bits): (u32, u32),
+        SystemShape { order, columns }: SystemShape,
+        right_bits: u32,
+        precision_bits: u32,
         accuracy: Accuracy,
     ) -> SolveSizes {
         let (substitutions, triangle_bits, in_tiles) = (CHOLESKY, precision_bits, true);
         SolveSizes { substitutions, order, columns, triangle_bits, right_bits, precision_bits, accuracy, in_tiles }
     }
 
-    fn of_triangle((order, columns): (usize, usize), bits: TrsmBits, options: &TrsmOptions<'_>) -> SolveSizes {
+    fn of_triangle(
+        SystemShape { order, columns }: SystemShape,
+        bits: TrsmBits,
+        options: &TrsmOptions<'_>,
+    ) -> SolveSizes {
         let TrsmBits { triangle: triangle_bits, right: right_bits, solution: precision_bits } = bits;
         let (substitutions, accuracy, in_tiles) = (LOWER, options.accuracy, true);
         SolveSizes { substitutions, order, columns, triangle_bits, right_bits, precision_bits, accuracy, in_tiles }
     }
 
     fn target(&self, team: &Team) -> SolutionLayout {
-        let tiles = || SolutionLayout::Tiles(tiles_of(team, (self.order, self.columns), None));
+        let tiles = || SolutionLayout::Tiles(tiles_of(team, self.order, self.columns, None));
         if self.in_tiles { tiles() } else { SolutionLayout::Caller }
     }
 
@@ -253,7 +258,7 @@ impl SolveSizes {
     fn copied_bytes(&self, team: &Team, options: &TrsmOptions<'_>) -> u64 {
         match (options.uplo, options.diag) {
             (Uplo::Lower, Diag::NonUnit) => 0,
-            _ => tiles_bytes(team, (self.order, self.order), self.triangle_bits, Some(Uplo::Lower)),
+            _ => tiles_bytes(team, self.order, self.order, self.triangle_bits, Some(Uplo::Lower)),
         }
     }
 
@@ -263,7 +268,7 @@ impl SolveSizes {
         let copied_bytes = copies.triangle + copies.rights;
         let ctx = &Site { ctx, team }.holding(copied_bytes)?;
         let site = Site { ctx, team };
-        let together = ranks_together(site, (order, FACTOR_TILE), accuracy)?;
+        let together = ranks_together(site, order, FACTOR_TILE, accuracy)?;
         let (mut memory, own, result) = match site.agreed(self.needs(site, together))? {
             Needs::Bytes(bytes) => return Ok(bytes + copied_bytes),
             Needs::Columns(memory, own, result) => (memory, own, result),
@@ -290,13 +295,13 @@ impl SolveSizes {
         let working_bits = working_bits(ctx, precision_bits, guard_bits, order)?;
         let method = Method::choose(substitutions, order, columns, accuracy);
         if method.path == Path::Dots {
-            let bytes = vectors_bytes(ctx, (order, columns), (right_bits, precision_bits));
+            let bytes = vectors_bytes(ctx, SystemShape { order, columns }, right_bits, precision_bits);
             ctx.admit(site.on_node(bytes))?;
             return Ok(Needs::Bytes(bytes));
         }
         let ranks = world.size();
         if method.path == Path::Sums {
-            let bits = SumBits { working: working_bits, precision: precision_bits };
+            let bits = SolveBits { precision: precision_bits, working: working_bits };
             let sizes = SumSizes { order, columns, bits, right_bits, factor_bits: triangle_bits, ranks };
             ctx.admit(site.on_node(sizes.bytes()))?;
             return Ok(Needs::Bytes(sizes.bytes()));
@@ -311,11 +316,14 @@ impl SolveSizes {
                 (own_bytes + factor_bytes, 0, UnsolvedColumns::Parts, expected, 0)
             }
             false => {
-                let pieces = pieces((order, triangle_bits), accuracy, ranks);
+                let pieces = pieces(order, triangle_bits, accuracy, ranks);
                 let cut = TriangleCut { pieces, ..expected };
                 let messages = buffer_bytes(method.path, &cut, triangle_bits, ranks);
                 let result = match method.path {
-                    Path::Tiles => self.target(team).result_bytes((order, own), columns, precision_bits, world),
+                    Path::Tiles => {
+                        let own = SystemShape { order, columns: own };
+                        self.target(team).result_bytes(own, columns, precision_bits, world)
+                    }
                     _ => 0,
                 };
                 (own_bytes + result, messages, UnsolvedColumns::shared(columns), cut, result)
@@ -343,13 +351,13 @@ mod tests {
 
     /// The names of the kernels that ranks with these contexts take for a solve, with `ranks_per_node` ranks on each
     /// node; "" is the kernel of the context.
-    fn kernels_of(contexts: &[Context], ranks_per_node: usize, shape: (usize, usize)) -> Vec<&'static str> {
+    fn kernels_of(contexts: &[Context], ranks_per_node: usize, shape: SystemShape) -> Vec<&'static str> {
         local::run(contexts.len(), |rank| {
             let options = TeamOptions::new().ranks_per_node(ranks_per_node);
             let (ctx, team) = (&contexts[rank.rank()], Team::new(rank.split(0).unwrap(), options).unwrap());
             let site = Site { ctx, team: &team };
-            let together = ranks_together(site, (shape.0, FACTOR_TILE), Accuracy::Norm).unwrap();
-            let needs = SolveSizes::of_factor(shape, (60, 60), Accuracy::Norm).needs(site, together);
+            let together = ranks_together(site, shape.order, FACTOR_TILE, Accuracy::Norm).unwrap();
+            let needs = SolveSizes::of_factor(shape, 60, 60, Accuracy::Norm).needs(site, together);
             let Ok(Needs::Columns(mut memory, own, _)) = needs else { panic!("solved in bands") };
             let columns = Bands::widest(own).columns;
             memory.first_tries = first_kernel(&team, &memory, columns).unwrap();
@@ -366,6 +374,7 @@ mod tests {
         let [small, order] = [0, 200].map(|bits| large.map_or(700, |(_, costs)| costs.least_rows(bits)));
         let forced = || builder().kernel(free().kernel().name()).build().unwrap();
         let limited = || builder().memory_bytes(1 << 40).build().unwrap();
+        let system = |order: usize, columns: usize| SystemShape { order, columns };
         // As many right sides for each node as one process has.
         for (ranks, ranks_per_node, columns, want) in [
             (2, 2, 400, other),
@@ -377,18 +386,18 @@ mod tests {
             (2, 1, 400, ""),
         ] {
             let contexts = (0..ranks).map(|_| free()).collect::<Vec<_>>();
-            let found = kernels_of(&contexts, ranks_per_node, (order, columns));
+            let found = kernels_of(&contexts, ranks_per_node, system(order, columns));
             assert_eq!(found, vec![want; ranks], "{ranks} ranks, {ranks_per_node} a node, {columns} right sides");
         }
-        assert_eq!(kernels_of(&[free(), free()], 2, (small - 1, 400)), ["", ""]);
-        assert_eq!(kernels_of(&[free(), forced()], 2, (order, 400)), ["", ""]);
-        assert_eq!(kernels_of(&[limited(), free()], 2, (order, 400)), ["", ""]);
+        assert_eq!(kernels_of(&[free(), free()], 2, system(small - 1, 400)), ["", ""]);
+        assert_eq!(kernels_of(&[free(), forced()], 2, system(order, 400)), ["", ""]);
+        assert_eq!(kernels_of(&[limited(), free()], 2, system(order, 400)), ["", ""]);
         // Ranks that share no window choose separately, and so do nodes.
-        assert_eq!(kernels_of(&[free(), forced()], 1, (order, 800)), [other, ""]);
-        assert_eq!(kernels_of(&[free(), free(), forced(), free()], 2, (order, 800)), [other, other, "", ""]);
+        assert_eq!(kernels_of(&[free(), forced()], 1, system(order, 800)), [other, ""]);
+        assert_eq!(kernels_of(&[free(), free(), forced(), free()], 2, system(order, 800)), [other, other, "", ""]);
         // Too few right sides for each worker.
         let threads = || Context::builder().threads(4).build().unwrap();
-        assert_eq!(kernels_of(&[threads(), threads()], 2, (order, 752)), ["", ""]);
-        assert_eq!(kernels_of(&[threads(), threads()], 2, (order, 768)), [other, other]);
+        assert_eq!(kernels_of(&[threads(), threads()], 2, system(order, 752)), ["", ""]);
+        assert_eq!(kernels_of(&[threads(), threads()], 2, system(order, 768)), [other, other]);
     }
 }

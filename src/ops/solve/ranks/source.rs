@@ -8,7 +8,7 @@ use crate::ops::distributed::{DistMatrix, Team};
 use crate::ops::distribution::rect::{Rect, trade, unpack};
 use crate::ops::distribution::travel::most_of_one;
 use crate::ops::solve::ranks::factor::scaled_head;
-use crate::ops::solve::ranks::strip::{Entries, Strip, StripWriter};
+use crate::ops::solve::ranks::strip::{Entries, StripWriter, WrittenPart};
 use crate::tile::TileId;
 use std::ops::Range;
 /// Words of a message that brings entries, at most, or those of one entry: half a MiB. More would only take memory, and
@@ -17,7 +17,7 @@ pub(super) const MESSAGE_WORDS: usize = 1 << 16;
 
 /// Bytes of messages for a piece of `entries` entries: an incoming message, and where there are other ranks an outgoing
 /// one.
-pub(super) fn message_bytes((entries, factor_bits): (usize, u32), ranks: usize) -> u64 {
+pub(super) fn message_bytes(entries: usize, factor_bits: u32, ranks: usize) -> u64 {
     let entry = Matrix::bytes_for(1, 1, factor_bits);
     let most = (MESSAGE_WORDS as u64 * 8).max(entry);
     ranks.min(2) as u64 * most.min(entry.saturating_mul(entries as u64))
@@ -65,7 +65,7 @@ impl StreamSource<'_> {
                 }
                 let words = sized(&mut buffers.incoming, count);
                 self.team.world().broadcast(rank, words)?;
-                self.unpack(rank, words, (&part, place), piece);
+                self.unpack(rank, words, &part, place, piece);
             }
         }
         Ok(())
@@ -85,7 +85,7 @@ impl StreamSource<'_> {
         piece.reshape(own.rows.len(), own.cols.len(), self.factor.precision_bits())?;
         self.copy_own(&own, piece);
         let parts_for = |reader: usize, _: usize| self.parts(&places(reader));
-        self.trade_parts(&parts_for, buffers, &mut |from, part, words| self.unpack(from, words, (part, &own), piece))
+        self.trade_parts(&parts_for, buffers, &mut |from, part, words| self.unpack(from, words, part, &own, piece))
     }
 
     /// Sends to each rank this rank's entries of `parts_for(that rank, this one)`, and passes the parts received from
@@ -205,7 +205,7 @@ impl StreamSource<'_> {
     }
 
     /// Unpacks the words that [`StreamSource::pack`] made of a part on a rank, into a piece for a place around it.
-    fn unpack(&self, rank: usize, words: &[u64], (part, place): (&Rect, &Rect), piece: &mut Matrix) {
+    fn unpack(&self, rank: usize, words: &[u64], part: &Rect, place: &Rect, piece: &mut Matrix) {
         let (width, mut rest) = (1 + piece.limbs_per_element(), words);
         for (_, part) in self.parts_of(rank, part) {
             let (own, others) = rest.split_at(part.entries() * width);
@@ -216,7 +216,7 @@ impl StreamSource<'_> {
 
     /// The ranks that write the parts of `place` on this rank's node: the owner of a part, or where that is on another
     /// node, the rank whose `places` contain it.
-    pub fn writers(&self, place: &Rect, places: &dyn Fn(usize) -> Rect) -> Vec<(Rect, usize)> {
+    pub fn writers(&self, place: &Rect, places: &dyn Fn(usize) -> Rect) -> Vec<WrittenPart> {
         let layout = self.team.layout();
         let here = layout.node_of[self.team.rank()];
         let mut writers = Vec::new();
@@ -224,13 +224,13 @@ impl StreamSource<'_> {
             let (map, part) = (self.factor.map(), Rect::of_tile(self.factor.map(), id).intersect(place));
             let rank = map.owner(id);
             if layout.node_of[rank] == here {
-                writers.push((part, layout.local_of[rank]));
+                writers.push(WrittenPart { part, rank: layout.local_of[rank] });
                 continue;
             }
-            let shared = layout.nodes[here].iter().map(|&to| (part.intersect(&places(to)), layout.local_of[to]));
-            writers.extend(shared);
+            let own = |&to: &usize| WrittenPart { part: part.intersect(&places(to)), rank: layout.local_of[to] };
+            writers.extend(layout.nodes[here].iter().map(own));
         }
-        writers.retain(|(part, _)| !part.is_empty());
+        writers.retain(|written| !written.part.is_empty());
         writers
     }
 
@@ -241,12 +241,12 @@ impl StreamSource<'_> {
     /// [`crate::Error::Transport`].
     pub fn fill(
         &self,
-        (strip, mut writer): (&Strip, StripWriter<'_>),
+        mut writer: StripWriter<'_>,
         places: &dyn Fn(usize) -> Rect,
         buffers: &mut MessageBuffers,
     ) -> Result<()> {
         let factor = self.factor;
-        for (id, part) in self.parts_of(factor.rank(), strip.place()) {
+        for (id, part) in self.parts_of(factor.rank(), writer.strip().place()) {
             let tile = factor.tile(id).expect("a tile of this rank");
             let ((heads, limbs), stride) = (tile.parts(), tile.rows());
             let inside = part.within(&Rect::of_tile(factor.map(), id));

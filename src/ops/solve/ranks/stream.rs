@@ -177,7 +177,7 @@ impl SharedRows for Stream<'_> {
         let shares = windows[0].write(&Fence::new(node), Ok(()), &partition);
         let filled = shares.and_then(|shares| {
             let writer = strip.writer(node.rank(), &partition, shares);
-            self.source.fill((&strip, writer), &places, &mut buffers)
+            self.source.fill(writer, &places, &mut buffers)
         });
         (self.buffers, self.windows) = (buffers, Some(windows));
         (self.strip, self.first) = (strip, (rows.start, first_col));

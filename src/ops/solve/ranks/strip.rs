@@ -27,6 +27,12 @@ pub(super) struct Entries<'a> {
     pub stride: usize,
 }
 
+/// A part of a matrix, and the rank of the node that writes it.
+pub(super) struct WrittenPart {
+    pub part: Rect,
+    pub rank: usize,
+}
+
 /// The part of a strip that one rank writes.
 pub(super) struct StripWriter<'w> {
     strip: &'w Strip,
@@ -45,28 +51,32 @@ impl Strip {
         &self.place
     }
 
-    /// The words that each of the `ranks` ranks of a node writes: `parts`, which are disjoint, each with its rank.
-    pub fn partition(&self, ranks: usize, parts: &[(Rect, usize)]) -> Partition {
-        let mut parts = parts.iter().map(|(part, rank)| (part.within(&self.place), *rank)).collect::<Vec<_>>();
-        parts.sort_unstable_by_key(|(part, _)| part.cols.start);
-        let mut cuts = parts.iter().flat_map(|(part, _)| [part.cols.start, part.cols.end]).collect::<Vec<_>>();
+    /// The words that each of the `ranks` ranks of a node writes: `parts`, which are disjoint.
+    pub fn partition(&self, ranks: usize, parts: &[WrittenPart]) -> Partition {
+        let inside = |written: &WrittenPart| WrittenPart { part: written.part.within(&self.place), rank: written.rank };
+        let mut parts = parts.iter().map(inside).collect::<Vec<_>>();
+        parts.sort_unstable_by_key(|written| written.part.cols.start);
+        let mut cuts =
+            parts.iter().flat_map(|WrittenPart { part, .. }| [part.cols.start, part.cols.end]).collect::<Vec<_>>();
         cuts.sort_unstable();
         cuts.dedup();
         // Most runs of heads, where none continues in the next column.
-        let most = parts.iter().map(|(part, _)| part.cols.len()).sum::<usize>();
+        let most = parts.iter().map(|written| written.part.cols.len()).sum::<usize>();
         let mut runs = Vec::with_capacity(2 * most);
-        let (mut column, mut next) = (Vec::<&(Rect, usize)>::new(), 0);
+        let (mut column, mut next) = (Vec::<&WrittenPart>::new(), 0);
         for cut in cuts.windows(2) {
-            let begun = parts[next..].iter().take_while(|(part, _)| part.cols.start <= cut[0]);
+            let begun = parts[next..].iter().take_while(|written| written.part.cols.start <= cut[0]);
             let ended = column.len();
             column.extend(begun);
             next += column.len() - ended;
-            column.retain(|(part, _)| part.cols.end > cut[0]);
-            column.sort_unstable_by_key(|(part, _)| part.rows.start);
+            column.retain(|written| written.part.cols.end > cut[0]);
+            column.sort_unstable_by_key(|written| written.part.rows.start);
             for col in cut[0]..cut[1] {
                 let first = col * self.place.rows.len();
-                let heads = column.iter().map(|(part, rank)| (first + part.rows.start..first + part.rows.end, *rank));
-                heads.for_each(|(words, rank)| append(&mut runs, Run { words, rank }));
+                for WrittenPart { part, rank } in &column {
+                    let words = first + part.rows.start..first + part.rows.end;
+                    append(&mut runs, Run { words, rank: *rank });
+                }
             }
         }
         let (first, width) = (self.place.entries(), self.width);
@@ -104,7 +114,12 @@ fn append(runs: &mut Vec<Run>, run: Run) {
     }
 }
 
-impl StripWriter<'_> {
+impl<'w> StripWriter<'w> {
+    /// The strip.
+    pub fn strip(&self) -> &'w Strip {
+        self.strip
+    }
+
     /// Writes a part of the matrix, each head as `head` makes it of the row and what `from` has.
     pub fn write(&mut self, part: &Rect, from: Entries<'_>, head: impl Fn(usize, u64) -> u64) {
         let Strip { place, width } = self.strip;
@@ -151,9 +166,9 @@ mod tests {
                 let mut parts = Vec::new();
                 for (row, col) in (0..rows.div_ceil(size)).flat_map(|i| (0..cols.div_ceil(size)).map(move |j| (i, j))) {
                     let block = Rect { rows: row * size..(row + 1) * size, cols: col * size..(col + 1) * size };
-                    parts.push((block.intersect(&place), owner(row, col)));
+                    parts.push(WrittenPart { part: block.intersect(&place), rank: owner(row, col) });
                 }
-                parts.retain(|(part, _)| !part.is_empty());
+                parts.retain(|written| !written.part.is_empty());
                 local::run(ranks, |rank| {
                     let strip = Strip::new(place.clone(), whole.limbs_per_element());
                     let words = place.entries() * (1 + whole.limbs_per_element());
@@ -163,7 +178,7 @@ mod tests {
                     let shares = window.write(&fence, Ok(()), &partition).unwrap();
                     let mut writer = strip.writer(rank.rank(), &partition, shares);
                     let (heads, limbs) = whole.parts();
-                    for (part, _) in parts.iter().filter(|(_, owner)| *owner == rank.rank()) {
+                    for WrittenPart { part, .. } in parts.iter().filter(|written| written.rank == rank.rank()) {
                         let first = part.rows.start + part.cols.start * rows;
                         writer.write(part, Entries { heads, limbs, first, stride: rows }, |_, head| head);
                     }
@@ -179,7 +194,8 @@ mod tests {
     #[test]
     fn neighbouring_columns_of_a_rank_are_one_run() {
         let strip = Strip::new(Rect { rows: 10..14, cols: 0..6 }, 2);
-        let parts = [(0..2, 0), (2..4, 0), (4..6, 1)].map(|(cols, rank)| (Rect { rows: 10..14, cols }, rank));
+        let part = |cols| Rect { rows: 10..14, cols };
+        let parts = [(0..2, 0), (2..4, 0), (4..6, 1)].map(|(cols, rank)| WrittenPart { part: part(cols), rank });
         let partition = strip.partition(2, &parts);
         let runs = |rank| partition.positions(rank).map(|position| partition.run(position).words.clone());
         assert_eq!(runs(0).collect::<Vec<_>>(), [0..16, 24..56]);

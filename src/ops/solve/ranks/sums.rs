@@ -6,10 +6,11 @@ use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, limbs_for};
 use crate::matrix::{EntryIndex, Matrix};
 use crate::ops::distribution::rect::{Rect, unpack};
+use crate::ops::solve::problem::{SolveBits, SystemShape};
 use crate::ops::solve::ranks::blocks::rows_of;
 use crate::ops::solve::ranks::source::{MessageBuffers, StreamSource, message_bytes};
 use crate::ops::solve::run::make_room;
-use crate::ops::solve::sums::{SumBits, worker_bytes};
+use crate::ops::solve::sums::worker_bytes;
 use crate::ops::vector::{RightSide, SubstitutionRoom, VectorTriangle};
 use crate::plan::even_share;
 use std::ops::Range;
@@ -27,7 +28,7 @@ fn sum_rows(order: usize, factor_bits: u32) -> usize {
 pub(super) struct SumSizes {
     pub order: usize,
     pub columns: usize,
-    pub bits: SumBits,
+    pub bits: SolveBits,
     pub right_bits: u32,
     pub factor_bits: u32,
     pub ranks: usize,
@@ -42,7 +43,7 @@ impl SumSizes {
             + Matrix::bytes_for(order, columns, bits.precision)
             + own * (worker_bytes(order, bits, limbs_for(factor_bits)) + Matrix::bytes_for(order, 1, bits.precision))
             + Matrix::bytes_for(sum_rows(order, factor_bits), order, factor_bits)
-            + message_bytes((sum_rows(order, factor_bits) * order, factor_bits), 1)
+            + message_bytes(sum_rows(order, factor_bits) * order, factor_bits, 1)
     }
 }
 
@@ -55,7 +56,7 @@ struct Column {
 }
 
 impl Column {
-    fn new(index: usize, order: usize, bits: SumBits) -> Result<Column> {
+    fn new(index: usize, order: usize, bits: SolveBits) -> Result<Column> {
         let bits = [bits.working, bits.precision];
         let values = [Matrix::zeros(order, 1, bits[0])?, Matrix::zeros(order, 1, bits[1])?];
         Ok(Column { index, rooms: bits.map(|bits| SubstitutionRoom::new(order, bits)), values })
@@ -91,8 +92,8 @@ impl Call<'_> {
     pub(super) fn solve_sums(&self, tiles: &FactorTiles<'_>, working_bits: u32) -> Result<LocalSolution> {
         let (ctx, site) = (self.site.ctx, self.site);
         let world = site.world();
-        let (order, columns) = (tiles.order(), self.b.shape().1);
-        let bits = SumBits { working: working_bits, precision: self.precision_bits };
+        let SystemShape { order, columns } = self.shape(tiles);
+        let bits = SolveBits { working: working_bits, precision: self.precision_bits };
         let (right_bits, factor_bits) = (self.b.precision_bits(), self.factor.precision_bits());
         let sizes = SumSizes { order, columns, bits, right_bits, factor_bits, ranks: world.size() };
         site.admit(sizes.bytes())?;
@@ -103,7 +104,7 @@ impl Call<'_> {
         let mut own = site.agreed(own.collect::<Result<Vec<_>>>())?;
         let source = StreamSource { team: site.team, factor: self.factor, pivots: &right, scale: None, limited: false };
         for upper in [false, true] {
-            self.pass(&source, (&mut own, &right), upper)?;
+            self.pass(&source, &mut own, &right, upper)?;
         }
         let mut whole = site.agreed(Matrix::zeros(order, columns, self.precision_bits))?;
         let width = 1 + whole.limbs_per_element();
@@ -123,7 +124,7 @@ impl Call<'_> {
     }
 
     /// One of the two substitutions, on this rank's columns.
-    fn pass(&self, source: &StreamSource<'_>, (own, right): (&mut [Column], &Matrix), upper: bool) -> Result<()> {
+    fn pass(&self, source: &StreamSource<'_>, own: &mut [Column], right: &Matrix, upper: bool) -> Result<()> {
         let order = source.order();
         let size = sum_rows(order, self.factor.precision_bits());
         let count = order.div_ceil(size);
@@ -141,13 +142,12 @@ impl Call<'_> {
             let first = EntryIndex { row: rows.start, col: if upper { rows.start } else { 0 } };
             let triangle = VectorTriangle::of_piece(view, first, order, !upper);
             let solved = own.iter_mut().try_for_each(|column| column.solve(&triangle, rows.clone(), right, upper));
-            self.site
-                .agree(solved.and_then(|()| told(self.site.ctx, (usize::from(upper) * count + step, 2 * count))))?;
+            self.site.agree(solved.and_then(|()| told(self.site.ctx, usize::from(upper) * count + step, 2 * count)))?;
         }
         Ok(())
     }
 }
 
-fn told(ctx: &Context, (done, total): (usize, usize)) -> Result<()> {
+fn told(ctx: &Context, done: usize, total: usize) -> Result<()> {
     ctx.report_progress(Progress::new("solve", done as u64 + 1, total as u64))
 }

@@ -11,6 +11,7 @@ use crate::matrix::{Diag, Matrix, Op, Side, Uplo};
 use crate::ops::distributed::{DistMatrix, Team};
 use crate::ops::distribution::redistribute::LocalPart;
 use crate::ops::distribution::shared_devices::with_shared_devices;
+use crate::ops::product::report::Outcome;
 use crate::ops::solve::options::{TrsmOptions, check_scalar};
 use crate::ops::solve::problem::{LOWER, UPPER, triangle_working_bits};
 use crate::ops::solve::triangular::TriangularSystem;
@@ -152,7 +153,7 @@ pub fn trsm_into(
     };
     let ctx = &with_shared_devices(ctx, world)?;
     if !transposed {
-        let solved = trsm_right(ctx, team, t, RightSides::Tiles(b), (precision_bits, options))?;
+        let solved = trsm_right(ctx, team, t, RightSides::Tiles(b), precision_bits, options)?;
         return solved.into_tiles(ctx, world, b.map(), result);
     }
     let map = turned_map(b);
@@ -164,7 +165,7 @@ pub fn trsm_into(
     let copied = site.holding(bytes(b.precision_bits()))?;
     agree(world, found.admit(0).and(copied.admit(0)))?;
     let right = b.transposed(world, map)?;
-    let solved = trsm_right(&copied, team, t, RightSides::Tiles(&right), (precision_bits, options))?;
+    let solved = trsm_right(&copied, team, t, RightSides::Tiles(&right), precision_bits, options)?;
     solved.into_tiles(ctx, world, right.map(), result)?;
     drop(right);
     *result = result.transposed(world, turned_map(result))?;
@@ -215,7 +216,7 @@ pub fn trsm_local(
     check_triangle(world, t, options.uplo)?;
     let ctx = &with_shared_devices(ctx, world)?;
     let b = RightSides::of_local(world, b)?;
-    trsm_right(ctx, team, t, b, (precision_bits, options))
+    trsm_right(ctx, team, t, b, precision_bits, options)
 }
 
 /// Refuses options that differ between ranks, which would then take different paths. Collective.
@@ -238,16 +239,17 @@ fn trsm_right(
     team: &Team,
     t: &DistMatrix,
     b: RightSides<'_>,
-    (precision_bits, options): (u32, &TrsmOptions<'_>),
+    precision_bits: u32,
+    options: &TrsmOptions<'_>,
 ) -> Result<LocalSolution> {
     let world = team.world();
     let TrsmOptions { side, uplo, op, diag, accuracy, alpha } = *options;
     let alpha = agreed(world, alpha.map(check_scalar).transpose())?;
     let bytes = |map| DistMatrix::bytes_for(&map, team.rank(), t.precision_bits());
-    let copied = copied_triangle(t, (uplo, diag)).map_or(0, bytes);
+    let copied = copied_triangle(t, uplo, diag).map_or(0, bytes);
     let ctx = &Site { ctx, team }.holding(copied)?;
     agree(world, ctx.admit(0))?;
-    let factor = lower_triangle(world, t, (uplo, diag))?;
+    let factor = lower_triangle(world, t, uplo, diag)?;
     let call = Call { site: Site { ctx, team }, factor: &factor, b, precision_bits, accuracy, alpha };
     let order = call.check("trsm")?;
     let working_bits = agreed(world, triangle_working_bits(ctx, precision_bits, order))?;
@@ -256,19 +258,19 @@ fn trsm_right(
     // The system is that of the lower triangle, or of its transpose.
     let is_lower = (uplo == Uplo::Lower) != ((op == Op::Transpose) != (side == Side::Right));
     let (substitutions, total_columns) = (if is_lower { LOWER } else { UPPER }, b.shape().1);
-    call.solve(&tiles, (substitutions, working_bits), |ctx, lower, right| {
+    call.solve(&tiles, substitutions, working_bits, |ctx, lower, right| {
         let (t, uplo) = if is_lower { (lower.view(), Uplo::Lower) } else { (lower.transposed(), Uplo::Upper) };
         let (diag, b, alpha) = (Diag::NonUnit, right.view(), call.alpha.clone());
         let transposed = false;
         let system = TriangularSystem { t, uplo, diag, b, alpha, transposed, precision_bits, accuracy, total_columns };
         let mut result = Matrix::empty();
         let report = system.solve(ctx, (&mut result).into())?;
-        Ok((result, report))
+        Ok(Outcome { result, report })
     })
 }
 
 /// The tiles of the copy that [`lower_triangle`] makes, where it makes one.
-fn copied_triangle(t: &DistMatrix, (uplo, diag): (Uplo, Diag)) -> Option<TileMap> {
+fn copied_triangle(t: &DistMatrix, uplo: Uplo, diag: Diag) -> Option<TileMap> {
     let map = *t.map();
     match (uplo, diag) {
         (Uplo::Upper, _) if map.rows == map.cols => Some(TileMap { triangle: Some(Uplo::Lower), ..map }),
@@ -278,11 +280,7 @@ fn copied_triangle(t: &DistMatrix, (uplo, diag): (Uplo, Diag)) -> Option<TileMap
 }
 
 /// The triangle `uplo` of a matrix, or its transpose, as a lower one. Collective.
-fn lower_triangle<'t>(
-    world: &dyn Transport,
-    t: &'t DistMatrix,
-    (uplo, diag): (Uplo, Diag),
-) -> Result<Cow<'t, DistMatrix>> {
+fn lower_triangle<'t>(world: &dyn Transport, t: &'t DistMatrix, uplo: Uplo, diag: Diag) -> Result<Cow<'t, DistMatrix>> {
     let map = TileMap { triangle: Some(Uplo::Lower), ..*t.map() };
     let is_square = map.rows == map.cols; // what is not is refused later
     let mut lower = match uplo {

@@ -77,7 +77,8 @@ pub(super) struct Pass<'a> {
 impl<'a> Pass<'a> {
     pub fn new(
         site: Site<'a>,
-        (tiles, scaling): (&'a FactorTiles<'a>, &'a Scaling),
+        tiles: &'a FactorTiles<'a>,
+        scaling: &'a Scaling,
         sweep: Sweep,
         columns: usize,
     ) -> Pass<'a> {
@@ -222,7 +223,7 @@ impl<'a> Pass<'a> {
             let mut waiting = waiting.filter(|(_, partial)| partial.taken < ready);
             let mut locals = vec![(); self.site.ctx.threads().min(blocks.len()).max(1)];
             let work = |(): &mut (), (block, partial): (usize, &mut Partial)| {
-                self.add_tiles(step, block, &self.own[step][partial.taken..ready], &mut partial.sums);
+                self.add_tiles(step, block, partial.taken..ready, &mut partial.sums);
                 partial.taken = ready;
                 Ok(())
             };
@@ -244,12 +245,13 @@ impl<'a> Pass<'a> {
         self.partial[step].first().map_or(0, |partial| self.ready(step, known) - partial.taken)
     }
 
-    /// Adds the products of a block with some tiles and the unknowns of their steps.
-    fn add_tiles(&self, step: usize, block: usize, tiles: &[(usize, &'a Matrix)], sums: &mut [BlockSums]) {
+    /// Adds the products of a block with some of this rank's tiles in its step, and the unknowns of their steps.
+    fn add_tiles(&self, step: usize, block: usize, tiles: Range<usize>, sums: &mut [BlockSums]) {
         let rows = self.block_rows(step, block);
+        let tiles = &self.own[step][tiles];
         let pieces = tiles.iter().map(|&(known, tile)| self.piece(self.place(step, known), tile)).collect::<Vec<_>>();
         for (unknowns, sums) in self.unknowns.iter().zip(sums) {
-            self.scaling.add_sums(self.site.ctx.kernel(), (self.sweep, &rows), (&pieces, unknowns.fixed()), sums);
+            unknowns.add_sums(self.site.ctx.kernel(), &rows, &pieces, sums);
         }
     }
 
@@ -329,7 +331,7 @@ impl<'a> Pass<'a> {
             let rows = self.block_rows(step, blocks.start + at);
             for (column, (unknowns, sums)) in self.unknowns.iter_mut().zip(sums).enumerate() {
                 let right = rows.clone().map(|row| right(column, row)).collect::<Vec<_>>();
-                grown |= unknowns.solve_rows(self.site.ctx.kernel(), (&piece, &rows), &right, sums);
+                grown |= unknowns.solve_rows(self.site.ctx.kernel(), &piece, &rows, &right, sums);
             }
             if grown && step > 0 {
                 return (at + 1, grown);
