@@ -6,7 +6,9 @@
 
 use crate::error::{Error, Result};
 use crate::kernels::dots::{DotSource, FixedVector, by_limbs, limb_bytes};
-use crate::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct};
+use crate::kernels::{
+    BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneFormat, PlaneKernel, PlaneProduct,
+};
 use crate::math::bound::ifma52_prime_count;
 use crate::math::family::{ifma52_maximum_modulus_bits, ifma52_primes};
 use crate::math::modulus::Modulus;
@@ -99,7 +101,7 @@ fn residue_of_limbs(modulus: Modulus, limbs: &[u64], powers: &mut Vec<u64>) -> u
     (sum % u128::from(modulus.prime())) as u64
 }
 
-impl PlaneEngine for ReferenceEngine {
+impl PlaneFormat for ReferenceEngine {
     fn moduli(&self) -> &[u64] {
         &self.moduli
     }
@@ -119,7 +121,9 @@ impl PlaneEngine for ReferenceEngine {
     fn table_bytes(&self) -> u64 {
         (self.moduli.len() * (self.magnitude_limbs() + 2) * 8) as u64
     }
+}
 
+impl PlaneEngine for ReferenceEngine {
     fn to_residues(&self, primes: Range<usize>, source: &PanelSource<'_>, planes: &mut [&mut [u64]], _: &mut [u64]) {
         planes.iter_mut().for_each(|plane| plane.fill(0));
         // Modulo each prime the powers of 2^64, as many as the longest integer so far has limbs.

@@ -23,7 +23,8 @@ mod tests;
 
 use crate::error::{Error, Result};
 use crate::kernels::{
-    BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct, ResidueLanes, RowRuns,
+    BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneFormat, PlaneKernel, PlaneProduct,
+    ResidueLanes, RowRuns,
 };
 use crate::math::family::f64_maximum_modulus_bits;
 use crate::plan::{BLOCK, BlockGrid};
@@ -89,7 +90,7 @@ struct F64Engine<G> {
     isa: Isa,
 }
 
-impl<G: Dgemm> PlaneEngine for F64Engine<G> {
+impl<G: Dgemm> PlaneFormat for F64Engine<G> {
     fn moduli(&self) -> &[u64] {
         &self.tables.moduli
     }
@@ -118,6 +119,16 @@ impl<G: Dgemm> PlaneEngine for F64Engine<G> {
         self.dgemm.call_bytes(chunk, left, right)
     }
 
+    fn row_runs(&self, rows: usize, part: Range<usize>) -> RowRuns {
+        RowRuns { first: part.start, words: part.len(), count: BLOCK, stride: product::column_stride(rows) }
+    }
+
+    fn residue_lanes(&self) -> ResidueLanes {
+        ResidueLanes::Doubles
+    }
+}
+
+impl<G: Dgemm> PlaneEngine for F64Engine<G> {
     fn to_residues(
         &self,
         primes: Range<usize>,
@@ -133,14 +144,6 @@ impl<G: Dgemm> PlaneEngine for F64Engine<G> {
             false => to_residues::Place::Panel { stride: product::column_stride(source.rows.len()) },
         };
         self.isa.run(to_residues::ToResidues { tables: &self.tables, primes, source, place, planes, scratch });
-    }
-
-    fn row_runs(&self, rows: usize, part: Range<usize>) -> RowRuns {
-        RowRuns { first: part.start, words: part.len(), count: BLOCK, stride: product::column_stride(rows) }
-    }
-
-    fn residue_lanes(&self) -> ResidueLanes {
-        ResidueLanes::Doubles
     }
 
     fn add(&self, prime: usize, sum: &mut [u64], words: &[u64]) {

@@ -30,7 +30,9 @@ use crate::kernels::area::{Area, Target};
 use crate::kernels::dots::{DotSource, FixedVector};
 use crate::kernels::tiles::TileEngine;
 use crate::kernels::x86_64::cpu;
-use crate::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct};
+use crate::kernels::{
+    BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneFormat, PlaneKernel, PlaneProduct,
+};
 use crate::math::bound::{cholesky_modulus_bits, ifma52_prime_count};
 use crate::math::family::{IFMA52_BITS, ifma52_maximum_modulus_bits, ifma52_primes};
 use crate::plan::{BLOCK, BlockGrid};
@@ -130,7 +132,7 @@ struct Engine {
     tables: Tables,
 }
 
-impl PlaneEngine for Engine {
+impl PlaneFormat for Engine {
     fn moduli(&self) -> &[u64] {
         &self.tables.primes
     }
@@ -156,7 +158,9 @@ impl PlaneEngine for Engine {
     fn table_bytes(&self) -> u64 {
         self.tables.bytes()
     }
+}
 
+impl PlaneEngine for Engine {
     fn to_residues(
         &self,
         primes: Range<usize>,
