@@ -72,13 +72,9 @@ pub struct EngineSpec {
     pub redundant: bool,
 }
 
-/// A way to multiply residue planes: its modulus family and the instructions it runs on.
-pub trait PlaneKernel: Send + Sync {
-    /// Name on the command line and in reports.
-    fn name(&self) -> &'static str;
-    /// Name of the modulus family: `ifma52`, `f64`, `i16` or `i8`.
-    fn family(&self) -> &'static str;
-    /// The instructions that it has chosen on this CPU, where it has a choice.
+/// The choice of a kernel: its instructions, their measured speed, and where it is faster than other kernels.
+pub trait KernelSelection: Send + Sync {
+    /// The instructions that the kernel has chosen on this CPU, where it has a choice.
     fn instructions(&self) -> Option<&'static str> {
         None
     }
@@ -120,6 +116,36 @@ pub trait PlaneKernel: Send + Sync {
     fn large_solves(&self) -> Option<FactorCosts> {
         None
     }
+}
+
+/// Triangles of few rows: tiles for them, and up to how many rows these are faster than the kernel's other tiles.
+pub trait SmallTriangles: Send + Sync {
+    /// Rows up to which a factorisation on limbs, one entry after the other, is faster than any tiles of this kernel,
+    /// as far as that is not the same for all.
+    fn most_rows_on_limbs(&self, _working_bits: u32) -> usize {
+        usize::MAX
+    }
+    /// Rows of a triangle up to which [`SmallTriangles::small_tile_engine`] is faster than
+    /// [`PlaneKernel::tile_engine`].
+    fn most_rows_in_small_tiles(&self, _working_bits: u32) -> usize {
+        integer_tiles::MOST_ROWS
+    }
+    /// The same where the triangle is a factor that is made in one tile on the calling thread.
+    fn most_rows_in_one_tile(&self, working_bits: u32) -> usize {
+        self.most_rows_in_small_tiles(working_bits)
+    }
+    /// Tile kernels for triangles of few rows: the same bits, no tables.
+    fn small_tile_engine(&self, working_bits: u32) -> Arc<dyn TileEngine> {
+        Arc::new(integer_tiles::IntegerTiles::new(working_bits))
+    }
+}
+
+/// A way to multiply residue planes: its modulus family and the instructions it runs on.
+pub trait PlaneKernel: KernelSelection + SmallTriangles {
+    /// Name on the command line and in reports.
+    fn name(&self) -> &'static str;
+    /// Name of the modulus family: `ifma52`, `f64`, `i16` or `i8`.
+    fn family(&self) -> &'static str;
     /// Largest `modulus_bits` the family's primes reach, the redundant one included.
     fn maximum_modulus_bits(&self) -> u32;
     /// Number of planes an engine of this spec would hold, without making it; the spec is in range (asserted).
@@ -157,23 +183,6 @@ pub trait PlaneKernel: Send + Sync {
         let modulus_bits = cholesky_modulus_bits(working_bits);
         let engine = self.prepare_tiles(&EngineSpec { operand_bits: working_bits, modulus_bits, redundant: false })?;
         Ok(plane_tiles::over(engine, working_bits))
-    }
-    /// Rows up to which a factorisation on limbs, one entry after the other, is faster than any tiles of this kernel,
-    /// as far as that is not the same for all.
-    fn most_rows_on_limbs(&self, _working_bits: u32) -> usize {
-        usize::MAX
-    }
-    /// Rows of a triangle up to which [`PlaneKernel::small_tile_engine`] is faster than [`PlaneKernel::tile_engine`].
-    fn most_rows_in_small_tiles(&self, _working_bits: u32) -> usize {
-        integer_tiles::MOST_ROWS
-    }
-    /// The same where the triangle is a factor that is made in one tile on the calling thread.
-    fn most_rows_in_one_tile(&self, working_bits: u32) -> usize {
-        self.most_rows_in_small_tiles(working_bits)
-    }
-    /// Tile kernels for triangles of few rows: the same bits, no tables.
-    fn small_tile_engine(&self, working_bits: u32) -> Arc<dyn TileEngine> {
-        Arc::new(integer_tiles::IntegerTiles::new(working_bits))
     }
 }
 

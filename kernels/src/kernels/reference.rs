@@ -7,7 +7,8 @@
 use crate::error::{Error, Result};
 use crate::kernels::dots::{DotSource, FixedVector, by_limbs, limb_bytes};
 use crate::kernels::{
-    BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneFormat, PlaneKernel, PlaneProduct,
+    BlockResidues, EngineSpec, IntegerBlock, KernelSelection, PanelSource, PlaneEngine, PlaneFormat, PlaneKernel,
+    PlaneProduct, SmallTriangles,
 };
 use crate::math::bound::ifma52_prime_count;
 use crate::math::family::{ifma52_maximum_modulus_bits, ifma52_primes};
@@ -29,6 +30,10 @@ pub struct Reference;
 pub fn probe() -> std::result::Result<&'static dyn PlaneKernel, &'static str> {
     Ok(&Reference)
 }
+
+impl KernelSelection for Reference {}
+
+impl SmallTriangles for Reference {}
 
 impl PlaneKernel for Reference {
     fn name(&self) -> &'static str {

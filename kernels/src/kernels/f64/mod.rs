@@ -23,8 +23,8 @@ mod tests;
 
 use crate::error::{Error, Result};
 use crate::kernels::{
-    BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneFormat, PlaneKernel, PlaneProduct,
-    ResidueLanes, RowRuns,
+    BlockResidues, EngineSpec, IntegerBlock, KernelSelection, PanelSource, PlaneEngine, PlaneFormat, PlaneKernel,
+    PlaneProduct, ResidueLanes, RowRuns, SmallTriangles,
 };
 use crate::math::family::f64_maximum_modulus_bits;
 use crate::plan::{BLOCK, BlockGrid};
@@ -53,6 +53,14 @@ impl<G: Dgemm + Clone> F64Kernel<G> {
     }
 }
 
+impl<G: Dgemm + Clone> KernelSelection for F64Kernel<G> {
+    fn instructions(&self) -> Option<&'static str> {
+        Some(Isa::detect().name())
+    }
+}
+
+impl<G: Dgemm + Clone> SmallTriangles for F64Kernel<G> {}
+
 impl<G: Dgemm + Clone> PlaneKernel for F64Kernel<G> {
     fn name(&self) -> &'static str {
         self.name
@@ -60,10 +68,6 @@ impl<G: Dgemm + Clone> PlaneKernel for F64Kernel<G> {
 
     fn family(&self) -> &'static str {
         "f64"
-    }
-
-    fn instructions(&self) -> Option<&'static str> {
-        Some(Isa::detect().name())
     }
 
     fn maximum_modulus_bits(&self) -> u32 {

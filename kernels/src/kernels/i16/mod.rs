@@ -35,9 +35,9 @@ use crate::kernels::rows::{gathered_scratch_words, multiply_gathered};
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::x86_64::ifma52::{halves::Composites, wholes::Wholes};
 use crate::kernels::{
-    BlockResidues, ConversionCosts, DigitConversions, EngineSpec, FactorCosts, IntegerBlock, Multipliers, NextRows,
-    PanelRows, PanelSource, PlaneEngine, PlaneFormat, PlaneKernel, PlaneProduct, ResidueLanes, RowsProduct,
-    multipliers,
+    BlockResidues, ConversionCosts, DigitConversions, EngineSpec, FactorCosts, IntegerBlock, KernelSelection,
+    Multipliers, NextRows, PanelRows, PanelSource, PlaneEngine, PlaneFormat, PlaneKernel, PlaneProduct, ResidueLanes,
+    RowsProduct, SmallTriangles, multipliers,
 };
 use crate::math::family_i16::i16_maximum_modulus_bits;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
@@ -118,15 +118,7 @@ pub fn probe() -> std::result::Result<&'static dyn PlaneKernel, &'static str> {
     Ok(&I16Kernel)
 }
 
-impl PlaneKernel for I16Kernel {
-    fn name(&self) -> &'static str {
-        "i16"
-    }
-
-    fn family(&self) -> &'static str {
-        "i16"
-    }
-
+impl KernelSelection for I16Kernel {
     fn instructions(&self) -> Option<&'static str> {
         Some(choice::of_call(Isa::detect()).name())
     }
@@ -161,6 +153,18 @@ impl PlaneKernel for I16Kernel {
 
     fn issue_rate(&self, trials: usize) -> Option<f64> {
         Isa::detect().issue_rate(trials)
+    }
+}
+
+impl SmallTriangles for I16Kernel {}
+
+impl PlaneKernel for I16Kernel {
+    fn name(&self) -> &'static str {
+        "i16"
+    }
+
+    fn family(&self) -> &'static str {
+        "i16"
     }
 
     fn maximum_modulus_bits(&self) -> u32 {

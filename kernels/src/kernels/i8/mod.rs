@@ -26,8 +26,8 @@ mod tests;
 
 use crate::error::{Error, Result};
 use crate::kernels::{
-    BlockResidues, ConversionCosts, EngineSpec, IntegerBlock, Multipliers, PanelSource, PlaneEngine, PlaneFormat,
-    PlaneKernel, PlaneProduct, ResidueLanes, RowRuns,
+    BlockResidues, ConversionCosts, EngineSpec, IntegerBlock, KernelSelection, Multipliers, PanelSource, PlaneEngine,
+    PlaneFormat, PlaneKernel, PlaneProduct, ResidueLanes, RowRuns, SmallTriangles,
 };
 use crate::math::family_i8::i8_maximum_modulus_bits;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
@@ -58,15 +58,7 @@ pub fn probe() -> std::result::Result<&'static dyn PlaneKernel, &'static str> {
     Ok(&I8Kernel)
 }
 
-impl PlaneKernel for I8Kernel {
-    fn name(&self) -> &'static str {
-        "i8"
-    }
-
-    fn family(&self) -> &'static str {
-        "i8"
-    }
-
+impl KernelSelection for I8Kernel {
     fn instructions(&self) -> Option<&'static str> {
         Some(Isa::detect().name())
     }
@@ -77,6 +69,18 @@ impl PlaneKernel for I8Kernel {
 
     fn issue_rate(&self, trials: usize) -> Option<f64> {
         Isa::detect().issue_rate(trials)
+    }
+}
+
+impl SmallTriangles for I8Kernel {}
+
+impl PlaneKernel for I8Kernel {
+    fn name(&self) -> &'static str {
+        "i8"
+    }
+
+    fn family(&self) -> &'static str {
+        "i8"
     }
 
     fn maximum_modulus_bits(&self) -> u32 {
