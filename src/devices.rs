@@ -7,4 +7,4 @@
 //! the CPU. The bits of a result are the same with and without devices. docs/DEVICES.md lists what runs where.
 
 #[doc(inline)]
-pub use crate::device::{Device, cuda_devices, open_cuda};
+pub use crate::device::{Device, DeviceAllocator, DeviceEvents, DeviceStatus, cuda_devices, open_cuda};

@@ -62,6 +62,7 @@ impl Allowance {
 mod tests {
     use super::*;
     use crate::device::soft::{SoftDevice, SoftOptions};
+    use crate::device::{DeviceAllocator, DeviceStatus};
 
     #[test]
     fn shares_are_equal_and_within_the_device() {

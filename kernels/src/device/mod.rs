@@ -1,7 +1,7 @@
 //! Devices with memory of their own: buffers, streams, events, copies both ways, products and compiled kernels.
 //!
-//! One trait, [`Device`], with two implementations: [`soft`], plain memory with a capacity and counted transfers, and
-//! `cuda` (feature `cuda`), loaded at run time. Everything above the trait runs on both.
+//! [`Device`] and the traits that it names have two implementations: [`soft`], plain memory with a capacity and counted
+//! transfers, and `cuda` (feature `cuda`), loaded at run time. Everything above the traits runs on both.
 //! Knows: bytes, addresses, streams. Does not know: matrices, residues, operations.
 //!
 //! Work is *submitted* to a stream and done later; work of one stream is done in order, work of different streams in
@@ -175,7 +175,7 @@ impl Drop for Streams {
     }
 }
 
-/// A point in a stream's work; made by [`Device::record`].
+/// A point in a stream's work; made by [`DeviceEvents::record`].
 #[derive(Clone)]
 pub struct Event(pub Arc<dyn Any + Send + Sync>);
 
@@ -209,13 +209,13 @@ pub type HostKernel = unsafe extern "C" fn(first: u64, end: u64, arguments: *con
 /// arguments instead, so the source must work both ways.
 pub type Defines<'a> = &'a [(&'static str, u64)];
 
-/// A processor with memory of its own.
-pub trait Device: Send + Sync {
+/// The description of a device, and the accounts of its users, memory and transfers.
+pub trait DeviceStatus: Send + Sync {
     /// The description of the device.
     fn description(&self) -> Description;
     /// A number that every opening of this device has, in this process or another of the machine, and no other device.
     fn identity(&self) -> u64;
-    /// Records that a context uses this opening: until it is dropped, [`Device::users`] counts it.
+    /// Records that a context uses this opening: until it is dropped, [`DeviceStatus::users`] counts it.
     fn announce(&self);
     /// Openings of this device that contexts use, of all processes of the machine as far as they can be found out.
     fn users(&self) -> usize;
@@ -227,6 +227,10 @@ pub trait Device: Send + Sync {
     fn peak_bytes(&self) -> u64;
     /// All transfers of this opening so far.
     fn traffic(&self) -> Traffic;
+}
+
+/// The memory of a device, and the host's memory for copies.
+pub trait DeviceAllocator: Send + Sync {
     /// Memory on the device, dirty, aligned to 256 bytes.
     ///
     /// # Errors
@@ -237,6 +241,34 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// [`crate::Error::OutOfMemory`].
     fn allocate_pinned(&self, bytes: usize) -> Result<Pinned>;
+}
+
+/// Events: marks in the work of streams, to order it and to wait for it.
+pub trait DeviceEvents: Send + Sync {
+    /// Marks the end of the work that was submitted to `stream` so far.
+    ///
+    /// # Errors
+    /// [`crate::Error::DeviceLost`].
+    fn record(&self, stream: Stream) -> Result<Event>;
+    /// Lets work submitted to `stream` from now on begin after `event`.
+    ///
+    /// # Errors
+    /// [`crate::Error::DeviceLost`].
+    fn wait(&self, stream: Stream, event: &Event) -> Result<()>;
+    /// Waits on the host until `event`.
+    ///
+    /// # Errors
+    /// [`crate::Error::DeviceLost`], also where the work before it failed.
+    fn synchronize(&self, event: &Event) -> Result<()>;
+    /// Seconds of the device's clock between two events that have passed.
+    ///
+    /// # Errors
+    /// [`crate::Error::DeviceLost`].
+    fn seconds_between(&self, from: &Event, to: &Event) -> Result<f64>;
+}
+
+/// A processor with memory of its own: streams, and the copies, products and kernels that are submitted to them.
+pub trait Device: DeviceStatus + DeviceAllocator + DeviceEvents {
     /// A new stream.
     ///
     /// # Errors
@@ -291,24 +323,4 @@ pub trait Device: Send + Sync {
         threads: u64,
         arguments: &[Argument],
     ) -> Result<()>;
-    /// Marks the end of the work that was submitted to `stream` so far.
-    ///
-    /// # Errors
-    /// [`crate::Error::DeviceLost`].
-    fn record(&self, stream: Stream) -> Result<Event>;
-    /// Lets work submitted to `stream` from now on begin after `event`.
-    ///
-    /// # Errors
-    /// [`crate::Error::DeviceLost`].
-    fn wait(&self, stream: Stream, event: &Event) -> Result<()>;
-    /// Waits on the host until `event`.
-    ///
-    /// # Errors
-    /// [`crate::Error::DeviceLost`], also where the work before it failed.
-    fn synchronize(&self, event: &Event) -> Result<()>;
-    /// Seconds of the device's clock between two events that have passed.
-    ///
-    /// # Errors
-    /// [`crate::Error::DeviceLost`].
-    fn seconds_between(&self, from: &Event, to: &Event) -> Result<f64>;
 }

@@ -8,8 +8,8 @@
 use crate::kernels::entries::{self, Widths};
 use crate::kernels::limbs;
 use crate::kernels::tiles::{
-    DiagonalData, EntrySource, FailedPivot, NoData, PANEL_ROWS, SolveTile, TileEngine, TileShape, TileSource,
-    UpdateTile, fill_slots,
+    DiagonalData, EntrySource, FailedPivot, NoData, PANEL_ROWS, SolveTile, TileDevices, TileEngine, TileFormat,
+    TileShape, TileSource, UpdateTile, fill_slots,
 };
 use crate::math::float::{limbs_for, round_shifted};
 use crate::math::pivot::RowWeight;
@@ -110,7 +110,7 @@ impl IntegerTiles {
     }
 }
 
-impl TileEngine for IntegerTiles {
+impl TileFormat for IntegerTiles {
     fn form(&self) -> &'static str {
         "integers"
     }
@@ -140,6 +140,18 @@ impl TileEngine for IntegerTiles {
         MOST_ROWS
     }
 
+    fn operand_words(&self, shape: TileShape) -> usize {
+        self.tile_words(shape)
+    }
+
+    fn entry_limbs(&self) -> usize {
+        self.widths.entry
+    }
+}
+
+impl TileDevices for IntegerTiles {}
+
+impl TileEngine for IntegerTiles {
     fn load(&self, source: &TileSource<'_>, words: &mut [u64], _scratch: &mut [u64]) {
         let shape = source.shape();
         for (row, i) in source.rows.clone().enumerate() {
@@ -165,10 +177,6 @@ impl TileEngine for IntegerTiles {
                 }
             }
         }
-    }
-
-    fn operand_words(&self, shape: TileShape) -> usize {
-        self.tile_words(shape)
     }
 
     fn load_operand(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
@@ -281,9 +289,5 @@ impl TileEngine for IntegerTiles {
             signs |= u8::from(negative) << lane;
         }
         signs
-    }
-
-    fn entry_limbs(&self) -> usize {
-        self.widths.entry
     }
 }

@@ -72,13 +72,9 @@ pub struct EngineSpec {
     pub redundant: bool,
 }
 
-/// A way to multiply residue planes: its modulus family and the instructions it runs on.
-pub trait PlaneKernel: Send + Sync {
-    /// Name on the command line and in reports.
-    fn name(&self) -> &'static str;
-    /// Name of the modulus family: `ifma52`, `f64`, `i16` or `i8`.
-    fn family(&self) -> &'static str;
-    /// The instructions that it has chosen on this CPU, where it has a choice.
+/// The choice of a kernel: its instructions, their measured speed, and where it is faster than other kernels.
+pub trait KernelSelection: Send + Sync {
+    /// The instructions that the kernel has chosen on this CPU, where it has a choice.
     fn instructions(&self) -> Option<&'static str> {
         None
     }
@@ -120,6 +116,36 @@ pub trait PlaneKernel: Send + Sync {
     fn large_solves(&self) -> Option<FactorCosts> {
         None
     }
+}
+
+/// Triangles of few rows: tiles for them, and up to how many rows these are faster than the kernel's other tiles.
+pub trait SmallTriangles: Send + Sync {
+    /// Rows up to which a factorisation on limbs, one entry after the other, is faster than any tiles of this kernel,
+    /// as far as that is not the same for all.
+    fn most_rows_on_limbs(&self, _working_bits: u32) -> usize {
+        usize::MAX
+    }
+    /// Rows of a triangle up to which [`SmallTriangles::small_tile_engine`] is faster than
+    /// [`PlaneKernel::tile_engine`].
+    fn most_rows_in_small_tiles(&self, _working_bits: u32) -> usize {
+        integer_tiles::MOST_ROWS
+    }
+    /// The same where the triangle is a factor that is made in one tile on the calling thread.
+    fn most_rows_in_one_tile(&self, working_bits: u32) -> usize {
+        self.most_rows_in_small_tiles(working_bits)
+    }
+    /// Tile kernels for triangles of few rows: the same bits, no tables.
+    fn small_tile_engine(&self, working_bits: u32) -> Arc<dyn TileEngine> {
+        Arc::new(integer_tiles::IntegerTiles::new(working_bits))
+    }
+}
+
+/// A way to multiply residue planes: its modulus family and the instructions it runs on.
+pub trait PlaneKernel: KernelSelection + SmallTriangles {
+    /// Name on the command line and in reports.
+    fn name(&self) -> &'static str;
+    /// Name of the modulus family: `ifma52`, `f64`, `i16` or `i8`.
+    fn family(&self) -> &'static str;
     /// Largest `modulus_bits` the family's primes reach, the redundant one included.
     fn maximum_modulus_bits(&self) -> u32;
     /// Number of planes an engine of this spec would hold, without making it; the spec is in range (asserted).
@@ -158,29 +184,10 @@ pub trait PlaneKernel: Send + Sync {
         let engine = self.prepare_tiles(&EngineSpec { operand_bits: working_bits, modulus_bits, redundant: false })?;
         Ok(plane_tiles::over(engine, working_bits))
     }
-    /// Rows up to which a factorisation on limbs, one entry after the other, is faster than any tiles of this kernel,
-    /// as far as that is not the same for all.
-    fn most_rows_on_limbs(&self, _working_bits: u32) -> usize {
-        usize::MAX
-    }
-    /// Rows of a triangle up to which [`PlaneKernel::small_tile_engine`] is faster than [`PlaneKernel::tile_engine`].
-    fn most_rows_in_small_tiles(&self, _working_bits: u32) -> usize {
-        integer_tiles::MOST_ROWS
-    }
-    /// The same where the triangle is a factor that is made in one tile on the calling thread.
-    fn most_rows_in_one_tile(&self, working_bits: u32) -> usize {
-        self.most_rows_in_small_tiles(working_bits)
-    }
-    /// Tile kernels for triangles of few rows: the same bits, no tables.
-    fn small_tile_engine(&self, working_bits: u32) -> Arc<dyn TileEngine> {
-        Arc::new(integer_tiles::IntegerTiles::new(working_bits))
-    }
 }
 
-/// A kernel with its moduli and tables: the three steps of a product.
-///
-/// All methods take only slices of their own, so that calls on disjoint slices may run at the same time.
-pub trait PlaneEngine: Send + Sync {
+/// The moduli of an engine, the storage format of its planes, and the workspace and tables that it needs.
+pub trait PlaneFormat: Send + Sync {
     /// The moduli in plane order, a redundant one last.
     fn moduli(&self) -> &[u64];
     /// Limbs of a reconstructed magnitude.
@@ -195,15 +202,25 @@ pub trait PlaneEngine: Send + Sync {
     fn plane_words(&self, grid: &BlockGrid) -> usize {
         grid.len() * self.block_words()
     }
-    /// Words of scratch that any one call below may need, for products of up to `rows` rows on `grid`.
+    /// How a word of a product plane holds residues.
+    fn residue_lanes(&self) -> ResidueLanes {
+        ResidueLanes::Words
+    }
+    /// Words of scratch that any call of the [`PlaneEngine`] may need, for products of up to `rows` rows on `grid`.
     fn scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize;
     /// The same where every call of [`PlaneEngine::multiply`] is for a part of `grid` only.
     fn part_scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
         self.scratch_words(rows, grid)
     }
+    /// Words of scratch for [`PlaneEngine::multiply_rows`] with up to `rows` rows of each operand, and for all calls
+    /// that [`PlaneFormat::scratch_words`] names.
+    fn rows_scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
+        rows::gathered_scratch_words(self, rows, grid)
+    }
     /// Bytes of the engine's own tables.
     fn table_bytes(&self) -> u64;
-    /// Most bytes that one call below allocates for itself, such as a library's packing buffers; none by default.
+    /// Most bytes that a call of the [`PlaneEngine`] allocates for itself, such as a library's packing buffers; none by
+    /// default.
     fn call_bytes(&self, _rows: usize, _grid: &BlockGrid) -> u64 {
         0
     }
@@ -212,6 +229,12 @@ pub trait PlaneEngine: Send + Sync {
     fn row_runs(&self, _rows: usize, part: Range<usize>) -> RowRuns {
         RowRuns { first: part.start * BLOCK, words: part.len() * BLOCK, count: 1, stride: 0 }
     }
+}
+
+/// A kernel with its moduli and tables: the three steps of a product.
+///
+/// All methods take only slices of their own, so that calls on disjoint slices may run at the same time.
+pub trait PlaneEngine: PlaneFormat {
     /// Writes one panel of scaled residues: for each prime in `primes`, `planes[prime - primes.start]` takes the
     /// panel's `panel_words(source.rows.len())` words. Columns beyond `source.columns` are zero. Scratch is dirty.
     ///
@@ -228,7 +251,7 @@ pub trait PlaneEngine: Send + Sync {
     fn multiply(&self, prime: usize, product: &PlaneProduct<'_>, c: &mut [u64], scratch: &mut [u64]);
     /// `C := sum of X^T Y` or `C := C + sum of X^T Y` modulo prime number `prime`, over some rows of several operands.
     ///
-    /// By default each of them as panels of its own, for which there is [`PlaneEngine::rows_scratch_words`].
+    /// By default each of them as panels of its own, for which there is [`PlaneFormat::rows_scratch_words`].
     fn multiply_rows(&self, prime: usize, product: &RowsProduct<'_>, c: &mut [u64], scratch: &mut [u64]) {
         rows::multiply_gathered(self, prime, product, c, scratch);
     }
@@ -236,18 +259,9 @@ pub trait PlaneEngine: Send + Sync {
     fn reads_rows_in_place(&self) -> bool {
         false
     }
-    /// Words of scratch for [`PlaneEngine::multiply_rows`] with up to `rows` rows of each operand, and for all calls
-    /// that [`PlaneEngine::scratch_words`] names.
-    fn rows_scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
-        rows::gathered_scratch_words(self, rows, grid)
-    }
     /// Conversions of integers that lie in lanes as digits of 52 bits, where the engine has them.
     fn digit_conversions(&self) -> Option<&dyn DigitConversions> {
         None
-    }
-    /// How a word of a product plane holds residues.
-    fn residue_lanes(&self) -> ResidueLanes {
-        ResidueLanes::Words
     }
     /// `sum := sum + words` modulo prime number `prime`, for words of a product plane.
     fn add(&self, prime: usize, sum: &mut [u64], words: &[u64]) {

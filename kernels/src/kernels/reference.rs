@@ -6,7 +6,10 @@
 
 use crate::error::{Error, Result};
 use crate::kernels::dots::{DotSource, FixedVector, by_limbs, limb_bytes};
-use crate::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct};
+use crate::kernels::{
+    BlockResidues, EngineSpec, IntegerBlock, KernelSelection, PanelSource, PlaneEngine, PlaneFormat, PlaneKernel,
+    PlaneProduct, SmallTriangles,
+};
 use crate::math::bound::ifma52_prime_count;
 use crate::math::family::{ifma52_maximum_modulus_bits, ifma52_primes};
 use crate::math::modulus::Modulus;
@@ -27,6 +30,10 @@ pub struct Reference;
 pub fn probe() -> std::result::Result<&'static dyn PlaneKernel, &'static str> {
     Ok(&Reference)
 }
+
+impl KernelSelection for Reference {}
+
+impl SmallTriangles for Reference {}
 
 impl PlaneKernel for Reference {
     fn name(&self) -> &'static str {
@@ -99,7 +106,7 @@ fn residue_of_limbs(modulus: Modulus, limbs: &[u64], powers: &mut Vec<u64>) -> u
     (sum % u128::from(modulus.prime())) as u64
 }
 
-impl PlaneEngine for ReferenceEngine {
+impl PlaneFormat for ReferenceEngine {
     fn moduli(&self) -> &[u64] {
         &self.moduli
     }
@@ -119,7 +126,9 @@ impl PlaneEngine for ReferenceEngine {
     fn table_bytes(&self) -> u64 {
         (self.moduli.len() * (self.magnitude_limbs() + 2) * 8) as u64
     }
+}
 
+impl PlaneEngine for ReferenceEngine {
     fn to_residues(&self, primes: Range<usize>, source: &PanelSource<'_>, planes: &mut [&mut [u64]], _: &mut [u64]) {
         planes.iter_mut().for_each(|plane| plane.fill(0));
         // Modulo each prime the powers of 2^64, as many as the longest integer so far has limbs.

@@ -1,7 +1,7 @@
 //! Products over some rows of several operands, and integers that stay in lanes as digits: the demands of tiles on
 //! engines beyond whole planes.
 
-use crate::kernels::{BlockResidues, PlaneEngine, PlaneProduct};
+use crate::kernels::{BlockResidues, PlaneEngine, PlaneFormat, PlaneProduct};
 use crate::plan::BlockGrid;
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ impl<'a> PanelRows<'a> {
     /// The first `count` panels as panels of `depth` rows, in `out` where they are others.
     fn gather(
         &self,
-        engine: &(impl PlaneEngine + ?Sized),
+        engine: &(impl PlaneFormat + ?Sized),
         count: usize,
         depth: usize,
         out: &'a mut [u64],
@@ -92,7 +92,7 @@ pub(super) fn multiply_gathered(
 }
 
 /// Words of scratch for [`multiply_gathered`].
-pub(super) fn gathered_scratch_words(engine: &(impl PlaneEngine + ?Sized), rows: usize, grid: &BlockGrid) -> usize {
+pub(super) fn gathered_scratch_words(engine: &(impl PlaneFormat + ?Sized), rows: usize, grid: &BlockGrid) -> usize {
     (grid.rows + grid.cols) * engine.panel_words(rows) + engine.scratch_words(rows, grid)
 }
 

@@ -1,5 +1,5 @@
-//! Tile kernels of Cholesky factorisations and triangular solves: the trait that schedulers call, whatever implements
-//! it.
+//! Tile kernels of Cholesky factorisations and triangular solves: the traits that schedulers call, whatever implements
+//! them.
 //!
 //! A tile is `rows x cols` integers of the scaled matrix, held as residues and, once it is finished, as integers too.
 //! All updates are exact, so the order in which they come cannot show in the result.
@@ -162,7 +162,7 @@ pub struct UpdateTile<'a> {
     pub words: &'a mut [u64],
     /// The X, one for each Y; the Y themselves for a tile on the diagonal.
     pub x: Vec<&'a [u64]>,
-    /// The device that the updates of this tile belong to, below [`TileEngine::device_count`]; it never shows in a bit.
+    /// The device that the updates of this tile belong to, below [`TileDevices::device_count`]; it changes no bit.
     pub device: usize,
 }
 
@@ -190,9 +190,8 @@ impl DiagonalData for NoData {
     }
 }
 
-/// Kernels for one fixed-point precision. `words` are a tile's own, in the kernel's own layout; all methods
-/// take only slices of their own, so that calls on different tiles may run at the same time.
-pub trait TileEngine: Send + Sync {
+/// The storage format of tiles for one precision, and the workspace and tables of their kernels.
+pub trait TileFormat: Send + Sync {
     /// Planes of a tile.
     fn primes(&self) -> usize;
     /// Words of a tile.
@@ -201,22 +200,39 @@ pub trait TileEngine: Send + Sync {
     fn update_words(&self, shape: TileShape) -> usize {
         self.tile_words(shape)
     }
-    /// Words of scratch that one call below needs for tiles of at most `tile_rows` rows and columns.
+    /// Words of a tile that is only an operand of updates.
+    fn operand_words(&self, shape: TileShape) -> usize;
+    /// Words of scratch that a call of the [`TileEngine`] needs for tiles of at most `tile_rows` rows and columns.
     fn scratch_words(&self, tile_rows: usize) -> usize;
     /// Bytes of the data that a factored diagonal tile of `cols` columns has in addition to its words.
     fn diagonal_bytes(&self, cols: usize) -> u64;
     /// Bytes of the engine's tables.
     fn table_bytes(&self) -> u64;
-    /// Most bytes that one call below allocates for itself; none by default.
+    /// Most bytes that a call of the [`TileEngine`] allocates for itself; none by default.
     fn call_bytes(&self, _tile_rows: usize) -> u64 {
         0
     }
     /// Rows of a tile at which the kernels are fastest.
     fn preferred_rows(&self) -> usize;
-    /// Whether all updates of a tile should come in one call, since each call has costs of its own.
-    fn updates_at_once(&self) -> bool {
-        false
+    /// Limbs of an entry of the factor.
+    fn entry_limbs(&self) -> usize;
+    /// How entries are handed to be rounded: as limbs, or as the digits that they are held in.
+    fn entry_form(&self) -> EntryForm {
+        EntryForm::Limbs(self.entry_limbs())
     }
+    /// The name of the form of tiles, which no other form has. It must not change as long as tiles that these kernels
+    /// wrote may be read.
+    fn form(&self) -> &'static str;
+    /// The layout of tiles, together with the name of the kernel and the number of words of tiles: another engine with
+    /// the same layout, for the same bits, reads the tiles of this one.
+    fn tile_layout(&self) -> TileLayout {
+        let (form, entry_form) = (self.form(), self.entry_form());
+        TileLayout { form, entry_form, entry_limbs: self.entry_limbs(), primes: self.primes() }
+    }
+}
+
+/// Devices that work for tile kernels, and the transfers to and from them; none by default.
+pub trait TileDevices: Send + Sync {
     /// Gives memory back that is kept between calls of one operation: it has ended.
     fn end_operation(&self) {}
     /// Devices that work for the engine, or 1 where none does.
@@ -231,12 +247,19 @@ pub trait TileEngine: Send + Sync {
     fn device_tile_bytes(&self, _device: usize, _tile_rows: usize) -> u64 {
         0
     }
+}
+
+/// Kernels for one fixed-point precision. `words` are a tile's own, in the kernel's own layout; all methods
+/// take only slices of their own, so that calls on different tiles may run at the same time.
+pub trait TileEngine: TileFormat + TileDevices {
+    /// Whether all updates of a tile should come in one call, since each call has costs of its own.
+    fn updates_at_once(&self) -> bool {
+        false
+    }
     /// `T := round(a_ij 2^(row_shifts[i] + col_shifts[j]))`, to nearest, ties to even.
     ///
     /// At most `2^(2 working_bits + 2)` in magnitude. `words` is dirty before.
     fn load(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]);
-    /// Words of a tile that is only an operand of updates.
-    fn operand_words(&self, shape: TileShape) -> usize;
     /// As [`TileEngine::load`], for a tile of at most `2^working_bits` that is an operand from now on.
     fn load_operand(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]);
     /// As [`TileEngine::load_operand`], from the integers of a finished tile for these bits: the limbs of each, at most
@@ -300,22 +323,7 @@ pub trait TileEngine: Send + Sync {
     /// The 8 entries of panel `panel` in column `col` of a factored tile: limbs into `magnitudes`, `entry_limbs` each,
     /// and a sign bit each. Entries above the diagonal are undefined.
     fn entries(&self, shape: TileShape, words: &[u64], at: (usize, usize), magnitudes: &mut [u64]) -> u8;
-    /// Limbs of an entry of the factor.
-    fn entry_limbs(&self) -> usize;
-    /// How entries are handed to be rounded: as limbs, or as the digits that they are held in.
-    fn entry_form(&self) -> EntryForm {
-        EntryForm::Limbs(self.entry_limbs())
-    }
-    /// The name of the form of tiles, which no other form has. It must not change as long as tiles that these kernels
-    /// wrote may be read.
-    fn form(&self) -> &'static str;
-    /// The layout of tiles, together with the name of the kernel and the number of words of tiles: another engine with
-    /// the same layout, for the same bits, reads the tiles of this one.
-    fn tile_layout(&self) -> TileLayout {
-        let (form, entry_form) = (self.form(), self.entry_form());
-        TileLayout { form, entry_form, entry_limbs: self.entry_limbs(), primes: self.primes() }
-    }
-    /// [`TileEngine::entries`] in [`TileEngine::entry_form`].
+    /// [`TileEngine::entries`] in [`TileFormat::entry_form`].
     fn entries_in_form(&self, shape: TileShape, words: &[u64], at: (usize, usize), magnitudes: &mut [u64]) -> u8 {
         self.entries(shape, words, at, magnitudes)
     }

@@ -13,7 +13,7 @@ const WORDS: usize = 3;
 /// The context of an operation over the ranks of `world`: of a device that several ranks of the machine have opened,
 /// each rank takes an equal share of the memory that the one with the least may use. Nodes that are emulated share
 /// the devices of their machine, and so do other teams on it, whose contexts count from when they were made
-/// ([`Device::users`]). Collective; nothing is gathered where no rank has devices.
+/// ([`users`](crate::device::DeviceStatus::users)). Collective; nothing is gathered where no rank has devices.
 ///
 /// A rank opens its devices itself: the memory that its opening already holds is a part of its share.
 ///

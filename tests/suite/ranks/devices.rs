@@ -9,7 +9,7 @@ use sunzi::advanced::math::family_i8::i8_moduli;
 use sunzi::advanced::plan::DeviceCut;
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, local};
-use sunzi::devices::Device;
+use sunzi::devices::{Device, DeviceAllocator};
 use sunzi::distributed::{DistMatrix, DistOptions, RankGrid, Team, TeamOptions, even_share, gemm_rows, syrk};
 use sunzi::report::Report;
 use sunzi::{

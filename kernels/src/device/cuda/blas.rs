@@ -232,8 +232,8 @@ impl Drop for Handle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::Device;
     use crate::device::soft::{SoftDevice, SoftOptions};
+    use crate::device::{Device, DeviceAllocator};
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 

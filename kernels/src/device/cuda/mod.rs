@@ -24,7 +24,8 @@ use self::queue::Queue;
 use self::sys::{CUfunction, CUmodule};
 use crate::device::users::{self, User};
 use crate::device::{
-    Argument, Defines, Description, Device, Event, Gemm, Kernel, Memory, Operand, Pinned, Region, Stream, Traffic, Trsm,
+    Argument, Defines, Description, Device, DeviceAllocator, DeviceEvents, DeviceStatus, Event, Gemm, Kernel, Memory,
+    Operand, Pinned, Region, Stream, Traffic, Trsm,
 };
 use crate::error::{Error, Result};
 use std::collections::HashMap;
@@ -197,7 +198,7 @@ fn capacity(free_bytes: u64, limit_bytes: Option<u64>) -> u64 {
     limit_bytes.map_or(usable, |limit| limit.min(usable))
 }
 
-impl Device for CudaDevice {
+impl DeviceStatus for CudaDevice {
     fn description(&self) -> Description {
         self.description.clone()
     }
@@ -229,7 +230,9 @@ impl Device for CudaDevice {
     fn traffic(&self) -> Traffic {
         *locked(&self.core.traffic)
     }
+}
 
+impl DeviceAllocator for CudaDevice {
     fn allocate(&self, bytes: usize) -> Result<Memory> {
         Ok(Memory(Arc::new(CudaMemory::new(self.core.clone(), bytes)?)))
     }
@@ -237,7 +240,28 @@ impl Device for CudaDevice {
     fn allocate_pinned(&self, bytes: usize) -> Result<Pinned> {
         Ok(Pinned::new(Box::new(CudaPinned::new(self.core.clone(), bytes)?)))
     }
+}
 
+impl DeviceEvents for CudaDevice {
+    fn record(&self, stream: Stream) -> Result<Event> {
+        Ok(Event(Arc::new(self.queue(stream)?.record()?)))
+    }
+
+    fn wait(&self, stream: Stream, event: &Event) -> Result<()> {
+        let queue = self.queue(stream)?;
+        CudaEvent::of(event)?.hold(&self.core, queue.raw())
+    }
+
+    fn synchronize(&self, event: &Event) -> Result<()> {
+        CudaEvent::of(event)?.wait()
+    }
+
+    fn seconds_between(&self, from: &Event, to: &Event) -> Result<f64> {
+        CudaEvent::of(from)?.seconds_to(CudaEvent::of(to)?)
+    }
+}
+
+impl Device for CudaDevice {
     fn stream(&self) -> Result<Stream> {
         self.core.enter()?;
         if let Some(stream) = locked(&self.idle).pop() {
@@ -356,22 +380,5 @@ impl Device for CudaDevice {
         let function = self.function(kernel.source, kernel.name, defines)?;
         // SAFETY: the caller is responsible for arguments and threads; regions are freed after the work submitted.
         unsafe { self.submit(&queue, function, threads, &words) }
-    }
-
-    fn record(&self, stream: Stream) -> Result<Event> {
-        Ok(Event(Arc::new(self.queue(stream)?.record()?)))
-    }
-
-    fn wait(&self, stream: Stream, event: &Event) -> Result<()> {
-        let queue = self.queue(stream)?;
-        CudaEvent::of(event)?.hold(&self.core, queue.raw())
-    }
-
-    fn synchronize(&self, event: &Event) -> Result<()> {
-        CudaEvent::of(event)?.wait()
-    }
-
-    fn seconds_between(&self, from: &Event, to: &Event) -> Result<f64> {
-        CudaEvent::of(from)?.seconds_to(CudaEvent::of(to)?)
     }
 }

@@ -2,7 +2,9 @@
 
 use super::{CudaDevice, FALLBACK, GRID_BLOCKS, RESERVE_BYTES, capacity, compile, compiler_version};
 use crate::device::soft::{SoftDevice, SoftOptions};
-use crate::device::{Argument, Device, Element, Gemm, Kernel, Operand, Region, Stream, Trsm};
+use crate::device::{
+    Argument, Device, DeviceAllocator, DeviceEvents, DeviceStatus, Element, Gemm, Kernel, Operand, Region, Stream, Trsm,
+};
 use crate::error::{Error, Result};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;

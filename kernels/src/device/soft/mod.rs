@@ -12,8 +12,8 @@ mod queue;
 mod threads;
 
 use crate::device::{
-    Argument, Defines, Description, Device, DeviceKind, Event, Gemm, Kernel, Memory, Pinned, RawMemory, RawPinned,
-    Region, Stream, Traffic, Trsm,
+    Argument, Defines, Description, Device, DeviceAllocator, DeviceEvents, DeviceKind, DeviceStatus, Event, Gemm,
+    Kernel, Memory, Pinned, RawMemory, RawPinned, Region, Stream, Traffic, Trsm,
 };
 use crate::error::{Error, Result};
 use crate::store::with_room;
@@ -276,7 +276,7 @@ fn mark(event: &Event) -> &Mark {
     event.0.downcast_ref::<Mark>().expect("an event of this device")
 }
 
-impl Device for SoftDevice {
+impl DeviceStatus for SoftDevice {
     fn description(&self) -> Description {
         let (name, kind) = match self.options.clock {
             Clock::Virtual(_) => ("software device", DeviceKind::Soft),
@@ -320,7 +320,9 @@ impl Device for SoftDevice {
     fn traffic(&self) -> Traffic {
         lock(&self.queues).traffic()
     }
+}
 
+impl DeviceAllocator for SoftDevice {
     fn allocate(&self, bytes: usize) -> Result<Memory> {
         let used_bytes = self.card.used.fetch_add(bytes as u64, Ordering::Relaxed);
         let refuse = |error| {
@@ -346,7 +348,30 @@ impl Device for SoftDevice {
         let (block, queues) = (Block::new(bytes, true)?, self.queues.clone());
         Ok(Pinned::new(Box::new(SoftPinned { block, bytes, queues, marks: Mutex::default() })))
     }
+}
 
+impl DeviceEvents for SoftDevice {
+    fn record(&self, stream: Stream) -> Result<Event> {
+        let mark = lock(&self.queues).submit(stream, Action::Record)?;
+        Ok(Event(Arc::new(mark)))
+    }
+
+    fn wait(&self, stream: Stream, event: &Event) -> Result<()> {
+        self.submit(stream, Action::Wait(mark(event).clone())).map(drop)
+    }
+
+    fn synchronize(&self, event: &Event) -> Result<()> {
+        lock(&self.queues).run_until(mark(event))
+    }
+
+    fn seconds_between(&self, from: &Event, to: &Event) -> Result<f64> {
+        self.synchronize(from)?;
+        self.synchronize(to)?;
+        Ok(mark(to).seconds() - mark(from).seconds())
+    }
+}
+
+impl Device for SoftDevice {
     fn stream(&self) -> Result<Stream> {
         Ok(lock(&self.queues).stream())
     }
@@ -398,24 +423,5 @@ impl Device for SoftDevice {
     ) -> Result<()> {
         let (kernel, arguments) = (kernel.host, arguments.to_vec());
         self.submit(stream, Action::Launch { kernel, threads, arguments }).map(drop)
-    }
-
-    fn record(&self, stream: Stream) -> Result<Event> {
-        let mark = lock(&self.queues).submit(stream, Action::Record)?;
-        Ok(Event(Arc::new(mark)))
-    }
-
-    fn wait(&self, stream: Stream, event: &Event) -> Result<()> {
-        self.submit(stream, Action::Wait(mark(event).clone())).map(drop)
-    }
-
-    fn synchronize(&self, event: &Event) -> Result<()> {
-        lock(&self.queues).run_until(mark(event))
-    }
-
-    fn seconds_between(&self, from: &Event, to: &Event) -> Result<f64> {
-        self.synchronize(from)?;
-        self.synchronize(to)?;
-        Ok(mark(to).seconds() - mark(from).seconds())
     }
 }

@@ -23,7 +23,8 @@ mod tests;
 
 use crate::error::{Error, Result};
 use crate::kernels::{
-    BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct, ResidueLanes, RowRuns,
+    BlockResidues, EngineSpec, IntegerBlock, KernelSelection, PanelSource, PlaneEngine, PlaneFormat, PlaneKernel,
+    PlaneProduct, ResidueLanes, RowRuns, SmallTriangles,
 };
 use crate::math::family::f64_maximum_modulus_bits;
 use crate::plan::{BLOCK, BlockGrid};
@@ -52,6 +53,14 @@ impl<G: Dgemm + Clone> F64Kernel<G> {
     }
 }
 
+impl<G: Dgemm + Clone> KernelSelection for F64Kernel<G> {
+    fn instructions(&self) -> Option<&'static str> {
+        Some(Isa::detect().name())
+    }
+}
+
+impl<G: Dgemm + Clone> SmallTriangles for F64Kernel<G> {}
+
 impl<G: Dgemm + Clone> PlaneKernel for F64Kernel<G> {
     fn name(&self) -> &'static str {
         self.name
@@ -59,10 +68,6 @@ impl<G: Dgemm + Clone> PlaneKernel for F64Kernel<G> {
 
     fn family(&self) -> &'static str {
         "f64"
-    }
-
-    fn instructions(&self) -> Option<&'static str> {
-        Some(Isa::detect().name())
     }
 
     fn maximum_modulus_bits(&self) -> u32 {
@@ -89,7 +94,7 @@ struct F64Engine<G> {
     isa: Isa,
 }
 
-impl<G: Dgemm> PlaneEngine for F64Engine<G> {
+impl<G: Dgemm> PlaneFormat for F64Engine<G> {
     fn moduli(&self) -> &[u64] {
         &self.tables.moduli
     }
@@ -118,6 +123,16 @@ impl<G: Dgemm> PlaneEngine for F64Engine<G> {
         self.dgemm.call_bytes(chunk, left, right)
     }
 
+    fn row_runs(&self, rows: usize, part: Range<usize>) -> RowRuns {
+        RowRuns { first: part.start, words: part.len(), count: BLOCK, stride: product::column_stride(rows) }
+    }
+
+    fn residue_lanes(&self) -> ResidueLanes {
+        ResidueLanes::Doubles
+    }
+}
+
+impl<G: Dgemm> PlaneEngine for F64Engine<G> {
     fn to_residues(
         &self,
         primes: Range<usize>,
@@ -133,14 +148,6 @@ impl<G: Dgemm> PlaneEngine for F64Engine<G> {
             false => to_residues::Place::Panel { stride: product::column_stride(source.rows.len()) },
         };
         self.isa.run(to_residues::ToResidues { tables: &self.tables, primes, source, place, planes, scratch });
-    }
-
-    fn row_runs(&self, rows: usize, part: Range<usize>) -> RowRuns {
-        RowRuns { first: part.start, words: part.len(), count: BLOCK, stride: product::column_stride(rows) }
-    }
-
-    fn residue_lanes(&self) -> ResidueLanes {
-        ResidueLanes::Doubles
     }
 
     fn add(&self, prime: usize, sum: &mut [u64], words: &[u64]) {

@@ -10,7 +10,7 @@ use super::lanes::Isa;
 use super::{I16Engine, I16Kernel, RESIDUE_WORDS};
 use crate::error::Result;
 use crate::kernels::form::Form;
-use crate::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneProduct};
+use crate::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneFormat, PlaneProduct};
 use crate::math::processor::{Level, level};
 use crate::matrix::Matrix;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};

@@ -22,8 +22,58 @@ pub type Rows = [i16; INTERLEAVED * 8];
 /// Pairs of rows of [`Rows`], in integers of 32 bits.
 pub const PAIRS: usize = INTERLEAVED / 2 * 8;
 
+/// Halves of lanes: arithmetic of their 16-bit integers, and how halves of vectors are joined.
+pub trait HalfwordLanes: Copy {
+    /// Lower halves of `self` below those of `high`.
+    fn pair(self, high: Self) -> Self;
+    /// Upper halves of `self` below those of `high`.
+    fn pair_upper(self, high: Self) -> Self;
+    /// The lower halves of all lanes of `self`, then of `other`, in an order of the instruction set's own.
+    fn low_halves(self, other: Self) -> Self;
+    /// The upper halves in the same order.
+    fn high_halves(self, other: Self) -> Self;
+    /// Halves of 8 columns that came in that order, two columns in each: panel by panel of a vector 8 columns of 8
+    /// rows.
+    fn in_blocks(columns: [Self; 4]) -> [Self; 4];
+    /// Of each half the product with that of `other`, modulo `2^16`.
+    fn multiply_halves(self, other: Self) -> Self;
+    /// Of each half the product with that of `other` over `2^15`, to nearest, ties up; `-2^15` has no such square.
+    fn multiply_halves_high(self, other: Self) -> Self;
+    /// Of each half the product with that of `other`, over `2^16` and rounded down.
+    fn multiply_halves_top(self, other: Self) -> Self;
+    /// Of each half the sum with that of `other`, modulo `2^16`.
+    fn add_halves(self, other: Self) -> Self;
+    /// Of each half the difference to that of `other`, modulo `2^16`.
+    fn sub_halves(self, other: Self) -> Self;
+    /// Of each half and that of `other` the lesser one, without signs.
+    fn min_halves(self, other: Self) -> Self;
+}
+
+/// Rows of 8 columns in vectors, as they are and as rows of pairs.
+pub trait RowPairs: Copy {
+    /// Vector number `part` of four rows of 8 columns, row after row.
+    fn load_rows(rows: &Rows, part: usize) -> Self;
+    /// Writes such a vector to its place in four rows of 8 columns.
+    fn store_rows(self, to: &mut Rows, part: usize);
+    /// Rows of 8 columns, row after row, as rows of 8 pairs: rows 0 and 1, then rows 2 and 3.
+    fn paired(self) -> Self;
+    /// Rows of 8 pairs as rows of 8 columns again.
+    fn apart(self) -> Self;
+    /// Writes vector number `part` of two rows of pairs to its place there.
+    fn store_paired(self, to: [&mut [i32; 8]; INTERLEAVED / 2], part: usize);
+    /// The rows of 8 rows of 8 as columns.
+    #[inline(always)]
+    fn transpose(rows: &[i16; 64]) -> [i16; 64] {
+        let mut columns = [0; 64];
+        for at in 0..64 {
+            columns[at] = rows[at % 8 * 8 + at / 8];
+        }
+        columns
+    }
+}
+
 /// Some 32-bit integers.
-pub trait Lanes: Copy {
+pub trait Lanes: HalfwordLanes + RowPairs {
     /// How many.
     const WIDTH: usize;
     /// `x` in every lane.
@@ -57,17 +107,6 @@ pub trait Lanes: Copy {
     }
     /// `self` and `other`, bit by bit unequal.
     fn xor(self, other: Self) -> Self;
-    /// Lower halves of `self` below those of `high`.
-    fn pair(self, high: Self) -> Self;
-    /// Upper halves of `self` below those of `high`.
-    fn pair_upper(self, high: Self) -> Self;
-    /// The lower halves of all lanes of `self`, then of `other`, in an order of the instruction set's own.
-    fn low_halves(self, other: Self) -> Self;
-    /// The upper halves in the same order.
-    fn high_halves(self, other: Self) -> Self;
-    /// Halves of 8 columns that came in that order, two columns in each: panel by panel of a vector 8 columns of 8
-    /// rows.
-    fn in_blocks(columns: [Self; 4]) -> [Self; 4];
     /// Whether [`Lanes::stream`] goes past the caches.
     const STREAMS: bool = false;
     /// Writes the lanes to the front of `to`, past the caches where the instruction set can and `to` is aligned.
@@ -78,40 +117,9 @@ pub trait Lanes: Copy {
     /// Waits for all that was streamed.
     #[inline(always)]
     fn fence() {}
-    /// Of each half the product with that of `other`, modulo `2^16`.
-    fn multiply_halves(self, other: Self) -> Self;
-    /// Of each half the product with that of `other` over `2^15`, to nearest, ties up; `-2^15` has no such square.
-    fn multiply_halves_high(self, other: Self) -> Self;
-    /// Of each half the product with that of `other`, over `2^16` and rounded down.
-    fn multiply_halves_top(self, other: Self) -> Self;
-    /// Of each half the sum with that of `other`, modulo `2^16`.
-    fn add_halves(self, other: Self) -> Self;
-    /// Of each half the difference to that of `other`, modulo `2^16`.
-    fn sub_halves(self, other: Self) -> Self;
-    /// Of each half and that of `other` the lesser one, without signs.
-    fn min_halves(self, other: Self) -> Self;
-    /// Vector number `part` of four rows of 8 columns, row after row.
-    fn load_rows(rows: &Rows, part: usize) -> Self;
-    /// Writes such a vector to its place in four rows of 8 columns.
-    fn store_rows(self, to: &mut Rows, part: usize);
-    /// Rows of 8 columns, row after row, as rows of 8 pairs: rows 0 and 1, then rows 2 and 3.
-    fn paired(self) -> Self;
-    /// Rows of 8 pairs as rows of 8 columns again.
-    fn apart(self) -> Self;
-    /// Writes vector number `part` of two rows of pairs to its place there.
-    fn store_paired(self, to: [&mut [i32; 8]; INTERLEAVED / 2], part: usize);
     /// Prefetches the cache line at `from`, which is not read.
     #[inline(always)]
     fn prefetch<T>(_from: *const T) {}
-    /// The rows of 8 rows of 8 as columns.
-    #[inline(always)]
-    fn transpose(rows: &[i16; 64]) -> [i16; 64] {
-        let mut columns = [0; 64];
-        for at in 0..64 {
-            columns[at] = rows[at % 8 * 8 + at / 8];
-        }
-        columns
-    }
 }
 
 /// Work that can run on any instruction set.

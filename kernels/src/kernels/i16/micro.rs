@@ -5,7 +5,7 @@
 //! bounds the number of pairs between folds. Residues are taken by Montgomery's reduction, of two vectors at a time.
 #![forbid(unsafe_code)]
 
-use super::lanes::Lanes;
+use super::lanes::{HalfwordLanes, Lanes};
 use crate::math::modulus::{Modulus, inverse_modulo_word};
 use crate::plan::BLOCK;
 
@@ -218,7 +218,7 @@ fn fold<L: Lanes>(sum: L, constants: i32) -> L {
 
 /// The lower halves of two vectors of sums, and the upper ones in the same order.
 #[inline(always)]
-fn halves<L: Lanes>([first, second]: [L; 2]) -> (L, L) {
+fn halves<L: HalfwordLanes>([first, second]: [L; 2]) -> (L, L) {
     (first.low_halves(second), first.high_halves(second))
 }
 

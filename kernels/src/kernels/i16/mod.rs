@@ -35,8 +35,9 @@ use crate::kernels::rows::{gathered_scratch_words, multiply_gathered};
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::x86_64::ifma52::{halves::Composites, wholes::Wholes};
 use crate::kernels::{
-    BlockResidues, ConversionCosts, DigitConversions, EngineSpec, FactorCosts, IntegerBlock, Multipliers, NextRows,
-    PanelRows, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct, ResidueLanes, RowsProduct, multipliers,
+    BlockResidues, ConversionCosts, DigitConversions, EngineSpec, FactorCosts, IntegerBlock, KernelSelection,
+    Multipliers, NextRows, PanelRows, PanelSource, PlaneEngine, PlaneFormat, PlaneKernel, PlaneProduct, ResidueLanes,
+    RowsProduct, SmallTriangles, multipliers,
 };
 use crate::math::family_i16::i16_maximum_modulus_bits;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
@@ -117,15 +118,7 @@ pub fn probe() -> std::result::Result<&'static dyn PlaneKernel, &'static str> {
     Ok(&I16Kernel)
 }
 
-impl PlaneKernel for I16Kernel {
-    fn name(&self) -> &'static str {
-        "i16"
-    }
-
-    fn family(&self) -> &'static str {
-        "i16"
-    }
-
+impl KernelSelection for I16Kernel {
     fn instructions(&self) -> Option<&'static str> {
         Some(choice::of_call(Isa::detect()).name())
     }
@@ -160,6 +153,18 @@ impl PlaneKernel for I16Kernel {
 
     fn issue_rate(&self, trials: usize) -> Option<f64> {
         Isa::detect().issue_rate(trials)
+    }
+}
+
+impl SmallTriangles for I16Kernel {}
+
+impl PlaneKernel for I16Kernel {
+    fn name(&self) -> &'static str {
+        "i16"
+    }
+
+    fn family(&self) -> &'static str {
+        "i16"
     }
 
     fn maximum_modulus_bits(&self) -> u32 {
@@ -278,7 +283,7 @@ impl Recovery {
     }
 }
 
-impl PlaneEngine for I16Engine {
+impl PlaneFormat for I16Engine {
     fn moduli(&self) -> &[u64] {
         &self.tables.moduli
     }
@@ -313,6 +318,19 @@ impl PlaneEngine for I16Engine {
         self.form.row_runs(part)
     }
 
+    fn rows_scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
+        match self.form {
+            Form::Rows => gathered_scratch_words(self, rows, grid),
+            Form::Pairs => self.conversion.scratch_words().max(self.recovery.scratch_words()),
+        }
+    }
+
+    fn residue_lanes(&self) -> ResidueLanes {
+        ResidueLanes::BalancedHalves
+    }
+}
+
+impl PlaneEngine for I16Engine {
     fn to_residues(
         &self,
         primes: Range<usize>,
@@ -400,23 +418,12 @@ impl PlaneEngine for I16Engine {
         self.form == Form::Pairs
     }
 
-    fn rows_scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
-        match self.form {
-            Form::Rows => gathered_scratch_words(self, rows, grid),
-            Form::Pairs => self.conversion.scratch_words().max(self.recovery.scratch_words()),
-        }
-    }
-
     fn digit_conversions(&self) -> Option<&dyn DigitConversions> {
         #[cfg(target_arch = "x86_64")]
         if let (Conversion::Composites(_), Recovery::Composites(_)) = (&self.conversion, &self.recovery) {
             return Some(self);
         }
         None
-    }
-
-    fn residue_lanes(&self) -> ResidueLanes {
-        ResidueLanes::BalancedHalves
     }
 
     fn add(&self, prime: usize, sum: &mut [u64], words: &[u64]) {

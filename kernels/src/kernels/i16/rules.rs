@@ -7,7 +7,7 @@
 //! words become some others.
 #![forbid(unsafe_code)]
 
-use super::lanes::{Lanes, PAIRS, Rows};
+use super::lanes::{HalfwordLanes, Lanes, PAIRS, RowPairs, Rows};
 use super::micro::{BIAS, Prime, least};
 use super::tables::Rotation;
 
@@ -33,13 +33,13 @@ pub trait Rule: Copy {
 
 /// Vector number `part` of the rows of each part.
 #[inline(always)]
-pub fn load_rows<L: Lanes>([a, b, c, d]: [&Rows; 4], part: usize) -> [L; 4] {
+pub fn load_rows<L: RowPairs>([a, b, c, d]: [&Rows; 4], part: usize) -> [L; 4] {
     [L::load_rows(a, part), L::load_rows(b, part), L::load_rows(c, part), L::load_rows(d, part)]
 }
 
 /// Rows as they are, or as pairs of them.
 #[inline(always)]
-fn in_form<L: Lanes, const PAIRED: bool>(rows: L) -> L {
+fn in_form<L: RowPairs, const PAIRED: bool>(rows: L) -> L {
     if PAIRED { rows.paired() } else { rows }
 }
 
@@ -121,14 +121,14 @@ impl Rule for WinogradRight {
 
 /// The least residues of integers in `-p..2p`: sums of up to three balanced residues, and `(p - 1) / 2`.
 #[inline(always)]
-fn near<L: Lanes>(prime: L, integers: L) -> L {
+fn near<L: HalfwordLanes>(prime: L, integers: L) -> L {
     let integers = integers.min_halves(integers.add_halves(prime));
     integers.min_halves(integers.sub_halves(prime))
 }
 
 /// The least residues of integers in `-2p..3p`: sums of up to five balanced residues, and `(p - 1) / 2`.
 #[inline(always)]
-fn far<L: Lanes>(prime: L, integers: L) -> L {
+fn far<L: HalfwordLanes>(prime: L, integers: L) -> L {
     let twice = prime.add_halves(prime);
     let integers = integers.min_halves(integers.add_halves(twice));
     let integers = integers.min_halves(integers.sub_halves(twice));

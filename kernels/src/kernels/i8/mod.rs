@@ -26,8 +26,8 @@ mod tests;
 
 use crate::error::{Error, Result};
 use crate::kernels::{
-    BlockResidues, ConversionCosts, EngineSpec, IntegerBlock, Multipliers, PanelSource, PlaneEngine, PlaneKernel,
-    PlaneProduct, ResidueLanes, RowRuns,
+    BlockResidues, ConversionCosts, EngineSpec, IntegerBlock, KernelSelection, Multipliers, PanelSource, PlaneEngine,
+    PlaneFormat, PlaneKernel, PlaneProduct, ResidueLanes, RowRuns, SmallTriangles,
 };
 use crate::math::family_i8::i8_maximum_modulus_bits;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
@@ -58,15 +58,7 @@ pub fn probe() -> std::result::Result<&'static dyn PlaneKernel, &'static str> {
     Ok(&I8Kernel)
 }
 
-impl PlaneKernel for I8Kernel {
-    fn name(&self) -> &'static str {
-        "i8"
-    }
-
-    fn family(&self) -> &'static str {
-        "i8"
-    }
-
+impl KernelSelection for I8Kernel {
     fn instructions(&self) -> Option<&'static str> {
         Some(Isa::detect().name())
     }
@@ -77,6 +69,18 @@ impl PlaneKernel for I8Kernel {
 
     fn issue_rate(&self, trials: usize) -> Option<f64> {
         Isa::detect().issue_rate(trials)
+    }
+}
+
+impl SmallTriangles for I8Kernel {}
+
+impl PlaneKernel for I8Kernel {
+    fn name(&self) -> &'static str {
+        "i8"
+    }
+
+    fn family(&self) -> &'static str {
+        "i8"
     }
 
     fn maximum_modulus_bits(&self) -> u32 {
@@ -102,7 +106,7 @@ struct I8Engine {
     isa: Isa,
 }
 
-impl PlaneEngine for I8Engine {
+impl PlaneFormat for I8Engine {
     fn moduli(&self) -> &[u64] {
         &self.tables.moduli
     }
@@ -134,6 +138,12 @@ impl PlaneEngine for I8Engine {
         RowRuns { first: part.start * row, words: part.len() * row, count: 1, stride: 0 }
     }
 
+    fn residue_lanes(&self) -> ResidueLanes {
+        ResidueLanes::Halves
+    }
+}
+
+impl PlaneEngine for I8Engine {
     fn to_residues(
         &self,
         primes: Range<usize>,
@@ -150,10 +160,6 @@ impl PlaneEngine for I8Engine {
         let (modulus, is_triple) = (self.tables.moduli[prime], prime >= self.tables.singles);
         let c = bytemuck::cast_slice_mut(c);
         product::Multiply { modulus, is_triple, product, c, scratch }.run_on(self.isa);
-    }
-
-    fn residue_lanes(&self) -> ResidueLanes {
-        ResidueLanes::Halves
     }
 
     fn add(&self, prime: usize, sum: &mut [u64], words: &[u64]) {

@@ -18,7 +18,7 @@ use super::tiles::{
     Columns, Extent, LINE_WORDS, Rows, SIDE, STEP, STEP_GROUPS, STEP_WORDS, SUM_WORDS, Sums, Task, Unit, aligned,
     columns_mut, rows_mut, sums_mut,
 };
-use super::vectors::Vector;
+use super::vectors::{HalfwordVector, Vector};
 use crate::kernels::PlaneProduct;
 use crate::math::bound::I8_PASS_ROWS;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::tiles::SIDE;
-use super::vectors::{HALVES, ROUNDER, Vector, WORDS};
+use super::vectors::{HALVES, HalfwordVector, ROUNDER, Vector, WORDS};
 use crate::math::modulus::Modulus;
 
 /// A modulus, ready for reductions.
@@ -74,13 +74,13 @@ impl Reducer {
 
     /// Writes residues, or adds them.
     #[inline(always)]
-    pub fn put<V: Vector>(self, out: &mut [u16; HALVES], residues: V, adds: bool) {
+    pub fn put<V: HalfwordVector>(self, out: &mut [u16; HALVES], residues: V, adds: bool) {
         let residues = if adds { self.add_vectors(V::load_halves(out), residues) } else { residues };
         residues.store_halves(out);
     }
 
     #[inline(always)]
-    fn add_vectors<V: Vector>(self, sums: V, residues: V) -> V {
+    fn add_vectors<V: HalfwordVector>(self, sums: V, residues: V) -> V {
         let whole = sums.add_halves(residues);
         whole.least_halves(whole.subtract_halves(V::splat_half(self.modulus as u16)))
     }

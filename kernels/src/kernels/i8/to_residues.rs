@@ -12,7 +12,7 @@ use super::tiles::{
     AlignedSums, Columns, Extent, LINE_WORDS, SIDE, STEP, STEP_GROUPS, STEP_WORDS, Sums, Task, Unit, aligned,
     columns_mut,
 };
-use super::vectors::{Vector, WORDS};
+use super::vectors::{HalfwordVector, Vector, WORDS};
 use crate::kernels::PanelSource;
 use crate::kernels::scaled::Scaled;
 use crate::math::bound::I8_TABLE_TERMS;
@@ -177,7 +177,7 @@ fn add_part<V: Vector>(reducer: Reducer, sums: &mut [i32; SIDE], part: &[i32; SI
 
 /// Writes the residues of `entries` to one plane.
 #[inline(always)]
-fn write<V: Vector>(plane: &mut [u64], entries: Range<usize>, residues: V, streams: bool) {
+fn write<V: HalfwordVector>(plane: &mut [u64], entries: Range<usize>, residues: V, streams: bool) {
     let plane: &mut [u16] = bytemuck::cast_slice_mut(plane);
     let out = &mut plane[entries];
     match out.as_chunks_mut().0 {

@@ -14,14 +14,10 @@ pub const WORDS: usize = 16;
 /// `1.5 * 2^23`: adding it rounds a single-precision number to an integer, which the low bits of the sum then hold.
 pub const ROUNDER: f32 = 12_582_912.0;
 
-/// 64 bytes; sums and products wrap.
-pub trait Vector: Copy {
-    /// The words of `from`.
-    fn load(from: &[u32; WORDS]) -> Self;
+/// 64 bytes as 32 numbers of 16 bits, and as bytes; sums and products wrap.
+pub trait HalfwordVector: Copy {
     /// The halves of `from`.
     fn load_halves(from: &[u16; HALVES]) -> Self;
-    /// Writes all to `to`.
-    fn store(self, to: &mut [u32; WORDS]);
     /// Writes all to `to`.
     fn store_halves(self, to: &mut [u16; HALVES]);
     /// Writes all to `to`, past the caches where that can be had and `to` begins a cache line.
@@ -32,14 +28,8 @@ pub trait Vector: Copy {
     fn fence() {}
     /// Prefetches the cache lines of `from` where it can, up to the second-level cache.
     fn prefetch(_from: &[u16]) {}
-
     /// `x` in each half.
     fn splat_half(x: u16) -> Self;
-    /// `x` in each word.
-    fn splat(x: u32) -> Self;
-    /// Bits of one of the two.
-    fn xor(self, other: Self) -> Self;
-
     /// Sums of halves.
     fn add_halves(self, other: Self) -> Self;
     /// Differences of halves.
@@ -58,7 +48,18 @@ pub trait Vector: Copy {
     fn add_bytes(self, other: Self) -> Self;
     /// The low half of each word of `self`, and above it that of `high`.
     fn join_low_halves(self, high: Self) -> Self;
+}
 
+/// 64 bytes as 16 numbers of 32 bits; sums and products wrap.
+pub trait Vector: HalfwordVector {
+    /// The words of `from`.
+    fn load(from: &[u32; WORDS]) -> Self;
+    /// Writes all to `to`.
+    fn store(self, to: &mut [u32; WORDS]);
+    /// `x` in each word.
+    fn splat(x: u32) -> Self;
+    /// Bits of one of the two.
+    fn xor(self, other: Self) -> Self;
     /// Sums of words.
     fn add(self, other: Self) -> Self;
     /// Differences of words.
@@ -95,12 +96,11 @@ pub trait Vector: Copy {
         }
         out
     }
-
     /// 512 bits from bit `first` of a number on; bits that the number lacks are 0.
     fn bits_from(limbs: &[u64], first: i64) -> Self;
 }
 
-/// Which byte of a vector becomes each byte of [`Vector::group_rows`].
+/// Which byte of a vector becomes each byte of [`HalfwordVector::group_rows`].
 const GROUP_ROWS: [u8; 4 * WORDS] = {
     let mut from = [0; 4 * WORDS];
     let mut at = 0;
@@ -142,20 +142,10 @@ impl Plain {
     }
 }
 
-impl Vector for Plain {
-    #[inline(always)]
-    fn load(from: &[u32; WORDS]) -> Self {
-        Plain(*from)
-    }
-
+impl HalfwordVector for Plain {
     #[inline(always)]
     fn load_halves(from: &[u16; HALVES]) -> Self {
         Plain(cast(*from))
-    }
-
-    #[inline(always)]
-    fn store(self, to: &mut [u32; WORDS]) {
-        *to = self.0;
     }
 
     #[inline(always)]
@@ -166,16 +156,6 @@ impl Vector for Plain {
     #[inline(always)]
     fn splat_half(x: u16) -> Self {
         Plain(cast([x; HALVES]))
-    }
-
-    #[inline(always)]
-    fn splat(x: u32) -> Self {
-        Plain([x; WORDS])
-    }
-
-    #[inline(always)]
-    fn xor(self, other: Self) -> Self {
-        self.of_words(other, |a, b| a ^ b)
     }
 
     #[inline(always)]
@@ -227,6 +207,28 @@ impl Vector for Plain {
     #[inline(always)]
     fn join_low_halves(self, high: Self) -> Self {
         self.of_words(high, |low, high| low & 0xffff | high << 16)
+    }
+}
+
+impl Vector for Plain {
+    #[inline(always)]
+    fn load(from: &[u32; WORDS]) -> Self {
+        Plain(*from)
+    }
+
+    #[inline(always)]
+    fn store(self, to: &mut [u32; WORDS]) {
+        *to = self.0;
+    }
+
+    #[inline(always)]
+    fn splat(x: u32) -> Self {
+        Plain([x; WORDS])
+    }
+
+    #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        self.of_words(other, |a, b| a ^ b)
     }
 
     #[inline(always)]

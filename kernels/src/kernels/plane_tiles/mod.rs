@@ -16,8 +16,8 @@ pub mod rules;
 mod tests;
 
 use crate::kernels::tiles::{
-    DiagonalData, EntrySource, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TileShape, TileSource, UpdateTile,
-    pivots_of,
+    DiagonalData, EntrySource, FailedPivot, PANEL_ROWS, SolveTile, TileDevices, TileEngine, TileFormat, TileShape,
+    TileSource, UpdateTile, pivots_of,
 };
 use crate::kernels::{IntegerBlock, NextRows, PanelRows, PlaneEngine, RowsProduct};
 use crate::math::pivot::RowWeight;
@@ -118,7 +118,7 @@ impl<R: BlockRules> PlaneTiles<R> {
     }
 }
 
-impl<R: BlockRules> TileEngine for PlaneTiles<R> {
+impl<R: BlockRules> TileFormat for PlaneTiles<R> {
     fn form(&self) -> &'static str {
         R::FORM
     }
@@ -157,6 +157,19 @@ impl<R: BlockRules> TileEngine for PlaneTiles<R> {
         128
     }
 
+    fn operand_words(&self, shape: TileShape) -> usize {
+        let layout = self.layout(shape);
+        if shape.diagonal { layout.words() } else { layout.operand_words() }
+    }
+
+    fn entry_limbs(&self) -> usize {
+        self.rules.entry_limbs()
+    }
+}
+
+impl<R: BlockRules> TileDevices for PlaneTiles<R> {}
+
+impl<R: BlockRules> TileEngine for PlaneTiles<R> {
     fn load(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
         let layout = self.layout(source.shape());
         let (residues, blocks) = words[..layout.words()].split_at_mut(layout.operand_words());
@@ -164,11 +177,6 @@ impl<R: BlockRules> TileEngine for PlaneTiles<R> {
         for (panel, blocks) in blocks.chunks_exact_mut(layout.row_words().max(1)).enumerate() {
             self.rules.load(source, panel, false, blocks, scratch);
         }
-    }
-
-    fn operand_words(&self, shape: TileShape) -> usize {
-        let layout = self.layout(shape);
-        if shape.diagonal { layout.words() } else { layout.operand_words() }
     }
 
     fn load_operand(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
@@ -242,9 +250,5 @@ impl<R: BlockRules> TileEngine for PlaneTiles<R> {
         let above = if shape.diagonal { col.saturating_sub(panel * PANEL_ROWS) } else { 0 };
         magnitudes[..above * self.entry_limbs()].fill(0);
         signs & u8::MAX << above
-    }
-
-    fn entry_limbs(&self) -> usize {
-        self.rules.entry_limbs()
     }
 }

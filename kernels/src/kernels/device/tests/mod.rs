@@ -7,7 +7,7 @@ mod rules;
 
 use super::{DeviceEngine, DeviceFamily, DeviceTables, Integers, Launcher, Reconstruct, Residues};
 use crate::device::soft::{SoftDevice, SoftOptions};
-use crate::device::{Device, Memory, Region, Stream};
+use crate::device::{Device, DeviceAllocator, Memory, Region, Stream};
 use crate::kernels::EngineSpec;
 use crate::math::bound::modulus_bits;
 use bytemuck::Pod;

@@ -28,7 +28,7 @@ fn engines_have_as_many_moduli_as_they_need() {
                 assert!(32 * engine.digits() as u32 > bits && 32 * (engine.digits() as u32 - 1) <= bits);
                 assert_eq!(engine.limbs(), engine.words().div_ceil(2));
                 let rig = Rig::of_spec(family, &spec);
-                assert_eq!(rig.engine.table_bytes() as u64, crate::device::Device::used_bytes(&rig.device));
+                assert_eq!(rig.engine.table_bytes() as u64, crate::device::DeviceStatus::used_bytes(&rig.device));
             }
         }
     }

@@ -21,8 +21,8 @@ use crate::error::Result;
 use crate::kernels::EngineSpec;
 use crate::kernels::device::{DeviceEngine, DeviceFamily};
 use crate::kernels::tiles::{
-    DiagonalData, EntrySource, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TilePart, TileShape, TileSource,
-    TileTraffic, UpdateTile, fill_slots,
+    DiagonalData, EntrySource, FailedPivot, PANEL_ROWS, SolveTile, TileDevices, TileEngine, TileFormat, TilePart,
+    TileShape, TileSource, TileTraffic, UpdateTile, fill_slots,
 };
 use crate::math::bound::{TILE_SPARE_BITS, cholesky_modulus_bits};
 use crate::math::float::{limbs_for, round_integer};
@@ -201,7 +201,7 @@ impl DeviceTiles {
     }
 }
 
-impl TileEngine for DeviceTiles {
+impl TileFormat for DeviceTiles {
     fn form(&self) -> &'static str {
         "integers beside a device"
     }
@@ -239,17 +239,41 @@ impl TileEngine for DeviceTiles {
         self.most(|products| products.preferred_rows(self.inner.preferred_rows()))
     }
 
+    fn operand_words(&self, shape: TileShape) -> usize {
+        let inner = if shape.diagonal { self.inner.operand_words(shape) } else { 0 };
+        (self.inner_start(shape) + inner).next_multiple_of(8)
+    }
+
+    fn entry_limbs(&self) -> usize {
+        self.limbs
+    }
+}
+
+impl TileDevices for DeviceTiles {
+    fn end_operation(&self) {
+        self.products.iter().for_each(DeviceProducts::end_operation);
+    }
+
+    fn device_count(&self) -> usize {
+        self.products.len()
+    }
+
+    fn traffic(&self) -> Vec<TileTraffic> {
+        self.products.iter().map(DeviceProducts::traffic).collect()
+    }
+
+    fn device_tile_bytes(&self, device: usize, tile_rows: usize) -> u64 {
+        self.products[device].site().tile_bytes(tile_rows)
+    }
+}
+
+impl TileEngine for DeviceTiles {
     fn updates_at_once(&self) -> bool {
         true
     }
 
     fn load(&self, source: &TileSource<'_>, words: &mut [u64], _scratch: &mut [u64]) {
         self.write_source(source, words);
-    }
-
-    fn operand_words(&self, shape: TileShape) -> usize {
-        let inner = if shape.diagonal { self.inner.operand_words(shape) } else { 0 };
-        (self.inner_start(shape) + inner).next_multiple_of(8)
     }
 
     fn load_operand(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
@@ -336,25 +360,5 @@ impl TileEngine for DeviceTiles {
             }
         }
         signs
-    }
-
-    fn entry_limbs(&self) -> usize {
-        self.limbs
-    }
-
-    fn end_operation(&self) {
-        self.products.iter().for_each(DeviceProducts::end_operation);
-    }
-
-    fn device_count(&self) -> usize {
-        self.products.len()
-    }
-
-    fn traffic(&self) -> Vec<TileTraffic> {
-        self.products.iter().map(DeviceProducts::traffic).collect()
-    }
-
-    fn device_tile_bytes(&self, device: usize, tile_rows: usize) -> u64 {
-        self.products[device].site().tile_bytes(tile_rows)
     }
 }

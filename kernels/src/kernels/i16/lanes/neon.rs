@@ -7,7 +7,7 @@
 //! The vector type never leaves this module but as the type parameter of a task that `run` runs, so its methods only
 //! execute on a CPU that has the instructions.
 
-use super::{INTERLEAVED, Lanes, Rows, Task};
+use super::{HalfwordLanes, INTERLEAVED, Lanes, RowPairs, Rows, Task};
 use std::arch::aarch64::*;
 use std::arch::asm;
 
@@ -61,6 +61,98 @@ macro_rules! on_halves {
             Neon::of_halves(halves)
         }
     };
+}
+
+impl HalfwordLanes for Neon {
+    on_halves!(pair, |low, high| vtrn1q_s16(low, high));
+    on_halves!(pair_upper, |low, high| vtrn2q_s16(low, high));
+    on_halves!(multiply_halves, |a, b| vmulq_s16(a, b));
+    on_halves!(multiply_halves_high, |a, b| vqrdmulhq_s16(a, b));
+    on_halves!(multiply_halves_top, |a, b| {
+        let (lower, upper) = (vmull_s16(vget_low_s16(a), vget_low_s16(b)), vmull_high_s16(a, b));
+        vuzp2q_s16(vreinterpretq_s16_s32(lower), vreinterpretq_s16_s32(upper))
+    });
+    on_halves!(add_halves, |a, b| vaddq_s16(a, b));
+    on_halves!(sub_halves, |a, b| vsubq_s16(a, b));
+    on_halves!(min_halves, |a, b| {
+        vreinterpretq_s16_u16(vminq_u16(vreinterpretq_u16_s16(a), vreinterpretq_u16_s16(b)))
+    });
+
+    #[inline(always)]
+    fn low_halves(self, other: Self) -> Self {
+        Neon::of_halves([self.separated()[0], other.separated()[0]])
+    }
+
+    #[inline(always)]
+    fn high_halves(self, other: Self) -> Self {
+        Neon::of_halves([self.separated()[1], other.separated()[1]])
+    }
+
+    #[inline(always)]
+    fn in_blocks(columns: [Self; 4]) -> [Self; 4] {
+        columns
+    }
+}
+
+impl RowPairs for Neon {
+    #[inline(always)]
+    fn load_rows(rows: &Rows, part: usize) -> Self {
+        let rows = &rows.as_chunks::<16>().0[part];
+        // SAFETY: see the note on top of this module; both loads lie inside the array.
+        unsafe { Neon::of_halves([vld1q_s16(rows.as_ptr()), vld1q_s16(rows.as_ptr().add(8))]) }
+    }
+
+    #[inline(always)]
+    fn store_rows(self, to: &mut Rows, part: usize) {
+        let [upper, lower] = self.halves();
+        let to = &mut to.as_chunks_mut::<16>().0[part];
+        // SAFETY: see the note on top of this module; both stores lie inside the array.
+        unsafe {
+            vst1q_s16(to.as_mut_ptr(), upper);
+            vst1q_s16(to.as_mut_ptr().add(8), lower);
+        }
+    }
+
+    #[inline(always)]
+    fn paired(self) -> Self {
+        let [upper, lower] = self.halves();
+        // SAFETY: see the note on top of this module.
+        unsafe { Neon::of_halves([vzip1q_s16(upper, lower), vzip2q_s16(upper, lower)]) }
+    }
+
+    #[inline(always)]
+    fn apart(self) -> Self {
+        Neon::of_halves(self.separated())
+    }
+
+    #[inline(always)]
+    fn store_paired(self, to: [&mut [i32; 8]; INTERLEAVED / 2], part: usize) {
+        self.store(to[part]);
+    }
+
+    #[inline(always)]
+    fn transpose(rows: &[i16; 64]) -> [i16; 64] {
+        let mut columns = [0; 64];
+        // SAFETY: see the note on top of this module; loads and stores are eighths of arrays.
+        unsafe {
+            let mut lines: [int16x8_t; 8] = [vdupq_n_s16(0); 8];
+            for (at, line) in lines.iter_mut().enumerate() {
+                *line = vld1q_s16(rows.as_ptr().add(8 * at));
+            }
+            // Each step moves the highest bit of a place to its end: after three steps rows and columns have changed.
+            for _ in 0..3 {
+                let before = lines;
+                for at in 0..4 {
+                    lines[2 * at] = vzip1q_s16(before[at], before[at + 4]);
+                    lines[2 * at + 1] = vzip2q_s16(before[at], before[at + 4]);
+                }
+            }
+            for (at, line) in lines.into_iter().enumerate() {
+                vst1q_s16(columns.as_mut_ptr().add(8 * at), line);
+            }
+        }
+        columns
+    }
 }
 
 impl Lanes for Neon {
@@ -150,100 +242,12 @@ impl Lanes for Neon {
         unsafe { Neon([veorq_s32(self.0[0], other.0[0]), veorq_s32(self.0[1], other.0[1])]) }
     }
 
-    on_halves!(pair, |low, high| vtrn1q_s16(low, high));
-    on_halves!(pair_upper, |low, high| vtrn2q_s16(low, high));
-    on_halves!(multiply_halves, |a, b| vmulq_s16(a, b));
-    on_halves!(multiply_halves_high, |a, b| vqrdmulhq_s16(a, b));
-    on_halves!(multiply_halves_top, |a, b| {
-        let (lower, upper) = (vmull_s16(vget_low_s16(a), vget_low_s16(b)), vmull_high_s16(a, b));
-        vuzp2q_s16(vreinterpretq_s16_s32(lower), vreinterpretq_s16_s32(upper))
-    });
-    on_halves!(add_halves, |a, b| vaddq_s16(a, b));
-    on_halves!(sub_halves, |a, b| vsubq_s16(a, b));
-    on_halves!(min_halves, |a, b| {
-        vreinterpretq_s16_u16(vminq_u16(vreinterpretq_u16_s16(a), vreinterpretq_u16_s16(b)))
-    });
-
-    #[inline(always)]
-    fn low_halves(self, other: Self) -> Self {
-        Neon::of_halves([self.separated()[0], other.separated()[0]])
-    }
-
-    #[inline(always)]
-    fn high_halves(self, other: Self) -> Self {
-        Neon::of_halves([self.separated()[1], other.separated()[1]])
-    }
-
-    #[inline(always)]
-    fn in_blocks(columns: [Self; 4]) -> [Self; 4] {
-        columns
-    }
-
-    #[inline(always)]
-    fn load_rows(rows: &Rows, part: usize) -> Self {
-        let rows = &rows.as_chunks::<16>().0[part];
-        // SAFETY: see the note on top of this module; both loads lie inside the array.
-        unsafe { Neon::of_halves([vld1q_s16(rows.as_ptr()), vld1q_s16(rows.as_ptr().add(8))]) }
-    }
-
-    #[inline(always)]
-    fn store_rows(self, to: &mut Rows, part: usize) {
-        let [upper, lower] = self.halves();
-        let to = &mut to.as_chunks_mut::<16>().0[part];
-        // SAFETY: see the note on top of this module; both stores lie inside the array.
-        unsafe {
-            vst1q_s16(to.as_mut_ptr(), upper);
-            vst1q_s16(to.as_mut_ptr().add(8), lower);
-        }
-    }
-
-    #[inline(always)]
-    fn paired(self) -> Self {
-        let [upper, lower] = self.halves();
-        // SAFETY: see the note on top of this module.
-        unsafe { Neon::of_halves([vzip1q_s16(upper, lower), vzip2q_s16(upper, lower)]) }
-    }
-
-    #[inline(always)]
-    fn apart(self) -> Self {
-        Neon::of_halves(self.separated())
-    }
-
-    #[inline(always)]
-    fn store_paired(self, to: [&mut [i32; 8]; INTERLEAVED / 2], part: usize) {
-        self.store(to[part]);
-    }
-
     #[inline(always)]
     fn prefetch<T>(from: *const T) {
         // SAFETY: a hint, which reads nothing, whatever the address is.
         unsafe {
             asm!("prfm pldl2keep, [{from}]", from = in(reg) from, options(readonly, nostack, preserves_flags));
         }
-    }
-
-    #[inline(always)]
-    fn transpose(rows: &[i16; 64]) -> [i16; 64] {
-        let mut columns = [0; 64];
-        // SAFETY: see the note on top of this module; loads and stores are eighths of arrays.
-        unsafe {
-            let mut lines: [int16x8_t; 8] = [vdupq_n_s16(0); 8];
-            for (at, line) in lines.iter_mut().enumerate() {
-                *line = vld1q_s16(rows.as_ptr().add(8 * at));
-            }
-            // Each step moves the highest bit of a place to its end: after three steps rows and columns have changed.
-            for _ in 0..3 {
-                let before = lines;
-                for at in 0..4 {
-                    lines[2 * at] = vzip1q_s16(before[at], before[at + 4]);
-                    lines[2 * at + 1] = vzip2q_s16(before[at], before[at + 4]);
-                }
-            }
-            for (at, line) in lines.into_iter().enumerate() {
-                vst1q_s16(columns.as_mut_ptr().add(8 * at), line);
-            }
-        }
-        columns
     }
 }
 

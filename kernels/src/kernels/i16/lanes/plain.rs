@@ -1,7 +1,7 @@
 //! Plain Rust, which compilers vectorise: it runs everywhere, and instruction sets are compared with it.
 #![forbid(unsafe_code)]
 
-use super::{INTERLEAVED, Lanes, Rows};
+use super::{HalfwordLanes, INTERLEAVED, Lanes, RowPairs, Rows};
 
 /// `N` integers: 8, or 16 in tests.
 #[derive(Clone, Copy)]
@@ -38,46 +38,7 @@ fn high(pair: i32) -> i32 {
     pair >> 16
 }
 
-impl<const N: usize> Lanes for Plain<N> {
-    const WIDTH: usize = N;
-
-    #[inline(always)]
-    fn splat(x: i32) -> Self {
-        Plain([x; N])
-    }
-
-    #[inline(always)]
-    fn load(from: &[i32]) -> Self {
-        Plain(*from.first_chunk().expect("a whole vector"))
-    }
-
-    #[inline(always)]
-    fn join(low: &[i32; 8], high: &[i32; 8]) -> Self {
-        Plain(std::array::from_fn(|lane| if lane < 8 { low[lane] } else { high[lane - 8] }))
-    }
-
-    #[inline(always)]
-    fn store(self, to: &mut [i32]) {
-        to[..N].copy_from_slice(&self.0);
-    }
-
-    #[inline(always)]
-    fn widen(from: &[i16]) -> Self {
-        let from: &[i16; N] = from.first_chunk().expect("a whole vector");
-        Plain(from.map(i32::from))
-    }
-
-    #[inline(always)]
-    fn multiply_add(self, a: Self, b: Self) -> Self {
-        let products = a.zip(b, |a, b| (low(a) * low(b)).wrapping_add(high(a) * high(b)));
-        self.zip(products, i32::wrapping_add)
-    }
-
-    #[inline(always)]
-    fn xor(self, other: Self) -> Self {
-        self.zip(other, |a, b| a ^ b)
-    }
-
+impl<const N: usize> HalfwordLanes for Plain<N> {
     #[inline(always)]
     fn pair(self, high: Self) -> Self {
         self.zip(high, |low, high| (low & 0xffff) | high << 16)
@@ -145,7 +106,9 @@ impl<const N: usize> Lanes for Plain<N> {
     fn min_halves(self, other: Self) -> Self {
         self.zip_halves(other, |a, b| i32::from((a as u16).min(b as u16)))
     }
+}
 
+impl<const N: usize> RowPairs for Plain<N> {
     #[inline(always)]
     fn load_rows(rows: &Rows, part: usize) -> Self {
         Plain(std::array::from_fn(|lane| {
@@ -180,5 +143,46 @@ impl<const N: usize> Lanes for Plain<N> {
         for (pairs, to) in self.0.chunks_exact(8).zip(to.into_iter().skip(part * N / 8)) {
             to.copy_from_slice(pairs);
         }
+    }
+}
+
+impl<const N: usize> Lanes for Plain<N> {
+    const WIDTH: usize = N;
+
+    #[inline(always)]
+    fn splat(x: i32) -> Self {
+        Plain([x; N])
+    }
+
+    #[inline(always)]
+    fn load(from: &[i32]) -> Self {
+        Plain(*from.first_chunk().expect("a whole vector"))
+    }
+
+    #[inline(always)]
+    fn join(low: &[i32; 8], high: &[i32; 8]) -> Self {
+        Plain(std::array::from_fn(|lane| if lane < 8 { low[lane] } else { high[lane - 8] }))
+    }
+
+    #[inline(always)]
+    fn store(self, to: &mut [i32]) {
+        to[..N].copy_from_slice(&self.0);
+    }
+
+    #[inline(always)]
+    fn widen(from: &[i16]) -> Self {
+        let from: &[i16; N] = from.first_chunk().expect("a whole vector");
+        Plain(from.map(i32::from))
+    }
+
+    #[inline(always)]
+    fn multiply_add(self, a: Self, b: Self) -> Self {
+        let products = a.zip(b, |a, b| (low(a) * low(b)).wrapping_add(high(a) * high(b)));
+        self.zip(products, i32::wrapping_add)
+    }
+
+    #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        self.zip(other, |a, b| a ^ b)
     }
 }

@@ -3,7 +3,7 @@
 //! The type never leaves this module but as the vectors of a unit that only runs where the CPU has AVX-512 F, BW, DQ,
 //! VL, VBMI and VNNI, so its methods only execute there.
 
-use super::{GROUP_ROWS, HALVES, ROUNDER, Vector, WORDS};
+use super::{GROUP_ROWS, HALVES, HalfwordVector, ROUNDER, Vector, WORDS};
 use std::arch::x86_64::*;
 
 /// A 512-bit register.
@@ -25,23 +25,11 @@ macro_rules! operations {
     };
 }
 
-impl Vector for Avx512 {
-    #[inline(always)]
-    fn load(from: &[u32; WORDS]) -> Self {
-        // SAFETY: see the note on top of this module; the array has 64 bytes.
-        unsafe { Avx512(_mm512_loadu_si512(from.as_ptr().cast())) }
-    }
-
+impl HalfwordVector for Avx512 {
     #[inline(always)]
     fn load_halves(from: &[u16; HALVES]) -> Self {
         // SAFETY: see the note on top of this module; the array has 64 bytes.
         unsafe { Avx512(_mm512_loadu_si512(from.as_ptr().cast())) }
-    }
-
-    #[inline(always)]
-    fn store(self, to: &mut [u32; WORDS]) {
-        // SAFETY: see the note on top of this module; the array has 64 bytes.
-        unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), self.0) }
     }
 
     #[inline(always)]
@@ -82,26 +70,13 @@ impl Vector for Avx512 {
         unsafe { Avx512(_mm512_set1_epi16(x as i16)) }
     }
 
-    #[inline(always)]
-    fn splat(x: u32) -> Self {
-        // SAFETY: see the note on top of this module.
-        unsafe { Avx512(_mm512_set1_epi32(x as i32)) }
-    }
-
     operations! {
-        xor(other) = |x| _mm512_xor_si512(x, other);
         add_halves(other) = |x| _mm512_add_epi16(x, other);
         subtract_halves(other) = |x| _mm512_sub_epi16(x, other);
         multiply_halves(other) = |x| _mm512_mullo_epi16(x, other);
         least_halves(other) = |x| _mm512_min_epu16(x, other);
         add_bytes(other) = |x| _mm512_add_epi8(x, other);
         join_low_halves(high) = |x| select(_mm512_set1_epi32(0xffff), x, _mm512_slli_epi32::<16>(high));
-        add(other) = |x| _mm512_add_epi32(x, other);
-        subtract(other) = |x| _mm512_sub_epi32(x, other);
-        multiply(other) = |x| _mm512_mullo_epi32(x, other);
-        add_products(a, b) = |x| _mm512_dpwssd_epi32(x, a, b);
-        least(other) = |x| _mm512_min_epu32(x, other);
-        shift_left_7() = |x| _mm512_slli_epi32::<7>(x);
     }
 
     #[inline(always)]
@@ -119,6 +94,36 @@ impl Vector for Avx512 {
     fn group_rows(self) -> Self {
         // SAFETY: see the note on top of this module; the array has 64 bytes.
         unsafe { Avx512(_mm512_permutexvar_epi8(_mm512_loadu_si512(GROUP_ROWS.as_ptr().cast()), self.0)) }
+    }
+}
+
+impl Vector for Avx512 {
+    #[inline(always)]
+    fn load(from: &[u32; WORDS]) -> Self {
+        // SAFETY: see the note on top of this module; the array has 64 bytes.
+        unsafe { Avx512(_mm512_loadu_si512(from.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
+    fn store(self, to: &mut [u32; WORDS]) {
+        // SAFETY: see the note on top of this module; the array has 64 bytes.
+        unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), self.0) }
+    }
+
+    #[inline(always)]
+    fn splat(x: u32) -> Self {
+        // SAFETY: see the note on top of this module.
+        unsafe { Avx512(_mm512_set1_epi32(x as i32)) }
+    }
+
+    operations! {
+        xor(other) = |x| _mm512_xor_si512(x, other);
+        add(other) = |x| _mm512_add_epi32(x, other);
+        subtract(other) = |x| _mm512_sub_epi32(x, other);
+        multiply(other) = |x| _mm512_mullo_epi32(x, other);
+        add_products(a, b) = |x| _mm512_dpwssd_epi32(x, a, b);
+        least(other) = |x| _mm512_min_epu32(x, other);
+        shift_left_7() = |x| _mm512_slli_epi32::<7>(x);
     }
 
     #[inline(always)]

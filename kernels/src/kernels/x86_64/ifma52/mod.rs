@@ -30,7 +30,10 @@ use crate::kernels::area::{Area, Target};
 use crate::kernels::dots::{DotSource, FixedVector};
 use crate::kernels::tiles::TileEngine;
 use crate::kernels::x86_64::cpu;
-use crate::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct};
+use crate::kernels::{
+    BlockResidues, EngineSpec, IntegerBlock, KernelSelection, PanelSource, PlaneEngine, PlaneFormat, PlaneKernel,
+    PlaneProduct, SmallTriangles,
+};
 use crate::math::bound::{cholesky_modulus_bits, ifma52_prime_count};
 use crate::math::family::{IFMA52_BITS, ifma52_maximum_modulus_bits, ifma52_primes};
 use crate::plan::{BLOCK, BlockGrid};
@@ -52,6 +55,31 @@ pub fn probe() -> std::result::Result<&'static dyn PlaneKernel, &'static str> {
     cpu::has_ifma52().map(|()| &KERNEL as &dyn PlaneKernel)
 }
 
+impl KernelSelection for Ifma52 {
+    fn issue_rate(&self, trials: usize) -> Option<f64> {
+        // A product has a lower and an upper half, and eight lanes.
+        cpu::ifma_rate(trials).map(|rate| rate * 8.0 / 2.0)
+    }
+}
+
+impl SmallTriangles for Ifma52 {
+    fn most_rows_on_limbs(&self, working_bits: u32) -> usize {
+        digit_tiles::DigitTiles::most_rows_on_limbs(working_bits)
+    }
+
+    fn most_rows_in_small_tiles(&self, working_bits: u32) -> usize {
+        digit_tiles::DigitTiles::most_rows(working_bits)
+    }
+
+    fn most_rows_in_one_tile(&self, working_bits: u32) -> usize {
+        digit_tiles::DigitTiles::most_rows_in_one_tile(working_bits)
+    }
+
+    fn small_tile_engine(&self, working_bits: u32) -> Arc<dyn TileEngine> {
+        Arc::new(digit_tiles::DigitTiles::new(working_bits))
+    }
+}
+
 impl PlaneKernel for Ifma52 {
     fn name(&self) -> &'static str {
         "ifma52"
@@ -59,11 +87,6 @@ impl PlaneKernel for Ifma52 {
 
     fn family(&self) -> &'static str {
         "ifma52"
-    }
-
-    fn issue_rate(&self, trials: usize) -> Option<f64> {
-        // A product has a lower and an upper half, and eight lanes.
-        cpu::ifma_rate(trials).map(|rate| rate * 8.0 / 2.0)
     }
 
     fn maximum_modulus_bits(&self) -> u32 {
@@ -100,22 +123,6 @@ impl PlaneKernel for Ifma52 {
         Ok(Arc::new(factor::Factor::new(working_bits)))
     }
 
-    fn most_rows_on_limbs(&self, working_bits: u32) -> usize {
-        digit_tiles::DigitTiles::most_rows_on_limbs(working_bits)
-    }
-
-    fn most_rows_in_small_tiles(&self, working_bits: u32) -> usize {
-        digit_tiles::DigitTiles::most_rows(working_bits)
-    }
-
-    fn most_rows_in_one_tile(&self, working_bits: u32) -> usize {
-        digit_tiles::DigitTiles::most_rows_in_one_tile(working_bits)
-    }
-
-    fn small_tile_engine(&self, working_bits: u32) -> Arc<dyn TileEngine> {
-        Arc::new(digit_tiles::DigitTiles::new(working_bits))
-    }
-
     fn prepare(&self, spec: &EngineSpec) -> Result<Arc<dyn PlaneEngine>> {
         if spec.modulus_bits > self.maximum_modulus_bits() {
             let maximum_bits = u64::from(self.maximum_modulus_bits());
@@ -130,7 +137,7 @@ struct Engine {
     tables: Tables,
 }
 
-impl PlaneEngine for Engine {
+impl PlaneFormat for Engine {
     fn moduli(&self) -> &[u64] {
         &self.tables.primes
     }
@@ -156,7 +163,9 @@ impl PlaneEngine for Engine {
     fn table_bytes(&self) -> u64 {
         self.tables.bytes()
     }
+}
 
+impl PlaneEngine for Engine {
     fn to_residues(
         &self,
         primes: Range<usize>,

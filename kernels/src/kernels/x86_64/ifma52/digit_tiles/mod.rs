@@ -21,8 +21,8 @@ use super::factor::divide::{OwnPivot, Pivot, space_words};
 use super::factor::weights::{First, Lanes, WeightRule};
 use crate::kernels::PanelSource;
 use crate::kernels::tiles::{
-    DiagonalData, EntryForm, EntrySource, FailedPivot, SolveTile, TileEngine, TileShape, TileSource, UpdateTile,
-    pivots_of,
+    DiagonalData, EntryForm, EntrySource, FailedPivot, SolveTile, TileDevices, TileEngine, TileFormat, TileShape,
+    TileSource, UpdateTile, pivots_of,
 };
 use crate::math::bound::{cholesky_modulus_bits, digit_sum_terms};
 use crate::math::float::{LIMB_BITS, limbs_for};
@@ -358,7 +358,7 @@ fn solve(tiles: &DigitTiles, tile: SolveTile<'_>, diagonal: (&[u64], &dyn Diagon
     lanes.give_back(weights);
 }
 
-impl TileEngine for DigitTiles {
+impl TileFormat for DigitTiles {
     fn form(&self) -> &'static str {
         "digits"
     }
@@ -390,13 +390,25 @@ impl TileEngine for DigitTiles {
         TILE_ROWS
     }
 
+    fn operand_words(&self, shape: TileShape) -> usize {
+        self.tile_words(shape)
+    }
+
+    fn entry_limbs(&self) -> usize {
+        (52 * self.digits.count).div_ceil(LIMB_BITS as usize)
+    }
+
+    fn entry_form(&self) -> EntryForm {
+        EntryForm::Digits(self.digits.count)
+    }
+}
+
+impl TileDevices for DigitTiles {}
+
+impl TileEngine for DigitTiles {
     fn load(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
         // SAFETY: the kernels exist only where `probe` found the instructions; so for all below.
         unsafe { load(self, source, 0..source.shape().panels(), words, scratch) }
-    }
-
-    fn operand_words(&self, shape: TileShape) -> usize {
-        self.tile_words(shape)
     }
 
     fn load_operand(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
@@ -470,14 +482,6 @@ impl TileEngine for DigitTiles {
         let cell = &words[self.layout(shape).cell(at.0, at.1)..][..self.digits.cell_words()];
         // SAFETY: as above.
         unsafe { entries::limbs(self.digits, cell, magnitudes) }
-    }
-
-    fn entry_limbs(&self) -> usize {
-        (52 * self.digits.count).div_ceil(LIMB_BITS as usize)
-    }
-
-    fn entry_form(&self) -> EntryForm {
-        EntryForm::Digits(self.digits.count)
     }
 
     fn entries_in_form(&self, shape: TileShape, words: &[u64], at: (usize, usize), magnitudes: &mut [u64]) -> u8 {

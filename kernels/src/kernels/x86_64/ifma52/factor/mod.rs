@@ -14,8 +14,8 @@ pub(super) mod weights;
 
 use super::tables::Tables;
 use crate::kernels::tiles::{
-    DiagonalData, EntryForm, EntrySource, FailedPivot, SolveTile, TileEngine, TileShape, TileSource, UpdateTile,
-    pivots_of,
+    DiagonalData, EntryForm, EntrySource, FailedPivot, SolveTile, TileDevices, TileEngine, TileFormat, TileShape,
+    TileSource, UpdateTile, pivots_of,
 };
 use crate::math::bound::{cholesky_modulus_bits, ifma52_prime_count};
 use crate::math::family::IFMA52_BITS;
@@ -140,7 +140,7 @@ impl Factor {
     }
 }
 
-impl TileEngine for Factor {
+impl TileFormat for Factor {
     fn form(&self) -> &'static str {
         "residues of 52 bits"
     }
@@ -172,11 +172,6 @@ impl TileEngine for Factor {
         self.tables.bytes() + (self.cofactors.len() as u64 + 1) * (self.tables.count() as u64 * 8 + 40)
     }
 
-    fn load(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
-        // SAFETY: a `Factor` exists only where `probe` found the instructions.
-        unsafe { load::load(self, source, words, scratch) }
-    }
-
     /// Large tiles spare folds and traffic; smaller ones keep the panels of a few rows, and the diagonal tile, in the
     /// second-level cache while their columns are finished.
     fn preferred_rows(&self) -> usize {
@@ -185,6 +180,23 @@ impl TileEngine for Factor {
 
     fn operand_words(&self, shape: TileShape) -> usize {
         self.layout(shape).residue_words()
+    }
+
+    fn entry_limbs(&self) -> usize {
+        (self.digits * IFMA52_BITS as usize).div_ceil(LIMB_BITS as usize)
+    }
+
+    fn entry_form(&self) -> EntryForm {
+        EntryForm::Digits(self.digits)
+    }
+}
+
+impl TileDevices for Factor {}
+
+impl TileEngine for Factor {
+    fn load(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
+        // SAFETY: a `Factor` exists only where `probe` found the instructions.
+        unsafe { load::load(self, source, words, scratch) }
     }
 
     fn load_operand(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
@@ -243,14 +255,6 @@ impl TileEngine for Factor {
         let vectors = &words[layout.entry(at.0, at.1)..][..layout.entry_words];
         // SAFETY: as above.
         unsafe { triangle::entries(self, vectors, magnitudes) }
-    }
-
-    fn entry_limbs(&self) -> usize {
-        (self.digits * IFMA52_BITS as usize).div_ceil(LIMB_BITS as usize)
-    }
-
-    fn entry_form(&self) -> EntryForm {
-        EntryForm::Digits(self.digits)
     }
 
     fn entries_in_form(&self, shape: TileShape, words: &[u64], at: (usize, usize), magnitudes: &mut [u64]) -> u8 {
