@@ -78,12 +78,7 @@ impl CallTime {
 }
 
 /// Makes a call of the library: once, or again where calls are timed.
-pub(crate) fn call<R>(
-    verb: &'static str,
-    shape: (usize, usize, usize),
-    bits: u32,
-    mut make: impl FnMut() -> Result<R>,
-) -> Result<R> {
+pub(crate) fn call<R>(call: Call, mut make: impl FnMut() -> Result<R>) -> Result<R> {
     let made = make()?;
     if RECORD.with_borrow(Option::is_none) {
         return Ok(made);
@@ -95,7 +90,7 @@ pub(crate) fn call<R>(
         least = least.min(start.elapsed().as_secs_f64());
     }
     RECORD.with_borrow_mut(|record| {
-        let time = record.get_or_insert_default().entry(Call { verb, shape, bits }).or_default();
+        let time = record.get_or_insert_default().entry(call).or_default();
         time.add(CallTime { count: 1, seconds: least });
     });
     Ok(made)
@@ -113,7 +108,9 @@ pub(crate) fn gemm_with<'a, 'b>(
     options: &GemmOptions<'_>,
 ) -> Result<Outcome> {
     let (a, b) = (a.into(), b.into());
-    call("gemm", (a.rows(), b.cols(), a.cols()), bits, || sunzi::gemm_with(ctx, a, b, bits, options))
+    call(Call { verb: "gemm", shape: (a.rows(), b.cols(), a.cols()), bits }, || {
+        sunzi::gemm_with(ctx, a, b, bits, options)
+    })
 }
 
 /// [`sunzi::syrk_with`].
@@ -124,7 +121,7 @@ pub(crate) fn syrk_with<'a>(
     options: &SyrkOptions<'_>,
 ) -> Result<Outcome<SymmetricMatrix>> {
     let p = p.into();
-    call("syrk", (p.cols(), p.cols(), p.rows()), bits, || sunzi::syrk_with(ctx, p, bits, options))
+    call(Call { verb: "syrk", shape: (p.cols(), p.cols(), p.rows()), bits }, || sunzi::syrk_with(ctx, p, bits, options))
 }
 
 /// [`sunzi::syr2k_with`].
@@ -136,7 +133,9 @@ pub(crate) fn syr2k_with<'a, 'b>(
     options: &Syr2kOptions<'_>,
 ) -> Result<Outcome<SymmetricMatrix>> {
     let (a, b) = (a.into(), b.into());
-    call("syr2k", (a.cols(), a.cols(), a.rows()), bits, || sunzi::syr2k_with(ctx, a, b, bits, options))
+    call(Call { verb: "syr2k", shape: (a.cols(), a.cols(), a.rows()), bits }, || {
+        sunzi::syr2k_with(ctx, a, b, bits, options)
+    })
 }
 
 /// [`sunzi::trsm_with`].
@@ -148,7 +147,9 @@ pub(crate) fn trsm_with<'a, 'b>(
     options: &TrsmOptions<'_>,
 ) -> Result<Outcome<Matrix, SolveReport>> {
     let (t, b) = (t.into(), b.into());
-    call("trsm", (b.rows(), b.cols(), t.rows()), bits, || sunzi::trsm_with(ctx, t, b, bits, options))
+    call(Call { verb: "trsm", shape: (b.rows(), b.cols(), t.rows()), bits }, || {
+        sunzi::trsm_with(ctx, t, b, bits, options)
+    })
 }
 
 /// [`sunzi::cholesky_with`].
@@ -159,7 +160,9 @@ pub(crate) fn cholesky_with<'a>(
     options: &CholeskyOptions,
 ) -> Result<Outcome<Cholesky, CholeskyReport>> {
     let a = a.into();
-    call("cholesky", (a.order(), a.order(), a.order()), bits, || sunzi::cholesky_with(ctx, a, bits, options))
+    call(Call { verb: "cholesky", shape: (a.order(), a.order(), a.order()), bits }, || {
+        sunzi::cholesky_with(ctx, a, bits, options)
+    })
 }
 
 /// [`sunzi::blas::gemv_with`].
@@ -171,7 +174,9 @@ pub(crate) fn gemv_with<'a, 'x>(
     options: &GemvOptions<'_>,
 ) -> Result<Outcome<Matrix, VectorReport>> {
     let (a, x) = (a.into(), x.into());
-    call("gemv", (a.rows(), a.cols(), 1), bits, || sunzi::blas::gemv_with(ctx, a, x, bits, options))
+    call(Call { verb: "gemv", shape: (a.rows(), a.cols(), 1), bits }, || {
+        sunzi::blas::gemv_with(ctx, a, x, bits, options)
+    })
 }
 
 /// [`sunzi::sparse::spmm`].
@@ -182,7 +187,7 @@ pub(crate) fn spmm<'a, 'b>(
     bits: u32,
 ) -> Result<Matrix> {
     let (a, b) = (a.into(), b.into());
-    call("spmm", (a.rows(), b.cols(), a.entries()), bits, || sunzi::sparse::spmm(ctx, a, b, bits))
+    call(Call { verb: "spmm", shape: (a.rows(), b.cols(), a.entries()), bits }, || sunzi::sparse::spmm(ctx, a, b, bits))
 }
 
 /// [`sunzi::sparse::sddmm`].
@@ -194,27 +199,31 @@ pub(crate) fn sddmm<'a, 'b>(
     bits: u32,
 ) -> Result<Matrix> {
     let (a, b) = (a.into(), b.into());
-    call("sddmm", (positions.len(), 1, a.cols()), bits, || sunzi::sparse::sddmm(ctx, a, b, positions, bits))
+    call(Call { verb: "sddmm", shape: (positions.len(), 1, a.cols()), bits }, || {
+        sunzi::sparse::sddmm(ctx, a, b, positions, bits)
+    })
 }
 
 /// [`sunzi::blas::dot`].
 pub(crate) fn dot(ctx: &Context, x: MatrixView<'_>, y: MatrixView<'_>, bits: u32) -> Result<Float> {
-    call("dot", (1, 1, x.rows()), bits, || sunzi::blas::dot(ctx, x, y, bits))
+    call(Call { verb: "dot", shape: (1, 1, x.rows()), bits }, || sunzi::blas::dot(ctx, x, y, bits))
 }
 
 /// [`sunzi::blas::axpy`].
 pub(crate) fn axpy(ctx: &Context, alpha: &Float, x: MatrixView<'_>, y: MatrixView<'_>, bits: u32) -> Result<Matrix> {
-    call("axpy", (x.rows(), 1, 2), bits, || sunzi::blas::axpy(ctx, alpha, x, y, bits))
+    call(Call { verb: "axpy", shape: (x.rows(), 1, 2), bits }, || sunzi::blas::axpy(ctx, alpha, x, y, bits))
 }
 
 /// [`sunzi::blas::trsv`].
 pub(crate) fn trsv(ctx: &Context, t: &Matrix, b: &Matrix, bits: u32) -> Result<Matrix> {
-    call("trsv", (b.rows(), 1, b.rows()), bits, || sunzi::blas::trsv(ctx, t, b, bits))
+    call(Call { verb: "trsv", shape: (b.rows(), 1, b.rows()), bits }, || sunzi::blas::trsv(ctx, t, b, bits))
 }
 
 /// [`sunzi::eigenvalue::extreme_eigenvalue`].
 pub(crate) fn extreme_eigenvalue(ctx: &Context, a: Symmetric<'_>, bits: u32) -> Result<EigenvalueInterval> {
-    call("extreme_eigenvalue", (a.order(), a.order(), 1), bits, || sunzi::eigenvalue::extreme_eigenvalue(ctx, a, bits))
+    call(Call { verb: "extreme_eigenvalue", shape: (a.order(), a.order(), 1), bits }, || {
+        sunzi::eigenvalue::extreme_eigenvalue(ctx, a, bits)
+    })
 }
 
 #[cfg(test)]
@@ -226,7 +235,7 @@ mod tests {
     fn calls_are_counted_where_they_are_asked_for() {
         let mut made = 0;
         let mut one = |bits| {
-            call("dot", (1, 1, 7), bits, || {
+            call(Call { verb: "dot", shape: (1, 1, 7), bits }, || {
                 made += 1;
                 if bits == 0 { Err(Error::Cancelled) } else { Ok(made) }
             })
@@ -251,7 +260,7 @@ mod tests {
 
     #[test]
     fn an_inner_record_counts_in_the_outer_one() {
-        let one = |bits| call("dot", (1, 1, 7), bits, || Ok(())).unwrap();
+        let one = |bits| call(Call { verb: "dot", shape: (1, 1, 7), bits }, || Ok(())).unwrap();
         let (inner, outer) = time_calls(|| {
             one(64);
             let ((), inner) = time_calls(|| [64, 128].into_iter().for_each(one));
@@ -265,7 +274,7 @@ mod tests {
 
     #[test]
     fn an_outer_record_goes_on_after_a_panic() {
-        let one = |bits| call("dot", (1, 1, 7), bits, || Ok(())).unwrap();
+        let one = |bits| call(Call { verb: "dot", shape: (1, 1, 7), bits }, || Ok(())).unwrap();
         let (failed, outer) = time_calls(|| {
             one(64);
             let failed = std::panic::catch_unwind(|| {

@@ -2,7 +2,7 @@
 //!
 //! Every sum has one order, so no result depends on threads. Does not know: programs, blocks.
 
-use crate::calls::{call, dot};
+use crate::calls::{Call, call, dot};
 use rug::Float;
 use std::borrow::Cow;
 use sunzi::blas::axpy_into;
@@ -15,6 +15,27 @@ pub struct Arithmetic<'c> {
     pub ctx: &'c Context,
     /// Precision of every result.
     pub bits: u32,
+}
+
+/// Rows and columns of a matrix.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Dimensions {
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub cols: usize,
+}
+
+impl Dimensions {
+    /// Of a column.
+    pub fn column(rows: usize) -> Dimensions {
+        Dimensions { rows, cols: 1 }
+    }
+
+    /// Numbers of the matrix.
+    pub fn count(self) -> usize {
+        self.rows * self.cols
+    }
 }
 
 /// The options of every product except that of Q: each entry is accurate relative to its own terms.
@@ -78,7 +99,7 @@ impl<'c> Arithmetic<'c> {
     /// Those of [`axpy_into`].
     pub fn sum(&self, alpha: &Float, x: &Matrix, y: &Matrix) -> Result<Matrix> {
         let count = x.rows() * x.cols();
-        call("axpy", (count, 1, 2), self.bits, || {
+        call(Call { verb: "axpy", shape: (count, 1, 2), bits: self.bits }, || {
             let mut sum = Matrix::zeros(x.rows(), x.cols(), self.bits)?;
             let column = MatrixViewMut::from_parts(sum.parts_mut(), (count, 1), count, self.bits)?;
             axpy_into(self.ctx, alpha, flat(x)?, flat(y)?, self.bits, column)?;

@@ -215,7 +215,7 @@ impl Sums<'_> {
             reads.push(&parts[row]);
         }
         let is_new = places.iter().map(|place| !self.open.contains_key(place)).collect::<Vec<_>>();
-        let handles = places.iter().map(|&place| self.sum(place)).collect::<Vec<_>>();
+        let handles = places.iter().map(|&(chunk, run)| self.sum(chunk, run)).collect::<Vec<_>>();
         let of = |new: bool| handles.iter().zip(&is_new).filter(move |(_, is)| **is == new).map(|(handle, _)| handle);
         let (updates, creates) = (of(false).collect::<Vec<_>>(), of(true).collect::<Vec<_>>());
         // The first to come among the objects that are written: updates stand before objects that are created.
@@ -239,9 +239,10 @@ impl Sums<'_> {
         self.matrix.session.add(task, Box::new(kernel));
     }
 
-    fn sum(&mut self, place: (usize, usize)) -> Rc<Handle> {
-        let (session, words) = (&self.matrix.session, self.matrix.rows.len(place.0) * self.x.cols);
-        Rc::clone(self.open.entry(place).or_insert_with(|| session.declare(words)))
+    /// The sum of the products for a chunk of the result with a run of chunks of the operand.
+    fn sum(&mut self, chunk: usize, run: usize) -> Rc<Handle> {
+        let (session, words) = (&self.matrix.session, self.matrix.rows.len(chunk) * self.x.cols);
+        Rc::clone(self.open.entry((chunk, run)).or_insert_with(|| session.declare(words)))
     }
 
     /// The whole of one chunk of the result.

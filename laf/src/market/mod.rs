@@ -74,10 +74,8 @@ pub fn read_blocks(
         return Err(lines.error(format_args!("{message}")));
     }
     for place in 0..grid.blocks()? {
-        let (row_chunk, col_chunk) = grid.chunks_of(place);
-        let mut records = spool.take(place)?;
-        let bytes = grid.pack(&mut records, (row_chunk, col_chunk), options.path)?;
-        take(&header, PlacedBlock { row_chunk, col_chunk, bytes })?;
+        let block = grid.pack(place, &mut spool.take(place)?, options.path)?;
+        take(&header, block)?;
     }
     Ok(header)
 }
@@ -189,8 +187,9 @@ impl Grid {
         (place - self.before(low) + if self.lower { low } else { 0 }, low)
     }
 
-    /// The bytes of a block with these entries.
-    fn pack(&self, records: &mut [Record], (i, j): (usize, usize), path: &Path) -> Result<Vec<u8>> {
+    /// The block of this number with these entries.
+    fn pack(&self, place: usize, records: &mut [Record], path: &Path) -> Result<PlacedBlock> {
+        let (i, j) = self.chunks_of(place);
         records.sort_unstable_by_key(|record| (record.row, record.col, record.line));
         let doubled = records.windows(2).filter(|pair| (pair[0].row, pair[0].col) == (pair[1].row, pair[1].col));
         if let Some(second) = doubled.map(|pair| &pair[1]).min_by_key(|second| second.line) {
@@ -201,6 +200,7 @@ impl Grid {
         }
         let shape = BlockShape { rows: self.rows.len(i), cols: self.cols.len(j), lower: self.lower && i == j };
         let entries = records.iter().map(|record| Entry { row: record.row, col: record.col, value: record.value });
-        pack(shape, &entries.collect::<Vec<_>>())
+        let bytes = pack(shape, &entries.collect::<Vec<_>>())?;
+        Ok(PlacedBlock { row_chunk: i, col_chunk: j, bytes })
     }
 }

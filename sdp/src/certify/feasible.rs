@@ -5,7 +5,7 @@
 //! not be a positive semidefinite Y at all; so both move. Residuals that are too large for one correction of Y are
 //! removed in parts, each of which keeps Y positive definite, and the metric is made anew after each.
 
-use super::metric::{CORRECTIONS, Linked, METRICS, Rounded, Seen, pairings, part_of, size_of};
+use super::metric::{CORRECTIONS, DualChange, Linked, METRICS, Rounded, Seen, pairings, part_of, size_of};
 use super::{Attempt, Task};
 use crate::block::Block;
 use crate::numbers::Arithmetic;
@@ -78,20 +78,14 @@ impl Dual {
     }
 
     /// Adds a part of a change.
-    fn add(
-        &mut self,
-        k: Arithmetic<'_>,
-        linked: &Linked,
-        change: (&[Matrix], Option<&Matrix>),
-        part: &Float,
-    ) -> Result<()> {
-        for (number, (blocks, t)) in self.blocks.iter_mut().zip(change.0).enumerate() {
+    fn add(&mut self, k: Arithmetic<'_>, linked: &Linked, change: &DualChange, part: &Float) -> Result<()> {
+        for (number, (blocks, t)) in self.blocks.iter_mut().zip(&change.t).enumerate() {
             for (cone, block) in blocks.iter_mut().enumerate() {
                 let change = linked.of_group(number).change(k, &self.groups[number].constraints, cone, t)?;
                 *block = block.plus(k, part, &change)?;
             }
         }
-        if let Some(dy) = change.1 {
+        if let Some(dy) = &change.dy {
             self.y = k.sum(part, dy, &self.y)?;
         }
         Ok(())
@@ -111,15 +105,15 @@ impl Dual {
             };
             let mut before = i64::MAX;
             for _ in 0..CORRECTIONS {
-                let (t, dy, square) = linked.dual(k, &rests(k, &dual)?)?;
-                let size = size_of(&square);
+                let change = linked.dual(k, &rests(k, &dual)?)?;
+                let size = size_of(&change.square);
                 dual.distance = *first.get_or_insert(size);
                 if size >= before.saturating_sub(1) {
                     return Ok(Ok((dual, linked)));
                 }
                 before = size;
                 let part = part_of(size);
-                dual.add(k, &linked, (&t, dy.as_ref()), &part)?;
+                dual.add(k, &linked, &change, &part)?;
                 if part < 1 {
                     break;
                 }
@@ -136,8 +130,8 @@ impl Dual {
     fn refused<T>(mut self, task: &Task<'_>) -> Result<Attempt<T>> {
         let (k, more) = (task.arithmetic(), task.more_bits(self.distance));
         if let Ok(linked) = self.linked(task)? {
-            let (t, dy, _) = linked.dual(k, &rests(k, &self)?)?;
-            self.add(k, &linked, (&t, dy.as_ref()), &Float::with_val(2, 2))?;
+            let change = linked.dual(k, &rests(k, &self)?)?;
+            self.add(k, &linked, &change, &Float::with_val(2, 2))?;
         }
         for (number, blocks) in self.blocks.iter().enumerate() {
             if let Err(at) = Seen::from_dual(k, blocks)? {

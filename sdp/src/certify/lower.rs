@@ -134,7 +134,8 @@ fn prove_group(
     task: &Task<'_>,
     number: usize,
     y: &Fixed,
-    (dual, linked): (&Dual, &Linked),
+    dual: &Dual,
+    linked: &Linked,
 ) -> Result<Attempt<(LowerGroup, Float)>> {
     let (k, group) = (task.arithmetic(), &task.program.groups[number]);
     let gram = group.gram();
@@ -180,7 +181,7 @@ pub fn prove(task: &Task<'_>) -> Result<Attempt<LowerProof>> {
     let mut value = program.constant.clone() + program.objective.dot(0, &y);
     let (mut corrections, mut constants) = (Float::new(64), Float::new(64));
     for (number, group) in program.groups.iter().enumerate() {
-        match prove_group(task, number, &y, (&dual, &linked))? {
+        match prove_group(task, number, &y, &dual, &linked)? {
             Ok((part, square)) => {
                 value += group.constant_pairing(&dual_blocks(&group.shapes(), &part.blocks).unwrap_or_default());
                 corrections += square;

@@ -43,7 +43,7 @@ fn factored(ctx: &Context, order: usize, bits: u32) -> Result<u64> {
 }
 
 /// A Gram matrix of numbers of `numbers` bits, its factor, and the check of it.
-fn equations(ctx: &Context, order: usize, (bits, numbers): (u32, u32)) -> Result<u64> {
+fn equations(ctx: &Context, order: usize, bits: u32, numbers: u32) -> Result<u64> {
     let count = triangle(order);
     let exact = 2 * integers(count, 2 * numbers + SPARE_BITS) + 3 * integers(count, 2 * bits + SPARE_BITS);
     Ok(exact + factored(ctx, order, work_bits(bits))?)
@@ -87,13 +87,13 @@ pub fn certificate_bytes(ctx: &Context, program: &Program, problem: &Problem) ->
         } else {
             proof += together + integers(variables * (free + 2), numbers) + integers(order * order, numbers);
         }
-        let own = equations(ctx, order, (bits, numbers))?;
+        let own = equations(ctx, order, bits, numbers)?;
         // The proof of both sides keeps a factor of it.
         proof += integers(triangle(order), 2 * bits + SPARE_BITS);
         system = system.max(own);
     }
     if problem.free_variables() > 0 {
-        system = system.max(equations(ctx, problem.free_variables(), (bits, numbers))?);
+        system = system.max(equations(ctx, problem.free_variables(), bits, numbers)?);
     }
     // The points are moved onto the equations with an iteration's Schur complement. The text has two letters for each
     // byte, and is combined from parts.

@@ -14,7 +14,7 @@ use crate::numbers::{Arithmetic, column, entrywise};
 use crate::problem::{Constraints, Entry, Sampled, SchurOperand, Sparse};
 use crate::proof;
 use crate::ranks::Ranks;
-use crate::read::grouped;
+use crate::read::{PlacedEntry, grouped};
 use crate::workers::Workers;
 use rug::Float;
 use sunzi::blas::GemvOptions;
@@ -84,15 +84,23 @@ fn entries(sparse: &proof::Sparse, variables: usize, bits: u32) -> Sparse {
     };
     let entry = |(at, place): (usize, &proof::Place)| {
         let value = Float::with_val(bits, sparse.values.get(at));
-        (place.variable, place.cone, Entry { row: place.row, col: place.col, value })
+        let entry = Entry { row: place.row, col: place.col, value };
+        PlacedEntry { variable: place.variable, cone: place.cone, entry }
     };
     let shapes = sparse.shapes.iter().map(shape).collect();
     grouped(variables, shapes, sparse.places.iter().enumerate().map(entry).collect())
 }
 
-/// M, with a factor `T^T T` of each dense block.
+/// M, block by block.
 pub struct Seen {
-    blocks: Vec<(Block, Option<Matrix>)>,
+    blocks: Vec<SeenBlock>,
+}
+
+/// A block of M.
+struct SeenBlock {
+    block: Block,
+    /// T of a factor `T^T T`, of a dense block.
+    root: Option<Matrix>,
 }
 
 impl Seen {
@@ -102,10 +110,11 @@ impl Seen {
     /// Those of the library.
     pub fn from_dual(k: Arithmetic<'_>, blocks: &[Block]) -> Result<std::result::Result<Seen, usize>> {
         Seen::new(blocks, |block| match block {
-            Block::Diagonal(diagonal) => Ok(positive(diagonal).then(|| (block.clone(), None))),
+            Block::Diagonal(diagonal) => Ok(positive(diagonal).then(|| SeenBlock { block: block.clone(), root: None })),
             Block::Dense(matrix) => {
                 let Some(factor) = factored(k, matrix)? else { return Ok(None) };
-                Ok(Some((block.clone(), Some(factor.factor().transposed().to_matrix()?))))
+                let root = Some(factor.factor().transposed().to_matrix()?);
+                Ok(Some(SeenBlock { block: block.clone(), root }))
             }
         })
     }
@@ -119,7 +128,7 @@ impl Seen {
             Block::Diagonal(diagonal) if !positive(diagonal) => Ok(None),
             Block::Diagonal(diagonal) => {
                 let inverse = column(diagonal.rows(), k.bits, |row| diagonal.float(row, 0).recip())?;
-                Ok(Some((Block::Diagonal(inverse), None)))
+                Ok(Some(SeenBlock { block: Block::Diagonal(inverse), root: None }))
             }
             Block::Dense(matrix) => {
                 let Some(factor) = factored(k, matrix)? else { return Ok(None) };
@@ -128,14 +137,14 @@ impl Seen {
                 let inverse = trsm_with(k.ctx, factor.factor(), &identity, k.bits, &options)?.result;
                 let options = SyrkOptions::new().accuracy(Accuracy::Entrywise);
                 let whole = syrk_with(k.ctx, &inverse, k.bits, &options)?.result.into_matrix();
-                Ok(Some((Block::Dense(whole), Some(inverse))))
+                Ok(Some(SeenBlock { block: Block::Dense(whole), root: Some(inverse) }))
             }
         })
     }
 
     fn new(
         blocks: &[Block],
-        see: impl Fn(&Block) -> Result<Option<(Block, Option<Matrix>)>>,
+        see: impl Fn(&Block) -> Result<Option<SeenBlock>>,
     ) -> Result<std::result::Result<Seen, usize>> {
         let mut found = Vec::with_capacity(blocks.len());
         for (at, block) in blocks.iter().enumerate() {
@@ -165,9 +174,9 @@ impl Metric {
     /// Those of the library.
     pub fn new(workers: &Workers, bits: u32, constraints: &Constraints, seen: Seen) -> Result<Attempt<Metric>> {
         let k = Arithmetic { ctx: workers.all(), bits };
-        let turned = seen.blocks.iter().map(|(_, root)| root.as_ref().map(|root| root.transposed().to_matrix()));
+        let turned = seen.blocks.iter().map(|seen| seen.root.as_ref().map(|root| root.transposed().to_matrix()));
         let turned = turned.map(Option::transpose).collect::<Result<Vec<_>>>()?;
-        let operands = seen.blocks.iter().zip(&turned).map(|((block, root), turned)| SchurOperand {
+        let operands = seen.blocks.iter().zip(&turned).map(|(SeenBlock { block, root }, turned)| SchurOperand {
             x_inverse: block,
             x_lower_inverse: root.as_ref(),
             y: block,
@@ -176,7 +185,7 @@ impl Metric {
         let operands = operands.collect::<Vec<_>>();
         let schur = match constraints {
             Constraints::Sampled(sampled) => Some(sampled.schur(k, &operands)?),
-            Constraints::Sparse(sparse) => sparse.schur((workers, &Ranks::alone()), k, &operands)?,
+            Constraints::Sparse(sparse) => sparse.schur(workers, &Ranks::alone(), k, &operands)?,
             // Groups of exact programs are of the other kinds.
             Constraints::Scalars(_) => None,
         };
@@ -211,7 +220,7 @@ impl Metric {
     /// # Errors
     /// Those of the library's products.
     pub fn change(&self, k: Arithmetic<'_>, constraints: &Constraints, cone: usize, t: &Matrix) -> Result<Block> {
-        match (&self.seen.blocks[cone].0, constraints.weighted_sum(k, cone, t)?) {
+        match (&self.seen.blocks[cone].block, constraints.weighted_sum(k, cone, t)?) {
             (Block::Dense(m), Block::Dense(sum)) => {
                 let product = gemm_with(k.ctx, &sum, m, k.bits, &entrywise())?.result;
                 let whole = gemm_with(k.ctx, m, &product, k.bits, &entrywise())?.result;
@@ -223,6 +232,16 @@ impl Metric {
             }
         }
     }
+}
+
+/// A change of M and of y: `W = M A^*(t) M`, with `B^T t = 0`.
+pub struct DualChange {
+    /// t, group by group.
+    pub t: Vec<Matrix>,
+    /// The change of y, where there are free variables.
+    pub dy: Option<Matrix>,
+    /// The square of the size of W.
+    pub square: Float,
 }
 
 /// The metrics of all groups, and the part that joins them through free variables.
@@ -285,12 +304,11 @@ impl Linked {
         Ok((changes, k.inner(rest, &t)?))
     }
 
-    /// `t` and the change of y of the least W with `A_p . W + (B dy)_p` the residuals: `W = M A^*(t) M`, `B^T t = 0`;
-    /// and the square of the size of W.
+    /// The least W and its y with `A_p . W + (B dy)_p` the residuals.
     ///
     /// # Errors
     /// Those of the library.
-    pub fn dual(&self, k: Arithmetic<'_>, rest: &[Matrix]) -> Result<(Vec<Matrix>, Option<Matrix>, Float)> {
+    pub fn dual(&self, k: Arithmetic<'_>, rest: &[Matrix]) -> Result<DualChange> {
         let forward = rest.iter().zip(&self.metrics).map(|(rest, metric)| metric.substituted(k, rest, Op::NoTranspose));
         let mut forward = forward.collect::<Result<Vec<_>>>()?;
         let mut dy = None;
@@ -314,7 +332,7 @@ impl Linked {
         }
         let t =
             forward.iter().zip(&self.metrics).map(|(forward, metric)| metric.substituted(k, forward, Op::Transpose));
-        Ok((t.collect::<Result<_>>()?, dy, square))
+        Ok(DualChange { t: t.collect::<Result<_>>()?, dy, square })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::parts::Parts;
 use super::{Behind, HEADER, LEAST_BITS, OF_OUTSET, OF_REACHED, VERSION};
 use crate::iterate::{Best, Course, Fingerprint, Merit, Outset, Point, Quality, Seen, State};
-use crate::numbers::rounded;
+use crate::numbers::{Dimensions, rounded};
 use rug::Float;
 use std::ops::Range;
 use std::path::Path;
@@ -121,9 +121,9 @@ impl<'a> Column<'a> {
     }
 
     /// The next numbers, column by column.
-    fn matrix(&mut self, (rows, cols): (usize, usize), bits: u32) -> Result<Matrix> {
-        let mut whole = Matrix::zeros(rows, cols, bits)?;
-        let (count, width) = (rows * cols, whole.limbs_per_element());
+    fn matrix(&mut self, shape: Dimensions, bits: u32) -> Result<Matrix> {
+        let mut whole = Matrix::zeros(shape.rows, shape.cols, bits)?;
+        let (count, width) = (shape.count(), whole.limbs_per_element());
         for first in (0..count).step_by(PIECE_NUMBERS) {
             let last = (first + PIECE_NUMBERS).min(count);
             let some = rounded(piece(&self.file, self.at + first..self.at + last)?, bits)?;
@@ -142,7 +142,7 @@ impl<'a> Column<'a> {
             if is_kept {
                 return self.matrix(shape, bits).map(Some);
             }
-            self.at += shape.0 * shape.1;
+            self.at += shape.count();
             Ok(None)
         })
     }
@@ -204,7 +204,7 @@ impl<'a> Column<'a> {
 ///
 /// # Errors
 /// Those of [`super::load_checkpoint`].
-pub fn load(path: &Path, parts: &Parts<'_>, (program, initial): (&Fingerprint, bool)) -> Result<(State, u64)> {
+pub fn load(path: &Path, parts: &Parts<'_>, program: &Fingerprint, initial: bool) -> Result<(State, u64)> {
     const OTHERS: &str = "remove it, or choose another directory for checkpoints (-c DIR, checkpoint) or none (-c '')";
     const POINT: &str = "to start from its point, give its directory as the initial checkpoint (-i DIR, \
                          initial_checkpoint); to start anew,";
@@ -281,12 +281,12 @@ mod tests {
         write_as(&path, FileFormat::Binary, &numbers, &WriteOptions::new())?;
         let (mut column, _) = Column::open(&path)?;
         column.at = HEADER;
-        assert_eq!(column.matrix((300, 1), 128)?.float(299, 0), (HEADER + 300) as u32);
+        assert_eq!(column.matrix(Dimensions::column(300), 128)?.float(299, 0), (HEADER + 300) as u32);
         // The last words are those of the last significand, and the checksum.
         let length = std::fs::metadata(&path).unwrap().len();
         OpenOptions::new().write(true).open(&path).unwrap().write_all_at(&[0; 8], length - 16).unwrap();
         column.at = HEADER;
-        let refused = column.matrix((300, 1), 128).unwrap_err().to_string();
+        let refused = column.matrix(Dimensions::column(300), 128).unwrap_err().to_string();
         assert!(refused.contains("not a valid number"), "{refused}");
         Ok(())
     }

@@ -181,16 +181,16 @@ impl Checkpoints {
                 "the blocks of the checkpoints' program differ from those of the solver's".into(),
             )),
         };
-        let found = solver.agreed(folder.map_or(Ok(None), find))?;
-        solver.same_states(found.as_ref().map(|(state, mark)| (state, *mark)))?;
-        Ok(found.map(|(state, _)| state))
+        let (found, mark) = solver.agreed(folder.map_or(Ok(None), find))?.unzip();
+        solver.same_states(found.as_ref(), mark.unwrap_or(0))?;
+        Ok(found)
     }
 
     /// A state and a number that depends on all of it.
     fn find(&self, folder: &Path, parts: &Parts<'_>, initial: bool) -> Result<Option<(State, u64)>> {
         let path = folder.join(CHECKPOINT_FILE);
         if path.exists() {
-            return binary::load(&path, parts, (&self.program, initial)).map(Some);
+            return binary::load(&path, parts, &self.program, initial).map(Some);
         }
         if folder.join("x_0.txt").exists() {
             return text::load(folder, parts).map(Some);

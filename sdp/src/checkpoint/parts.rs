@@ -3,8 +3,9 @@
 //! Does not know: files.
 
 use crate::block::Block;
-use crate::iterate::{Cone, Point, Share, Solver, cones};
-use crate::problem::{Constraints, Problem};
+use crate::iterate::{Cone, Point, Share, Solver, block_numbers, cones};
+use crate::numbers::Dimensions;
+use crate::problem::Problem;
 use sunzi::{Matrix, Result};
 
 /// The sizes of a program's points.
@@ -25,17 +26,12 @@ pub struct Sizes {
 impl Sizes {
     /// The sizes of a program.
     pub fn of(problem: &Problem) -> Sizes {
-        let cones = cones(problem);
-        let text_number = |(at, cone): (usize, &Cone)| match &problem.groups[cone.group].constraints {
-            Constraints::Sampled(sampled) => 2 * cone.group + sampled.parities()[cone.number],
-            Constraints::Sparse(_) | Constraints::Scalars(_) => at,
-        };
         Sizes {
             bits: problem.precision_bits,
-            text_numbers: cones.iter().enumerate().map(text_number).collect(),
+            text_numbers: block_numbers(problem),
             variables: problem.groups.iter().map(|group| group.constraints.variables()).collect(),
             free: problem.free_variables(),
-            cones,
+            cones: cones(problem),
         }
     }
 }
@@ -74,7 +70,7 @@ impl<'a> Parts<'a> {
 
     /// Numbers of a whole point.
     pub fn length(&self) -> usize {
-        self.all().map(|part| self.shape(part)).map(|(rows, cols)| rows * cols).sum()
+        self.all().map(|part| self.shape(part).count()).sum()
     }
 
     /// All parts in the order of the files.
@@ -85,11 +81,14 @@ impl<'a> Parts<'a> {
     }
 
     /// Rows and columns of a part.
-    pub fn shape(&self, part: Part) -> (usize, usize) {
+    pub fn shape(&self, part: Part) -> Dimensions {
         match part {
-            Part::Variables(group) => (self.sizes.variables[group], 1),
-            Part::Primal(at) | Part::Dual(at) => self.sizes.cones[at].shape.stored(),
-            Part::Free => (self.sizes.free, 1),
+            Part::Variables(group) => Dimensions::column(self.sizes.variables[group]),
+            Part::Primal(at) | Part::Dual(at) => {
+                let (rows, cols) = self.sizes.cones[at].shape.stored();
+                Dimensions { rows, cols }
+            }
+            Part::Free => Dimensions::column(self.sizes.free),
         }
     }
 

@@ -4,7 +4,7 @@ use super::LEAST_BITS;
 use super::parts::{Part, Parts};
 use crate::block::Shape;
 use crate::iterate::{Outset, State};
-use crate::numbers::rounded;
+use crate::numbers::{Dimensions, rounded};
 use rug::Float;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -35,7 +35,7 @@ fn pass(path: &Path, hash: &mut Xxh3) -> Result<()> {
 }
 
 /// A matrix under a line with its shape; its text goes into the hash as [`pass`] adds it.
-fn text_matrix(path: PathBuf, shape: (usize, usize), bits: u32, hash: &mut Xxh3) -> Result<Matrix> {
+fn text_matrix(path: PathBuf, shape: Dimensions, bits: u32, hash: &mut Xxh3) -> Result<Matrix> {
     let refused = |message: String| Error::Format { path: path.clone(), message };
     let text = std::fs::read_to_string(&path);
     let text = text.map_err(|source| Error::Io { path: path.clone(), action: "read", source })?;
@@ -43,20 +43,20 @@ fn text_matrix(path: PathBuf, shape: (usize, usize), bits: u32, hash: &mut Xxh3)
     hash.update(&(text.len() as u64).to_le_bytes());
     let (first, rest) = text.trim_start().split_once('\n').unwrap_or((&text, ""));
     let sizes = first.split_whitespace().map(str::parse).collect::<std::result::Result<Vec<usize>, _>>();
-    if sizes.as_deref() != Ok(&[shape.0, shape.1]) {
-        let (rows, cols) = shape;
+    if sizes.as_deref() != Ok(&[shape.rows, shape.cols]) {
+        let Dimensions { rows, cols } = shape;
         return Err(refused(format!("line 1 is '{}' instead of '{rows} {cols}'", first.trim())));
     }
     let mut parser = io::NumberParser::new(bits);
-    let mut numbers = Vec::with_capacity(shape.0 * shape.1);
+    let mut numbers = Vec::with_capacity(shape.count());
     for word in rest.split_whitespace() {
         let number = parser.parse(word).map_err(|error| refused(format!("number {}: {error}", numbers.len() + 1)))?;
         numbers.push(number.value);
     }
-    if numbers.len() != shape.0 * shape.1 {
-        return Err(refused(format!("it has {} numbers instead of {}", numbers.len(), shape.0 * shape.1)));
+    if numbers.len() != shape.count() {
+        return Err(refused(format!("it has {} numbers instead of {}", numbers.len(), shape.count())));
     }
-    Matrix::from_fn(shape.0, shape.1, bits, |row, col| numbers[row * shape.1 + col].clone())
+    Matrix::from_fn(shape.rows, shape.cols, bits, |row, col| numbers[row * shape.cols + col].clone())
 }
 
 /// SDPB's files: `x_j.txt`, `y.txt`, `X_matrix_i.txt`, `Y_matrix_i.txt`, of which a rank keeps its part, and a hash of
@@ -73,7 +73,7 @@ pub fn load(folder: &Path, parts: &Parts<'_>) -> Result<(State, u64)> {
             Part::Variables(group) => format!("x_{group}.txt"),
             Part::Primal(at) => format!("X_matrix_{}.txt", sizes.text_numbers[at]),
             // There is no file of no numbers.
-            Part::Free if shape.0 == 0 => return Ok(Some(Matrix::zeros(0, 1, bits)?)),
+            Part::Free if shape.rows == 0 => return Ok(Some(Matrix::zeros(0, 1, bits)?)),
             Part::Free => "y.txt".into(),
             Part::Dual(at) => format!("Y_matrix_{}.txt", sizes.text_numbers[at]),
         };

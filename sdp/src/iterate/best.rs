@@ -164,7 +164,9 @@ impl Course {
         &mut self,
         scales: &Scales,
         point: Point,
-        (quality, is_feasible, iterations): (&Quality, bool, u64),
+        quality: &Quality,
+        is_feasible: bool,
+        iterations: u64,
     ) {
         let merit = Merit::of(scales, quality, is_feasible);
         if self.best.as_ref().is_none_or(|best| merit.is_better(&best.merit)) {
@@ -295,7 +297,7 @@ mod tests {
             let mut course = course();
             for (at, &(gap, error, is_feasible)) in (0..).zip(left) {
                 let quality = quality(gap, error / 2.0, error);
-                course.leave(&scales(), point(at as f64), (&quality, is_feasible, at));
+                course.leave(&scales(), point(at as f64), &quality, is_feasible, at);
             }
             course
         };

@@ -1,6 +1,6 @@
 //! Cholesky factors of positive definite matrices, of one process or in tiles over all ranks: the same bits.
 
-use crate::calls::{call, cholesky_with, syrk_with, trsm_with};
+use crate::calls::{Call, call, cholesky_with, syrk_with, trsm_with};
 use crate::iterate::site::Site;
 use crate::numbers::{Arithmetic, column};
 use crate::ranks::{ROOT, Ranks};
@@ -141,7 +141,9 @@ impl Factor {
     pub fn solve(&self, ranks: &Ranks, k: Arithmetic<'_>, b: &Matrix) -> Result<Matrix> {
         match self {
             Factor::Own(factor) => {
-                call("solve", (b.rows(), b.cols(), b.rows()), k.bits, || factor.solve(k.ctx, b, k.bits))
+                call(Call { verb: "solve", shape: (b.rows(), b.cols(), b.rows()), bits: k.bits }, || {
+                    factor.solve(k.ctx, b, k.bits)
+                })
             }
             Factor::Tiles(factor, accuracy) => in_tiles(ranks, factor, b, |team, b| {
                 Ok(distributed::solve_with(&of_all_ranks(k), team, factor, b, k.bits, *accuracy)?.solution)
@@ -160,7 +162,7 @@ pub fn first_refused(diagonal: &Matrix) -> Option<usize> {
 /// The rows of a matrix, each times the number of its own.
 fn scaled(k: Arithmetic<'_>, factors: &Matrix, b: &Matrix) -> Result<Matrix> {
     let (rows, cols) = (b.rows(), b.cols());
-    call("hadamard", (rows, cols, 1), k.bits, || {
+    call(Call { verb: "hadamard", shape: (rows, cols, 1), bits: k.bits }, || {
         let mut scaled = Matrix::zeros(rows, cols, k.bits)?;
         for col in 0..cols {
             let column = (0..rows, col..col + 1);

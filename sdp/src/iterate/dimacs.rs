@@ -5,6 +5,7 @@
 
 use crate::iterate::outcome::Solution;
 use crate::iterate::residuals::{Objectives, Residuals};
+use crate::iterate::side::Sides;
 use crate::iterate::site::Site;
 use crate::iterate::sizes::{largest_constant, largest_costs};
 use crate::numbers::{Arithmetic, largest};
@@ -48,7 +49,7 @@ pub fn errors(site: &Site<'_>, solution: &Solution) -> Result<[f64; 6]> {
     let free = site.agreed(k.inner(&residuals.free, &residuals.free))?.sqrt();
     let third = (blocks + free) / of_constant;
     let gap = Float::with_val(bits, &primal - &dual) / &size;
-    let [complementarity] = site.complementarity([(point, point)])?;
+    let [complementarity] = site.complementarity([Sides { primal: point, dual: point }])?;
     let complementarity = complementarity / &size;
     // X and Y have been factored: no eigenvalue is below 0.
     Ok([first.to_f64(), 0.0, third.to_f64(), 0.0, gap.to_f64(), complementarity.to_f64()])

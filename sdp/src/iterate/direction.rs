@@ -36,17 +36,11 @@ pub struct Directions<'a> {
     negligible: i64,
 }
 
-/// `sym(X^-1 M)` times `scale` plus `beta` times `add`.
-fn symmetrised(
-    k: Arithmetic<'_>,
-    inverse: &Matrix,
-    product: &Matrix,
-    add: (&Matrix, f64),
-    scale: f64,
-) -> Result<Matrix> {
-    let (half, beta) = (Float::with_val(53, scale / 2.0), Float::with_val(53, add.1));
+/// `sym(X^-1 M)` plus `add`, times `scale`.
+fn symmetrised(k: Arithmetic<'_>, inverse: &Matrix, product: &Matrix, add: &Matrix, scale: f64) -> Result<Matrix> {
+    let (half, beta) = (Float::with_val(53, scale / 2.0), Float::with_val(53, scale));
     let options = Syr2kOptions::new().alpha(&half).beta(&beta).accuracy(Accuracy::Entrywise);
-    let options = options.accumulate(Symmetric::lower(add.0));
+    let options = options.accumulate(Symmetric::lower(add));
     Ok(syr2k_with(k.ctx, inverse, product, k.bits, &options)?.result.into_matrix())
 }
 
@@ -65,8 +59,12 @@ impl<'a> Directions<'a> {
     ///
     /// # Errors
     /// Those of the library's products.
-    pub fn new(place: &'a SystemPoint<'a>, parts: (&'a Residuals, &'a System), mu: &Float) -> Result<Directions<'a>> {
-        let (residuals, system) = parts;
+    pub fn new(
+        place: &'a SystemPoint<'a>,
+        residuals: &'a Residuals,
+        system: &'a System,
+        mu: &Float,
+    ) -> Result<Directions<'a>> {
         let negligible = exponent(mu) - NEGLIGIBLE_BITS;
         let products = place.site.at(Step::Constants).map(ConeTask::Product, |k, at| {
             let (rest, dual) = (&residuals.primal[at], &place.point.dual[at]);
@@ -171,7 +169,7 @@ impl<'a> Directions<'a> {
             Block::Dense(matrix) => {
                 let ctx = k.beside(matrix.bytes() + product.bytes());
                 let k = Arithmetic { ctx: &ctx, ..k };
-                Block::Dense(symmetrised(k, x_inverse.stored(), &product, (matrix, 1.0), 1.0)?)
+                Block::Dense(symmetrised(k, x_inverse.stored(), &product, matrix, 1.0)?)
             }
             Block::Diagonal(diagonal) => {
                 let scaled = products(k, x_inverse.stored(), &product)?;
@@ -190,10 +188,10 @@ impl<'a> Directions<'a> {
         };
         match (image, z) {
             (Block::Dense(image), Block::Dense(z)) => {
-                let product = self.image_product(k, at, (image, dual), known)?;
+                let product = self.image_product(k, at, image, known)?;
                 let ctx = k.beside(image.bytes() + product.bytes());
                 let k = Arithmetic { ctx: &ctx, ..k };
-                Ok(Block::Dense(symmetrised(k, x_inverse.stored(), &product, (z, -1.0), -1.0)?))
+                Ok(Block::Dense(symmetrised(k, x_inverse.stored(), &product, z, -1.0)?))
             }
             (_, z) => {
                 let product = products(k, x_inverse.stored(), &products(k, image.stored(), dual)?)?;
@@ -205,13 +203,8 @@ impl<'a> Directions<'a> {
 
 impl Directions<'_> {
     /// `A(dx) Y` of a dense block, and the matrix that is added to it.
-    fn image_product(
-        &self,
-        k: Arithmetic<'_>,
-        at: usize,
-        (image, dual): (&Matrix, &Matrix),
-        known: Option<&Matrix>,
-    ) -> Result<Matrix> {
+    fn image_product(&self, k: Arithmetic<'_>, at: usize, image: &Matrix, known: Option<&Matrix>) -> Result<Matrix> {
+        let dual = self.place.point.dual[at].stored();
         let Cone { group, number, .. } = self.place.site.cones[at];
         let constraints = &self.place.site.problem.groups[group].constraints;
         let Some(sparse) = constraints.sparse_image(number, image, k.bits)? else {
@@ -242,6 +235,7 @@ mod tests {
     use crate::block::Shape;
     use crate::iterate::Solver;
     use crate::iterate::factors::factor;
+    use crate::iterate::side::Sides;
     use crate::numbers::largest;
     use crate::options::SolverOptions;
     use crate::problem::{Entry, Problem, SparseCone};
@@ -317,7 +311,7 @@ mod tests {
         let constraints = &problem.groups[0].constraints;
         assert_eq!(constraints.sparse_image(0, point.primal[0].stored(), bits)?.is_some(), is_sparse);
         assert_eq!(constraints.meets_few(0, bits)?, is_few);
-        let directions = Directions::new(&place, (&residuals, &system), &mu)?;
+        let directions = Directions::new(&place, &residuals, &system, &mu)?;
         let is_left_out = directions.residual_products[0].is_none();
         assert_eq!(is_left_out, rest < 1e-15);
         let centre = Float::with_val(bits, &mu / 3u32);
@@ -332,7 +326,8 @@ mod tests {
             let bound = if is_left_out { 1e4 * rest.to_f64() } else { 0.0 } + 1e-45;
             assert!(off < bound, "{off} above {bound:e}");
             assert!(largest(dy) > 1e-3);
-            let next = point.moved(k, direction, (&Float::with_val(2, 1), &Float::with_val(2, 1)))?;
+            let one = Float::with_val(2, 1);
+            let next = point.moved(k, direction, Sides { primal: &one, dual: &one })?;
             let after = Residuals::new(&site, &next)?;
             assert!(after.primal[0].largest() < 1e-45 && largest(&after.dual[0]) < 1e-45);
         }

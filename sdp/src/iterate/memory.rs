@@ -50,6 +50,17 @@ pub struct PrecisionPlan {
     pub planned_bytes: u64,
 }
 
+/// A rank's part of a program.
+#[derive(Clone, Copy)]
+pub struct ProgramPart<'a> {
+    /// The groups at hand.
+    pub problem: &'a Problem,
+    /// The blocks at hand.
+    pub cones: &'a [Cone],
+    /// The parts of all ranks.
+    pub share: &'a Share,
+}
+
 /// The ledgers of all precisions of a run.
 pub struct Memory {
     ledgers: Vec<Ledger>,
@@ -59,10 +70,19 @@ fn total(ledger: &Ledger, step: Step) -> u64 {
     ledger.base + ledger.total(step)
 }
 
-/// Contexts without a limit, of all threads and of one, that plan as `ctx` does. They own the tables that plans make
-/// and free them at their end: tables of other precisions would otherwise take memory during the run.
-fn planners(ctx: &Context) -> (Context, Context) {
-    (ctx.without_cache().with_memory_bytes(None), ctx.apart())
+/// Contexts without a limit that plan as another does. They own the tables that plans make and free them at their end:
+/// tables of other precisions would otherwise take memory during the run.
+pub struct Planners {
+    /// Of all threads.
+    all: Context,
+    /// Of one thread.
+    single: Context,
+}
+
+impl Planners {
+    fn of(ctx: &Context) -> Planners {
+        Planners { all: ctx.without_cache().with_memory_bytes(None), single: ctx.apart() }
+    }
 }
 
 /// Bytes that an iteration on a whole program takes at `bits` bits, whatever the limit of `ctx`.
@@ -70,9 +90,10 @@ fn planners(ctx: &Context) -> (Context, Context) {
 /// # Errors
 /// Those of the library's plans and contexts.
 pub fn of_iteration(ctx: &Context, problem: &Problem, bits: u32) -> Result<u64> {
-    let ((all, single), share) = (planners(ctx), Share::new(Ranks::alone(), problem, None));
+    let share = Share::new(Ranks::alone(), problem, None);
     let gap = Gap::of(&SolverOptions::new(problem.form).duality_gap_threshold);
-    let ledger = Ledger::new((&all, &single), (problem, &share.all, &share), (bits, gap, 1))?;
+    let ledger =
+        Ledger::new(&Planners::of(ctx), ProgramPart { problem, cones: &share.all, share: &share }, bits, gap, 1)?;
     Ok(total(&ledger, ledger.peak()))
 }
 
@@ -81,14 +102,14 @@ impl Memory {
     ///
     /// # Errors
     /// Those of the library's plans and contexts.
-    pub fn new(ctx: &Context, parts: (&Problem, &[Cone], &Share), options: &SolverOptions) -> Result<Memory> {
-        let (all, single) = planners(ctx);
-        let full = parts.0.precision_bits;
+    pub fn new(ctx: &Context, part: ProgramPart<'_>, options: &SolverOptions) -> Result<Memory> {
+        let planners = Planners::of(ctx);
+        let full = part.problem.precision_bits;
         let first = if options.ramp { precisions::first_bits(full) } else { full };
         let precisions = std::iter::successors(Some(first), |&bits| precisions::next_bits(bits, full));
         let count = precisions.clone().count();
         let gap = Gap::of(&options.duality_gap_threshold);
-        let ledgers = precisions.map(|bits| Ledger::new((&all, &single), parts, (bits, gap, count)));
+        let ledgers = precisions.map(|bits| Ledger::new(&planners, part, bits, gap, count));
         Ok(Memory { ledgers: ledgers.collect::<Result<_>>()? })
     }
 

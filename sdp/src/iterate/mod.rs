@@ -47,6 +47,7 @@ pub(crate) use memory::of_iteration;
 pub use memory::{MemoryPlan, PrecisionPlan};
 pub use outcome::{Iteration, PhaseSeconds, Solution, State, Termination};
 pub use outset::Outset;
+pub(crate) use point::block_numbers;
 pub use point::{Cone, Point, cones};
 pub use quality::Quality;
 pub(crate) use share::Share;
@@ -57,7 +58,7 @@ use crate::ranks::Ranks;
 use crate::workers::Workers;
 use crew::Crew;
 use inside::Inside;
-use memory::{Limit, Memory, Step, of_rank};
+use memory::{Limit, Memory, ProgramPart, Step, of_rank};
 use outline::Outline;
 use rug::Float;
 use site::Site;
@@ -116,7 +117,8 @@ impl<'p> Solver<'p> {
         let workers = Workers::new(ctx)?;
         let free = || vec![(problem.precision_bits, Crew::free(&workers))];
         let under = |limit_bytes| {
-            let memory = Memory::new(workers.all(), (&problem, &cones, &share), &options)?;
+            let memory =
+                Memory::new(workers.all(), ProgramPart { problem: &problem, cones: &cones, share: &share }, &options)?;
             let memory = memory.beside(inside.bytes(&problem));
             memory.plan()?.admit(limit_bytes)?;
             Ok(Crew::each(memory, &workers, limit_bytes))
@@ -156,7 +158,8 @@ impl<'p> Solver<'p> {
         let mut crews = vec![(part.precision_bits, Crew::free(&workers))];
         let mut limit = None;
         if let Some(limit_bytes) = limit_bytes {
-            let memory = Memory::new(workers.all(), (&part, &cones, &share), &options);
+            let memory =
+                Memory::new(workers.all(), ProgramPart { problem: &part, cones: &cones, share: &share }, &options);
             let memory = memory.map(|memory| memory.beside(inside.bytes(&part)));
             let memory = share.ranks.agreed(memory.and_then(|memory| Ok((memory.plan()?, memory))))?;
             let own = of_rank(&share.ranks, &memory.0, limit_bytes)?;
@@ -184,8 +187,8 @@ impl<'p> Solver<'p> {
     /// # Errors
     /// Those of the library's plans.
     pub fn plan(&self) -> Result<MemoryPlan> {
-        let parts = (&*self.problem, &self.cones[..], &self.share);
-        let memory = Memory::new(self.crew(0).at(Step::Next).all(), parts, &self.options);
+        let part = ProgramPart { problem: &self.problem, cones: &self.cones, share: &self.share };
+        let memory = Memory::new(self.crew(0).at(Step::Next).all(), part, &self.options);
         let beside = self.inside.bytes(&self.problem);
         self.share.ranks.agreed(memory.and_then(|memory| memory.beside(beside).plan()))
     }
@@ -339,7 +342,7 @@ impl<'p> Solver<'p> {
     pub fn first_state(&self, found: Option<State>) -> Result<State> {
         let mut whole = Outline::new("whole");
         found.iter().for_each(|state| whole.points(state));
-        self.same_states(found.as_ref().map(|state| (state, whole.digest())))?;
+        self.same_states(found.as_ref(), whole.digest())?;
         found.map_or_else(|| self.begin(), |state| Ok(self.part_of(state)))
     }
 
@@ -348,9 +351,9 @@ impl<'p> Solver<'p> {
     ///
     /// # Errors
     /// [`sunzi::Error::InvalidArgument`], on all ranks.
-    pub(crate) fn same_states(&self, found: Option<(&State, u64)>) -> Result<()> {
+    pub(crate) fn same_states(&self, found: Option<&State>, mark: u64) -> Result<()> {
         let mut outline = Outline::new(if found.is_some() { "found" } else { "none" });
-        if let Some((state, mark)) = found {
+        if let Some(state) = found {
             outline.shared(state);
             outline.word(mark);
         }
@@ -410,7 +413,8 @@ impl<'p> Solver<'p> {
             }
             let later = precisions::next_bits(bits, full).map(|next_bits| Later { next_bits, last_bits: full });
             if is_raised && self.options.ramp && later.is_none() {
-                let restored = restore::restored(&site, &self.options, (state.point, state.reached));
+                let reached = state.reached_sides();
+                let restored = restore::restored(&site, &self.options, state.point, reached);
                 state.point = restored.map_err(|error| self.restated(error))?;
             }
             is_raised = true;

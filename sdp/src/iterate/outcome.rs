@@ -5,6 +5,7 @@ use crate::iterate::condition::Conditions;
 use crate::iterate::outset::Outset;
 use crate::iterate::point::Point;
 use crate::iterate::quality::Quality;
+use crate::iterate::side::Sides;
 use rug::Float;
 use serde::Serialize;
 use std::fmt;
@@ -132,6 +133,13 @@ pub struct State {
     /// Whether a test has ended the run here: a run that goes on continues beyond it, and its last steps end nothing. A
     /// limit of iterations or time, and a stop, are breaks, behind which a run ends as without them.
     pub is_ended: bool,
+}
+
+impl State {
+    /// [`State::reached`] by its sides.
+    pub(super) fn reached_sides(&self) -> Sides<bool> {
+        Sides { primal: self.reached.0, dual: self.reached.1 }
+    }
 }
 
 /// Seconds that the parts of all iterations took together.

@@ -4,6 +4,7 @@
 //! beyond, directions are large relative to the point, steps to the boundary are small, and the point grows by little
 //! more than the corrector adds, for hundreds of iterations. Does not know: points.
 
+use crate::iterate::side::Sides;
 use crate::options::SolverOptions;
 use rug::Float;
 
@@ -27,8 +28,12 @@ impl Outset {
     pub(crate) const ITERATIONS: u64 = 10;
 
     /// Takes notice of an iteration, by its number from 1, its complementarity and its primal and dual steps.
-    pub(crate) fn see(&mut self, number: u64, mu: &Float, steps: &(Float, Float)) {
-        if number > Outset::ITERATIONS || self.small + 1 != number || steps.0 >= SMALL_STEP || steps.1 >= SMALL_STEP {
+    pub(crate) fn see(&mut self, number: u64, mu: &Float, steps: &Sides<Float>) {
+        if number > Outset::ITERATIONS
+            || self.small + 1 != number
+            || steps.primal >= SMALL_STEP
+            || steps.dual >= SMALL_STEP
+        {
             return;
         }
         self.small = number;
@@ -72,7 +77,7 @@ mod tests {
             let mut outset = Outset::default();
             for number in first..first + count {
                 let (primal, dual) = steps(number);
-                let steps = (Float::with_val(64, primal), Float::with_val(64, dual));
+                let steps = Sides { primal: Float::with_val(64, primal), dual: Float::with_val(64, dual) };
                 outset.see(number, &Float::with_val(64, mu(number)), &steps);
             }
             outset.remark(&options)
@@ -96,7 +101,8 @@ mod tests {
             ..SolverOptions::new(Form::Sdpb)
         };
         let mu = |number: u64| Float::with_val(300, scale(80) * (1.0 + 1e-6 * (number - 1) as f64));
-        (1..=10).for_each(|number| outset.see(number, &mu(number), &(Float::new(64), Float::new(64))));
+        let steps = Sides { primal: Float::new(64), dual: Float::new(64) };
+        (1..=10).for_each(|number| outset.see(number, &mu(number), &steps));
         let remark = outset.remark(&large).unwrap();
         assert!(remark.contains("Dual 1e60, maxComplementarity 1e220)"), "{remark}");
     }

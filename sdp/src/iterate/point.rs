@@ -1,9 +1,10 @@
 //! The iterate: x, X, y, Y; also the direction in which it moves.
 
 use crate::block::{Block, Shape};
+use crate::iterate::side::Sides;
 use crate::numbers::{Arithmetic, rounded};
 use crate::options::SolverOptions;
-use crate::problem::Problem;
+use crate::problem::{Constraints, Problem};
 use rug::Float;
 use sunzi::{Matrix, Result};
 
@@ -25,6 +26,16 @@ pub fn cones(problem: &Problem) -> Vec<Cone> {
     };
     let groups = problem.groups.iter().map(|group| group.constraints.shapes()).enumerate();
     groups.flat_map(of_group).collect()
+}
+
+/// The number of each block in the names of SDPB's text files, which count even and odd blocks of a group of samples;
+/// of other groups all blocks.
+pub fn block_numbers(problem: &Problem) -> Vec<usize> {
+    let number = |(at, cone): (usize, Cone)| match &problem.groups[cone.group].constraints {
+        Constraints::Sampled(sampled) => 2 * cone.group + sampled.parities()[cone.number],
+        Constraints::Sparse(_) | Constraints::Scalars(_) => at,
+    };
+    cones(problem).into_iter().enumerate().map(number).collect()
 }
 
 /// x, X, y, Y, or a direction of them.
@@ -71,20 +82,20 @@ impl Point {
         })
     }
 
-    /// `self + primal_step (dx, dX) + dual_step (dy, dY)`.
+    /// `self + primal (dx, dX) + dual (dy, dY)` for these steps.
     ///
     /// # Errors
     /// Those of [`sunzi::blas::axpy`].
-    pub fn moved(&self, k: Arithmetic<'_>, direction: &Point, steps: (&Float, &Float)) -> Result<Point> {
+    pub fn moved(&self, k: Arithmetic<'_>, direction: &Point, steps: Sides<&Float>) -> Result<Point> {
         let blocks = |from: &[Block], by: &[Block], step: &Float| {
             from.iter().zip(by).map(|(block, by)| block.plus(k, step, by)).collect::<Result<Vec<_>>>()
         };
-        let x = self.x.iter().zip(&direction.x).map(|(x, dx)| k.sum(steps.0, dx, x));
+        let x = self.x.iter().zip(&direction.x).map(|(x, dx)| k.sum(steps.primal, dx, x));
         Ok(Point {
             x: x.collect::<Result<_>>()?,
-            primal: blocks(&self.primal, &direction.primal, steps.0)?,
-            y: k.sum(steps.1, &direction.y, &self.y)?,
-            dual: blocks(&self.dual, &direction.dual, steps.1)?,
+            primal: blocks(&self.primal, &direction.primal, steps.primal)?,
+            y: k.sum(steps.dual, &direction.y, &self.y)?,
+            dual: blocks(&self.dual, &direction.dual, steps.dual)?,
         })
     }
 }

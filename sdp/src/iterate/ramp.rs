@@ -12,7 +12,7 @@ use crate::iterate::best::Scales;
 use crate::iterate::factors::factor;
 use crate::iterate::point::Point;
 use crate::iterate::quality::Quality;
-use crate::iterate::side::Side;
+use crate::iterate::side::{Side, Sides};
 use crate::iterate::site::Site;
 use crate::numbers::column;
 use crate::numbers::exponent;
@@ -57,18 +57,14 @@ struct Measure<'a> {
 }
 
 impl Measure<'_> {
-    /// The criteria of the primal and of the dual side at a gap.
-    fn both<'a>(
-        options: &'a SolverOptions,
-        scales: &Scales,
-        (gap, reached): (&Float, (bool, bool)),
-    ) -> [Measure<'a>; 2] {
+    /// The criteria of both sides at a gap.
+    fn both<'a>(options: &'a SolverOptions, scales: &Scales, gap: &Float, reached: Sides<bool>) -> Sides<Measure<'a>> {
         let of_side =
             |threshold, size, reached: bool| Measure { threshold, unseen: reached.then(|| unseen(gap, size)) };
-        [
-            of_side(&options.primal_error_threshold, &scales.primal, reached.0),
-            of_side(&options.dual_error_threshold, &scales.dual, reached.1),
-        ]
+        Sides {
+            primal: of_side(&options.primal_error_threshold, &scales.primal, reached.primal),
+            dual: of_side(&options.dual_error_threshold, &scales.dual, reached.dual),
+        }
     }
 
     /// Whether the next step is that of a feasible point.
@@ -94,19 +90,15 @@ impl Measure<'_> {
 /// Whether the primal and the dual point count as feasible for the next step, at every precision of a run with the
 /// ramp: as they do without one, where steps have `reached` the thresholds. Residuals left by rounding at fewer bits
 /// then shrink with the gap.
-pub fn are_near(
-    options: &SolverOptions,
-    scales: &Scales,
-    (quality, reached): (&Quality, (bool, bool)),
-) -> (bool, bool) {
-    let [primal, dual] = Measure::both(options, scales, (&quality.gap, reached));
-    (primal.is_near(quality.primal_error()), dual.is_near(&quality.dual_error))
+pub fn are_near(options: &SolverOptions, scales: &Scales, quality: &Quality, reached: Sides<bool>) -> Sides<bool> {
+    let Sides { primal, dual } = Measure::both(options, scales, &quality.gap, reached);
+    Sides { primal: primal.is_near(quality.primal_error()), dual: dual.is_near(&quality.dual_error) }
 }
 
 /// Whether a run would end at a point if its residuals had no part left by rounding.
-pub fn is_end(options: &SolverOptions, scales: &Scales, (quality, reached): (&Quality, (bool, bool))) -> bool {
+pub fn is_end(options: &SolverOptions, scales: &Scales, quality: &Quality, reached: Sides<bool>) -> bool {
     let reaches = |bound: &Option<Float>, is_past: &dyn Fn(&Float) -> bool| bound.as_ref().is_some_and(is_past);
-    match are_near(options, scales, (quality, reached)) {
+    match are_near(options, scales, quality, reached).into_pair() {
         (true, true) => quality.gap < options.duality_gap_threshold,
         (true, false) => reaches(&options.lower_bound, &|least| quality.primal_objective <= *least),
         (false, true) => reaches(&options.upper_bound, &|most| quality.dual_objective >= *most),
@@ -118,47 +110,49 @@ pub fn is_end(options: &SolverOptions, scales: &Scales, (quality, reached): (&Qu
 #[derive(Clone, Copy)]
 pub struct Moved<'a> {
     before: &'a Quality,
-    steps: &'a (Float, Float),
+    steps: &'a Sides<Float>,
     after: &'a Quality,
     /// Whether this step or one before has brought the primal and the dual error below their thresholds, rounding
     /// apart.
-    pub reached: (bool, bool),
+    pub reached: Sides<bool>,
 }
 
 impl<'a> Moved<'a> {
     /// The step from a point that is given with the thresholds that steps before had reached.
     pub fn new(
         options: &SolverOptions,
-        (before, reached): (&'a Quality, (bool, bool)),
-        steps: &'a (Float, Float),
+        before: &'a Quality,
+        reached: Sides<bool>,
+        steps: &'a Sides<Float>,
         after: &'a Quality,
     ) -> Moved<'a> {
         let is_below = |step, error, threshold: &Float| left(step, error) < *threshold;
-        let primal = is_below(&steps.0, before.primal_error(), &options.primal_error_threshold);
-        let dual = is_below(&steps.1, &before.dual_error, &options.dual_error_threshold);
-        Moved { before, steps, after, reached: (reached.0 || primal, reached.1 || dual) }
+        let primal = is_below(&steps.primal, before.primal_error(), &options.primal_error_threshold);
+        let dual = is_below(&steps.dual, &before.dual_error, &options.dual_error_threshold);
+        let reached = Sides { primal: reached.primal || primal, dual: reached.dual || dual };
+        Moved { before, steps, after, reached }
     }
 
     /// Whether the step would end the run: by its length, or by a point that is feasible judged by the steps. Rounding
     /// may decide such an end at few bits.
     pub fn ends(&self, options: &SolverOptions) -> bool {
         let Moved { steps, reached, .. } = *self;
-        (options.detect_primal_feasible_jump && steps.0 == 1)
-            || (options.detect_dual_feasible_jump && steps.1 == 1)
-            || steps.0 < options.min_primal_step
-            || steps.1 < options.min_dual_step
-            || (options.find_primal_feasible && reached.0)
-            || (options.find_dual_feasible && reached.1)
+        (options.detect_primal_feasible_jump && steps.primal == 1)
+            || (options.detect_dual_feasible_jump && steps.dual == 1)
+            || steps.primal < options.min_primal_step
+            || steps.dual < options.min_dual_step
+            || (options.find_primal_feasible && reached.primal)
+            || (options.find_dual_feasible && reached.dual)
     }
 
     /// Whether residuals have shrunk as expected from the step, or are too small to matter relative to thresholds or
     /// the gap; to a feasible point where that is expected.
     pub fn is_enough(&self, options: &SolverOptions, scales: &Scales) -> bool {
         let Moved { before, steps, after, reached } = *self;
-        let [primal, dual] = Measure::both(options, scales, (&after.gap, reached));
-        primal.is_met(&steps.0, &before.primal_matrix_error, &after.primal_matrix_error)
-            && primal.is_met(&steps.0, &before.primal_free_error, &after.primal_free_error)
-            && dual.is_met(&steps.1, &before.dual_error, &after.dual_error)
+        let Sides { primal, dual } = Measure::both(options, scales, &after.gap, reached);
+        primal.is_met(&steps.primal, &before.primal_matrix_error, &after.primal_matrix_error)
+            && primal.is_met(&steps.primal, &before.primal_free_error, &after.primal_free_error)
+            && dual.is_met(&steps.dual, &before.dual_error, &after.dual_error)
     }
 }
 
@@ -233,6 +227,10 @@ mod tests {
         assert!(!shows(128, &Float::new(64)));
     }
 
+    fn sides<T>(primal: T, dual: T) -> Sides<T> {
+        Sides { primal, dual }
+    }
+
     /// The rest of residuals counts relative to the gap, or to the threshold.
     #[test]
     fn residuals_far_below_the_gap_count_as_none() {
@@ -249,25 +247,25 @@ mod tests {
         (options.primal_error_threshold, options.dual_error_threshold) = (number(-400), number(-400));
         let scales = |primal: i32, dual: i32| Scales { primal: number(primal), dual: number(dual) };
         let units = scales(0, 0);
-        let all = (true, true);
-        let near = |gap, primal, dual| are_near(&options, &units, (&quality(gap, primal, dual), all)) == all;
+        let all = sides(true, true);
+        let near = |gap, primal, dual| are_near(&options, &units, &quality(gap, primal, dual), all) == all;
         assert!(near(0, -97, -97) && !near(0, -95, -97) && !near(0, -97, -95));
         assert!(near(-100, -125, -125) && !near(-100, -123, -125) && !near(-100, -125, -123));
         assert!(near(-450, -401, -401) && !near(-450, -399, -401));
-        let step = (Float::with_val(64, 0.5), Float::with_val(64, 0.5));
+        let step = sides(Float::with_val(64, 0.5), Float::with_val(64, 0.5));
         let enough = |before: i32, after: i32, gap: i32| {
             let (before, after) = (quality(gap, before, -500), quality(gap, after, -500));
-            Moved::new(&options, (&before, all), &step, &after).is_enough(&options, &units)
+            Moved::new(&options, &before, all, &step, &after).is_enough(&options, &units)
         };
         assert!(enough(-10, -11, 0) && !enough(-10, -10, 0));
         assert!(enough(-110, -106, 0) && !enough(-110, -103, 0) && !enough(-110, -106, -80));
         assert!(enough(-420, -413, -380) && !enough(-420, -410, -380));
         // Each relative to its data: residuals of a program in other units count as those of this one.
-        let scaled = |primal, dual| are_near(&options, &scales(130, 40), (&quality(-100, primal, dual), all)) == all;
+        let scaled = |primal, dual| are_near(&options, &scales(130, 40), &quality(-100, primal, dual), all) == all;
         assert!(scaled(130 - 125, 40 - 125) && !scaled(130 - 123, 40 - 125) && !scaled(130 - 125, 40 - 123));
         let large = |before: i32, after: i32| {
             let (before, after) = (quality(0, before, -500), quality(0, after, -500));
-            Moved::new(&options, (&before, all), &step, &after).is_enough(&options, &scales(130, 0))
+            Moved::new(&options, &before, all, &step, &after).is_enough(&options, &scales(130, 0))
         };
         assert!(large(130 - 110, 130 - 106) && !large(130 - 110, 130 - 103));
     }
@@ -288,27 +286,29 @@ mod tests {
         (options.primal_error_threshold, options.dual_error_threshold) = (number(-400), number(-300));
         options.duality_gap_threshold = number(-100);
         let scales = Scales { primal: number(0), dual: number(0) };
-        let near = |reached| are_near(&options, &scales, (&quality((0, 0), 0, (-200, -250)), reached));
-        assert_eq!([(false, true), (true, false)].map(near), [(false, true), (true, false)]);
-        let steps = (Float::with_val(64, 1), Float::with_val(64, 1) - number(-40));
+        let near = |reached| are_near(&options, &scales, &quality((0, 0), 0, (-200, -250)), reached);
+        let single = [sides(false, true), sides(true, false)];
+        assert_eq!(single.map(near), single);
+        let steps = sides(Float::with_val(64, 1), Float::with_val(64, 1) - number(-40));
         let (before, after) = (quality((0, 0), 0, (-1, -258)), quality((0, 0), 0, (-120, -298)));
         let nearer = quality((0, 0), 0, (-1, -262));
-        let reached = |before, reached| Moved::new(&options, (before, reached), &steps, &after).reached;
-        assert_eq!(reached(&before, (false, false)), (true, false));
-        assert_eq!(reached(&before, (false, true)), (true, true));
-        assert_eq!(reached(&nearer, (false, false)), (true, true));
+        let reached = |before, reached| Moved::new(&options, before, reached, &steps, &after).reached;
+        assert_eq!(reached(&before, sides(false, false)), sides(true, false));
+        assert_eq!(reached(&before, sides(false, true)), sides(true, true));
+        assert_eq!(reached(&nearer, sides(false, false)), sides(true, true));
         // A step of 1 may leave a residual that does not count; half of a step leaves half.
-        assert!(Moved::new(&options, (&before, (false, false)), &steps, &after).is_enough(&options, &scales));
-        let half = (Float::with_val(64, 0.5), Float::with_val(64, 0.5));
+        assert!(Moved::new(&options, &before, sides(false, false), &steps, &after).is_enough(&options, &scales));
+        let half = sides(Float::with_val(64, 0.5), Float::with_val(64, 0.5));
         let follows = |reached, left: i32| {
             let (before, after) = (quality((0, 0), 0, (-120, -900)), quality((0, 0), 0, (left, -900)));
-            Moved::new(&options, (&before, reached), &half, &after).is_enough(&options, &scales)
+            Moved::new(&options, &before, reached, &half, &after).is_enough(&options, &scales)
         };
-        assert!(follows((false, false), -121) && !follows((false, false), -119) && follows((true, false), -119));
+        let none = sides(false, false);
+        assert!(follows(none, -121) && !follows(none, -119) && follows(sides(true, false), -119));
         // Ends: of both sides by the gap, of one by a bound.
-        let all = [(false, false), (false, true), (true, false), (true, true)];
+        let all = [none, sides(false, true), sides(true, false), sides(true, true)];
         let ends = |options: &SolverOptions, gap: i32| {
-            all.map(|reached| is_end(options, &scales, (&quality((2, 3), gap, (-200, -200)), reached)))
+            all.map(|reached| is_end(options, &scales, &quality((2, 3), gap, (-200, -200)), reached))
         };
         assert_eq!(ends(&options, -101), [false, false, false, true]);
         assert_eq!(ends(&options, -99), [false; 4]);
@@ -332,8 +332,8 @@ mod tests {
         let ends = |change: &dyn Fn(&mut SolverOptions), steps: (f64, f64)| {
             let mut options = none.clone();
             change(&mut options);
-            let steps = (Float::with_val(64, steps.0), Float::with_val(64, steps.1));
-            Moved::new(&options, (&quality(1.0), (false, false)), &steps, &quality(1.0)).ends(&options)
+            let steps = sides(Float::with_val(64, steps.0), Float::with_val(64, steps.1));
+            Moved::new(&options, &quality(1.0), sides(false, false), &steps, &quality(1.0)).ends(&options)
         };
         assert!(!ends(&|_| (), (1.0, 1.0)) && !ends(&|_| (), (0.0, 0.0)));
         let both = |change: &dyn Fn(&mut SolverOptions)| [(1.0, 0.5), (0.5, 1.0)].map(|steps| ends(change, steps));

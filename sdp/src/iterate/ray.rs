@@ -12,6 +12,7 @@ use crate::iterate::outcome::Termination;
 use crate::iterate::quality::Quality;
 use crate::iterate::residuals::{Evaluation, Residuals};
 use crate::iterate::restore::after_whole_step;
+use crate::iterate::side::Sides;
 use crate::iterate::site::Site;
 use crate::iterate::system::SystemPoint;
 use crate::numbers::largest;
@@ -48,15 +49,17 @@ impl Ray {
     ///
     /// # Errors
     /// Those of the library's sums.
-    pub fn both(site: &Site<'_>, at: (&Quality, &Residuals), threshold: &Float) -> Result<[Option<Ray>; 2]> {
-        Ok([Ray::of_dual(site, at, threshold)?, Ray::of_primal(site, at, threshold)?])
+    pub fn both(
+        site: &Site<'_>,
+        quality: &Quality,
+        residuals: &Residuals,
+        threshold: &Float,
+    ) -> Result<[Option<Ray>; 2]> {
+        let of_dual = Ray::of_dual(site, quality, residuals, threshold)?;
+        Ok([of_dual, Ray::of_primal(site, quality, residuals, threshold)?])
     }
 
-    fn of_dual(
-        site: &Site<'_>,
-        (quality, residuals): (&Quality, &Residuals),
-        threshold: &Float,
-    ) -> Result<Option<Ray>> {
+    fn of_dual(site: &Site<'_>, quality: &Quality, residuals: &Residuals, threshold: &Float) -> Result<Option<Ray>> {
         let Site { problem, share, bits, .. } = *site;
         let objective = Float::with_val(bits, &quality.dual_objective - &problem.constant);
         // All ranks have the objectives.
@@ -71,11 +74,7 @@ impl Ray {
         Ok((off < limit).then_some(Ray { end: Termination::PrimalInfeasible, bits }))
     }
 
-    fn of_primal(
-        site: &Site<'_>,
-        (quality, residuals): (&Quality, &Residuals),
-        threshold: &Float,
-    ) -> Result<Option<Ray>> {
+    fn of_primal(site: &Site<'_>, quality: &Quality, residuals: &Residuals, threshold: &Float) -> Result<Option<Ray>> {
         let Site { problem, cones, share, bits, .. } = *site;
         let objective = Float::with_val(bits, &problem.constant - &quality.primal_objective);
         if objective <= 0 {
@@ -106,11 +105,11 @@ impl Ray {
     pub fn corrected(&self, place: &SystemPoint<'_>, residuals: &Residuals) -> Result<Option<Ray>> {
         let (site, is_primal) = (&place.site, self.end == Termination::PrimalInfeasible);
         let rest = site.agreed(self.rest(site, residuals))?;
-        let moved = after_whole_step(place, rest, (!is_primal, is_primal))?;
+        let moved = after_whole_step(place, rest, Sides { primal: !is_primal, dual: is_primal })?;
         let Some(moved) = moved else { return Ok(None) };
         let Evaluation { residuals, quality } = Evaluation::new(site, &moved)?;
         let threshold = Float::with_val(64, 1) >> (site.bits / 2);
-        let rays = Ray::both(site, (&quality, &residuals), &threshold)?;
+        let rays = Ray::both(site, &quality, &residuals, &threshold)?;
         Ok(rays.into_iter().flatten().find(|ray| ray.end == self.end))
     }
 

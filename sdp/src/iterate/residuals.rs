@@ -116,7 +116,7 @@ pub fn adjoint(site: &Site<'_>, blocks: &[Summand<'_>]) -> Result<Vec<Matrix>> {
     let mut sums = site.agreed(sampled.collect::<Result<Vec<_>>>())?;
     for (number, group) in problem.groups.iter().enumerate() {
         if let Constraints::Sparse(sparse) = &group.constraints {
-            sums[number] = of_sparse(site, (number, sparse), blocks)?;
+            sums[number] = of_sparse(site, number, sparse, blocks)?;
         }
     }
     Ok(sums)
@@ -124,7 +124,7 @@ pub fn adjoint(site: &Site<'_>, blocks: &[Summand<'_>]) -> Result<Vec<Matrix>> {
 
 /// The same for a group of sparse matrices; each rank contributes the numbers of its blocks at their positions.
 /// Collective.
-fn of_sparse(site: &Site<'_>, (group, sparse): (usize, &Sparse), blocks: &[Summand<'_>]) -> Result<Matrix> {
+fn of_sparse(site: &Site<'_>, group: usize, sparse: &Sparse, blocks: &[Summand<'_>]) -> Result<Matrix> {
     let (k, share) = (site.arithmetic(), site.share);
     let own = site.cones.iter().zip(blocks).filter(|(cone, _)| cone.group == group);
     let own = own.map(|(cone, summand)| sparse.numbers(k, cone.number, summand)).collect();

@@ -12,6 +12,7 @@ use crate::iterate::memory::Step;
 use crate::iterate::point::Point;
 use crate::iterate::ramp::are_near;
 use crate::iterate::residuals::{Evaluation, Residuals};
+use crate::iterate::side::Sides;
 use crate::iterate::site::Site;
 use crate::iterate::system::{System, SystemPoint};
 use crate::options::SolverOptions;
@@ -23,19 +24,19 @@ use sunzi::{Matrix, Result};
 ///
 /// # Errors
 /// Those of the library.
-pub fn restored(site: &Site<'_>, options: &SolverOptions, (point, reached): (Point, (bool, bool))) -> Result<Point> {
+pub fn restored(site: &Site<'_>, options: &SolverOptions, point: Point, reached: Sides<bool>) -> Result<Point> {
     let Evaluation { residuals, quality } = Evaluation::new(site, &point)?;
     let primal = *quality.primal_error() >= options.primal_error_threshold;
     let dual = quality.dual_error >= options.dual_error_threshold;
-    let near = are_near(options, &Scales::new(site)?, (&quality, reached));
-    let sides = (primal && near.0, dual && near.1);
-    if sides == (false, false) {
+    let near = are_near(options, &Scales::new(site)?, &quality, reached);
+    let sides = Sides { primal: primal && near.primal, dual: dual && near.dual };
+    if !sides.any() {
         return Ok(point);
     }
     let Ok(factors) = factor(site, &point)? else { return Ok(point) };
     let residuals = site.agreed(of_sides(residuals, sides, site.bits))?;
     let place = SystemPoint { site: site.at(Step::System), point: &point, factors: &factors };
-    Ok(after_whole_step(&place, residuals, (true, true))?.unwrap_or(point))
+    Ok(after_whole_step(&place, residuals, Sides { primal: true, dual: true })?.unwrap_or(point))
 }
 
 /// The point after the whole step, of x and X and of y and Y or of one of both, in the direction of these residuals
@@ -43,28 +44,30 @@ pub fn restored(site: &Site<'_>, options: &SolverOptions, (point, reached): (Poi
 ///
 /// # Errors
 /// Those of the library.
-pub fn after_whole_step(place: &SystemPoint<'_>, residuals: Residuals, sides: (bool, bool)) -> Result<Option<Point>> {
+pub fn after_whole_step(place: &SystemPoint<'_>, residuals: Residuals, sides: Sides<bool>) -> Result<Option<Point>> {
     let site = &place.site;
     let Ok(system) = System::new(place)? else { return Ok(None) };
-    let [sum] = site.complementarity([(place.point, place.point)])?;
+    let [sum] = site.complementarity([Sides { primal: place.point, dual: place.point }])?;
     let mu = sum / site.share.total_rows as u32;
-    let direction = Directions::new(place, (&residuals, &system), &mu)?.restoring()?;
+    let direction = Directions::new(place, &residuals, &system, &mu)?.restoring()?;
     drop((system, residuals));
-    let [primal, dual] = [sides.0, sides.1].map(|is_taken| Float::with_val(2, u32::from(is_taken)));
+    let step = |is_taken| Float::with_val(2, u32::from(is_taken));
+    let (primal, dual) = (step(sides.primal), step(sides.dual));
     let next = site.at(Step::Next);
-    let moved = next.agreed(place.point.moved(next.arithmetic(), &direction, (&primal, &dual)))?;
+    let moved =
+        next.agreed(place.point.moved(next.arithmetic(), &direction, Sides { primal: &primal, dual: &dual }))?;
     Ok(factor(&next, &moved)?.is_ok().then_some(moved))
 }
 
 /// The residuals of only these sides.
-fn of_sides(mut residuals: Residuals, (primal, dual): (bool, bool), bits: u32) -> Result<Residuals> {
+fn of_sides(mut residuals: Residuals, sides: Sides<bool>, bits: u32) -> Result<Residuals> {
     let zeros = |matrix: &Matrix| Matrix::zeros(matrix.rows(), matrix.cols(), bits);
-    if !primal {
+    if !sides.primal {
         let blocks = residuals.primal.iter().map(|block| Ok(block.like(zeros(block.stored())?)));
         residuals.primal = blocks.collect::<Result<Vec<Block>>>()?;
         residuals.free = zeros(&residuals.free)?;
     }
-    if !dual {
+    if !sides.dual {
         residuals.dual = residuals.dual.iter().map(zeros).collect::<Result<_>>()?;
     }
     Ok(residuals)

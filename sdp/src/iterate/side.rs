@@ -8,3 +8,31 @@ pub enum Side {
     /// Y.
     Dual,
 }
+
+/// A value for each side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sides<T> {
+    /// Of x and X.
+    pub primal: T,
+    /// Of y and Y.
+    pub dual: T,
+}
+
+impl<T> Sides<T> {
+    /// The primal and the dual value, as public fields have them.
+    pub fn into_pair(self) -> (T, T) {
+        (self.primal, self.dual)
+    }
+}
+
+impl Sides<bool> {
+    /// Whether it holds on both sides.
+    pub fn both(self) -> bool {
+        self.primal && self.dual
+    }
+
+    /// Whether it holds on a side.
+    pub fn any(self) -> bool {
+        self.primal || self.dual
+    }
+}

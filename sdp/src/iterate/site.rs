@@ -4,6 +4,7 @@ use crate::iterate::crew::Crew;
 use crate::iterate::memory::{ConeTask, Step};
 use crate::iterate::point::{Cone, Point};
 use crate::iterate::share::Share;
+use crate::iterate::side::Sides;
 use crate::numbers::Arithmetic;
 use crate::problem::Problem;
 use crate::workers::{TaskBytes, Workers};
@@ -75,15 +76,17 @@ impl<'s> Site<'s> {
         }
         Ok(sums)
     }
-    /// `Tr(X Y)` of X of one point and Y of another, for each pair. Collective.
+
+    /// `Tr(X Y)` of X of one point and Y of another, for each of these. Collective.
     ///
     /// # Errors
     /// Those of [`sunzi::blas::dot`] on any rank.
-    pub fn complementarity<const W: usize>(&self, pairs: [(&Point, &Point); W]) -> Result<[Float; W]> {
+    pub fn complementarity<const W: usize>(&self, points: [Sides<&Point>; W]) -> Result<[Float; W]> {
         let k = self.arithmetic();
         let of_cone = |at: usize| {
-            let values = pairs.iter().map(|(x, y)| x.primal[at].inner(k, &y.dual[at])).collect::<Result<Vec<_>>>()?;
-            Ok(std::array::from_fn(|pair| values[pair].clone()))
+            let values =
+                points.iter().map(|of| of.primal.primal[at].inner(k, &of.dual.dual[at])).collect::<Result<Vec<_>>>()?;
+            Ok(std::array::from_fn(|number| values[number].clone()))
         };
         self.sum((0..self.cones.len()).map(of_cone).collect())
     }

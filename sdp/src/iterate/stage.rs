@@ -14,7 +14,7 @@ use crate::iterate::quality::Quality;
 use crate::iterate::ramp::{self, Moved};
 use crate::iterate::ray::Ray;
 use crate::iterate::residuals::{Evaluation, Residuals};
-use crate::iterate::side::Side;
+use crate::iterate::side::{Side, Sides};
 use crate::iterate::site::Site;
 use crate::iterate::step::{Eigenvalues, step_length};
 use crate::iterate::system::{Singular, System, SystemPoint};
@@ -73,43 +73,40 @@ impl Stage<'_> {
     pub fn run(&self, mut state: State, run: &mut Run<'_>) -> Result<StageEnd> {
         let scales = Scales::new(&self.site)?;
         let mut course = self.course_of(&scales, &mut state)?;
-        let mut factors = match factor(&self.site, &state.point)? {
-            Ok(factors) => factors,
-            Err((at, side)) => return Err(self.not_inside("first", at, side)),
-        };
+        let mut factors = self.factors_inside("first", &state.point)?;
         let mut evaluation = timed(&mut run.phases.residuals, || Evaluation::new(&self.site, &state.point))?;
         loop {
             let begun = Instant::now();
             let Evaluation { residuals, quality } = evaluation;
             let is_late = self.site.share.ranks.root_says(run.start.elapsed().as_secs() >= self.options.max_runtime)?;
-            let is_feasible = self.is_feasible(&quality) == (true, true);
+            let is_feasible = self.is_feasible(&quality).both();
             // A run that goes on from here sees this point again.
             state.course = Some(course.clone());
             course.see(&scales, &quality, is_feasible, state.iterations);
+            if let Some(bits) = self.bits_at_end(&scales, &quality, state.reached_sides()) {
+                return Ok(raised(state, bits));
+            }
             let made = state.iterations - run.earlier;
-            if let Some(later) = self.later.filter(|_| ramp::is_end(self.options, &scales, (&quality, state.reached))) {
-                return Ok(raised(state, later.last_bits));
+            let at =
+                Begun { state: &state, factors: &factors, quality: &quality, residuals: &residuals, made, is_late };
+            if let Some(why) = self.ended(&at, &course)? {
+                return Ok(self.finished(course, &scales, self.end(run, state, quality, why)));
             }
-            let at = Begun { state: &state, factors: &factors, quality: &quality, residuals: &residuals };
-            if let Some(why) = self.ended(&at, &course, (made, is_late))? {
-                return Ok(self.finished((course, &scales), self.end(run, state, quality, why)));
-            }
-            let stepped = self.step((&at, &scales), &mut run.phases)?;
+            let stepped = self.step(&at, &scales, &mut run.phases)?;
             let Step { point, next_factors, mu, off_centre, steps, beta, conditions } = match stepped {
                 Ok(step) => step,
                 Err(why) => {
                     let why = self.with_ray(why, &at)?;
-                    return Ok(self.finished((course, &scales), self.end(run, state, quality, why)));
+                    return Ok(self.finished(course, &scales, self.end(run, state, quality, why)));
                 }
             };
             evaluation = timed(&mut run.phases.residuals, || Evaluation::new(&self.site, &point))?;
-            let moved = Moved::new(self.options, (&quality, state.reached), &steps, &evaluation.quality);
-            let reached = moved.reached;
+            let moved = Moved::new(self.options, &quality, state.reached_sides(), &steps, &evaluation.quality);
+            let reached = moved.reached.into_pair();
             if let Some(bits) = self.bits_again(&scales, moved) {
                 return Ok(raised(state, bits));
             }
-            let later = self.later.filter(|_| !ramp::shows(self.site.bits, &evaluation.quality.gap));
-            let precision_bits = later.map_or(self.site.bits, |later| later.next_bits);
+            let precision_bits = self.next_bits(&evaluation.quality.gap);
             let iteration = Iteration {
                 number: state.iterations + 1,
                 seconds: (run.start.elapsed().as_secs_f64(), begun.elapsed().as_secs_f64()),
@@ -117,17 +114,18 @@ impl Stage<'_> {
                 mu,
                 off_centre,
                 quality,
-                primal_step: steps.0.clone(),
-                dual_step: steps.1.clone(),
+                primal_step: steps.primal.clone(),
+                dual_step: steps.dual.clone(),
                 beta,
                 conditions,
             };
-            let (iterations, mut outset) = (iteration.number, std::mem::take(&mut state.outset));
-            outset.see(iterations, &iteration.mu, &steps);
+            let iterations = iteration.number;
+            state.outset.see(iterations, &iteration.mu, &steps);
+            let (steps, outset) = (steps.into_pair(), std::mem::take(&mut state.outset));
             let next =
                 State { point, iterations, steps, reached, precision_bits, course: None, outset, is_ended: false };
             let State { point, iterations, .. } = std::mem::replace(&mut state, next);
-            course.leave(&scales, point, (&iteration.quality, is_feasible, iterations));
+            course.leave(&scales, point, &iteration.quality, is_feasible, iterations);
             // At another precision points are compared anew.
             state.course = (precision_bits == self.site.bits).then(|| course.clone());
             factors = next_factors;
@@ -139,6 +137,19 @@ impl Stage<'_> {
                 return Ok(StageEnd::Raise(Box::new(state)));
             }
         }
+    }
+
+    /// The precision that decides whether the run ends at a point: the last one, where the run would end there if
+    /// residuals had no part left by rounding.
+    fn bits_at_end(&self, scales: &Scales, quality: &Quality, reached: Sides<bool>) -> Option<u32> {
+        let later = self.later?;
+        ramp::is_end(self.options, scales, quality, reached).then_some(later.last_bits)
+    }
+
+    /// The precision of the next iteration: the next one, where objectives no longer show the gap.
+    fn next_bits(&self, gap: &Float) -> u32 {
+        let later = self.later.filter(|_| !ramp::shows(self.site.bits, gap));
+        later.map_or(self.site.bits, |later| later.next_bits)
     }
 
     /// The precision at which a step is made again, as rounding shows in it, or it may end the run.
@@ -188,12 +199,15 @@ impl Stage<'_> {
     /// The course with the quality of its best point computed anew: a file may claim anything. Collective.
     fn judged(&self, scales: &Scales, course: Course) -> Result<Course> {
         let Some(best) = &course.best else { return Ok(course) };
-        if let Err((at, side)) = factor(&self.site, &best.point)? {
-            return Err(self.not_inside("best", at, side));
-        }
+        self.factors_inside("best", &best.point)?;
         let quality = Evaluation::new(&self.site, &best.point)?.quality;
-        let is_feasible = self.is_feasible(&quality) == (true, true);
+        let is_feasible = self.is_feasible(&quality).both();
         Ok(course.judged(scales, quality, is_feasible))
+    }
+
+    /// The factors of a point that has to be inside the cones. Collective.
+    fn factors_inside(&self, name_of_point: &str, point: &Point) -> Result<Vec<ConeFactors>> {
+        factor(&self.site, point)?.map_err(|(at, side)| self.not_inside(name_of_point, at, side))
     }
 
     fn not_inside(&self, name_of_point: &str, at: usize, side: Side) -> Error {
@@ -208,15 +222,15 @@ impl Stage<'_> {
         ))
     }
 
-    fn is_feasible(&self, quality: &Quality) -> (bool, bool) {
+    fn is_feasible(&self, quality: &Quality) -> Sides<bool> {
         let primal = *quality.primal_error() < self.options.primal_error_threshold;
-        (primal, quality.dual_error < self.options.dual_error_threshold)
+        Sides { primal, dual: quality.dual_error < self.options.dual_error_threshold }
     }
 
     /// Why the run ends at a point: by SDPB's tests, in its order; where a ray shows that there is nothing to find; or
     /// as better points are not to come. Collective.
-    fn ended(&self, at: &Begun<'_>, course: &Course, made: (u64, bool)) -> Result<Option<NoStep>> {
-        if let Some(termination) = self.termination(at, made) {
+    fn ended(&self, at: &Begun<'_>, course: &Course) -> Result<Option<NoStep>> {
+        if let Some(termination) = self.termination(at) {
             return Ok(Some((termination, None)));
         }
         if let Some(why) = self.infeasible(at)? {
@@ -227,10 +241,10 @@ impl Stage<'_> {
     }
 
     /// SDPB's tests, in its order.
-    fn termination(&self, at: &Begun<'_>, (made, is_late): (u64, bool)) -> Option<Termination> {
-        let Begun { state, quality, .. } = *at;
+    fn termination(&self, at: &Begun<'_>) -> Option<Termination> {
+        let Begun { state, quality, made, is_late, .. } = *at;
         let options = &self.options;
-        let (primal, dual) = self.is_feasible(quality);
+        let Sides { primal, dual } = self.is_feasible(quality);
         // A run that was broken off ends by its last steps as without the break; one that they have ended goes on.
         let begun = state.iterations > 0 && !state.is_ended;
         let tests = [
@@ -270,9 +284,12 @@ impl Stage<'_> {
             return Ok(why);
         }
         let threshold = Float::with_val(64, 1) >> (self.site.bits / 2);
-        let rays = Ray::both(&self.site, (at.quality, at.residuals), &threshold)?;
-        let (primal, dual) = self.is_feasible(at.quality);
-        let is_feasible = |ray: &Ray| if ray.end == Termination::PrimalInfeasible { primal } else { dual };
+        let rays = Ray::both(&self.site, at.quality, at.residuals, &threshold)?;
+        let is_feasible = self.is_feasible(at.quality);
+        let is_feasible = |ray: &Ray| match ray.end {
+            Termination::PrimalInfeasible => is_feasible.primal,
+            _ => is_feasible.dual,
+        };
         let Some(ray) = rays.into_iter().flatten().find(|ray| !is_feasible(ray)) else { return Ok(why) };
         let sentence = format!("the program may be {}: {}", ray.end, ray.sentence(self.site.bits));
         Ok((why.0, Some(Vec::from_iter(why.1.into_iter().chain([sentence])).join("; "))))
@@ -285,7 +302,7 @@ impl Stage<'_> {
         if *threshold == 0 {
             return Ok(None);
         }
-        for ray in Ray::both(site, (at.quality, at.residuals), threshold)?.into_iter().flatten() {
+        for ray in Ray::both(site, at.quality, at.residuals, threshold)?.into_iter().flatten() {
             let place = SystemPoint { site: site.at(Moment::System), point: &at.state.point, factors: at.factors };
             let shown = if ray.is_shown(site.bits) { Some(ray) } else { ray.corrected(&place, at.residuals)? };
             if let Some(ray) = shown.filter(|ray| ray.is_shown(site.bits)) {
@@ -302,7 +319,7 @@ struct Step {
     next_factors: Vec<ConeFactors>,
     mu: Float,
     off_centre: Option<Float>,
-    steps: (Float, Float),
+    steps: Sides<Float>,
     beta: Float,
     conditions: Conditions,
 }
@@ -314,6 +331,10 @@ struct Begun<'a> {
     factors: &'a [ConeFactors],
     quality: &'a Quality,
     residuals: &'a Residuals,
+    /// Iterations of this run before it.
+    made: u64,
+    /// Whether the time of the run is over.
+    is_late: bool,
 }
 
 /// The state from which a later stage goes on.
@@ -335,13 +356,14 @@ type NoStep = (Termination, Option<String>);
 impl Stage<'_> {
     fn step(
         &self,
-        (at, scales): (&Begun<'_>, &Scales),
+        at: &Begun<'_>,
+        scales: &Scales,
         phases: &mut PhaseSeconds,
     ) -> Result<std::result::Result<Step, NoStep>> {
-        let Begun { state, factors, quality, residuals } = *at;
+        let Begun { state, factors, quality, residuals, .. } = *at;
         let (site, options, point) = (&self.site, &self.options, &state.point);
         let k = site.arithmetic();
-        let [sum] = self.site.complementarity([(point, point)])?;
+        let [sum] = self.site.complementarity([Sides { primal: point, dual: point }])?;
         let mu = Float::with_val(k.bits, &sum / site.share.total_rows as u32);
         if mu > options.max_complementarity {
             let remark = format!(
@@ -358,43 +380,45 @@ impl Stage<'_> {
         let conditions = timed(&mut phases.schur, || conditions(&place, &system))?;
         let measured = options.measures_centre.then(|| timed(&mut phases.predictor, || off_centre(&place, &mu)));
         let off_centre = measured.transpose()?;
-        let directions = timed(&mut phases.predictor, || Directions::new(&place, (residuals, &system), &mu))?;
+        let directions = timed(&mut phases.predictor, || Directions::new(&place, residuals, &system, &mu))?;
         let feasible = match options.ramp {
-            true => ramp::are_near(options, scales, (quality, state.reached)) == (true, true),
-            false => self.is_feasible(quality) == (true, true),
+            true => ramp::are_near(options, scales, quality, state.reached_sides()).both(),
+            false => self.is_feasible(quality).both(),
         };
         let beta = if feasible { Float::new(k.bits) } else { options.infeasible_centering_parameter.clone() };
         let centre = Float::with_val(k.bits, &beta * &mu);
         let predictor = timed(&mut phases.predictor, || directions.find(&centre, None))?;
-        let beta = self.corrector_beta((point, &predictor), (sum, &mu), feasible)?;
+        let beta = self.corrector_beta(point, &predictor, sum, &mu, feasible)?;
         let centre = Float::with_val(k.bits, &beta * &mu);
         let direction = timed(&mut phases.corrector, || directions.find(&centre, Some(&predictor)))?;
         // Both are large and not needed any more.
         drop((predictor, directions));
         drop(system);
         let eigenvalues = timed(&mut phases.step_length, || Eigenvalues::new(&place, residuals, &direction))?;
-        let mut primal_step = step_length(&eigenvalues.primal, &options.step_length_reduction);
-        let mut dual_step = step_length(&eigenvalues.dual, &options.step_length_reduction);
+        let mut steps = Sides {
+            primal: step_length(&eigenvalues.primal, &options.step_length_reduction),
+            dual: step_length(&eigenvalues.dual, &options.step_length_reduction),
+        };
         if feasible {
-            let both = primal_step.min(&dual_step);
-            (primal_step, dual_step) = (both.clone(), both);
+            let both = steps.primal.min(&steps.dual);
+            steps = Sides { primal: both.clone(), dual: both };
         }
         for _ in 0..MOST_HALVINGS {
             let (next, factored) = timed(&mut phases.factors, || {
                 let site = site.at(Moment::Next);
-                let next = point.moved(site.arithmetic(), &direction, (&primal_step, &dual_step));
+                let next =
+                    point.moved(site.arithmetic(), &direction, Sides { primal: &steps.primal, dual: &steps.dual });
                 let next = site.agreed(next)?;
                 let factored = factor(&site, &next)?;
                 Ok((next, factored))
             })?;
             match factored {
                 Ok(next_factors) => {
-                    let steps = (primal_step, dual_step);
                     let point = next;
                     return Ok(Ok(Step { point, next_factors, mu, off_centre, steps, beta, conditions }));
                 }
-                Err((_, Side::Primal)) => primal_step >>= 1u32,
-                Err((_, Side::Dual)) => dual_step >>= 1u32,
+                Err((_, Side::Primal)) => steps.primal >>= 1u32,
+                Err((_, Side::Dual)) => steps.dual >>= 1u32,
             }
         }
         let remark = format!("no step stays inside the cones at {} bits", site.bits);
@@ -402,14 +426,14 @@ impl Stage<'_> {
     }
 
     /// The solution; where precision has ended the run, its best point and the precision that would suffice.
-    fn finished(&self, (course, scales): (Course, &Scales), end: StageEnd) -> StageEnd {
+    fn finished(&self, course: Course, scales: &Scales, end: StageEnd) -> StageEnd {
         let StageEnd::Solution(mut solution) = end else { return end };
         let is_over = solution.termination == Termination::PrecisionTooLow;
         if !is_over && !self.is_stuck(&solution) {
             return StageEnd::Solution(solution);
         }
         let last = solution.quality.clone();
-        let is_feasible = self.is_feasible(&last) == (true, true);
+        let is_feasible = self.is_feasible(&last).both();
         let mut reasons = Vec::from_iter(solution.remark.take());
         if let Some((point, quality, better)) = course.better(scales, &last, is_feasible).filter(|_| is_over) {
             reasons.push(better);
@@ -428,7 +452,7 @@ impl Stage<'_> {
         let is_limit = [Termination::MaxIterationsExceeded, Termination::MaxRuntimeExceeded];
         self.later.is_none()
             && is_limit.contains(&solution.termination)
-            && self.is_feasible(quality) == (true, true)
+            && self.is_feasible(quality).both()
             && !ramp::is_below_threshold(self.site.bits, self.options, &quality.gap)
             && !ramp::shows(self.site.bits, &quality.gap)
     }
@@ -449,7 +473,7 @@ impl Stage<'_> {
     /// remark if there is one.
     fn too_few_bits(&self, quality: &Quality, past: Option<Past>) -> Option<Option<String>> {
         let bits = self.site.bits;
-        if self.is_feasible(quality) == (true, true) && ramp::hides(bits, self.options, &quality.gap) {
+        if self.is_feasible(quality).both() && ramp::hides(bits, self.options, &quality.gap) {
             return Some(Some(format!("gaps below {:.2e} are not resolved at {bits} bits", ramp::least_gap(bits))));
         }
         let outweighed = || format!("rounding errors at {bits} bits exceed the gap");
@@ -458,15 +482,14 @@ impl Stage<'_> {
 
     /// The centring parameter of the corrector, from the complementarity that the predictor would leave, which is `a`,
     /// its mean `mu`.
-    fn corrector_beta(
-        &self,
-        (point, predictor): (&Point, &Point),
-        (a, mu): (Float, &Float),
-        feasible: bool,
-    ) -> Result<Float> {
+    fn corrector_beta(&self, point: &Point, predictor: &Point, a: Float, mu: &Float, feasible: bool) -> Result<Float> {
         let (k, options) = (self.site.arithmetic(), &self.options);
-        let pairs = [(point, predictor), (predictor, point), (predictor, predictor)];
-        let [b, c, d] = self.site.complementarity(pairs)?;
+        let points = [
+            Sides { primal: point, dual: predictor },
+            Sides { primal: predictor, dual: point },
+            Sides { primal: predictor, dual: predictor },
+        ];
+        let [b, c, d] = self.site.complementarity(points)?;
         let r = ((a + b) + (c + d)) / Float::with_val(k.bits, mu * self.site.share.total_rows as u32);
         let beta = if r < 1 { Float::with_val(k.bits, r.square_ref()) } else { r };
         Ok(if feasible {

@@ -57,12 +57,12 @@ impl Eigenvalues {
         let found = site.at(Step::Eigenvalues).workers.map(&tasks, (cost, bytes), |ctx, &(at, side)| {
             let k = Arithmetic { ctx, bits };
             match side {
-                Side::Primal => smallest(k, (&point.primal[at], &direction.primal[at]), |change| {
+                Side::Primal => smallest(k, &point.primal[at], &direction.primal[at], |change| {
                     let inverse = factors[at].x_lower_inverse.as_ref().ok_or_else(no_factor)?;
                     let image = Image { place, at, rest: &residuals.primal[at] };
                     image.congruence(k, inverse, change)
                 }),
-                Side::Dual => smallest(k, (&point.dual[at], &direction.dual[at]), |change| {
+                Side::Dual => smallest(k, &point.dual[at], &direction.dual[at], |change| {
                     let lower = factors[at].y_lower.as_ref().ok_or_else(no_factor)?;
                     dual_congruence(k, lower, change)
                 }),
@@ -174,7 +174,8 @@ fn no_factor() -> Error {
 /// The smallest eigenvalue of one block, or 0 where it is positive.
 fn smallest(
     k: Arithmetic<'_>,
-    (block, change): (&Block, &Block),
+    block: &Block,
+    change: &Block,
     congruence: impl FnOnce(&Matrix) -> Result<Matrix>,
 ) -> Result<Float> {
     if is_zero(change.stored()) {

@@ -236,9 +236,9 @@ impl SystemPoint<'_> {
             let operands = x_inverse.iter().zip(&y);
             let operands =
                 operands.map(|(x_inverse, y)| SchurOperand { x_inverse, x_lower_inverse: None, y, y_lower: None });
-            sparse.schur((workers, ranks), k, &operands.collect::<Vec<_>>())?
+            sparse.schur(workers, ranks, k, &operands.collect::<Vec<_>>())?
         } else {
-            sparse.schur((workers, ranks), k, &own)?
+            sparse.schur(workers, ranks, k, &own)?
         };
         self.with_free(k, group, Factor::of_root(&self.site, sparse.variables, schur)?)
     }

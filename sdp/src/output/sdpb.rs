@@ -4,8 +4,8 @@
 use super::aside::set_aside;
 use super::text::matrix;
 use super::{decimal, write_text_among};
-use crate::iterate::{Solution, cones};
-use crate::problem::{Constraints, Form, Problem};
+use crate::iterate::{Solution, block_numbers};
+use crate::problem::{Form, Problem};
 use rug::Float;
 use std::collections::HashSet;
 use std::path::Path;
@@ -116,15 +116,6 @@ fn c_minus_by(problem: &Problem, y: &Matrix) -> Result<String> {
         Ok(format!("[{}]", numbers.collect::<Vec<_>>().join(",")))
     });
     Ok(format!("{{\"c_minus_By\":[{}]}}\n", list.collect::<Result<Vec<_>>>()?.join(",")))
-}
-
-/// The number in the name of each block.
-fn block_numbers(problem: &Problem) -> Vec<usize> {
-    let number = |(at, cone): (usize, crate::iterate::Cone)| match &problem.groups[cone.group].constraints {
-        Constraints::Sampled(sampled) => 2 * cone.group + sampled.parities()[cone.number],
-        Constraints::Sparse(_) | Constraints::Scalars(_) => at,
-    };
-    cones(problem).into_iter().enumerate().map(number).collect()
 }
 
 /// A part of a solution that has a file.

@@ -103,27 +103,34 @@ fn exact(value: &Float) -> Rational {
 /// A row of an equation, by rising positions.
 type Row = Vec<(usize, Rational)>;
 
+/// A number modulo the prime that is not 0, and its position in a row, or the row that it is the factor of.
+#[derive(Clone, Copy)]
+struct Residue {
+    place: usize,
+    value: u64,
+}
+
 /// Residues of a row, and of the combination of rows that it is.
 #[derive(Clone)]
 struct Reduced {
-    row: Vec<(usize, u64)>,
-    combination: Vec<(usize, u64)>,
+    row: Vec<Residue>,
+    combination: Vec<Residue>,
 }
 
 /// `a - factor b`, of lists by rising positions.
-fn less(a: &[(usize, u64)], factor: u64, b: &[(usize, u64)]) -> Vec<(usize, u64)> {
+fn less(a: &[Residue], factor: u64, b: &[Residue]) -> Vec<Residue> {
     let (mut found, mut at) = (Vec::with_capacity(a.len() + b.len()), 0);
     let minus = PRIME - factor;
-    for &(place, value) in b {
-        while at < a.len() && a[at].0 < place {
+    for &Residue { place, value } in b {
+        while at < a.len() && a[at].place < place {
             found.push(a[at]);
             at += 1;
         }
-        let own = if at < a.len() && a[at].0 == place { a[at].1 } else { 0 };
-        at += usize::from(at < a.len() && a[at].0 == place);
+        let own = if at < a.len() && a[at].place == place { a[at].value } else { 0 };
+        at += usize::from(at < a.len() && a[at].place == place);
         let sum = (product(minus, value) + own) % PRIME;
         if sum != 0 {
-            found.push((place, sum));
+            found.push(Residue { place, value: sum });
         }
     }
     found.extend_from_slice(&a[at..]);
@@ -138,14 +145,15 @@ fn combinations(rows: &[Row]) -> Vec<Combination> {
     let (mut pivots, mut found) = (HashMap::<usize, Reduced>::new(), Vec::new());
     let mut products = 0;
     for (number, row) in rows.iter().enumerate() {
-        let residues = row.iter().map(|(place, value)| Some((*place, residue(value)?)));
+        let residues = row.iter().map(|(place, value)| Some(Residue { place: *place, value: residue(value)? }));
         let Some(residues) = residues.collect::<Option<Vec<_>>>() else { continue };
-        let row = residues.into_iter().filter(|(_, value)| *value != 0).collect();
-        let mut own = Reduced { row, combination: vec![(number, 1)] };
-        while let Some((place, value)) = own.row.first().copied() {
+        let row = residues.into_iter().filter(|residue| residue.value != 0).collect();
+        let mut own = Reduced { row, combination: vec![Residue { place: number, value: 1 }] };
+        while let Some(Residue { place, value }) = own.row.first().copied() {
             let Some(pivot) = pivots.get(&place) else {
                 let factor = inverse(value);
-                own.row.iter_mut().chain(&mut own.combination).for_each(|(_, value)| *value = product(*value, factor));
+                let all = own.row.iter_mut().chain(&mut own.combination);
+                all.for_each(|residue| residue.value = product(residue.value, factor));
                 pivots.insert(place, own.clone());
                 break;
             };
@@ -166,8 +174,8 @@ fn combinations(rows: &[Row]) -> Vec<Combination> {
 }
 
 /// The combination with these residues, if there is one of small parts, and it is exactly 0.
-fn checked(rows: &[Row], residues: &[(usize, u64)]) -> Option<Combination> {
-    let combination = residues.iter().map(|&(row, residue)| Some((row, fraction(residue)?)));
+fn checked(rows: &[Row], residues: &[Residue]) -> Option<Combination> {
+    let combination = residues.iter().map(|residue| Some((residue.place, fraction(residue.value)?)));
     let combination = combination.collect::<Option<Combination>>()?;
     let mut sums = HashMap::<usize, Rational>::new();
     for (row, factor) in &combination {
@@ -187,7 +195,8 @@ fn combined(combination: &Combination, right: impl Fn(usize) -> Rational) -> Rat
 fn redundant(
     combinations: Vec<Combination>,
     right: impl Fn(usize) -> Rational,
-    (kind, what): (&str, &str),
+    kind: &str,
+    what: &str,
 ) -> Result<Vec<usize>> {
     let mut rows = Vec::new();
     for combination in combinations {
@@ -262,10 +271,10 @@ impl Dependent {
         let right = |column: &Matrix, row: usize| read(&column.float(row, 0));
         let variables = sparse.map_or(Ok(Vec::new()), |(costs, sparse)| {
             let found = combinations(&rows(problem, sparse));
-            redundant(found, |row| right(costs, row), ("constraint", "Y and y satisfy all"))
+            redundant(found, |row| right(costs, row), "constraint", "Y and y satisfy all")
         })?;
         let found = combinations(&columns(problem, &variables, read));
-        let free = redundant(found, |row| right(&problem.objective, row), ("free variable", "x satisfies all"))?;
+        let free = redundant(found, |row| right(&problem.objective, row), "free variable", "x satisfies all")?;
         let found = Dependent { variables, free };
         Ok((!found.variables.is_empty() || !found.free.is_empty()).then_some(found))
     }

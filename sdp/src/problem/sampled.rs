@@ -6,7 +6,7 @@
 
 use super::SchurOperand;
 use crate::block::{Block, Shape};
-use crate::calls::{call, dot, gemm_with, spmm, syrk_with};
+use crate::calls::{Call, call, dot, gemm_with, spmm, syrk_with};
 use crate::numbers::{Arithmetic, entrywise, rounded};
 use rug::Float;
 use std::ops::Range;
@@ -50,7 +50,7 @@ fn pair_index(r: usize, s: usize) -> usize {
 }
 
 /// The part of a Gram matrix of the columns of `I (x) q` that belongs to two rows of the polynomial matrix.
-fn part(gram: &SymmetricMatrix, (row, col): (usize, usize), points: usize) -> Result<MatrixView<'_>> {
+fn part(gram: &SymmetricMatrix, row: usize, col: usize, points: usize) -> Result<MatrixView<'_>> {
     let place = |at: usize| at * points..(at + 1) * points;
     gram.view().block(place(row), place(col))
 }
@@ -199,7 +199,7 @@ impl Sampled {
         let mut whole = Matrix::zeros(rows, self.dim * points, k.bits)?;
         for part in 0..self.dim {
             let left = triangle.block(0..rows, part * order..(part + 1) * order)?;
-            call("gemm", (rows, points, order), k.bits, || {
+            call(Call { verb: "gemm", shape: (rows, points, order), bits: k.bits }, || {
                 let place = whole.view_mut().block(0..rows, part * points..(part + 1) * points)?;
                 gemm_into(k.ctx, left, basis, k.bits, &entrywise(), place)
             })?;
@@ -244,7 +244,7 @@ impl Sampled {
         let mut schur = Matrix::zeros(variables, variables, k.bits)?;
         for (right, (r2, s2)) in self.pairs().enumerate() {
             for (left, (r1, s1)) in self.pairs().enumerate().skip(right) {
-                let four = [((s1, r2), (r1, s2)), ((r1, r2), (s1, s2)), ((s1, s2), (r1, r2)), ((r1, s2), (s1, r2))];
+                let four = [[s1, r2, r1, s2], [r1, r2, s1, s2], [s1, s2, r1, r2], [r1, s2, s1, r2]];
                 // All four are one.
                 let are_alike = r1 == s1 && r2 == s2;
                 let (terms, options) = match are_alike {
@@ -252,21 +252,24 @@ impl Sampled {
                     false => (&four[..], HadamardOptions::new().alpha(&quarter)),
                 };
                 let mut pairs = Vec::with_capacity(terms.len() * grams.len());
-                for ([of_x, of_y], &(of_first, of_second)) in
+                for ([of_x, of_y], &[x_row, x_col, y_row, y_col]) in
                     grams.iter().flat_map(|gram| terms.iter().map(move |term| (gram, term)))
                 {
-                    pairs.push((part(of_x, of_first, points)?, part(of_y, of_second, points)?));
+                    pairs.push((part(of_x, x_row, x_col, points)?, part(of_y, y_row, y_col, points)?));
                 }
                 let width = if left == right { STRIP_COLUMNS } else { points };
                 for first in (0..points).step_by(width) {
                     let (rows, cols) = (first..points, first..(first + width).min(points));
                     let strip = |part: MatrixView<'a>| part.block(rows.clone(), cols.clone());
                     let pairs = pairs.iter().map(|&(x, y)| Ok((strip(x)?, strip(y)?))).collect::<Result<Vec<_>>>()?;
-                    call("hadamard", (rows.len(), cols.len(), pairs.len()), k.bits, || {
-                        let place = |at: usize, own: &Range<usize>| at * points + own.start..at * points + own.end;
-                        let place = schur.view_mut().block(place(left, &rows), place(right, &cols))?;
-                        hadamard_into(k.ctx, &pairs, k.bits, &options, place)
-                    })?;
+                    call(
+                        Call { verb: "hadamard", shape: (rows.len(), cols.len(), pairs.len()), bits: k.bits },
+                        || {
+                            let place = |at: usize, own: &Range<usize>| at * points + own.start..at * points + own.end;
+                            let place = schur.view_mut().block(place(left, &rows), place(right, &cols))?;
+                            hadamard_into(k.ctx, &pairs, k.bits, &options, place)
+                        },
+                    )?;
                 }
             }
         }

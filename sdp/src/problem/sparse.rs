@@ -107,11 +107,12 @@ impl Sparse {
     /// Those of the library's products.
     pub fn schur(
         &self,
-        (workers, ranks): (&Workers, &Ranks),
+        workers: &Workers,
+        ranks: &Ranks,
         k: Arithmetic<'_>,
         operands: &[SchurOperand<'_>],
     ) -> Result<Option<Matrix>> {
-        schur((workers, ranks), k, ranks.agreed(self.tables())?, operands)
+        schur(workers, ranks, k, ranks.agreed(self.tables())?, operands)
     }
 
     /// Positions of each block.

@@ -12,7 +12,7 @@ use super::sparse_cone::SparseCone;
 use super::sparse_tables::{ConeTables, Part, Tables};
 use crate::balance::assign;
 use crate::block::{Block, Shape};
-use crate::calls::{axpy, call, gemm_with, spmm};
+use crate::calls::{Call, axpy, call, gemm_with, spmm};
 use crate::numbers::{Arithmetic, column, entrywise};
 use crate::ranks::{Piece, Ranks};
 use crate::workers::{TaskBytes, Workers};
@@ -151,7 +151,8 @@ pub fn task_bytes<G: Fn(usize, usize, usize) -> Result<u64>>(
 /// # Errors
 /// Those of the library's products.
 pub fn schur(
-    (workers, ranks): (&Workers, &Ranks),
+    workers: &Workers,
+    ranks: &Ranks,
     k: Arithmetic<'_>,
     tables: &Tables,
     operands: &[SchurOperand<'_>],
@@ -159,7 +160,7 @@ pub fn schur(
     let tasks = tasks(tables, k.bits);
     let given = assign(&tasks.iter().map(|task| task.cost).collect::<Vec<_>>(), ranks.size());
     let own = tasks.iter().zip(&given).filter(|(_, rank)| **rank == ranks.rank()).map(|(task, _)| task);
-    let columns = columns(workers, k, tables, (operands, &own.collect::<Vec<_>>()));
+    let columns = columns(workers, k, tables, operands, &own.collect::<Vec<_>>());
     let count = tables.order.len();
     let pieces = tasks.iter().zip(&given).flat_map(|(task, &owner)| {
         let firsts = task.places.clone().step_by(PIECE_CONSTRAINTS);
@@ -187,7 +188,8 @@ fn columns(
     workers: &Workers,
     k: Arithmetic<'_>,
     tables: &Tables,
-    (operands, tasks): (&[SchurOperand<'_>], &[&Task]),
+    operands: &[SchurOperand<'_>],
+    tasks: &[&Task],
 ) -> Result<Vec<Matrix>> {
     let factors = operands.iter().map(|operand| match (operand.x_inverse, operand.y) {
         (Block::Dense(x_inverse), Block::Dense(y)) => Ok(Factors::Dense(x_inverse, y)),
@@ -236,6 +238,26 @@ fn whole(rows: SparseView<'_>) -> Result<Matrix> {
     Ok(whole)
 }
 
+/// The rows of `A_q Y` for the constraints of a task in one block.
+struct Images {
+    rows: Matrix,
+    /// The number of the first among the rows of all constraints.
+    first_row: usize,
+}
+
+impl Images {
+    /// Where those of a constraint begin.
+    fn start(&self, part: &Part) -> usize {
+        part.first_row - self.first_row
+    }
+
+    /// Those of a constraint.
+    fn of(&self, part: &Part) -> Result<MatrixView<'_>> {
+        let first = self.start(part);
+        self.rows.view().block(first..first + part.rows.len(), 0..self.rows.cols())
+    }
+}
+
 /// The constraints of a task in one block.
 struct InBlock<'a> {
     k: Arithmetic<'a>,
@@ -257,23 +279,19 @@ impl InBlock<'_> {
         let (x_inverse, y) = match factors {
             Factors::Dense(x_inverse, y) => (x_inverse, y),
             Factors::Diagonal(weights) => {
-                let images = spmm(k.ctx, rows, weights, k.bits)?;
+                let images = Images { rows: spmm(k.ctx, rows, weights, k.bits)?, first_row: front.first_row };
                 return self.fill_diagonal(parts, &images, numbers);
             }
         };
-        let images = self.images(rows, y, numbers)?;
-        let image = |part: &Part| {
-            let first = part.first_row - front.first_row;
-            images.view().block(first..first + part.rows.len(), 0..images.cols())
-        };
+        let images = Images { rows: self.images(rows, y, numbers)?, first_row: front.first_row };
         let mut wide = Vec::new();
         for part in parts {
             match cone.is_product(part, k.bits) {
-                true => wide.push((part, image(part)?)),
-                false => self.fill_positions(part, x_inverse, image(part)?, numbers)?,
+                true => wide.push(part),
+                false => self.fill_positions(part, x_inverse, images.of(part)?, numbers)?,
             }
         }
-        self.fill_products(&wide, x_inverse, numbers)
+        self.fill_products(&wide, &images, x_inverse, numbers)
     }
 
     /// The rows of `A_q` that are not 0, times Y: as a product of whole matrices where these have many entries.
@@ -287,15 +305,15 @@ impl InBlock<'_> {
     }
 
     /// `a_ii y_i / x_i`.
-    fn fill_diagonal(&self, parts: &[Part], images: &Matrix, numbers: &mut Matrix) -> Result<()> {
+    fn fill_diagonal(&self, parts: &[Part], images: &Images, numbers: &mut Matrix) -> Result<()> {
         let mut places = vec![None; self.cone.shape.order()];
         self.cone.positions.iter().enumerate().for_each(|(at, &(row, _))| places[row] = Some(at));
         for part in parts {
-            let first = part.first_row - parts[0].first_row;
+            let first = images.start(part);
             for (at, &row) in part.rows.iter().enumerate() {
                 if let Some(position) = places[row] {
                     let col = part.place - self.places.start;
-                    numbers.set(self.cone.first + position, col, images.get(first + at, 0));
+                    numbers.set(self.cone.first + position, col, images.rows.get(first + at, 0));
                 }
             }
         }
@@ -324,7 +342,7 @@ impl InBlock<'_> {
         let right = buffer.view().block(right, 0..order)?;
         let positions = &cone.positions[..cone.met[part.place]];
         let col = part.place - self.places.start;
-        call("sddmm", (positions.len(), 1, 2 * count), k.bits, || {
+        call(Call { verb: "sddmm", shape: (positions.len(), 1, 2 * count), bits: k.bits }, || {
             let place = numbers.view_mut().block(cone.first..cone.first + positions.len(), col..col + 1)?;
             sddmm_into(k.ctx, left, right, positions, k.bits, place)
         })?;
@@ -332,25 +350,26 @@ impl InBlock<'_> {
     }
 
     /// The same from `X^-1 (A_q Y)` as a whole, for several constraints.
-    fn fill_products(&self, parts: &[(&Part, MatrixView<'_>)], x_inverse: &Matrix, numbers: &mut Matrix) -> Result<()> {
+    fn fill_products(&self, parts: &[&Part], images: &Images, x_inverse: &Matrix, numbers: &mut Matrix) -> Result<()> {
         if parts.is_empty() {
             return Ok(());
         }
         let (k, cone) = (self.k, self.cone);
         let Shape::Dense(order) = cone.shape else { return Ok(()) };
         let mut right = Matrix::zeros(order, order * parts.len(), k.bits)?;
-        for (number, (part, image)) in parts.iter().enumerate() {
+        for (number, part) in parts.iter().enumerate() {
+            let image = images.of(part)?;
             for col in 0..order {
                 for (at, &row) in part.rows.iter().enumerate() {
                     right.set(row, number * order + col, image.get(at, col));
                 }
             }
         }
-        let images = Matrix::bytes_for(parts.iter().map(|(part, _)| part.rows.len()).sum(), order, k.bits);
-        let ctx = k.beside(numbers.bytes() + images + right.bytes());
+        let held = Matrix::bytes_for(parts.iter().map(|part| part.rows.len()).sum(), order, k.bits);
+        let ctx = k.beside(numbers.bytes() + held + right.bytes());
         let products = gemm_with(&ctx, x_inverse, &right, k.bits, &entrywise())?.result;
         let one = Float::with_val(2, 1);
-        for (number, (part, _)) in parts.iter().enumerate() {
+        for (number, part) in parts.iter().enumerate() {
             let positions = &cone.positions[..cone.met[part.place]];
             let mut both = [Matrix::zeros(positions.len(), 1, k.bits)?, Matrix::zeros(positions.len(), 1, k.bits)?];
             for (at, &(row, col)) in positions.iter().enumerate() {

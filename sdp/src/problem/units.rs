@@ -101,8 +101,14 @@ fn largest(group: &Group, cones: &[SparseCone]) -> (Vec<Largest>, Vec<usize>) {
     (found, starts)
 }
 
+/// Exponents for variables and for places, on the way to whole ones.
+struct Balance {
+    of_variables: Vec<f64>,
+    of_places: Vec<f64>,
+}
+
 /// Exponents for variables and for places that bring those of the largest entries near 0.
-fn balanced(largest: &[Largest], variables: usize, places: usize) -> (Vec<f64>, Vec<f64>) {
+fn balanced(largest: &[Largest], variables: usize, places: usize) -> Balance {
     let (mut of_variables, mut of_places) = (vec![0.0; variables], vec![0.0; places]);
     let mean = |sums: &[(f64, f64)], into: &mut Vec<f64>| {
         into.iter_mut().zip(sums).filter(|(_, sum)| sum.1 > 0.0).for_each(|(value, sum)| *value = -sum.0 / sum.1);
@@ -121,7 +127,7 @@ fn balanced(largest: &[Largest], variables: usize, places: usize) -> (Vec<f64>, 
         }
         mean(&sums, &mut of_places);
     }
-    (of_variables, of_places)
+    Balance { of_variables, of_places }
 }
 
 /// The part of each variable and of each place behind them: they are of one part where entries connect them.
@@ -141,37 +147,37 @@ fn parts(largest: &[Largest], variables: usize, places: usize) -> Vec<usize> {
     (0..parents.len()).map(|at| root(&mut parents, at)).collect()
 }
 
-/// A scaling of all variables of a part that is undone at its places changes no matrix: it brings the largest of the
-/// part's costs and the largest of its constants to the same size.
-fn levelled(
-    parts: &[usize],
-    (costs, constants): (&Exponents, &Exponents),
-    (mut of_variables, mut of_places): (Vec<f64>, Vec<f64>),
-) -> (Vec<i64>, Vec<i64>) {
-    let variables = of_variables.len();
-    let most = |list: &mut dyn Iterator<Item = (usize, f64)>| {
-        let mut most = vec![None::<f64>; parts.len()];
-        list.for_each(|(part, size)| most[part] = Some(most[part].map_or(size, |most| most.max(size))));
-        most
-    };
-    let of_costs = most(&mut costs.iter().map(|&(at, size)| (parts[at], size as f64 + of_variables[at])));
-    let of_constants = constants.iter().map(|&(at, size)| (parts[variables + at], size as f64 + of_places[at]));
-    let of_constants = most(&mut of_constants.into_iter());
-    let both = || of_costs.iter().zip(&of_constants).filter_map(|(costs, constants)| Some((*costs)? + (*constants)?));
-    // Parts that have only one kind of numbers follow those that have both.
-    let size = both().fold(f64::NEG_INFINITY, f64::max) / 2.0;
-    let size = if size.is_finite() { size } else { 0.0 };
-    let levels = of_costs.iter().zip(&of_constants).map(|(costs, constants)| match (costs, constants) {
-        (Some(costs), Some(constants)) => (constants - costs) / 2.0,
-        (Some(costs), None) => size - costs,
-        (None, Some(constants)) => constants - size,
-        (None, None) => 0.0,
-    });
-    let levels = levels.collect::<Vec<_>>();
-    of_variables.iter_mut().enumerate().for_each(|(at, value)| *value += levels[parts[at]]);
-    of_places.iter_mut().enumerate().for_each(|(at, value)| *value -= levels[parts[variables + at]]);
-    let whole = |list: Vec<f64>| list.into_iter().map(|value| value.round() as i64).collect();
-    (whole(of_variables), whole(of_places))
+impl Balance {
+    /// Whole exponents. A scaling of all variables of a part that is undone at its places changes no matrix: it brings
+    /// the largest of the part's costs and the largest of its constants to the same size.
+    fn levelled(self, parts: &[usize], costs: &Exponents, constants: &Exponents) -> (Vec<i64>, Vec<i64>) {
+        let Balance { mut of_variables, mut of_places } = self;
+        let variables = of_variables.len();
+        let most = |list: &mut dyn Iterator<Item = (usize, f64)>| {
+            let mut most = vec![None::<f64>; parts.len()];
+            list.for_each(|(part, size)| most[part] = Some(most[part].map_or(size, |most| most.max(size))));
+            most
+        };
+        let of_costs = most(&mut costs.iter().map(|&(at, size)| (parts[at], size as f64 + of_variables[at])));
+        let of_constants = constants.iter().map(|&(at, size)| (parts[variables + at], size as f64 + of_places[at]));
+        let of_constants = most(&mut of_constants.into_iter());
+        let both =
+            || of_costs.iter().zip(&of_constants).filter_map(|(costs, constants)| Some((*costs)? + (*constants)?));
+        // Parts that have only one kind of numbers follow those that have both.
+        let size = both().fold(f64::NEG_INFINITY, f64::max) / 2.0;
+        let size = if size.is_finite() { size } else { 0.0 };
+        let levels = of_costs.iter().zip(&of_constants).map(|(costs, constants)| match (costs, constants) {
+            (Some(costs), Some(constants)) => (constants - costs) / 2.0,
+            (Some(costs), None) => size - costs,
+            (None, Some(constants)) => constants - size,
+            (None, None) => 0.0,
+        });
+        let levels = levels.collect::<Vec<_>>();
+        of_variables.iter_mut().enumerate().for_each(|(at, value)| *value += levels[parts[at]]);
+        of_places.iter_mut().enumerate().for_each(|(at, value)| *value -= levels[parts[variables + at]]);
+        let whole = |list: Vec<f64>| list.into_iter().map(|value| value.round() as i64).collect();
+        (whole(of_variables), whole(of_places))
+    }
 }
 
 impl Units {
@@ -206,10 +212,10 @@ impl Units {
         if sizes.iter().all(|size| size.abs() <= WINDOW) || all.any(|size| size.abs() > MOST) {
             return None;
         }
-        let exponents = balanced(&largest, sparse.variables, places);
+        let balance = balanced(&largest, sparse.variables, places);
         let parts = parts(&largest, sparse.variables, places);
         let of_costs = costs.iter().enumerate().filter_map(|(at, found)| Some((at, (*found)?))).collect::<Vec<_>>();
-        let (variables, of_places) = levelled(&parts, (&of_costs, &constants), exponents);
+        let (variables, of_places) = balance.levelled(&parts, &of_costs, &constants);
         let scaled = of_costs.iter().map(|(variable, found)| found + variables[*variable]);
         let gamma = -scaled.max().unwrap_or(0);
         let delta = -constants.iter().map(|(place, found)| found + of_places[*place]).max().unwrap_or(0);

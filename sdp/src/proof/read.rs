@@ -56,7 +56,7 @@ pub fn read_exact_as(path: &Path, format: Option<FileFormat>) -> Result<Program>
                 false if is_archive(&bytes) => blocks(Container::Archive(Archive::new(path, bytes)?), &mut files)?,
                 is_sparse => {
                     let named = is_sparse.then_some(Form::Sparse);
-                    text(path, (named.or(chosen), &bytes), &files.room)?
+                    text(path, named.or(chosen), &bytes, &files.room)?
                 }
             }
         }
@@ -67,7 +67,7 @@ pub fn read_exact_as(path: &Path, format: Option<FileFormat>) -> Result<Program>
 }
 
 /// A program that is one text, of a form that is known, or that its first bytes show.
-fn text(path: &Path, (form, bytes): (Option<Form>, &[u8]), room: &Room) -> Result<Program> {
+fn text(path: &Path, form: Option<Form>, bytes: &[u8], room: &Room) -> Result<Program> {
     let is_dense = path.extension().is_some_and(|ending| ending == "dat");
     let shown = || Form::shown(&bytes[..bytes.len().min(FIRST_BYTES)]).filter(|_| !is_dense);
     let Some(form) = form.or_else(shown) else {
@@ -106,7 +106,6 @@ impl Object {
     }
 }
 
-/// A number of a block, in quotation marks or without: it is never converted to a double.
 /// The object in a file of this name.
 fn object(container: &mut Container, name: &str, files: &mut Files) -> Result<Object> {
     let (bytes, path) = (container.read(name, files)?, container.path(name));
@@ -114,6 +113,7 @@ fn object(container: &mut Container, name: &str, files: &mut Files) -> Result<Ob
     Ok(Object { path, value })
 }
 
+/// A number of a block, in quotation marks or without: it is never converted to a double.
 fn number(json: &Json, room: &Room) -> std::result::Result<Rational, String> {
     match json {
         Json::Text(text) | Json::Word(text) => room.number(text),

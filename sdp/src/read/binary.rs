@@ -13,6 +13,7 @@
 //! limbs is how Elemental writes MPFR's numbers; where GMP's stand the other way around, the first number shows it.
 //! Does not know: what the matrices mean.
 
+use crate::numbers::Dimensions;
 use rug::{Float, Integer, integer::Order};
 use std::io::{ErrorKind, Read};
 use std::path::Path;
@@ -146,7 +147,7 @@ impl Reader<'_> {
 
     fn block(&mut self, shapes: &Shapes) -> Result<BlockData> {
         self.head()?;
-        let free = self.matrix("B", Some((shapes.variables, shapes.free)))?;
+        let free = self.matrix("B", Some(Dimensions { rows: shapes.variables, cols: shapes.free }))?;
         self.class("c")?;
         let length = self.unsigned(8)?;
         if length != shapes.variables as u64 {
@@ -154,7 +155,7 @@ impl Reader<'_> {
             return self.refused(format!("'c' has {length} numbers instead of {wanted}"));
         }
         self.unsigned(4)?;
-        let costs = self.columns((shapes.variables, 1, length))?;
+        let costs = self.columns(shapes.variables, 1, length)?;
         let bases = [self.matrix("bilinear_bases_even", None)?, self.matrix("bilinear_bases_odd", None)?];
         let mut beyond = [0];
         match self.inner.read(&mut beyond) {
@@ -174,7 +175,7 @@ impl Reader<'_> {
     }
 
     /// A matrix, of known shape or of one that its bytes must bear out.
-    fn matrix(&mut self, name: &str, shape: Option<(usize, usize)>) -> Result<Matrix> {
+    fn matrix(&mut self, name: &str, shape: Option<Dimensions>) -> Result<Matrix> {
         if !self.has_matrix {
             self.class(name)?;
             self.has_matrix = true;
@@ -183,24 +184,26 @@ impl Reader<'_> {
         sizes[0] = self.unsigned(self.integer_bytes)?;
         sizes[1] = self.unsigned(self.integer_bytes)?;
         // The first matrix has at least one row: where its columns seem to be 0 and should not, integers have 8 bytes.
-        if self.integer_bytes == 4 && sizes[1] == 0 && shape.is_some_and(|(_, cols)| cols > 0) {
+        if self.integer_bytes == 4 && sizes[1] == 0 && shape.is_some_and(|shape| shape.cols > 0) {
             self.integer_bytes = 8;
             sizes[1] = self.unsigned(8)?;
         }
         sizes[2] = self.unsigned(self.integer_bytes)?;
         let [rows, cols, leading] = sizes;
-        if let Some((wanted_rows, wanted_cols)) = shape.filter(|&(r, c)| (rows, cols) != (r as u64, c as u64)) {
+        let is_other = |shape: &Dimensions| (rows, cols) != (shape.rows as u64, shape.cols as u64);
+        if let Some(wanted) = shape.filter(is_other) {
+            let Dimensions { rows: wanted_rows, cols: wanted_cols } = wanted;
             return self.refused(format!("'{name}' is {rows} x {cols} instead of {wanted_rows} x {wanted_cols}"));
         }
         if leading < rows.max(1) || leading > rows.max(1).saturating_mul(2).saturating_add(64) {
             return self.refused(format!("'{name}' is {rows} x {cols} with a leading dimension of {leading}"));
         }
-        self.columns((rows as usize, cols, leading))
+        self.columns(rows as usize, cols, leading)
     }
 
     /// The columns of a matrix, one after the other, of `leading` numbers each. Its memory grows with the numbers that
     /// have come: the sizes that a file claims may be any numbers.
-    fn columns(&mut self, (rows, cols, leading): (usize, u64, u64)) -> Result<Matrix> {
+    fn columns(&mut self, rows: usize, cols: u64, leading: u64) -> Result<Matrix> {
         let total = usize::try_from(cols).ok().and_then(|cols| rows.checked_mul(cols)).unwrap_or(usize::MAX);
         let number_bytes = Matrix::bytes_for(1, 1, self.bits) as usize;
         let first = total.min((FIRST_BYTES / number_bytes).max(1));

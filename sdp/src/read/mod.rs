@@ -9,7 +9,7 @@ mod sdpa;
 mod sdpb;
 mod store;
 
-pub(crate) use sdpa::grouped;
+pub(crate) use sdpa::{PlacedEntry, grouped};
 
 use crate::forms::{FIRST_BYTES, Form};
 use crate::problem::Problem;
@@ -59,7 +59,7 @@ pub fn read_problem_as(path: &Path, format: Option<FileFormat>, precision_bits: 
         _ if archive::is_archive(path) => sdpb::read(&Store::open(path)?, precision_bits)?,
         _ => {
             let file = File::open(path).map_err(failed)?;
-            return text(file, (path, chosen), precision_bits);
+            return text(file, path, chosen, precision_bits);
         }
     };
     problem.check().map_err(|error| named(error, path))?;
@@ -76,11 +76,11 @@ pub fn read_problem_from(
     (name, format): (&Path, Option<FileFormat>),
     precision_bits: u32,
 ) -> Result<Problem> {
-    text(reader, (name, format.map(Form::of).transpose()?), precision_bits)
+    text(reader, name, format.map(Form::of).transpose()?, precision_bits)
 }
 
 /// A program that is one text, of the form that was chosen, or that its first bytes show.
-fn text(mut reader: impl Read, (path, chosen): (&Path, Option<Form>), precision_bits: u32) -> Result<Problem> {
+fn text(mut reader: impl Read, path: &Path, chosen: Option<Form>, precision_bits: u32) -> Result<Problem> {
     let unread = |source| Error::Io { path: path.to_path_buf(), action: "read", source };
     let mut first = Vec::new();
     reader.by_ref().take(FIRST_BYTES as u64).read_to_end(&mut first).map_err(unread)?;
@@ -96,7 +96,7 @@ fn text(mut reader: impl Read, (path, chosen): (&Path, Option<Form>), precision_
     let whole = std::io::Cursor::new(first).chain(reader);
     let problem = match form {
         Form::Sparse => sdpa::read_stream(whole, path, precision_bits)?,
-        form => polynomial::read_stream(whole, (path, form), precision_bits).map_err(|error| named(error, path))?,
+        form => polynomial::read_stream(whole, path, form, precision_bits).map_err(|error| named(error, path))?,
     };
     problem.check().map_err(|error| named(error, path))?;
     Ok(problem)

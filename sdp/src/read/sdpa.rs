@@ -51,19 +51,30 @@ fn sparse(program: &SdpaProgram) -> Sparse {
     };
     let entry = |(at, place): (usize, &sunzi::io::SdpaEntry)| {
         let value = program.values.float(at, 0);
-        (place.constraint.checked_sub(1), place.block, Entry { row: place.row, col: place.col, value })
+        let entry = Entry { row: place.row, col: place.col, value };
+        PlacedEntry { variable: place.constraint.checked_sub(1), cone: place.block, entry }
     };
     let shapes = program.blocks.iter().map(shape).collect();
     grouped(program.costs.rows(), shapes, program.entries.iter().enumerate().map(entry).collect())
 }
 
-/// The matrices of entries that each stand in a block, of a variable or of C; zeros are left out.
-pub fn grouped(variables: usize, shapes: Vec<Shape>, mut entries: Vec<(Option<usize>, usize, Entry)>) -> Sparse {
+/// An entry, and the matrix that it belongs to.
+pub struct PlacedEntry {
+    /// The variable; none of C.
+    pub variable: Option<usize>,
+    /// The block.
+    pub cone: usize,
+    /// Its place in the block, and the number.
+    pub entry: Entry,
+}
+
+/// The matrices of entries; zeros are left out.
+pub fn grouped(variables: usize, shapes: Vec<Shape>, mut entries: Vec<PlacedEntry>) -> Sparse {
     let cone = |shape| SparseCone { shape, active: Vec::new(), entries: Vec::new(), constant: Vec::new() };
     let mut cones = shapes.into_iter().map(cone).collect::<Vec<_>>();
-    entries.retain(|(_, _, entry)| entry.value != 0);
-    entries.sort_by_key(|(variable, ..)| *variable);
-    for (variable, cone, entry) in entries {
+    entries.retain(|placed| placed.entry.value != 0);
+    entries.sort_by_key(|placed| placed.variable);
+    for PlacedEntry { variable, cone, entry } in entries {
         let (cone, entry) = (&mut cones[cone], Entry { value: trimmed(entry.value), ..entry });
         let Some(variable) = variable else {
             cone.constant.push(entry);

@@ -3,7 +3,7 @@
 use super::polynomial::{CUBIC, PAIR, parabola};
 use super::*;
 use crate::block::Block;
-use crate::certify::metric::{Linked, Rounded, Seen, pairings};
+use crate::certify::metric::{DualChange, Linked, Rounded, Seen, pairings};
 use crate::iterate::Point;
 use crate::numbers::{Arithmetic, largest};
 use crate::workers::Workers;
@@ -129,7 +129,7 @@ fn changes_meet_the_residuals_and_are_least() -> Result<()> {
         }
         assert!((sum - &square).abs() < 1e-60);
         // With free variables it is smaller still, and y takes the rest.
-        let (_, dy, less) = linked.dual(k, std::slice::from_ref(&rest))?;
+        let DualChange { dy, square: less, .. } = linked.dual(k, std::slice::from_ref(&rest))?;
         assert!(less <= square && dy.is_some() == (program.free_variables() > 0));
     }
     Ok(())

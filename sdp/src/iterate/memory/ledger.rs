@@ -6,6 +6,7 @@
 
 use super::calls::{BlockCalls, Calls, Gap};
 use super::lists;
+use super::{Planners, ProgramPart};
 use crate::block::Shape;
 use crate::iterate::point::Cone;
 use crate::iterate::share::Share;
@@ -14,7 +15,7 @@ use crate::problem::{Constraints, Group, Problem, Sampled, Sparse, entry_bytes};
 use crate::ranks::ROOT;
 use crate::workers::{TaskBytes, Workers};
 use std::collections::BTreeMap;
-use sunzi::{Accuracy, Context, Matrix, Result};
+use sunzi::{Accuracy, Matrix, Result};
 
 /// Bytes of an MPFR number in addition to its limbs, with the overhead of the allocator.
 const FLOAT_BYTES: u64 = 48;
@@ -105,13 +106,10 @@ impl Ledger {
     ///
     /// # Errors
     /// Those of the library's plans.
-    pub fn new(
-        (all, single): (&Context, &Context),
-        (problem, cones, share): (&Problem, &[Cone], &Share),
-        (bits, gap, precisions): (u32, Gap, usize),
-    ) -> Result<Ledger> {
+    pub fn new(planners: &Planners, part: ProgramPart<'_>, bits: u32, gap: Gap, precisions: usize) -> Result<Ledger> {
+        let ProgramPart { problem, cones, share } = part;
         let calls = |ctx| Calls { ctx, bits, gap };
-        let (all, single) = (calls(all), calls(single));
+        let (all, single) = (calls(&planners.all), calls(&planners.single));
         let mut sizes = Sizes { problem, cones, share, all, single, blocks: BTreeMap::new() };
         let list = (0..cones.len()).map(|at| sizes.cone(at)).collect::<Result<Vec<_>>>()?;
         let system = sizes.system()?;
@@ -229,7 +227,7 @@ impl<'a> Sizes<'a> {
         TaskBytes::together(tasks, self.at_work(tasks.len()))
     }
 
-    fn on_block(&mut self, (order, bits): (usize, u32), tasks: usize) -> Result<BlockCalls> {
+    fn on_block(&mut self, order: usize, bits: u32, tasks: usize) -> Result<BlockCalls> {
         let key = (order, bits, Workers::at_work(self.threads(), tasks).1);
         if let Some(&known) = self.blocks.get(&key) {
             return Ok(known);
@@ -302,7 +300,7 @@ impl<'a> Sizes<'a> {
             let factors = [same(task(own, 2 * own)), same(task(0, 0))];
             return Ok(ConeBytes { own, tasks, factors, eigenvalues: [same(task(0, 0)); 2] });
         };
-        let calls = self.on_block((order, self.bits()), self.cones.len())?;
+        let calls = self.on_block(order, self.bits(), self.cones.len())?;
         let entries = match constraints {
             Constraints::Sparse(sparse) => sparse.sparse_bytes(cone.number, self.bits())?,
             Constraints::Sampled(_) | Constraints::Scalars(_) => None,
@@ -318,8 +316,8 @@ impl<'a> Sizes<'a> {
         let direction = task(2 * own, direction.into_iter().fold(0, u64::max));
         // Both sides of a block are tasks.
         let sides = 2 * self.cones.len();
-        let (calls, few_bits) = (self.on_block((order, self.bits()), sides)?, self.bits().min(STEP_BITS));
-        let few = self.on_block((order, few_bits), sides)?;
+        let (calls, few_bits) = (self.on_block(order, self.bits(), sides)?, self.bits().min(STEP_BITS));
+        let few = self.on_block(order, few_bits, sides)?;
         let (identity, rounded) = (Matrix::bytes_for(order, order, 2), Matrix::bytes_for(order, order, few_bits));
         let solve = (own + identity + calls.trsm).max(2 * own + identity + calls.syrk);
         let side = |mostly, any| SideBytes { mostly, any };

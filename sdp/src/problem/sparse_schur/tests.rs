@@ -94,7 +94,7 @@ fn schur_complements_sums_and_pairings_are_those_of_whole_matrices() -> Result<(
             let operands = operands
                 .map(|(x, y)| SchurOperand { x_inverse: x, x_lower_inverse: None, y, y_lower: None })
                 .collect::<Vec<_>>();
-            let s = sparse.schur((&workers, &Ranks::alone()), k, &operands)?.unwrap();
+            let s = sparse.schur(&workers, &Ranks::alone(), k, &operands)?.unwrap();
             if threads == 1 {
                 check(k, &sparse, (&x, &y), &s)?;
             }

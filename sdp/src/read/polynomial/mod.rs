@@ -60,7 +60,7 @@ pub fn read(path: &Path, precision_bits: u32) -> Result<Problem> {
 }
 
 /// Reads a stream that messages call `path`; see [`super::read_problem_from`].
-pub fn read_stream(mut reader: impl Read, (path, form): (&Path, Form), precision_bits: u32) -> Result<Problem> {
+pub fn read_stream(mut reader: impl Read, path: &Path, form: Form, precision_bits: u32) -> Result<Problem> {
     let mut text = String::new();
     let read = reader.read_to_string(&mut text);
     read.map_err(|source| Error::Io { path: path.to_path_buf(), action: "read", source })?;
