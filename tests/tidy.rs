@@ -267,6 +267,7 @@ fn circles_and_tuples_are_found_where_they_are_planted() {
     };
     assert_eq!(tuples("fn f((a, b, c): (u8, Vec<u8>, &[u8])) -> (u8, u8) {}\n"), 1);
     assert_eq!(tuples("fn f<T>(\n    a: &dyn Fn(u8, u8, u8),\n) -> Result<(u8, u8, (u8, u8, u8))>;\n"), 2);
+    assert_eq!(tuples("fn f<'a>(a: &'a (u8, u8, u8), b: &mut (u8, u8, i8)) {}\n"), 2);
     assert_eq!(tuples("fn f(a: u8, b: (u8, u8), c: Map<u8, u8>, d: u8) { let x: (u8, u8, u8); }\n"), 0);
 }
 

@@ -152,7 +152,9 @@ impl File {
             let head = if with_results { head } else { &head[..end.min(head.len())] };
             for (at, _) in head.match_indices('(').filter(|(at, _)| *at != parameters) {
                 let before = head[..at].trim_end();
-                let is_call = before.ends_with(|c: char| c.is_alphanumeric()) && !before.ends_with("impl");
+                let word = before.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");
+                let is_lifetime = before[..before.len() - word.len()].ends_with('\'');
+                let is_call = !word.is_empty() && !is_lifetime && !["impl", "mut", "dyn"].contains(&word);
                 let inside = parenthesized(&head[at..]);
                 let behind = head.get(at + inside.len() + 2..).unwrap_or("").trim_start();
                 let is_pattern = behind.starts_with(':') && !behind.starts_with("::");
