@@ -6,8 +6,8 @@ use std::path::Path;
 use sunzi::comm::{Transport, agree, agreed};
 use sunzi::distributed::Team;
 use sunzi::{Context, ContextBuilder, Result};
-use sunzi_lab::engine::{Engine, larger_refusal, limited};
-use sunzi_lab::session::ROOT;
+use sunzi_session::engine::{Engine, larger_refusal, limited};
+use sunzi_session::session::ROOT;
 
 /// Words of an announced matrix in a message.
 const WORDS: usize = 3;

@@ -10,10 +10,10 @@ use sunzi::comm::{Transport, agreed};
 use sunzi::distributed::{RankGrid, Team, TeamOptions};
 use sunzi::out_of_core::DiskUse;
 use sunzi::{Context, ContextBuilder, Error, Result};
-use sunzi_lab::engine::limited;
-use sunzi_lab::memory::{Budget, peak_resident_bytes};
-use sunzi_lab::session::Session as _;
-use sunzi_lab::units::{counted, format_bytes};
+use sunzi_session::engine::limited;
+use sunzi_session::memory::{Budget, peak_resident_bytes};
+use sunzi_session::session::Session as _;
+use sunzi_session::units::{counted, format_bytes};
 
 /// The report.
 #[derive(Serialize)]

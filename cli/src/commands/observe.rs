@@ -6,9 +6,9 @@ use sunzi::Result;
 use sunzi::advanced::drive::{RankReport, Sample, Span, SpanKind};
 use sunzi::comm::Transport;
 use sunzi::distributed::{RANK_PHASES, RankSpan, Team};
-use sunzi_lab::plot::{self, Figure, Point};
-use sunzi_lab::session::ROOT;
-use sunzi_lab::trace::{Names, Timed, Trace};
+use sunzi_session::plot::{self, Figure, Point};
+use sunzi_session::session::ROOT;
+use sunzi_session::trace::{Names, Timed, Trace};
 
 /// Words of a span.
 const SPAN_WORDS: usize = 7;

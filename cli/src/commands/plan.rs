@@ -12,11 +12,11 @@ use sunzi::plans::{
 };
 use sunzi::report::Path;
 use sunzi::{Accuracy, CholeskyOptions, Context, Matrix, RefineOptions, Result};
-use sunzi_lab::engine::{Engine, limited};
 use sunzi_lab::forecast::{Operation, TIMED_BYTES, Workload, forecast};
-use sunzi_lab::memory::Budget;
-use sunzi_lab::session::Session as _;
-use sunzi_lab::units::{counted, format_bytes, format_seconds};
+use sunzi_session::engine::{Engine, limited};
+use sunzi_session::memory::Budget;
+use sunzi_session::session::Session as _;
+use sunzi_session::units::{counted, format_bytes, format_seconds};
 
 /// The report: the plan, and the memory of the operands in addition.
 #[derive(Serialize)]

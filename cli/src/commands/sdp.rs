@@ -16,10 +16,6 @@ use sunzi::comm::{Transport, agreed, local};
 use sunzi::distributed::{Team, TeamOptions};
 use sunzi::io::AtomicFiles;
 use sunzi::{Context, Error, Progress, Result};
-use sunzi_lab::engine::{larger_refusal, limited};
-use sunzi_lab::memory::peak_resident_bytes;
-use sunzi_lab::session::{ROOT, Session as _};
-use sunzi_lab::units::{counted, format_bytes, format_seconds};
 use sunzi_sdp::output::{IterationsFile, TABLE_HEADER, decimal, phase, sdpa_result, table_row};
 use sunzi_sdp::output::{write_solution, write_text_among};
 use sunzi_sdp::{CheckpointLock, Checkpoints, read_problem_as, read_problem_from};
@@ -27,6 +23,10 @@ use sunzi_sdp::{
     Control, Form, Iteration, Left, MemoryPlan, Pace, PrecisionPlan, Problem, Solution, Solver, SolverOptions, State,
     Termination,
 };
+use sunzi_session::engine::{larger_refusal, limited};
+use sunzi_session::memory::peak_resident_bytes;
+use sunzi_session::session::{ROOT, Session as _};
+use sunzi_session::units::{counted, format_bytes, format_seconds};
 
 /// Seconds between checkpoints: SDPB's default.
 const CHECKPOINT_SECONDS: u64 = 3600;

@@ -14,8 +14,8 @@ use sunzi::distributed::Team;
 use sunzi::io::{FileFormat, MatrixFile};
 use sunzi::out_of_core::{self, OutOfCoreSolveOptions, OutOfCoreSolveReport, SolvePaths};
 use sunzi::{Accuracy, Context, Error, Result, Uplo};
-use sunzi_lab::session::ROOT;
-use sunzi_lab::units::{counted, format_bytes, format_seconds};
+use sunzi_session::session::ROOT;
+use sunzi_session::units::{counted, format_bytes, format_seconds};
 
 /// A triangular solve, in this process or on the ranks that work `together`.
 pub fn trsm(session: &mut Session, args: &Trsm, together: Option<&dyn Transport>) -> Result<()> {

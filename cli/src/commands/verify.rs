@@ -11,8 +11,8 @@ use std::time::Instant;
 use sunzi::io::ReadOptions;
 use sunzi::verify::{Verification, VerifyOptions, verify_gemm, verify_syrk};
 use sunzi::{Context, IndexBase, Matrix, Op, Result, Uplo};
-use sunzi_lab::session::Session as _;
-use sunzi_lab::units::counted;
+use sunzi_session::session::Session as _;
+use sunzi_session::units::counted;
 
 /// A stored product to check.
 pub struct Verify {

@@ -18,8 +18,8 @@ use sunzi::io::MatrixFile;
 use sunzi::verify::{FileFactorOptions, Verification, VerifyOptions};
 use sunzi::verify::{verify_cholesky, verify_cholesky_files, verify_inverse, verify_solve, verify_trsm};
 use sunzi::{Context, IndexBase, Result, Side, Uplo};
-use sunzi_lab::engine::limited;
-use sunzi_lab::session::Session as _;
+use sunzi_session::engine::limited;
+use sunzi_session::session::Session as _;
 
 /// A stored result and the equation that it should satisfy.
 struct Claim<'a> {

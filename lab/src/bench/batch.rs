@@ -11,10 +11,7 @@ use super::sides::{TimedBaseline, hash, repeats};
 use super::spread::Spread;
 use super::verifier;
 use crate::baselines::{self, Operation};
-use crate::engine::{Engine, limited};
 use crate::machine::Machine;
-use crate::session::Session;
-use crate::units::{counted, format_bytes, format_seconds};
 use serde::Serialize;
 use std::time::Instant;
 use sunzi::batch::{cholesky_batch_into, gemm_batch_into, syrk_batch_into, trsm_batch_into};
@@ -24,6 +21,9 @@ use sunzi::{
     Accuracy, Cholesky, CholeskyOptions, Context, Error, GemmOptions, Matrix, Op, Result, Symmetric, SymmetricMatrix,
     SyrkOptions, TrsmOptions, cholesky_into, gemm_into, syrk_into, trsm_into,
 };
+use sunzi_session::engine::{Engine, limited};
+use sunzi_session::session::Session;
+use sunzi_session::units::{counted, format_bytes, format_seconds};
 
 /// The baseline that is our own single calls.
 const CALLS: &str = "calls";

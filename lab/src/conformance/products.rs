@@ -3,8 +3,6 @@
 //! Knows: the public verbs. Does not know: how a product is cut or converted.
 
 use super::{Setup, failed, least_bytes};
-use crate::engine::largest_precision_bits;
-use crate::units::describe;
 use rug::{Float, Integer, integer::Order};
 use std::sync::Arc;
 use sunzi::advanced::kernels::device::DeviceFamily;
@@ -15,6 +13,8 @@ use sunzi::{
     Accuracy, Context, ContextBuilder, GemmOptions, Matrix, Op, Outcome, Result, Symmetric, SyrkOptions, Uplo,
     gemm_with, syrk_with,
 };
+use sunzi_session::engine::largest_precision_bits;
+use sunzi_session::units::describe;
 
 /// Precisions at which products are compared.
 const PRECISIONS: [u32; 5] = [64, 113, 512, 1024, 4000];

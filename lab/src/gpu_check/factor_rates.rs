@@ -7,8 +7,6 @@ use super::product_rates::ProductRates;
 use super::table::{Table, Target, Unit};
 use crate::bench::{RESIDUAL_BOUND, double_matrix, largest_residual};
 use crate::conformance::{Setup, dominant, is_gpu};
-use crate::session::Session;
-use crate::units::{format_bytes, format_seconds};
 use rug::Float;
 use serde::Serialize;
 use std::ops::Range;
@@ -26,6 +24,8 @@ use sunzi::{
     Accuracy, CholeskyOptions, Context, Error, ErrorText, GemmOptions, IndexBase, Matrix, Op, Outcome, Result,
     Symmetric, cholesky_with, gemm_with,
 };
+use sunzi_session::session::Session;
+use sunzi_session::units::{format_bytes, format_seconds};
 
 /// The targets, as parts of the rate of the products of planes, and of that of the plain product of doubles.
 const CHOLESKY_SHARE: f64 = 0.30;

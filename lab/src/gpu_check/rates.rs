@@ -8,8 +8,6 @@ use super::factor_rates::{self, FactorRates};
 use super::product_rates::{FEW_COLUMNS, ProductRates, timed};
 use super::table::{Table, Target, Unit};
 use crate::conformance::{Fixture, Setup, is_gpu, square};
-use crate::session::Session;
-use crate::units::{format_bytes, format_seconds};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::Arc;
@@ -23,6 +21,8 @@ use sunzi::plans::plan_syrk;
 use sunzi::report::Report;
 use sunzi::verify::{VerifyOptions, verify_gemm, verify_syrk};
 use sunzi::{Context, Error, Matrix, Op, Result};
+use sunzi_session::session::Session;
+use sunzi_session::units::{format_bytes, format_seconds};
 
 /// Sizes on a GPU, and on other devices.
 const GPU: Sizes = Sizes { rows: 16_384, cols: 8192, precision_bits: 1024, plain: 8192, copy_bytes: 1 << 28 };

@@ -16,10 +16,10 @@ use sunzi::io::{self, ReadOptions, Symmetry, WriteOptions};
 use sunzi::report::Report;
 use sunzi::verify::{VerifyOptions, verify_syrk};
 use sunzi::{Error, Matrix, Result, SyrkOptions, syrk_with};
-use sunzi_lab::engine::Engine;
-use sunzi_lab::engine::limited;
-use sunzi_lab::session::Session as _;
-use sunzi_lab::units::{counted, format_bytes, format_seconds};
+use sunzi_session::engine::Engine;
+use sunzi_session::engine::limited;
+use sunzi_session::session::Session as _;
+use sunzi_session::units::{counted, format_bytes, format_seconds};
 
 /// The problem: 2000 sampled dimensions, 200 derivatives, 1024 bits.
 const SIZE: Size = Size { rows: 2000, cols: 200, precision_bits: 1024 };

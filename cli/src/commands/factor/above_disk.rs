@@ -14,8 +14,8 @@ use sunzi::distributed::Team;
 use sunzi::io::MatrixFile;
 use sunzi::out_of_core::{self, OutOfCoreOptions, OutOfCoreReport};
 use sunzi::{Accuracy, Context, Error, Result, Uplo};
-use sunzi_lab::session::ROOT;
-use sunzi_lab::units::{counted, format_bytes, format_seconds};
+use sunzi_session::session::ROOT;
+use sunzi_session::units::{counted, format_bytes, format_seconds};
 
 /// Runs in this process, or on the ranks that work `together`, each with a directory of its own below the one given.
 pub fn run(session: &mut Session, args: &Cholesky, together: Option<&dyn Transport>) -> Result<()> {

@@ -13,7 +13,7 @@ use sunzi::{
     CholeskyOptions, Context, Error, Matrix, Outcome, RefineOptions, Result, Symmetric, SymmetricMatrix, cholesky_with,
     solve_refined_with,
 };
-use sunzi_lab::trace::Trace;
+use sunzi_session::trace::Trace;
 
 /// Whether the matrix has a factor at `bits` bits.
 ///

@@ -4,7 +4,7 @@ use super::{Factoring, ReadAt, Task, reader};
 use crate::session::Session;
 use sunzi::plans::{plan_cholesky, plan_inverse, plan_solve, plan_solve_refined};
 use sunzi::{CholeskyOptions, Context, Matrix, RefineOptions, Result};
-use sunzi_lab::engine::least_bytes;
+use sunzi_session::engine::least_bytes;
 
 /// Bits for the range of exponents, for each bit of the order: of a Gram matrix of random numbers the smallest entry
 /// lies about `2.5 log2(n)` bits below its diagonal, by chance some bits more.

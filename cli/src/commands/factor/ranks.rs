@@ -14,11 +14,11 @@ use sunzi::comm::{Transport, agree, agreed};
 use sunzi::distributed::{self, DistCholesky, DistCholeskyOptions, DistMatrix, Team, TeamOptions, cholesky_with};
 use sunzi::estimate::log_det_of;
 use sunzi::{Context, Error, Matrix, Result, Uplo};
-use sunzi_lab::engine::{Engine, limited};
-use sunzi_lab::memory::Budget;
-use sunzi_lab::report::check_writable;
-use sunzi_lab::session::ROOT;
-use sunzi_lab::trace::Trace;
+use sunzi_session::engine::{Engine, limited};
+use sunzi_session::memory::Budget;
+use sunzi_session::report::check_writable;
+use sunzi_session::session::ROOT;
+use sunzi_session::trace::Trace;
 
 /// Columns of right-hand sides in a tile.
 const RIGHT_TILE: usize = 64;

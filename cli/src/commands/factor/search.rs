@@ -8,8 +8,8 @@ use crate::input::Reader;
 use crate::session::Session;
 use std::time::{Duration, Instant};
 use sunzi::{Error, MAXIMUM_PRECISION_BITS, MoreBits, Result};
-use sunzi_lab::engine::check_reach;
-use sunzi_lab::trace::Trace;
+use sunzi_session::engine::check_reach;
+use sunzi_session::trace::Trace;
 
 /// Precisions are multiples of this number of bits.
 const STEP_BITS: u32 = 8;

@@ -14,11 +14,11 @@ use sunzi::distributed::{DistMatrix, DistOptions, DistOutcome, NodePlan, PlanHoo
 use sunzi::distributed::{Team, TeamOptions, even_share, gemm_rows, plan_gemm, plan_syrk, syrk};
 use sunzi::plans::{Plan, ProductPlanOptions};
 use sunzi::{Context, Matrix, Op, Result, Uplo};
-use sunzi_lab::engine::limited;
-use sunzi_lab::memory::Budget;
-use sunzi_lab::session::ROOT;
-use sunzi_lab::trace::Trace;
-use sunzi_lab::units::format_bytes;
+use sunzi_session::engine::limited;
+use sunzi_session::memory::Budget;
+use sunzi_session::session::ROOT;
+use sunzi_session::trace::Trace;
+use sunzi_session::units::format_bytes;
 
 /// Reads, multiplies and gathers. Collective.
 ///

@@ -20,10 +20,7 @@ use super::rank_table::{header, row, total_threads};
 use super::spread::Spread;
 use super::task::Phases;
 use crate::baselines::{self, Operation};
-use crate::engine::Engine;
 use crate::machine::Machine;
-use crate::session::{ROOT, Session};
-use crate::units::format_seconds;
 use others::Others;
 use ours::{Alone, Ours};
 use serde::Serialize;
@@ -33,6 +30,9 @@ use sunzi::comm::{Reduction, Transport, agree, agreed, barrier};
 use sunzi::distributed::even_share;
 use sunzi::gallery::{Kind, Size, generate};
 use sunzi::{Error, Matrix, Result};
+use sunzi_session::engine::Engine;
+use sunzi_session::session::{ROOT, Session};
+use sunzi_session::units::format_seconds;
 
 /// The sides that a step can be compared with: the source of Q, together with MPFR loops for the rest.
 pub const NAMES: [&str; 2] = ["sdpb", "mpfr"];
