@@ -58,7 +58,8 @@ pub struct Held {
 /// [`sunzi::Error::MemoryLimit`] with the least limit that would do for all steps, on every rank; those of planning.
 pub fn admit(
     team: &Team,
-    (engine, builder): (&Engine, ContextBuilder),
+    engine: &Engine,
+    builder: ContextBuilder,
     held: &Held,
     plan: impl FnOnce(&Context) -> Vec<Result<()>>,
 ) -> Result<()> {

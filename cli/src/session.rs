@@ -63,7 +63,7 @@ impl Session {
         let Some(infos) = infos else { return };
         let Work { stages, output } = work(&infos);
         let format = output.and_then(|(path, _)| output_format(path).ok());
-        let write = output.zip(format).map(|((_, shape), format)| writing(format, shape, bits));
+        let write = output.zip(format).map(|((_, (rows, cols)), format)| writing(format, rows, cols, bits));
         let read = infos.iter().map(|info| reading(info, bits));
         self.bar.expect(read.chain(stages).chain(write).collect());
     }

@@ -20,7 +20,7 @@ pub fn run(session: &mut Session, config: &Gen) -> Result<()> {
     matrix.check()?;
     let Size { rows, cols, precision_bits } = matrix.size;
     session.expect(&[], precision_bits, |_| {
-        let seconds = product_seconds(rows, (cols, 1), false, precision_bits);
+        let seconds = product_seconds(rows, cols, 1, false, precision_bits);
         let stages = vec![Stage::calls("generate", seconds)];
         Work { stages, output: Some((path, (rows, cols))) }
     });

@@ -116,7 +116,7 @@ impl Bar {
     /// Shows a step; returns whether to go on, which a signal denies.
     pub fn advance(&self, progress: Progress) -> bool {
         self.with(|shown, now| {
-            shown.run.advance(progress.phase, (progress.done, progress.total), now);
+            shown.run.advance(progress.phase, progress.done, progress.total, now);
             shown.show(Some(progress), now);
         });
         !signals::stop_requested()

@@ -69,7 +69,7 @@ fn tour(session: &mut Session, engine: &Engine) -> Result<()> {
         counted(again.threads, "thread"),
         format_bytes(again.planned_bytes),
     ))?;
-    store_and_verify(session, &ctx, (&p, &first.result), &q_path)?;
+    store_and_verify(session, &ctx, &p, &first.result, &q_path)?;
     still_wanted()?;
     let plain = plain::measure(&p, ctx.threads(), PLAIN_SECONDS);
     session.say(&format!("4. {}", plain.describe(again.seconds)))?;
@@ -110,8 +110,7 @@ fn prepare(session: &Session, path: &Path) -> Result<()> {
 }
 
 /// Stores Q, reads it back, and verifies the matrix that was read.
-fn store_and_verify(session: &Session, ctx: &sunzi::Context, pq: (&Matrix, &Matrix), path: &PathBuf) -> Result<()> {
-    let (p, q) = pq;
+fn store_and_verify(session: &Session, ctx: &sunzi::Context, p: &Matrix, q: &Matrix, path: &PathBuf) -> Result<()> {
     let options = WriteOptions::new().symmetry(Symmetry::SymmetricLower);
     io::write(path, q, &options)?;
     let stored = io::read(path, &ReadOptions::new(SIZE.precision_bits))?.matrix;

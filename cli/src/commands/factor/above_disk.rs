@@ -57,12 +57,12 @@ pub fn run(session: &mut Session, args: &Cholesky, together: Option<&dyn Transpo
             out_of_core::double_cholesky_over_ranks(ctx, team, files, directory, &options)
         }
     };
-    let report = above_disk::run(session, builder, (factor.engine.budget(0), directory), together, call)?;
+    let report = above_disk::run(session, builder, factor.engine.budget(0), directory, together, call)?;
     if !is_root {
         return Ok(());
     }
     let line = line(&output.path, &report);
-    above_disk::finish(session, &report, (&line, "factor"), (directory, &report.disk))
+    above_disk::finish(session, &report, &line, directory, &report.disk, "factor")
 }
 
 /// Refuses arguments that cannot work, before anything is read.

@@ -41,12 +41,12 @@ pub fn run(session: &mut Session, config: &Product, directory: &Path, together: 
         }
     };
     let builder = agreed(world, config.context(session))?;
-    let report = above_disk::run(session, builder, (choices.engine.budget(0), directory), together, call)?;
+    let report = above_disk::run(session, builder, choices.engine.budget(0), directory, together, call)?;
     if !is_root {
         return Ok(());
     }
     let line = line(&output.path, &report);
-    above_disk::finish(session, &report, (&line, "product"), (directory, &report.disk))
+    above_disk::finish(session, &report, &line, directory, &report.disk, "product")
 }
 
 /// Refuses arguments that cannot work, before anything is read; returns the bits of the result.

@@ -175,7 +175,7 @@ fn expect(session: &Session, config: &Product, name: &'static str) {
             }
         };
         let is_symmetric = matches!(config.operands, Operands::Syrk { .. });
-        let seconds = product_seconds(contracted, (rows, cols), is_symmetric, bits);
+        let seconds = product_seconds(contracted, rows, cols, is_symmetric, bits);
         Work { stages: vec![Stage::call(name, seconds)], output: Some((&config.output.path, (rows, cols))) }
     });
 }

@@ -75,7 +75,7 @@ fn admit(session: &Session, config: &Product, team: &Team) -> Result<()> {
         gathered_bytes: Matrix::bytes_for(rows, cols, bits),
     };
     let options = ProductPlanOptions::new().accuracy(choices.accuracy);
-    rank_memory::admit(team, (engine, config.context(session)?), &held, |ctx| {
+    rank_memory::admit(team, engine, config.context(session)?, &held, |ctx| {
         let plan = match right {
             None => plan_syrk(ctx, team, left, bits, &options),
             Some(_) => plan_gemm(ctx, team, (rows, cols), left.0, bits, &options),

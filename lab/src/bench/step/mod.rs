@@ -146,7 +146,7 @@ pub fn run(session: &mut dyn Session, config: &BenchStep, world: &dyn Transport)
     let builder = session.context(&config.engine)?.threads(threads);
     let alone = agreed(world, if root { Alone::new(&builder.build()?, config).map(Some) } else { Ok(None) })?;
     let same_bits = ours.has_bits_of(alone.as_ref())?;
-    let others = names.iter().map(|name| Others::new(name, (config, world), (&ours, alone.as_ref()), threads));
+    let others = names.iter().map(|name| Others::new(name, config, world, &ours, alone.as_ref(), threads));
     let mut others = others.collect::<Result<Vec<_>>>()?;
     for round in 0..=config.runs {
         if round > 0 {
@@ -159,7 +159,7 @@ pub fn run(session: &mut dyn Session, config: &BenchStep, world: &dyn Transport)
     for side in &mut others {
         side.judge(alone.as_ref())?;
     }
-    let report = summarise(config, (&ours, &others), (same_bits, worst_error), threads);
+    let report = summarise(config, &ours, &others, same_bits, worst_error, threads);
     ours.team.close()?;
     let said = if root { session.finish_report(&report).and_then(|()| session.say(&table(&report))) } else { Ok(()) };
     agree(world, said)?;
@@ -186,8 +186,10 @@ fn side_report(name: &'static str, runs: &[StageSeconds], ours: Option<f64>, che
 
 fn summarise(
     config: &BenchStep,
-    (ours, others): (&Ours<'_>, &[Others<'_>]),
-    (same_bits, worst_error): (bool, f64),
+    ours: &Ours<'_>,
+    others: &[Others<'_>],
+    same_bits: bool,
+    worst_error: f64,
     threads: usize,
 ) -> StepReport {
     let &BenchStep { blocks, order, cols, precision_bits, runs, .. } = config;
