@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::path::Path;
 use sunzi::io::{FileInfo, Loaded, ReadOptions, WrittenEntry};
 use sunzi::{Error, MAXIMUM_PRECISION_BITS, Matrix, Result, SymmetricMatrix, Uplo};
-use sunzi_lab::engine::Engine;
+use sunzi_session::engine::Engine;
 
 /// How the operands of a command are read.
 pub struct Reader<'a> {

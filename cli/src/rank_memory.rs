@@ -6,8 +6,8 @@ use std::path::Path;
 use sunzi::comm::{Transport, agree, agreed};
 use sunzi::distributed::Team;
 use sunzi::{Context, ContextBuilder, Result};
-use sunzi_lab::engine::{Engine, larger_refusal, limited};
-use sunzi_lab::session::ROOT;
+use sunzi_session::engine::{Engine, larger_refusal, limited};
+use sunzi_session::session::ROOT;
 
 /// Words of an announced matrix in a message.
 const WORDS: usize = 3;
@@ -58,7 +58,8 @@ pub struct Held {
 /// [`sunzi::Error::MemoryLimit`] with the least limit that would do for all steps, on every rank; those of planning.
 pub fn admit(
     team: &Team,
-    (engine, builder): (&Engine, ContextBuilder),
+    engine: &Engine,
+    builder: ContextBuilder,
     held: &Held,
     plan: impl FnOnce(&Context) -> Vec<Result<()>>,
 ) -> Result<()> {

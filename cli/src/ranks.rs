@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use sunzi::comm::{Reduction, Transport, agree, barrier, launched};
 use sunzi::{Error, Result};
 use sunzi_lab::bench::World;
-use sunzi_lab::session::ROOT;
+use sunzi_session::session::ROOT;
 use xxhash_rust::xxh3::Xxh3;
 
 /// Set in the environment, it makes a process run by itself that a launcher, or a program under one, has started.

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use sunzi::comm::{Transport, agreed};
 use sunzi::io::{FileInfo, Loaded, ReadOptions, Symmetry, WriteOptions};
 use sunzi::{ContextBuilder, MatrixView, ProgressCallback, Result};
-use sunzi_lab::engine::Engine;
-use sunzi_lab::report::{ReportFile, check_writable};
-use sunzi_lab::session::{self as lab, Session as _};
+use sunzi_session::engine::Engine;
+use sunzi_session::report::{ReportFile, check_writable};
+use sunzi_session::session::Session as SessionTrait;
 
 /// The work of a command between reading and writing.
 pub struct Work<'a> {
@@ -63,7 +63,7 @@ impl Session {
         let Some(infos) = infos else { return };
         let Work { stages, output } = work(&infos);
         let format = output.and_then(|(path, _)| output_format(path).ok());
-        let write = output.zip(format).map(|((_, shape), format)| writing(format, shape, bits));
+        let write = output.zip(format).map(|((_, (rows, cols)), format)| writing(format, rows, cols, bits));
         let read = infos.iter().map(|info| reading(info, bits));
         self.bar.expect(read.chain(stages).chain(write).collect());
     }
@@ -116,7 +116,7 @@ impl Session {
     /// # Errors
     /// [`Error::Io`].
     pub fn finish_report(&mut self, report: &impl Serialize) -> Result<()> {
-        (self as &mut dyn lab::Session).finish_report(report)
+        (self as &mut dyn SessionTrait).finish_report(report)
     }
 
     /// A builder with the choices of the command line but the memory limit, and the command's progress.
@@ -124,7 +124,7 @@ impl Session {
     /// # Errors
     /// [`Error::NoDevice`].
     pub fn context(&self, engine: &Engine) -> Result<ContextBuilder> {
-        (self as &dyn lab::Session).context(engine)
+        (self as &dyn SessionTrait).context(engine)
     }
 
     /// Reads a file.
@@ -158,7 +158,7 @@ impl Session {
     }
 }
 
-impl lab::Session for Session {
+impl SessionTrait for Session {
     fn say(&self, text: &str) -> Result<()> {
         self.bar.finish();
         if self.quiet { Ok(()) } else { crate::output::print(&format!("{text}\n")) }

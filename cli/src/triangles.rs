@@ -49,14 +49,14 @@ impl SymmetricUse {
             Some(NamedTriangle { ignores_other: true, .. }) => return Ok(()),
             Some(NamedTriangle { uplo, .. }) => {
                 let Some(conflict) = conflict(uplo) else { return Ok(()) };
-                let pair = Pair::of((conflict.row, conflict.column), entry);
+                let pair = Pair::of(conflict.row, conflict.column, entry);
                 format!("{pair}; {}", self.named_advice(uplo, &conflict))
             }
             None => {
                 let Err(error) = Symmetric::from(matrix).lower_view("a symmetric matrix") else { return Ok(()) };
                 let Error::NotSymmetric { row, column } = error else { return Err(error) };
                 let advice = self.advice(conflict(Uplo::Lower).is_none(), conflict(Uplo::Upper).is_none());
-                format!("{}; {advice}", Pair::of((row, column), entry))
+                format!("{}; {advice}", Pair::of(row, column, entry))
             }
         };
         Err(Error::Format { path: path.to_path_buf(), message: format!("not symmetric: {found}") })
@@ -126,7 +126,7 @@ struct Pair {
 }
 
 impl Pair {
-    fn of((row, col): (usize, usize), entry: impl Fn(usize, usize) -> Float) -> Pair {
+    fn of(row: usize, col: usize, entry: impl Fn(usize, usize) -> Float) -> Pair {
         Pair { row, col, entries: [entry(row, col), entry(col, row)] }
     }
 }

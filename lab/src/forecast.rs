@@ -183,6 +183,12 @@ pub fn forecast(ctx: &Context, workload: &Workload) -> Result<Option<f64>> {
     }
 }
 
+/// A run that was timed.
+struct TimedRun {
+    work: Work,
+    seconds: f64,
+}
+
 /// Times runs of growing size, and carries their pace over.
 fn extrapolate(workload: &Workload, mut time: impl FnMut(&Workload) -> Result<f64>) -> Result<Option<f64>> {
     let whole = workload.work();
@@ -190,7 +196,7 @@ fn extrapolate(workload: &Workload, mut time: impl FnMut(&Workload) -> Result<f6
         return Ok(Some(0.0));
     }
     let Some(mut factor) = first_factor(workload) else { return Ok(None) };
-    let mut runs = Vec::<(Work, f64)>::new();
+    let mut runs = Vec::<TimedRun>::new();
     loop {
         let small = workload.scaled(factor);
         let seconds = time(&small)?;
@@ -201,10 +207,10 @@ fn extrapolate(workload: &Workload, mut time: impl FnMut(&Workload) -> Result<f6
         if seconds >= ENOUGH_SECONDS || workload.scaled(longer).bytes() > TIMED_BYTES {
             // Something else may have run in between. A second run finds its memory there already, a first one not.
             let seconds = seconds.min(FIRST_RUN * time(&small)?);
-            runs.push((small.work(), seconds));
+            runs.push(TimedRun { work: small.work(), seconds });
             return Ok(Some(carry_over(&runs, whole)));
         }
-        runs.push((small.work(), seconds));
+        runs.push(TimedRun { work: small.work(), seconds });
         factor = longer;
     }
 }
@@ -230,16 +236,16 @@ fn first_factor(workload: &Workload) -> Option<f64> {
 
 /// The seconds of the work `whole`, by the paces that fit the times of the runs best, with relative errors. The last
 /// run took longest.
-fn carry_over(runs: &[(Work, f64)], whole: Work) -> f64 {
-    let Some(&(work, seconds)) = runs.last() else { return 0.0 };
+fn carry_over(runs: &[TimedRun], whole: Work) -> f64 {
+    let Some(&TimedRun { work, seconds }) = runs.last() else { return 0.0 };
     let by_products = seconds * whole.products / work.products;
     let by_entries = seconds * whole.entries / work.entries;
     // Short runs take time that has little to do with their size. The last run counts as much as all others.
-    let told = runs.iter().filter(|(_, own)| *own >= seconds / TELLING);
+    let told = runs.iter().filter(|run| run.seconds >= seconds / TELLING);
     let mut sums = [0.0; 5];
-    for (at, (own, own_seconds)) in told.clone().enumerate() {
+    for (at, run) in told.clone().enumerate() {
         let weight = if at + 1 == told.clone().count() { at.max(1) as f64 } else { 1.0 };
-        let (x, y) = (own.products / own_seconds, own.entries / own_seconds);
+        let (x, y) = (run.work.products / run.seconds, run.work.entries / run.seconds);
         let terms = [x * x, x * y, y * y, x, y];
         sums.iter_mut().zip(terms).for_each(|(sum, term)| *sum += weight * term);
     }

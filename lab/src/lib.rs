@@ -6,23 +6,16 @@
 //! - [`conformance`]: what every device must compute; [`gpu_check`]: whether those of this machine do, and how fast;
 //! - [`mod@forecast`]: how long an operation will take here;
 //! - [`simulate`]: a factorisation on a cluster in virtual time;
-//! - [`plot`] and [`trace`]: pictures, and files for trace viewers;
-//! - parts that these share: the choices of an [`engine`], the [`machine`], the [`memory`] of the process, [`units`]
-//!   and [`report`] files. They print through a [`session::Session`] of the caller's.
+//! - [`machine`]: a description of the machine, with the OpenBLAS that baselines call.
 //!
-//! Knows: the library. Does not know: command lines, terminals, signals.
+//! They print through a [`Session`](sunzi_session::session::Session) of the caller's.
+//!
+//! Knows: the library, and what commands share (`sunzi_session`). Does not know: command lines, terminals, signals.
 
 pub mod baselines;
 pub mod bench;
 pub mod conformance;
-pub mod engine;
 pub mod forecast;
 pub mod gpu_check;
 pub mod machine;
-pub mod memory;
-pub mod plot;
-pub mod report;
-pub mod session;
 pub mod simulate;
-pub mod trace;
-pub mod units;

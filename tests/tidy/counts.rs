@@ -10,8 +10,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 /// The sources of each package.
-const PACKAGES: [&str; 8] =
-    ["src/", "kernels/src/", "lab/src/", "laf/src/", "sdp/src/", "cli/src/", "bindings/c/src/", "bindings/python/src/"];
+const PACKAGES: [&str; 9] = [
+    "src/",
+    "kernels/src/",
+    "session/src/",
+    "lab/src/",
+    "laf/src/",
+    "sdp/src/",
+    "cli/src/",
+    "bindings/c/src/",
+    "bindings/python/src/",
+];
 
 /// Methods that a trait may have without being listed.
 const TRAIT_METHODS: usize = 15;

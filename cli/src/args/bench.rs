@@ -8,7 +8,7 @@ use sunzi::advanced::kernels::device::DeviceFamily;
 use sunzi::advanced::runtime::{Eviction, Policy};
 use sunzi::comm::window::WindowKind;
 use sunzi::{Accuracy, Error, Result};
-use sunzi_lab::engine::check_reach;
+use sunzi_session::engine::check_reach;
 
 /// `sunzi bench`.
 #[derive(Args, Debug)]

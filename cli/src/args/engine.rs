@@ -5,8 +5,8 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use std::ops::Deref;
 use sunzi::Result;
 use sunzi::advanced::device::DeviceName;
-use sunzi_lab::engine::{Engine, check_reach};
-use sunzi_lab::units::parse_size;
+use sunzi_session::engine::{Engine, check_reach};
+use sunzi_session::units::parse_size;
 
 /// Choices of the engine as typed.
 #[derive(Args, Debug)]

@@ -11,7 +11,7 @@ use sunzi::advanced::runtime::protocol::{DeliveryKind, Termination};
 use sunzi::advanced::storage::Caching;
 use sunzi::distributed::RankGrid;
 use sunzi::{Accuracy, Diag, Error, Op, Result, Side, TrsmOptions, Uplo};
-use sunzi_lab::engine::Engine;
+use sunzi_session::engine::Engine;
 
 /// Which triangle of a symmetric matrix counts.
 #[derive(Args, Clone, Debug)]

@@ -6,7 +6,7 @@ use rug::Float;
 use std::path::PathBuf;
 use sunzi::gallery::{Kind, Size};
 use sunzi::io::{NumberForm, Tolerance};
-use sunzi_lab::units::parse_count;
+use sunzi_session::units::parse_count;
 
 /// Where a result goes and in which form.
 #[derive(Args, Clone, Debug)]

@@ -5,7 +5,7 @@ use super::values::{accuracy, positive, precision, size};
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use sunzi::distributed::ClusterShape;
 use sunzi::{Accuracy, Error, Result};
-use sunzi_lab::engine::check_reach;
+use sunzi_session::engine::check_reach;
 
 /// The end of `sunzi plan --help`.
 const EXAMPLES: &str = "Without an operation, the command plans a syrk with the options of `sunzi plan syrk`.\n\n\

@@ -8,10 +8,10 @@ use rug::Float;
 use std::path::{Path, PathBuf};
 use sunzi::io::parse_number;
 use sunzi::{Error, Result};
-use sunzi_lab::engine::check_reach;
-use sunzi_lab::units::parse_count;
 use sunzi_sdp::output::WriteSolution;
 use sunzi_sdp::{Form, SolverOptions};
+use sunzi_session::engine::check_reach;
+use sunzi_session::units::parse_count;
 
 /// Bits of numbers among the options.
 const OPTION_BITS: u32 = 256;

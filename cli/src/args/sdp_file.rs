@@ -26,6 +26,47 @@ const SDPA: [Parameter; 10] = [
 /// The parameter that SDPA-GMP has behind them.
 const PRECISION: Parameter = ("precision", &["precision"]);
 
+/// A line of a file, without its comment.
+struct ParameterLine<'a> {
+    /// Counted from 1.
+    number: usize,
+    text: &'a str,
+}
+
+impl<'a> ParameterLine<'a> {
+    /// The lines that are more than a comment.
+    fn all(text: &'a str) -> Vec<ParameterLine<'a>> {
+        let lines = text.lines().enumerate();
+        let lines = lines.map(|(at, text)| (at + 1, text.split('#').next().unwrap_or("").trim()));
+        let lines = lines.map(|(number, text)| ParameterLine { number, text });
+        lines.filter(|line| !line.text.is_empty()).collect()
+    }
+
+    /// The number at the beginning, behind which SDPA reads nothing.
+    fn value(&self) -> Option<&'a str> {
+        let word = self.text.split(|letter: char| letter.is_whitespace() || [';', ','].contains(&letter)).next()?;
+        let begins = word.trim_start_matches(['+', '-', '.']).starts_with(|letter: char| letter.is_ascii_digit());
+        (begins && !word.contains('=')).then_some(word)
+    }
+
+    /// The first parameter that it names behind its number.
+    fn labelled(&self) -> Option<&'static Parameter> {
+        let words = self.text.split_whitespace().skip(1).map(|word| word.trim_matches([';', ',']));
+        let known = |word: &str| SDPA.iter().chain([&PRECISION]).find(|(name, _)| *name == word);
+        words.filter_map(known).next()
+    }
+
+    /// Whether SDPA reads it as a format of printing.
+    fn is_format(&self) -> bool {
+        self.text.starts_with('%') || self.text.starts_with("NOPRINT")
+    }
+
+    /// The refusal of a line that is not `expected`.
+    fn refusal(&self, expected: &str) -> String {
+        format!("line {}: '{}' is not {expected}", self.number, shown(self.text))
+    }
+}
+
 impl Sdp {
     /// The options of the command line, completed by the file of parameters; also a remark on that file.
     ///
@@ -57,10 +98,9 @@ pub fn read_parameters(path: &Path) -> Result<(Given, Option<String>)> {
     let text = String::from_utf8_lossy(&bytes);
     let text = text.trim_start_matches('\u{feff}');
     let refused = |message: String| Error::Format { path: path.to_path_buf(), message };
-    let lines = text.lines().enumerate().map(|(at, text)| (at + 1, text.split('#').next().unwrap_or("").trim()));
-    let lines = lines.filter(|(_, text)| !text.is_empty()).collect::<Vec<_>>();
+    let lines = ParameterLine::all(text);
     let parser = Given::augment_args(Command::new("sunzi sdp"));
-    let is_sdpa = lines.first().is_some_and(|(_, text)| number(text).is_some());
+    let is_sdpa = lines.first().is_some_and(|line| line.value().is_some());
     let (options, remark) = match is_sdpa {
         true => of_sdpa(&lines).map_err(refused)?,
         false => (of_sdpb(&lines, &parser).map_err(refused)?, None),
@@ -75,12 +115,12 @@ pub fn read_parameters(path: &Path) -> Result<(Given, Option<String>)> {
 }
 
 /// Lines `option=value`.
-fn of_sdpb(lines: &[(usize, &str)], parser: &Command) -> std::result::Result<Vec<String>, String> {
+fn of_sdpb(lines: &[ParameterLine<'_>], parser: &Command) -> std::result::Result<Vec<String>, String> {
     let mut words = Vec::new();
-    for (line, text) in lines {
-        let (key, value) = text.split_once('=').map(|(key, value)| (key.trim(), value.trim())).unwrap_or_default();
+    for line in lines {
+        let (key, value) = line.text.split_once('=').map(|(key, value)| (key.trim(), value.trim())).unwrap_or_default();
         if key.is_empty() || key.contains(char::is_whitespace) {
-            return Err(format!("line {line}: '{}' is not option=value", shown(text)));
+            return Err(line.refusal("option=value"));
         }
         let known = parser.get_arguments().find(|known| known.get_long() == Some(key));
         if known.is_none_or(|known| !matches!(known.get_action(), ArgAction::SetTrue)) {
@@ -92,9 +132,9 @@ fn of_sdpb(lines: &[(usize, &str)], parser: &Command) -> std::result::Result<Vec
             "" | "true" | "1" | "yes" | "on" => words.push(format!("--{key}")),
             "false" | "0" | "no" | "off" => {}
             _ => {
-                let value = shown(value);
+                let (number, value) = (line.number, shown(value));
                 return Err(format!(
-                    "line {line}: '{value}' is neither true nor false (1/0, yes/no and on/off also work)"
+                    "line {number}: '{value}' is neither true nor false (1/0, yes/no and on/off also work)"
                 ));
             }
         }
@@ -108,28 +148,20 @@ fn shown(text: &str) -> String {
     if start.len() < text.len() { format!("{start}...") } else { start }
 }
 
-/// The number at the beginning of a line, behind which SDPA reads nothing.
-fn number(text: &str) -> Option<&str> {
-    let word = text.split(|letter: char| letter.is_whitespace() || [';', ','].contains(&letter)).next()?;
-    let begins = word.trim_start_matches(['+', '-', '.']).starts_with(|letter: char| letter.is_ascii_digit());
-    (begins && !word.contains('=')).then_some(word)
-}
-
 /// SDPA's file: ten numbers in its order, each with anything behind it, then the bits, in SDPA-GMP's files, and formats
 /// of printing. With fewer numbers each line has to name its parameter.
-fn of_sdpa(lines: &[(usize, &str)]) -> std::result::Result<(Vec<String>, Option<String>), String> {
-    let is_print = |text: &str| text.starts_with('%') || text.starts_with("NOPRINT");
-    let values = lines.iter().take_while(|(_, text)| number(text).is_some()).count();
+fn of_sdpa(lines: &[ParameterLine<'_>]) -> std::result::Result<(Vec<String>, Option<String>), String> {
+    let values = lines.iter().take_while(|line| line.value().is_some()).count();
     let mut words = Vec::new();
     let mut unused = Vec::new();
-    for (at, (line, text)) in lines.iter().enumerate() {
-        let wrong = || format!("line {line}: '{}' is not a line of an SDPA parameter file", shown(text));
-        let value = match number(text) {
+    for (at, line) in lines.iter().enumerate() {
+        let wrong = || line.refusal("a line of an SDPA parameter file");
+        let value = match line.value() {
             Some(value) => value,
-            None if is_print(text) => continue,
+            None if line.is_format() => continue,
             None => return Err(wrong()),
         };
-        let position = if values >= SDPA.len() { SDPA.iter().chain([&PRECISION]).nth(at) } else { labelled(text) };
+        let position = if values >= SDPA.len() { SDPA.iter().chain([&PRECISION]).nth(at) } else { line.labelled() };
         let (name, known) = position.ok_or_else(wrong)?;
         words.extend(known.iter().map(|known| format!("--{known}={value}")));
         if known.is_empty() {
@@ -137,13 +169,6 @@ fn of_sdpa(lines: &[(usize, &str)]) -> std::result::Result<(Vec<String>, Option<
         }
     }
     Ok((words, unused.into_iter().next()))
-}
-
-/// The first parameter that a line names behind its number.
-fn labelled(text: &str) -> Option<&'static Parameter> {
-    let words = text.split_whitespace().skip(1).map(|word| word.trim_matches([';', ',']));
-    let known = |word: &str| SDPA.iter().chain([&PRECISION]).find(|(name, _)| *name == word);
-    words.filter_map(known).next()
 }
 
 #[cfg(test)]

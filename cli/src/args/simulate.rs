@@ -10,7 +10,7 @@ use sunzi::advanced::runtime::{Eviction, Policy};
 use sunzi::distributed::RankGrid;
 use sunzi::{Error, Result};
 use sunzi_lab::simulate::MatrixSize;
-use sunzi_lab::units::{parse_count, parse_size};
+use sunzi_session::units::{parse_count, parse_size};
 
 /// `sunzi simulate`.
 #[derive(Args, Debug)]

@@ -15,7 +15,7 @@ use sunzi::distributed::RankGrid;
 use sunzi::gallery::{KINDS, Kind};
 use sunzi::io::{FileFormat, parse_number};
 use sunzi::{Accuracy, Error, MAXIMUM_PRECISION_BITS, Result, Side, Uplo};
-use sunzi_lab::units::{parse_count, parse_size};
+use sunzi_session::units::{parse_count, parse_size};
 
 /// A value, or why it is refused.
 type Parsed<T> = std::result::Result<T, String>;

@@ -6,7 +6,7 @@ use super::{EngineArgs, Precision};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use sunzi::Result;
-use sunzi_lab::units::parse_count;
+use sunzi_session::units::parse_count;
 
 /// The end of `sunzi verify --help`.
 const EXAMPLES: &str = "Examples:\n  sunzi verify syrk P.mtx Q.mtx\n  sunzi verify cholesky A.mtx L.mtx\n  \

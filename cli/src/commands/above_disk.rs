@@ -10,10 +10,10 @@ use sunzi::comm::{Transport, agreed};
 use sunzi::distributed::{RankGrid, Team, TeamOptions};
 use sunzi::out_of_core::DiskUse;
 use sunzi::{Context, ContextBuilder, Error, Result};
-use sunzi_lab::engine::limited;
-use sunzi_lab::memory::{Budget, peak_resident_bytes};
-use sunzi_lab::session::Session as _;
-use sunzi_lab::units::{counted, format_bytes};
+use sunzi_session::engine::limited;
+use sunzi_session::memory::{Budget, peak_resident_bytes};
+use sunzi_session::session::Session as _;
+use sunzi_session::units::{counted, format_bytes};
 
 /// The report.
 #[derive(Serialize)]
@@ -44,19 +44,20 @@ pub fn check_grid(grid: Option<RankGrid>, together: Option<&dyn Transport>) -> R
     }
 }
 
-/// Runs `call` within the memory limit of the command, in this process or by the ranks that work `together`, whose team
-/// it gets; prints how to go on where it ends early.
+/// Runs `call`, which keeps its tiles in `directory`, within the memory limit of the command: in this process or by the
+/// ranks that work `together`, whose team it gets. Prints how to go on where it ends early.
 pub fn run<R>(
     session: &Session,
     builder: ContextBuilder,
-    (budget, directory): (Option<Budget>, &Path),
+    budget: Option<Budget>,
+    directory: &Path,
     together: Option<&dyn Transport>,
     call: impl FnOnce(&Context, Option<&Team>) -> Result<R>,
 ) -> Result<R> {
-    let Some(world) = together else { return run_here(session, builder, (budget, directory), |ctx| call(ctx, None)) };
+    let Some(world) = together else { return run_here(session, builder, budget, directory, |ctx| call(ctx, None)) };
     let team = Team::new(world.split(0)?, agreed(world, TeamOptions::from_environment())?)?;
     let budget = budget.map(|budget| budget.of_node(team.node())).transpose()?;
-    let made = run_here(session, builder, (budget, directory), |ctx| call(ctx, Some(&team)));
+    let made = run_here(session, builder, budget, directory, |ctx| call(ctx, Some(&team)));
     team.close()?;
     made
 }
@@ -64,7 +65,8 @@ pub fn run<R>(
 fn run_here<R>(
     session: &Session,
     builder: ContextBuilder,
-    (budget, directory): (Option<Budget>, &Path),
+    budget: Option<Budget>,
+    directory: &Path,
     call: impl FnOnce(&Context) -> Result<R>,
 ) -> Result<R> {
     let (builder, restate) = limited(builder, budget);
@@ -93,8 +95,10 @@ fn explain(session: &Session, directory: &Path, error: &Error) {
 pub fn finish(
     session: &mut Session,
     report: &impl Serialize,
-    (line, what): (&str, &str),
-    (directory, disk): (&Path, &DiskUse),
+    line: &str,
+    directory: &Path,
+    disk: &DiskUse,
+    what: &str,
 ) -> Result<()> {
     session.finish_report(&StorageReport { operation: report, peak_resident_bytes: peak_resident_bytes() })?;
     disk.remarks.iter().for_each(|remark| session.note(remark));

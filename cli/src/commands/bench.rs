@@ -11,7 +11,7 @@ use sunzi::comm::Transport;
 use sunzi::comm::window::WindowKind;
 use sunzi_lab::baselines::Operation;
 use sunzi_lab::bench;
-use sunzi_lab::engine::Engine;
+use sunzi_session::engine::Engine;
 
 /// Whether ranks work on it together.
 pub fn is_shared(args: &Bench) -> bool {

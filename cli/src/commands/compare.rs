@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use sunzi::Result;
 use sunzi::io::{Difference, FileInfo, ReadOptions, compare_within};
-use sunzi_lab::session::Session as _;
+use sunzi_session::session::Session as _;
 
 /// Exit code for matrices that differ, as `cmp` has it.
 const DIFFERENT: u8 = 1;

@@ -7,8 +7,8 @@ use serde_json::json;
 use std::time::Instant;
 use sunzi::Result;
 use sunzi::io::{ReadOptions, Symmetry};
-use sunzi_lab::session::Session as _;
-use sunzi_lab::units::describe;
+use sunzi_session::session::Session as _;
+use sunzi_session::units::describe;
 
 pub fn run(session: &mut Session, config: &Convert) -> Result<()> {
     let output = config.output();

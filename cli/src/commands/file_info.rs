@@ -6,8 +6,8 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use sunzi::Result;
 use sunzi::io::ReadOptions;
-use sunzi_lab::session::Session as _;
-use sunzi_lab::units::counted;
+use sunzi_session::session::Session as _;
+use sunzi_session::units::counted;
 
 /// One file.
 #[derive(Serialize)]

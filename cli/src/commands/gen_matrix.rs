@@ -10,8 +10,8 @@ use std::time::Instant;
 use sunzi::gallery::{FileMatrix, Size, generate, generate_file};
 use sunzi::io::Symmetry;
 use sunzi::{Matrix, Result};
-use sunzi_lab::session::Session as _;
-use sunzi_lab::units::describe_shape;
+use sunzi_session::session::Session as _;
+use sunzi_session::units::describe_shape;
 
 pub fn run(session: &mut Session, config: &Gen) -> Result<()> {
     check_output(&config.output)?;
@@ -20,7 +20,7 @@ pub fn run(session: &mut Session, config: &Gen) -> Result<()> {
     matrix.check()?;
     let Size { rows, cols, precision_bits } = matrix.size;
     session.expect(&[], precision_bits, |_| {
-        let seconds = product_seconds(rows, (cols, 1), false, precision_bits);
+        let seconds = product_seconds(rows, cols, 1, false, precision_bits);
         let stages = vec![Stage::calls("generate", seconds)];
         Work { stages, output: Some((path, (rows, cols))) }
     });
@@ -43,7 +43,7 @@ pub fn run(session: &mut Session, config: &Gen) -> Result<()> {
         "seconds": generated,
         "output_seconds": start.elapsed().as_secs_f64() - generated,
     }))?;
-    let shape = describe_shape((rows, cols), precision_bits);
+    let shape = describe_shape(rows, cols, precision_bits);
     session.say(&format!("{}: {}, {shape}", path.display(), matrix.kind.name()))
 }
 

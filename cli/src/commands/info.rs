@@ -10,10 +10,10 @@ use sunzi::advanced::math::bound::cholesky_working_bits;
 use sunzi::advanced::math::processor::{Level, VARIABLE, check as check_processor, level};
 use sunzi::devices::cuda_devices;
 use sunzi_lab::baselines::openblas;
-use sunzi_lab::engine::largest_precision_bits;
 use sunzi_lab::machine::Machine;
-use sunzi_lab::session::Session as _;
-use sunzi_lab::units::{format_bytes, format_seconds};
+use sunzi_session::engine::largest_precision_bits;
+use sunzi_session::session::Session as _;
+use sunzi_session::units::{format_bytes, format_seconds};
 
 /// Trials of some milliseconds of which the best is a kernel's rate.
 const RATE_TRIALS: usize = 2;

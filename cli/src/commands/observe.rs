@@ -6,9 +6,9 @@ use sunzi::Result;
 use sunzi::advanced::drive::{RankReport, Sample, Span, SpanKind};
 use sunzi::comm::Transport;
 use sunzi::distributed::{RANK_PHASES, RankSpan, Team};
-use sunzi_lab::plot::{self, Figure, Point};
-use sunzi_lab::session::ROOT;
-use sunzi_lab::trace::{Names, Timed, Trace};
+use sunzi_session::plot::{self, Figure, Point};
+use sunzi_session::session::ROOT;
+use sunzi_session::trace::{Names, Timed, Trace};
 
 /// Words of a span.
 const SPAN_WORDS: usize = 7;
@@ -82,7 +82,7 @@ pub fn add_tasks(trace: &mut Trace, world: &dyn Transport, own: &RankReport) -> 
     let spans = ranks.flat_map(|(process, spans)| {
         spans.iter().map(move |&span| {
             let [.., start_ns, end_ns, thread] = span;
-            timed(name(span), (process, thread as usize), (start_ns, end_ns))
+            Timed { name: name(span), process, thread: thread as usize, start: seconds(start_ns), end: seconds(end_ns) }
         })
     });
     trace.add_ranks(spans, &names);
@@ -101,16 +101,16 @@ pub fn add_phases(trace: &mut Trace, team: &Team, own: &[RankSpan]) -> Result<()
     let spans = ranks.flat_map(|(rank, spans)| {
         let node = team.layout().node_of[rank];
         spans.iter().map(move |&[phase, start_ns, end_ns]| {
-            timed(RANK_PHASES[phase as usize].1.into(), (node, rank + 1), (start_ns, end_ns))
+            let name = RANK_PHASES[phase as usize].1.into();
+            Timed { name, process: node, thread: rank + 1, start: seconds(start_ns), end: seconds(end_ns) }
         })
     });
     trace.add_ranks(spans, &names);
     Ok(())
 }
 
-fn timed(name: String, (process, thread): (usize, usize), (start_ns, end_ns): (u64, u64)) -> Timed {
-    let seconds = |ns: u64| ns as f64 * 1e-9;
-    Timed { name, process, thread, start: seconds(start_ns), end: seconds(end_ns) }
+fn seconds(ns: u64) -> f64 {
+    ns as f64 * 1e-9
 }
 
 /// Draws ready tiles, busy workers and held bytes of all ranks over time, on the root, which passes the path.
@@ -144,7 +144,7 @@ fn points(ranks: &[&[[u64; SAMPLE_WORDS]]], column: usize, unit: f64) -> Vec<Poi
         };
         let all = ranks.iter().map(last).collect::<Vec<_>>();
         let mean = all.iter().sum::<f64>() / all.len().max(1) as f64;
-        Point { seconds: time as f64 * 1e-9, mean, most: all.iter().copied().fold(0.0, f64::max) }
+        Point { seconds: seconds(time), mean, most: all.iter().copied().fold(0.0, f64::max) }
     };
     (0..=TIMES as u64).map(|step| at(end / TIMES as u64 * step)).collect()
 }

@@ -12,11 +12,11 @@ use sunzi::plans::{
 };
 use sunzi::report::Path;
 use sunzi::{Accuracy, CholeskyOptions, Context, Matrix, RefineOptions, Result};
-use sunzi_lab::engine::{Engine, limited};
 use sunzi_lab::forecast::{Operation, TIMED_BYTES, Workload, forecast};
-use sunzi_lab::memory::Budget;
-use sunzi_lab::session::Session as _;
-use sunzi_lab::units::{counted, format_bytes, format_seconds};
+use sunzi_session::engine::{Engine, limited};
+use sunzi_session::memory::Budget;
+use sunzi_session::session::Session as _;
+use sunzi_session::units::{counted, format_bytes, format_seconds};
 
 /// The report: the plan, and the memory of the operands in addition.
 #[derive(Serialize)]
@@ -312,7 +312,7 @@ fn describe_cuts(plan: &Plan, request: &Request<'_>) -> Vec<String> {
     }
     let (on, and, of) = if node.is_some() { (" on a node", " and node", " of a node") } else { ("", "", "") };
     let (chunk_rows, jobs, workers) = match node {
-        Some(node) => (node.chunk_rows, node.jobs, range(node.jobs_per_worker)),
+        Some(node) => (node.chunk_rows, node.jobs, range(node.jobs_per_worker.0, node.jobs_per_worker.1)),
         None => (plan.chunk_rows, plan.jobs_per_worker.iter().sum(), each(&plan.jobs_per_worker)),
     };
     lines.extend([
@@ -416,9 +416,9 @@ fn each(counts: &[usize]) -> String {
     if counts.len() <= 16 {
         return format!("{counts:?}");
     }
-    range((counts.iter().min().copied().unwrap_or(0), counts.iter().max().copied().unwrap_or(0)))
+    range(counts.iter().min().copied().unwrap_or(0), counts.iter().max().copied().unwrap_or(0))
 }
 
-fn range((least, most): (usize, usize)) -> String {
+fn range(least: usize, most: usize) -> String {
     format!("{least} to {most}")
 }

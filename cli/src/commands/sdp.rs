@@ -16,10 +16,6 @@ use sunzi::comm::{Transport, agreed, local};
 use sunzi::distributed::{Team, TeamOptions};
 use sunzi::io::AtomicFiles;
 use sunzi::{Context, Error, Progress, Result};
-use sunzi_lab::engine::{larger_refusal, limited};
-use sunzi_lab::memory::peak_resident_bytes;
-use sunzi_lab::session::{ROOT, Session as _};
-use sunzi_lab::units::{counted, format_bytes, format_seconds};
 use sunzi_sdp::output::{IterationsFile, TABLE_HEADER, decimal, phase, sdpa_result, table_row};
 use sunzi_sdp::output::{write_solution, write_text_among};
 use sunzi_sdp::{CheckpointLock, Checkpoints, read_problem_as, read_problem_from};
@@ -27,6 +23,10 @@ use sunzi_sdp::{
     Control, Form, Iteration, Left, MemoryPlan, Pace, PrecisionPlan, Problem, Solution, Solver, SolverOptions, State,
     Termination,
 };
+use sunzi_session::engine::{larger_refusal, limited};
+use sunzi_session::memory::peak_resident_bytes;
+use sunzi_session::session::{ROOT, Session as _};
+use sunzi_session::units::{counted, format_bytes, format_seconds};
 
 /// Seconds between checkpoints: SDPB's default.
 const CHECKPOINT_SECONDS: u64 = 3600;
@@ -83,16 +83,16 @@ pub fn run(session: &mut Session, config: &Sdp, together: Option<&dyn Transport>
         let (state, _lock) = run.first_state(session, &solver)?;
         // The others have their parts.
         let whole = (world.rank() == ROOT).then_some(problem);
-        return run.solve(session, (&ctx, solver, whole.as_ref()), state, None).map_err(restate);
+        return run.solve(session, &ctx, solver, whole.as_ref(), state, None).map_err(restate);
     }
     let solver = with_room(Solver::new(ctx.clone(), &problem, options), certificate).map_err(&restate)?;
     if config.plan {
-        return run.say_plan(session, &problem, (&ctx, &solver.plan()?)).map(|()| 0);
+        return run.say_plan(session, &problem, &ctx, &solver.plan()?).map(|()| 0);
     }
     // The plan of a small program takes as long as some of its iterations.
     let plan = session.is_reporting().then(|| solver.plan()).transpose()?;
     let (state, _lock) = run.first_state(session, &solver)?;
-    run.solve(session, (&ctx, solver, Some(&problem)), state, plan).map_err(restate)
+    run.solve(session, &ctx, solver, Some(&problem), state, plan).map_err(restate)
 }
 
 /// The value made under a limit that also has room for later steps, or the refusal that needs more.
@@ -138,7 +138,7 @@ impl Run {
     }
 
     /// Prints the memory that the run would take, and the proof after it.
-    fn say_plan(&self, session: &mut Session, problem: &Problem, (ctx, plan): (&Context, &MemoryPlan)) -> Result<()> {
+    fn say_plan(&self, session: &mut Session, problem: &Problem, ctx: &Context, plan: &MemoryPlan) -> Result<()> {
         let certificate = self.certificate_bytes(ctx, problem)?;
         let planned_bytes = plan.planned_bytes.max(certificate.unwrap_or(0));
         let parts = [
@@ -187,7 +187,9 @@ impl Run {
     fn solve(
         mut self,
         session: &mut Session,
-        (ctx, solver, whole): (&Context, Solver<'_>, Option<&Problem>),
+        ctx: &Context,
+        solver: Solver<'_>,
+        whole: Option<&Problem>,
         state: State,
         plan: Option<MemoryPlan>,
     ) -> Result<u8> {
@@ -195,7 +197,7 @@ impl Run {
         let mut log = Log { file: solver.agreed(begun)?, iterations: Vec::new() };
         // Until all is written a signal ends only the iteration: the results are kept.
         let (own, gathered, mut stopped) = even_after_a_signal(Mode::Writing, || {
-            let mut own = self.iterate(session, (&solver, whole), state, &mut log)?;
+            let mut own = self.iterate(session, &solver, whole, state, &mut log)?;
             // A signal behind the last iteration, which has seen nothing of it, counts as well.
             let stopped = solver.any_says(session.stop_requested() || own.termination == Termination::Stopped)?;
             if own.termination == Termination::Stopped && solver.any_says(is_interrupted())? {
@@ -229,9 +231,10 @@ impl Run {
             None => None,
         };
         let phase = phase(solution, &self.options);
-        let summary = Summary { run: &self, problem, solution, phase, plan, certified: certified.as_ref() };
+        let summary =
+            Summary { run: &self, problem, solution, phase, ranks, threads, plan, certified: certified.as_ref() };
         if let Some(dimacs) = dimacs {
-            session.finish_report(&summary.report((ranks, threads), dimacs))?;
+            session.finish_report(&summary.report(dimacs))?;
         }
         complete();
         session.say(&summary.text(&self.folders.results))?;
@@ -259,7 +262,8 @@ impl Run {
     fn iterate(
         &self,
         session: &Session,
-        (solver, whole): (&Solver<'_>, Option<&Problem>),
+        solver: &Solver<'_>,
+        whole: Option<&Problem>,
         state: State,
         log: &mut Log,
     ) -> Result<Solution> {
@@ -391,14 +395,17 @@ struct Summary<'a> {
     problem: &'a Problem,
     solution: &'a Solution,
     phase: &'static str,
+    ranks: usize,
+    /// Worker threads of a rank.
+    threads: usize,
     /// Of a run in one process with a report.
     plan: Option<MemoryPlan>,
     certified: Option<&'a Certified>,
 }
 
 impl Summary<'_> {
-    fn report(&self, (ranks, threads): (usize, usize), dimacs: [f64; 6]) -> Value {
-        let Summary { run, problem, solution, phase, plan, certified } = self;
+    fn report(&self, dimacs: [f64; 6]) -> Value {
+        let Summary { run, problem, solution, phase, ranks, threads, plan, certified } = self;
         let quality = &solution.quality;
         json!({
             "operation": "sdp",

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use sunzi::{Context, Error, Result};
-use sunzi_lab::session::Session as _;
 use sunzi_sdp::output::write_text;
 use sunzi_sdp::proof::{Program, Proof, read_exact_as, verify};
 use sunzi_sdp::{Certificate, Point, Problem, certificate_bytes, certify};
+use sunzi_session::session::Session as _;
 
 /// Name of the proof in the directory of results.
 const FILE: &str = "certificate";

@@ -6,8 +6,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use sunzi::comm::{Reduction, Transport};
 use sunzi::{Error, Result};
-use sunzi_lab::report::check_writable;
 use sunzi_sdp::{CHECKPOINT_FILE, CheckpointLock};
+use sunzi_session::report::check_writable;
 use xxhash_rust::xxh3::Xxh3;
 
 /// Where the files of a run lie.

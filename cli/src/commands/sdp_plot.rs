@@ -3,8 +3,8 @@
 use std::path::Path;
 use sunzi::Result;
 use sunzi::rug::Float;
-use sunzi_lab::plot::{Chart, Line, Scale, draw_lines};
 use sunzi_sdp::Iteration;
+use sunzi_session::plot::{Chart, Line, Scale, draw_lines};
 
 /// The line of a number's decimal logarithm; where it is 0, no point.
 fn logarithm(iterations: &[Iteration], label: &'static str, of: impl Fn(&Iteration) -> &Float) -> Line {

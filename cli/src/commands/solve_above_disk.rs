@@ -14,8 +14,8 @@ use sunzi::distributed::Team;
 use sunzi::io::{FileFormat, MatrixFile};
 use sunzi::out_of_core::{self, OutOfCoreSolveOptions, OutOfCoreSolveReport, SolvePaths};
 use sunzi::{Accuracy, Context, Error, Result, Uplo};
-use sunzi_lab::session::ROOT;
-use sunzi_lab::units::{counted, format_bytes, format_seconds};
+use sunzi_session::session::ROOT;
+use sunzi_session::units::{counted, format_bytes, format_seconds};
 
 /// A triangular solve, in this process or on the ranks that work `together`.
 pub fn trsm(session: &mut Session, args: &Trsm, together: Option<&dyn Transport>) -> Result<()> {
@@ -42,7 +42,7 @@ pub fn trsm(session: &mut Session, args: &Trsm, together: Option<&dyn Transport>
         None => out_of_core::trsm(ctx, paths, bits, &system, &options),
         Some(team) => out_of_core::trsm_over_ranks(ctx, team, paths, bits, &system, &options),
     };
-    let report = above_disk::run(session, builder, (args.engine.budget(0), storage), together, call)?;
+    let report = above_disk::run(session, builder, args.engine.budget(0), storage, together, call)?;
     if is_root { finish(session, &report, paths) } else { Ok(()) }
 }
 
@@ -65,7 +65,7 @@ pub fn solve(session: &mut Session, args: &Solve, together: Option<&dyn Transpor
             let (order, shape) = (infos[0].rows, (infos[1].rows, infos[1].cols));
             // The factor is a file in between.
             let factor = Stage::call("factor", factor_seconds(order, bits));
-            let write = writing(FileFormat::Binary, (order, order), bits);
+            let write = writing(FileFormat::Binary, order, order, bits);
             let read = Stage { name: "read", ..write.clone() };
             let stages = vec![factor, write, read, Stage::call("solve", solve_seconds(order, shape.1, bits))];
             Work { stages, output: Some((paths.solution, shape)) }
@@ -82,7 +82,7 @@ pub fn solve(session: &mut Session, args: &Solve, together: Option<&dyn Transpor
         None => out_of_core::solve(ctx, paths, bits, &options),
         Some(team) => out_of_core::solve_over_ranks(ctx, team, paths, bits, &options),
     };
-    let report = above_disk::run(session, builder, (factor.engine.budget(0), storage), together, call)?;
+    let report = above_disk::run(session, builder, factor.engine.budget(0), storage, together, call)?;
     if is_root { finish(session, &report, paths) } else { Ok(()) }
 }
 
@@ -102,7 +102,7 @@ fn check(args: &Solve, paths: &SolvePaths<'_>, together: Option<&dyn Transport>)
 
 fn finish(session: &mut Session, report: &OutOfCoreSolveReport, paths: SolvePaths<'_>) -> Result<()> {
     let line = line(paths.solution, report);
-    above_disk::finish(session, report, (&line, "solution"), (paths.storage, &report.disk))
+    above_disk::finish(session, report, &line, paths.storage, &report.disk, "solution")
 }
 
 fn line(output: &Path, report: &OutOfCoreSolveReport) -> String {

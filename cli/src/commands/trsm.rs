@@ -12,10 +12,10 @@ use std::time::Instant;
 use sunzi::io::Symmetry;
 use sunzi::plans::plan_trsm;
 use sunzi::{Context, Outcome, Result, Side, trsm_with};
-use sunzi_lab::engine::{least_bytes, limited};
-use sunzi_lab::memory::peak_resident_bytes;
-use sunzi_lab::session::Session as _;
-use sunzi_lab::units::{counted, describe, format_bytes, format_seconds};
+use sunzi_session::engine::{least_bytes, limited};
+use sunzi_session::memory::peak_resident_bytes;
+use sunzi_session::session::Session as _;
+use sunzi_session::units::{counted, describe, format_bytes, format_seconds};
 
 pub fn run(session: &mut Session, config: &Trsm) -> Result<()> {
     check_output(&config.output)?;

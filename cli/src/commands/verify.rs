@@ -11,8 +11,8 @@ use std::time::Instant;
 use sunzi::io::ReadOptions;
 use sunzi::verify::{Verification, VerifyOptions, verify_gemm, verify_syrk};
 use sunzi::{Context, IndexBase, Matrix, Op, Result, Uplo};
-use sunzi_lab::session::Session as _;
-use sunzi_lab::units::counted;
+use sunzi_session::session::Session as _;
+use sunzi_session::units::counted;
 
 /// A stored product to check.
 pub struct Verify {
@@ -45,7 +45,7 @@ pub fn run(session: &mut Session, config: &Verify) -> Result<()> {
     let files = config.operands.files().into_iter().chain([config.result.as_path()]).collect::<Vec<_>>();
     session.expect(&files, precision_bits, |infos| {
         // A few big products for each entry of the operands and of the result.
-        let shapes = infos.iter().map(|info| product_seconds(info.rows, (info.cols, 8), false, 2 * precision_bits));
+        let shapes = infos.iter().map(|info| product_seconds(info.rows, info.cols, 8, false, 2 * precision_bits));
         Work { stages: vec![Stage::calls("verify", shapes.sum())], output: None }
     });
     let read = |path: &Path| -> Result<Matrix> {

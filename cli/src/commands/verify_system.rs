@@ -18,8 +18,8 @@ use sunzi::io::MatrixFile;
 use sunzi::verify::{FileFactorOptions, Verification, VerifyOptions};
 use sunzi::verify::{verify_cholesky, verify_cholesky_files, verify_inverse, verify_solve, verify_trsm};
 use sunzi::{Context, IndexBase, Result, Side, Uplo};
-use sunzi_lab::engine::limited;
-use sunzi_lab::session::Session as _;
+use sunzi_session::engine::limited;
+use sunzi_session::session::Session as _;
 
 /// A stored result and the equation that it should satisfy.
 struct Claim<'a> {
@@ -141,9 +141,9 @@ impl Claim<'_> {
             let order = infos[0].rows;
             let seconds = match self.operation {
                 // Row `i` of the factor has `i` entries: a third of a product of full rows.
-                "cholesky" => product_seconds(order, (order, order), true, bits) / 3.0,
+                "cholesky" => product_seconds(order, order, order, true, bits) / 3.0,
                 // A few big products for each entry.
-                _ => product_seconds(order, (order, 8), false, bits.saturating_mul(2)),
+                _ => product_seconds(order, order, 8, false, bits.saturating_mul(2)),
             };
             Work { stages: vec![Stage::calls("verify", seconds)], output: None }
         });

@@ -18,7 +18,7 @@ use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use sunzi::{DiskProgress, Progress};
-use sunzi_lab::units::{format_bytes, format_seconds};
+use sunzi_session::units::{format_bytes, format_seconds};
 
 /// Steps of a bar that is full.
 const FULL: u64 = 1000;
@@ -116,7 +116,7 @@ impl Bar {
     /// Shows a step; returns whether to go on, which a signal denies.
     pub fn advance(&self, progress: Progress) -> bool {
         self.with(|shown, now| {
-            shown.run.advance(progress.phase, (progress.done, progress.total), now);
+            shown.run.advance(progress.phase, progress.done, progress.total, now);
             shown.show(Some(progress), now);
         });
         !signals::stop_requested()

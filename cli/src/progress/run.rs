@@ -96,8 +96,8 @@ impl Run {
         (self.has_begun, self.start, self.part, self.call_part, self.is_several) = (true, now, 0.0, 0.0, false);
     }
 
-    /// A call of the stage at work, in a phase of its own, has done so much of its work.
-    pub fn advance(&mut self, phase: &str, (done, total): (u64, u64), now: f64) {
+    /// A call of the stage at work, in a phase of its own, has done the part `done` of its work `total`.
+    pub fn advance(&mut self, phase: &str, done: u64, total: u64, now: f64) {
         let part = if total == 0 { 0.0 } else { (done as f64 / total as f64).min(1.0) };
         let starts_anew = part < self.call_part && self.call_part >= 1.0;
         if self.follows_phases && (phase != self.stage() || starts_anew) {
@@ -167,7 +167,7 @@ mod tests {
             for step in 1..=20 {
                 now += seconds / 20.0;
                 let done = if name == "solve" { step * 3 % 20 } else { step };
-                run.advance(name, (done, 20), now);
+                run.advance(name, done, 20, now);
                 let fraction = run.fraction();
                 assert!(fraction >= last && fraction <= 1.0, "{name}: {fraction} after {last}");
                 last = fraction;
@@ -183,7 +183,7 @@ mod tests {
     fn names_that_nobody_expects_and_stages_that_are_left_out_do_no_harm() {
         let mut run = Run::default();
         run.begin("read", 0.0);
-        run.advance("read", (1, 2), 1.0);
+        run.advance("read", 1, 2, 1.0);
         assert!(!run.is_planned() && run.fraction() == 0.0 && run.left(2.0) == 0.0);
         run.expect(stages());
         run.begin("factor", 0.0);
@@ -192,7 +192,7 @@ mod tests {
         run.begin("write", 2.0);
         run.begin("read", 3.0);
         assert_eq!(run.stage(), "write");
-        run.advance("read", (0, 0), 3.0);
+        run.advance("read", 0, 0, 3.0);
         assert!((run.fraction() - 0.909).abs() < 1e-3);
     }
 
@@ -208,7 +208,7 @@ mod tests {
         for (phase, expected) in phases.into_iter().zip(expected) {
             for done in 1..=10 {
                 now += 0.1;
-                run.advance(phase, (done, 10), now);
+                run.advance(phase, done, 10, now);
                 let fraction = run.fraction();
                 assert!(run.stage() == expected && fraction >= last, "{phase}: {} {fraction}", run.stage());
                 last = fraction;

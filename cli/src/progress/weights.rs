@@ -31,7 +31,7 @@ pub fn reading(info: &FileInfo, bits: u32) -> Stage {
 }
 
 /// Writing a matrix.
-pub fn writing(format: FileFormat, (rows, cols): (usize, usize), bits: u32) -> Stage {
+pub fn writing(format: FileFormat, rows: usize, cols: usize, bits: u32) -> Stage {
     let rate = if is_text(format) { WRITE_TEXT } else { BINARY };
     Stage::call("write", rate * rows as f64 * cols as f64 * f64::from(bits))
 }
@@ -42,7 +42,7 @@ fn words(bits: u32) -> f64 {
 }
 
 /// `contracted` rows times `rows` and `cols` columns; a symmetric result costs half.
-pub fn product_seconds(contracted: usize, (rows, cols): (usize, usize), is_symmetric: bool, bits: u32) -> f64 {
+pub fn product_seconds(contracted: usize, rows: usize, cols: usize, is_symmetric: bool, bits: u32) -> f64 {
     let (k, m, n, words) = (contracted as f64, rows as f64, cols as f64, words(bits));
     let half = if is_symmetric { 0.5 } else { 1.0 };
     half * (PRODUCT * k * m * n * words + CONVERT * (k * (m + n) + m * n) * words * words / 2.0)

@@ -98,7 +98,7 @@ impl Sdpb {
             || (),
             |(), (prime_index, product)| {
                 let range = prime_index * plane..(prime_index + 1) * plane;
-                multiply_plane(operation, (rows, cols), &left[range.clone()], &right[range], product);
+                multiply_plane(operation, rows, cols, &left[range.clone()], &right[range], product);
             },
         );
     }
@@ -286,8 +286,7 @@ fn touched_window(len: usize) -> Vec<f64> {
 
 /// Multiplies one plane: lower triangle of `left^T left` or all of `left^T right`, exactly.
 #[rustfmt::skip]
-fn multiply_plane(operation: Operation, shape: (usize, usize), left: &[f64], right: &[f64], product: &mut [f64]) {
-    let (rows, cols) = shape;
+fn multiply_plane(operation: Operation, rows: usize, cols: usize, left: &[f64], right: &[f64], product: &mut [f64]) {
     assert!(left.len() == rows * cols && right.len() == rows * cols && product.len() == cols * cols);
     let (k, n) = (rows as i32, cols as i32);
     let (ld_in, ld_out) = (k.max(1), n.max(1));

@@ -11,10 +11,7 @@ use super::sides::{TimedBaseline, hash, repeats};
 use super::spread::Spread;
 use super::verifier;
 use crate::baselines::{self, Operation};
-use crate::engine::{Engine, limited};
 use crate::machine::Machine;
-use crate::session::Session;
-use crate::units::{counted, format_bytes, format_seconds};
 use serde::Serialize;
 use std::time::Instant;
 use sunzi::batch::{cholesky_batch_into, gemm_batch_into, syrk_batch_into, trsm_batch_into};
@@ -24,6 +21,9 @@ use sunzi::{
     Accuracy, Cholesky, CholeskyOptions, Context, Error, GemmOptions, Matrix, Op, Result, Symmetric, SymmetricMatrix,
     SyrkOptions, TrsmOptions, cholesky_into, gemm_into, syrk_into, trsm_into,
 };
+use sunzi_session::engine::{Engine, limited};
+use sunzi_session::session::Session;
+use sunzi_session::units::{counted, format_bytes, format_seconds};
 
 /// The baseline that is our own single calls.
 const CALLS: &str = "calls";
@@ -88,6 +88,10 @@ struct Ours<'a> {
     matrices: Vec<Matrix>,
     grams: Vec<SymmetricMatrix>,
     factors: Vec<Cholesky>,
+    /// Seconds of the timed runs in one call.
+    batch_seconds: Vec<f64>,
+    /// Seconds of those with a call for each problem.
+    call_seconds: Vec<f64>,
 }
 
 impl<'a> Ours<'a> {
@@ -99,6 +103,8 @@ impl<'a> Ours<'a> {
             matrices: vec![Matrix::empty(); places(&[Operation::Gemm, Operation::Trsm])],
             grams: vec![SymmetricMatrix::default(); places(&[Operation::Syrk])],
             factors: vec![Cholesky::default(); places(&[Operation::Cholesky])],
+            batch_seconds: Vec::new(),
+            call_seconds: Vec::new(),
         }
     }
 
@@ -254,19 +260,21 @@ pub fn run(session: &mut dyn Session, config: &BenchBatch) -> Result<()> {
     let first = ours.hash();
     let mut timed = others.iter().map(|name| Baselines::new(name, config, &operands)).collect::<Result<Vec<_>>>()?;
     let once = ours.time(1, first, |ours| ours.batch(&ctx).map(drop))?;
-    let (repeats, mut batches, mut calls) = (repeats(once), Vec::new(), Vec::new());
+    let repeats = repeats(once);
     for _ in 0..config.runs {
-        batches.push(ours.time(repeats, first, |ours| ours.batch(&ctx).map(drop))?);
+        let seconds = ours.time(repeats, first, |ours| ours.batch(&ctx).map(drop))?;
+        ours.batch_seconds.push(seconds);
         if wants_calls {
-            calls.push(ours.time(repeats, first, |ours| ours.calls(&ctx))?);
+            let seconds = ours.time(repeats, first, |ours| ours.calls(&ctx))?;
+            ours.call_seconds.push(seconds);
         }
         for baseline in &mut timed {
             let seconds = baseline.time();
             baseline.seconds.push(seconds);
         }
     }
-    let judged = judge(config, &operands, (&ours, &timed));
-    let report = summarise(config, &report, (&batches, &calls), (&timed, &judged));
+    let judged = judge(config, &operands, &ours, &timed);
+    let report = summarise(config, &report, &ours, &timed, &judged);
     session.finish_report(&report)?;
     session.say(&table(&report))?;
     match report.baselines.iter().find(|baseline| !baseline.checked) {
@@ -284,7 +292,7 @@ struct Judged {
     right: Vec<bool>,
 }
 
-fn judge(config: &BenchBatch, operands: &[Operands], (ours, timed): (&Ours<'_>, &[Baselines])) -> Judged {
+fn judge(config: &BenchBatch, operands: &[Operands], ours: &Ours<'_>, timed: &[Baselines]) -> Judged {
     let count = operands.len();
     let mut places = (0..CHECKED_PROBLEMS.min(count)).map(|at| at * count / CHECKED_PROBLEMS.min(count));
     let mut judged = Judged { worst_error: 0.0, right: vec![true; timed.len()] };
@@ -306,15 +314,17 @@ fn judge(config: &BenchBatch, operands: &[Operands], (ours, timed): (&Ours<'_>, 
 fn summarise(
     config: &BenchBatch,
     batch: &BatchReport,
-    (batches, calls): (&[f64], &[f64]),
-    (timed, judged): (&[Baselines], &Judged),
+    ours: &Ours<'_>,
+    timed: &[Baselines],
+    judged: &Judged,
 ) -> BatchBenchReport {
-    let seconds = Spread::of(batches);
+    let seconds = Spread::of(&ours.batch_seconds);
     let side = |name, form: String, times: &[f64], checked| {
         let own = Spread::of(times);
         let (runs, ratio) = (times.len(), own.median / seconds.median);
         BaselineReport { name, form, runs, seconds: own, ratio, phases: Vec::new(), checked }
     };
+    let calls = &ours.call_seconds;
     let calls = (!calls.is_empty()).then(|| side(CALLS, "one call of Sunzi for each problem".into(), calls, true));
     let others = timed.iter().zip(&judged.right).filter_map(|(baseline, right)| {
         let one = baseline.each.first()?;

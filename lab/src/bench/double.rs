@@ -7,9 +7,7 @@ mod report;
 mod system;
 
 use super::spread::Spread;
-use crate::engine::{Engine, limited};
 use crate::machine::Machine;
-use crate::session::Session;
 use baseline::{BaselineTimes, in_turns};
 use report::{Counted, DoubleBenchReport, Moved, describe};
 use sunzi::advanced::device::{DeviceKind, DeviceName};
@@ -18,6 +16,8 @@ use sunzi::comm::{Reduction, Transport, agree, agreed};
 use sunzi::devices::cuda_devices;
 use sunzi::double::{DoubleMatrix, DoubleOptions, DoubleReport, double_cholesky};
 use sunzi::{Context, ContextBuilder, Error, Result};
+use sunzi_session::engine::{Engine, limited};
+use sunzi_session::session::Session;
 pub use system::{largest_residual, matrix};
 
 /// Residuals above this are wrong: those of a sound factorisation are far below 1.

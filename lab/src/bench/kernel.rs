@@ -1,9 +1,6 @@
 //! `sunzi bench kernel`: one plane product against the rate at which this core issues the kernel's multiplications.
 
 use super::spread::Spread;
-use crate::engine::Engine;
-use crate::session::Session;
-use crate::units::format_seconds;
 use rug::{Integer, integer::Order};
 use serde::Serialize;
 use std::time::Instant;
@@ -13,6 +10,9 @@ use sunzi::advanced::plan::{BLOCK, BlockGrid};
 use sunzi::advanced::store::Buffer;
 use sunzi::gallery::{Kind, Size, generate};
 use sunzi::{Error, Matrix, Result};
+use sunzi_session::engine::Engine;
+use sunzi_session::session::Session;
+use sunzi_session::units::format_seconds;
 
 /// Bits of the integers multiplied: one digit.
 const ENTRY_BITS: u32 = 50;

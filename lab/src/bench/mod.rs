@@ -36,9 +36,7 @@ pub use step::{BenchStep, run as run_step};
 pub(crate) use sides::hash;
 
 use crate::baselines::{self, Operation};
-use crate::engine::{Engine, limited};
 use crate::machine::Machine;
-use crate::session::Session;
 use check::{Samples, Verifier};
 use limit::{IssueRates, Limit};
 use operands::Operands;
@@ -50,6 +48,8 @@ use spread::Spread;
 use sunzi::comm::window::WindowKind;
 use sunzi::gallery::Size;
 use sunzi::{Accuracy, Error, Result};
+use sunzi_session::engine::{Engine, limited};
+use sunzi_session::session::Session;
 use task::Task;
 
 /// An operation to time.

@@ -12,7 +12,6 @@ use super::spread::Spread;
 use super::{Bench, task};
 use crate::baselines::Operation;
 use crate::machine::Machine;
-use crate::session::{ROOT, Session};
 use serde::Serialize;
 use std::time::Instant;
 use sunzi::advanced::tile::TileMap;
@@ -22,6 +21,7 @@ use sunzi::distributed::{
 };
 use sunzi::gallery::Size;
 use sunzi::{Context, Error, Matrix, Result, TrsmOptions, Uplo};
+use sunzi_session::session::{ROOT, Session};
 
 /// Rows of a tile of the factor and of the right sides.
 const TILE_ROWS: usize = 64;

@@ -1,10 +1,10 @@
 //! The common parts of the tables of both benchmarks over ranks.
 
 use super::spread::Spread;
-use crate::units::format_seconds;
 use sunzi::Context;
 use sunzi::Result;
 use sunzi::comm::{Reduction, Transport};
+use sunzi_session::units::format_seconds;
 
 /// The threads of all ranks. Collective.
 pub(super) fn total_threads(ctx: &Context, world: &dyn Transport) -> Result<usize> {

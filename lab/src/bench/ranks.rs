@@ -13,9 +13,6 @@ use super::rank_table::{header, row, total_threads};
 use super::spread::Spread;
 use crate::baselines::Operation;
 use crate::machine::Machine;
-use crate::session::ROOT;
-use crate::session::Session;
-use crate::units::{format_bytes, format_seconds};
 use serde::Serialize;
 use std::time::Instant;
 use sunzi::comm::{Reduction, Transport, agree, agreed, barrier};
@@ -23,6 +20,9 @@ use sunzi::distributed::{DistOptions, DistOutcome, RankPhases, Team, TeamOptions
 use sunzi::gallery::Size;
 use sunzi::report::Report;
 use sunzi::{Context, Error, Matrix, Result, SymmetricMatrix, SyrkOptions, syrk_into};
+use sunzi_session::session::ROOT;
+use sunzi_session::session::Session;
+use sunzi_session::units::{format_bytes, format_seconds};
 
 /// The report.
 #[derive(Serialize)]

@@ -4,11 +4,11 @@ use super::spread::Spread;
 use super::task::{Cut, Phases};
 use crate::baselines::openblas;
 use crate::machine::Machine;
-use crate::units::{counted, format_bytes, format_seconds};
 use serde::Serialize;
 use sunzi::Accuracy;
 use sunzi::advanced::kernels::tiles::TileTraffic;
 use sunzi::report::DeviceReport;
+use sunzi_session::units::{counted, format_bytes, format_seconds};
 
 /// The contents of `--report`. Figures that an operation does not report are null.
 #[derive(Serialize)]

@@ -51,9 +51,9 @@ impl<'a> Residual<'a> {
         self.a.precision_bits() + SPARE_BITS
     }
 
-    /// `sum x_k y_k`, rounded once.
-    fn dot<'b>(&self, terms: impl Iterator<Item = (&'b Float, &'b Float)>) -> Float {
-        Float::dot(terms).complete(self.bits())
+    /// `sum x_k y_k` over the terms of the shorter one, rounded once.
+    fn dot(&self, x: &[Float], y: &[Float]) -> Float {
+        Float::dot(x.iter().zip(y)).complete(self.bits())
     }
 
     /// Row `i` of L up to the diagonal.
@@ -62,7 +62,7 @@ impl<'a> Residual<'a> {
     }
 
     fn norm(&self, values: &[Float]) -> Float {
-        self.dot(values.iter().map(|value| (value, value))).sqrt()
+        self.dot(values, values).sqrt()
     }
 
     /// Errors of a factorisation in units of the bound.
@@ -70,7 +70,7 @@ impl<'a> Residual<'a> {
         let ratio = |&(i, j): &(usize, usize)| {
             let row = (0..=j).map(|k| entry(i, k)).collect::<Vec<_>>();
             let col = (0..=j).map(|k| entry(k, j)).collect::<Vec<_>>();
-            let error = self.dot(row.iter().zip(&col)) - self.a.float(i, j);
+            let error = self.dot(&row, &col) - self.a.float(i, j);
             let size = (self.a.float(i, i) * self.a.float(j, j)).sqrt();
             quotient(error, size) << (self.a.precision_bits() - 2)
         };
@@ -82,7 +82,7 @@ impl<'a> Residual<'a> {
         let ratio = |&(i, j): &(usize, usize)| {
             let x = (0..self.a.rows()).map(|k| entry(k, j)).collect::<Vec<_>>();
             let (row, wanted) = (self.row(i), self.wanted(i, j));
-            let error = self.dot(row.iter().zip(&x)) - &wanted;
+            let error = self.dot(&row, &x) - &wanted;
             let size = self.norm(&row) * self.norm(&x) + wanted.abs();
             quotient(error, size) << (self.a.precision_bits() - 1)
         };
@@ -99,14 +99,14 @@ impl<'a> Residual<'a> {
             let x = (0..rows).map(|k| entry(k, j)).collect::<Vec<_>>();
             let inner = |k: usize| {
                 let column = (k..rows).map(|l| self.a.float(l, k)).collect::<Vec<_>>();
-                self.dot(column.iter().zip(&x[k..]))
+                self.dot(&column, &x[k..])
             };
             let inner = (0..=of_column[of_column.len() - 1].0).map(inner).collect::<Vec<_>>();
             let sizes = x.iter().map(|x| x.clone().abs()).collect::<Vec<_>>();
-            let weight = self.dot(norms.iter().zip(&sizes));
+            let weight = self.dot(&norms, &sizes);
             for &(i, _) in of_column {
                 let (row, wanted) = (self.row(i), self.wanted(i, j));
-                let error = self.dot(row.iter().zip(&inner)) - &wanted;
+                let error = self.dot(&row, &inner) - &wanted;
                 let size = (&norms[i] * &weight).complete(self.bits()) + wanted.abs();
                 ratios.push(quotient(error, size) << (self.a.precision_bits() - 4));
             }

@@ -2,12 +2,12 @@
 //!
 //! Knows: the results of runs. Does not know: clocks, baselines.
 
-use crate::units::counted;
 use rug::Float;
 use serde::{Serialize, Serializer};
 use sunzi::advanced::kernels::tiles::TileTraffic;
 use sunzi::report::DeviceReport;
 use sunzi::{Context, Matrix, Result};
+use sunzi_session::units::counted;
 
 /// One operation of ours with its operands; it keeps its result.
 pub trait Task {

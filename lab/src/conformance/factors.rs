@@ -6,7 +6,6 @@
 use super::products::{Subject, random};
 use super::{Setup, failed, least_bytes};
 use crate::bench::{RESIDUAL_BOUND, double_matrix, largest_residual};
-use crate::units::describe;
 use rayon::prelude::*;
 use std::sync::Arc;
 use sunzi::advanced::kernels::tiles::TileTraffic;
@@ -18,6 +17,7 @@ use sunzi::double::{DoubleOptions, double_cholesky};
 use sunzi::gallery::{Size, counter_random};
 use sunzi::{Accuracy, CholeskyOptions, Context, Error, Head, Matrix, Outcome, Result, Symmetric};
 use sunzi::{cholesky_with, ldlt, solve, trsm};
+use sunzi_session::units::describe;
 
 /// Precisions at which factors are compared.
 const PRECISIONS: [u32; 3] = [64, 512, 1024];

@@ -128,16 +128,16 @@ pub fn each(setup: &Setup, run: &mut Run<'_>) -> Result<()> {
         };
         DEVICE_CHECKS.iter().try_for_each(|&(name, work)| own(name, &|| work(&**device, large)))?;
         DOUBLES_CHECKS.iter().try_for_each(|&(name, work)| own(name, &|| work(setup, device, large)))?;
-        operations(setup, (&cpu, vec![device.clone()]), device.description().label(), (FAMILY_CHECKS, run))?;
+        operations(setup, &cpu, vec![device.clone()], device.description().label(), FAMILY_CHECKS, run)?;
     }
     if setup.devices.len() > 1 {
-        operations(setup, (&cpu, setup.devices.clone()), "all together".into(), (TOGETHER_CHECKS, run))?;
+        operations(setup, &cpu, setup.devices.clone(), "all together".into(), TOGETHER_CHECKS, run)?;
     }
     for device in setup.devices.iter().filter(|device| device.description().kind != DeviceKind::Host) {
         let mut pair = DeviceName::open(&[DeviceName::Host], setup.threads)?;
         pair.insert(0, device.clone());
         let name = format!("{} and host", device.description().label());
-        operations(setup, (&cpu, pair), name, (TOGETHER_CHECKS, run))?;
+        operations(setup, &cpu, pair, name, TOGETHER_CHECKS, run)?;
     }
     Ok(())
 }
@@ -145,9 +145,11 @@ pub fn each(setup: &Setup, run: &mut Run<'_>) -> Result<()> {
 /// Hands checks of operations on `devices` to `run`, for each family.
 fn operations(
     setup: &Setup,
-    (cpu, devices): (&Context, Vec<Arc<dyn Device>>),
+    cpu: &Context,
+    devices: Vec<Arc<dyn Device>>,
     device: String,
-    (checks, run): (&[OperationCheck], &mut Run<'_>),
+    checks: &[OperationCheck],
+    run: &mut Run<'_>,
 ) -> Result<()> {
     let large = is_gpu(&*devices[0]) && !setup.quick;
     for family in DeviceFamily::ALL {

@@ -226,7 +226,7 @@ fn check_product(fixture: &Fixture<'_>, element: Element, case: &Case, seed: u64
     };
     fixture.device.multiply(fixture.stream, &gemm)?;
     let got = decode(&fixture.fetch(&gemm.c.region)?, outer);
-    multiply_here(case, (&a, &b), &mut c);
+    multiply_here(case, &a, &b, &mut c);
     let same = |x: f64, y: f64| x == y || (x.is_nan() && y.is_nan());
     match (0..got.len()).find(|&at| !same(got[at], c.numbers[at])) {
         None => Ok(()),
@@ -234,7 +234,7 @@ fn check_product(fixture: &Fixture<'_>, element: Element, case: &Case, seed: u64
     }
 }
 
-fn multiply_here(case: &Case, (a, b): (&Block, &Block), c: &mut Block) {
+fn multiply_here(case: &Case, a: &Block, b: &Block, c: &mut Block) {
     let at = |block: &Block, matrix: usize, inner: usize, outer: usize| match case.by_rows {
         true => block.numbers[block.place(matrix, outer, inner)],
         false => block.numbers[block.place(matrix, inner, outer)],

@@ -3,8 +3,6 @@
 //! Knows: the public verbs. Does not know: how a product is cut or converted.
 
 use super::{Setup, failed, least_bytes};
-use crate::engine::largest_precision_bits;
-use crate::units::describe;
 use rug::{Float, Integer, integer::Order};
 use std::sync::Arc;
 use sunzi::advanced::kernels::device::DeviceFamily;
@@ -15,6 +13,8 @@ use sunzi::{
     Accuracy, Context, ContextBuilder, GemmOptions, Matrix, Op, Outcome, Result, Symmetric, SyrkOptions, Uplo,
     gemm_with, syrk_with,
 };
+use sunzi_session::engine::largest_precision_bits;
+use sunzi_session::units::describe;
 
 /// Precisions at which products are compared.
 const PRECISIONS: [u32; 5] = [64, 113, 512, 1024, 4000];
@@ -53,7 +53,7 @@ impl Subject<'_> {
         self.same(outcome, &syrk_with(self.cpu, p, bits, options)?.result, p)
     }
 
-    fn gemm(&self, ctx: &Context, (a, b): (&Matrix, &Matrix), options: &GemmOptions<'_>) -> Result<Outcome> {
+    fn gemm(&self, ctx: &Context, a: &Matrix, b: &Matrix, options: &GemmOptions<'_>) -> Result<Outcome> {
         let bits = a.precision_bits().max(b.precision_bits());
         let outcome = gemm_with(ctx, a, b, bits, options)?;
         self.same(outcome, &gemm_with(self.cpu, a, b, bits, options)?.result, a)
@@ -117,8 +117,8 @@ pub fn gemm_shapes(subject: &Subject<'_>) -> Result<()> {
         shapes.extend([(513, 64, 512), (2000, 30, 16), (16, 30, 2000), (33, 9000, 31)]);
     }
     for (rows, contracted, cols) in shapes {
-        let operands = (&random(rows, contracted, 113, SPREAD_BITS)?, &random(contracted, cols, 70, 0)?);
-        subject.gemm(&ctx, operands, &GemmOptions::new().accuracy(Accuracy::Norm))?;
+        let (a, b) = (random(rows, contracted, 113, SPREAD_BITS)?, random(contracted, cols, 70, 0)?);
+        subject.gemm(&ctx, &a, &b, &GemmOptions::new().accuracy(Accuracy::Norm))?;
     }
     Ok(())
 }
@@ -134,7 +134,8 @@ pub fn precisions(subject: &Subject<'_>) -> Result<()> {
             subject.syrk(&ctx, &p, &SyrkOptions::new().accuracy(Accuracy::Norm))?;
             subject.gemm(
                 &ctx,
-                (&random(11, rows, bits, spread_bits)?, &p),
+                &random(11, rows, bits, spread_bits)?,
+                &p,
                 &GemmOptions::new().accuracy(Accuracy::Norm),
             )?;
         }
@@ -154,7 +155,7 @@ pub fn transposes(subject: &Subject<'_>) -> Result<()> {
             let (rows, cols) = if op_b == Op::Transpose { (21, 35) } else { (35, 21) };
             let a = if op_a == Op::Transpose { random(35, 18, 192, 3)? } else { random(18, 35, 192, 3)? };
             let options = GemmOptions::new().accuracy(Accuracy::Norm).op_a(op_a).op_b(op_b);
-            subject.gemm(&ctx, (&a, &random(rows, cols, 150, SPREAD_BITS)?), &options)?;
+            subject.gemm(&ctx, &a, &random(rows, cols, 150, SPREAD_BITS)?, &options)?;
         }
     }
     Ok(())
@@ -189,7 +190,7 @@ pub fn factors(subject: &Subject<'_>) -> Result<()> {
         let (alpha, beta) = (alpha.as_ref(), beta.as_ref());
         let options =
             GemmOptions::new().accuracy(Accuracy::Norm).alpha(alpha).beta(beta).accumulate(add.then(|| c.view()));
-        subject.gemm(&ctx, (&a, &b), &options)?;
+        subject.gemm(&ctx, &a, &b, &options)?;
         let options = SyrkOptions::new()
             .accuracy(Accuracy::Norm)
             .alpha(alpha)
@@ -207,7 +208,7 @@ pub fn self_checks(subject: &Subject<'_>) -> Result<()> {
     for (self_check, freivalds) in [(true, false), (false, true), (true, true)] {
         let ctx = subject.builder().self_check(self_check).freivalds(freivalds).build()?;
         let options = GemmOptions::new().accuracy(Accuracy::Norm).op_a(Op::Transpose).alpha(&alpha);
-        subject.gemm(&ctx, (&p, &p), &options)?;
+        subject.gemm(&ctx, &p, &p, &options)?;
         let outcome = subject.syrk(&ctx, &p, &SyrkOptions::new().accuracy(Accuracy::Norm))?;
         if !outcome.report.checked {
             return failed("the report does not say that the product was checked".into());
@@ -249,5 +250,5 @@ pub fn shares(subject: &Subject<'_>) -> Result<()> {
             return failed(format!("shares of {moduli:?} moduli, of {}", report.primes));
         }
     }
-    subject.gemm(&ctx, (&random(33, p.rows(), 512, 0)?, &p), &GemmOptions::new().accuracy(Accuracy::Norm)).map(drop)
+    subject.gemm(&ctx, &random(33, p.rows(), 512, 0)?, &p, &GemmOptions::new().accuracy(Accuracy::Norm)).map(drop)
 }

@@ -1,10 +1,10 @@
 //! The checks of `sunzi gpu-check`: all of them run, even where some fail.
 
 use crate::conformance::{self, Check, Setup};
-use crate::session::Session;
 use serde::Serialize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use sunzi::{Error, Result};
+use sunzi_session::session::Session;
 
 /// How a check ended.
 #[derive(Debug, Serialize)]
@@ -61,13 +61,39 @@ pub fn verdict(checks: &[CheckReport]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::ReportFile;
-    use crate::session::Silent;
     use std::cell::RefCell;
     use std::sync::Arc;
     use sunzi::ProgressCallback;
     use sunzi::advanced::device::soft::{Fault, SoftDevice, SoftOptions};
     use sunzi::advanced::testing::effort;
+    use sunzi_session::report::ReportFile;
+
+    /// A session that prints nothing and never stops.
+    struct Silent;
+
+    impl Session for Silent {
+        fn say(&self, _text: &str) -> Result<()> {
+            Ok(())
+        }
+
+        fn progress(&self) -> Arc<ProgressCallback> {
+            Arc::new(|_| true)
+        }
+
+        fn hide_progress(&mut self) {}
+
+        fn stop_requested(&self) -> bool {
+            false
+        }
+
+        fn write_file(&self, write: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+            write()
+        }
+
+        fn take_report(&mut self) -> Option<ReportFile> {
+            None
+        }
+    }
 
     /// Keeps the printed lines, and requests a stop after `most` lines.
     struct Few {

@@ -7,8 +7,6 @@ use super::product_rates::ProductRates;
 use super::table::{Table, Target, Unit};
 use crate::bench::{RESIDUAL_BOUND, double_matrix, largest_residual};
 use crate::conformance::{Setup, dominant, is_gpu};
-use crate::session::Session;
-use crate::units::{format_bytes, format_seconds};
 use rug::Float;
 use serde::Serialize;
 use std::ops::Range;
@@ -26,6 +24,8 @@ use sunzi::{
     Accuracy, CholeskyOptions, Context, Error, ErrorText, GemmOptions, IndexBase, Matrix, Op, Outcome, Result,
     Symmetric, cholesky_with, gemm_with,
 };
+use sunzi_session::session::Session;
+use sunzi_session::units::{format_bytes, format_seconds};
 
 /// The targets, as parts of the rate of the products of planes, and of that of the plain product of doubles.
 const CHOLESKY_SHARE: f64 = 0.30;
@@ -96,23 +96,24 @@ impl FactorRates {
     }
 }
 
-/// Measures factorisations on the first device, compared with a product by the faster family and the plain product of
-/// doubles.
+/// Measures factorisations on the first device, compared with a product by the faster family, at its precision, and the
+/// plain product of doubles.
 ///
 /// # Errors
 /// Those of factorisations, and [`Error::Verification`] where a factor is wrong.
 pub fn measure(
     session: &dyn Session,
     setup: &Setup,
-    (product, precision_bits): (&ProductRates, u32),
+    product: &ProductRates,
     plain_per_second: f64,
     table: &mut Table,
 ) -> Result<FactorRates> {
     let mut rates = FactorRates::default();
     let on_gpu = is_gpu(&*setup.devices[0]);
+    let precision_bits = product.report.precision_bits;
     let mut last = 0;
     for order in if on_gpu { GPU_ORDERS } else { TINY_ORDERS } {
-        match big(session, setup, (order, precision_bits), (product, last), &mut rates) {
+        match big(session, setup, product, order, last, &mut rates) {
             Ok(Some(measured)) => {
                 last = measured.report.order;
                 tabulate_big(table, &measured);
@@ -143,12 +144,14 @@ fn free_bytes() -> u64 {
     available_bytes().unwrap_or(u64::MAX).saturating_sub(RESERVE_BYTES)
 }
 
-/// One factorisation of big floats; `None` where memory leaves no larger order than `last`.
+/// One factorisation of big floats, at the precision of `product`; `None` where memory leaves no larger order than
+/// `last`.
 fn big(
     session: &dyn Session,
     setup: &Setup,
-    (wanted, bits): (usize, u32),
-    (product, last): (&ProductRates, usize),
+    product: &ProductRates,
+    wanted: usize,
+    last: usize,
     rates: &mut FactorRates,
 ) -> Result<Option<CholeskyRates>> {
     let Some((family, plane_rate)) = DeviceFamily::by_name(product.report.kernel).zip(product.plane_rate()) else {
@@ -158,7 +161,7 @@ fn big(
     let ctx = setup.builder().devices(vec![device.clone()]).kernel(family.name()).build()?;
     let tile_rows = (!is_gpu(&**device)).then_some(TINY_TILE_ROWS);
     let options = CholeskyOptions::new().tile_rows(tile_rows).accuracy(Accuracy::Norm);
-    let (mut order, free) = (wanted, free_bytes());
+    let (mut order, bits, free) = (wanted, product.report.precision_bits, free_bytes());
     let plan = loop {
         let plan = plan_cholesky(&ctx, order, bits, &options)?;
         let bytes = plan.planned_bytes.saturating_add(Matrix::bytes_for(order, order, bits));

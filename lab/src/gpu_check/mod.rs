@@ -12,14 +12,14 @@ mod table;
 
 use crate::conformance::Setup;
 use crate::machine::Machine;
-use crate::session::Session;
-use crate::units::{format_bytes, format_seconds};
 use checks::CheckReport;
 use rates::RatesReport;
 use serde::Serialize;
 use std::time::Instant;
 use sunzi::Result;
 use sunzi::advanced::device::{Description, DeviceName};
+use sunzi_session::session::Session;
+use sunzi_session::units::{format_bytes, format_seconds};
 
 /// Devices to check and to measure.
 #[derive(Clone, Debug)]

@@ -8,8 +8,6 @@ use super::factor_rates::{self, FactorRates};
 use super::product_rates::{FEW_COLUMNS, ProductRates, timed};
 use super::table::{Table, Target, Unit};
 use crate::conformance::{Fixture, Setup, is_gpu, square};
-use crate::session::Session;
-use crate::units::{format_bytes, format_seconds};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::Arc;
@@ -23,6 +21,8 @@ use sunzi::plans::plan_syrk;
 use sunzi::report::Report;
 use sunzi::verify::{VerifyOptions, verify_gemm, verify_syrk};
 use sunzi::{Context, Error, Matrix, Op, Result};
+use sunzi_session::session::Session;
+use sunzi_session::units::{format_bytes, format_seconds};
 
 /// Sizes on a GPU, and on other devices.
 const GPU: Sizes = Sizes { rows: 16_384, cols: 8192, precision_bits: 1024, plain: 8192, copy_bytes: 1 << 28 };
@@ -38,12 +38,21 @@ const RESERVE_BYTES: u64 = 2 << 30;
 const CPU_ROWS: usize = 4;
 const CPU_COLS: usize = 8;
 
-/// The targets for each family: the rate of the plain product, and the whole call over its products.
-const TARGETS: [(f64, f64); 2] = [(0.85, 1.5), (0.75, 2.5)];
+/// The targets for each family.
+const TARGETS: [FamilyTargets; 2] =
+    [FamilyTargets { plain_share: 0.85, over_products: 1.5 }, FamilyTargets { plain_share: 0.75, over_products: 2.5 }];
 
 /// The targets for signed bytes against doubles, and for devices against the CPU.
 const BYTES_OVER_DOUBLES: f64 = 4.0;
 const DEVICE_OVER_CPU: f64 = 50.0;
+
+/// The targets of a family.
+struct FamilyTargets {
+    /// The part of the rate of the plain product, at least.
+    plain_share: f64,
+    /// The seconds of the whole call over those of its products, at most.
+    over_products: f64,
+}
 
 struct Sizes {
     rows: usize,
@@ -92,23 +101,24 @@ pub fn measure(session: &dyn Session, setup: &Setup, config: &GpuCheck) -> Resul
     let first = &setup.devices[0];
     let sizes = if is_gpu(&**first) { GPU } else { TINY };
     let precision_bits = config.precision_bits.unwrap_or(sizes.precision_bits);
-    let wanted = (config.rows.unwrap_or(sizes.rows), config.cols.unwrap_or(sizes.cols));
+    let (rows, cols) = (config.rows.unwrap_or(sizes.rows), config.cols.unwrap_or(sizes.cols));
     let cpu = setup.builder().build()?;
     let plain = setup.devices.iter().map(|device| plain_rates(&cpu, &**device, &sizes)).collect::<Result<Vec<_>>>()?;
-    let (rows, cols, notes) = fit(setup, wanted, precision_bits)?;
+    let (size, notes) = fit(setup, Size { rows, cols, precision_bits })?;
+    let Size { rows, cols, .. } = size;
     notes.iter().try_for_each(|note| session.say(note))?;
     let start = Instant::now();
-    let p = cpu.install(|| counter_random(Size { rows, cols, precision_bits }, 0, 1))?;
+    let p = cpu.install(|| counter_random(size, 0, 1))?;
     let (bytes, seconds) = (format_bytes(p.bytes()), format_seconds(start.elapsed().as_secs_f64()));
     session.say(&format!("operand: {rows} x {cols}, {precision_bits} bits, {bytes}, made in {seconds}"))?;
     let mut products = Vec::new();
     for family in DeviceFamily::ALL {
-        products.push(on_devices(setup, &cpu, &p, (std::slice::from_ref(first), family))?);
+        products.push(on_devices(setup, &cpu, &p, std::slice::from_ref(first), family)?);
     }
     if setup.devices.len() > 1 {
         let faster = products[1].report.seconds < products[0].report.seconds;
         let family = if faster { DeviceFamily::I8 } else { DeviceFamily::F64 };
-        products.push(on_devices(setup, &cpu, &p, (&setup.devices, family))?);
+        products.push(on_devices(setup, &cpu, &p, &setup.devices, family)?);
     }
     if products.iter().any(|product| product.hash != products[0].hash) {
         return Err(Error::verification("the families gave bitwise different results of the large product"));
@@ -119,15 +129,15 @@ pub fn measure(session: &dyn Session, setup: &Setup, config: &GpuCheck) -> Resul
     let mut table = tabulate(is_gpu(&**first), &plain, &products, &on_cpu);
     let product = if products[1].report.seconds < products[0].report.seconds { &products[1] } else { &products[0] };
     let plain_rate = plain[0].f64_per_second;
-    let factors = factor_rates::measure(session, setup, (product, precision_bits), plain_rate, &mut table);
+    let factors = factor_rates::measure(session, setup, product, plain_rate, &mut table);
     session.say(&table.text())?;
     let factors = factors?; // what was measured before is printed all the same
     Ok(RatesReport { rows, cols, precision_bits, notes, plain, products, cpu: on_cpu, factors, table })
 }
 
 /// The requested size, halved until operand and result fit the memory of the host and any cut that of the device.
-fn fit(setup: &Setup, wanted: (usize, usize), precision_bits: u32) -> Result<(usize, usize, Vec<String>)> {
-    let ((mut rows, mut cols), mut notes) = (wanted, Vec::new());
+fn fit(setup: &Setup, wanted: Size) -> Result<(Size, Vec<String>)> {
+    let (Size { mut rows, mut cols, precision_bits }, mut notes) = (wanted, Vec::new());
     let available = available_bytes().unwrap_or(u64::MAX).saturating_sub(RESERVE_BYTES);
     let contexts = DeviceFamily::ALL
         .map(|family| setup.builder().devices(vec![setup.devices[0].clone()]).kernel(family.name()).build());
@@ -138,7 +148,7 @@ fn fit(setup: &Setup, wanted: (usize, usize), precision_bits: u32) -> Result<(us
         let plans = contexts.iter().map(|ctx| plan_syrk(ctx, rows, cols, precision_bits).map(drop));
         let why = match plans.collect::<Result<()>>() {
             _ if bytes > available => format!("{} of host memory, of {}", format_bytes(bytes), format_bytes(available)),
-            Ok(()) => return Ok((rows, cols, notes)),
+            Ok(()) => return Ok((Size { rows, cols, precision_bits }, notes)),
             Err(Error::DeviceLimit { limit_bytes, minimum_bytes, .. }) => {
                 format!("{} of device memory, of {}", format_bytes(minimum_bytes), format_bytes(limit_bytes))
             }
@@ -229,7 +239,8 @@ fn on_devices(
     setup: &Setup,
     cpu: &Context,
     p: &Matrix,
-    (devices, family): (&[Arc<dyn Device>], DeviceFamily),
+    devices: &[Arc<dyn Device>],
+    family: DeviceFamily,
 ) -> Result<ProductRates> {
     let ctx = setup.builder().devices(devices.to_vec()).kernel(family.name()).build()?;
     let names = devices.iter().map(|device| device.description().label()).collect::<Vec<_>>().join(", ");
@@ -267,7 +278,7 @@ fn tabulate(on_gpu: bool, plain: &[PlainRates], products: &[ProductRates], cpu: 
     }
     let rates = [plain[0].f64_per_second, plain[0].i8_per_second];
     for ((product, rate), targets) in products.iter().zip(rates).zip(TARGETS) {
-        tabulate_family(&mut table, product, rate, targets);
+        tabulate_family(&mut table, product, rate, &targets);
     }
     let [f64_seconds, i8_seconds] = [0, 1].map(|at| busy_seconds(&products[at].report));
     let ratio = f64_seconds / i8_seconds.max(1e-12);
@@ -298,13 +309,18 @@ fn busy_seconds(report: &Report) -> f64 {
     report.devices.first().map_or(0.0, |device| sum(&device.seconds))
 }
 
-fn tabulate_family(table: &mut Table, product: &ProductRates, plain: f64, (share, over): (f64, f64)) {
+fn tabulate_family(table: &mut Table, product: &ProductRates, plain: f64, targets: &FamilyTargets) {
     let (report, Some(device)) = (&product.report, product.report.devices.first()) else { return };
     let Some(rate) = product.plane_rate() else { return };
     let name = |what: &str| format!("{}: {what}", report.kernel);
     let seconds = device.seconds;
     table.figure(name("products of planes"), rate, Unit::MultiplyAddsPerSecond);
-    table.aim(name("products of planes, of the plain rate"), rate / plain, Unit::Share, Target::AtLeast(share));
+    table.aim(
+        name("products of planes, of the plain rate"),
+        rate / plain,
+        Unit::Share,
+        Target::AtLeast(targets.plain_share),
+    );
     let parts = [
         ("time in products", seconds.product),
         ("time in conversion to residues", seconds.to_residues),
@@ -317,7 +333,12 @@ fn tabulate_family(table: &mut Table, product: &ProductRates, plain: f64, (share
         table.figure(name(what), seconds, Unit::Seconds);
     }
     let ratio = seconds.total / seconds.product.max(1e-12);
-    table.aim(name("first copy to last copy, over products"), ratio, Unit::Ratio, Target::AtMost(over));
+    table.aim(
+        name("first copy to last copy, over products"),
+        ratio,
+        Unit::Ratio,
+        Target::AtMost(targets.over_products),
+    );
     for (way, bytes) in [("to", device.traffic.h2d_bytes), ("from", device.traffic.d2h_bytes)] {
         table.figure(name(&format!("bytes {way} the device")), bytes as f64, Unit::Bytes);
         let rate = bytes as f64 / seconds.total.max(1e-12);

@@ -1,7 +1,7 @@
 //! The table of `sunzi gpu-check`: measured figures next to their targets.
 
-use crate::units::format_seconds;
 use serde::Serialize;
+use sunzi_session::units::format_seconds;
 
 /// A target.
 #[derive(Clone, Copy, Debug, Serialize)]

@@ -2,6 +2,7 @@
 
 use super::Machine;
 use super::accelerator::Engine;
+use super::level::Request;
 use super::links::Span;
 
 /// The disks of all processes: one for each, or one for each node.
@@ -29,11 +30,11 @@ impl Disks {
     }
 
     /// A request that arrives now: from its turn to its answer.
-    pub fn serve(&mut self, process: usize, now: f64, (bytes, writes): (u64, bool), factor: f64) -> Span {
+    pub fn serve(&mut self, process: usize, now: f64, request: &Request, factor: f64) -> Span {
         let engine = &mut self.engines[process / self.sharers];
         let start = now.max(engine.free);
-        let bandwidth = if writes { self.write_bandwidth } else { self.read_bandwidth };
-        engine.free = start + bytes as f64 / bandwidth * factor;
+        let bandwidth = if request.work.writes() { self.write_bandwidth } else { self.read_bandwidth };
+        engine.free = start + request.bytes as f64 / bandwidth * factor;
         engine.busy += engine.free - start;
         Span { start, end: engine.free + self.latency }
     }
@@ -49,8 +50,20 @@ impl Disks {
 
 #[cfg(test)]
 mod tests {
+    use super::super::level::DiskWork;
     use super::super::machine::Disk;
     use super::*;
+    use sunzi::advanced::tile::TileId;
+
+    const TILE: TileId = TileId { row: 0, col: 0 };
+
+    fn read(bytes: u64) -> Request {
+        Request { work: DiskWork::Fetch(TILE), bytes }
+    }
+
+    fn write(bytes: u64) -> Request {
+        Request { work: DiskWork::Keep(TILE), bytes }
+    }
 
     #[test]
     fn requests_follow_each_other_on_a_disk() {
@@ -58,15 +71,15 @@ mod tests {
         let disk = Disk { latency: 0.25, write_bandwidth: 5.0, ..Disk::with_bandwidth(10.0) };
         machine.disk = Some(disk.clone());
         let mut own = Disks::new(&machine, 4).unwrap();
-        assert_eq!(own.serve(0, 1.0, (20, false), 1.0), Span { start: 1.0, end: 3.25 });
+        assert_eq!(own.serve(0, 1.0, &read(20), 1.0), Span { start: 1.0, end: 3.25 });
         // The next one begins when the last byte has come, before the answer.
-        assert_eq!(own.serve(0, 1.0, (20, true), 1.0), Span { start: 3.0, end: 7.25 });
-        assert_eq!(own.serve(1, 1.0, (20, true), 2.0), Span { start: 1.0, end: 9.25 });
+        assert_eq!(own.serve(0, 1.0, &write(20), 1.0), Span { start: 3.0, end: 7.25 });
+        assert_eq!(own.serve(1, 1.0, &write(20), 2.0), Span { start: 1.0, end: 9.25 });
         assert_eq!(own.busy(8.0), [14.0 / 32.0, 8.0 / 8.0]);
         machine.disk = Some(Disk { shared: true, ..disk });
         let mut shared = Disks::new(&machine, 4).unwrap();
-        shared.serve(0, 0.0, (20, false), 1.0);
-        assert_eq!(shared.serve(2, 0.0, (10, false), 1.0).start, 2.0);
-        assert_eq!(shared.serve(3, 0.0, (10, false), 1.0).start, 0.0, "the next node has another one");
+        shared.serve(0, 0.0, &read(20), 1.0);
+        assert_eq!(shared.serve(2, 0.0, &read(10), 1.0).start, 2.0);
+        assert_eq!(shared.serve(3, 0.0, &read(10), 1.0).start, 0.0, "the next node has another one");
     }
 }

@@ -136,7 +136,8 @@ impl Level {
         tiles: TileLevel,
         room_tiles: usize,
         bytes: TileBytes,
-        (runs, workers): (usize, usize),
+        runs: usize,
+        workers: usize,
         in_flight: Option<u64>,
     ) -> Level {
         let budget = || Budget { most: in_flight.unwrap_or(u64::MAX), used: 0 };

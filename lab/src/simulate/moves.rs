@@ -32,7 +32,7 @@ impl World<'_> {
     fn begin_request(&mut self, process: usize, request: Request) {
         let (factor, writes, tile) = (self.noise.factor(), request.work.writes(), request.work.tile());
         let Some(disks) = &mut self.disks else { return };
-        let span = disks.serve(process, self.now, (request.bytes, writes), factor);
+        let span = disks.serve(process, self.now, &request, factor);
         self.record(process, if writes { Track::DiskWrite } else { Track::DiskRead }, tile, span.start, span.end);
         let number = self.requests.put(request);
         self.clock.set(span.end, EventKind::Moved, process, number);

@@ -4,10 +4,6 @@
 use super::{
     Level, Machine, Recorder, Sample, Simulation, SimulationOptions, TraceSpan, Track, simulate, soak_case, table,
 };
-use crate::plot::{self, Figure, Point};
-use crate::report::check_writable;
-use crate::session::Session;
-use crate::trace::{Names, Timed, Trace};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -15,6 +11,10 @@ use sunzi::advanced::runtime::protocol::{DeliveryKind, Termination};
 use sunzi::advanced::runtime::{Eviction, Policy};
 use sunzi::distributed::RankGrid;
 use sunzi::{Error, Result};
+use sunzi_session::plot::{self, Figure, Point};
+use sunzi_session::report::check_writable;
+use sunzi_session::session::Session;
+use sunzi_session::trace::{Names, Timed, Trace};
 
 /// Most spans of a trace: viewers read no more.
 const TRACE_SPANS: usize = 1_000_000;

@@ -1,8 +1,8 @@
 //! Figures of simulations as text: one in full, or several in a table.
 
 use super::{DiskFigures, Messages, Simulation};
-use crate::units::{format_bytes, format_seconds};
 use sunzi::advanced::runtime::protocol::Termination;
+use sunzi_session::units::{format_bytes, format_seconds};
 
 fn termination(simulation: &Simulation) -> &'static str {
     if simulation.termination == Termination::Lists { "lists" } else { "all_to_all" }

@@ -229,7 +229,7 @@ fn levels(machine: &Machine, options: &SimulationOptions, graph: CholeskyGraph) 
     let bytes = TileBytes { entries: machine.matrix_tile_bytes(), finished: machine.tile_bytes() };
     let level = |number: usize| {
         let tiles = TileLevel::new(graph, Owner { grid, number }, shape, |_| false);
-        Level::new(tiles, shape.room_tiles, bytes, (runs, machine.layout.workers), disk.in_flight_bytes)
+        Level::new(tiles, shape.room_tiles, bytes, runs, machine.layout.workers, disk.in_flight_bytes)
     };
     (0..grid.size()).map(level).collect()
 }

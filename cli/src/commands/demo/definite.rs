@@ -10,7 +10,7 @@ use sunzi::advanced::math::pivot::diagonal_exponent;
 use sunzi::verify::{VerifyOptions, verify_cholesky};
 use sunzi::{Accuracy, Cholesky, CholeskyOptions, Context, Error, IndexBase, Matrix, Result, SymmetricMatrix};
 use sunzi::{cholesky, cholesky_with};
-use sunzi_lab::units::format_seconds;
+use sunzi_session::units::format_seconds;
 
 /// Bits of a double.
 const DOUBLE_BITS: u32 = 53;

@@ -16,10 +16,10 @@ use sunzi::io::{self, ReadOptions, Symmetry, WriteOptions};
 use sunzi::report::Report;
 use sunzi::verify::{VerifyOptions, verify_syrk};
 use sunzi::{Error, Matrix, Result, SyrkOptions, syrk_with};
-use sunzi_lab::engine::Engine;
-use sunzi_lab::engine::limited;
-use sunzi_lab::session::Session as _;
-use sunzi_lab::units::{counted, format_bytes, format_seconds};
+use sunzi_session::engine::Engine;
+use sunzi_session::engine::limited;
+use sunzi_session::session::Session as _;
+use sunzi_session::units::{counted, format_bytes, format_seconds};
 
 /// The problem: 2000 sampled dimensions, 200 derivatives, 1024 bits.
 const SIZE: Size = Size { rows: 2000, cols: 200, precision_bits: 1024 };
@@ -69,7 +69,7 @@ fn tour(session: &mut Session, engine: &Engine) -> Result<()> {
         counted(again.threads, "thread"),
         format_bytes(again.planned_bytes),
     ))?;
-    store_and_verify(session, &ctx, (&p, &first.result), &q_path)?;
+    store_and_verify(session, &ctx, &p, &first.result, &q_path)?;
     still_wanted()?;
     let plain = plain::measure(&p, ctx.threads(), PLAIN_SECONDS);
     session.say(&format!("4. {}", plain.describe(again.seconds)))?;
@@ -110,8 +110,7 @@ fn prepare(session: &Session, path: &Path) -> Result<()> {
 }
 
 /// Stores Q, reads it back, and verifies the matrix that was read.
-fn store_and_verify(session: &Session, ctx: &sunzi::Context, pq: (&Matrix, &Matrix), path: &PathBuf) -> Result<()> {
-    let (p, q) = pq;
+fn store_and_verify(session: &Session, ctx: &sunzi::Context, p: &Matrix, q: &Matrix, path: &PathBuf) -> Result<()> {
     let options = WriteOptions::new().symmetry(Symmetry::SymmetricLower);
     io::write(path, q, &options)?;
     let stored = io::read(path, &ReadOptions::new(SIZE.precision_bits))?.matrix;

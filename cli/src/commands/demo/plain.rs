@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use sunzi::Matrix;
 use sunzi::advanced::store::start_in;
-use sunzi_lab::units::{counted, format_seconds};
+use sunzi_session::units::{counted, format_seconds};
 
 /// The measurements of the loop.
 #[derive(Serialize)]

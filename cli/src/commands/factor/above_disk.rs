@@ -14,8 +14,8 @@ use sunzi::distributed::Team;
 use sunzi::io::MatrixFile;
 use sunzi::out_of_core::{self, OutOfCoreOptions, OutOfCoreReport};
 use sunzi::{Accuracy, Context, Error, Result, Uplo};
-use sunzi_lab::session::ROOT;
-use sunzi_lab::units::{counted, format_bytes, format_seconds};
+use sunzi_session::session::ROOT;
+use sunzi_session::units::{counted, format_bytes, format_seconds};
 
 /// Runs in this process, or on the ranks that work `together`, each with a directory of its own below the one given.
 pub fn run(session: &mut Session, args: &Cholesky, together: Option<&dyn Transport>) -> Result<()> {
@@ -57,12 +57,12 @@ pub fn run(session: &mut Session, args: &Cholesky, together: Option<&dyn Transpo
             out_of_core::double_cholesky_over_ranks(ctx, team, files, directory, &options)
         }
     };
-    let report = above_disk::run(session, builder, (factor.engine.budget(0), directory), together, call)?;
+    let report = above_disk::run(session, builder, factor.engine.budget(0), directory, together, call)?;
     if !is_root {
         return Ok(());
     }
     let line = line(&output.path, &report);
-    above_disk::finish(session, &report, (&line, "factor"), (directory, &report.disk))
+    above_disk::finish(session, &report, &line, directory, &report.disk, "factor")
 }
 
 /// Refuses arguments that cannot work, before anything is read.

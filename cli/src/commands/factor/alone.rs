@@ -13,7 +13,7 @@ use sunzi::{
     CholeskyOptions, Context, Error, Matrix, Outcome, RefineOptions, Result, Symmetric, SymmetricMatrix, cholesky_with,
     solve_refined_with,
 };
-use sunzi_lab::trace::Trace;
+use sunzi_session::trace::Trace;
 
 /// Whether the matrix has a factor at `bits` bits.
 ///
@@ -61,7 +61,7 @@ fn at_bits(session: &Session, config: &Factoring, at: ReadAt, trace: &mut Trace)
 fn carry_out(steps: &Steps<'_>, config: &Factoring, inputs: &Inputs, trace: &mut Trace) -> Result<Computed> {
     let Inputs { a, b, precision_bits: bits, .. } = inputs;
     if let (Task::Solve { refine_from_bits: Some(factor_bits), .. }, Some(b)) = (&config.task, b) {
-        return steps.run(|ctx| refine(ctx, (a, b, *bits), *factor_bits, trace));
+        return steps.run(|ctx| refine(ctx, a, b, *bits, *factor_bits, trace));
     }
     let options = CholeskyOptions::new().tile_rows(config.factor.tile_rows).accuracy(config.factor.accuracy);
     let factored = steps.run(|ctx| {
@@ -113,7 +113,9 @@ fn carry_out(steps: &Steps<'_>, config: &Factoring, inputs: &Inputs, trace: &mut
 /// The solution by a factor of few bits.
 fn refine(
     ctx: &Context,
-    (a, b, bits): (&SymmetricMatrix, &Matrix, u32),
+    a: &SymmetricMatrix,
+    b: &Matrix,
+    bits: u32,
     factor_bits: u32,
     trace: &mut Trace,
 ) -> Result<Computed> {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use sunzi::advanced::optional_estimate;
 use sunzi::estimate::InputRounding;
 use sunzi::{Cholesky, Context, Matrix, Result};
-use sunzi_lab::trace::Trace;
+use sunzi_session::trace::Trace;
 
 /// Digits of the logarithm that are printed, where as many are right.
 const SHOWN_DIGITS: usize = 30;

@@ -27,10 +27,10 @@ use sunzi::estimate::InputRounding;
 use sunzi::io::Symmetry;
 use sunzi::report::CholeskyReport;
 use sunzi::{Accuracy, Error, Matrix, Result, SymmetricMatrix, Uplo};
-use sunzi_lab::memory::peak_resident_bytes;
-use sunzi_lab::session::{ROOT, Session as _};
-use sunzi_lab::trace::Trace;
-use sunzi_lab::units::{counted, describe, format_bytes, format_seconds};
+use sunzi_session::memory::peak_resident_bytes;
+use sunzi_session::session::{ROOT, Session as _};
+use sunzi_session::trace::Trace;
+use sunzi_session::units::{counted, describe, format_bytes, format_seconds};
 
 /// The result that is made from a factor.
 pub enum Task {

@@ -4,7 +4,7 @@ use super::{Factoring, ReadAt, Task, reader};
 use crate::session::Session;
 use sunzi::plans::{plan_cholesky, plan_inverse, plan_solve, plan_solve_refined};
 use sunzi::{CholeskyOptions, Context, Matrix, RefineOptions, Result};
-use sunzi_lab::engine::least_bytes;
+use sunzi_session::engine::least_bytes;
 
 /// Bits for the range of exponents, for each bit of the order: of a Gram matrix of random numbers the smallest entry
 /// lies about `2.5 log2(n)` bits below its diagonal, by chance some bits more.
@@ -17,13 +17,13 @@ const RANGE_BITS_PER_ORDER_BIT: u32 = 3;
 pub fn admit(session: &Session, config: &Factoring, at: ReadAt) -> Result<()> {
     let reader = reader(session, config, at)?;
     reader.admit(&config.files(), |infos| {
-        let shape = (infos[0].rows, infos.get(1).map_or(0, |b| b.cols));
-        needed_bytes(session, config, shape, reader.precision_bits())
+        let columns = infos.get(1).map_or(0, |b| b.cols);
+        needed_bytes(session, config, infos[0].rows, columns, reader.precision_bits())
     })
 }
 
 /// Bytes of the work on a matrix of `order` rows and `columns` right sides, the result included.
-fn needed_bytes(session: &Session, config: &Factoring, (order, columns): (usize, usize), bits: u32) -> Result<u64> {
+fn needed_bytes(session: &Session, config: &Factoring, order: usize, columns: usize, bits: u32) -> Result<u64> {
     let context = || session.context(&config.factor.engine);
     let choices = CholeskyOptions::new()
         .tile_rows(config.factor.tile_rows)

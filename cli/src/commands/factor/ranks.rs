@@ -14,11 +14,11 @@ use sunzi::comm::{Transport, agree, agreed};
 use sunzi::distributed::{self, DistCholesky, DistCholeskyOptions, DistMatrix, Team, TeamOptions, cholesky_with};
 use sunzi::estimate::log_det_of;
 use sunzi::{Context, Error, Matrix, Result, Uplo};
-use sunzi_lab::engine::{Engine, limited};
-use sunzi_lab::memory::Budget;
-use sunzi_lab::report::check_writable;
-use sunzi_lab::session::ROOT;
-use sunzi_lab::trace::Trace;
+use sunzi_session::engine::{Engine, limited};
+use sunzi_session::memory::Budget;
+use sunzi_session::report::check_writable;
+use sunzi_session::session::ROOT;
+use sunzi_session::trace::Trace;
 
 /// Columns of right-hand sides in a tile.
 const RIGHT_TILE: usize = 64;
@@ -88,7 +88,7 @@ fn admit(session: &Session, config: &Factoring, team: &Team) -> Result<()> {
     let (a, b) = (found[0], found.get(1));
     let mut tiles = vec![matrix_tiles(config, world, a.rows)?];
     if let Some(b) = b {
-        tiles.push(right_tiles(tiles[0].grid, (a.rows, b.cols)));
+        tiles.push(right_tiles(tiles[0].grid, a.rows, b.cols));
     }
     let share = |(map, matrix): (&TileMap, &Announced)| DistMatrix::bytes_for(map, world.rank(), matrix.bits);
     let held = Held {
@@ -98,7 +98,7 @@ fn admit(session: &Session, config: &Factoring, team: &Team) -> Result<()> {
     };
     let accuracy = config.factor.accuracy;
     let options = options(config).range_bits(needs::usual_range_bits(a.rows));
-    rank_memory::admit(team, (engine, session.context(engine)?), &held, |ctx| {
+    rank_memory::admit(team, engine, session.context(engine)?, &held, |ctx| {
         let factored = distributed::plan_cholesky(ctx, team, (&tiles[0], a.bits), bits, &options).map(drop);
         let solved =
             b.map(|b| distributed::plan_solve(ctx, team, (a.rows, b.cols), (b.bits, bits), accuracy).map(drop));
@@ -124,7 +124,7 @@ fn matrix_tiles(config: &Factoring, world: &dyn Transport, rows: usize) -> Resul
 }
 
 /// The tiles of right sides.
-fn right_tiles(grid: RankGrid, (rows, cols): (usize, usize)) -> TileMap {
+fn right_tiles(grid: RankGrid, rows: usize, cols: usize) -> TileMap {
     TileMap { rows, cols, tile_size: RIGHT_TILE, grid, triangle: None }
 }
 
@@ -145,7 +145,7 @@ fn share_out(session: &Session, config: &Factoring, world: &dyn Transport) -> Re
     let a = DistMatrix::scatter(world, ROOT, whole, map, a_bits as u32)?;
     let b = match &config.task {
         Task::Solve { .. } => {
-            let map = right_tiles(map.grid, (rows, cols));
+            let map = right_tiles(map.grid, rows, cols);
             let whole = inputs.as_ref().and_then(|inputs| inputs.b.as_ref());
             Some(DistMatrix::scatter(world, ROOT, whole, map, b_bits as u32)?)
         }

@@ -8,8 +8,8 @@ use crate::input::Reader;
 use crate::session::Session;
 use std::time::{Duration, Instant};
 use sunzi::{Error, MAXIMUM_PRECISION_BITS, MoreBits, Result};
-use sunzi_lab::engine::check_reach;
-use sunzi_lab::trace::Trace;
+use sunzi_session::engine::check_reach;
+use sunzi_session::trace::Trace;
 
 /// Precisions are multiples of this number of bits.
 const STEP_BITS: u32 = 8;
@@ -66,7 +66,7 @@ pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut
         let at = ReadAt { precision_bits: Some(bits), decimal_bits, is_last: false };
         let computed = at_precision(session, config, at, trace);
         if !std::mem::replace(&mut is_examined, true) {
-            refuse_singular(session, config, (bits, digits), &computed)?;
+            refuse_singular(session, config, bits, &computed, digits)?;
         }
         let mut next = match computed {
             Ok(computed) => {
@@ -134,8 +134,9 @@ impl Growth {
 fn refuse_singular(
     session: &Session,
     config: &Factoring,
-    (bits, digits): (u32, u32),
+    bits: u32,
     computed: &Result<Computed>,
+    digits: u32,
 ) -> Result<()> {
     let is_doubtful = match computed {
         Ok(computed) => computed.digits.least(config.factor.digits.certified).unwrap_or(0.0) < 1.0,
@@ -168,7 +169,7 @@ pub fn explain(session: &Session, config: &Factoring, error: Error, taken: Durat
     }
     let found = examine(session, config, None).and_then(|first| match first.in_file {
         InFile::Singular => Ok(Found::Singular),
-        _ => find(session, config, (first, taken)),
+        _ => find(session, config, first, taken),
     });
     let hint = match found {
         Ok(Found::At(bits)) => hinted(&error, more_bits, Some(bits)),
@@ -200,10 +201,10 @@ enum Found {
 }
 
 /// Doubles the precision until the matrix has a factor, then halves the last step once. `first` is the matrix that was
-/// refused.
+/// refused, `taken` the time of the refusal.
 ///
 /// A factor of a matrix that is singular as read does not count: reading it at more bits may give another matrix.
-fn find(session: &Session, config: &Factoring, (first, taken): (Examined, Duration)) -> Result<Found> {
+fn find(session: &Session, config: &Factoring, first: Examined, taken: Duration) -> Result<Found> {
     let (start, choices) = (Instant::now(), &config.factor);
     let typed = choices.precision.typed(None);
     let mut too_few = Reader::new(session, &choices.engine, &typed, &choices.a)?.precision_bits();

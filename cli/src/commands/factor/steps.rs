@@ -4,7 +4,7 @@ use super::Factoring;
 use crate::session::Session;
 use std::cell::Cell;
 use sunzi::{Context, ContextBuilder, Matrix, Result};
-use sunzi_lab::engine::{Engine, limited};
+use sunzi_session::engine::{Engine, limited};
 
 /// Runs the steps of a task, each in a context of its own: the results of a step count against the memory limit of the
 /// next, and the memory that it kept for itself is given back.

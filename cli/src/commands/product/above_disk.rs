@@ -10,8 +10,8 @@ use sunzi::comm::{Transport, agreed, local};
 use sunzi::distributed::Team;
 use sunzi::out_of_core::{self, OperandFile, OutOfCoreProductOptions, OutOfCoreProductReport, ProductPaths};
 use sunzi::{Accuracy, Context, Error, Result};
-use sunzi_lab::session::ROOT;
-use sunzi_lab::units::{counted, format_bytes, format_seconds};
+use sunzi_session::session::ROOT;
+use sunzi_session::units::{counted, format_bytes, format_seconds};
 
 /// Runs in this process, or on the ranks that work `together`, each with a directory of its own below the one given.
 pub fn run(session: &mut Session, config: &Product, directory: &Path, together: Option<&dyn Transport>) -> Result<()> {
@@ -41,12 +41,12 @@ pub fn run(session: &mut Session, config: &Product, directory: &Path, together: 
         }
     };
     let builder = agreed(world, config.context(session))?;
-    let report = above_disk::run(session, builder, (choices.engine.budget(0), directory), together, call)?;
+    let report = above_disk::run(session, builder, choices.engine.budget(0), directory, together, call)?;
     if !is_root {
         return Ok(());
     }
     let line = line(&output.path, &report);
-    above_disk::finish(session, &report, (&line, "product"), (directory, &report.disk))
+    above_disk::finish(session, &report, &line, directory, &report.disk, "product")
 }
 
 /// Refuses arguments that cannot work, before anything is read; returns the bits of the result.

@@ -10,7 +10,7 @@ use std::time::Instant;
 use sunzi::io::FileInfo;
 use sunzi::plans::{ProductPlanOptions, plan_gemm_with, plan_syrk_with};
 use sunzi::{Context, GemmOptions, Matrix, Op, Outcome, Result, Symmetric, SyrkOptions, gemm_with, syrk_with};
-use sunzi_lab::engine::{least_bytes, limited};
+use sunzi_session::engine::{least_bytes, limited};
 
 /// The operands of a product, all in memory.
 struct Inputs {

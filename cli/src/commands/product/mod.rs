@@ -21,10 +21,10 @@ use sunzi::comm::{Transport, agree, agreed, local};
 use sunzi::io::{FileInfo, Symmetry};
 use sunzi::report::Report;
 use sunzi::{Accuracy, ContextBuilder, Error, Matrix, Op, Result, Uplo};
-use sunzi_lab::memory::peak_resident_bytes;
-use sunzi_lab::session::{ROOT, Session as _};
-use sunzi_lab::trace::Trace;
-use sunzi_lab::units::{counted, describe, format_bytes, format_seconds};
+use sunzi_session::memory::peak_resident_bytes;
+use sunzi_session::session::{ROOT, Session as _};
+use sunzi_session::trace::Trace;
+use sunzi_session::units::{counted, describe, format_bytes, format_seconds};
 
 /// The two products, with the files that they read.
 pub enum Operands {
@@ -175,7 +175,7 @@ fn expect(session: &Session, config: &Product, name: &'static str) {
             }
         };
         let is_symmetric = matches!(config.operands, Operands::Syrk { .. });
-        let seconds = product_seconds(contracted, (rows, cols), is_symmetric, bits);
+        let seconds = product_seconds(contracted, rows, cols, is_symmetric, bits);
         Work { stages: vec![Stage::call(name, seconds)], output: Some((&config.output.path, (rows, cols))) }
     });
 }

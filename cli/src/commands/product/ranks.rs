@@ -14,11 +14,11 @@ use sunzi::distributed::{DistMatrix, DistOptions, DistOutcome, NodePlan, PlanHoo
 use sunzi::distributed::{Team, TeamOptions, even_share, gemm_rows, plan_gemm, plan_syrk, syrk};
 use sunzi::plans::{Plan, ProductPlanOptions};
 use sunzi::{Context, Matrix, Op, Result, Uplo};
-use sunzi_lab::engine::limited;
-use sunzi_lab::memory::Budget;
-use sunzi_lab::session::ROOT;
-use sunzi_lab::trace::Trace;
-use sunzi_lab::units::format_bytes;
+use sunzi_session::engine::limited;
+use sunzi_session::memory::Budget;
+use sunzi_session::session::ROOT;
+use sunzi_session::trace::Trace;
+use sunzi_session::units::format_bytes;
 
 /// Reads, multiplies and gathers. Collective.
 ///
@@ -75,7 +75,7 @@ fn admit(session: &Session, config: &Product, team: &Team) -> Result<()> {
         gathered_bytes: Matrix::bytes_for(rows, cols, bits),
     };
     let options = ProductPlanOptions::new().accuracy(choices.accuracy);
-    rank_memory::admit(team, (engine, config.context(session)?), &held, |ctx| {
+    rank_memory::admit(team, engine, config.context(session)?, &held, |ctx| {
         let plan = match right {
             None => plan_syrk(ctx, team, left, bits, &options),
             Some(_) => plan_gemm(ctx, team, (rows, cols), left.0, bits, &options),

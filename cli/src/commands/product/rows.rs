@@ -11,7 +11,7 @@ use sunzi::advanced::tile::{RankGrid, TileMap};
 use sunzi::comm::{Transport, agreed};
 use sunzi::distributed::{DistMatrix, Team, scatter_rows};
 use sunzi::{Error, Matrix, MatrixView, Op, Result};
-use sunzi_lab::session::ROOT;
+use sunzi_session::session::ROOT;
 
 /// The operands of one rank.
 pub struct Inputs {

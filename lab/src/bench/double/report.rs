@@ -3,11 +3,11 @@
 use super::baseline::BaselineTimes;
 use crate::bench::spread::Spread;
 use crate::machine::Machine;
-use crate::units::{counted, format_bytes, format_seconds};
 use serde::Serialize;
 use sunzi::Result;
 use sunzi::comm::{Reduction, Transport};
 use sunzi::double::DoubleReport;
+use sunzi_session::units::{counted, format_bytes, format_seconds};
 
 /// Bytes moved under one rule of eviction, by the devices of all ranks.
 #[derive(Serialize)]

@@ -20,10 +20,7 @@ use super::rank_table::{header, row, total_threads};
 use super::spread::Spread;
 use super::task::Phases;
 use crate::baselines::{self, Operation};
-use crate::engine::Engine;
 use crate::machine::Machine;
-use crate::session::{ROOT, Session};
-use crate::units::format_seconds;
 use others::Others;
 use ours::{Alone, Ours};
 use serde::Serialize;
@@ -33,6 +30,9 @@ use sunzi::comm::{Reduction, Transport, agree, agreed, barrier};
 use sunzi::distributed::even_share;
 use sunzi::gallery::{Kind, Size, generate};
 use sunzi::{Error, Matrix, Result};
+use sunzi_session::engine::Engine;
+use sunzi_session::session::{ROOT, Session};
+use sunzi_session::units::format_seconds;
 
 /// The sides that a step can be compared with: the source of Q, together with MPFR loops for the rest.
 pub const NAMES: [&str; 2] = ["sdpb", "mpfr"];
@@ -146,7 +146,7 @@ pub fn run(session: &mut dyn Session, config: &BenchStep, world: &dyn Transport)
     let builder = session.context(&config.engine)?.threads(threads);
     let alone = agreed(world, if root { Alone::new(&builder.build()?, config).map(Some) } else { Ok(None) })?;
     let same_bits = ours.has_bits_of(alone.as_ref())?;
-    let others = names.iter().map(|name| Others::new(name, (config, world), (&ours, alone.as_ref()), threads));
+    let others = names.iter().map(|name| Others::new(name, config, world, &ours, alone.as_ref(), threads));
     let mut others = others.collect::<Result<Vec<_>>>()?;
     for round in 0..=config.runs {
         if round > 0 {
@@ -159,7 +159,7 @@ pub fn run(session: &mut dyn Session, config: &BenchStep, world: &dyn Transport)
     for side in &mut others {
         side.judge(alone.as_ref())?;
     }
-    let report = summarise(config, (&ours, &others), (same_bits, worst_error), threads);
+    let report = summarise(config, &ours, &others, same_bits, worst_error, threads);
     ours.team.close()?;
     let said = if root { session.finish_report(&report).and_then(|()| session.say(&table(&report))) } else { Ok(()) };
     agree(world, said)?;
@@ -186,8 +186,10 @@ fn side_report(name: &'static str, runs: &[StageSeconds], ours: Option<f64>, che
 
 fn summarise(
     config: &BenchStep,
-    (ours, others): (&Ours<'_>, &[Others<'_>]),
-    (same_bits, worst_error): (bool, f64),
+    ours: &Ours<'_>,
+    others: &[Others<'_>],
+    same_bits: bool,
+    worst_error: f64,
     threads: usize,
 ) -> StepReport {
     let &BenchStep { blocks, order, cols, precision_bits, runs, .. } = config;

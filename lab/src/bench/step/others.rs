@@ -39,13 +39,15 @@ impl<'a> Others<'a> {
     /// [`sunzi::Error::InvalidArgument`] for problems that the baselines do not take.
     pub fn new(
         name: &'static str,
-        (config, world): (&'a BenchStep, &'a dyn Transport),
-        (ours, alone): (&Ours<'_>, Option<&Alone>),
+        config: &'a BenchStep,
+        world: &'a dyn Transport,
+        ours: &Ours<'_>,
+        alone: Option<&Alone>,
         threads: usize,
     ) -> Result<Others<'a>> {
         let own_threads = ours.ctx.threads();
         let blocks =
-            ours.own.iter().map(|block| prepare(LOOPS, Operation::Trsm, (&block.a, block.b.as_ref()), own_threads));
+            ours.own.iter().map(|block| prepare(LOOPS, Operation::Trsm, &block.a, block.b.as_ref(), own_threads));
         let blocks = agreed(world, blocks.collect::<Result<Vec<_>>>())?;
         let whole = agreed(world, alone.map(|alone| Whole::new(name, alone, threads)).transpose())?;
         Ok(Others { name, config, world, blocks, whole, runs: Vec::new(), right: false })
@@ -108,10 +110,10 @@ impl<'a> Others<'a> {
 impl Whole {
     fn new(name: &'static str, alone: &Alone, threads: usize) -> Result<Whole> {
         let factor = alone.factor.factor();
-        let solves = alone.right.iter().map(|right| prepare(LOOPS, Operation::Solve, (factor, Some(right)), threads));
+        let solves = alone.right.iter().map(|right| prepare(LOOPS, Operation::Solve, factor, Some(right), threads));
         Ok(Whole {
-            product: prepare(name, Operation::Syrk, (&alone.v, None), threads)?,
-            factor: prepare(LOOPS, Operation::Cholesky, (&alone.q, None), threads)?,
+            product: prepare(name, Operation::Syrk, &alone.v, None, threads)?,
+            factor: prepare(LOOPS, Operation::Cholesky, &alone.q, None, threads)?,
             solves: solves.collect::<Result<_>>()?,
         })
     }
@@ -125,12 +127,7 @@ impl Whole {
 }
 
 /// A baseline on operands of ours.
-fn prepare(
-    name: &str,
-    operation: Operation,
-    (a, b): (&Matrix, Option<&Matrix>),
-    threads: usize,
-) -> Result<TimedBaseline> {
+fn prepare(name: &str, operation: Operation, a: &Matrix, b: Option<&Matrix>, threads: usize) -> Result<TimedBaseline> {
     let (first, second) = (a.view().to_floats(), b.map(|b| b.view().to_floats()));
     let cols = b.map_or(a.cols(), Matrix::cols);
     let (rows, precision_bits) = (a.rows(), a.precision_bits());

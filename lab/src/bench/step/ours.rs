@@ -5,7 +5,6 @@ use crate::baselines::Operation;
 use crate::bench::check::{Samples, Verifier};
 use crate::bench::operands::Operands;
 use crate::bench::residual::Residual;
-use crate::session::{ROOT, Session};
 use sunzi::advanced::tile::TileMap;
 use sunzi::batch::trsm_batch_into;
 use sunzi::comm::{Reduction, Transport, agreed};
@@ -14,6 +13,7 @@ use sunzi::{
     Accuracy, Cholesky, CholeskyOptions, Context, Matrix, Result, Symmetric, SymmetricMatrix, SyrkOptions, TrsmOptions,
     cholesky_with, syrk_with,
 };
+use sunzi_session::session::{ROOT, Session};
 
 /// Rows of a tile of a right side.
 const TILE_ROWS: usize = 64;

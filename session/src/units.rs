@@ -126,11 +126,11 @@ pub fn counted(count: usize, thing: &str) -> String {
 
 /// A matrix for people: `400 x 50, 256 bits`.
 pub fn describe(matrix: &Matrix) -> String {
-    describe_shape((matrix.rows(), matrix.cols()), matrix.precision_bits())
+    describe_shape(matrix.rows(), matrix.cols(), matrix.precision_bits())
 }
 
 /// As [`describe`], of a matrix that is not there.
-pub fn describe_shape((rows, cols): (usize, usize), precision_bits: u32) -> String {
+pub fn describe_shape(rows: usize, cols: usize, precision_bits: u32) -> String {
     format!("{rows} x {cols}, {precision_bits} bits")
 }
 

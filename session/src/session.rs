@@ -1,5 +1,4 @@
-//! The demands of the laboratory on the program around it: printing, a progress bar, a report file, and whether to go
-//! on.
+//! The demands of a command on the program around it: printing, a progress bar, a report file, and whether to go on.
 
 use crate::engine::Engine;
 use crate::report::ReportFile;
@@ -56,34 +55,5 @@ impl dyn Session + '_ {
     pub fn context(&self, engine: &Engine) -> Result<ContextBuilder> {
         let callback = self.progress();
         engine.apply(Context::builder().progress(move |progress| callback(progress)))
-    }
-}
-
-/// A session that prints nothing and never stops.
-#[cfg(test)]
-pub struct Silent;
-
-#[cfg(test)]
-impl Session for Silent {
-    fn say(&self, _text: &str) -> Result<()> {
-        Ok(())
-    }
-
-    fn progress(&self) -> Arc<ProgressCallback> {
-        Arc::new(|_| true)
-    }
-
-    fn hide_progress(&mut self) {}
-
-    fn stop_requested(&self) -> bool {
-        false
-    }
-
-    fn write_file(&self, write: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-        write()
-    }
-
-    fn take_report(&mut self) -> Option<ReportFile> {
-        None
     }
 }
