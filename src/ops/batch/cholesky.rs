@@ -14,6 +14,7 @@ use crate::ops::factor::problem::SQUARE;
 use crate::ops::factor::together::LaneFactors;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
+use crate::ops::product::together::LanesDone;
 
 /// The factors of many matrices; see [`cholesky_batch_with`].
 ///
@@ -180,17 +181,13 @@ impl Verb for Factor<'_> {
         Some(LaneFactors::choose(ctx, shape.rows, self.precision_bits, self.options)?.bytes())
     }
 
-    fn together_range_bits(&self, ctx: &Context, shape: Shape) -> u32 {
-        let together = LaneFactors::choose(ctx, shape.rows, self.precision_bits, self.options);
-        together.map_or(0, |together| together.range_bits())
-    }
-
-    fn run_together(&self, ctx: &Context, items: &mut [Item<'_, '_, Self>]) -> Result<u8> {
+    fn run_together(&self, ctx: &Context, items: &mut [Item<'_, '_, Self>]) -> Result<LanesDone> {
         let shape = items[0].shape;
         let Some(together) = LaneFactors::choose(ctx, shape.rows, self.precision_bits, self.options) else {
-            return Ok(0);
+            return Ok(LanesDone::default());
         };
-        self.factor_together(ctx, &together, items)
+        let mask = self.factor_together(ctx, &together, items)?;
+        Ok(LanesDone { mask, range_bits: together.range_bits() })
     }
 
     fn run(&self, ctx: &Context, matrix: &Symmetric<'_>, output: &mut &mut Cholesky) -> Result<Done> {

@@ -13,7 +13,7 @@ use crate::ops::product::forecast::{ProductPlanOptions, plan_gemm_with};
 use crate::ops::product::problem::{Accuracy, Problem};
 use crate::ops::product::report::Outcome;
 use crate::ops::product::size::ProductSize;
-use crate::ops::product::together::LaneProducts;
+use crate::ops::product::together::{LaneProducts, LanesDone};
 
 /// One GEMM of a batch: from `(a, b)`, or from `((a, b), accumulate)`.
 #[derive(Clone, Copy)]
@@ -134,9 +134,9 @@ impl Gemm<'_> {
         let GemmOptions { alpha, beta, accumulate, exact_integers, accuracy, .. } = *self.options;
         // One that is not finite is refused also where nothing is added.
         let has_scalar = alpha.is_some() || beta.is_some_and(|beta| !beta.is_finite());
-        let is_plain = !has_scalar && accumulate.is_none() && !exact_integers && accuracy == Accuracy::Norm;
+        let is_plain = !has_scalar && accumulate.is_none() && !exact_integers;
         let size = ProductSize { contracted: depth, rows, cols, triangle: false };
-        if is_plain { LaneProducts::choose(ctx, size, self.precision_bits) } else { None }
+        if is_plain { LaneProducts::choose(ctx, size, self.precision_bits, accuracy) } else { None }
     }
 }
 
@@ -179,14 +179,14 @@ impl Verb for Gemm<'_> {
         Some(self.together(ctx, shape)?.bytes())
     }
 
-    fn run_together(&self, ctx: &Context, items: &mut [Item<'_, '_, Self>]) -> Result<u8> {
-        let Some(together) = self.together(ctx, items[0].shape) else { return Ok(0) };
-        let GemmOptions { op_a, op_b, .. } = *self.options;
+    fn run_together(&self, ctx: &Context, items: &mut [Item<'_, '_, Self>]) -> Result<LanesDone> {
+        let Some(together) = self.together(ctx, items[0].shape) else { return Ok(LanesDone::default()) };
+        let GemmOptions { op_a, op_b, accuracy, .. } = *self.options;
         let (mut problems, mut destinations) = (std::array::from_fn(|_| None), std::array::from_fn(|_| None));
         for (at, item) in items.iter_mut().enumerate() {
             let Item { problem: GemmProblem { a, b, accumulate }, output, .. } = item;
             if accumulate.is_none() {
-                problems[at] = Some(Problem::gemm(*a, op_a, *b, op_b, self.precision_bits));
+                problems[at] = Some(Problem { accuracy, ..Problem::gemm(*a, op_a, *b, op_b, self.precision_bits) });
                 destinations[at] = Some(output.reborrow());
             }
         }

@@ -8,6 +8,7 @@ use crate::ops::batch::memory::BatchMemory;
 use crate::ops::batch::report::BatchReport;
 use crate::ops::batch::verb::{Done, Item, PROBLEMS, Verb};
 use crate::ops::product::problem::Accuracy;
+use crate::ops::product::together::LanesDone;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -202,10 +203,10 @@ impl<V: Verb> Batch<'_, V> {
         let mut done = 0;
         if items.len() > 1 {
             let ctx = self.context_for(worker, 0);
-            done = self.verb.run_together(&ctx, items)?;
+            let LanesDone { mask, range_bits } = self.verb.run_together(&ctx, items)?;
             let planned_bytes = self.verb.together_bytes(&ctx, items[0].shape).unwrap_or(0);
-            let range_bits = self.verb.together_range_bits(&ctx, items[0].shape);
             drop(ctx);
+            done = mask;
             worker.note_bytes(planned_bytes);
             let direct = done.count_ones() as usize;
             let range_bits = if direct > 0 { range_bits } else { 0 };

@@ -12,7 +12,7 @@ use crate::ops::product::forecast::{ProductPlanOptions, plan_syrk_with};
 use crate::ops::product::problem::{Accuracy, Problem};
 use crate::ops::product::report::{Outcome, Report};
 use crate::ops::product::size::ProductSize;
-use crate::ops::product::together::LaneProducts;
+use crate::ops::product::together::{LaneProducts, LanesDone};
 use crate::ops::syrk::{SyrkOptions, syrk_into};
 
 /// One SYRK of a batch: from `p`, or from `(p, accumulate)`.
@@ -121,14 +121,14 @@ struct Syrk<'o> {
 }
 
 impl Syrk<'_> {
-    /// Products without scalars and addends, by norms, go side by side.
+    /// Products without scalars and addends go side by side.
     fn together(&self, ctx: &Context, Shape { rows, cols, depth }: Shape) -> Option<LaneProducts> {
         let SyrkOptions { alpha, beta, accumulate, exact_integers, accuracy, .. } = *self.options;
         // One that is not finite is refused also where nothing is added.
         let has_scalar = alpha.is_some() || beta.is_some_and(|beta| !beta.is_finite());
-        let is_plain = !has_scalar && accumulate.is_none() && !exact_integers && accuracy == Accuracy::Norm;
+        let is_plain = !has_scalar && accumulate.is_none() && !exact_integers;
         let size = ProductSize { contracted: depth, rows, cols, triangle: true };
-        if is_plain { LaneProducts::choose(ctx, size, self.precision_bits) } else { None }
+        if is_plain { LaneProducts::choose(ctx, size, self.precision_bits, accuracy) } else { None }
     }
 }
 
@@ -168,9 +168,9 @@ impl Verb for Syrk<'_> {
         Some(self.together(ctx, shape)?.bytes())
     }
 
-    fn run_together(&self, ctx: &Context, items: &mut [Item<'_, '_, Self>]) -> Result<u8> {
-        let Some(together) = self.together(ctx, items[0].shape) else { return Ok(0) };
-        let SyrkOptions { op, uplo, .. } = *self.options;
+    fn run_together(&self, ctx: &Context, items: &mut [Item<'_, '_, Self>]) -> Result<LanesDone> {
+        let Some(together) = self.together(ctx, items[0].shape) else { return Ok(LanesDone::default()) };
+        let SyrkOptions { op, uplo, accuracy, .. } = *self.options;
         let mut matrices: [Matrix; PROBLEMS] = std::array::from_fn(|_| Matrix::empty());
         let (mut problems, mut destinations) = (std::array::from_fn(|_| None), std::array::from_fn(|_| None));
         for ((at, item), memory) in items.iter_mut().enumerate().zip(&mut matrices) {
@@ -178,7 +178,7 @@ impl Verb for Syrk<'_> {
             if accumulate.is_some() {
                 continue;
             }
-            let triangle = Problem { uplo, ..Problem::syrk(*p, op, self.precision_bits) };
+            let triangle = Problem { uplo, accuracy, ..Problem::syrk(*p, op, self.precision_bits) };
             let mirrored = !matches!(output, SymmetricDestination::Triangle(_));
             problems[at] = Some(Problem { mirrored, ..triangle });
             destinations[at] = Some(match output {
@@ -193,7 +193,7 @@ impl Verb for Syrk<'_> {
         }
         let done = together.run(ctx, &problems, destinations)?;
         for ((at, item), memory) in items.iter_mut().enumerate().zip(matrices) {
-            if let (1, SymmetricDestination::Matrix(result)) = (done >> at & 1, &mut item.output) {
+            if let (1, SymmetricDestination::Matrix(result)) = (done.mask >> at & 1, &mut item.output) {
                 **result = SymmetricMatrix::trusted(memory);
             }
         }

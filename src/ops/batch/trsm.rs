@@ -9,6 +9,7 @@ use crate::ops::batch::run::{all_or_first, pair, run, with_outcomes};
 use crate::ops::batch::verb::{Done, Item, PROBLEMS, Shape, Verb};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
+use crate::ops::product::together::LanesDone;
 use crate::ops::solve::plan_trsm;
 use crate::ops::solve::problem::SystemShape;
 use crate::ops::solve::side_by_side::LaneSolves;
@@ -157,9 +158,9 @@ impl Verb for Trsm<'_> {
         Some(self.side_by_side(ctx, shape)?.bytes())
     }
 
-    fn run_together(&self, ctx: &Context, items: &mut [Item<'_, '_, Self>]) -> Result<u8> {
+    fn run_together(&self, ctx: &Context, items: &mut [Item<'_, '_, Self>]) -> Result<LanesDone> {
         assert!(items.len() <= PROBLEMS);
-        let Some(together) = self.side_by_side(ctx, items[0].shape) else { return Ok(0) };
+        let Some(together) = self.side_by_side(ctx, items[0].shape) else { return Ok(LanesDone::default()) };
         let system = |at: usize| {
             let TrsmProblem { t, b } = items.get(at)?.problem;
             // An error in a problem is reported where it runs.
@@ -167,7 +168,8 @@ impl Verb for Trsm<'_> {
         };
         let systems = std::array::from_fn(system);
         let mut outputs = items.iter_mut().map(|item| item.output.reborrow());
-        together.run(ctx, &systems, std::array::from_fn(|_| outputs.next()))
+        let mask = together.run(ctx, &systems, std::array::from_fn(|_| outputs.next()))?;
+        Ok(LanesDone { mask, range_bits: 0 })
     }
 
     fn run(&self, ctx: &Context, problem: &TrsmProblem<'_>, output: &mut Destination<'_>) -> Result<Done> {

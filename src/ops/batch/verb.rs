@@ -5,6 +5,7 @@ use crate::error::Result;
 pub(super) use crate::kernels::problem_lanes::PROBLEMS;
 use crate::matrix::Matrix;
 use crate::ops::product::problem::Accuracy;
+use crate::ops::product::together::LanesDone;
 
 /// The sizes of a problem: its plan and its work follow from them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -45,17 +46,12 @@ pub(super) trait Verb: Sync {
     fn together_bytes(&self, _ctx: &Context, _shape: Shape) -> Option<u64> {
         None
     }
-    /// Up to [`PROBLEMS`] problems of one shape side by side: a bit for each that is done; the others are left to
-    /// single calls.
-    fn run_together(&self, _ctx: &Context, _items: &mut [Item<'_, '_, Self>]) -> Result<u8>
+    /// Up to [`PROBLEMS`] problems of one shape side by side; those that are not done are left to single calls.
+    fn run_together(&self, _ctx: &Context, _items: &mut [Item<'_, '_, Self>]) -> Result<LanesDone>
     where
         Self: Sized,
     {
-        Ok(0)
-    }
-    /// Bits beyond those of norms that results of this shape take side by side.
-    fn together_range_bits(&self, _ctx: &Context, _shape: Shape) -> u32 {
-        0
+        Ok(LanesDone::default())
     }
     /// The single call.
     fn run(&self, ctx: &Context, problem: &Self::Problem<'_>, output: &mut Self::Output<'_>) -> Result<Done>;

@@ -258,6 +258,11 @@ pub(super) struct Scaled {
 }
 
 impl Scaled {
+    /// The bits for the range of exponents, where no entry is summed by itself.
+    pub fn common_range(&self) -> Option<u32> {
+        matches!(self.entrywise.singles, Singles::None).then_some(self.entrywise.range_bits)
+    }
+
     /// The context of the product, which counts the memory of single entries.
     fn beside<'c>(&self, ctx: &'c Context, problem: &Problem<'_>) -> Cow<'c, Context> {
         match self.entrywise.singles.bytes(&problem.size(), problem.precision_bits) {

@@ -1,41 +1,60 @@
 //! Up to eight small products of one shape side by side, each in a lane of its own.
 //!
 //! The same scaled integers, the same exact sums and the same rounding as one after the other, so the same bits. A
-//! problem with an error is not done here, but left to the single call.
+//! problem with an error is not done here, but left to the single call; with entrywise accuracy so is one whose entries
+//! ask for other bits than most of its neighbours do, or for sums of their own.
 
 use crate::context::{Context, WorkspaceNeeds};
 use crate::error::{Error, Result};
 use crate::kernels::problem_lanes::{Columns, PROBLEMS, ProblemLanes, Products};
 use crate::math::float::Head;
 use crate::matrix::{Destination, EntryIndex, MatrixViewMut};
-use crate::ops::product::call::scale_operands;
+use crate::ops::product::call::{Scaled, scale_operands};
+use crate::ops::product::entrywise::{choice_bytes, takes_all};
 use crate::ops::product::path::goes_side_by_side;
-use crate::ops::product::problem::{Bits, Problem, check_precision};
+use crate::ops::product::problem::{Accuracy, Bits, Problem, check_precision};
 use crate::ops::product::segments::in_triangle;
 use crate::ops::product::size::ProductSize;
 use crate::store::Buffer;
 use bytemuck::cast_slice_mut;
+use std::cmp::Reverse;
 
 /// Bytes of the digits of eight problems beyond which they leave the nearest caches, and single calls are as fast.
 const MOST_BYTES: u64 = 2 << 20;
+
+/// Most bits for the range of exponents that lanes have room for: entries of similar size ask for 8 or 16.
+const MOST_RANGE_BITS: u32 = 32;
 
 /// Products of one size and precision.
 pub(crate) struct LaneProducts {
     lanes: ProblemLanes,
     size: ProductSize,
+    /// The most bits that the lanes have room for.
     bits: Bits,
+    accuracy: Accuracy,
+}
+
+/// What problems side by side have given.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct LanesDone {
+    /// A bit for each problem that is done.
+    pub mask: u8,
+    /// The bits beyond those of norms that they took.
+    pub range_bits: u32,
 }
 
 impl LaneProducts {
     /// The path where this processor has it, and single calls of that size take longer.
-    pub fn choose(ctx: &Context, size: ProductSize, precision_bits: u32) -> Option<LaneProducts> {
+    pub fn choose(ctx: &Context, size: ProductSize, precision_bits: u32, accuracy: Accuracy) -> Option<LaneProducts> {
         check_precision(ctx.maximum_modulus_bits(), precision_bits, size.contracted).ok()?;
         size.check(precision_bits).ok()?;
         let bits = Bits::scaled(precision_bits, size.contracted);
-        if !goes_side_by_side(ctx, &size, bits.working) {
+        let is_entrywise = accuracy == Accuracy::Entrywise;
+        if !goes_side_by_side(ctx, &size, bits.working) || is_entrywise && takes_all(&size, precision_bits) {
             return None;
         }
-        let together = LaneProducts { lanes: ProblemLanes::new(bits.operand)?, size, bits };
+        let bits = if is_entrywise { bits.widened(bits.working + MOST_RANGE_BITS) } else { bits };
+        let together = LaneProducts { lanes: ProblemLanes::new(bits.operand)?, size, bits, accuracy };
         (size.contracted <= together.lanes.most_terms() && together.bytes() <= MOST_BYTES).then_some(together)
     }
 
@@ -47,10 +66,11 @@ impl LaneProducts {
 
     /// Bytes in addition to the results.
     pub fn bytes(&self) -> u64 {
-        Buffer::bytes_for(self.words()) + (self.size.operand_columns() * size_of::<i64>()) as u64
+        let choice = if self.accuracy == Accuracy::Entrywise { choice_bytes(&self.size) } else { 0 };
+        Buffer::bytes_for(self.words()) + (self.size.operand_columns() * size_of::<i64>()) as u64 + choice
     }
 
-    /// Computes the products, up to eight that are plain and by norms: a bit for each that is done.
+    /// Computes the products, up to eight that are plain and have the accuracy of these lanes.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], [`Error::Cancelled`].
@@ -59,11 +79,11 @@ impl LaneProducts {
         ctx: &Context,
         problems: &[Option<Problem<'_>>; PROBLEMS],
         destinations: [Option<Destination<'_>>; PROBLEMS],
-    ) -> Result<u8> {
+    ) -> Result<LanesDone> {
         let (size, planned_bytes) = (&self.size, self.bytes());
         let memory = ctx.memory_beside_tables();
         if memory.admit(planned_bytes).is_err() {
-            return Ok(0); // tables of larger problems leave no room for eight at a time
+            return Ok(LanesDone::default()); // tables of larger problems leave no room for eight at a time
         }
         let mut workspace = ctx.workspace();
         let workspace = &mut *workspace;
@@ -75,15 +95,14 @@ impl LaneProducts {
         let right_columns = size.operand_columns() - size.rows;
         let (right_shifts, words) = words.split_at_mut(right_columns * PROBLEMS);
         let (left_shifts, right_shifts) = (cast_slice_mut(left_shifts), cast_slice_mut(right_shifts));
-        let mut results: [Option<MatrixViewMut<'_>>; PROBLEMS] = std::array::from_fn(|_| None);
-        for (lane, (problem, destination)) in problems.iter().zip(destinations).enumerate() {
-            let (Some(problem), Some(destination)) = (problem, destination) else { continue };
-            let ready =
-                problem.check(ctx.maximum_modulus_bits()).and_then(|()| scale_operands(ctx, 1, problem, workspace));
-            match ready.and_then(|_| destination.prepare(problem.result_shape(), self.bits.result)) {
+        let mut scaled: [Option<Scaled>; PROBLEMS] = std::array::from_fn(|_| None);
+        for (lane, problem) in problems.iter().enumerate() {
+            let Some(problem) = problem else { continue };
+            let ready = problem.check(ctx.maximum_modulus_bits());
+            match ready.and_then(|()| scale_operands(ctx, 1, problem, workspace)) {
                 Err(error @ (Error::Cancelled | Error::OutOfMemory { .. })) => return Err(error),
                 Err(_) => continue,
-                Ok(view) => results[lane] = Some(view),
+                Ok(own) => scaled[lane] = Some(own),
             }
             for (shifts, all) in
                 [(&workspace.left_shifts, &mut *left_shifts), (&workspace.right_shifts, &mut *right_shifts)]
@@ -91,19 +110,53 @@ impl LaneProducts {
                 all.iter_mut().skip(lane).step_by(PROBLEMS).zip(shifts).for_each(|(own, &shift)| *own = shift);
             }
         }
-        let done = self.multiply(problems, [left_shifts, right_shifts], words, &mut results);
+        let Some(range_bits) = self.most_frequent_range(&scaled) else {
+            workspace.operands = buffer;
+            return Ok(LanesDone::default());
+        };
+        let mut results: [Option<MatrixViewMut<'_>>; PROBLEMS] = std::array::from_fn(|_| None);
+        for (lane, (problem, destination)) in problems.iter().zip(destinations).enumerate() {
+            let (Some(problem), Some(destination)) = (problem, destination) else { continue };
+            if scaled[lane].as_ref().and_then(Scaled::common_range) != Some(range_bits) {
+                continue;
+            }
+            match destination.prepare(problem.result_shape(), self.bits.result) {
+                Err(error @ (Error::Cancelled | Error::OutOfMemory { .. })) => return Err(error),
+                Err(_) => continue,
+                Ok(view) => results[lane] = Some(view),
+            }
+        }
+        let mask = match self.accuracy {
+            Accuracy::Norm => self.multiply(&self.lanes, problems, [left_shifts, right_shifts], words, &mut results),
+            Accuracy::Entrywise => {
+                let bits = Bits::scaled(self.bits.result, size.contracted);
+                let lanes = ProblemLanes::new(bits.widened(bits.working + range_bits).operand);
+                lanes.map_or(0, |lanes| {
+                    self.multiply(&lanes, problems, [left_shifts, right_shifts], words, &mut results)
+                })
+            }
+        };
         workspace.operands = buffer;
         for (result, problem) in results.into_iter().zip(problems) {
             if let (Some(view), Some(problem)) = (result, problem) {
                 problem.complete(ctx, view);
             }
         }
-        Ok(done)
+        Ok(LanesDone { mask, range_bits })
+    }
+
+    /// The bits for the range of exponents that most of these problems ask for, among those that the lanes have room
+    /// for.
+    fn most_frequent_range(&self, scaled: &[Option<Scaled>; PROBLEMS]) -> Option<u32> {
+        let ranges =
+            || scaled.iter().flatten().filter_map(Scaled::common_range).filter(|&bits| bits <= MOST_RANGE_BITS);
+        ranges().max_by_key(|&bits| (ranges().filter(|&other| other == bits).count(), Reverse(bits)))
     }
 
     /// Multiplies the operands of the problems that have a place for their result.
     fn multiply(
         &self,
+        lanes: &ProblemLanes,
         problems: &[Option<Problem<'_>>; PROBLEMS],
         [left_shifts, right_shifts]: [&mut [i64]; 2],
         words: &mut [u64],
@@ -127,7 +180,7 @@ impl LaneProducts {
         let wanted = |row: usize, col: usize| !triangle || in_triangle(uplo, row, col);
         let products = Products { left, right, precision_bits: self.bits.result, wanted: &wanted };
         let mut beyond = 0;
-        self.lanes.multiply(&products, words, &mut |(row, col), heads, limbs| {
+        lanes.multiply(&products, words, &mut |(row, col), heads, limbs| {
             for (lane, result) in results.iter_mut().enumerate() {
                 let Some(result) = result else { continue };
                 if epilogue.check_rounded(Head(heads[lane]), EntryIndex { row, col }).is_err() {
@@ -150,6 +203,7 @@ mod tests {
     use super::*;
     use crate::kernels::problem_lanes::on_all_lanes;
     use crate::matrix::{MAXIMUM_EXPONENT, Matrix, Op};
+    use crate::ops::product::report::Outcome;
     use rug::{Float, Integer, rand::RandState};
 
     /// Random entries times `2^scale`, some of them 0.
@@ -171,6 +225,12 @@ mod tests {
     }
 
     fn check_products() {
+        for accuracy in [Accuracy::Norm, Accuracy::Entrywise] {
+            check_accuracy(accuracy);
+        }
+    }
+
+    fn check_accuracy(accuracy: Accuracy) {
         let ctx = Context::builder().threads(1).build().unwrap();
         let mut rng = RandState::new();
         rng.seed(&Integer::from(74));
@@ -186,7 +246,7 @@ mod tests {
         ] {
             for triangle in [true, false].into_iter().filter(|&triangle| !triangle || rows == cols) {
                 let size = ProductSize { contracted, rows, cols, triangle };
-                let Some(together) = LaneProducts::choose(&ctx, size, bits) else { continue };
+                let Some(together) = LaneProducts::choose(&ctx, size, bits, accuracy) else { continue };
                 groups += 1;
                 let scales = [0, 1 << 20, -(1 << 20), 3, beyond, 0, -9, 5000];
                 let make = |at: usize, columns: usize, rng: &mut RandState<'_>| match at {
@@ -201,30 +261,38 @@ mod tests {
                         true => Problem { mirrored: true, ..Problem::syrk(a.view(), Op::NoTranspose, bits) },
                         false => Problem::gemm(a.view(), Op::Transpose, b.view(), Op::NoTranspose, bits),
                     };
-                    (at != 6).then_some(one)
+                    (at != 6).then_some(Problem { accuracy, ..one })
                 });
                 let mut results = vec![Matrix::empty(); PROBLEMS];
                 let mut places = results.iter_mut().map(|result| Some(Destination::Matrix(result)));
                 let destinations = std::array::from_fn(|_| places.next().flatten());
                 drop(places);
-                let done = together.run(&ctx, &problems, destinations).unwrap();
+                let LanesDone { mask: done, range_bits } = together.run(&ctx, &problems, destinations).unwrap();
                 for (at, ((a, b), got)) in operands.iter().zip(&results).enumerate() {
                     let want = match triangle {
                         true => {
-                            let options = crate::SyrkOptions::new().accuracy(crate::ops::Accuracy::Norm);
-                            crate::syrk_with(&ctx, a, bits, &options).map(|outcome| outcome.result.into_matrix())
+                            let options = crate::SyrkOptions::new().accuracy(accuracy);
+                            let single = crate::syrk_with(&ctx, a, bits, &options);
+                            single.map(|Outcome { result, report }| (result.into_matrix(), report))
                         }
                         false => {
-                            let options =
-                                crate::GemmOptions::new().accuracy(crate::ops::Accuracy::Norm).op_a(Op::Transpose);
-                            crate::gemm_with(&ctx, a, b, bits, &options).map(|outcome| outcome.result)
+                            let options = crate::GemmOptions::new().accuracy(accuracy).op_a(Op::Transpose);
+                            let single = crate::gemm_with(&ctx, a, b, bits, &options);
+                            single.map(|Outcome { result, report }| (result, report))
                         }
                     };
                     let what = format!("{size:?} at {bits} bits, lane {at}");
                     let is_done = done >> at & 1 == 1;
-                    assert_eq!(is_done, at != 4 && at != 6, "{what}");
                     assert_eq!(want.is_err(), at == 4, "{what}");
-                    assert!(!is_done || *got == want.unwrap(), "{what}");
+                    let Ok((want, report)) = want else {
+                        assert!(!is_done, "{what}");
+                        continue;
+                    };
+                    // Entrywise the lanes take the problems with the same bits for the range, and no single entries.
+                    let fits = report.range_bits == range_bits && report.single_entries == 0;
+                    assert_eq!(is_done, fits && at != 6, "{what}: {} bits of {range_bits}", report.range_bits);
+                    assert!(!is_done || *got == want, "{what}");
+                    assert!(!is_done || at == 5 || range_bits > 0 || accuracy == Accuracy::Norm, "{what}");
                 }
             }
         }
