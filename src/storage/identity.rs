@@ -80,8 +80,8 @@ impl Identity {
         let further = of.into_iter().map(|(key, found)| (key, Some(found), None));
         for (key, found, wanted) in pairs.chain(further) {
             if found != wanted {
-                let said = |value: Option<String>| value.map_or("not said".to_string(), |value| format!("'{value}'"));
-                let (found, wanted) = (said(found), said(wanted));
+                let text = |value: Option<String>| value.map_or("absent".to_string(), |value| format!("'{value}'"));
+                let (found, wanted) = (text(found), text(wanted));
                 let path = path.parent().unwrap_or(path).to_path_buf();
                 return Err(Error::StorageMismatch { path, key, found, wanted });
             }
@@ -103,10 +103,10 @@ mod tests {
         let (path, text) = (Path::new("/there/identity.json"), identity().to_text());
         identity().compare(text.as_bytes(), path).unwrap();
         for (other, told) in [
-            (identity().with("order", 41), "order is '40' there and '41' here"),
-            (identity().with("bits", 5), "bits is not said there and '5' here"),
-            (Identity::new("cholesky").with("order", 40), "name is 'two\nlines \"quoted\"' there and not said here"),
-            (Identity::new("syrk"), "operation is 'cholesky' there and 'syrk' here"),
+            (identity().with("order", 41), "order is '40' there and '41' in this run"),
+            (identity().with("bits", 5), "bits is absent there and '5' in this run"),
+            (Identity::new("cholesky").with("order", 40), "name is 'two\nlines \"quoted\"' there and absent in this run"),
+            (Identity::new("syrk"), "operation is 'cholesky' there and 'syrk' in this run"),
         ] {
             let refused = other.compare(text.as_bytes(), path).unwrap_err().to_string();
             assert!(refused.contains(told) && refused.starts_with("/there: "), "{refused}");
@@ -114,7 +114,7 @@ mod tests {
         }
         let newer = text.replace("\"sunzi_storage\": 1", "\"sunzi_storage\": 2");
         let refused = identity().compare(newer.as_bytes(), path).unwrap_err().to_string();
-        assert!(refused.contains("version of the layout is '2' there and '1' here"), "{refused}");
+        assert!(refused.contains("version of the layout is '2' there and '1' in this run"), "{refused}");
         for damaged in [&b"{"[..], b"", &text.as_bytes()[..text.len() / 2], b"\0\0\0\0"] {
             let refused = identity().compare(damaged, path).unwrap_err();
             assert!(matches!(refused, Error::Format { .. }), "{refused}");

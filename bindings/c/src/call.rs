@@ -257,7 +257,7 @@ impl<'a> Call<'a> {
     }
 
     /// A matrix of arbitrary contents for numbers from other ranks; its bytes are held already.
-    pub fn space(&self, (rows, cols): (usize, usize), precision_bits: u32) -> Outcome<Matrix> {
+    pub fn space(&self, rows: usize, cols: usize, precision_bits: u32) -> Outcome<Matrix> {
         self.note(|report| report.copied_bytes += Matrix::bytes_for(rows, cols, precision_bits));
         self.owner.take_matrix(rows, cols, precision_bits)
     }
@@ -310,7 +310,7 @@ impl<'a> Call<'a> {
             Array::Mpf(grid) => grid.is_row_major(),
             Array::Limbs(array) => {
                 // SAFETY: by contract.
-                let view = || unsafe { convert::view(self.ctx, operand.name, (array, part)) };
+                let view = || unsafe { convert::view(self.ctx, operand.name, array, part) };
                 return self.timed_read(operand.rows() * operand.cols(), view).map(Input::InPlace);
             }
         };
@@ -334,7 +334,7 @@ impl<'a> Call<'a> {
                     Array::Mpfr(grid) => convert::first_bits(operand.name, grid, part)?,
                     Array::Mpf(grid) => convert::first_bits(operand.name, grid, part)?,
                     Array::Limbs(array) => {
-                        let view = convert::view(self.ctx, operand.name, (array, part))?;
+                        let view = convert::view(self.ctx, operand.name, array, part)?;
                         let mut copy = self.copy_of(rows, cols, array.precision_bits())?;
                         copy_part(&view, part, &mut copy);
                         return Ok(copy);
@@ -342,8 +342,8 @@ impl<'a> Call<'a> {
                 };
                 let mut copy = self.copy_of(rows, cols, first)?;
                 let read = |copy: &mut Matrix| match &operand.array {
-                    Array::Mpfr(grid) => convert::read(self.ctx, operand.name, (grid, part), copy),
-                    Array::Mpf(grid) => convert::read(self.ctx, operand.name, (grid, part), copy),
+                    Array::Mpfr(grid) => convert::read(self.ctx, operand.name, grid, part, copy),
+                    Array::Mpf(grid) => convert::read(self.ctx, operand.name, grid, part, copy),
                     Array::Limbs(_) => Ok(true),
                 };
                 if read(&mut copy)? {
@@ -373,7 +373,7 @@ impl<'a> Call<'a> {
                 Array::Mpfr(grid) => convert::read_number(operand.name, grid),
                 Array::Mpf(grid) => convert::read_number(operand.name, grid),
                 Array::Limbs(array) => {
-                    let view = convert::view(self.ctx, operand.name, (array, Part::All))?;
+                    let view = convert::view(self.ctx, operand.name, array, Part::All)?;
                     Ok(view.get(0, 0).to_float(view.precision_bits()))
                 }
             }
@@ -421,8 +421,8 @@ impl<'a> Call<'a> {
         // SAFETY: by contract.
         unsafe {
             match &operand.array {
-                Array::Mpfr(grid) => convert::write(self.ctx, operand.name, (grid, part), matrix)?,
-                Array::Mpf(grid) => convert::write(self.ctx, operand.name, (grid, part), matrix)?,
+                Array::Mpfr(grid) => convert::write(self.ctx, operand.name, grid, part, matrix)?,
+                Array::Mpf(grid) => convert::write(self.ctx, operand.name, grid, part, matrix)?,
                 Array::Limbs(array) => convert::write_limbs(array, part, matrix),
             }
         }

@@ -75,15 +75,10 @@ impl sunzi_context {
     }
 
     /// The context whose ranks are those of `team`.
-    pub fn with_team(made: Outcome<(Made, Team)>) -> sunzi_context {
-        match made {
-            Ok((made, team)) => {
-                let context = sunzi_context::new(Ok(made));
-                *lock(&context.team) = Some(team);
-                context
-            }
-            Err(failure) => sunzi_context::new(Err(failure)),
-        }
+    pub fn with_team(made: Made, team: Team) -> sunzi_context {
+        let context = sunzi_context::new(Ok(made));
+        *lock(&context.team) = Some(team);
+        context
     }
 
     /// The ranks, for one call.
@@ -108,8 +103,8 @@ impl sunzi_context {
     }
 
     /// Sets the grid that a number in a descriptor stands for.
-    pub fn set_grid(&self, number: c_int, grid: (RankGrid, GridOrder)) {
-        lock(&self.grids).insert(number, grid);
+    pub fn set_grid(&self, number: c_int, grid: RankGrid, order: GridOrder) {
+        lock(&self.grids).insert(number, (grid, order));
     }
 
     /// Ends the context. Collective where there are ranks, whose shared windows are freed; an MPI that has been

@@ -15,7 +15,11 @@ use sunzi::{Context, Error, FloatRef, Matrix, MatrixView};
 const ENTRIES_PER_WORKER: usize = 4096;
 
 /// A column of a matrix with its number.
-type Column<'a> = (usize, (&'a mut [u64], &'a mut [u64]));
+struct Column<'a> {
+    col: usize,
+    heads: &'a mut [u64],
+    limbs: &'a mut [u64],
+}
 
 /// Bits that hold an entry `(row, column)` of `part` exactly, the first one there is; 64 where there is none.
 ///
@@ -26,7 +30,7 @@ pub unsafe fn first_bits<T: Entry>(name: &'static str, grid: &Grid<T>, part: Par
     let Some((row, col)) = first else { return Ok(64) };
     // SAFETY: an entry of the part, live by contract.
     let entry = unsafe { grid.place(row, col).read() };
-    entry.bits().map(|bits| bits.max(2)).map_err(|flaw| flaw.at(name, grid.caller_place(row, col)))
+    entry.bits().map(|bits| bits.max(2)).map_err(|flaw| grid.flaw(name, row, col, flaw))
 }
 
 /// The most bits that `bits` returns for any entry of `part`, at least 2.
@@ -44,7 +48,7 @@ pub unsafe fn widest<T: Entry>(
         for row in part.rows(col, grid.rows) {
             // SAFETY: an entry of the part, live by contract.
             let entry = unsafe { grid.place(row, col).read() };
-            most = bits(entry).map_err(|flaw| flaw.at(name, grid.caller_place(row, col)))?.max(most);
+            most = bits(entry).map_err(|flaw| grid.flaw(name, row, col, flaw))?.max(most);
         }
     }
     Ok(most)
@@ -63,7 +67,7 @@ pub unsafe fn read_number<T: Entry>(name: &'static str, grid: &Grid<T>) -> Outco
             entry.read(bits, &mut limbs).map(|head| FloatRef { head, limbs: &limbs }.to_float(bits))
         })
     };
-    read.map_err(|flaw| flaw.at(name, (0, 0)))
+    read.map_err(|flaw| flaw.at(name, 0, 0))
 }
 
 /// Copies `part` of `grid` into `matrix`, which has its shape, and sets the rest to 0. `false` where an entry has more
@@ -74,13 +78,14 @@ pub unsafe fn read_number<T: Entry>(name: &'static str, grid: &Grid<T>) -> Outco
 pub unsafe fn read<T: Entry>(
     ctx: &Context,
     name: &'static str,
-    (grid, part): (&Grid<T>, Part),
+    grid: &Grid<T>,
+    part: Part,
     matrix: &mut Matrix,
 ) -> Outcome<bool> {
     // SAFETY: by contract.
-    let fill = |column: Column<'_>, bits| unsafe { read_column(name, (grid, part), column, bits) };
-    let (shape, bits) = ((matrix.rows(), matrix.cols()), matrix.precision_bits());
-    match each(ctx, shape, Columns::new(matrix), |column| fill(column, bits)) {
+    let fill = |column: Column<'_>, bits| unsafe { read_column(name, grid, part, column, bits) };
+    let (rows, cols, bits) = (matrix.rows(), matrix.cols(), matrix.precision_bits());
+    match each(ctx, rows, cols, Columns::new(matrix), |column| fill(column, bits)) {
         // The first flaw, whichever thread met one before.
         Err(Some(_)) => {
             Columns::new(matrix).find_map(|column| fill(column, bits).err().flatten()).map_or(Ok(false), Err)
@@ -96,10 +101,12 @@ pub unsafe fn read<T: Entry>(
 /// As [`read`].
 unsafe fn read_column<T: Entry>(
     name: &'static str,
-    (grid, part): (&Grid<T>, Part),
-    (col, (heads, limbs)): Column<'_>,
+    grid: &Grid<T>,
+    part: Part,
+    column: Column<'_>,
     precision_bits: u32,
 ) -> Result<(), Option<Failure>> {
+    let Column { col, heads, limbs } = column;
     let rows = part.rows(col, grid.rows);
     let width = limbs.len() / heads.len();
     let (before, after) = (0..rows.start, rows.end..heads.len());
@@ -120,7 +127,7 @@ unsafe fn read_column<T: Entry>(
         *head = match read {
             Ok(head) => head.0,
             Err(Flaw::Wider) => return Err(None),
-            Err(flaw) => return Err(Some(flaw.at(name, grid.caller_place(row, col)))),
+            Err(flaw) => return Err(Some(grid.flaw(name, row, col, flaw))),
         };
     }
     Ok(())
@@ -130,11 +137,7 @@ unsafe fn read_column<T: Entry>(
 ///
 /// # Safety
 /// Heads and limbs are live, and no thread writes to them while the view is in use.
-pub unsafe fn view<'a>(
-    ctx: &Context,
-    name: &'static str,
-    (array, part): (&LimbArray, Part),
-) -> Outcome<MatrixView<'a>> {
+pub unsafe fn view<'a>(ctx: &Context, name: &'static str, array: &LimbArray, part: Part) -> Outcome<MatrixView<'a>> {
     // Along the memory.
     let (along, part) =
         if array.heads.is_row_major() { (array.transposed(), part.transposed()) } else { (*array, part) };
@@ -142,7 +145,7 @@ pub unsafe fn view<'a>(
     // SAFETY: by contract.
     let check = |col: usize| unsafe { along.check_column(name, part, col) };
     let columns = Part::columns(rows, cols);
-    if each(ctx, (rows, cols), columns.clone(), |col| check(col).map_err(Some)).is_err() {
+    if each(ctx, rows, cols, columns.clone(), |col| check(col).map_err(Some)).is_err() {
         columns.into_iter().try_for_each(check)?; // the first flaw, whichever thread met one before
     }
     // SAFETY: by contract.
@@ -156,7 +159,8 @@ pub unsafe fn view<'a>(
 pub unsafe fn write<T: Entry>(
     ctx: &Context,
     name: &'static str,
-    (grid, part): (&Grid<T>, Part),
+    grid: &Grid<T>,
+    part: Part,
     matrix: &Matrix,
 ) -> Outcome<()> {
     let store = |col: usize| {
@@ -164,12 +168,12 @@ pub unsafe fn write<T: Entry>(
             let value = Value { number: matrix.get(row, col), precision_bits: matrix.precision_bits() };
             // SAFETY: an entry of the part, live, and used only by this thread by contract.
             let written = unsafe { T::write(grid.place(row, col), value) };
-            written.map_err(|flaw| Some(flaw.at(name, grid.caller_place(row, col))))?;
+            written.map_err(|flaw| Some(grid.flaw(name, row, col, flaw)))?;
         }
         Ok(())
     };
     let columns = Part::columns(matrix.rows(), matrix.cols());
-    let done = each(ctx, (matrix.rows(), matrix.cols()), columns, store);
+    let done = each(ctx, matrix.rows(), matrix.cols(), columns, store);
     done.map_err(|failure| failure.unwrap_or_else(|| Failure::from(Error::Cancelled)))
 }
 
@@ -182,7 +186,7 @@ pub unsafe fn write_limbs(array: &LimbArray, part: Part, matrix: &Matrix) {
         for row in part.rows(col, matrix.rows()) {
             let value = Value { number: matrix.get(row, col), precision_bits: matrix.precision_bits() };
             // SAFETY: an entry of the part, live, and used by no one else by contract.
-            unsafe { array.write((row, col), value) };
+            unsafe { array.write(row, col, value) };
         }
     }
 }
@@ -206,17 +210,18 @@ impl<'a> Iterator for Columns<'a> {
     type Item = Column<'a>;
 
     fn next(&mut self) -> Option<Column<'a>> {
-        let column = (self.next, (self.heads.next()?, self.limbs.next()?));
+        let column = Column { col: self.next, heads: self.heads.next()?, limbs: self.limbs.next()? };
         self.next += 1;
         Some(column)
     }
 }
 
-/// Calls `work` with each item, of which there is one for each column of a matrix of `shape`, on as many threads as are
-/// worth it; one of the failures where several fail.
+/// Calls `work` with each item, of which there is one for each column of a `rows x cols` matrix, on as many threads as
+/// are worth it; one of the failures where several fail.
 fn each<T>(
     ctx: &Context,
-    (rows, cols): (usize, usize),
+    rows: usize,
+    cols: usize,
     mut items: impl Iterator<Item = T> + Send,
     work: impl Fn(T) -> Result<(), Option<Failure>> + Sync,
 ) -> Result<(), Option<Failure>> {

@@ -15,14 +15,14 @@ pub extern "C" fn sunzi_mpfr_matrix(
     entries: *const c_void,
     ld: i64,
 ) -> sunzi_matrix {
-    described((SUNZI_MPFR, layout), (rows, cols, ld), entries)
+    described(SUNZI_MPFR, layout, rows, cols, ld, entries)
 }
 
 /// Returns the description of a `rows x cols` matrix of `mpf_t`; `entries` points to the first entry, `ld` is the
 /// leading dimension.
 #[unsafe(no_mangle)]
 pub extern "C" fn sunzi_mpf_matrix(layout: i32, rows: i64, cols: i64, entries: *const c_void, ld: i64) -> sunzi_matrix {
-    described((SUNZI_MPF, layout), (rows, cols, ld), entries)
+    described(SUNZI_MPF, layout, rows, cols, ld, entries)
 }
 
 /// Returns the description of a `rows x cols` matrix in raw limbs. The entry with index i (see `layout` and `ld`) has
@@ -42,11 +42,11 @@ pub extern "C" fn sunzi_limb_matrix(
     ld: i64,
     precision_bits: i64,
 ) -> sunzi_matrix {
-    let matrix = described((SUNZI_LIMBS, layout), (rows, cols, ld), heads.cast());
+    let matrix = described(SUNZI_LIMBS, layout, rows, cols, ld, heads.cast());
     sunzi_matrix { limbs: limbs.cast_mut(), precision_bits, ..matrix }
 }
 
-fn described((format, layout): (i32, i32), (rows, cols, ld): (i64, i64, i64), first: *const c_void) -> sunzi_matrix {
+fn described(format: i32, layout: i32, rows: i64, cols: i64, ld: i64, first: *const c_void) -> sunzi_matrix {
     let (entries, limbs) = (first.cast_mut(), std::ptr::null_mut());
     sunzi_matrix { format, layout, rows, cols, ld, entries, limbs, precision_bits: 0 }
 }

@@ -1,9 +1,9 @@
 //! Many small problems in one call: SYRK, GEMM, Cholesky, TRSM.
 
 use crate::api::cholesky::store_factor;
-use crate::api::products::{Terms, nothing, terms_of};
+use crate::api::products::{Applied, Terms, nothing, terms_of};
 use crate::api::triangular::{Triangle, part_read};
-use crate::api::{diag_of, op_of, part_of, scalar, shape_of, side_of, symmetric_of, uplo_of};
+use crate::api::{diag_of, op_of, part_of, scalar, side_of, symmetric_of, uplo_of};
 use crate::array::{Operand, Part};
 use crate::call::{Call, Input, enter};
 use crate::context::sunzi_context;
@@ -50,11 +50,11 @@ pub unsafe extern "C" fn sunzi_syrk_batch(
 ) -> sunzi_status {
     // SAFETY: by contract, for all below.
     unsafe {
-        enter_batch(ctx, (count, statuses), |call, batch| {
+        enter_batch(ctx, count, statuses, |call, batch| {
             let (uplo, op) = (symmetric_of(uplo)?, op_of("trans", trans)?);
             let (a, c) = (batch.operands("a", a)?, batch.operands("c", c)?);
             let terms = terms_of(call, alpha, beta)?;
-            batch.syrk(call, (uplo, op), (&a, &c), &terms)
+            batch.syrk(call, uplo, Applied { matrix: &a, op }, &c, &terms)
         })
     }
 }
@@ -79,11 +79,12 @@ pub unsafe extern "C" fn sunzi_gemm_batch(
 ) -> sunzi_status {
     // SAFETY: by contract, for all below.
     unsafe {
-        enter_batch(ctx, (count, statuses), |call, batch| {
-            let ops = (op_of("trans_a", trans_a)?, op_of("trans_b", trans_b)?);
+        enter_batch(ctx, count, statuses, |call, batch| {
+            let (op_a, op_b) = (op_of("trans_a", trans_a)?, op_of("trans_b", trans_b)?);
             let (a, b, c) = (batch.operands("a", a)?, batch.operands("b", b)?, batch.operands("c", c)?);
             let terms = terms_of(call, alpha, beta)?;
-            batch.gemm(call, ops, (&a, &b, &c), &terms)
+            let (a, b) = (Applied { matrix: &a[..], op: op_a }, Applied { matrix: &b[..], op: op_b });
+            batch.gemm(call, a, b, &c, &terms)
         })
     }
 }
@@ -106,7 +107,7 @@ pub unsafe extern "C" fn sunzi_cholesky_batch(
 ) -> sunzi_status {
     // SAFETY: by contract, for all below.
     unsafe {
-        enter_batch(ctx, (count, statuses), |call, batch| {
+        enter_batch(ctx, count, statuses, |call, batch| {
             let uplo = symmetric_of(uplo)?;
             let a = batch.operands("a", a)?;
             batch.cholesky(call, uplo, &a)
@@ -134,12 +135,12 @@ pub unsafe extern "C" fn sunzi_trsm_batch(
 ) -> sunzi_status {
     // SAFETY: by contract, for all below.
     unsafe {
-        enter_batch(ctx, (count, statuses), |call, batch| {
+        enter_batch(ctx, count, statuses, |call, batch| {
             let (side, uplo) = (side_of(side)?, uplo_of(uplo)?);
             let (op, diag) = (op_of("trans", trans)?, diag_of(diag)?);
             let (t, b) = (batch.operands("t", t)?, batch.operands("b", b)?);
             let alpha = scalar(call, "alpha", alpha)?;
-            batch.trsm(call, Triangle { side, uplo, op, diag }, alpha.as_ref(), (&t, &b))
+            batch.trsm(call, Triangle { side, uplo, op, diag }, alpha.as_ref(), &t, &b)
         })
     }
 }
@@ -162,7 +163,8 @@ struct Batch {
 /// `statuses` is null or has room for `count`; the header's rules.
 unsafe fn enter_batch(
     ctx: *const sunzi_context,
-    (count, statuses): (i64, *mut sunzi_status),
+    count: i64,
+    statuses: *mut sunzi_status,
     work: impl FnOnce(&Call<'_>, Batch) -> Outcome<Outcomes>,
 ) -> sunzi_status {
     let mut each = None;
@@ -195,9 +197,16 @@ unsafe fn enter_batch(
 }
 
 /// A context whose progress counts the problems of the precisions before as well.
-fn counting(ctx: &Context, (before, total): (usize, usize)) -> Context {
+fn counting(ctx: &Context, before: usize, total: usize) -> Context {
     let (outer, before, total) = (ctx.clone(), before as u64, total as u64);
     ctx.with_progress(move |own| outer.report_progress(Progress::new(own.phase, before + own.done, total)).is_ok())
+}
+
+impl<'a> Applied<&'a [Operand]> {
+    /// The operand of one problem.
+    fn at(self, problem: usize) -> Applied<&'a Operand> {
+        Applied { matrix: &self.matrix[problem], op: self.op }
+    }
 }
 
 impl Batch {
@@ -225,12 +234,13 @@ impl Batch {
         (0..self.count).map(|at| make(at).map_err(|failure| self.at(at, failure))).collect()
     }
 
-    /// Runs the problems, those of one precision together; returns their results, and the outcome of each. `symmetric`
-    /// names the operand that may turn out not to be.
+    /// Runs the problems, those of one precision together; returns their results, which have the shapes of `targets`,
+    /// and the outcome of each. `symmetric` names the operand that may turn out not to be.
     fn run(
         self,
         call: &Call<'_>,
-        (bits, places): (&[u32], &[(usize, usize)]),
+        bits: &[u32],
+        targets: &[Operand],
         symmetric: &'static str,
         run: impl Fn(&Context, &[usize], u32, &mut [Matrix]) -> Answer,
     ) -> Outcome<(Vec<Matrix>, Outcomes)> {
@@ -249,11 +259,11 @@ impl Batch {
         let (mut reached, mut started) = (Vec::new(), 0);
         for group in order.chunk_by(|&x, &y| bits[x] == bits[y]) {
             let own_bits = bits[group[0]];
-            let made = group.iter().map(|&at| call.result(places[at].0, places[at].1, own_bits));
+            let made = group.iter().map(|&at| call.result(targets[at].rows(), targets[at].cols(), own_bits));
             let mut made = made.collect::<Outcome<Vec<_>>>()?;
             let ctx = match group.len() == self.count {
                 true => call.context(),
-                false => Cow::Owned(counting(&call.context(), (started, self.count))),
+                false => Cow::Owned(counting(&call.context(), started, self.count)),
             };
             started += group.len();
             let done = call.done(run(&ctx, group, own_bits, &mut made))?;
@@ -300,22 +310,23 @@ impl Batch {
     unsafe fn syrk(
         self,
         call: &Call<'_>,
-        (uplo, op): (Option<Uplo>, Op),
-        (a, c): (&[Operand], &[Operand]),
+        uplo: Option<Uplo>,
+        a: Applied<&[Operand]>,
+        c: &[Operand],
         terms: &Terms,
     ) -> Outcome<Outcomes> {
         let part = part_of(uplo);
-        let places = self.each(|at| {
-            let order = shape_of(&a[at], op).0;
-            c[at].check_shape(order, order).map(|()| (order, order))
+        self.each(|at| {
+            let order = a.at(at).shape().0;
+            c[at].check_shape(order, order)
         })?;
         // SAFETY: by contract.
         let bits = self.each(|at| unsafe { call.result_bits(&c[at], part) })?;
-        let (without, order) = (terms.without_product(), |at: usize| places[at].0);
+        let (without, order) = (terms.without_product(), |at: usize| c[at].rows());
         let inputs = self.each(|at| match without {
             true => nothing(0, order(at)),
             // SAFETY: by contract.
-            false => unsafe { call.read(&a[at], Part::All) },
+            false => unsafe { call.read(a.at(at).matrix, Part::All) },
         })?;
         // SAFETY: by contract.
         let added = unsafe { self.added(call, terms, c, part) }?;
@@ -324,7 +335,7 @@ impl Batch {
             None => added[at].view().into(),
         };
         // The library's own op names what is contracted: rows for `NoTranspose`.
-        let contracted = if op == Op::NoTranspose && !without { Op::Transpose } else { Op::NoTranspose };
+        let contracted = if a.op == Op::NoTranspose && !without { Op::Transpose } else { Op::NoTranspose };
         let options = SyrkOptions::new().op(contracted).uplo(uplo.unwrap_or_default()).accuracy(call.accuracy());
         let options = options.alpha(terms.alpha.as_ref()).beta(terms.beta.as_ref().filter(|_| !added.is_empty()));
         let run = |ctx: &Context, group: &[usize], bits: u32, results: &mut [Matrix]| {
@@ -336,7 +347,7 @@ impl Batch {
             let both = views().zip(group.iter().map(|&at| addend(at)));
             syrk_batch_into::<(MatrixView<'_>, Symmetric<'_>), _>(ctx, both, bits, &options, places)
         };
-        let (results, outcomes) = self.run(call, (&bits, &places), "c", run)?;
+        let (results, outcomes) = self.run(call, &bits, c, "c", run)?;
         Ok(self.store(results, outcomes, |at, result| {
             let result = match uplo {
                 Some(_) => result,
@@ -352,30 +363,26 @@ impl Batch {
     unsafe fn gemm(
         self,
         call: &Call<'_>,
-        (op_a, op_b): (Op, Op),
-        (a, b, c): (&[Operand], &[Operand], &[Operand]),
+        a: Applied<&[Operand]>,
+        b: Applied<&[Operand]>,
+        c: &[Operand],
         terms: &Terms,
     ) -> Outcome<Outcomes> {
-        let places = self.each(|at| {
-            let ((rows, inner), (right_rows, cols)) = (shape_of(&a[at], op_a), shape_of(&b[at], op_b));
-            if inner != right_rows {
-                let sizes = format!("op(A) is {rows} x {inner} and op(B) is {right_rows} x {cols}");
-                let message = format!("{sizes}; the inner sizes must agree");
-                return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, "b", message));
-            }
-            c[at].check_shape(rows, cols).map(|()| (rows, cols))
+        self.each(|at| {
+            let (rows, cols) = a.at(at).times(b.at(at))?;
+            c[at].check_shape(rows, cols)
         })?;
         // SAFETY: by contract.
         let bits = self.each(|at| unsafe { call.result_bits(&c[at], Part::All) })?;
         let without = terms.without_product();
         let inputs = self.each(|at| match without {
-            true => Ok((nothing(places[at].0, 0)?, nothing(0, places[at].1)?)),
+            true => Ok((nothing(c[at].rows(), 0)?, nothing(0, c[at].cols())?)),
             // SAFETY: by contract.
-            false => unsafe { Ok((call.read(&a[at], Part::All)?, call.read(&b[at], Part::All)?)) },
+            false => unsafe { Ok((call.read(a.at(at).matrix, Part::All)?, call.read(b.at(at).matrix, Part::All)?)) },
         })?;
         // SAFETY: by contract.
         let added = unsafe { self.added(call, terms, c, Part::All) }?;
-        let (op_a, op_b) = if without { (Op::NoTranspose, Op::NoTranspose) } else { (op_a, op_b) };
+        let (op_a, op_b) = if without { (Op::NoTranspose, Op::NoTranspose) } else { (a.op, b.op) };
         let options = GemmOptions::new().op_a(op_a).op_b(op_b).accuracy(call.accuracy()).alpha(terms.alpha.as_ref());
         let options = options.beta(terms.beta.as_ref().filter(|_| !added.is_empty()));
         let run = |ctx: &Context, group: &[usize], bits: u32, results: &mut [Matrix]| {
@@ -386,7 +393,7 @@ impl Batch {
             let triples = views().zip(group).map(|(pair, &at)| (pair, added[at].view()));
             gemm_batch_into(ctx, triples, bits, &options, results)
         };
-        let (results, outcomes) = self.run(call, (&bits, &places), "", run)?;
+        let (results, outcomes) = self.run(call, &bits, c, "", run)?;
         // SAFETY: by contract.
         Ok(self.store(results, outcomes, |at, result| unsafe { call.write(&c[at], Part::All, result) }))
     }
@@ -394,7 +401,7 @@ impl Batch {
     /// # Safety
     /// The header's rules.
     unsafe fn cholesky(self, call: &Call<'_>, uplo: Option<Uplo>, a: &[Operand]) -> Outcome<Outcomes> {
-        let places = self.each(|at| a[at].check_square().map(|()| (a[at].rows(), a[at].rows())))?;
+        self.each(|at| a[at].check_square())?;
         // SAFETY: by contract.
         let bits = self.each(|at| unsafe { call.result_bits(&a[at], part_of(uplo)) })?;
         // SAFETY: by contract.
@@ -412,7 +419,7 @@ impl Batch {
             results.iter_mut().zip(factors).for_each(|(result, factor)| *result = factor.into_factor());
             done
         };
-        let (results, outcomes) = self.run(call, (&bits, &places), "a", run)?;
+        let (results, outcomes) = self.run(call, &bits, a, "a", run)?;
         Ok(self.store(results, outcomes, |at, result| {
             // SAFETY: by contract.
             unsafe { store_factor(call, uplo, &a[at], &result) }?;
@@ -428,23 +435,24 @@ impl Batch {
         call: &Call<'_>,
         Triangle { side, uplo, op, diag }: Triangle,
         alpha: Option<&Float>,
-        (t, b): (&[Operand], &[Operand]),
+        t: &[Operand],
+        b: &[Operand],
     ) -> Outcome<Outcomes> {
-        let places = self.each(|at| {
+        self.each(|at| {
             let (t, b) = (&t[at], &b[at]);
             t.check_square()?;
             let (rows, cols) = if side == Side::Left { (t.rows(), b.cols()) } else { (b.rows(), t.rows()) };
-            b.check_shape(rows, cols).map(|()| (rows, cols))
+            b.check_shape(rows, cols)
         })?;
         // SAFETY: by contract.
         let bits = self.each(|at| unsafe { call.result_bits(&b[at], Part::All) })?;
         if alpha.is_some_and(Float::is_zero) {
             // As in the single call, no triangle is looked at. One result after the other.
-            let largest = (0..self.count).map(|at| Matrix::bytes_for(places[at].0, places[at].1, bits[at])).max();
+            let largest = (0..self.count).map(|at| Matrix::bytes_for(b[at].rows(), b[at].cols(), bits[at])).max();
             call.hold_bytes(largest.unwrap_or(0))?;
             call.note_plan(0);
             call.note_accuracy(call.accuracy(), 0);
-            let zeros = |at: usize| Matrix::zeros(places[at].0, places[at].1, bits[at]);
+            let zeros = |at: usize| Matrix::zeros(b[at].rows(), b[at].cols(), bits[at]);
             // SAFETY: by contract.
             let store = |at: usize, _| unsafe { call.store(&b[at], Part::All, &zeros(at)?) };
             let empty = || (0..self.count).map(|_| Matrix::empty()).collect();
@@ -460,7 +468,7 @@ impl Batch {
             let pairs = group.iter().map(|&at| (inputs[at].0.view(), inputs[at].1.view()));
             trsm_batch_into(ctx, pairs, bits, &options, results)
         };
-        let (results, outcomes) = self.run(call, (&bits, &places), "", run)?;
+        let (results, outcomes) = self.run(call, &bits, b, "", run)?;
         // SAFETY: by contract.
         Ok(self.store(results, outcomes, |at, result| unsafe { call.write(&b[at], Part::All, result) }))
     }

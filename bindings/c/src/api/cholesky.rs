@@ -36,7 +36,7 @@ pub unsafe extern "C" fn sunzi_cholesky(ctx: *const sunzi_context, uplo: i32, a:
     unsafe {
         enter(ctx, |call| {
             let uplo = symmetric_of(uplo)?;
-            let [a] = operands([("a", a)])?;
+            let [a] = operands(["a"], [a])?;
             factor_in_place(call, uplo, &a)
         })
     }
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn sunzi_solve(
     unsafe {
         enter(ctx, |call| {
             let uplo = symmetric_of(uplo)?;
-            let [a, b] = operands([("a", a), ("b", b)])?;
+            let [a, b] = operands(["a", "b"], [a, b])?;
             a.check_square()?;
             b.check_shape(a.rows(), b.cols())?;
             let bits = call.result_bits(&b, Part::All)?;
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn sunzi_cholesky_solve(
     unsafe {
         enter(ctx, |call| {
             let uplo = uplo_of(uplo)?;
-            let [factor, b] = operands([("factor", factor), ("b", b)])?;
+            let [factor, b] = operands(["factor", "b"], [factor, b])?;
             solve_factored(call, uplo, &factor, &b)
         })
     }
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn sunzi_log_det(
     // SAFETY: by contract, for all below.
     unsafe {
         enter(ctx, |call| {
-            let [factor, result] = operands([("factor", factor), ("result", result)])?;
+            let [factor, result] = operands(["factor", "result"], [factor, result])?;
             factor.check_square()?;
             result.check_shape(1, 1)?;
             let bits = call.result_bits(&result, Part::All)?;

@@ -92,7 +92,10 @@ unsafe fn over(world: Box<dyn Transport>, options: *const sunzi_options, has_pla
         let (ctx, team_options) = together(&*world, own)?;
         Ok((ctx, Team::new(world, team_options)?))
     });
-    sunzi_context::with_team(made)
+    match made {
+        Ok((made, team)) => sunzi_context::with_team(made, team),
+        Err(failure) => refused(failure),
+    }
 }
 
 /// `sunzi_context_from_mpi` over ranks of any kind: those of the tests are threads. Collective.

@@ -124,7 +124,9 @@ pub(super) unsafe fn rounding_of(rounding: *const sunzi_rounding) -> Outcome<Inp
 /// Digits that a certificate proves; 0 where there is none.
 fn proven(
     ctx: &Context,
-    (factor, a, rounding): (&sunzi_factor, Symmetric<'_>, InputRounding),
+    factor: &sunzi_factor,
+    a: Symmetric<'_>,
+    rounding: InputRounding,
     digits: impl FnOnce(&Certificate<'_>) -> sunzi::Result<f64>,
 ) -> sunzi::Result<f64> {
     factor.cholesky.certify_with(ctx, a, rounding)?.map_or(Ok(0.0), |proof| digits(&proof))
@@ -162,7 +164,7 @@ pub(super) unsafe fn digits_of_solution<F>(
     unsafe {
         enter(ctx, |call| {
             let (rounding, uplo) = (rounding_of(asked.rounding)?, symmetric_of(asked.uplo)?);
-            let [a, b, x] = operands([("a", asked.a), ("b", asked.b), ("x", asked.x)])?;
+            let [a, b, x] = operands(["a", "b", "x"], [asked.a, asked.b, asked.x])?;
             a.check_square()?;
             b.check_shape(a.rows(), b.cols())?;
             x.check_shape(a.rows(), b.cols())?;
@@ -190,7 +192,7 @@ unsafe fn solution_digits(
     unsafe {
         digits_of_solution(ctx, factor, asked, digits, |ctx, factor, &System { a, b, x, rounding }| match means {
             Means::Estimate => factor.cholesky.solution_digits_with(ctx, a, b, x, rounding),
-            Means::Proof => proven(ctx, (factor, a, rounding), |proof| proof.solution_digits(ctx, b, x)),
+            Means::Proof => proven(ctx, factor, a, rounding, |proof| proof.solution_digits(ctx, b, x)),
         })
     }
 }
@@ -216,7 +218,7 @@ unsafe fn inverse_digits(
     unsafe {
         enter(ctx, |call| {
             let (rounding, uplo) = (rounding_of(asked.rounding)?, symmetric_of(asked.uplo)?);
-            let [a, x] = operands([("a", asked.a), ("inverse", asked.inverse)])?;
+            let [a, x] = operands(["a", "inverse"], [asked.a, asked.inverse])?;
             a.check_square()?;
             x.check_shape(a.rows(), a.rows())?;
             let inputs = [call.read(&a, part_of(uplo))?, call.read(&x, part_of(uplo))?];
@@ -227,8 +229,7 @@ unsafe fn inverse_digits(
             number_of(call, factor, digits, |ctx, factor| match means {
                 Means::Estimate => factor.cholesky.inverse_digits_with(ctx, operand, inverse.as_matrix(), rounding),
                 Means::Proof => {
-                    let known = (factor, operand, rounding);
-                    proven(ctx, known, |proof| proof.inverse_digits(ctx, inverse.as_matrix()))
+                    proven(ctx, factor, operand, rounding, |proof| proof.inverse_digits(ctx, inverse.as_matrix()))
                 }
             })?;
             inputs.into_iter().for_each(|input| call.keep_input(input));
@@ -446,12 +447,12 @@ pub unsafe extern "C" fn sunzi_factor_certified_log_det_digits_with(
     unsafe {
         enter(ctx, |call| {
             let (rounding, uplo) = (rounding_of(rounding)?, symmetric_of(uplo)?);
-            let [a] = operands([("a", a)])?;
+            let [a] = operands(["a"], [a])?;
             a.check_square()?;
             let input = call.read(&a, part_of(uplo))?;
             let operand = symmetric(a.name, input.view(), uplo)?;
             number_of(call, factor, digits, |ctx, factor| {
-                proven(ctx, (factor, operand, rounding), |proof| proof.log_det_digits(ctx))
+                proven(ctx, factor, operand, rounding, |proof| proof.log_det_digits(ctx))
             })?;
             call.keep_input(input);
             Ok(())

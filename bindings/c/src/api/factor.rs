@@ -56,7 +56,7 @@ pub unsafe extern "C" fn sunzi_factor_new(
                 return Err(Failure::null("factor"));
             }
             let uplo = symmetric_of(uplo)?;
-            let [a] = operands([("a", a)])?;
+            let [a] = operands(["a"], [a])?;
             let bits = match asked_bits(precision_bits)? {
                 0 => call.result_bits(&a, part_of(uplo))?,
                 bits => bits,
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn sunzi_factor_solve(
     unsafe {
         enter(ctx, |call| {
             let factor = factor.as_ref().ok_or_else(|| Failure::null("factor"))?;
-            let [b] = operands([("b", b)])?;
+            let [b] = operands(["b"], [b])?;
             b.check_shape(factor.cholesky.factor().rows(), b.cols())?;
             let bits = call.result_bits(&b, Part::All)?;
             solve_with(call, &factor.cholesky, &b, bits)
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn sunzi_factor_inverse(
         enter(ctx, |call| {
             let part = part_of(symmetric_of(uplo)?);
             let factor = factor.as_ref().ok_or_else(|| Failure::null("factor"))?;
-            let [inverse] = operands([("inverse", inverse)])?;
+            let [inverse] = operands(["inverse"], [inverse])?;
             let order = factor.cholesky.factor().rows();
             inverse.check_shape(order, order)?;
             let bits = call.result_bits(&inverse, part)?;
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn sunzi_factor_log_det(
     unsafe {
         enter(ctx, |call| {
             let factor = factor.as_ref().ok_or_else(|| Failure::null("factor"))?;
-            let [result] = operands([("result", result)])?;
+            let [result] = operands(["result"], [result])?;
             result.check_shape(1, 1)?;
             let bits = call.result_bits(&result, Part::All)?;
             write_number(call, &result, &log_det(factor.cholesky.factor().into(), bits), bits)
@@ -204,7 +204,7 @@ pub unsafe extern "C" fn sunzi_factor_get(
         enter(ctx, |call| {
             let uplo = uplo_of(uplo)?;
             let factor = factor.as_ref().ok_or_else(|| Failure::null("factor"))?;
-            let [a] = operands([("a", a)])?;
+            let [a] = operands(["a"], [a])?;
             let lower = factor.cholesky.factor();
             a.check_shape(lower.rows(), lower.rows())?;
             call.result_bits(&a, triangle(uplo))?; // all of them are initialised

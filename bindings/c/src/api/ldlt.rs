@@ -52,7 +52,7 @@ pub unsafe extern "C" fn sunzi_ldlt_new(
                 return Err(Failure::null("factor"));
             }
             let uplo = symmetric_of(uplo)?;
-            let [a] = operands([("a", a)])?;
+            let [a] = operands(["a"], [a])?;
             a.check_square()?;
             let bits = match asked_bits(precision_bits)? {
                 0 => call.result_bits(&a, part_of(uplo))?,
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn sunzi_ldlt_solve(
     unsafe {
         enter(ctx, |call| {
             let sunzi_ldlt { ldlt } = factor.as_ref().ok_or_else(|| Failure::null("factor"))?;
-            let [b] = operands([("b", b)])?;
+            let [b] = operands(["b"], [b])?;
             b.check_shape(ldlt.lower().rows(), b.cols())?;
             let bits = call.result_bits(&b, Part::All)?;
             let right = call.read(&b, Part::All)?;

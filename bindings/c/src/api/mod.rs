@@ -35,9 +35,12 @@ use sunzi::{Diag, MatrixView, Op, Side, Symmetric, Uplo};
 ///
 /// # Safety
 /// The header's rules.
-unsafe fn operands<const N: usize>(named: [(&'static str, *const sunzi_matrix); N]) -> Outcome<[Operand; N]> {
+unsafe fn operands<const N: usize>(
+    names: [&'static str; N],
+    matrices: [*const sunzi_matrix; N],
+) -> Outcome<[Operand; N]> {
     let mut made = Vec::with_capacity(N);
-    for (name, matrix) in named {
+    for (name, matrix) in names.into_iter().zip(matrices) {
         // SAFETY: by contract.
         made.push(unsafe { Operand::new(name, matrix) }?);
     }
@@ -136,12 +139,4 @@ fn triangle(uplo: Uplo) -> Part {
 /// The entries that count of a symmetric matrix.
 fn part_of(uplo: Option<Uplo>) -> Part {
     uplo.map_or(Part::All, triangle)
-}
-
-/// The rows and columns of `op(a)`.
-fn shape_of(operand: &Operand, op: Op) -> (usize, usize) {
-    match op {
-        Op::NoTranspose => (operand.rows(), operand.cols()),
-        Op::Transpose => (operand.cols(), operand.rows()),
-    }
 }

@@ -37,7 +37,7 @@ pub unsafe extern "C" fn sunzi_plan_syrk(
     // SAFETY: by contract, for all below.
     unsafe {
         enter(ctx, |call| {
-            let ([n, k], [operand, bits]) = (sizes([("n", n), ("k", k)])?, precisions([operand_bits, precision_bits])?);
+            let ([n, k], [operand, bits]) = (sizes(["n", "k"], [n, k])?, precisions([operand_bits, precision_bits])?);
             let shapes = Shapes { format, operands: &[(k, n, operand)], result: (n, n, bits) };
             let options = ProductPlanOptions::new().accuracy(call.accuracy());
             write(call, plan, &shapes, |ctx| {
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn sunzi_plan_gemm(
     // SAFETY: by contract, for all below.
     unsafe {
         enter(ctx, |call| {
-            let [m, n, k] = sizes([("m", m), ("n", n), ("k", k)])?;
+            let [m, n, k] = sizes(["m", "n", "k"], [m, n, k])?;
             let [operand, bits] = precisions([operand_bits, precision_bits])?;
             let shapes = Shapes { format, operands: &[(m, k, operand), (k, n, operand)], result: (m, n, bits) };
             let options = ProductPlanOptions::new().accuracy(call.accuracy());
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn sunzi_plan_cholesky(
     // SAFETY: by contract, for all below.
     unsafe {
         enter(ctx, |call| {
-            let ([n], [bits]) = (sizes([("n", n)])?, precisions([precision_bits])?);
+            let ([n], [bits]) = (sizes(["n"], [n])?, precisions([precision_bits])?);
             let shapes = Shapes { format, operands: &[(n, n, bits)], result: (n, n, bits) };
             let options = CholeskyOptions::new().accuracy(call.accuracy());
             write(call, plan, &shapes, |ctx| Ok(sunzi::plans::plan_cholesky(ctx, n, bits, &options)?.planned_bytes))
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn sunzi_plan_trsm(
     // SAFETY: by contract, for all below.
     unsafe {
         enter(ctx, |call| {
-            let ([n, m], [operand, bits]) = (sizes([("n", n), ("m", m)])?, precisions([operand_bits, precision_bits])?);
+            let ([n, m], [operand, bits]) = (sizes(["n", "m"], [n, m])?, precisions([operand_bits, precision_bits])?);
             let shapes = Shapes { format, operands: &[(n, n, operand), (n, m, bits)], result: (n, m, bits) };
             let accuracy = call.accuracy();
             write(call, plan, &shapes, |ctx| Ok(sunzi::plans::plan_trsm(ctx, (n, m), bits, accuracy)?.planned_bytes))
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn sunzi_plan_solve(
     // SAFETY: by contract, for all below.
     unsafe {
         enter(ctx, |call| {
-            let ([n, m], [operand, bits]) = (sizes([("n", n), ("m", m)])?, precisions([operand_bits, precision_bits])?);
+            let ([n, m], [operand, bits]) = (sizes(["n", "m"], [n, m])?, precisions([operand_bits, precision_bits])?);
             let shapes = Shapes { format, operands: &[(n, n, operand), (n, m, bits)], result: (n, m, bits) };
             let options = CholeskyOptions::new().accuracy(call.accuracy());
             write(call, plan, &shapes, |ctx| Ok(sunzi::plans::plan_solve(ctx, (n, m), bits, &options)?.planned_bytes))
@@ -205,9 +205,9 @@ unsafe fn write(
     Ok(())
 }
 
-fn sizes<const N: usize>(named: [(&'static str, i64); N]) -> Outcome<[usize; N]> {
+fn sizes<const N: usize>(names: [&'static str; N], given: [i64; N]) -> Outcome<[usize; N]> {
     let mut sizes = [0; N];
-    for (size, (name, given)) in sizes.iter_mut().zip(named) {
+    for ((size, name), given) in sizes.iter_mut().zip(names).zip(given) {
         *size = usize::try_from(given).map_err(|_| {
             Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, format!("the size {given} must not be negative"))
         })?;

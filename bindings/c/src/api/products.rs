@@ -1,6 +1,6 @@
 //! SYRK and GEMM.
 
-use crate::api::{op_of, operands, part_of, scalar, shape_of, symmetric, symmetric_of};
+use crate::api::{op_of, operands, part_of, scalar, symmetric, symmetric_of};
 use crate::array::{Operand, Part};
 use crate::call::{Call, Input, enter};
 use crate::context::sunzi_context;
@@ -42,9 +42,9 @@ pub unsafe extern "C" fn sunzi_syrk(
     unsafe {
         enter(ctx, |call| {
             let (uplo, op) = (symmetric_of(uplo)?, op_of("trans", trans)?);
-            let [a, c] = operands([("a", a), ("c", c)])?;
+            let [a, c] = operands(["a", "c"], [a, c])?;
             let terms = terms_of(call, alpha, beta)?;
-            syrk(call, (uplo, op), &a, &terms, &c)
+            syrk(call, uplo, Applied { matrix: &a, op }, &terms, &c)
         })
     }
 }
@@ -78,10 +78,36 @@ pub unsafe extern "C" fn sunzi_gemm(
     unsafe {
         enter(ctx, |call| {
             let (op_a, op_b) = (op_of("trans_a", trans_a)?, op_of("trans_b", trans_b)?);
-            let [a, b, c] = operands([("a", a), ("b", b), ("c", c)])?;
+            let [a, b, c] = operands(["a", "b", "c"], [a, b, c])?;
             let terms = terms_of(call, alpha, beta)?;
-            gemm(call, (&a, op_a), (&b, op_b), &terms, &c)
+            gemm(call, Applied { matrix: &a, op: op_a }, Applied { matrix: &b, op: op_b }, &terms, &c)
         })
+    }
+}
+
+/// A matrix as a product takes it: as it is, or as its transpose.
+#[derive(Clone, Copy)]
+pub(crate) struct Applied<M> {
+    pub matrix: M,
+    pub op: Op,
+}
+
+impl Applied<&Operand> {
+    /// Rows and columns of `op(matrix)`.
+    pub(crate) fn shape(self) -> (usize, usize) {
+        let (rows, cols) = (self.matrix.rows(), self.matrix.cols());
+        if self.op == Op::NoTranspose { (rows, cols) } else { (cols, rows) }
+    }
+
+    /// Rows and columns of the product with `right`, whose rows must be as many as the columns here.
+    pub(crate) fn times(self, right: Applied<&Operand>) -> Outcome<(usize, usize)> {
+        let ((rows, inner), (right_rows, cols)) = (self.shape(), right.shape());
+        if inner != right_rows {
+            let sizes = format!("op(A) is {rows} x {inner} and op(B) is {right_rows} x {cols}");
+            let message = format!("{sizes}; the inner sizes must agree");
+            return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, "b", message));
+        }
+        Ok((rows, cols))
     }
 }
 
@@ -138,21 +164,21 @@ impl Terms {
 /// The header's rules.
 pub(crate) unsafe fn syrk(
     call: &Call<'_>,
-    (uplo, op): (Option<Uplo>, Op),
-    a: &Operand,
+    uplo: Option<Uplo>,
+    a: Applied<&Operand>,
     terms: &Terms,
     c: &Operand,
 ) -> Outcome<()> {
-    let (order, _) = shape_of(a, op);
+    let (order, _) = a.shape();
     c.check_shape(order, order)?;
     // SAFETY: by contract, for all below.
     unsafe {
         let bits = call.result_bits(c, part_of(uplo))?;
         // The library's own op names what is contracted: rows for `NoTranspose`.
-        let (input, op) = match op {
+        let (input, op) = match a.op {
             _ if terms.without_product() => (nothing(0, order)?, Op::NoTranspose),
-            Op::NoTranspose => (call.read(a, Part::All)?, Op::Transpose),
-            Op::Transpose => (call.read(a, Part::All)?, Op::NoTranspose),
+            Op::NoTranspose => (call.read(a.matrix, Part::All)?, Op::Transpose),
+            Op::Transpose => (call.read(a.matrix, Part::All)?, Op::NoTranspose),
         };
         let added = terms.added(call, c, part_of(uplo))?;
         let accumulate = added.as_ref().map(|added| symmetric(c.name, added.view(), uplo)).transpose()?;
@@ -182,17 +208,12 @@ pub(crate) unsafe fn syrk(
 /// The header's rules.
 pub(crate) unsafe fn gemm(
     call: &Call<'_>,
-    (a, op_a): (&Operand, Op),
-    (b, op_b): (&Operand, Op),
+    a: Applied<&Operand>,
+    b: Applied<&Operand>,
     terms: &Terms,
     c: &Operand,
 ) -> Outcome<()> {
-    let ((rows, inner), (right_rows, cols)) = (shape_of(a, op_a), shape_of(b, op_b));
-    if inner != right_rows {
-        let sizes = format!("op(A) is {rows} x {inner} and op(B) is {right_rows} x {cols}");
-        let message = format!("{sizes}; the inner sizes must agree");
-        return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, "b", message));
-    }
+    let (rows, cols) = a.times(b)?;
     c.check_shape(rows, cols)?;
     // SAFETY: by contract, for all below.
     unsafe {
@@ -200,7 +221,7 @@ pub(crate) unsafe fn gemm(
         let (left, right, op_a, op_b) = if terms.without_product() {
             (nothing(rows, 0)?, nothing(0, cols)?, Op::NoTranspose, Op::NoTranspose)
         } else {
-            (call.read(a, Part::All)?, call.read(b, Part::All)?, op_a, op_b)
+            (call.read(a.matrix, Part::All)?, call.read(b.matrix, Part::All)?, a.op, b.op)
         };
         let added = terms.added(call, c, Part::All)?;
         let options = GemmOptions::new()

@@ -43,7 +43,7 @@ pub unsafe extern "C" fn sunzi_trsm(
         enter(ctx, |call| {
             let (side, uplo) = (side_of(side)?, uplo_of(uplo)?);
             let (op, diag) = (op_of("trans", trans)?, diag_of(diag)?);
-            let [t, b] = operands([("t", t), ("b", b)])?;
+            let [t, b] = operands(["t", "b"], [t, b])?;
             let alpha = scalar(call, "alpha", alpha)?;
             trsm(call, Triangle { side, uplo, op, diag }, alpha.as_ref(), &t, &b)
         })

@@ -20,7 +20,7 @@ pub enum Flaw {
 
 impl Flaw {
     /// The failure of the argument `name` whose entry `(row, column)` it is.
-    pub fn at(self, name: &'static str, (row, column): (usize, usize)) -> Failure {
+    pub fn at(self, name: &'static str, row: usize, column: usize) -> Failure {
         let kind = match self {
             Flaw::Exponent(exponent) => {
                 let error = Error::ExponentRange { row, column, exponent, limit: MAXIMUM_EXPONENT };

@@ -1,5 +1,7 @@
 //! Where the entries of a matrix lie, and which of them count.
 
+use crate::array::entry::Flaw;
+use crate::failure::Failure;
 use std::ops::Range;
 use sunzi::distributed::LocalDiagonal;
 
@@ -53,9 +55,10 @@ impl<T> Grid<T> {
         }
     }
 
-    /// Row and column of the caller's matrix for an entry of the grid.
-    pub fn caller_place(&self, row: usize, col: usize) -> (usize, usize) {
-        if self.flipped { (col, row) } else { (row, col) }
+    /// The failure of the argument `name` for a flaw of an entry, at its place in the caller's matrix.
+    pub fn flaw(&self, name: &'static str, row: usize, col: usize, flaw: Flaw) -> Failure {
+        let (row, col) = if self.flipped { (col, row) } else { (row, col) };
+        flaw.at(name, row, col)
     }
 
     /// The diagonal as one column.

@@ -59,7 +59,7 @@ impl LimbArray {
         for row in 0..diagonal.heads.rows {
             // SAFETY: an entry of the array, live by contract.
             let number = unsafe { diagonal.number(row, 0) };
-            check(number, self.precision_bits).map_err(|flaw| flaw.at(name, (row, row)))?;
+            check(number, self.precision_bits).map_err(|flaw| flaw.at(name, row, row))?;
             column.set(row, 0, number);
         }
         Ok(column)
@@ -80,7 +80,7 @@ impl LimbArray {
         for row in part.rows(col, self.heads.rows) {
             // SAFETY: an entry of the array, live by contract.
             let number = unsafe { self.number(row, col) };
-            check(number, self.precision_bits).map_err(|flaw| flaw.at(name, self.heads.caller_place(row, col)))?;
+            check(number, self.precision_bits).map_err(|flaw| self.heads.flaw(name, row, col, flaw))?;
         }
         Ok(())
     }
@@ -157,7 +157,7 @@ impl LimbArray {
     ///
     /// # Safety
     /// The entry is live, and no other thread uses it.
-    pub unsafe fn write(&self, (row, col): (usize, usize), value: Value<'_>) {
+    pub unsafe fn write(&self, row: usize, col: usize, value: Value<'_>) {
         let (head, limbs) = self.place(row, col);
         // SAFETY: live, and used by no one else by contract.
         unsafe {

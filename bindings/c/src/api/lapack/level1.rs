@@ -1,17 +1,16 @@
 //! Twins of the level 1 BLAS.
 
 use crate::api::cholesky::write_number;
-use crate::api::lapack::{Arguments, Entries, Place, info, step_of};
+use crate::api::lapack::{Entries, Place, info, step_of, twins};
 use crate::array::Part;
 use crate::call::Call;
-use crate::context::sunzi_context;
 use crate::failure::Outcome;
-use crate::types::{SUNZI_MPF, SUNZI_MPFR};
 use std::ffi::c_void;
 use sunzi::blas::{axpy_into, dot, nrm2};
 
+twins! {
 /// The arguments of `Rdot`.
-struct Dot {
+struct Rdot {
     n: i64,
     x: *const c_void,
     incx: i64,
@@ -20,15 +19,26 @@ struct Dot {
     result: *mut c_void,
 }
 
-impl Arguments for Dot {
-    const NAMES: &'static [&'static str] = &["n", "x", "incx", "y", "incy", "result"];
+/// Computes `*result := x^T y`, with the arguments of `Rdot`. `x` and `y` have n entries at the distances `incx` and
+/// `incy`; `result` points to one `mpfr_t`. For n <= 0 the result is 0.
+///
+/// Accuracy: `|computed - exact| <= 2^(1 - p) |x|^T |y|` with p the precision of `result`; the result is rounded once.
+///
+/// Cost: one product of two numbers for each entry.
+fn sunzi_rdot, sunzi_rdot_mpf => info(Rdot::run);
+}
 
-    unsafe fn call(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
+impl Rdot {
+    /// `result := x^T y`.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn run(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
         // SAFETY: by contract, for all below.
         unsafe {
             let n = self.n.max(0);
-            let x = entries.vector(&Place::new("x", self.x, ("incx", self.incx)), n)?;
-            let y = entries.vector(&Place::new("y", self.y, ("incy", self.incy)), n)?;
+            let x = entries.vector(&Place::new("x", self.x, "incx", self.incx), n)?;
+            let y = entries.vector(&Place::new("y", self.y, "incy", self.incy), n)?;
             let result = entries.number("result", self.result)?;
             let bits = call.result_bits(&result, Part::All)?;
             let (x, y) = (call.read(&x, Part::All)?, call.read(&y, Part::All)?);
@@ -39,62 +49,31 @@ impl Arguments for Dot {
     }
 }
 
-/// Computes `*result := x^T y`, with the arguments of `Rdot`. `x` and `y` have n entries at the distances `incx` and
-/// `incy`; `result` points to one `mpfr_t`. For n <= 0 the result is 0.
-///
-/// Accuracy: `|computed - exact| <= 2^(1 - p) |x|^T |y|` with p the precision of `result`; the result is rounded once.
-///
-/// Cost: one product of two numbers for each entry.
-///
-/// # Safety
-/// The header's rules.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sunzi_rdot(
-    ctx: *const sunzi_context,
-    n: i64,
-    x: *const c_void,
-    incx: i64,
-    y: *const c_void,
-    incy: i64,
-    result: *mut c_void,
-) -> i64 {
-    // SAFETY: by contract.
-    unsafe { info(ctx, SUNZI_MPFR, &Dot { n, x, incx, y, incy, result }) }
-}
-
-/// Same as `sunzi_rdot`, for scalars and arrays of `mpf_t`.
-///
-/// # Safety
-/// The header's rules.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sunzi_rdot_mpf(
-    ctx: *const sunzi_context,
-    n: i64,
-    x: *const c_void,
-    incx: i64,
-    y: *const c_void,
-    incy: i64,
-    result: *mut c_void,
-) -> i64 {
-    // SAFETY: by contract.
-    unsafe { info(ctx, SUNZI_MPF, &Dot { n, x, incx, y, incy, result }) }
-}
-
+twins! {
 /// The arguments of `Rnrm2`.
-struct Nrm2 {
+struct Rnrm2 {
     n: i64,
     x: *const c_void,
     incx: i64,
     result: *mut c_void,
 }
 
-impl Arguments for Nrm2 {
-    const NAMES: &'static [&'static str] = &["n", "x", "incx", "result"];
+/// Computes `*result := sqrt(x^T x)`, with the arguments of `Rnrm2`. `x` has n entries at the distance `incx`; `result`
+/// points to one `mpfr_t`. For n <= 0 the result is 0.
+///
+/// Accuracy: `|computed - exact| <= 2^(1 - p) exact` with p the precision of `result`. No square overflows.
+fn sunzi_rnrm2, sunzi_rnrm2_mpf => info(Rnrm2::run);
+}
 
-    unsafe fn call(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
+impl Rnrm2 {
+    /// `result := sqrt(x^T x)`.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn run(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
         // SAFETY: by contract, for all below.
         unsafe {
-            let x = entries.vector(&Place::new("x", self.x, ("incx", self.incx)), self.n.max(0))?;
+            let x = entries.vector(&Place::new("x", self.x, "incx", self.incx), self.n.max(0))?;
             let result = entries.number("result", self.result)?;
             let bits = call.result_bits(&result, Part::All)?;
             let x = call.read(&x, Part::All)?;
@@ -105,43 +84,9 @@ impl Arguments for Nrm2 {
     }
 }
 
-/// Computes `*result := sqrt(x^T x)`, with the arguments of `Rnrm2`. `x` has n entries at the distance `incx`; `result`
-/// points to one `mpfr_t`. For n <= 0 the result is 0.
-///
-/// Accuracy: `|computed - exact| <= 2^(1 - p) exact` with p the precision of `result`. No square overflows.
-///
-/// # Safety
-/// The header's rules.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sunzi_rnrm2(
-    ctx: *const sunzi_context,
-    n: i64,
-    x: *const c_void,
-    incx: i64,
-    result: *mut c_void,
-) -> i64 {
-    // SAFETY: by contract.
-    unsafe { info(ctx, SUNZI_MPFR, &Nrm2 { n, x, incx, result }) }
-}
-
-/// Same as `sunzi_rnrm2`, for scalars and arrays of `mpf_t`.
-///
-/// # Safety
-/// The header's rules.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sunzi_rnrm2_mpf(
-    ctx: *const sunzi_context,
-    n: i64,
-    x: *const c_void,
-    incx: i64,
-    result: *mut c_void,
-) -> i64 {
-    // SAFETY: by contract.
-    unsafe { info(ctx, SUNZI_MPF, &Nrm2 { n, x, incx, result }) }
-}
-
+twins! {
 /// The arguments of `Raxpy`.
-struct Axpy {
+struct Raxpy {
     n: i64,
     alpha: *const c_void,
     x: *const c_void,
@@ -150,17 +95,26 @@ struct Axpy {
     incy: i64,
 }
 
-impl Arguments for Axpy {
-    const NAMES: &'static [&'static str] = &["n", "alpha", "x", "incx", "y", "incy"];
+/// Computes `y := alpha x + y`, with the arguments of `Raxpy`. `x` and `y` have n entries at the distances `incx` and
+/// `incy`; `incy` must not be 0. The call does nothing for n <= 0 or `alpha = 0`.
+///
+/// Accuracy: each entry is the exact number, rounded once to p bits and then to its own precision.
+fn sunzi_raxpy, sunzi_raxpy_mpf => info(Raxpy::run);
+}
 
-    unsafe fn call(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
+impl Raxpy {
+    /// `y := alpha x + y`.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn run(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
         // SAFETY: by contract, for all below.
         unsafe {
             let n = self.n.max(0);
             let alpha = entries.scalar(call, "alpha", self.alpha)?;
-            let x = entries.vector(&Place::new("x", self.x, ("incx", self.incx)), n)?;
+            let x = entries.vector(&Place::new("x", self.x, "incx", self.incx), n)?;
             step_of("incy", self.incy)?;
-            let target = entries.vector(&Place::new("y", self.y, ("incy", self.incy)), n)?;
+            let target = entries.vector(&Place::new("y", self.y, "incy", self.incy), n)?;
             if alpha.is_zero() || n == 0 {
                 return Ok(());
             }
@@ -173,43 +127,4 @@ impl Arguments for Axpy {
             call.write(&target, Part::All, result)
         }
     }
-}
-
-/// Computes `y := alpha x + y`, with the arguments of `Raxpy`. `x` and `y` have n entries at the distances `incx` and
-/// `incy`; `incy` must not be 0. The call does nothing for n <= 0 or `alpha = 0`.
-///
-/// Accuracy: each entry is the exact number, rounded once to p bits and then to its own precision.
-///
-/// # Safety
-/// The header's rules.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sunzi_raxpy(
-    ctx: *const sunzi_context,
-    n: i64,
-    alpha: *const c_void,
-    x: *const c_void,
-    incx: i64,
-    y: *mut c_void,
-    incy: i64,
-) -> i64 {
-    // SAFETY: by contract.
-    unsafe { info(ctx, SUNZI_MPFR, &Axpy { n, alpha, x, incx, y, incy }) }
-}
-
-/// Same as `sunzi_raxpy`, for scalars and arrays of `mpf_t`.
-///
-/// # Safety
-/// The header's rules.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sunzi_raxpy_mpf(
-    ctx: *const sunzi_context,
-    n: i64,
-    alpha: *const c_void,
-    x: *const c_void,
-    incx: i64,
-    y: *mut c_void,
-    incy: i64,
-) -> i64 {
-    // SAFETY: by contract.
-    unsafe { info(ctx, SUNZI_MPF, &Axpy { n, alpha, x, incx, y, incy }) }
 }

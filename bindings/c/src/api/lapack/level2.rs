@@ -1,22 +1,21 @@
 //! Twins of the level 2 BLAS: sums entry by entry, on limbs.
 
-use crate::api::lapack::{Arguments, Entries, Place, diag_of, info, op_of, sizes, step_of, uplo_of};
+use crate::api::lapack::{Entries, Place, diag_of, info, op_of, sizes, step_of, twins, uplo_of};
 use crate::api::triangle;
 use crate::api::triangular::part_read;
 use crate::array::{Operand, Part};
 use crate::call::{Call, Input};
-use crate::context::sunzi_context;
 use crate::failure::Outcome;
-use crate::types::{SUNZI_MPF, SUNZI_MPFR};
 use rug::Float;
 use std::ffi::{c_char, c_void};
 use sunzi::blas::{GemvOptions, GerOptions, SymvOptions, TriangleVectorOptions};
 use sunzi::blas::{gemv_into, ger_into, symv_into, trmv_into, trsv_into};
 use sunzi::report::VectorReport;
-use sunzi::{Context, Matrix, Op, Symmetric};
+use sunzi::{Context, Matrix, MatrixView, Op, Symmetric};
 
+twins! {
 /// The arguments of `Rgemv`.
-struct Gemv {
+struct Rgemv {
     trans: *const c_char,
     m: i64,
     n: i64,
@@ -30,20 +29,32 @@ struct Gemv {
     incy: i64,
 }
 
-impl Arguments for Gemv {
-    const NAMES: &'static [&'static str] = &["trans", "m", "n", "alpha", "a", "lda", "x", "incx", "beta", "y", "incy"];
+/// Computes `y := alpha op(A) x + beta y`, with the arguments of `Rgemv`. A is m x n; `incx` and `incy` must not be 0.
+/// The call does nothing if m or n is 0.
+///
+/// Accuracy: `|computed - exact|_i <= 2^(1 - p) (|alpha| (|op(A)| |x|)_i + |beta| |y_i|)`. Then each entry is rounded
+/// to its own precision.
+///
+/// Cost: one product of two numbers for each entry of A.
+fn sunzi_rgemv, sunzi_rgemv_mpf => info(Rgemv::run);
+}
 
-    unsafe fn call(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
+impl Rgemv {
+    /// `y := alpha op(a) x + beta y`.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn run(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
         // SAFETY: by contract, for all below.
         unsafe {
             let op = op_of("trans", self.trans)?;
-            let [m, n] = sizes([("m", self.m), ("n", self.n)])?;
+            let [m, n] = sizes(["m", "n"], [self.m, self.n])?;
             let alpha = entries.scalar(call, "alpha", self.alpha)?;
-            let a = entries.matrix(&Place::new("a", self.a, ("lda", self.lda)), m, n)?;
+            let a = entries.matrix(&Place::new("a", self.a, "lda", self.lda), m, n)?;
             let (of_y, of_x) = if op == Op::NoTranspose { (m, n) } else { (n, m) };
-            let x = entries.outer_vector(&Place::new("x", self.x, ("incx", self.incx)), of_x)?;
+            let x = entries.outer_vector(&Place::new("x", self.x, "incx", self.incx), of_x)?;
             let beta = entries.scalar(call, "beta", self.beta)?;
-            let y = entries.outer_vector(&Place::new("y", self.y, ("incy", self.incy)), of_y)?;
+            let y = entries.outer_vector(&Place::new("y", self.y, "incy", self.incy), of_y)?;
             let update = Update { alpha, beta, y };
             if m == 0 || n == 0 || update.is_nothing() {
                 return Ok(());
@@ -63,60 +74,9 @@ impl Arguments for Gemv {
     }
 }
 
-/// Computes `y := alpha op(A) x + beta y`, with the arguments of `Rgemv`. A is m x n; `incx` and `incy` must not be 0.
-/// The call does nothing if m or n is 0.
-///
-/// Accuracy: `|computed - exact|_i <= 2^(1 - p) (|alpha| (|op(A)| |x|)_i + |beta| |y_i|)`. Then each entry is rounded
-/// to its own precision.
-///
-/// Cost: one product of two numbers for each entry of A.
-///
-/// # Safety
-/// The header's rules.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sunzi_rgemv(
-    ctx: *const sunzi_context,
-    trans: *const c_char,
-    m: i64,
-    n: i64,
-    alpha: *const c_void,
-    a: *const c_void,
-    lda: i64,
-    x: *const c_void,
-    incx: i64,
-    beta: *const c_void,
-    y: *mut c_void,
-    incy: i64,
-) -> i64 {
-    // SAFETY: by contract.
-    unsafe { info(ctx, SUNZI_MPFR, &Gemv { trans, m, n, alpha, a, lda, x, incx, beta, y, incy }) }
-}
-
-/// Same as `sunzi_rgemv`, for scalars and arrays of `mpf_t`.
-///
-/// # Safety
-/// The header's rules.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sunzi_rgemv_mpf(
-    ctx: *const sunzi_context,
-    trans: *const c_char,
-    m: i64,
-    n: i64,
-    alpha: *const c_void,
-    a: *const c_void,
-    lda: i64,
-    x: *const c_void,
-    incx: i64,
-    beta: *const c_void,
-    y: *mut c_void,
-    incy: i64,
-) -> i64 {
-    // SAFETY: by contract.
-    unsafe { info(ctx, SUNZI_MPF, &Gemv { trans, m, n, alpha, a, lda, x, incx, beta, y, incy }) }
-}
-
+twins! {
 /// The arguments of `Rsymv`.
-struct Symv {
+struct Rsymv {
     uplo: *const c_char,
     n: i64,
     alpha: *const c_void,
@@ -129,19 +89,26 @@ struct Symv {
     incy: i64,
 }
 
-impl Arguments for Symv {
-    const NAMES: &'static [&'static str] = &["uplo", "n", "alpha", "a", "lda", "x", "incx", "beta", "y", "incy"];
+/// Computes `y := alpha A x + beta y` for a symmetric A, with the arguments of `Rsymv`. A is n x n, and its triangle
+/// `uplo` is read; `incx` and `incy` must not be 0. Accuracy as `sunzi_rgemv`.
+fn sunzi_rsymv, sunzi_rsymv_mpf => info(Rsymv::run);
+}
 
-    unsafe fn call(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
+impl Rsymv {
+    /// `y := alpha a x + beta y`.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn run(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
         // SAFETY: by contract, for all below.
         unsafe {
             let uplo = uplo_of(self.uplo)?;
-            let [n] = sizes([("n", self.n)])?;
+            let [n] = sizes(["n"], [self.n])?;
             let alpha = entries.scalar(call, "alpha", self.alpha)?;
-            let a = entries.matrix(&Place::new("a", self.a, ("lda", self.lda)), n, n)?;
-            let x = entries.outer_vector(&Place::new("x", self.x, ("incx", self.incx)), n)?;
+            let a = entries.matrix(&Place::new("a", self.a, "lda", self.lda), n, n)?;
+            let x = entries.outer_vector(&Place::new("x", self.x, "incx", self.incx), n)?;
             let beta = entries.scalar(call, "beta", self.beta)?;
-            let y = entries.outer_vector(&Place::new("y", self.y, ("incy", self.incy)), n)?;
+            let y = entries.outer_vector(&Place::new("y", self.y, "incy", self.incy), n)?;
             let update = Update { alpha, beta, y };
             if n == 0 || update.is_nothing() {
                 return Ok(());
@@ -161,53 +128,9 @@ impl Arguments for Symv {
     }
 }
 
-/// Computes `y := alpha A x + beta y` for a symmetric A, with the arguments of `Rsymv`. A is n x n, and its triangle
-/// `uplo` is read; `incx` and `incy` must not be 0. Accuracy as `sunzi_rgemv`.
-///
-/// # Safety
-/// The header's rules.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sunzi_rsymv(
-    ctx: *const sunzi_context,
-    uplo: *const c_char,
-    n: i64,
-    alpha: *const c_void,
-    a: *const c_void,
-    lda: i64,
-    x: *const c_void,
-    incx: i64,
-    beta: *const c_void,
-    y: *mut c_void,
-    incy: i64,
-) -> i64 {
-    // SAFETY: by contract.
-    unsafe { info(ctx, SUNZI_MPFR, &Symv { uplo, n, alpha, a, lda, x, incx, beta, y, incy }) }
-}
-
-/// Same as `sunzi_rsymv`, for scalars and arrays of `mpf_t`.
-///
-/// # Safety
-/// The header's rules.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sunzi_rsymv_mpf(
-    ctx: *const sunzi_context,
-    uplo: *const c_char,
-    n: i64,
-    alpha: *const c_void,
-    a: *const c_void,
-    lda: i64,
-    x: *const c_void,
-    incx: i64,
-    beta: *const c_void,
-    y: *mut c_void,
-    incy: i64,
-) -> i64 {
-    // SAFETY: by contract.
-    unsafe { info(ctx, SUNZI_MPF, &Symv { uplo, n, alpha, a, lda, x, incx, beta, y, incy }) }
-}
-
+twins! {
 /// The arguments of `Rger`.
-struct Ger {
+struct Rger {
     m: i64,
     n: i64,
     alpha: *const c_void,
@@ -219,17 +142,26 @@ struct Ger {
     lda: i64,
 }
 
-impl Arguments for Ger {
-    const NAMES: &'static [&'static str] = &["m", "n", "alpha", "x", "incx", "y", "incy", "a", "lda"];
+/// Computes `A := alpha x y^T + A`, with the arguments of `Rger`. A is m x n, `x` has m entries, and `y` has n entries;
+/// `incx` and `incy` must not be 0. The call does nothing if m, n or `alpha` is 0.
+///
+/// Accuracy: each entry is the exact number, rounded once to p bits and then to its own precision.
+fn sunzi_rger, sunzi_rger_mpf => info(Rger::run);
+}
 
-    unsafe fn call(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
+impl Rger {
+    /// `a := alpha x y^T + a`.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn run(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
         // SAFETY: by contract, for all below.
         unsafe {
-            let [m, n] = sizes([("m", self.m), ("n", self.n)])?;
+            let [m, n] = sizes(["m", "n"], [self.m, self.n])?;
             let alpha = entries.scalar(call, "alpha", self.alpha)?;
-            let x = entries.outer_vector(&Place::new("x", self.x, ("incx", self.incx)), m)?;
-            let y = entries.outer_vector(&Place::new("y", self.y, ("incy", self.incy)), n)?;
-            let target = entries.matrix(&Place::new("a", self.a, ("lda", self.lda)), m, n)?;
+            let x = entries.outer_vector(&Place::new("x", self.x, "incx", self.incx), m)?;
+            let y = entries.outer_vector(&Place::new("y", self.y, "incy", self.incy), n)?;
+            let target = entries.matrix(&Place::new("a", self.a, "lda", self.lda), m, n)?;
             if m == 0 || n == 0 || alpha.is_zero() {
                 return Ok(());
             }
@@ -246,53 +178,9 @@ impl Arguments for Ger {
     }
 }
 
-/// Computes `A := alpha x y^T + A`, with the arguments of `Rger`. A is m x n, `x` has m entries, and `y` has n entries;
-/// `incx` and `incy` must not be 0. The call does nothing if m, n or `alpha` is 0.
-///
-/// Accuracy: each entry is the exact number, rounded once to p bits and then to its own precision.
-///
-/// # Safety
-/// The header's rules.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sunzi_rger(
-    ctx: *const sunzi_context,
-    m: i64,
-    n: i64,
-    alpha: *const c_void,
-    x: *const c_void,
-    incx: i64,
-    y: *const c_void,
-    incy: i64,
-    a: *mut c_void,
-    lda: i64,
-) -> i64 {
-    // SAFETY: by contract.
-    unsafe { info(ctx, SUNZI_MPFR, &Ger { m, n, alpha, x, incx, y, incy, a, lda }) }
-}
-
-/// Same as `sunzi_rger`, for scalars and arrays of `mpf_t`.
-///
-/// # Safety
-/// The header's rules.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sunzi_rger_mpf(
-    ctx: *const sunzi_context,
-    m: i64,
-    n: i64,
-    alpha: *const c_void,
-    x: *const c_void,
-    incx: i64,
-    y: *const c_void,
-    incy: i64,
-    a: *mut c_void,
-    lda: i64,
-) -> i64 {
-    // SAFETY: by contract.
-    unsafe { info(ctx, SUNZI_MPF, &Ger { m, n, alpha, x, incx, y, incy, a, lda }) }
-}
-
-/// The arguments of `Rtrmv`, and with `SOLVE` those of `Rtrsv`.
-struct Triangular<const SOLVE: bool> {
+twins! {
+/// The arguments of `Rtrmv` and of `Rtrsv`.
+struct TriangleAndVector {
     uplo: *const c_char,
     trans: *const c_char,
     diag: *const c_char,
@@ -301,74 +189,11 @@ struct Triangular<const SOLVE: bool> {
     lda: i64,
     x: *mut c_void,
     incx: i64,
-}
-
-impl<const SOLVE: bool> Arguments for Triangular<SOLVE> {
-    const NAMES: &'static [&'static str] = &["uplo", "trans", "diag", "n", "a", "lda", "x", "incx"];
-
-    unsafe fn call(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
-        // SAFETY: by contract, for all below.
-        unsafe {
-            let (uplo, op, diag) = (uplo_of(self.uplo)?, op_of("trans", self.trans)?, diag_of(self.diag)?);
-            let [n] = sizes([("n", self.n)])?;
-            let t = entries.matrix(&Place::new("a", self.a, ("lda", self.lda)), n, n)?;
-            let target = entries.outer_vector(&Place::new("x", self.x, ("incx", self.incx)), n)?;
-            let bits = call.result_bits(&target, Part::All)?;
-            let (t, x) = (call.read(&t, part_read(uplo, diag))?, call.read(&target, Part::All)?);
-            let options = TriangleVectorOptions::new().uplo(uplo).op(op).diag(diag);
-            let mut result = call.result(target.rows(), 1, bits)?;
-            let (ctx, made) = (call.context(), &mut result);
-            let done = match SOLVE {
-                false => trmv_into(&ctx, t.view(), x.view(), bits, &options, made),
-                true => trsv_into(&ctx, t.view(), x.view(), bits, &options, made),
-            };
-            call.note_plan(call.done(done)?.planned_bytes);
-            keep(call, [t, x]);
-            call.write(&target, Part::All, result)
-        }
-    }
 }
 
 /// Computes `x := op(T) x` for a triangular T, with the arguments of `Rtrmv`. `a` holds the n x n matrix T, whose
 /// triangle `uplo` is read (without its diagonal for `diag` "U"); `incx` must not be 0. Accuracy as `sunzi_rgemv`.
-///
-/// # Safety
-/// The header's rules.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sunzi_rtrmv(
-    ctx: *const sunzi_context,
-    uplo: *const c_char,
-    trans: *const c_char,
-    diag: *const c_char,
-    n: i64,
-    a: *const c_void,
-    lda: i64,
-    x: *mut c_void,
-    incx: i64,
-) -> i64 {
-    // SAFETY: by contract.
-    unsafe { info(ctx, SUNZI_MPFR, &Triangular::<false> { uplo, trans, diag, n, a, lda, x, incx }) }
-}
-
-/// Same as `sunzi_rtrmv`, for scalars and arrays of `mpf_t`.
-///
-/// # Safety
-/// The header's rules.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sunzi_rtrmv_mpf(
-    ctx: *const sunzi_context,
-    uplo: *const c_char,
-    trans: *const c_char,
-    diag: *const c_char,
-    n: i64,
-    a: *const c_void,
-    lda: i64,
-    x: *mut c_void,
-    incx: i64,
-) -> i64 {
-    // SAFETY: by contract.
-    unsafe { info(ctx, SUNZI_MPF, &Triangular::<false> { uplo, trans, diag, n, a, lda, x, incx }) }
-}
+fn sunzi_rtrmv, sunzi_rtrmv_mpf => info(TriangleAndVector::multiply);
 
 /// Computes `x := op(T)^-1 x` for a triangular T by substitution, with the arguments of `Rtrsv`. T and `incx` as in
 /// `sunzi_rtrmv`.
@@ -377,43 +202,63 @@ pub unsafe extern "C" fn sunzi_rtrmv_mpf(
 /// Then each entry is rounded to its own precision.
 ///
 /// Returns info: `i > 0` if entry (i, i) of T, counted from 1, is 0.
-///
-/// # Safety
-/// The header's rules.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sunzi_rtrsv(
-    ctx: *const sunzi_context,
-    uplo: *const c_char,
-    trans: *const c_char,
-    diag: *const c_char,
-    n: i64,
-    a: *const c_void,
-    lda: i64,
-    x: *mut c_void,
-    incx: i64,
-) -> i64 {
-    // SAFETY: by contract.
-    unsafe { info(ctx, SUNZI_MPFR, &Triangular::<true> { uplo, trans, diag, n, a, lda, x, incx }) }
+fn sunzi_rtrsv, sunzi_rtrsv_mpf => info(TriangleAndVector::solve);
 }
 
-/// Same as `sunzi_rtrsv`, for scalars and arrays of `mpf_t`.
-///
-/// # Safety
-/// The header's rules.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sunzi_rtrsv_mpf(
-    ctx: *const sunzi_context,
-    uplo: *const c_char,
-    trans: *const c_char,
-    diag: *const c_char,
-    n: i64,
-    a: *const c_void,
-    lda: i64,
-    x: *mut c_void,
-    incx: i64,
-) -> i64 {
-    // SAFETY: by contract.
-    unsafe { info(ctx, SUNZI_MPF, &Triangular::<true> { uplo, trans, diag, n, a, lda, x, incx }) }
+/// The function of the library that computes a new vector from a triangle and a vector.
+type ByTriangle = fn(
+    &Context,
+    MatrixView<'_>,
+    MatrixView<'_>,
+    u32,
+    &TriangleVectorOptions,
+    &mut Matrix,
+) -> sunzi::Result<VectorReport>;
+
+impl TriangleAndVector {
+    /// `x := op(t) x`.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn multiply(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
+        // SAFETY: by contract.
+        unsafe {
+            self.replace(call, entries, |ctx, t, x, bits, options, made| trmv_into(ctx, t, x, bits, options, made))
+        }
+    }
+
+    /// `x := op(t)^-1 x`.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn solve(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
+        // SAFETY: by contract.
+        unsafe {
+            self.replace(call, entries, |ctx, t, x, bits, options, made| trsv_into(ctx, t, x, bits, options, made))
+        }
+    }
+
+    /// Stores the result of `work` in x.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn replace(&self, call: &Call<'_>, entries: Entries, work: ByTriangle) -> Outcome<()> {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let (uplo, op, diag) = (uplo_of(self.uplo)?, op_of("trans", self.trans)?, diag_of(self.diag)?);
+            let [n] = sizes(["n"], [self.n])?;
+            let t = entries.matrix(&Place::new("a", self.a, "lda", self.lda), n, n)?;
+            let target = entries.outer_vector(&Place::new("x", self.x, "incx", self.incx), n)?;
+            let bits = call.result_bits(&target, Part::All)?;
+            let (t, x) = (call.read(&t, part_read(uplo, diag))?, call.read(&target, Part::All)?);
+            let options = TriangleVectorOptions::new().uplo(uplo).op(op).diag(diag);
+            let mut result = call.result(target.rows(), 1, bits)?;
+            let done = work(&call.context(), t.view(), x.view(), bits, &options, &mut result);
+            call.note_plan(call.done(done)?.planned_bytes);
+            keep(call, [t, x]);
+            call.write(&target, Part::All, result)
+        }
+    }
 }
 
 /// How GEMV and SYMV combine their product with y.
@@ -473,7 +318,7 @@ impl Entries {
     /// # Safety
     /// The header's rules.
     unsafe fn outer_vector(self, place: &Place, count: i64) -> Outcome<Operand> {
-        step_of(place.ld.0, place.ld.1)?;
+        step_of(place.ld_name, place.ld)?;
         // SAFETY: by contract.
         unsafe { self.vector(place, count) }
     }

@@ -1,7 +1,9 @@
 //! Twins of BLAS and LAPACK: the arguments of MPLAPACK's routines behind a context, column-major.
 //!
-//! Each routine has two entry points, `sunzi_rsyrk` on `mpfr_t` and `sunzi_rsyrk_mpf` on `mpf_t`, which fill one struct
-//! of arguments; all else is written once, for both.
+//! Each routine has two entry points, `sunzi_rsyrk` on `mpfr_t` and `sunzi_rsyrk_mpf` on `mpf_t`, which `twins!` makes
+//! of one list of arguments; all else is written once, for both.
+
+mod twins;
 
 // In the order of the header.
 mod level1;
@@ -17,6 +19,8 @@ pub use level2::*;
 pub use level3::*;
 pub use symmetric::*;
 
+pub(crate) use twins::twins;
+
 use crate::api::products::Terms;
 use crate::api::triangular::Triangle;
 use crate::array::{MpfEntry, MpfrEntry, Operand, invalid};
@@ -28,26 +32,19 @@ use rug::Float;
 use std::ffi::{c_char, c_void};
 use sunzi::{Diag, Op, Side, Uplo};
 
-/// The arguments of one routine.
-trait Arguments {
-    /// Their names in the header, in their order.
-    const NAMES: &'static [&'static str];
-
-    /// Checks them and carries out the routine.
-    ///
-    /// # Safety
-    /// The header's rules.
-    unsafe fn call(&self, call: &Call<'_>, entries: Entries) -> Outcome<()>;
-}
-
-/// Calls a routine on entries of `format`; returns what LAPACK calls info.
+/// Calls a routine with arguments of these names on entries of `format`; returns what LAPACK calls info.
 ///
 /// # Safety
 /// The header's rules.
-unsafe fn info<A: Arguments>(ctx: *const sunzi_context, format: i32, arguments: &A) -> i64 {
+unsafe fn info(
+    ctx: *const sunzi_context,
+    format: i32,
+    names: &[&str],
+    routine: impl FnOnce(&Call<'_>, Entries) -> Outcome<()>,
+) -> i64 {
     // SAFETY: by contract.
-    let Err(failure) = (unsafe { run(ctx, |call| arguments.call(call, Entries { format })) }) else { return 0 };
-    info_of(A::NAMES, &failure, -1000)
+    let outcome = unsafe { run(ctx, |call| routine(call, Entries { format })) };
+    outcome.map_or_else(|failure| info_of(names, &failure, -1000), |()| 0)
 }
 
 /// The info of a failure of a routine with arguments of these names; `others` less the status for a failure without
@@ -72,13 +69,14 @@ pub(crate) fn position_of(names: &[&str], failure: &Failure) -> Option<(usize, O
 struct Place {
     name: &'static str,
     entries: *const c_void,
-    /// The leading dimension, by its name as an argument.
-    ld: (&'static str, i64),
+    /// The name of its leading dimension, or of its distance between entries.
+    ld_name: &'static str,
+    ld: i64,
 }
 
 impl Place {
-    fn new(name: &'static str, entries: *const c_void, ld: (&'static str, i64)) -> Place {
-        Place { name, entries, ld }
+    fn new(name: &'static str, entries: *const c_void, ld_name: &'static str, ld: i64) -> Place {
+        Place { name, entries, ld_name, ld }
     }
 }
 
@@ -95,15 +93,15 @@ impl Entries {
     /// # Safety
     /// The header's rules.
     unsafe fn matrix(self, place: &Place, rows: i64, cols: i64) -> Outcome<Operand> {
-        let (name, ld) = place.ld;
+        let ld = place.ld;
         if ld < rows.max(1) {
             let least = rows.max(1);
             let message =
                 format!("the leading dimension {ld} is too small; it must be at least {least} for {rows} rows");
-            return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, message));
+            return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, place.ld_name, message));
         }
         // SAFETY: by contract.
-        unsafe { Operand::new(place.name, &self.described(place.entries, (rows, cols), ld)) }
+        unsafe { Operand::new(place.name, &self.described(place.entries, rows, cols, ld)) }
     }
 
     /// An array as a vector of `count` entries, a column; with a negative distance the first entry is the last in
@@ -112,18 +110,16 @@ impl Entries {
     /// # Safety
     /// The header's rules.
     unsafe fn vector(self, place: &Place, count: i64) -> Outcome<Operand> {
-        let (name, distance) = place.ld;
+        let distance = place.ld;
         let Some(step) = isize::try_from(distance).ok().filter(|step| step.checked_abs().is_some()) else {
             return Err(Failure::of(
                 sunzi_status::SUNZI_INVALID_SIZE,
-                name,
+                place.ld_name,
                 format!("the distance {distance} is too large"),
             ));
         };
-        let row_major = sunzi_matrix {
-            layout: SUNZI_ROW_MAJOR,
-            ..self.described(place.entries, (count, 1), distance.abs().max(1))
-        };
+        let row_major =
+            sunzi_matrix { layout: SUNZI_ROW_MAJOR, ..self.described(place.entries, count, 1, distance.abs().max(1)) };
         // SAFETY: by contract.
         Ok(unsafe { Operand::new(place.name, &row_major) }?.with_step(step))
     }
@@ -146,7 +142,7 @@ impl Entries {
             return Err(Failure::null(name));
         }
         // SAFETY: by contract.
-        unsafe { Operand::new(name, &self.described(number, (1, 1), 1)) }
+        unsafe { Operand::new(name, &self.described(number, 1, 1, 1)) }
     }
 
     /// The address of the entry that has `count` entries before it.
@@ -156,7 +152,7 @@ impl Entries {
     }
 
     /// A column-major array as the header describes it.
-    pub(crate) fn described(self, entries: *const c_void, (rows, cols): (i64, i64), ld: i64) -> sunzi_matrix {
+    pub(crate) fn described(self, entries: *const c_void, rows: i64, cols: i64, ld: i64) -> sunzi_matrix {
         let (format, layout) = (self.format, SUNZI_COL_MAJOR);
         let limbs = std::ptr::null_mut();
         sunzi_matrix { format, layout, rows, cols, ld, entries: entries.cast_mut(), limbs, precision_bits: 0 }
@@ -169,11 +165,7 @@ impl Entries {
 ///
 /// # Safety
 /// The header's rules.
-unsafe fn terms(
-    call: &Call<'_>,
-    (alpha, beta): (&Operand, &Operand),
-    (c, depth): (&Operand, i64),
-) -> Outcome<Option<Terms>> {
+unsafe fn terms(call: &Call<'_>, alpha: &Operand, beta: &Operand, c: &Operand, depth: i64) -> Outcome<Option<Terms>> {
     if c.rows() == 0 || c.cols() == 0 {
         return Ok(None);
     }
@@ -217,38 +209,45 @@ pub(crate) unsafe fn sides_of(
 /// As [`choice`].
 unsafe fn side_of(text: *const c_char) -> Outcome<Side> {
     // SAFETY: by contract.
-    unsafe { choice("side", text, &[(b'L', Side::Left), (b'R', Side::Right)]) }
+    unsafe { choice("side", text, b"LR", [Side::Left, Side::Right]) }
 }
 
 /// # Safety
 /// As [`choice`].
 unsafe fn diag_of(text: *const c_char) -> Outcome<Diag> {
     // SAFETY: by contract.
-    unsafe { choice("diag", text, &[(b'N', Diag::NonUnit), (b'U', Diag::Unit)]) }
+    unsafe { choice("diag", text, b"NU", [Diag::NonUnit, Diag::Unit]) }
 }
 
-pub(crate) fn sizes<const N: usize>(named: [(&'static str, i64); N]) -> Outcome<[i64; N]> {
-    match named.iter().find(|(_, size)| *size < 0) {
-        Some((name, size)) => {
-            Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, format!("the size {size} must not be negative")))
+/// Sizes that must not be negative, with their names.
+pub(crate) fn sizes<const N: usize>(names: [&'static str; N], sizes: [i64; N]) -> Outcome<[i64; N]> {
+    match sizes.iter().position(|size| *size < 0) {
+        Some(at) => {
+            let message = format!("the size {} must not be negative", sizes[at]);
+            Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, names[at], message))
         }
-        None => Ok(named.map(|(_, size)| size)),
+        None => Ok(sizes),
     }
 }
 
-/// The value that the first letter of a text stands for.
+/// The value that the first letter of a text stands for: that at the letter's place among `letters`.
 ///
 /// # Safety
 /// `text` is null or ends with a zero.
-unsafe fn choice<T: Copy>(name: &'static str, text: *const c_char, known: &[(u8, T)]) -> Outcome<T> {
+unsafe fn choice<T: Copy, const N: usize>(
+    name: &'static str,
+    text: *const c_char,
+    letters: &[u8; N],
+    values: [T; N],
+) -> Outcome<T> {
     if text.is_null() {
         return Err(Failure::null(name));
     }
     // SAFETY: the first of at least one letter, by contract.
     let letter = unsafe { text.read() } as u8;
-    let found = known.iter().find(|(known, _)| *known == letter.to_ascii_uppercase());
-    found.map(|(_, value)| *value).ok_or_else(|| {
-        let choices = known.iter().map(|(letter, _)| format!("'{}'", char::from(*letter))).collect::<Vec<_>>();
+    let found = letters.iter().position(|known| *known == letter.to_ascii_uppercase());
+    found.map(|at| values[at]).ok_or_else(|| {
+        let choices = letters.map(|letter| format!("'{}'", char::from(letter)));
         invalid(name, format!("'{}' is not a valid value; choose {}", letter.escape_ascii(), choices.join(" or ")))
     })
 }
@@ -257,12 +256,12 @@ unsafe fn choice<T: Copy>(name: &'static str, text: *const c_char, known: &[(u8,
 /// As [`choice`].
 pub(crate) unsafe fn uplo_of(text: *const c_char) -> Outcome<Uplo> {
     // SAFETY: by contract.
-    unsafe { choice("uplo", text, &[(b'U', Uplo::Upper), (b'L', Uplo::Lower)]) }
+    unsafe { choice("uplo", text, b"UL", [Uplo::Upper, Uplo::Lower]) }
 }
 
 /// # Safety
 /// As [`choice`].
 pub(crate) unsafe fn op_of(name: &'static str, text: *const c_char) -> Outcome<Op> {
     // SAFETY: by contract.
-    unsafe { choice(name, text, &[(b'N', Op::NoTranspose), (b'T', Op::Transpose), (b'C', Op::Transpose)]) }
+    unsafe { choice(name, text, b"NTC", [Op::NoTranspose, Op::Transpose, Op::Transpose]) }
 }

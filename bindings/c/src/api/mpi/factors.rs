@@ -38,7 +38,7 @@ pub unsafe extern "C" fn sunzi_mpi_cholesky(
             ctx,
             Routine { name: "sunzi_mpi_cholesky", arguments: &["uplo", "a"] },
             |open| Ok((open.symmetric(uplo)?, open.matrix("a", a)?)),
-            |call, team, ((uplo, a), parts)| cholesky_over(call, team, uplo, a.place(&parts)?),
+            |call, team, (uplo, a), parts| cholesky_over(call, team, uplo, a.place(parts)?),
         )
     }
 }
@@ -59,7 +59,7 @@ pub(super) unsafe fn cholesky_over(
         // As it is stored, so that room is left for a copy wherever it is stored through one.
         let (a, uplo) = as_lower(a, uplo);
         let bits = a.result_place(&ranks, uplo.map(triangle))?;
-        let factor = new_factor(call, team, (uplo, &a), bits)?;
+        let factor = new_factor(call, team, uplo, &a, bits)?;
         let from = Distribution::of_tiles(factor.map());
         let messages = travel_bytes(ranks.world, &from, &a.distribution, Some(Uplo::Lower), bits);
         let placed = a.placed_bytes(bits);
@@ -107,8 +107,8 @@ pub unsafe extern "C" fn sunzi_mpi_trsm(
                 let alpha = open.scalar("alpha", alpha)?;
                 Ok((Sides { side, uplo, op, diag }, alpha, open.matrix("t", t)?, open.matrix("b", b)?))
             },
-            |call, team, ((sides, alpha, t, b), parts)| {
-                trsm_over(call, team, (sides, alpha.as_ref()), (t.place(&parts)?, b.place(&parts)?))
+            |call, team, (sides, alpha, t, b), parts| {
+                trsm_over(call, team, sides, alpha.as_ref(), t.place(parts)?, b.place(parts)?)
             },
         )
     }
@@ -121,8 +121,10 @@ pub unsafe extern "C" fn sunzi_mpi_trsm(
 pub(super) unsafe fn trsm_over(
     call: &Call<'_>,
     team: &mut Team,
-    (kind, alpha): (Sides, Option<&Float>),
-    (t, b): (DistOperand, DistOperand),
+    kind: Sides,
+    alpha: Option<&Float>,
+    t: DistOperand,
+    b: DistOperand,
 ) -> Outcome<()> {
     let Sides { side, uplo, op, diag } = kind;
     let ranks = Ranks::new(call, team);
@@ -130,7 +132,8 @@ pub(super) unsafe fn trsm_over(
     let (b, mut transposed) = if side == Side::Right { (b.transposed(), true) } else { (b, false) };
     let t = if uplo == Uplo::Upper { t.transposed() } else { t };
     transposed ^= (op == Op::Transpose) ^ (uplo == Uplo::Upper);
-    b.check_shape(t.order()?, b.shape().1)?;
+    let order = t.order()?;
+    b.check_shape(order, b.shape().1)?;
     // SAFETY: by contract, for all below.
     unsafe {
         let bits = b.result_place(&ranks, None)?;
@@ -142,7 +145,7 @@ pub(super) unsafe fn trsm_over(
             return together(ranks.world, zeros.and_then(|zeros| call.write(&b.local, Part::All, zeros)));
         }
         let part = if diag == Diag::Unit { Triangle::StrictLower } else { Triangle::Lower };
-        let factor = t.take(&ranks, Some(part), tiles(&ranks, t.shape()))?;
+        let factor = t.take(&ranks, Some(part), tiles(&ranks, order))?;
         let op = if transposed { Op::Transpose } else { Op::NoTranspose };
         let options = TrsmOptions::new().op(op).diag(diag).accuracy(call.accuracy()).alpha(alpha);
         b.solve(&ranks, |ctx, right| trsm_local(ctx, team, &factor, right, bits, &options))
@@ -168,12 +171,12 @@ pub unsafe extern "C" fn sunzi_mpi_solve(
             ctx,
             Routine { name: "sunzi_mpi_solve", arguments: &["uplo", "a", "b"] },
             |open| Ok((open.symmetric(uplo)?, open.matrix("a", a)?, open.matrix("b", b)?)),
-            |call, team, ((uplo, a, b), parts)| {
-                let (a, b) = (a.place(&parts)?, b.place(&parts)?);
+            |call, team, (uplo, a, b), parts| {
+                let (a, b) = (a.place(parts)?, b.place(parts)?);
                 b.check_shape(a.order()?, b.shape().1)?;
                 let bits = b.result_place(&Ranks::new(call, team), None)?;
-                let factor = new_factor(call, team, (uplo, &a), bits)?;
-                solve_factored(call, team, &factor, (&b, bits))
+                let factor = new_factor(call, team, uplo, &a, bits)?;
+                solve_factored(call, team, &factor, &b, bits)
             },
         )
     }
@@ -201,12 +204,12 @@ pub unsafe extern "C" fn sunzi_mpi_inverse(
             ctx,
             Routine { name: "sunzi_mpi_inverse", arguments: &["uplo", "a", "x"] },
             |open| Ok((open.symmetric(uplo)?, open.matrix("a", a)?, open.matrix("x", x)?)),
-            |call, team, ((uplo, a, x), parts)| {
-                let (a, x) = (a.place(&parts)?, x.place(&parts)?);
+            |call, team, (uplo, a, x), parts| {
+                let (a, x) = (a.place(parts)?, x.place(parts)?);
                 x.check_shape(a.order()?, a.order()?)?;
                 let bits = x.result_place(&Ranks::new(call, team), None)?;
-                let factor = new_factor(call, team, (uplo, &a), bits)?;
-                inverse_of(call, team, &factor, (&x, bits))
+                let factor = new_factor(call, team, uplo, &a, bits)?;
+                inverse_of(call, team, &factor, &x, bits)
             },
         )
     }
@@ -220,7 +223,8 @@ pub(super) unsafe fn inverse_of(
     call: &Call<'_>,
     team: &Team,
     factor: &DistMatrix,
-    (x, bits): (&DistOperand, u32),
+    x: &DistOperand,
+    bits: u32,
 ) -> Outcome<()> {
     let ranks = Ranks::new(call, team);
     let found = call.done(inverse_local(&*ranks.context()?, team, factor, bits, call.accuracy()))?;
@@ -249,9 +253,7 @@ pub unsafe extern "C" fn sunzi_mpi_cholesky_solve(
                 let uplo = open.choice("uplo", uplo_of(uplo))?;
                 Ok((uplo, open.matrix("factor", factor)?, open.matrix("b", b)?))
             },
-            |call, team, ((uplo, l, b), parts)| {
-                cholesky_solve_over(call, team, (uplo, &l.place(&parts)?), &b.place(&parts)?)
-            },
+            |call, team, (uplo, l, b), parts| cholesky_solve_over(call, team, uplo, &l.place(parts)?, &b.place(parts)?),
         )
     }
 }
@@ -263,7 +265,8 @@ pub unsafe extern "C" fn sunzi_mpi_cholesky_solve(
 pub(super) unsafe fn cholesky_solve_over(
     call: &Call<'_>,
     team: &mut Team,
-    (uplo, l): (Uplo, &DistOperand),
+    uplo: Uplo,
+    l: &DistOperand,
     b: &DistOperand,
 ) -> Outcome<()> {
     let ranks = Ranks::new(call, team);
@@ -271,8 +274,8 @@ pub(super) unsafe fn cholesky_solve_over(
     // SAFETY: by contract, for all below.
     unsafe {
         let bits = b.result_place(&ranks, None)?;
-        let factor = take_factor(&ranks, (uplo, Triangle::Lower), l)?;
-        solve_factored(call, team, &factor, (b, bits))
+        let factor = take_factor(&ranks, uplo, Triangle::Lower, l)?;
+        solve_factored(call, team, &factor, b, bits)
     }
 }
 
@@ -300,10 +303,10 @@ pub unsafe extern "C" fn sunzi_mpi_log_det(
                 let uplo = open.choice("uplo", uplo_of(uplo))?;
                 Ok((uplo, open.matrix("factor", factor)?, Target::new(open.call, result)?))
             },
-            |call, team, ((uplo, l, target), parts)| {
-                let l = l.place(&parts)?;
+            |call, team, (uplo, l, target), parts| {
+                let l = l.place(parts)?;
                 l.order()?;
-                let factor = take_factor(&Ranks::new(call, team), (uplo, Triangle::Diagonal), &l)?;
+                let factor = take_factor(&Ranks::new(call, team), uplo, Triangle::Diagonal, &l)?;
                 log_det_over(call, team, &factor, target)
             },
         )
@@ -347,9 +350,9 @@ pub(super) unsafe fn log_det_over(call: &Call<'_>, team: &Team, factor: &DistMat
 }
 
 /// Tiles for a triangle that is taken in.
-pub(super) fn tiles(ranks: &Ranks<'_>, (rows, cols): (usize, usize)) -> TileMap {
+pub(super) fn tiles(ranks: &Ranks<'_>, order: usize) -> TileMap {
     let (grid, triangle) = (RankGrid::for_ranks(ranks.world.size()), Some(Uplo::Lower));
-    TileMap { rows, cols, tile_size: TILE, grid, triangle }
+    TileMap { rows: order, cols: order, tile_size: TILE, grid, triangle }
 }
 
 /// Rows of the tiles of triangles.
@@ -362,12 +365,13 @@ const TILE: usize = 64;
 pub(super) unsafe fn new_factor(
     call: &Call<'_>,
     team: &Team,
-    of: (Option<Uplo>, &DistOperand),
+    uplo: Option<Uplo>,
+    a: &DistOperand,
     bits: u32,
 ) -> Outcome<DistMatrix> {
     let mut made = no_factor()?;
     // SAFETY: by contract.
-    unsafe { factor(call, team, of, bits, &mut made)? };
+    unsafe { factor(call, team, uplo, a, bits, &mut made)? };
     Ok(made)
 }
 
@@ -385,7 +389,8 @@ pub(super) fn no_factor() -> Outcome<DistMatrix> {
 pub(super) unsafe fn factor(
     call: &Call<'_>,
     team: &Team,
-    (uplo, a): (Option<Uplo>, &DistOperand),
+    uplo: Option<Uplo>,
+    a: &DistOperand,
     bits: u32,
     made: &mut DistMatrix,
 ) -> Outcome<()> {
@@ -420,8 +425,8 @@ pub(super) unsafe fn factor(
 ///
 /// # Safety
 /// The header's rules.
-unsafe fn take_factor(ranks: &Ranks<'_>, (uplo, part): (Uplo, Triangle), l: &DistOperand) -> Outcome<DistMatrix> {
-    let map = tiles(ranks, l.shape());
+unsafe fn take_factor(ranks: &Ranks<'_>, uplo: Uplo, part: Triangle, l: &DistOperand) -> Outcome<DistMatrix> {
+    let map = tiles(ranks, l.order()?);
     let l = if uplo == Uplo::Upper { &l.transposed() } else { l };
     // SAFETY: by contract.
     unsafe { l.take(ranks, Some(part), map) }
@@ -435,7 +440,8 @@ pub(super) unsafe fn solve_factored(
     call: &Call<'_>,
     team: &Team,
     factor: &DistMatrix,
-    (b, bits): (&DistOperand, u32),
+    b: &DistOperand,
+    bits: u32,
 ) -> Outcome<()> {
     let ranks = Ranks::new(call, team);
     // SAFETY: by contract, for all below.

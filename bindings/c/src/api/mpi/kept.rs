@@ -69,10 +69,10 @@ pub unsafe extern "C" fn sunzi_mpi_factor_new(
                 let a = open.matrix("a", a)?;
                 if factor.is_null() { Err(Failure::null("factor")) } else { Ok((uplo, asked, a)) }
             },
-            |call, team, ((uplo, asked, a), parts)| {
-                let a = a.place(&parts)?;
+            |call, team, (uplo, asked, a), parts| {
+                let a = a.place(parts)?;
                 let bits = bits_of(&Ranks::new(call, team), &a, uplo, asked)?;
-                let tiles = new_factor(call, team, (uplo, &a), bits)?;
+                let tiles = new_factor(call, team, uplo, &a, bits)?;
                 let number = next_number(team)?;
                 factor.write(Box::into_raw(Box::new(sunzi_mpi_factor { tiles, is_lost: false, number })));
                 Ok(())
@@ -111,8 +111,8 @@ pub unsafe extern "C" fn sunzi_mpi_factor_renew(
                 described(open, factor)?;
                 Ok((uplo, asked, a, factor))
             },
-            |call, team, ((uplo, asked, a, factor), parts)| {
-                let a = a.place(&parts)?;
+            |call, team, (uplo, asked, a, factor), parts| {
+                let a = a.place(parts)?;
                 let bits = bits_of(&Ranks::new(call, team), &a, uplo, asked)?;
                 let number = next_number(team)?;
                 a.order()?;
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn sunzi_mpi_factor_renew(
                 })?;
                 let kept = &mut *factor;
                 kept.is_lost = true;
-                if let Err(failure) = self::factor(call, team, (uplo, &a), bits, &mut kept.tiles) {
+                if let Err(failure) = self::factor(call, team, uplo, &a, bits, &mut kept.tiles) {
                     // The old one is still there where A could not be taken in.
                     kept.tiles = no_factor()?;
                     return Err(failure);
@@ -197,11 +197,11 @@ pub unsafe extern "C" fn sunzi_mpi_factor_solve(
             ctx,
             Routine { name: "sunzi_mpi_factor_solve", arguments: &["factor", "b"] },
             |open| Ok((kept(open, factor)?, open.matrix("b", b)?)),
-            |call, team, ((tiles, b), parts)| {
-                let b = b.place(&parts)?;
+            |call, team, (tiles, b), parts| {
+                let b = b.place(parts)?;
                 b.check_shape(tiles.map().rows, b.shape().1)?;
                 let bits = b.result_place(&Ranks::new(call, team), None)?;
-                solve_factored(call, team, tiles, (&b, bits))
+                solve_factored(call, team, tiles, &b, bits)
             },
         )
     }
@@ -223,11 +223,11 @@ pub unsafe extern "C" fn sunzi_mpi_factor_inverse(
             ctx,
             Routine { name: "sunzi_mpi_factor_inverse", arguments: &["factor", "x"] },
             |open| Ok((kept(open, factor)?, open.matrix("x", x)?)),
-            |call, team, ((tiles, x), parts)| {
-                let x = x.place(&parts)?;
+            |call, team, (tiles, x), parts| {
+                let x = x.place(parts)?;
                 x.check_shape(tiles.map().rows, tiles.map().rows)?;
                 let bits = x.result_place(&Ranks::new(call, team), None)?;
-                inverse_of(call, team, tiles, (&x, bits))
+                inverse_of(call, team, tiles, &x, bits)
             },
         )
     }
@@ -250,7 +250,7 @@ pub unsafe extern "C" fn sunzi_mpi_factor_log_det(
             ctx,
             Routine { name: "sunzi_mpi_factor_log_det", arguments: &["factor", "result"] },
             |open| Ok((kept(open, factor)?, Target::new(open.call, result)?)),
-            |call, team, ((tiles, target), _)| log_det_over(call, team, tiles, target),
+            |call, team, (tiles, target), _| log_det_over(call, team, tiles, target),
         )
     }
 }
@@ -276,8 +276,8 @@ pub unsafe extern "C" fn sunzi_mpi_factor_get(
                 let tiles = kept(open, factor)?;
                 Ok((tiles, open.choice("uplo", uplo_of(uplo))?, open.matrix("a", a)?))
             },
-            |call, team, ((tiles, uplo, a), parts)| {
-                let (ranks, a) = (Ranks::new(call, team), a.place(&parts)?);
+            |call, team, (tiles, uplo, a), parts| {
+                let (ranks, a) = (Ranks::new(call, team), a.place(parts)?);
                 a.check_shape(tiles.map().rows, tiles.map().rows)?;
                 let (a, uplo) = as_lower(a, Some(uplo));
                 a.result_place(&ranks, uplo.map(triangle))?; // all of them are initialised
@@ -308,10 +308,10 @@ unsafe fn described<'f>(open: &mut Opening<'_>, factor: *const sunzi_mpi_factor)
     let factor = unsafe { factor.as_ref() }.ok_or_else(|| Failure::null("factor"))?;
     let (map, bits) = (factor.tiles.map(), factor.tiles.precision_bits());
     let (rows, grid) = (map.rows, map.grid);
-    open.say(("factor", None), "its matrix has", format!("{rows} rows"));
-    open.say(("factor", None), "it has", format!("{bits} bits"));
+    open.say("factor", "its matrix has", format!("{rows} rows"));
+    open.say("factor", "it has", format!("{bits} bits"));
     let tiles = format!("tiles of {} on {} x {} ranks", map.tile_size, grid.rows, grid.cols);
-    open.say(("factor", None), "it lies in", tiles);
-    open.say(("factor", None), "it is the factor number", factor.number);
+    open.say("factor", "it lies in", tiles);
+    open.say("factor", "it is the factor number", factor.number);
     Ok(factor)
 }

@@ -389,7 +389,7 @@ impl DistOperand {
             tally.hold(Matrix::bytes_for(rows, cols, bits));
             tally.travel(messages, 0);
         });
-        let mut share = together(world, call.space((rows, cols), bits))?;
+        let mut share = together(world, call.space(rows, cols, bits))?;
         let part = LocalPart { distribution: &self.distribution, local: input.view() };
         part.redistribute_into(world, &to, &mut share)?;
         ranks.drop_input(input);
@@ -470,13 +470,13 @@ impl DistOperand {
         fill: impl FnOnce(MatrixViewMut<'_>) -> sunzi::Result<()>,
     ) -> Outcome<()> {
         let Ranks { call, world, .. } = *ranks;
-        let shape = (self.local.rows(), self.local.cols());
+        let (rows, cols) = (self.local.rows(), self.local.cols());
         // SAFETY: by contract no other thread uses the entries, and views of operands are gone.
         let placed = unsafe { self.local.place_for(precision_bits) };
         let mut own = None;
         let space = match placed {
             Some(view) => Ok(view),
-            None => call.space(shape, precision_bits).map(|matrix| own.insert(matrix).view_mut()),
+            None => call.space(rows, cols, precision_bits).map(|matrix| own.insert(matrix).view_mut()),
         };
         fill(together(world, space)?)?;
         let stored = match own {

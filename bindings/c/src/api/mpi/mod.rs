@@ -66,13 +66,13 @@ unsafe fn collective<T>(
     ctx: *const sunzi_context,
     routine: Routine<'_>,
     check: impl FnOnce(&mut Opening<'_>) -> Outcome<T>,
-    work: impl FnOnce(&Call<'_>, &mut Team, (T, Parts)) -> Outcome<()>,
+    work: impl FnOnce(&Call<'_>, &mut Team, T, &Parts) -> Outcome<()>,
 ) -> sunzi_status {
     let whole = |call: &Call<'_>| {
         with_team(call, |team| {
-            let agreed = opened(call, team, routine, check)?;
+            let (found, parts) = opened(call, team, routine, check)?;
             call.count_ranks(team.size());
-            work(call, team, agreed)?;
+            work(call, team, found, &parts)?;
             call.note_steps();
             Ok(())
         })
@@ -106,7 +106,7 @@ fn with_team<T>(call: &Call<'_>, work: impl FnOnce(&mut Team) -> Outcome<T>) -> 
 
 /// A call with the ranks that make it.
 #[derive(Clone, Copy)]
-struct Ranks<'a> {
+pub(crate) struct Ranks<'a> {
     call: &'a Call<'a>,
     world: &'a dyn Transport,
     node: &'a dyn Transport,

@@ -66,8 +66,8 @@ impl<'a> Opening<'a> {
     pub fn new(call: &'a Call<'a>, world: &'a dyn Transport) -> Opening<'a> {
         let mut opening = Opening { call, world, said: Vec::new(), parts: Vec::new() };
         // Options of the context, not arguments: they have no numbers.
-        opening.say(("accuracy", None), "it is", format!("{:?}", call.accuracy()));
-        opening.say(("devices", None), "there are", if call.has_devices() { "some" } else { "none" });
+        opening.say("accuracy", "it is", format!("{:?}", call.accuracy()));
+        opening.say("devices", "there are", if call.has_devices() { "some" } else { "none" });
         opening
     }
 
@@ -81,24 +81,30 @@ impl<'a> Opening<'a> {
         self.world.size()
     }
 
-    /// Records a value of an argument, or of an entry of it; `what` begins the sentence that ends with the value.
-    pub fn say(&mut self, (argument, entry): (&'static str, Option<usize>), what: &str, value: impl Display) {
+    /// Records a value of an argument; `what` begins the sentence that ends with the value.
+    pub fn say(&mut self, argument: &'static str, what: &str, value: impl Display) {
         let shown = value.to_string();
-        self.said.push(Said { argument, entry, what: what.into(), exact: String::new(), shown });
+        self.said.push(Said { argument, entry: None, what: what.into(), exact: String::new(), shown });
+    }
+
+    /// [`Opening::say`] of an entry of a descriptor, from 1.
+    pub fn say_entry(&mut self, argument: &'static str, entry: usize, what: &str, value: impl Display) {
+        let shown = value.to_string();
+        self.said.push(Said { argument, entry: Some(entry), what: what.into(), exact: String::new(), shown });
     }
 
     /// An argument that must be the same on all ranks, where it is one at all: a name without fields, whose `Debug` is
     /// that name. The compared values are those that a message shows, so every difference is reported.
     pub fn choice<T: Debug>(&mut self, name: &'static str, value: Outcome<T>) -> Outcome<T> {
         let value = value?;
-        self.say((name, None), "it is", format!("{value:?}"));
+        self.say(name, "it is", format!("{value:?}"));
         Ok(value)
     }
 
     /// The triangle of a symmetric matrix that counts; `None` for both.
     pub fn symmetric(&mut self, uplo: i32) -> Outcome<Option<Uplo>> {
         let found = symmetric_of(uplo)?;
-        self.say(("uplo", None), "it is", found.map_or("both triangles".into(), |uplo| format!("{uplo:?}")));
+        self.say("uplo", "it is", found.map_or("both triangles".into(), |uplo| format!("{uplo:?}")));
         Ok(found)
     }
 
@@ -142,7 +148,7 @@ impl<'a> Opening<'a> {
         let told = unsafe { Told::new(name, matrix, self.parts.len()) }?;
         self.parts.push([told.local.rows(), told.local.cols()]);
         for (what, number) in told.numbers {
-            self.say((name, None), what, number);
+            self.say(name, what, number);
         }
         Ok(told)
     }
@@ -172,7 +178,7 @@ impl<'a> Opening<'a> {
             return Err(Failure::new(sunzi_status::SUNZI_INVALID_ARGUMENT, "the ranks call different routines"));
         }
         if let Some(first) = (0..size).filter(|&rank| of(rank, 1) != 0).min_by_key(|&rank| of(rank, 1)) {
-            return Err(told_by(world, first, own.err().filter(|_| wrong == of(first, 1)), (arguments, of(first, 1)))?);
+            return Err(told_by(world, first, own.err().filter(|_| wrong == of(first, 1)), arguments, of(first, 1))?);
         }
         if let Some(other) = (1..size).find(|&rank| of(rank, 2) != of(0, 2)) {
             return Err(self.difference(other)?);
@@ -211,7 +217,8 @@ fn told_by(
     world: &dyn Transport,
     first: usize,
     own: Option<Failure>,
-    (arguments, number): (&[&'static str], u64),
+    arguments: &[&'static str],
+    number: u64,
 ) -> Outcome<Failure> {
     let message = own.as_ref().map_or("", |failure| &failure.message);
     let message = broadcast_bytes(world, first, message.as_bytes())?;

@@ -112,9 +112,9 @@ impl<'a> Steps<'a> {
     }
 
     /// Stores a factor in these tiles, of `placed` bytes in the form of its array, where its matrix was.
-    pub(super) fn store_again(&mut self, a: &DistOperand, map: &TileMap, (placed, bits): (u64, u32)) {
+    pub(super) fn store_again(&mut self, a: &DistOperand, map: &TileMap, placed: u64, bits: u32) {
         let from = Distribution::of_tiles(map);
-        let messages = self.messages((&from, &a.distribution), Some(Uplo::Lower), bits);
+        let messages = self.messages(&from, &a.distribution, Some(Uplo::Lower), bits);
         for tally in &mut self.tallies {
             match a.is_in_place() {
                 true => tally.travel(messages, placed),
@@ -124,8 +124,8 @@ impl<'a> Steps<'a> {
     }
 
     /// Bytes of the messages in which a matrix goes from one distribution to another.
-    fn messages(&self, between: (&Distribution, &Distribution), triangle: Option<Uplo>, bits: u32) -> u64 {
-        travel_bytes(self.team.world(), between.0, between.1, triangle, bits)
+    fn messages(&self, from: &Distribution, to: &Distribution, triangle: Option<Uplo>, bits: u32) -> u64 {
+        travel_bytes(self.team.world(), from, to, triangle, bits)
     }
 
     /// The bytes that a step takes on this rank in each tally, `copies` of them for copies that a limit counts on each
@@ -145,13 +145,13 @@ impl<'a> Steps<'a> {
         self.hold(copy)?;
         let taken = DistMatrix::bytes_for(&map, self.team.rank(), bits);
         self.hold(taken)?;
-        self.travel(self.messages((&operand.distribution, &Distribution::of_tiles(&map)), map.triangle, bits));
+        self.travel(self.messages(&operand.distribution, &Distribution::of_tiles(&map), map.triangle, bits));
         self.drop_copy(copy);
         Ok(taken)
     }
 
     /// A factorisation of `a`, up to where its factor is held and the matrix has gone; the tiles of the factor.
-    pub(super) fn factor(&mut self, (uplo, a): (Option<Uplo>, &DistOperand), bits: u32) -> Outcome<TileMap> {
+    pub(super) fn factor(&mut self, uplo: Option<Uplo>, a: &DistOperand, bits: u32) -> Outcome<TileMap> {
         let (order, call, team) = (a.order()?, self.call, self.team);
         let options = DistCholeskyOptions::new().accuracy(call.accuracy());
         let map = call.done(cholesky_tiles(&*self.ranks.context()?, team, order, bits, &options))?;
@@ -177,7 +177,9 @@ impl<'a> Steps<'a> {
     /// those of its copies of the triangle.
     pub(super) fn right_sides(
         &mut self,
-        (b, placed, copies): (&DistOperand, u64, u64),
+        b: &DistOperand,
+        placed: u64,
+        copies: u64,
         bits: u32,
         plan: impl Fn(&Context, &Team) -> sunzi::Result<u64>,
     ) -> Outcome<()> {
@@ -200,7 +202,8 @@ impl<'a> Steps<'a> {
     /// The target can be written.
     pub(super) unsafe fn product(
         mut self,
-        (operands, c): (&[&DistOperand], &DistOperand),
+        operands: &[&DistOperand],
+        c: &DistOperand,
         [operand_bits, bits]: [u32; 2],
         target: Target,
         plan: impl FnOnce(&Context, &Team, &ProductPlanOptions) -> sunzi::Result<Plan>,
@@ -219,7 +222,7 @@ impl<'a> Steps<'a> {
             self.copied += moved;
             self.hold(moved)?;
             let to = Distribution { cols: operand.shape().1, ..to.clone() };
-            self.travel(self.messages((&operand.distribution, &to), None, operand_bits));
+            self.travel(self.messages(&operand.distribution, &to, None, operand_bits));
             self.drop_copy(copy);
         }
         let options = ProductPlanOptions::new().accuracy(self.call.accuracy());
@@ -230,7 +233,7 @@ impl<'a> Steps<'a> {
         self.node_takes(bytes)?;
         // Windows are the node's; each of its ranks has an equal share.
         let (rows, cols) = c.shape();
-        let alone = || (tiles(&self.ranks, (rows, cols)).tile_size, RankGrid::for_ranks(self.team.size()));
+        let alone = || (tiles(&self.ranks, rows).tile_size, RankGrid::for_ranks(self.team.size()));
         let (tile_size, grid) = planned.team.as_ref().map_or_else(alone, |of| {
             let (rows, cols) = of.grid;
             (of.tile_size, RankGrid { rows, cols })

@@ -5,13 +5,14 @@ use super::factors::{as_lower, tiles};
 use super::matrix::Told;
 use super::opening::{Opening, Routine};
 use super::plan_steps::{Steps, target};
+use crate::api::products::Applied;
 use crate::api::{diag_of, op_of, side_of};
 use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::{SUNZI_LIMBS, sunzi_dist_matrix, sunzi_mpi_plan, sunzi_status};
 use std::ptr::NonNull;
 use sunzi::distributed::{Team, TrsmBits, plan_gemm, plan_solve_local, plan_syrk, plan_trsm_local};
-use sunzi::{Context, Diag, Matrix, Op, Side, TrsmOptions};
+use sunzi::{Context, Diag, Matrix, Side, TrsmOptions};
 
 /// Computes the memory that `sunzi_mpi_syrk` would take on this rank and on its node, without `beta`, and stores it in
 /// `*plan`; nothing else is computed. Collective. With `beta` the call takes tiles of C in addition.
@@ -49,13 +50,13 @@ pub unsafe extern "C" fn sunzi_mpi_plan_syrk(
                 let matrices = (matrix(open, "a", a)?, matrix(open, "c", c)?);
                 Ok((op, matrices, both_bits(open, operand_bits, precision_bits)?, target(plan)?))
             },
-            |call, team, ((op, (a, c), [operand, bits], target), parts)| {
-                let (a, c) = (a.place(&parts)?, c.place(&parts)?);
-                let a = if op == Op::Transpose { a } else { a.transposed() };
+            |call, team, (op, (a, c), [operand, bits], target), parts| {
+                let (a, c) = (a.place(parts)?, c.place(parts)?);
+                let a = Applied { matrix: a, op }.into_left();
                 let (k, n) = a.shape();
                 c.check_shape(n, n)?;
                 let steps = Steps::new(call, team);
-                steps.product((&[&a], &c), [operand, bits], target, |ctx, team, options| {
+                steps.product(&[&a], &c, [operand, bits], target, |ctx, team, options| {
                     plan_syrk(ctx, team, (k, n), bits, options)
                 })
             },
@@ -91,16 +92,15 @@ pub unsafe extern "C" fn sunzi_mpi_plan_gemm(
                 let matrices = (matrix(open, "a", a)?, matrix(open, "b", b)?, matrix(open, "c", c)?);
                 Ok(((of_a, of_b), matrices, both_bits(open, operand_bits, precision_bits)?, target(plan)?))
             },
-            |call, team, (((of_a, of_b), (a, b, c), [operand, bits], target), parts)| {
-                let (a, b, c) = (a.place(&parts)?, b.place(&parts)?, c.place(&parts)?);
-                // The contracted index first, as in the call.
-                let a = if of_a == Op::Transpose { a } else { a.transposed() };
-                let b = if of_b == Op::Transpose { b.transposed() } else { b };
+            |call, team, ((of_a, of_b), (a, b, c), [operand, bits], target), parts| {
+                let (a, b, c) = (a.place(parts)?, b.place(parts)?, c.place(parts)?);
+                let a = Applied { matrix: a, op: of_a }.into_left();
+                let b = Applied { matrix: b, op: of_b }.into_right();
                 let ((k, m), (_, n)) = (a.shape(), b.shape());
                 b.check_shape(k, n)?;
                 c.check_shape(m, n)?;
                 let steps = Steps::new(call, team);
-                steps.product((&[&a, &b], &c), [operand, bits], target, |ctx, team, options| {
+                steps.product(&[&a, &b], &c, [operand, bits], target, |ctx, team, options| {
                     plan_gemm(ctx, team, (m, n), k, bits, options)
                 })
             },
@@ -130,12 +130,12 @@ pub unsafe extern "C" fn sunzi_mpi_plan_cholesky(
                 let uplo = open.symmetric(uplo)?;
                 Ok((uplo, matrix(open, "a", a)?, bits(open, ["precision_bits"], [precision_bits])?, target(plan)?))
             },
-            |call, team, ((uplo, a, [bits], target), parts)| {
-                let (a, uplo) = as_lower(a.place(&parts)?, uplo);
+            |call, team, (uplo, a, [bits], target), parts| {
+                let (a, uplo) = as_lower(a.place(parts)?, uplo);
                 let mut steps = Steps::new(call, team);
                 let placed = steps.result(&a, bits)?;
-                let tiles = steps.factor((uplo, &a), bits)?;
-                steps.store_again(&a, &tiles, (placed, bits));
+                let tiles = steps.factor(uplo, &a, bits)?;
+                steps.store_again(&a, &tiles, placed, bits);
                 steps.tell(target)
             },
         )
@@ -172,19 +172,19 @@ pub unsafe extern "C" fn sunzi_mpi_plan_trsm(
                 let matrices = (matrix(open, "t", t)?, matrix(open, "b", b)?);
                 Ok((kind, matrices, both_bits(open, operand_bits, precision_bits)?, target(plan)?))
             },
-            |call, team, (((side, diag), (t, b), [operand, bits], target), parts)| {
-                let (t, b) = (t.place(&parts)?, b.place(&parts)?);
+            |call, team, ((side, diag), (t, b), [operand, bits], target), parts| {
+                let (t, b) = (t.place(parts)?, b.place(parts)?);
                 let b = if side == Side::Right { b.transposed() } else { b };
                 let (order, columns) = (t.order()?, b.shape().1);
                 b.check_shape(order, columns)?;
                 let mut steps = Steps::new(call, team);
                 let placed = steps.result(&b, bits)?;
-                let taken = steps.take(&t, operand, tiles(&steps.ranks, t.shape()))?;
+                let taken = steps.take(&t, operand, tiles(&steps.ranks, order))?;
                 // Ones on the diagonal are written into a copy.
                 let copies = if diag == Diag::Unit { taken } else { 0 };
                 let options = TrsmOptions::new().diag(diag).accuracy(call.accuracy());
                 let (shape, of) = ((order, columns), TrsmBits { triangle: operand, right: bits, solution: bits });
-                steps.right_sides((&b, placed, copies), bits, |ctx, team| {
+                steps.right_sides(&b, placed, copies, bits, |ctx, team| {
                     plan_trsm_local(ctx, team, shape, of, &options)
                 })?;
                 steps.tell(target)
@@ -216,23 +216,23 @@ pub unsafe extern "C" fn sunzi_mpi_plan_solve(
             Routine { name: "sunzi_mpi_plan_solve", arguments: &["uplo", "a", "b", "precision_bits", "plan"] },
             |open| {
                 let uplo = open.symmetric(uplo)?;
-                open.say(("a", None), "it is", if a.is_null() { "null" } else { "a matrix" });
+                open.say("a", "it is", if a.is_null() { "null" } else { "a matrix" });
                 let b = matrix(open, "b", b)?;
                 let a = if a.is_null() { None } else { Some(matrix(open, "a", a)?) };
                 Ok((uplo, (a, b), bits(open, ["precision_bits"], [precision_bits])?, target(plan)?))
             },
-            |call, team, ((uplo, (a, b), [bits], target), parts)| {
-                let (a, b) = (a.map(|a| a.place(&parts)).transpose()?, b.place(&parts)?);
+            |call, team, (uplo, (a, b), [bits], target), parts| {
+                let (a, b) = (a.map(|a| a.place(parts)).transpose()?, b.place(parts)?);
                 let sizes = b.shape();
                 let mut steps = Steps::new(call, team);
                 let placed = steps.result(&b, bits)?;
                 if let Some(a) = &a {
                     b.check_shape(a.order()?, sizes.1)?;
-                    steps.factor((uplo, a), bits)?;
+                    steps.factor(uplo, a, bits)?;
                 }
                 let plan =
                     |ctx: &Context, team: &Team| plan_solve_local(ctx, team, sizes, (bits, bits), call.accuracy());
-                steps.right_sides((&b, placed, 0), bits, plan)?;
+                steps.right_sides(&b, placed, 0, bits, plan)?;
                 steps.tell(target)
             },
         )
@@ -269,7 +269,7 @@ fn bits<const N: usize>(open: &mut Opening<'_>, names: [&'static str; N], given:
         let found = u32::try_from(given).ok().filter(|bits| *bits >= 2);
         *bits = found.ok_or_else(refused)?;
         Matrix::zeros(0, 0, *bits).map_err(|error| Failure::about(name, error))?;
-        open.say((name, None), "it is", given);
+        open.say(name, "it is", given);
     }
     Ok(found)
 }

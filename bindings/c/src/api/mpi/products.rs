@@ -5,7 +5,7 @@ use super::opening::Routine;
 use super::rows::Rows;
 use super::{Ranks, collective};
 use crate::api::op_of;
-use crate::api::products::Terms;
+use crate::api::products::{Applied, Terms};
 use crate::array::Triangle;
 use crate::call::Call;
 use crate::context::sunzi_context;
@@ -13,7 +13,8 @@ use crate::failure::Outcome;
 use crate::types::{sunzi_dist_matrix, sunzi_matrix, sunzi_status};
 use sunzi::comm::Transport;
 use sunzi::distributed::{
-    DistMatrix, DistOptions, Distribution, RankGrid, Team, TileMap, contracted_rows, gemm_rows, syrk, travel_bytes,
+    DistMatrix, DistOptions, DistOutcome, Distribution, RankGrid, Team, TileMap, contracted_rows, gemm_rows, syrk,
+    travel_bytes,
 };
 use sunzi::{Matrix, MatrixView, Op, Uplo};
 
@@ -45,11 +46,12 @@ pub unsafe extern "C" fn sunzi_mpi_syrk(
             ctx,
             Routine { name: "sunzi_mpi_syrk", arguments },
             |open| {
-                let kind = (open.symmetric(uplo)?, open.choice("trans", op_of("trans", trans))?);
-                Ok((kind, open.terms(alpha, beta)?, open.matrix("a", a)?, open.matrix("c", c)?))
+                let (uplo, op) = (open.symmetric(uplo)?, open.choice("trans", op_of("trans", trans))?);
+                Ok((uplo, op, open.terms(alpha, beta)?, open.matrix("a", a)?, open.matrix("c", c)?))
             },
-            |call, team, ((kind, terms, a, c), parts)| {
-                syrk_over(call, team, kind, &terms, (a.place(&parts)?, &c.place(&parts)?))
+            |call, team, (uplo, op, terms, a, c), parts| {
+                let a = Applied { matrix: a.place(parts)?, op };
+                syrk_over(call, team, uplo, a, &terms, &c.place(parts)?)
             },
         )
     }
@@ -62,11 +64,12 @@ pub unsafe extern "C" fn sunzi_mpi_syrk(
 pub(super) unsafe fn syrk_over(
     call: &Call<'_>,
     team: &mut Team,
-    (uplo, op): (Option<Uplo>, Op),
+    uplo: Option<Uplo>,
+    a: Applied<DistOperand>,
     terms: &Terms,
-    (a, c): (DistOperand, &DistOperand),
+    c: &DistOperand,
 ) -> Outcome<()> {
-    let a = if op == Op::Transpose { a } else { a.transposed() };
+    let a = a.into_left();
     let order = a.shape().1;
     c.check_shape(order, order)?;
     // Both triangles of the matrix that is added must be the same.
@@ -81,7 +84,7 @@ pub(super) unsafe fn syrk_over(
         let done = call.done(syrk(&call.context(), team, &[rows], prepared.bits, &options));
         prepared.give_back(call);
         let done = done?;
-        finish(call, team, (c, part), (&done.result, &done.report))
+        finish(call, team, &done, part, c)
     }
 }
 
@@ -114,9 +117,10 @@ pub unsafe extern "C" fn sunzi_mpi_gemm(
                 let terms = open.terms(alpha, beta)?;
                 Ok((ops, terms, open.matrix("a", a)?, open.matrix("b", b)?, open.matrix("c", c)?))
             },
-            |call, team, ((ops, terms, a, b, c), parts)| {
-                let operands = ((a.place(&parts)?, ops[0]), (b.place(&parts)?, ops[1]));
-                gemm_over(call, team, operands, &terms, &c.place(&parts)?)
+            |call, team, (ops, terms, a, b, c), parts| {
+                let a = Applied { matrix: a.place(parts)?, op: ops[0] };
+                let b = Applied { matrix: b.place(parts)?, op: ops[1] };
+                gemm_over(call, team, a, b, &terms, &c.place(parts)?)
             },
         )
     }
@@ -129,13 +133,12 @@ pub unsafe extern "C" fn sunzi_mpi_gemm(
 pub(super) unsafe fn gemm_over(
     call: &Call<'_>,
     team: &mut Team,
-    ((a, op_a), (b, op_b)): ((DistOperand, Op), (DistOperand, Op)),
+    a: Applied<DistOperand>,
+    b: Applied<DistOperand>,
     terms: &Terms,
     c: &DistOperand,
 ) -> Outcome<()> {
-    // The contracted index first.
-    let a = if op_a == Op::Transpose { a } else { a.transposed() };
-    let b = if op_b == Op::Transpose { b.transposed() } else { b };
+    let (a, b) = (a.into_left(), b.into_right());
     b.check_shape(a.shape().0, b.shape().1)?;
     c.check_shape(a.shape().1, b.shape().1)?;
     let product = Product { part: None, triangle: None, terms };
@@ -148,7 +151,19 @@ pub(super) unsafe fn gemm_over(
         let done = call.done(gemm_rows(&call.context(), team, blocks, prepared.bits, &options));
         prepared.give_back(call);
         let done = done?;
-        finish(call, team, (c, None), (&done.result, &done.report))
+        finish(call, team, &done, None, c)
+    }
+}
+
+impl Applied<DistOperand> {
+    /// The left factor of a product with the contracted index first.
+    pub(super) fn into_left(self) -> DistOperand {
+        if self.op == Op::Transpose { self.matrix } else { self.matrix.transposed() }
+    }
+
+    /// The right factor of a product with the contracted index first.
+    pub(super) fn into_right(self) -> DistOperand {
+        if self.op == Op::Transpose { self.matrix.transposed() } else { self.matrix }
     }
 }
 
@@ -250,9 +265,11 @@ pub(super) fn result_messages(world: &dyn Transport, map: &TileMap, c: &DistOper
 unsafe fn finish(
     call: &Call<'_>,
     team: &Team,
-    (c, part): (&DistOperand, Option<Triangle>),
-    (result, report): (&DistMatrix, &sunzi::report::Report),
+    done: &DistOutcome,
+    part: Option<Triangle>,
+    c: &DistOperand,
 ) -> Outcome<()> {
+    let DistOutcome { result, report, .. } = done;
     let bits = result.precision_bits();
     call.note_accuracy(report.accuracy, report.range_bits);
     call.note(|report| report.precision_bits = bits.into());

@@ -1,6 +1,6 @@
 //! Checks of the arguments of ScaLAPACK's twins on each rank by itself, and those that must be the same on all.
 
-use crate::api::lapack::Entries;
+use crate::api::lapack::{Entries, sizes};
 use crate::api::mpi::matrix::DistOperand;
 use crate::api::mpi::opening::Opening;
 use crate::array::{Operand, invalid};
@@ -8,6 +8,7 @@ use crate::failure::{Failure, Outcome};
 use crate::types::sunzi_status;
 use std::ffi::{c_int, c_void};
 use std::fmt::Debug;
+use std::ops::Range;
 use sunzi::distributed::Distribution;
 
 /// An array, where in the matrix of its descriptor an operand begins, and how much of it counts.
@@ -15,11 +16,27 @@ pub struct SubMatrix {
     /// The array, the operand's first row and column, and the descriptor, by name.
     pub names: [&'static str; 4],
     pub entries: *const c_void,
-    /// Counted from 1.
-    pub first: (i64, i64),
+    /// The first row and the first column, counted from 1.
+    pub first: [i64; 2],
     pub desc: *const c_int,
-    /// Rows and columns of the operand, with the arguments that state them.
-    pub shape: [(&'static str, i64); 2],
+    /// Rows and columns of the operand.
+    pub shape: [Size; 2],
+}
+
+/// The arguments of a first operand by name.
+pub const A: [&str; 4] = ["a", "ia", "ja", "desca"];
+
+/// Those of a second one.
+pub const B: [&str; 4] = ["b", "ib", "jb", "descb"];
+
+/// Those of a result.
+pub const C: [&str; 4] = ["c", "ic", "jc", "descc"];
+
+/// A size that is not negative, with the argument that states it.
+#[derive(Clone, Copy)]
+pub struct Size {
+    pub name: &'static str,
+    pub count: i64,
 }
 
 /// The opening of a routine's call, with the format of the entries of its arrays.
@@ -35,9 +52,9 @@ impl Checks<'_, '_> {
     }
 
     /// A size, not negative and the same on all ranks.
-    pub fn size(&mut self, name: &'static str, value: i64) -> Outcome<i64> {
-        let checked = crate::api::lapack::sizes([(name, value)]).map(|[size]| size);
-        self.global(name, checked)
+    pub fn size(&mut self, name: &'static str, value: i64) -> Outcome<Size> {
+        let checked = sizes([name], [value]).map(|[size]| size);
+        Ok(Size { name, count: self.global(name, checked)? })
     }
 
     /// A scalar, the same on all ranks.
@@ -56,7 +73,7 @@ impl Checks<'_, '_> {
     /// The header's rules.
     pub unsafe fn matrix(&mut self, sub: &SubMatrix) -> Outcome<DistOperand> {
         let [array, row, col, desc] = sub.names;
-        for (name, first) in [(row, sub.first.0), (col, sub.first.1)] {
+        for (name, first) in [row, col].into_iter().zip(sub.first) {
             if first < 1 {
                 let message = format!("{first} is not valid; rows and columns are counted from 1");
                 return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, message));
@@ -69,7 +86,7 @@ impl Checks<'_, '_> {
         // SAFETY: nine integers by contract.
         let numbers: [c_int; 9] = std::array::from_fn(|at| unsafe { sub.desc.add(at).read() });
         let whole = self.described(desc, numbers)?;
-        let (rows, cols) = self.within(sub, (whole.rows, whole.cols))?;
+        let (rows, cols) = self.within(sub, whole.rows, whole.cols)?;
         let rank = self.open.rank();
         let (before_rows, before_cols) = whole.local_before(rank, rows.start, cols.start);
         let distribution = whole.part(rows, cols);
@@ -81,8 +98,7 @@ impl Checks<'_, '_> {
             _ if sub.entries.is_null() => return Err(Failure::null(array)),
             _ => self.entries.behind(sub.entries, before_rows + before_cols * ld),
         };
-        let shape = (local_rows as i64, local_cols as i64);
-        let local = self.entries.described(first, shape, ld.max(local_rows) as i64);
+        let local = self.entries.described(first, local_rows as i64, local_cols as i64, ld.max(local_rows) as i64);
         // SAFETY: by contract: the descriptor's entries are there, and these are some of them.
         Ok(DistOperand { local: unsafe { Operand::new(array, &local) }?, distribution })
     }
@@ -110,9 +126,9 @@ impl Checks<'_, '_> {
             }
         }
         let shape = format!("{} x {} ranks, {order:?}", grid.rows, grid.cols);
-        self.open.say((desc, Some(2)), "entry 2 stands for", shape);
+        self.open.say_entry(desc, 2, "entry 2 stands for", shape);
         for (at, number) in numbers.iter().enumerate().filter(|(at, _)| (2..8).contains(at)) {
-            self.open.say((desc, Some(at + 1)), &format!("entry {} is", at + 1), number);
+            self.open.say_entry(desc, at + 1, &format!("entry {} is", at + 1), number);
         }
         let size = |number: c_int| number as usize;
         let blocks = (size(row_block), size(col_block));
@@ -127,26 +143,22 @@ impl Checks<'_, '_> {
     }
 
     /// The rows and columns of an operand, from 0, which must be there; one without entries may begin anywhere.
-    fn within(
-        &self,
-        sub: &SubMatrix,
-        (rows, cols): (usize, usize),
-    ) -> Outcome<(std::ops::Range<usize>, std::ops::Range<usize>)> {
-        let [(row_count, height), (col_count, width)] = sub.shape;
+    fn within(&self, sub: &SubMatrix, rows: usize, cols: usize) -> Outcome<(Range<usize>, Range<usize>)> {
         let refuse = |name, message: String| Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, message));
+        let [height, width] = sub.shape.map(|size| size.count);
         if height == 0 || width == 0 {
             let start = |first: i64, len: usize| (first as usize - 1).min(len);
-            let (row, col) = (start(sub.first.0, rows), start(sub.first.1, cols));
+            let (row, col) = (start(sub.first[0], rows), start(sub.first[1], cols));
             // As many as there are, so that shapes still fit each other: of the one that is 0 there are none.
             return Ok((row..row + height as usize, col..col + width as usize));
         }
-        for (name, first, len) in [(sub.names[1], sub.first.0, rows), (sub.names[2], sub.first.1, cols)] {
+        for (name, first, len) in [(sub.names[1], sub.first[0], rows), (sub.names[2], sub.first[1], cols)] {
             if first as u64 > len as u64 {
                 return refuse(name, format!("{first} lies outside a {rows} x {cols} matrix"));
             }
         }
-        let (row, col) = (sub.first.0 as usize - 1, sub.first.1 as usize - 1);
-        for (name, count, start, len) in [(row_count, height, row, rows), (col_count, width, col, cols)] {
+        let [row, col] = sub.first.map(|first| first as usize - 1);
+        for (Size { name, count }, start, len) in [(sub.shape[0], row, rows), (sub.shape[1], col, cols)] {
             if count as u64 > (len - start) as u64 {
                 let message = format!("{count} entries from {} on do not fit a {rows} x {cols} matrix", start + 1);
                 return refuse(name, message);

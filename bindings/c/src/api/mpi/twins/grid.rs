@@ -33,7 +33,7 @@ pub unsafe extern "C" fn sunzi_mpi_grid(
             ctx,
             Routine { name: "sunzi_mpi_grid", arguments: &["blacs_context", "grid_rows", "grid_cols", "grid_order"] },
             |open| {
-                let grid = grid_of(open.ranks(), (grid_rows, grid_cols), grid_order)?;
+                let grid = grid_of(open.ranks(), grid_rows, grid_cols, grid_order)?;
                 for (name, number) in
                     [("grid_rows", grid_rows), ("grid_cols", grid_cols), ("grid_order", grid_order.into())]
                 {
@@ -41,15 +41,15 @@ pub unsafe extern "C" fn sunzi_mpi_grid(
                 }
                 Ok(grid)
             },
-            |call, _, (grid, _)| {
-                call.owner().set_grid(blacs_context, grid);
+            |call, _, (grid, order), _| {
+                call.owner().set_grid(blacs_context, grid, order);
                 Ok(())
             },
         )
     }
 }
 
-fn grid_of(ranks: usize, (rows, cols): (i64, i64), order: i32) -> Outcome<(RankGrid, GridOrder)> {
+fn grid_of(ranks: usize, rows: i64, cols: i64, order: i32) -> Outcome<(RankGrid, GridOrder)> {
     let order = match order {
         SUNZI_ROW_MAJOR => GridOrder::RowMajor,
         SUNZI_COL_MAJOR => GridOrder::ColumnMajor,

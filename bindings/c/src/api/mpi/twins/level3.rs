@@ -1,24 +1,19 @@
 //! Twins of the level 3 PBLAS: products and triangular solves.
 
-use super::checks::{Checks, SubMatrix};
-use super::{Arguments, info};
-use crate::api::lapack::{leaves_as_it_is, op_of, sides_of, uplo_of};
+use super::checks::{A, B, C, Checks, SubMatrix};
+use super::{checked, info};
+use crate::api::lapack::{Entries, leaves_as_it_is, op_of, sides_of, twins, uplo_of};
 use crate::api::mpi::factors::trsm_over;
-use crate::api::mpi::matrix::DistOperand;
 use crate::api::mpi::products::{gemm_over, syrk_over};
-use crate::api::products::Terms;
-use crate::api::triangular::Triangle;
+use crate::api::products::{Applied, Terms};
 use crate::call::Call;
-use crate::context::sunzi_context;
 use crate::failure::Outcome;
-use crate::types::{SUNZI_MPF, SUNZI_MPFR};
-use rug::Float;
 use std::ffi::{c_char, c_int, c_void};
-use sunzi::distributed::Team;
-use sunzi::{Op, Side, Uplo};
+use sunzi::{Op, Side};
 
+twins! {
 /// The arguments of `PDSYRK`.
-struct Syrk {
+struct Pdsyrk {
     uplo: *const c_char,
     trans: *const c_char,
     n: i64,
@@ -33,108 +28,49 @@ struct Syrk {
     ic: i64,
     jc: i64,
     descc: *const c_int,
-}
-
-impl Arguments for Syrk {
-    const NAMES: &'static [&'static str] =
-        &["uplo", "trans", "n", "k", "alpha", "a", "ia", "ja", "desca", "beta", "c", "ic", "jc", "descc"];
-
-    type Checked = CheckedSyrk;
-
-    unsafe fn check(&self, checks: &mut Checks<'_, '_>) -> Outcome<CheckedSyrk> {
-        // SAFETY: by contract, for all below.
-        unsafe {
-            let uplo = checks.global("uplo", uplo_of(self.uplo))?;
-            let op = checks.global("trans", op_of("trans", self.trans))?;
-            let (n, k) = (("n", checks.size("n", self.n)?), ("k", checks.size("k", self.k)?));
-            let alpha = checks.scalar("alpha", self.alpha)?;
-            let shape = if op == Op::NoTranspose { [n, k] } else { [k, n] };
-            let names = ["a", "ia", "ja", "desca"];
-            let a = SubMatrix { names, entries: self.a, first: (self.ia, self.ja), desc: self.desca, shape };
-            let a = checks.matrix(&a)?;
-            let beta = checks.scalar("beta", self.beta)?;
-            let names = ["c", "ic", "jc", "descc"];
-            let c = SubMatrix { names, entries: self.c, first: (self.ic, self.jc), desc: self.descc, shape: [n, n] };
-            let c = checks.matrix(&c)?;
-            Ok(CheckedSyrk { kind: (Some(uplo), op), terms: Terms { alpha, beta }, a, c })
-        }
-    }
-
-    unsafe fn run(call: &Call<'_>, team: &mut Team, checked: CheckedSyrk) -> Outcome<()> {
-        let CheckedSyrk { kind, terms, a, c } = checked;
-        if c.is_empty() || leaves_as_it_is(&terms, a.is_empty()) {
-            return Ok(());
-        }
-        // SAFETY: by contract.
-        unsafe { syrk_over(call, team, kind, &terms, (a, &c)) }
-    }
 }
 
 /// Computes `C := alpha A A^T + beta C` (`trans` "N") or `C := alpha A^T A + beta C` (`trans` "T") as `sunzi_mpi_syrk`
 /// does, with the arguments of `PDSYRK`. C is n x n, and its triangle `uplo` is read and written; A is n x k or k x n.
 ///
 /// Returns info; see ScaLAPACK at the top of this header.
-///
-/// # Safety
-/// The header's rules.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn psunzi_rsyrk(
-    ctx: *const sunzi_context,
-    uplo: *const c_char,
-    trans: *const c_char,
-    n: i64,
-    k: i64,
-    alpha: *const c_void,
-    a: *const c_void,
-    ia: i64,
-    ja: i64,
-    desca: *const c_int,
-    beta: *const c_void,
-    c: *mut c_void,
-    ic: i64,
-    jc: i64,
-    descc: *const c_int,
-) -> i64 {
-    // SAFETY: by contract.
-    unsafe { info(ctx, SUNZI_MPFR, &Syrk { uplo, trans, n, k, alpha, a, ia, ja, desca, beta, c, ic, jc, descc }) }
+fn psunzi_rsyrk, psunzi_rsyrk_mpf => info(Pdsyrk::run);
 }
 
-/// Same as `psunzi_rsyrk`, for scalars and arrays of `mpf_t`.
-///
-/// # Safety
-/// The header's rules.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn psunzi_rsyrk_mpf(
-    ctx: *const sunzi_context,
-    uplo: *const c_char,
-    trans: *const c_char,
-    n: i64,
-    k: i64,
-    alpha: *const c_void,
-    a: *const c_void,
-    ia: i64,
-    ja: i64,
-    desca: *const c_int,
-    beta: *const c_void,
-    c: *mut c_void,
-    ic: i64,
-    jc: i64,
-    descc: *const c_int,
-) -> i64 {
-    // SAFETY: by contract.
-    unsafe { info(ctx, SUNZI_MPF, &Syrk { uplo, trans, n, k, alpha, a, ia, ja, desca, beta, c, ic, jc, descc }) }
+impl Pdsyrk {
+    /// `c := alpha op(a) op(a)^T + beta c`. Collective.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn run(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let check = |checks: &mut Checks<'_, '_>| {
+                let uplo = checks.global("uplo", uplo_of(self.uplo))?;
+                let op = checks.global("trans", op_of("trans", self.trans))?;
+                let (n, k) = (checks.size("n", self.n)?, checks.size("k", self.k)?);
+                let alpha = checks.scalar("alpha", self.alpha)?;
+                let (first, shape) = ([self.ia, self.ja], if op == Op::NoTranspose { [n, k] } else { [k, n] });
+                let a = SubMatrix { names: A, entries: self.a, first, desc: self.desca, shape };
+                let a = Applied { matrix: checks.matrix(&a)?, op };
+                let beta = checks.scalar("beta", self.beta)?;
+                let first = [self.ic, self.jc];
+                let c = SubMatrix { names: C, entries: self.c, first, desc: self.descc, shape: [n, n] };
+                Ok((uplo, a, Terms { alpha, beta }, checks.matrix(&c)?))
+            };
+            checked(call, entries, Self::NAMES, check, |team, (uplo, a, terms, c)| {
+                if c.is_empty() || leaves_as_it_is(&terms, a.matrix.is_empty()) {
+                    return Ok(());
+                }
+                syrk_over(call, team, Some(uplo), a, &terms, &c)
+            })
+        }
+    }
 }
 
-/// The checked arguments of [`Syrk`].
-struct CheckedSyrk {
-    kind: (Option<Uplo>, Op),
-    terms: Terms,
-    a: DistOperand,
-    c: DistOperand,
-}
-
+twins! {
 /// The arguments of `PDGEMM`.
-struct Gemm {
+struct Pdgemm {
     transa: *const c_char,
     transb: *const c_char,
     m: i64,
@@ -154,135 +90,50 @@ struct Gemm {
     ic: i64,
     jc: i64,
     descc: *const c_int,
-}
-
-impl Arguments for Gemm {
-    const NAMES: &'static [&'static str] = &[
-        "transa", "transb", "m", "n", "k", "alpha", "a", "ia", "ja", "desca", "b", "ib", "jb", "descb", "beta", "c",
-        "ic", "jc", "descc",
-    ];
-
-    type Checked = CheckedGemm;
-
-    unsafe fn check(&self, checks: &mut Checks<'_, '_>) -> Outcome<CheckedGemm> {
-        // SAFETY: by contract, for all below.
-        unsafe {
-            let op_a = checks.global("transa", op_of("transa", self.transa))?;
-            let op_b = checks.global("transb", op_of("transb", self.transb))?;
-            let m = ("m", checks.size("m", self.m)?);
-            let (n, k) = (("n", checks.size("n", self.n)?), ("k", checks.size("k", self.k)?));
-            let alpha = checks.scalar("alpha", self.alpha)?;
-            let shape = if op_a == Op::NoTranspose { [m, k] } else { [k, m] };
-            let names = ["a", "ia", "ja", "desca"];
-            let a = SubMatrix { names, entries: self.a, first: (self.ia, self.ja), desc: self.desca, shape };
-            let a = (checks.matrix(&a)?, op_a);
-            let shape = if op_b == Op::NoTranspose { [k, n] } else { [n, k] };
-            let names = ["b", "ib", "jb", "descb"];
-            let b = SubMatrix { names, entries: self.b, first: (self.ib, self.jb), desc: self.descb, shape };
-            let b = (checks.matrix(&b)?, op_b);
-            let beta = checks.scalar("beta", self.beta)?;
-            let names = ["c", "ic", "jc", "descc"];
-            let c = SubMatrix { names, entries: self.c, first: (self.ic, self.jc), desc: self.descc, shape: [m, n] };
-            let c = checks.matrix(&c)?;
-            Ok(CheckedGemm { terms: Terms { alpha, beta }, a, b, c })
-        }
-    }
-
-    unsafe fn run(call: &Call<'_>, team: &mut Team, checked: CheckedGemm) -> Outcome<()> {
-        let CheckedGemm { terms, a, b, c } = checked;
-        if c.is_empty() || leaves_as_it_is(&terms, a.0.is_empty()) {
-            return Ok(());
-        }
-        // SAFETY: by contract.
-        unsafe { gemm_over(call, team, (a, b), &terms, &c) }
-    }
 }
 
 /// Computes `C := alpha op(A) op(B) + beta C` as `sunzi_mpi_gemm` does, with the arguments of `PDGEMM`. `op(A)` is m x
 /// k, `op(B)` is k x n, and C is m x n.
-///
-/// # Safety
-/// The header's rules.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn psunzi_rgemm(
-    ctx: *const sunzi_context,
-    transa: *const c_char,
-    transb: *const c_char,
-    m: i64,
-    n: i64,
-    k: i64,
-    alpha: *const c_void,
-    a: *const c_void,
-    ia: i64,
-    ja: i64,
-    desca: *const c_int,
-    b: *const c_void,
-    ib: i64,
-    jb: i64,
-    descb: *const c_int,
-    beta: *const c_void,
-    c: *mut c_void,
-    ic: i64,
-    jc: i64,
-    descc: *const c_int,
-) -> i64 {
-    // SAFETY: by contract.
-    unsafe {
-        info(
-            ctx,
-            SUNZI_MPFR,
-            &Gemm { transa, transb, m, n, k, alpha, a, ia, ja, desca, b, ib, jb, descb, beta, c, ic, jc, descc },
-        )
+fn psunzi_rgemm, psunzi_rgemm_mpf => info(Pdgemm::run);
+}
+
+impl Pdgemm {
+    /// `c := alpha op(a) op(b) + beta c`. Collective.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn run(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let check = |checks: &mut Checks<'_, '_>| {
+                let op_a = checks.global("transa", op_of("transa", self.transa))?;
+                let op_b = checks.global("transb", op_of("transb", self.transb))?;
+                let (m, n, k) = (checks.size("m", self.m)?, checks.size("n", self.n)?, checks.size("k", self.k)?);
+                let alpha = checks.scalar("alpha", self.alpha)?;
+                let (first, shape) = ([self.ia, self.ja], if op_a == Op::NoTranspose { [m, k] } else { [k, m] });
+                let a = SubMatrix { names: A, entries: self.a, first, desc: self.desca, shape };
+                let a = Applied { matrix: checks.matrix(&a)?, op: op_a };
+                let (first, shape) = ([self.ib, self.jb], if op_b == Op::NoTranspose { [k, n] } else { [n, k] });
+                let b = SubMatrix { names: B, entries: self.b, first, desc: self.descb, shape };
+                let b = Applied { matrix: checks.matrix(&b)?, op: op_b };
+                let beta = checks.scalar("beta", self.beta)?;
+                let first = [self.ic, self.jc];
+                let c = SubMatrix { names: C, entries: self.c, first, desc: self.descc, shape: [m, n] };
+                Ok((a, b, Terms { alpha, beta }, checks.matrix(&c)?))
+            };
+            checked(call, entries, Self::NAMES, check, |team, (a, b, terms, c)| {
+                if c.is_empty() || leaves_as_it_is(&terms, a.matrix.is_empty()) {
+                    return Ok(());
+                }
+                gemm_over(call, team, a, b, &terms, &c)
+            })
+        }
     }
 }
 
-/// Same as `psunzi_rgemm`, for scalars and arrays of `mpf_t`.
-///
-/// # Safety
-/// The header's rules.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn psunzi_rgemm_mpf(
-    ctx: *const sunzi_context,
-    transa: *const c_char,
-    transb: *const c_char,
-    m: i64,
-    n: i64,
-    k: i64,
-    alpha: *const c_void,
-    a: *const c_void,
-    ia: i64,
-    ja: i64,
-    desca: *const c_int,
-    b: *const c_void,
-    ib: i64,
-    jb: i64,
-    descb: *const c_int,
-    beta: *const c_void,
-    c: *mut c_void,
-    ic: i64,
-    jc: i64,
-    descc: *const c_int,
-) -> i64 {
-    // SAFETY: by contract.
-    unsafe {
-        info(
-            ctx,
-            SUNZI_MPF,
-            &Gemm { transa, transb, m, n, k, alpha, a, ia, ja, desca, b, ib, jb, descb, beta, c, ic, jc, descc },
-        )
-    }
-}
-
-/// The checked arguments of [`Gemm`].
-struct CheckedGemm {
-    terms: Terms,
-    a: (DistOperand, Op),
-    b: (DistOperand, Op),
-    c: DistOperand,
-}
-
+twins! {
 /// The arguments of `PDTRSM`.
-struct Trsm {
+struct Pdtrsm {
     side: *const c_char,
     uplo: *const c_char,
     transa: *const c_char,
@@ -298,109 +149,43 @@ struct Trsm {
     ib: i64,
     jb: i64,
     descb: *const c_int,
-}
-
-impl Arguments for Trsm {
-    const NAMES: &'static [&'static str] =
-        &["side", "uplo", "transa", "diag", "m", "n", "alpha", "a", "ia", "ja", "desca", "b", "ib", "jb", "descb"];
-
-    type Checked = CheckedTrsm;
-
-    unsafe fn check(&self, checks: &mut Checks<'_, '_>) -> Outcome<CheckedTrsm> {
-        // SAFETY: by contract, for all below.
-        unsafe {
-            let kind = sides_of(self.side, self.uplo, self.transa, self.diag)?;
-            checks.global("side", Ok(kind.side))?;
-            checks.global("uplo", Ok(kind.uplo))?;
-            checks.global("transa", Ok(kind.op))?;
-            checks.global("diag", Ok(kind.diag))?;
-            let (m, n) = (("m", checks.size("m", self.m)?), ("n", checks.size("n", self.n)?));
-            let alpha = checks.scalar("alpha", self.alpha)?;
-            let order = if kind.side == Side::Left { m } else { n };
-            let names = ["a", "ia", "ja", "desca"];
-            let shape = [order, order];
-            let a = SubMatrix { names, entries: self.a, first: (self.ia, self.ja), desc: self.desca, shape };
-            let a = checks.matrix(&a)?;
-            let names = ["b", "ib", "jb", "descb"];
-            let b = SubMatrix { names, entries: self.b, first: (self.ib, self.jb), desc: self.descb, shape: [m, n] };
-            let b = checks.matrix(&b)?;
-            Ok(CheckedTrsm { kind, alpha, a, b })
-        }
-    }
-
-    unsafe fn run(call: &Call<'_>, team: &mut Team, checked: CheckedTrsm) -> Outcome<()> {
-        let CheckedTrsm { kind, alpha, a, b } = checked;
-        if b.is_empty() {
-            return Ok(()); // as in the BLAS, the triangle is not looked at
-        }
-        // SAFETY: by contract.
-        unsafe { trsm_over(call, team, (kind, alpha.as_ref()), (a, b)) }
-    }
 }
 
 /// Solves a triangular system in place as `sunzi_mpi_trsm` does, with the arguments of `PDTRSM`:
 /// `B := alpha op(T)^-1 B` (`side` "L") or `B := alpha B op(T)^-1` (`side` "R"). `a` holds T; B is m x n.
 ///
 /// Returns info: `i > 0` if entry (i, i) of T, counted from 1, is 0.
-///
-/// # Safety
-/// The header's rules.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn psunzi_rtrsm(
-    ctx: *const sunzi_context,
-    side: *const c_char,
-    uplo: *const c_char,
-    transa: *const c_char,
-    diag: *const c_char,
-    m: i64,
-    n: i64,
-    alpha: *const c_void,
-    a: *const c_void,
-    ia: i64,
-    ja: i64,
-    desca: *const c_int,
-    b: *mut c_void,
-    ib: i64,
-    jb: i64,
-    descb: *const c_int,
-) -> i64 {
-    // SAFETY: by contract.
-    unsafe {
-        info(ctx, SUNZI_MPFR, &Trsm { side, uplo, transa, diag, m, n, alpha, a, ia, ja, desca, b, ib, jb, descb })
+fn psunzi_rtrsm, psunzi_rtrsm_mpf => info(Pdtrsm::run);
+}
+
+impl Pdtrsm {
+    /// `b := alpha op(t)^-1 b`, or from the right. Collective.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn run(&self, call: &Call<'_>, entries: Entries) -> Outcome<()> {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let check = |checks: &mut Checks<'_, '_>| {
+                let kind = sides_of(self.side, self.uplo, self.transa, self.diag)?;
+                checks.global("side", Ok(kind.side))?;
+                checks.global("uplo", Ok(kind.uplo))?;
+                checks.global("transa", Ok(kind.op))?;
+                checks.global("diag", Ok(kind.diag))?;
+                let (m, n) = (checks.size("m", self.m)?, checks.size("n", self.n)?);
+                let alpha = checks.scalar("alpha", self.alpha)?;
+                let order = if kind.side == Side::Left { m } else { n };
+                let first = [self.ia, self.ja];
+                let a = SubMatrix { names: A, entries: self.a, first, desc: self.desca, shape: [order, order] };
+                let a = checks.matrix(&a)?;
+                let first = [self.ib, self.jb];
+                let b = SubMatrix { names: B, entries: self.b, first, desc: self.descb, shape: [m, n] };
+                Ok((kind, alpha, a, checks.matrix(&b)?))
+            };
+            checked(call, entries, Self::NAMES, check, |team, (kind, alpha, a, b)| {
+                // As in the BLAS, the triangle is not looked at where there are no right sides.
+                if b.is_empty() { Ok(()) } else { trsm_over(call, team, kind, alpha.as_ref(), a, b) }
+            })
+        }
     }
-}
-
-/// Same as `psunzi_rtrsm`, for scalars and arrays of `mpf_t`.
-///
-/// # Safety
-/// The header's rules.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn psunzi_rtrsm_mpf(
-    ctx: *const sunzi_context,
-    side: *const c_char,
-    uplo: *const c_char,
-    transa: *const c_char,
-    diag: *const c_char,
-    m: i64,
-    n: i64,
-    alpha: *const c_void,
-    a: *const c_void,
-    ia: i64,
-    ja: i64,
-    desca: *const c_int,
-    b: *mut c_void,
-    ib: i64,
-    jb: i64,
-    descb: *const c_int,
-) -> i64 {
-    // SAFETY: by contract.
-    unsafe { info(ctx, SUNZI_MPF, &Trsm { side, uplo, transa, diag, m, n, alpha, a, ia, ja, desca, b, ib, jb, descb }) }
-}
-
-/// The checked arguments of [`Trsm`].
-struct CheckedTrsm {
-    kind: Triangle,
-    alpha: Option<Float>,
-    a: DistOperand,
-    b: DistOperand,
 }
