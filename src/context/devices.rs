@@ -90,7 +90,7 @@ impl DeviceSet {
             TileDevice { device: device.clone(), family, allowance: self.allowance(index) }
         };
         let devices = self.devices.iter().enumerate().map(of).collect();
-        Ok(Arc::new(DeviceTiles::new(devices, (working_bits, self_check), Eviction::Lru, on_cpu)?))
+        Ok(Arc::new(DeviceTiles::new(devices, working_bits, self_check, Eviction::Lru, on_cpu)?))
     }
 
     /// The result of `measure` for device number `index` and `family`, kept after the first call.

@@ -40,10 +40,10 @@ impl MatrixFile {
             }
             let diagonal = |row: usize| FloatRef { head: heads[row], limbs: &words[row * limbs..(row + 1) * limbs] };
             let step = (BLOCK_WORDS / (1 + limbs)).isqrt();
-            self.visit_mirrored(step, |EntryIndex { row, col }, lower, upper| {
+            self.visit_mirrored(step, |at, lower, upper| {
                 let (named, other) = if uplo == Uplo::Lower { (lower, upper) } else { (upper, lower) };
-                if row > col {
-                    check.pair((row, col), named, other, [diagonal(row), diagonal(col)]);
+                if at.row > at.col {
+                    check.pair(at, named, other, [diagonal(at.row), diagonal(at.col)]);
                 }
                 Ok(())
             })?;

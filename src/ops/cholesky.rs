@@ -261,7 +261,7 @@ impl<'a> Factoring<'a> {
     ) -> Result<(Matrix, CholeskyReport)> {
         let Problem { rows, order, working_bits, .. } = *problem;
         let (input, is_longer) = (self.input(problem), working_bits > planned_bits);
-        let memory = memory.filter(|memory| memory.fits((order, order), self.precision_bits));
+        let memory = memory.filter(|memory| memory.fits(order, order, self.precision_bits));
         let admitted = |direct: &Direct| ctx.memory().admit(direct.bytes(self.precision_bits));
         let least = || {
             Direct::least(ctx, rows, working_bits, self.options).filter(|direct| is_longer && admitted(direct).is_ok())

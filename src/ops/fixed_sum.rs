@@ -116,7 +116,7 @@ impl FixedSum {
         let (x, y) = (leading(x, self.limbs.len()), leading(y, self.limbs.len()));
         let low = x.head.exponent() + y.head.exponent() - 64 * (x.limbs.len() + y.limbs.len()) as i64 - self.low;
         let subtracted = (x.head.is_negative() != y.head.is_negative()) != (sign == Sign::Minus);
-        if limbs::add_shifted_product(&mut self.limbs, (x.limbs, y.limbs), low, subtracted) {
+        if limbs::add_shifted_product(&mut self.limbs, x.limbs, y.limbs, low, subtracted) {
             return;
         }
         let product = room_for(&mut self.product, x.limbs.len() + y.limbs.len());

@@ -33,6 +33,11 @@ impl Area {
         (self.rows.len(), self.cols.len())
     }
 
+    /// The area as a plane of its own.
+    pub fn shape(&self) -> BlockGrid {
+        BlockGrid { rows: self.rows.len(), cols: self.cols.len(), triangle: self.is_triangle() }
+    }
+
     /// Whether only the blocks on and below the diagonal exist.
     pub fn is_triangle(&self) -> bool {
         self.grid.triangle && self.rows == self.cols

@@ -8,11 +8,12 @@
 use crate::kernels::entries::{self, Widths};
 use crate::kernels::limbs;
 use crate::kernels::tiles::{
-    DiagonalData, EntrySource, FailedPivot, NoData, PANEL_ROWS, SolveTile, TileDevices, TileEngine, TileFormat,
-    TileShape, TileSource, UpdateTile, fill_slots,
+    DiagonalData, DiagonalTile, FailedPivot, FinishedEntries, NoData, PANEL_ROWS, PanelColumn, SolveTile, TileDevices,
+    TileEngine, TileFormat, TileShape, TileSource, UpdateTile, fill_slots,
 };
 use crate::math::float::{limbs_for, round_shifted};
 use crate::math::pivot::RowWeight;
+use crate::matrix::EntryIndex;
 use rug::Integer;
 use rug::integer::Order;
 
@@ -57,10 +58,10 @@ impl IntegerTiles {
     }
 
     /// Takes the products of `count` neighbouring entries of two rows, which begin at `x` and `y`, off `rest`.
-    fn reduce(&self, rest: &mut [u64], (x, y): (&[u64], &[u64]), count: usize, product: &mut [u64]) {
+    fn reduce(&self, rest: &mut [u64], x: &[u64], y: &[u64], count: usize, product: &mut [u64]) {
         let (each, limbs) = (self.slot_words(), 1..=self.widths.entry);
         for (x, y) in x.chunks_exact(each).zip(y.chunks_exact(each)).take(count) {
-            limbs::add_product(rest, (&x[limbs.clone()], &y[limbs.clone()]), x[0] == y[0], product);
+            limbs::add_product(rest, &x[limbs.clone()], &y[limbs.clone()], x[0] == y[0], product);
         }
     }
 
@@ -85,27 +86,29 @@ impl IntegerTiles {
         self.set(slot, negative, kept);
     }
 
-    /// The slot of row `row` and column `col`, less the products with row `y`, into `space.rest`.
+    /// The slot of the entry `at`, less the products with row `y`, into `space.rest`.
     fn take_off<'w>(
         &self,
-        (shape, words): (TileShape, &'w mut [u64]),
-        (row, col): (usize, usize),
+        shape: TileShape,
+        words: &'w mut [u64],
+        at: EntryIndex,
         y: Option<&[u64]>,
         space: &mut Space<'_>,
     ) -> (&'w [u64], &'w mut [u64]) {
+        let EntryIndex { row, col } = at;
         let (before, rest) = words.split_at_mut(self.index(shape, row, col));
         let slot = &mut rest[..self.slot_words()];
         space.rest.copy_from_slice(&slot[1..]);
         let before = &*before;
         let x = &before[self.index(shape, row, 0)..];
         let y = y.unwrap_or_else(|| &before[self.index(shape, col, 0)..]);
-        self.reduce(space.rest, (x, y), col, space.product);
+        self.reduce(space.rest, x, y, col, space.product);
         (before, slot)
     }
 
     /// An entry of a finished tile.
-    fn entry<'w>(&self, shape: TileShape, words: &'w [u64], (row, col): (usize, usize)) -> Pivot<'w> {
-        let slot = &words[self.index(shape, row, col)..][..1 + self.widths.entry];
+    fn entry<'w>(&self, shape: TileShape, words: &'w [u64], at: EntryIndex) -> Pivot<'w> {
+        let slot = &words[self.index(shape, at.row, at.col)..][..1 + self.widths.entry];
         (slot[0] == 1, &slot[1..])
     }
 }
@@ -189,11 +192,11 @@ impl TileEngine for IntegerTiles {
     fn load_integers(
         &self,
         shape: TileShape,
-        integers: (usize, &mut EntrySource<'_>),
+        mut integers: FinishedEntries<'_>,
         words: &mut [u64],
         scratch: &mut [u64],
     ) {
-        fill_slots(shape, integers, words, |row, col| self.index(shape, row, col), scratch);
+        fill_slots(shape, &mut integers, words, |row, col| self.index(shape, row, col), scratch);
     }
 
     fn set_pivots(&self, shape: TileShape, words: &mut [u64], pivots: &[Integer]) {
@@ -227,7 +230,7 @@ impl TileEngine for IntegerTiles {
                 let rest = &mut words[self.index(*shape, row, col)..][1..self.slot_words()];
                 let of_row = |row: usize| row * depth * self.slot_words();
                 for (x, y) in x.iter().zip(y) {
-                    self.reduce(rest, (&x[of_row(row)..], &y[of_row(col)..]), depth, product);
+                    self.reduce(rest, &x[of_row(row)..], &y[of_row(col)..], depth, product);
                 }
             }
         }
@@ -246,7 +249,8 @@ impl TileEngine for IntegerTiles {
             if weights[col].is_rejected() {
                 return Err(FailedPivot { column: col, value: None });
             }
-            let (_, slot) = self.take_off((shape, words), (col, col), None, space);
+            let diagonal = EntryIndex { row: col, col };
+            let (_, slot) = self.take_off(shape, words, diagonal, None, space);
             let negative = limbs::to_magnitude(space.rest);
             match entries::root(space.rest, space.quotient).filter(|_| !negative) {
                 Some(root) => self.set(slot, false, root),
@@ -256,27 +260,29 @@ impl TileEngine for IntegerTiles {
                 }
             }
             for (row, weight) in weights.iter_mut().enumerate().take(shape.rows).skip(col + 1) {
-                let (before, slot) = self.take_off((shape, words), (row, col), None, space);
-                self.divide(slot, self.entry(shape, before, (col, col)), weight, space);
+                let (before, slot) = self.take_off(shape, words, EntryIndex { row, col }, None, space);
+                self.divide(slot, self.entry(shape, before, diagonal), weight, space);
             }
         }
         Ok(Box::new(NoData))
     }
 
-    fn solve(&self, tile: SolveTile<'_>, diagonal: (&[u64], &dyn DiagonalData), scratch: &mut [u64]) {
+    fn solve(&self, tile: SolveTile<'_>, diagonal: DiagonalTile<'_>, scratch: &mut [u64]) {
         let SolveTile { shape, words, weights } = tile;
         let above = TileShape { rows: shape.cols, cols: shape.cols, diagonal: true };
         let space = &mut self.space(scratch);
         for (row, weight) in weights.iter_mut().enumerate().take(shape.rows) {
             for col in 0..shape.cols {
-                let y = &diagonal.0[self.index(above, col, 0)..];
-                let (_, slot) = self.take_off((shape, words), (row, col), Some(y), space);
-                self.divide(slot, self.entry(above, diagonal.0, (col, col)), weight, space);
+                let y = &diagonal.words[self.index(above, col, 0)..];
+                let (_, slot) = self.take_off(shape, words, EntryIndex { row, col }, Some(y), space);
+                let pivot = self.entry(above, diagonal.words, EntryIndex { row: col, col });
+                self.divide(slot, pivot, weight, space);
             }
         }
     }
 
-    fn entries(&self, shape: TileShape, words: &[u64], (panel, col): (usize, usize), magnitudes: &mut [u64]) -> u8 {
+    fn entries(&self, shape: TileShape, words: &[u64], at: PanelColumn, magnitudes: &mut [u64]) -> u8 {
+        let PanelColumn { panel, col } = at;
         let mut signs = 0;
         for (lane, out) in magnitudes.chunks_exact_mut(self.widths.entry).enumerate() {
             let row = panel * PANEL_ROWS + lane;
@@ -284,7 +290,7 @@ impl TileEngine for IntegerTiles {
                 out.fill(0);
                 continue;
             }
-            let (negative, magnitude) = self.entry(shape, words, (row, col));
+            let (negative, magnitude) = self.entry(shape, words, EntryIndex { row, col });
             out.copy_from_slice(magnitude);
             signs |= u8::from(negative) << lane;
         }

@@ -76,7 +76,7 @@ impl<const H: usize, const N: usize> Newton<H, N> {
         let (root, memory) = memory.split_at_mut(limbs_for(length as u32));
         newton.root(length, root)?;
         let inverse = &mut memory[..N];
-        newton.inverse((root, length), inverse)?;
+        newton.inverse(root, length, inverse)?;
         Some(RootAndInverse { root, inverse })
     }
 
@@ -162,7 +162,7 @@ impl<const H: usize, const N: usize> Newton<H, N> {
 
     /// `2^(length - 1)` over a root of `length` bits.
     #[inline]
-    fn inverse(&self, (root, length): (&[u64], i64), inverse: &mut [u64]) -> Option<()> {
+    fn inverse(&self, root: &[u64], length: i64, inverse: &mut [u64]) -> Option<()> {
         let bit = length - 64 * N as i64;
         let fraction: [u64; N] = std::array::from_fn(|at| bits_at(root, bit + 64 * at as i64));
         // The product with y is one half and a little more or less.

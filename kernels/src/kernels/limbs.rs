@@ -81,7 +81,7 @@ fn multiply_rows<const A: usize, const B: usize>(out: &mut [u64], a: &[u64; A], 
 /// factors of equal length or a factor of one limb, and a product that begins no higher than the lowest limb and ends
 /// no higher than the highest.
 #[inline]
-pub fn add_shifted_product(sum: &mut [u64], (a, b): (&[u64], &[u64]), shift: i64, negative: bool) -> bool {
+pub fn add_shifted_product(sum: &mut [u64], a: &[u64], b: &[u64], shift: i64, negative: bool) -> bool {
     macro_rules! with_widths {
         ($(($width:literal, $sum:literal, $short:literal, $long:literal))*) => {
             match (sum.len(), a.len(), b.len()) {
@@ -134,7 +134,7 @@ fn add_window<const A: usize, const B: usize, const S: usize, const R: usize>(
 /// `sum := sum + a b`, or minus it, modulo the limbs of `sum`: more than both operands have, which have the same
 /// number, at least 1 (asserted). `product` is scratch with as many as both (asserted).
 #[inline]
-pub fn add_product(sum: &mut [u64], (a, b): (&[u64], &[u64]), negative: bool, product: &mut [u64]) {
+pub fn add_product(sum: &mut [u64], a: &[u64], b: &[u64], negative: bool, product: &mut [u64]) {
     assert!(a.len() == b.len() && sum.len() > 2 * a.len());
     macro_rules! with_width {
         ($($width:literal)*) => {
@@ -262,14 +262,14 @@ pub fn add_shifted(sum: &mut [u64], magnitude: &[u64], shift: i64, negative: boo
         return fixed::add_shifted(sum, magnitude, shift, negative);
     }
     match magnitude.len() < SHORT_LIMBS {
-        true => add_in::<SHORT_LIMBS>(sum, magnitude, (word, bits), negative),
-        false => add_in::<SHIFTED_LIMBS>(sum, magnitude, (word, bits), negative),
+        true => add_in::<SHORT_LIMBS>(sum, magnitude, word, bits, negative),
+        false => add_in::<SHIFTED_LIMBS>(sum, magnitude, word, bits, negative),
     }
 }
 
 /// The same for a magnitude of fewer than `N` limbs, and a shift by limbs and bits.
 #[inline]
-fn add_in<const N: usize>(sum: &mut [u64], magnitude: &[u64], (word, bits): (i64, u32), negative: bool) {
+fn add_in<const N: usize>(sum: &mut [u64], magnitude: &[u64], word: i64, bits: u32, negative: bool) {
     let (skip, dropped) = (word.max(0) as usize, (-word).max(0) as usize);
     let mut shifted = [0; N];
     let count = shift_up(&mut shifted, magnitude, bits);
@@ -370,7 +370,7 @@ mod tests {
             }
             for (room, negative) in [(2 * count + 1, false), (2 * count + 1, true), (2 * count + 4, true)] {
                 let mut sum = limbs(&c, room);
-                add_product(&mut sum, (&limbs(&a, count), &limbs(&b, count)), negative, &mut vec![0; 2 * count]);
+                add_product(&mut sum, &limbs(&a, count), &limbs(&b, count), negative, &mut vec![0; 2 * count]);
                 let product = (&a * &b).complete();
                 let want = if negative { &c - product } else { &c + product };
                 let modulus = Integer::from(1) << (64 * room as u32);
@@ -412,7 +412,7 @@ mod tests {
             let mut product = vec![0; a + b];
             multiply_any(&mut product, &x, &y);
             fixed::add_shifted(&mut want, &product, shift, case % 2 == 0);
-            match add_shifted_product(&mut got, (&x, &y), shift, case % 2 == 0) {
+            match add_shifted_product(&mut got, &x, &y, shift, case % 2 == 0) {
                 true => assert_eq!(got, want, "case {case}: {a} by {b} limbs, shifted by {shift}"),
                 false => assert!(got == start && (shift >= 0 || case % 4 == 3 || width > 8), "case {case}"),
             }

@@ -99,9 +99,9 @@ mod native {
             on_either!(self, own => own.solve(systems, words, out))
         }
 
-        /// Words for products of operands of `size`: their columns in all, and their rows.
-        pub fn product_words(&self, size: (usize, usize), precision_bits: u32) -> usize {
-            on_either!(self, own => own.product_words(size, precision_bits))
+        /// Words for products of operands of `columns` columns in all, and `rows` rows.
+        pub fn product_words(&self, columns: usize, rows: usize, precision_bits: u32) -> usize {
+            on_either!(self, own => own.product_words(columns, rows, precision_bits))
         }
 
         /// Multiplies operands of no more than [`ProblemLanes::most_terms`] rows, with as many words as
@@ -149,7 +149,7 @@ mod absent {
             match *self {}
         }
 
-        pub fn product_words(&self, _size: (usize, usize), _precision_bits: u32) -> usize {
+        pub fn product_words(&self, _columns: usize, _rows: usize, _precision_bits: u32) -> usize {
             match *self {}
         }
 

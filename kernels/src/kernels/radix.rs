@@ -16,6 +16,24 @@ pub struct Digits {
     pub count: usize,
 }
 
+/// Eight numbers that were cut into digits, a bit for each.
+#[cfg(any(target_arch = "x86_64", test))]
+#[derive(Clone, Copy)]
+pub struct CutLanes {
+    /// Those below 0.
+    pub signs: u8,
+    /// Those to whose lowest digit rounding adds 1.
+    pub carries: u8,
+}
+
+#[cfg(any(target_arch = "x86_64", test))]
+impl CutLanes {
+    /// Integers with these signs: nothing is rounded.
+    pub fn exact(signs: u8) -> CutLanes {
+        CutLanes { signs, carries: 0 }
+    }
+}
+
 impl Digits {
     /// The widest digits for `integer_bits` bits, of at most `most_bits` each, where `count` digits may have up to
     /// `bits_for(count)` bits each.

@@ -53,7 +53,8 @@ impl EntryRounding {
         &self,
         eight: &Eight<'_>,
         wanted: Range<usize>,
-        (heads, limbs): (&mut [u64], &mut [u64]),
+        heads: &mut [u64],
+        limbs: &mut [u64],
         scratch: &mut [u64],
     ) {
         #[cfg(target_arch = "x86_64")]
@@ -64,7 +65,7 @@ impl EntryRounding {
             limbs.copy_from_slice(&rounded[wanted.start * width..wanted.end * width]);
             return;
         }
-        self.round_each(eight, wanted, (heads, limbs), scratch);
+        self.round_each(eight, wanted, heads, limbs, scratch);
     }
 
     /// The same one after the other.
@@ -72,7 +73,8 @@ impl EntryRounding {
         &self,
         eight: &Eight<'_>,
         wanted: Range<usize>,
-        (heads, limbs): (&mut [u64], &mut [u64]),
+        heads: &mut [u64],
+        limbs: &mut [u64],
         scratch: &mut [u64],
     ) {
         let magnitude = &mut scratch[..self.limbs()];
@@ -123,10 +125,9 @@ mod tests {
             let run = |each: bool| {
                 let (mut heads, mut out) = (vec![7; wanted.len()], vec![9; wanted.len() * width]);
                 let mut scratch = vec![0xdead_beef; rounding.words().max(rounding.limbs())];
-                let to = (&mut heads[..], &mut out[..]);
                 match each {
-                    true => rounding.round_each(&eight, wanted.clone(), to, &mut scratch),
-                    false => rounding.round(&eight, wanted.clone(), to, &mut scratch),
+                    true => rounding.round_each(&eight, wanted.clone(), &mut heads, &mut out, &mut scratch),
+                    false => rounding.round(&eight, wanted.clone(), &mut heads, &mut out, &mut scratch),
                 }
                 (heads, out)
             };

@@ -10,7 +10,7 @@ pub use absent::{Columns, ENTRIES, RowLanes};
 #[cfg(not(target_arch = "x86_64"))]
 #[expect(missing_docs, reason = "that of the module for x86-64")]
 mod absent {
-    use crate::matrix::MatrixView;
+    use crate::matrix::{EntryIndex, MatrixView};
 
     pub const ENTRIES: usize = 8;
 
@@ -46,13 +46,14 @@ mod absent {
             match *self {}
         }
 
-        pub fn multiply(&self, _columns: Columns<'_>, _pairs: &[(usize, usize)], _scratch: &mut [u64]) -> u8 {
+        pub fn multiply(&self, _columns: Columns<'_>, _entries: &[EntryIndex], _scratch: &mut [u64]) -> u8 {
             match *self {}
         }
 
         pub fn round<'s>(
             &self,
-            _signed: (u8, &[i64; ENTRIES]),
+            _signs: u8,
+            _exponents: &[i64; ENTRIES],
             _precision_bits: u32,
             _heads: &mut [u64; ENTRIES],
             _scratch: &'s mut [u64],

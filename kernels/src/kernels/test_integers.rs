@@ -1,6 +1,6 @@
 //! Integers for tests of kernels: random ones at the ends of a range, and their limbs.
 
-use crate::kernels::tiles::{EntryForm, TileEngine, TileShape};
+use crate::kernels::tiles::{EntryForm, PanelColumn, TileEngine, TileShape};
 use crate::plan::BLOCK;
 use rug::integer::Order;
 use rug::{Integer, rand::RandState};
@@ -56,7 +56,7 @@ pub fn in_form(form: EntryForm, numbers: &[Integer; BLOCK]) -> Vec<u64> {
 }
 
 /// Eight entries of a finished tile are the same as limbs and in the form that is rounded.
-pub fn assert_forms_agree(engine: &dyn TileEngine, (shape, words): (TileShape, &[u64]), at: (usize, usize)) {
+pub fn assert_forms_agree(engine: &dyn TileEngine, shape: TileShape, words: &[u64], at: PanelColumn) {
     let (form, each) = (engine.entry_form(), engine.entry_limbs());
     let (mut magnitudes, mut own) = (vec![7; BLOCK * each], vec![7; form.words()]);
     let signs = engine.entries(shape, words, at, &mut magnitudes);

@@ -125,25 +125,50 @@ impl TileSource<'_> {
     }
 }
 
+/// Eight entries of a tile: those of one panel in one column.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PanelColumn {
+    /// Panel of 8 rows within the tile.
+    pub panel: usize,
+    /// Column within the tile.
+    pub col: usize,
+}
+
 /// Where the integers of a finished tile come from, 8 at a time: the results of [`TileEngine::entries`], with as many
 /// limbs as the magnitudes have room for. Called in any order; in a tile on the diagonal not for columns beyond the
 /// panel's rows, and entries above the diagonal are undefined.
-pub type EntrySource<'s> = dyn FnMut((usize, usize), &mut [u64]) -> u8 + 's;
+pub type EntrySource<'s> = dyn FnMut(PanelColumn, &mut [u64]) -> u8 + 's;
 
-/// Writes the integers of a finished tile, which have that many limbs, into `slots` of a sign and limbs each: that of
-/// row `i` and column `j` goes to slot `place(i, j)`. All else in `slots` becomes 0.
+/// The integers of a finished tile, at most `limbs_for(working_bits + 2)` limbs each.
+pub struct FinishedEntries<'s> {
+    /// Limbs of each.
+    pub limbs: usize,
+    /// Where they come from.
+    pub source: &'s mut EntrySource<'s>,
+}
+
+impl FinishedEntries<'_> {
+    /// Writes the 8 magnitudes of column `col` of panel `panel`; their sign bits.
+    pub fn read(&mut self, panel: usize, col: usize, magnitudes: &mut [u64]) -> u8 {
+        (self.source)(PanelColumn { panel, col }, magnitudes)
+    }
+}
+
+/// Writes the integers of a finished tile into `slots` of a sign and limbs each: that of row `i` and column `j` goes to
+/// slot `place(i, j)`. All else in `slots` becomes 0.
 pub(crate) fn fill_slots(
     shape: TileShape,
-    (limbs, source): (usize, &mut EntrySource<'_>),
+    integers: &mut FinishedEntries<'_>,
     slots: &mut [u64],
     place: impl Fn(usize, usize) -> usize,
     scratch: &mut [u64],
 ) {
     slots.fill(0);
+    let limbs = integers.limbs;
     let magnitudes = &mut scratch[..PANEL_ROWS * limbs];
     for panel in 0..shape.panels() {
         for col in 0..shape.cols_of(panel) {
-            let signs = source((panel, col), magnitudes);
+            let signs = integers.read(panel, col, magnitudes);
             let rows = panel * PANEL_ROWS..((panel + 1) * PANEL_ROWS).min(shape.rows);
             for ((lane, row), magnitude) in rows.enumerate().zip(magnitudes.chunks_exact(limbs)) {
                 let slot = &mut slots[place(row, col)..][..1 + limbs];
@@ -179,6 +204,15 @@ pub struct FailedPivot {
 pub trait DiagonalData: Send + Sync {
     /// For the kernel that made it.
     fn as_any(&self) -> &dyn std::any::Any;
+}
+
+/// A diagonal tile that is finished, as the tiles below it use it.
+#[derive(Clone, Copy)]
+pub struct DiagonalTile<'a> {
+    /// Its words.
+    pub words: &'a [u64],
+    /// What solves need in addition to them, made by the same kernels.
+    pub data: &'a dyn DiagonalData,
 }
 
 /// For a diagonal tile that needs no data in addition to its words.
@@ -262,15 +296,8 @@ pub trait TileEngine: TileFormat + TileDevices {
     fn load(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]);
     /// As [`TileEngine::load`], for a tile of at most `2^working_bits` that is an operand from now on.
     fn load_operand(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]);
-    /// As [`TileEngine::load_operand`], from the integers of a finished tile for these bits: the limbs of each, at most
-    /// `limbs_for(working_bits + 2)`, and where they come from.
-    fn load_integers(
-        &self,
-        shape: TileShape,
-        integers: (usize, &mut EntrySource<'_>),
-        words: &mut [u64],
-        scratch: &mut [u64],
-    );
+    /// As [`TileEngine::load_operand`], from the integers of a finished tile for these bits.
+    fn load_integers(&self, shape: TileShape, integers: FinishedEntries<'_>, words: &mut [u64], scratch: &mut [u64]);
     /// Makes a loaded operand on the diagonal one of these pivots, where a solve reads them from its words: none is 0,
     /// and none exceeds `2^working_bits`.
     fn set_pivots(&self, _shape: TileShape, _words: &mut [u64], _pivots: &[Integer]) {}
@@ -319,12 +346,12 @@ pub trait TileEngine: TileFormat + TileDevices {
         self.factor(shape, words, weights, scratch).map(drop)
     }
     /// TRSM: `T := T L^-T` for a tile below the factored diagonal tile `diagonal`, whose data `factor` gave.
-    fn solve(&self, tile: SolveTile<'_>, diagonal: (&[u64], &dyn DiagonalData), scratch: &mut [u64]);
-    /// The 8 entries of panel `panel` in column `col` of a factored tile: limbs into `magnitudes`, `entry_limbs` each,
-    /// and a sign bit each. Entries above the diagonal are undefined.
-    fn entries(&self, shape: TileShape, words: &[u64], at: (usize, usize), magnitudes: &mut [u64]) -> u8;
+    fn solve(&self, tile: SolveTile<'_>, diagonal: DiagonalTile<'_>, scratch: &mut [u64]);
+    /// The 8 entries at `at` of a factored tile: limbs into `magnitudes`, `entry_limbs` each, and a sign bit each.
+    /// Entries above the diagonal are undefined.
+    fn entries(&self, shape: TileShape, words: &[u64], at: PanelColumn, magnitudes: &mut [u64]) -> u8;
     /// [`TileEngine::entries`] in [`TileFormat::entry_form`].
-    fn entries_in_form(&self, shape: TileShape, words: &[u64], at: (usize, usize), magnitudes: &mut [u64]) -> u8 {
+    fn entries_in_form(&self, shape: TileShape, words: &[u64], at: PanelColumn, magnitudes: &mut [u64]) -> u8 {
         self.entries(shape, words, at, magnitudes)
     }
 }
@@ -334,7 +361,7 @@ pub(crate) fn pivots_of(engine: &dyn TileEngine, shape: TileShape, words: &[u64]
     let limbs = engine.entry_limbs();
     let mut magnitudes = vec![0; PANEL_ROWS * limbs];
     let pivot = |col: usize| {
-        engine.entries(shape, words, (col / PANEL_ROWS, col), &mut magnitudes);
+        engine.entries(shape, words, PanelColumn { panel: col / PANEL_ROWS, col }, &mut magnitudes);
         Integer::from_digits(&magnitudes[col % PANEL_ROWS * limbs..][..limbs], Order::Lsf)
     };
     (0..shape.cols).map(pivot).collect()

@@ -166,7 +166,7 @@ pub const LANE_CHECK_BITS: u32 = 40;
 /// First column of digits, at most `last`, of sums of `terms` products of integers of `bits` bits that are rounded to
 /// `precision_bits`, and the first bit that is known up to 1: sums that are no more than 24 bits shorter than `2 bits`
 /// are rounded with it.
-pub fn lane_sum_column((bits, precision_bits): (u32, u32), digits: usize, terms: usize, last: usize) -> (usize, i64) {
+pub fn lane_sum_column(bits: u32, precision_bits: u32, digits: usize, terms: usize, last: usize) -> (usize, i64) {
     let left_out = i64::from(ceil_log2(2 * digits * terms + 1));
     let known = 2 * i64::from(bits) - 24 - i64::from(precision_bits + LANE_CHECK_BITS + 1);
     let column = ((known - left_out).max(0) as usize / 52).min(last);

@@ -99,14 +99,14 @@ pub fn bit_length(limbs: &[u64]) -> u64 {
 pub fn round_integer(negative: bool, magnitude: &[u64], exponent: i64, precision_bits: u32, out: &mut [u64]) -> Head {
     assert_eq!(out.len(), limbs_for(precision_bits));
     /// With a number of limbs that is known at compile time.
-    fn fixed<const W: usize>(negative: bool, magnitude: &[u64], (exponent, bits): (i64, u32), out: &mut [u64]) -> Head {
+    fn fixed<const W: usize>(negative: bool, magnitude: &[u64], exponent: i64, bits: u32, out: &mut [u64]) -> Head {
         let out: &mut [u64; W] = out.try_into().expect("W limbs");
         round_into(negative, magnitude, exponent, bits, out)
     }
     macro_rules! with_width {
         ($($width:literal)*) => {
             match out.len() {
-                $($width => fixed::<$width>(negative, magnitude, (exponent, precision_bits), out),)*
+                $($width => fixed::<$width>(negative, magnitude, exponent, precision_bits, out),)*
                 _ => round_into(negative, magnitude, exponent, precision_bits, out),
             }
         };

@@ -43,7 +43,7 @@ impl<'a> Destination<'a> {
     pub fn prepare(self, (rows, cols): (usize, usize), precision_bits: u32) -> Result<MatrixViewMut<'a>> {
         match self {
             Destination::Matrix(matrix) => {
-                if !matrix.fits((rows, cols), precision_bits) {
+                if !matrix.fits(rows, cols, precision_bits) {
                     *matrix = Matrix::empty(); // give the old memory back before asking for the new
                     *matrix = Matrix::zeros(rows, cols, precision_bits)?;
                 }

@@ -75,14 +75,14 @@ impl SparseMatrix {
                 return Err(Error::InvalidArgument(message));
             }
             matrix.row_starts.resize(row + 1, matrix.entries.len());
-            matrix.push((row, col), value)?;
+            matrix.push(row, col, value)?;
         }
         matrix.row_starts.resize(rows + 1, matrix.entries.len());
         Ok(matrix)
     }
 
     /// Adds an entry to the last row, unless it is 0.
-    fn push(&mut self, (row, col): (usize, usize), value: &Float) -> Result<()> {
+    fn push(&mut self, row: usize, col: usize, value: &Float) -> Result<()> {
         let Some((integer, exponent)) = value.to_integer_exp() else {
             let kind = if value.is_nan() { "NaN" } else { "infinite" };
             return Err(Error::NotFinite { row, column: col, kind });

@@ -108,8 +108,8 @@ impl Matrix {
 
     /// Whether it can take a result of this shape and precision as it is.
     #[doc(hidden)]
-    pub fn fits(&self, shape: (usize, usize), precision_bits: u32) -> bool {
-        (self.rows, self.cols) == shape && self.precision_bits == precision_bits
+    pub fn fits(&self, rows: usize, cols: usize, precision_bits: u32) -> bool {
+        (self.rows, self.cols) == (rows, cols) && self.precision_bits == precision_bits
     }
 
     /// Gives the matrix another shape and precision within its memory, or new memory where that is too small.

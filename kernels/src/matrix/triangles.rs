@@ -5,7 +5,7 @@
 //! the rounding of the input. Comparisons are exact. Does not know: files, options, messages.
 
 use crate::math::float::{FloatRef, Head, LIMB_BITS};
-use crate::matrix::{MatrixView, Uplo};
+use crate::matrix::{EntryIndex, MatrixView, Uplo};
 use rug::{Float, float::Round};
 use std::cmp::Ordering;
 
@@ -40,15 +40,10 @@ impl TriangleCheck {
         TriangleCheck { bits, named_is_zero: true, other: None, different: None }
     }
 
-    /// Takes the entry at `(row, column)` of the lower triangle, which is the one that is named, its mirror image, and
-    /// the diagonal entries of this row and column.
-    pub fn pair(
-        &mut self,
-        (row, column): (usize, usize),
-        named: FloatRef<'_>,
-        other: FloatRef<'_>,
-        diagonal: [FloatRef<'_>; 2],
-    ) {
+    /// Takes the entry `at` of the lower triangle, which is the one that is named, its mirror image, and the diagonal
+    /// entries of its row and column.
+    pub fn pair(&mut self, at: EntryIndex, named: FloatRef<'_>, other: FloatRef<'_>, diagonal: [FloatRef<'_>; 2]) {
+        let EntryIndex { row, col: column } = at;
         let is_first = |known: Option<(usize, usize)>| known.is_none_or(|known| (column, row) < known);
         self.named_is_zero &= named.head.is_zero();
         if !other.head.is_zero() && is_first(self.other) {
@@ -92,7 +87,7 @@ pub fn triangle_conflict(
         for col in first_col..(first_col + BLOCK).min(order) {
             for row in first_row.max(col + 1)..(first_row + BLOCK).min(order) {
                 let diagonal = [named.get(row, row), named.get(col, col)];
-                check.pair((row, col), named.get(row, col), other.get(col, row), diagonal);
+                check.pair(EntryIndex { row, col }, named.get(row, col), other.get(col, row), diagonal);
             }
         }
     }

@@ -72,7 +72,7 @@ impl ColumnMajor {
     }
 
     /// The matrix in this memory.
-    pub fn view<'a>(&self, (heads, limbs): (&'a [u64], &'a [u64])) -> MatrixView<'a> {
+    pub fn view<'a>(&self, heads: &'a [u64], limbs: &'a [u64]) -> MatrixView<'a> {
         MatrixView {
             heads,
             limbs,
@@ -91,7 +91,7 @@ impl ColumnMajor {
 ///
 /// # Errors
 /// [`Error::InvalidArgument`].
-pub(super) fn check_block(rows: &Range<usize>, cols: &Range<usize>, (height, width): (usize, usize)) -> Result<()> {
+pub(super) fn check_block(rows: &Range<usize>, cols: &Range<usize>, height: usize, width: usize) -> Result<()> {
     let fits = |range: &Range<usize>, size: usize| range.start <= range.end && range.end <= size;
     if fits(rows, height) && fits(cols, width) {
         return Ok(());
@@ -128,7 +128,8 @@ impl<'a> MatrixView<'a> {
             leading_dimension: matrix.rows(),
             precision_bits: matrix.precision_bits(),
         };
-        layout.view(matrix.parts())
+        let (heads, limbs) = matrix.parts();
+        layout.view(heads, limbs)
     }
 
     /// A matrix that lies in memory of the caller, column-major: element `(i, j)` has the
@@ -148,7 +149,7 @@ impl<'a> MatrixView<'a> {
     ) -> Result<Self> {
         let layout = ColumnMajor { rows, cols, leading_dimension, precision_bits };
         let (count, words) = layout.checked_words(heads.len(), limbs.len())?;
-        Ok(layout.view((&heads[..count], &limbs[..words])))
+        Ok(layout.view(&heads[..count], &limbs[..words]))
     }
 
     /// Rows of the view.
@@ -203,7 +204,7 @@ impl<'a> MatrixView<'a> {
     /// # Errors
     /// [`Error::InvalidArgument`] where a range is reversed or leaves the view.
     pub fn block(self, rows: Range<usize>, cols: Range<usize>) -> Result<Self> {
-        check_block(&rows, &cols, (self.rows, self.cols))?;
+        check_block(&rows, &cols, self.rows, self.cols)?;
         Ok(MatrixView { offset: self.place(rows.start, cols.start), rows: rows.len(), cols: cols.len(), ..self })
     }
 

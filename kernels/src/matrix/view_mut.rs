@@ -93,7 +93,7 @@ impl<'a> MatrixViewMut<'a> {
 
     /// The same rectangle for reading.
     pub fn view(&self) -> MatrixView<'_> {
-        self.layout.view((self.heads, self.limbs))
+        self.layout.view(self.heads, self.limbs)
     }
 
     /// The same rectangle for a shorter time.
@@ -106,7 +106,7 @@ impl<'a> MatrixViewMut<'a> {
     /// # Errors
     /// [`crate::Error::InvalidArgument`] where a range is reversed or leaves the view.
     pub fn block(self, rows: Range<usize>, cols: Range<usize>) -> Result<Self> {
-        check_block(&rows, &cols, (self.rows(), self.cols()))?;
+        check_block(&rows, &cols, self.rows(), self.cols())?;
         let width = self.limbs_per_element();
         let layout = ColumnMajor { rows: rows.len(), cols: cols.len(), ..self.layout };
         let elements = match rows.is_empty() || cols.is_empty() {

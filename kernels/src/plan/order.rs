@@ -14,13 +14,10 @@ pub struct BandPair {
     pub grid: BlockGrid,
 }
 
-/// All pairs of bands of `band_panels` panels, back and forth, so that a band stays in its slot from one pair to the
-/// next. Of a triangle only the pairs on and below the diagonal.
-pub fn band_pairs(
-    (left_panels, right_panels): (usize, usize),
-    triangle: bool,
-    band_panels: usize,
-) -> impl Iterator<Item = BandPair> {
+/// All pairs of bands of `band_panels` panels of a product of this shape, back and forth, so that a band stays in its
+/// slot from one pair to the next. Of a triangle only the pairs on and below the diagonal.
+pub fn band_pairs(panels: BlockGrid, band_panels: usize) -> impl Iterator<Item = BandPair> {
+    let BlockGrid { rows: left_panels, cols: right_panels, triangle } = panels;
     let band = move |index: usize, panels: usize| index * band_panels..((index + 1) * band_panels).min(panels);
     (0..left_panels.div_ceil(band_panels)).flat_map(move |i| {
         let count = if triangle { i + 1 } else { right_panels.div_ceil(band_panels) };
@@ -47,7 +44,7 @@ mod tests {
         for (left, right, triangle) in [(1, 1, true), (7, 7, true), (12, 5, false), (5, 12, false)] {
             for band in 1..=12 {
                 let mut seen = vec![0; left * right];
-                for pair in band_pairs((left, right), triangle, band) {
+                for pair in band_pairs(BlockGrid { rows: left, cols: right, triangle }, band) {
                     for col in 0..pair.grid.cols {
                         for row in pair.grid.first_row(col)..pair.grid.rows {
                             seen[(pair.left.start + row) * right + pair.right.start + col] += 1;

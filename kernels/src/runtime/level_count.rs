@@ -49,7 +49,7 @@ pub fn level_options(shape: &LevelShape, workers: usize) -> ProtocolOptions {
 
 /// The bytes that one rank moves, with a disk that answers at once, workers that do one run after the other, and other
 /// ranks whose tiles come as soon as they are requested.
-pub fn count_level((graph, owner): (CholeskyGraph, Owner), shape: LevelShape, bytes: LevelBytes<'_>) -> LevelTraffic {
+pub fn count_level(graph: CholeskyGraph, owner: Owner, shape: LevelShape, bytes: LevelBytes<'_>) -> LevelTraffic {
     let mut options = level_options(&shape, 1);
     options.slots = owner.grid.useful_slots(graph.tiles, usize::MAX);
     let mut machine = TaskMachine::unchecked(owner.grid, graph, owner.number, options);
@@ -96,7 +96,7 @@ pub fn count_level((graph, owner): (CholeskyGraph, Owner), shape: LevelShape, by
 
 /// The fewest bytes that blocks of this shape read on one rank: for each block the finished tiles of its rows and
 /// columns left of the block column, the tiles of the block column that come from elsewhere, and its own entries.
-pub fn least_level_bytes((graph, owner): (CholeskyGraph, Owner), own_blocks: BlockShape, bytes: LevelBytes<'_>) -> u64 {
+pub fn least_level_bytes(graph: CholeskyGraph, owner: Owner, own_blocks: BlockShape, bytes: LevelBytes<'_>) -> u64 {
     let (tiles, Owner { grid, number }) = (graph.tiles, owner);
     let (blocks, place) = (own_blocks.over(grid), grid.place(number));
     let (block_rows, block_cols) = (tiles.div_ceil(blocks.rows.max(1)), tiles.div_ceil(blocks.cols.max(1)));
@@ -159,7 +159,7 @@ mod tests {
     fn with_room_for_all_every_tile_moves_once_each_way() {
         for tiles in 1..12 {
             let graph = CholeskyGraph { tiles };
-            let traffic = count_level((graph, ALONE), shape(graph.tile_count() + 40, 3, 3, 3, 2), unit());
+            let traffic = count_level(graph, ALONE, shape(graph.tile_count() + 40, 3, 3, 3, 2), unit());
             let all = graph.tile_count() as u64;
             let expected = LevelTraffic { entry_bytes: all, operand_bytes: 0, written_bytes: all };
             assert_eq!(traffic, expected, "{tiles}");
@@ -173,7 +173,7 @@ mod tests {
                 let mut shape = shape(0, rows, cols, strip, updates);
                 shape.room_tiles = shape.least_room(rows * cols);
                 let graph = CholeskyGraph { tiles };
-                let traffic = count_level((graph, ALONE), shape, unit());
+                let traffic = count_level(graph, ALONE, shape, unit());
                 assert_eq!(traffic.entry_bytes, graph.tile_count() as u64, "{tiles} {shape:?}");
                 assert_eq!(traffic.written_bytes, graph.tile_count() as u64, "{tiles} {shape:?}");
             }
@@ -186,8 +186,8 @@ mod tests {
             let blocks = BlockShape { rows: side, cols: side };
             let room = side * side + 2 * (side + 1);
             let graph = CholeskyGraph { tiles };
-            let least = least_level_bytes((graph, ALONE), blocks, unit());
-            let read = count_level((graph, ALONE), shape(room, side, side, side, 1), unit()).read_bytes();
+            let least = least_level_bytes(graph, ALONE, blocks, unit());
+            let read = count_level(graph, ALONE, shape(room, side, side, side, 1), unit()).read_bytes();
             assert!(read as f64 <= 1.2 * least as f64, "{tiles} tiles, blocks of {side}: {read} of {least}");
             assert!(read + (room as u64) * (tiles as u64) >= least, "{tiles} tiles: {read} of {least}");
         }
@@ -291,7 +291,7 @@ mod tests {
         let graph = CholeskyGraph { tiles: 32 };
         for (rows, cols, strip, room) in [(4, 3, 2, 29), (4, 4, 4, 34), (5, 5, 3, 48), (7, 7, 4, 80), (8, 8, 2, 100)] {
             let shape = shape(room, rows, cols, strip, 1);
-            let counted = count_level((graph, ALONE), shape, unit()).read_bytes() as f64;
+            let counted = count_level(graph, ALONE, shape, unit()).read_bytes() as f64;
             for (workers, seconds) in [(1, 0.0), (2, 0.2), (2, 2.0)] {
                 let read = tiles_read(graph, shape, workers, seconds) as f64;
                 assert!(read <= 1.12 * counted, "{shape:?}, {workers} workers, {seconds}: {read} of {counted}");

@@ -45,7 +45,7 @@ impl LevelSearch<'_> {
                 let block = (shape.blocks.rows * shape.blocks.cols).min(all);
                 block + shape.steps_room() <= room_tiles
             });
-            if let Some(best) = fitting.min_by_key(|shape| least_level_bytes((graph, owner), shape.blocks, bytes)) {
+            if let Some(best) = fitting.min_by_key(|shape| least_level_bytes(graph, owner, shape.blocks, bytes)) {
                 return best;
             }
         }
@@ -107,7 +107,7 @@ mod tests {
                 let own = OwnTiles::new(owner.grid, tiles, 0).count();
                 let block = (best.blocks.rows * best.blocks.cols).min(own);
                 assert!(best.least_room(block) <= room_tiles, "{tiles} {best:?}");
-                let read = |blocks: BlockShape| least_level_bytes((graph, owner), blocks, bytes);
+                let read = |blocks: BlockShape| least_level_bytes(graph, owner, blocks, bytes);
                 for side in 1..tiles {
                     let other = search.with_blocks(BlockShape { rows: side, cols: side }, 1);
                     if (side * side).min(own) + other.steps_room() <= room_tiles && best.most_updates == 1 {

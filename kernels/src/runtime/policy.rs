@@ -139,7 +139,8 @@ impl Priorities {
     /// The order under `policy`, for a memory of `room_tiles` tiles and the tiles that `owns` names.
     pub fn new(
         policy: Policy,
-        (grid, graph): (RankGrid, CholeskyGraph),
+        grid: RankGrid,
+        graph: CholeskyGraph,
         room_tiles: usize,
         owns: impl Fn(TileId) -> bool,
     ) -> Priorities {

@@ -41,7 +41,7 @@ fn figures(simulation: &Simulation) -> DiskFigures {
 fn counted(options: &SimulationOptions, machine: &Machine, number: usize) -> LevelTraffic {
     let (shape, owner) = (options.level_shape(machine).unwrap(), Owner { grid: options.grid, number });
     let bytes = LevelBytes { entries: &|_| 80_000, finished: &|_| 80_000 };
-    count_level((CholeskyGraph { tiles: options.tiles(machine) }, owner), shape, bytes)
+    count_level(CholeskyGraph { tiles: options.tiles(machine) }, owner, shape, bytes)
 }
 
 #[test]

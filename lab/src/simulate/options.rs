@@ -91,7 +91,7 @@ impl SimulationOptions {
     /// The fewest bytes that all processes read for their tasks.
     pub(super) fn least_read_bytes(&self, machine: &Machine) -> u64 {
         let Some(LevelShape { blocks, .. }) = self.level_shape(machine) else { return 0 };
-        let least = |search: LevelSearch<'_>| least_level_bytes((search.graph, search.owner), blocks, search.bytes);
+        let least = |search: LevelSearch<'_>| least_level_bytes(search.graph, search.owner, blocks, search.bytes);
         (0..self.grid.size()).map(|process| self.with_search(machine, process, least)).sum()
     }
 

@@ -334,7 +334,7 @@ fn work<W: RankTiles>(
     locals: &mut [W::Local],
 ) -> Result<RankReport> {
     room_for_threads(locals.len() + 1)?;
-    let machine = TaskMachine::new((plan.grid, &plan.memories), plan.graph, rank, plan.protocol)?;
+    let machine = TaskMachine::new(plan.grid, &plan.memories, plan.graph, rank, plan.protocol)?;
     let shared = SharedState::new(machine, tiles, plan, locals.len(), Some(mailbox.waker()));
     let moves = std::thread::scope(|scope| {
         let shared = &shared;

@@ -130,7 +130,7 @@ impl Factor<'_> {
         let numbers: [usize; PROBLEMS] = std::array::from_fn(|lane| lowers[lane].map_or(0, |(at, _)| at));
         for (&at, factor) in numbers[..count].iter().zip(&mut factors) {
             let memory = std::mem::take(items[at].output).into_factor();
-            *factor = if memory.fits((order, order), precision_bits) {
+            *factor = if memory.fits(order, order, precision_bits) {
                 memory
             } else {
                 Matrix::zeros(order, order, precision_bits)?

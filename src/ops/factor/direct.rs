@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::kernels::entries::{self, Widths};
 use crate::kernels::limbs;
 use crate::kernels::rounding::{EntryRounding, scratch_words};
-use crate::kernels::tiles::{Eight, PANEL_ROWS, TileEngine, TilePart, TileShape, TileSource};
+use crate::kernels::tiles::{Eight, PANEL_ROWS, PanelColumn, TileEngine, TilePart, TileShape, TileSource};
 use crate::math::float::Head;
 use crate::math::pivot::RowWeight;
 use crate::matrix::{EntryIndex, Matrix, check_exponent};
@@ -181,14 +181,14 @@ fn fill_tile(
     let (heads, limbs) = factor.parts_mut();
     for col in 0..order {
         for panel in col / PANEL_ROWS..shape.panels() {
-            let signs = engine.entries_in_form(shape, words, (panel, col), magnitudes);
+            let signs = engine.entries_in_form(shape, words, PanelColumn { panel, col }, magnitudes);
             let start = panel * PANEL_ROWS;
             let exponent = |lane: usize| problem.exponents.get(start + lane).map_or(0, |exponent| exponent - bits);
             let eight = Eight { magnitudes, signs, exponents: std::array::from_fn(exponent) };
             let rows = start.max(col)..(start + PANEL_ROWS).min(order);
             let at = col * order + rows.start..col * order + rows.end;
-            let out = (&mut heads[at.clone()], &mut limbs[at.start * width..at.end * width]);
-            rounding.round(&eight, rows.start - start..rows.end - start, out, scratch);
+            let limbs = &mut limbs[at.start * width..at.end * width];
+            rounding.round(&eight, rows.start - start..rows.end - start, &mut heads[at], limbs, scratch);
             for row in rows {
                 check_exponent(Head(heads[col * order + row]).exponent(), row, col)?;
             }
@@ -270,7 +270,7 @@ impl Rows<'_> {
         let each = self.widths.entry + 1;
         let (left, right) = (&self.entries[self.start(row, 0)..], &self.entries[self.start(col, 0)..]);
         for (left, right) in left.chunks_exact(each).zip(right.chunks_exact(each)).take(col) {
-            limbs::add_product(rest, (&left[1..], &right[1..]), left[0] == right[0], product);
+            limbs::add_product(rest, &left[1..], &right[1..], left[0] == right[0], product);
         }
     }
 

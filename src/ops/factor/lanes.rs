@@ -111,7 +111,7 @@ impl Columns<'_> {
         let LaneLayout { lanes, order, .. } = *self.layout;
         let words = lanes.panel_words(order);
         let of_panel = |panel: usize| &self.panels[panel * words..][..words];
-        lanes.multiply((of_panel(col / LANES), col % LANES), of_panel(panel), col, self.sums);
+        lanes.multiply(of_panel(col / LANES), col % LANES, of_panel(panel), col, self.sums);
     }
 
     /// An entry of the matrix less the products of the previous columns: writes its magnitude to `rest` and returns

@@ -9,7 +9,7 @@
 
 use crate::error::Result;
 use crate::kernels::rounding::rounding_words;
-use crate::kernels::tiles::{DiagonalData, EntryForm, PANEL_ROWS, TileShape};
+use crate::kernels::tiles::{DiagonalData, EntryForm, FinishedEntries, PANEL_ROWS, PanelColumn, TileShape};
 use crate::math::float::{LIMB_BITS, limbs_for};
 use crate::math::pivot::RowWeight;
 use crate::ops::factor::tile_work::{ColumnOfTile, TileWork};
@@ -168,10 +168,11 @@ impl TileWork<'_> {
         scratch: &mut [u64],
     ) -> Option<Box<dyn DiagonalData>> {
         let (shape, group) = (self.shape(tile), Group::new(self.working_bits));
-        let mut read = |(panel, col): (usize, usize), magnitudes: &mut [u64]| {
+        let mut read = |PanelColumn { panel, col }: PanelColumn, magnitudes: &mut [u64]| {
             group.read(&payload[group_index(shape, panel, col) * group.words()..][..group.words()], magnitudes)
         };
-        self.engine.load_integers(shape, (group.limbs(), &mut read), words, scratch);
+        let integers = FinishedEntries { limbs: group.limbs(), source: &mut read };
+        self.engine.load_integers(shape, integers, words, scratch);
         shape.diagonal.then(|| {
             let pivots = self.pivots(shape, payload);
             self.engine.set_pivots(shape, words, &pivots);
@@ -193,7 +194,7 @@ impl TileWork<'_> {
         precision_bits: u32,
     ) -> Result<()> {
         let (shape, group) = (self.shape(tile), Group::new(self.working_bits));
-        let mut entries = |(panel, col): (usize, usize), magnitudes: &mut [u64]| {
+        let mut entries = |PanelColumn { panel, col }: PanelColumn, magnitudes: &mut [u64]| {
             group.read(&payload[group_index(shape, panel, col) * group.words()..][..group.words()], magnitudes)
         };
         let form = EntryForm::Limbs(group.limbs());
@@ -225,8 +226,9 @@ fn limbs_of(shape: TileShape, precision_bits: u32) -> usize {
 }
 
 /// Panel and column of each group of a payload.
-fn groups(shape: TileShape) -> impl Iterator<Item = (usize, usize)> {
-    (0..shape.panels()).flat_map(move |panel| (0..shape.cols_of(panel)).map(move |col| (panel, col)))
+fn groups(shape: TileShape) -> impl Iterator<Item = PanelColumn> {
+    let columns = move |panel| (0..shape.cols_of(panel)).map(move |col| PanelColumn { panel, col });
+    (0..shape.panels()).flat_map(columns)
 }
 
 /// The number of the group of a panel and a column.

@@ -6,8 +6,8 @@
 use crate::error::{Error, Result};
 use crate::kernels::rounding::EntryRounding;
 use crate::kernels::tiles::{
-    DiagonalData, Eight, EntryForm, EntrySource, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TilePart, TileShape,
-    TileSource, UpdateTile,
+    DiagonalData, DiagonalTile, Eight, EntryForm, EntrySource, FailedPivot, PANEL_ROWS, PanelColumn, SolveTile,
+    TileEngine, TilePart, TileShape, TileSource, UpdateTile,
 };
 use crate::math::float::Head;
 use crate::math::pivot::RowWeight;
@@ -149,7 +149,8 @@ impl<'a> TileWork<'a> {
         data: &dyn DiagonalData,
         scratch: &mut [u64],
     ) {
-        self.engine.solve(SolveTile { shape: self.shape(tile), words, weights }, (diagonal, data), scratch);
+        let tile = SolveTile { shape: self.shape(tile), words, weights };
+        self.engine.solve(tile, DiagonalTile { words: diagonal, data }, scratch);
     }
 
     /// Rounds the leading rows and columns of a finished tile into `matrix`, as many as both have.
@@ -187,7 +188,7 @@ impl<'a> TileWork<'a> {
     ) -> Result<()> {
         let shape = self.shape(tile);
         let mut entries =
-            |at: (usize, usize), magnitudes: &mut [u64]| self.engine.entries_in_form(shape, words, at, magnitudes);
+            |at: PanelColumn, magnitudes: &mut [u64]| self.engine.entries_in_form(shape, words, at, magnitudes);
         self.round_column(tile, self.engine.entry_form(), &mut entries, column, scratch)
     }
 
@@ -212,15 +213,15 @@ impl<'a> TileWork<'a> {
         let first = if shape.diagonal { col } else { 0 };
         let exponents = &self.row_shifts[first_row..][..heads.len()];
         for panel in first / PANEL_ROWS..heads.len().div_ceil(PANEL_ROWS) {
-            let signs = entries((panel, col), magnitudes);
+            let signs = entries(PanelColumn { panel, col }, magnitudes);
             let start = panel * PANEL_ROWS;
             let end = (start + PANEL_ROWS).min(heads.len());
             let rows = start.max(first).min(end)..end;
             let exponent =
                 |lane: usize| exponents.get(start + lane).map_or(0, |shift| i64::from(self.working_bits) - shift);
             let eight = Eight { magnitudes, signs, exponents: std::array::from_fn(exponent) };
-            let out = (&mut heads[rows.clone()], &mut limbs[rows.start * width..rows.end * width]);
-            rounding.round(&eight, rows.start - start..rows.end - start, out, scratch);
+            let out = &mut limbs[rows.start * width..rows.end * width];
+            rounding.round(&eight, rows.start - start..rows.end - start, &mut heads[rows.clone()], out, scratch);
             for row in rows {
                 let exponent = Head(heads[row]).exponent();
                 if exponent.abs() > MAXIMUM_EXPONENT {

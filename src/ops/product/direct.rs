@@ -242,19 +242,19 @@ fn fill_eights(
         stride: result.leading_dimension(),
         entries: result.into_parts(),
     };
-    let (mut pairs, mut count) = ([(0, 0); ENTRIES], 0);
+    let (mut entries, mut count) = ([EntryIndex::default(); ENTRIES], 0);
     for col in 0..if rows == 0 { 0 } else { cols } {
         meter.add("product", 1)?;
         for row in (0..rows).filter(|&row| !problem.triangle() || in_triangle(problem.uplo, row, col)) {
-            pairs[count] = (row, col);
+            entries[count] = EntryIndex { row, col };
             count += 1;
             if count == ENTRIES {
-                sums.finish(&pairs, space, &mut target)?;
+                sums.finish(&entries, space, &mut target)?;
                 count = 0;
             }
         }
     }
-    if count > 0 { sums.finish(&pairs[..count], space, &mut target) } else { Ok(()) }
+    if count > 0 { sums.finish(&entries[..count], space, &mut target) } else { Ok(()) }
 }
 
 /// Scaled columns in digits, eight rows side by side, whose products are summed for eight entries together.
@@ -276,20 +276,20 @@ struct Target<'t> {
 }
 
 impl RowSums<'_> {
-    /// Makes the entries at up to eight places, each a row and a column of the result.
-    fn finish(&self, pairs: &[(usize, usize)], space: &mut [u64], target: &mut Target<'_>) -> Result<()> {
+    /// Makes up to eight entries of the result.
+    fn finish(&self, entries: &[EntryIndex], space: &mut [u64], target: &mut Target<'_>) -> Result<()> {
         let (lanes, precision_bits, width) = (&self.lanes, target.precision_bits, target.width);
         let (exact, scratch) = space.split_at_mut(lanes.limbs());
-        let signs = lanes.multiply(self.columns, pairs, scratch);
+        let signs = lanes.multiply(self.columns, entries, scratch);
         let mut exponents = [0; ENTRIES];
-        for (exponent, &(row, col)) in exponents.iter_mut().zip(pairs) {
+        for (exponent, &EntryIndex { row, col }) in exponents.iter_mut().zip(entries) {
             *exponent = -(self.left_shifts[row] + self.right_shifts[col]);
         }
         let (heads, significands) = (&mut *target.entries.0, &mut *target.entries.1);
-        let places = pairs.iter().map(|&(row, col)| (row + col * target.stride, EntryIndex { row, col })).enumerate();
+        let places = entries.iter().map(|&place| (place.row + place.col * target.stride, place)).enumerate();
         if target.epilogue.is_plain() {
             let mut rounded = [0; ENTRIES];
-            let limbs = lanes.round((signs, &exponents), precision_bits, &mut rounded, scratch);
+            let limbs = lanes.round(signs, &exponents, precision_bits, &mut rounded, scratch);
             for (lane, (at, place)) in places {
                 heads[at] = target.epilogue.check_rounded(Head(rounded[lane]), place)?.0;
                 significands[at * width..][..width].copy_from_slice(&limbs[lane * width..][..width]);
@@ -375,7 +375,7 @@ impl Sums<'_> {
         if self.known != Some((col, row / LANES)) {
             let words = lanes.panel_words(layout.contracted);
             let (x, y) = (&right[col / LANES * words..], &left[row / LANES * words..]);
-            lanes.multiply((x, col % LANES), y, layout.contracted, self.product);
+            lanes.multiply(x, col % LANES, y, layout.contracted, self.product);
             self.known = Some((col, row / LANES));
         }
         lanes.sum(self.product, row % LANES, sum);
@@ -388,7 +388,7 @@ fn sum_of_products(x: &[u64], y: &[u64], width: usize, product: &mut [u64], sum:
     for (a, b) in x.chunks_exact(width + 1).zip(y.chunks_exact(width + 1)) {
         // Zeros, as in triangles, are skipped.
         if (a[0] | b[0]) & ZERO == 0 {
-            limbs::add_product(sum, (&a[1..], &b[1..]), a[0] != b[0], product);
+            limbs::add_product(sum, &a[1..], &b[1..], a[0] != b[0], product);
         }
     }
 }

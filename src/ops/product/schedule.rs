@@ -132,9 +132,7 @@ impl Schedule {
     /// The pairs of bands in order.
     pub fn pairs(&self) -> Box<dyn Iterator<Item = BandPair> + Send> {
         match &self.pairs {
-            &Pairs::All { panels: BlockGrid { rows, cols, triangle }, band_panels } => {
-                Box::new(band_pairs((rows, cols), triangle, band_panels))
-            }
+            &Pairs::All { panels, band_panels } => Box::new(band_pairs(panels, band_panels)),
             Pairs::Some(pairs) => {
                 let pairs = pairs.clone();
                 Box::new((0..pairs.len()).map(move |at| pairs[at].clone()))

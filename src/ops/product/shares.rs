@@ -118,7 +118,7 @@ mod tests {
                     triangle: Some(uplo),
                 };
                 let panels = size.div_ceil(BLOCK);
-                for pair in band_pairs((panels, panels), true, band) {
+                for pair in band_pairs(BlockGrid { rows: panels, cols: panels, triangle: true }, band) {
                     let (first_left, first_right) = (pair.left.start, pair.right.start);
                     let region = Region { grid: pair.grid, first_left, first_right, uplo };
                     let owners = block_owners(&map, &region);

@@ -61,7 +61,7 @@ impl LaneProducts {
     /// Words of the shifts, and of the lanes.
     fn words(&self) -> usize {
         let columns = self.size.operand_columns();
-        columns * PROBLEMS + self.lanes.product_words((columns, self.size.contracted), self.bits.result)
+        columns * PROBLEMS + self.lanes.product_words(columns, self.size.contracted, self.bits.result)
     }
 
     /// Bytes in addition to the results.

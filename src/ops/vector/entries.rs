@@ -103,7 +103,7 @@ impl VectorCall<'_> {
 /// Those of [`Destination::prepare`].
 pub(super) fn prepare(result: Destination<'_>, len: usize, precision_bits: u32) -> Result<MatrixViewMut<'_>> {
     let is_row = match &result {
-        Destination::Matrix(matrix) => matrix.fits((1, len), precision_bits),
+        Destination::Matrix(matrix) => matrix.fits(1, len, precision_bits),
         Destination::Block(block) => (block.rows(), block.cols()) == (1, len),
     };
     result.prepare(if is_row { (1, len) } else { (len, 1) }, precision_bits)

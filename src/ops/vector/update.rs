@@ -2,7 +2,7 @@
 
 use crate::context::{Context, Progress};
 use crate::error::Result;
-use crate::kernels::digit_sums::ScaledSums;
+use crate::kernels::digit_sums::{ScaledPair, ScaledSums};
 use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Destination, EntryIndex, Matrix, MatrixView, check_exponent};
 use crate::ops::columns::each_column;
@@ -97,7 +97,7 @@ pub fn axpy_into<'x, 'y, 'r>(
     };
     let has_eights = x.rows() >= LEAST_FOR_EIGHTS;
     let local = || {
-        let eights = has_eights.then(|| ScaledSums::new(alpha, (of_x, of_y), precision_bits));
+        let eights = has_eights.then(|| ScaledSums::new(alpha, of_x, of_y, precision_bits));
         (eights.flatten(), None)
     };
     call.fill_pieces(result.into(), local, |(scaled, product), mut piece| {
@@ -105,10 +105,10 @@ pub fn axpy_into<'x, 'y, 'r>(
         for first in (0..piece.count()).step_by(8) {
             let count = (piece.count() - first).min(8);
             let done = scaled.as_mut().map_or(0, |scaled| {
-                let mut pairs = [(zero, zero); 8];
+                let mut pairs = [ScaledPair { x: zero, y: zero }; 8];
                 for (lane, pair) in pairs[..count].iter_mut().enumerate() {
                     let row = piece.first + first + lane;
-                    *pair = (x.get(row, 0), y.get(row, 0));
+                    *pair = ScaledPair { x: x.get(row, 0), y: y.get(row, 0) };
                 }
                 scaled.form(&pairs[..count])
             });

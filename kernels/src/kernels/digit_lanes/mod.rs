@@ -202,7 +202,7 @@ impl DigitLanes {
 
     /// The sums of the products of column `lane` of panel `x` with the four columns of `y`, over all of their `rows`:
     /// plain digits in pairs, and the part above them.
-    pub fn multiply(&self, (x, lane): (&[u64], usize), y: &[u64], rows: usize, sums: &mut [u64]) {
+    pub fn multiply(&self, x: &[u64], lane: usize, y: &[u64], rows: usize, sums: &mut [u64]) {
         let words = self.panel_words(rows);
         let (x, y): (&[i32], &[i32]) = (cast_slice(&x[..words]), cast_slice(&y[..words]));
         let sums: &mut [i64] = cast_slice_mut(&mut sums[..self.sum_words()]);
@@ -215,7 +215,7 @@ impl DigitLanes {
                 if index > 0 {
                     self.products.carry(sums, self.bits);
                 }
-                self.products.add(&x[at * block + lane..], &y[at * block..], (self.block, stride), sums);
+                self.products.add(&x[at * block + lane..], &y[at * block..], self.block, stride, sums);
             }
         }
         self.products.finish(sums, self.block, self.levels, self.bits);

@@ -30,9 +30,9 @@ impl Products {
 impl Products {
     /// Adds the products of `digits` digits of `x` with as many of each lane of `y` to `2 digits` sums, over all rows,
     /// which are `stride` apart; `x` begins at its lane.
-    pub fn add(self, x: &[i32], y: &[i32], (digits, stride): (usize, usize), sums: &mut [i64]) {
+    pub fn add(self, x: &[i32], y: &[i32], digits: usize, stride: usize, sums: &mut [i64]) {
         // SAFETY: the processor has AVX2, as there is a value of this type.
-        unsafe { avx2::add(x, y, (digits, stride), sums) }
+        unsafe { avx2::add(x, y, digits, stride, sums) }
     }
 
     /// Makes all sums but the last of each lane balanced digits.
@@ -50,7 +50,7 @@ impl Products {
 
 #[cfg(not(target_arch = "x86_64"))]
 impl Products {
-    pub fn add(self, _x: &[i32], _y: &[i32], _shape: (usize, usize), _sums: &mut [i64]) {
+    pub fn add(self, _x: &[i32], _y: &[i32], _digits: usize, _stride: usize, _sums: &mut [i64]) {
         unreachable!("`are_there` is false");
     }
 
@@ -74,7 +74,7 @@ mod avx2 {
     /// # Safety
     /// The processor has AVX2.
     #[target_feature(enable = "avx2")]
-    pub unsafe fn add(x: &[i32], y: &[i32], (digits, stride): (usize, usize), sums: &mut [i64]) {
+    pub unsafe fn add(x: &[i32], y: &[i32], digits: usize, stride: usize, sums: &mut [i64]) {
         let rows = (y.len() + stride - digits * LANES) / stride;
         assert!(digits.is_multiple_of(2) && digits * LANES <= stride && sums.len() == 2 * digits * LANES);
         let last = (rows - 1) * stride + digits * LANES;

@@ -37,7 +37,7 @@ fn sums_equal_the_big_integers() {
             for (i, j) in (0..LANES).flat_map(|i| (0..LANES).map(move |j| (i, j))) {
                 // One call makes the sums of all lanes j.
                 if j == 0 {
-                    lanes.multiply((&left, i), &right, rows, &mut sums);
+                    lanes.multiply(&left, i, &right, rows, &mut sums);
                 }
                 let terms = x[i * rows..][..rows].iter().zip(&y[j * rows..]);
                 let mut want = Integer::new();
@@ -73,7 +73,7 @@ fn sums_hold_as_many_products_as_the_bound_says() {
                 (0..LANES).for_each(|lane| lanes.set(words, lane, true, &limbs(&least, width)));
             }
             let mut sums = vec![0; lanes.sum_words()];
-            lanes.multiply((&panel, 1), &panel, rows, &mut sums);
+            lanes.multiply(&panel, 1, &panel, rows, &mut sums);
             let mut got = vec![0; 2 * width + 1];
             lanes.sum(&sums, 2, &mut got);
             assert_eq!(got, limbs(&(Integer::from(least.square_ref()) * rows as u32), 2 * width + 1), "{label}");
@@ -98,7 +98,7 @@ fn sums_of_many_rows_keep_their_highest_bits() {
         (0..LANES).for_each(|lane| lanes.set(words, lane, lane == 1 || row == 7, &limbs(&value, 1)));
     }
     let mut sums = vec![0; lanes.sum_words()];
-    lanes.multiply((&panel, 0), &panel, rows, &mut sums);
+    lanes.multiply(&panel, 0, &panel, rows, &mut sums);
     for (lane, count) in [(0, rows as i64), (1, 2 - rows as i64)] {
         let mut got = vec![0; 3];
         lanes.sum(&sums, lane, &mut got);

@@ -19,6 +19,7 @@ pub use unscaled::ScaledSums;
 
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::x86_64::cpu::has_digit_sums;
+use crate::math::float::FloatRef;
 
 /// Bits of a digit.
 pub const DIGIT_BITS: u32 = 52;
@@ -160,6 +161,15 @@ impl<'a> Significands<'a> {
     fn get(&self, k: usize) -> &'a [u64] {
         &self.limbs[self.first.wrapping_add(k.wrapping_mul(self.stride))..][..self.width]
     }
+}
+
+/// The numbers of a sum `alpha x + y`.
+#[derive(Clone, Copy)]
+pub struct ScaledPair<'a> {
+    /// The number that is scaled.
+    pub x: FloatRef<'a>,
+    /// The number that is added.
+    pub y: FloatRef<'a>,
 }
 
 /// Terms: the products of significands and of neighbouring entries of a digit vector.

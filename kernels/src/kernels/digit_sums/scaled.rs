@@ -5,7 +5,7 @@
 //! Source: docs/ALGORITHM.md, "Sums digit by digit".
 
 use super::ifma::{Lanes, cut_eight, load, store, transpose};
-use super::{DIGIT_BITS, Eight, Eights, MASK, copy_limbs, cut_number};
+use super::{DIGIT_BITS, Eight, Eights, MASK, ScaledPair, copy_limbs, cut_number};
 use crate::kernels::x86_64::cpu::has_scaled_sums;
 use crate::math::float::{FloatRef, Head, limbs_for};
 use std::arch::x86_64::*;
@@ -99,7 +99,7 @@ impl<'a> Parts<'a> {
 impl ScaledSums {
     /// Room for numbers of `x_limbs` and `y_limbs` limbs; `None` where the processor or a length does not allow it, or
     /// for `alpha = 0`.
-    pub fn new(alpha: FloatRef<'_>, (x_limbs, y_limbs): (usize, usize), precision_bits: u32) -> Option<ScaledSums> {
+    pub fn new(alpha: FloatRef<'_>, x_limbs: usize, y_limbs: usize, precision_bits: u32) -> Option<ScaledSums> {
         let sizes = Sizes::new([alpha.limbs.len(), x_limbs, y_limbs], precision_bits)?;
         if alpha.head.is_zero() {
             return None;
@@ -122,9 +122,9 @@ impl ScaledSums {
         Sizes::new(limbs, precision_bits).map_or(0, bytes)
     }
 
-    /// Forms and rounds the sums of up to eight pairs `(x, y)` of numbers of exactly the limbs that the room was made
-    /// for; gives the lanes that are done.
-    pub fn form(&mut self, pairs: &[(FloatRef<'_>, FloatRef<'_>)]) -> u8 {
+    /// Forms and rounds the sums of up to eight pairs of numbers of exactly the limbs that the room was made for; gives
+    /// the lanes that are done.
+    pub fn form(&mut self, pairs: &[ScaledPair<'_>]) -> u8 {
         // SAFETY: the features are present, or there would be no room.
         unsafe { self.form_eight(pairs) }
     }
@@ -138,10 +138,10 @@ impl ScaledSums {
     }
 
     #[target_feature(enable = "avx512f,avx512cd,avx512ifma,avx512vbmi2")]
-    fn form_eight(&mut self, pairs: &[(FloatRef<'_>, FloatRef<'_>)]) -> u8 {
+    fn form_eight(&mut self, pairs: &[ScaledPair<'_>]) -> u8 {
         let (mut xs, mut ys): (Lanes<'_>, Lanes<'_>) = ([(&[], 0); 8], [(&[], 0); 8]);
         let (mut tops, mut signs, mut differ, mut held) = (Eight([0; 8]), 0u8, 0u8, 0u8);
-        for (lane, (x, y)) in pairs.iter().take(8).enumerate() {
+        for (lane, ScaledPair { x, y }) in pairs.iter().take(8).enumerate() {
             // Far below all exponents where the number is 0.
             let far = i64::MIN / 4;
             let product = if x.head.is_zero() { far } else { self.alpha_head.exponent() + x.head.exponent() };
@@ -383,7 +383,7 @@ mod tests {
             let spread = [0, 3, 40, 300][case as usize % 4];
             let (limbs, head) = number(&mut rng, of_alpha, spread);
             let alpha = FloatRef { head, limbs: &limbs };
-            let Some(mut sums) = ScaledSums::new(alpha, (of_x, of_y), precision) else { continue };
+            let Some(mut sums) = ScaledSums::new(alpha, of_x, of_y, precision) else { continue };
             let numbers = (0..8).map(|_| (number(&mut rng, of_x, spread), number(&mut rng, of_y, spread)));
             let mut numbers = numbers.collect::<Vec<_>>();
             if of_y == of_x && alpha.limbs[..of_alpha - 1].iter().all(|&limb| limb == 0) {
@@ -400,12 +400,14 @@ mod tests {
                 }
             }
             let count = 1 + case as usize % 8;
-            let refs =
-                numbers.iter().map(|(x, y)| (FloatRef { head: x.1, limbs: &x.0 }, FloatRef { head: y.1, limbs: &y.0 }));
+            let refs = numbers.iter().map(|(x, y)| ScaledPair {
+                x: FloatRef { head: x.1, limbs: &x.0 },
+                y: FloatRef { head: y.1, limbs: &y.0 },
+            });
             let pairs = refs.take(count).collect::<Vec<_>>();
             let done = sums.form(&pairs);
             assert_eq!(u32::from(done) >> count, 0);
-            for (lane, (x, y)) in pairs.iter().enumerate() {
+            for (lane, ScaledPair { x, y }) in pairs.iter().enumerate() {
                 all += 1;
                 if done >> lane & 1 == 0 {
                     continue;

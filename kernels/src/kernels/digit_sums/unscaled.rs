@@ -1,5 +1,6 @@
 //! Where there are no vectors of 64-bit products all sums `alpha x + y` are left to the caller.
 
+use super::ScaledPair;
 use crate::math::float::{FloatRef, Head};
 
 /// Room for no sums.
@@ -7,7 +8,7 @@ pub enum ScaledSums {}
 
 impl ScaledSums {
     /// There are none here.
-    pub fn new(_: FloatRef<'_>, _: (usize, usize), _: u32) -> Option<ScaledSums> {
+    pub fn new(_: FloatRef<'_>, _: usize, _: usize, _: u32) -> Option<ScaledSums> {
         None
     }
 
@@ -17,7 +18,7 @@ impl ScaledSums {
     }
 
     /// There is no room to call this with.
-    pub fn form(&mut self, _: &[(FloatRef<'_>, FloatRef<'_>)]) -> u8 {
+    pub fn form(&mut self, _: &[ScaledPair<'_>]) -> u8 {
         match *self {}
     }
 

@@ -91,7 +91,7 @@ impl Task for ToResidues<'_, '_> {
             for first in (0..rows).step_by(BATCH) {
                 let count = BATCH.min(rows - first);
                 let mut ends = Ends { signs: [0; BATCH], rounding: [0.0; BATCH] };
-                scale_batch(self.source, column, first..first + count, (limbs, 0), &mut ends);
+                scale_batch(self.source, column, first..first + count, limbs, 0, &mut ends);
                 cut_digits(operand, limbs, &ends, digits);
                 let lanes = BatchLanes::Column { column, first };
                 let batch = Batch { tables: self.tables, digits, place: self.place, lanes, rows, stream };
@@ -116,7 +116,7 @@ impl ToResidues<'_, '_> {
         limbs.fill(0); // columns that there are not
         if rows > 0 {
             for column in 0..self.source.columns.len() {
-                scale_batch(self.source, column, 0..rows, (limbs, column * LANES), &mut ends);
+                scale_batch(self.source, column, 0..rows, limbs, column * LANES, &mut ends);
             }
         }
         cut_digits(operand, limbs, &ends, digits);
@@ -138,7 +138,8 @@ fn scale_batch(
     source: &PanelSource<'_>,
     column: usize,
     rows: Range<usize>,
-    (out, start): (&mut [u64], usize),
+    out: &mut [u64],
+    start: usize,
     ends: &mut Ends,
 ) {
     let (view, column) = (&source.view, source.columns.start + column);

@@ -41,7 +41,7 @@ impl Tile {
         let sums = &self.0[column];
         let first = fold(L::load(sums), prime.lift);
         let second = fold(L::load(&sums[L::WIDTH..]), prime.lift);
-        least((first.pair(second), first.pair_upper(second)), prime).sub_halves(L::splat(prime.half))
+        least(first.pair(second), first.pair_upper(second), prime).sub_halves(L::splat(prime.half))
     }
 }
 
@@ -229,7 +229,7 @@ fn halves<L: HalfwordLanes>([first, second]: [L; 2]) -> (L, L) {
 /// the upper halves. That is congruent to `2^-16 S` and a half, so less `(p + 1) / 2` it is the residue: plus
 /// `(p - 1) / 2`, which makes residues least ones, that is less 1.
 #[inline(always)]
-pub fn least<L: Lanes>((low, high): (L, L), prime: &Prime) -> L {
+pub fn least<L: Lanes>(low: L, high: L, prime: &Prime) -> L {
     let p = L::splat(prime.prime);
     let multiples = low.multiply_halves(L::splat(prime.inverse)).multiply_halves_top(p);
     let above = high.sub_halves(multiples).sub_halves(L::splat(pair(1, 1)));
@@ -241,7 +241,8 @@ pub fn least<L: Lanes>((low, high): (L, L), prime: &Prime) -> L {
 fn columns<L: Lanes, const V: usize, const C: usize>(
     factors: impl Factors,
     first: usize,
-    (primes, interval): (&[Prime; COLUMNS], usize),
+    primes: &[Prime; COLUMNS],
+    interval: usize,
     tile: &mut Tile,
 ) {
     let mut sums = [[L::splat(BIAS); V]; C];
@@ -288,17 +289,18 @@ fn fold_all<L: Lanes, const V: usize, const C: usize>(
 fn all_columns<L: Lanes, const V: usize, const C: usize>(
     vectors: usize,
     factors: impl Factors,
-    moduli: (&[Prime; COLUMNS], usize),
+    primes: &[Prime; COLUMNS],
+    interval: usize,
     tile: &mut Tile,
 ) {
     const { assert!(V <= 3 && COLUMNS.is_multiple_of(C)) };
     for first in (0..COLUMNS).step_by(C) {
         if vectors == V {
-            columns::<L, V, C>(factors, first, moduli, tile);
+            columns::<L, V, C>(factors, first, primes, interval, tile);
         } else if vectors == 2 {
-            columns::<L, 2, C>(factors, first, moduli, tile);
+            columns::<L, 2, C>(factors, first, primes, interval, tile);
         } else {
-            columns::<L, 1, C>(factors, first, moduli, tile);
+            columns::<L, 1, C>(factors, first, primes, interval, tile);
         }
     }
 }
@@ -306,8 +308,13 @@ fn all_columns<L: Lanes, const V: usize, const C: usize>(
 /// Sums of `left^T right` for [`CONVERTED_VECTORS`] vectors of lanes, whose residues are [`Tile::residues`]: those of
 /// column `c` are folded modulo `primes[c]`.
 #[inline(always)]
-pub fn convert<L: Lanes, const C: usize>(factors: impl Factors, moduli: (&[Prime; COLUMNS], usize), tile: &mut Tile) {
-    all_columns::<L, CONVERTED_VECTORS, C>(CONVERTED_VECTORS, factors, moduli, tile);
+pub fn convert<L: Lanes, const C: usize>(
+    factors: impl Factors,
+    primes: &[Prime; COLUMNS],
+    interval: usize,
+    tile: &mut Tile,
+) {
+    all_columns::<L, CONVERTED_VECTORS, C>(CONVERTED_VECTORS, factors, primes, interval, tile);
 }
 
 /// Residues of `left^T right` modulo one prime as blocks of a product plane, those of the panels from number `first`
@@ -318,11 +325,12 @@ pub fn blocks<L: Lanes, const V: usize, const C: usize>(
     factors: impl Factors,
     field: &Field,
     tile: &mut Tile,
-    (first, out): (usize, &mut [i32]),
+    first: usize,
+    out: &mut [i32],
     adds: bool,
 ) {
     let Field { prime, interval } = field;
-    all_columns::<L, V, C>(vectors, factors, (&[*prime; COLUMNS], *interval), tile);
+    all_columns::<L, V, C>(vectors, factors, &[*prime; COLUMNS], *interval, tile);
     let (p, half) = (L::splat(prime.prime), L::splat(prime.half));
     let (panels, parts) = (L::WIDTH / BLOCK, BLOCK_PAIRS / L::WIDTH);
     let out = out.as_chunks_mut::<BLOCK_PAIRS>().0;
@@ -331,7 +339,8 @@ pub fn blocks<L: Lanes, const V: usize, const C: usize>(
         for (at, two) in columns.iter_mut().enumerate() {
             let even = L::load(&tile.0[2 * at][v * L::WIDTH..]);
             let odd = L::load(&tile.0[2 * at + 1][v * L::WIDTH..]);
-            *two = least(halves([fold(even, prime.lift), fold(odd, prime.lift)]), prime);
+            let (low, high) = halves([fold(even, prime.lift), fold(odd, prime.lift)]);
+            *two = least(low, high, prime);
         }
         let values = L::in_blocks(columns);
         for panel in 0..panels {
@@ -361,7 +370,8 @@ pub fn blocks<L: Lanes, const V: usize, const C: usize>(
 pub fn sums<L: Lanes, const V: usize, const C: usize>(
     left: Strip<'_>,
     right: &[[i32; COLUMNS]],
-    (out, stride): (&mut [i32], usize),
+    out: &mut [i32],
+    stride: usize,
 ) {
     for first in (0..COLUMNS).step_by(C) {
         let sums = left.multiply_add(0, [[L::splat(0); V]; C], right, first);

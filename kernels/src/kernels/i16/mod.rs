@@ -301,9 +301,7 @@ impl PlaneFormat for I16Engine {
     }
 
     fn scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
-        levels::scratch_words(rows, (grid.rows, grid.cols), grid.triangle)
-            .max(self.conversion.scratch_words())
-            .max(self.recovery.scratch_words())
+        levels::scratch_words(rows, *grid).max(self.conversion.scratch_words()).max(self.recovery.scratch_words())
     }
 
     fn part_scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
@@ -355,7 +353,7 @@ impl PlaneEngine for I16Engine {
             #[cfg(target_arch = "x86_64")]
             Conversion::Composites(composites) => {
                 let streams = source.streams_halves(primes.len());
-                composites.to_residues(primes, (source, streams), planes, scratch);
+                composites.to_residues(primes, source, streams, planes, scratch);
             }
         }
     }

@@ -85,15 +85,15 @@ impl<'a> Operand<'a> {
     /// Pairs of some rows of panel `panel`, `stride` integers apart, from integer `at` on. Of sums the rows are a
     /// multiple of [`INTERLEAVED`].
     #[inline(always)]
-    pub fn pack<L: Lanes>(&self, panel: usize, rows: &Range<usize>, out: &mut [i32], place: (usize, usize)) {
+    pub fn pack<L: Lanes>(&self, panel: usize, rows: &Range<usize>, out: &mut [i32], stride: usize, at: usize) {
         match self {
-            Operand::Panels(panels) => pack::<L>(panels.rows(panel, rows), out, place),
+            Operand::Panels(panels) => pack::<L>(panels.rows(panel, rows), out, stride, at),
             Operand::Sum(Sum { scheme, number, parts: [a, b, c, d] }) => {
                 let parts = [a.rows(panel, rows), b.rows(panel, rows), c.rows(panel, rows), d.rows(panel, rows)];
                 match scheme {
-                    Sums::Symmetric(rule) => pack_sum::<L, _>(*rule, *number, parts, (out, place)),
-                    Sums::Left(rule) => pack_sum::<L, _>(*rule, *number, parts, (out, place)),
-                    Sums::Right(rule) => pack_sum::<L, _>(*rule, *number, parts, (out, place)),
+                    Sums::Symmetric(rule) => pack_sum::<L, _>(*rule, *number, parts, out, stride, at),
+                    Sums::Left(rule) => pack_sum::<L, _>(*rule, *number, parts, out, stride, at),
+                    Sums::Right(rule) => pack_sum::<L, _>(*rule, *number, parts, out, stride, at),
                 }
             }
         }
@@ -102,12 +102,12 @@ impl<'a> Operand<'a> {
 
 /// Pairs of rows of sum number `number`.
 #[inline(always)]
-fn pack_sum<L: Lanes, R: Rule>(rule: R, number: usize, parts: [&[i16]; 4], out: (&mut [i32], (usize, usize))) {
+fn pack_sum<L: Lanes, R: Rule>(rule: R, number: usize, parts: [&[i16]; 4], out: &mut [i32], stride: usize, at: usize) {
     match number {
-        0 => pack_number::<L, R, 0>(rule, parts, out),
-        1 => pack_number::<L, R, 1>(rule, parts, out),
-        2 => pack_number::<L, R, 2>(rule, parts, out),
-        _ => pack_number::<L, R, 3>(rule, parts, out),
+        0 => pack_number::<L, R, 0>(rule, parts, out, stride, at),
+        1 => pack_number::<L, R, 1>(rule, parts, out, stride, at),
+        2 => pack_number::<L, R, 2>(rule, parts, out, stride, at),
+        _ => pack_number::<L, R, 3>(rule, parts, out, stride, at),
     }
 }
 
@@ -115,7 +115,9 @@ fn pack_sum<L: Lanes, R: Rule>(rule: R, number: usize, parts: [&[i16]; 4], out: 
 fn pack_number<L: Lanes, R: Rule, const N: usize>(
     rule: R,
     parts: [&[i16]; 4],
-    (out, (stride, at)): (&mut [i32], (usize, usize)),
+    out: &mut [i32],
+    stride: usize,
+    at: usize,
 ) {
     assert!(parts[0].len().is_multiple_of(size_of::<Rows>() / 2));
     let [a, b, c, d] = parts.map(|part| part.as_chunks::<{ 2 * PAIRS }>().0);
@@ -131,7 +133,7 @@ fn pack_number<L: Lanes, R: Rule, const N: usize>(
 
 /// Pairs of rows of one panel, `stride` integers apart, from integer `at` on.
 #[inline(always)]
-fn pack<L: Lanes>(rows: &[i16], out: &mut [i32], (stride, at): (usize, usize)) {
+fn pack<L: Lanes>(rows: &[i16], out: &mut [i32], stride: usize, at: usize) {
     let (whole, rest) = rows.as_chunks::<{ 2 * PAIRS }>();
     let mut last = [0; 2 * PAIRS];
     last[..rest.len()].copy_from_slice(rest);

@@ -44,7 +44,7 @@ fn pairs<'a>(rows: &PanelRows<'a>, panel: usize) -> (&'a [[i32; BLOCK]], usize) 
 
 /// Prefetches part `part` of `parts` of some panels of operands, `depth` rows of each.
 #[inline(always)]
-fn fetch<L: Lanes>(rows: &[PanelRows<'_>], panels: Range<usize>, depth: usize, (part, parts): (usize, usize)) {
+fn fetch<L: Lanes>(rows: &[PanelRows<'_>], panels: Range<usize>, depth: usize, part: usize, parts: usize) {
     let count = rows.len() * panels.len();
     for at in part * count / parts..(part + 1) * count / parts {
         let (pairs, stride) = pairs(&rows[at / panels.len()], 0);
@@ -100,10 +100,10 @@ impl Task for MultiplyPanels<'_> {
             let after = strip.end..strip.end + strip_panels::<L, V>(rows - strip.end);
             for (number, col) in columns.clone().enumerate() {
                 match after.is_empty() {
-                    false => fetch::<L>(x, after.clone(), depth, (number, columns.len())),
-                    true => fetch::<L>(next.x, 0..L::WIDTH / BLOCK * V, depth, (number, columns.len())),
+                    false => fetch::<L>(x, after.clone(), depth, number, columns.len()),
+                    true => fetch::<L>(next.x, 0..L::WIDTH / BLOCK * V, depth, number, columns.len()),
                 }
-                fetch::<L>(next.y, columns.clone(), depth, (part.min(parts - 1), parts));
+                fetch::<L>(next.y, columns.clone(), depth, part.min(parts - 1), parts);
                 part += 1;
                 let (run, block) = target.run(col, &strip);
                 if run.is_empty() {
@@ -113,7 +113,7 @@ impl Task for MultiplyPanels<'_> {
                 out.chunks(BLOCK_WORDS / 2).for_each(|line| L::prefetch(line.as_ptr()));
                 let factors = OfTile { x, y, depth, row: run.start, panels: run.len(), col };
                 let vectors = run.len().div_ceil(L::WIDTH / BLOCK);
-                blocks::<L, V, C>(vectors, factors, &field, &mut tile, (0, bytemuck::cast_slice_mut(out)), adds);
+                blocks::<L, V, C>(vectors, factors, &field, &mut tile, 0, bytemuck::cast_slice_mut(out), adds);
             }
             strip = after;
         }

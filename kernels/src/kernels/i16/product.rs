@@ -142,7 +142,7 @@ impl Pass<'_> {
         let pairs = pairs(self.rows.len());
         for (number, col) in self.columns.clone().enumerate() {
             let out = right[number * pairs..][..pairs].as_flattened_mut();
-            self.operands.right().pack::<L>(col - origin.1, &self.rows, out, (COLUMNS, 0));
+            self.operands.right().pack::<L>(col - origin.1, &self.rows, out, COLUMNS, 0);
         }
         let mut tile = Tile::new();
         let mut start = row_window.start.max(grid.first_row(self.columns.start));
@@ -150,14 +150,14 @@ impl Pass<'_> {
             let strip = start..start + strip_panels::<L, V>(row_window.end - start);
             let lanes = strip.len().next_multiple_of(L::WIDTH / BLOCK) * BLOCK;
             let left = &mut left[..pairs * lanes];
-            self.pack_strip::<L>(&strip, (left, lanes), right);
+            self.pack_strip::<L>(&strip, left, lanes, right);
             for (number, col) in self.columns.clone().enumerate() {
                 let (run, block) = self.target.run(col, &strip);
                 if !run.is_empty() {
                     let factors = &right[number * pairs..][..pairs];
                     let out = &mut c[block * BLOCK_WORDS..][..run.len() * BLOCK_WORDS];
                     let left = Strip { words: left, stride: lanes, skipped: 0 };
-                    self.tile::<L, V, C>((left, factors), run.start - start..run.end - start, (&mut tile, out));
+                    self.tile::<L, V, C>(left, factors, run.start - start..run.end - start, &mut tile, out);
                 }
             }
             start = strip.end;
@@ -166,11 +166,11 @@ impl Pass<'_> {
 
     /// Pairs of rows of the panels of a strip side by side, zeros up to whole vectors.
     #[inline(always)]
-    fn pack_strip<L: Lanes>(&self, strip: &Range<usize>, (left, lanes): (&mut [i32], usize), right: &[[i32; COLUMNS]]) {
+    fn pack_strip<L: Lanes>(&self, strip: &Range<usize>, left: &mut [i32], lanes: usize, right: &[[i32; COLUMNS]]) {
         let all = pairs(self.rows.len());
         for (number, left) in left.chunks_mut(PAIRS_AT_A_TIME * lanes).enumerate() {
             let first = number * PAIRS_AT_A_TIME;
-            self.pack_part::<L>(strip, first..(first + PAIRS_AT_A_TIME).min(all), (left, lanes), right);
+            self.pack_part::<L>(strip, first..(first + PAIRS_AT_A_TIME).min(all), left, lanes, right);
         }
     }
 
@@ -180,7 +180,8 @@ impl Pass<'_> {
         &self,
         strip: &Range<usize>,
         part: Range<usize>,
-        (left, lanes): (&mut [i32], usize),
+        left: &mut [i32],
+        lanes: usize,
         right: &[[i32; COLUMNS]],
     ) {
         let (pairs, origin) = (pairs(self.rows.len()), self.target.origin);
@@ -198,7 +199,7 @@ impl Pass<'_> {
                     row[number * BLOCK..][..BLOCK].copy_from_slice(from);
                 }
             } else {
-                self.operands.x.pack::<L>(panel, &rows, left, (lanes, number * BLOCK));
+                self.operands.x.pack::<L>(panel, &rows, left, lanes, number * BLOCK);
             }
         }
     }
@@ -207,15 +208,17 @@ impl Pass<'_> {
     #[inline(always)]
     fn tile<L: Lanes, const V: usize, const C: usize>(
         &self,
-        (left, right): (Strip<'_>, &[[i32; COLUMNS]]),
+        left: Strip<'_>,
+        right: &[[i32; COLUMNS]],
         run: Range<usize>,
-        (tile, out): (&mut Tile, &mut [i16]),
+        tile: &mut Tile,
+        out: &mut [i16],
     ) {
         let panels = L::WIDTH / BLOCK;
         let skipped = run.start / panels;
         let vectors = run.end.div_ceil(panels) - skipped;
         let strip = Strip { skipped: skipped * L::WIDTH, ..left };
-        let out = (run.start - skipped * panels, bytemuck::cast_slice_mut(out));
-        blocks::<L, V, C>(vectors, (strip, right), self.field, tile, out, self.adds);
+        let (first, out) = (run.start - skipped * panels, bytemuck::cast_slice_mut(out));
+        blocks::<L, V, C>(vectors, (strip, right), self.field, tile, first, out, self.adds);
     }
 }

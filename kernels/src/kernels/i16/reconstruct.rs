@@ -104,7 +104,7 @@ fn multiply<L: Lanes, const C: usize>(weighted: &[i32], table: &Table, out: &mut
         let out = &mut out[group * COLUMNS * BLOCK_ENTRIES..][..COLUMNS * BLOCK_ENTRIES];
         for first in (0..BLOCK_ENTRIES).step_by(VECTORS * L::WIDTH) {
             let strip = Strip { words: weighted, stride: BLOCK_ENTRIES, skipped: first };
-            sums::<L, VECTORS, C>(strip, table.group(group), (&mut out[first..], BLOCK_ENTRIES));
+            sums::<L, VECTORS, C>(strip, table.group(group), &mut out[first..], BLOCK_ENTRIES);
         }
     }
 }

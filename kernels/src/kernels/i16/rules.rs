@@ -60,7 +60,7 @@ impl Symmetric {
         let (bias, pairs) = (L::splat(BIAS), rows.paired());
         let even = bias.multiply_add(pairs, L::splat(self.rotation.even));
         let odd = bias.multiply_add(pairs, L::splat(self.rotation.odd));
-        let rotated = least((even.pair(odd), even.pair_upper(odd)), &self.prime);
+        let rotated = least(even.pair(odd), even.pair_upper(odd), &self.prime);
         if PAIRED { rotated } else { rotated.apart() }
     }
 }

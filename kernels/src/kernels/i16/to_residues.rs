@@ -77,7 +77,7 @@ impl Task for ToResidues<'_, '_> {
             let strips = batch.clone().step_by(strip_rows);
             for (start, digits) in strips.clone().zip(digits.chunks_exact_mut(2 * strip_words)) {
                 let strip = start..(start + strip_rows).min(rows);
-                let entries = gather::<L>((source, form), strip, limbs);
+                let entries = gather::<L>(source, form, strip, limbs);
                 cut::<L>(limbs, &entries, digits);
             }
             let groups = primes.start / COLUMNS..primes.end.div_ceil(COLUMNS);
@@ -85,7 +85,7 @@ impl Task for ToResidues<'_, '_> {
             for group in groups.clone() {
                 // Together with streamed stores it costs more than it saves.
                 if !L::STREAMS {
-                    fetch::<L>(source, &next, (group - groups.start, groups.len()));
+                    fetch::<L>(source, &next, group - groups.start, groups.len());
                     let words = form.panel_words(batch.start)..form.panel_words(batch.end);
                     for prime in (group + 1) * COLUMNS..((group + 2) * COLUMNS).min(primes.end) {
                         let lines = planes[prime - primes.start][words.clone()].iter().step_by(LINE_WORDS);
@@ -95,7 +95,7 @@ impl Task for ToResidues<'_, '_> {
                 let (factors, of_group) = (tables.radix_powers.group(group), &tables.primes[group]);
                 for (start, digits) in strips.clone().zip(digits.chunks_exact(2 * strip_words)) {
                     let strip = Strip { words: digits, stride: lanes, skipped: 0 };
-                    convert::<L, C>((strip, factors), (of_group, tables.intervals[group]), &mut tile);
+                    convert::<L, C>((strip, factors), of_group, tables.intervals[group], &mut tile);
                     let rows = start..(start + strip_rows).min(rows);
                     let words = form.panel_words(rows.start)..form.panel_words(rows.end);
                     for (column, prime) in of_group.iter().enumerate() {
@@ -138,7 +138,7 @@ struct Entries {
 
 /// Writes the limbs of the magnitudes of some rows, limb by limb of all lanes. Missing rows are zeros.
 #[inline(always)]
-fn gather<L: Lanes>((source, form): (&PanelSource<'_>, Form), rows: Range<usize>, out: &mut [u64]) -> Entries {
+fn gather<L: Lanes>(source: &PanelSource<'_>, form: Form, rows: Range<usize>, out: &mut [u64]) -> Entries {
     let (view, columns) = (&source.view, source.columns.clone());
     let (heads, limbs, width) = (view.all_heads(), view.all_limbs(), view.limbs_per_element());
     let lanes = VECTORS * L::WIDTH;
@@ -221,7 +221,7 @@ fn some(of_lanes: &[u64], first: usize) -> &[u64; SIDE_BY_SIDE] {
 
 /// Prefetches part `part` of `parts` of some rows, which are converted next.
 #[inline(always)]
-fn fetch<L: Lanes>(source: &PanelSource<'_>, rows: &Range<usize>, (part, parts): (usize, usize)) {
+fn fetch<L: Lanes>(source: &PanelSource<'_>, rows: &Range<usize>, part: usize, parts: usize) {
     let (view, columns) = (&source.view, source.columns.clone());
     let (limbs, width, count) = (view.all_limbs(), view.limbs_per_element(), rows.len() * columns.len());
     for at in part * count / parts..(part + 1) * count / parts {

@@ -45,7 +45,7 @@ impl<L: Lanes, const R: usize, const V: usize> Unit for ByLanes<L, R, V> {
                 for (lanes, excess) in tile.iter_mut().zip(&excess[row..]) {
                     *lanes = [L::splat(excess.wrapping_neg()); V];
                 }
-                register_tile::<L, R, V, SIGNED>((rows, row), (columns, column), extent.groups, &mut tile);
+                register_tile::<L, R, V, SIGNED>(rows, row, columns, column, extent.groups, &mut tile);
                 for (lanes, sums) in tile.iter().zip(&mut sums[row..]) {
                     for (lanes, sums) in lanes.iter().zip(sums[column..].chunks_exact_mut(L::WIDTH)) {
                         lanes.store(sums);
@@ -85,8 +85,10 @@ fn excesses<L: Lanes>(rows: &[Rows], extent: Extent) -> [u32; SIDE] {
 
 #[inline(always)]
 fn register_tile<L: Lanes, const R: usize, const V: usize, const SIGNED: bool>(
-    (rows, row): (&[Rows], usize),
-    (columns, column): (&[Columns], usize),
+    rows: &[Rows],
+    row: usize,
+    columns: &[Columns],
+    column: usize,
     groups: usize,
     sums: &mut [[L; V]; R],
 ) {

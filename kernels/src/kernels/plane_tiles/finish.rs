@@ -8,8 +8,8 @@
 use super::PlaneTiles;
 use super::layout::{HEADER_WORDS, Layout};
 use super::publish::{OfPanel, Publisher};
-use super::rules::BlockRules;
-use crate::kernels::tiles::{FailedPivot, TileShape};
+use super::rules::{BlockRules, BlockSums, PivotedTriangle};
+use crate::kernels::tiles::{FailedPivot, SolveTile, TileShape};
 use crate::kernels::{BlockResidues, IntegerBlock, NextRows, PlaneEngine, RowsProduct};
 use crate::math::pivot::RowWeight;
 use crate::plan::{BLOCK, BlockGrid};
@@ -18,8 +18,7 @@ use std::ops::Range;
 /// The factored tile above the one that is finished.
 struct Above<'a, P> {
     layout: Layout,
-    words: &'a [u64],
-    pivots: &'a [P],
+    triangle: PivotedTriangle<'a, P>,
 }
 
 /// A tile that is finished.
@@ -73,11 +72,11 @@ impl<'a, R: BlockRules> Finish<'a, R> {
     /// For a tile below the factored one `above`, whose pivots are given, or for one on the diagonal.
     pub fn new(
         tiles: &'a PlaneTiles<R>,
-        (shape, words): (TileShape, &'a mut [u64]),
-        weights: &'a mut [RowWeight],
-        above: Option<(&'a [u64], &'a [R::Pivot])>,
+        tile: SolveTile<'a>,
+        above: Option<PivotedTriangle<'a, R::Pivot>>,
         scratch: &'a mut [u64],
     ) -> Finish<'a, R> {
+        let SolveTile { shape, words, weights } = tile;
         let layout = tiles.layout(shape);
         let (planes, scratch) = scratch.split_at_mut(layout.residue_words());
         let (publisher, scratch) = Publisher::new(tiles, BLOCK, scratch);
@@ -85,15 +84,16 @@ impl<'a, R: BlockRules> Finish<'a, R> {
         let (residues, blocks) = words[..layout.words()].split_at_mut(layout.operand_words());
         let (header, sums) = residues.split_at_mut(HEADER_WORDS);
         let square = TileShape { rows: shape.cols, cols: shape.cols, diagonal: true };
+        let pivots = Vec::with_capacity(if above.is_none() { shape.cols } else { 0 });
         Finish {
             tiles,
             layout,
-            above: above.map(|(words, pivots)| Above { layout: tiles.layout(square), words, pivots }),
+            above: above.map(|triangle| Above { layout: tiles.layout(square), triangle }),
             has_sums: header[0] == 1,
             sums,
             blocks,
             weights,
-            pivots: Vec::with_capacity(if above.is_none() { shape.cols } else { 0 }),
+            pivots,
             integers: IntegerBlock::new(tiles.engine.magnitude_limbs()),
             scratch: Scratch { planes, publisher, rules, engine },
         }
@@ -150,7 +150,7 @@ impl<'a, R: BlockRules> Finish<'a, R> {
             let x = layout.rows(&planes[prime * layout.plane_words..], panels.start, first);
             let y = match &self.above {
                 None => x,
-                Some(above) => above.layout.rows(above.layout.panels(above.words, prime), next.start, first),
+                Some(above) => above.layout.rows(above.layout.panels(above.triangle.words, prime), next.start, first),
             };
             [[x], [y]]
         };
@@ -176,8 +176,9 @@ impl<'a, R: BlockRules> Finish<'a, R> {
             let Scratch { planes, publisher, rules, engine: scratch } = &mut self.scratch;
             let finished = &self.blocks[layout.block(panel, block)];
             let of_panel = OfPanel { layout: &layout, panel, cols: cols.clone() };
-            let (engine, own) = (&*self.tiles.engine, (finished, cols.len()));
-            if !self.tiles.rules.to_residues(own, engine, &mut of_panel.targets(engine, planes), rules) {
+            let (engine, count) = (&*self.tiles.engine, cols.len());
+            let targets = &mut of_panel.targets(engine, planes);
+            if !self.tiles.rules.to_residues(finished, count, engine, targets, rules) {
                 publisher.set_blocks(&self.tiles.rules, finished, cols.len());
                 publisher.write(self.tiles, &of_panel, planes, scratch);
             }
@@ -190,9 +191,9 @@ impl<'a, R: BlockRules> Finish<'a, R> {
         let (engine, layout) = (&*self.tiles.engine, self.layout);
         let offset = layout.grid.index(panel, block) * engine.block_words();
         let residues = BlockResidues { window: self.sums, plane_words: layout.plane_words, offset };
-        let own = (&mut self.blocks[layout.block(panel, block)], layout.cols_of_block(block).len());
-        let scratch = (&mut *self.scratch.rules, &mut *self.scratch.engine);
-        self.tiles.rules.take_residues_off(own, (engine, &residues), &mut self.integers, scratch);
+        let sums = BlockSums { engine, residues, integers: &mut self.integers, scratch: self.scratch.engine };
+        let (own, cols) = (&mut self.blocks[layout.block(panel, block)], layout.cols_of_block(block).len());
+        self.tiles.rules.take_residues_off(own, cols, sums, self.scratch.rules);
     }
 
     /// Finishes the rows of a panel in one block of columns.
@@ -201,9 +202,9 @@ impl<'a, R: BlockRules> Finish<'a, R> {
         let (rows, cols) = (layout.rows_of_panel(panel), layout.cols_of_block(block));
         let (weights, space) = (&mut self.weights[rows], &mut *self.scratch.rules);
         if let Some(above) = &self.above {
-            let triangle = &above.words[above.layout.operand_words()..][above.layout.block(block, block)];
-            let own = &mut self.blocks[layout.block(panel, block)];
-            rules.solve(own, (triangle, &above.pivots[cols]), weights, space);
+            let words = &above.triangle.words[above.layout.operand_words()..][above.layout.block(block, block)];
+            let triangle = PivotedTriangle { words, pivots: &above.triangle.pivots[cols] };
+            rules.solve(&mut self.blocks[layout.block(panel, block)], triangle, weights, space);
             return Ok(());
         }
         let own = layout.block(panel, block);
@@ -213,7 +214,8 @@ impl<'a, R: BlockRules> Finish<'a, R> {
             let factored = rules.factor(own, weights, &mut self.pivots, space);
             return factored.map_err(|failed| FailedPivot { column: cols.start + failed.column, ..failed });
         }
-        rules.solve(own, (&before[layout.block(block, block)], &self.pivots[cols]), weights, space);
+        let triangle = PivotedTriangle { words: &before[layout.block(block, block)], pivots: &self.pivots[cols] };
+        rules.solve(own, triangle, weights, space);
         Ok(())
     }
 }

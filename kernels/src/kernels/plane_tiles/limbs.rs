@@ -3,7 +3,7 @@
 //! Layout of a block: slots `[row][column]`, an entry less the sums so far in two's complement or, once it is finished,
 //! a sign and limbs.
 
-use super::rules::BlockRules;
+use super::rules::{BlockRules, PivotedTriangle};
 use crate::kernels::IntegerBlock;
 use crate::kernels::entries::{self, Reciprocal, Widths};
 use crate::kernels::limbs;
@@ -121,7 +121,7 @@ impl BlockRules for LimbRules {
         }
     }
 
-    fn set(&self, block: &mut [u64], col: usize, (signs, magnitudes): (u8, &[u64]), _scratch: &mut [u64]) {
+    fn set(&self, block: &mut [u64], col: usize, signs: u8, magnitudes: &[u64], _scratch: &mut [u64]) {
         let magnitudes = magnitudes.chunks_exact(magnitudes.len() / PANEL_ROWS);
         for ((lane, row), magnitude) in block.chunks_exact_mut(self.row_words()).enumerate().zip(magnitudes) {
             let slot = &mut row[col * self.slot_words()..][..self.slot_words()];
@@ -163,14 +163,15 @@ impl BlockRules for LimbRules {
     fn solve(
         &self,
         block: &mut [u64],
-        (above, pivots): (&[u64], &[Pivot]),
+        above: PivotedTriangle<'_, Pivot>,
         weights: &mut [RowWeight],
         scratch: &mut [u64],
     ) {
+        let PivotedTriangle { words: above, pivots } = above;
         let (mut rows, row_words) = (self.rows(scratch), self.row_words());
         for (row, weight) in block.chunks_exact_mut(row_words).zip(weights) {
             for (col, pivot) in pivots.iter().enumerate() {
-                rows.entry(col, row, (&above[col * row_words..][..row_words], pivot), weight);
+                rows.entry(col, row, &above[col * row_words..][..row_words], pivot, weight);
             }
         }
     }
@@ -199,7 +200,7 @@ impl Rows<'_> {
             let row = &mut row[..row_words];
             for col in 0..lane {
                 let above = &above[col * row_words..][..row_words];
-                self.entry(col, row, (above, &pivots[first + col]), weight);
+                self.entry(col, row, above, &pivots[first + col], weight);
             }
             if weight.is_rejected() {
                 return Err(FailedPivot { column: lane, value: None });
@@ -207,7 +208,7 @@ impl Rows<'_> {
             let (before, slot) = row.split_at_mut(lane * slot_words);
             let (slot, above) = slot.split_at_mut(slot_words);
             above.fill(0);
-            self.take_off(slot, (before, before));
+            self.take_off(slot, before, before);
             let negative = limbs::to_magnitude(self.rest);
             match entries::root(self.rest, self.quotient).filter(|_| !negative) {
                 Some(root) => {
@@ -225,14 +226,14 @@ impl Rows<'_> {
 
     /// Finishes one entry: its quotient by the pivot, 0 in a row that is rejected.
     #[inline]
-    fn entry(&mut self, col: usize, row: &mut [u64], (above, pivot): (&[u64], &Pivot), weight: &mut RowWeight) {
+    fn entry(&mut self, col: usize, row: &mut [u64], above: &[u64], pivot: &Pivot, weight: &mut RowWeight) {
         let (slot_words, widths) = (self.rules.slot_words(), self.rules.widths);
         let (before, slot) = row.split_at_mut(col * slot_words);
         let slot = &mut slot[..slot_words];
         if weight.is_rejected() {
             return slot.fill(0);
         }
-        self.take_off(slot, (before, &above[..col * slot_words]));
+        self.take_off(slot, before, &above[..col * slot_words]);
         let negative = limbs::to_magnitude(self.rest) != pivot.negative;
         let quotient = pivot.reciprocal.quotient(self.rest, &pivot.limbs, self.quotient);
         weight.add_limbs(quotient, self.rules.working_bits);
@@ -242,14 +243,14 @@ impl Rows<'_> {
 
     /// The rest of an entry, in two's complement: `slot` less the products of finished entries.
     #[inline]
-    fn take_off(&mut self, slot: &[u64], (x, y): (&[u64], &[u64])) {
+    fn take_off(&mut self, slot: &[u64], x: &[u64], y: &[u64]) {
         let entry = self.rules.widths.entry;
         let extension = u64::from(slot[slot.len() - 1] >> 63 == 1).wrapping_neg();
         let given = slot.len().min(self.rest.len());
         self.rest[..given].copy_from_slice(&slot[..given]);
         self.rest[given..].fill(extension);
         for (x, y) in x.chunks_exact(slot.len()).zip(y.chunks_exact(slot.len())) {
-            limbs::add_product(self.rest, (&x[1..=entry], &y[1..=entry]), x[0] == y[0], self.product);
+            limbs::add_product(self.rest, &x[1..=entry], &y[1..=entry], x[0] == y[0], self.product);
         }
     }
 }

@@ -16,8 +16,8 @@ pub mod rules;
 mod tests;
 
 use crate::kernels::tiles::{
-    DiagonalData, EntrySource, FailedPivot, PANEL_ROWS, SolveTile, TileDevices, TileEngine, TileFormat, TileShape,
-    TileSource, UpdateTile, pivots_of,
+    DiagonalData, DiagonalTile, FailedPivot, FinishedEntries, PANEL_ROWS, PanelColumn, SolveTile, TileDevices,
+    TileEngine, TileFormat, TileShape, TileSource, UpdateTile, pivots_of,
 };
 use crate::kernels::{IntegerBlock, NextRows, PanelRows, PlaneEngine, RowsProduct};
 use crate::math::pivot::RowWeight;
@@ -27,7 +27,7 @@ use layout::{HEADER_WORDS, Layout};
 use limbs::LimbRules;
 use publish::Publisher;
 use rug::Integer;
-use rules::BlockRules;
+use rules::{BlockRules, PivotedTriangle};
 use std::sync::Arc;
 
 /// Tile kernels over `engine`, which holds operands of `working_bits` and products of
@@ -78,8 +78,10 @@ impl<R: BlockRules> PlaneTiles<R> {
     fn operands<'w>(
         &self,
         shape: TileShape,
-        (x, y): (&[&'w [u64]], &[&'w [u64]]),
-        (prime, depth): (usize, usize),
+        x: &[&'w [u64]],
+        y: &[&'w [u64]],
+        prime: usize,
+        depth: usize,
     ) -> [Vec<PanelRows<'w>>; 2] {
         if prime >= self.primes() {
             return [Vec::new(), Vec::new()];
@@ -98,11 +100,13 @@ impl<R: BlockRules> PlaneTiles<R> {
     fn update_plane(
         &self,
         tiles: &mut [UpdateTile<'_>],
-        (prime, at): (usize, usize),
-        (y, depth): (&[&[u64]], usize),
+        at: usize,
+        y: &[&[u64]],
+        depth: usize,
+        prime: usize,
         scratch: &mut [u64],
     ) {
-        let operands = |prime: usize, at: usize| self.operands(tiles[at].shape, (&tiles[at].x, y), (prime, depth));
+        let operands = |prime: usize, at: usize| self.operands(tiles[at].shape, &tiles[at].x, y, prime, depth);
         let [x, y] = operands(prime, at);
         let next = if at + 1 < tiles.len() { (prime, at + 1) } else { (prime + 1, 0) };
         let [next_x, next_y] = operands(next.0, next.1);
@@ -183,13 +187,7 @@ impl<R: BlockRules> TileEngine for PlaneTiles<R> {
         publish::load_operand(self, source, words, scratch);
     }
 
-    fn load_integers(
-        &self,
-        shape: TileShape,
-        integers: (usize, &mut EntrySource<'_>),
-        words: &mut [u64],
-        scratch: &mut [u64],
-    ) {
+    fn load_integers(&self, shape: TileShape, integers: FinishedEntries<'_>, words: &mut [u64], scratch: &mut [u64]) {
         publish::load_integers(self, shape, integers, words, scratch);
     }
 
@@ -213,7 +211,7 @@ impl<R: BlockRules> TileEngine for PlaneTiles<R> {
         }
         // Prime by prime: data that the tiles share are read from memory once.
         for prime in 0..self.primes() {
-            (0..tiles.len()).for_each(|at| self.update_plane(tiles, (prime, at), (y, depth), scratch));
+            (0..tiles.len()).for_each(|at| self.update_plane(tiles, at, y, depth, prime, scratch));
         }
         tiles.iter_mut().for_each(|tile| tile.words[0] = 1);
         Ok(())
@@ -226,19 +224,18 @@ impl<R: BlockRules> TileEngine for PlaneTiles<R> {
         weights: &mut [RowWeight],
         scratch: &mut [u64],
     ) -> Result<Box<dyn DiagonalData>, FailedPivot> {
-        let pivots = Finish::new(self, (shape, words), weights, None, scratch).run()?;
+        let pivots = Finish::new(self, SolveTile { shape, words, weights }, None, scratch).run()?;
         Ok(Box::new(Pivots(pivots)))
     }
 
-    fn solve(&self, tile: SolveTile<'_>, diagonal: (&[u64], &dyn DiagonalData), scratch: &mut [u64]) {
-        let SolveTile { shape, words, weights } = tile;
-        let Pivots::<R::Pivot>(pivots) = diagonal.1.as_any().downcast_ref().expect("data of these kernels");
-        let above = Some((diagonal.0, &pivots[..]));
-        Finish::new(self, (shape, words), weights, above, scratch).run().expect("no pivots of its own");
+    fn solve(&self, tile: SolveTile<'_>, diagonal: DiagonalTile<'_>, scratch: &mut [u64]) {
+        let Pivots::<R::Pivot>(pivots) = diagonal.data.as_any().downcast_ref().expect("data of these kernels");
+        let above = PivotedTriangle { words: diagonal.words, pivots };
+        Finish::new(self, tile, Some(above), scratch).run().expect("no pivots of its own");
     }
 
-    fn entries(&self, shape: TileShape, words: &[u64], at: (usize, usize), magnitudes: &mut [u64]) -> u8 {
-        let (panel, col) = at;
+    fn entries(&self, shape: TileShape, words: &[u64], at: PanelColumn, magnitudes: &mut [u64]) -> u8 {
+        let PanelColumn { panel, col } = at;
         let layout = self.layout(shape);
         if col >= shape.cols_of(panel) {
             magnitudes.fill(0);

@@ -3,7 +3,7 @@
 use super::PlaneTiles;
 use super::layout::{HEADER_WORDS, Layout};
 use super::rules::BlockRules;
-use crate::kernels::tiles::{EntrySource, PANEL_ROWS, TileShape, TileSource};
+use crate::kernels::tiles::{FinishedEntries, PANEL_ROWS, TileShape, TileSource};
 use crate::kernels::{PanelSource, PlaneEngine};
 use crate::math::float::Head;
 use crate::matrix::MatrixView;
@@ -144,17 +144,18 @@ pub fn load_operand(
 pub fn load_integers(
     tiles: &PlaneTiles<impl BlockRules>,
     shape: TileShape,
-    (limbs, source): (usize, &mut EntrySource<'_>),
+    mut integers: FinishedEntries<'_>,
     words: &mut [u64],
     scratch: &mut [u64],
 ) {
     let (layout, rules) = (tiles.layout(shape), &tiles.rules);
-    let (planes, integers) = words.split_at_mut(layout.operand_words());
+    let limbs = integers.limbs;
+    let (planes, blocks) = words.split_at_mut(layout.operand_words());
     let (magnitudes, scratch) = scratch.split_at_mut(PANEL_ROWS * limbs);
     let (of_rules, scratch) = scratch.split_at_mut(rules.scratch_words());
     let (mut publisher, scratch) = Publisher::new(tiles, shape.cols, scratch);
     if shape.diagonal {
-        integers.fill(0);
+        blocks.fill(0);
     }
     for panel in 0..shape.panels() {
         for col in 0..shape.cols {
@@ -165,7 +166,7 @@ pub fn load_integers(
                 });
                 continue;
             }
-            let signs = source((panel, col), magnitudes);
+            let signs = integers.read(panel, col, magnitudes);
             publisher.set(col, |out| {
                 out.fill(0);
                 let kept = limbs.min(rules.entry_limbs());
@@ -175,8 +176,8 @@ pub fn load_integers(
                 signs
             });
             if shape.diagonal {
-                let block = &mut integers[layout.block(panel, col / BLOCK)];
-                rules.set(block, col % BLOCK, (signs, magnitudes), of_rules);
+                let block = &mut blocks[layout.block(panel, col / BLOCK)];
+                rules.set(block, col % BLOCK, signs, magnitudes, of_rules);
             }
         }
         let of_panel = OfPanel { layout: &layout, panel, cols: 0..shape.cols };

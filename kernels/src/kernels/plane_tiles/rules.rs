@@ -6,6 +6,34 @@ use crate::kernels::{BlockResidues, IntegerBlock, PlaneEngine};
 use crate::math::pivot::RowWeight;
 use rug::Integer;
 
+/// Sums of products for one block, as residues, and what turns them into integers.
+pub struct BlockSums<'a> {
+    /// The kernel of the planes.
+    pub engine: &'a dyn PlaneEngine,
+    /// The residues.
+    pub residues: BlockResidues<'a>,
+    /// Memory for the integers.
+    pub integers: &'a mut IntegerBlock,
+    /// Scratch of the kernel.
+    pub scratch: &'a mut [u64],
+}
+
+impl BlockSums<'_> {
+    /// The sums as integers.
+    pub fn reconstruct(&mut self) -> &IntegerBlock {
+        self.engine.reconstruct(&self.residues, self.integers, self.scratch);
+        self.integers
+    }
+}
+
+/// A factored triangle of a block or a tile.
+pub struct PivotedTriangle<'a, P> {
+    /// Its words.
+    pub words: &'a [u64],
+    /// The pivots of its columns.
+    pub pivots: &'a [P],
+}
+
 /// The integers of a block, and the steps of a factorisation or a solve inside of it.
 ///
 /// A block has 8 rows and 8 columns, some of which only fill it up. Before it is finished it holds integers of the
@@ -33,27 +61,21 @@ pub trait BlockRules: Send + Sync {
     /// its entries are finished ones, at most `2^working_bits`.
     fn load(&self, source: &TileSource<'_>, panel: usize, finished: bool, blocks: &mut [u64], scratch: &mut [u64]);
     /// Sets the finished entries of a column: sign bits and 8 magnitudes of as many limbs each.
-    fn set(&self, block: &mut [u64], col: usize, entries: (u8, &[u64]), scratch: &mut [u64]);
+    fn set(&self, block: &mut [u64], col: usize, signs: u8, magnitudes: &[u64], scratch: &mut [u64]);
     /// The finished entries of a column: sign bits, and magnitudes of [`BlockRules::entry_limbs`] limbs.
     fn get(&self, block: &[u64], col: usize, magnitudes: &mut [u64]) -> u8;
     /// Takes sums off the integers of the first `cols` columns of a block that is not finished.
     fn take_off(&self, block: &mut [u64], sums: &IntegerBlock, cols: usize, scratch: &mut [u64]);
-    /// Takes the sums with these residues off, as [`BlockRules::take_off`]. By default by their limbs, in `integers`.
-    fn take_residues_off(
-        &self,
-        (block, cols): (&mut [u64], usize),
-        (engine, residues): (&dyn PlaneEngine, &BlockResidues<'_>),
-        integers: &mut IntegerBlock,
-        (scratch, of_engine): (&mut [u64], &mut [u64]),
-    ) {
-        engine.reconstruct(residues, integers, of_engine);
-        self.take_off(block, integers, cols, scratch);
+    /// Takes the sums with these residues off, as [`BlockRules::take_off`]. By default as integers.
+    fn take_residues_off(&self, block: &mut [u64], cols: usize, mut sums: BlockSums<'_>, scratch: &mut [u64]) {
+        self.take_off(block, sums.reconstruct(), cols, scratch);
     }
     /// Writes the residues of the first `cols` columns of a finished block, 8 for each column, to a plane for each
     /// prime, where rules and engine have a short way; whether they have.
     fn to_residues(
         &self,
-        _block: (&[u64], usize),
+        _block: &[u64],
+        _cols: usize,
         _engine: &dyn PlaneEngine,
         _planes: &mut [&mut [u64]],
         _scratch: &mut [u64],
@@ -72,7 +94,13 @@ pub trait BlockRules: Send + Sync {
         pivots: &mut Vec<Self::Pivot>,
         scratch: &mut [u64],
     ) -> Result<(), FailedPivot>;
-    /// Finishes a block below the triangle `above`, a block on the diagonal with its pivots, one for each column that
-    /// counts. There is a weight for each row that does.
-    fn solve(&self, block: &mut [u64], above: (&[u64], &[Self::Pivot]), weights: &mut [RowWeight], scratch: &mut [u64]);
+    /// Finishes a block below the triangle `above`, a block on the diagonal with a pivot for each column that counts.
+    /// There is a weight for each row that does.
+    fn solve(
+        &self,
+        block: &mut [u64],
+        above: PivotedTriangle<'_, Self::Pivot>,
+        weights: &mut [RowWeight],
+        scratch: &mut [u64],
+    );
 }

@@ -100,7 +100,7 @@ impl<'a> Factoring<'a> {
         }
         let limbs = limbs_for(self.bits + 2);
         let each = self.engine.entry_limbs();
-        let mut source = |at: (usize, usize), magnitudes: &mut [u64]| {
+        let mut source = |at: PanelColumn, magnitudes: &mut [u64]| {
             let mut own = vec![0; PANEL_ROWS * each];
             let signs = self.engine.entries(shape, &words, at, &mut own);
             magnitudes.fill(0);
@@ -110,7 +110,12 @@ impl<'a> Factoring<'a> {
             signs
         };
         let mut operand = vec![NOISE; self.engine.operand_words(shape)];
-        self.engine.load_integers(shape, (limbs, &mut source), &mut operand, &mut self.scratch);
+        self.engine.load_integers(
+            shape,
+            FinishedEntries { limbs, source: &mut source },
+            &mut operand,
+            &mut self.scratch,
+        );
         let data = data.map(|_| {
             let pivots = (0..shape.cols).map(|at| entry(self.engine, shape, &words, (at, at))).collect::<Vec<_>>();
             self.engine.set_pivots(shape, &mut operand, &pivots);
@@ -149,7 +154,7 @@ impl<'a> Factoring<'a> {
                     }
                 } else {
                     let diagonal = &done[col][col];
-                    let diagonal = (&diagonal.words[..], diagonal.data.as_deref().unwrap());
+                    let diagonal = DiagonalTile { words: &diagonal.words, data: diagonal.data.as_deref().unwrap() };
                     let tile = SolveTile { shape, words: &mut words, weights };
                     self.engine.solve(tile, diagonal, &mut self.scratch);
                     None
@@ -174,7 +179,7 @@ impl<'a> Factoring<'a> {
 fn entry(engine: &dyn TileEngine, shape: TileShape, words: &[u64], (row, col): (usize, usize)) -> Integer {
     let each = engine.entry_limbs();
     let mut magnitudes = vec![NOISE; PANEL_ROWS * each];
-    let signs = engine.entries(shape, words, (row / PANEL_ROWS, col), &mut magnitudes);
+    let signs = engine.entries(shape, words, PanelColumn { panel: row / PANEL_ROWS, col }, &mut magnitudes);
     let lane = row % PANEL_ROWS;
     let magnitude = Integer::from_digits(&magnitudes[lane * each..][..each], Order::Lsf);
     if signs >> lane & 1 == 1 { -magnitude } else { magnitude }
@@ -319,7 +324,11 @@ fn solve(engine: &dyn TileEngine, shape: TileShape, bits: u32, seed: u64) -> (Ve
     engine.update(&mut [tile], &[&y], cols, &mut scratch).unwrap();
     scratch.fill(NOISE);
     let mut weights = vec![RowWeight::new(&(Integer::from(1) << (2 * bits)), bits); rows];
-    engine.solve(SolveTile { shape, words: &mut words, weights: &mut weights }, (&above, &*data), &mut scratch);
+    engine.solve(
+        SolveTile { shape, words: &mut words, weights: &mut weights },
+        DiagonalTile { words: &above, data: &*data },
+        &mut scratch,
+    );
     let row = |row: usize| (0..cols).map(|col| entry(engine, shape, &words, (row, col))).collect();
     ((0..rows).map(row).collect(), weights)
 }

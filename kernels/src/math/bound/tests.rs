@@ -292,7 +292,7 @@ fn sums_of_eight_lanes_are_known_as_far_as_they_are_looked_at() {
     for (bits, precision) in [(64u32, 30u32), (300, 256), (812, 768), (1070, 1024), (130, 128)] {
         for (digits, terms) in [(2usize, 1usize), (6, 20), (17, 31), (22, 100)] {
             let last = 2 * digits;
-            let (column, known) = lane_sum_column((bits, precision), digits, terms, last);
+            let (column, known) = lane_sum_column(bits, precision, digits, terms, last);
             // The lowest bit that is looked at of a sum of `2 B - 24` bits: 40 below the first one cut.
             let lowest = i64::from(2 * bits - 24) - i64::from(precision) - 1 - i64::from(LANE_CHECK_BITS);
             // `(2 d k + 1) 2^(52 c)` is less than one unit of the first bit that is known.
@@ -308,7 +308,7 @@ fn sums_of_eight_lanes_are_known_as_far_as_they_are_looked_at() {
                 "{bits} bits, {digits} digits"
             );
             assert!(column == last || !fits(column + 1), "{bits} bits, {digits} digits, {terms} terms");
-            assert_eq!(lane_sum_column((bits, precision), digits, terms, column - 1).0, column - 1);
+            assert_eq!(lane_sum_column(bits, precision, digits, terms, column - 1).0, column - 1);
         }
     }
 }

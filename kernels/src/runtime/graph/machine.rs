@@ -319,8 +319,7 @@ impl Machine {
             return None;
         }
         let spec = self.graph.spec(task);
-        let sized = |object: ObjectId| (object, self.graph.bytes(object));
-        let inputs = spec.inputs().map(sized).collect::<Vec<_>>();
+        let inputs = spec.inputs().map(|object| self.graph.sized(object)).collect::<Vec<_>>();
         let node = match spec.node {
             Some(node) => node % self.nodes.len(),
             None => self.place.best(&inputs),
@@ -390,7 +389,7 @@ impl Machine {
             let Some(unplanned) = self.unplanned.get_mut(&later) else { continue };
             *unplanned -= 1;
             if *unplanned == 0 {
-                let inputs = self.graph.spec(later).inputs().map(|object| (object, self.graph.bytes(object)));
+                let inputs = self.graph.spec(later).inputs().map(|object| self.graph.sized(object));
                 self.nodes[node].order.add(later, inputs);
             }
         }

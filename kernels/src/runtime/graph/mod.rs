@@ -27,6 +27,15 @@ pub use tasks::{Changes, TaskGraph, TaskSpec};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct ObjectId(pub u64);
 
+/// An object and its size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SizedObject {
+    /// The object.
+    pub object: ObjectId,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
 /// A task, numbered in the order of adding.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct TaskId(pub u64);

@@ -4,7 +4,7 @@
 //! task brings here count as here for the tasks after it. Cost: logarithmic for each object of a task and each task of
 //! an object.
 
-use super::{ObjectId, TaskId};
+use super::{ObjectId, SizedObject, TaskId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
@@ -26,10 +26,10 @@ pub struct TaskOrder {
 }
 
 impl TaskOrder {
-    /// Adds a task with its inputs and their bytes; one that is named twice counts once.
-    pub fn add(&mut self, task: TaskId, inputs: impl IntoIterator<Item = (ObjectId, u64)>) {
+    /// Adds a task with its inputs; one that is named twice counts once.
+    pub fn add(&mut self, task: TaskId, inputs: impl IntoIterator<Item = SizedObject>) {
         let mut waiting = Waiting { inputs: Vec::new(), missing_bytes: 0 };
-        for (object, bytes) in inputs {
+        for SizedObject { object, bytes } in inputs {
             if self.readers.entry(object).or_default().insert(task) {
                 waiting.inputs.push(object);
                 self.bytes.insert(object, bytes);

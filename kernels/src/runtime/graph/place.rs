@@ -2,7 +2,7 @@
 //!
 //! Does not know: what a task waits for.
 
-use super::{ObjectId, TaskId};
+use super::{ObjectId, SizedObject, TaskId};
 use rustc_hash::FxHashMap;
 
 /// Where objects lie, or will once the tasks that make them are done, and how much each node has to do.
@@ -28,9 +28,9 @@ impl Placement {
     }
 
     /// The node with most bytes of these objects; of several the one with the least to do, then the lowest.
-    pub fn best(&self, inputs: &[(ObjectId, u64)]) -> usize {
+    pub fn best(&self, inputs: &[SizedObject]) -> usize {
         let mut here = vec![0u64; self.nodes()];
-        for (object, bytes) in inputs {
+        for SizedObject { object, bytes } in inputs {
             self.nodes.get(object).into_iter().flatten().for_each(|&node| here[node] += bytes);
         }
         let rank = |&node: &usize| (std::cmp::Reverse(here[node]), self.load_bytes[node], node);

@@ -1,6 +1,6 @@
 //! The tasks and objects: which tasks wait for which, which are wanted, which have become useless.
 
-use super::{ObjectId, TaskId};
+use super::{ObjectId, SizedObject, TaskId};
 use rustc_hash::FxHashMap;
 
 /// The objects that a task reads, updates and creates; each is named once.
@@ -259,6 +259,11 @@ impl TaskGraph {
     /// Whether a task is wanted and not done.
     pub fn is_wanted(&self, task: TaskId) -> bool {
         self.tasks.get(&task).is_some_and(|task| task.is_wanted)
+    }
+
+    /// An object that is of use, and its size.
+    pub fn sized(&self, object: ObjectId) -> SizedObject {
+        SizedObject { object, bytes: self.bytes(object) }
     }
 
     /// Size of an object that is of use.

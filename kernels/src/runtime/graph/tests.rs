@@ -125,7 +125,8 @@ fn by_order(tasks: &[Vec<usize>], bytes: &[u64], available: &BTreeSet<usize>, me
     let (early, late) = available.iter().partition::<Vec<_>, _>(|one| **one % 2 == 0);
     early.into_iter().for_each(|one| order.came(object(one)));
     for (task, inputs) in tasks.iter().enumerate() {
-        order.add(TaskId(task as u64), inputs.iter().map(|&one| (object(one), bytes[one])));
+        order
+            .add(TaskId(task as u64), inputs.iter().map(|&one| SizedObject { object: object(one), bytes: bytes[one] }));
     }
     late.into_iter().for_each(|one| order.came(object(one)));
     let (mut memory, mut found) = (memory, Vec::new());
@@ -161,8 +162,9 @@ fn the_order_is_that_of_algorithm_1() {
 fn what_leaves_is_missing_again() {
     let mut order = TaskOrder::default();
     let [small, large] = [ObjectId(1), ObjectId(2)];
-    order.add(TaskId(1), [(small, 5), (small, 5)]);
-    order.add(TaskId(2), [(large, 9)]);
+    let (five, nine) = (SizedObject { object: small, bytes: 5 }, SizedObject { object: large, bytes: 9 });
+    order.add(TaskId(1), [five, five]);
+    order.add(TaskId(2), [nine]);
     assert_eq!(order.first(), Some((TaskId(1), 5)));
     order.came(large);
     order.came(large);
@@ -208,23 +210,23 @@ fn the_lemma_of_column_major_order() {
 #[test]
 fn tasks_go_where_their_inputs_lie() {
     let mut place = Placement::new(3);
-    let object = |number: u64| (ObjectId(number), 10 * (number + 1));
+    let object = |number: u64| SizedObject { object: ObjectId(number), bytes: 10 * (number + 1) };
     let [a, b, c] = [object(0), object(1), object(2)];
     assert_eq!(place.best(&[a]), 0, "the lowest of those alike");
-    place.came(a.0, 0);
-    place.came(b.0, 1);
-    place.came(c.0, 2);
+    place.came(a.object, 0);
+    place.came(b.object, 1);
+    place.came(c.object, 2);
     assert_eq!((place.best(&[a, b]), place.best(&[a, b, c])), (1, 2), "most bytes");
-    place.came(a.0, 2);
+    place.came(a.object, 2);
     assert_eq!(place.best(&[a]), 0);
-    place.assign(TaskId(1), 0, 40, &[c.0]);
+    place.assign(TaskId(1), 0, 40, &[c.object]);
     assert_eq!((place.best(&[a]), place.best(&[c]), place.node_of(TaskId(1))), (2, 0, Some(0)), "least to do");
-    assert_eq!((place.holder(a.0), place.holder(c.0)), (Some(0), Some(0)));
+    assert_eq!((place.holder(a.object), place.holder(c.object)), (Some(0), Some(0)));
     place.done(TaskId(1));
     place.done(TaskId(1));
-    place.left(a.0, 2);
-    place.left(a.0, 0);
-    assert_eq!((place.best(&[a]), place.holder(a.0), place.node_of(TaskId(1))), (0, Some(0), None));
-    place.forget(a.0);
-    assert_eq!(place.holder(a.0), None);
+    place.left(a.object, 2);
+    place.left(a.object, 0);
+    assert_eq!((place.best(&[a]), place.holder(a.object), place.node_of(TaskId(1))), (0, Some(0), None));
+    place.forget(a.object);
+    assert_eq!(place.holder(a.object), None);
 }

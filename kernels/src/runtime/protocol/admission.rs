@@ -53,7 +53,7 @@ pub(super) struct Admission {
 
 impl Admission {
     /// `slots` free slots.
-    pub fn new((grid, memories): (RankGrid, &Memories), tiles: usize, rank: usize, slots: usize) -> Admission {
+    pub fn new(grid: RankGrid, memories: &Memories, tiles: usize, rank: usize, slots: usize) -> Admission {
         Admission {
             grid,
             memories: memories.clone(),

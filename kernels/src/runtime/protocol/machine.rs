@@ -61,23 +61,25 @@ impl TaskMachine {
     /// # Errors
     /// [`crate::Error::InvalidArgument`] for an empty grid and for fewer slots than [`Memories::least_slots`].
     pub fn new(
-        (grid, memories): (RankGrid, &Memories),
+        grid: RankGrid,
+        memories: &Memories,
         graph: CholeskyGraph,
         rank: usize,
         options: ProtocolOptions,
     ) -> Result<TaskMachine> {
         memories.check(grid, graph.tiles, options.slots)?;
-        Ok(TaskMachine::in_memories((grid, memories), graph, rank, options))
+        Ok(TaskMachine::in_memories(grid, memories, graph, rank, options))
     }
 
     /// [`TaskMachine::new`] for ranks with a memory each, and for a grid and a number of slots that
     /// [`RankGrid::check`] has passed: a simulation has thousands of ranks.
     pub fn unchecked(grid: RankGrid, graph: CholeskyGraph, rank: usize, options: ProtocolOptions) -> TaskMachine {
-        TaskMachine::in_memories((grid, &Memories::apart()), graph, rank, options)
+        TaskMachine::in_memories(grid, &Memories::apart(), graph, rank, options)
     }
 
     fn in_memories(
-        (grid, memories): (RankGrid, &Memories),
+        grid: RankGrid,
+        memories: &Memories,
         graph: CholeskyGraph,
         rank: usize,
         options: ProtocolOptions,
@@ -94,7 +96,7 @@ impl TaskMachine {
             let owns = |tile| grid.owner(tile) == rank && sites.of_tile(tile) == site;
             let priorities = match delivery.in_steps() {
                 true => Priorities::Steps,
-                false => Priorities::new(options.policy, (grid, graph), options.room_tiles, owns),
+                false => Priorities::new(options.policy, grid, graph, options.room_tiles, owns),
             };
             let ready = Ready::new(options.policy, graph, priorities, sites.lookahead(site));
             AtSite { ready, running: 0 }
@@ -108,7 +110,7 @@ impl TaskMachine {
             options,
             delivery,
             progress,
-            admission: Admission::new((grid, memories), graph.tiles, rank, options.slots.min(MOST_SLOTS)),
+            admission: Admission::new(grid, memories, graph.tiles, rank, options.slots.min(MOST_SLOTS)),
             sites,
             at_sites: (0..sites.count()).map(at_site).collect(),
             outboxes: FxHashMap::default(),

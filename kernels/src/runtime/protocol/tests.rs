@@ -56,7 +56,7 @@ impl World {
 
     fn sharing(memories: &Memories, grid: RankGrid, tiles: usize, options: ProtocolOptions, seed: u64) -> World {
         let graph = CholeskyGraph { tiles };
-        let machine = |rank: usize| TaskMachine::new((grid, memories), graph, rank, options).unwrap();
+        let machine = |rank: usize| TaskMachine::new(grid, memories, graph, rank, options).unwrap();
         World {
             grid,
             graph,
@@ -279,7 +279,7 @@ fn one_worker_takes_strips_of_a_column_at_once() {
     let (grid, graph) = (RankGrid { rows: 1, cols: 1 }, CholeskyGraph { tiles: 10 });
     let base = options(DeliveryKind::CsListAhead, Policy::Leftmost, 0);
     let options = ProtocolOptions { workers: 1, most_updates: usize::MAX, strip_tiles: 8, ..base };
-    let mut machine = TaskMachine::new((grid, &Memories::apart()), graph, 0, options).unwrap();
+    let mut machine = TaskMachine::new(grid, &Memories::apart(), graph, 0, options).unwrap();
     let mut strips = Vec::new();
     while let Some(Action::Run(run)) = machine.poll() {
         assert!(!run.is_ahead() && run.finish && run.updates == (0..run.tile.col));
@@ -296,7 +296,7 @@ fn a_worker_that_finds_nothing_to_do_takes_tiles_in_until_there_is() {
     let memories = Memories::new(vec![0, 0]);
     let base = options(DeliveryKind::CsListAhead, Policy::Leftmost, 0);
     let options = ProtocolOptions { workers: 1, most_updates: usize::MAX, loads_ahead: true, ..base };
-    let machine = |options| TaskMachine::new((grid, &memories), graph, 1, options).unwrap();
+    let machine = |options| TaskMachine::new(grid, &memories, graph, 1, options).unwrap();
     let mut patient = machine(ProtocolOptions { loads_ahead: false, ..options });
     assert_eq!(patient.poll(), None);
     let mut machine = machine(options);
@@ -353,7 +353,7 @@ fn one_slot_too_few_is_refused_with_the_number() {
     assert!(least > 0);
     let graph = CholeskyGraph { tiles: 9 };
     let new = |slots| {
-        TaskMachine::new((grid, &Memories::apart()), graph, 0, options(DeliveryKind::CsList, Policy::Fifo, slots))
+        TaskMachine::new(grid, &Memories::apart(), graph, 0, options(DeliveryKind::CsList, Policy::Fifo, slots))
             .map(|_| ())
     };
     assert!(new(least).is_ok());

@@ -181,7 +181,7 @@ impl DiskNeeds<'_> {
         };
         let planned_bytes = fixed + room as u64 * slot_bytes + reads as u64 * buffer(read_bytes) + write_all;
         let bytes = LevelBytes { entries: &|tile| self.entry_bytes(tile), finished: &|tile| self.finished_bytes(tile) };
-        let whole = (graph, self.owner());
+        let owner = self.owner();
         let counts = team.rank() < self.tiling.grid.size();
         Ok(OutOfCorePlan {
             tile_rows: self.tiling.tile_size,
@@ -189,8 +189,8 @@ impl DiskNeeds<'_> {
             room_tiles: room,
             block_tiles: (shape.blocks.rows, shape.blocks.cols),
             strip_tiles: shape.strip_tiles,
-            traffic: if counts { count_level(whole, shape, bytes) } else { LevelTraffic::default() },
-            least_read_bytes: least_level_bytes(whole, shape.blocks, bytes),
+            traffic: if counts { count_level(graph, owner, shape, bytes) } else { LevelTraffic::default() },
+            least_read_bytes: least_level_bytes(graph, owner, shape.blocks, bytes),
             planned_bytes,
             tile_file,
         })

@@ -194,10 +194,9 @@ impl FileProduct {
 
 /// The widest bands, of whole tiles, in which `ranks` ranks have nearly equal shares of the pairs.
 fn widest_bands(panels: BlockGrid, tile_panels: usize, ranks: usize) -> usize {
-    let BlockGrid { rows, cols, triangle } = panels;
-    let tiles = rows.max(cols).div_ceil(tile_panels).max(1);
+    let tiles = panels.rows.max(panels.cols).div_ceil(tile_panels).max(1);
     let uneven = |bands: usize| {
-        let costs = band_pairs((rows, cols), triangle, tiles.div_ceil(bands) * tile_panels).map(|pair| work(&pair));
+        let costs = band_pairs(panels, tiles.div_ceil(bands) * tile_panels).map(|pair| work(&pair));
         assign(&costs.collect::<Vec<_>>(), ranks).max_over_mean()
     };
     let most = tiles.min(MOST_BANDS_OF_RANK * ranks);

@@ -8,7 +8,8 @@ use crate::context::{Context, Workspace};
 use crate::drive::{self, Meter};
 use crate::error::Result;
 use crate::kernels::tiles::{
-    DiagonalData, PANEL_ROWS, SolveTile, TileEngine, TilePart, TileShape, TileSource, UpdateTile,
+    DiagonalData, DiagonalTile, PANEL_ROWS, PanelColumn, SolveTile, TileEngine, TilePart, TileShape, TileSource,
+    UpdateTile,
 };
 use crate::math::bound::{TRSM_FIXED_SPARE_BITS, trsm_fixed_depth};
 use crate::math::float::round_integer;
@@ -65,7 +66,7 @@ pub(super) trait RowTiles: Sync {
     fn before(&self, col: usize) -> Option<&[u64]>;
 
     /// The tile on the diagonal, as soon as it is finished, with the other data that a solve needs.
-    fn diagonal(&self) -> (&[u64], &dyn DiagonalData);
+    fn diagonal(&self) -> DiagonalTile<'_>;
 
     /// For accuracy entry by entry.
     fn depths(&self) -> Option<&RowDepths> {
@@ -87,8 +88,8 @@ impl RowTiles for LoadedRow<'_> {
         Some(&*self.tiles[col - self.first])
     }
 
-    fn diagonal(&self) -> (&[u64], &dyn DiagonalData) {
-        (&*self.tiles[self.tiles.len() - 1], &*self.data)
+    fn diagonal(&self) -> DiagonalTile<'_> {
+        DiagonalTile { words: &*self.tiles[self.tiles.len() - 1], data: &*self.data }
     }
 
     fn depths(&self) -> Option<&RowDepths> {
@@ -406,7 +407,7 @@ impl<'a> FixedRun<'a> {
         let magnitudes = &mut scratch[..PANEL_ROWS * self.engine.entry_limbs()];
         for (col, row) in rows.enumerate() {
             for panel in 0..shape.panels() {
-                self.engine.entries(shape, words, (panel, col), magnitudes);
+                self.engine.entries(shape, words, PanelColumn { panel, col }, magnitudes);
                 depths.set(row, panel * PANEL_ROWS, magnitudes, self.plan.fixed_bits);
             }
         }
@@ -467,7 +468,7 @@ impl Columns<'_> {
         for (index, words) in strip.tiles.iter().enumerate().skip(first_tile) {
             let shape: TileShape = plan.solution_shape(strip.index, index);
             for (col, unknown) in plan.rows(index).enumerate() {
-                let signs = plan.engine.entries(shape, words, (panel, col), magnitudes);
+                let signs = plan.engine.entries(shape, words, PanelColumn { panel, col }, magnitudes);
                 let row = if fixed.form.reversed { rows - 1 - unknown } else { unknown };
                 for &lane in &live {
                     let magnitude = &magnitudes[lane * each..][..each];

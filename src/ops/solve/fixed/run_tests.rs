@@ -22,7 +22,7 @@ impl RowTiles for LateRow<'_> {
         left.err().and_then(|_| self.row.before(col))
     }
 
-    fn diagonal(&self) -> (&[u64], &dyn DiagonalData) {
+    fn diagonal(&self) -> DiagonalTile<'_> {
         self.row.diagonal()
     }
 

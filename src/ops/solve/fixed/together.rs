@@ -14,7 +14,7 @@ use crate::comm::window::Shown;
 use crate::comm::{Reduction, agree};
 use crate::drive::{self, Meter};
 use crate::error::Result;
-use crate::kernels::tiles::DiagonalData;
+use crate::kernels::tiles::{DiagonalData, DiagonalTile};
 use crate::site::Team;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -67,7 +67,7 @@ impl RowTiles for SharedRow<'_, '_> {
         self.tile(col - self.run.first)
     }
 
-    fn diagonal(&self) -> (&[u64], &dyn DiagonalData) {
+    fn diagonal(&self) -> DiagonalTile<'_> {
         let mut idle = Idle::new(Patience::Sleep);
         let words = loop {
             match self.tile(self.row - self.run.first) {
@@ -75,7 +75,7 @@ impl RowTiles for SharedRow<'_, '_> {
                 None => idle.pass_in_pool(),
             }
         };
-        (words, &**self.data.get_or_init(|| self.run.diagonal_data(self.row, words)))
+        DiagonalTile { words, data: &**self.data.get_or_init(|| self.run.diagonal_data(self.row, words)) }
     }
 }
 

@@ -21,8 +21,8 @@ use crate::error::Result;
 use crate::kernels::EngineSpec;
 use crate::kernels::device::{DeviceEngine, DeviceFamily};
 use crate::kernels::tiles::{
-    DiagonalData, EntrySource, FailedPivot, PANEL_ROWS, SolveTile, TileDevices, TileEngine, TileFormat, TilePart,
-    TileShape, TileSource, TileTraffic, UpdateTile, fill_slots,
+    DiagonalData, DiagonalTile, FailedPivot, FinishedEntries, PANEL_ROWS, PanelColumn, SolveTile, TileDevices,
+    TileEngine, TileFormat, TilePart, TileShape, TileSource, TileTraffic, UpdateTile, fill_slots,
 };
 use crate::math::bound::{TILE_SPARE_BITS, cholesky_modulus_bits};
 use crate::math::float::{limbs_for, round_integer};
@@ -31,7 +31,7 @@ use crate::matrix::Matrix;
 use crate::runtime::Eviction;
 use crate::store::raise;
 use integers::{add_signed, round_into};
-use products::Operand;
+use products::{Operand, OperandPair};
 use rug::Integer;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -69,7 +69,8 @@ impl DeviceTiles {
     /// [`crate::Error::Precision`]; [`crate::Error::DeviceLost`].
     pub fn new(
         devices: Vec<TileDevice>,
-        (working_bits, redundant): (u32, bool),
+        working_bits: u32,
+        redundant: bool,
         eviction: Eviction,
         inner: Arc<dyn TileEngine>,
     ) -> Result<DeviceTiles> {
@@ -141,7 +142,7 @@ impl DeviceTiles {
         let slot_words = 1 + self.limbs;
         for panel in 0..shape.panels() {
             for col in 0..shape.cols {
-                let signs = self.inner.entries(shape, inner, (panel, col), &mut magnitudes);
+                let signs = self.inner.entries(shape, inner, PanelColumn { panel, col }, &mut magnitudes);
                 for lane in 0..PANEL_ROWS.min(shape.rows - panel * PANEL_ROWS) {
                     let row = panel * PANEL_ROWS + lane;
                     let slot = &mut words[HEADER_WORDS + (row * shape.cols + col) * slot_words..][..slot_words];
@@ -181,12 +182,15 @@ impl DeviceTiles {
 
     fn update_tile(&self, tile: &mut UpdateTile<'_>, y: &[&[u64]], depth: usize, scratch: &mut [u64]) -> Result<()> {
         let shape = tile.shape;
-        let pairs =
-            tile.x.iter().zip(y).map(|(x, y)| (self.operand(x, shape.rows, depth), self.operand(y, shape.cols, depth)));
+        let pairs = tile
+            .x
+            .iter()
+            .zip(y)
+            .map(|(x, y)| OperandPair { x: self.operand(x, shape.rows, depth), y: self.operand(y, shape.cols, depth) });
         let pairs = pairs.collect::<Vec<_>>();
         let products = &self.products[tile.device];
         let sums = &mut scratch[..products.sum_words(shape.rows, shape.cols)];
-        products.multiply(&pairs, depth, (1 + self.limbs, self.working_bits), sums)?;
+        products.multiply(&pairs, depth, 1 + self.limbs, self.working_bits, sums)?;
         // The sums come column by column.
         let (each, slot_words) = (products.sum_limbs() + 1, 1 + self.limbs);
         let integers = &mut tile.words[HEADER_WORDS..];
@@ -289,15 +293,15 @@ impl TileEngine for DeviceTiles {
     fn load_integers(
         &self,
         shape: TileShape,
-        (limbs, source): (usize, &mut EntrySource<'_>),
+        mut integers: FinishedEntries<'_>,
         words: &mut [u64],
         scratch: &mut [u64],
     ) {
         let place = |row: usize, col: usize| (row * shape.cols + col) * (1 + self.limbs);
-        fill_slots(shape, (limbs, &mut *source), self.integers_mut(shape, words), place, scratch);
+        fill_slots(shape, &mut integers, self.integers_mut(shape, words), place, scratch);
         if shape.diagonal {
             let start = self.inner_start(shape);
-            self.inner.load_integers(shape, (limbs, source), &mut words[start..], scratch);
+            self.inner.load_integers(shape, integers, &mut words[start..], scratch);
         }
         words[0] = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
     }
@@ -336,19 +340,19 @@ impl TileEngine for DeviceTiles {
         ending
     }
 
-    fn solve(&self, tile: SolveTile<'_>, diagonal: (&[u64], &dyn DiagonalData), scratch: &mut [u64]) {
+    fn solve(&self, tile: SolveTile<'_>, diagonal: DiagonalTile<'_>, scratch: &mut [u64]) {
         let SolveTile { shape, words, weights } = tile;
         let (inner, scratch) = scratch.split_at_mut(self.inner.tile_words(shape).next_multiple_of(8));
         self.hand_over(shape, self.integers(shape, words), inner, scratch);
         let above = TileShape { rows: shape.cols, cols: shape.cols, diagonal: true };
-        let triangle = &diagonal.0[self.inner_start(above)..];
+        let triangle = DiagonalTile { words: &diagonal.words[self.inner_start(above)..], ..diagonal };
         let own = SolveTile { shape, words: inner, weights: &mut *weights };
-        self.inner.solve(own, (triangle, diagonal.1), scratch);
+        self.inner.solve(own, triangle, scratch);
         self.take_back(shape, inner, words, weights);
     }
 
-    fn entries(&self, shape: TileShape, words: &[u64], at: (usize, usize), magnitudes: &mut [u64]) -> u8 {
-        let (panel, col) = at;
+    fn entries(&self, shape: TileShape, words: &[u64], at: PanelColumn, magnitudes: &mut [u64]) -> u8 {
+        let PanelColumn { panel, col } = at;
         let mut signs = 0;
         magnitudes.fill(0);
         for (lane, out) in magnitudes.chunks_exact_mut(self.limbs).enumerate() {

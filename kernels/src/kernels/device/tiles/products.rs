@@ -12,6 +12,8 @@ use crate::kernels::device::{
 };
 use crate::kernels::tiles::TileTraffic;
 use crate::math::float::{bit_length, limbs_for};
+use crate::runtime::{Access, TileUse};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -27,6 +29,12 @@ pub(super) struct Operand<'a> {
     pub rows: usize,
     /// `[row][column][sign, limbs]`.
     pub integers: &'a [u64],
+}
+
+/// The operands of a product `X Y^T` of tiles.
+pub(super) struct OperandPair<'a> {
+    pub x: Operand<'a>,
+    pub y: Operand<'a>,
 }
 
 /// Products of tiles on one device.
@@ -113,12 +121,13 @@ impl DeviceProducts {
     /// [`Error::DeviceLimit`], [`Error::DeviceMemory`], [`Error::DeviceLost`], [`Error::SelfCheck`].
     pub(super) fn multiply(
         &self,
-        pairs: &[(Operand<'_>, Operand<'_>)],
+        pairs: &[OperandPair<'_>],
         depth: usize,
-        (slot_words, working_bits): (usize, u32),
+        slot_words: usize,
+        working_bits: u32,
         out: &mut [u64],
     ) -> Result<()> {
-        let (rows, cols) = (pairs[0].0.rows, pairs[0].1.rows);
+        let (rows, cols) = (pairs[0].x.rows, pairs[0].y.rows);
         let setup = self.setup(depth.max(rows).max(cols))?;
         let mut guard = StreamGuard { own: Some(setup.take()), setup: &setup, failed: true };
         let own = guard.own.as_mut().expect("it was just taken");
@@ -187,17 +196,12 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn run(
-        &self,
-        own: &mut WorkStream,
-        pairs: &[(Operand<'_>, Operand<'_>)],
-        working_bits: u32,
-        out: &mut [u64],
-    ) -> Result<()> {
+    fn run(&self, own: &mut WorkStream, pairs: &[OperandPair<'_>], working_bits: u32, out: &mut [u64]) -> Result<()> {
         let largest = self.products.chunk_rows;
         let (mut summed, mut reduced) = (0, false);
-        for (x, y) in pairs {
-            let tiles = [(x.number, self.home_bytes(x)), (y.number, self.home_bytes(y))];
+        for pair in pairs {
+            let OperandPair { x, y } = pair;
+            let tiles = [x, y].map(|tile| self.read_of(tile));
             let tiles = if x.number == y.number { &tiles[..1] } else { &tiles[..] };
             let (lease, places) = self.setup.slots.acquire(tiles)?;
             self.bring(own, &places, &[x, y])?;
@@ -211,12 +215,12 @@ impl Job<'_> {
                     (summed, room) = (0, largest / ALIGN * ALIGN);
                 }
                 let length = (self.depth - start).min(room);
-                self.product(own, planes, (start, length), summed > 0)?;
+                self.product(own, planes, start..start + length, summed > 0)?;
                 (start, summed) = (start + length, summed + length.next_multiple_of(ALIGN));
             }
             let done = self.products.site.device.record(own.stream)?;
-            self.setup.slots.release(lease, &places, (own.index, &done));
-            self.count(x, y);
+            self.setup.slots.release(lease, &places, own.index, &done);
+            self.count(pair);
         }
         self.reduce(own, &mut reduced)?;
         self.recover(own, working_bits, out)
@@ -227,7 +231,12 @@ impl Job<'_> {
         (operand.rows * self.depth * 8 * (1 + self.setup.sizes.operand_limbs)) as u64
     }
 
-    fn count(&self, x: &Operand<'_>, y: &Operand<'_>) {
+    /// The use of an operand's tile.
+    fn read_of(&self, operand: &Operand<'_>) -> TileUse<u64> {
+        TileUse { tile: operand.number, bytes: self.home_bytes(operand), access: Access::Read }
+    }
+
+    fn count(&self, OperandPair { x, y }: &OperandPair<'_>) {
         let sums = 2 * (self.rows * self.cols * 8 * (1 + self.products.sum_limbs())) as u64;
         let bytes = self.home_bytes(x) + self.home_bytes(y) + sums;
         self.products.baseline_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -289,18 +298,18 @@ impl Job<'_> {
         self.launcher(own).to_planes(&ToPlanes { digits, entries, moduli, planes, stride: entries })
     }
 
-    /// Adds the products of `length` columns from `start` on to the stream's sums.
+    /// Adds the products of some columns to the stream's sums.
     fn product(
         &self,
         own: &WorkStream,
         places: [&SlotRegion; 2],
-        (start, length): (usize, usize),
+        columns: Range<usize>,
         accumulate: bool,
     ) -> Result<()> {
         let engine = &self.products.site.engine;
         let (m, n) = (self.rows.next_multiple_of(ALIGN), self.cols.next_multiple_of(ALIGN));
         let plane = |place: &SlotRegion, rows: usize| Plane {
-            region: place.region.from(start * engine.element().operand_bytes()),
+            region: place.region.from(columns.start * engine.element().operand_bytes()),
             ld: self.ld(),
             stride: self.ld() * rows,
         };
@@ -310,7 +319,7 @@ impl Job<'_> {
                 element: engine.element(),
                 m,
                 n,
-                k: length.next_multiple_of(ALIGN).min(self.ld() - start), // zeros pad the columns
+                k: columns.len().next_multiple_of(ALIGN).min(self.ld() - columns.start), // zeros pad the columns
                 a: plane(places[0], m),
                 b: plane(places[1], n),
                 c: Plane { region: own.sums.clone(), ld: m, stride: m * n },

@@ -82,7 +82,7 @@ impl Site {
         Ok(Setup {
             sizes,
             tables,
-            slots: Slots::new((2 * count as usize, most), self.eviction, grow),
+            slots: Slots::new(2 * count as usize, most, self.eviction, grow),
             streams: Mutex::new(made),
             given_back: Condvar::new(),
         })

@@ -2,7 +2,7 @@
 
 use crate::device::{Event, Region};
 use crate::error::{Error, Result};
-use crate::runtime::{Access, Admission, CacheCounters, Eviction, Lease, Limits, Move, Residency, TileUse};
+use crate::runtime::{Admission, CacheCounters, Eviction, Lease, Limits, Move, Residency, TileUse};
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -53,7 +53,8 @@ pub(super) struct SlotRegion {
 impl Slots {
     /// No tile anywhere: `least` to `most` slots, made by `grow` when they are first needed.
     pub fn new(
-        (least, most): (usize, usize),
+        least: usize,
+        most: usize,
         eviction: Eviction,
         grow: impl Fn() -> Result<Region> + Send + Sync + 'static,
     ) -> Slots {
@@ -78,21 +79,19 @@ impl Slots {
         self.lock().cache.counters()
     }
 
-    /// Holds the tiles of one product, each named with the bytes that bringing it takes; waits while other streams hold
-    /// too many.
-    pub fn acquire(&self, tiles: &[(u64, u64)]) -> Result<(Lease<u64>, Vec<SlotRegion>)> {
-        let uses = tiles.iter().map(|&(tile, bytes)| TileUse { tile, bytes, access: Access::Read }).collect::<Vec<_>>();
+    /// Holds the tiles of one product; waits while other streams hold too many.
+    pub fn acquire(&self, uses: &[TileUse<u64>]) -> Result<(Lease<u64>, Vec<SlotRegion>)> {
         let mut state = self.lock();
         loop {
             if let Some(failure) = &state.failure {
                 return Err(failure.repeated());
             }
-            let missing = tiles.iter().filter(|(tile, _)| !state.places.contains_key(tile)).count();
+            let missing = uses.iter().filter(|of| !state.places.contains_key(&of.tile)).count();
             self.make_room(&mut state, missing)?;
-            match state.cache.acquire(&uses) {
+            match state.cache.acquire(uses) {
                 Admission::Granted { moves, lease } => {
                     let brought = state.carry_out(moves);
-                    let places = tiles.iter().map(|&(number, _)| self.place(&mut state, number, &brought)).collect();
+                    let places = uses.iter().map(|of| self.place(&mut state, of.tile, &brought)).collect();
                     return Ok((lease, places));
                 }
                 Admission::Busy | Admission::Unwritten(_) => {
@@ -123,9 +122,9 @@ impl Slots {
         Ok(())
     }
 
-    fn place(&self, state: &mut State, number: u64, brought: &[(u64, usize)]) -> SlotRegion {
+    fn place(&self, state: &mut State, number: u64, brought: &[u64]) -> SlotRegion {
         let slot = state.places[&number];
-        let bring = brought.iter().any(|&(tile, _)| tile == number);
+        let bring = brought.contains(&number);
         let mut after = Vec::new();
         if bring {
             after.extend(state.slots[slot].uses.drain().map(|(_, event)| event));
@@ -155,7 +154,7 @@ impl Slots {
     }
 
     /// Work that reads the places is done at `event`; their holds end.
-    pub fn release(&self, lease: Lease<u64>, places: &[SlotRegion], (stream, event): (usize, &Event)) {
+    pub fn release(&self, lease: Lease<u64>, places: &[SlotRegion], stream: usize, event: &Event) {
         let mut state = self.lock();
         for place in places {
             debug_assert_eq!(state.places.get(&place.number), Some(&place.slot));
@@ -180,7 +179,7 @@ impl Slots {
 
 impl State {
     /// Gives the slots of the tiles that leave to the tiles that come; returns the tiles that have to be brought.
-    fn carry_out(&mut self, moves: Vec<Move<u64>>) -> Vec<(u64, usize)> {
+    fn carry_out(&mut self, moves: Vec<Move<u64>>) -> Vec<u64> {
         let mut brought = Vec::new();
         for one in moves {
             match one {
@@ -192,7 +191,7 @@ impl State {
                 Move::Fetch(tile) => {
                     let slot = self.free.pop().expect("the cache counts the slots");
                     self.places.insert(tile, slot);
-                    brought.push((tile, slot));
+                    brought.push(tile);
                 }
                 Move::WriteBack(_) => unreachable!("finished tiles are never written"),
             }

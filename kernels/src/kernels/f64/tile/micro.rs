@@ -86,7 +86,8 @@ pub fn subtract<V: Vector, const R: usize, const C: usize>(
 pub fn load_part<V: Vector, const R: usize, const C: usize>(
     words: &[f64],
     stride: usize,
-    (rows, cols): (usize, usize),
+    rows: usize,
+    cols: usize,
 ) -> Sums<V, R, C> {
     let mut out = [[V::splat(0.0); R]; C];
     for c in 0..C {
@@ -107,7 +108,8 @@ pub fn store_part<V: Vector, const R: usize, const C: usize>(
     sums: &Sums<V, R, C>,
     words: &mut [f64],
     stride: usize,
-    (rows, cols): (usize, usize),
+    rows: usize,
+    cols: usize,
 ) {
     for c in 0..C {
         let mut lanes = [[0.0; LANES]; R];

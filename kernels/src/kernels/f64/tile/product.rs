@@ -51,7 +51,7 @@ struct Ahead<'a> {
 
 impl<'a> Ahead<'a> {
     /// The words of columns `cols` of both operands, by the time that `steps` register tiles are done.
-    fn new((x, y): (Tile<'a>, Tile<'a>), cols: Range<usize>, steps: usize) -> Ahead<'a> {
+    fn new(x: Tile<'a>, y: Tile<'a>, cols: Range<usize>, steps: usize) -> Ahead<'a> {
         let (x_words, y_words) = (x.contiguous(cols.clone()), y.contiguous(cols));
         let y_words = if x_words.as_ptr() == y_words.as_ptr() { &[] } else { y_words };
         let lines = (x_words.len() + y_words.len()).div_ceil(LANES).div_ceil(steps.max(1));
@@ -80,7 +80,7 @@ impl<'a> Product<'a> {
             for (first_k, part_k) in ranges(depth, part_len(depth, DEPTH, 1)) {
                 let end = first_k + part_k;
                 let mut ahead = self.ahead::<R, C>(index, end);
-                self.part::<V, R, C>((x, y), first_k..end, &mut ahead);
+                self.part::<V, R, C>(x, y, first_k..end, &mut ahead);
             }
         }
     }
@@ -92,8 +92,8 @@ impl<'a> Product<'a> {
         let part = |depth: usize, first: usize| first..depth.min(first + part_len(depth, DEPTH, 1));
         let (x, y) = self.pairs[index];
         match self.pairs.get(index + 1) {
-            _ if end < x.cols => Ahead::new((x, y), part(x.cols, end), steps),
-            Some(&next) => Ahead::new(next, part(next.0.cols, 0), steps),
+            _ if end < x.cols => Ahead::new(x, y, part(x.cols, end), steps),
+            Some(&(x, y)) => Ahead::new(x, y, part(x.cols, 0), steps),
             None => Ahead { words: [&[]; 2], lines: 0 },
         }
     }
@@ -102,7 +102,8 @@ impl<'a> Product<'a> {
     #[inline(always)]
     fn part<V: Vector, const R: usize, const C: usize>(
         &mut self,
-        (x, y): (Tile<'_>, Tile<'_>),
+        x: Tile<'_>,
+        y: Tile<'_>,
         depth: Range<usize>,
         ahead: &mut Ahead<'_>,
     ) {
@@ -113,8 +114,9 @@ impl<'a> Product<'a> {
             pack::strips::<C>(y, first_col..first_col + part_cols, depth.clone(), &mut self.scratch.right);
             for (below, part_rows) in ranges(rows.saturating_sub(top), row_part) {
                 let first_row = top + below;
-                pack::vectors::<R>(x, first_row..first_row + part_rows, depth.clone(), &mut self.scratch.left);
-                self.block::<V, R, C>((first_row, part_rows), (first_col, part_cols), depth.len(), ahead);
+                let (rows, cols) = (first_row..first_row + part_rows, first_col..first_col + part_cols);
+                pack::vectors::<R>(x, rows.clone(), depth.clone(), &mut self.scratch.left);
+                self.block::<V, R, C>(rows, cols, depth.len(), ahead);
             }
         }
     }
@@ -123,16 +125,16 @@ impl<'a> Product<'a> {
     #[inline(always)]
     fn block<V: Vector, const R: usize, const C: usize>(
         &mut self,
-        rows: (usize, usize),
-        cols: (usize, usize),
+        rows: Range<usize>,
+        cols: Range<usize>,
         depth: usize,
         ahead: &mut Ahead<'_>,
     ) {
         let (right, _) = self.scratch.right.as_chunks::<C>();
         let (left, _) = self.scratch.left.as_chunks::<LANES>();
-        for ((col, width), y) in ranges(cols.1, C).zip(right.chunks_exact(depth)) {
-            for (row, height) in ranges(rows.1, R * LANES) {
-                let at = At { row: rows.0 + row, col: cols.0 + col, height, width };
+        for ((col, width), y) in ranges(cols.len(), C).zip(right.chunks_exact(depth)) {
+            for (row, height) in ranges(rows.len(), R * LANES) {
+                let at = At { row: rows.start + row, col: cols.start + col, height, width };
                 let vectors = height.div_ceil(LANES);
                 let x = &left[row / LANES * depth..][..vectors * depth];
                 if self.lower && at.row + height <= at.col {

@@ -93,13 +93,13 @@ impl Solve<'_> {
             let known: Sums<V, R, C> = micro::multiply(solved, &y[..col]);
             let given = match whole {
                 true => micro::load(words, self.stride),
-                false => micro::load_part(words, self.stride, (height, width)),
+                false => micro::load_part(words, self.stride, height, width),
             };
             let mut sums = micro::subtract(&given, &known);
             micro::solve(&mut sums, &y[col..]);
             match whole {
                 true => micro::store(&sums, words, self.stride),
-                false => micro::store_part(&sums, words, self.stride, (height, width)),
+                false => micro::store_part(&sums, words, self.stride, height, width),
             }
             for c in 0..C {
                 for r in 0..R {

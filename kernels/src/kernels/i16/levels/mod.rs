@@ -11,7 +11,7 @@ use super::lanes::Isa;
 use super::product::{self, Multiply, Operands, depth_of_passes};
 use super::tables::Factors;
 use crate::kernels::area::{Area, Target};
-use crate::plan::BLOCK_WORDS;
+use crate::plan::{BLOCK_WORDS, BlockGrid};
 
 /// Most rows of each half that are added up at a time, so that the sums stay in a cache.
 const SLAB_ROWS: usize = 2048;
@@ -72,25 +72,25 @@ enum Scheme {
 }
 
 impl Scheme {
-    /// For a product over `rows` rows into an area of `m x n` panels, where a level pays from `least` panels on.
-    fn choose(rows: usize, (m, n): (usize, usize), triangle: bool, least: usize) -> Scheme {
-        match rows >= LEAST_ROWS && m.min(n) >= least {
-            true if triangle => Scheme::Symmetric,
+    /// For a product over `rows` rows into an area of this shape, where a level pays from `least` panels on.
+    fn choose(rows: usize, shape: BlockGrid, least: usize) -> Scheme {
+        match rows >= LEAST_ROWS && shape.rows.min(shape.cols) >= least {
+            true if shape.triangle => Scheme::Symmetric,
             true => Scheme::Winograd,
             false => Scheme::Classical,
         }
     }
 }
 
-/// Words of scratch for a product over up to `rows` rows into an area of this many panels.
-pub fn scratch_words(rows: usize, panels: (usize, usize), triangle: bool) -> usize {
-    let schemes = match Scheme::choose(rows, panels, triangle, LEAST_PANELS) {
+/// Words of scratch for a product over up to `rows` rows into an area of this shape.
+pub fn scratch_words(rows: usize, shape: BlockGrid) -> usize {
+    let schemes = match Scheme::choose(rows, shape, LEAST_PANELS) {
         Scheme::Classical => 0,
-        Scheme::Symmetric => symmetric::scratch_words(rows, panels.0),
-        Scheme::Winograd => winograd::scratch_words(rows, panels),
+        Scheme::Symmetric => symmetric::scratch_words(rows, shape.rows),
+        Scheme::Winograd => winograd::scratch_words(rows, shape),
     };
     // The remainder is done classically, over all rows and over the few last ones.
-    schemes.max(product::scratch_words(rows, panels.1))
+    schemes.max(product::scratch_words(rows, shape.cols))
 }
 
 /// Rows of each half that one slab takes.
@@ -111,7 +111,7 @@ fn plane_words(blocks: usize) -> usize {
 
 /// `C := C + X^T Y` or `C := X^T Y` on an area.
 pub fn multiply_area(modular: Modular<'_>, operands: Operands<'_>, area: &Area, work: Work<'_>) {
-    match Scheme::choose(operands.rows, area.panels(), area.is_triangle(), modular.least_panels()) {
+    match Scheme::choose(operands.rows, area.shape(), modular.least_panels()) {
         Scheme::Classical => {
             let (m, n) = area.panels();
             modular.multiply(operands, &area.target(0..m, 0..n), work);
@@ -130,10 +130,10 @@ mod tests {
     fn scratch_covers_all_products_of_fewer_rows() {
         for panels in [3, 4, 7, 9, 17, 33, 65, 70] {
             for triangle in [false, true] {
-                let area = (panels, panels + usize::from(!triangle));
+                let area = BlockGrid { rows: panels, cols: panels + usize::from(!triangle), triangle };
                 let mut most = 0;
                 for rows in (0..9_000).step_by(3).chain(9_000..9_050) {
-                    let words = scratch_words(rows, area, triangle);
+                    let words = scratch_words(rows, area);
                     assert!(words >= most, "{rows} rows, {panels} panels: {words} words, before {most}");
                     let half = rows / 2 / INTERLEAVED * INTERLEAVED;
                     assert!(slab_rows(half) <= most_slab_rows(half).max(INTERLEAVED), "{rows} rows");

@@ -23,9 +23,9 @@ use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 /// Words of scratch for up to `rows` rows.
 pub fn scratch_words(rows: usize, panels: usize) -> usize {
     let half = Halves::of_most_words(rows, panels);
-    let inner = |triangle| super::scratch_words(half.slab, (half.panels, half.panels), triangle);
+    let inner = |shape| super::scratch_words(half.slab, shape);
     let own = 2 * plane_words(half.triangle.len()) + plane_words(half.square.len()) + half.sum_words();
-    own + inner(true).max(inner(false))
+    own + inner(half.triangle).max(inner(half.square))
 }
 
 /// How the operand is cut: an odd number of panels is made even by one more, of zeros or of any words that follow,
@@ -61,7 +61,7 @@ impl Halves {
 
     /// Whether products of halves over `depth` rows are classical.
     fn is_last(&self, depth: usize) -> bool {
-        Scheme::choose(depth, (self.panels, self.panels), true, self.least) == Scheme::Classical
+        Scheme::choose(depth, self.triangle, self.least) == Scheme::Classical
     }
 }
 

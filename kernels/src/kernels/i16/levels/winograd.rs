@@ -20,11 +20,9 @@ use crate::kernels::i16::rules::{WinogradLeft, WinogradRight, plus, put};
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 
 /// Words of scratch for up to `rows` rows.
-pub fn scratch_words(rows: usize, panels: (usize, usize)) -> usize {
-    let half = Halves::of_most_words(rows, panels);
-    4 * plane_words(half.quarter.len())
-        + half.sum_words()
-        + super::scratch_words(half.slab, (half.x_panels, half.y_panels), false)
+pub fn scratch_words(rows: usize, shape: BlockGrid) -> usize {
+    let half = Halves::of_most_words(rows, shape);
+    4 * plane_words(half.quarter.len()) + half.sum_words() + super::scratch_words(half.slab, half.quarter)
 }
 
 /// How the operands are cut: an odd number of panels is made even by one more, of zeros or of any words that follow,
@@ -40,15 +38,16 @@ struct Halves {
 }
 
 impl Halves {
-    fn new(rows: usize, (m, n): (usize, usize), least: usize) -> Halves {
-        let (x_panels, y_panels, rows) = (m.div_ceil(2), n.div_ceil(2), rows / 2 / INTERLEAVED * INTERLEAVED);
-        let quarter = BlockGrid::rectangle(x_panels * BLOCK, y_panels * BLOCK);
+    fn new(rows: usize, shape: BlockGrid, least: usize) -> Halves {
+        let (x_panels, y_panels) = (shape.rows.div_ceil(2), shape.cols.div_ceil(2));
+        let rows = rows / 2 / INTERLEAVED * INTERLEAVED;
+        let quarter = BlockGrid { rows: x_panels, cols: y_panels, triangle: false };
         Halves { x_panels, y_panels, rows, slab: slab_rows(rows), quarter, least }
     }
 
     /// As [`Halves::new`], with the slab of up to `rows` rows that takes most words.
-    fn of_most_words(rows: usize, panels: (usize, usize)) -> Halves {
-        let half = Halves::new(rows, panels, LEAST_PANELS);
+    fn of_most_words(rows: usize, shape: BlockGrid) -> Halves {
+        let half = Halves::new(rows, shape, LEAST_PANELS);
         Halves { slab: most_slab_rows(half.rows), ..half }
     }
 
@@ -63,14 +62,14 @@ impl Halves {
 
     /// Whether products of quarters over `depth` rows are classical.
     fn is_last(&self, depth: usize) -> bool {
-        Scheme::choose(depth, (self.x_panels, self.y_panels), false, self.least) == Scheme::Classical
+        Scheme::choose(depth, self.quarter, self.least) == Scheme::Classical
     }
 }
 
 /// `C := C + X^T Y` or `C := X^T Y` for a rectangle.
 pub fn multiply_rectangle(modular: Modular<'_>, operands: Operands<'_>, area: &Area, work: Work<'_>) {
     let Work { c, adds, scratch } = work;
-    let half = Halves::new(operands.rows, area.panels(), modular.least_panels());
+    let half = Halves::new(operands.rows, area.shape(), modular.least_panels());
     let (x, y, rows) = (operands.x.panels(), operands.right().panels(), operands.rows);
     let (products, rest) = scratch.split_at_mut(4 * plane_words(half.quarter.len()));
     let products: &mut [i16] = bytemuck::cast_slice_mut(products);

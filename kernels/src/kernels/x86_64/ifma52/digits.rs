@@ -7,6 +7,7 @@
 
 use super::transpose::transpose;
 use crate::kernels::PanelSource;
+use crate::kernels::radix::CutLanes;
 use crate::math::float::any_below;
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
@@ -89,13 +90,13 @@ impl<'a> Cutter<'a> {
     }
 
     /// Writes the digits of the next row, `ROWS * 8` words from digit to digit, the one for rounding first; returns
-    /// the signs and the rounding bits, a bit for each column.
+    /// the signs and the carries of rounding of its columns.
     ///
     /// # Panics
     /// Past the last row, or where `digits` is no whole number of groups.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
-    pub fn next_row(&mut self, digits: &mut [u64]) -> (u8, u8) {
+    pub fn next_row(&mut self, digits: &mut [u64]) -> CutLanes {
         self.next_row_of(u8::MAX, 0, digits)
     }
 
@@ -103,7 +104,7 @@ impl<'a> Cutter<'a> {
     /// row's own scale shift added to the columns' shifts.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
-    pub fn next_row_of(&mut self, lanes: u8, row_shift: i64, digits: &mut [u64]) -> (u8, u8) {
+    pub fn next_row_of(&mut self, lanes: u8, row_shift: i64, digits: &mut [u64]) -> CutLanes {
         self.next_digits(lanes, row_shift, digits.len().div_ceil(GROUP_DIGITS * STEP) * GROUP_DIGITS, digits)
     }
 
@@ -111,7 +112,7 @@ impl<'a> Cutter<'a> {
     /// of digits below the numbers of all lanes are not cut.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
-    pub fn next_digits(&mut self, lanes: u8, row_shift: i64, count: usize, digits: &mut [u64]) -> (u8, u8) {
+    pub fn next_digits(&mut self, lanes: u8, row_shift: i64, count: usize, digits: &mut [u64]) -> CutLanes {
         assert!(self.rows_left > 0);
         let groups = count.div_ceil(GROUP_DIGITS);
         assert!(groups > 0 && digits.len() >= (groups * GROUP_DIGITS - 1) * STEP + BLOCK);
@@ -165,7 +166,7 @@ impl<'a> Cutter<'a> {
             }
             start = _mm512_add_epi64(start, _mm512_set1_epi64(GROUP_BYTES));
         }
-        (signs, self.carries(digits, from_lowest, &indices))
+        CutLanes { signs, carries: self.carries(digits, from_lowest, &indices) }
     }
 
     /// The rounding bits of a row from its two lowest digits: to nearest, ties to even.
@@ -342,7 +343,8 @@ mod tests {
                 PanelSource { view: a.view().transposed(), columns: 0..live, rows: 0..1, shifts: &shifts[..live] };
             let mut digits = vec![u64::MAX; padded(count - 1) * STEP];
             // SAFETY: the CPU has the instructions.
-            let (signs, carries) = unsafe { Cutter::new(&source).next_digits(u8::MAX, 0, count, &mut digits) };
+            let CutLanes { signs, carries } =
+                unsafe { Cutter::new(&source).next_digits(u8::MAX, 0, count, &mut digits) };
             for lane in 0..8 {
                 let value = if lane < live { a.float(lane, 0) } else { Float::new(2) };
                 let (integer, exponent) = value.to_integer_exp().unwrap();

@@ -7,6 +7,7 @@
 
 use super::digits::{Cutter, ROWS, padded};
 use crate::kernels::dots::{DIGIT_BITS, DotSource, FixedVector, PADDING, first_column};
+use crate::kernels::radix::CutLanes;
 use crate::plan::BLOCK;
 use rug::Integer;
 use rug::integer::Order;
@@ -110,11 +111,11 @@ impl Sums {
             for (offset, lanes) in lanes.iter_mut().enumerate().take(count) {
                 let row = first + offset;
                 let digits = &mut cut[offset / ROWS * step + offset % ROWS * BLOCK..(offset / ROWS + 1) * step];
-                let (signs, _) = cutter.next_row_of(u8::MAX, source.row_shifts[row], digits);
+                let CutLanes { signs, .. } = cutter.next_row_of(u8::MAX, source.row_shifts[row], digits);
                 *lanes = signs ^ if vector.is_negative(entry + row) { u8::MAX } else { 0 };
                 complement(digits, self.digits, *lanes);
             }
-            self.add(cut, step, (entry + first, &lanes[..count]), vector);
+            self.add(cut, step, entry + first, &lanes[..count], vector);
             first += count;
         }
     }
@@ -122,7 +123,7 @@ impl Sums {
     /// Adds rows that meet the vector's entries from `first` on, one for each of `lanes`.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
-    fn add(&mut self, cut: &[u64], step: usize, (first, lanes): (usize, &[u8]), vector: &FixedVector) {
+    fn add(&mut self, cut: &[u64], step: usize, first: usize, lanes: &[u8], vector: &FixedVector) {
         // A column takes `digits` low and as many high halves of a row, and the carry.
         if (self.rows + lanes.len() + 1) * 2 * self.digits >= 4095 {
             self.carry();

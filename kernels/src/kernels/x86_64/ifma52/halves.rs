@@ -138,7 +138,8 @@ impl Composites {
     pub fn to_residues(
         &self,
         primes: Range<usize>,
-        (source, streams): (&PanelSource<'_>, bool),
+        source: &PanelSource<'_>,
+        streams: bool,
         planes: &mut [&mut [u64]],
         scratch: &mut [u64],
     ) {
@@ -197,7 +198,8 @@ impl Composites {
             for row in 0..rows.len() {
                 let (strip, offset) = (row / ROWS, row % ROWS);
                 let out = &mut digits[strip * words..][..words];
-                (ends[strip].0[offset], ends[strip].1[offset]) = cutter.next_row(&mut out[offset * BLOCK..]);
+                let cut = cutter.next_row(&mut out[offset * BLOCK..]);
+                (ends[strip].0[offset], ends[strip].1[offset]) = (cut.signs, cut.carries);
             }
             // A short last strip reads what earlier rows left in `digits` and stores only its own rows.
             let strip = |at: usize| Strip {
@@ -233,7 +235,7 @@ impl Composites {
             let residues = residues(composite, &sums[at], &lanes);
             for (prime, vector) in ((group + at) * GROUP..).zip(residues) {
                 if call.primes.contains(&prime) {
-                    write(planes[prime - call.primes.start], (self.form, strip), vector, call.streams);
+                    write(planes[prime - call.primes.start], self.form, strip, vector, call.streams);
                 }
             }
         }
@@ -289,7 +291,7 @@ fn spread(bits: u32) -> u32 {
 /// Writes the residues of a strip to one plane.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn write(plane: &mut [u64], (form, strip): (Form, &Strip<'_>), residues: __m512i, streams: bool) {
+fn write(plane: &mut [u64], form: Form, strip: &Strip<'_>, residues: __m512i, streams: bool) {
     let out = &mut plane[form.panel_words(strip.rows.start)..form.panel_words(strip.rows.end)];
     if strip.rows.len() == ROWS {
         assert!(out.len() == ROWS * BLOCK / 4);

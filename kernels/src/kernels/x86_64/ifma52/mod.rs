@@ -151,7 +151,7 @@ impl PlaneFormat for Engine {
     }
 
     fn scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
-        let fast = levels::most_scratch_words(rows, (grid.rows, grid.cols), grid.triangle);
+        let fast = levels::most_scratch_words(rows, *grid);
         self.part_scratch_words(rows, grid).max(fast)
     }
 
@@ -187,7 +187,7 @@ impl PlaneEngine for Engine {
         unsafe {
             let fold = Fold::new(self.tables.primes[prime]);
             if blocks.len() == grid.len() {
-                let words = levels::scratch_words(rows, (grid.rows, grid.cols), grid.triangle);
+                let words = levels::scratch_words(rows, grid);
                 let work = Work { c, into, scratch: &mut scratch[..words] };
                 let field = Field { fold: &fold, root: self.tables.roots[prime] };
                 levels::multiply_area(field, &operands, &Area::whole(grid), work);

@@ -33,7 +33,7 @@ pub fn reconstruct(tables: &Tables, residues: &BlockResidues<'_>, integers: &mut
     let (weighted, digits) = scratch[..scratch_words(cofactors)].split_at_mut(weighted_words(cofactors));
     for half in 0..BLOCK / COLUMNS {
         weigh(tables, residues, half, weighted);
-        put_together(cofactors, weighted, (half, digits), integers);
+        put_together(cofactors, weighted, half, digits, integers);
     }
 }
 
@@ -44,7 +44,8 @@ pub fn reconstruct(tables: &Tables, residues: &BlockResidues<'_>, integers: &mut
 pub fn put_together(
     cofactors: Cofactors<'_>,
     weighted: &[u64],
-    (half, digits): (usize, &mut [u64]),
+    half: usize,
+    digits: &mut [u64],
     integers: &mut IntegerBlock,
 ) {
     assert!(integers.magnitudes.len() == integers.limbs * BLOCK_WORDS);

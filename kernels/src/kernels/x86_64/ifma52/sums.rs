@@ -12,7 +12,8 @@ use std::arch::x86_64::*;
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn form_sums(
     quarters: [Panels<'_>; 4],
-    (panels, depth): (usize, usize),
+    panels: usize,
+    depth: usize,
     out: &mut [u64],
     sums_of: impl Fn([__m512i; 4]) -> [__m512i; 4],
 ) {

@@ -160,7 +160,7 @@ fn the_sub_cubic_schemes_equal_the_classical_product() {
     // A model would take minutes for them, and test no more than with two.
     let four_levels = four_levels.into_iter().filter(|_| !cpu::IS_MODEL);
     for (at, (rows, grid)) in triangles.into_iter().chain(rectangles).chain(two_levels).chain(four_levels).enumerate() {
-        assert!(levels::scratch_words(rows, (grid.rows, grid.cols), grid.triangle) > 0);
+        assert!(levels::scratch_words(rows, grid) > 0);
         // A product replaces or adds, the schemes below it being the same: one after the other, or both.
         for accumulate in [false, true].into_iter().filter(|&add| effort() > 1 || add == (at % 2 == 1)) {
             let prime = usize::from(accumulate);
@@ -187,7 +187,8 @@ fn the_sub_cubic_schemes_equal_the_classical_product() {
 
 #[test]
 fn the_sub_cubic_schemes_begin_where_they_pay() {
-    let is_used = |rows, panels, triangle| levels::scratch_words(rows, panels, triangle) > 0;
+    let is_used =
+        |height, (rows, cols), triangle| levels::scratch_words(height, BlockGrid { rows, cols, triangle }) > 0;
     assert!(is_used(256, (24, 24), true) && !is_used(255, (24, 24), true) && !is_used(256, (23, 23), true));
     assert!(is_used(192, (24, 24), false) && !is_used(191, (24, 24), false) && !is_used(192, (24, 23), false));
 }
@@ -199,9 +200,8 @@ fn scratch_covers_all_products_of_fewer_rows() {
             let grid = BlockGrid { rows: panels, cols: panels + usize::from(!triangle), triangle };
             let mut most = 0;
             for rows in (0..9000).step_by(2).chain(9000..9100) {
-                let panels = (grid.rows, grid.cols);
-                most = most.max(levels::scratch_words(rows, panels, triangle));
-                assert_eq!(levels::most_scratch_words(rows, panels, triangle), most, "{rows} rows, {grid:?}");
+                most = most.max(levels::scratch_words(rows, grid));
+                assert_eq!(levels::most_scratch_words(rows, grid), most, "{rows} rows, {grid:?}");
             }
         }
     }

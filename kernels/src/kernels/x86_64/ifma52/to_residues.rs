@@ -9,6 +9,7 @@ use super::digits::{Cutter, ROWS, padded};
 use super::micro::Fold;
 use super::tables::Tables;
 use crate::kernels::PanelSource;
+use crate::kernels::radix::CutLanes;
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
 use std::ops::Range;
@@ -46,7 +47,8 @@ pub fn to_residues(
         let mut signs = [0u8; ROWS];
         let mut carries = [0u8; ROWS];
         for offset in 0..count {
-            (signs[offset], carries[offset]) = cutter.next_row(&mut digits[offset * BLOCK..]);
+            CutLanes { signs: signs[offset], carries: carries[offset] } =
+                cutter.next_row(&mut digits[offset * BLOCK..]);
         }
         let group = Group { digits: Digits { words: digits, carries }, signs, first, stream };
         // A short last group reads what earlier rows left in `digits` and stores only its own rows.

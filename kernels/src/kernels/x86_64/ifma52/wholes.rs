@@ -99,7 +99,7 @@ impl Wholes {
             // SAFETY: only `new` makes this, after the CPU reported all instructions.
             unsafe {
                 self.weigh(residues, half, weighted);
-                put_together(table, weighted, (half, digits), integers);
+                put_together(table, weighted, half, digits, integers);
             }
         }
     }

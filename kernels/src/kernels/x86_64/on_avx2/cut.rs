@@ -2,6 +2,7 @@
 //!
 //! As `ifma52::problem_lanes::cut`, for which the bytes of a vector go anywhere at once.
 
+use crate::kernels::radix::CutLanes;
 use crate::math::float::{FloatRef, any_below};
 use crate::plan::BLOCK;
 
@@ -18,7 +19,7 @@ pub fn words(digits: usize) -> usize {
 
 /// Writes the digits of `|x| 2^shift`, the first one those of the 52 bits below 1. Digits below `from` are left out.
 /// Gives the signs, and, where the lowest are cut, the lanes that rounding to nearest, ties to even, adds 1 to.
-pub fn cut(numbers: &[FloatRef<'_>; BLOCK], shifts: &[i64; BLOCK], from: usize, out: &mut [u64]) -> (u8, u8) {
+pub fn cut(numbers: &[FloatRef<'_>; BLOCK], shifts: &[i64; BLOCK], from: usize, out: &mut [u64]) -> CutLanes {
     let (mut signs, mut carries) = (0, 0);
     for (lane, number) in numbers.iter().enumerate() {
         signs |= u8::from(number.head.is_negative()) << lane;
@@ -34,10 +35,10 @@ pub fn cut(numbers: &[FloatRef<'_>; BLOCK], shifts: &[i64; BLOCK], from: usize, 
             *digit = window(limbs, first + (at * DIGIT_BITS) as i64);
         }
         if from == 0 {
-            carries |= u8::from(rounds_up(limbs, first, (out[lane], out[BLOCK + lane]))) << lane;
+            carries |= u8::from(rounds_up(limbs, first, out[lane], out[BLOCK + lane])) << lane;
         }
     }
-    (signs, carries)
+    CutLanes { signs, carries }
 }
 
 /// The bits of a number from number `bit` on, as many as a digit has.
@@ -52,7 +53,7 @@ fn window(limbs: &[u64], bit: i64) -> u64 {
 }
 
 /// Whether a number with these digits below and above its point is rounded up.
-fn rounds_up(limbs: &[u64], first: i64, (dropped, above): (u64, u64)) -> bool {
+fn rounds_up(limbs: &[u64], first: i64, dropped: u64, above: u64) -> bool {
     let half = 1 << (DIGIT_BITS - 1);
     dropped > half || dropped == half && (above & 1 == 1 || first > 0 && any_below(limbs, first))
 }

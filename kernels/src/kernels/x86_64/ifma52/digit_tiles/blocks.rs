@@ -10,7 +10,8 @@ use super::super::factor::weights::{First, Lanes};
 use super::column::Reduced;
 use super::sums::{self, Terms};
 use super::{DigitTiles, Digits, column, entries, load, load_operand};
-use crate::kernels::plane_tiles::rules::BlockRules;
+use crate::kernels::plane_tiles::rules::{BlockRules, BlockSums, PivotedTriangle};
+use crate::kernels::radix::CutLanes;
 use crate::kernels::tiles::{FailedPivot, TileSource};
 use crate::kernels::x86_64::cpu;
 use crate::kernels::{BlockResidues, DIGIT_COLUMNS, DigitConversions, IntegerBlock, PlaneEngine};
@@ -62,8 +63,10 @@ fn take_off(digits: Digits, block: &mut [u64], sums: &IntegerBlock, cols: usize,
 #[target_feature(enable = "avx512f")]
 fn take_digits_off(
     digits: Digits,
-    (block, cols): (&mut [u64], usize),
-    (conversions, residues): (&dyn DigitConversions, &BlockResidues<'_>),
+    block: &mut [u64],
+    cols: usize,
+    conversions: &dyn DigitConversions,
+    residues: &BlockResidues<'_>,
     scratch: &mut [u64],
 ) {
     let (all, given) = (2 * digits.count, conversions.sum_digits());
@@ -143,15 +146,14 @@ fn factor(
             let cell = block.add(lane * digits.cell_words());
             let terms = Terms { x: block, y: block.add(lane), count: lane, from: 0 };
             sums::subtract(digits, terms, sums::Part::All, cell);
-            let signs = column::value(digits, cell, lane, (scratch, value));
+            let signs = column::value(digits, cell, lane, scratch, value);
             let root = if signs >> lane & 1 == 1 { None } else { Pivot::root(value, tiles.working_bits, space) };
             let Some(pivot) = root else {
                 let value = -Integer::from_digits(value, Order::Lsf);
                 return Err(FailedPivot { column: lane, value: Some(value) });
             };
-            let of_pivot = (&pivot, First::Diagonal(lane));
-            let reduced = Reduced { cell, terms };
-            column::finish_magnitudes(tiles, (reduced, signs), of_pivot, lanes.of_panel(0), scratch);
+            let (reduced, weights) = (Reduced { cell, terms }, lanes.of_panel(0));
+            column::finish_magnitudes(tiles, reduced, signs, &pivot, First::Diagonal(lane), weights, scratch);
             pivots.push(OwnPivot::from(&pivot));
         }
     }
@@ -163,10 +165,11 @@ fn factor(
 fn solve(
     tiles: &DigitTiles,
     block: &mut [u64],
-    (above, pivots): (&[u64], &[OwnPivot]),
+    above: PivotedTriangle<'_, OwnPivot>,
     weights: &mut [RowWeight],
     scratch: &mut [u64],
 ) {
+    let PivotedTriangle { words: above, pivots } = above;
     let digits = tiles.digits;
     let (mut lanes, scratch) = Lanes::new(1, weights, scratch);
     assert!(block.len().min(above.len()) >= BLOCK * digits.cell_words() && pivots.len() <= BLOCK);
@@ -187,12 +190,12 @@ fn solve(
 
 /// Sets a cell to entries that are finished.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn set(digits: Digits, cell: &mut [u64], (signs, magnitudes): (u8, &[u64]), scratch: &mut [u64]) {
+fn set(digits: Digits, cell: &mut [u64], signs: u8, magnitudes: &[u64], scratch: &mut [u64]) {
     let cut = &mut scratch[..cut_words(digits)];
     assert!(cell.len() >= digits.cell_words());
     cut_integers::<{ ROWS * BLOCK }>(magnitudes, cut);
     // SAFETY: as many digits are cut as a cell has, twice those of an entry.
-    unsafe { column::store(digits, (cut.as_ptr(), ROWS * BLOCK), (signs, 0), cell.as_mut_ptr()) };
+    unsafe { column::store(digits, cut.as_ptr(), ROWS * BLOCK, CutLanes::exact(signs), cell.as_mut_ptr()) };
 }
 
 impl BlockRules for LaneRules {
@@ -242,10 +245,10 @@ impl BlockRules for LaneRules {
         }
     }
 
-    fn set(&self, block: &mut [u64], col: usize, entries: (u8, &[u64]), scratch: &mut [u64]) {
+    fn set(&self, block: &mut [u64], col: usize, signs: u8, magnitudes: &[u64], scratch: &mut [u64]) {
         let cell = &mut block[col * self.0.digits.cell_words()..];
         // SAFETY: as above.
-        unsafe { set(self.0.digits, cell, entries, scratch) }
+        unsafe { set(self.0.digits, cell, signs, magnitudes, scratch) }
     }
 
     fn get(&self, block: &[u64], col: usize, magnitudes: &mut [u64]) -> u8 {
@@ -259,26 +262,20 @@ impl BlockRules for LaneRules {
         unsafe { take_off(self.0.digits, block, sums, cols, scratch) }
     }
 
-    fn take_residues_off(
-        &self,
-        (block, cols): (&mut [u64], usize),
-        (engine, residues): (&dyn PlaneEngine, &BlockResidues<'_>),
-        integers: &mut IntegerBlock,
-        (scratch, of_engine): (&mut [u64], &mut [u64]),
-    ) {
-        match engine.digit_conversions() {
+    fn take_residues_off(&self, block: &mut [u64], cols: usize, mut sums: BlockSums<'_>, scratch: &mut [u64]) {
+        match sums.engine.digit_conversions() {
             // SAFETY: as above.
-            Some(short) => unsafe { take_digits_off(self.0.digits, (block, cols), (short, residues), of_engine) },
-            None => {
-                engine.reconstruct(residues, integers, of_engine);
-                self.take_off(block, integers, cols, scratch);
-            }
+            Some(short) => unsafe {
+                take_digits_off(self.0.digits, block, cols, short, &sums.residues, sums.scratch);
+            },
+            None => self.take_off(block, sums.reconstruct(), cols, scratch),
         }
     }
 
     fn to_residues(
         &self,
-        (block, cols): (&[u64], usize),
+        block: &[u64],
+        cols: usize,
         engine: &dyn PlaneEngine,
         planes: &mut [&mut [u64]],
         scratch: &mut [u64],
@@ -301,7 +298,13 @@ impl BlockRules for LaneRules {
         unsafe { factor(&self.0, block, weights, pivots, scratch) }
     }
 
-    fn solve(&self, block: &mut [u64], above: (&[u64], &[OwnPivot]), weights: &mut [RowWeight], scratch: &mut [u64]) {
+    fn solve(
+        &self,
+        block: &mut [u64],
+        above: PivotedTriangle<'_, OwnPivot>,
+        weights: &mut [RowWeight],
+        scratch: &mut [u64],
+    ) {
         // SAFETY: as above.
         unsafe { solve(&self.0, block, above, weights, scratch) }
     }

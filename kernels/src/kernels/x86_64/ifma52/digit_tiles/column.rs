@@ -5,6 +5,7 @@ use super::super::factor::weights::{First, LaneWeights, Live};
 use super::sums::Terms;
 use super::{DigitTiles, Digits, sums};
 use crate::kernels::limbs;
+use crate::kernels::radix::CutLanes;
 use crate::math::pivot::round_quotient;
 use crate::plan::BLOCK;
 use rug::Integer;
@@ -29,7 +30,7 @@ pub fn value_limbs(digits: Digits) -> usize {
 /// # Safety
 /// `cell` has `2 d` vectors, `scratch` [`scratch_words`]; `out` has [`value_limbs`].
 #[target_feature(enable = "avx512f")]
-pub unsafe fn value(digits: Digits, cell: *const u64, lane: usize, (scratch, out): (*mut u64, &mut [u64])) -> u8 {
+pub unsafe fn value(digits: Digits, cell: *const u64, lane: usize, scratch: *mut u64, out: &mut [u64]) -> u8 {
     // SAFETY: the caller's promise.
     unsafe {
         let signs = magnitudes(digits, cell, scratch);
@@ -63,7 +64,7 @@ pub unsafe fn finish(
     // SAFETY: the caller's promise.
     unsafe {
         let signs = magnitudes(tiles.digits, reduced.cell, scratch);
-        finish_magnitudes(tiles, (reduced, signs), (pivot, First::Below), weights, scratch);
+        finish_magnitudes(tiles, reduced, signs, pivot, First::Below, weights, scratch);
     }
 }
 
@@ -75,8 +76,10 @@ pub unsafe fn finish(
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
 pub unsafe fn finish_magnitudes(
     tiles: &DigitTiles,
-    (Reduced { cell, terms }, mut signs): (Reduced, u8),
-    (pivot, first): (&Pivot<'_>, First),
+    Reduced { cell, terms }: Reduced,
+    mut signs: u8,
+    pivot: &Pivot<'_>,
+    first: First,
     weights: LaneWeights<'_>,
     scratch: *mut u64,
 ) {
@@ -86,7 +89,7 @@ pub unsafe fn finish_magnitudes(
     unsafe {
         let quotients = scratch.add(all * BLOCK);
         signs ^= if pivot.negative { u8::MAX } else { 0 };
-        let verdict = divide::<1>(pivot, (scratch, all), (quotients, digits.count), tiles.window);
+        let verdict = divide::<1>(pivot, scratch, all, quotients, digits.count, tiles.window);
         let mut beyond = verdict.beyond[0];
         let mut unclear = verdict.unclear[0] & !beyond & live;
         if unclear != 0 && terms.from > 0 {
@@ -96,7 +99,7 @@ pub unsafe fn finish_magnitudes(
         while unclear != 0 {
             let lane = unclear.trailing_zeros() as usize;
             unclear &= unclear - 1;
-            let fits = divide_exactly(digits, scratch, (quotients, lane), pivot);
+            let fits = divide_exactly(digits, scratch, quotients, lane, pivot);
             beyond |= u8::from(!fits) << lane;
         }
         let rejected = tiles.rule.add::<1>(quotients, 0, Live { beyond, live }, weights);
@@ -114,7 +117,7 @@ pub unsafe fn finish_magnitudes(
                 _mm512_storeu_si512(slot.cast(), digit);
             }
         }
-        store(digits, (quotients, BLOCK), (signs, 0), cell);
+        store(digits, quotients, BLOCK, CutLanes::exact(signs), cell);
     }
 }
 
@@ -127,7 +130,8 @@ pub const WINDOW: u64 = divide::WINDOW;
 /// `from` has as many digits, of 52 bits and anything above them; `cell` has `2 d` vectors.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub unsafe fn store(digits: Digits, (from, step): (*const u64, usize), (signs, carries): (u8, u8), cell: *mut u64) {
+pub unsafe fn store(digits: Digits, from: *const u64, step: usize, cut: CutLanes, cell: *mut u64) {
+    let CutLanes { signs, carries } = cut;
     let mask = _mm512_set1_epi64(MASK);
     let zero = _mm512_setzero_si512();
     let (mut more, mut carry) = (_mm512_maskz_set1_epi64(carries, 1), zero);
@@ -182,7 +186,8 @@ pub unsafe fn magnitudes(digits: Digits, cell: *const u64, out: *mut u64) -> u8 
 unsafe fn divide_exactly(
     digits: Digits,
     magnitudes: *const u64,
-    (quotients, lane): (*mut u64, usize),
+    quotients: *mut u64,
+    lane: usize,
     pivot: &Pivot<'_>,
 ) -> bool {
     // SAFETY: the caller's promise.

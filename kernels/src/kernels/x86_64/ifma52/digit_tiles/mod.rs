@@ -20,9 +20,10 @@ use super::digits::{Cutter, GROUP_DIGITS, ROWS, cut_integers, padded};
 use super::factor::divide::{OwnPivot, Pivot, space_words};
 use super::factor::weights::{First, Lanes, WeightRule};
 use crate::kernels::PanelSource;
+use crate::kernels::radix::CutLanes;
 use crate::kernels::tiles::{
-    DiagonalData, EntryForm, EntrySource, FailedPivot, SolveTile, TileDevices, TileEngine, TileFormat, TileShape,
-    TileSource, UpdateTile, pivots_of,
+    DiagonalData, DiagonalTile, EntryForm, FailedPivot, FinishedEntries, PanelColumn, SolveTile, TileDevices,
+    TileEngine, TileFormat, TileShape, TileSource, UpdateTile, pivots_of,
 };
 use crate::math::bound::{cholesky_modulus_bits, digit_sum_terms};
 use crate::math::float::{LIMB_BITS, limbs_for};
@@ -165,7 +166,7 @@ impl DigitTiles {
         source: &TileSource<'_>,
         panels: Range<usize>,
         scratch: &mut [u64],
-        mut each: impl FnMut(usize, &[u64], (u8, u8)),
+        mut each: impl FnMut(usize, &[u64], CutLanes),
     ) {
         let TileSource { matrix, rows, cols, row_shifts, col_shifts, .. } = source.clone();
         let layout = self.layout(source.shape());
@@ -195,7 +196,7 @@ impl DigitTiles {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
 fn load(tiles: &DigitTiles, source: &TileSource<'_>, panels: Range<usize>, words: &mut [u64], scratch: &mut [u64]) {
     let (cell_words, mask) = (tiles.digits.cell_words(), _mm512_set1_epi64((1 << 52) - 1));
-    tiles.cut(source, panels, scratch, |cell, digits, (signs, carries)| {
+    tiles.cut(source, panels, scratch, |cell, digits, CutLanes { signs, carries }| {
         let cell = &mut words[cell..cell + cell_words];
         let mut more = _mm512_maskz_set1_epi64(carries, 1);
         for (cell, digit) in cell.chunks_exact_mut(BLOCK).zip(digits.chunks(ROWS * BLOCK)) {
@@ -224,7 +225,7 @@ fn load_operand(
         let cell = &mut words[cell..cell + digits.cell_words()];
         assert!(cut.len() >= ((digits.count - 1) * ROWS + 1) * BLOCK);
         // SAFETY: the cut digits and the cell have the lengths that `store` reads and writes.
-        unsafe { column::store(digits, (cut.as_ptr(), ROWS * BLOCK), signs, cell.as_mut_ptr()) };
+        unsafe { column::store(digits, cut.as_ptr(), ROWS * BLOCK, signs, cell.as_mut_ptr()) };
     });
 }
 
@@ -232,19 +233,19 @@ fn load_operand(
 fn load_integers(
     tiles: &DigitTiles,
     shape: TileShape,
-    (limbs, source): (usize, &mut EntrySource<'_>),
+    mut integers: FinishedEntries<'_>,
     words: &mut [u64],
     scratch: &mut [u64],
 ) {
     let (layout, digits) = (tiles.layout(shape), tiles.digits);
-    let (magnitudes, cut) = scratch.split_at_mut(BLOCK * limbs);
+    let (magnitudes, cut) = scratch.split_at_mut(BLOCK * integers.limbs);
     let cut = &mut cut[..tiles.cut_words()];
     for (panel, col) in (0..layout.panels).flat_map(|panel| (0..shape.cols_of(panel)).map(move |col| (panel, col))) {
-        let signs = source((panel, col), magnitudes);
+        let signs = integers.read(panel, col, magnitudes);
         cut_integers::<{ ROWS * BLOCK }>(magnitudes, cut);
         let cell = &mut words[layout.cell(panel, col)..][..digits.cell_words()];
         // SAFETY: `cut_words` has more digits than an entry, and the cell has room for them.
-        unsafe { column::store(digits, (cut.as_ptr(), ROWS * BLOCK), (signs, 0), cell.as_mut_ptr()) };
+        unsafe { column::store(digits, cut.as_ptr(), ROWS * BLOCK, CutLanes::exact(signs), cell.as_mut_ptr()) };
     }
 }
 
@@ -283,7 +284,8 @@ fn factor(
     shape: TileShape,
     words: &mut [u64],
     weights: &mut [RowWeight],
-    (scratch, mut keep): (&mut [u64], impl FnMut(&Pivot<'_>)),
+    scratch: &mut [u64],
+    mut keep: impl FnMut(&Pivot<'_>),
 ) -> Result<(), FailedPivot> {
     let (layout, digits) = (tiles.layout(shape), tiles.digits);
     let (mut lanes, scratch) = Lanes::new(layout.panels, weights, scratch);
@@ -311,14 +313,14 @@ fn factor(
                 Reduced { cell, terms }
             };
             let diagonal = take_off(block, 0);
-            let signs = column::value(digits, diagonal.cell, lane, (scratch, value));
+            let signs = column::value(digits, diagonal.cell, lane, scratch, value);
             let root = if signs >> lane & 1 == 1 { None } else { Pivot::root(value, tiles.working_bits, space) };
             let Some(pivot) = root else {
                 let value = -Integer::from_digits(value, Order::Lsf);
                 return Err(FailedPivot { column: col, value: Some(value) });
             };
-            let of_pivot = (&pivot, First::Diagonal(lane));
-            column::finish_magnitudes(tiles, (diagonal, signs), of_pivot, lanes.of_panel(block), scratch);
+            let (first, weights) = (First::Diagonal(lane), lanes.of_panel(block));
+            column::finish_magnitudes(tiles, diagonal, signs, &pivot, first, weights, scratch);
             for panel in block + 1..layout.panels {
                 column::finish(tiles, take_off(panel, pivot.first), &pivot, lanes.of_panel(panel), scratch);
             }
@@ -330,13 +332,13 @@ fn factor(
 }
 
 #[target_feature(enable = "avx512f,avx512vl,avx512ifma,avx512dq")]
-fn solve(tiles: &DigitTiles, tile: SolveTile<'_>, diagonal: (&[u64], &dyn DiagonalData), scratch: &mut [u64]) {
+fn solve(tiles: &DigitTiles, tile: SolveTile<'_>, diagonal: DiagonalTile<'_>, scratch: &mut [u64]) {
     let SolveTile { shape, words, weights } = tile;
     let (layout, digits) = (tiles.layout(shape), tiles.digits);
     let above = tiles.layout(TileShape { rows: shape.cols, cols: shape.cols, diagonal: true });
-    let data = diagonal.1.as_any().downcast_ref::<Diagonal>().expect("the data of a diagonal tile of this kernel");
+    let data = diagonal.data.as_any().downcast_ref::<Diagonal>().expect("the data of a diagonal tile of this kernel");
     let (mut lanes, scratch) = Lanes::new(layout.panels, weights, scratch);
-    assert!(words.len() >= layout.words() && diagonal.0.len() >= above.words() && data.0.len() == shape.cols);
+    assert!(words.len() >= layout.words() && diagonal.words.len() >= above.words() && data.0.len() == shape.cols);
     assert!(scratch.len() >= column::scratch_words(digits));
     let (words, scratch) = (words.as_mut_ptr(), scratch.as_mut_ptr());
     for panel in 0..layout.panels {
@@ -345,7 +347,7 @@ fn solve(tiles: &DigitTiles, tile: SolveTile<'_>, diagonal: (&[u64], &dyn Diagon
             // and only read.
             unsafe {
                 let x = words.add(layout.cell(panel, 0));
-                let y = diagonal.0.as_ptr().add(above.cell(col / BLOCK, 0) + col % BLOCK);
+                let y = diagonal.words.as_ptr().add(above.cell(col / BLOCK, 0) + col % BLOCK);
                 let cell = words.add(layout.cell(panel, col));
                 let part = Part::of(0..(shape.rows - panel * BLOCK).min(BLOCK));
                 let pivot = pivot.get();
@@ -416,13 +418,7 @@ impl TileEngine for DigitTiles {
         unsafe { load_operand(self, source, 0..source.shape().panels(), words, scratch) }
     }
 
-    fn load_integers(
-        &self,
-        shape: TileShape,
-        integers: (usize, &mut EntrySource<'_>),
-        words: &mut [u64],
-        scratch: &mut [u64],
-    ) {
+    fn load_integers(&self, shape: TileShape, integers: FinishedEntries<'_>, words: &mut [u64], scratch: &mut [u64]) {
         // SAFETY: as above.
         unsafe { load_integers(self, shape, integers, words, scratch) }
     }
@@ -458,7 +454,7 @@ impl TileEngine for DigitTiles {
         let mut pivots = Vec::with_capacity(shape.cols);
         let keep = |pivot: &Pivot<'_>| pivots.push(OwnPivot::from(pivot));
         // SAFETY: as above.
-        unsafe { factor(self, shape, words, weights, (scratch, keep)) }?;
+        unsafe { factor(self, shape, words, weights, scratch, keep) }?;
         Ok(Box::new(Diagonal(pivots)))
     }
 
@@ -470,22 +466,22 @@ impl TileEngine for DigitTiles {
         scratch: &mut [u64],
     ) -> Result<(), FailedPivot> {
         // SAFETY: as above.
-        unsafe { factor(self, shape, words, weights, (scratch, |_: &Pivot<'_>| {})) }
+        unsafe { factor(self, shape, words, weights, scratch, |_: &Pivot<'_>| {}) }
     }
 
-    fn solve(&self, tile: SolveTile<'_>, diagonal: (&[u64], &dyn DiagonalData), scratch: &mut [u64]) {
+    fn solve(&self, tile: SolveTile<'_>, diagonal: DiagonalTile<'_>, scratch: &mut [u64]) {
         // SAFETY: as above.
         unsafe { solve(self, tile, diagonal, scratch) }
     }
 
-    fn entries(&self, shape: TileShape, words: &[u64], at: (usize, usize), magnitudes: &mut [u64]) -> u8 {
-        let cell = &words[self.layout(shape).cell(at.0, at.1)..][..self.digits.cell_words()];
+    fn entries(&self, shape: TileShape, words: &[u64], at: PanelColumn, magnitudes: &mut [u64]) -> u8 {
+        let cell = &words[self.layout(shape).cell(at.panel, at.col)..][..self.digits.cell_words()];
         // SAFETY: as above.
         unsafe { entries::limbs(self.digits, cell, magnitudes) }
     }
 
-    fn entries_in_form(&self, shape: TileShape, words: &[u64], at: (usize, usize), magnitudes: &mut [u64]) -> u8 {
-        let cell = &words[self.layout(shape).cell(at.0, at.1)..][..self.digits.cell_words()];
+    fn entries_in_form(&self, shape: TileShape, words: &[u64], at: PanelColumn, magnitudes: &mut [u64]) -> u8 {
+        let cell = &words[self.layout(shape).cell(at.panel, at.col)..][..self.digits.cell_words()];
         // SAFETY: as above.
         unsafe { entries::digits(self.digits, cell, magnitudes) }
     }

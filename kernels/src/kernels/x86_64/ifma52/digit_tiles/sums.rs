@@ -148,10 +148,10 @@ unsafe fn all_groups<const W: usize, const A: usize, const B: usize, const C: us
         macro_rules! whole {
             ($x:literal $y:literal) => {
                 match first {
-                    0 => group::<W, $x, $y, 0>(digits, terms, at, cell),
-                    3 => group::<W, $x, $y, A>(digits, terms, at, cell),
-                    8 => group::<W, $x, $y, B>(digits, terms, at, cell),
-                    _ => group::<W, $x, $y, C>(digits, terms, at, cell),
+                    0 => group::<W, $x, $y, 0>(digits, terms, at.0, at.1, cell),
+                    3 => group::<W, $x, $y, A>(digits, terms, at.0, at.1, cell),
+                    8 => group::<W, $x, $y, B>(digits, terms, at.0, at.1, cell),
+                    _ => group::<W, $x, $y, C>(digits, terms, at.0, at.1, cell),
                 }
             };
         }
@@ -162,10 +162,10 @@ unsafe fn all_groups<const W: usize, const A: usize, const B: usize, const C: us
                 (Part::All, (0, _)) => whole!(true false),
                 (Part::All, (_, 0)) => whole!(false true),
                 (Part::All, _) => whole!(false false),
-                (_, (0, 0)) => half_group::<W, true, true, 0>(digits, some, at, from),
-                (_, (0, _)) => half_group::<W, true, false, 0>(digits, some, at, from),
-                (_, (_, 0)) => half_group::<W, false, true, 0>(digits, some, at, from),
-                _ => half_group::<W, false, false, 0>(digits, some, at, from),
+                (_, (0, 0)) => half_group::<W, true, true, 0>(digits, some, at.0, at.1, from),
+                (_, (0, _)) => half_group::<W, true, false, 0>(digits, some, at.0, at.1, from),
+                (_, (_, 0)) => half_group::<W, false, true, 0>(digits, some, at.0, at.1, from),
+                _ => half_group::<W, false, false, 0>(digits, some, at.0, at.1, from),
             }
         }
     }
@@ -220,7 +220,8 @@ macro_rules! groups {
         unsafe fn $name<const W: usize, const X: bool, const Y: bool, const C: usize>(
             digits: Digits,
             Terms { x, y, count, .. }: Terms,
-            (x_digit, y_digit): (usize, usize),
+            x_digit: usize,
+            y_digit: usize,
             cell: *mut u64,
         ) {
             let (stride, signs) = (digits.cell_words(), digits.count * BLOCK);

@@ -147,9 +147,9 @@ fn the_exact_road_and_the_fast_one_agree() {
             let mut magnitudes = vec![0; BLOCK * tiles.entry_limbs()];
             let mut all = Vec::new();
             for (panel, col) in cells(shape) {
-                all.push(u64::from(tiles.entries(shape, &words, (panel, col), &mut magnitudes)));
+                all.push(u64::from(tiles.entries(shape, &words, PanelColumn { panel, col }, &mut magnitudes)));
                 all.extend_from_slice(&magnitudes);
-                assert_forms_agree(&tiles, (shape, &words), (panel, col));
+                assert_forms_agree(&tiles, shape, &words, PanelColumn { panel, col });
             }
             all
         });
@@ -189,7 +189,7 @@ fn halves_are_rounded_as_all_products_say() {
         let (shape, words) = factored(&tiles, &a, bits);
         let mut magnitudes = vec![0; BLOCK * tiles.entry_limbs()];
         for (panel, col) in cells(shape) {
-            let signs = tiles.entries(shape, &words, (panel, col), &mut magnitudes);
+            let signs = tiles.entries(shape, &words, PanelColumn { panel, col }, &mut magnitudes);
             for (lane, magnitude) in magnitudes.chunks_exact(tiles.entry_limbs()).enumerate() {
                 let row = panel * BLOCK + lane;
                 if row < n && row >= col {

@@ -58,7 +58,8 @@ impl Column<'_> {
         &self,
         words: *mut u64,
         panel: usize,
-        (pivot, first): (&Pivot<'_>, First),
+        pivot: &Pivot<'_>,
+        first: First,
         weights: LaneWeights<'_>,
         scratch: *mut u64,
     ) {
@@ -73,14 +74,14 @@ impl Column<'_> {
             let mut signs = self.numerators::<V>(scratch, numerators, pivot.first);
             // The signs are those of the quotients from here on.
             signs.iter_mut().for_each(|sign| *sign ^= if pivot.negative { u8::MAX } else { 0 });
-            let verdict = divide::<V>(pivot, (numerators, count), (quotients, digits), factor.window);
+            let verdict = divide::<V>(pivot, numerators, count, quotients, digits, factor.window);
             for (v, sign) in signs.iter_mut().enumerate() {
                 let mut beyond = verdict.beyond[v];
                 let mut unclear = verdict.unclear[v] & !beyond;
                 while unclear != 0 {
                     let lane = unclear.trailing_zeros() as usize;
                     unclear &= unclear - 1;
-                    let (negative, fits) = self.divide_exactly::<V>(scratch, quotients, (v, lane), pivot);
+                    let (negative, fits) = self.divide_exactly::<V>(scratch, quotients, v, lane, pivot);
                     *sign = *sign & !(1 << lane) | u8::from(negative) << lane;
                     beyond |= u8::from(!fits) << lane;
                 }
@@ -268,7 +269,8 @@ impl Column<'_> {
         &self,
         weighted: *const u64,
         quotients: *mut u64,
-        (v, lane): (usize, usize),
+        v: usize,
+        lane: usize,
         pivot: &Pivot<'_>,
     ) -> (bool, bool) {
         // SAFETY: as `run` promises.

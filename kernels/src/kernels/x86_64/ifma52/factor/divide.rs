@@ -216,8 +216,10 @@ pub struct Verdict<const V: usize> {
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub unsafe fn divide<const V: usize>(
     pivot: &Pivot<'_>,
-    (numerators, all): (*const u64, usize),
-    (quotients, digits): (*mut u64, usize),
+    numerators: *const u64,
+    all: usize,
+    quotients: *mut u64,
+    digits: usize,
     window: u64,
 ) -> Verdict<V> {
     assert!(pivot.first <= all);
@@ -225,7 +227,7 @@ pub unsafe fn divide<const V: usize>(
     let mask = _mm512_set1_epi64(MASK as i64);
     let mut verdict = Verdict { beyond: [0; V], unclear: [0; V] };
     // SAFETY: the caller's promise.
-    let short = || unsafe { divide_short(pivot, (numerators, all), (quotients, digits), window) };
+    let short = || unsafe { divide_short(pivot, numerators, all, quotients, digits, window) };
     if let Some(Verdict { beyond: [beyond], unclear: [unclear] }) = (V == 1).then(short).flatten() {
         return Verdict { beyond: [beyond; V], unclear: [unclear; V] };
     }
@@ -278,8 +280,10 @@ pub unsafe fn divide<const V: usize>(
 #[target_feature(enable = "avx512f,avx512ifma")]
 unsafe fn divide_short(
     pivot: &Pivot<'_>,
-    numerators: (*const u64, usize),
-    quotients: (*mut u64, usize),
+    numerators: *const u64,
+    all: usize,
+    quotients: *mut u64,
+    digits: usize,
     window: u64,
 ) -> Option<Verdict<1>> {
     macro_rules! of_terms {
@@ -287,7 +291,7 @@ unsafe fn divide_short(
             match pivot.reciprocal.len() {
                 $($terms if pivot.fraction == $terms + 1 => {
                     // SAFETY: the caller's promise.
-                    Some(unsafe { divide_fixed::<$terms>(pivot, numerators, quotients, window) })
+                    Some(unsafe { divide_fixed::<$terms>(pivot, numerators, all, quotients, digits, window) })
                 })*
                 _ => None,
             }
@@ -303,8 +307,10 @@ unsafe fn divide_short(
 #[target_feature(enable = "avx512f,avx512ifma")]
 unsafe fn divide_fixed<const U: usize>(
     pivot: &Pivot<'_>,
-    (numerators, all): (*const u64, usize),
-    (quotients, digits): (*mut u64, usize),
+    numerators: *const u64,
+    all: usize,
+    quotients: *mut u64,
+    digits: usize,
     window: u64,
 ) -> Verdict<1> {
     let zero = _mm512_setzero_si512();

@@ -5,7 +5,7 @@ use super::super::digits::{Cutter, GROUP_DIGITS, ROWS, cut_integers, padded};
 use super::super::micro::Fold;
 use super::{Factor, Layout};
 use crate::kernels::PanelSource;
-use crate::kernels::tiles::{EntrySource, TileShape, TileSource};
+use crate::kernels::tiles::{FinishedEntries, TileShape, TileSource};
 use crate::math::float::limbs_for;
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
@@ -54,7 +54,7 @@ pub fn load(factor: &Factor, source: &TileSource<'_>, words: &mut [u64], scratch
                 let above = source.offset().map_or(0, |offset| (col + offset).saturating_sub(first));
                 let lanes = u8::MAX.checked_shl(above as u32).unwrap_or(0); // rows of the part
                 let cut = cutter.next_row_of(lanes, col_shifts[col], &mut digits[offset * BLOCK..]);
-                (signs[offset], carries[offset]) = cut;
+                (signs[offset], carries[offset]) = (cut.signs, cut.carries);
             }
             let values = &digits[ROWS * BLOCK..]; // after the digit for rounding
             let group = Group { values, digits: factor.tables.operand_digits, signs, carries, count };
@@ -72,13 +72,13 @@ pub fn load(factor: &Factor, source: &TileSource<'_>, words: &mut [u64], scratch
 pub fn load_integers(
     factor: &Factor,
     shape: TileShape,
-    (limbs, source): (usize, &mut EntrySource<'_>),
+    mut integers: FinishedEntries<'_>,
     words: &mut [u64],
     scratch: &mut [u64],
 ) {
     let layout = factor.layout(shape);
     assert!(words.len() >= layout.residue_words());
-    let (magnitudes, scratch) = scratch.split_at_mut(BLOCK * limbs);
+    let (magnitudes, scratch) = scratch.split_at_mut(BLOCK * integers.limbs);
     let digits = &mut scratch[..integer_digit_words(factor)];
     for panel in 0..layout.panels {
         let end = shape.cols_of(panel);
@@ -87,7 +87,7 @@ pub fn load_integers(
             let count = ROWS.min(end - start);
             let mut signs = [0; ROWS];
             for (offset, signs) in signs.iter_mut().enumerate().take(count) {
-                *signs = source((panel, start + offset), magnitudes);
+                *signs = integers.read(panel, start + offset, magnitudes);
                 cut_integers::<{ ROWS * BLOCK }>(magnitudes, &mut digits[offset * BLOCK..]);
             }
             let group = Group { values: digits, digits: factor.digits, signs, carries: [0; ROWS], count };
@@ -139,8 +139,8 @@ unsafe fn residues(factor: &Factor, group: &Group<'_>, out: *mut u64, plane_word
         unsafe {
             let at = out.add(prime * plane_words);
             prime += match factor.tables.count() - prime {
-                1 => several::<1>(factor, prime, group, digits.clone(), (at, plane_words)),
-                _ => several::<2>(factor, prime, group, digits.clone(), (at, plane_words)),
+                1 => several::<1>(factor, prime, group, digits.clone(), at, plane_words),
+                _ => several::<2>(factor, prime, group, digits.clone(), at, plane_words),
             };
         }
     }
@@ -157,7 +157,8 @@ unsafe fn several<const P: usize>(
     prime: usize,
     group: &Group<'_>,
     digits: Range<usize>,
-    (out, plane_words): (*mut u64, usize),
+    out: *mut u64,
+    plane_words: usize,
 ) -> usize {
     // SAFETY: the caller's promise.
     unsafe {

@@ -14,8 +14,8 @@ pub(super) mod weights;
 
 use super::tables::Tables;
 use crate::kernels::tiles::{
-    DiagonalData, EntryForm, EntrySource, FailedPivot, SolveTile, TileDevices, TileEngine, TileFormat, TileShape,
-    TileSource, UpdateTile, pivots_of,
+    DiagonalData, DiagonalTile, EntryForm, FailedPivot, FinishedEntries, PanelColumn, SolveTile, TileDevices,
+    TileEngine, TileFormat, TileShape, TileSource, UpdateTile, pivots_of,
 };
 use crate::math::bound::{cholesky_modulus_bits, ifma52_prime_count};
 use crate::math::family::IFMA52_BITS;
@@ -203,13 +203,7 @@ impl TileEngine for Factor {
         self.load(source, words, scratch);
     }
 
-    fn load_integers(
-        &self,
-        shape: TileShape,
-        integers: (usize, &mut EntrySource<'_>),
-        words: &mut [u64],
-        scratch: &mut [u64],
-    ) {
+    fn load_integers(&self, shape: TileShape, integers: FinishedEntries<'_>, words: &mut [u64], scratch: &mut [u64]) {
         // SAFETY: as above.
         unsafe { load::load_integers(self, shape, integers, words, scratch) }
     }
@@ -245,21 +239,21 @@ impl TileEngine for Factor {
         unsafe { triangle::factor(self, shape, words, weights, scratch) }
     }
 
-    fn solve(&self, tile: SolveTile<'_>, diagonal: (&[u64], &dyn DiagonalData), scratch: &mut [u64]) {
+    fn solve(&self, tile: SolveTile<'_>, diagonal: DiagonalTile<'_>, scratch: &mut [u64]) {
         // SAFETY: as above.
         unsafe { triangle::solve(self, tile, diagonal, scratch) }
     }
 
-    fn entries(&self, shape: TileShape, words: &[u64], at: (usize, usize), magnitudes: &mut [u64]) -> u8 {
+    fn entries(&self, shape: TileShape, words: &[u64], at: PanelColumn, magnitudes: &mut [u64]) -> u8 {
         let layout = self.layout(shape);
-        let vectors = &words[layout.entry(at.0, at.1)..][..layout.entry_words];
+        let vectors = &words[layout.entry(at.panel, at.col)..][..layout.entry_words];
         // SAFETY: as above.
         unsafe { triangle::entries(self, vectors, magnitudes) }
     }
 
-    fn entries_in_form(&self, shape: TileShape, words: &[u64], at: (usize, usize), magnitudes: &mut [u64]) -> u8 {
+    fn entries_in_form(&self, shape: TileShape, words: &[u64], at: PanelColumn, magnitudes: &mut [u64]) -> u8 {
         let layout = self.layout(shape);
-        let vectors = &words[layout.entry(at.0, at.1)..][..layout.entry_words];
+        let vectors = &words[layout.entry(at.panel, at.col)..][..layout.entry_words];
         let (digits, signs) = vectors.split_at(self.digits * BLOCK);
         magnitudes.copy_from_slice(digits);
         (0..BLOCK).fold(0, |all, lane| all | u8::from(signs[lane] != 0) << lane)

@@ -31,13 +31,13 @@ fn factor_two_tiles(engine: &Factor, a: &Matrix, cols: usize) -> Vec<Vec<u64>> {
     let data = engine.factor(above, &mut diagonal, &mut open(cols), &mut scratch).unwrap();
     let mut weights = open(rows - cols);
     let tile = SolveTile { shape: below, words: &mut words, weights: &mut weights };
-    engine.solve(tile, (&diagonal, &*data), &mut scratch);
+    engine.solve(tile, DiagonalTile { words: &diagonal, data: &*data }, &mut scratch);
     let mut integers = Vec::new();
     for (shape, words) in [(above, &diagonal), (below, &words)] {
         for (panel, col) in (0..shape.panels()).flat_map(|panel| (0..cols).map(move |col| (panel, col))) {
             let mut magnitudes = vec![0xdead; BLOCK * engine.entry_limbs()];
-            let signs = engine.entries(shape, words, (panel, col), &mut magnitudes);
-            assert_forms_agree(engine, (shape, words), (panel, col));
+            let signs = engine.entries(shape, words, PanelColumn { panel, col }, &mut magnitudes);
+            assert_forms_agree(engine, shape, words, PanelColumn { panel, col });
             let zero = |lane: &usize| {
                 magnitudes.chunks(engine.entry_limbs()).nth(*lane).unwrap().iter().all(|&limb| limb == 0)
             };
@@ -82,7 +82,7 @@ fn quotients(values: &[Integer; BLOCK], pivot: &Pivot<'_>, digits: usize, window
     }
     let mut out = vec![0xdead; digits * BLOCK];
     // SAFETY: the CPU has the instructions (the caller asked), and the lengths are those of the two areas.
-    let verdict = unsafe { divide::<1>(pivot, (numerators.as_ptr(), all), (out.as_mut_ptr(), digits), window) };
+    let verdict = unsafe { divide::<1>(pivot, numerators.as_ptr(), all, out.as_mut_ptr(), digits, window) };
     let lane = |lane: usize| {
         let value = (0..digits).rev().fold(Integer::new(), |sum, at| (sum << 52u32) + out[at * BLOCK + lane]);
         let good = (verdict.beyond[0] | verdict.unclear[0]) >> lane & 1 == 0;

@@ -7,7 +7,7 @@ use super::divide::{OwnPivot, Pivot, space_words};
 use super::update::{Ahead, Segment, subtract_block};
 use super::weights::{First, LaneWeights, Lanes};
 use super::{Factor, Layout};
-use crate::kernels::tiles::{DiagonalData, FailedPivot, SolveTile, TileShape};
+use crate::kernels::tiles::{DiagonalData, DiagonalTile, FailedPivot, SolveTile, TileShape};
 use crate::math::modulus::Modulus;
 use crate::math::pivot::RowWeight;
 use crate::plan::BLOCK;
@@ -61,7 +61,7 @@ pub fn factor(
         if lane == 0 {
             for panel in block..layout.panels {
                 let own = Panels { layout, words: words.as_mut_ptr(), first: panel, count: 1 };
-                subtract_earlier(factor, own, (layout, words.as_ptr()), block);
+                subtract_earlier(factor, own, layout, words.as_ptr(), block);
             }
         }
         let couplings = &mut diagonal.couplings[col * per_column..][..per_column];
@@ -76,7 +76,7 @@ pub fn factor(
             return Err(FailedPivot { column: col, value: Some(value) });
         }
         let pivot = Pivot::root(value.as_limbs(), factor.working_bits, &mut space).expect("the value is positive");
-        run(&column, words, block..layout.panels, (&pivot, First::Diagonal(lane)), (&mut lanes, scratch));
+        run(&column, words, block..layout.panels, &pivot, First::Diagonal(lane), &mut lanes, scratch);
         diagonal.pivots.push(OwnPivot::from(&pivot));
     }
     lanes.give_back(weights);
@@ -97,14 +97,16 @@ pub fn given(factor: &Factor, shape: TileShape, words: &[u64], pivots: &[Integer
 
 /// See `TileEngine::solve`.
 #[target_feature(enable = "avx512f,avx512ifma,avx512bw,avx512dq,avx512vbmi")]
-pub fn solve(factor: &Factor, tile: SolveTile<'_>, diagonal: (&[u64], &dyn DiagonalData), scratch: &mut [u64]) {
+pub fn solve(factor: &Factor, tile: SolveTile<'_>, diagonal: DiagonalTile<'_>, scratch: &mut [u64]) {
     let SolveTile { shape, words, weights } = tile;
     let layout = factor.layout(shape);
     let order = TileShape { rows: shape.cols, cols: shape.cols, diagonal: true };
-    let (above, data) = (factor.layout(order), diagonal.1.as_any().downcast_ref::<Diagonal>());
+    let (above, data) = (factor.layout(order), diagonal.data.as_any().downcast_ref::<Diagonal>());
     let data = data.expect("the data of a diagonal tile of this kernel");
     assert!(
-        words.len() >= layout.words() && diagonal.0.len() >= above.residue_words() && data.pivots.len() == shape.cols
+        words.len() >= layout.words()
+            && diagonal.words.len() >= above.residue_words()
+            && data.pivots.len() == shape.cols
     );
     assert!(data.working_bits == factor.working_bits);
     let per_column = factor.tables.count() * BLOCK;
@@ -116,10 +118,10 @@ pub fn solve(factor: &Factor, tile: SolveTile<'_>, diagonal: (&[u64], &dyn Diago
         for col in 0..shape.cols {
             if col % BLOCK == 0 {
                 let own = Panels { layout, words: words.as_mut_ptr(), first: panels.start, count: panels.len() };
-                subtract_earlier(factor, own, (above, diagonal.0.as_ptr()), col / BLOCK);
+                subtract_earlier(factor, own, above, diagonal.words.as_ptr(), col / BLOCK);
             }
             let column = Column { factor, layout, col, couplings: &data.couplings[col * per_column..][..per_column] };
-            run(&column, words, panels.clone(), (&data.pivots[col].get(), First::Below), (&mut lanes, scratch));
+            run(&column, words, panels.clone(), &data.pivots[col].get(), First::Below, &mut lanes, scratch);
         }
     }
     lanes.give_back(weights);
@@ -169,7 +171,8 @@ struct Panels {
 fn subtract_earlier(
     factor: &Factor,
     Panels { layout, words, first, count }: Panels,
-    (above, diagonal): (Layout, *const u64),
+    above: Layout,
+    diagonal: *const u64,
     block: usize,
 ) {
     if block == 0 {
@@ -209,8 +212,10 @@ fn run(
     column: &Column<'_>,
     words: &mut [u64],
     panels: std::ops::Range<usize>,
-    (pivot, first): (&Pivot<'_>, First),
-    (lanes, scratch): (&mut Lanes<'_>, &mut [u64]),
+    pivot: &Pivot<'_>,
+    first: First,
+    lanes: &mut Lanes<'_>,
+    scratch: &mut [u64],
 ) {
     let mut panel = panels.start;
     while panel < panels.end {
@@ -223,15 +228,15 @@ fn run(
         unsafe {
             panel += match panels.end - panel {
                 1 => {
-                    column.run::<1>(words, panel, (pivot, first), weights, scratch);
+                    column.run::<1>(words, panel, pivot, first, weights, scratch);
                     1
                 }
                 2 | 3 => {
-                    column.run::<2>(words, panel, (pivot, first), weights, scratch);
+                    column.run::<2>(words, panel, pivot, first, weights, scratch);
                     2
                 }
                 _ => {
-                    column.run::<VECTORS>(words, panel, (pivot, first), weights, scratch);
+                    column.run::<VECTORS>(words, panel, pivot, first, weights, scratch);
                     VECTORS
                 }
             };

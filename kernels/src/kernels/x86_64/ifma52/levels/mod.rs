@@ -8,6 +8,7 @@ mod winograd;
 use crate::kernels::area::Area;
 use crate::kernels::x86_64::ifma52::micro::Fold;
 use crate::kernels::x86_64::ifma52::product::{KC, Operands, Store, depth_of_passes, multiply};
+use crate::plan::BlockGrid;
 
 /// Where a product goes, and the memory that it may overwrite on the way.
 pub struct Work<'a> {
@@ -40,8 +41,9 @@ enum Scheme {
 }
 
 impl Scheme {
-    /// For a product over `rows` rows into an area of `m x n` panels.
-    fn choose(rows: usize, (m, n): (usize, usize), triangle: bool) -> Scheme {
+    /// For a product over `rows` rows into an area of this shape.
+    fn choose(rows: usize, shape: BlockGrid) -> Scheme {
+        let BlockGrid { rows: m, cols: n, triangle } = shape;
         if triangle && symmetric::pays(rows, m) {
             Scheme::Symmetric
         } else if !triangle && winograd::pays(rows, m, n) {
@@ -52,11 +54,11 @@ impl Scheme {
     }
 
     /// Words of scratch.
-    fn scratch_words(self, rows: usize, (m, n): (usize, usize)) -> usize {
+    fn scratch_words(self, rows: usize, shape: BlockGrid) -> usize {
         match self {
             Scheme::Classical => 0,
-            Scheme::Symmetric => symmetric::scratch_words(rows, m),
-            Scheme::Winograd => winograd::scratch_words(rows, m, n),
+            Scheme::Symmetric => symmetric::scratch_words(rows, shape.rows),
+            Scheme::Winograd => winograd::scratch_words(rows, shape.rows, shape.cols),
         }
     }
 
@@ -74,17 +76,17 @@ impl Scheme {
     }
 }
 
-/// Words of scratch for a product over `rows` rows into an area of this many panels.
-pub fn scratch_words(rows: usize, panels: (usize, usize), triangle: bool) -> usize {
-    Scheme::choose(rows, panels, triangle).scratch_words(rows, panels)
+/// Words of scratch for a product over `rows` rows into an area of this shape.
+pub fn scratch_words(rows: usize, shape: BlockGrid) -> usize {
+    Scheme::choose(rows, shape).scratch_words(rows, shape)
 }
 
 /// The most words of [`scratch_words`] for up to `rows` rows.
 ///
 /// Slabs are cut evenly, so that a little more rows may need less; most takes a single slab of full depth.
-pub fn most_scratch_words(rows: usize, panels: (usize, usize), triangle: bool) -> usize {
-    let full = 2 * most_slab_rows(panels.0.min(panels.1) / 2);
-    scratch_words(rows.min(full), panels, triangle)
+pub fn most_scratch_words(rows: usize, shape: BlockGrid) -> usize {
+    let full = 2 * most_slab_rows(shape.rows.min(shape.cols) / 2);
+    scratch_words(rows.min(full), shape)
 }
 
 /// Rows of each half that one slab takes, where the halves are to be cut into parts of `panels` panels.
@@ -99,5 +101,5 @@ fn most_slab_rows(panels: usize) -> usize {
 /// `C := C + X^T Y` or `C := X^T Y` on an area.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn multiply_area(field: Field<'_>, operands: &Operands<'_>, area: &Area, work: Work<'_>) {
-    Scheme::choose(operands.rows, area.panels(), area.is_triangle()).multiply(field, operands, area, work);
+    Scheme::choose(operands.rows, area.shape()).multiply(field, operands, area, work);
 }

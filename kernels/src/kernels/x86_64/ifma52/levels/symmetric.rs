@@ -31,11 +31,11 @@ pub fn pays(rows: usize, panels: usize) -> bool {
 /// Words of scratch.
 pub fn scratch_words(rows: usize, panels: usize) -> usize {
     let half = Halves::new(rows, panels);
-    let inner = |triangle| super::scratch_words(half.slab, (half.panels, half.panels), triangle);
+    let inner = |shape| super::scratch_words(half.slab, shape);
     2 * half.triangle.words()
         + half.square.words()
         + 4 * half.panels * half.slab * BLOCK
-        + inner(true).max(inner(false))
+        + inner(half.triangle).max(inner(half.square))
 }
 
 /// How the operand is cut; the odd panel and the odd row that may be left are done classically.
@@ -82,7 +82,7 @@ pub fn multiply_triangle(field: Field<'_>, operands: &Operands<'_>, area: &Area,
         let (a11, a12) = (x.from(0, first), x.from(0, half.rows + first));
         let (a21, a22) = (x.from(h, first), x.from(h, half.rows + first));
         let words = &mut words[..4 * h * depth * BLOCK];
-        form_sums([a11, a12, a21, a22], (h, depth), words, |[a11, a12, a21, a22]| {
+        form_sums([a11, a12, a21, a22], h, depth, words, |[a11, a12, a21, a22]| {
             let s1 = fold.multiply(fold.subtract(a21, a11), wide_root);
             let s2 = fold.subtract(a22, fold.multiply(a21, wide_root));
             let s3 = fold.subtract(s1, a22);
@@ -104,7 +104,7 @@ pub fn multiply_triangle(field: Field<'_>, operands: &Operands<'_>, area: &Area,
         part(sum(2), sum(2), begin(sum(0)), &triangle, p5, own);
         part(sum(0), sum(1), slab, &square, p4, own);
     }
-    combine(fold, &half, [p1, p4, p5], area, (c, into));
+    combine(fold, &half, [p1, p4, p5], area, c, into);
     let (done, panels) = (2 * half.panels, area.rows.len());
     if done < panels {
         multiply(fold, operands, &area.target(done..panels, 0..panels), c, into);
@@ -118,7 +118,7 @@ pub fn multiply_triangle(field: Field<'_>, operands: &Operands<'_>, area: &Area,
 
 /// Adds to C the products in scratch: C11 and C21 have P2 and P3 already.
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn combine(fold: &Fold, half: &Halves, products: [&mut [u64]; 3], area: &Area, (c, into): (&mut [u64], Store)) {
+fn combine(fold: &Fold, half: &Halves, products: [&mut [u64]; 3], area: &Area, c: &mut [u64], into: Store) {
     let [p1, p4, p5] = products.map(|product| &*product);
     let h = half.panels;
     let mut store = |row: usize, col: usize, value: Block, into: Store| {

@@ -31,7 +31,7 @@ pub fn scratch_words(rows: usize, m: usize, n: usize) -> usize {
     let half = Halves::new(rows, m, n);
     4 * half.quarter.words()
         + 4 * (half.x_panels + half.y_panels) * half.slab * BLOCK
-        + super::scratch_words(half.slab, (half.x_panels, half.y_panels), false)
+        + super::scratch_words(half.slab, half.quarter)
 }
 
 /// How the operands are cut; the odd panels and the odd row that may be left are done classically.
@@ -72,12 +72,12 @@ pub fn multiply_rectangle(field: Field<'_>, operands: &Operands<'_>, area: &Area
         let (s_words, t_words) = (m * depth * BLOCK, n * depth * BLOCK);
         let (s, t) = words.split_at_mut(4 * s_words);
         let t = &mut t[..4 * t_words];
-        form_sums(a, (m, depth), s, |[a11, a12, a21, a22]| {
+        form_sums(a, m, depth, s, |[a11, a12, a21, a22]| {
             let s1 = fold.add(a21, a22);
             let s2 = fold.subtract(s1, a11);
             [s1, s2, fold.subtract(a11, a21), fold.subtract(a12, s2)]
         });
-        form_sums(b, (n, depth), t, |[b11, b12, b21, b22]| {
+        form_sums(b, n, depth, t, |[b11, b12, b21, b22]| {
             let t1 = fold.subtract(b12, b11);
             let t2 = fold.subtract(b22, t1);
             [t1, t2, fold.subtract(b22, b12), fold.subtract(b21, t2)]
@@ -101,7 +101,7 @@ pub fn multiply_rectangle(field: Field<'_>, operands: &Operands<'_>, area: &Area
         part(sum(1), other(1), begin(sum(2), m), &quarter, p6, own);
         part(sum(2), other(2), slab, &quarter, p7, own);
     }
-    combine(fold, &half, products, area, (c, into));
+    combine(fold, &half, products, area, c, into);
     let (rows_done, cols_done) = (2 * half.x_panels, 2 * half.y_panels);
     let (m, n) = (area.rows.len(), area.cols.len());
     multiply(fold, operands, &area.target(rows_done..m, 0..n), c, into);
@@ -114,7 +114,7 @@ pub fn multiply_rectangle(field: Field<'_>, operands: &Operands<'_>, area: &Area
 
 /// Adds to C the products in scratch: three of its quarters have P2, P3 and P4 already.
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn combine(fold: &Fold, half: &Halves, products: &[u64], area: &Area, (c, into): (&mut [u64], Store)) {
+fn combine(fold: &Fold, half: &Halves, products: &[u64], area: &Area, c: &mut [u64], into: Store) {
     let words = half.quarter.words();
     let mut store = |row: usize, col: usize, value: Block, into: Store| {
         let index = area.index(row, col);

@@ -5,6 +5,7 @@
 use super::super::digits::{DIGIT_BYTES, GROUP_DIGITS, load_bytes};
 use super::super::transpose::transpose;
 use super::numbers::{DIGIT_BITS, load, store};
+use crate::kernels::radix::CutLanes;
 use crate::math::float::{FloatRef, any_below};
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
@@ -24,7 +25,7 @@ pub fn words(digits: usize) -> usize {
 /// anything. Groups of digits that lie below digit `from` are left out. Gives the signs, and, where the lowest are cut,
 /// the lanes that rounding to nearest, ties to even, adds 1 to.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-pub fn cut(numbers: &[FloatRef<'_>; BLOCK], shifts: &[i64; BLOCK], from: usize, out: &mut [u64]) -> (u8, u8) {
+pub fn cut(numbers: &[FloatRef<'_>; BLOCK], shifts: &[i64; BLOCK], from: usize, out: &mut [u64]) -> CutLanes {
     let mut signs = 0;
     let mut drops = [0; BLOCK];
     for (lane, number) in numbers.iter().enumerate() {
@@ -54,7 +55,7 @@ pub fn cut(numbers: &[FloatRef<'_>; BLOCK], shifts: &[i64; BLOCK], from: usize, 
             store(out, group * GROUP_DIGITS + digit, vector);
         }
     }
-    (signs, if first == 0 { carries(numbers, &drops, out) } else { 0 })
+    CutLanes { signs, carries: if first == 0 { carries(numbers, &drops, out) } else { 0 } }
 }
 
 /// The lanes that are rounded up.

@@ -62,7 +62,7 @@ impl<'a> Work<'a> {
 
     /// An entry less the products of the columns before, without the columns of digits below `from`; the lanes below 0.
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512ifma")]
-    fn reduce(&mut self, (row, col): (usize, usize), from: usize) -> u8 {
+    fn reduce(&mut self, row: usize, col: usize, from: usize) -> u8 {
         let (digits, bits) = (self.lanes.digits, 2 * i64::from(self.lanes.bits));
         let exponents = |of: usize| &self.matrices.exponents[of * BLOCK..][..BLOCK];
         let (rows, cols) = (exponents(row), exponents(col));
@@ -85,7 +85,7 @@ impl<'a> Work<'a> {
         let mut from = needed(bits.into()).min(sums::first_column(digits));
         let mut found;
         loop {
-            dead |= self.reduce((col, col), from);
+            dead |= self.reduce(col, col, from);
             found = lengths(self.remainder.left);
             let mut least = i64::from(bits);
             for (lane, length) in found.iter().enumerate() {
@@ -105,14 +105,14 @@ impl<'a> Work<'a> {
             replace_squares(bits, dead, self.remainder.left);
             found = lengths(self.remainder.left);
         }
-        let into = (&mut *self.roots, &mut *self.reciprocals);
-        let (unclear, reciprocals) = pivots::find(bits, (self.remainder.left, &found), into, self.space);
+        let (unclear, reciprocals) =
+            pivots::find(bits, self.remainder.left, &found, self.roots, self.reciprocals, self.space);
         ColumnPivots { dead: dead | unclear, from, reciprocals }
     }
 
     /// Keeps the entry with these signs, and hands it out rounded.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512cd,avx512vbmi")]
-    fn finish(&mut self, (row, col): (usize, usize), signs: u8, out: &mut Rounded<'_>) {
+    fn finish(&mut self, row: usize, col: usize, signs: u8, out: &mut Rounded<'_>) {
         let (digits, cell) = (self.lanes.digits, self.cell(row, col));
         let totals = &mut self.totals[row * digits * BLOCK..][..digits * BLOCK];
         // The last entry of a row is in no sum.
@@ -135,14 +135,14 @@ pub fn factor(lanes: &ProblemLanes, matrices: &Matrices<'_>, words: &mut [u64], 
         let ColumnPivots { dead: now_dead, from, reciprocals } = work.pivots(col, dead);
         dead = now_dead;
         work.remainder.entry[..digits * BLOCK].copy_from_slice(work.roots);
-        work.finish((col, col), 0, out);
+        work.finish(col, col, 0, out);
         for row in col + 1..matrices.order {
-            let signs = work.reduce((row, col), from);
+            let signs = work.reduce(row, col, from);
             let beyond = work.remainder.divide(work.reciprocals, &reciprocals, from);
             let own = row * BLOCK..(row + 1) * BLOCK;
             let weights = LaneWeights { sums: &mut work.weights[own.clone()], limits: &matrices.limits[own] };
             dead |= beyond | work.remainder.add_weights(weights);
-            work.finish((row, col), signs, out);
+            work.finish(row, col, signs, out);
         }
         if dead == u8::MAX {
             break;

@@ -83,9 +83,9 @@ impl ProblemLanes {
         unsafe { solve::solve(self, systems, words, out) }
     }
 
-    /// Words for products of operands of `size`: their columns in all, and their rows.
-    pub fn product_words(&self, size: (usize, usize), precision_bits: u32) -> usize {
-        products::words(self, size, precision_bits)
+    /// Words for products of operands of `columns` columns in all, and `rows` rows.
+    pub fn product_words(&self, columns: usize, rows: usize, precision_bits: u32) -> usize {
+        products::words(self, columns, rows, precision_bits)
     }
 
     /// Multiplies operands of no more than [`ProblemLanes::most_terms`] rows, with as many words as

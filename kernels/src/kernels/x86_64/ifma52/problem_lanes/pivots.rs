@@ -56,8 +56,10 @@ fn take<'s>(space: &mut &'s mut [u64], vectors: usize) -> &'s mut [u64] {
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn find(
     bits: u32,
-    (squares, lengths): (&[u64], &[i64; BLOCK]),
-    (roots, reciprocals): (&mut [u64], &mut [u64]),
+    squares: &[u64],
+    lengths: &[i64; BLOCK],
+    roots: &mut [u64],
+    reciprocals: &mut [u64],
     mut space: &mut [u64],
 ) -> (u8, Reciprocals) {
     let (count, unit) = (fraction_digits(bits), DIGIT_BITS as i64);

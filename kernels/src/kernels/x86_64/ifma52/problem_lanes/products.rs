@@ -12,7 +12,7 @@ use crate::plan::BLOCK;
 use std::arch::x86_64::*;
 
 /// Words of everything, for operands of `columns` columns in all.
-pub fn words(lanes: &ProblemLanes, (columns, rows): (usize, usize), precision_bits: u32) -> usize {
+pub fn words(lanes: &ProblemLanes, columns: usize, rows: usize, precision_bits: u32) -> usize {
     let digits = lanes.digits;
     let rounded = Rounding::new(precision_bits).scratch_words() + BLOCK * limbs_for(precision_bits);
     (columns * (rows + 1) + 2) * digits * BLOCK + cut_words(digits) + rounded
@@ -35,9 +35,9 @@ fn load_columns(lanes: &ProblemLanes, columns: &Columns<'_>, into: &mut Digits<'
         let totals = &mut into.totals[col * digits * BLOCK..][..digits * BLOCK];
         for row in 0..rows {
             let numbers = std::array::from_fn(|lane| columns.views[lane].get(row, col));
-            let (signs, carries) = cut(&numbers, &shifts, 0, scratch);
+            let cut = cut(&numbers, &shifts, 0, scratch);
             let cell = &mut into.entries[(col * rows + row) * digits * BLOCK..][..digits * BLOCK];
-            keep(digits, &scratch[BLOCK..], (signs, carries), cell, Some(&mut *totals));
+            keep(digits, &scratch[BLOCK..], cut, cell, Some(&mut *totals));
         }
     }
 }
@@ -45,7 +45,7 @@ fn load_columns(lanes: &ProblemLanes, columns: &Columns<'_>, into: &mut Digits<'
 /// The sum of the products of two columns, of which the columns of digits from `from` on are known: its magnitude into
 /// `sums`; the lanes below 0.
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn add_up(digits: usize, terms: Terms, (left, right): (&[u64], &[u64]), from: usize, sums: &mut [u64]) -> u8 {
+fn add_up(digits: usize, terms: Terms, left: &[u64], right: &[u64], from: usize, sums: &mut [u64]) -> u8 {
     assert!(sums.len() == 2 * digits * BLOCK);
     // SAFETY: the caller's terms lie in its operands, and the sums have their words.
     unsafe { sums::multiply(digits, terms, from, sums.as_mut_ptr()) };
@@ -95,20 +95,20 @@ pub fn multiply(lanes: &ProblemLanes, products: &Products<'_>, words: &mut [u64]
         load_columns(lanes, right, &mut Digits { entries, totals }, scratch);
         (right_digits, right_columns) = ((&*entries, &*totals), right);
     }
-    let (from, known_bits) = lane_sum_column((lanes.bits, *precision_bits), digits, rows, sums::first_column(digits));
+    let (from, known_bits) = lane_sum_column(lanes.bits, *precision_bits, digits, rows, sums::first_column(digits));
     let column = |words: &[u64], at: usize| words[at * rows * each..][..rows * each].as_ptr();
     for col in 0..right_columns.views[0].cols() {
         for row in (0..left.views[0].cols()).filter(|&row| wanted(row, col)) {
             let terms = Terms { x: column(left_digits.0, row), y: column(right_digits.0, col), count: rows };
-            let totals = (&left_digits.1[row * each..][..each], &right_digits.1[col * each..][..each]);
+            let totals = [&left_digits.1[row * each..][..each], &right_digits.1[col * each..][..each]];
             let exponents = std::array::from_fn(|lane| {
                 -(left.shifts[row * BLOCK + lane] + right_columns.shifts[col * BLOCK + lane])
             });
             let mut heads = [0; BLOCK];
             for (from, known_bits) in [(from, known_bits), (0, i64::MIN)] {
-                let signs = add_up(digits, terms, totals, from, sums);
+                let signs = add_up(digits, terms, totals[0], totals[1], from, sums);
                 let magnitudes = Magnitudes { digits: sums, exponents: &exponents, signs };
-                if rounding.round_known(magnitudes, known_bits, (&mut heads, limbs), window) == 0 {
+                if rounding.round_known(magnitudes, known_bits, &mut heads, limbs, window) == 0 {
                     break;
                 }
             }

@@ -9,6 +9,7 @@ use super::numbers::{DIGIT_BITS, MASK, load, magnitudes, store};
 use super::pivots::{self, Reciprocals, WINDOW};
 use super::sums::{self, Terms};
 use super::{ProblemLanes, cut_words};
+use crate::kernels::radix::CutLanes;
 use crate::math::float::{FloatRef, limbs_for};
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
@@ -69,13 +70,13 @@ impl<'a> Remainder<'a> {
         products: Subtracted<'_>,
         from: usize,
     ) -> u8 {
-        let (signs, carries) = cut(numbers, shifts, from, self.cut);
+        let CutLanes { signs, carries } = cut(numbers, shifts, from, self.cut);
         assert!(self.left.len() == 2 * self.lanes.digits * BLOCK);
         // SAFETY: the caller's promise, and the sums have their words.
         unsafe { sums::multiply(self.lanes.digits, products.terms, from, self.left.as_mut_ptr()) };
         self.left[..from * BLOCK].fill(0);
         let carries = if from == 0 { carries } else { 0 };
-        self.add_up(products, from, (signs, carries));
+        self.add_up(products, from, CutLanes { signs, carries });
         magnitudes(&mut self.left[from * BLOCK..])
     }
 
@@ -83,7 +84,8 @@ impl<'a> Remainder<'a> {
     /// number modulo `2^(104 d)`.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn add_up(&mut self, Subtracted { terms, totals }: Subtracted<'_>, from: usize, (signs, carries): (u8, u8)) {
+    fn add_up(&mut self, Subtracted { terms, totals }: Subtracted<'_>, from: usize, cut: CutLanes) {
+        let CutLanes { signs, carries } = cut;
         let digits = self.lanes.digits;
         let cut = &self.cut[BLOCK..][..2 * digits * BLOCK];
         let left = &mut self.left[..2 * digits * BLOCK];
@@ -168,14 +170,14 @@ impl<'a> Remainder<'a> {
     #[inline]
     #[target_feature(enable = "avx512f")]
     pub fn keep(&self, signs: u8, cell: &mut [u64], totals: Option<&mut [u64]>) {
-        keep(self.lanes.digits, self.entry, (signs, 0), cell, totals);
+        keep(self.lanes.digits, self.entry, CutLanes::exact(signs), cell, totals);
     }
 
     /// The entry with these signs times powers of two, rounded: its significands.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512cd,avx512vbmi")]
     pub fn round(&mut self, signs: u8, exponents: &[i64; BLOCK], heads: &mut [u64; BLOCK]) -> &[u64] {
         let from = Magnitudes { digits: &self.entry[..self.lanes.digits * BLOCK], exponents, signs };
-        self.rounding.round(from, (heads, self.limbs), self.window);
+        self.rounding.round(from, heads, self.limbs, self.window);
         self.limbs
     }
 }
@@ -183,7 +185,8 @@ impl<'a> Remainder<'a> {
 /// Writes digits with an offset, of magnitudes with these signs and carries of rounding; adds them to `totals`.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub fn keep(digits: usize, from: &[u64], (signs, carries): (u8, u8), cell: &mut [u64], mut totals: Option<&mut [u64]>) {
+pub fn keep(digits: usize, from: &[u64], cut: CutLanes, cell: &mut [u64], mut totals: Option<&mut [u64]>) {
+    let CutLanes { signs, carries } = cut;
     let (mask, zero) = (_mm512_set1_epi64(MASK), _mm512_setzero_si512());
     let (mut more, mut flow) = (_mm512_maskz_set1_epi64(carries, 1), zero);
     for at in 0..digits {

@@ -10,6 +10,7 @@ use super::pivots::{self, Reciprocals};
 use super::remainder::{Remainder, Scaled, Subtracted, keep, pivot_words, replace_squares};
 use super::sums::{self, Terms};
 use super::{ProblemLanes, Rounded, Systems, cut_words};
+use crate::kernels::radix::CutLanes;
 use crate::math::bound::{lane_first_column, lane_root_bits};
 use crate::math::pivot::WEIGHT_BITS;
 use crate::plan::BLOCK;
@@ -126,7 +127,7 @@ impl<'a> Work<'a> {
         let exponents = &self.systems.exponents[row * BLOCK..][..BLOCK];
         let shifts = std::array::from_fn(|lane| i64::from(bits) - exponents[lane]);
         let numbers = std::array::from_fn(|lane| self.systems.pivot(lane, row));
-        let (signs, carries) = cut(&numbers, &shifts, 0, self.cut);
+        let CutLanes { signs, carries } = cut(&numbers, &shifts, 0, self.cut);
         let (mask, mut flow) = (_mm512_set1_epi64(MASK), _mm512_maskz_set1_epi64(carries, 1));
         for at in 0..digits {
             let sum = _mm512_add_epi64(_mm512_and_si512(load(self.cut, at + 1), mask), flow);
@@ -149,8 +150,8 @@ impl<'a> Work<'a> {
             found = lengths(squares);
         }
         let size = pivots::reciprocal_digits(bits) * BLOCK;
-        let into = (&mut *self.roots, &mut self.reciprocals[row * size..][..size]);
-        let (unclear, reciprocals) = pivots::find(bits, (squares, &found), into, self.space);
+        let into = &mut self.reciprocals[row * size..][..size];
+        let (unclear, reciprocals) = pivots::find(bits, squares, &found, self.roots, into, self.space);
         let from = lane_first_column(least, digits, self.systems.order).min(sums::first_column(digits));
         let known = RowPivots { from, signs, reciprocals };
         self.rows[row * ROW_WORDS..][..ROW_WORDS].copy_from_slice(&known.to_words());

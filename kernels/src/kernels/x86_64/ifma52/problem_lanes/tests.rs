@@ -62,7 +62,7 @@ fn roots_and_reciprocals_are_as_close_as_their_bound() {
             // SAFETY: the CPU has the instructions.
             let (unclear, found) = unsafe {
                 let lengths = lengths(&square);
-                pivots::find(bits, (&square, &lengths), (&mut roots, &mut reciprocals), &mut space)
+                pivots::find(bits, &square, &lengths, &mut roots, &mut reciprocals, &mut space)
             };
             for (lane, square) in squares.iter().enumerate() {
                 let what = format!("{bits} bits, case {case}, lane {lane}");

@@ -49,7 +49,7 @@ impl EightRounding {
             if let EntryForm::Limbs(limbs) = self.form {
                 magnitudes.digits = digits(eight.magnitudes, &mut *cut, digits_of(limbs));
             }
-            self.rounding.round(magnitudes, (heads, limbs), window);
+            self.rounding.round(magnitudes, heads, limbs, window);
         }
         limbs
     }

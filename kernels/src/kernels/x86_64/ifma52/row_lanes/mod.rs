@@ -18,7 +18,7 @@ use crate::kernels::PanelSource;
 use crate::kernels::limbs;
 use crate::kernels::x86_64::cpu;
 use crate::math::float::limbs_for;
-use crate::matrix::MatrixView;
+use crate::matrix::{EntryIndex, MatrixView};
 use crate::plan::BLOCK;
 use round::{Magnitudes, Rounding};
 use std::arch::x86_64::*;
@@ -117,7 +117,7 @@ impl RowLanes {
                 let (start, eights) = column.split_at_mut(self.start_words());
                 let cell = &mut eights[first / BLOCK * each..][..each];
                 // As many digits were cut, behind the one for rounding.
-                offset::store(&scratch[ROWS * BLOCK..], (cut, live), cell, start);
+                offset::store(&scratch[ROWS * BLOCK..], cut, live, cell, start);
                 if (first / BLOCK + 1).is_multiple_of(offset::MOST_EIGHTS) {
                     offset::carry(self.digits.count, start);
                 }
@@ -128,20 +128,20 @@ impl RowLanes {
             .for_each(|column| offset::finish(self.digits.count, rows, column));
     }
 
-    /// Sums the products of up to eight pairs of columns, of which there are some rows: the magnitudes stay in
+    /// The sums of products of up to eight entries of the result, over at least one row: the magnitudes stay in
     /// `scratch`, one in each lane; gives the lanes below 0.
-    pub fn multiply(&self, columns: Columns<'_>, pairs: &[(usize, usize)], scratch: &mut [u64]) -> u8 {
+    pub fn multiply(&self, columns: Columns<'_>, entries: &[EntryIndex], scratch: &mut [u64]) -> u8 {
         let (words, each) = (self.column_words(columns.rows), self.sum_words());
-        assert!(columns.rows > 0 && pairs.len() <= ENTRIES);
+        assert!(columns.rows > 0 && entries.len() <= ENTRIES);
         let (digits, sums) = scratch.split_at_mut(each);
         let sums = &mut sums[..each * (ENTRIES - 1)];
         // The first sums are turned into the digits in their place.
-        for (at, &(left, right)) in pairs.iter().enumerate() {
+        for (at, &EntryIndex { row: left, col: right }) in entries.iter().enumerate() {
             let (x, y) = (&columns.left[left * words..][..words], &columns.right[right * words..][..words]);
             let sums = if at == 0 { &mut digits[..] } else { &mut sums[(at - 1) * each..][..each] };
             // SAFETY: the CPU has the instructions; the columns and the sums have their words.
             unsafe {
-                let pair = Pair::new(self.digits.count, (x.as_ptr(), y.as_ptr()), columns.rows);
+                let pair = Pair::new(self.digits.count, x.as_ptr(), y.as_ptr(), columns.rows);
                 sums::multiply(self.digits, pair, sums.as_mut_ptr());
             }
         }
@@ -158,7 +158,8 @@ impl RowLanes {
     /// of all eight one after the other.
     pub fn round<'s>(
         &self,
-        (signs, exponents): (u8, &[i64; ENTRIES]),
+        signs: u8,
+        exponents: &[i64; ENTRIES],
         precision_bits: u32,
         heads: &mut [u64; ENTRIES],
         scratch: &'s mut [u64],
@@ -168,7 +169,7 @@ impl RowLanes {
         let (window, rest) = rest.split_at_mut(rounding.scratch_words());
         let limbs = &mut rest[..ENTRIES * limbs_for(precision_bits)];
         // SAFETY: the CPU has the instructions.
-        unsafe { rounding.round(Magnitudes { digits, exponents, signs }, (heads, limbs), window) };
+        unsafe { rounding.round(Magnitudes { digits, exponents, signs }, heads, limbs, window) };
         limbs
     }
 

@@ -6,6 +6,7 @@
 
 use super::super::digits::ROWS;
 use super::{DIGIT_BITS, MASK, load, store as store_vector};
+use crate::kernels::radix::CutLanes;
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
 
@@ -16,7 +17,8 @@ pub const MOST_EIGHTS: usize = 1 << 10;
 /// signs and the carries of rounding, for the rows that are live; adds their digits to `totals`.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub fn store(from: &[u64], ((signs, carries), live): ((u8, u8), u8), cell: &mut [u64], totals: &mut [u64]) {
+pub fn store(from: &[u64], cut: CutLanes, live: u8, cell: &mut [u64], totals: &mut [u64]) {
+    let CutLanes { signs, carries } = cut;
     let (mask, zero) = (_mm512_set1_epi64(MASK), _mm512_setzero_si512());
     let (mut more, mut flow) = (_mm512_maskz_set1_epi64(carries, 1), zero);
     let digits = cell.len() / BLOCK;

@@ -56,8 +56,8 @@ impl Rounding {
 
     /// Writes the heads, and the significands one after the other into `limbs`.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512cd,avx512vbmi")]
-    pub fn round(&self, from: Magnitudes<'_>, (heads, limbs): (&mut [u64; BLOCK], &mut [u64]), window: &mut [u64]) {
-        self.round_known(from, i64::MIN, (heads, limbs), window);
+    pub fn round(&self, from: Magnitudes<'_>, heads: &mut [u64; BLOCK], limbs: &mut [u64], window: &mut [u64]) {
+        self.round_known(from, i64::MIN, heads, limbs, window);
     }
 
     /// The same for magnitudes that are known to within `2^known_bits`; returns the lanes whose rounding that could
@@ -68,7 +68,8 @@ impl Rounding {
         &self,
         from: Magnitudes<'_>,
         known_bits: i64,
-        (heads, limbs): (&mut [u64; BLOCK], &mut [u64]),
+        heads: &mut [u64; BLOCK],
+        limbs: &mut [u64],
         window: &mut [u64],
     ) -> u8 {
         let zero = _mm512_setzero_si512();

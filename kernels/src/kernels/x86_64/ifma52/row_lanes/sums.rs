@@ -21,7 +21,7 @@ pub struct Pair {
 
 impl Pair {
     /// Two columns of `rows` rows, as they lie.
-    pub fn new(digits: usize, (x, y): (*const u64, *const u64), rows: usize) -> Pair {
+    pub fn new(digits: usize, x: *const u64, y: *const u64, rows: usize) -> Pair {
         let start = (digits + 1) * BLOCK;
         let is_half = (1..=BLOCK / 2).contains(&(rows % BLOCK));
         Pair { x: x.wrapping_add(start), y: y.wrapping_add(start), eights: rows.div_ceil(BLOCK), is_half }
@@ -69,7 +69,7 @@ pub unsafe fn multiply(digits: Digits, pair: Pair, sums: *mut u64) {
             macro_rules! of_group {
                 ($($size:literal $both:literal)*) => {
                     match digits.group {
-                        $($size => add::<$size, $both>(digits.count, some, (of_start, sums)),)*
+                        $($size => add::<$size, $both>(digits.count, some, of_start, sums),)*
                         other => unreachable!("groups of {other} digits"),
                     }
                 };
@@ -89,11 +89,11 @@ pub unsafe fn multiply(digits: Digits, pair: Pair, sums: *mut u64) {
 /// As [`multiply`], for groups of `W` digits; `B` is `2 W`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
-unsafe fn add<const W: usize, const B: usize>(count: usize, pair: Pair, (of_start, sums): (bool, *mut u64)) {
+unsafe fn add<const W: usize, const B: usize>(count: usize, pair: Pair, of_start: bool, sums: *mut u64) {
     for x in (0..count).step_by(W) {
         for y in (0..count).step_by(W) {
             // SAFETY: the caller's promise.
-            unsafe { group::<W, B>(count, pair, (x, y), (of_start, sums.add((x + y) * BLOCK))) };
+            unsafe { group::<W, B>(count, pair, x, y, of_start, sums.add((x + y) * BLOCK)) };
         }
     }
 }
@@ -107,8 +107,10 @@ unsafe fn add<const W: usize, const B: usize>(count: usize, pair: Pair, (of_star
 unsafe fn group<const W: usize, const B: usize>(
     count: usize,
     pair: Pair,
-    (x_digit, y_digit): (usize, usize),
-    (of_start, sums): (bool, *mut u64),
+    x_digit: usize,
+    y_digit: usize,
+    of_start: bool,
+    sums: *mut u64,
 ) {
     assert!(B == 2 * W);
     let (stride, whole) = (count * BLOCK, pair.eights - usize::from(pair.is_half));

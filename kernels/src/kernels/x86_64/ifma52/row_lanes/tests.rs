@@ -38,8 +38,9 @@ fn cut(lanes: &RowLanes, matrix: &Matrix) -> Vec<u64> {
 
 /// The exact sums of up to eight pairs of columns, and their magnitudes.
 fn multiply(lanes: &RowLanes, columns: Columns<'_>, pairs: &[(usize, usize)]) -> Vec<Integer> {
+    let entries = pairs.iter().map(|&(row, col)| EntryIndex { row, col }).collect::<Vec<_>>();
     let mut scratch = vec![0xdead_beef_dead_beef; lanes.scratch_words(64)];
-    let signs = lanes.multiply(columns, pairs, &mut scratch);
+    let signs = lanes.multiply(columns, &entries, &mut scratch);
     let mut out = vec![0xdead; lanes.limbs()];
     let lane = |lane: usize| {
         lanes.magnitude(lane, &scratch, &mut out);
@@ -194,7 +195,7 @@ fn eight_magnitudes_are_rounded_like_one() {
         let mut window = vec![0xdead_beef; rounding.scratch_words()];
         let from = Magnitudes { digits: &digits, exponents: &exponents, signs };
         // SAFETY: the CPU has the instructions.
-        unsafe { rounding.round(from, (&mut heads, &mut out), &mut window) };
+        unsafe { rounding.round(from, &mut heads, &mut out, &mut window) };
         for (lane, magnitude) in magnitudes.iter().enumerate() {
             let mut want = vec![0; width];
             let magnitude = limbs(magnitude, limbs_for(52 * count as u32));
@@ -244,7 +245,7 @@ fn a_change_that_shows_is_unclear() {
             let mut window = vec![0xdead_beef; rounding.scratch_words()];
             let from = Magnitudes { digits: &digits, exponents: &[0; BLOCK], signs: 0 };
             // SAFETY: the CPU has the instructions.
-            let unclear = unsafe { rounding.round_known(from, known_bits, (&mut heads, &mut out), &mut window) };
+            let unclear = unsafe { rounding.round_known(from, known_bits, &mut heads, &mut out, &mut window) };
             (unclear, heads, out)
         };
         let (given_up, heads, limbs) = round(&magnitudes, known.into());
