@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use sunzi::Matrix;
 use sunzi::advanced::kernels::f64::F64Kernel;
-use sunzi::advanced::kernels::f64::dgemm::{Columns, Dgemm, GemmCrate, TileShape};
+use sunzi::advanced::kernels::f64::dgemm::{Dgemm, DgemmShape, DoubleColumns, GemmCrate};
 use sunzi::advanced::kernels::{
     BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct,
 };
@@ -43,15 +43,15 @@ impl<G> Timed<G> {
 }
 
 impl<G: Dgemm> Dgemm for Timed<G> {
-    fn tile(&self) -> TileShape {
+    fn tile(&self) -> DgemmShape {
         self.0.tile()
     }
 
-    fn product(&self, x: Columns<'_>, y: Columns<'_>, out: &mut [f64]) {
+    fn product(&self, x: DoubleColumns<'_>, y: DoubleColumns<'_>, out: &mut [f64]) {
         self.time(|dgemm| dgemm.product(x, y, out));
     }
 
-    fn gram(&self, x: Columns<'_>, out: &mut [f64]) {
+    fn gram(&self, x: DoubleColumns<'_>, out: &mut [f64]) {
         self.time(|dgemm| dgemm.gram(x, out));
     }
 }

@@ -84,12 +84,12 @@ pub struct Context {
     freivalds: bool,
     progress: Option<Arc<ProgressCallback>>,
     pool: Option<Arc<WorkerPool>>,
-    kept: Arc<Kept>,
+    kept: Arc<ContextCache>,
 }
 
 /// The data that calls keep for later ones.
 #[derive(Default)]
-struct Kept {
+struct ContextCache {
     tables: Arc<Tables>,
     workspace: Mutex<Workspace>,
 }
@@ -212,7 +212,8 @@ impl Context {
         let shares = self.devices.is_empty();
         let first = Some(self.alone(Arc::clone(&self.kept))).filter(|_| shares);
         let tables = if shares { Arc::clone(&self.kept.tables) } else { Arc::default() };
-        let other = move |_| self.alone(Arc::new(Kept { tables: Arc::clone(&tables), workspace: Mutex::default() }));
+        let other =
+            move |_| self.alone(Arc::new(ContextCache { tables: Arc::clone(&tables), workspace: Mutex::default() }));
         first.into_iter().chain((0..).map(other)).take(count)
     }
 
@@ -229,7 +230,7 @@ impl Context {
         self.alone(Arc::default())
     }
 
-    fn alone(&self, kept: Arc<Kept>) -> Context {
+    fn alone(&self, kept: Arc<ContextCache>) -> Context {
         let devices = Arc::new(DeviceSet::new(Vec::new(), None));
         Context { threads: 1, memory: MemoryBudget::default(), devices, pool: None, kept, ..self.clone() }
     }

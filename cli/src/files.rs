@@ -20,7 +20,7 @@ const OUTPUT: &str = "standard output";
 
 /// The choices for all files of a command: formats of files whose names give none, and the memory limit.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Choices {
+pub struct FileChoices {
     /// The format of files that are read.
     pub input: Option<FileFormat>,
     /// The format of files that are written.
@@ -31,7 +31,7 @@ pub struct Choices {
     pub memory_bytes: Option<u64>,
 }
 
-static CHOICES: OnceLock<Choices> = OnceLock::new();
+static CHOICES: OnceLock<FileChoices> = OnceLock::new();
 
 /// The inputs that can be read only once and have been read, for the precision that they state.
 static PEEKED: Mutex<Option<(PathBuf, Loaded)>> = Mutex::new(None);
@@ -40,11 +40,11 @@ static PEEKED: Mutex<Option<(PathBuf, Loaded)>> = Mutex::new(None);
 static KNOWN: Mutex<Option<HashMap<PathBuf, FileInfo>>> = Mutex::new(None);
 
 /// Sets the choices for all files, once.
-pub fn choose(choices: Choices) {
+pub fn choose(choices: FileChoices) {
     let _ = CHOICES.set(choices);
 }
 
-fn choices() -> Choices {
+fn choices() -> FileChoices {
     CHOICES.get().copied().unwrap_or_default()
 }
 

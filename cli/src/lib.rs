@@ -22,7 +22,7 @@ pub use commands::options_page;
 
 use args::{Arguments, Command, Global};
 use clap::error::ErrorKind;
-use files::Choices;
+use files::FileChoices;
 use output::{one_line, print_error, print_note, print_refusal};
 use ranks::Ranks;
 use std::ffi::OsString;
@@ -88,7 +88,7 @@ fn run_command(arguments: Vec<OsString>) -> u8 {
             output::keep_words_off_stdout(arguments.paths.write_to_stdout());
             let Arguments { command, global, memory_bytes, .. } = arguments;
             let (input, output, header) = (global.input_format, global.output_format, global.table_header());
-            files::choose(Choices { input, output, header, memory_bytes });
+            files::choose(FileChoices { input, output, header, memory_bytes });
             checked.and_then(|()| run_checked(global, command, &ranks))
         }
         Err(error) if is_help(&error) => {

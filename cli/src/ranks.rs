@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use sunzi::comm::{Reduction, Transport, agree, barrier, launched};
 use sunzi::{Error, Result};
-use sunzi_lab::bench::World;
+use sunzi_lab::bench::BenchRanks;
 use sunzi_session::session::ROOT;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -76,8 +76,8 @@ impl Ranks {
     ///
     /// # Errors
     /// [`Error::Transport`].
-    pub fn world<'a>(&self, ranks: &'a dyn Transport) -> Result<World<'a>> {
-        Ok(World {
+    pub fn world<'a>(&self, ranks: &'a dyn Transport) -> Result<BenchRanks<'a>> {
+        Ok(BenchRanks {
             ranks,
             #[cfg(feature = "scalapack")]
             mpi: self.environment.as_ref().map(|environment| environment.world()).transpose()?,

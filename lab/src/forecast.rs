@@ -40,7 +40,7 @@ pub const TIMED_BYTES: u64 = 32 << 20;
 
 /// An operation.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Operation {
+pub enum ForecastOperation {
     /// `P^T P`; the sides are rows contracted and columns.
     Syrk,
     /// `A^T B`; rows contracted, columns of `B`, columns of `A`.
@@ -62,7 +62,7 @@ pub enum Operation {
 #[derive(Clone, Copy, Debug)]
 pub struct Workload {
     /// Which.
-    pub operation: Operation,
+    pub operation: ForecastOperation,
     /// Its sides, as the operation has them; 1 for those that it has not.
     pub sides: [usize; 3],
     /// Bits of every significand.
@@ -73,31 +73,31 @@ pub struct Workload {
 
 /// The parts of the work that take most of the time: products, and entries that are converted.
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct Work {
+struct ForecastWork {
     products: f64,
     entries: f64,
 }
 
 impl Workload {
-    fn work(&self) -> Work {
+    fn work(&self) -> ForecastWork {
         let [k, n, m] = self.sides.map(|side| side as f64);
         let (products, entries) = match self.operation {
-            Operation::Syrk => (k * n * n / 2.0, k * n + n * n),
-            Operation::Gemm => (k * n * m, k * (n + m) + n * m),
-            Operation::Cholesky => (k * k * k / 6.0, k * k),
-            Operation::Trsm => (k * k * n / 2.0, k * k + k * n),
-            Operation::Solve { .. } => (k * k * (k / 6.0 + n), k * k + k * n),
-            Operation::Inverse => (k * k * k / 2.0, k * k),
+            ForecastOperation::Syrk => (k * n * n / 2.0, k * n + n * n),
+            ForecastOperation::Gemm => (k * n * m, k * (n + m) + n * m),
+            ForecastOperation::Cholesky => (k * k * k / 6.0, k * k),
+            ForecastOperation::Trsm => (k * k * n / 2.0, k * k + k * n),
+            ForecastOperation::Solve { .. } => (k * k * (k / 6.0 + n), k * k + k * n),
+            ForecastOperation::Inverse => (k * k * k / 2.0, k * k),
         };
-        Work { products, entries }
+        ForecastWork { products, entries }
     }
 
     /// The sides that the operation has.
     fn own_sides(&self) -> &[usize] {
         let count = match self.operation {
-            Operation::Cholesky | Operation::Inverse => 1,
-            Operation::Syrk | Operation::Trsm | Operation::Solve { .. } => 2,
-            Operation::Gemm => 3,
+            ForecastOperation::Cholesky | ForecastOperation::Inverse => 1,
+            ForecastOperation::Syrk | ForecastOperation::Trsm | ForecastOperation::Solve { .. } => 2,
+            ForecastOperation::Gemm => 3,
         };
         &self.sides[..count]
     }
@@ -130,24 +130,24 @@ impl Workload {
         let definite = || make(Kind::Lehmer, k, k);
         let options = CholeskyOptions::new().accuracy(self.accuracy);
         match self.operation {
-            Operation::Syrk => {
+            ForecastOperation::Syrk => {
                 let p = random(k, n)?;
                 timed(|| syrk_with(ctx, &p, bits, &SyrkOptions::new().accuracy(self.accuracy)).map(drop))
             }
-            Operation::Gemm => {
+            ForecastOperation::Gemm => {
                 let (a, b) = (random(k, m)?, random(k, n)?);
                 let options = GemmOptions::new().op_a(Op::Transpose).accuracy(self.accuracy);
                 timed(|| gemm_with(ctx, &a, &b, bits, &options).map(drop))
             }
-            Operation::Cholesky => {
+            ForecastOperation::Cholesky => {
                 let a = definite()?;
                 timed(|| cholesky_with(ctx, Symmetric::lower(&a), bits, &options).map(drop))
             }
-            Operation::Trsm => {
+            ForecastOperation::Trsm => {
                 let (t, b) = (definite()?, random(k, n)?);
                 timed(|| trsm_with(ctx, &t, &b, bits, &TrsmOptions::new().accuracy(self.accuracy)).map(drop))
             }
-            Operation::Solve { refine_from } => {
+            ForecastOperation::Solve { refine_from } => {
                 let (a, b): (Matrix, Matrix) = (definite()?, random(k, n)?);
                 let a = Symmetric::lower(&a);
                 timed(|| match refine_from {
@@ -157,7 +157,7 @@ impl Workload {
                     None => solve_with(ctx, a, &b, bits, &options).map(drop),
                 })
             }
-            Operation::Inverse => {
+            ForecastOperation::Inverse => {
                 let a = definite()?;
                 timed(|| inverse_with(ctx, Symmetric::lower(&a), bits, &options).map(drop))
             }
@@ -185,7 +185,7 @@ pub fn forecast(ctx: &Context, workload: &Workload) -> Result<Option<f64>> {
 
 /// A run that was timed.
 struct TimedRun {
-    work: Work,
+    work: ForecastWork,
     seconds: f64,
 }
 
@@ -236,7 +236,7 @@ fn first_factor(workload: &Workload) -> Option<f64> {
 
 /// The seconds of the work `whole`, by the paces that fit the times of the runs best, with relative errors. The last
 /// run took longest.
-fn carry_over(runs: &[TimedRun], whole: Work) -> f64 {
+fn carry_over(runs: &[TimedRun], whole: ForecastWork) -> f64 {
     let Some(&TimedRun { work, seconds }) = runs.last() else { return 0.0 };
     let by_products = seconds * whole.products / work.products;
     let by_entries = seconds * whole.entries / work.entries;
@@ -265,17 +265,17 @@ fn carry_over(runs: &[TimedRun], whole: Work) -> f64 {
 mod tests {
     use super::*;
 
-    fn workload(operation: Operation, sides: [usize; 3]) -> Workload {
+    fn workload(operation: ForecastOperation, sides: [usize; 3]) -> Workload {
         Workload { operation, sides, precision_bits: 200, accuracy: Accuracy::Norm }
     }
 
-    const ALL: [(Operation, [usize; 3]); 6] = [
-        (Operation::Syrk, [3000, 900, 1]),
-        (Operation::Gemm, [800, 700, 5]),
-        (Operation::Cholesky, [1200, 1, 1]),
-        (Operation::Trsm, [900, 400, 1]),
-        (Operation::Solve { refine_from: None }, [900, 1, 1]),
-        (Operation::Inverse, [700, 1, 1]),
+    const ALL: [(ForecastOperation, [usize; 3]); 6] = [
+        (ForecastOperation::Syrk, [3000, 900, 1]),
+        (ForecastOperation::Gemm, [800, 700, 5]),
+        (ForecastOperation::Cholesky, [1200, 1, 1]),
+        (ForecastOperation::Trsm, [900, 400, 1]),
+        (ForecastOperation::Solve { refine_from: None }, [900, 1, 1]),
+        (ForecastOperation::Inverse, [700, 1, 1]),
     ];
 
     /// Where times follow two paces exactly, the forecast is exact (nearly, where runs cannot separate them), and no
@@ -284,7 +284,7 @@ mod tests {
     fn two_paces_are_found_and_carried_over() {
         for (operation, sides) in ALL {
             let workload = workload(operation, sides);
-            let seconds = |work: Work| 3e-9 * work.products + 2e-7 * work.entries;
+            let seconds = |work: ForecastWork| 3e-9 * work.products + 2e-7 * work.entries;
             let mut longest = 0.0;
             let found = extrapolate(&workload, |small| {
                 longest = f64::max(longest, seconds(small.work()));
@@ -304,7 +304,7 @@ mod tests {
             let workload = workload(operation, sides);
             for first in [0.9, 1.1] {
                 let mut noise = [first, 2.0 - first].into_iter().cycle();
-                let seconds = |work: Work| 3e-9 * work.products + 5e-8 * work.entries;
+                let seconds = |work: ForecastWork| 3e-9 * work.products + 5e-8 * work.entries;
                 let found = extrapolate(&workload, |small| Ok(seconds(small.work()) * noise.next().unwrap()));
                 let ratio = found.unwrap().unwrap() / seconds(workload.work());
                 assert!((0.66..1.5).contains(&ratio), "{operation:?}: {ratio}");
@@ -316,20 +316,20 @@ mod tests {
     #[test]
     fn runs_of_long_thin_matrices_are_small_too() {
         let thin = [
-            (Operation::Syrk, [100_000_000, 10, 1]),
-            (Operation::Syrk, [1_000_000_000, 100, 1]),
-            (Operation::Syrk, [10_000_000_000, 1, 1]),
-            (Operation::Syrk, [10, 1_000_000, 1]),
-            (Operation::Gemm, [1_000_000_000, 2, 3]),
-            (Operation::Gemm, [100, 1_000_000, 1_000_000]),
-            (Operation::Trsm, [8, 1_000_000_000, 1]),
-            (Operation::Solve { refine_from: None }, [8, 1_000_000_000, 1]),
+            (ForecastOperation::Syrk, [100_000_000, 10, 1]),
+            (ForecastOperation::Syrk, [1_000_000_000, 100, 1]),
+            (ForecastOperation::Syrk, [10_000_000_000, 1, 1]),
+            (ForecastOperation::Syrk, [10, 1_000_000, 1]),
+            (ForecastOperation::Gemm, [1_000_000_000, 2, 3]),
+            (ForecastOperation::Gemm, [100, 1_000_000, 1_000_000]),
+            (ForecastOperation::Trsm, [8, 1_000_000_000, 1]),
+            (ForecastOperation::Solve { refine_from: None }, [8, 1_000_000_000, 1]),
         ];
         for ((operation, sides), bits) in thin.into_iter().flat_map(|of| [128, 1024, 20_000].map(|bits| (of, bits))) {
             for (first_noise, entry_seconds) in [(1.0, 2e-7), (0.9, 2e-7), (1.1, 2e-7), (1.0, 0.0), (0.9, 2e-9)] {
                 let workload = Workload { precision_bits: bits, ..workload(operation, sides) };
                 let mut noise = [first_noise, 2.0 - first_noise].into_iter().cycle();
-                let seconds = |work: Work| 3e-9 * work.products + entry_seconds * work.entries;
+                let seconds = |work: ForecastWork| 3e-9 * work.products + entry_seconds * work.entries;
                 let (mut first, mut runs) = (None, 0);
                 let found = extrapolate(&workload, |small| {
                     first.get_or_insert(small.work().products);
@@ -344,20 +344,20 @@ mod tests {
                 assert!(first.unwrap() <= 2.0 * FIRST_PRODUCTS && runs < 30, "{operation:?}: {first:?}, {runs} runs");
             }
         }
-        let huge = Workload { precision_bits: 1 << 30, ..workload(Operation::Cholesky, [900, 1, 1]) };
+        let huge = Workload { precision_bits: 1 << 30, ..workload(ForecastOperation::Cholesky, [900, 1, 1]) };
         assert_eq!(extrapolate(&huge, |_| panic!("nothing fits")).unwrap(), None);
     }
 
     #[test]
     fn every_operation_runs_small() {
         let ctx = Context::builder().threads(1).build().unwrap();
-        let refined = (Operation::Solve { refine_from: Some(100) }, [20, 3, 1]);
+        let refined = (ForecastOperation::Solve { refine_from: Some(100) }, [20, 3, 1]);
         for (operation, sides) in ALL.into_iter().chain([refined]) {
             let small = workload(operation, sides.map(|side| side.min(24)));
             assert!(forecast(&ctx, &small).unwrap().is_some_and(|seconds| seconds > 0.0), "{operation:?}");
         }
-        assert_eq!(forecast(&ctx, &workload(Operation::Syrk, [0, 5, 1])).unwrap(), Some(0.0));
+        assert_eq!(forecast(&ctx, &workload(ForecastOperation::Syrk, [0, 5, 1])).unwrap(), Some(0.0));
         let tight = Context::builder().threads(1).memory_bytes(1).build().unwrap();
-        assert_eq!(forecast(&tight, &workload(Operation::Cholesky, [900, 1, 1])).unwrap(), None);
+        assert_eq!(forecast(&tight, &workload(ForecastOperation::Cholesky, [900, 1, 1])).unwrap(), None);
     }
 }

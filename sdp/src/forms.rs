@@ -10,7 +10,7 @@ pub const FIRST_BYTES: usize = 1 << 12;
 
 /// A form of programs that are one text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
+pub enum TextForm {
     /// SDPA's sparse format.
     Sparse,
     /// A polynomial program in JSON.
@@ -19,16 +19,16 @@ pub enum Form {
     Mathematica,
 }
 
-impl Form {
+impl TextForm {
     /// The form of programs in this format.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a format of matrices only.
-    pub fn of(format: FileFormat) -> Result<Form> {
+    pub fn of(format: FileFormat) -> Result<TextForm> {
         match format {
-            FileFormat::Sdpa => Ok(Form::Sparse),
-            FileFormat::Json => Ok(Form::Json),
-            FileFormat::Mathematica => Ok(Form::Mathematica),
+            FileFormat::Sdpa => Ok(TextForm::Sparse),
+            FileFormat::Json => Ok(TextForm::Json),
+            FileFormat::Mathematica => Ok(TextForm::Mathematica),
             other => Err(Error::InvalidArgument(format!(
                 "'{}' is not a format of semidefinite programs: dat-s is SDPA's sparse format, json and m are \
                  polynomial programs",
@@ -38,12 +38,12 @@ impl Form {
     }
 
     /// The form that the first bytes of a text show.
-    pub fn shown(first: &[u8]) -> Option<Form> {
+    pub fn shown(first: &[u8]) -> Option<TextForm> {
         let first = first.strip_prefix(b"\xef\xbb\xbf").unwrap_or(first).trim_ascii_start();
         match first {
-            [b'{', ..] => Some(Form::Json),
-            [b'(', b'*', ..] | [b'S', b'D', b'P', b'[', ..] => Some(Form::Mathematica),
-            _ => is_sparse(first).then_some(Form::Sparse),
+            [b'{', ..] => Some(TextForm::Json),
+            [b'(', b'*', ..] | [b'S', b'D', b'P', b'[', ..] => Some(TextForm::Mathematica),
+            _ => is_sparse(first).then_some(TextForm::Sparse),
         }
     }
 }
@@ -66,20 +66,20 @@ mod tests {
     #[test]
     fn first_bytes_show_a_form() {
         let cases = [
-            ("\"a comment\n* another\n 2 = mDIM\n 1 = nBLOCK\n", Some(Form::Sparse)),
-            ("\u{feff}2\r\n1\r\n3\r\n", Some(Form::Sparse)),
-            ("  {\"objective\": []}", Some(Form::Json)),
-            ("(* a program *) SDP[{}]", Some(Form::Mathematica)),
-            ("SDP[{}]", Some(Form::Mathematica)),
+            ("\"a comment\n* another\n 2 = mDIM\n 1 = nBLOCK\n", Some(TextForm::Sparse)),
+            ("\u{feff}2\r\n1\r\n3\r\n", Some(TextForm::Sparse)),
+            ("  {\"objective\": []}", Some(TextForm::Json)),
+            ("(* a program *) SDP[{}]", Some(TextForm::Mathematica)),
+            ("SDP[{}]", Some(TextForm::Mathematica)),
             ("1.5 2\n3 4\n", None),
             ("1,2\n", None),
             ("words\n1\n2\n", None),
             ("", None),
         ];
         for (text, wanted) in cases {
-            assert_eq!(Form::shown(text.as_bytes()), wanted, "{text}");
+            assert_eq!(TextForm::shown(text.as_bytes()), wanted, "{text}");
         }
-        assert!(Form::of(FileFormat::Csv).unwrap_err().to_string().contains("'csv' is no format"));
-        assert_eq!(Form::of(FileFormat::Sdpa).unwrap(), Form::Sparse);
+        assert!(TextForm::of(FileFormat::Csv).unwrap_err().to_string().contains("'csv' is no format"));
+        assert_eq!(TextForm::of(FileFormat::Sdpa).unwrap(), TextForm::Sparse);
     }
 }

@@ -39,12 +39,12 @@ pub struct Left {
 pub struct Pace {
     options: SolverOptions,
     rows: usize,
-    seen: VecDeque<Seen>,
+    seen: VecDeque<SeenIteration>,
     /// The number of the first iteration that was seen.
     first: Option<u64>,
 }
 
-struct Seen {
+struct SeenIteration {
     seconds: f64,
     /// Bits by which `X . Y`, primal and dual error stand above their thresholds.
     heights: [f64; 3],
@@ -82,7 +82,7 @@ impl Pace {
             height(quality.primal_error(), &self.options.primal_error_threshold),
             height(&quality.dual_error, &self.options.dual_error_threshold),
         ];
-        self.seen.push_back(Seen { seconds: *own, heights, size });
+        self.seen.push_back(SeenIteration { seconds: *own, heights, size });
         if self.seen.len() > WINDOW.0 {
             self.seen.pop_front();
         }

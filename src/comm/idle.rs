@@ -27,21 +27,21 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 
 /// One look's worth of time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Pass {
+enum IdleStep {
     Spin,
     Yield,
     Sleep(Duration),
 }
 
-impl Pass {
+impl IdleStep {
     /// The action after a wait of that length.
-    fn after(waited: Duration, patience: Patience) -> Pass {
+    fn after(waited: Duration, patience: Patience) -> IdleStep {
         if waited < SPIN {
-            Pass::Spin
+            IdleStep::Spin
         } else if waited < YIELD || patience == Patience::Yield {
-            Pass::Yield
+            IdleStep::Yield
         } else {
-            Pass::Sleep((waited / SLEEP_PART).clamp(SHORTEST_SLEEP, LONGEST_SLEEP))
+            IdleStep::Sleep((waited / SLEEP_PART).clamp(SHORTEST_SLEEP, LONGEST_SLEEP))
         }
     }
 }
@@ -61,10 +61,10 @@ impl Idle {
     /// Passes some time.
     pub fn pass(&mut self) {
         let waited = self.since.get_or_insert_with(Instant::now).elapsed();
-        match Pass::after(waited, self.patience) {
-            Pass::Spin => std::hint::spin_loop(),
-            Pass::Yield => std::thread::yield_now(),
-            Pass::Sleep(time) => std::thread::sleep(time),
+        match IdleStep::after(waited, self.patience) {
+            IdleStep::Spin => std::hint::spin_loop(),
+            IdleStep::Yield => std::thread::yield_now(),
+            IdleStep::Sleep(time) => std::thread::sleep(time),
         }
     }
 
@@ -108,15 +108,15 @@ mod tests {
 
     #[test]
     fn long_waits_sleep_unless_they_need_attention() {
-        let after = |micros: u64, patience| Pass::after(Duration::from_micros(micros), patience);
+        let after = |micros: u64, patience| IdleStep::after(Duration::from_micros(micros), patience);
         for patience in [Patience::Sleep, Patience::Yield] {
             assert_eq!(
                 [0, 19, 20, 299].map(|micros| after(micros, patience)),
-                [Pass::Spin, Pass::Spin, Pass::Yield, Pass::Yield]
+                [IdleStep::Spin, IdleStep::Spin, IdleStep::Yield, IdleStep::Yield]
             );
         }
         let slept = [300, 1000, 4000, 30_000].map(|micros| after(micros, Patience::Sleep));
-        assert_eq!(slept, [50, 50, 200, 1000].map(|micros| Pass::Sleep(Duration::from_micros(micros))));
-        assert_eq!(after(30_000, Patience::Yield), Pass::Yield);
+        assert_eq!(slept, [50, 50, 200, 1000].map(|micros| IdleStep::Sleep(Duration::from_micros(micros))));
+        assert_eq!(after(30_000, Patience::Yield), IdleStep::Yield);
     }
 }

@@ -27,12 +27,12 @@ pub struct LocalRank {
 /// The data that the ranks of a group share.
 struct Hub {
     size: usize,
-    state: Mutex<State>,
+    state: Mutex<LocalState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct LocalState {
     /// Words that the ranks have deposited for each collective call, and the number of ranks that have taken them.
     boards: HashMap<usize, Board>,
     /// Pieces of messages on their way, by sender and receiver.
@@ -78,15 +78,15 @@ pub fn run<R: Send>(size: usize, work: impl Fn(&LocalRank) -> R + Sync) -> Vec<R
 
 impl Hub {
     fn new(size: usize) -> Hub {
-        let state = State { gone: vec![false; size], ..State::default() };
+        let state = LocalState { gone: vec![false; size], ..LocalState::default() };
         Hub { size, state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LocalState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn wait<'a>(&self, state: MutexGuard<'a, LocalState>) -> MutexGuard<'a, LocalState> {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -102,7 +102,7 @@ fn pieces_mut(words: &mut [u64]) -> impl Iterator<Item = &mut [u64]> {
     words.chunks_mut(PIECE_WORDS).chain(nothing)
 }
 
-impl State {
+impl LocalState {
     /// Queues pieces from `rank` for others, those for one rank in order, as far as the queues have room.
     fn post(&mut self, rank: usize, outgoing: &mut VecDeque<Outgoing<'_>>) {
         let mut full = vec![false; self.gone.len()];

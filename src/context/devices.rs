@@ -20,12 +20,12 @@ pub struct DeviceSet {
     pub memory_bytes: Option<u64>,
     /// This rank's share of each device; empty where only this process uses them.
     shares: Arc<[MemoryShare]>,
-    kept: Arc<Kept>,
+    kept: Arc<DeviceCache>,
 }
 
 /// The data kept for the devices between calls.
 #[derive(Default)]
-struct Kept {
+struct DeviceCache {
     engines: KeyedCache<(DeviceFamily, EngineSpec), Arc<DeviceEngine>>,
     /// With room for every possible device.
     rates: KeyedCache<(usize, DeviceFamily), f64, 1024>,

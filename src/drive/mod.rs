@@ -12,7 +12,7 @@ mod streams;
 
 pub use meter::Meter;
 pub use ranks::{
-    DiskEvent, DiskTiles, RankPlan, RankReport, RankTiles, Sample, Span, SpanKind, TransferRoom, WorkerReport,
+    DiskEvent, DiskTiles, RankPlan, RankReport, RankTiles, Sample, SpanKind, TransferRoom, WorkSpan, WorkerReport,
     run_tiles, sample_bytes, span_bytes,
 };
 pub use shared_streams::{SharedStreams, Submission};

@@ -35,7 +35,7 @@ struct Stamp {
 
 /// When a slot was last written by a copy, used by work, and read by a copy.
 #[derive(Clone, Default)]
-struct Slot {
+struct StreamSlot {
     filled: Option<Stamp>,
     worked: Option<Stamp>,
     saved: Option<Stamp>,
@@ -49,7 +49,7 @@ pub struct TileStreams<T> {
     downloads: Stream,
     memory: Memory,
     slot_bytes: usize,
-    slots: Vec<Slot>,
+    slots: Vec<StreamSlot>,
     /// Slots without a tile, the one free for longest first.
     free: VecDeque<usize>,
     places: HashMap<T, usize>,
@@ -89,7 +89,7 @@ impl<T: Copy + Eq + Hash + Debug> TileStreams<T> {
             downloads,
             memory,
             slot_bytes,
-            slots: vec![Slot::default(); count],
+            slots: vec![StreamSlot::default(); count],
             free: (0..count).collect(),
             places: HashMap::new(),
             saved: HashMap::new(),
@@ -118,7 +118,7 @@ impl<T: Copy + Eq + Hash + Debug> TileStreams<T> {
                 Move::Fetch(tile) => {
                     let host_copy = host_copy(tile)?;
                     let slot = self.settle(tile);
-                    let Slot { worked, saved, filled } = self.slots[slot].clone();
+                    let StreamSlot { worked, saved, filled } = self.slots[slot].clone();
                     let on_host = self.saved.get(&tile).cloned();
                     self.wait_for(self.uploads, [worked, saved, filled, on_host])?;
                     self.device.upload(self.uploads, &host_copy.pinned, 0, &self.region(slot, host_copy.bytes))?;
@@ -127,7 +127,7 @@ impl<T: Copy + Eq + Hash + Debug> TileStreams<T> {
                 Move::WriteBack(tile) => {
                     let host_copy = host_copy(tile)?;
                     let slot = self.place(tile);
-                    let Slot { worked, filled, .. } = self.slots[slot].clone();
+                    let StreamSlot { worked, filled, .. } = self.slots[slot].clone();
                     let on_host = self.saved.get(&tile).cloned();
                     self.wait_for(self.downloads, [worked, filled, on_host])?;
                     self.device.download(self.downloads, &self.region(slot, host_copy.bytes), &host_copy.pinned, 0)?;
@@ -159,7 +159,7 @@ impl<T: Copy + Eq + Hash + Debug> TileStreams<T> {
         let mut regions = Vec::with_capacity(inputs.len() + 1);
         for (index, tile) in tiles.clone().enumerate() {
             let slot = self.place(tile);
-            let Slot { filled, worked, saved } = self.slots[slot].clone();
+            let StreamSlot { filled, worked, saved } = self.slots[slot].clone();
             // A tile that is still being copied to the host must not change before that is done.
             let saved = saved.filter(|_| index == inputs.len());
             self.wait_for(self.work, [filled, worked, saved])?;

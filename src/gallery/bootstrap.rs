@@ -20,7 +20,7 @@
 //! growth with 64 bits to spare. That is an estimate of growth, no proof of each rounding: a test compares every bit
 //! with doubled guard bits, and derivatives with the block's series summed term by term.
 
-use super::columns::Part;
+use super::columns::MatrixPart;
 use crate::error::Result;
 use crate::matrix::Matrix;
 use rayon::prelude::*;
@@ -34,11 +34,11 @@ const RANGE_BITS: u32 = 9;
 const ROWS_AT_A_TIME: usize = 256;
 
 /// A block of the matrix of `F_(D_k)^(2j + 1)(1/2)`.
-pub fn crossing_derivatives(part: &Part) -> Result<Matrix> {
+pub fn crossing_derivatives(part: &MatrixPart) -> Result<Matrix> {
     with_guard_bits(part, guard_bits(part.size.cols))
 }
 
-pub(super) fn with_guard_bits(part: &Part, guard_bits: u32) -> Result<Matrix> {
+pub(super) fn with_guard_bits(part: &MatrixPart, guard_bits: u32) -> Result<Matrix> {
     let mut matrix = part.zeros()?;
     let work_bits = part.size.precision_bits + guard_bits;
     let factors = derivative_factors(part.cols.end, work_bits);

@@ -11,13 +11,13 @@ const LEAST_ROWS: usize = 16;
 
 /// Some rows and columns of a matrix of some size, with neither of them empty.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct MatrixPart {
     pub size: Size,
     pub rows: Range<usize>,
     pub cols: Range<usize>,
 }
 
-impl Part {
+impl MatrixPart {
     /// A matrix for it, of zeros.
     pub fn zeros(&self) -> Result<Matrix> {
         Matrix::zeros(self.rows.len(), self.cols.len(), self.size.precision_bits)

@@ -1,13 +1,13 @@
 //! Matrices whose entries are simple fractions or integers: each exact, or rounded once.
 
 use super::Kind;
-use super::columns::Part;
+use super::columns::MatrixPart;
 use crate::error::Result;
 use crate::matrix::Matrix;
 use rug::{Assign, Float, Integer};
 
 /// The block of a kind with a formula per entry.
-pub fn known(kind: Kind, part: &Part) -> Result<Matrix> {
+pub fn known(kind: Kind, part: &MatrixPart) -> Result<Matrix> {
     part.by_columns(|col, column| match kind {
         Kind::Pascal => pascal(part, col, column),
         Kind::Hilbert | Kind::Cauchy | Kind::Lehmer => fractions(kind, part, col, column),
@@ -16,7 +16,7 @@ pub fn known(kind: Kind, part: &Part) -> Result<Matrix> {
 }
 
 /// Entries that are a quotient of two small integers, rounded by one division.
-fn fractions(kind: Kind, part: &Part, col: usize, column: &mut Matrix) -> Result<()> {
+fn fractions(kind: Kind, part: &MatrixPart, col: usize, column: &mut Matrix) -> Result<()> {
     for (at, row) in part.rows.clone().enumerate() {
         let (i, j) = (row as u128 + 1, col as u128 + 1);
         let (numerator, denominator) = match kind {
@@ -32,7 +32,7 @@ fn fractions(kind: Kind, part: &Part, col: usize, column: &mut Matrix) -> Result
 }
 
 /// Entries that are an integer times a power of two.
-fn dyadic(kind: Kind, part: &Part, col: usize, column: &mut Matrix) -> Result<()> {
+fn dyadic(kind: Kind, part: &MatrixPart, col: usize, column: &mut Matrix) -> Result<()> {
     let mu_exponent = -i64::from(part.size.precision_bits.div_ceil(2));
     let mut integer = Integer::new();
     for (at, row) in part.rows.clone().enumerate() {
@@ -53,7 +53,7 @@ fn dyadic(kind: Kind, part: &Part, col: usize, column: &mut Matrix) -> Result<()
 }
 
 /// Binomials, down a column by `b(i, j) = b(i - 1, j) (i + j) / i`, which is exact at every step.
-fn pascal(part: &Part, col: usize, column: &mut Matrix) -> Result<()> {
+fn pascal(part: &MatrixPart, col: usize, column: &mut Matrix) -> Result<()> {
     let mut binomial = Integer::from(1);
     for row in 0..part.rows.end {
         if row > 0 {

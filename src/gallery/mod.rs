@@ -18,7 +18,7 @@ pub use file::{FileMatrix, generate_file};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
-use columns::Part;
+use columns::MatrixPart;
 use std::ops::Range;
 
 /// The kinds of test matrices; `i` and `j` count from 0 in the formulas.
@@ -134,7 +134,7 @@ pub fn generate_block(kind: Kind, size: Size, seed: u64, (rows, cols): (Range<us
         )));
     }
     Matrix::check_size(rows.len(), cols.len(), size.precision_bits)?;
-    let part = Part { size, rows, cols };
+    let part = MatrixPart { size, rows, cols };
     if part.rows.is_empty() || part.cols.is_empty() {
         return part.zeros();
     }

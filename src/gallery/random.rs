@@ -4,7 +4,7 @@
 //! zero bits is drawn by its own law (so small entries are as rare as they should be) and the significand after them
 //! has all its bits. Source of the stream: the ChaCha8 generator, which is specified to the bit.
 
-use super::columns::Part;
+use super::columns::MatrixPart;
 use crate::error::Result;
 use crate::math::float::Head;
 use crate::matrix::Matrix;
@@ -21,12 +21,12 @@ const ROW_SCALES: u64 = u64::MAX;
 const COLUMN_SCALES: u64 = u64::MAX - 1;
 
 /// Entries uniform in (-1, 1).
-pub fn random(part: &Part, seed: u64) -> Result<Matrix> {
+pub fn random(part: &MatrixPart, seed: u64) -> Result<Matrix> {
     fill(part, seed, |_, _| 0)
 }
 
 /// Entries `2^(r_i + c_j)` times uniform ones.
-pub fn graded(part: &Part, seed: u64) -> Result<Matrix> {
+pub fn graded(part: &MatrixPart, seed: u64) -> Result<Matrix> {
     let scales = |stream: u64, range: &Range<usize>| -> Vec<i64> {
         let mut generator = generator(seed, stream);
         // A scale takes one word of 64 bits; positions are counted in words of 32.
@@ -50,7 +50,7 @@ fn draw_scale(generator: &mut ChaCha8Rng) -> i64 {
 }
 
 /// Makes a block; `scale` gives the power of two of each entry.
-fn fill(part: &Part, seed: u64, scale: impl Fn(usize, usize) -> i64 + Sync) -> Result<Matrix> {
+fn fill(part: &MatrixPart, seed: u64, scale: impl Fn(usize, usize) -> i64 + Sync) -> Result<Matrix> {
     let mut matrix = part.zeros()?;
     let (rows, limbs) = (matrix.rows(), matrix.limbs_per_element());
     let spare_bits = limbs as u32 * 64 - matrix.precision_bits();

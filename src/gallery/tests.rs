@@ -101,7 +101,7 @@ fn derivatives_do_not_change_with_guard_bits() {
     for (rows, cols, precision_bits) in [(9, 3, 53), (6, 60, 256), (5, 200, 512), (3, 333, 1024)] {
         let size = Size { rows, cols, precision_bits };
         let guard_bits = bootstrap::guard_bits(cols);
-        let whole = Part { size, rows: 0..rows, cols: 0..cols };
+        let whole = MatrixPart { size, rows: 0..rows, cols: 0..cols };
         let matrix = bootstrap::with_guard_bits(&whole, guard_bits).unwrap();
         assert!(matrix == bootstrap::with_guard_bits(&whole, 2 * guard_bits).unwrap(), "{rows} x {cols}");
     }

@@ -17,20 +17,20 @@ use std::path::{Path, PathBuf};
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// A buffered output that turns a failure into an [`Error`] with the file's name, and reports progress.
-pub(super) struct Sink<'a, W: Write> {
+pub(super) struct FileSink<'a, W: Write> {
     writer: W,
     buffer: Vec<u8>,
     path: &'a Path,
     reporter: Reporter,
 }
 
-impl<'a, W: Write> Sink<'a, W> {
+impl<'a, W: Write> FileSink<'a, W> {
     /// An output to `writer`, called `path` in messages.
     pub fn new(writer: W, path: &'a Path, reporter: Reporter) -> Self {
-        Sink { writer, buffer: Vec::with_capacity(BUFFER_BYTES + 4096), path, reporter }
+        FileSink { writer, buffer: Vec::with_capacity(BUFFER_BYTES + 4096), path, reporter }
     }
 
-    /// The buffer, to append to; [`Sink::advance`] empties it when it is full.
+    /// The buffer, to append to; [`FileSink::advance`] empties it when it is full.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }
@@ -49,7 +49,7 @@ impl<'a, W: Write> Sink<'a, W> {
     /// Writes the rest.
     ///
     /// # Errors
-    /// As [`Sink::advance`].
+    /// As [`FileSink::advance`].
     pub fn finish(mut self) -> Result<()> {
         self.flush()?;
         self.writer.flush().map_err(|source| self.error(source))?;

@@ -6,8 +6,8 @@
 //! Does not know: how files are opened.
 
 use crate::error::{Error, Result};
-use crate::io::atomic::Sink;
-use crate::io::binary_header::{CHECKSUM_BYTES, HEADER_BYTES, Header};
+use crate::io::atomic::FileSink;
+use crate::io::binary_header::{BinaryHeader, CHECKSUM_BYTES, HEADER_BYTES};
 use crate::io::progress::Reporter;
 use crate::io::{FileInfo, Loaded, ReadOptions, Source, Symmetry};
 use crate::math::float::{FloatRef, Head};
@@ -20,9 +20,9 @@ use xxhash_rust::xxh3::Xxh3;
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// Writes the whole file; see [`super::write`].
-pub(super) fn write<W: Write>(mut sink: Sink<'_, W>, matrix: MatrixView<'_>, symmetry: Symmetry) -> Result<()> {
+pub(super) fn write<W: Write>(mut sink: FileSink<'_, W>, matrix: MatrixView<'_>, symmetry: Symmetry) -> Result<()> {
     let (rows, cols) = (matrix.rows(), matrix.cols());
-    let header = Header { rows, cols, precision_bits: matrix.precision_bits(), symmetry };
+    let header = BinaryHeader { rows, cols, precision_bits: matrix.precision_bits(), symmetry };
     sink.buffer().extend_from_slice(&header.to_bytes());
     let mut checksum = Xxh3::new();
     // Heads are a small part of the work; progress counts entries once, with their limbs.
@@ -43,7 +43,7 @@ pub(super) fn write<W: Write>(mut sink: Sink<'_, W>, matrix: MatrixView<'_>, sym
     sink.finish()
 }
 
-fn put<W: Write>(sink: &mut Sink<'_, W>, checksum: &mut Xxh3, words: &[u64]) {
+fn put<W: Write>(sink: &mut FileSink<'_, W>, checksum: &mut Xxh3, words: &[u64]) {
     let start = sink.buffer().len();
     for word in words {
         sink.buffer().extend_from_slice(&word.to_le_bytes());
@@ -52,8 +52,8 @@ fn put<W: Write>(sink: &mut Sink<'_, W>, checksum: &mut Xxh3, words: &[u64]) {
 }
 
 /// Rows and columns of the stored entries, in their order.
-fn places(header: &Header) -> impl Iterator<Item = (usize, usize)> + use<> {
-    let Header { rows, cols, symmetry, .. } = *header;
+fn places(header: &BinaryHeader) -> impl Iterator<Item = (usize, usize)> + use<> {
+    let BinaryHeader { rows, cols, symmetry, .. } = *header;
     // Without rows there is nothing to visit, however many columns are claimed.
     let cols = if rows == 0 { 0 } else { cols };
     (0..cols).flat_map(move |col| {
@@ -74,7 +74,8 @@ pub(super) fn read(mut reader: impl Read, source: &Source<'_>, options: &ReadOpt
     options.admit(header.rows, header.cols, precision_bits)?;
     let mut matrix = Matrix::zeros(header.rows, header.cols, precision_bits)?;
     let reporter = Reporter::new(options.progress.clone(), "read", header.file_bytes().unwrap_or(0));
-    let mut words = Words { reader, path: source.path, buffer: Vec::new(), at: 0, checksum: Xxh3::new(), reporter };
+    let mut words =
+        WordStream { reader, path: source.path, buffer: Vec::new(), at: 0, checksum: Xxh3::new(), reporter };
     words.reporter.advance(HEADER_BYTES as u64)?;
     let mut left = header.entries();
     for (row, col) in places(&header) {
@@ -89,7 +90,7 @@ pub(super) fn read(mut reader: impl Read, source: &Source<'_>, options: &ReadOpt
 }
 
 /// Reads the header and holds the length of the file against it.
-fn read_header(reader: &mut impl Read, source: &Source<'_>) -> Result<Header> {
+fn read_header(reader: &mut impl Read, source: &Source<'_>) -> Result<BinaryHeader> {
     let format = |message| Error::Format { path: source.path.to_path_buf(), message };
     let mut bytes = [0; HEADER_BYTES];
     let count = read_full(reader, &mut bytes, source.path)?;
@@ -99,7 +100,7 @@ fn read_header(reader: &mut impl Read, source: &Source<'_>) -> Result<Header> {
     if count < HEADER_BYTES {
         return Err(format(format!("the file ends after {count} of the {HEADER_BYTES} bytes of its header")));
     }
-    let header = Header::parse(&bytes).map_err(format)?;
+    let header = BinaryHeader::parse(&bytes).map_err(format)?;
     if let (Some(found), Some(expected)) = (source.bytes, header.file_bytes())
         && found != expected
     {
@@ -110,7 +111,12 @@ fn read_header(reader: &mut impl Read, source: &Source<'_>) -> Result<Header> {
 }
 
 /// Reads all significands, checks them together with their heads, and sets the entries.
-fn read_limbs<R: Read>(words: &mut Words<'_, R>, header: &Header, matrix: &mut Matrix, mirrored: bool) -> Result<()> {
+fn read_limbs<R: Read>(
+    words: &mut WordStream<'_, R>,
+    header: &BinaryHeader,
+    matrix: &mut Matrix,
+    mirrored: bool,
+) -> Result<()> {
     let limbs = header.limbs();
     let mut left = header.entries() * limbs as u64;
     let mut wide = vec![0; matrix.limbs_per_element()];
@@ -154,7 +160,7 @@ pub(super) fn check_number(head: Head, limbs: &[u64], precision_bits: u32) -> st
 }
 
 /// A stream of little-endian words, summed up as they come.
-struct Words<'a, R> {
+struct WordStream<'a, R> {
     reader: R,
     path: &'a Path,
     buffer: Vec<u8>,
@@ -163,7 +169,7 @@ struct Words<'a, R> {
     reporter: Reporter,
 }
 
-impl<R: Read> Words<'_, R> {
+impl<R: Read> WordStream<'_, R> {
     /// The next word, where `left` words are still to come, this one included.
     #[inline]
     fn next(&mut self, left: u64) -> Result<u64> {

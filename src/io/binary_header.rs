@@ -37,14 +37,14 @@ const ELEMENT_FORM: u8 = 1;
 
 /// The content of the header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Header {
+pub(super) struct BinaryHeader {
     pub rows: usize,
     pub cols: usize,
     pub precision_bits: u32,
     pub symmetry: Symmetry,
 }
 
-impl Header {
+impl BinaryHeader {
     /// Number of stored entries.
     pub fn entries(&self) -> u64 {
         stored_entries(self.rows, self.cols, self.symmetry)
@@ -79,7 +79,7 @@ impl Header {
     }
 
     /// Reads and checks a header; the error is a message.
-    pub fn parse(bytes: &[u8; HEADER_BYTES]) -> Result<Header, String> {
+    pub fn parse(bytes: &[u8; HEADER_BYTES]) -> Result<BinaryHeader, String> {
         if bytes[..8] != MAGIC {
             return Err("this is no binary matrix file: the magic bytes at its start are wrong".into());
         }
@@ -101,15 +101,19 @@ impl Header {
                 return Err(format!("unknown header fields: mark {mark:08x}, layout {layout}, element form {form}"));
             }
         };
-        let header =
-            Header { rows: size(bytes, 16)?, cols: size(bytes, 24)?, precision_bits: word32(bytes, 32), symmetry };
+        let header = BinaryHeader {
+            rows: size(bytes, 16)?,
+            cols: size(bytes, 24)?,
+            precision_bits: word32(bytes, 32),
+            symmetry,
+        };
         header.check(word64(bytes, 40))?;
         Ok(header)
     }
 
     /// Refuses what no matrix can have.
     fn check(&self, stored: u64) -> Result<(), String> {
-        let Header { rows, cols, precision_bits, symmetry } = *self;
+        let BinaryHeader { rows, cols, precision_bits, symmetry } = *self;
         if !(2..=MAXIMUM_PRECISION_BITS).contains(&precision_bits) {
             return Err(format!(
                 "impossible precision of {precision_bits} bits: 2 to {MAXIMUM_PRECISION_BITS} are supported"
@@ -159,20 +163,21 @@ fn size(bytes: &[u8; HEADER_BYTES], at: usize) -> Result<usize, String> {
 mod tests {
     use super::*;
 
-    const HEADER: Header = Header { rows: 3, cols: 3, precision_bits: 100, symmetry: Symmetry::SymmetricLower };
+    const HEADER: BinaryHeader =
+        BinaryHeader { rows: 3, cols: 3, precision_bits: 100, symmetry: Symmetry::SymmetricLower };
 
     /// A header with one field changed and a fitting checksum.
-    fn changed(at: usize, value: &[u8]) -> Result<Header, String> {
+    fn changed(at: usize, value: &[u8]) -> Result<BinaryHeader, String> {
         let mut bytes = HEADER.to_bytes();
         bytes[at..at + value.len()].copy_from_slice(value);
         let checksum = xxh3_64(&bytes[..56]);
         bytes[56..].copy_from_slice(&checksum.to_le_bytes());
-        Header::parse(&bytes)
+        BinaryHeader::parse(&bytes)
     }
 
     #[test]
     fn round_trip_and_length() {
-        assert_eq!(Header::parse(&HEADER.to_bytes()), Ok(HEADER));
+        assert_eq!(BinaryHeader::parse(&HEADER.to_bytes()), Ok(HEADER));
         assert_eq!(HEADER.file_bytes(), Some(64 + 6 * 24 + 8));
     }
 
@@ -196,8 +201,8 @@ mod tests {
         }
         let mut bytes = HEADER.to_bytes();
         bytes[17] ^= 1;
-        assert!(Header::parse(&bytes).unwrap_err().contains("the header is damaged"));
-        let huge = Header { rows: 1 << 33, cols: 1 << 33, precision_bits: 64, symmetry: Symmetry::General };
-        assert!(Header::parse(&huge.to_bytes()).unwrap_err().contains("too large to address"));
+        assert!(BinaryHeader::parse(&bytes).unwrap_err().contains("the header is damaged"));
+        let huge = BinaryHeader { rows: 1 << 33, cols: 1 << 33, precision_bits: 64, symmetry: Symmetry::General };
+        assert!(BinaryHeader::parse(&huge.to_bytes()).unwrap_err().contains("too large to address"));
     }
 }

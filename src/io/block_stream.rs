@@ -69,7 +69,7 @@ pub struct BlockStreamStatistics {
 /// # }
 /// ```
 pub struct BlockStream {
-    shared: Arc<Shared>,
+    shared: Arc<StreamShared>,
     reader: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -77,18 +77,18 @@ pub struct BlockStream {
 pub struct StreamedBlock {
     place: FileBlock,
     buffer: IoBuffer,
-    shared: Arc<Shared>,
+    shared: Arc<StreamShared>,
 }
 
 #[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
+struct StreamShared {
+    state: Mutex<StreamState>,
     read_bytes: Arc<AtomicU64>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct StreamState {
     free: Vec<IoBuffer>,
     ready: VecDeque<Result<(FileBlock, IoBuffer)>>,
     /// Set when no more blocks are wanted.
@@ -99,13 +99,13 @@ struct State {
     waiting: Duration,
 }
 
-impl Shared {
+impl StreamShared {
     /// The guarded data is valid even if a holder panicked.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, StreamState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+    fn wait<'s>(&self, state: MutexGuard<'s, StreamState>) -> MutexGuard<'s, StreamState> {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -125,7 +125,7 @@ impl Shared {
 }
 
 /// Announces the end of the stream, also where the thread panics.
-struct End(Arc<Shared>);
+struct End(Arc<StreamShared>);
 
 impl Drop for End {
     fn drop(&mut self) {
@@ -156,7 +156,7 @@ impl BlockStream {
         read_bytes: Arc<AtomicU64>,
     ) -> Result<BlockStream> {
         room_for_threads(1)?;
-        let shared = Arc::new(Shared { read_bytes, ..Shared::default() });
+        let shared = Arc::new(StreamShared { read_bytes, ..StreamShared::default() });
         let buffers = options.buffers.max(1);
         // A number of buffers whose list does not fit memory is refused before the first one is made.
         let mut free = with_room(buffers)?;
@@ -265,7 +265,7 @@ impl Drop for StreamedBlock {
 }
 
 /// The work of the thread.
-fn read_all(shared: &Shared, order: impl Iterator<Item = FileBlock>, forget: bool) {
+fn read_all(shared: &StreamShared, order: impl Iterator<Item = FileBlock>, forget: bool) {
     let mut line = Vec::new();
     for place in order {
         let Some(mut buffer) = shared.free_buffer() else { return };

@@ -7,7 +7,7 @@
 use crate::context::ProgressCallback;
 use crate::error::{Error, Result};
 use crate::io::binary::check_number;
-use crate::io::binary_header::{CHECKSUM_BYTES, HEADER_BYTES, Header};
+use crate::io::binary_header::{BinaryHeader, CHECKSUM_BYTES, HEADER_BYTES};
 use crate::io::head_visitor::{FirstWalk, HeadVisitor};
 use crate::io::progress::Reporter;
 use crate::io::{FileInfo, Symmetry};
@@ -32,7 +32,7 @@ const FORGET_BYTES: u64 = 16 << 20;
 pub struct MatrixFile {
     path: PathBuf,
     file: File,
-    header: Header,
+    header: BinaryHeader,
 }
 
 /// A block of a matrix: for a file that stores the lower triangle, of that triangle.
@@ -45,7 +45,7 @@ pub struct Block {
 }
 
 /// Where the entries of a column lie.
-impl Header {
+impl BinaryHeader {
     /// Number of the stored entry `(row, col)`, which is stored.
     fn index(&self, row: usize, col: usize) -> u64 {
         match self.symmetry {
@@ -72,13 +72,13 @@ impl Header {
     }
 
     /// The stored entries of a block, column by column.
-    pub(super) fn pieces(self, block: &Block) -> impl Iterator<Item = Piece> + use<'_> {
+    pub(super) fn pieces(self, block: &Block) -> impl Iterator<Item = ColumnExtent> + use<'_> {
         block.cols.clone().enumerate().filter_map(move |(at, col)| {
             let rows = self.stored(&block.rows, col);
             let first = at * block.rows.len() + rows.start - block.rows.start;
             (!rows.is_empty()).then(|| {
                 let index = self.index(rows.start, col);
-                Piece {
+                ColumnExtent {
                     entries: first..first + rows.len(),
                     heads_at: self.head_at(index),
                     limbs_at: self.limbs_at(index),
@@ -89,14 +89,14 @@ impl Header {
 }
 
 /// The stored entries of one column of a block, and where they lie in the file.
-pub(super) struct Piece {
+pub(super) struct ColumnExtent {
     /// Their places among all entries of the block.
     pub entries: Range<usize>,
     pub heads_at: u64,
     pub limbs_at: u64,
 }
 
-impl Piece {
+impl ColumnExtent {
     /// The places of their limbs, `width` for each entry.
     pub fn limbs(&self, width: usize) -> Range<usize> {
         self.entries.start * width..self.entries.end * width
@@ -122,7 +122,7 @@ impl MatrixFile {
         }
         let mut bytes = [0; HEADER_BYTES];
         file.read_exact_at(&mut bytes, 0).map_err(failed(path, "read"))?;
-        let header = Header::parse(&bytes).map_err(format)?;
+        let header = BinaryHeader::parse(&bytes).map_err(format)?;
         match header.file_bytes() {
             Some(expected) if expected != found => {
                 let word = if found < expected { "truncated" } else { "too long" };
@@ -291,7 +291,7 @@ impl MatrixFile {
     ) -> Result<()> {
         let (entries, mut places) = (self.header.entries(), self.places());
         let reporter = Reporter::new(progress, "read", 8 * entries);
-        let mut pass = Pass { file: self, checksum: Xxh3::new(), reporter };
+        let mut pass = FilePass { file: self, checksum: Xxh3::new(), reporter };
         pass.words(self.header.head_at(0), entries, false, |heads| {
             heads.iter().zip(&mut places).for_each(|(&head, (row, col))| visit(row, col, Head(head)));
             Ok(())
@@ -305,7 +305,7 @@ impl MatrixFile {
     pub fn check_heads(&self, progress: Option<Arc<ProgressCallback>>, visitor: &mut impl HeadVisitor) -> Result<u64> {
         let (entries, limbs) = (self.header.entries(), self.limbs());
         let bytes = 8 * entries * (2 + limbs as u64);
-        let mut pass = Pass { file: self, checksum: Xxh3::new(), reporter: Reporter::new(progress, "read", bytes) };
+        let mut pass = FilePass { file: self, checksum: Xxh3::new(), reporter: Reporter::new(progress, "read", bytes) };
         let mut places = self.places();
         pass.words(self.header.head_at(0), entries, true, |heads| {
             for &head in heads {
@@ -388,13 +388,13 @@ impl MatrixFile {
 }
 
 /// A pass over a whole file.
-struct Pass<'f> {
+struct FilePass<'f> {
     file: &'f MatrixFile,
     checksum: Xxh3,
     reporter: Reporter,
 }
 
-impl Pass<'_> {
+impl FilePass<'_> {
     /// Visits `count` words from byte `at` on, piece by piece; where `summed` they go into the checksum.
     fn words(
         &mut self,

@@ -7,7 +7,7 @@ use crate::context::ProgressCallback;
 use crate::error::{Error, Result};
 use crate::io::Symmetry;
 use crate::io::atomic::write_atomically;
-use crate::io::binary_header::{HEADER_BYTES, Header};
+use crate::io::binary_header::{BinaryHeader, HEADER_BYTES};
 use crate::io::blocks::{BUFFER_BYTES, Block, failed};
 use crate::io::progress::Reporter;
 use std::fs::File;
@@ -20,7 +20,7 @@ use xxhash_rust::xxh3::Xxh3;
 pub struct MatrixFileWriter<'f> {
     path: &'f Path,
     file: &'f File,
-    header: Header,
+    header: BinaryHeader,
 }
 
 /// The shape of a matrix file to be written.
@@ -50,7 +50,7 @@ pub fn write_blocks(
 ) -> Result<()> {
     let MatrixFileShape { rows, cols, precision_bits, symmetric } = shape;
     let symmetry = if symmetric { Symmetry::SymmetricLower } else { Symmetry::General };
-    let header = Header { rows, cols, precision_bits, symmetry };
+    let header = BinaryHeader { rows, cols, precision_bits, symmetry };
     let bytes = header.file_bytes().ok_or(Error::DimensionOverflow { rows, cols, precision_bits })?;
     write_atomically(path, |file| {
         let writer = MatrixFileWriter { path, file, header };

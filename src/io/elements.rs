@@ -20,7 +20,7 @@ const BLOCK_WORDS: usize = 33 << 17;
 const MOST_WRITTEN: usize = 100_000;
 
 /// Elements of one width: for each a place (where places are kept), a head and `limbs` limbs.
-struct Block {
+struct ElementBlock {
     limbs: usize,
     words: Vec<u64>,
 }
@@ -48,7 +48,7 @@ pub(super) struct Elements {
     limit_bytes: u64,
     count: u64,
     words: u64,
-    blocks: Vec<Block>,
+    blocks: Vec<ElementBlock>,
     /// The fewest bits to which an element was rounded that has more.
     rounded_bits: Option<u32>,
     /// The elements that were rounded, as they were written; `None` where they are not kept, or one could not be.
@@ -57,7 +57,7 @@ pub(super) struct Elements {
 
 /// The layout of the finished matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Layout {
+pub(super) struct MatrixLayout {
     pub rows: usize,
     pub cols: usize,
     /// Whether each element below the diagonal is copied to the other side.
@@ -146,9 +146,10 @@ impl Elements {
     }
 
     /// The last block, or a new one where that is full or its elements have fewer than `limbs` limbs.
-    fn block_for(&mut self, limbs: usize) -> Result<&mut Block, Refusal> {
+    fn block_for(&mut self, limbs: usize) -> Result<&mut ElementBlock, Refusal> {
         let words_each = self.prefix() + limbs;
-        let fits = |block: &Block| block.limbs >= limbs && block.words.len() + words_each <= block.words.capacity();
+        let fits =
+            |block: &ElementBlock| block.limbs >= limbs && block.words.len() + words_each <= block.words.capacity();
         if !self.blocks.last().is_some_and(fits) {
             let elements = self.next_elements(words_each);
             let bytes = (elements * words_each) as u64 * 8;
@@ -159,7 +160,7 @@ impl Elements {
                 return Err(Refusal::MemoryLimit(self.limit_bytes, needed));
             }
             let words = with_room(elements * words_each).map_err(|_| Refusal::OutOfMemory(bytes))?;
-            self.blocks.push(Block { limbs, words });
+            self.blocks.push(ElementBlock { limbs, words });
         }
         self.blocks.last_mut().ok_or(Refusal::OutOfMemory(0))
     }
@@ -179,7 +180,7 @@ impl Elements {
     ///
     /// # Errors
     /// Those of [`Matrix::zeros`].
-    pub fn loaded(mut self, layout: Layout) -> Result<Loaded, Error> {
+    pub fn loaded(mut self, layout: MatrixLayout) -> Result<Loaded, Error> {
         let (rounded_bits, written) = (self.rounded_bits, self.written.take());
         Ok(Loaded { rounded_bits, written, symmetric: layout.mirrored, ..Loaded::new(self.finish(layout)?) })
     }
@@ -188,7 +189,7 @@ impl Elements {
     ///
     /// # Errors
     /// Those of [`Matrix::zeros`].
-    pub fn finish(self, layout: Layout) -> Result<Matrix, Error> {
+    pub fn finish(self, layout: MatrixLayout) -> Result<Matrix, Error> {
         let mut matrix = Matrix::zeros(layout.rows, layout.cols, self.precision_bits)?;
         let width = matrix.limbs_per_element();
         let mut wide = vec![0; width];

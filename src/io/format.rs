@@ -47,23 +47,23 @@ pub enum Compression {
 }
 
 /// One format of the list.
-struct Entry {
+struct FormatEntry {
     format: FileFormat,
     /// As `--input-format` has it.
     name: &'static str,
     endings: &'static [&'static str],
 }
 
-const FORMATS: [Entry; 9] = [
-    Entry { format: FileFormat::MatrixMarket, name: "mtx", endings: &[".mtx"] },
-    Entry { format: FileFormat::Binary, name: "bin", endings: &[".bin"] },
-    Entry { format: FileFormat::Csv, name: "csv", endings: &[".csv"] },
-    Entry { format: FileFormat::Tsv, name: "tsv", endings: &[".tsv", ".tab"] },
-    Entry { format: FileFormat::Text, name: "txt", endings: &[".txt", ".dat"] },
-    Entry { format: FileFormat::Npy, name: "npy", endings: &[".npy"] },
-    Entry { format: FileFormat::Json, name: "json", endings: &[".json"] },
-    Entry { format: FileFormat::Mathematica, name: "m", endings: &[".m", ".wl"] },
-    Entry { format: FileFormat::Sdpa, name: "dat-s", endings: &[".dat-s"] },
+const FORMATS: [FormatEntry; 9] = [
+    FormatEntry { format: FileFormat::MatrixMarket, name: "mtx", endings: &[".mtx"] },
+    FormatEntry { format: FileFormat::Binary, name: "bin", endings: &[".bin"] },
+    FormatEntry { format: FileFormat::Csv, name: "csv", endings: &[".csv"] },
+    FormatEntry { format: FileFormat::Tsv, name: "tsv", endings: &[".tsv", ".tab"] },
+    FormatEntry { format: FileFormat::Text, name: "txt", endings: &[".txt", ".dat"] },
+    FormatEntry { format: FileFormat::Npy, name: "npy", endings: &[".npy"] },
+    FormatEntry { format: FileFormat::Json, name: "json", endings: &[".json"] },
+    FormatEntry { format: FileFormat::Mathematica, name: "m", endings: &[".m", ".wl"] },
+    FormatEntry { format: FileFormat::Sdpa, name: "dat-s", endings: &[".dat-s"] },
 ];
 
 const COMPRESSIONS: [(Compression, &str); 2] = [(Compression::Gzip, ".gz"), (Compression::Zstd, ".zst")];
@@ -152,7 +152,7 @@ fn by_ending(name: &[u8]) -> (Option<FileFormat>, Compression) {
     let packed = COMPRESSIONS.iter().find(|(_, ending)| lower.ends_with(ending.as_bytes()));
     let compression = packed.map_or(Compression::None, |(compression, _)| *compression);
     let plain = &lower[..lower.len() - packed.map_or(0, |(_, ending)| ending.len())];
-    let means = |entry: &&Entry| entry.endings.iter().any(|ending| plain.ends_with(ending.as_bytes()));
+    let means = |entry: &&FormatEntry| entry.endings.iter().any(|ending| plain.ends_with(ending.as_bytes()));
     (FORMATS.iter().find(means).map(|entry| entry.format), compression)
 }
 

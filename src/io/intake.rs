@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::io::ReadOptions;
 use crate::io::elements::Elements;
 use crate::io::number::{Field, NumberReader, Refusal};
-use crate::io::scan::{Scanner, Span, shown};
+use crate::io::scan::{BufferSpan, Scanner, shown};
 use crate::matrix::{EntryIndex, MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS};
 use crate::store::zeroed;
 use std::io::Read;
@@ -52,7 +52,7 @@ impl Intake {
     /// # Errors
     /// As [`Intake::push_at`].
     #[inline]
-    pub fn push<R: Read>(&mut self, scanner: &Scanner<'_, R>, word: Span, place: EntryIndex) -> Result<()> {
+    pub fn push<R: Read>(&mut self, scanner: &Scanner<'_, R>, word: BufferSpan, place: EntryIndex) -> Result<()> {
         self.push_at(scanner, word, ReadPosition { place, rows: 0, field: Field::Real })
     }
 
@@ -61,7 +61,7 @@ impl Intake {
     /// # Errors
     /// [`Error::Format`] with the line, the place and the word; [`Error::OutOfMemory`], [`Error::MemoryLimit`].
     #[inline]
-    pub fn push_at<R: Read>(&mut self, scanner: &Scanner<'_, R>, word: Span, at: ReadPosition) -> Result<()> {
+    pub fn push_at<R: Read>(&mut self, scanner: &Scanner<'_, R>, word: BufferSpan, at: ReadPosition) -> Result<()> {
         let word = scanner.bytes(word);
         self.put(word, at).map_err(|refusal| refused(refusal, word, at.place, |text| scanner.error(text)))
     }

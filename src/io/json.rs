@@ -5,7 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::io::lists::{Syntax, expect, goes_on, next, unexpected};
-use crate::io::scan::{Scanner, Span, shown};
+use crate::io::scan::{BufferSpan, Scanner, shown};
 use crate::io::{FileFormat, Source};
 use std::io::Read;
 
@@ -34,7 +34,7 @@ impl Syntax for Json {
         Ok(())
     }
 
-    fn word<R: Read>(scanner: &mut Scanner<'_, R>) -> Result<Span> {
+    fn word<R: Read>(scanner: &mut Scanner<'_, R>) -> Result<BufferSpan> {
         if next::<Json, R>(scanner)? != b'"' {
             return scanner.take_until(|byte| matches!(byte, b',' | b']' | b'}') || byte.is_ascii_whitespace());
         }

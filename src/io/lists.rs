@@ -6,7 +6,7 @@
 use crate::error::{Error, Result};
 use crate::io::outline::{Outline, Receiver};
 use crate::io::progress::Reporter;
-use crate::io::scan::{Scanner, Span, shown};
+use crate::io::scan::{BufferSpan, Scanner, shown};
 use crate::io::{FileFormat, FileInfo, Loaded, ReadOptions, Source};
 use std::io::Read;
 
@@ -20,7 +20,7 @@ pub(super) trait Syntax {
     fn enter<R: Read>(scanner: &mut Scanner<'_, R>, source: &Source<'_>) -> Result<()>;
 
     /// Takes a number, whose first byte comes next.
-    fn word<R: Read>(scanner: &mut Scanner<'_, R>) -> Result<Span>;
+    fn word<R: Read>(scanner: &mut Scanner<'_, R>) -> Result<BufferSpan>;
 
     /// Steps over white space and comments; the next byte, or `None` at the end.
     fn skip<R: Read>(scanner: &mut Scanner<'_, R>) -> Result<Option<u8>>;
@@ -152,7 +152,7 @@ impl Syntax for Mathematica {
     }
 
     /// Long numbers go on behind a backslash at the end of a line.
-    fn word<R: Read>(scanner: &mut Scanner<'_, R>) -> Result<Span> {
+    fn word<R: Read>(scanner: &mut Scanner<'_, R>) -> Result<BufferSpan> {
         let span = scanner.take_until(|byte| matches!(byte, b',' | b'}' | b'{' | b';'))?;
         Ok(scanner.join_lines(span))
     }

@@ -6,11 +6,11 @@
 //! Does not know: how a number is read, how files are opened.
 
 use crate::error::{Error, Result};
-use crate::io::elements::{Elements, Layout, Order};
+use crate::io::elements::{Elements, MatrixLayout, Order};
 use crate::io::intake::{Intake, Places, ReadPosition};
-use crate::io::matrix_market_header::{Arrangement, Header, parse_count};
+use crate::io::matrix_market_header::{Arrangement, MatrixMarketHeader, parse_count};
 use crate::io::progress::Reporter;
-use crate::io::scan::{Scanner, Span, shown};
+use crate::io::scan::{BufferSpan, Scanner, shown};
 use crate::io::{FileInfo, Loaded, ReadOptions, Source, Symmetry};
 use crate::matrix::{EntryIndex, Matrix};
 use std::io::Read;
@@ -18,14 +18,14 @@ use std::io::Read;
 /// Reads only the header.
 pub(super) fn read_info(reader: impl Read, source: &Source<'_>) -> Result<FileInfo> {
     let mut scanner = Scanner::new(reader, source.path, Reporter::new(None, "read", 0));
-    Ok(Header::read(&mut scanner, 2)?.info())
+    Ok(MatrixMarketHeader::read(&mut scanner, 2)?.info())
 }
 
 /// Reads the whole file; see [`super::read`].
 pub(super) fn read(reader: impl Read, source: &Source<'_>, options: &ReadOptions) -> Result<Loaded> {
     let reporter = Reporter::new(options.progress.clone(), "read", source.bytes.unwrap_or(0));
     let mut scanner = Scanner::new(reader, source.path, reporter);
-    let header = Header::read(&mut scanner, options.precision_bits.unwrap_or(2))?;
+    let header = MatrixMarketHeader::read(&mut scanner, options.precision_bits.unwrap_or(2))?;
     let bits = options.resolve(header.precision_bits_comment, source)?;
     options.admit(header.rows, header.cols, bits.least)?;
     let order = match (header.arrangement, header.symmetry) {
@@ -41,21 +41,22 @@ pub(super) fn read(reader: impl Read, source: &Source<'_>, options: &ReadOptions
     }
     body.scanner.finish()?;
     let symmetric = header.symmetry == Symmetry::SymmetricLower;
-    let loaded = body.intake.elements.loaded(Layout { rows: header.rows, cols: header.cols, mirrored: symmetric })?;
+    let loaded =
+        body.intake.elements.loaded(MatrixLayout { rows: header.rows, cols: header.cols, mirrored: symmetric })?;
     Ok(Loaded { precision_bits_comment: header.precision_bits_comment, ..loaded })
 }
 
 /// The entries of one file on their way into memory.
 struct Body<'a, R> {
     scanner: Scanner<'a, R>,
-    header: Header,
+    header: MatrixMarketHeader,
     intake: Intake,
 }
 
 impl<R: Read> Body<'_, R> {
     /// Words, column by column.
     fn read_array(&mut self) -> Result<()> {
-        let Header { rows, symmetry, entries, .. } = self.header;
+        let MatrixMarketHeader { rows, symmetry, entries, .. } = self.header;
         let (mut row, mut col) = (0, 0);
         while self.intake.elements.count() < entries {
             let Some(word) = self.scanner.next_word()? else { return Err(self.truncated()) };
@@ -74,7 +75,7 @@ impl<R: Read> Body<'_, R> {
 
     /// Lines `row column value`.
     fn read_coordinates(&mut self, least_bits: u32) -> Result<()> {
-        let Header { rows, cols, entries, .. } = self.header;
+        let MatrixMarketHeader { rows, cols, entries, .. } = self.header;
         // The matrix itself has to fit; its pages are not touched here.
         drop(Matrix::zeros(rows, cols, least_bits)?);
         let mut seen = Places::new(rows * cols)?;
@@ -96,7 +97,7 @@ impl<R: Read> Body<'_, R> {
     }
 
     /// The next line that is not blank.
-    fn next_entry_line(&mut self) -> Result<Option<Span>> {
+    fn next_entry_line(&mut self) -> Result<Option<BufferSpan>> {
         while let Some(line) = self.scanner.next_line()? {
             if !self.scanner.bytes(line).trim_ascii().is_empty() {
                 return Ok(Some(line));
@@ -107,7 +108,7 @@ impl<R: Read> Body<'_, R> {
     }
 
     /// The three words of a line.
-    fn split_entry(&self, line: Span) -> Result<[Span; 3]> {
+    fn split_entry(&self, line: BufferSpan) -> Result<[BufferSpan; 3]> {
         let bytes = self.scanner.bytes(line);
         let mut parts = [line.part(0..0); 3];
         let (mut count, mut at) = (0, 0);
@@ -128,8 +129,8 @@ impl<R: Read> Body<'_, R> {
     }
 
     /// The place that the words of a line name.
-    fn place(&self, row: Span, col: Span) -> Result<EntryIndex> {
-        let Header { rows, cols, symmetry, .. } = self.header;
+    fn place(&self, row: BufferSpan, col: BufferSpan) -> Result<EntryIndex> {
+        let MatrixMarketHeader { rows, cols, symmetry, .. } = self.header;
         let index = |word, name, size| {
             let index = parse_count(self.scanner.bytes(word), name).map_err(|message| self.scanner.error(message))?;
             if (1..=size).contains(&index) {
@@ -148,7 +149,7 @@ impl<R: Read> Body<'_, R> {
     }
 
     /// Takes in one number.
-    fn push(&mut self, word: Span, place: EntryIndex) -> Result<()> {
+    fn push(&mut self, word: BufferSpan, place: EntryIndex) -> Result<()> {
         self.intake.push_at(
             &self.scanner,
             word,
@@ -161,7 +162,7 @@ impl<R: Read> Body<'_, R> {
         self.scanner.error(format_args!("the file ends after {count} of {entries} entries"))
     }
 
-    fn extra(&self, span: Span) -> Error {
+    fn extra(&self, span: BufferSpan) -> Error {
         let found = shown(self.scanner.bytes(span).trim_ascii());
         self.scanner.error(format_args!("{found} follows after all {} entries", self.header.entries))
     }

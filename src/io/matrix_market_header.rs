@@ -23,7 +23,7 @@ pub(super) enum Arrangement {
 
 /// The header above the entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Header {
+pub(super) struct MatrixMarketHeader {
     pub arrangement: Arrangement,
     pub field: Field,
     pub symmetry: Symmetry,
@@ -34,13 +34,13 @@ pub(super) struct Header {
     pub precision_bits_comment: Option<u32>,
 }
 
-impl Header {
+impl MatrixMarketHeader {
     /// Reads up to the size line and over it.
     ///
     /// # Errors
     /// [`crate::Error::Format`] for a wrong banner, size or comment, and for shapes that could never be stored at
     /// `least_bits` bits; those of the scanner.
-    pub fn read<R: Read>(scanner: &mut Scanner<'_, R>, least_bits: u32) -> Result<Header> {
+    pub fn read<R: Read>(scanner: &mut Scanner<'_, R>, least_bits: u32) -> Result<MatrixMarketHeader> {
         let mut header = read_banner(scanner)?;
         loop {
             let Some(span) = scanner.next_line()? else {
@@ -76,7 +76,7 @@ impl Header {
 }
 
 /// Reads the first line.
-fn read_banner<R: Read>(scanner: &mut Scanner<'_, R>) -> Result<Header> {
+fn read_banner<R: Read>(scanner: &mut Scanner<'_, R>) -> Result<MatrixMarketHeader> {
     let Some(span) = scanner.next_line()? else {
         return Err(scanner.error(format_args!("the file is empty; the first line must be '{BANNER}'")));
     };
@@ -85,7 +85,7 @@ fn read_banner<R: Read>(scanner: &mut Scanner<'_, R>) -> Result<Header> {
     Ok(header)
 }
 
-fn parse_banner(line: &[u8]) -> std::result::Result<Header, String> {
+fn parse_banner(line: &[u8]) -> std::result::Result<MatrixMarketHeader, String> {
     let words: Vec<Vec<u8>> = words(line).map(|word| word.to_ascii_lowercase()).collect();
     let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
     let [b"%%matrixmarket", object, arrangement, field, symmetry] = words.as_slice() else {
@@ -111,7 +111,7 @@ fn parse_banner(line: &[u8]) -> std::result::Result<Header, String> {
             return Err(format!("matrices of kind {} are not supported: general and symmetric are", shown(other)));
         }
     };
-    Ok(Header { arrangement, field, symmetry, rows: 0, cols: 0, entries: 0, precision_bits_comment: None })
+    Ok(MatrixMarketHeader { arrangement, field, symmetry, rows: 0, cols: 0, entries: 0, precision_bits_comment: None })
 }
 
 fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -133,7 +133,7 @@ pub(super) fn precision_comment(comment: &[u8]) -> std::result::Result<Option<u3
 }
 
 /// Fills in the size line.
-fn read_size(header: &mut Header, line: &[u8]) -> std::result::Result<(), String> {
+fn read_size(header: &mut MatrixMarketHeader, line: &[u8]) -> std::result::Result<(), String> {
     let (names, form): (&[&str], &str) = match header.arrangement {
         Arrangement::Array => (&["row count", "column count"], "rows columns"),
         Arrangement::Coordinate => (&["row count", "column count", "entry count"], "rows columns entries"),
@@ -170,8 +170,8 @@ pub(super) fn parse_count(word: &[u8], name: &str) -> std::result::Result<usize,
 }
 
 /// Refuses shapes that cannot be symmetric, addressed, or filled without duplicates.
-fn check_size(header: &Header, least_bits: u32) -> std::result::Result<(), String> {
-    let Header { rows, cols, entries, .. } = *header;
+fn check_size(header: &MatrixMarketHeader, least_bits: u32) -> std::result::Result<(), String> {
+    let MatrixMarketHeader { rows, cols, entries, .. } = *header;
     if header.symmetry == Symmetry::SymmetricLower && rows != cols {
         return Err(format!("a symmetric matrix must be square, this one is {rows} x {cols}"));
     }

@@ -3,14 +3,14 @@
 //! Promise: the bytes depend only on shape, precision, numbers and options. Does not know: how files are opened.
 
 use crate::error::{Error, Result};
-use crate::io::atomic::Sink;
+use crate::io::atomic::FileSink;
 use crate::io::text::{DecimalWriter, write_hexadecimal};
 use crate::io::{NumberForm, Symmetry, WriteOptions};
 use crate::matrix::{MAXIMUM_EXPONENT, MatrixView};
 use std::io::Write;
 
 /// Writes banner, comment, size and entries; see [`super::write`].
-pub(super) fn write<W: Write>(mut sink: Sink<'_, W>, matrix: MatrixView<'_>, options: &WriteOptions) -> Result<()> {
+pub(super) fn write<W: Write>(mut sink: FileSink<'_, W>, matrix: MatrixView<'_>, options: &WriteOptions) -> Result<()> {
     let (rows, cols, precision_bits) = (matrix.rows(), matrix.cols(), matrix.precision_bits());
     let symmetry = match options.symmetry {
         Symmetry::General => "general",

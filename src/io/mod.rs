@@ -59,7 +59,7 @@ use crate::context::ProgressCallback;
 use crate::error::{Error, Result};
 use crate::matrix::{MatrixView, Symmetric};
 use crate::options::setters;
-use atomic::Sink;
+use atomic::FileSink;
 pub use atomic::{AtomicFiles, is_device, write_atomically};
 pub use block_stream::{BlockStream, BlockStreamOptions, BlockStreamStatistics, FileBlock, StreamedBlock};
 pub use blocks::{Block, MatrixFile};
@@ -296,7 +296,7 @@ pub fn write_stream<'a>(
         FileFormat::Json | FileFormat::Mathematica if matrix.cols() == 0 => matrix.rows() as u64,
         _ => stored_entries(matrix.rows(), matrix.cols(), options.symmetry),
     };
-    let sink = Sink::new(writer, path, Reporter::new(options.progress.clone(), "write", units));
+    let sink = FileSink::new(writer, path, Reporter::new(options.progress.clone(), "write", units));
     match format {
         FileFormat::MatrixMarket => matrix_market_write::write(sink, matrix, options),
         FileFormat::Binary => binary::write(sink, matrix, options.symmetry),

@@ -5,9 +5,9 @@
 
 use crate::error::{Error, Result};
 use crate::io::bytes::ByteStream;
-use crate::io::elements::{Elements, Layout, Order};
+use crate::io::elements::{Elements, MatrixLayout, Order};
 use crate::io::intake::{Intake, ReadPosition, Rejected, refused};
-use crate::io::npy_header::{Header, Kind, text_range};
+use crate::io::npy_header::{NpyElement, NpyHeader, text_range};
 use crate::io::number::{Field, Refusal};
 use crate::io::pickle::Pickle;
 use crate::io::progress::Reporter;
@@ -21,7 +21,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 
 /// Reads only the header.
 pub(super) fn read_info(reader: impl Read, source: &Source<'_>) -> Result<FileInfo> {
-    let header = File::new(reader, source, Reporter::new(None, "read", 0)).header()?;
+    let header = NpyFile::new(reader, source, Reporter::new(None, "read", 0)).header()?;
     Ok(FileInfo {
         format: FileFormat::Npy,
         rows: header.rows,
@@ -36,27 +36,29 @@ pub(super) fn read_info(reader: impl Read, source: &Source<'_>) -> Result<FileIn
 /// Reads the whole file; see [`super::read`].
 pub(super) fn read(reader: impl Read, source: &Source<'_>, options: &ReadOptions) -> Result<Loaded> {
     let reporter = Reporter::new(options.progress.clone(), "read", source.bytes.unwrap_or(0));
-    let mut file = File::new(reader, source, reporter);
+    let mut file = NpyFile::new(reader, source, reporter);
     let header = file.header()?;
-    let Header { rows, cols, kind, .. } = header;
+    let NpyHeader { rows, cols, kind, .. } = header;
     let stated = kind.precision_bits();
     let bits = options.resolve(stated, source)?;
     let least = bits.least.max(kind.exact_bits());
     options.admit(rows, cols, least)?;
     file.check_length(&header)?;
     let loaded = match kind {
-        Kind::Float(_) | Kind::Signed(_) | Kind::Unsigned(_) => Loaded::new(file.numbers(&header, least)?),
-        Kind::Unicode(_) | Kind::Bytes(_) | Kind::Objects => {
+        NpyElement::Float(_) | NpyElement::Signed(_) | NpyElement::Unsigned(_) => {
+            Loaded::new(file.numbers(&header, least)?)
+        }
+        NpyElement::Unicode(_) | NpyElement::Bytes(_) | NpyElement::Objects => {
             let order = if header.fortran_order { Order::Columns } else { Order::Rows };
             let count = (rows as u64).saturating_mul(cols as u64);
             // The matrix itself has to fit; its pages are not touched here.
             drop(Matrix::zeros(rows, cols, least)?);
             let mut intake = Intake::new(bits.decimal, Elements::new(order, least, count)).keeping(options);
             match kind {
-                Kind::Objects => file.objects(&header, &mut intake, options.limit_bytes())?,
+                NpyElement::Objects => file.objects(&header, &mut intake, options.limit_bytes())?,
                 _ => file.texts(&header, &mut intake)?,
             }
-            intake.elements.loaded(Layout { rows, cols, mirrored: false })?
+            intake.elements.loaded(MatrixLayout { rows, cols, mirrored: false })?
         }
     };
     file.stream.finish("the array")?;
@@ -64,32 +66,32 @@ pub(super) fn read(reader: impl Read, source: &Source<'_>, options: &ReadOptions
 }
 
 /// A file under way.
-struct File<'a, R> {
+struct NpyFile<'a, R> {
     stream: ByteStream<'a, R>,
     bytes: Option<u64>,
 }
 
-impl<'a, R: Read> File<'a, R> {
-    fn new(reader: R, source: &Source<'a>, reporter: Reporter) -> File<'a, R> {
-        File { stream: ByteStream::new(reader, source.path, reporter), bytes: source.bytes }
+impl<'a, R: Read> NpyFile<'a, R> {
+    fn new(reader: R, source: &Source<'a>, reporter: Reporter) -> NpyFile<'a, R> {
+        NpyFile { stream: ByteStream::new(reader, source.path, reporter), bytes: source.bytes }
     }
 
     fn error(&self, message: impl std::fmt::Display) -> Error {
         self.stream.error(message)
     }
 
-    fn header(&mut self) -> Result<Header> {
+    fn header(&mut self) -> Result<NpyHeader> {
         let mut first = [0; 12];
         self.stream.fill(&mut first, "its header")?;
         let range = text_range(&first).map_err(|message| self.error(message))?;
         let mut text = vec![0; range.end - 12];
         self.stream.fill(&mut text, "its header")?;
         let text = [&first[range.start..], &text].concat();
-        Header::parse(&text).map_err(|message| self.error(message))
+        NpyHeader::parse(&text).map_err(|message| self.error(message))
     }
 
     /// Compares the length of the file, where it is known, with its header, before memory is taken.
-    fn check_length(&self, header: &Header) -> Result<()> {
+    fn check_length(&self, header: &NpyHeader) -> Result<()> {
         let entry = header.kind.bytes().map(|bytes| bytes as u128);
         let Some(expected) = entry.map(|bytes| bytes * header.rows as u128 * header.cols as u128) else {
             return Ok(());
@@ -108,7 +110,7 @@ impl<'a, R: Read> File<'a, R> {
     /// Calls `put` with the bytes of each entry and its place.
     fn entries(
         &mut self,
-        header: &Header,
+        header: &NpyHeader,
         mut put: impl FnMut(&mut [u8], EntryIndex) -> std::result::Result<(), Refusal>,
     ) -> Result<()> {
         let each = header.kind.bytes().unwrap_or(0);
@@ -133,7 +135,7 @@ impl<'a, R: Read> File<'a, R> {
     }
 
     /// Numbers of a fixed width, exactly.
-    fn numbers(&mut self, header: &Header, precision_bits: u32) -> Result<Matrix> {
+    fn numbers(&mut self, header: &NpyHeader, precision_bits: u32) -> Result<Matrix> {
         let mut matrix = Matrix::zeros(header.rows, header.cols, precision_bits)?;
         let (kind, is_big_endian) = (header.kind, header.is_big_endian);
         self.entries(header, |bytes, EntryIndex { row, col }| {
@@ -144,9 +146,9 @@ impl<'a, R: Read> File<'a, R> {
             word[..bytes.len()].copy_from_slice(bytes);
             let word = u64::from_le_bytes(word);
             let value = match kind {
-                Kind::Float(4) => double(f64::from(f32::from_bits(word as u32)))?,
-                Kind::Float(_) => double(f64::from_bits(word))?,
-                Kind::Signed(bytes) => {
+                NpyElement::Float(4) => double(f64::from(f32::from_bits(word as u32)))?,
+                NpyElement::Float(_) => double(f64::from_bits(word))?,
+                NpyElement::Signed(bytes) => {
                     let spare = 64 - 8 * bytes as u32;
                     Float::with_val(64, (word << spare) as i64 >> spare)
                 }
@@ -158,8 +160,8 @@ impl<'a, R: Read> File<'a, R> {
     }
 
     /// Texts of a fixed width, zeros behind them.
-    fn texts(&mut self, header: &Header, intake: &mut Intake) -> Result<()> {
-        let (is_wide, is_big_endian) = (matches!(header.kind, Kind::Unicode(_)), header.is_big_endian);
+    fn texts(&mut self, header: &NpyHeader, intake: &mut Intake) -> Result<()> {
+        let (is_wide, is_big_endian) = (matches!(header.kind, NpyElement::Unicode(_)), header.is_big_endian);
         if header.kind.bytes() == Some(0) && header.rows > 0 && header.cols > 0 {
             return Err(self.error("the texts of the array are empty"));
         }
@@ -181,8 +183,8 @@ impl<'a, R: Read> File<'a, R> {
     }
 
     /// Texts and numbers among Python's objects, row by row in any array.
-    fn objects(&mut self, header: &Header, intake: &mut Intake, limit_bytes: u64) -> Result<()> {
-        let header = Header { fortran_order: false, ..*header };
+    fn objects(&mut self, header: &NpyHeader, intake: &mut Intake, limit_bytes: u64) -> Result<()> {
+        let header = NpyHeader { fortran_order: false, ..*header };
         let count = header.rows as u64 * header.cols as u64;
         let mut index = 0;
         let mut put = |word: &[u8]| {
@@ -203,7 +205,7 @@ impl<'a, R: Read> File<'a, R> {
 }
 
 /// The place of the entry with this number.
-fn place(header: &Header, index: u64) -> EntryIndex {
+fn place(header: &NpyHeader, index: u64) -> EntryIndex {
     let (rows, cols) = (header.rows.max(1) as u64, header.cols.max(1) as u64);
     let (row, col) = if header.fortran_order { (index % rows, index / rows) } else { (index / cols, index % cols) };
     EntryIndex { row: row as usize, col: col as usize }

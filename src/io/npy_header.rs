@@ -10,7 +10,7 @@ pub(super) const PREFIX_BYTES: [usize; 2] = [10, 12];
 
 /// The element type of an array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum NpyElement {
     /// IEEE numbers of this many bytes, 4 or 8.
     Float(usize),
     /// Integers of this many bytes, 1, 2, 4 or 8.
@@ -27,8 +27,8 @@ pub(super) enum Kind {
 
 /// The header above the entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Header {
-    pub kind: Kind,
+pub(super) struct NpyHeader {
+    pub kind: NpyElement,
     pub is_big_endian: bool,
     /// Column by column.
     pub fortran_order: bool,
@@ -36,21 +36,24 @@ pub(super) struct Header {
     pub cols: usize,
 }
 
-impl Kind {
+impl NpyElement {
     /// Bytes of one entry; `None` where they differ.
     pub fn bytes(self) -> Option<usize> {
         match self {
-            Kind::Float(bytes) | Kind::Signed(bytes) | Kind::Unsigned(bytes) | Kind::Bytes(bytes) => Some(bytes),
-            Kind::Unicode(chars) => chars.checked_mul(4),
-            Kind::Objects => None,
+            NpyElement::Float(bytes)
+            | NpyElement::Signed(bytes)
+            | NpyElement::Unsigned(bytes)
+            | NpyElement::Bytes(bytes) => Some(bytes),
+            NpyElement::Unicode(chars) => chars.checked_mul(4),
+            NpyElement::Objects => None,
         }
     }
 
     /// The precision of floating-point numbers; integers and texts state none.
     pub fn precision_bits(self) -> Option<u32> {
         match self {
-            Kind::Float(4) => Some(24),
-            Kind::Float(_) => Some(53),
+            NpyElement::Float(4) => Some(24),
+            NpyElement::Float(_) => Some(53),
             _ => None,
         }
     }
@@ -58,7 +61,7 @@ impl Kind {
     /// Bits that hold every number of the type.
     pub fn exact_bits(self) -> u32 {
         match self {
-            Kind::Signed(bytes) | Kind::Unsigned(bytes) => 8 * bytes as u32,
+            NpyElement::Signed(bytes) | NpyElement::Unsigned(bytes) => 8 * bytes as u32,
             _ => self.precision_bits().unwrap_or(2),
         }
     }
@@ -83,12 +86,12 @@ pub(super) fn text_range(first: &[u8; 12]) -> Result<std::ops::Range<usize>, Str
     Ok(start..start + length)
 }
 
-impl Header {
+impl NpyHeader {
     /// Reads the text of a header, a dictionary of Python.
     ///
     /// # Errors
     /// A description of the defect.
-    pub fn parse(text: &[u8]) -> Result<Header, String> {
+    pub fn parse(text: &[u8]) -> Result<NpyHeader, String> {
         let text = std::str::from_utf8(text).map_err(|_| "the header is no text")?;
         let (kind, is_big_endian) = parse_type(value_of(text, "descr")?)?;
         let order = value_of(text, "fortran_order")?;
@@ -98,7 +101,7 @@ impl Header {
             _ => return Err("'fortran_order' of the header is neither True nor False".into()),
         };
         let (rows, cols) = parse_shape(value_of(text, "shape")?)?;
-        Ok(Header { kind, is_big_endian, fortran_order, rows, cols })
+        Ok(NpyHeader { kind, is_big_endian, fortran_order, rows, cols })
     }
 }
 
@@ -110,7 +113,7 @@ fn value_of<'a>(text: &'a str, key: &str) -> Result<&'a str, String> {
     value.map(str::trim_start).ok_or_else(|| format!("the header has no '{key}'"))
 }
 
-fn parse_type(value: &str) -> Result<(Kind, bool), String> {
+fn parse_type(value: &str) -> Result<(NpyElement, bool), String> {
     let inner = value.strip_prefix(['\'', '"']).and_then(|rest| rest.split(['\'', '"']).next());
     let Some(name) = inner else { return Err("the entries are records of several fields, not numbers".into()) };
     let refused = || {
@@ -127,13 +130,13 @@ fn parse_type(value: &str) -> Result<(Kind, bool), String> {
     let Some(letter) = rest.chars().next().filter(char::is_ascii) else { return refused() };
     let size = rest[1..].parse::<usize>().ok();
     let kind = match (letter, size) {
-        ('f', Some(bytes @ (4 | 8))) => Kind::Float(bytes),
-        ('i', Some(bytes @ (1 | 2 | 4 | 8))) => Kind::Signed(bytes),
-        ('u', Some(bytes @ (1 | 2 | 4 | 8))) => Kind::Unsigned(bytes),
-        ('b', Some(1)) => Kind::Unsigned(1),
-        ('U', Some(chars)) if chars <= 1 << 24 => Kind::Unicode(chars),
-        ('S' | 'a', Some(bytes)) if bytes <= 1 << 26 => Kind::Bytes(bytes),
-        ('O', _) => Kind::Objects,
+        ('f', Some(bytes @ (4 | 8))) => NpyElement::Float(bytes),
+        ('i', Some(bytes @ (1 | 2 | 4 | 8))) => NpyElement::Signed(bytes),
+        ('u', Some(bytes @ (1 | 2 | 4 | 8))) => NpyElement::Unsigned(bytes),
+        ('b', Some(1)) => NpyElement::Unsigned(1),
+        ('U', Some(chars)) if chars <= 1 << 24 => NpyElement::Unicode(chars),
+        ('S' | 'a', Some(bytes)) if bytes <= 1 << 26 => NpyElement::Bytes(bytes),
+        ('O', _) => NpyElement::Objects,
         _ => return refused(),
     };
     Ok((kind, order == b'>' || order == b'=' && cfg!(target_endian = "big")))

@@ -5,7 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::io::NumberForm;
-use crate::io::atomic::Sink;
+use crate::io::atomic::FileSink;
 use crate::io::text::{DecimalWriter, decimal_digits, write_hexadecimal};
 use crate::matrix::{MAXIMUM_EXPONENT, MatrixView};
 use std::io::Write;
@@ -14,7 +14,11 @@ use std::io::Write;
 const ALIGNMENT: usize = 64;
 
 /// Writes the whole array, row by row; see [`super::write`].
-pub(super) fn write<W: Write>(mut sink: Sink<'_, W>, matrix: MatrixView<'_>, number_form: NumberForm) -> Result<()> {
+pub(super) fn write<W: Write>(
+    mut sink: FileSink<'_, W>,
+    matrix: MatrixView<'_>,
+    number_form: NumberForm,
+) -> Result<()> {
     let (rows, cols, bits) = (matrix.rows(), matrix.cols(), matrix.precision_bits());
     let largest = largest_exponent(matrix)?;
     let as_doubles = bits <= 53 && number_form == NumberForm::Decimal && largest < 1022;

@@ -3,10 +3,10 @@
 //! Promise: all rows have the same number of entries, or the error says which has not. Does not know: formats.
 
 use crate::error::{Error, Result};
-use crate::io::elements::{Elements, Layout, Order};
+use crate::io::elements::{Elements, MatrixLayout, Order};
 use crate::io::intake::Intake;
 use crate::io::number::{Field, NumberReader};
-use crate::io::scan::{Scanner, Span};
+use crate::io::scan::{BufferSpan, Scanner};
 use crate::io::{FileFormat, FileInfo, Loaded, ReadOptions};
 use crate::matrix::EntryIndex;
 use std::io::Read;
@@ -57,7 +57,7 @@ impl Receiver {
     }
 
     #[inline]
-    fn entry<R: Read>(&mut self, scanner: &Scanner<'_, R>, word: Span, place: EntryIndex) -> Result<()> {
+    fn entry<R: Read>(&mut self, scanner: &Scanner<'_, R>, word: BufferSpan, place: EntryIndex) -> Result<()> {
         match self {
             Receiver::Numbers(intake) => intake.push(scanner, word, place),
             Receiver::Looks(looks) => {
@@ -95,7 +95,7 @@ impl Outline {
     /// # Errors
     /// Those of [`Intake::push`]; [`Error::Format`] for more entries than the rows before have.
     #[inline]
-    pub fn entry<R: Read>(&mut self, scanner: &Scanner<'_, R>, word: Span) -> Result<()> {
+    pub fn entry<R: Read>(&mut self, scanner: &Scanner<'_, R>, word: BufferSpan) -> Result<()> {
         if self.cols == Some(self.col) {
             return Err(self.ragged(scanner, "more"));
         }
@@ -134,7 +134,7 @@ impl Outline {
             Receiver::Numbers(intake) => intake.elements,
             Receiver::Looks(_) => Elements::new(Order::Rows, 2, 0),
         };
-        Ok(Loaded { precision_bits_comment, ..elements.loaded(Layout { rows, cols, mirrored: false })? })
+        Ok(Loaded { precision_bits_comment, ..elements.loaded(MatrixLayout { rows, cols, mirrored: false })? })
     }
 
     /// The counts as information about the file.

@@ -33,19 +33,19 @@ const KNOWN: [&str; 6] = [
 ];
 
 /// Types that are numbers.
-const NUMBERS: [(&str, Number); 6] = [
-    ("gmpy2.gmpy2.from_binary", Number::Mpz),
-    ("gmpy2.from_binary", Number::Mpz),
-    ("decimal.Decimal", Number::Text),
-    ("fractions.Fraction", Number::Fraction),
-    ("mpmath.ctx_mp_python._make_mpf", Number::Mpf { radix: 10 }),
+const NUMBERS: [(&str, PickledNumber); 6] = [
+    ("gmpy2.gmpy2.from_binary", PickledNumber::Mpz),
+    ("gmpy2.from_binary", PickledNumber::Mpz),
+    ("decimal.Decimal", PickledNumber::Text),
+    ("fractions.Fraction", PickledNumber::Fraction),
+    ("mpmath.ctx_mp_python._make_mpf", PickledNumber::Mpf { radix: 10 }),
     // Before version 1.4 it is made first and gets its state then.
-    ("mpmath.ctx_mp_python.mpf", Number::Mpf { radix: 16 }),
+    ("mpmath.ctx_mp_python.mpf", PickledNumber::Mpf { radix: 16 }),
 ];
 
 /// How the arguments of a type give its number.
 #[derive(Clone, Copy)]
-enum Number {
+enum PickledNumber {
     /// As a text.
     Text,
     /// As numerator and denominator.
@@ -76,7 +76,7 @@ enum Value {
     /// A type or a function that is known.
     Known,
     /// A type of numbers.
-    Number(Number),
+    Number(PickledNumber),
     /// Anything else.
     Other,
 }
@@ -200,7 +200,7 @@ impl<'s, 'a, R: Read> Pickle<'s, 'a, R> {
             0x81 => {
                 let (_, class) = (self.pop(operation)?, self.pop(operation)?);
                 match class {
-                    Value::Number(Number::Mpf { .. }) => self.push(class)?,
+                    Value::Number(PickledNumber::Mpf { .. }) => self.push(class)?,
                     _ => return Err(self.malformed(operation)),
                 }
             }
@@ -365,19 +365,19 @@ fn bytes_of(value: &Value) -> u64 {
 }
 
 /// The number that a type makes of its arguments.
-fn number_of(number: Number, words: &[Rc<[u8]>]) -> Option<Vec<u8>> {
+fn number_of(number: PickledNumber, words: &[Rc<[u8]>]) -> Option<Vec<u8>> {
     match (number, words) {
-        (Number::Text | Number::Fraction, [word]) => Some(word.to_vec()),
+        (PickledNumber::Text | PickledNumber::Fraction, [word]) => Some(word.to_vec()),
         // 1 stands for `mpz`, then 0, 1 or 2 for the sign, then the bytes of the size, the least first.
-        (Number::Mpz, [bytes]) => match bytes[..] {
+        (PickledNumber::Mpz, [bytes]) => match bytes[..] {
             [1, sign @ 0..=2, ref size @ ..] => {
                 let size = Integer::from_digits(size, Order::Lsf);
                 Some(if sign == 2 { -size } else { size }.to_string().into())
             }
             _ => None,
         },
-        (Number::Fraction, [numerator, denominator]) => Some([&numerator[..], b"/", &denominator[..]].concat()),
-        (Number::Mpf { radix }, [sign, size, exponent, _]) => {
+        (PickledNumber::Fraction, [numerator, denominator]) => Some([&numerator[..], b"/", &denominator[..]].concat()),
+        (PickledNumber::Mpf { radix }, [sign, size, exponent, _]) => {
             let text = std::str::from_utf8(size).ok()?;
             let size = Integer::from_str_radix(text, radix).ok()?;
             let exponent = std::str::from_utf8(exponent).ok()?.parse::<i64>().ok()?;

@@ -60,7 +60,7 @@ setters! { ReadOptions {
 
 /// The precisions of a file being read.
 #[derive(Clone, Copy)]
-pub(super) struct Bits {
+pub(super) struct FilePrecisions {
     /// To which decimals are rounded.
     pub decimal: u32,
     /// The least precision of the matrix.
@@ -96,12 +96,12 @@ impl ReadOptions {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where no precision is given.
-    pub(super) fn resolve(&self, stated: Option<u32>, source: &Source<'_>) -> Result<Bits> {
+    pub(super) fn resolve(&self, stated: Option<u32>, source: &Source<'_>) -> Result<FilePrecisions> {
         let decimal = self.decimal_bits(stated).ok_or_else(|| {
             let path = source.path.display();
             Error::InvalidArgument(format!("{path}: the file does not state its precision: give it in bits"))
         })?;
-        Ok(Bits { decimal, least: self.least_bits(stated) })
+        Ok(FilePrecisions { decimal, least: self.least_bits(stated) })
     }
 
     /// Refuses a matrix above the limit.

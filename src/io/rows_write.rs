@@ -3,7 +3,7 @@
 //! Promise: the bytes depend only on shape, precision, numbers and options. Does not know: how files are opened.
 
 use crate::error::{Error, Result};
-use crate::io::atomic::Sink;
+use crate::io::atomic::FileSink;
 use crate::io::text::{DecimalWriter, write_hexadecimal};
 use crate::io::{FileFormat, NumberForm};
 use crate::matrix::{MAXIMUM_EXPONENT, MatrixView};
@@ -50,7 +50,7 @@ impl Style {
 
 /// Writes all rows; see [`super::write`].
 pub(super) fn write<W: Write>(
-    mut sink: Sink<'_, W>,
+    mut sink: FileSink<'_, W>,
     matrix: MatrixView<'_>,
     style: Style,
     number_form: NumberForm,
@@ -61,7 +61,7 @@ pub(super) fn write<W: Write>(
         let name = style.format.name();
         return Err(Error::InvalidArgument(format!("a {rows} x {cols} matrix has no form in the format {name}")));
     }
-    let mut numbers = Numbers::new(matrix.precision_bits(), style, number_form)?;
+    let mut numbers = NumberWriter::new(matrix.precision_bits(), style, number_form)?;
     sink.buffer().extend_from_slice(style.outer[0].as_bytes());
     for row in 0..rows {
         let before = if row > 0 { style.between_rows } else { "" };
@@ -96,7 +96,7 @@ fn may_be_headings(matrix: MatrixView<'_>) -> bool {
 }
 
 /// Numbers in the form of a format.
-struct Numbers {
+struct NumberWriter {
     style: Style,
     number_form: NumberForm,
     decimals: DecimalWriter,
@@ -104,8 +104,8 @@ struct Numbers {
     mark: String,
 }
 
-impl Numbers {
-    fn new(precision_bits: u32, style: Style, number_form: NumberForm) -> Result<Numbers> {
+impl NumberWriter {
+    fn new(precision_bits: u32, style: Style, number_form: NumberForm) -> Result<NumberWriter> {
         let is_mathematica = style.format == FileFormat::Mathematica;
         if is_mathematica && number_form == NumberForm::Hex {
             return Err(Error::InvalidArgument("Mathematica has no hexadecimal floats: write decimals".into()));
@@ -114,7 +114,7 @@ impl Numbers {
             true => format!("`{}", f64::from(precision_bits) * std::f64::consts::LOG10_2),
             false => String::new(),
         };
-        Ok(Numbers { style, number_form, decimals: DecimalWriter::new(precision_bits), mark })
+        Ok(NumberWriter { style, number_form, decimals: DecimalWriter::new(precision_bits), mark })
     }
 
     fn write(&mut self, matrix: MatrixView<'_>, row: usize, column: usize, out: &mut Vec<u8>) -> Result<()> {

@@ -17,15 +17,15 @@ const BUFFER_BYTES: usize = 256 << 10;
 
 /// A word or a line in the scanner's buffer; valid until the scanner moves on.
 #[derive(Clone, Copy)]
-pub(super) struct Span {
+pub(super) struct BufferSpan {
     start: usize,
     end: usize,
 }
 
-impl Span {
+impl BufferSpan {
     /// A part of the span, counted from its start.
-    pub fn part(self, range: std::ops::Range<usize>) -> Span {
-        Span { start: self.start + range.start, end: self.start + range.end }
+    pub fn part(self, range: std::ops::Range<usize>) -> BufferSpan {
+        BufferSpan { start: self.start + range.start, end: self.start + range.end }
     }
 }
 
@@ -64,7 +64,7 @@ impl<'a, R: Read> Scanner<'a, R> {
     }
 
     /// The bytes of a span.
-    pub fn bytes(&self, span: Span) -> &[u8] {
+    pub fn bytes(&self, span: BufferSpan) -> &[u8] {
         &self.buffer[span.start..span.end]
     }
 
@@ -73,7 +73,7 @@ impl<'a, R: Read> Scanner<'a, R> {
     /// # Errors
     /// [`Error::Io`], [`Error::Format`] for an overlong word, [`Error::Cancelled`].
     #[inline]
-    pub fn next_word(&mut self) -> Result<Option<Span>> {
+    pub fn next_word(&mut self) -> Result<Option<BufferSpan>> {
         self.next_word_between(|byte| byte.is_ascii_whitespace())
     }
 
@@ -82,7 +82,7 @@ impl<'a, R: Read> Scanner<'a, R> {
     /// # Errors
     /// As [`Scanner::next_word`].
     #[inline]
-    pub fn next_word_between(&mut self, separates: impl Fn(u8) -> bool) -> Result<Option<Span>> {
+    pub fn next_word_between(&mut self, separates: impl Fn(u8) -> bool) -> Result<Option<BufferSpan>> {
         if self.skip(&separates)?.is_none() {
             return Ok(None);
         }
@@ -118,7 +118,7 @@ impl<'a, R: Read> Scanner<'a, R> {
     }
 
     /// The span without white space around it, and without the backslashes at the ends of its lines; counts its lines.
-    pub fn join_lines(&mut self, span: Span) -> Span {
+    pub fn join_lines(&mut self, span: BufferSpan) -> BufferSpan {
         let bytes = &mut self.buffer[span.start..span.end];
         self.line += bytes.iter().filter(|&&byte| byte == b'\n').count() as u64;
         let (mut kept, mut at) = (0, 0);
@@ -146,7 +146,7 @@ impl<'a, R: Read> Scanner<'a, R> {
     }
 
     /// Goes back to the start of the span taken last.
-    pub fn take_back(&mut self, span: Span) {
+    pub fn take_back(&mut self, span: BufferSpan) {
         self.start = span.start;
     }
 
@@ -156,7 +156,7 @@ impl<'a, R: Read> Scanner<'a, R> {
     ///
     /// # Errors
     /// As [`Scanner::next_word`].
-    pub fn next_line(&mut self) -> Result<Option<Span>> {
+    pub fn next_line(&mut self) -> Result<Option<BufferSpan>> {
         if self.start == self.end && !self.fill()? {
             return Ok(None);
         }
@@ -184,7 +184,7 @@ impl<'a, R: Read> Scanner<'a, R> {
     /// # Errors
     /// As [`Scanner::next_word`].
     #[inline]
-    pub fn take_until(&mut self, ends: impl Fn(u8) -> bool) -> Result<Span> {
+    pub fn take_until(&mut self, ends: impl Fn(u8) -> bool) -> Result<BufferSpan> {
         let mut length = 0;
         loop {
             let rest = &self.buffer[self.start + length..self.end];
@@ -203,7 +203,7 @@ impl<'a, R: Read> Scanner<'a, R> {
                 break;
             }
         }
-        let span = Span { start: self.start, end: self.start + length };
+        let span = BufferSpan { start: self.start, end: self.start + length };
         self.start = span.end;
         Ok(span)
     }

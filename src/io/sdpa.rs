@@ -7,12 +7,12 @@
 //! Does not know: how a number is read.
 
 use crate::error::{Error, Result};
-use crate::io::elements::{Elements, Layout, Order};
+use crate::io::elements::{Elements, MatrixLayout, Order};
 use crate::io::intake::{Intake, Places, ReadPosition};
 use crate::io::matrix_market_header::parse_count;
 use crate::io::number::Field;
 use crate::io::progress::Reporter;
-use crate::io::scan::{Scanner, Span, shown};
+use crate::io::scan::{BufferSpan, Scanner, shown};
 use crate::io::{FileFormat, FileInfo, Loaded, ReadOptions, Source, Symmetry, stored_entries};
 use crate::matrix::{EntryIndex, Matrix};
 use std::io::Read;
@@ -30,7 +30,7 @@ enum Member {
 }
 
 /// The header above the entries.
-pub(super) struct Header {
+pub(super) struct SdpaHeader {
     pub constraints: usize,
     /// Order of each block, and whether it is diagonal.
     pub blocks: Vec<(usize, bool)>,
@@ -49,7 +49,7 @@ pub(super) struct EntryPlace {
 /// Reads only the header.
 pub(super) fn read_info(reader: impl Read, source: &Source<'_>) -> Result<FileInfo> {
     let mut scanner = Scanner::new(reader, source.path, Reporter::new(None, "read", 0));
-    let header = Header::read(&mut scanner)?;
+    let header = SdpaHeader::read(&mut scanner)?;
     let info = |rows, cols, symmetric, stored_entries| FileInfo {
         format: FileFormat::Sdpa,
         rows,
@@ -72,7 +72,7 @@ pub(super) fn read_info(reader: impl Read, source: &Source<'_>) -> Result<FileIn
 pub(super) fn read(reader: impl Read, source: &Source<'_>, options: &ReadOptions) -> Result<Loaded> {
     let reporter = Reporter::new(options.progress.clone(), "read", source.bytes.unwrap_or(0));
     let mut scanner = Scanner::new(reader, source.path, reporter);
-    let header = Header::read(&mut scanner)?;
+    let header = SdpaHeader::read(&mut scanner)?;
     let member = header.member(source, &scanner)?;
     let bits = options.resolve(None, source)?;
     let (rows, cols, order) = match member {
@@ -93,7 +93,7 @@ pub(super) fn read(reader: impl Read, source: &Source<'_>, options: &ReadOptions
     read_entries(&mut scanner, &header, member, &mut intake)?;
     scanner.finish()?;
     let mirrored = matches!(member, Member::Block { .. });
-    intake.elements.loaded(Layout { rows, cols, mirrored })
+    intake.elements.loaded(MatrixLayout { rows, cols, mirrored })
 }
 
 /// Separators between numbers.
@@ -104,7 +104,7 @@ fn separates(byte: u8) -> bool {
 /// Reads all entries, and keeps those of one block.
 fn read_entries<R: Read>(
     scanner: &mut Scanner<'_, R>,
-    header: &Header,
+    header: &SdpaHeader,
     member: Member,
     intake: &mut Intake,
 ) -> Result<()> {
@@ -130,7 +130,10 @@ fn read_entries<R: Read>(
 ///
 /// # Errors
 /// [`Error::Format`], [`Error::Io`].
-pub(super) fn next_entry<R: Read>(scanner: &mut Scanner<'_, R>, header: &Header) -> Result<Option<(EntryPlace, Span)>> {
+pub(super) fn next_entry<R: Read>(
+    scanner: &mut Scanner<'_, R>,
+    header: &SdpaHeader,
+) -> Result<Option<(EntryPlace, BufferSpan)>> {
     let Some(word) = scanner.next_word_between(separates)? else { return Ok(None) };
     if scanner.bytes(word).starts_with(b"*") {
         let found = String::from_utf8_lossy(scanner.bytes(word)).into_owned();
@@ -180,7 +183,7 @@ fn next_index<R: Read>(
 
 fn index<R: Read>(
     scanner: &Scanner<'_, R>,
-    word: Span,
+    word: BufferSpan,
     name: &str,
     range: std::ops::RangeInclusive<usize>,
 ) -> Result<usize> {
@@ -191,12 +194,12 @@ fn index<R: Read>(
     }
 }
 
-impl Header {
+impl SdpaHeader {
     /// Number `index` of the vector c.
     ///
     /// # Errors
     /// [`Error::Format`] where the file ends, [`Error::Io`].
-    pub fn next_cost<R: Read>(&self, scanner: &mut Scanner<'_, R>, index: usize) -> Result<Span> {
+    pub fn next_cost<R: Read>(&self, scanner: &mut Scanner<'_, R>, index: usize) -> Result<BufferSpan> {
         let word = scanner.next_word_between(separates)?;
         let missing = || scanner.error(format_args!("the file ends after {index} of {} costs", self.constraints));
         word.ok_or_else(missing)
@@ -206,7 +209,7 @@ impl Header {
     ///
     /// # Errors
     /// [`Error::Format`], [`Error::Io`].
-    pub fn read<R: Read>(scanner: &mut Scanner<'_, R>) -> Result<Header> {
+    pub fn read<R: Read>(scanner: &mut Scanner<'_, R>) -> Result<SdpaHeader> {
         let constraints = first_count(scanner, "number of constraints")?;
         let count = first_count(scanner, "number of blocks")?;
         let mut blocks = Vec::new();
@@ -226,7 +229,7 @@ impl Header {
             }
             scanner.end_line();
         }
-        Ok(Header { constraints, blocks })
+        Ok(SdpaHeader { constraints, blocks })
     }
 
     /// The member that the name of the source selects.

@@ -3,13 +3,13 @@
 //! The syntax is that of the reader of single blocks, which is shared. Does not know: how programs are solved.
 
 use crate::error::{Error, Result};
-use crate::io::elements::{Elements, Layout, Order};
+use crate::io::elements::{Elements, MatrixLayout, Order};
 use crate::io::input::Plain;
 use crate::io::intake::{Intake, ReadPosition};
 use crate::io::number::Field;
 use crate::io::progress::Reporter;
 use crate::io::scan::Scanner;
-use crate::io::sdpa::{EntryPlace, Header, next_entry, second};
+use crate::io::sdpa::{EntryPlace, SdpaHeader, next_entry, second};
 use crate::io::{FileFormat, ReadOptions, Source, open};
 use crate::matrix::{EntryIndex, Matrix};
 use std::collections::HashSet;
@@ -87,7 +87,7 @@ pub fn read_sdpa_stream(reader: impl Read, source: &Source<'_>, options: &ReadOp
     let Plain { reader, bytes, .. } = Plain::open(reader, &source)?;
     let reporter = Reporter::new(options.progress.clone(), "read", bytes.unwrap_or(0));
     let mut scanner = Scanner::new(reader, source.path, reporter);
-    let header = Header::read(&mut scanner)?;
+    let header = SdpaHeader::read(&mut scanner)?;
     let bits = options.resolve(None, &source)?;
     options.admit(header.constraints, 1, bits.least)?;
     let column = || Intake::new(bits.decimal, Elements::within(Order::Columns, bits.least, options.limit_bytes()));
@@ -110,7 +110,7 @@ pub fn read_sdpa_stream(reader: impl Read, source: &Source<'_>, options: &ReadOp
         entries.push(entry);
     }
     scanner.finish()?;
-    let finish = |intake: Intake, rows| intake.elements.finish(Layout { rows, cols: 1, mirrored: false });
+    let finish = |intake: Intake, rows| intake.elements.finish(MatrixLayout { rows, cols: 1, mirrored: false });
     Ok(SdpaProgram {
         blocks: header.blocks.iter().map(|&(order, diagonal)| SdpaBlock { order, diagonal }).collect(),
         costs: finish(costs, header.constraints)?,

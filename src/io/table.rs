@@ -10,7 +10,7 @@ use crate::io::matrix_market_header::precision_comment;
 use crate::io::number::not_finite;
 use crate::io::outline::{Outline, Receiver};
 use crate::io::progress::Reporter;
-use crate::io::scan::{Scanner, Span, shown};
+use crate::io::scan::{BufferSpan, Scanner, shown};
 use crate::io::{FileFormat, FileInfo, Headings, Loaded, ReadOptions, Source};
 use std::io::Read;
 
@@ -172,7 +172,7 @@ impl<'a, R: Read> Table<'a, R> {
     }
 
     #[inline]
-    fn entry(&mut self, word: Span) -> Result<()> {
+    fn entry(&mut self, word: BufferSpan) -> Result<()> {
         if let Some(counting) = &mut self.counting
             && counting.integers
         {
@@ -207,7 +207,7 @@ impl<'a, R: Read> Table<'a, R> {
     }
 
     /// The span without white space around it, and without quotation marks.
-    fn unquoted(&self, span: Span) -> Span {
+    fn unquoted(&self, span: BufferSpan) -> BufferSpan {
         let bytes = self.scanner.bytes(span);
         let kept = unquoted(bytes);
         let start = kept.as_ptr() as usize - bytes.as_ptr() as usize;

@@ -9,9 +9,9 @@ use crate::ops::factor::direct::Direct;
 use crate::ops::factor::entrywise::{self, RangeBits};
 use crate::ops::factor::kernel::engine_for;
 pub use crate::ops::factor::options::CholeskyOptions;
-use crate::ops::factor::plan::Plan;
+use crate::ops::factor::plan::FactorPlan;
 pub use crate::ops::factor::plan::{CholeskyPlan, UpdatePlan, plan_cholesky};
-use crate::ops::factor::problem::{FactorInput, Problem, SQUARE, working_bits};
+use crate::ops::factor::problem::{FactorInput, FactorProblem, SQUARE, working_bits};
 pub use crate::ops::factor::report::CholeskyReport;
 use crate::ops::factor::run::{Ending, run};
 use crate::ops::factor::spans::Clock;
@@ -203,7 +203,7 @@ impl<'a> Factoring<'a> {
     }
 
     /// Keeps the lists of a problem for the next one.
-    fn keep_lists(&self, problem: Problem) {
+    fn keep_lists(&self, problem: FactorProblem) {
         let mut workspace = self.ctx.workspace();
         (workspace.left_shifts, workspace.weights[1]) = (problem.exponents, problem.weights);
     }
@@ -236,14 +236,14 @@ impl<'a> Factoring<'a> {
         Ok(working_bits(self.precision_bits, self.ctx.maximum_modulus_bits())? + range_bits)
     }
 
-    fn problem(&self, range_bits: u32) -> Result<Problem> {
+    fn problem(&self, range_bits: u32) -> Result<FactorProblem> {
         let mut workspace = self.ctx.workspace();
         let Workspace { left_shifts, weights: [_, weights], .. } = &mut *workspace;
         let (exponents, weights) = (std::mem::take(left_shifts), std::mem::take(weights));
-        Problem::in_lists(exponents, weights, self.lower, self.precision_bits, self.working_bits(range_bits)?)
+        FactorProblem::in_lists(exponents, weights, self.lower, self.precision_bits, self.working_bits(range_bits)?)
     }
 
-    fn input<'p>(&self, problem: &'p Problem) -> FactorInput<'p>
+    fn input<'p>(&self, problem: &'p FactorProblem) -> FactorInput<'p>
     where
         'a: 'p,
     {
@@ -255,11 +255,11 @@ impl<'a> Factoring<'a> {
     fn run(
         &mut self,
         ctx: &Context,
-        problem: &Problem,
+        problem: &FactorProblem,
         planned_bits: u32,
         memory: Option<Matrix>,
     ) -> Result<(Matrix, CholeskyReport)> {
-        let Problem { rows, order, working_bits, .. } = *problem;
+        let FactorProblem { rows, order, working_bits, .. } = *problem;
         let (input, is_longer) = (self.input(problem), working_bits > planned_bits);
         let memory = memory.filter(|memory| memory.fits(order, order, self.precision_bits));
         let admitted = |direct: &Direct| ctx.memory().admit(direct.bytes(self.precision_bits));
@@ -273,7 +273,7 @@ impl<'a> Factoring<'a> {
             };
         }
         let (engine, kernel) = engine_for(ctx, order, self.options.tile_rows, working_bits)?;
-        let plan = match Plan::new(ctx, order, self.precision_bits, self.options.tile_rows, &*engine) {
+        let plan = match FactorPlan::new(ctx, order, self.precision_bits, self.options.tile_rows, &*engine) {
             Err(refusal @ Error::MemoryLimit { .. }) => {
                 let Some(direct) = least() else { return Err(refusal) };
                 return self.run_directly(ctx, input, &direct, memory);
@@ -320,7 +320,7 @@ impl<'a> Factoring<'a> {
 #[doc(hidden)]
 pub fn cholesky_reference<'a>(a: impl Into<Symmetric<'a>>, precision_bits: u32, range_bits: u32) -> Result<Cholesky> {
     let lower = a.into().lower_view(SQUARE)?;
-    let problem = &Problem::new(lower, precision_bits, working_bits(precision_bits, 11_000)? + range_bits)?;
+    let problem = &FactorProblem::new(lower, precision_bits, working_bits(precision_bits, 11_000)? + range_bits)?;
     Ok(Cholesky::new(by_definition(FactorInput { problem, lower })?, Accuracy::Norm))
 }
 

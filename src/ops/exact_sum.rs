@@ -39,22 +39,22 @@ impl<'a> From<FloatRef<'a>> for ExactEntry<'a> {
 }
 
 /// Room for one exact product at a time.
-pub(crate) struct Product {
+pub(crate) struct ExactProduct {
     limbs: Vec<u64>,
 }
 
-impl Product {
+impl ExactProduct {
     /// Bytes of the room for a product of numbers of `left_limbs` and `right_limbs` limbs.
     pub fn bytes(left_limbs: usize, right_limbs: usize) -> u64 {
         8 * (left_limbs + right_limbs) as u64
     }
 
     /// Room for products of numbers of `left_limbs` and `right_limbs` limbs.
-    pub fn new(left_limbs: usize, right_limbs: usize) -> Product {
-        Product { limbs: vec![0; left_limbs + right_limbs] }
+    pub fn new(left_limbs: usize, right_limbs: usize) -> ExactProduct {
+        ExactProduct { limbs: vec![0; left_limbs + right_limbs] }
     }
 
-    /// `x y`, of numbers with exactly the limbs given to [`Product::new`] (asserted).
+    /// `x y`, of numbers with exactly the limbs given to [`ExactProduct::new`] (asserted).
     #[inline]
     pub fn of(&mut self, x: FloatRef<'_>, y: FloatRef<'_>) -> ExactEntry<'_> {
         if x.head.is_zero() || y.head.is_zero() {

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::matrix::{Destination, Matrix, MatrixView, Op};
 use crate::ops::product::call;
 use crate::ops::product::combine::{AddedMatrix, Epilogue};
-use crate::ops::product::problem::{Accuracy, Hooks, Problem};
+use crate::ops::product::problem::{Accuracy, Hooks, ProductProblem};
 use crate::ops::product::report::{Outcome, Report};
 use crate::options::setters;
 use rug::Float;
@@ -134,6 +134,6 @@ pub fn gemm_into<'a, 'b, 'r>(
 ) -> Result<Report> {
     let GemmOptions { op_a, op_b, exact_integers, accuracy, alpha, beta, hooks, .. } = *options;
     let epilogue = Epilogue::new(alpha, beta, options.accumulate.map(AddedMatrix::Whole));
-    let product = Problem::gemm(a.into(), op_a, b.into(), op_b, precision_bits);
-    call::run(ctx, &Problem { epilogue, exact_integers, accuracy, hooks, ..product }, result.into())
+    let product = ProductProblem::gemm(a.into(), op_a, b.into(), op_b, precision_bits);
+    call::run(ctx, &ProductProblem { epilogue, exact_integers, accuracy, hooks, ..product }, result.into())
 }

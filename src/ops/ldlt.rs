@@ -9,7 +9,7 @@ use crate::math::magnitude::Magnitude;
 use crate::matrix::{Destination, Matrix, MatrixView, Symmetric};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
-use crate::ops::solve::ldlt::Factors;
+use crate::ops::solve::ldlt::LdltFactors;
 use crate::ops::solve::report::SolveReport;
 use crate::ops::solve::{self, factored::Factored};
 use crate::options::setters;
@@ -98,7 +98,7 @@ pub fn ldlt_with<'a>(
 ) -> Result<Outcome<Ldlt, SolveReport>> {
     let start = Instant::now();
     let a = a.into().lower_view("ldlt of a square matrix")?;
-    let Factors { lower, pivots, mut report } = solve::ldlt::factor(ctx, a, precision_bits, options.accuracy)?;
+    let LdltFactors { lower, pivots, mut report } = solve::ldlt::factor(ctx, a, precision_bits, options.accuracy)?;
     let growth = growth(&a, &lower, &pivots);
     report.seconds = start.elapsed().as_secs_f64();
     Ok(Outcome { result: Ldlt { lower, pivots, growth, accuracy: options.accuracy }, report })

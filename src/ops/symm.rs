@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::matrix::{Destination, Matrix, MatrixView, Op, Side, Symmetric};
 use crate::ops::product::call;
 use crate::ops::product::combine::{AddedMatrix, Epilogue};
-use crate::ops::product::problem::{Accuracy, Problem};
+use crate::ops::product::problem::{Accuracy, ProductProblem};
 use crate::ops::product::report::{Outcome, Report};
 use crate::options::setters;
 use rug::Float;
@@ -116,8 +116,8 @@ pub fn symm_into<'a, 'b, 'r>(
     let a = whole.as_ref().map_or(lower, |whole| whole.as_matrix().view());
     let (left, right) = if options.side == Side::Left { (a, b) } else { (b, a) };
     let epilogue = Epilogue::new(options.alpha, options.beta, options.accumulate.map(AddedMatrix::Whole));
-    let product = Problem::gemm(left, Op::NoTranspose, right, Op::NoTranspose, precision_bits);
-    let problem = Problem { operation: "symm", epilogue, accuracy: options.accuracy, ..product };
+    let product = ProductProblem::gemm(left, Op::NoTranspose, right, Op::NoTranspose, precision_bits);
+    let problem = ProductProblem { operation: "symm", epilogue, accuracy: options.accuracy, ..product };
     let report = call::run(&ctx.holding(copy_bytes), &problem, result.into())?;
     Ok(Report { planned_bytes: report.planned_bytes + copy_bytes, ..report })
 }

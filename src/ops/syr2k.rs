@@ -13,7 +13,7 @@ use crate::matrix::{Symmetric, SymmetricDestination, SymmetricMatrix};
 use crate::ops::columns::{Column, each_column};
 use crate::ops::product::call;
 use crate::ops::product::combine::{AddedMatrix, Epilogue};
-use crate::ops::product::problem::{Accuracy, Problem, check_precision};
+use crate::ops::product::problem::{Accuracy, ProductProblem, check_precision};
 use crate::ops::product::report::{Outcome, Report};
 use crate::options::setters;
 use rug::Float;
@@ -123,7 +123,7 @@ pub fn syr2k_into<'a, 'b, 'r>(
     options: &Syr2kOptions<'_>,
     result: impl Into<SymmetricDestination<'r>>,
 ) -> Result<Report> {
-    let update = Update::new(ctx, a.into(), b.into(), precision_bits, options)?;
+    let update = Syr2kUpdate::new(ctx, a.into(), b.into(), precision_bits, options)?;
     match result.into() {
         SymmetricDestination::Matrix(result) => {
             // While it is half written it is not symmetric, so it is moved out of sight.
@@ -138,38 +138,38 @@ pub fn syr2k_into<'a, 'b, 'r>(
 }
 
 /// A call whose operands have been checked.
-struct Update<'a> {
+struct Syr2kUpdate<'a> {
     ctx: &'a Context,
     /// `W = A^T B`.
-    problem: Problem<'a>,
+    problem: ProductProblem<'a>,
     uplo: Uplo,
     /// The epilogue of the sum of two entries.
     epilogue: Epilogue<'a>,
     precision_bits: u32,
 }
 
-impl<'a> Update<'a> {
+impl<'a> Syr2kUpdate<'a> {
     fn new(
         ctx: &'a Context,
         a: MatrixView<'a>,
         b: MatrixView<'a>,
         precision_bits: u32,
         options: &Syr2kOptions<'a>,
-    ) -> Result<Update<'a>> {
+    ) -> Result<Syr2kUpdate<'a>> {
         let Syr2kOptions { op, uplo, accuracy, alpha, beta, accumulate } = *options;
         if (a.rows(), a.cols()) != (b.rows(), b.cols()) {
             return Err(Error::shape_mismatch("syr2k", (a.rows(), a.cols()), (b.rows(), b.cols())));
         }
         let other = if op == Op::Transpose { Op::NoTranspose } else { Op::Transpose };
-        let product = Problem::gemm(a, other, b, op, precision_bits.saturating_add(PRODUCT_BITS));
-        let problem = Problem { operation: "syr2k", accuracy, ..product };
+        let product = ProductProblem::gemm(a, other, b, op, precision_bits.saturating_add(PRODUCT_BITS));
+        let problem = ProductProblem { operation: "syr2k", accuracy, ..product };
         check_precision(ctx.maximum_modulus_bits(), precision_bits, problem.contracted())?;
         let view = accumulate.map(|matrix| matrix.triangle_view(uplo, "accumulate")).transpose()?;
         let addend = view.map(|view| AddedMatrix::Triangle(view, uplo));
         let epilogue = Epilogue::new(alpha, beta, addend);
         let (rows, cols) = problem.result_shape();
         epilogue.check(rows, cols, false)?;
-        Ok(Update { ctx, problem, uplo, epilogue, precision_bits })
+        Ok(Syr2kUpdate { ctx, problem, uplo, epilogue, precision_bits })
     }
 
     fn run(&self, result: Destination<'_>, mirrored: bool) -> Result<Report> {

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::matrix::{Destination, MatrixView, Op, Symmetric, SymmetricDestination, SymmetricMatrix, Uplo};
 use crate::ops::product::call;
 use crate::ops::product::combine::{AddedMatrix, Epilogue};
-use crate::ops::product::problem::{Accuracy, Hooks, Problem};
+use crate::ops::product::problem::{Accuracy, Hooks, ProductProblem};
 use crate::ops::product::report::{Outcome, Report};
 use crate::options::setters;
 use rug::Float;
@@ -131,7 +131,7 @@ pub fn syrk_into<'a, 'r>(
     result: impl Into<SymmetricDestination<'r>>,
 ) -> Result<Report> {
     let triangle = problem(p.into(), precision_bits, options)?;
-    let whole = Problem { mirrored: true, ..triangle };
+    let whole = ProductProblem { mirrored: true, ..triangle };
     match result.into() {
         SymmetricDestination::Matrix(result) => {
             // While it is half written it is not symmetric, so it is moved out of sight.
@@ -145,10 +145,17 @@ pub fn syrk_into<'a, 'r>(
     }
 }
 
-fn problem<'a>(p: MatrixView<'a>, precision_bits: u32, options: &SyrkOptions<'a>) -> Result<Problem<'a>> {
+fn problem<'a>(p: MatrixView<'a>, precision_bits: u32, options: &SyrkOptions<'a>) -> Result<ProductProblem<'a>> {
     let SyrkOptions { uplo, exact_integers, accuracy, hooks, .. } = *options;
     let view = options.accumulate.map(|matrix| matrix.triangle_view(uplo, "accumulate")).transpose()?;
     let addend = view.map(|view| AddedMatrix::Triangle(view, uplo));
     let epilogue = Epilogue::new(options.alpha, options.beta, addend);
-    Ok(Problem { uplo, epilogue, exact_integers, accuracy, hooks, ..Problem::syrk(p, options.op, precision_bits) })
+    Ok(ProductProblem {
+        uplo,
+        epilogue,
+        exact_integers,
+        accuracy,
+        hooks,
+        ..ProductProblem::syrk(p, options.op, precision_bits)
+    })
 }

@@ -10,7 +10,7 @@ use crate::matrix::{Destination, Diag, Matrix, MatrixView, MatrixViewMut, Op, Si
 use crate::ops::product::block::moved;
 use crate::ops::product::call;
 use crate::ops::product::combine::Epilogue;
-use crate::ops::product::problem::{Accuracy, Problem, check_precision};
+use crate::ops::product::problem::{Accuracy, ProductProblem, check_precision};
 use crate::ops::product::report::{Outcome, Report};
 use crate::options::setters;
 use rug::Float;
@@ -117,7 +117,7 @@ pub fn trmm_into<'a, 'b, 'r>(
     result: impl Into<Destination<'r>>,
 ) -> Result<Report> {
     let (start, b) = (Instant::now(), b.into());
-    let bands = Bands::new(t.into(), options);
+    let bands = TriangleBands::new(t.into(), options);
     bands.check_shapes(&b)?;
     check_precision(ctx.maximum_modulus_bits(), precision_bits, bands.order())?;
     Epilogue::new(options.alpha, None, None).check_scalars(false)?;
@@ -143,18 +143,18 @@ pub fn trmm_into<'a, 'b, 'r>(
 }
 
 /// The triangle as rows that are contracted with the columns of `B`, or of its transpose, in bands.
-struct Bands<'t, 'o> {
+struct TriangleBands<'t, 'o> {
     view: MatrixView<'t>,
     lower: bool,
     options: &'o TrmmOptions<'o>,
 }
 
-impl<'t, 'o> Bands<'t, 'o> {
-    fn new(t: MatrixView<'t>, options: &'o TrmmOptions<'o>) -> Bands<'t, 'o> {
+impl<'t, 'o> TriangleBands<'t, 'o> {
+    fn new(t: MatrixView<'t>, options: &'o TrmmOptions<'o>) -> TriangleBands<'t, 'o> {
         // Columns of the right operand of B op(T) are rows of op(T)^T.
         let transposed = (options.op == Op::Transpose) != (options.side == Side::Right);
         let view = if transposed { t.transposed() } else { t };
-        Bands { view, lower: (options.uplo == Uplo::Lower) != transposed, options }
+        TriangleBands { view, lower: (options.uplo == Uplo::Lower) != transposed, options }
     }
 
     fn order(&self) -> usize {
@@ -233,11 +233,13 @@ impl<'t, 'o> Bands<'t, 'o> {
         let copy = self.copy(&rows)?;
         let plain = Op::NoTranspose;
         let product = match self.options.side {
-            Side::Left => Problem::gemm(copy.view(), plain, b.block(met, 0..b.cols())?, plain, precision_bits),
-            Side::Right => Problem::gemm(b.block(0..b.rows(), met)?, plain, copy.transposed(), plain, precision_bits),
+            Side::Left => ProductProblem::gemm(copy.view(), plain, b.block(met, 0..b.cols())?, plain, precision_bits),
+            Side::Right => {
+                ProductProblem::gemm(b.block(0..b.rows(), met)?, plain, copy.transposed(), plain, precision_bits)
+            }
         };
         let epilogue = Epilogue::new(self.options.alpha, None, None);
-        let problem = Problem { operation: "trmm", epilogue, accuracy: self.options.accuracy, ..product };
+        let problem = ProductProblem { operation: "trmm", epilogue, accuracy: self.options.accuracy, ..product };
         call::run(ctx, &problem, Destination::Block(block)).map_err(|error| match self.options.side {
             Side::Left => moved(error, first, 0),
             Side::Right => moved(error, 0, first),

@@ -3,7 +3,7 @@
 //! Pure bookkeeping: no files, no threads. An object is known from the moment when its group is on disk until the group
 //! is to be deleted; its name is taken from the request to publish it until its file is gone.
 
-use super::format::{Entry, Header};
+use super::format::{GroupHeader, ObjectEntry};
 use super::name::{GroupName, ObjectName};
 use crate::error::{Error, Result};
 use crate::plan::overhead;
@@ -38,15 +38,15 @@ pub struct ObjectExtent {
     pub checksum: u64,
 }
 
-enum State {
+enum GroupState {
     Publishing,
     Published,
     Damaged(String),
     Deleting,
 }
 
-struct Group {
-    state: State,
+struct CatalogGroup {
+    state: GroupState,
     objects: Vec<ObjectName>,
 }
 
@@ -74,13 +74,13 @@ impl StorageContents {
 /// All groups and objects of a directory.
 #[derive(Default)]
 pub struct Catalog {
-    groups: BTreeMap<GroupName, Group>,
+    groups: BTreeMap<GroupName, CatalogGroup>,
     places: HashMap<ObjectName, ObjectExtent>,
 }
 
 impl Catalog {
     /// Notes a group that was found on disk.
-    pub fn add_found(&mut self, header: Header) {
+    pub fn add_found(&mut self, header: GroupHeader) {
         let twice = header.entries.iter().find_map(|entry| Some((&entry.name, &self.places.get(&entry.name)?.group)));
         if let Some((name, other)) = twice {
             let reason = format!("its object '{name}' is in group '{other}' as well");
@@ -95,19 +95,19 @@ impl Catalog {
 
     /// Notes a group whose file cannot be used.
     pub fn add_damaged(&mut self, group: GroupName, reason: String) {
-        self.groups.insert(group, Group { state: State::Damaged(reason), objects: Vec::new() });
+        self.groups.insert(group, CatalogGroup { state: GroupState::Damaged(reason), objects: Vec::new() });
     }
 
     /// Takes the names of a group and of its objects.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] with the first name that is not free; no name is taken then.
-    pub fn begin_publishing(&mut self, group: GroupName, entries: &[Entry]) -> Result<()> {
+    pub fn begin_publishing(&mut self, group: GroupName, entries: &[ObjectEntry]) -> Result<()> {
         if let Some(known) = self.groups.get(&group) {
             let told = match known.state {
-                State::Damaged(_) => "is damaged, and has to be deleted first",
-                State::Deleting => "is being deleted",
-                State::Publishing | State::Published => "is there already",
+                GroupState::Damaged(_) => "is damaged, and has to be deleted first",
+                GroupState::Deleting => "is being deleted",
+                GroupState::Publishing | GroupState::Published => "is there already",
             };
             return Err(Error::InvalidArgument(format!("cannot publish group '{group}': it {told}")));
         }
@@ -118,23 +118,23 @@ impl Catalog {
                 self.free(&objects);
                 return Err(Error::InvalidArgument(told));
             }
-            let &Entry { offset, bytes, checksum, .. } = entry;
+            let &ObjectEntry { offset, bytes, checksum, .. } = entry;
             self.places.insert(entry.name.clone(), ObjectExtent { group: group.clone(), offset, bytes, checksum });
             objects.push(entry.name.clone());
         }
-        self.groups.insert(group, Group { state: State::Publishing, objects });
+        self.groups.insert(group, CatalogGroup { state: GroupState::Publishing, objects });
         Ok(())
     }
 
     /// The group is on disk, its objects with these checksums: they are known from now on.
-    pub fn published(&mut self, group: &GroupName, entries: &[Entry]) {
+    pub fn published(&mut self, group: &GroupName, entries: &[ObjectEntry]) {
         for entry in entries {
             if let Some(place) = self.places.get_mut(&entry.name) {
                 place.checksum = entry.checksum;
             }
         }
         if let Some(known) = self.groups.get_mut(group) {
-            known.state = State::Published;
+            known.state = GroupState::Published;
         }
     }
 
@@ -157,8 +157,8 @@ impl Catalog {
     /// [`Error::InvalidArgument`] where there is no such group.
     pub fn begin_deleting(&mut self, group: &GroupName) -> Result<()> {
         match self.groups.get_mut(group) {
-            Some(known) if matches!(known.state, State::Published | State::Damaged(_)) => {
-                known.state = State::Deleting;
+            Some(known) if matches!(known.state, GroupState::Published | GroupState::Damaged(_)) => {
+                known.state = GroupState::Deleting;
                 Ok(())
             }
             _ => Err(Error::InvalidArgument(format!("cannot delete group '{group}': there is none"))),
@@ -171,12 +171,12 @@ impl Catalog {
     }
 
     fn is_published(&self, group: &GroupName) -> bool {
-        self.groups.get(group).is_some_and(|known| matches!(known.state, State::Published))
+        self.groups.get(group).is_some_and(|known| matches!(known.state, GroupState::Published))
     }
 
     /// All objects that can be read, group by group, each group in the order of its file.
     pub fn objects(&self) -> Vec<ObjectInfo> {
-        let published = self.groups.iter().filter(|(_, known)| matches!(known.state, State::Published));
+        let published = self.groups.iter().filter(|(_, known)| matches!(known.state, GroupState::Published));
         published
             .flat_map(|(group, known)| known.objects.iter().map(move |name| (group, name)))
             .map(|(group, name)| ObjectInfo {
@@ -190,7 +190,7 @@ impl Catalog {
     /// All groups that cannot be used.
     pub fn damaged(&self) -> Vec<DamagedGroup> {
         let damaged = self.groups.iter().filter_map(|(group, known)| match &known.state {
-            State::Damaged(reason) => Some(DamagedGroup { group: group.clone(), reason: reason.clone() }),
+            GroupState::Damaged(reason) => Some(DamagedGroup { group: group.clone(), reason: reason.clone() }),
             _ => None,
         });
         damaged.collect()
@@ -201,9 +201,10 @@ impl Catalog {
 mod tests {
     use super::*;
 
-    fn header(group: &str, names: &[&str]) -> Header {
-        let entry = |name: &&str| Entry { name: ObjectName::new(name).unwrap(), offset: 0, bytes: 9, checksum: 1 };
-        Header::new(0, GroupName::new(group).unwrap(), names.iter().map(entry).collect())
+    fn header(group: &str, names: &[&str]) -> GroupHeader {
+        let entry =
+            |name: &&str| ObjectEntry { name: ObjectName::new(name).unwrap(), offset: 0, bytes: 9, checksum: 1 };
+        GroupHeader::new(0, GroupName::new(group).unwrap(), names.iter().map(entry).collect())
     }
 
     fn known(catalog: &Catalog) -> Vec<String> {

@@ -34,7 +34,7 @@ pub fn padded_bytes(bytes: u64) -> u64 {
 
 /// An object as the header has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Entry {
+pub struct ObjectEntry {
     pub name: ObjectName,
     pub offset: u64,
     pub bytes: u64,
@@ -43,16 +43,16 @@ pub struct Entry {
 
 /// The header before the objects of a group.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Header {
+pub struct GroupHeader {
     pub identity: u64,
     pub group: GroupName,
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ObjectEntry>,
 }
 
-impl Header {
+impl GroupHeader {
     /// The header of a group whose entries lie one after another behind it; their offsets are set here.
-    pub fn new(identity: u64, group: GroupName, entries: Vec<Entry>) -> Header {
-        let mut header = Header { identity, group, entries };
+    pub fn new(identity: u64, group: GroupName, entries: Vec<ObjectEntry>) -> GroupHeader {
+        let mut header = GroupHeader { identity, group, entries };
         let mut offset = header.bytes();
         for entry in &mut header.entries {
             entry.offset = offset;
@@ -73,7 +73,7 @@ impl Header {
         objects.fold(self.bytes(), u64::saturating_add)
     }
 
-    /// Writes the header over `block`, of [`Header::bytes`].
+    /// Writes the header over `block`, of [`GroupHeader::bytes`].
     pub fn encode(&self, block: &mut [u8]) {
         let mut bytes = Vec::with_capacity(block.len());
         bytes.extend(MAGIC);
@@ -123,7 +123,7 @@ impl Header {
     ///
     /// # Errors
     /// A description of the damage.
-    pub fn decode(block: &[u8], file_bytes: u64) -> Result<Header, String> {
+    pub fn decode(block: &[u8], file_bytes: u64) -> Result<GroupHeader, String> {
         let split = block.len().checked_sub(CHECKSUM_BYTES).ok_or("it is too short")?;
         let (body, expected) = block.split_at(split);
         let (expected, found) = (Fields(expected).number()?, xxh3_64(body));
@@ -140,10 +140,10 @@ impl Header {
         for _ in 0..count {
             let (offset, bytes, checksum) = (fields.number()?, fields.number()?, fields.number()?);
             let name = ObjectName::new(fields.text()?).map_err(|wrong| wrong.to_string())?;
-            entries.push(Entry { name, offset, bytes, checksum });
+            entries.push(ObjectEntry { name, offset, bytes, checksum });
         }
-        let header = Header { identity, group, entries };
-        let in_order = Header::new(identity, header.group.clone(), header.entries.clone());
+        let header = GroupHeader { identity, group, entries };
+        let in_order = GroupHeader::new(identity, header.group.clone(), header.entries.clone());
         if header != in_order || written_bytes != header.file_bytes() || block.len() as u64 != header.bytes() {
             return Err("the offsets in its header do not fit its objects".to_string());
         }
@@ -182,13 +182,13 @@ impl<'a> Fields<'a> {
 mod tests {
     use super::*;
 
-    fn header(count: u64) -> Header {
+    fn header(count: u64) -> GroupHeader {
         let name = |index: u64| ObjectName::new(&format!("tile {index} of a matrix, {}", "x".repeat(40))).unwrap();
-        let entry = |index| Entry { name: name(index), offset: 0, bytes: 3000 * index, checksum: index << 40 };
-        Header::new(77, GroupName::new("strip-3").unwrap(), (0..count).map(entry).collect())
+        let entry = |index| ObjectEntry { name: name(index), offset: 0, bytes: 3000 * index, checksum: index << 40 };
+        GroupHeader::new(77, GroupName::new("strip-3").unwrap(), (0..count).map(entry).collect())
     }
 
-    fn encoded(header: &Header) -> Vec<u8> {
+    fn encoded(header: &GroupHeader) -> Vec<u8> {
         let mut block = vec![1; header.bytes() as usize];
         header.encode(&mut block);
         block
@@ -199,8 +199,8 @@ mod tests {
         for (count, blocks) in [(0, 1), (1, 1), (16, 1), (100, 3)] {
             let header = header(count);
             let block = encoded(&header);
-            assert_eq!((block.len(), Header::bytes_of(&block[..4096])), (blocks * 4096, Ok(block.len() as u64)));
-            assert_eq!(Header::decode(&block, header.file_bytes()).unwrap(), header);
+            assert_eq!((block.len(), GroupHeader::bytes_of(&block[..4096])), (blocks * 4096, Ok(block.len() as u64)));
+            assert_eq!(GroupHeader::decode(&block, header.file_bytes()).unwrap(), header);
         }
         let header = header(3);
         assert_eq!(header.entries.iter().map(|entry| entry.offset).collect::<Vec<_>>(), [4096, 4096, 8192]);
@@ -214,14 +214,14 @@ mod tests {
         for bit in 0..8 * 300 {
             let mut damaged = block.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
-            let told = Header::bytes_of(&damaged).and_then(|_| Header::decode(&damaged, header.file_bytes()));
+            let told = GroupHeader::bytes_of(&damaged).and_then(|_| GroupHeader::decode(&damaged, header.file_bytes()));
             assert!(told.is_err(), "bit {bit}");
         }
         for bytes in [0, 7, 100, 4095] {
-            assert!(Header::decode(&block[..bytes], header.file_bytes()).is_err(), "{bytes}");
+            assert!(GroupHeader::decode(&block[..bytes], header.file_bytes()).is_err(), "{bytes}");
         }
-        assert!(Header::bytes_of(&block[..19]).is_err());
-        let told = Header::decode(&block, header.file_bytes() - 1).unwrap_err();
+        assert!(GroupHeader::bytes_of(&block[..19]).is_err());
+        let told = GroupHeader::decode(&block, header.file_bytes() - 1).unwrap_err();
         assert!(told.contains("28671 bytes instead of 28672"), "{told}");
     }
 }

@@ -105,7 +105,10 @@ mod tests {
         for (other, told) in [
             (identity().with("order", 41), "order is '40' there and '41' in this run"),
             (identity().with("bits", 5), "bits is absent there and '5' in this run"),
-            (Identity::new("cholesky").with("order", 40), "name is 'two\nlines \"quoted\"' there and absent in this run"),
+            (
+                Identity::new("cholesky").with("order", 40),
+                "name is 'two\nlines \"quoted\"' there and absent in this run",
+            ),
             (Identity::new("syrk"), "operation is 'cholesky' there and 'syrk' in this run"),
         ] {
             let refused = other.compare(text.as_bytes(), path).unwrap_err().to_string();

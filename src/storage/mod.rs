@@ -59,14 +59,16 @@ pub use name::{GroupName, ObjectName};
 pub(crate) use open::is_storage;
 pub use queue::Priority;
 pub use rates::DiskRates;
-pub use request::{Caching, Calls, Completion, DeleteRequest, Deliver, Durability, FetchRequest, NewObject, Source};
+pub use request::{
+    Caching, Calls, Completion, DeleteRequest, Deliver, Durability, ExternalSource, FetchRequest, NewObject,
+};
 pub use request::{PublishRequest, ReadRequest, StorageOptions, StorageReport};
 pub use statistics::StorageStatistics;
 
 use crate::error::{Error, Result};
 use crate::store::IoBuffer;
-use format::{Entry, Header};
-use service::{Request, Service, Work};
+use format::{GroupHeader, ObjectEntry};
+use service::{Request, Service, StorageWork};
 use std::any::Any;
 use std::path::Path;
 use std::sync::Arc;
@@ -166,7 +168,7 @@ impl Storage {
                 let told = format!("{bytes} bytes of stored objects do not fit a buffer of {room} bytes");
                 return Err(Error::InvalidArgument(told));
             }
-            Ok(Request { tag, work: Work::Read { runs: runs(places), buffer } })
+            Ok(Request { tag, work: StorageWork::Read { runs: runs(places), buffer } })
         })
     }
 
@@ -176,7 +178,7 @@ impl Storage {
     /// None today.
     pub fn fetch(&self, request: FetchRequest) -> Result<()> {
         let FetchRequest { source, buffer, tag, priority } = request;
-        self.service.submit(priority, |_| Ok(Request { tag, work: Work::Fetch { source, buffer } }))
+        self.service.submit(priority, |_| Ok(Request { tag, work: StorageWork::Fetch { source, buffer } }))
     }
 
     /// Publishes a group. Its objects can be read from the moment of the answer on, which is [`Error::DiskFull`] where
@@ -198,11 +200,11 @@ impl Storage {
             }
         }
         let entry =
-            |object: &NewObject| Entry { name: object.name.clone(), offset: 0, bytes: object.bytes, checksum: 0 };
-        let header = Header::new(self.identity, group, objects.iter().map(entry).collect());
+            |object: &NewObject| ObjectEntry { name: object.name.clone(), offset: 0, bytes: object.bytes, checksum: 0 };
+        let header = GroupHeader::new(self.identity, group, objects.iter().map(entry).collect());
         self.service.submit(priority, |catalog| {
             catalog.begin_publishing(header.group.clone(), &header.entries)?;
-            Ok(Request { tag, work: Work::Publish { header, objects } })
+            Ok(Request { tag, work: StorageWork::Publish { header, objects } })
         })
     }
 
@@ -215,7 +217,7 @@ impl Storage {
         let DeleteRequest { group, tag } = request;
         self.service.submit(Priority::InOrder, |catalog| {
             catalog.begin_deleting(&group)?;
-            Ok(Request { tag, work: Work::Delete(group) })
+            Ok(Request { tag, work: StorageWork::Delete(group) })
         })
     }
 

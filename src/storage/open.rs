@@ -4,7 +4,7 @@
 
 use super::catalog::Catalog;
 use super::folder::{Access, DirectIo, Folder, Lock, read_whole, write_whole};
-use super::format::{Header, padded_bytes};
+use super::format::{GroupHeader, padded_bytes};
 use super::identity::Identity;
 use super::name::GroupName;
 use super::request::{Caching, Calls, StorageOptions, StorageReport};
@@ -181,9 +181,9 @@ fn probe(folder: &dyn Folder) -> Result<DirectIo> {
 }
 
 /// A group's header, or the defect of its file.
-struct Found {
+struct FoundGroup {
     group: GroupName,
-    header: std::result::Result<Header, String>,
+    header: std::result::Result<GroupHeader, String>,
 }
 
 /// Reads the headers of all groups, on some threads where there are many.
@@ -205,7 +205,7 @@ fn read_headers(folder: &dyn Folder, identity: u64, names: &[String], threads: u
         Ok(found)
     })?;
     let mut catalog = Catalog::default();
-    for Found { group, header } in found {
+    for FoundGroup { group, header } in found {
         match header {
             Ok(header) => catalog.add_found(header),
             Err(reason) => catalog.add_damaged(group, reason),
@@ -214,7 +214,7 @@ fn read_headers(folder: &dyn Folder, identity: u64, names: &[String], threads: u
     Ok(catalog)
 }
 
-fn read_share(folder: &dyn Folder, identity: u64, names: &[String]) -> Result<Vec<Found>> {
+fn read_share(folder: &dyn Folder, identity: u64, names: &[String]) -> Result<Vec<FoundGroup>> {
     let (mut block, mut found) = (vec![0; IoBuffer::ALIGNMENT], Vec::new());
     for name in names {
         let group = name.strip_suffix(GROUP).and_then(|group| GroupName::new(group).ok());
@@ -225,7 +225,7 @@ fn read_share(folder: &dyn Folder, identity: u64, names: &[String]) -> Result<Ve
             () if header.identity != identity => Err("it is from another directory".to_string()),
             () => Ok(header),
         });
-        found.push(Found { group, header });
+        found.push(FoundGroup { group, header });
     }
     Ok(found)
 }
@@ -235,12 +235,12 @@ fn read_header(
     folder: &dyn Folder,
     name: &str,
     block: &mut Vec<u8>,
-) -> io::Result<std::result::Result<Header, String>> {
+) -> io::Result<std::result::Result<GroupHeader, String>> {
     let file = folder.open(name, Access::Cached)?;
     let file_bytes = file.bytes()?;
     let first = IoBuffer::ALIGNMENT;
     let mut found = read_whole(&*file, &mut block[..first], 0)?;
-    let mut bytes = match Header::bytes_of(&block[..found]) {
+    let mut bytes = match GroupHeader::bytes_of(&block[..found]) {
         Ok(bytes) if bytes > file_bytes => return Ok(Err(format!("it has {file_bytes} bytes, its header {bytes}"))),
         Ok(bytes) => bytes as usize,
         Err(reason) => return Ok(Err(reason)),
@@ -251,5 +251,5 @@ fn read_header(
     }
     bytes = bytes.min(found);
     file.drop_cached(0, 0);
-    Ok(Header::decode(&block[..bytes], file_bytes))
+    Ok(GroupHeader::decode(&block[..bytes], file_bytes))
 }

@@ -60,7 +60,7 @@ pub struct DeleteRequest {
 }
 
 /// Something that is read from elsewhere than the directory, such as a part of a matrix file.
-pub trait Source: Send + Sync {
+pub trait ExternalSource: Send + Sync {
     /// Fills the buffer; bytes read. Called on an I/O thread.
     ///
     /// # Errors
@@ -68,10 +68,10 @@ pub trait Source: Send + Sync {
     fn read(&self, buffer: &mut IoBuffer) -> Result<u64>;
 }
 
-/// A read of a [`Source`], in turn with those of objects.
+/// A read of an [`ExternalSource`], in turn with those of objects.
 pub struct FetchRequest {
     /// The source to read.
-    pub source: Arc<dyn Source>,
+    pub source: Arc<dyn ExternalSource>,
     /// The buffer that receives the bytes.
     pub buffer: IoBuffer,
     /// Identifies the answer.

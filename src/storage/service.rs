@@ -4,12 +4,12 @@
 //! sleep until there is a request that may begin. Does not know: how a request is carried out.
 
 use super::catalog::Catalog;
-use super::format::Header;
+use super::format::GroupHeader;
 use super::name::GroupName;
 use super::queue::{Limits, Priority, Queue};
-use super::request::{Completion, Deliver, NewObject, Source, StorageOptions};
+use super::request::{Completion, Deliver, ExternalSource, NewObject, StorageOptions};
 use super::statistics::{Activity, StorageStatistics};
-use super::transfer::{Run, Transfer};
+use super::transfer::{ObjectRun, Transfer};
 use crate::error::{Error, Result};
 use crate::store::{IoBuffer, room_for_threads};
 use std::io;
@@ -22,21 +22,21 @@ use std::time::{Duration, Instant};
 const STACK_BYTES: usize = 1 << 20;
 
 /// A piece of work.
-pub enum Work {
-    Read { runs: Vec<Run>, buffer: IoBuffer },
-    Publish { header: Header, objects: Vec<NewObject> },
+pub enum StorageWork {
+    Read { runs: Vec<ObjectRun>, buffer: IoBuffer },
+    Publish { header: GroupHeader, objects: Vec<NewObject> },
     Delete(GroupName),
-    Fetch { source: Arc<dyn Source>, buffer: IoBuffer },
+    Fetch { source: Arc<dyn ExternalSource>, buffer: IoBuffer },
 }
 
-impl Work {
+impl StorageWork {
     /// Bytes between memory and disk.
     fn bytes(&self) -> u64 {
         match self {
-            Work::Read { runs, .. } => runs.iter().map(Run::bytes).sum(),
-            Work::Publish { header, .. } => header.file_bytes(),
-            Work::Delete(_) => 0,
-            Work::Fetch { buffer, .. } => buffer.len() as u64,
+            StorageWork::Read { runs, .. } => runs.iter().map(ObjectRun::bytes).sum(),
+            StorageWork::Publish { header, .. } => header.file_bytes(),
+            StorageWork::Delete(_) => 0,
+            StorageWork::Fetch { buffer, .. } => buffer.len() as u64,
         }
     }
 }
@@ -44,11 +44,11 @@ impl Work {
 /// A request in the queue.
 pub struct Request {
     pub tag: u64,
-    pub work: Work,
+    pub work: StorageWork,
 }
 
 /// What is under the lock.
-pub struct State {
+pub struct ServiceState {
     pub catalog: Catalog,
     queue: Queue<Request>,
     activity: Activity,
@@ -56,15 +56,15 @@ pub struct State {
     is_closing: bool,
 }
 
-struct Shared {
+struct ServiceShared {
     transfer: Transfer,
     deliver: Deliver,
-    state: Mutex<State>,
+    state: Mutex<ServiceState>,
     wake: Condvar,
 }
 
 /// The outcome of a piece of work.
-struct Outcome {
+struct WorkOutcome {
     result: Result<()>,
     buffer: Option<IoBuffer>,
     read_bytes: u64,
@@ -73,7 +73,7 @@ struct Outcome {
 
 /// Running threads. Dropping it waits for the requests under way and answers the rest with [`Error::Cancelled`].
 pub struct Service {
-    shared: Arc<Shared>,
+    shared: Arc<ServiceShared>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -85,8 +85,8 @@ impl Service {
     pub fn start(transfer: Transfer, catalog: Catalog, options: &StorageOptions, deliver: Deliver) -> Result<Service> {
         let limits = Limits { requests: options.requests_in_flight, bytes: options.bytes_in_flight };
         let (activity, statistics) = (Activity::default(), StorageStatistics::default());
-        let state = State { catalog, queue: Queue::new(limits), activity, statistics, is_closing: false };
-        let shared = Arc::new(Shared { transfer, deliver, state: Mutex::new(state), wake: Condvar::new() });
+        let state = ServiceState { catalog, queue: Queue::new(limits), activity, statistics, is_closing: false };
+        let shared = Arc::new(ServiceShared { transfer, deliver, state: Mutex::new(state), wake: Condvar::new() });
         let count = options.threads.clamp(1, options.requests_in_flight.max(1));
         room_for_threads(count)?;
         let mut service = Service { shared, threads: Vec::new() };
@@ -115,7 +115,7 @@ impl Service {
     }
 
     /// What is under the lock.
-    pub fn state(&self) -> MutexGuard<'_, State> {
+    pub fn state(&self) -> MutexGuard<'_, ServiceState> {
         self.shared.state()
     }
 
@@ -148,8 +148,8 @@ impl Drop for Service {
         self.shared.wake.notify_all();
         for request in cancelled {
             let buffer = match request.work {
-                Work::Read { buffer, .. } | Work::Fetch { buffer, .. } => Some(buffer),
-                Work::Publish { .. } | Work::Delete(_) => None,
+                StorageWork::Read { buffer, .. } | StorageWork::Fetch { buffer, .. } => Some(buffer),
+                StorageWork::Publish { .. } | StorageWork::Delete(_) => None,
             };
             (self.shared.deliver)(Completion { tag: request.tag, result: Err(Error::Cancelled), buffer, seconds: 0.0 });
         }
@@ -161,8 +161,8 @@ impl Drop for Service {
     }
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl ServiceShared {
+    fn state(&self) -> MutexGuard<'_, ServiceState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -175,7 +175,7 @@ impl Shared {
                 drop(state);
                 let (tag, outcome) = (request.tag, self.carry_out_or_say(request.work));
                 let took = self.note(&outcome, number, bytes);
-                let Outcome { result, buffer, .. } = outcome;
+                let WorkOutcome { result, buffer, .. } = outcome;
                 (self.deliver)(Completion { tag, result, buffer, seconds: took.as_secs_f64() });
                 state = self.state();
             } else if state.is_closing {
@@ -187,7 +187,7 @@ impl Shared {
     }
 
     /// Counts the finished work, and makes room for further requests.
-    fn note(&self, outcome: &Outcome, number: u64, bytes: u64) -> Duration {
+    fn note(&self, outcome: &WorkOutcome, number: u64, bytes: u64) -> Duration {
         let mut state = self.state();
         state.queue.finish(bytes);
         let took = state.activity.end(number, Instant::now());
@@ -201,23 +201,23 @@ impl Shared {
     }
 
     /// Carries out a piece of work; a panic in it is also answered, as a caller waits for an answer.
-    fn carry_out_or_say(&self, work: Work) -> Outcome {
+    fn carry_out_or_say(&self, work: StorageWork) -> WorkOutcome {
         panic::catch_unwind(AssertUnwindSafe(|| self.carry_out(work))).unwrap_or_else(|_| {
             let (path, source) = (self.transfer.folder.path().to_path_buf(), io::Error::other("the thread panicked"));
             let result = Err(Error::Io { path, action: "carry out a request", source });
-            Outcome { result, buffer: None, read_bytes: 0, written_bytes: 0 }
+            WorkOutcome { result, buffer: None, read_bytes: 0, written_bytes: 0 }
         })
     }
 
-    fn carry_out(&self, work: Work) -> Outcome {
+    fn carry_out(&self, work: StorageWork) -> WorkOutcome {
         match work {
-            Work::Read { runs, mut buffer } => {
+            StorageWork::Read { runs, mut buffer } => {
                 let read = self.transfer.read(&runs, buffer.as_bytes_mut());
                 let read_bytes = *read.as_ref().unwrap_or(&0);
                 self.state().statistics.reads += u64::from(read.is_ok());
-                Outcome { result: read.map(drop), buffer: Some(buffer), read_bytes, written_bytes: 0 }
+                WorkOutcome { result: read.map(drop), buffer: Some(buffer), read_bytes, written_bytes: 0 }
             }
-            Work::Publish { header, objects } => {
+            StorageWork::Publish { header, objects } => {
                 let group = header.group.clone();
                 let published = self.transfer.publish(header, &objects);
                 drop(objects);
@@ -231,21 +231,21 @@ impl Shared {
                     }
                     Err(_) => state.catalog.forget(&group),
                 }
-                Outcome { result: published.map(drop), buffer: None, read_bytes: 0, written_bytes }
+                WorkOutcome { result: published.map(drop), buffer: None, read_bytes: 0, written_bytes }
             }
-            Work::Fetch { source, mut buffer } => {
+            StorageWork::Fetch { source, mut buffer } => {
                 let read = source.read(&mut buffer);
                 let read_bytes = *read.as_ref().unwrap_or(&0);
                 self.state().statistics.fetches += u64::from(read.is_ok());
-                Outcome { result: read.map(drop), buffer: Some(buffer), read_bytes, written_bytes: 0 }
+                WorkOutcome { result: read.map(drop), buffer: Some(buffer), read_bytes, written_bytes: 0 }
             }
-            Work::Delete(group) => {
+            StorageWork::Delete(group) => {
                 let result = self.transfer.delete(&group);
                 let mut state = self.state();
                 // A file that could not be removed is found when the directory is opened again.
                 state.catalog.forget(&group);
                 state.statistics.deletions += u64::from(result.is_ok());
-                Outcome { result, buffer: None, read_bytes: 0, written_bytes: 0 }
+                WorkOutcome { result, buffer: None, read_bytes: 0, written_bytes: 0 }
             }
         }
     }

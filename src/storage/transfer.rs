@@ -4,7 +4,7 @@
 
 use super::catalog::ObjectExtent;
 use super::folder::{Access, File, Folder, ReadPiece, WritePiece};
-use super::format::{Header, padded_bytes};
+use super::format::{GroupHeader, padded_bytes};
 use super::name::{GroupName, ObjectName};
 use super::open::{group_file, not_written, refused, temporary_group_file};
 use super::request::{Caching, Durability, NewObject};
@@ -22,38 +22,38 @@ pub struct Transfer {
 }
 
 /// An object of a run.
-struct Piece {
+struct ObjectPiece {
     name: ObjectName,
     bytes: usize,
     checksum: u64,
 }
 
 /// Neighbours in a file, which come by one call.
-pub struct Run {
+pub struct ObjectRun {
     group: GroupName,
     offset: u64,
     bytes: usize,
-    pieces: Vec<Piece>,
+    pieces: Vec<ObjectPiece>,
 }
 
 /// Joins objects that are neighbours.
-pub fn runs(objects: Vec<(ObjectName, ObjectExtent)>) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
+pub fn runs(objects: Vec<(ObjectName, ObjectExtent)>) -> Vec<ObjectRun> {
+    let mut runs: Vec<ObjectRun> = Vec::new();
     for (name, place) in objects {
         let padded = padded_bytes(place.bytes) as usize;
-        let piece = Piece { name, bytes: place.bytes as usize, checksum: place.checksum };
+        let piece = ObjectPiece { name, bytes: place.bytes as usize, checksum: place.checksum };
         match runs.last_mut() {
             Some(run) if run.group == place.group && run.offset + run.bytes as u64 == place.offset => {
                 run.bytes += padded;
                 run.pieces.push(piece);
             }
-            _ => runs.push(Run { group: place.group, offset: place.offset, bytes: padded, pieces: vec![piece] }),
+            _ => runs.push(ObjectRun { group: place.group, offset: place.offset, bytes: padded, pieces: vec![piece] }),
         }
     }
     runs
 }
 
-impl Run {
+impl ObjectRun {
     /// Bytes with their padding.
     pub fn bytes(&self) -> u64 {
         self.bytes as u64
@@ -103,7 +103,7 @@ impl Transfer {
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Damaged`], [`Error::Truncated`].
-    pub fn read(&self, runs: &[Run], buffer: &mut [u8]) -> Result<u64> {
+    pub fn read(&self, runs: &[ObjectRun], buffer: &mut [u8]) -> Result<u64> {
         let (folder, mut rest, mut total) = (&*self.folder, buffer, 0);
         for runs in runs.chunk_by(|one, next| one.group == next.group) {
             let name = group_file(&runs[0].group);
@@ -129,7 +129,7 @@ impl Transfer {
     ///
     /// # Errors
     /// [`Error::DiskFull`], [`Error::Io`], [`Error::OutOfMemory`]. No file of the group is left then.
-    pub fn publish(&self, mut header: Header, objects: &[NewObject]) -> Result<Header> {
+    pub fn publish(&self, mut header: GroupHeader, objects: &[NewObject]) -> Result<GroupHeader> {
         for (entry, object) in header.entries.iter_mut().zip(objects) {
             let bytes = &object.buffer.as_bytes()[object.start..];
             entry.checksum = xxh3_64(&bytes[..object.bytes as usize]);
@@ -154,7 +154,7 @@ impl Transfer {
     }
 
     /// Writes a file, and syncs it where it has to survive a power cut.
-    fn write(&self, name: &str, header: &Header, block: &IoBuffer, objects: &[NewObject]) -> io::Result<()> {
+    fn write(&self, name: &str, header: &GroupHeader, block: &IoBuffer, objects: &[NewObject]) -> io::Result<()> {
         // No other process writes here: an existing file of that name is one that could not be removed.
         let file = match self.folder.create(name, self.access()) {
             Err(refused) if refused.kind() == io::ErrorKind::AlreadyExists => {

@@ -22,7 +22,7 @@ const KEPT_MATRICES: usize = 4;
 pub struct sunzi_context {
     made: Outcome<Made>,
     kept: Mutex<Vec<Matrix>>,
-    answers: Mutex<HashMap<u64, Answer>>,
+    answers: Mutex<HashMap<u64, FailureMessage>>,
     report: Mutex<sunzi_report>,
     team: Mutex<Option<Team>>,
     /// The process that made it: a fork is none of the ranks.
@@ -40,7 +40,7 @@ pub struct Made {
 }
 
 /// The message of the last failed call of a thread.
-struct Answer {
+struct FailureMessage {
     status: sunzi_status,
     message: CString,
     place: Option<(usize, usize)>,
@@ -138,7 +138,8 @@ impl sunzi_context {
             }
             Err(failure) => {
                 let message = CString::new(failure.message.replace('\0', " ")).unwrap_or_default();
-                lock(&self.answers).insert(thread, Answer { status: failure.status, message, place: failure.place });
+                lock(&self.answers)
+                    .insert(thread, FailureMessage { status: failure.status, message, place: failure.place });
             }
         }
     }

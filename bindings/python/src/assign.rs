@@ -2,7 +2,7 @@
 
 use crate::arithmetic::rounded;
 use crate::index::Chosen;
-use crate::input::{Bits, Operand, Part, scalar};
+use crate::input::{Bits, Operand, ReadPart, scalar};
 use crate::view::View;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -26,7 +26,7 @@ pub fn value_for(value: &Bound<'_, PyAny>, chosen: &Chosen, bits: u32) -> PyResu
         let rounded_bits = Operand::number(value)?.view(py, Bits::Round(bits))?.rounded_bits();
         return Ok(Value::Number(Box::new(Float::with_val(bits, number)), rounded_bits));
     }
-    let operand = Operand::of(value, "the value", Part::Whole)?;
+    let operand = Operand::of(value, "the value", ReadPart::Whole)?;
     let (rows, cols) = (chosen.rows.count(), chosen.cols.count());
     let flat = operand.container.is_flat();
     let view = operand.view(py, Bits::Round(bits))?;

@@ -5,8 +5,8 @@
 use crate::call::{Call, beside, restated};
 use crate::choices::{ACCURACIES, Named, SIDES, SYMMETRIC, TRIANGLES, json, op, part_of, symmetric};
 use crate::errors::{OrRaise, exception};
-use crate::input::{Bits, Operand, Part, scalar};
-use crate::output::{Form, Shape, give};
+use crate::input::{Bits, Operand, ReadPart, scalar};
+use crate::output::{ResultForm, Shape, give};
 use crate::signals::look_for_signals_now;
 use crate::view::View;
 use pyo3::exceptions::{PyBaseException, PyOverflowError, PyTypeError, PyValueError};
@@ -27,27 +27,27 @@ type Results = Vec<sunzi::Result<Matrix>>;
 
 /// The verb of a batch.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Verb {
+enum BatchVerb {
     Syrk,
     Gemm,
     Cholesky,
     Trsm,
 }
 
-impl Verb {
+impl BatchVerb {
     fn operation(self) -> &'static str {
         match self {
-            Verb::Syrk => "syrk_batch",
-            Verb::Gemm => "gemm_batch",
-            Verb::Cholesky => "cholesky_batch",
-            Verb::Trsm => "trsm_batch",
+            BatchVerb::Syrk => "syrk_batch",
+            BatchVerb::Gemm => "gemm_batch",
+            BatchVerb::Cholesky => "cholesky_batch",
+            BatchVerb::Trsm => "trsm_batch",
         }
     }
 }
 
 /// The choices that all problems share.
-struct Choices {
-    verb: Verb,
+struct BatchChoices {
+    verb: BatchVerb,
     symmetric: Option<Named>,
     triangle: Uplo,
     side: Side,
@@ -85,16 +85,16 @@ pub fn batch<'py>(
     let mut call = Call::new(options)?;
     let py = call.py();
     let verb = match operation {
-        "syrk" => Verb::Syrk,
-        "gemm" => Verb::Gemm,
-        "cholesky" => Verb::Cholesky,
-        "trsm" => Verb::Trsm,
+        "syrk" => BatchVerb::Syrk,
+        "gemm" => BatchVerb::Gemm,
+        "cholesky" => BatchVerb::Cholesky,
+        "trsm" => BatchVerb::Trsm,
         other => return Err(PyValueError::new_err(format!("there is no batch of '{other}'"))),
     };
-    let choices = Choices {
+    let choices = BatchChoices {
         verb,
         symmetric: call.choice("uplo", SYMMETRIC)?,
-        triangle: if verb == Verb::Trsm { call.choice("uplo", TRIANGLES)? } else { Uplo::Lower },
+        triangle: if verb == BatchVerb::Trsm { call.choice("uplo", TRIANGLES)? } else { Uplo::Lower },
         side: call.choice("side", SIDES)?,
         diag: if call.flag("unit")? { Diag::Unit } else { Diag::NonUnit },
         transposed: (call.flag("transpose")?, call.flag("transpose_b")?),
@@ -113,7 +113,7 @@ pub fn batch<'py>(
     let has_added = problems.iter().any(|operands| operands.len() > choices.least_operands());
     let scalars = scalars(&call, &taken, has_added || problems.is_empty())?;
     let (results, mut report) = call.run(|ctx| choices.run_all(ctx, &taken, (&scalars, count)))?;
-    let form = if verb == Verb::Syrk { Form::Symmetric } else { Form::General };
+    let form = if verb == BatchVerb::Syrk { ResultForm::Symmetric } else { ResultForm::General };
     for (result, problem) in results.into_iter().zip(&taken) {
         each[problem.number] = match result {
             Ok(matrix) => {
@@ -187,10 +187,10 @@ impl Problem {
     }
 }
 
-impl Choices {
+impl BatchChoices {
     /// Operands of a problem without a `c`.
     fn least_operands(&self) -> usize {
-        if matches!(self.verb, Verb::Gemm | Verb::Trsm) { 2 } else { 1 }
+        if matches!(self.verb, BatchVerb::Gemm | BatchVerb::Trsm) { 2 } else { 1 }
     }
 
     /// Reads the operands of a problem.
@@ -198,11 +198,13 @@ impl Choices {
         let (py, verb) = (call.py(), self.verb);
         let strict = self.diag == Diag::Unit;
         let (names, parts) = match verb {
-            Verb::Syrk => (["p", "", "c"], [Part::Whole, Part::Whole, part_of(self.symmetric)]),
-            Verb::Gemm => (["a", "b", "c"], [Part::Whole; 3]),
-            Verb::Cholesky => (["a", "", ""], [part_of(self.symmetric), Part::Whole, Part::Whole]),
-            Verb::Trsm if strict => (["t", "b", ""], [Part::StrictTriangle(self.triangle), Part::Whole, Part::Whole]),
-            Verb::Trsm => (["t", "b", ""], [Part::Triangle(self.triangle), Part::Whole, Part::Whole]),
+            BatchVerb::Syrk => (["p", "", "c"], [ReadPart::Whole, ReadPart::Whole, part_of(self.symmetric)]),
+            BatchVerb::Gemm => (["a", "b", "c"], [ReadPart::Whole; 3]),
+            BatchVerb::Cholesky => (["a", "", ""], [part_of(self.symmetric), ReadPart::Whole, ReadPart::Whole]),
+            BatchVerb::Trsm if strict => {
+                (["t", "b", ""], [ReadPart::StrictTriangle(self.triangle), ReadPart::Whole, ReadPart::Whole])
+            }
+            BatchVerb::Trsm => (["t", "b", ""], [ReadPart::Triangle(self.triangle), ReadPart::Whole, ReadPart::Whole]),
         };
         let wanted = names.iter().zip(parts).filter(|(name, _)| !name.is_empty());
         let least = self.least_operands();
@@ -218,7 +220,7 @@ impl Choices {
         let mut read = read.collect::<PyResult<Vec<_>>>()?;
         let bits = call.precision_bits(&read.iter().map(|operand| operand.natural_bits).collect::<Vec<_>>())?;
         let kind = read.iter().take(least).map(|operand| operand.kind).min().expect("at least one operand");
-        let container = read[if verb == Verb::Trsm { 1 } else { 0 }].container;
+        let container = read[if verb == BatchVerb::Trsm { 1 } else { 0 }].container;
         let added = if read.len() > least { read.pop() } else { None };
         let whole = |added: Operand<'py>| added.view(py, Bits::Round(bits))?.to_whole().or_raise(py);
         let added = added.map(whole).transpose()?;
@@ -243,7 +245,7 @@ impl Choices {
             let group = (0..problems.len()).filter(is_own).collect::<Vec<_>>();
             // The upper factor is made in addition to the lower one.
             let is_turned =
-                self.verb == Verb::Cholesky && self.symmetric.is_some_and(|named| named.uplo == Uplo::Upper);
+                self.verb == BatchVerb::Cholesky && self.symmetric.is_some_and(|named| named.uplo == Uplo::Upper);
             let orders = group.iter().map(|&at| problems[at].first.rows()).filter(|_| is_turned);
             let turned_bytes = orders.map(|order| Matrix::bytes_for(order, order, scalars.precision_bits)).max();
             let beside_bytes = held_bytes + turned_bytes.unwrap_or(0);
@@ -280,7 +282,7 @@ impl Choices {
         let each = || group.iter().map(|&at| &problems[at]);
         let (bits, alpha, beta, accuracy) = (*bits, alpha.as_ref(), beta.as_ref(), self.accuracy);
         match self.verb {
-            Verb::Syrk => {
+            BatchVerb::Syrk => {
                 let options = SyrkOptions::new().op(op(self.transposed.0)).accuracy(accuracy).alpha(alpha);
                 let options = options.beta(beta);
                 let problems = each().map(|problem| match &problem.added {
@@ -291,7 +293,7 @@ impl Choices {
                 let result = result.into_iter().map(|result| result.map(Into::into)).collect();
                 Ok(Outcome { result, report })
             }
-            Verb::Gemm => {
+            BatchVerb::Gemm => {
                 let (op_a, op_b) = (op(self.transposed.0), op(self.transposed.1));
                 let options = GemmOptions::new().op_a(op_a).op_b(op_b).accuracy(accuracy).alpha(alpha);
                 let options = options.beta(beta);
@@ -301,7 +303,7 @@ impl Choices {
                 });
                 sunzi::batch::gemm_batch_with(ctx, problems, bits, &options)
             }
-            Verb::Cholesky => {
+            BatchVerb::Cholesky => {
                 let options = CholeskyOptions::new().accuracy(accuracy);
                 let matrices = each().map(|problem| symmetric(&problem.first, self.symmetric));
                 let Outcome { result, report } = sunzi::batch::cholesky_batch_with(ctx, matrices, bits, &options)?;
@@ -312,7 +314,7 @@ impl Choices {
                 let result = result.into_iter().map(|result| result.and_then(factor)).collect();
                 Ok(Outcome { result, report })
             }
-            Verb::Trsm => {
+            BatchVerb::Trsm => {
                 let options = TrsmOptions::new().side(self.side).uplo(self.triangle).op(op(self.transposed.0));
                 let options = options.diag(self.diag).alpha(alpha).accuracy(accuracy);
                 let problems = each().map(|problem| TrsmProblem::from((problem.first.entries(), problem.second())));

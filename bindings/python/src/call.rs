@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::errors::OrRaise;
 use crate::input::working_bits;
 use crate::kind::NumberKind;
-use crate::output::{Destination, Form, Shape, contain, give, held_bits};
+use crate::output::{Destination, ResultForm, Shape, contain, give, held_bits};
 use crate::runner::Runner;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -186,7 +186,7 @@ impl<'py> Call<'py> {
     pub fn finish(
         mut self,
         result: sunzi::Matrix,
-        form: Form,
+        form: ResultForm,
         shape: Shape,
         numbers: Option<String>,
     ) -> PyResult<Bound<'py, PyAny>> {

@@ -1,6 +1,6 @@
 //! The values of options of several functions: triangles, sides, accuracies.
 
-use crate::input::Part;
+use crate::input::ReadPart;
 use crate::view::View;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -34,11 +34,11 @@ pub const SYMMETRIC: &[(&str, Option<Named>)] = &[
 pub const ACCURACIES: &[(&str, Accuracy)] = &[("entrywise", Accuracy::Entrywise), ("norm", Accuracy::Norm)];
 
 /// The part of a symmetric operand that is read.
-pub fn part_of(named: Option<Named>) -> Part {
+pub fn part_of(named: Option<Named>) -> ReadPart {
     match named {
-        None => Part::Whole,
-        Some(Named { uplo, only: false }) => Part::Symmetric(uplo),
-        Some(Named { uplo, only: true }) => Part::Triangle(uplo),
+        None => ReadPart::Whole,
+        Some(Named { uplo, only: false }) => ReadPart::Symmetric(uplo),
+        Some(Named { uplo, only: true }) => ReadPart::Triangle(uplo),
     }
 }
 

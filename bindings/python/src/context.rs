@@ -42,7 +42,7 @@ use sunzi::advanced::device::DeviceName;
 #[pyclass(frozen, module = "sunzi")]
 pub struct Context {
     builder: ContextBuilder,
-    choices: Choices,
+    choices: ContextChoices,
     device_names: Vec<String>,
     devices: Vec<DeviceName>,
     /// With the process that made it: threads do not survive a fork.
@@ -51,7 +51,7 @@ pub struct Context {
 
 /// The arguments of `Context`, for pickles: a choice that was left open is open where the pickle is read.
 #[derive(Clone, Default)]
-struct Choices {
+struct ContextChoices {
     threads: Option<usize>,
     memory_bytes: Option<u64>,
     kernel: String,
@@ -73,7 +73,7 @@ impl Context {
         freivalds: bool,
     ) -> PyResult<Context> {
         let mut builder = sunzi::Context::builder().kernel(kernel).self_check(self_check).freivalds(freivalds);
-        let choices = Choices {
+        let choices = ContextChoices {
             threads: threads.map(|threads| argument("threads", threads)).transpose()?,
             memory_bytes: memory.map(|bytes| byte_count("memory", bytes)).transpose()?,
             kernel: kernel.to_string(),
@@ -127,7 +127,7 @@ impl Context {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         let (py, context) = (slf.py(), slf.get());
-        let Choices { threads, memory_bytes, kernel, self_check, freivalds } = context.choices.clone();
+        let ContextChoices { threads, memory_bytes, kernel, self_check, freivalds } = context.choices.clone();
         let devices = (!context.device_names.is_empty()).then(|| context.device_names.clone());
         let arguments = (threads, memory_bytes, kernel, devices, self_check, freivalds).into_pyobject(py)?;
         (slf.get_type(), arguments).into_pyobject(py)
@@ -173,7 +173,7 @@ impl Context {
         static SHARED: PyOnceLock<Py<Context>> = PyOnceLock::new();
         let make = || -> PyResult<Py<Context>> {
             let builder = sunzi::Context::builder();
-            let choices = Choices { kernel: "auto".into(), ..Choices::default() };
+            let choices = ContextChoices { kernel: "auto".into(), ..ContextChoices::default() };
             let (device_names, devices) = (Vec::new(), Vec::new());
             Py::new(py, Context { builder, choices, device_names, devices, open: Mutex::new(None) })
         };

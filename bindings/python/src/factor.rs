@@ -5,10 +5,10 @@ use crate::call::{Call, checked_bits, options};
 use crate::context::Context;
 use crate::errors::OrRaise;
 use crate::functions::{Symmetric, accuracy_name, accuracy_of, number};
-use crate::input::{Bits, Operand, Part, working_bits};
+use crate::input::{Bits, Operand, ReadPart, working_bits};
 use crate::kind::{Container, NumberKind};
 use crate::matrix_object::Matrix;
-use crate::output::{Form, Shape};
+use crate::output::{ResultForm, Shape};
 use crate::runner::Runner;
 use crate::view::View;
 use pyo3::exceptions::PyValueError;
@@ -81,7 +81,7 @@ impl Cholesky {
     #[pyo3(signature = (l, *, accuracy="norm", precision=None))]
     fn from_factor(l: &Bound<'_, PyAny>, accuracy: &str, precision: Option<i64>) -> PyResult<Cholesky> {
         let py = l.py();
-        let operand = Operand::of(l, "l", Part::Triangle(Uplo::Lower))?;
+        let operand = Operand::of(l, "l", ReadPart::Triangle(Uplo::Lower))?;
         let kind = operand.kind;
         let bits = working_bits(checked_bits(py, precision)?, &[operand.natural_bits])?;
         let view = rounded(py, &operand.view(py, Bits::Round(bits))?, bits)?;
@@ -145,12 +145,12 @@ impl Cholesky {
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut call = Call::new(&options(b.py(), precision, context, progress)?)?;
-        let b = Operand::of(b, "b", Part::Whole)?;
+        let b = Operand::of(b, "b", ReadPart::Whole)?;
         let bits = call.precision_bits(&[b.natural_bits, Some(self.bits())])?;
         let shape = Shape { container: b.container, kind: b.kind.min(self.kind) };
         let b = b.view(call.py(), Bits::InFull(bits))?;
         let solution = call.run(|ctx| self.factor.solve(ctx, b.entries(), bits))?;
-        call.finish(solution, Form::General, shape, None)
+        call.finish(solution, ResultForm::General, shape, None)
     }
 
     /// The inverse of `A` as a symmetric `Matrix`.
@@ -169,7 +169,7 @@ impl Cholesky {
         let inverse = call.run(|ctx| self.factor.inverse(ctx, bits))?;
         call.finish(
             inverse.into_matrix(),
-            Form::Symmetric,
+            ResultForm::Symmetric,
             Shape { container: Container::Matrix, kind: self.kind },
             None,
         )
@@ -269,7 +269,7 @@ impl Cholesky {
 /// # Errors
 /// Those of [`Operand::of`] and [`Operand::view`].
 pub fn read_beside(call: &Call<'_>, numbers: &Bound<'_, PyAny>, name: &str, factor_bits: u32) -> PyResult<View> {
-    let operand = Operand::of(numbers, name, Part::Whole)?;
+    let operand = Operand::of(numbers, name, ReadPart::Whole)?;
     let bits = call.precision_bits(&[operand.natural_bits, Some(factor_bits)])?;
     operand.view(call.py(), Bits::InFull(bits))
 }

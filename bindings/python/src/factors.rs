@@ -5,7 +5,7 @@ use crate::call::Call;
 use crate::choices::{SYMMETRIC, json, part_of};
 use crate::functions::{Symmetric, number};
 use crate::input::Operand;
-use crate::output::{Form, Shape, give};
+use crate::output::{ResultForm, Shape, give};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use sunzi::{LdltOptions, Outcome};
@@ -27,9 +27,9 @@ pub fn ldlt<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResul
     let a = Symmetric::of(&call, a, &[])?;
     let Outcome { result: factors, report } = call.run(|ctx| a.ldlt(ctx))?;
     let (py, pivots) = (call.py(), factors.pivots().clone());
-    let lower = call.finish(factors.lower().clone(), Form::General, a.shape, json(&report)?)?;
+    let lower = call.finish(factors.lower().clone(), ResultForm::General, a.shape, json(&report)?)?;
     let column = Shape { container: a.shape.container.of_one_dimension(), ..a.shape };
-    let pivots = give(py, pivots, Form::General, column)?;
+    let pivots = give(py, pivots, ResultForm::General, column)?;
     Ok(PyTuple::new(py, [lower, pivots])?.into_any())
 }
 
@@ -47,7 +47,7 @@ pub fn inverse<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyRe
     let options = a.options().digits(call.wants_report());
     let Outcome { result, report } =
         call.run(|ctx| sunzi::inverse_with(ctx, a.operand(), a.precision_bits, &options))?;
-    call.finish(result.into_matrix(), Form::Symmetric, a.shape, json(&report)?)
+    call.finish(result.into_matrix(), ResultForm::Symmetric, a.shape, json(&report)?)
 }
 
 /// The native part of the function of this name in `sunzi`.

@@ -35,7 +35,7 @@ pub fn save(runner: &Runner<'_>, view: &View, path: &Path, format: Option<&str>)
 }
 
 /// The caller's description of a file.
-pub struct Form<'a> {
+pub struct FileForm<'a> {
     /// The name of its format, where the name of the file does not tell it.
     pub format: Option<&'a str>,
     /// Whether the first line of a table holds headings.
@@ -46,7 +46,7 @@ pub struct Form<'a> {
 ///
 /// # Errors
 /// As [`save`]; `MemoryLimitError` for a matrix beyond the limit of the context.
-pub fn load(runner: &Runner<'_>, path: &Path, form: Form<'_>, bits: Option<u32>) -> PyResult<View> {
+pub fn load(runner: &Runner<'_>, path: &Path, form: FileForm<'_>, bits: Option<u32>) -> PyResult<View> {
     let py = runner.context.py();
     let format = format_of(form.format)?;
     let header = match form.header {

@@ -6,8 +6,8 @@ use crate::balls;
 use crate::call::{Call, beside};
 use crate::choices::*;
 use crate::errors::{OrRaise, with_remark};
-use crate::input::{Bits, Operand, Part, scalar};
-use crate::output::{Builder, Form, Shape};
+use crate::input::{Bits, Operand, ReadPart, scalar};
+use crate::output::{Builder, ResultForm, Shape};
 use crate::view::View;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -20,7 +20,7 @@ use sunzi::{
 };
 
 /// The operands of a product besides its matrices.
-pub struct Terms {
+pub struct ProductTerms {
     pub precision_bits: u32,
     pub accuracy: Accuracy,
     pub bits: Bits,
@@ -29,28 +29,28 @@ pub struct Terms {
     pub accumulate: Option<View>,
 }
 
-impl Terms {
+impl ProductTerms {
     /// Reads `alpha`, `beta` and `c`; the precision is that of a product of `operands`.
     ///
     /// # Errors
     /// As [`Operand::of`]; `ValueError` for `beta` without `c`.
-    pub fn of(call: &Call<'_>, operands: &[Option<u32>], part: Part) -> PyResult<Terms> {
-        Terms::with(call, operands, Terms::added(call, part)?)
+    pub fn of(call: &Call<'_>, operands: &[Option<u32>], part: ReadPart) -> PyResult<ProductTerms> {
+        ProductTerms::with(call, operands, ProductTerms::added(call, part)?)
     }
 
     /// Looks at `c`.
     ///
     /// # Errors
     /// As [`Operand::of`].
-    pub fn added<'py>(call: &Call<'py>, part: Part) -> PyResult<Option<Operand<'py>>> {
+    pub fn added<'py>(call: &Call<'py>, part: ReadPart) -> PyResult<Option<Operand<'py>>> {
         call.object("c")?.map(|c| Operand::of(&c, "c", part)).transpose()
     }
 
     /// The same where `c` has been looked at.
     ///
     /// # Errors
-    /// As [`Terms::of`].
-    pub fn with(call: &Call<'_>, operands: &[Option<u32>], c: Option<Operand<'_>>) -> PyResult<Terms> {
+    /// As [`ProductTerms::of`].
+    pub fn with(call: &Call<'_>, operands: &[Option<u32>], c: Option<Operand<'_>>) -> PyResult<ProductTerms> {
         let all: Vec<Option<u32>> = operands.iter().copied().chain(c.as_ref().map(|c| c.natural_bits)).collect();
         let (precision_bits, bits) = if call.flag("exact")? {
             (call.least_bits(), Bits::Integers)
@@ -65,7 +65,7 @@ impl Terms {
         }
         let accumulate = c.map(|c| c.view(call.py(), bits)).transpose()?;
         let accuracy = call.choice("accuracy", ACCURACIES)?;
-        Ok(Terms { precision_bits, accuracy, bits, alpha, beta, accumulate })
+        Ok(ProductTerms { precision_bits, accuracy, bits, alpha, beta, accumulate })
     }
 
     /// Runs the product; for an exact product, the error about its bits states that they are those of the result.
@@ -97,15 +97,15 @@ pub fn syrk<'py>(p: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResul
     let py = call.py();
     let uplo = call.choice("uplo", SYMMETRIC)?;
     let transpose = call.flag("transpose")?;
-    let p = Operand::of(p, "p", Part::Whole)?;
+    let p = Operand::of(p, "p", ReadPart::Whole)?;
     let order = if transpose { p.rows } else { p.cols };
     call.expect(order, order)?;
-    let c = Terms::added(&call, part_of(uplo))?;
+    let c = ProductTerms::added(&call, part_of(uplo))?;
     if balls::are_wanted(&call, &[Some(&p), c.as_ref()])? {
         return balls::syrk(call, p, c.map(|c| (c, uplo)));
     }
     let shape = Shape { container: p.container, kind: p.kind };
-    let terms = Terms::with(&call, &[p.natural_bits], c)?;
+    let terms = ProductTerms::with(&call, &[p.natural_bits], c)?;
     let p = p.view(py, terms.bits)?;
     let exact_integers = call.flag("exact")?;
     let outcome = terms.run(&mut call, |ctx| {
@@ -118,7 +118,7 @@ pub fn syrk<'py>(p: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResul
             .accumulate(terms.accumulate.as_ref().map(|c| symmetric(c, uplo)));
         sunzi::syrk_with(ctx, p.entries(), terms.precision_bits, &options)
     })?;
-    give_product(call, general(outcome), Form::Symmetric, shape)
+    give_product(call, general(outcome), ResultForm::Symmetric, shape)
 }
 
 /// The outcome with its result as a matrix like any other.
@@ -126,7 +126,7 @@ pub fn general(outcome: Outcome<sunzi::SymmetricMatrix>) -> Outcome {
     Outcome { result: outcome.result.into_matrix(), report: outcome.report }
 }
 
-fn give_product<'py>(call: Call<'py>, outcome: Outcome, form: Form, shape: Shape) -> PyResult<Bound<'py, PyAny>> {
+fn give_product<'py>(call: Call<'py>, outcome: Outcome, form: ResultForm, shape: Shape) -> PyResult<Bound<'py, PyAny>> {
     let report = json(&outcome.report)?;
     call.finish(outcome.result, form, shape, report)
 }
@@ -140,12 +140,12 @@ pub fn gemm<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
     let py = call.py();
-    let (a, b) = (Operand::of(a, "a", Part::Whole)?, Operand::of(b, "b", Part::Whole)?);
-    let c = Terms::added(&call, Part::Whole)?;
+    let (a, b) = (Operand::of(a, "a", ReadPart::Whole)?, Operand::of(b, "b", ReadPart::Whole)?);
+    let c = ProductTerms::added(&call, ReadPart::Whole)?;
     if balls::are_wanted(&call, &[Some(&a), Some(&b), c.as_ref()])? {
         return balls::gemm(call, a, b, c);
     }
-    let terms = Terms::with(&call, &[a.natural_bits, b.natural_bits], c)?;
+    let terms = ProductTerms::with(&call, &[a.natural_bits, b.natural_bits], c)?;
     let shape = Shape { container: a.container, kind: a.kind.min(b.kind) };
     let oriented = |operand: Operand<'py>, name: &str| -> PyResult<View> {
         let view = operand.view(py, terms.bits)?;
@@ -162,13 +162,13 @@ pub fn gemm<'py>(
 fn multiply(
     ctx: &sunzi::Context,
     (a, b): (&View, &View),
-    terms: &Terms,
+    terms: &ProductTerms,
     exact_integers: bool,
-) -> sunzi::Result<(Outcome, Form)> {
+) -> sunzi::Result<(Outcome, ResultForm)> {
     let (alpha, beta, bits) = (terms.alpha.as_ref(), terms.beta.as_ref(), terms.precision_bits);
     if a.is_transpose_of(b) && terms.accumulate.is_none() {
         let options = SyrkOptions::new().exact_integers(exact_integers).accuracy(terms.accuracy).alpha(alpha);
-        return Ok((general(sunzi::syrk_with(ctx, b.entries(), bits, &options)?), Form::Symmetric));
+        return Ok((general(sunzi::syrk_with(ctx, b.entries(), bits, &options)?), ResultForm::Symmetric));
     }
     let accumulate = terms.accumulate.as_ref().map(View::to_whole).transpose()?;
     let options = GemmOptions::new()
@@ -177,7 +177,7 @@ fn multiply(
         .alpha(alpha)
         .beta(beta)
         .accumulate(accumulate.as_ref().map(|c| c.view()));
-    Ok((sunzi::gemm_with(ctx, a.entries(), b.entries(), bits, &options)?, Form::General))
+    Ok((sunzi::gemm_with(ctx, a.entries(), b.entries(), bits, &options)?, ResultForm::General))
 }
 
 /// The native part of the function of this name in `sunzi`.
@@ -193,8 +193,8 @@ pub fn trsm<'py>(
     let uplo = call.choice("uplo", TRIANGLES)?;
     let diag = if call.flag("unit")? { Diag::Unit } else { Diag::NonUnit };
     let op = op(call.flag("transpose")?);
-    let part = if diag == Diag::Unit { Part::StrictTriangle(uplo) } else { Part::Triangle(uplo) };
-    let (t, b) = (Operand::of(t, "t", part)?, Operand::of(b, "b", Part::Whole)?);
+    let part = if diag == Diag::Unit { ReadPart::StrictTriangle(uplo) } else { ReadPart::Triangle(uplo) };
+    let (t, b) = (Operand::of(t, "t", part)?, Operand::of(b, "b", ReadPart::Whole)?);
     call.expect(b.rows, b.cols)?;
     let bits = call.precision_bits(&[t.natural_bits, b.natural_bits])?;
     let alpha = scalar(call.object("alpha")?.as_ref(), "alpha", Bits::Round(bits))?;
@@ -203,7 +203,7 @@ pub fn trsm<'py>(
     let accuracy = call.choice("accuracy", ACCURACIES)?;
     let options = TrsmOptions::new().side(side).uplo(uplo).op(op).diag(diag).alpha(alpha.as_ref()).accuracy(accuracy);
     let Outcome { result, report } = call.run(|ctx| sunzi::trsm_with(ctx, t.entries(), b.entries(), bits, &options))?;
-    call.finish(result, Form::General, shape, json(&report)?)
+    call.finish(result, ResultForm::General, shape, json(&report)?)
 }
 
 /// A symmetric matrix, the triangle that counts where one is named, and the precision of results computed from it.
@@ -286,7 +286,7 @@ pub fn cholesky<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyR
         }
         _ => a.factor(ctx).map(|Outcome { result, report }| (result.into_factor(), report)),
     })?;
-    call.finish(factor, Form::General, a.shape, json(&report)?)
+    call.finish(factor, ResultForm::General, a.shape, json(&report)?)
 }
 
 /// The native part of the function of this name in `sunzi`.
@@ -297,7 +297,7 @@ pub fn solve<'py>(
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
-    let b = Operand::of(b, "b", Part::Whole)?;
+    let b = Operand::of(b, "b", ReadPart::Whole)?;
     call.expect(b.rows, b.cols)?;
     let factor_bits = call.bits("factor_precision")?;
     let uplo = call.choice("uplo", SYMMETRIC)?;
@@ -332,7 +332,7 @@ pub fn solve<'py>(
         }
         _ => error,
     })?;
-    call.finish(solution, Form::General, shape, report)
+    call.finish(solution, ResultForm::General, shape, report)
 }
 
 /// The native part of the function of this name in `sunzi`.

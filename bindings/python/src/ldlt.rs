@@ -6,10 +6,10 @@ use crate::errors::OrRaise;
 use crate::factor::{digits_call, read_beside};
 use crate::functions::{Symmetric, accuracy_name, accuracy_of, number};
 use crate::index::Line;
-use crate::input::{Bits, Operand, Part};
+use crate::input::{Bits, Operand, ReadPart};
 use crate::kind::{Container, NumberKind};
 use crate::matrix_object::Matrix;
-use crate::output::{Form, Shape};
+use crate::output::{ResultForm, Shape};
 use crate::runner::Runner;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -109,12 +109,12 @@ impl Ldlt {
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut call = Call::new(&options(b.py(), precision, context, progress)?)?;
-        let b = Operand::of(b, "b", Part::Whole)?;
+        let b = Operand::of(b, "b", ReadPart::Whole)?;
         let bits = call.precision_bits(&[b.natural_bits, Some(self.precision())])?;
         let shape = Shape { container: b.container, kind: b.kind.min(self.kind) };
         let b = b.view(call.py(), Bits::InFull(bits))?;
         let solution = call.run(|ctx| self.factors.solve(ctx, b.entries(), bits))?;
-        call.finish(solution, Form::General, shape, None)
+        call.finish(solution, ResultForm::General, shape, None)
     }
 
     /// An estimate of the number of correct digits of a solution `x` of `A X = B`, in the maximum norm of the worst

@@ -12,7 +12,7 @@ use crate::errors::OrRaise;
 use crate::files;
 use crate::functions;
 use crate::index::{Chosen, Line, Selection};
-use crate::input::{Bits, Operand, Part, scalar, working_bits};
+use crate::input::{Bits, Operand, ReadPart, scalar, working_bits};
 use crate::kind::{Container, NumberKind};
 use crate::matrix_object::Matrix;
 use crate::output::{Builder, Shape};
@@ -38,7 +38,7 @@ impl Matrix {
     fn of(data: &Bound<'_, PyAny>, precision: Option<i64>, numbers: Option<&str>) -> PyResult<Matrix> {
         let py = data.py();
         let asked = checked_bits(py, precision)?;
-        let operand = Operand::of(data, "data", Part::Whole)?;
+        let operand = Operand::of(data, "data", ReadPart::Whole)?;
         let kind = numbers.map_or(Ok(operand.kind), number_kind)?;
         let bits = working_bits(asked, &[operand.natural_bits])?;
         let view = operand.view(py, Bits::Round(bits))?;
@@ -180,7 +180,7 @@ impl Matrix {
 
     fn __rmatmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        let operand = Operand::of(other, "the left operand", Part::Whole)?;
+        let operand = Operand::of(other, "the left operand", ReadPart::Whole)?;
         let kind = operand.kind;
         let bits = working_bits(None, &[Some(slf.get().precision()), operand.natural_bits])?;
         let left = Bound::new(py, Matrix::new(operand.view(py, Bits::Round(bits))?, kind))?;
@@ -425,7 +425,7 @@ impl Matrix {
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Matrix> {
         let (bits, kind) = (checked_bits(py, precision)?, number_kind(numbers)?);
-        let form = files::Form { format, header };
+        let form = files::FileForm { format, header };
         Ok(Matrix::new(files::load(&Runner::new(py, context, progress)?, &path, form, bits)?, kind))
     }
 

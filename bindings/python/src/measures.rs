@@ -4,8 +4,8 @@ use crate::arithmetic::{rounded, trace as sum_of_diagonal};
 use crate::call::Call;
 use crate::errors::OrRaise;
 use crate::functions::number;
-use crate::input::{Bits, Operand, Part};
-use crate::output::{Form, Shape, give};
+use crate::input::{Bits, Operand, ReadPart};
+use crate::output::{ResultForm, Shape, give};
 use crate::view::View;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -71,7 +71,7 @@ struct Measured {
 
 impl Measured {
     fn of(call: &Call<'_>, a: &Bound<'_, PyAny>) -> PyResult<Measured> {
-        let a = Operand::of(a, "a", Part::Whole)?;
+        let a = Operand::of(a, "a", ReadPart::Whole)?;
         let bits = call.precision_bits(&[a.natural_bits])?;
         let shape = Shape { container: a.container, kind: a.kind };
         Ok(Measured { view: a.view(call.py(), Bits::Round(bits))?, bits, shape })
@@ -103,5 +103,5 @@ pub fn diagonal<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyR
     let Measured { view, bits, shape } = Measured::of(&call, a)?;
     let column = rounded(call.py(), &view.diagonal().or_raise(call.py())?, bits)?;
     let whole = column.entries().to_matrix().or_raise(call.py())?;
-    give(call.py(), whole, Form::General, Shape { container: shape.container.of_one_dimension(), ..shape })
+    give(call.py(), whole, ResultForm::General, Shape { container: shape.container.of_one_dimension(), ..shape })
 }

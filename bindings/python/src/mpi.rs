@@ -9,7 +9,7 @@ use crate::kind::NumberKind;
 use crate::matrix_object::Matrix;
 use crate::native::factor::Factor;
 use crate::native::ranks;
-use crate::native::verbs::{Failed, Part, PlanOf, Planned, RankOptions, Target, Terms, Verb};
+use crate::native::verbs::{Failed, PlanOf, Planned, RankOptions, RankPart, ScalarTerms, Target, Verb};
 use crate::view::View;
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -34,7 +34,7 @@ impl RankFactor {
 }
 
 /// An operand of a call, where it lies.
-struct Operand {
+struct RankOperand {
     local: View,
     numbers: [i64; 11],
 }
@@ -46,13 +46,13 @@ struct Output {
     numbers: [i64; 11],
 }
 
-impl Operand {
-    fn of((matrix, numbers): &Described<'_>) -> Operand {
-        Operand { local: matrix.get().view(), numbers: *numbers }
+impl RankOperand {
+    fn of((matrix, numbers): &Described<'_>) -> RankOperand {
+        RankOperand { local: matrix.get().view(), numbers: *numbers }
     }
 
-    fn part(&self) -> Part<'_> {
-        Part { local: self.local.entries(), numbers: self.numbers }
+    fn part(&self) -> RankPart<'_> {
+        RankPart { local: self.local.entries(), numbers: self.numbers }
     }
 }
 
@@ -155,9 +155,9 @@ impl Ranks {
         beta: Option<Bound<'_, Matrix>>,
     ) -> PyResult<Matrix> {
         let (uplo, trans) = choices;
-        let (a, mut c) = (Operand::of(&a), Output::of(&c)?);
+        let (a, mut c) = (RankOperand::of(&a), Output::of(&c)?);
         let (alpha, beta) = (number(alpha.as_ref())?, number(beta.as_ref())?);
-        let terms = Terms { alpha: alpha.as_deref(), beta: beta.as_deref() };
+        let terms = ScalarTerms { alpha: alpha.as_deref(), beta: beta.as_deref() };
         self.run(py, Verb::Syrk { uplo, trans, terms, a: a.part(), c: c.target() })?;
         Ok(c.into_matrix())
     }
@@ -173,9 +173,9 @@ impl Ranks {
         alpha: Option<Bound<'_, Matrix>>,
         beta: Option<Bound<'_, Matrix>>,
     ) -> PyResult<Matrix> {
-        let (a, b, mut c) = (Operand::of(&operands.0), Operand::of(&operands.1), Output::of(&c)?);
+        let (a, b, mut c) = (RankOperand::of(&operands.0), RankOperand::of(&operands.1), Output::of(&c)?);
         let (alpha, beta) = (number(alpha.as_ref())?, number(beta.as_ref())?);
-        let terms = Terms { alpha: alpha.as_deref(), beta: beta.as_deref() };
+        let terms = ScalarTerms { alpha: alpha.as_deref(), beta: beta.as_deref() };
         self.run(py, Verb::Gemm { trans, terms, a: a.part(), b: b.part(), c: c.target() })?;
         Ok(c.into_matrix())
     }
@@ -190,28 +190,28 @@ impl Ranks {
         b: Described<'_>,
         alpha: Option<Bound<'_, Matrix>>,
     ) -> PyResult<Matrix> {
-        let (t, mut b, alpha) = (Operand::of(&t), Output::of(&b)?, number(alpha.as_ref())?);
+        let (t, mut b, alpha) = (RankOperand::of(&t), Output::of(&b)?, number(alpha.as_ref())?);
         self.run(py, Verb::Trsm { kind, alpha: alpha.as_deref(), t: t.part(), b: b.target() })?;
         Ok(b.into_matrix())
     }
 
     /// Computes `A^-1 B`.
     fn solve(&self, py: Python<'_>, uplo: i32, a: Described<'_>, b: Described<'_>) -> PyResult<Matrix> {
-        let (a, mut b) = (Operand::of(&a), Output::of(&b)?);
+        let (a, mut b) = (RankOperand::of(&a), Output::of(&b)?);
         self.run(py, Verb::Solve { uplo, a: a.part(), b: b.target() })?;
         Ok(b.into_matrix())
     }
 
     /// Computes the factor of a matrix and keeps it in the library.
     fn factor(&self, py: Python<'_>, uplo: i32, precision: i64, a: Described<'_>) -> PyResult<RankFactor> {
-        let a = Operand::of(&a);
+        let a = RankOperand::of(&a);
         let made = py.detach(|| self.open(|ranks| ranks.factor(uplo, precision, &a.part())));
         made?.map(|made| RankFactor(RwLock::new(made))).map_err(|failed| exception(py, &failed))
     }
 
     /// Computes the factor of another matrix in the memory of `factor`.
     fn renew(&self, py: Python<'_>, factor: &RankFactor, uplo: i32, precision: i64, a: Described<'_>) -> PyResult<()> {
-        let a = Operand::of(&a);
+        let a = RankOperand::of(&a);
         self.work(py, |ranks| {
             let mut factor = factor.0.write().unwrap_or_else(PoisonError::into_inner);
             ranks.renew(uplo, precision, &a.part(), &mut factor)

@@ -3,7 +3,7 @@
 use crate::arithmetic::rounded;
 use crate::call::checked_bits;
 use crate::index::Line;
-use crate::input::{Bits, Operand, Part, stack, working_bits};
+use crate::input::{Bits, Operand, ReadPart, stack, working_bits};
 use crate::matrix_object::Matrix;
 use crate::view::View;
 use pyo3::exceptions::PyValueError;
@@ -16,7 +16,8 @@ pub fn joined(parts: &Bound<'_, PyAny>, beside: bool, precision: Option<i64>) ->
     let py = parts.py();
     let asked = checked_bits(py, precision)?;
     let objects = parts.try_iter()?.collect::<PyResult<Vec<_>>>()?;
-    let operands = objects.iter().enumerate().map(|(at, part)| Operand::of(part, &format!("part {at}"), Part::Whole));
+    let operands =
+        objects.iter().enumerate().map(|(at, part)| Operand::of(part, &format!("part {at}"), ReadPart::Whole));
     let operands = operands.collect::<PyResult<Vec<_>>>()?;
     let Some(kind) = operands.iter().map(|operand| operand.kind).min() else {
         return Err(PyValueError::new_err("there are no matrices to join"));

@@ -2,10 +2,10 @@
 
 use crate::call::Call;
 use crate::choices::{Named, SIDES, SYMMETRIC, TRIANGLES, json, op, part_of, symmetric};
-use crate::functions::{Terms, general, number};
-use crate::input::{Bits, Operand, Part};
+use crate::functions::{ProductTerms, general, number};
+use crate::input::{Bits, Operand, ReadPart};
 use crate::kind::NumberKind;
-use crate::output::{Form, Shape};
+use crate::output::{ResultForm, Shape};
 use crate::view::View;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -25,17 +25,17 @@ pub fn trmm<'py>(
     let mut call = Call::new(options)?;
     let (side, uplo) = (call.choice("side", SIDES)?, call.choice("uplo", TRIANGLES)?);
     let diag = if call.flag("unit")? { Diag::Unit } else { Diag::NonUnit };
-    let part = if diag == Diag::Unit { Part::StrictTriangle(uplo) } else { Part::Triangle(uplo) };
-    let (t, b) = (Operand::of(t, "t", part)?, Operand::of(b, "b", Part::Whole)?);
+    let part = if diag == Diag::Unit { ReadPart::StrictTriangle(uplo) } else { ReadPart::Triangle(uplo) };
+    let (t, b) = (Operand::of(t, "t", part)?, Operand::of(b, "b", ReadPart::Whole)?);
     call.expect(b.rows, b.cols)?;
-    let terms = Terms::of(&call, &[t.natural_bits, b.natural_bits], Part::Whole)?;
+    let terms = ProductTerms::of(&call, &[t.natural_bits, b.natural_bits], ReadPart::Whole)?;
     let shape = Shape { container: b.container, kind: b.kind.min(t.kind) };
     let (t, b) = (t.view(call.py(), terms.bits)?, b.view(call.py(), terms.bits)?);
     let options = TrmmOptions::new().side(side).uplo(uplo).op(op(call.flag("transpose")?)).diag(diag);
     let options = options.alpha(terms.alpha.as_ref()).accuracy(terms.accuracy);
     let bits = terms.precision_bits;
     let Outcome { result, report } = call.run(|ctx| sunzi::trmm_with(ctx, t.entries(), b.entries(), bits, &options))?;
-    call.finish(result, Form::General, shape, json(&report)?)
+    call.finish(result, ResultForm::General, shape, json(&report)?)
 }
 
 /// The native part of the function of this name in `sunzi`.
@@ -47,9 +47,9 @@ pub fn symm<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
     let (side, uplo) = (call.choice("side", SIDES)?, call.choice("uplo", SYMMETRIC)?);
-    let (a, b) = (Operand::of(a, "a", part_of(uplo))?, Operand::of(b, "b", Part::Whole)?);
+    let (a, b) = (Operand::of(a, "a", part_of(uplo))?, Operand::of(b, "b", ReadPart::Whole)?);
     call.expect(b.rows, b.cols)?;
-    let terms = Terms::of(&call, &[a.natural_bits, b.natural_bits], Part::Whole)?;
+    let terms = ProductTerms::of(&call, &[a.natural_bits, b.natural_bits], ReadPart::Whole)?;
     let shape = Shape { container: b.container, kind: b.kind.min(a.kind) };
     let (a, b) = (a.view(call.py(), terms.bits)?, b.view(call.py(), terms.bits)?);
     let Outcome { result, report } = call.run(|ctx| {
@@ -57,7 +57,7 @@ pub fn symm<'py>(
         let options = options.beta(terms.beta.as_ref()).accumulate(terms.accumulate.as_ref().map(View::entries));
         sunzi::symm_with(ctx, symmetric(&a, uplo), b.entries(), terms.precision_bits, &options)
     })?;
-    call.finish(result, Form::General, shape, json(&report)?)
+    call.finish(result, ResultForm::General, shape, json(&report)?)
 }
 
 /// The native part of the function of this name in `sunzi`.
@@ -70,10 +70,10 @@ pub fn syr2k<'py>(
     let mut call = Call::new(options)?;
     let uplo = call.choice("uplo", SYMMETRIC)?;
     let transpose = call.flag("transpose")?;
-    let (a, b) = (Operand::of(a, "a", Part::Whole)?, Operand::of(b, "b", Part::Whole)?);
+    let (a, b) = (Operand::of(a, "a", ReadPart::Whole)?, Operand::of(b, "b", ReadPart::Whole)?);
     let order = if transpose { a.rows } else { a.cols };
     call.expect(order, order)?;
-    let terms = Terms::of(&call, &[a.natural_bits, b.natural_bits], part_of(uplo))?;
+    let terms = ProductTerms::of(&call, &[a.natural_bits, b.natural_bits], part_of(uplo))?;
     let shape = Shape { container: a.container, kind: a.kind.min(b.kind) };
     let (a, b) = (a.view(call.py(), terms.bits)?, b.view(call.py(), terms.bits)?);
     let outcome = call.run(|ctx| {
@@ -83,7 +83,7 @@ pub fn syr2k<'py>(
         sunzi::syr2k_with(ctx, a.entries(), b.entries(), terms.precision_bits, &options)
     })?;
     let Outcome { result, report } = general(outcome);
-    call.finish(result, Form::Symmetric, shape, json(&report)?)
+    call.finish(result, ResultForm::Symmetric, shape, json(&report)?)
 }
 
 /// The operands of a search for an eigenvalue: a symmetric one, and `l` where there is one.
@@ -107,7 +107,7 @@ pub fn eigenvalue<'py>(
     let which = call.choice("which", &[("smallest", Extreme::Smallest), ("largest", Extreme::Largest)])?;
     let bits = call.bits("precision")?.unwrap_or(FEW_BITS);
     let a = Operand::of(a, if l.is_some() { "x" } else { "a" }, part_of(uplo))?;
-    let l = l.map(|l| Operand::of(l, "l", Part::Triangle(Uplo::Lower))).transpose()?;
+    let l = l.map(|l| Operand::of(l, "l", ReadPart::Triangle(Uplo::Lower))).transpose()?;
     let natural = l.as_ref().and_then(|l| l.natural_bits).max(a.natural_bits).unwrap_or(0);
     let (read, shape) = (Bits::Round(natural.max(bits)), Shape { container: a.container, kind: NumberKind::Fraction });
     let l = l.map(|l| l.view(call.py(), read)).transpose()?;

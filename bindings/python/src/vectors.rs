@@ -3,9 +3,9 @@
 
 use crate::call::Call;
 use crate::choices::{SYMMETRIC, TRIANGLES, json, op, part_of, symmetric};
-use crate::functions::{Terms, number};
-use crate::input::{Bits, Operand, Part, scalar};
-use crate::output::{Form, Shape};
+use crate::functions::{ProductTerms, number};
+use crate::input::{Bits, Operand, ReadPart, scalar};
+use crate::output::{ResultForm, Shape};
 use crate::view::View;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -13,7 +13,7 @@ use sunzi::blas::{GemvOptions, GerOptions, SymvOptions, TriangleVectorOptions};
 use sunzi::{Diag, Outcome};
 
 /// The entries of a vector that is added.
-fn added(terms: &Terms) -> Option<sunzi::MatrixView<'_>> {
+fn added(terms: &ProductTerms) -> Option<sunzi::MatrixView<'_>> {
     terms.accumulate.as_ref().map(View::entries)
 }
 
@@ -25,8 +25,8 @@ pub fn gemv<'py>(
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
-    let (a, x) = (Operand::of(a, "a", Part::Whole)?, Operand::of(x, "x", Part::Whole)?);
-    let terms = Terms::of(&call, &[a.natural_bits, x.natural_bits], Part::Whole)?;
+    let (a, x) = (Operand::of(a, "a", ReadPart::Whole)?, Operand::of(x, "x", ReadPart::Whole)?);
+    let terms = ProductTerms::of(&call, &[a.natural_bits, x.natural_bits], ReadPart::Whole)?;
     let shape = Shape { container: x.container, kind: x.kind.min(a.kind) };
     let transpose = call.flag("transpose")?;
     call.expect(if transpose { a.cols } else { a.rows }, 1)?;
@@ -36,7 +36,7 @@ pub fn gemv<'py>(
         let options = options.accumulate(added(&terms));
         sunzi::blas::gemv_with(ctx, a.entries(), x.entries(), terms.precision_bits, &options)
     })?;
-    call.finish(result, Form::General, shape, json(&report)?)
+    call.finish(result, ResultForm::General, shape, json(&report)?)
 }
 
 /// The native part of the function of this name in `sunzi`.
@@ -48,8 +48,8 @@ pub fn symv<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
     let uplo = call.choice("uplo", SYMMETRIC)?;
-    let (a, x) = (Operand::of(a, "a", part_of(uplo))?, Operand::of(x, "x", Part::Whole)?);
-    let terms = Terms::of(&call, &[a.natural_bits, x.natural_bits], Part::Whole)?;
+    let (a, x) = (Operand::of(a, "a", part_of(uplo))?, Operand::of(x, "x", ReadPart::Whole)?);
+    let terms = ProductTerms::of(&call, &[a.natural_bits, x.natural_bits], ReadPart::Whole)?;
     let shape = Shape { container: x.container, kind: x.kind.min(a.kind) };
     call.expect(a.rows, 1)?;
     let (a, x) = (a.view(call.py(), terms.bits)?, x.view(call.py(), terms.bits)?);
@@ -58,7 +58,7 @@ pub fn symv<'py>(
         let options = options.accumulate(added(&terms));
         sunzi::blas::symv_with(ctx, symmetric(&a, uplo), x.entries(), terms.precision_bits, &options)
     })?;
-    call.finish(result, Form::General, shape, json(&report)?)
+    call.finish(result, ResultForm::General, shape, json(&report)?)
 }
 
 /// `trmv` or `trsv`.
@@ -71,9 +71,9 @@ fn triangular<'py>(
     let mut call = Call::new(options)?;
     let uplo = call.choice("uplo", TRIANGLES)?;
     let diag = if call.flag("unit")? { Diag::Unit } else { Diag::NonUnit };
-    let part = if diag == Diag::Unit { Part::StrictTriangle(uplo) } else { Part::Triangle(uplo) };
+    let part = if diag == Diag::Unit { ReadPart::StrictTriangle(uplo) } else { ReadPart::Triangle(uplo) };
     let name = if solves { "b" } else { "x" };
-    let (t, x) = (Operand::of(t, "t", part)?, Operand::of(x, name, Part::Whole)?);
+    let (t, x) = (Operand::of(t, "t", part)?, Operand::of(x, name, ReadPart::Whole)?);
     let bits = call.precision_bits(&[t.natural_bits, x.natural_bits])?;
     let alpha = scalar(call.object("alpha")?.as_ref(), "alpha", Bits::Round(bits))?;
     let shape = Shape { container: x.container, kind: x.kind.min(t.kind) };
@@ -85,7 +85,7 @@ fn triangular<'py>(
         true => sunzi::blas::trsv_with(ctx, t.entries(), x.entries(), bits, &options),
         false => sunzi::blas::trmv_with(ctx, t.entries(), x.entries(), bits, &options),
     })?;
-    call.finish(result, Form::General, shape, json(&report)?)
+    call.finish(result, ResultForm::General, shape, json(&report)?)
 }
 
 /// The native part of the function of this name in `sunzi`.
@@ -116,8 +116,8 @@ pub fn ger<'py>(
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
-    let (x, y) = (Operand::of(x, "x", Part::Whole)?, Operand::of(y, "y", Part::Whole)?);
-    let terms = Terms::of(&call, &[x.natural_bits, y.natural_bits], Part::Whole)?;
+    let (x, y) = (Operand::of(x, "x", ReadPart::Whole)?, Operand::of(y, "y", ReadPart::Whole)?);
+    let terms = ProductTerms::of(&call, &[x.natural_bits, y.natural_bits], ReadPart::Whole)?;
     let shape = Shape { container: x.container, kind: x.kind.min(y.kind) };
     call.expect(x.rows * x.cols, y.rows * y.cols)?;
     let (x, y) = (x.view(call.py(), terms.bits)?, y.view(call.py(), terms.bits)?);
@@ -125,7 +125,7 @@ pub fn ger<'py>(
         let options = GerOptions::new().alpha(terms.alpha.as_ref()).accumulate(added(&terms));
         sunzi::blas::ger_with(ctx, x.entries(), y.entries(), terms.precision_bits, &options)
     })?;
-    call.finish(result, Form::General, shape, json(&report)?)
+    call.finish(result, ResultForm::General, shape, json(&report)?)
 }
 
 /// The native part of the function of this name in `sunzi`.
@@ -137,14 +137,14 @@ pub fn axpy<'py>(
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
-    let (x, y) = (Operand::of(x, "x", Part::Whole)?, Operand::of(y, "y", Part::Whole)?);
+    let (x, y) = (Operand::of(x, "x", ReadPart::Whole)?, Operand::of(y, "y", ReadPart::Whole)?);
     let bits = call.precision_bits(&[x.natural_bits, y.natural_bits])?;
     let alpha = scalar(Some(alpha), "alpha", Bits::Round(bits))?.unwrap_or_else(|| rug::Float::with_val(2, 1));
     let shape = Shape { container: y.container, kind: y.kind.min(x.kind) };
     call.expect(y.rows * y.cols, 1)?;
     let (x, y) = (x.view(call.py(), Bits::Round(bits))?, y.view(call.py(), Bits::Round(bits))?);
     let result = call.run(|ctx| sunzi::blas::axpy(ctx, &alpha, x.entries(), y.entries(), bits))?;
-    call.finish(result, Form::General, shape, None)
+    call.finish(result, ResultForm::General, shape, None)
 }
 
 /// The native part of the function of this name in `sunzi`.
@@ -155,7 +155,7 @@ pub fn dot<'py>(
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
-    let (x, y) = (Operand::of(x, "x", Part::Whole)?, Operand::of(y, "y", Part::Whole)?);
+    let (x, y) = (Operand::of(x, "x", ReadPart::Whole)?, Operand::of(y, "y", ReadPart::Whole)?);
     let bits = call.precision_bits(&[x.natural_bits, y.natural_bits])?;
     let shape = Shape { container: x.container, kind: x.kind.min(y.kind) };
     let (x, y) = (x.view(call.py(), Bits::Round(bits))?, y.view(call.py(), Bits::Round(bits))?);
@@ -167,7 +167,7 @@ pub fn dot<'py>(
 #[pyfunction]
 pub fn nrm2<'py>(x: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
-    let x = Operand::of(x, "x", Part::Whole)?;
+    let x = Operand::of(x, "x", ReadPart::Whole)?;
     let bits = call.precision_bits(&[x.natural_bits])?;
     let shape = Shape { container: x.container, kind: x.kind };
     let x = x.view(call.py(), Bits::Round(bits))?;

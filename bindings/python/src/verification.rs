@@ -2,7 +2,7 @@
 
 use crate::call::Call;
 use crate::choices::{Named, SIDES, SYMMETRIC, json, op, part_of, symmetric};
-use crate::input::{Bits, Operand, Part, scalar};
+use crate::input::{Bits, Operand, ReadPart, scalar};
 use crate::view::View;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -63,13 +63,13 @@ impl Check {
     }
 
     /// The part of an operand that is read.
-    fn part(&self, at: usize) -> Part {
+    fn part(&self, at: usize) -> ReadPart {
         let triangle = self.triangle();
         match (self.operation, at) {
             ("syrk", 1) | ("cholesky" | "solve", 0) | ("inverse", _) => part_of(self.uplo),
-            ("trsm", 0) if self.diag == Diag::Unit => Part::StrictTriangle(triangle),
-            ("trsm", 0) => Part::Triangle(triangle),
-            _ => Part::Whole,
+            ("trsm", 0) if self.diag == Diag::Unit => ReadPart::StrictTriangle(triangle),
+            ("trsm", 0) => ReadPart::Triangle(triangle),
+            _ => ReadPart::Whole,
         }
     }
 

@@ -46,7 +46,7 @@ pub struct Given {
     #[command(flatten)]
     pub places: Places,
     #[command(flatten)]
-    pub choices: Choices,
+    pub choices: ParameterChoices,
 }
 
 /// `sunzi sdp`. SDPB takes options by their first letters.
@@ -77,7 +77,7 @@ pub struct Sdp {
     #[arg(long, value_name = "FILE.svg", value_hint = ValueHint::FilePath)]
     pub plot: Option<PathBuf>,
     #[command(flatten)]
-    pub choices: Choices,
+    pub choices: ParameterChoices,
     #[command(flatten)]
     pub engine: EngineArgs,
 }
@@ -115,7 +115,7 @@ fn threshold_or_never(text: &str) -> std::result::Result<Float, String> {
 /// What a file of parameters may say as well; nothing is left to SDPB's default.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Solver")]
-pub struct Choices {
+pub struct ParameterChoices {
     /// Precision of all numbers in bits [default: 400].
     #[arg(long, value_name = "B", value_parser = precision)]
     pub precision: Option<u32>,
@@ -247,10 +247,10 @@ impl Places {
     }
 }
 
-impl Choices {
+impl ParameterChoices {
     /// These, completed by those of `file`.
-    pub fn or(self, file: Choices) -> Choices {
-        Choices {
+    pub fn or(self, file: ParameterChoices) -> ParameterChoices {
+        ParameterChoices {
             precision: self.precision.or(file.precision),
             find_primal_feasible: self.find_primal_feasible || file.find_primal_feasible,
             find_dual_feasible: self.find_dual_feasible || file.find_dual_feasible,

@@ -42,7 +42,7 @@ pub fn run(session: &mut Session, args: Bench, all: &Ranks, together: Option<&dy
         },
         BenchOperation::Cholesky(args) if args.element_type == ElementType::Double => {
             let options = doubles(args);
-            let world = together.map_or(Ok(bench::World::alone()), |world| all.world(world))?;
+            let world = together.map_or(Ok(bench::BenchRanks::alone()), |world| all.world(world))?;
             return bench::run_double(session, &options, &world);
         }
         BenchOperation::Cholesky(args) => bench::Bench {
@@ -58,7 +58,7 @@ pub fn run(session: &mut Session, args: Bench, all: &Ranks, together: Option<&dy
         }
         BenchOperation::Batch(args) => return bench::run_batch(session, &batch(args)),
         BenchOperation::Step(args) => {
-            let world = together.map_or(Ok(bench::World::alone()), |world| all.world(world))?;
+            let world = together.map_or(Ok(bench::BenchRanks::alone()), |world| all.world(world))?;
             return bench::run_step(session, &step(args), world.ranks);
         }
         BenchOperation::Kernel(args) => {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 use sunzi::Result;
-use sunzi::advanced::drive::{RankReport, Sample, Span, SpanKind};
+use sunzi::advanced::drive::{RankReport, Sample, SpanKind, WorkSpan};
 use sunzi::comm::Transport;
 use sunzi::distributed::{RANK_PHASES, RankSpan, Team};
 use sunzi_session::plot::{self, Figure, Point};
@@ -36,7 +36,7 @@ fn gather(world: &dyn Transport, own: Vec<u64>) -> Result<Vec<Vec<u64>>> {
     Ok(ranks.map(|(words, &count)| words[..count as usize].to_vec()).collect())
 }
 
-fn span_words(thread: usize, span: &Span) -> [u64; SPAN_WORDS] {
+fn span_words(thread: usize, span: &WorkSpan) -> [u64; SPAN_WORDS] {
     let (kind, what) = match span.kind {
         SpanKind::Updates(count) => (0, count),
         SpanKind::Finish(count) => (1, count),
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn spans_have_names() {
-        let span = |kind, row, col| Span { kind, row, col, start_ns: 1, end_ns: 2 };
+        let span = |kind, row, col| WorkSpan { kind, row, col, start_ns: 1, end_ns: 2 };
         for (kind, row, want) in [
             (SpanKind::Updates(3), 5, "3 gemm (5, 2)"),
             (SpanKind::Updates(0), 5, "load (5, 2)"),

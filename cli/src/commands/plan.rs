@@ -12,7 +12,7 @@ use sunzi::plans::{
 };
 use sunzi::report::Path;
 use sunzi::{Accuracy, CholeskyOptions, Context, Matrix, RefineOptions, Result};
-use sunzi_lab::forecast::{Operation, TIMED_BYTES, Workload, forecast};
+use sunzi_lab::forecast::{ForecastOperation, TIMED_BYTES, Workload, forecast};
 use sunzi_session::engine::{Engine, limited};
 use sunzi_session::memory::Budget;
 use sunzi_session::session::Session as _;
@@ -110,13 +110,13 @@ pub fn run(session: &mut Session, operation: &PlanOperation) -> Result<()> {
         PlanOperation::Trsm(args) => {
             let PlanSolve { rows, cols, precision, promise, .. } = *args;
             let accuracy = promise.accuracy;
-            let workload = workload(Operation::Trsm, [rows, cols, 1], precision, accuracy);
+            let workload = workload(ForecastOperation::Trsm, [rows, cols, 1], precision, accuracy);
             solve(session, args, workload, |ctx| plan_trsm(ctx, (rows, cols), precision, accuracy))
         }
         PlanOperation::Solve(PlanSystem { refine_from, solve: args }) => {
             let PlanSolve { rows, cols, precision, promise, .. } = *args;
             let options = factor_options(promise, rows);
-            let refined = Operation::Solve { refine_from: *refine_from };
+            let refined = ForecastOperation::Solve { refine_from: *refine_from };
             let workload = workload(refined, [rows, cols, 1], precision, options.accuracy);
             solve(session, args, workload, |ctx| match refine_from {
                 Some(bits) => {
@@ -142,7 +142,7 @@ fn factor_options(promise: PlanPromise, order: usize) -> CholeskyOptions {
 fn syrk(session: &mut Session, args: &PlanSyrk) -> Result<()> {
     let PlanSyrk { rows, cols, precision, self_check, promise, time, ref engine, .. } = *args;
     let request = Request { self_check, ..Request::new(engine, Matrix::bytes_for(rows, cols, precision)) }
-        .timing(time, workload(Operation::Syrk, [rows, cols, 1], precision, promise.accuracy));
+        .timing(time, workload(ForecastOperation::Syrk, [rows, cols, 1], precision, promise.accuracy));
     let options = product_options(promise);
     request.show(session, |ctx| plan_syrk_with(ctx, (rows, cols), precision, &options), describe)
 }
@@ -164,7 +164,7 @@ fn gemm(session: &mut Session, args: &PlanGemm) -> Result<()> {
     let bytes = |cols| Matrix::bytes_for(contracted, cols, precision);
     let accuracy = promise.accuracy;
     let request = Request { self_check, ..Request::new(engine, bytes(rows).saturating_add(bytes(cols))) }
-        .timing(time, workload(Operation::Gemm, [contracted, cols, rows], precision, accuracy));
+        .timing(time, workload(ForecastOperation::Gemm, [contracted, cols, rows], precision, accuracy));
     let options = product_options(promise);
     request.show(session, |ctx| plan_gemm_with(ctx, (rows, cols), contracted, precision, &options), describe)
 }
@@ -172,7 +172,7 @@ fn gemm(session: &mut Session, args: &PlanGemm) -> Result<()> {
 fn cholesky(session: &mut Session, args: &PlanCholesky) -> Result<()> {
     let PlanCholesky { rows: order, precision, tile: tile_rows, promise, time, ref engine } = *args;
     let options = factor_options(promise, order).tile_rows(tile_rows);
-    let workload = workload(Operation::Cholesky, [order, 1, 1], precision, options.accuracy);
+    let workload = workload(ForecastOperation::Cholesky, [order, 1, 1], precision, options.accuracy);
     let request = Request::new(engine, Matrix::bytes_for(order, order, precision)).timing(time, workload);
     let make = |ctx: &Context| plan_cholesky(ctx, order, precision, &options);
     request.show(session, make, describe_cholesky)
@@ -181,7 +181,7 @@ fn cholesky(session: &mut Session, args: &PlanCholesky) -> Result<()> {
 fn inverse(session: &mut Session, args: &PlanCholesky) -> Result<()> {
     let PlanCholesky { rows: order, precision, tile: tile_rows, promise, time, ref engine } = *args;
     let options = factor_options(promise, order).tile_rows(tile_rows);
-    let workload = workload(Operation::Inverse, [order, 1, 1], precision, options.accuracy);
+    let workload = workload(ForecastOperation::Inverse, [order, 1, 1], precision, options.accuracy);
     let request = Request::new(engine, Matrix::bytes_for(order, order, precision)).timing(time, workload);
     request.show(session, |ctx| plan_inverse(ctx, order, precision, &options), describe_solve)
 }
@@ -198,7 +198,7 @@ fn solve(
     request.show(session, make, describe_solve)
 }
 
-fn workload(operation: Operation, sides: [usize; 3], precision_bits: u32, accuracy: Accuracy) -> Workload {
+fn workload(operation: ForecastOperation, sides: [usize; 3], precision_bits: u32, accuracy: Accuracy) -> Workload {
     Workload { operation, sides, precision_bits, accuracy }
 }
 

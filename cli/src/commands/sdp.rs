@@ -35,7 +35,7 @@ const CHECKPOINT_SECONDS: u64 = 3600;
 const PRECISION_TOO_LOW: u8 = 8;
 
 /// The data that a run needs besides its program.
-struct Run {
+struct SdpRun {
     config: Sdp,
     options: SolverOptions,
     folders: Folders,
@@ -63,7 +63,7 @@ pub fn run(session: &mut Session, config: &Sdp, together: Option<&dyn Transport>
         // Matrices of the same sizes come and go in each iteration. Under a limit freed memory goes back at once.
         keep_freed_memory();
     }
-    let (problem, run) = agreed(world, Run::prepare(config, world))?;
+    let (problem, run) = agreed(world, SdpRun::prepare(config, world))?;
     let team = match together {
         Some(world) => Some(Team::new(world.split(0)?, agreed(world, TeamOptions::from_environment())?)?),
         None => None,
@@ -103,9 +103,9 @@ fn with_room<T>(made: Result<T>, later: Result<()>) -> Result<T> {
     }
 }
 
-impl Run {
+impl SdpRun {
     /// Reads the program, and checks whether everything requested can be done.
-    fn prepare(config: &Sdp, world: &dyn Transport) -> Result<(Problem, Run)> {
+    fn prepare(config: &Sdp, world: &dyn Transport) -> Result<(Problem, SdpRun)> {
         let choices = &config.choices;
         let folders = Folders::new(&config.places)?;
         let start = Instant::now();
@@ -119,7 +119,7 @@ impl Run {
         }
         let (root, checkpoints) = (world.rank() == ROOT, Checkpoints::new(&problem));
         let certification = if root { Certification::new(config, &folders.results)? } else { None };
-        Ok((problem, Run { config: config.clone(), options, folders, certification, input_seconds, checkpoints }))
+        Ok((problem, SdpRun { config: config.clone(), options, folders, certification, input_seconds, checkpoints }))
     }
 
     /// Refuses a limit in which the requested proof has no room after the run, whose memory is free then.
@@ -207,7 +207,7 @@ impl Run {
             let gathered = if solver.rank().1 > 1 { solver.gathered_solution(&own)? } else { None };
             let written = whole.map_or(Ok(()), |problem| {
                 let solution = gathered.as_ref().unwrap_or(&own);
-                self.write(&Found { problem, solution, iterations: &log.iterations, stopped })
+                self.write(&SdpResults { problem, solution, iterations: &log.iterations, stopped })
             });
             let written = written.and(log.file.take().map_or(Ok(()), IterationsFile::finish));
             solver.agreed(written)?;
@@ -243,7 +243,7 @@ impl Run {
     }
 
     /// Writes everything except a proof; the proof of an earlier run is removed.
-    fn write(&self, found: &Found<'_>) -> Result<()> {
+    fn write(&self, found: &SdpResults<'_>) -> Result<()> {
         self.certification.iter().try_for_each(Certification::clear)?;
         found.write(self)
     }
@@ -364,17 +364,17 @@ fn describe(problem: &Problem) -> String {
 }
 
 /// The results that are written at the end.
-struct Found<'a> {
+struct SdpResults<'a> {
     problem: &'a Problem,
     solution: &'a Solution,
     iterations: &'a [Iteration],
     stopped: bool,
 }
 
-impl Found<'_> {
-    fn write(&self, run: &Run) -> Result<()> {
-        let Run { config, folders, options, checkpoints, .. } = run;
-        let Found { problem, solution, iterations, stopped } = *self;
+impl SdpResults<'_> {
+    fn write(&self, run: &SdpRun) -> Result<()> {
+        let SdpRun { config, folders, options, checkpoints, .. } = run;
+        let SdpResults { problem, solution, iterations, stopped } = *self;
         let choices = &config.choices;
         if let Some(folder) = folders.checkpoints.as_ref().filter(|_| stopped || !choices.no_final_checkpoint) {
             checkpoints.save(folder, &solution.state())?;
@@ -391,7 +391,7 @@ impl Found<'_> {
 
 /// The summary that is printed and reported at the end.
 struct Summary<'a> {
-    run: &'a Run,
+    run: &'a SdpRun,
     problem: &'a Problem,
     solution: &'a Solution,
     phase: &'static str,

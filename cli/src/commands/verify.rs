@@ -15,7 +15,7 @@ use sunzi_session::session::Session as _;
 use sunzi_session::units::counted;
 
 /// A stored product to check.
-pub struct Verify {
+pub struct StoredProduct {
     /// Which product of which files.
     operands: Operands,
     /// The file of the result.
@@ -24,22 +24,22 @@ pub struct Verify {
     check: Check,
 }
 
-impl From<VerifySyrk> for Verify {
-    fn from(args: VerifySyrk) -> Verify {
+impl From<VerifySyrk> for StoredProduct {
+    fn from(args: VerifySyrk) -> StoredProduct {
         let operands = Operands::Syrk { p: args.p, op: op(args.transpose), uplo: Uplo::Lower };
-        Verify { operands, result: args.q, check: args.check }
+        StoredProduct { operands, result: args.q, check: args.check }
     }
 }
 
-impl From<VerifyGemm> for Verify {
-    fn from(args: VerifyGemm) -> Verify {
+impl From<VerifyGemm> for StoredProduct {
+    fn from(args: VerifyGemm) -> StoredProduct {
         let (op_a, op_b) = (op(args.transpose_a), op(args.transpose_b));
         let operands = Operands::Gemm { a: args.a, b: args.b, op_a, op_b };
-        Verify { operands, result: args.c, check: args.check }
+        StoredProduct { operands, result: args.c, check: args.check }
     }
 }
 
-pub fn run(session: &mut Session, config: &Verify) -> Result<()> {
+pub fn run(session: &mut Session, config: &StoredProduct) -> Result<()> {
     let start = Instant::now();
     let precision_bits = product_precision(config.check.bits, &config.result, config.check.exact_integers)?;
     let files = config.operands.files().into_iter().chain([config.result.as_path()]).collect::<Vec<_>>();
@@ -94,7 +94,7 @@ pub fn counted_from_one(found: &Verification) -> Verification {
     found
 }
 
-fn describe(config: &Verify, precision_bits: u32, found: &Verification) -> String {
+fn describe(config: &StoredProduct, precision_bits: u32, found: &Verification) -> String {
     let product = match &config.operands {
         Operands::Syrk { op: Op::NoTranspose, .. } => "P^T P",
         Operands::Syrk { .. } => "P P^T",

@@ -19,7 +19,7 @@ pub const CASES: &[Case] = &[
 mod scalapack {
     use sunzi::comm::mpi::MpiRank;
     use sunzi::comm::{Reduction, Transport, barrier};
-    use sunzi_lab::baselines::scalapack::{Layout, Pdpotrf};
+    use sunzi_lab::baselines::scalapack::{BlockCyclicLayout, Pdpotrf};
 
     /// Entries of `L` that are exact in doubles, as are all sums of `L L^T`.
     fn factor(i: usize, j: usize) -> f64 {
@@ -40,7 +40,7 @@ mod scalapack {
     pub fn grids(rank: MpiRank) {
         for grid_rows in (1..=rank.size()).filter(|rows| rank.size().is_multiple_of(*rows)) {
             for (order, block_rows) in [(0, 4), (1, 4), (17, 4), (100, 16), (150, 64), (30, 64)] {
-                let layout = Layout { order, block_rows, grid_rows, grid_cols: rank.size() / grid_rows };
+                let layout = BlockCyclicLayout { order, block_rows, grid_rows, grid_cols: rank.size() / grid_rows };
                 let mut baseline = Pdpotrf::new(&rank, layout).unwrap();
                 let seconds = baseline.measure(2, gram).unwrap();
                 assert!(0.0 < seconds.min && seconds.min <= seconds.median);
@@ -59,10 +59,12 @@ mod scalapack {
     }
 
     pub fn errors(rank: MpiRank) {
-        let good = Layout { order: 40, block_rows: 8, grid_rows: 1, grid_cols: rank.size() };
-        for bad in
-            [Layout { grid_rows: 2, ..good }, Layout { block_rows: 0, ..good }, Layout { order: 1 << 40, ..good }]
-        {
+        let good = BlockCyclicLayout { order: 40, block_rows: 8, grid_rows: 1, grid_cols: rank.size() };
+        for bad in [
+            BlockCyclicLayout { grid_rows: 2, ..good },
+            BlockCyclicLayout { block_rows: 0, ..good },
+            BlockCyclicLayout { order: 1 << 40, ..good },
+        ] {
             assert!(Pdpotrf::new(&rank, bad).is_err(), "{bad:?}");
         }
         let mut baseline = Pdpotrf::new(&rank, good).unwrap();

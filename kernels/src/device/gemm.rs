@@ -31,7 +31,7 @@ impl Element {
 
 /// One matrix of each product of a batch: column-major, columns `ld` elements apart, matrices `stride` elements apart.
 #[derive(Clone)]
-pub struct Operand {
+pub struct GemmOperand {
     /// From the first element of the first matrix on.
     pub region: Region,
     /// Elements from one column to the next.
@@ -40,7 +40,7 @@ pub struct Operand {
     pub stride: usize,
 }
 
-impl Operand {
+impl GemmOperand {
     /// Whether `batch` matrices of `rows x cols` elements lie inside the region, which begins at a whole element.
     fn holds(&self, rows: usize, cols: usize, batch: usize, element_bytes: usize) -> bool {
         if rows == 0 || cols == 0 || batch == 0 {
@@ -69,11 +69,11 @@ pub struct Gemm {
     /// Contracted length.
     pub k: usize,
     /// `k x m`, or `m x k` where `by_rows`.
-    pub a: Operand,
+    pub a: GemmOperand,
     /// `k x n`, or `n x k` where `by_rows`.
-    pub b: Operand,
+    pub b: GemmOperand,
     /// `m x n`.
-    pub c: Operand,
+    pub c: GemmOperand,
     /// Products of the batch.
     pub batch: usize,
     /// Whether the product is subtracted.
@@ -100,7 +100,7 @@ impl Gemm {
         );
         if self.element == Element::I8 {
             assert!(!self.by_rows && !self.negate, "bytes are multiplied as A^T B");
-            let aligned = |operand: &Operand| {
+            let aligned = |operand: &GemmOperand| {
                 [operand.region.address(), operand.ld as u64, operand.stride as u64]
                     .iter()
                     .all(|n| n.is_multiple_of(16))
@@ -123,9 +123,9 @@ pub struct Trsm {
     /// Columns of B.
     pub n: usize,
     /// The triangle.
-    pub l: Operand,
+    pub l: GemmOperand,
     /// The right sides.
-    pub b: Operand,
+    pub b: GemmOperand,
 }
 
 impl Trsm {

@@ -22,7 +22,7 @@ mod users;
 pub mod cuda;
 
 pub use allowance::{Allowance, MemoryShare};
-pub use gemm::{Element, Gemm, Operand, Trsm};
+pub use gemm::{Element, Gemm, GemmOperand, Trsm};
 pub use memory::{Memory, Pinned, PinnedGuard, RawMemory, RawPinned, Region};
 pub use names::DeviceName;
 

@@ -34,7 +34,7 @@ struct Space<'s> {
 }
 
 /// A pivot: whether it is negative, and its magnitude.
-type Pivot<'a> = (bool, &'a [u64]);
+type SignedPivot<'a> = (bool, &'a [u64]);
 
 impl IntegerTiles {
     /// Kernels for `working_bits` working bits.
@@ -75,7 +75,7 @@ impl IntegerTiles {
     }
 
     /// Finishes the slot whose rest is in `space.rest`: its quotient by the pivot, 0 in a row that is rejected.
-    fn divide(&self, slot: &mut [u64], (sign, pivot): Pivot<'_>, weight: &mut RowWeight, space: &mut Space<'_>) {
+    fn divide(&self, slot: &mut [u64], (sign, pivot): SignedPivot<'_>, weight: &mut RowWeight, space: &mut Space<'_>) {
         if weight.is_rejected() {
             return slot.fill(0);
         }
@@ -107,7 +107,7 @@ impl IntegerTiles {
     }
 
     /// An entry of a finished tile.
-    fn entry<'w>(&self, shape: TileShape, words: &'w [u64], at: EntryIndex) -> Pivot<'w> {
+    fn entry<'w>(&self, shape: TileShape, words: &'w [u64], at: EntryIndex) -> SignedPivot<'w> {
         let slot = &words[self.index(shape, at.row, at.col)..][..1 + self.widths.entry];
         (slot[0] == 1, &slot[1..])
     }

@@ -12,7 +12,7 @@ use crate::math::processor::processor_has;
 pub const PANEL: usize = 32;
 
 /// The depths of one row of a panel.
-pub type Row = [i16; PANEL];
+pub type DepthRow = [i16; PANEL];
 
 /// The depth of the number 0, and of a sum in which every term has a factor 0.
 pub const EMPTY: i16 = i16::MIN;
@@ -33,13 +33,13 @@ pub fn depth(head: Head, norm_exponent: i64) -> i16 {
 }
 
 /// `sums[i][j] = max_k left[k][i] + right[k][j]`, [`EMPTY`] where each of these has an empty part.
-pub fn largest_sums(left: &[Row], right: &[Row], sums: &mut [Row; PANEL]) {
+pub fn largest_sums(left: &[DepthRow], right: &[DepthRow], sums: &mut [DepthRow; PANEL]) {
     sums.fill([EMPTY; PANEL]);
     raise_sums(left, right, sums);
 }
 
 /// `sums[i][j]` becomes the largest of itself and all `left[k][i] + right[k][j]`.
-pub fn raise_sums(left: &[Row], right: &[Row], sums: &mut [Row; PANEL]) {
+pub fn raise_sums(left: &[DepthRow], right: &[DepthRow], sums: &mut [DepthRow; PANEL]) {
     #[cfg(target_arch = "x86_64")]
     if processor_has!(Avx2: "avx2") {
         // SAFETY: the CPU has the one feature that `avx2` needs.
@@ -51,13 +51,13 @@ pub fn raise_sums(left: &[Row], right: &[Row], sums: &mut [Row; PANEL]) {
 /// [`portable`] with wider vectors.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn avx2(left: &[Row], right: &[Row], sums: &mut [Row; PANEL]) {
+fn avx2(left: &[DepthRow], right: &[DepthRow], sums: &mut [DepthRow; PANEL]) {
     portable(left, right, sums);
 }
 
 /// The definition; the compiler makes vectors of the inner loop.
 #[inline(always)]
-fn portable(left: &[Row], right: &[Row], sums: &mut [Row; PANEL]) {
+fn portable(left: &[DepthRow], right: &[DepthRow], sums: &mut [DepthRow; PANEL]) {
     for (left, right) in left.chunks(CHUNK_ROWS).zip(right.chunks(CHUNK_ROWS)) {
         for (group, sums) in sums.chunks_exact_mut(TOGETHER).enumerate() {
             let mut own = [[EMPTY; PANEL]; TOGETHER];
@@ -94,7 +94,7 @@ mod tests {
                     9 => DEEPEST,
                     _ => -((next() % 3000) as i16),
                 };
-                (0..rows).map(|_| std::array::from_fn(&mut value)).collect::<Vec<Row>>()
+                (0..rows).map(|_| std::array::from_fn(&mut value)).collect::<Vec<DepthRow>>()
             };
             let (left, mut right) = (panel(8), panel(3));
             right.iter_mut().for_each(|row| row[5] = EMPTY);

@@ -1,7 +1,9 @@
 //! Eight small problems side by side with the vector instructions for 52-bit integers, or with those of AVX2, where the
 //! processor has them: [`ProblemLanes`].
 
-pub use crate::kernels::problems::{Columns, LEAST_TOGETHER, Matrices, PROBLEMS, Products, Rounded, Systems};
+pub use crate::kernels::problems::{
+    LEAST_TOGETHER, Matrices, PROBLEMS, ProblemColumns, ProblemProducts, Rounded, Systems,
+};
 #[cfg(not(target_arch = "x86_64"))]
 pub use absent::ProblemLanes;
 #[cfg(target_arch = "x86_64")]
@@ -33,7 +35,7 @@ pub fn on_all_lanes(check: impl Fn()) {
 
 #[cfg(target_arch = "x86_64")]
 mod native {
-    use super::{Matrices, Products, Rounded, Systems};
+    use super::{Matrices, ProblemProducts, Rounded, Systems};
     use crate::kernels::x86_64::{ifma52::problem_lanes as ifma52, on_avx2::problem_lanes as avx2};
 
     /// Eight problems side by side: integers of one length, and how they lie in digits.
@@ -106,7 +108,7 @@ mod native {
 
         /// Multiplies operands of no more than [`ProblemLanes::most_terms`] rows, with as many words as
         /// [`ProblemLanes::product_words`]: passes on the wanted entries, exact and then rounded.
-        pub fn multiply(&self, products: &Products<'_>, words: &mut [u64], out: &mut Rounded<'_>) {
+        pub fn multiply(&self, products: &ProblemProducts<'_>, words: &mut [u64], out: &mut Rounded<'_>) {
             on_either!(self, own => own.multiply(products, words, out));
         }
     }
@@ -115,7 +117,7 @@ mod native {
 #[cfg(not(target_arch = "x86_64"))]
 #[expect(missing_docs, reason = "that of the module for x86-64")]
 mod absent {
-    use super::{Matrices, Products, Rounded, Systems};
+    use super::{Matrices, ProblemProducts, Rounded, Systems};
 
     /// There is none.
     pub enum ProblemLanes {}
@@ -153,7 +155,7 @@ mod absent {
             match *self {}
         }
 
-        pub fn multiply(&self, _products: &Products<'_>, _words: &mut [u64], _out: &mut Rounded<'_>) {
+        pub fn multiply(&self, _products: &ProblemProducts<'_>, _words: &mut [u64], _out: &mut Rounded<'_>) {
             match *self {}
         }
     }

@@ -60,7 +60,7 @@ impl<'a> Systems<'a> {
 
 /// Eight operands, whose columns are contracted with those of the other operands.
 #[derive(Clone, Copy)]
-pub struct Columns<'a> {
+pub struct ProblemColumns<'a> {
     /// One shape for all.
     pub views: [MatrixView<'a>; PROBLEMS],
     /// For each column the shifts of all eight operands: entries are `round(x 2^shift)`.
@@ -68,11 +68,11 @@ pub struct Columns<'a> {
 }
 
 /// Eight products `X^T Y`.
-pub struct Products<'a> {
+pub struct ProblemProducts<'a> {
     /// Their columns give the rows of the results.
-    pub left: Columns<'a>,
+    pub left: ProblemColumns<'a>,
     /// Their columns give the columns of the results; `None` for those of the left operands.
-    pub right: Option<Columns<'a>>,
+    pub right: Option<ProblemColumns<'a>>,
     /// Bits of the results.
     pub precision_bits: u32,
     /// Which entries are wanted, by row and column.

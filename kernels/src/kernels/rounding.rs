@@ -2,7 +2,7 @@
 //! instructions for 52-bit integers, else one after the other. Same bits: `math::float::round_integer`.
 
 use crate::kernels::limbs;
-use crate::kernels::tiles::{Eight, EntryForm, TileEngine};
+use crate::kernels::tiles::{EightEntries, EntryForm, TileEngine};
 use crate::math::family::IFMA52_BITS;
 use crate::math::float::{LIMB_BITS, limbs_for, round_integer};
 #[cfg(target_arch = "x86_64")]
@@ -51,7 +51,7 @@ impl EntryRounding {
     /// Writes heads and significands of some of the eight.
     pub fn round(
         &self,
-        eight: &Eight<'_>,
+        eight: &EightEntries<'_>,
         wanted: Range<usize>,
         heads: &mut [u64],
         limbs: &mut [u64],
@@ -71,7 +71,7 @@ impl EntryRounding {
     /// The same one after the other.
     fn round_each(
         &self,
-        eight: &Eight<'_>,
+        eight: &EightEntries<'_>,
         wanted: Range<usize>,
         heads: &mut [u64],
         limbs: &mut [u64],
@@ -118,7 +118,7 @@ mod tests {
             let numbers = eight_of(form, &mut rng);
             let magnitudes = in_form(form, &numbers);
             let exponents = std::array::from_fn(|lane| 10 * lane as i64 - 40);
-            let eight = Eight { magnitudes: &magnitudes, signs: rng.below(256) as u8, exponents };
+            let eight = EightEntries { magnitudes: &magnitudes, signs: rng.below(256) as u8, exponents };
             let start = rng.below(9) as usize;
             let wanted = start..start + rng.below(9 - start as u32) as usize;
             let (rounding, width) = (EntryRounding::new(form, precision), limbs_for(precision));

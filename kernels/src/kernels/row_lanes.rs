@@ -2,10 +2,10 @@
 //! has them: [`RowLanes`].
 
 #[cfg(target_arch = "x86_64")]
-pub use crate::kernels::x86_64::ifma52::row_lanes::{Columns, ENTRIES, RowLanes};
+pub use crate::kernels::x86_64::ifma52::row_lanes::{ENTRIES, LaneColumns, RowLanes};
 
 #[cfg(not(target_arch = "x86_64"))]
-pub use absent::{Columns, ENTRIES, RowLanes};
+pub use absent::{ENTRIES, LaneColumns, RowLanes};
 
 #[cfg(not(target_arch = "x86_64"))]
 #[expect(missing_docs, reason = "that of the module for x86-64")]
@@ -19,7 +19,7 @@ mod absent {
     pub enum RowLanes {}
 
     #[derive(Clone, Copy)]
-    pub struct Columns<'a> {
+    pub struct LaneColumns<'a> {
         pub left: &'a [u64],
         pub right: &'a [u64],
         pub rows: usize,
@@ -46,7 +46,7 @@ mod absent {
             match *self {}
         }
 
-        pub fn multiply(&self, _columns: Columns<'_>, _entries: &[EntryIndex], _scratch: &mut [u64]) -> u8 {
+        pub fn multiply(&self, _columns: LaneColumns<'_>, _entries: &[EntryIndex], _scratch: &mut [u64]) -> u8 {
             match *self {}
         }
 

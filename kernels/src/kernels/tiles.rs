@@ -399,7 +399,7 @@ impl EntryForm {
 
 /// Eight integers times powers of two.
 #[derive(Clone, Copy)]
-pub struct Eight<'a> {
+pub struct EightEntries<'a> {
     /// Their magnitudes, in the form that is rounded.
     pub magnitudes: &'a [u64],
     /// A bit for each that is below 0.

@@ -21,7 +21,7 @@ pub enum Workers {
 }
 
 /// Columns `first..` of a matrix, `stride` elements from one column to the next, `width` limbs for each element.
-struct Columns<'a> {
+struct MirrorColumns<'a> {
     heads: &'a mut [u64],
     limbs: &'a mut [u64],
     first: usize,
@@ -29,18 +29,18 @@ struct Columns<'a> {
     width: usize,
 }
 
-impl<'a> Columns<'a> {
+impl<'a> MirrorColumns<'a> {
     fn count(&self) -> usize {
         self.heads.len().div_ceil(self.stride) // a block ends with the last row of its last column
     }
 
     /// The first `count` columns and the others.
-    fn split(self, count: usize) -> (Columns<'a>, Columns<'a>) {
-        let Columns { heads, limbs, first, stride, width } = self;
+    fn split(self, count: usize) -> (MirrorColumns<'a>, MirrorColumns<'a>) {
+        let MirrorColumns { heads, limbs, first, stride, width } = self;
         let (left_heads, right_heads) = heads.split_at_mut(count * stride);
         let (left_limbs, right_limbs) = limbs.split_at_mut(count * stride * width);
-        let left = Columns { heads: left_heads, limbs: left_limbs, first, stride, width };
-        (left, Columns { heads: right_heads, limbs: right_limbs, first: first + count, stride, width })
+        let left = MirrorColumns { heads: left_heads, limbs: left_limbs, first, stride, width };
+        (left, MirrorColumns { heads: right_heads, limbs: right_limbs, first: first + count, stride, width })
     }
 }
 
@@ -52,12 +52,12 @@ pub fn mirror(matrix: MatrixViewMut<'_>, uplo: Uplo, workers: Workers) {
     assert_eq!(matrix.rows(), matrix.cols(), "only a square matrix has a mirror image of a triangle");
     if matrix.rows() > 0 {
         let (heads, limbs) = matrix.into_parts();
-        mirror_columns(Columns { heads, limbs, first: 0, stride, width }, uplo, workers);
+        mirror_columns(MirrorColumns { heads, limbs, first: 0, stride, width }, uplo, workers);
     }
 }
 
 /// Mirrors the square on the diagonal that lies in these columns.
-fn mirror_columns(columns: Columns<'_>, uplo: Uplo, workers: Workers) {
+fn mirror_columns(columns: MirrorColumns<'_>, uplo: Uplo, workers: Workers) {
     let count = columns.count();
     if count <= BLOCK {
         return mirror_block(columns, uplo);
@@ -80,8 +80,8 @@ fn both(workers: Workers, elements: usize, left: impl FnOnce() + Send, right: im
     }
 }
 
-fn mirror_block(columns: Columns<'_>, uplo: Uplo) {
-    let Columns { heads, limbs, first, stride, width } = columns;
+fn mirror_block(columns: MirrorColumns<'_>, uplo: Uplo) {
+    let MirrorColumns { heads, limbs, first, stride, width } = columns;
     // Column `last` of the upper triangle, from its top down to the diagonal, is row `last` of the lower one.
     for last in 1..heads.len().div_ceil(stride) {
         let (columns, column) = heads.split_at_mut(last * stride);
@@ -104,11 +104,11 @@ fn mirror_block(columns: Columns<'_>, uplo: Uplo) {
 }
 
 /// Element `(i, j)` of `to` becomes element `(j, i)` of `from`, for all `i` among the columns of `from`.
-fn copy_rectangle(from: &Columns<'_>, to: &mut Columns<'_>, workers: Workers) {
+fn copy_rectangle(from: &MirrorColumns<'_>, to: &mut MirrorColumns<'_>, workers: Workers) {
     let count = to.count();
     if count > BLOCK {
-        let Columns { heads, limbs, first, stride, width } = to;
-        let whole = Columns { heads, limbs, first: *first, stride: *stride, width: *width };
+        let MirrorColumns { heads, limbs, first, stride, width } = to;
+        let whole = MirrorColumns { heads, limbs, first: *first, stride: *stride, width: *width };
         let (mut left, mut right) = whole.split((count / 2).next_multiple_of(BLOCK));
         let elements = count * from.count();
         return both(

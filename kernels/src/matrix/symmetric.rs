@@ -147,12 +147,12 @@ impl std::fmt::Debug for SymmetricMatrix {
 #[derive(Clone, Copy, Debug)]
 pub struct Symmetric<'a> {
     view: MatrixView<'a>,
-    source: Source,
+    source: SymmetrySource,
 }
 
 /// Why a view may be read as a symmetric matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Source {
+enum SymmetrySource {
     /// It is known to be symmetric.
     Known,
     /// The caller names the triangle that counts.
@@ -163,19 +163,19 @@ enum Source {
 
 impl<'a> From<&'a SymmetricMatrix> for Symmetric<'a> {
     fn from(matrix: &'a SymmetricMatrix) -> Self {
-        Symmetric { view: matrix.whole.view(), source: Source::Known }
+        Symmetric { view: matrix.whole.view(), source: SymmetrySource::Known }
     }
 }
 
 impl<'a> From<&'a Matrix> for Symmetric<'a> {
     fn from(matrix: &'a Matrix) -> Self {
-        Symmetric { view: matrix.view(), source: Source::Plain }
+        Symmetric { view: matrix.view(), source: SymmetrySource::Plain }
     }
 }
 
 impl<'a> From<MatrixView<'a>> for Symmetric<'a> {
     fn from(view: MatrixView<'a>) -> Self {
-        Symmetric { view, source: Source::Plain }
+        Symmetric { view, source: SymmetrySource::Plain }
     }
 }
 
@@ -192,14 +192,14 @@ impl<'a> Symmetric<'a> {
 
     /// [`Symmetric::lower`] or [`Symmetric::upper`].
     pub fn triangle(matrix: impl Into<MatrixView<'a>>, uplo: Uplo) -> Self {
-        Symmetric { view: matrix.into(), source: Source::Named(uplo) }
+        Symmetric { view: matrix.into(), source: SymmetrySource::Named(uplo) }
     }
 
     /// The triangle that the caller names, or nothing where both count.
     pub fn named(&self) -> Option<Uplo> {
         match self.source {
-            Source::Named(uplo) => Some(uplo),
-            Source::Known | Source::Plain => None,
+            SymmetrySource::Named(uplo) => Some(uplo),
+            SymmetrySource::Known | SymmetrySource::Plain => None,
         }
     }
 
@@ -218,8 +218,8 @@ impl<'a> Symmetric<'a> {
     pub fn triangle_view(&self, uplo: Uplo, operation: &'static str) -> Result<MatrixView<'a>> {
         check_square(operation, &self.view)?;
         match self.source {
-            Source::Named(named) if named != uplo => Ok(self.view.transposed()),
-            Source::Plain => check_symmetric(&self.view).map(|()| self.view),
+            SymmetrySource::Named(named) if named != uplo => Ok(self.view.transposed()),
+            SymmetrySource::Plain => check_symmetric(&self.view).map(|()| self.view),
             _ => Ok(self.view),
         }
     }

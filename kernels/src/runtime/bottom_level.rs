@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// The work of each kind of task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Weights {
+pub struct TaskWeights {
     /// Work of a diagonal tile's factor.
     pub potrf: u64,
     /// Work of a solve.
@@ -21,13 +21,13 @@ pub struct Weights {
     pub gemm: u64,
 }
 
-const OPERATIONS: Weights = Weights { potrf: 1, trsm: 3, syrk: 3, gemm: 6 };
+const OPERATIONS: TaskWeights = TaskWeights { potrf: 1, trsm: 3, syrk: 3, gemm: 6 };
 
 /// The bottom level of each task, from a table with one number per tile.
 #[derive(Clone, Debug)]
 pub struct BottomLevels {
     graph: CholeskyGraph,
-    weights: Weights,
+    weights: TaskWeights,
     /// Bottom level of the task that finishes each tile.
     finish: Vec<u64>,
 }
@@ -42,8 +42,8 @@ impl BottomLevels {
     }
 
     /// The table for other units.
-    pub fn weighted(graph: CholeskyGraph, weights: Weights) -> BottomLevels {
-        let (tiles, Weights { potrf, trsm, syrk, gemm }) = (graph.tiles, weights);
+    pub fn weighted(graph: CholeskyGraph, weights: TaskWeights) -> BottomLevels {
+        let (tiles, TaskWeights { potrf, trsm, syrk, gemm }) = (graph.tiles, weights);
         let mut levels = BottomLevels { graph, weights, finish: vec![0; graph.tile_count()] };
         // Over the columns done: the longest way on along each row, its own columns counted; below each diagonal tile.
         let (mut along, mut below) = (vec![0; tiles], vec![0; tiles]);
@@ -93,7 +93,7 @@ mod tests {
     fn levels_are_those_of_the_longest_path() {
         for tiles in 0..7 {
             let graph = CholeskyGraph { tiles };
-            let weights = [OPERATIONS, Weights { potrf: 70, trsm: 9, syrk: 8, gemm: 5 }][tiles % 2];
+            let weights = [OPERATIONS, TaskWeights { potrf: 70, trsm: 9, syrk: 8, gemm: 5 }][tiles % 2];
             let levels = BottomLevels::weighted(graph, weights);
             for task in graph.tasks() {
                 let own = match task {

@@ -1,6 +1,6 @@
 //! The bytes that a factorisation moves between two levels, counted without them.
 
-use crate::runtime::protocol::{Action, DeviceSites, Event, ProtocolOptions, TaskMachine};
+use crate::runtime::protocol::{DeviceSites, ProtocolAction, ProtocolEvent, ProtocolOptions, TaskMachine};
 use crate::runtime::residency::{CacheCounters, Eviction, Owner, TaskMoves};
 use crate::runtime::{CholeskyGraph, Policy, Task};
 use crate::tile::{RankGrid, TileId};
@@ -36,12 +36,12 @@ pub fn count_moves(
     let mut machine = TaskMachine::unchecked(ALONE, graph, 0, protocol);
     let owner = Owner { grid: ALONE, number: 0 };
     let mut moves = TaskMoves::new(graph, owner, room_tiles, eviction, tile_bytes);
-    while let Some(Action::Run(run)) = machine.poll_near(&|_, tile| moves.holds(tile), &|_| true) {
+    while let Some(ProtocolAction::Run(run)) = machine.poll_near(&|_, tile| moves.holds(tile), &|_| true) {
         for task in run.tasks(graph).filter(|task| !matches!(task, Task::Potrf { .. })) {
             moves.begin(task);
             moves.end(task);
         }
-        machine.handle(Event::Done(run));
+        machine.handle(ProtocolEvent::Done(run));
     }
     moves.counters()
 }

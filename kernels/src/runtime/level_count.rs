@@ -2,7 +2,7 @@
 
 use crate::runtime::CholeskyGraph;
 use crate::runtime::policy::{BlockShape, Policy};
-use crate::runtime::protocol::{Action, Event, Message, ProtocolOptions, TaskMachine};
+use crate::runtime::protocol::{Message, ProtocolAction, ProtocolEvent, ProtocolOptions, TaskMachine};
 use crate::runtime::residency::{Move, Owner};
 use crate::runtime::tile_level::{LevelShape, TileLevel};
 use crate::tile::{OwnTiles, TileId};
@@ -58,14 +58,14 @@ pub fn count_level(graph: CholeskyGraph, owner: Owner, shape: LevelShape, bytes:
     loop {
         while let Some(action) = machine.poll_near(&|_, _| true, &|tile| level.admits(tile, options.workers)) {
             match action {
-                Action::Run(run) => level.take(run),
-                Action::Send { message: Message::Request { tile, .. }, to } => {
+                ProtocolAction::Run(run) => level.take(run),
+                ProtocolAction::Send { message: Message::Request { tile, .. }, to } => {
                     traffic.written_bytes += (bytes.finished)(tile);
                     finished.insert(tile);
                     let message = Message::Tile { tile, clients: Vec::new(), depth: 1 };
-                    machine.handle(Event::Message { from: to, message });
+                    machine.handle(ProtocolEvent::Message { from: to, message });
                 }
-                Action::Send { .. } | Action::Release(_) | Action::Finished => {}
+                ProtocolAction::Send { .. } | ProtocolAction::Release(_) | ProtocolAction::Finished => {}
             }
         }
         while let Some(step) = level.next_move() {
@@ -89,7 +89,7 @@ pub fn count_level(graph: CholeskyGraph, owner: Owner, shape: LevelShape, bytes:
             finished.extend(run.tiles());
         }
         level.done(ticket, &run);
-        machine.handle(Event::Done(run));
+        machine.handle(ProtocolEvent::Done(run));
     }
     traffic
 }
@@ -200,7 +200,7 @@ mod tests {
         let (mut moves, mut runs, mut read) = (Vec::new(), Vec::new(), 0);
         let (mut now, mut disk_free) = (0.0f64, 0.0f64);
         loop {
-            while let Some(Action::Run(run)) = machine.poll() {
+            while let Some(ProtocolAction::Run(run)) = machine.poll() {
                 level.take(run);
             }
             while let Some(step) = level.next_move() {
@@ -230,7 +230,7 @@ mod tests {
                     let (end, ticket, run) = runs.swap_remove(at);
                     now = end;
                     level.done(ticket, &run);
-                    machine.handle(Event::Done(run));
+                    machine.handle(ProtocolEvent::Done(run));
                 }
                 _ => return read,
             }
@@ -252,7 +252,7 @@ mod tests {
             let (mut draw, mut events) = (Draw::new(seed), Vec::new());
             let mut applied = HashMap::<TileId, usize>::new();
             loop {
-                while let Some(Action::Run(run)) = machine.poll() {
+                while let Some(ProtocolAction::Run(run)) = machine.poll() {
                     level.take(run);
                 }
                 events.extend(iter::from_fn(|| level.next_move()).map(Happening::Moved));
@@ -272,7 +272,7 @@ mod tests {
                             assert!(!run.finish || run.updates.end == tile.col, "{shape:?}: {run:?}");
                         }
                         level.done(ticket, &run);
-                        machine.handle(Event::Done(run));
+                        machine.handle(ProtocolEvent::Done(run));
                     }
                 }
             }

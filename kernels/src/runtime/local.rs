@@ -39,7 +39,7 @@ pub enum Planned {
 }
 
 /// A job from its plan to its end.
-struct Job<T, J> {
+struct LocalJob<T, J> {
     job: Option<J>,
     lease: Lease<T>,
     /// Fetches that have not ended.
@@ -49,7 +49,7 @@ struct Job<T, J> {
 /// The objects and jobs of one memory.
 pub struct LocalScheduler<T, J> {
     objects: Residency<T>,
-    jobs: FxHashMap<Ticket, Job<T, J>>,
+    jobs: FxHashMap<Ticket, LocalJob<T, J>>,
     next: u64,
     /// Objects on their way here, and the jobs that wait for them.
     coming: FxHashMap<T, Vec<Ticket>>,
@@ -118,7 +118,7 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
                 missing += 1;
             }
         }
-        self.jobs.insert(ticket, Job { job: Some(job), lease, missing });
+        self.jobs.insert(ticket, LocalJob { job: Some(job), lease, missing });
         if missing == 0 {
             self.ready.push_back(ticket);
         }

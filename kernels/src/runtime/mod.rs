@@ -17,7 +17,7 @@ pub mod protocol;
 mod residency;
 mod tile_level;
 
-pub use bottom_level::{BottomLevels, Weights};
+pub use bottom_level::{BottomLevels, TaskWeights};
 pub use cholesky_graph::{CholeskyGraph, Task};
 pub use count::{Baseline, CountOptions, baseline_bytes, baseline_traffic, count_moves};
 pub use level_count::{LevelBytes, LevelTraffic, count_level, least_level_bytes, level_options};

@@ -85,13 +85,13 @@ fn choose_primes(bits: u64, terms: u64) -> Option<Vec<ulong>> {
 
 /// The memory that one thread needs to convert blocks of up to [`BLOCK_ENTRIES`] integers: FLINT's scratch
 /// and the residues of the block, all primes of an entry side by side.
-pub(super) struct Block<'a> {
+pub(super) struct CombBlock<'a> {
     comb: &'a Comb,
     scratch: fmpz_comb_temp_struct,
     residues: Vec<ulong>,
 }
 
-impl<'a> Block<'a> {
+impl<'a> CombBlock<'a> {
     /// An empty block.
     pub(super) fn new(comb: &'a Comb) -> Self {
         let mut scratch = fmpz_comb_temp_struct::default();
@@ -149,7 +149,7 @@ impl<'a> Block<'a> {
     }
 }
 
-impl Drop for Block<'_> {
+impl Drop for CombBlock<'_> {
     fn drop(&mut self) {
         // SAFETY: the scratch is initialised and not used again.
         unsafe { sys::fmpz_comb_temp_clear(&raw mut self.scratch) }

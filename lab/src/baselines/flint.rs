@@ -23,17 +23,17 @@ pub(super) struct Flint {
     precision_bits: u32,
     threads: usize,
     workers: Workers,
-    product: Product,
-    left: Operand,
+    product: FlintProduct,
+    left: FlintOperand,
     /// Absent for `Operation::Syrk`, where the left operand is also the right one.
-    right: Option<Operand>,
+    right: Option<FlintOperand>,
     /// Column-major and square; above the diagonal unused for `Operation::Syrk`.
     result: Vec<Arf>,
 }
 
 /// The FLINT function that multiplies.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Product {
+enum FlintProduct {
     /// `fmpz_mat_mul`, which picks a method by FLINT's own tuning.
     Automatic,
     /// `fmpz_mat_mul_blas`: residues, one BLAS product per prime, CRT.
@@ -49,7 +49,8 @@ impl Flint {
     /// Copies the operands and allocates the result.
     pub(super) fn new(problem: Problem) -> Result<Self, String> {
         let least = problem.rows.min(problem.cols);
-        let product = if least >= BLAS_MIN_DIMENSION && flint_has_blas() { Product::Blas } else { Product::Automatic };
+        let product =
+            if least >= BLAS_MIN_DIMENSION && flint_has_blas() { FlintProduct::Blas } else { FlintProduct::Automatic };
         Ok(Self {
             operation: problem.operation,
             rows: problem.rows,
@@ -58,8 +59,8 @@ impl Flint {
             threads: problem.threads,
             workers: Workers::new(problem.threads)?,
             product,
-            left: Operand::new(problem.a, problem.cols),
-            right: problem.b.map(|b| Operand::new(b, problem.cols)),
+            left: FlintOperand::new(problem.a, problem.cols),
+            right: problem.b.map(|b| FlintOperand::new(b, problem.cols)),
             result: std::iter::repeat_with(Arf::zero).take(problem.cols * problem.cols).collect(),
         })
     }
@@ -92,8 +93,8 @@ impl Baseline for Flint {
     fn form(&self) -> String {
         let version = flint_version();
         let product = match self.product {
-            Product::Automatic => "fmpz_mat_mul".to_owned(),
-            Product::Blas => format!("fmpz_mat_mul_blas ({})", blas_version()),
+            FlintProduct::Automatic => "fmpz_mat_mul".to_owned(),
+            FlintProduct::Blas => format!("fmpz_mat_mul_blas ({})", blas_version()),
         };
         let blas = if flint_has_blas() { "with BLAS" } else { "no BLAS" };
         format!("FLINT {version} ({blas}) {product}, {} thread(s)", self.threads)
@@ -145,13 +146,13 @@ fn blas_version() -> String {
 }
 
 /// One operand, as big floats and as the integers they are scaled to, both column-major.
-struct Operand {
+struct FlintOperand {
     entries: Vec<Arf>,
     exponents: Vec<i64>,
     integers: Vec<Fmpz>,
 }
 
-impl Operand {
+impl FlintOperand {
     /// Copies the entries; the integers are zero until `scale`.
     fn new(entries: &[Float], cols: usize) -> Self {
         Self {
@@ -239,13 +240,13 @@ impl IntegerMatrix {
     }
 
     /// Becomes the product of two matrices of fitting shape.
-    fn multiply(&mut self, left: &BorrowedMatrix, right: &BorrowedMatrix, product: Product) {
+    fn multiply(&mut self, left: &BorrowedMatrix, right: &BorrowedMatrix, product: FlintProduct) {
         assert!(left.cols == right.rows && self.0.r as usize == left.rows && self.0.c as usize == right.cols);
         let (left, right) = (left.view(), right.view());
         // SAFETY: the shapes fit, and FLINT reads the factors without changing them, whose
         // integers the caller keeps borrowed.
         unsafe {
-            let done = product == Product::Blas && sys::fmpz_mat_mul_blas(&raw mut self.0, &left, &right) != 0;
+            let done = product == FlintProduct::Blas && sys::fmpz_mat_mul_blas(&raw mut self.0, &left, &right) != 0;
             if !done {
                 sys::fmpz_mat_mul(&raw mut self.0, &left, &right);
             }

@@ -13,7 +13,7 @@ use super::sys;
 
 /// How a square matrix lies on the ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Layout {
+pub struct BlockCyclicLayout {
     /// Rows of the matrix.
     pub order: usize,
     /// Rows and columns of a block.
@@ -56,7 +56,7 @@ impl Cycle {
 /// One rank's share of a matrix on a grid of all ranks of a group.
 pub struct Pdpotrf<'a> {
     rank: &'a MpiRank,
-    layout: Layout,
+    layout: BlockCyclicLayout,
     rows: Cycle,
     cols: Cycle,
     /// The handle of the grid.
@@ -84,8 +84,8 @@ impl<'a> Pdpotrf<'a> {
     /// # Errors
     /// On all ranks alike: [`Error::InvalidArgument`] for a grid of another number of ranks, empty blocks, or a matrix
     /// beyond ScaLAPACK's 31-bit integers; [`Error::OutOfMemory`]; [`Error::Transport`].
-    pub fn new(rank: &'a MpiRank, layout: Layout) -> Result<Pdpotrf<'a>> {
-        let Layout { order, block_rows: block, grid_rows, grid_cols } = layout;
+    pub fn new(rank: &'a MpiRank, layout: BlockCyclicLayout) -> Result<Pdpotrf<'a>> {
+        let BlockCyclicLayout { order, block_rows: block, grid_rows, grid_cols } = layout;
         if grid_rows.checked_mul(grid_cols) != Some(rank.size()) {
             let text = format!("a grid of {grid_rows} x {grid_cols} does not have {} ranks", rank.size());
             return Err(Error::InvalidArgument(text));
@@ -105,7 +105,7 @@ impl<'a> Pdpotrf<'a> {
     }
 
     /// How the matrix lies on the ranks.
-    pub fn layout(&self) -> Layout {
+    pub fn layout(&self) -> BlockCyclicLayout {
         self.layout
     }
 

@@ -16,7 +16,7 @@ use std::time::Instant;
 use cblas_sys as cblas;
 use rug::Float;
 
-use super::comb::{BLOCK_ENTRIES, Block, Comb};
+use super::comb::{BLOCK_ENTRIES, Comb, CombBlock};
 use super::native::{Fmpz, Mpf};
 use super::problem::entry_index;
 use super::{Baseline, Operation, Problem, Workers, process_settings, sys};
@@ -30,9 +30,9 @@ pub(super) struct Sdpb {
     threads: usize,
     workers: Workers,
     comb: Comb,
-    left: Operand,
+    left: SdpbOperand,
     /// Absent for `Operation::Syrk`, where the left operand is also the right one.
-    right: Option<Operand>,
+    right: Option<SdpbOperand>,
     /// The products modulo each prime: column-major squares, prime after prime.
     window: Vec<f64>,
     /// The combined products, column-major.
@@ -54,7 +54,7 @@ impl Sdpb {
         let terms = rows.max(1) as u64;
         let length_bits = u64::from(u64::BITS - terms.leading_zeros());
         let comb = Comb::new(2 * u64::from(precision_bits) + 1 + length_bits, terms)?;
-        let operand = |entries| Operand::new(entries, cols, precision_bits, comb.prime_count());
+        let operand = |entries| SdpbOperand::new(entries, cols, precision_bits, comb.prime_count());
         Ok(Self {
             left: operand(problem.a),
             right: problem.b.map(operand),
@@ -110,7 +110,7 @@ impl Sdpb {
         let columns = self.integers.chunks_mut(cols.max(1)).enumerate();
         self.workers.for_each(
             columns,
-            || Block::new(comb),
+            || CombBlock::new(comb),
             |block, (j, column)| {
                 let top = if operation == Operation::Syrk { j } else { 0 };
                 for (block_index, integers) in column[top..].chunks_mut(BLOCK_ENTRIES).enumerate() {
@@ -187,7 +187,7 @@ impl Baseline for Sdpb {
 }
 
 /// One operand in all its forms, each column-major.
-struct Operand {
+struct SdpbOperand {
     entries: Vec<Mpf>,
     norms: Vec<Mpf>,
     integers: Vec<Fmpz>,
@@ -195,7 +195,7 @@ struct Operand {
     window: Vec<f64>,
 }
 
-impl Operand {
+impl SdpbOperand {
     /// Copies the entries and makes room for the other forms.
     fn new(entries: &[Float], cols: usize, precision_bits: u32, prime_count: usize) -> Self {
         Self {
@@ -232,7 +232,7 @@ impl Operand {
         let columns = self.integers.chunks(rows.max(1)).enumerate();
         workers.for_each(
             columns,
-            || Block::new(comb),
+            || CombBlock::new(comb),
             |block, (j, column)| {
                 for (block_index, integers) in column.chunks(BLOCK_ENTRIES).enumerate() {
                     block.set_integers(integers);

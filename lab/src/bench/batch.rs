@@ -82,7 +82,7 @@ struct BatchFigures {
 }
 
 /// Our side: operands, and results that are kept.
-struct Ours<'a> {
+struct BatchSide<'a> {
     config: &'a BenchBatch,
     operands: &'a [Operands],
     matrices: Vec<Matrix>,
@@ -94,10 +94,10 @@ struct Ours<'a> {
     call_seconds: Vec<f64>,
 }
 
-impl<'a> Ours<'a> {
-    fn new(config: &'a BenchBatch, operands: &'a [Operands]) -> Ours<'a> {
+impl<'a> BatchSide<'a> {
+    fn new(config: &'a BenchBatch, operands: &'a [Operands]) -> BatchSide<'a> {
         let places = |of: &[Operation]| if of.contains(&config.operation) { operands.len() } else { 0 };
-        Ours {
+        BatchSide {
             config,
             operands,
             matrices: vec![Matrix::empty(); places(&[Operation::Gemm, Operation::Trsm])],
@@ -255,7 +255,7 @@ pub fn run(session: &mut dyn Session, config: &BenchBatch) -> Result<()> {
     let budget = config.engine.budget(operands.iter().map(Operands::bytes).sum());
     let (builder, restate) = limited(session.context(&config.engine)?, budget);
     let ctx = builder.build()?;
-    let mut ours = Ours::new(config, &operands);
+    let mut ours = BatchSide::new(config, &operands);
     let report = ours.batch(&ctx).map_err(&restate)?;
     let first = ours.hash();
     let mut timed = others.iter().map(|name| Baselines::new(name, config, &operands)).collect::<Result<Vec<_>>>()?;
@@ -292,7 +292,7 @@ struct Judged {
     right: Vec<bool>,
 }
 
-fn judge(config: &BenchBatch, operands: &[Operands], ours: &Ours<'_>, timed: &[Baselines]) -> Judged {
+fn judge(config: &BenchBatch, operands: &[Operands], ours: &BatchSide<'_>, timed: &[Baselines]) -> Judged {
     let count = operands.len();
     let mut places = (0..CHECKED_PROBLEMS.min(count)).map(|at| at * count / CHECKED_PROBLEMS.min(count));
     let mut judged = Judged { worst_error: 0.0, right: vec![true; timed.len()] };
@@ -314,7 +314,7 @@ fn judge(config: &BenchBatch, operands: &[Operands], ours: &Ours<'_>, timed: &[B
 fn summarise(
     config: &BenchBatch,
     batch: &BatchReport,
-    ours: &Ours<'_>,
+    ours: &BatchSide<'_>,
     timed: &[Baselines],
     judged: &Judged,
 ) -> BatchBenchReport {

@@ -33,7 +33,7 @@ pub fn worst(ratios: impl Iterator<Item = f64>) -> f64 {
 }
 
 /// One entry: its place, its value, and the error that is allowed.
-struct Sample {
+struct EntrySample {
     row: usize,
     col: usize,
     /// `sum_k a_k,row * b_k,col`, correct to far below the bound.
@@ -44,7 +44,7 @@ struct Sample {
 
 /// The sampled entries of `A^T B` (of the lower triangle of `A^T A` without B).
 pub struct Samples {
-    samples: Vec<Sample>,
+    samples: Vec<EntrySample>,
     contracted: usize,
 }
 
@@ -73,14 +73,14 @@ impl Verifier for Samples {
     }
 }
 
-fn sample(a: &Matrix, b: &Matrix, row: usize, col: usize) -> Sample {
+fn sample(a: &Matrix, b: &Matrix, row: usize, col: usize) -> EntrySample {
     let column = |matrix: &Matrix, col: usize| (0..matrix.rows()).map(|k| matrix.float(k, col)).collect::<Vec<_>>();
     let (x, y) = (column(a, row), column(b, col));
     let mut value = Float::new(2 * a.precision_bits() + 64);
     value.assign(Float::dot(x.iter().zip(&y)));
     let mut bound = norm(&x) * norm(&y);
     bound.next_up();
-    Sample { row, col, value, bound: bound >> (a.precision_bits() - 1) }
+    EntrySample { row, col, value, bound: bound >> (a.precision_bits() - 1) }
 }
 
 /// Euclidean norm, rounded up.

@@ -46,7 +46,7 @@ pub struct BenchDouble {
 }
 
 /// The ranks of a benchmark.
-pub struct World<'a> {
+pub struct BenchRanks<'a> {
     /// All that take part.
     pub ranks: &'a dyn Transport,
     /// The same as MPI sees them, for a baseline that calls MPI itself; `None` on ranks that are threads.
@@ -54,10 +54,10 @@ pub struct World<'a> {
     pub mpi: Option<sunzi::comm::mpi::MpiRank>,
 }
 
-impl World<'_> {
+impl BenchRanks<'_> {
     /// One process by itself.
-    pub fn alone() -> World<'static> {
-        World {
+    pub fn alone() -> BenchRanks<'static> {
+        BenchRanks {
             ranks: sunzi::comm::local::alone(),
             #[cfg(feature = "scalapack")]
             mpi: None,
@@ -66,7 +66,7 @@ impl World<'_> {
 }
 
 /// Our side: the seconds of each run, and the fastest.
-struct Ours<'a> {
+struct DoubleSide<'a> {
     ctx: &'a Context,
     world: &'a dyn Transport,
     matrix: DoubleMatrix,
@@ -75,7 +75,7 @@ struct Ours<'a> {
     best: Option<DoubleReport>,
 }
 
-impl Ours<'_> {
+impl DoubleSide<'_> {
     /// One factorisation of a fresh copy.
     fn once(&mut self, options: &DoubleOptions) -> Result<DoubleReport> {
         let mut work = self.matrix.clone();
@@ -99,7 +99,7 @@ impl Ours<'_> {
 ///
 /// # Errors
 /// [`Error::Verification`] for a wrong factor, [`Error::InvalidArgument`], and those of the factorisation.
-pub fn run(session: &mut dyn Session, config: &BenchDouble, all: &World<'_>) -> Result<()> {
+pub fn run(session: &mut dyn Session, config: &BenchDouble, all: &BenchRanks<'_>) -> Result<()> {
     let world = all.ranks;
     let is_alone = world.size() == 1;
     refuse_device_options(config, is_alone)?;
@@ -115,7 +115,7 @@ pub fn run(session: &mut dyn Session, config: &BenchDouble, all: &World<'_>) -> 
     let devices = &ctx.devices().devices[..];
     let chosen = config.eviction.unwrap_or_default();
     let options = DoubleOptions::new().policy(config.policy).eviction(chosen);
-    let mut ours = Ours { ctx: &ctx, world, matrix, seconds: Vec::new(), residual: 0.0, best: None };
+    let mut ours = DoubleSide { ctx: &ctx, world, matrix, seconds: Vec::new(), residual: 0.0, best: None };
     // The first run warms everything up.
     let mut moved = Vec::new();
     for eviction in Eviction::ALL.into_iter().filter(|&eviction| eviction != chosen) {
@@ -133,7 +133,7 @@ pub fn run(session: &mut dyn Session, config: &BenchDouble, all: &World<'_>) -> 
     if let Some(timed) = Moved::of(world, best)? {
         moved.insert(0, timed);
     }
-    let report = summarise(config, ours, Measured { baseline, products, moved })?;
+    let report = summarise(config, ours, DoubleMeasured { baseline, products, moved })?;
     let said = session.finish_report(&report).and_then(|()| session.say(&describe(&report)));
     agree(world, said)?;
     match report.checked {
@@ -176,15 +176,15 @@ fn gflops(rows: usize, seconds: f64) -> f64 {
 }
 
 /// The measurements besides our own runs.
-struct Measured {
+struct DoubleMeasured {
     baseline: Option<BaselineTimes>,
     products: Vec<f64>,
     moved: Vec<Moved>,
 }
 
 /// Collective.
-fn summarise(config: &BenchDouble, ours: Ours<'_>, measured: Measured) -> Result<DoubleBenchReport> {
-    let Measured { baseline, products, moved } = measured;
+fn summarise(config: &BenchDouble, ours: DoubleSide<'_>, measured: DoubleMeasured) -> Result<DoubleBenchReport> {
+    let DoubleMeasured { baseline, products, moved } = measured;
     let factor = ours.best.expect("there is a run");
     let nanoseconds = |seconds: f64| (seconds * 1e9) as u64;
     let mut sums =

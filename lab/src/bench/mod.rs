@@ -27,7 +27,7 @@ mod task;
 
 pub use batch::{BenchBatch, run as run_batch};
 pub use double::run as run_double;
-pub use double::{BenchDouble, World};
+pub use double::{BenchDouble, BenchRanks};
 pub(crate) use double::{RESIDUAL_BOUND, largest_residual, matrix as double_matrix};
 pub use kernel::{BenchKernel, run as run_kernel};
 pub use ranks::run as run_on_ranks;

@@ -6,7 +6,7 @@
 use super::failed;
 use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use sunzi::advanced::device::{Element, Gemm, Operand, Region, Stream, Trsm};
+use sunzi::advanced::device::{Element, Gemm, GemmOperand, Region, Stream, Trsm};
 use sunzi::devices::Device;
 use sunzi::{Error, Result};
 
@@ -149,7 +149,7 @@ pub fn products_i8(device: &dyn Device, large: bool) -> Result<()> {
 }
 
 /// Matrices of a batch on the host: every element of the memory as a number, and where they lie.
-struct Block {
+struct BatchBlock {
     numbers: Vec<f64>,
     rows: usize,
     cols: usize,
@@ -157,12 +157,12 @@ struct Block {
     stride: usize,
 }
 
-impl Block {
-    fn new(rows: usize, cols: usize, case: &Case, align: usize, fill: impl FnMut() -> f64) -> Block {
+impl BatchBlock {
+    fn new(rows: usize, cols: usize, case: &Case, align: usize, fill: impl FnMut() -> f64) -> BatchBlock {
         let ld = rows.next_multiple_of(align) + case.pad_cols;
         let stride = ld * cols + case.pad_matrices;
         let numbers = std::iter::repeat_with(fill).take(stride * case.batch).collect();
-        Block { numbers, rows, cols, ld, stride }
+        BatchBlock { numbers, rows, cols, ld, stride }
     }
 
     fn place(&self, matrix: usize, row: usize, col: usize) -> usize {
@@ -203,14 +203,14 @@ fn check_product(fixture: &Fixture<'_>, element: Element, case: &Case, seed: u64
     let mut number = |largest: i64| rng.random_range(-largest - 1..=largest) as f64;
     let shape = |size: usize| if case.by_rows { (size, case.k) } else { (case.k, size) };
     let ((a_rows, a_cols), (b_rows, b_cols)) = (shape(case.m), shape(case.n));
-    let a = Block::new(a_rows, a_cols, case, align, || number(largest));
-    let mut b = Block::new(b_rows, b_cols, case, align, || number(largest));
+    let a = BatchBlock::new(a_rows, a_cols, case, align, || number(largest));
+    let mut b = BatchBlock::new(b_rows, b_cols, case, align, || number(largest));
     b.stride = if case.one_b { 0 } else { b.stride };
     // An entry that is overwritten must not be read: a NaN would spread.
     let dirt = if bytes { 7e6 } else { f64::NAN };
-    let mut c = Block::new(case.m, case.n, case, 1, || if case.accumulate { number(1 << 20) } else { dirt });
-    let send = |block: &Block, size: usize| fixture.send(&encode(&block.numbers, size), 16 * 3);
-    let operand = |block: &Block, region: Region| Operand { region, ld: block.ld, stride: block.stride };
+    let mut c = BatchBlock::new(case.m, case.n, case, 1, || if case.accumulate { number(1 << 20) } else { dirt });
+    let send = |block: &BatchBlock, size: usize| fixture.send(&encode(&block.numbers, size), 16 * 3);
+    let operand = |block: &BatchBlock, region: Region| GemmOperand { region, ld: block.ld, stride: block.stride };
     let gemm = Gemm {
         element,
         m: case.m,
@@ -234,8 +234,8 @@ fn check_product(fixture: &Fixture<'_>, element: Element, case: &Case, seed: u64
     }
 }
 
-fn multiply_here(case: &Case, a: &Block, b: &Block, c: &mut Block) {
-    let at = |block: &Block, matrix: usize, inner: usize, outer: usize| match case.by_rows {
+fn multiply_here(case: &Case, a: &BatchBlock, b: &BatchBlock, c: &mut BatchBlock) {
+    let at = |block: &BatchBlock, matrix: usize, inner: usize, outer: usize| match case.by_rows {
         true => block.numbers[block.place(matrix, outer, inner)],
         false => block.numbers[block.place(matrix, inner, outer)],
     };
@@ -269,8 +269,8 @@ pub fn solves(device: &dyn Device, large: bool) -> Result<()> {
                 b[col * ld_b + row] = (0..=col).map(|k| x[k * ld_b + row] * l[k * ld_l + col]).sum();
             }
         }
-        let operand = |numbers: &[f64], ld: usize| -> Result<Operand> {
-            Ok(Operand { region: fixture.send(&encode(numbers, 8), 24)?, ld, stride: 0 })
+        let operand = |numbers: &[f64], ld: usize| -> Result<GemmOperand> {
+            Ok(GemmOperand { region: fixture.send(&encode(numbers, 8), 24)?, ld, stride: 0 })
         };
         let trsm = Trsm { m, n, l: operand(&l, ld_l)?, b: operand(&b, ld_b)? };
         device.solve(fixture.stream, &trsm)?;
@@ -294,7 +294,7 @@ pub fn events(device: &dyn Device, large: bool) -> Result<()> {
     for round in 0..EVENT_ROUNDS {
         let numbers = (0..size * size).map(|at| (at * (round + 1) % 8191) as f64).collect::<Vec<_>>();
         let right = first.send(&encode(&numbers, 8), 0)?;
-        let operand = |region: &Region| Operand { region: region.clone(), ld: size, stride: 0 };
+        let operand = |region: &Region| GemmOperand { region: region.clone(), ld: size, stride: 0 };
         // The first stream must not overwrite what the second still reads.
         if let Some(copied) = &copied {
             device.wait(first.stream, copied)?;
@@ -318,7 +318,7 @@ pub fn events(device: &dyn Device, large: bool) -> Result<()> {
 
 /// `C := C^T C` of doubles in shape, to be given its operands.
 pub fn square(size: usize, c: &Region) -> Gemm {
-    let operand = Operand { region: c.clone(), ld: size, stride: 0 };
+    let operand = GemmOperand { region: c.clone(), ld: size, stride: 0 };
     Gemm {
         element: Element::F64,
         m: size,

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::Arc;
 use std::time::Instant;
-use sunzi::advanced::device::{Element, Gemm, Operand, Pinned};
+use sunzi::advanced::device::{Element, Gemm, GemmOperand, Pinned};
 use sunzi::advanced::kernels::device::DeviceFamily;
 use sunzi::advanced::store::available_bytes;
 use sunzi::devices::Device;
@@ -193,10 +193,10 @@ fn plain_rates(ctx: &Context, device: &dyn Device, sizes: &Sizes) -> Result<Plai
 
 fn plain_product(device: &dyn Device, element: Element, size: usize, pinned: &Pinned) -> Result<f64> {
     let fixture = Fixture::new(device)?;
-    let operand = || -> Result<Operand> {
+    let operand = || -> Result<GemmOperand> {
         let region = device.allocate(size * size * element.operand_bytes())?.whole();
         device.upload(fixture.stream, pinned, 0, &region)?;
-        Ok(Operand { region, ld: size, stride: 0 })
+        Ok(GemmOperand { region, ld: size, stride: 0 })
     };
     let c = device.allocate(size * size * element.product_bytes())?.whole();
     let gemm = Gemm { element, a: operand()?, b: operand()?, ..square(size, &c) };

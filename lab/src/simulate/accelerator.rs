@@ -1,8 +1,8 @@
 //! A device of a process: which tiles lie in its memory, when its copy engines and its processor are free.
 
-use super::Machine;
+use super::Cluster;
 use super::clock::Noise;
-use super::links::Span;
+use super::links::CopySpan;
 use std::collections::VecDeque;
 use sunzi::advanced::runtime::{
     Admission, CacheCounters, Eviction, Lease, Limits, Move, Residency, TileState, TileUse,
@@ -22,7 +22,7 @@ pub(super) struct Copies {
 
 impl Copies {
     /// The copies of `processes` processes; `None` for a machine without devices.
-    pub fn new(machine: &Machine, processes: usize) -> Option<Copies> {
+    pub fn new(machine: &Cluster, processes: usize) -> Option<Copies> {
         let device = machine.device.as_ref()?;
         Some(Copies {
             tile_bytes: machine.tile_bytes() as f64,
@@ -36,7 +36,7 @@ impl Copies {
     }
 
     /// A copy of a tile by an engine that is free at `free`, where it can begin at `now`.
-    fn copy(&mut self, process: usize, engine: &mut Engine, bandwidth: f64, now: f64, factor: f64) -> Span {
+    fn copy(&mut self, process: usize, engine: &mut SerialEngine, bandwidth: f64, now: f64, factor: f64) -> CopySpan {
         let start = now.max(engine.free);
         let mut end = start + self.latency + self.tile_bytes / bandwidth * factor;
         if let Some(bandwidth) = self.node_bandwidth {
@@ -46,13 +46,13 @@ impl Copies {
         }
         engine.free = end;
         engine.busy += end - start;
-        Span { start, end }
+        CopySpan { start, end }
     }
 }
 
 /// A part that does one thing at a time.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Engine {
+pub(super) struct SerialEngine {
     /// When it is free.
     pub free: f64,
     /// Seconds of work so far.
@@ -62,10 +62,10 @@ pub(super) struct Engine {
 /// A device.
 pub(super) struct Accelerator {
     cache: Residency<u32>,
-    up: Engine,
-    down: Engine,
+    up: SerialEngine,
+    down: SerialEngine,
     /// Its kernels.
-    pub kernels: Engine,
+    pub kernels: SerialEngine,
     /// Tiles on their way here, and to the host, with their ends.
     coming: Vec<(u32, f64)>,
     going: Vec<(u32, f64)>,
@@ -85,11 +85,11 @@ pub(super) struct Loading {
     /// When its tiles are there.
     pub ready: f64,
     /// The copies up and down, from the first start to the last end, for the record.
-    pub spans: [Option<Span>; 2],
+    pub spans: [Option<CopySpan>; 2],
 }
 
-fn joined(span: Option<Span>, other: Span) -> Option<Span> {
-    Some(span.map_or(other, |span| Span { start: span.start.min(other.start), end: span.end.max(other.end) }))
+fn joined(span: Option<CopySpan>, other: CopySpan) -> Option<CopySpan> {
+    Some(span.map_or(other, |span| CopySpan { start: span.start.min(other.start), end: span.end.max(other.end) }))
 }
 
 impl Accelerator {
@@ -98,9 +98,9 @@ impl Accelerator {
         let limits = Limits { bytes: memory_bytes, tiles: usize::MAX };
         Accelerator {
             cache: Residency::new(limits, eviction),
-            up: Engine::default(),
-            down: Engine::default(),
-            kernels: Engine::default(),
+            up: SerialEngine::default(),
+            down: SerialEngine::default(),
+            kernels: SerialEngine::default(),
             coming: Vec::new(),
             going: Vec::new(),
             waiting: VecDeque::new(),
@@ -166,7 +166,7 @@ impl Accelerator {
         Some(Loading { lease, ready, spans })
     }
 
-    fn download(&mut self, code: u32, now: f64, process: usize, copies: &mut Copies, noise: &mut Noise) -> Span {
+    fn download(&mut self, code: u32, now: f64, process: usize, copies: &mut Copies, noise: &mut Noise) -> CopySpan {
         let bandwidth = copies.down_bandwidth;
         let span = copies.copy(process, &mut self.down, bandwidth, now, noise.factor());
         self.going.push((code, span.end));
@@ -186,7 +186,7 @@ impl Accelerator {
         process: usize,
         copies: &mut Copies,
         noise: &mut Noise,
-    ) -> Option<Span> {
+    ) -> Option<CopySpan> {
         self.cache.write_back(code)?;
         Some(self.download(code, now, process, copies, noise))
     }

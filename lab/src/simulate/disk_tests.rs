@@ -16,8 +16,8 @@ const ALONE: RankGrid = RankGrid { rows: 1, cols: 1 };
 const AT_ONCE: f64 = 1e300;
 
 /// Tiles of 100 x 100 elements of 8 bytes, an update of one in 2 ms, a disk of its own for each process.
-fn machine(room_tiles: u64, workers: usize, bandwidth: f64) -> Machine {
-    let mut machine = Machine::built_in("tsubame2.5").unwrap();
+fn machine(room_tiles: u64, workers: usize, bandwidth: f64) -> Cluster {
+    let mut machine = Cluster::built_in("tsubame2.5").unwrap();
     (machine.device, machine.disk) = (None, Some(Disk::with_bandwidth(bandwidth)));
     machine.tiles = Tiles { rows: 100, element_bytes: 8 };
     (machine.layout.workers, machine.layout.host_memory_bytes) = (workers, 80_000 * room_tiles);
@@ -25,11 +25,11 @@ fn machine(room_tiles: u64, workers: usize, bandwidth: f64) -> Machine {
     machine.checked().unwrap()
 }
 
-fn options(machine: &Machine, grid: RankGrid, tiles: u64) -> SimulationOptions {
+fn options(machine: &Cluster, grid: RankGrid, tiles: u64) -> SimulationOptions {
     SimulationOptions { watch: true, ..SimulationOptions::new(grid, 100 * tiles) }.above_disk(machine)
 }
 
-fn run(machine: &Machine, options: &SimulationOptions) -> Simulation {
+fn run(machine: &Cluster, options: &SimulationOptions) -> Simulation {
     simulate(machine, options, &mut Recorder::none(), &|| true).unwrap()
 }
 
@@ -38,7 +38,7 @@ fn figures(simulation: &Simulation) -> DiskFigures {
 }
 
 /// The moves of a process by the library's count.
-fn counted(options: &SimulationOptions, machine: &Machine, number: usize) -> LevelTraffic {
+fn counted(options: &SimulationOptions, machine: &Cluster, number: usize) -> LevelTraffic {
     let (shape, owner) = (options.level_shape(machine).unwrap(), Owner { grid: options.grid, number });
     let bytes = LevelBytes { entries: &|_| 80_000, finished: &|_| 80_000 };
     count_level(CholeskyGraph { tiles: options.tiles(machine) }, owner, shape, bytes)
@@ -47,7 +47,7 @@ fn counted(options: &SimulationOptions, machine: &Machine, number: usize) -> Lev
 #[test]
 fn bytes_are_those_that_the_library_counts() {
     for (tiles, room) in [(1, 3), (2, 3), (9, 3), (9, 5), (16, 12), (20, 30), (24, 48), (24, 400)] {
-        let counted = |options: &SimulationOptions, machine: &Machine| counted(options, machine, 0);
+        let counted = |options: &SimulationOptions, machine: &Cluster| counted(options, machine, 0);
         let machine_at_once = machine(room, 1, AT_ONCE);
         let options_at_once = options(&machine_at_once, ALONE, tiles);
         let disk = figures(&run(&machine_at_once, &options_at_once));
@@ -109,7 +109,7 @@ fn a_disk_of_no_time_changes_the_order_alone() {
     }
     let with_disk = machine(400, 4, AT_ONCE);
     let above = run(&with_disk, &options(&with_disk, ALONE, 24));
-    let without = Machine { disk: None, ..with_disk };
+    let without = Cluster { disk: None, ..with_disk };
     let options = SimulationOptions { policy: Policy::Leftmost, ..SimulationOptions::new(ALONE, 2400) };
     let in_memory = run(&without, &options);
     assert!(in_memory.disk.is_none());
@@ -219,12 +219,12 @@ fn what_a_disk_cannot_be_combined_with_is_refused_with_numbers() {
     assert!(refused(&SimulationOptions { slots: Some(7), ..base.clone() }).contains("7 slots"));
     let synchronous = SimulationOptions { delivery: DeliveryKind::Synchronous, ..base.clone() };
     assert!(refused(&synchronous).contains("synchronous algorithm cannot run out of core"));
-    let refused = |machine: Machine| machine.checked().unwrap_err().to_string();
-    let device = Machine::built_in("tsubame2.5").unwrap().device;
-    assert!(refused(Machine { device, ..machine.clone() }).contains("device and disk"));
+    let refused = |machine: Cluster| machine.checked().unwrap_err().to_string();
+    let device = Cluster::built_in("tsubame2.5").unwrap().device;
+    assert!(refused(Cluster { device, ..machine.clone() }).contains("device and disk"));
     let mut small = machine.clone();
     small.layout.host_memory_bytes = 239_999;
     assert!(refused(small).contains("239999: out of core a task needs 3 tiles of 80000 bytes"));
     let bad = Disk { read_bandwidth: 0.0, ..Disk::with_bandwidth(1.0) };
-    assert!(refused(Machine { disk: Some(bad), ..machine }).contains("disk.read_bandwidth = 0"));
+    assert!(refused(Cluster { disk: Some(bad), ..machine }).contains("disk.read_bandwidth = 0"));
 }

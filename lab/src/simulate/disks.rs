@@ -1,13 +1,13 @@
 //! Disks: each moves one request after the other, at its rates, and answers a latency after the last byte.
 
-use super::Machine;
-use super::accelerator::Engine;
+use super::Cluster;
+use super::accelerator::SerialEngine;
 use super::level::Request;
-use super::links::Span;
+use super::links::CopySpan;
 
 /// The disks of all processes: one for each, or one for each node.
 pub(super) struct Disks {
-    engines: Vec<Engine>,
+    engines: Vec<SerialEngine>,
     /// Processes that share one.
     sharers: usize,
     latency: f64,
@@ -17,11 +17,11 @@ pub(super) struct Disks {
 
 impl Disks {
     /// The disks below `processes` processes; `None` for a machine without.
-    pub fn new(machine: &Machine, processes: usize) -> Option<Disks> {
+    pub fn new(machine: &Cluster, processes: usize) -> Option<Disks> {
         let disk = machine.disk.as_ref()?;
         let sharers = if disk.shared { machine.layout.processes_per_node } else { 1 };
         Some(Disks {
-            engines: vec![Engine::default(); processes.div_ceil(sharers)],
+            engines: vec![SerialEngine::default(); processes.div_ceil(sharers)],
             sharers,
             latency: disk.latency,
             read_bandwidth: disk.read_bandwidth,
@@ -30,13 +30,13 @@ impl Disks {
     }
 
     /// A request that arrives now: from its turn to its answer.
-    pub fn serve(&mut self, process: usize, now: f64, request: &Request, factor: f64) -> Span {
+    pub fn serve(&mut self, process: usize, now: f64, request: &Request, factor: f64) -> CopySpan {
         let engine = &mut self.engines[process / self.sharers];
         let start = now.max(engine.free);
         let bandwidth = if request.work.writes() { self.write_bandwidth } else { self.read_bandwidth };
         engine.free = start + request.bytes as f64 / bandwidth * factor;
         engine.busy += engine.free - start;
-        Span { start, end: engine.free + self.latency }
+        CopySpan { start, end: engine.free + self.latency }
     }
 
     /// The part of `seconds` that the disks moved something, and that of the busiest one.
@@ -67,14 +67,14 @@ mod tests {
 
     #[test]
     fn requests_follow_each_other_on_a_disk() {
-        let mut machine = Machine::built_in("tsubame2.5").unwrap();
+        let mut machine = Cluster::built_in("tsubame2.5").unwrap();
         let disk = Disk { latency: 0.25, write_bandwidth: 5.0, ..Disk::with_bandwidth(10.0) };
         machine.disk = Some(disk.clone());
         let mut own = Disks::new(&machine, 4).unwrap();
-        assert_eq!(own.serve(0, 1.0, &read(20), 1.0), Span { start: 1.0, end: 3.25 });
+        assert_eq!(own.serve(0, 1.0, &read(20), 1.0), CopySpan { start: 1.0, end: 3.25 });
         // The next one begins when the last byte has come, before the answer.
-        assert_eq!(own.serve(0, 1.0, &write(20), 1.0), Span { start: 3.0, end: 7.25 });
-        assert_eq!(own.serve(1, 1.0, &write(20), 2.0), Span { start: 1.0, end: 9.25 });
+        assert_eq!(own.serve(0, 1.0, &write(20), 1.0), CopySpan { start: 3.0, end: 7.25 });
+        assert_eq!(own.serve(1, 1.0, &write(20), 2.0), CopySpan { start: 1.0, end: 9.25 });
         assert_eq!(own.busy(8.0), [14.0 / 32.0, 8.0 / 8.0]);
         machine.disk = Some(Disk { shared: true, ..disk });
         let mut shared = Disks::new(&machine, 4).unwrap();

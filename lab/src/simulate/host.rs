@@ -1,12 +1,12 @@
 //! The state of a simulated process besides its tasks and messages.
 
-use super::accelerator::{Accelerator, Engine};
+use super::accelerator::{Accelerator, SerialEngine};
 
 /// The state of a process.
 pub(super) struct Host {
     pub devices: Vec<Accelerator>,
     /// The processors, where there are devices: one task at a time.
-    pub processor: Engine,
+    pub processor: SerialEngine,
     /// When the progress thread will have dealt with the last envelope before it.
     pub promised: f64,
     /// Factor of its times.

@@ -4,7 +4,7 @@ use super::clock::EventKind;
 use super::record::Track;
 use super::world::{Job, World, code};
 use sunzi::Result;
-use sunzi::advanced::runtime::protocol::{Event, Sites, TileRun};
+use sunzi::advanced::runtime::protocol::{ProtocolEvent, Sites, TileRun};
 use sunzi::advanced::runtime::{Access, Task, TileUse};
 use sunzi::advanced::tile::TileId;
 
@@ -173,7 +173,7 @@ impl World<'_> {
         if let Some(level) = self.levels.get_mut(process) {
             level.done(&run, now);
         }
-        self.processes[process].handle(Event::Done(run));
+        self.processes[process].handle(ProtocolEvent::Done(run));
         self.poll(process)
     }
 }

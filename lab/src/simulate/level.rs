@@ -47,19 +47,19 @@ pub(super) struct Request {
 }
 
 /// The next work of a worker.
-pub(super) enum Work {
+pub(super) enum WorkerWork {
     /// A tile that was read is put into its place.
     Place(TileId),
     Run(TileRun),
 }
 
 /// Bytes of requests that are under way, and the most that there may be.
-struct Budget {
+struct RequestBudget {
     most: u64,
     used: u64,
 }
 
-impl Budget {
+impl RequestBudget {
     /// Takes bytes, where there are enough, or nothing else is under way.
     fn take(&mut self, bytes: u64) -> bool {
         let fits = self.used == 0 || self.used.saturating_add(bytes) <= self.most;
@@ -95,7 +95,7 @@ pub(super) struct LevelCounts {
 type Reader = (usize, Message);
 
 /// A process above a disk.
-pub(super) struct Level {
+pub(super) struct DiskLevel {
     tiles: TileLevel,
     bytes: TileBytes,
     room_tiles: usize,
@@ -123,14 +123,14 @@ pub(super) struct Level {
     blocked: Vec<u32>,
     asked: VecDeque<Request>,
     fetches: VecDeque<Request>,
-    fetching: Budget,
-    writing: Budget,
+    fetching: RequestBudget,
+    writing: RequestBudget,
     /// When waiting was last added up.
     since: f64,
     counts: LevelCounts,
 }
 
-impl Level {
+impl DiskLevel {
     /// An empty memory with room for `room_tiles`; `runs` of the protocol may be under way for `workers`.
     pub fn new(
         tiles: TileLevel,
@@ -139,9 +139,9 @@ impl Level {
         runs: usize,
         workers: usize,
         in_flight: Option<u64>,
-    ) -> Level {
-        let budget = || Budget { most: in_flight.unwrap_or(u64::MAX), used: 0 };
-        Level {
+    ) -> DiskLevel {
+        let budget = || RequestBudget { most: in_flight.unwrap_or(u64::MAX), used: 0 };
+        DiskLevel {
             tiles,
             bytes,
             room_tiles,
@@ -261,17 +261,17 @@ impl Level {
     }
 
     /// Something for a worker that has nothing to do.
-    pub fn next_work(&mut self, now: f64) -> Option<Work> {
+    pub fn next_work(&mut self, now: f64) -> Option<WorkerWork> {
         if self.idle == 0 {
             return None;
         }
-        let place = self.read.front().map(|&tile| Work::Place(tile));
-        let work = place.or_else(|| self.runs.front().cloned().map(Work::Run))?;
+        let place = self.read.front().map(|&tile| WorkerWork::Place(tile));
+        let work = place.or_else(|| self.runs.front().cloned().map(WorkerWork::Run))?;
         self.settle(now);
         self.idle -= 1;
         match work {
-            Work::Place(_) => drop(self.read.pop_front()),
-            Work::Run(_) => drop(self.runs.pop_front()),
+            WorkerWork::Place(_) => drop(self.read.pop_front()),
+            WorkerWork::Run(_) => drop(self.runs.pop_front()),
         }
         Some(work)
     }

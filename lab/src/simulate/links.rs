@@ -3,7 +3,7 @@
 //! A tile goes through the link out of its node, perhaps those of two racks, and the link into the other node, each
 //! beginning as soon as the first bytes come and it is free (virtual cut-through). Inside a node it is copied once.
 
-use super::Machine;
+use super::Cluster;
 
 /// When each link is free, and how long it was in use.
 pub(super) struct Links {
@@ -40,7 +40,7 @@ impl Link {
 
 /// A copy on its way.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Span {
+pub(super) struct CopySpan {
     /// When it begins.
     pub start: f64,
     /// When it ends.
@@ -49,7 +49,7 @@ pub(super) struct Span {
 
 impl Links {
     /// The links of `processes` processes.
-    pub fn new(machine: &Machine, processes: usize) -> Links {
+    pub fn new(machine: &Cluster, processes: usize) -> Links {
         let bytes = machine.tile_bytes() as f64;
         let nodes = processes.div_ceil(machine.layout.processes_per_node);
         let racks = nodes.div_ceil(machine.layout.nodes_per_rack);
@@ -82,21 +82,21 @@ impl Links {
     }
 
     /// A copy inside a node.
-    pub fn copy(&mut self, process: usize, now: f64, factor: f64) -> Span {
+    pub fn copy(&mut self, process: usize, now: f64, factor: f64) -> CopySpan {
         let seconds = self.local_tile * factor;
         let start = self.local[process / self.per_node].take(now, seconds);
-        Span { start, end: start + seconds + self.local_latency }
+        CopySpan { start, end: start + seconds + self.local_latency }
     }
 
     /// A turn on the link out of the node of a process.
-    pub fn leave(&mut self, from: usize, now: f64, factor: f64) -> Span {
+    pub fn leave(&mut self, from: usize, now: f64, factor: f64) -> CopySpan {
         let seconds = self.tile * factor;
         let start = self.out[from / self.per_node].take(now, seconds);
-        Span { start, end: start + seconds }
+        CopySpan { start, end: start + seconds }
     }
 
     /// The way of a tile that begins to leave now: when its first and last bytes come in.
-    pub fn enter(&mut self, from: usize, to: usize, now: f64, factor: f64) -> Span {
+    pub fn enter(&mut self, from: usize, to: usize, now: f64, factor: f64) -> CopySpan {
         let (from, to) = (from / self.per_node, to / self.per_node);
         let (rack_from, rack_to) = (from / self.per_rack, to / self.per_rack);
         let (mut head, mut tail) = (now, now);
@@ -108,7 +108,7 @@ impl Links {
         let seconds = self.tile * factor;
         let start = self.into[to].take(head + self.latency, seconds);
         // The last bytes cannot be in before they have crossed the slowest link.
-        Span { start, end: (start + seconds).max(tail + self.latency) }
+        CopySpan { start, end: (start + seconds).max(tail + self.latency) }
     }
 
     /// Parts of `seconds` that links were busy on average: out of nodes, and inside them.
@@ -131,16 +131,16 @@ mod tests {
 
     #[test]
     fn tiles_follow_each_other_on_a_link() {
-        let mut machine = Machine::built_in("tsubame2.5").unwrap();
+        let mut machine = Cluster::built_in("tsubame2.5").unwrap();
         machine.network.bandwidth = machine.tile_bytes() as f64;
         machine.network.latency = 0.25;
         let mut links = Links::new(&machine, 9);
         assert!(links.is_local(0, 2) && !links.is_local(2, 3));
         let spans = [0, 1].map(|process| links.leave(process, 5.0, 1.0));
-        assert_eq!(spans, [Span { start: 5.0, end: 6.0 }, Span { start: 6.0, end: 7.0 }]);
-        assert_eq!(links.enter(0, 3, 5.0, 1.0), Span { start: 5.25, end: 6.25 });
+        assert_eq!(spans, [CopySpan { start: 5.0, end: 6.0 }, CopySpan { start: 6.0, end: 7.0 }]);
+        assert_eq!(links.enter(0, 3, 5.0, 1.0), CopySpan { start: 5.25, end: 6.25 });
         // From another node at the same time: the link in is taken.
-        assert_eq!(links.enter(6, 4, 5.0, 1.0), Span { start: 6.25, end: 7.25 });
+        assert_eq!(links.enter(6, 4, 5.0, 1.0), CopySpan { start: 6.25, end: 7.25 });
         assert_eq!(links.busy(4.0)[0], 2.0 / 12.0);
         machine.network.rack_bandwidth = Some(machine.tile_bytes() as f64 / 10.0);
         machine.layout.nodes_per_rack = 1;

@@ -12,11 +12,11 @@ const TSUBAME: &str = include_str!("../../machines/tsubame2.5.toml");
 /// A cluster.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Machine {
+pub struct Cluster {
     /// Its name, for reports.
     pub name: String,
     /// Processes, and where they are.
-    pub layout: Layout,
+    pub layout: ProcessLayout,
     /// Between processes.
     pub network: Network,
     /// Devices of a process; without them the processors do everything.
@@ -32,7 +32,7 @@ pub struct Machine {
 /// Processes and nodes.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Layout {
+pub struct ProcessLayout {
     /// Processes of a node.
     pub processes_per_node: usize,
     /// Nodes of a rack.
@@ -149,26 +149,26 @@ pub struct Tiles {
 /// Most devices of a process.
 const MOST_DEVICES: usize = 64;
 
-impl Machine {
+impl Cluster {
     /// Machines that need no file.
     pub const BUILT_IN: [&str; 1] = ["tsubame2.5"];
 
     /// The machine of that name, where it is built in.
-    pub fn built_in(name: &str) -> Option<Machine> {
-        (name == Machine::BUILT_IN[0]).then(|| Machine::from_toml(TSUBAME, name).expect("a test reads it"))
+    pub fn built_in(name: &str) -> Option<Cluster> {
+        (name == Cluster::BUILT_IN[0]).then(|| Cluster::from_toml(TSUBAME, name).expect("a test reads it"))
     }
 
     /// Reads the text of a file; `name` is for errors.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for text that is no TOML, unknown or missing keys, and values without sense.
-    pub fn from_toml(text: &str, name: &str) -> Result<Machine> {
+    pub fn from_toml(text: &str, name: &str) -> Result<Cluster> {
         let refused = |error: toml::de::Error| {
             let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
             let message = error.message().split('\n').map(str::trim).collect::<Vec<_>>().join(" ");
             Error::InvalidArgument(format!("machine {name}, line {line}: {message}"))
         };
-        let machine = toml::from_str::<Machine>(text).map_err(refused)?;
+        let machine = toml::from_str::<Cluster>(text).map_err(refused)?;
         machine.check().map_err(|message| Error::InvalidArgument(format!("machine {name}: {message}")))?;
         Ok(machine)
     }
@@ -177,7 +177,7 @@ impl Machine {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] with the key and the value.
-    pub fn checked(self) -> Result<Machine> {
+    pub fn checked(self) -> Result<Cluster> {
         let refused = |message| Error::InvalidArgument(format!("machine {}: {message}", self.name));
         self.check().map_err(refused).map(|()| self)
     }
@@ -224,7 +224,7 @@ impl Machine {
     }
 
     fn check(&self) -> std::result::Result<(), String> {
-        let Machine { layout, network, rates, tiles, .. } = self;
+        let Cluster { layout, network, rates, tiles, .. } = self;
         let mut counts = vec![
             ("layout.processes_per_node", layout.processes_per_node as u64),
             ("layout.nodes_per_rack", layout.nodes_per_rack as u64),
@@ -316,11 +316,11 @@ mod tests {
 
     #[test]
     fn the_built_in_machine_is_sound_and_unknown_keys_are_not() {
-        let machine = Machine::built_in("tsubame2.5").unwrap();
+        let machine = Cluster::built_in("tsubame2.5").unwrap();
         assert_eq!((machine.layout.processes_per_node, machine.tiles.rows), (3, 2048));
         assert_eq!(machine.room_tiles(), 156);
-        assert!(Machine::built_in("tsubame9").is_none());
-        let refused = |text: &str| Machine::from_toml(text, "m").unwrap_err();
+        assert!(Cluster::built_in("tsubame9").is_none());
+        let refused = |text: &str| Cluster::from_toml(text, "m").unwrap_err();
         let unknown = refused(&TSUBAME.replace("[tiles]", "[tiles]\ncolour = 3"));
         assert!(unknown.to_string().contains("colour"), "{unknown}");
         assert_eq!(unknown.exit_code(), 2);

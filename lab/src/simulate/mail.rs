@@ -4,7 +4,7 @@ use super::clock::EventKind;
 use super::record::Track;
 use super::world::{Envelope, World, code};
 use sunzi::Result;
-use sunzi::advanced::runtime::protocol::{Event, Message};
+use sunzi::advanced::runtime::protocol::{Message, ProtocolEvent};
 
 impl World<'_> {
     /// Sends a message; a tile waits for its turn on the link out of its node, and before a process above a disk until
@@ -87,7 +87,7 @@ impl World<'_> {
         let Envelope { from, message, .. } = self.envelopes.take(envelope);
         let tile = if let Message::Tile { tile, .. } = message { Some(tile) } else { None };
         tile.map_or(Ok(()), |tile| self.watch.came(process, tile))?;
-        self.processes[process].handle(Event::Message { from: from as usize, message });
+        self.processes[process].handle(ProtocolEvent::Message { from: from as usize, message });
         if let (Some(level), Some(tile)) = (self.levels.get_mut(process), tile) {
             level.keep(tile);
         }

@@ -30,9 +30,9 @@ mod tests;
 mod watch;
 mod world;
 
-pub use machine::{Device, Disk, Layout, Machine, Network, Rates, Tiles};
+pub use machine::{Cluster, Device, Disk, Network, ProcessLayout, Rates, Tiles};
 pub use options::SimulationOptions;
-pub use record::{Level, Recorder, Sample, TraceSpan, Track};
+pub use record::{FigureSummary, Recorder, Sample, TraceSpan, Track};
 pub use report::{Busy, DiskFigures, MessageCounts, Messages, Simulation};
 pub use soak::{SoakCase, soak_case};
 pub use study::{MatrixSize, SimulateCholesky, Soak, cholesky, soak};
@@ -48,7 +48,7 @@ use world::World;
 /// [`sunzi::Error::Verification`] where the protocol fails; [`sunzi::Error::Cancelled`] where `proceed` returns
 /// `false`.
 pub fn simulate(
-    machine: &Machine,
+    machine: &Cluster,
     options: &SimulationOptions,
     recorder: &mut Recorder,
     proceed: &dyn Fn() -> bool,

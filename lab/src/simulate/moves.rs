@@ -1,11 +1,11 @@
 //! Processes above a disk, in the loop over events: requests to disks, their answers, and the work of each worker.
 
 use super::clock::EventKind;
-use super::level::{DiskWork, Request, Work};
+use super::level::{DiskWork, Request, WorkerWork};
 use super::record::Track;
 use super::world::{World, code, tile_of};
 use sunzi::Result;
-use sunzi::advanced::runtime::protocol::Event;
+use sunzi::advanced::runtime::protocol::ProtocolEvent;
 use sunzi::advanced::tile::TileId;
 
 impl World<'_> {
@@ -19,8 +19,8 @@ impl World<'_> {
         }
         while let Some(work) = self.levels[process].next_work(now) {
             match work {
-                Work::Place(tile) => self.convert(process, tile),
-                Work::Run(run) => {
+                WorkerWork::Place(tile) => self.convert(process, tile),
+                WorkerWork::Run(run) => {
                     self.levels[process].begin_run(&run)?;
                     self.start(process, run)?;
                 }
@@ -77,7 +77,7 @@ impl World<'_> {
             DiskWork::Keep(tile) => {
                 let next = level.kept(tile);
                 self.wrote(process);
-                self.processes[process].handle(Event::Imported(tile));
+                self.processes[process].handle(ProtocolEvent::Imported(tile));
                 next.into_iter().for_each(|envelope| self.ship(process, envelope));
             }
         }

@@ -1,6 +1,6 @@
 //! The choices of a simulation besides the machine.
 
-use super::Machine;
+use super::Cluster;
 use super::clock::MOST_PROCESSES;
 use sunzi::advanced::runtime::protocol::{DeliveryKind, DeviceSites, ProtocolOptions, Termination};
 use sunzi::advanced::runtime::{
@@ -67,7 +67,7 @@ impl SimulationOptions {
 
     /// The same above a disk: with the blocks that read the fewest bytes, the smallest of those that the processes
     /// would choose, as in a real run.
-    pub fn above_disk(self, machine: &Machine) -> SimulationOptions {
+    pub fn above_disk(self, machine: &Cluster) -> SimulationOptions {
         let shapes = (0..self.grid.size()).map(|process| {
             self.with_search(machine, process, |search| {
                 let LevelShape { blocks, most_updates, .. } = search.best();
@@ -81,7 +81,7 @@ impl SimulationOptions {
 
     /// The shape of the blocks by which the memory of a process above a disk works; `None` for other machines, and
     /// other policies.
-    pub(super) fn level_shape(&self, machine: &Machine) -> Option<LevelShape> {
+    pub(super) fn level_shape(&self, machine: &Cluster) -> Option<LevelShape> {
         let Policy::Blocks { rows, cols } = self.policy else { return None };
         machine.disk.as_ref()?;
         let blocks = BlockShape { rows: rows.max(1), cols: cols.max(1) };
@@ -89,13 +89,13 @@ impl SimulationOptions {
     }
 
     /// The fewest bytes that all processes read for their tasks.
-    pub(super) fn least_read_bytes(&self, machine: &Machine) -> u64 {
+    pub(super) fn least_read_bytes(&self, machine: &Cluster) -> u64 {
         let Some(LevelShape { blocks, .. }) = self.level_shape(machine) else { return 0 };
         let least = |search: LevelSearch<'_>| least_level_bytes(search.graph, search.owner, blocks, search.bytes);
         (0..self.grid.size()).map(|process| self.with_search(machine, process, least)).sum()
     }
 
-    fn with_search<T>(&self, machine: &Machine, process: usize, then: impl FnOnce(LevelSearch<'_>) -> T) -> T {
+    fn with_search<T>(&self, machine: &Cluster, process: usize, then: impl FnOnce(LevelSearch<'_>) -> T) -> T {
         let (graph, owner) = (CholeskyGraph { tiles: self.tiles(machine) }, Owner { grid: self.grid, number: process });
         let (entries, finished) = (|_| machine.matrix_tile_bytes(), |_| machine.tile_bytes());
         then(LevelSearch {
@@ -110,13 +110,13 @@ impl SimulationOptions {
     }
 
     /// Tile rows on a machine.
-    pub fn tiles(&self, machine: &Machine) -> usize {
+    pub fn tiles(&self, machine: &Cluster) -> usize {
         self.order.div_ceil(machine.tiles.rows as u64) as usize
     }
 
     /// Slots that host memory leaves in addition to the own tiles of the process with most of them, at most all tiles.
     /// Above a disk, where tiles of others lie, one for each of them.
-    pub fn slots(&self, machine: &Machine) -> usize {
+    pub fn slots(&self, machine: &Cluster) -> usize {
         let tiles = self.tiles(machine);
         if machine.disk.is_some() {
             return self.grid.useful_slots(tiles, usize::MAX);
@@ -128,7 +128,7 @@ impl SimulationOptions {
     }
 
     /// The options of the protocol.
-    pub(super) fn protocol(&self, machine: &Machine) -> ProtocolOptions {
+    pub(super) fn protocol(&self, machine: &Cluster) -> ProtocolOptions {
         let workers = machine.layout.workers;
         if let Some(shape) = self.level_shape(machine) {
             return ProtocolOptions {
@@ -164,7 +164,7 @@ impl SimulationOptions {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`].
-    pub fn check(&self, machine: &Machine) -> Result<()> {
+    pub fn check(&self, machine: &Cluster) -> Result<()> {
         let refused = |message: String| Err(Error::InvalidArgument(message));
         let (tiles, size) = (self.order.div_ceil(machine.tiles.rows as u64), self.grid.size());
         if tiles == 0 || tiles > MOST_TILES as u64 {
@@ -196,7 +196,7 @@ impl SimulationOptions {
         self.grid.check(tiles as usize, self.slots(machine))
     }
 
-    fn check_above_disk(&self, machine: &Machine) -> std::result::Result<(), String> {
+    fn check_above_disk(&self, machine: &Cluster) -> std::result::Result<(), String> {
         if machine.disk.is_none() || self.grid.size() == 0 {
             return Ok(());
         }

@@ -1,7 +1,7 @@
 //! Recordings of a run: spans for a trace, and figures over time. Both keep to a size.
 
 use super::host::Host;
-use super::level::Level as Memory;
+use super::level::DiskLevel;
 use sunzi::advanced::runtime::protocol::TaskMachine;
 use sunzi::advanced::tile::TileId;
 
@@ -85,7 +85,7 @@ pub struct TraceSpan {
 
 /// A figure of all processes at one time.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Level {
+pub struct FigureSummary {
     /// Mean of the processes.
     pub mean: f64,
     /// Most of any.
@@ -98,13 +98,13 @@ pub struct Sample {
     /// The time.
     pub time: f64,
     /// Ready tasks.
-    pub ready: Level,
+    pub ready: FigureSummary,
     /// Slots in use.
-    pub slots: Level,
+    pub slots: FigureSummary,
     /// Bytes on devices.
-    pub device_bytes: Level,
+    pub device_bytes: FigureSummary,
     /// Tiles in memories above disks.
-    pub held_tiles: Level,
+    pub held_tiles: FigureSummary,
 }
 
 /// A recorder of activities.
@@ -142,14 +142,14 @@ impl Recorder {
     }
 
     /// Records that nothing happens before `time`.
-    pub(super) fn advance(&mut self, time: f64, processes: &[TaskMachine], hosts: &[Host], levels: &[Memory]) {
+    pub(super) fn advance(&mut self, time: f64, processes: &[TaskMachine], hosts: &[Host], levels: &[DiskLevel]) {
         let Some(interval) = self.interval else { return };
         if time < self.next {
             return;
         }
         let level = |of: &dyn Fn(usize) -> u64| {
             let (sum, most) = (0..processes.len()).map(of).fold((0, 0), |(sum, most), one| (sum + one, one.max(most)));
-            Level { mean: sum as f64 / processes.len() as f64, most: most as f64 }
+            FigureSummary { mean: sum as f64 / processes.len() as f64, most: most as f64 }
         };
         let bytes = |process: usize| hosts[process].devices.iter().map(|device| device.used_bytes()).sum();
         self.samples.push(Sample {

@@ -6,7 +6,7 @@ use super::world::World;
 use serde::Serialize;
 use std::time::Instant;
 use sunzi::advanced::runtime::protocol::{Counters, DeliveryKind, Termination};
-use sunzi::advanced::runtime::{BottomLevels, CholeskyGraph, Eviction, LevelTraffic, Policy, Task, Weights};
+use sunzi::advanced::runtime::{BottomLevels, CholeskyGraph, Eviction, LevelTraffic, Policy, Task, TaskWeights};
 use sunzi::advanced::tile::TileId;
 use sunzi::distributed::RankGrid;
 
@@ -297,7 +297,7 @@ impl Bounds {
         let gemm = seconds(Task::Gemm { i: 2, j: 1, k: 0 });
         let fastest = world.hosts.iter().map(|host| host.slowness).fold(f64::INFINITY, f64::min);
         let units = |seconds: f64| (seconds * NANOSECONDS).floor() as u64;
-        let weights = Weights { potrf: units(potrf), trsm: units(trsm), syrk: units(syrk), gemm: units(gemm) };
+        let weights = TaskWeights { potrf: units(potrf), trsm: units(trsm), syrk: units(syrk), gemm: units(gemm) };
         let path = match whole {
             0 => 0,
             _ => BottomLevels::weighted(large, weights).of(large.finish(TileId { row: 0, col: 0 })),

@@ -1,8 +1,8 @@
 //! Simulations drawn from seeds, as adverse as they can be: few slots, slow processes, times that differ a thousandfold
 //! and so messages that overtake each other, every rule of delivery, choice, eviction and termination.
 
-use super::machine::{Device, Disk, Layout, Network, Rates, Tiles};
-use super::{Machine, Recorder, Simulation, SimulationOptions, simulate};
+use super::machine::{Device, Disk, Network, ProcessLayout, Rates, Tiles};
+use super::{Cluster, Recorder, Simulation, SimulationOptions, simulate};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -29,7 +29,7 @@ pub struct SoakCase {
     /// The seed.
     pub seed: u64,
     /// The machine.
-    pub machine: Machine,
+    pub machine: Cluster,
     /// The choices.
     pub options: SimulationOptions,
 }
@@ -71,12 +71,12 @@ fn pick<T: Copy>(draw: &mut ChaCha8Rng, values: &[T]) -> T {
 }
 
 /// A machine with every ratio of computing, latency and bandwidth, with and without devices.
-fn machine(draw: &mut ChaCha8Rng) -> Machine {
+fn machine(draw: &mut ChaCha8Rng) -> Cluster {
     let tiles = Tiles { rows: TILE_ROWS, element_bytes: 8 };
     let bytes = (TILE_ROWS * TILE_ROWS * 8) as u64;
     let bandwidth = |draw: &mut ChaCha8Rng| 10f64.powf(draw.random_range(5.0..11.0));
     let latency = |draw: &mut ChaCha8Rng| 10f64.powf(draw.random_range(-9.0..-2.0));
-    let layout = Layout {
+    let layout = ProcessLayout {
         processes_per_node: draw.random_range(1..=4),
         nodes_per_rack: draw.random_range(1..=4),
         workers: draw.random_range(1..=5),
@@ -100,7 +100,7 @@ fn machine(draw: &mut ChaCha8Rng) -> Machine {
         node_bandwidth: draw.random_bool(0.5).then(|| bandwidth(draw)),
     });
     let rates = Rates { potrf: bandwidth(draw), trsm: bandwidth(draw), syrk: bandwidth(draw), gemm: bandwidth(draw) };
-    Machine { name: "soak".into(), layout, network, device, disk: None, rates, tiles }
+    Cluster { name: "soak".into(), layout, network, device, disk: None, rates, tiles }
 }
 
 /// A disk of any ratio to computing, latency and bandwidth, and little memory above it.

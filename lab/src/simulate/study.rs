@@ -2,7 +2,8 @@
 //! from seeds.
 
 use super::{
-    Level, Machine, Recorder, Sample, Simulation, SimulationOptions, TraceSpan, Track, simulate, soak_case, table,
+    Cluster, FigureSummary, Recorder, Sample, Simulation, SimulationOptions, TraceSpan, Track, simulate, soak_case,
+    table,
 };
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -87,7 +88,7 @@ impl SimulateCholesky {
 
 #[derive(Serialize)]
 struct Report<'a> {
-    machine: &'a Machine,
+    machine: &'a Cluster,
     simulations: &'a [Simulation],
 }
 
@@ -136,8 +137,8 @@ fn timed(span: &TraceSpan) -> Timed {
 }
 
 /// The machine, with the changes of the command line.
-fn machine(config: &SimulateCholesky) -> Result<Machine> {
-    let named = Machine::built_in(&config.machine);
+fn machine(config: &SimulateCholesky) -> Result<Cluster> {
+    let named = Cluster::built_in(&config.machine);
     let mut machine = match named {
         Some(machine) => machine,
         None => read(&config.machine)?,
@@ -148,19 +149,19 @@ fn machine(config: &SimulateCholesky) -> Result<Machine> {
     machine.checked()
 }
 
-fn read(path: &str) -> Result<Machine> {
+fn read(path: &str) -> Result<Cluster> {
     let text = std::fs::read_to_string(path).map_err(|source| match source.kind() {
         std::io::ErrorKind::NotFound if !path.contains(['/', '.']) => {
-            let names = Machine::BUILT_IN.join(", ");
+            let names = Cluster::BUILT_IN.join(", ");
             Error::InvalidArgument(format!("unknown machine '{path}': choose {names}, or name a file"))
         }
         _ => Error::Io { path: Path::new(path).to_path_buf(), action: "read", source },
     })?;
-    Machine::from_toml(&text, path)
+    Cluster::from_toml(&text, path)
 }
 
 /// All combinations of the choices.
-fn choices(config: &SimulateCholesky, machine: &Machine) -> Result<Vec<SimulationOptions>> {
+fn choices(config: &SimulateCholesky, machine: &Cluster) -> Result<Vec<SimulationOptions>> {
     let rows = machine.tiles.rows as u64;
     let order = match config.size {
         MatrixSize::Order(order) => order,
@@ -233,9 +234,9 @@ pub fn soak(session: &mut dyn Session, config: &Soak) -> Result<()> {
 
 /// Ready tasks, slots and device memory of the processes over virtual time, or above disks the tiles in memory.
 fn figures(samples: &[Sample], above_disk: bool) -> Vec<Figure> {
-    let figure = |caption: &'static str, unit: f64, level: fn(&Sample) -> Level| {
+    let figure = |caption: &'static str, unit: f64, level: fn(&Sample) -> FigureSummary| {
         let point = |sample: &Sample| {
-            let Level { mean, most } = level(sample);
+            let FigureSummary { mean, most } = level(sample);
             Point { seconds: sample.time, mean: mean / unit, most: most / unit }
         };
         Figure { caption, points: samples.iter().map(point).collect() }

@@ -10,11 +10,11 @@ fn seeds() -> u64 {
     60 * sunzi::advanced::testing::effort()
 }
 
-fn tsubame() -> Machine {
-    Machine::built_in("tsubame2.5").unwrap()
+fn tsubame() -> Cluster {
+    Cluster::built_in("tsubame2.5").unwrap()
 }
 
-fn run(machine: &Machine, options: &SimulationOptions) -> Simulation {
+fn run(machine: &Cluster, options: &SimulationOptions) -> Simulation {
     simulate(machine, options, &mut Recorder::none(), &|| true).unwrap()
 }
 

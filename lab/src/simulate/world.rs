@@ -3,17 +3,17 @@
 //! The third driver of [`sunzi::advanced::runtime::protocol`]: every action of a process becomes events
 //! to come, every event is handled by its process. Does not know: what is made of the figures.
 
-use super::accelerator::{Accelerator, Copies, Engine};
+use super::accelerator::{Accelerator, Copies, SerialEngine};
 use super::clock::{Clock, EventKind, Noise, Slab, TimedEvent};
 use super::disks::Disks;
 use super::host::Host;
-use super::level::{Level, Request, TileBytes};
+use super::level::{DiskLevel, Request, TileBytes};
 use super::links::Links;
 use super::record::{Recorder, Track};
 use super::statistics::Statistics;
 use super::watch::Watch;
-use super::{Machine, SimulationOptions};
-use sunzi::advanced::runtime::protocol::{Action, Event, Message, Sites, TaskMachine, TileRun};
+use super::{Cluster, SimulationOptions};
+use sunzi::advanced::runtime::protocol::{Message, ProtocolAction, ProtocolEvent, Sites, TaskMachine, TileRun};
 use sunzi::advanced::runtime::{CholeskyGraph, Lease, Owner, TileLevel};
 use sunzi::advanced::tile::TileId;
 use sunzi::{Error, Result};
@@ -41,7 +41,7 @@ pub(super) struct Job {
 
 /// Everything.
 pub(super) struct World<'a> {
-    pub machine: &'a Machine,
+    pub machine: &'a Cluster,
     pub options: &'a SimulationOptions,
     pub graph: CholeskyGraph,
     pub processes: Vec<TaskMachine>,
@@ -53,7 +53,7 @@ pub(super) struct World<'a> {
     pub links: Links,
     pub copies: Option<Copies>,
     /// The memories of processes above disks; none without disks.
-    pub levels: Vec<Level>,
+    pub levels: Vec<DiskLevel>,
     pub disks: Option<Disks>,
     pub requests: Slab<Request>,
     pub noise: Noise,
@@ -79,7 +79,7 @@ pub(super) fn tile_of(code: u32) -> TileId {
 
 impl<'a> World<'a> {
     /// Nothing done; the options are sound.
-    pub fn new(machine: &'a Machine, options: &'a SimulationOptions, recorder: &'a mut Recorder) -> World<'a> {
+    pub fn new(machine: &'a Cluster, options: &'a SimulationOptions, recorder: &'a mut Recorder) -> World<'a> {
         let (graph, size) = (CholeskyGraph { tiles: options.tiles(machine) }, options.grid.size());
         let protocol = options.protocol(machine);
         let processes = (0..size).map(|rank| TaskMachine::unchecked(options.grid, graph, rank, protocol)).collect();
@@ -88,7 +88,7 @@ impl<'a> World<'a> {
         let memory = machine.device.as_ref().map_or(0, |device| device.memory_bytes);
         let host = |rank: usize| Host {
             devices: (0..devices).map(|_| Accelerator::new(memory, options.eviction)).collect(),
-            processor: Engine::default(),
+            processor: SerialEngine::default(),
             promised: 0.0,
             slowness: options.slow.iter().filter(|(slow, _)| *slow == rank).map(|(_, factor)| factor).product(),
             finished: None,
@@ -159,7 +159,7 @@ impl<'a> World<'a> {
                 if let Some(level) = self.levels.get_mut(process) {
                     level.sent(tile_of(value));
                 }
-                self.processes[process].handle(Event::Sent(tile_of(value)));
+                self.processes[process].handle(ProtocolEvent::Sent(tile_of(value)));
                 self.poll(process)
             }
             EventKind::Loaded => {
@@ -185,14 +185,14 @@ impl<'a> World<'a> {
             };
             let Some(action) = self.processes[process].poll_near(&near, &admits) else { break };
             match (action, self.levels.get_mut(process)) {
-                (Action::Send { to, message: message @ Message::Tile { tile, .. } }, Some(level)) => {
+                (ProtocolAction::Send { to, message: message @ Message::Tile { tile, .. } }, Some(level)) => {
                     level.ask(tile, (to, message));
                 }
-                (Action::Send { to, message }, _) => self.send(process, to, message)?,
-                (Action::Run(run), Some(level)) => level.take(run, self.now),
-                (Action::Run(run), None) => self.start(process, run)?,
-                (Action::Release(tile), _) => self.release(process, tile),
-                (Action::Finished, _) => self.finish(process),
+                (ProtocolAction::Send { to, message }, _) => self.send(process, to, message)?,
+                (ProtocolAction::Run(run), Some(level)) => level.take(run, self.now),
+                (ProtocolAction::Run(run), None) => self.start(process, run)?,
+                (ProtocolAction::Release(tile), _) => self.release(process, tile),
+                (ProtocolAction::Finished, _) => self.finish(process),
             }
         }
         self.advance_level(process)
@@ -223,13 +223,13 @@ impl<'a> World<'a> {
 }
 
 /// The memories of processes above disks, where there are any.
-fn levels(machine: &Machine, options: &SimulationOptions, graph: CholeskyGraph) -> Vec<Level> {
+fn levels(machine: &Cluster, options: &SimulationOptions, graph: CholeskyGraph) -> Vec<DiskLevel> {
     let (Some(disk), Some(shape)) = (&machine.disk, options.level_shape(machine)) else { return Vec::new() };
     let (grid, runs) = (options.grid, options.protocol(machine).workers);
     let bytes = TileBytes { entries: machine.matrix_tile_bytes(), finished: machine.tile_bytes() };
     let level = |number: usize| {
         let tiles = TileLevel::new(graph, Owner { grid, number }, shape, |_| false);
-        Level::new(tiles, shape.room_tiles, bytes, runs, machine.layout.workers, disk.in_flight_bytes)
+        DiskLevel::new(tiles, shape.room_tiles, bytes, runs, machine.layout.workers, disk.in_flight_bytes)
     };
     (0..grid.size()).map(level).collect()
 }

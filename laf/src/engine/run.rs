@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 use sunzi::advanced::runtime::Ticket;
-use sunzi::advanced::runtime::graph::{Action, Machine, NodeOptions, NodeState, ObjectId, Source, TaskId, TaskSpec};
+use sunzi::advanced::runtime::graph::{
+    CopySource, GraphAction, Machine, NodeOptions, NodeState, ObjectId, TaskId, TaskSpec,
+};
 use sunzi::advanced::storage::{Completion, StorageStatistics};
 use sunzi::advanced::store::IoBuffer;
 use sunzi::{Error, Result};
@@ -233,20 +235,20 @@ impl Engine {
     fn carry_out(&mut self) -> Result<()> {
         while let Some(action) = self.machine.next_action() {
             match action {
-                Action::Fetch { node, object, source } => self.fetch(node, object, source)?,
-                Action::Write { node, object } => {
+                GraphAction::Fetch { node, object, source } => self.fetch(node, object, source)?,
+                GraphAction::Write { node, object } => {
                     let held = &self.memory[node][&object];
                     let bytes = 8 * held.words as u64;
                     self.traffic[node].written_bytes += bytes;
                     self.disks[node].write(object, Arc::clone(&held.buffer), bytes)?;
                     self.writing[node].insert(object);
                 }
-                Action::Drop { node, object } => drop(self.memory[node].remove(&object)),
-                Action::Delete { node, object } => self.disks[node].delete(object)?,
-                Action::Run { node, ticket, task } if self.must_wait(node, task) => {
+                GraphAction::Drop { node, object } => drop(self.memory[node].remove(&object)),
+                GraphAction::Delete { node, object } => self.disks[node].delete(object)?,
+                GraphAction::Run { node, ticket, task } if self.must_wait(node, task) => {
                     self.delayed.push((node, ticket, task));
                 }
-                Action::Run { node, ticket, task } => self.begin(node, ticket, task)?,
+                GraphAction::Run { node, ticket, task } => self.begin(node, ticket, task)?,
             }
         }
         self.note();
@@ -297,25 +299,25 @@ impl Engine {
         Ok((reads, writes))
     }
 
-    fn fetch(&mut self, node: usize, object: ObjectId, source: Source) -> Result<()> {
+    fn fetch(&mut self, node: usize, object: ObjectId, source: CopySource) -> Result<()> {
         let words = self.words[&object];
         let bytes = 8 * words as u64;
         let mut buffer = IoBuffer::new(8 * words)?;
         let from = match source {
-            Source::Memory(from) | Source::Disk(from) => from,
+            CopySource::Memory(from) | CopySource::Disk(from) => from,
         };
         if from != node {
             self.traffic[node].received_bytes += bytes;
         }
         match source {
-            Source::Memory(from) => {
+            CopySource::Memory(from) => {
                 let held = &self.memory[from][&object];
                 buffer.words_mut()[..words].copy_from_slice(&held.buffer.words()[..words]);
                 self.memory[node].insert(object, Held { buffer: Arc::new(buffer), words });
                 self.machine.fetched(node, object);
                 Ok(())
             }
-            Source::Disk(from) => {
+            CopySource::Disk(from) => {
                 self.traffic[from].read_bytes += bytes;
                 self.disks[from].read(object, node, buffer)
             }

@@ -26,8 +26,8 @@ impl Session {
                 usize::try_from(size).map_err(|_| Error::InvalidArgument(format!("{size} rows cannot be addressed")))
             };
             let symmetry = match header.symmetry {
-                market::Symmetry::General => Symmetry::General,
-                market::Symmetry::Lower => Symmetry::Lower,
+                market::FileSymmetry::General => Symmetry::General,
+                market::FileSymmetry::Lower => Symmetry::Lower,
             };
             self.sparse(size(header.rows)?, size(header.cols)?, symmetry)
         };

@@ -24,7 +24,7 @@ pub enum Field {
 
 /// Which entries a file holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Symmetry {
+pub enum FileSymmetry {
     /// All of them.
     General,
     /// The lower triangle of a symmetric matrix.
@@ -37,7 +37,7 @@ pub struct Header {
     /// Kind of numbers.
     pub field: Field,
     /// Which of them.
-    pub symmetry: Symmetry,
+    pub symmetry: FileSymmetry,
     /// Rows of the matrix.
     pub rows: u64,
     /// Columns of the matrix.
@@ -66,11 +66,12 @@ impl Header {
                 lines.error(format_args!("the size line must read 'rows columns entries', found '{}'", lines.shown()))
             );
         };
-        if symmetry == Symmetry::Lower && rows != cols {
+        if symmetry == FileSymmetry::Lower && rows != cols {
             return Err(lines.error(format_args!("a symmetric matrix must be square, this one is {rows} x {cols}")));
         }
         let (rows_wide, cols_wide) = (u128::from(rows), u128::from(cols));
-        let places = if symmetry == Symmetry::Lower { rows_wide * (rows_wide + 1) / 2 } else { rows_wide * cols_wide };
+        let places =
+            if symmetry == FileSymmetry::Lower { rows_wide * (rows_wide + 1) / 2 } else { rows_wide * cols_wide };
         if u128::from(entries) > places {
             let message = format!("{entries} entries do not fit the {places} places of the {rows} x {cols} matrix");
             return Err(lines.error(format_args!("{message}")));
@@ -79,7 +80,7 @@ impl Header {
     }
 }
 
-fn banner(text: &str) -> std::result::Result<(Field, Symmetry), String> {
+fn banner(text: &str) -> std::result::Result<(Field, FileSymmetry), String> {
     const WANTED: &str = "%%MatrixMarket matrix coordinate real|integer|pattern general|symmetric";
     let lower = text.to_ascii_lowercase();
     let words = lower.split_ascii_whitespace().collect::<Vec<_>>();
@@ -94,8 +95,8 @@ fn banner(text: &str) -> std::result::Result<(Field, Symmetry), String> {
         other => return Err(format!("entries of kind '{other}' are not supported: real, integer and pattern are")),
     };
     let symmetry = match symmetry {
-        "general" => Symmetry::General,
-        "symmetric" => Symmetry::Lower,
+        "general" => FileSymmetry::General,
+        "symmetric" => FileSymmetry::Lower,
         other => return Err(format!("matrices of kind '{other}' are not supported: general and symmetric are")),
     };
     Ok((field, symmetry))

@@ -10,7 +10,7 @@ mod spool;
 #[cfg(test)]
 mod tests;
 
-pub use header::{Header, Symmetry};
+pub use header::{FileSymmetry, Header};
 
 use crate::chunks::Chunks;
 use crate::sparse::{BlockShape, Entry, pack};
@@ -102,7 +102,7 @@ fn next_entry<R: BufRead>(
         _ => Err(lines.error(format_args!("the {name} must be 1 to {size}, found '{word}'"))),
     };
     let (row, col) = (index(row, "row index", header.rows)?, index(col, "column index", header.cols)?);
-    if header.symmetry == Symmetry::Lower && row < col {
+    if header.symmetry == FileSymmetry::Lower && row < col {
         let (row, col) = (row + 1, col + 1);
         return Err(lines.error(format_args!(
             "row {row}, column {col} is above the diagonal: symmetric files hold the lower triangle"
@@ -151,7 +151,11 @@ impl Grid {
             usize::try_from(size).map_err(|_| Error::InvalidArgument(format!("{size} rows cannot be addressed")))
         };
         let chunks = |count: u64| Chunks::new(size(count)?, chunk_rows);
-        Ok(Grid { rows: chunks(header.rows)?, cols: chunks(header.cols)?, lower: header.symmetry == Symmetry::Lower })
+        Ok(Grid {
+            rows: chunks(header.rows)?,
+            cols: chunks(header.cols)?,
+            lower: header.symmetry == FileSymmetry::Lower,
+        })
     }
 
     fn blocks(&self) -> Result<usize> {

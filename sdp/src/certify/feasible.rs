@@ -5,8 +5,8 @@
 //! not be a positive semidefinite Y at all; so both move. Residuals that are too large for one correction of Y are
 //! removed in parts, each of which keeps Y positive definite, and the metric is made anew after each.
 
-use super::metric::{CORRECTIONS, DualChange, Linked, METRICS, Rounded, Seen, pairings, part_of, size_of};
-use super::{Attempt, Task};
+use super::metric::{CORRECTIONS, DualChange, FactoredMetric, Linked, METRICS, Rounded, pairings, part_of, size_of};
+use super::{Attempt, BoundTask};
 use crate::block::Block;
 use crate::numbers::Arithmetic;
 use rug::Float;
@@ -46,7 +46,7 @@ impl Dual {
     ///
     /// # Errors
     /// Those of [`Matrix::from_fn`].
-    fn new(task: &Task<'_>) -> Result<Dual> {
+    fn new(task: &BoundTask<'_>) -> Result<Dual> {
         let (k, count) = (task.arithmetic(), task.program.free_variables());
         let groups = task.program.groups.iter().map(|group| Rounded::new(group, count, k.bits));
         let mut rest = task.point.dual.as_slice();
@@ -60,11 +60,11 @@ impl Dual {
     }
 
     /// The metrics at the point.
-    fn linked(&self, task: &Task<'_>) -> Result<Attempt<Linked>> {
+    fn linked(&self, task: &BoundTask<'_>) -> Result<Attempt<Linked>> {
         let k = task.arithmetic();
         let mut all = Vec::with_capacity(self.blocks.len());
         for (number, blocks) in self.blocks.iter().enumerate() {
-            match Seen::from_dual(k, blocks)? {
+            match FactoredMetric::from_dual(k, blocks)? {
                 Ok(seen) => all.push(seen),
                 Err(at) => {
                     let more = task.more_bits(self.distance);
@@ -95,7 +95,7 @@ impl Dual {
     ///
     /// # Errors
     /// Those of the library.
-    pub fn on_equations(task: &Task<'_>) -> Result<Attempt<(Dual, Linked)>> {
+    pub fn on_equations(task: &BoundTask<'_>) -> Result<Attempt<(Dual, Linked)>> {
         let (k, mut dual) = (task.arithmetic(), Dual::new(task)?);
         let mut first = None;
         for _ in 0..METRICS {
@@ -127,14 +127,14 @@ impl Dual {
 
     /// The first block that is not positive definite at twice the change that leads to the equations: where there is
     /// no interior, the change itself ends at the boundary.
-    fn refused<T>(mut self, task: &Task<'_>) -> Result<Attempt<T>> {
+    fn refused<T>(mut self, task: &BoundTask<'_>) -> Result<Attempt<T>> {
         let (k, more) = (task.arithmetic(), task.more_bits(self.distance));
         if let Ok(linked) = self.linked(task)? {
             let change = linked.dual(k, &rests(k, &self)?)?;
             self.add(k, &linked, &change, &Float::with_val(2, 2))?;
         }
         for (number, blocks) in self.blocks.iter().enumerate() {
-            if let Err(at) = Seen::from_dual(k, blocks)? {
+            if let Err(at) = FactoredMetric::from_dual(k, blocks)? {
                 let message = format!("block {} of Y is not positive definite once the equations hold{more}", at + 1);
                 return Ok(Err(task.named(number, &message)));
             }

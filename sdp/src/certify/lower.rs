@@ -7,7 +7,7 @@ use super::floats::{
     rounded_symmetric, to_rational, witness,
 };
 use super::metric::{CORRECTIONS, Linked, Metric, pairings, size_of};
-use super::{Attempt, Task};
+use super::{Attempt, BoundTask};
 use crate::block::Block;
 use crate::numbers::Arithmetic;
 use crate::problem::Constraints;
@@ -22,7 +22,7 @@ const ATTEMPTS: u32 = 4;
 const SLACK_BITS: i64 = 24;
 
 /// The dual equations of a group, rounded.
-struct Side<'a> {
+struct DualEquations<'a> {
     k: Arithmetic<'a>,
     constraints: &'a Constraints,
     /// `c - B y`.
@@ -42,7 +42,7 @@ fn room(k: Arithmetic<'_>, block: &Block) -> Result<Option<i64>> {
     }
 }
 
-impl Side<'_> {
+impl DualEquations<'_> {
     /// Moves the blocks onto the equations of the y that is stated, by changes in their metric.
     fn project(&self, metric: &Metric, y: &mut [Block]) -> Result<()> {
         let (k, one) = (self.k, Float::with_val(2, 1));
@@ -131,7 +131,7 @@ fn add_identity(matrix: &mut Matrix, tau: &Float) -> Result<()> {
 
 /// A proof that the dual equations of a group have a solution near its blocks, and about the square of the distance.
 fn prove_group(
-    task: &Task<'_>,
+    task: &BoundTask<'_>,
     number: usize,
     y: &Fixed,
     dual: &Dual,
@@ -145,7 +145,7 @@ fn prove_group(
     };
     let right = group.rest(y).iter().map(|value| Float::with_val(k.bits, value)).collect::<Vec<_>>();
     let right = Matrix::from_floats(right.len(), 1, k.bits, &right)?;
-    let side = Side { k, constraints: &dual.groups[number].constraints, right, gram, independent };
+    let side = DualEquations { k, constraints: &dual.groups[number].constraints, right, gram, independent };
     let mut moved = dual.blocks[number].clone();
     side.project(linked.of_group(number), &mut moved)?;
     let mut rooms = Vec::with_capacity(moved.len());
@@ -170,7 +170,7 @@ fn prove_group(
 ///
 /// # Errors
 /// Those of the library.
-pub fn prove(task: &Task<'_>) -> Result<Attempt<LowerProof>> {
+pub fn prove(task: &BoundTask<'_>) -> Result<Attempt<LowerProof>> {
     let program = task.program;
     let (dual, linked) = match Dual::on_equations(task)? {
         Ok(found) => found,

@@ -53,10 +53,10 @@ impl Rounded {
     ///
     /// # Errors
     /// Those of [`Matrix::from_fn`].
-    pub fn new(group: &proof::Group, free: usize, bits: u32) -> Result<Rounded> {
+    pub fn new(group: &proof::ProofGroup, free: usize, bits: u32) -> Result<Rounded> {
         let constraints = match &group.constraints {
-            proof::Constraints::Sampled(sampled) => Constraints::Sampled(samples(sampled, bits)?),
-            proof::Constraints::Sparse(sparse) => Constraints::Sparse(entries(sparse, group.variables(), bits)),
+            proof::ProofConstraints::Sampled(sampled) => Constraints::Sampled(samples(sampled, bits)?),
+            proof::ProofConstraints::Sparse(sparse) => Constraints::Sparse(entries(sparse, group.variables(), bits)),
         };
         let costs = rounded_exact(&group.costs, group.variables(), 1, bits)?;
         Ok(Rounded { constraints, free: rounded_exact(&group.free, group.variables(), free, bits)?, costs })
@@ -64,7 +64,7 @@ impl Rounded {
 }
 
 /// Bases whose columns have the roots of the weights in them.
-fn samples(sampled: &proof::Sampled, bits: u32) -> Result<Sampled> {
+fn samples(sampled: &proof::ProofSampled, bits: u32) -> Result<Sampled> {
     let (points, cones) = (sampled.points(), sampled.shapes().len());
     let basis = |cone: usize| {
         let (rows, cols) = if cone < cones { (sampled.rows(cone), points) } else { (0, 0) };
@@ -77,8 +77,8 @@ fn samples(sampled: &proof::Sampled, bits: u32) -> Result<Sampled> {
     Sampled::new(sampled.dim(), points, [basis(0)?, basis(1)?])
 }
 
-fn entries(sparse: &proof::Sparse, variables: usize, bits: u32) -> Sparse {
-    let shape = |shape: &proof::Shape| match shape.diagonal {
+fn entries(sparse: &proof::ProofSparse, variables: usize, bits: u32) -> Sparse {
+    let shape = |shape: &proof::ProofShape| match shape.diagonal {
         true => Shape::Diagonal(shape.order),
         false => Shape::Dense(shape.order),
     };
@@ -92,7 +92,7 @@ fn entries(sparse: &proof::Sparse, variables: usize, bits: u32) -> Sparse {
 }
 
 /// M, block by block.
-pub struct Seen {
+pub struct FactoredMetric {
     blocks: Vec<SeenBlock>,
 }
 
@@ -103,13 +103,13 @@ struct SeenBlock {
     root: Option<Matrix>,
 }
 
-impl Seen {
+impl FactoredMetric {
     /// `M = Y`, or the block that is not positive definite, from 0.
     ///
     /// # Errors
     /// Those of the library.
-    pub fn from_dual(k: Arithmetic<'_>, blocks: &[Block]) -> Result<std::result::Result<Seen, usize>> {
-        Seen::new(blocks, |block| match block {
+    pub fn from_dual(k: Arithmetic<'_>, blocks: &[Block]) -> Result<std::result::Result<FactoredMetric, usize>> {
+        FactoredMetric::new(blocks, |block| match block {
             Block::Diagonal(diagonal) => Ok(positive(diagonal).then(|| SeenBlock { block: block.clone(), root: None })),
             Block::Dense(matrix) => {
                 let Some(factor) = factored(k, matrix)? else { return Ok(None) };
@@ -123,8 +123,8 @@ impl Seen {
     ///
     /// # Errors
     /// Those of the library.
-    pub fn from_primal(k: Arithmetic<'_>, blocks: &[Block]) -> Result<std::result::Result<Seen, usize>> {
-        Seen::new(blocks, |block| match block {
+    pub fn from_primal(k: Arithmetic<'_>, blocks: &[Block]) -> Result<std::result::Result<FactoredMetric, usize>> {
+        FactoredMetric::new(blocks, |block| match block {
             Block::Diagonal(diagonal) if !positive(diagonal) => Ok(None),
             Block::Diagonal(diagonal) => {
                 let inverse = column(diagonal.rows(), k.bits, |row| diagonal.float(row, 0).recip())?;
@@ -145,7 +145,7 @@ impl Seen {
     fn new(
         blocks: &[Block],
         see: impl Fn(&Block) -> Result<Option<SeenBlock>>,
-    ) -> Result<std::result::Result<Seen, usize>> {
+    ) -> Result<std::result::Result<FactoredMetric, usize>> {
         let mut found = Vec::with_capacity(blocks.len());
         for (at, block) in blocks.iter().enumerate() {
             match see(block)? {
@@ -153,7 +153,7 @@ impl Seen {
                 None => return Ok(Err(at)),
             }
         }
-        Ok(Ok(Seen { blocks: found }))
+        Ok(Ok(FactoredMetric { blocks: found }))
     }
 }
 
@@ -163,7 +163,7 @@ fn positive(diagonal: &Matrix) -> bool {
 
 /// S of a group, factored.
 pub struct Metric {
-    seen: Seen,
+    seen: FactoredMetric,
     factor: Cholesky,
 }
 
@@ -172,7 +172,12 @@ impl Metric {
     ///
     /// # Errors
     /// Those of the library.
-    pub fn new(workers: &Workers, bits: u32, constraints: &Constraints, seen: Seen) -> Result<Attempt<Metric>> {
+    pub fn new(
+        workers: &Workers,
+        bits: u32,
+        constraints: &Constraints,
+        seen: FactoredMetric,
+    ) -> Result<Attempt<Metric>> {
         let k = Arithmetic { ctx: workers.all(), bits };
         let turned = seen.blocks.iter().map(|seen| seen.root.as_ref().map(|root| root.transposed().to_matrix()));
         let turned = turned.map(Option::transpose).collect::<Result<Vec<_>>>()?;
@@ -262,7 +267,7 @@ impl Linked {
         workers: &Workers,
         bits: u32,
         groups: &[Rounded],
-        seen: Vec<Seen>,
+        seen: Vec<FactoredMetric>,
     ) -> Result<std::result::Result<Linked, (usize, String)>> {
         let k = Arithmetic { ctx: workers.all(), bits };
         let (mut metrics, mut spread) = (Vec::with_capacity(groups.len()), Vec::with_capacity(groups.len()));

@@ -53,7 +53,7 @@ pub struct Certificate {
 
 /// The data that a bound is made from.
 #[derive(Clone, Copy)]
-struct Task<'a> {
+struct BoundTask<'a> {
     workers: &'a Workers,
     program: &'a Program,
     point: &'a Point,
@@ -61,7 +61,7 @@ struct Task<'a> {
     bits: u32,
 }
 
-impl Task<'_> {
+impl BoundTask<'_> {
     /// A message with the group, from 1, where there are several.
     fn named(&self, group: usize, message: &str) -> String {
         match self.program.groups.len() {
@@ -170,9 +170,9 @@ fn certify_at(ctx: &Context, program: &Program, problem: &Problem, point: &Point
         return Err(Error::InvalidArgument("the point belongs to another program than the one to be certified".into()));
     }
     let workers = Workers::new(ctx.clone())?;
-    let task = Task { workers: &workers, program, point, bits: problem.precision_bits };
+    let task = BoundTask { workers: &workers, program, point, bits: problem.precision_bits };
     let wide = point.clone().rounded(work_bits(task.bits))?;
-    let task = Task { point: &wide, ..task };
+    let task = BoundTask { point: &wide, ..task };
     let empty = Proof::new(&program.digest);
     let holds = |proof: &Proof| verify(program, proof, ctx.threads()).map_err(|error| error.to_string());
     let of_lower = |lower| Proof { lower: Some(lower), ..empty.clone() };
@@ -182,12 +182,12 @@ fn certify_at(ctx: &Context, program: &Program, problem: &Problem, point: &Point
     let mut proof = empty.clone();
     // Where one side has no point, a ray of the other side may show that it cannot have any.
     if upper.is_err() {
-        let ray = lower::prove(&Task { program: &program.without_costs(), ..task })?;
+        let ray = lower::prove(&BoundTask { program: &program.without_costs(), ..task })?;
         let ray = Proof { no_primal: ray.ok(), ..empty.clone() };
         proof.no_primal = ray.no_primal.clone().filter(|_| holds(&ray).is_ok());
     }
     if lower.is_err() {
-        let ray = upper::prove(&Task { program: &program.without_right_sides(), ..task })?;
+        let ray = upper::prove(&BoundTask { program: &program.without_right_sides(), ..task })?;
         let ray = Proof { no_dual: ray.ok(), ..empty.clone() };
         proof.no_dual = ray.no_dual.clone().filter(|_| holds(&ray).is_ok());
     }

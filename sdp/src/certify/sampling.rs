@@ -8,7 +8,7 @@ use crate::iterate::Point;
 use crate::numbers::{Arithmetic, entrywise};
 use crate::polynomial::orthonormal;
 use crate::problem::{Constraints, Origin, Problem, Sampled};
-use crate::proof::{Fixed, Sampling, triangle};
+use crate::proof::{Fixed, ProofSampling, triangle};
 use rug::{Assign, Float};
 use sunzi::{Accuracy, CholeskyOptions, Context, Matrix, Result, SymmetricMatrix, SyrkOptions, Uplo};
 use sunzi::{cholesky_with, gemm_into, gemm_with, syrk_with};
@@ -22,7 +22,7 @@ const BASIS_BITS: i64 = 16;
 /// A sampling, and how the solver's numbers become those for it.
 pub struct Change {
     /// The sampling.
-    pub sampling: Sampling,
+    pub sampling: ProofSampling,
     /// The solver's basis of each block in terms of this one.
     bases: Vec<Matrix>,
     /// The weight that the solver's points have at these ones.
@@ -126,7 +126,7 @@ fn products_of_others(x: &Float, list: &[Float], bits: u32) -> Vec<Float> {
 ///
 /// # Errors
 /// Those of [`Matrix::from_fn`].
-fn weights(sampling: &Sampling, origin: &Origin, bits: u32) -> Result<Matrix> {
+fn weights(sampling: &ProofSampling, origin: &Origin, bits: u32) -> Result<Matrix> {
     let near = sampling.points.values.iter().map(|x| Float::with_val(bits, x) >> sampling.points.bits);
     let near = near.collect::<Vec<Float>>();
     let above = origin.points.iter().map(|x| products_of_others(x, &near, bits)).collect::<Vec<_>>();
@@ -146,7 +146,7 @@ impl Change {
         let basis = short_basis(origin, count.div_ceil(2), 4 * precision_bits + 64)?;
         let exponents = origin.scalings.iter().map(exponent).collect();
         let points = short_points(&origin.points, precision_bits);
-        let sampling = Sampling { points, exponents, basis };
+        let sampling = ProofSampling { points, exponents, basis };
         let wanted = 2 * precision_bits + 64 + 2 * sampling.basis.bits;
         // As many as every kernel reaches, where that is less.
         let bits = wanted.min(MOST_WORK_BITS.max(precision_bits + 64));

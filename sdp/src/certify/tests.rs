@@ -291,7 +291,7 @@ fn both_readers_read_the_same() -> Result<()> {
         let path = folder.join(format!("sdplib/{name}.dat-s"));
         let (exact, problem) = (read_exact(&path)?, read_problem(&path, 200)?);
         let (group, found) = (&exact.groups[0], &problem.groups[0]);
-        let (proof::Constraints::Sparse(sparse), Constraints::Sparse(rounded)) =
+        let (proof::ProofConstraints::Sparse(sparse), Constraints::Sparse(rounded)) =
             (&group.constraints, &found.constraints)
         else {
             panic!("sparse")

@@ -5,8 +5,8 @@ use super::floats::{
     bits_within, exponent, fixed_column, log2_above, rational_exponent, rounded_column, rounded_exact, shown,
     to_rational,
 };
-use super::metric::{CORRECTIONS, Linked, METRICS, Rounded, Seen, gram, part_of, size_of};
-use super::{Attempt, Task};
+use super::metric::{CORRECTIONS, FactoredMetric, Linked, METRICS, Rounded, gram, part_of, size_of};
+use super::{Attempt, BoundTask};
 use crate::block::Block;
 use crate::numbers::Arithmetic;
 use crate::proof::{Fixed, GramProof, UpperProof, Witness};
@@ -18,20 +18,20 @@ use sunzi::{Matrix, Op, Result};
 const SLACK_BITS: i64 = 24;
 
 /// The primal equations, rounded.
-struct Side<'a> {
-    task: &'a Task<'a>,
+struct PrimalEquations<'a> {
+    task: &'a BoundTask<'a>,
     k: Arithmetic<'a>,
     groups: Vec<Rounded>,
     /// b.
     objective: Matrix,
 }
 
-impl<'a> Side<'a> {
-    fn new(task: &'a Task<'a>) -> Result<Side<'a>> {
+impl<'a> PrimalEquations<'a> {
+    fn new(task: &'a BoundTask<'a>) -> Result<PrimalEquations<'a>> {
         let (program, k) = (task.program, task.arithmetic());
         let count = program.free_variables();
         let groups = program.groups.iter().map(|group| Rounded::new(group, count, k.bits)).collect::<Result<_>>()?;
-        Ok(Side { task, k, groups, objective: rounded_exact(&program.objective, count, 1, k.bits)? })
+        Ok(PrimalEquations { task, k, groups, objective: rounded_exact(&program.objective, count, 1, k.bits)? })
     }
 
     /// The blocks of X, group by group.
@@ -61,7 +61,7 @@ impl<'a> Side<'a> {
     fn linked(&self, slacks: &[Vec<Block>]) -> Result<Attempt<Linked>> {
         let mut all = Vec::with_capacity(slacks.len());
         for (number, slacks) in slacks.iter().enumerate() {
-            match Seen::from_primal(self.k, slacks)? {
+            match FactoredMetric::from_primal(self.k, slacks)? {
                 Ok(seen) => all.push(seen),
                 Err(at) => {
                     let message = format!("block {} of X is not positive definite", at + 1);
@@ -146,12 +146,12 @@ impl<'a> Side<'a> {
 }
 
 /// `D B^T B D` for the D that a proof states, rounded: the matrix of the proof.
-fn free_proof(side: &Side<'_>) -> Result<Attempt<GramProof>> {
+fn free_proof(side: &PrimalEquations<'_>) -> Result<Attempt<GramProof>> {
     independent(side.k, &gram(side.k, side.groups.iter().map(|group| &group.free))?)
 }
 
 /// A proof that there is a feasible point near x, which is nearly on the equations.
-fn stated(side: &Side<'_>, x: &[Matrix], distance: i64) -> Result<Attempt<UpperProof>> {
+fn stated(side: &PrimalEquations<'_>, x: &[Matrix], distance: i64) -> Result<Attempt<UpperProof>> {
     let (task, k) = (side.task, side.k);
     let gram = match task.program.free_variables() {
         0 => None,
@@ -194,8 +194,8 @@ fn stated(side: &Side<'_>, x: &[Matrix], distance: i64) -> Result<Attempt<UpperP
 ///
 /// # Errors
 /// Those of the library.
-pub fn prove(task: &Task<'_>) -> Result<Attempt<UpperProof>> {
-    let (side, mut x) = (Side::new(task)?, task.point.x.clone());
+pub fn prove(task: &BoundTask<'_>) -> Result<Attempt<UpperProof>> {
+    let (side, mut x) = (PrimalEquations::new(task)?, task.point.x.clone());
     let mut distance = i64::MIN;
     if task.program.free_variables() > 0 {
         match side.project(&mut x)? {

@@ -1,6 +1,6 @@
 //! A checkpoint of the solver's own, read piece by piece: pieces that are not kept are skipped.
 
-use super::parts::Parts;
+use super::parts::PointParts;
 use super::{Behind, HEADER, LEAST_BITS, OF_OUTSET, OF_REACHED, VERSION};
 use crate::iterate::{Best, Course, Fingerprint, Merit, Outset, Point, Quality, Seen, State};
 use crate::numbers::{Dimensions, rounded};
@@ -46,7 +46,7 @@ fn piece(file: &MatrixFile, rows: Range<usize>) -> Result<Matrix> {
 }
 
 /// The course of earlier points, and the best one without its point.
-type Known = (Course, Option<Best>);
+type KnownPoints = (Course, Option<Best>);
 
 /// A column that is read from its top.
 struct Column<'a> {
@@ -136,7 +136,7 @@ impl<'a> Column<'a> {
     }
 
     /// The part of the next point that is kept.
-    fn point(&mut self, parts: &Parts<'_>, bits: u32) -> Result<Point> {
+    fn point(&mut self, parts: &PointParts<'_>, bits: u32) -> Result<Point> {
         parts.point(bits, |part, is_kept| {
             let shape = parts.shape(part);
             if is_kept {
@@ -170,7 +170,7 @@ impl<'a> Column<'a> {
     }
 
     /// The course of earlier points of a state of `bits` bits after `made` iterations, but for the best point.
-    fn course(&mut self, bits: u32, made: u64) -> Result<(Behind, Option<Known>)> {
+    fn course(&mut self, bits: u32, made: u64) -> Result<(Behind, Option<KnownPoints>)> {
         let (behind, has_feasible) = (self.behind()?, self.flag()?);
         let feasible = Some(self.iterations(made)?).filter(|_| has_feasible);
         let worse = self.iterations(made)?;
@@ -204,7 +204,7 @@ impl<'a> Column<'a> {
 ///
 /// # Errors
 /// Those of [`super::load_checkpoint`].
-pub fn load(path: &Path, parts: &Parts<'_>, program: &Fingerprint, initial: bool) -> Result<(State, u64)> {
+pub fn load(path: &Path, parts: &PointParts<'_>, program: &Fingerprint, initial: bool) -> Result<(State, u64)> {
     const OTHERS: &str = "remove it, or choose another directory for checkpoints (-c DIR, checkpoint) or none (-c '')";
     const POINT: &str = "to start from its point, give its directory as the initial checkpoint (-i DIR, \
                          initial_checkpoint); to start anew,";

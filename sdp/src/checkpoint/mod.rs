@@ -18,7 +18,7 @@ pub use lock::CheckpointLock;
 use crate::block::Block;
 use crate::iterate::{Course, Fingerprint, Merit, Outset, Point, Quality, Seen, Solver, State};
 use crate::problem::Problem;
-use parts::{Parts, Sizes};
+use parts::{PointParts, PointSizes};
 use rug::Float;
 use std::path::Path;
 use sunzi::io::{self, FileFormat, WriteOptions};
@@ -118,7 +118,7 @@ fn of_quality(quality: &Quality) -> [&Float; 6] {
 #[derive(Clone, Debug)]
 pub struct Checkpoints {
     program: Fingerprint,
-    sizes: Sizes,
+    sizes: PointSizes,
 }
 
 impl Checkpoints {
@@ -127,7 +127,7 @@ impl Checkpoints {
     /// Cost: a pass over its numbers.
     /// Source: docs/decisions/085-checkpoints-know-their-program.md.
     pub fn new(problem: &Problem) -> Checkpoints {
-        Checkpoints { program: Fingerprint::of(problem), sizes: Sizes::of(problem) }
+        Checkpoints { program: Fingerprint::of(problem), sizes: PointSizes::of(problem) }
     }
 
     /// Writes a state into `folder`, which is made where it is missing: the fingerprint of the program, the course of
@@ -176,7 +176,7 @@ impl Checkpoints {
     /// one, and where the solver's program has other blocks.
     pub fn load(&self, solver: &Solver<'_>, folder: Option<&Path>, initial: bool) -> Result<Option<State>> {
         let find = |folder| match solver.share().all == self.sizes.cones {
-            true => self.find(folder, &Parts::of_rank(&self.sizes, solver), initial),
+            true => self.find(folder, &PointParts::of_rank(&self.sizes, solver), initial),
             false => Err(Error::InvalidArgument(
                 "the blocks of the checkpoints' program differ from those of the solver's".into(),
             )),
@@ -187,7 +187,7 @@ impl Checkpoints {
     }
 
     /// A state and a number that depends on all of it.
-    fn find(&self, folder: &Path, parts: &Parts<'_>, initial: bool) -> Result<Option<(State, u64)>> {
+    fn find(&self, folder: &Path, parts: &PointParts<'_>, initial: bool) -> Result<Option<(State, u64)>> {
         let path = folder.join(CHECKPOINT_FILE);
         if path.exists() {
             return binary::load(&path, parts, &self.program, initial).map(Some);
@@ -250,7 +250,7 @@ pub fn load_initial_checkpoint(folder: &Path, problem: &Problem) -> Result<Optio
 
 fn load(folder: &Path, problem: &Problem, initial: bool) -> Result<Option<State>> {
     let checkpoints = Checkpoints::new(problem);
-    let found = checkpoints.find(folder, &Parts::whole(&checkpoints.sizes), initial)?;
+    let found = checkpoints.find(folder, &PointParts::whole(&checkpoints.sizes), initial)?;
     Ok(found.map(|(state, _)| state))
 }
 

@@ -10,7 +10,7 @@ use sunzi::{Matrix, Result};
 
 /// The sizes of a program's points.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Sizes {
+pub struct PointSizes {
     /// The precision of the program.
     pub bits: u32,
     /// All of its blocks.
@@ -23,10 +23,10 @@ pub struct Sizes {
     free: usize,
 }
 
-impl Sizes {
+impl PointSizes {
     /// The sizes of a program.
-    pub fn of(problem: &Problem) -> Sizes {
-        Sizes {
+    pub fn of(problem: &Problem) -> PointSizes {
+        PointSizes {
             bits: problem.precision_bits,
             text_numbers: block_numbers(problem),
             variables: problem.groups.iter().map(|group| group.constraints.variables()).collect(),
@@ -37,16 +37,16 @@ impl Sizes {
 }
 
 /// The parts of a program's points, of which some are kept.
-pub struct Parts<'a> {
+pub struct PointParts<'a> {
     /// Sizes of the whole points.
-    pub sizes: &'a Sizes,
+    pub sizes: &'a PointSizes,
     /// Which rank has which part, where there are several.
     share: Option<&'a Share>,
 }
 
 /// A part of a point, by its number.
 #[derive(Clone, Copy, Debug)]
-pub enum Part {
+pub enum PointPart {
     /// x of a group.
     Variables(usize),
     /// A block of X.
@@ -57,15 +57,15 @@ pub enum Part {
     Dual(usize),
 }
 
-impl<'a> Parts<'a> {
+impl<'a> PointParts<'a> {
     /// All of a program.
-    pub fn whole(sizes: &'a Sizes) -> Parts<'a> {
-        Parts { sizes, share: None }
+    pub fn whole(sizes: &'a PointSizes) -> PointParts<'a> {
+        PointParts { sizes, share: None }
     }
 
     /// The parts of a rank.
-    pub fn of_rank(sizes: &'a Sizes, solver: &'a Solver<'_>) -> Parts<'a> {
-        Parts { sizes, share: Some(solver.share()) }
+    pub fn of_rank(sizes: &'a PointSizes, solver: &'a Solver<'_>) -> PointParts<'a> {
+        PointParts { sizes, share: Some(solver.share()) }
     }
 
     /// Numbers of a whole point.
@@ -74,29 +74,29 @@ impl<'a> Parts<'a> {
     }
 
     /// All parts in the order of the files.
-    fn all(&self) -> impl Iterator<Item = Part> {
+    fn all(&self) -> impl Iterator<Item = PointPart> {
         let (groups, blocks) = (self.sizes.variables.len(), self.sizes.cones.len());
-        let of_x = (0..groups).map(Part::Variables).chain((0..blocks).map(Part::Primal));
-        of_x.chain([Part::Free]).chain((0..blocks).map(Part::Dual))
+        let of_x = (0..groups).map(PointPart::Variables).chain((0..blocks).map(PointPart::Primal));
+        of_x.chain([PointPart::Free]).chain((0..blocks).map(PointPart::Dual))
     }
 
     /// Rows and columns of a part.
-    pub fn shape(&self, part: Part) -> Dimensions {
+    pub fn shape(&self, part: PointPart) -> Dimensions {
         match part {
-            Part::Variables(group) => Dimensions::column(self.sizes.variables[group]),
-            Part::Primal(at) | Part::Dual(at) => {
+            PointPart::Variables(group) => Dimensions::column(self.sizes.variables[group]),
+            PointPart::Primal(at) | PointPart::Dual(at) => {
                 let (rows, cols) = self.sizes.cones[at].shape.stored();
                 Dimensions { rows, cols }
             }
-            Part::Free => Dimensions::column(self.sizes.free),
+            PointPart::Free => Dimensions::column(self.sizes.free),
         }
     }
 
-    fn is_kept(&self, part: Part) -> bool {
+    fn is_kept(&self, part: PointPart) -> bool {
         self.share.is_none_or(|share| match part {
-            Part::Variables(group) => share.groups.contains(&group),
-            Part::Primal(at) | Part::Dual(at) => share.own.contains(&at),
-            Part::Free => true,
+            PointPart::Variables(group) => share.groups.contains(&group),
+            PointPart::Primal(at) | PointPart::Dual(at) => share.own.contains(&at),
+            PointPart::Free => true,
         })
     }
 
@@ -105,15 +105,15 @@ impl<'a> Parts<'a> {
     ///
     /// # Errors
     /// Those of `take` and of [`Matrix::zeros`].
-    pub fn point(&self, bits: u32, mut take: impl FnMut(Part, bool) -> Result<Option<Matrix>>) -> Result<Point> {
+    pub fn point(&self, bits: u32, mut take: impl FnMut(PointPart, bool) -> Result<Option<Matrix>>) -> Result<Point> {
         let mut point = Point { x: Vec::new(), primal: Vec::new(), y: Matrix::zeros(0, 1, bits)?, dual: Vec::new() };
         for part in self.all() {
             let Some(numbers) = take(part, self.is_kept(part))? else { continue };
             match part {
-                Part::Variables(_) => point.x.push(numbers),
-                Part::Primal(at) => point.primal.push(Block::of_shape(self.sizes.cones[at].shape, numbers)),
-                Part::Free => point.y = numbers,
-                Part::Dual(at) => point.dual.push(Block::of_shape(self.sizes.cones[at].shape, numbers)),
+                PointPart::Variables(_) => point.x.push(numbers),
+                PointPart::Primal(at) => point.primal.push(Block::of_shape(self.sizes.cones[at].shape, numbers)),
+                PointPart::Free => point.y = numbers,
+                PointPart::Dual(at) => point.dual.push(Block::of_shape(self.sizes.cones[at].shape, numbers)),
             }
         }
         Ok(point)

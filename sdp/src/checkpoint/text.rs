@@ -1,7 +1,7 @@
 //! SDPB's text checkpoints, which do not name their program.
 
 use super::LEAST_BITS;
-use super::parts::{Part, Parts};
+use super::parts::{PointPart, PointParts};
 use crate::block::Shape;
 use crate::iterate::{Outset, State};
 use crate::numbers::{Dimensions, rounded};
@@ -64,18 +64,18 @@ fn text_matrix(path: PathBuf, shape: Dimensions, bits: u32, hash: &mut Xxh3) -> 
 ///
 /// # Errors
 /// Those of [`super::load_checkpoint`].
-pub fn load(folder: &Path, parts: &Parts<'_>) -> Result<(State, u64)> {
+pub fn load(folder: &Path, parts: &PointParts<'_>) -> Result<(State, u64)> {
     let (sizes, bits) = (parts.sizes, parts.sizes.bits);
     let mut hash = Xxh3::new();
     let point = parts.point(bits, |part, is_kept| {
         let shape = parts.shape(part);
         let name = match part {
-            Part::Variables(group) => format!("x_{group}.txt"),
-            Part::Primal(at) => format!("X_matrix_{}.txt", sizes.text_numbers[at]),
+            PointPart::Variables(group) => format!("x_{group}.txt"),
+            PointPart::Primal(at) => format!("X_matrix_{}.txt", sizes.text_numbers[at]),
             // There is no file of no numbers.
-            Part::Free if shape.rows == 0 => return Ok(Some(Matrix::zeros(0, 1, bits)?)),
-            Part::Free => "y.txt".into(),
-            Part::Dual(at) => format!("Y_matrix_{}.txt", sizes.text_numbers[at]),
+            PointPart::Free if shape.rows == 0 => return Ok(Some(Matrix::zeros(0, 1, bits)?)),
+            PointPart::Free => "y.txt".into(),
+            PointPart::Dual(at) => format!("Y_matrix_{}.txt", sizes.text_numbers[at]),
         };
         let path = folder.join(name);
         if !is_kept {
@@ -84,7 +84,7 @@ pub fn load(folder: &Path, parts: &Parts<'_>) -> Result<(State, u64)> {
         let read = text_matrix(path, shape, bits, &mut hash)?;
         let is_dense = |at: usize| matches!(sizes.cones[at].shape, Shape::Dense(_));
         Ok(Some(match part {
-            Part::Primal(at) | Part::Dual(at) if is_dense(at) => symmetric(read)?,
+            PointPart::Primal(at) | PointPart::Dual(at) if is_dense(at) => symmetric(read)?,
             _ => read,
         }))
     })?;

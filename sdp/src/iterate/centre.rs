@@ -5,7 +5,7 @@
 
 use crate::block::Block;
 use crate::calls::gemm_with;
-use crate::iterate::memory::{ConeTask, Step};
+use crate::iterate::memory::{ConeTask, IterationStep};
 use crate::iterate::system::SystemPoint;
 use crate::numbers::exponent;
 use crate::numbers::{Arithmetic, largest};
@@ -26,7 +26,7 @@ const LEAST_BITS: i64 = 64;
 /// # Errors
 /// Those of the library's products.
 pub fn off_centre(place: &SystemPoint<'_>, mu: &Float) -> Result<Float> {
-    let site = place.site.at(Step::Constants);
+    let site = place.site.at(IterationStep::Constants);
     let sizes = site.map(ConeTask::Product, |k, at| {
         let (primal, dual) = (&place.point.primal[at], place.point.dual[at].stored());
         match primal {

@@ -1,6 +1,6 @@
 //! The workers for the steps of an iteration.
 
-use crate::iterate::memory::{Ledger, Memory, STEPS, Step};
+use crate::iterate::memory::{IterationStep, Ledger, Memory, STEPS};
 use crate::workers::Workers;
 
 /// The workers for the steps of an iteration: under a limit each step has the memory that the permanent data leave.
@@ -28,7 +28,7 @@ impl Crew {
     }
 
     /// The workers of a step.
-    pub fn at(&self, step: Step) -> &Workers {
+    pub fn at(&self, step: IterationStep) -> &Workers {
         &self.steps[step as usize]
     }
 

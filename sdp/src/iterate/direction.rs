@@ -10,7 +10,7 @@
 use crate::block::{Block, Summand};
 use crate::calls::{gemm_with, spmm, syr2k_with};
 use crate::iterate::factors::ConeFactors;
-use crate::iterate::memory::{ConeTask, Step};
+use crate::iterate::memory::{ConeTask, IterationStep};
 use crate::iterate::point::{Cone, Point};
 use crate::iterate::residuals::{Residuals, adjoint, negated};
 use crate::iterate::system::{System, SystemPoint};
@@ -66,7 +66,7 @@ impl<'a> Directions<'a> {
         mu: &Float,
     ) -> Result<Directions<'a>> {
         let negligible = exponent(mu) - NEGLIGIBLE_BITS;
-        let products = place.site.at(Step::Constants).map(ConeTask::Product, |k, at| {
+        let products = place.site.at(IterationStep::Constants).map(ConeTask::Product, |k, at| {
             let (rest, dual) = (&residuals.primal[at], &place.point.dual[at]);
             if product_exponent(rest, dual) < negligible {
                 return Ok(None);
@@ -98,9 +98,9 @@ impl<'a> Directions<'a> {
     }
 
     fn towards(&self, centre: Option<&Float>, predictor: Option<&Point>) -> Result<Point> {
-        let (place, site) = (self.place, self.place.site.at(Step::Constants));
+        let (place, site) = (self.place, self.place.site.at(IterationStep::Constants));
         let z = site.map(ConeTask::Constant, |k, at| self.constant_part(k, at, centre, predictor))?;
-        let site = &site.at(Step::Directions);
+        let site = &site.at(IterationStep::Directions);
         let summands = z.iter().zip(place.factors).map(|(z, factors)| match z {
             Constant::Whole(block) => Summand { block, product: None },
             Constant::Sum { base, product } => Summand { block: base, product: Some((&factors.x_inverse, product)) },

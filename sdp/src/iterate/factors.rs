@@ -3,7 +3,7 @@
 use crate::block::Block;
 use crate::calls::{syrk_with, trsm_with};
 use crate::iterate::definite::{cholesky, first_refused};
-use crate::iterate::memory::Step;
+use crate::iterate::memory::IterationStep;
 use crate::iterate::point::Point;
 use crate::iterate::side::Side;
 use crate::iterate::site::Site;
@@ -22,7 +22,7 @@ pub struct ConeFactors {
 }
 
 /// The parts of one side.
-enum Part {
+enum SidePart {
     Primal {
         inverse: Block,
         lower_inverse: Option<Matrix>,
@@ -37,17 +37,17 @@ fn lower(k: Arithmetic<'_>, matrix: &Matrix) -> Result<Option<Matrix>> {
     Ok(cholesky(k, matrix, Accuracy::Entrywise)?.map(Cholesky::into_factor))
 }
 
-fn primal(k: Arithmetic<'_>, block: &Block) -> Result<Part> {
+fn primal(k: Arithmetic<'_>, block: &Block) -> Result<SidePart> {
     match block {
         Block::Diagonal(diagonal) => {
             if let Some(row) = first_refused(diagonal) {
-                return Ok(Part::Refused(row));
+                return Ok(SidePart::Refused(row));
             }
             let inverse = column(diagonal.rows(), k.bits, |row| diagonal.float(row, 0).recip())?;
-            Ok(Part::Primal { inverse: Block::Diagonal(inverse), lower_inverse: None })
+            Ok(SidePart::Primal { inverse: Block::Diagonal(inverse), lower_inverse: None })
         }
         Block::Dense(matrix) => {
-            let Some(lower) = lower(k, matrix)? else { return Ok(Part::Refused(0)) };
+            let Some(lower) = lower(k, matrix)? else { return Ok(SidePart::Refused(0)) };
             let options = TrsmOptions::new().accuracy(Accuracy::Entrywise);
             let identity = Matrix::identity(matrix.rows(), 2)?;
             let held = lower.bytes() + identity.bytes();
@@ -55,15 +55,15 @@ fn primal(k: Arithmetic<'_>, block: &Block) -> Result<Part> {
             let options = SyrkOptions::new().accuracy(Accuracy::Entrywise);
             let ctx = k.beside(held + inverse.bytes());
             let whole = syrk_with(&ctx, &inverse, k.bits, &options)?.result;
-            Ok(Part::Primal { inverse: Block::Dense(whole.into_matrix()), lower_inverse: Some(inverse) })
+            Ok(SidePart::Primal { inverse: Block::Dense(whole.into_matrix()), lower_inverse: Some(inverse) })
         }
     }
 }
 
-fn dual(k: Arithmetic<'_>, block: &Block) -> Result<Part> {
+fn dual(k: Arithmetic<'_>, block: &Block) -> Result<SidePart> {
     match block {
-        Block::Diagonal(diagonal) => Ok(first_refused(diagonal).map_or(Part::Dual(None), Part::Refused)),
-        Block::Dense(matrix) => Ok(lower(k, matrix)?.map_or(Part::Refused(0), |lower| Part::Dual(Some(lower)))),
+        Block::Diagonal(diagonal) => Ok(first_refused(diagonal).map_or(SidePart::Dual(None), SidePart::Refused)),
+        Block::Dense(matrix) => Ok(lower(k, matrix)?.map_or(SidePart::Refused(0), |lower| SidePart::Dual(Some(lower)))),
     }
 }
 
@@ -80,7 +80,7 @@ pub fn factor(site: &Site<'_>, point: &Point) -> Result<std::result::Result<Vec<
     let bytes = |&(at, side): &(usize, Side)| {
         site.crew.ledger().map_or_else(TaskBytes::default, |ledger| ledger.factor(at, side))
     };
-    let workers = site.at(Step::Next).workers;
+    let workers = site.at(IterationStep::Next).workers;
     let parts = site.agreed(workers.map(&tasks, (cost, bytes), |ctx, &(at, side)| {
         let k = Arithmetic { ctx, bits };
         match side {
@@ -88,12 +88,12 @@ pub fn factor(site: &Site<'_>, point: &Point) -> Result<std::result::Result<Vec<
             Side::Dual => dual(k, &point.dual[at]),
         }
     }))?;
-    let place = |(&(at, side), part): (&(usize, Side), &Part)| match part {
-        Part::Refused(row) => {
+    let place = |(&(at, side), part): (&(usize, Side), &SidePart)| match part {
+        SidePart::Refused(row) => {
             let block = site.share.callers_block(site.share.own[at], *row);
             Some(2 * block as u64 + u64::from(side == Side::Dual))
         }
-        Part::Primal { .. } | Part::Dual(_) => None,
+        SidePart::Primal { .. } | SidePart::Dual(_) => None,
     };
     let refused = tasks.iter().zip(&parts).filter_map(place).min();
     let first = site.share.ranks.least(refused.unwrap_or(u64::MAX))?;
@@ -102,7 +102,8 @@ pub fn factor(site: &Site<'_>, point: &Point) -> Result<std::result::Result<Vec<
     }
     let mut found = Vec::with_capacity(cones.len());
     let mut parts = parts.into_iter();
-    while let (Some(Part::Primal { inverse, lower_inverse }), Some(Part::Dual(y_lower))) = (parts.next(), parts.next())
+    while let (Some(SidePart::Primal { inverse, lower_inverse }), Some(SidePart::Dual(y_lower))) =
+        (parts.next(), parts.next())
     {
         found.push(ConeFactors { x_inverse: inverse, x_lower_inverse: lower_inverse, y_lower });
     }

@@ -10,7 +10,7 @@ mod calls;
 mod ledger;
 mod lists;
 
-pub use ledger::{ConeTask, Ledger, STEPS, Step};
+pub use ledger::{ConeTask, IterationStep, Ledger, STEPS};
 
 use crate::iterate::point::Cone;
 use crate::iterate::precisions;
@@ -66,7 +66,7 @@ pub struct Memory {
     ledgers: Vec<Ledger>,
 }
 
-fn total(ledger: &Ledger, step: Step) -> u64 {
+fn total(ledger: &Ledger, step: IterationStep) -> u64 {
     ledger.base + ledger.total(step)
 }
 
@@ -151,7 +151,7 @@ impl Memory {
 
 impl Ledger {
     /// The memory that a limit leaves for tasks and calls of a step.
-    pub fn room(&self, step: Step, limit_bytes: u64) -> u64 {
+    pub fn room(&self, step: IterationStep, limit_bytes: u64) -> u64 {
         let Held { blocks, system } = self.held(step);
         limit_bytes.saturating_sub(self.base + self.program + blocks + system)
     }

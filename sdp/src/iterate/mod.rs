@@ -58,7 +58,7 @@ use crate::ranks::Ranks;
 use crate::workers::Workers;
 use crew::Crew;
 use inside::Inside;
-use memory::{Limit, Memory, ProgramPart, Step, of_rank};
+use memory::{IterationStep, Limit, Memory, ProgramPart, of_rank};
 use outline::Outline;
 use rug::Float;
 use site::Site;
@@ -188,7 +188,7 @@ impl<'p> Solver<'p> {
     /// Those of the library's plans.
     pub fn plan(&self) -> Result<MemoryPlan> {
         let part = ProgramPart { problem: &self.problem, cones: &self.cones, share: &self.share };
-        let memory = Memory::new(self.crew(0).at(Step::Next).all(), part, &self.options);
+        let memory = Memory::new(self.crew(0).at(IterationStep::Next).all(), part, &self.options);
         let beside = self.inside.bytes(&self.problem);
         self.share.ranks.agreed(memory.and_then(|memory| memory.beside(beside).plan()))
     }
@@ -216,7 +216,7 @@ impl<'p> Solver<'p> {
 
     /// Threads of this rank that share the work.
     pub fn threads(&self) -> usize {
-        self.crew(0).at(Step::Next).all().threads()
+        self.crew(0).at(IterationStep::Next).all().threads()
     }
 
     /// This rank, from 0, and their number.
@@ -308,7 +308,7 @@ impl<'p> Solver<'p> {
 
     fn site<'s>(&'s self, problem: &'s Problem) -> Site<'s> {
         let (bits, crew) = (problem.precision_bits, self.crew(problem.precision_bits));
-        Site { problem, cones: &self.cones, share: &self.share, crew, workers: crew.at(Step::Residuals), bits }
+        Site { problem, cones: &self.cones, share: &self.share, crew, workers: crew.at(IterationStep::Residuals), bits }
     }
 
     /// The state in which a run begins.

@@ -2,7 +2,7 @@
 
 use crate::block::{Block, Summand};
 use crate::calls::gemv_with;
-use crate::iterate::memory::{ConeTask, Step};
+use crate::iterate::memory::{ConeTask, IterationStep};
 use crate::iterate::point::{Cone, Point};
 use crate::iterate::quality::Quality;
 use crate::iterate::site::Site;
@@ -37,7 +37,7 @@ impl Evaluation {
     /// # Errors
     /// Those of the library's products.
     pub fn new(site: &Site<'_>, point: &Point) -> Result<Evaluation> {
-        let site = &site.at(Step::Residuals);
+        let site = &site.at(IterationStep::Residuals);
         let residuals = Residuals::new(site, point)?;
         let objectives = Objectives::new(site, point)?;
         let [primal_matrix_error, dual_error] = residuals.errors(site)?;

@@ -8,7 +8,7 @@ use crate::block::Block;
 use crate::iterate::best::Scales;
 use crate::iterate::direction::Directions;
 use crate::iterate::factors::factor;
-use crate::iterate::memory::Step;
+use crate::iterate::memory::IterationStep;
 use crate::iterate::point::Point;
 use crate::iterate::ramp::are_near;
 use crate::iterate::residuals::{Evaluation, Residuals};
@@ -35,7 +35,7 @@ pub fn restored(site: &Site<'_>, options: &SolverOptions, point: Point, reached:
     }
     let Ok(factors) = factor(site, &point)? else { return Ok(point) };
     let residuals = site.agreed(of_sides(residuals, sides, site.bits))?;
-    let place = SystemPoint { site: site.at(Step::System), point: &point, factors: &factors };
+    let place = SystemPoint { site: site.at(IterationStep::System), point: &point, factors: &factors };
     Ok(after_whole_step(&place, residuals, Sides { primal: true, dual: true })?.unwrap_or(point))
 }
 
@@ -53,7 +53,7 @@ pub fn after_whole_step(place: &SystemPoint<'_>, residuals: Residuals, sides: Si
     drop((system, residuals));
     let step = |is_taken| Float::with_val(2, u32::from(is_taken));
     let (primal, dual) = (step(sides.primal), step(sides.dual));
-    let next = site.at(Step::Next);
+    let next = site.at(IterationStep::Next);
     let moved =
         next.agreed(place.point.moved(next.arithmetic(), &direction, Sides { primal: &primal, dual: &dual }))?;
     Ok(factor(&next, &moved)?.is_ok().then_some(moved))

@@ -1,7 +1,7 @@
 //! The data of the steps of an iteration: this rank's part of a program at one precision, and the workers.
 
 use crate::iterate::crew::Crew;
-use crate::iterate::memory::{ConeTask, Step};
+use crate::iterate::memory::{ConeTask, IterationStep};
 use crate::iterate::point::{Cone, Point};
 use crate::iterate::share::Share;
 use crate::iterate::side::Sides;
@@ -30,7 +30,7 @@ pub struct Site<'s> {
 
 impl<'s> Site<'s> {
     /// The same at a step, for which there is room from now on.
-    pub fn at(&self, step: Step) -> Site<'s> {
+    pub fn at(&self, step: IterationStep) -> Site<'s> {
         let workers = self.crew.at(step);
         workers.make_room();
         Site { workers, ..*self }

@@ -7,7 +7,7 @@ use crate::iterate::centre::off_centre;
 use crate::iterate::condition::{Conditions, conditions};
 use crate::iterate::direction::Directions;
 use crate::iterate::factors::{ConeFactors, factor};
-use crate::iterate::memory::Step as Moment;
+use crate::iterate::memory::IterationStep;
 use crate::iterate::outcome::{Iteration, PhaseSeconds, Solution, State, Termination};
 use crate::iterate::point::{Cone, Point};
 use crate::iterate::quality::Quality;
@@ -93,7 +93,7 @@ impl Stage<'_> {
                 return Ok(self.finished(course, &scales, self.end(run, state, quality, why)));
             }
             let stepped = self.step(&at, &scales, &mut run.phases)?;
-            let Step { point, next_factors, mu, off_centre, steps, beta, conditions } = match stepped {
+            let TakenStep { point, next_factors, mu, off_centre, steps, beta, conditions } = match stepped {
                 Ok(step) => step,
                 Err(why) => {
                     let why = self.with_ray(why, &at)?;
@@ -303,7 +303,8 @@ impl Stage<'_> {
             return Ok(None);
         }
         for ray in Ray::both(site, at.quality, at.residuals, threshold)?.into_iter().flatten() {
-            let place = SystemPoint { site: site.at(Moment::System), point: &at.state.point, factors: at.factors };
+            let place =
+                SystemPoint { site: site.at(IterationStep::System), point: &at.state.point, factors: at.factors };
             let shown = if ray.is_shown(site.bits) { Some(ray) } else { ray.corrected(&place, at.residuals)? };
             if let Some(ray) = shown.filter(|ray| ray.is_shown(site.bits)) {
                 return Ok(Some((ray.end, Some(ray.sentence(site.bits)))));
@@ -314,7 +315,7 @@ impl Stage<'_> {
 }
 
 /// A step that was taken.
-struct Step {
+struct TakenStep {
     point: Point,
     next_factors: Vec<ConeFactors>,
     mu: Float,
@@ -359,7 +360,7 @@ impl Stage<'_> {
         at: &Begun<'_>,
         scales: &Scales,
         phases: &mut PhaseSeconds,
-    ) -> Result<std::result::Result<Step, NoStep>> {
+    ) -> Result<std::result::Result<TakenStep, NoStep>> {
         let Begun { state, factors, quality, residuals, .. } = *at;
         let (site, options, point) = (&self.site, &self.options, &state.point);
         let k = site.arithmetic();
@@ -372,7 +373,7 @@ impl Stage<'_> {
             );
             return Ok(Err((Termination::MaxComplementarityExceeded, Some(remark))));
         }
-        let place = SystemPoint { site: site.at(Moment::System), point, factors };
+        let place = SystemPoint { site: site.at(IterationStep::System), point, factors };
         let system = match timed(&mut phases.schur, || System::new(&place))? {
             Ok(system) => system,
             Err(singular) => return Ok(Err((Termination::PrecisionTooLow, Some(self.too_low(singular))))),
@@ -405,7 +406,7 @@ impl Stage<'_> {
         }
         for _ in 0..MOST_HALVINGS {
             let (next, factored) = timed(&mut phases.factors, || {
-                let site = site.at(Moment::Next);
+                let site = site.at(IterationStep::Next);
                 let next =
                     point.moved(site.arithmetic(), &direction, Sides { primal: &steps.primal, dual: &steps.dual });
                 let next = site.agreed(next)?;
@@ -415,7 +416,7 @@ impl Stage<'_> {
             match factored {
                 Ok(next_factors) => {
                     let point = next;
-                    return Ok(Ok(Step { point, next_factors, mu, off_centre, steps, beta, conditions }));
+                    return Ok(Ok(TakenStep { point, next_factors, mu, off_centre, steps, beta, conditions }));
                 }
                 Err((_, Side::Primal)) => steps.primal >>= 1u32,
                 Err((_, Side::Dual)) => steps.dual >>= 1u32,

@@ -7,7 +7,7 @@
 
 use crate::block::Block;
 use crate::calls::{extreme_eigenvalue, gemm_with, spmm, trsm_with, trsv};
-use crate::iterate::memory::Step;
+use crate::iterate::memory::IterationStep;
 use crate::iterate::point::{Cone, Point};
 use crate::iterate::residuals::Residuals;
 use crate::iterate::side::Side;
@@ -54,7 +54,7 @@ impl Eigenvalues {
         let bytes = |&(at, side): &(usize, Side)| {
             site.crew.ledger().map_or_else(TaskBytes::default, |ledger| ledger.eigenvalue(at, side))
         };
-        let found = site.at(Step::Eigenvalues).workers.map(&tasks, (cost, bytes), |ctx, &(at, side)| {
+        let found = site.at(IterationStep::Eigenvalues).workers.map(&tasks, (cost, bytes), |ctx, &(at, side)| {
             let k = Arithmetic { ctx, bits };
             match side {
                 Side::Primal => smallest(k, &point.primal[at], &direction.primal[at], |change| {

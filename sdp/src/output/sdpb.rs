@@ -120,7 +120,7 @@ fn c_minus_by(problem: &Problem, y: &Matrix) -> Result<String> {
 
 /// A part of a solution that has a file.
 #[derive(Clone, Copy)]
-enum Part {
+enum SolutionPart {
     Free,
     Whole,
     Variables(usize),
@@ -129,14 +129,14 @@ enum Part {
 }
 
 /// The files of these parts of a solution, in the order in which they are written.
-fn files_of(problem: &Problem, parts: WriteSolution) -> Vec<(String, Part)> {
-    let single = [(parts.y, "y.txt", Part::Free), (parts.z, "z.txt", Part::Whole)];
+fn files_of(problem: &Problem, parts: WriteSolution) -> Vec<(String, SolutionPart)> {
+    let single = [(parts.y, "y.txt", SolutionPart::Free), (parts.z, "z.txt", SolutionPart::Whole)];
     let single = single.into_iter().filter(|(is_written, ..)| *is_written).map(|(_, name, part)| (name.into(), part));
     let variables = (0..problem.groups.len()).filter(|_| parts.x);
-    let variables = variables.map(|group| (format!("x_{group}.txt"), Part::Variables(group)));
+    let variables = variables.map(|group| (format!("x_{group}.txt"), SolutionPart::Variables(group)));
     let blocks = block_numbers(problem).into_iter().enumerate().flat_map(|(at, number)| {
-        let primal = parts.primal.then(|| (format!("X_matrix_{number}.txt"), Part::Primal(at)));
-        let dual = parts.dual.then(|| (format!("Y_matrix_{number}.txt"), Part::Dual(at)));
+        let primal = parts.primal.then(|| (format!("X_matrix_{number}.txt"), SolutionPart::Primal(at)));
+        let dual = parts.dual.then(|| (format!("Y_matrix_{number}.txt"), SolutionPart::Dual(at)));
         primal.into_iter().chain(dual)
     });
     single.chain(variables).chain(blocks).collect()
@@ -168,11 +168,11 @@ pub fn write_solution(
     let point = &solution.point;
     for (name, part) in files_of(problem, parts) {
         let text = match part {
-            Part::Free => matrix(&point.y),
-            Part::Whole => matrix(&z_of(problem, &point.y)?),
-            Part::Variables(group) => matrix(&point.x[group]),
-            Part::Primal(at) => matrix(point.primal[at].stored()),
-            Part::Dual(at) => matrix(point.dual[at].stored()),
+            SolutionPart::Free => matrix(&point.y),
+            SolutionPart::Whole => matrix(&z_of(problem, &point.y)?),
+            SolutionPart::Variables(group) => matrix(&point.x[group]),
+            SolutionPart::Primal(at) => matrix(point.primal[at].stored()),
+            SolutionPart::Dual(at) => matrix(point.dual[at].stored()),
         };
         write_text_among(files, &folder.join(name), &text)?;
     }

@@ -9,7 +9,7 @@
 
 use super::SchurOperand;
 use super::sparse_cone::SparseCone;
-use super::sparse_tables::{ConeTables, Part, Tables};
+use super::sparse_tables::{ConeTables, ConstraintPart, Tables};
 use crate::balance::assign;
 use crate::block::{Block, Shape};
 use crate::calls::{Call, axpy, call, gemm_with, spmm};
@@ -36,7 +36,7 @@ enum Factors<'a> {
 }
 
 /// A piece of the work: neighbouring places.
-struct Task {
+struct SchurTask {
     places: Range<usize>,
     /// Nanoseconds, about.
     cost: u64,
@@ -57,7 +57,7 @@ pub fn weight_bytes(cones: &[SparseCone], bits: u32) -> u64 {
 /// Neighbouring columns that are formed at a time, from the place of the first on.
 const PIECE_CONSTRAINTS: usize = 8;
 
-impl Task {
+impl SchurTask {
     /// Bytes of the columns, of `count` constraints in all.
     fn result_bytes(&self, count: usize, bits: u32) -> u64 {
         Matrix::bytes_for(count - self.places.start, self.places.len(), bits)
@@ -79,7 +79,7 @@ impl Task {
 }
 
 /// The tasks of a group, which depend only on its tables and the precision.
-fn tasks(tables: &Tables, bits: u32) -> Vec<Task> {
+fn tasks(tables: &Tables, bits: u32) -> Vec<SchurTask> {
     let count = tables.order.len();
     let (mut widths, mut costs) = (vec![0; count], vec![0.0; count]);
     for cone in &tables.cones {
@@ -94,7 +94,7 @@ fn tasks(tables: &Tables, bits: u32) -> Vec<Task> {
         let most = PRODUCT_COLUMNS.checked_div(width).map_or(TASK_CONSTRAINTS, |columns| columns.max(1));
         let same = widths[first..].iter().take(most).take_while(|&&other| (other > 0) == (width > 0)).count();
         let cost = costs[first..first + same].iter().sum::<f64>() as u64;
-        found.push(Task { places: first..first + same, cost });
+        found.push(SchurTask { places: first..first + same, cost });
         first += same;
     }
     found
@@ -113,14 +113,15 @@ pub fn task_bytes<G: Fn(usize, usize, usize) -> Result<u64>>(
     let bytes = |rows: usize, cols: usize| Matrix::bytes_for(rows, cols, bits);
     let (tasks, count) = (tasks(tables, bits), tables.order.len());
     let gemm = gemm(tasks.len());
-    let of_task = |task: &Task| {
+    let of_task = |task: &SchurTask| {
         let (numbers, result) = (bytes(tables.positions(), task.places.len()), task.result_bytes(count, bits));
         let mut most = result;
         for cone in &tables.cones {
             let order = cone.shape.order();
             let at = |place: usize| cone.parts.partition_point(|part| part.place < place);
             let parts = &cone.parts[at(task.places.start)..at(task.places.end)];
-            let (wide, narrow): (Vec<&Part>, Vec<&Part>) = parts.iter().partition(|part| cone.is_product(part, bits));
+            let (wide, narrow): (Vec<&ConstraintPart>, Vec<&ConstraintPart>) =
+                parts.iter().partition(|part| cone.is_product(part, bits));
             let rows = parts.iter().map(|part| part.rows.len()).sum();
             if let Shape::Diagonal(_) = cone.shape {
                 most = most.max(bytes(rows, 1) + PLACE_BYTES * order as u64);
@@ -189,7 +190,7 @@ fn columns(
     k: Arithmetic<'_>,
     tables: &Tables,
     operands: &[SchurOperand<'_>],
-    tasks: &[&Task],
+    tasks: &[&SchurTask],
 ) -> Result<Vec<Matrix>> {
     let factors = operands.iter().map(|operand| match (operand.x_inverse, operand.y) {
         (Block::Dense(x_inverse), Block::Dense(y)) => Ok(Factors::Dense(x_inverse, y)),
@@ -200,11 +201,11 @@ fn columns(
         }
     });
     let factors = factors.collect::<Result<Vec<_>>>()?;
-    let result = |task: &&Task| {
+    let result = |task: &&SchurTask| {
         let result = task.result_bytes(tables.order.len(), k.bits);
         TaskBytes { result, work: result }
     };
-    let columns = workers.map(tasks, (|task: &&Task| task.cost, result), |ctx, task| {
+    let columns = workers.map(tasks, (|task: &&SchurTask| task.cost, result), |ctx, task| {
         let k = Arithmetic { ctx, ..k };
         let mut numbers = Matrix::zeros(tables.positions(), task.places.len(), k.bits)?;
         for (cone, factors) in tables.cones.iter().zip(&factors) {
@@ -247,12 +248,12 @@ struct Images {
 
 impl Images {
     /// Where those of a constraint begin.
-    fn start(&self, part: &Part) -> usize {
+    fn start(&self, part: &ConstraintPart) -> usize {
         part.first_row - self.first_row
     }
 
     /// Those of a constraint.
-    fn of(&self, part: &Part) -> Result<MatrixView<'_>> {
+    fn of(&self, part: &ConstraintPart) -> Result<MatrixView<'_>> {
         let first = self.start(part);
         self.rows.view().block(first..first + part.rows.len(), 0..self.rows.cols())
     }
@@ -305,7 +306,7 @@ impl InBlock<'_> {
     }
 
     /// `a_ii y_i / x_i`.
-    fn fill_diagonal(&self, parts: &[Part], images: &Images, numbers: &mut Matrix) -> Result<()> {
+    fn fill_diagonal(&self, parts: &[ConstraintPart], images: &Images, numbers: &mut Matrix) -> Result<()> {
         let mut places = vec![None; self.cone.shape.order()];
         self.cone.positions.iter().enumerate().for_each(|(at, &(row, _))| places[row] = Some(at));
         for part in parts {
@@ -323,7 +324,7 @@ impl InBlock<'_> {
     /// The sums for single positions: rows of `X^-1` and of `A_q Y` in one buffer, so that both orders are views of it.
     fn fill_positions(
         &self,
-        part: &Part,
+        part: &ConstraintPart,
         x_inverse: &Matrix,
         image: MatrixView<'_>,
         numbers: &mut Matrix,
@@ -350,7 +351,13 @@ impl InBlock<'_> {
     }
 
     /// The same from `X^-1 (A_q Y)` as a whole, for several constraints.
-    fn fill_products(&self, parts: &[&Part], images: &Images, x_inverse: &Matrix, numbers: &mut Matrix) -> Result<()> {
+    fn fill_products(
+        &self,
+        parts: &[&ConstraintPart],
+        images: &Images,
+        x_inverse: &Matrix,
+        numbers: &mut Matrix,
+    ) -> Result<()> {
         if parts.is_empty() {
             return Ok(());
         }

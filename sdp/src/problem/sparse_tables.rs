@@ -70,14 +70,14 @@ pub struct ConeTables {
     /// How many of the first positions the constraints from each place on meet.
     pub met: Vec<usize>,
     /// The constraints by their places.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ConstraintPart>,
     /// The rows of their matrices that are not 0.
     pub rows: SparseMatrix,
 }
 
 /// A constraint in a block.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct ConstraintPart {
     /// Its place in the order.
     pub place: usize,
     /// The rows in which its matrix has entries, rising.
@@ -155,7 +155,7 @@ impl Tables {
         let of_cone = |cone: &ConeTables| {
             let of_parts = cone.parts.iter().map(|part| 8 * part.rows.capacity()).sum::<usize>();
             let lists = 16 * cone.positions.capacity() + 8 * cone.met.capacity();
-            cone.rows.bytes() + (lists + of_parts + size_of::<Part>() * cone.parts.capacity()) as u64
+            cone.rows.bytes() + (lists + of_parts + size_of::<ConstraintPart>() * cone.parts.capacity()) as u64
         };
         let cones = size_of::<ConeTables>() * self.cones.capacity() + 8 * self.order.capacity();
         let matrices = self.matrices.bytes() + self.transposed.bytes();
@@ -193,14 +193,14 @@ impl ConeTables {
                 }
             }
             height += rows.len();
-            found.push(Part { place, first_row: height - rows.len(), rows });
+            found.push(ConstraintPart { place, first_row: height - rows.len(), rows });
         }
         let rows = fitted(SparseMatrix::from_entries(height, cone.shape.order(), entries)?);
         Ok(ConeTables { shape: cone.shape, first, positions, met, parts: found, rows })
     }
 
     /// Nanoseconds that a constraint takes in this block, about.
-    pub fn cost(&self, part: &Part, bits: u32) -> f64 {
+    pub fn cost(&self, part: &ConstraintPart, bits: u32) -> f64 {
         let order = self.shape.order();
         match self.is_product(part, bits) {
             true => whole_ns(order, order, bits),
@@ -209,12 +209,12 @@ impl ConeTables {
     }
 
     /// The same by sums for its positions.
-    fn positions_ns(&self, part: &Part, bits: u32) -> f64 {
+    fn positions_ns(&self, part: &ConstraintPart, bits: u32) -> f64 {
         (2 * part.rows.len() * self.met[part.place]) as f64 * term_ns(bits)
     }
 
     /// Whether for a constraint a product of whole matrices takes less time than sums for only the positions.
-    pub fn is_product(&self, part: &Part, bits: u32) -> bool {
+    pub fn is_product(&self, part: &ConstraintPart, bits: u32) -> bool {
         let Shape::Dense(order) = self.shape else { return false };
         self.positions_ns(part, bits) > whole_ns(order, order, bits)
     }
@@ -229,7 +229,7 @@ impl ConeTables {
     ///
     /// # Errors
     /// Those of [`SparseView::row_range`].
-    pub fn rows_of(&self, parts: &[Part]) -> Result<SparseView<'_>> {
+    pub fn rows_of(&self, parts: &[ConstraintPart]) -> Result<SparseView<'_>> {
         let first = parts.first().map_or(0, |part| part.first_row);
         self.rows.view().row_range(first..parts.last().map_or(0, |part| part.first_row + part.rows.len()))
     }

@@ -19,11 +19,11 @@ const ROOT: &str = "control.json";
 /// The files of a program by their names.
 pub enum Container {
     Folder(PathBuf),
-    Archive(Archive),
+    Archive(ProofArchive),
 }
 
 /// An archive in memory.
-pub struct Archive {
+pub struct ProofArchive {
     path: PathBuf,
     members: HashMap<String, usize>,
     reader: ZipArchive<Cursor<Vec<u8>>>,
@@ -67,12 +67,12 @@ impl Container {
     }
 }
 
-impl Archive {
+impl ProofArchive {
     /// The archive with these bytes, which lie at `path`.
     ///
     /// # Errors
     /// [`sunzi::Error::Format`].
-    pub fn new(path: &Path, bytes: Vec<u8>) -> Result<Archive> {
+    pub fn new(path: &Path, bytes: Vec<u8>) -> Result<ProofArchive> {
         let left = FREE_INFLATED + INFLATED_PER_BYTE * bytes.len() as u64;
         let failed = |message: String| refused(path, message);
         let mut reader = ZipArchive::new(Cursor::new(bytes)).map_err(|error| failed(error.to_string()))?;
@@ -99,7 +99,7 @@ impl Archive {
             return Err(failed(format!("there is no {ROOT} in the archive, or more than one")));
         };
         let own = names.iter().enumerate().filter_map(|(at, name)| Some((name.strip_prefix(folder)?.to_string(), at)));
-        Ok(Archive { path: path.to_path_buf(), members: own.collect(), reader, left })
+        Ok(ProofArchive { path: path.to_path_buf(), members: own.collect(), reader, left })
     }
 
     fn read(&mut self, name: &str) -> std::result::Result<Vec<u8>, String> {

@@ -32,14 +32,14 @@ pub struct Table {
 }
 
 /// The parts of a block.
-pub struct Parts {
+pub struct BlockParts {
     pub free: Table,
     pub costs: Vec<Rational>,
     pub bases: [Table; 2],
 }
 
 /// The bytes still to be read, and the properties of the writer that were found.
-struct Reader<'a> {
+struct ByteReader<'a> {
     rest: &'a [u8],
     room: &'a Room,
     /// Limbs that stand for a number.
@@ -57,10 +57,10 @@ struct Reader<'a> {
 ///
 /// # Errors
 /// A text that names the fault.
-pub fn read(bytes: &[u8], variables: usize, free: usize, room: &Room) -> Refusal<Parts> {
+pub fn read(bytes: &[u8], variables: usize, free: usize, room: &Room) -> Refusal<BlockParts> {
     let Some(rest) = bytes.strip_prefix(TITLE) else { return Err("it is not a binary archive of Boost's".into()) };
     let mut reader =
-        Reader { rest, room, limbs: 0, wide: 4, is_first_matrix: true, version: None, exponent_first: None };
+        ByteReader { rest, room, limbs: 0, wide: 4, is_first_matrix: true, version: None, exponent_first: None };
     if reader.unsigned(2)? < OLDEST || reader.take(8)? != MACHINE {
         return Err("the archive is older than version 8, or was written on a machine with other sizes".into());
     }
@@ -80,7 +80,7 @@ pub fn read(bytes: &[u8], variables: usize, free: usize, room: &Room) -> Refusal
     let costs = (0..variables).map(|_| reader.number()).collect::<Refusal<_>>()?;
     let bases = [reader.matrix("bilinear_bases_even", None)?, reader.matrix("bilinear_bases_odd", None)?];
     match reader.rest {
-        [] => Ok(Parts { free, costs, bases }),
+        [] => Ok(BlockParts { free, costs, bases }),
         _ => Err("data follow the last basis".into()),
     }
 }
@@ -90,7 +90,7 @@ fn unsigned(bytes: &[u8]) -> u64 {
     bytes.iter().rfold(0, |sum, &byte| sum << 8 | u64::from(byte))
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     fn take(&mut self, count: usize) -> Refusal<&'a [u8]> {
         let (found, rest) = self.rest.split_at_checked(count).ok_or("the file ends within its numbers")?;
         self.rest = rest;

@@ -1,7 +1,7 @@
 //! Certificates: proofs that a bound of a program's optimal value holds. Does not know: how it is checked.
 
 use super::definite::Witness;
-use super::polynomial::Sampling;
+use super::polynomial::ProofSampling;
 use super::scaled::Fixed;
 use rug::Rational;
 
@@ -53,7 +53,7 @@ pub struct Proof {
     /// [`super::Program::digest`] of the program that it is about.
     pub digest: String,
     /// Where the matrices of a polynomial program are compared; none for other programs.
-    pub samplings: Vec<Sampling>,
+    pub samplings: Vec<ProofSampling>,
     /// No primal point has a smaller objective.
     pub lower: Option<LowerProof>,
     /// No dual point has a larger one.

@@ -5,12 +5,12 @@
 
 use super::certificate::{GramProof, LowerGroup, LowerProof, Proof, UpperProof, free_bits};
 use super::definite::{Witness, is_definite, shifted_product};
-use super::group::Group;
+use super::group::ProofGroup;
 use super::limits::MAXIMUM_EXPONENT;
 use super::program::Program;
 use super::room::Room;
 use super::scaled::{Fixed, Scaled, power_of_two, triangle};
-use super::shape::{Gram, Shape};
+use super::shape::{Gram, ProofShape};
 use super::sizes::{check_samplings, check_sizes};
 use rug::Rational;
 use sunzi::{Error, Result};
@@ -174,9 +174,9 @@ fn free_correction(program: &Program, x: &[Fixed], proof: &GramProof, threads: u
 ///
 /// # Errors
 /// A text with the block, from 1.
-pub fn dual_blocks(shapes: &[Shape], blocks: &[Witness]) -> Refusal<Vec<Fixed>> {
+pub fn dual_blocks(shapes: &[ProofShape], blocks: &[Witness]) -> Refusal<Vec<Fixed>> {
     wrong_length("blocks of Y", blocks.len(), shapes.len())?;
-    let block = |(at, (shape, witness)): (usize, (&Shape, &Witness))| {
+    let block = |(at, (shape, witness)): (usize, (&ProofShape, &Witness))| {
         wrong_length(&format!("numbers of block {}", at + 1), witness.factor.values.len(), shape.stored())?;
         let below = || format!("block {}: tau is below the last bit of the numbers", at + 1);
         if !shape.diagonal {
@@ -200,7 +200,12 @@ fn is_at_least(numbers: &Fixed, exponent: i64) -> bool {
 ///
 /// # Errors
 /// A text.
-pub fn lower_group(group: &Group, y: &Fixed, proof: &LowerGroup, threads: usize) -> Refusal<(Vec<Fixed>, Rational)> {
+pub fn lower_group(
+    group: &ProofGroup,
+    y: &Fixed,
+    proof: &LowerGroup,
+    threads: usize,
+) -> Refusal<(Vec<Fixed>, Rational)> {
     is_of_order(&proof.gram, group.gram_order())?;
     let blocks = dual_blocks(&group.shapes(), &proof.blocks)?;
     let mut rest = group.rest(y);
@@ -277,7 +282,7 @@ pub fn upper_value(program: &Program, proof: &UpperProof, threads: usize) -> Ref
 }
 
 /// Whether a block is shown to be at least `tau / 2` times the identity.
-pub fn is_inside(block: &Scaled, shape: Shape, witness: &Witness, threads: usize) -> bool {
+pub fn is_inside(block: &Scaled, shape: ProofShape, witness: &Witness, threads: usize) -> bool {
     if !shape.diagonal {
         return is_definite(block, &vec![0; shape.order], witness, threads);
     }
@@ -320,9 +325,9 @@ mod tests {
         let rows = [[(1, 3), (-1, 1)], [(2, 1), (1, 7)]].map(|row| row.map(Rational::from));
         let group = |row: &[Rational; 2]| {
             let sparse =
-                super::super::sparse::Sparse { shapes: Vec::new(), places: Vec::new(), values: Scaled::new(&[]) };
-            let constraints = super::super::group::Constraints::Sparse(sparse);
-            Group { costs: Scaled::zeros(1), free: Scaled::new(row), constraints }
+                super::super::sparse::ProofSparse { shapes: Vec::new(), places: Vec::new(), values: Scaled::new(&[]) };
+            let constraints = super::super::group::ProofConstraints::Sparse(sparse);
+            ProofGroup { costs: Scaled::zeros(1), free: Scaled::new(row), constraints }
         };
         let program =
             Program { objective: Scaled::zeros(2), groups: rows.iter().map(group).collect(), ..Program::empty() };
@@ -335,11 +340,11 @@ mod tests {
 
     /// The program `min x` with `X = x >= 0` and the equation `x = 1`, a free variable's; a proof at the point x.
     fn one_equation(x: Rational) -> (Program, UpperProof) {
-        use super::super::{group::Constraints, sparse::Place, sparse::Sparse};
+        use super::super::{group::ProofConstraints, sparse::Place, sparse::ProofSparse};
         let one = || Scaled::new(&[Rational::from(1)]);
         let places = vec![Place { variable: Some(0), cone: 0, row: 0, col: 0 }];
-        let sparse = Sparse { shapes: vec![Shape { order: 1, diagonal: true }], places, values: one() };
-        let group = Group { costs: one(), free: one(), constraints: Constraints::Sparse(sparse) };
+        let sparse = ProofSparse { shapes: vec![ProofShape { order: 1, diagonal: true }], places, values: one() };
+        let group = ProofGroup { costs: one(), free: one(), constraints: ProofConstraints::Sparse(sparse) };
         let program = Program { objective: one(), groups: vec![group], ..Program::empty() };
         // The Gram matrix is 1, and 1 = 181^2 / 2^16 + 1/2 but for 2^-12: tau is 1/2.
         let factor = |bits: u32, values: Vec<Integer>| Fixed { bits, values };

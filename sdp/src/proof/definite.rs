@@ -20,17 +20,17 @@ pub struct Witness {
 
 /// A factor with the places of its numbers that are not 0. Products pass over all others: a zero takes two letters of a
 /// file, and a file of zeros must not cost a step for each pair of them.
-struct Lines<'a> {
+struct FactorLines<'a> {
     factor: &'a Fixed,
     /// Columns, row by row.
     places: Vec<Vec<usize>>,
 }
 
-impl Lines<'_> {
-    fn new(factor: &Fixed, order: usize) -> Lines<'_> {
+impl FactorLines<'_> {
+    fn new(factor: &Fixed, order: usize) -> FactorLines<'_> {
         let line = |row: usize| factor.values[triangle(row)..][..=row].iter().enumerate();
         let places = |row: usize| line(row).filter(|(_, value)| !value.is_zero()).map(|(col, _)| col).collect();
-        Lines { factor, places: (0..order).map(places).collect() }
+        FactorLines { factor, places: (0..order).map(places).collect() }
     }
 
     /// `(L L^T)_ij` in units of `2^(-2 bits)`: the sum over the row with fewer numbers.
@@ -65,7 +65,7 @@ impl Witness {
 pub fn shifted_product(witness: &Witness, order: usize) -> Option<Fixed> {
     let bits = witness.factor.bits.checked_mul(2)?;
     let shift = u32::try_from(i64::from(bits) + witness.exponent).ok()?;
-    let lines = Lines::new(&witness.factor, order);
+    let lines = FactorLines::new(&witness.factor, order);
     let mut values = Vec::with_capacity(triangle(order));
     for row in 0..order {
         for col in 0..=row {
@@ -86,7 +86,7 @@ pub fn is_definite(matrix: &Scaled, scales: &[i64], witness: &Witness, threads: 
     let fits = matrix.numerators.len() == triangle(order) && witness.factor.values.len() == triangle(order);
     let Some(shift) = u32::try_from(shift).ok().filter(|_| fits) else { return false };
     let tau = Integer::from(1) << shift;
-    let lines = Lines::new(&witness.factor, order);
+    let lines = FactorLines::new(&witness.factor, order);
     // The squares of all entries of a row, with those above the diagonal.
     let row_norm = |row: usize| {
         let mut sum = Integer::new();
@@ -221,7 +221,7 @@ mod tests {
             let is_kept = |at: usize| at * at % 7 < spread || at.is_multiple_of(spread * 11);
             let value = |at: usize| if is_kept(at) { Integer::from(at * at % 31) - 15u32 } else { Integer::new() };
             let factor = Fixed { bits: 3, values: (0..triangle(order)).map(value).collect() };
-            let lines = Lines::new(&factor, order);
+            let lines = FactorLines::new(&factor, order);
             let mut made = 0;
             for (row, col) in (0..order).flat_map(|row| (0..=row).map(move |col| (row, col))) {
                 let all =

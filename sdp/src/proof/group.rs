@@ -1,42 +1,42 @@
 //! Variables that share blocks, and their matrices: polynomial ones at sample points, or of few entries.
 
-use super::sampled::Sampled;
+use super::sampled::ProofSampled;
 use super::scaled::{Fixed, Scaled};
-use super::shape::{Gram, Shape};
-use super::sparse::Sparse;
+use super::shape::{Gram, ProofShape};
+use super::sparse::ProofSparse;
 use rug::Rational;
 
 /// Variables that share blocks.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Group {
+pub struct ProofGroup {
     /// `c`.
     pub costs: Scaled,
     /// `B`, row by row.
     pub free: Scaled,
     /// The matrices `A_p`, and `C`.
-    pub constraints: Constraints,
+    pub constraints: ProofConstraints,
 }
 
 /// The matrices of a group.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Constraints {
+pub enum ProofConstraints {
     /// Polynomial matrices at sample points; `C` is 0.
-    Sampled(Sampled),
+    Sampled(ProofSampled),
     /// Few entries each.
-    Sparse(Sparse),
+    Sparse(ProofSparse),
 }
 
-impl Group {
+impl ProofGroup {
     /// Variables.
     pub fn variables(&self) -> usize {
         self.costs.numerators.len()
     }
 
     /// Kinds and orders of the blocks.
-    pub fn shapes(&self) -> Vec<Shape> {
+    pub fn shapes(&self) -> Vec<ProofShape> {
         match &self.constraints {
-            Constraints::Sampled(sampled) => sampled.shapes(),
-            Constraints::Sparse(sparse) => sparse.shapes.clone(),
+            ProofConstraints::Sampled(sampled) => sampled.shapes(),
+            ProofConstraints::Sparse(sparse) => sparse.shapes.clone(),
         }
     }
 
@@ -54,64 +54,64 @@ impl Group {
     /// `A_p . M` for all p.
     pub fn pairings(&self, blocks: &[Fixed]) -> Vec<Rational> {
         match &self.constraints {
-            Constraints::Sampled(sampled) => sampled.pairings(blocks),
-            Constraints::Sparse(sparse) => sparse.pairings(blocks),
+            ProofConstraints::Sampled(sampled) => sampled.pairings(blocks),
+            ProofConstraints::Sparse(sparse) => sparse.pairings(blocks),
         }
     }
 
     /// `C . M`.
     pub fn constant_pairing(&self, blocks: &[Fixed]) -> Rational {
         match &self.constraints {
-            Constraints::Sampled(_) => Rational::new(),
-            Constraints::Sparse(sparse) => sparse.constant_pairing(blocks),
+            ProofConstraints::Sampled(_) => Rational::new(),
+            ProofConstraints::Sparse(sparse) => sparse.constant_pairing(blocks),
         }
     }
 
     /// `C . C`.
     pub fn constant_square(&self) -> Rational {
         match &self.constraints {
-            Constraints::Sampled(_) => Rational::new(),
-            Constraints::Sparse(sparse) => sparse.squares(|variable| variable.is_none(), 0..usize::MAX),
+            ProofConstraints::Sampled(_) => Rational::new(),
+            ProofConstraints::Sparse(sparse) => sparse.squares(|variable| variable.is_none(), 0..usize::MAX),
         }
     }
 
     /// Block `cone` of `sum_p x_p A_p - C`.
     pub fn slack(&self, cone: usize, x: &Fixed) -> Scaled {
         match &self.constraints {
-            Constraints::Sampled(sampled) => sampled.weighted_sum(cone, x),
-            Constraints::Sparse(sparse) => sparse.slack(cone, x, 1),
+            ProofConstraints::Sampled(sampled) => sampled.weighted_sum(cone, x),
+            ProofConstraints::Sparse(sparse) => sparse.slack(cone, x, 1),
         }
     }
 
     /// Block `cone` of `sum_p x_p A_p`.
     pub fn weighted_sum(&self, cone: usize, x: &Fixed) -> Scaled {
         match &self.constraints {
-            Constraints::Sampled(sampled) => sampled.weighted_sum(cone, x),
-            Constraints::Sparse(sparse) => sparse.slack(cone, x, 0),
+            ProofConstraints::Sampled(sampled) => sampled.weighted_sum(cone, x),
+            ProofConstraints::Sparse(sparse) => sparse.slack(cone, x, 0),
         }
     }
 
     /// The sum of `A_p . A_p` over all p, for one block of them.
     pub fn square_sum(&self, cone: usize) -> Rational {
         match &self.constraints {
-            Constraints::Sampled(sampled) => sampled.square_sum(cone),
-            Constraints::Sparse(sparse) => sparse.squares(|variable| variable.is_some(), cone..cone + 1),
+            ProofConstraints::Sampled(sampled) => sampled.square_sum(cone),
+            ProofConstraints::Sparse(sparse) => sparse.squares(|variable| variable.is_some(), cone..cone + 1),
         }
     }
 
-    /// Rows of the matrix of [`Group::gram`].
+    /// Rows of the matrix of [`ProofGroup::gram`].
     pub fn gram_order(&self) -> usize {
         match &self.constraints {
-            Constraints::Sampled(sampled) => sampled.points(),
-            Constraints::Sparse(_) => self.variables(),
+            ProofConstraints::Sampled(sampled) => sampled.points(),
+            ProofConstraints::Sparse(_) => self.variables(),
         }
     }
 
     /// `A_p . A_q`.
     pub fn gram(&self) -> Gram {
         match &self.constraints {
-            Constraints::Sampled(sampled) => sampled.gram(),
-            Constraints::Sparse(sparse) => sparse.gram(self.variables()),
+            ProofConstraints::Sampled(sampled) => sampled.gram(),
+            ProofConstraints::Sparse(sparse) => sparse.gram(self.variables()),
         }
     }
 }

@@ -28,7 +28,7 @@ impl Json {
     /// A text with the number of the byte, from 0.
     pub fn parse(text: &[u8]) -> Result<Json, String> {
         as_text(text)?;
-        let mut reader = Reader { text, at: 0 };
+        let mut reader = JsonReader { text, at: 0 };
         let value = reader.value(0)?;
         match reader.next() {
             None => Ok(value),
@@ -68,12 +68,12 @@ impl Json {
     }
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     text: &'a [u8],
     at: usize,
 }
 
-impl Reader<'_> {
+impl JsonReader<'_> {
     /// The next byte that is no blank.
     fn next(&mut self) -> Option<u8> {
         while matches!(self.text.get(self.at), Some(b' ' | b'\t' | b'\n' | b'\r')) {

@@ -36,14 +36,14 @@ mod text;
 pub use certificate::{GramProof, LowerGroup, LowerProof, Proof, UpperProof};
 pub use check::verify;
 pub use definite::Witness;
-pub use group::{Constraints, Group};
-pub use polynomial::{PolynomialMatrix, Sampling};
+pub use group::{ProofConstraints, ProofGroup};
+pub use polynomial::{ProofPolynomialMatrix, ProofSampling};
 pub use program::Program;
 pub use read::{read_exact, read_exact_as};
-pub use sampled::Sampled;
+pub use sampled::ProofSampled;
 pub use scaled::{Fixed, Scaled};
-pub use shape::{Gram, Shape};
-pub use sparse::{Place, Sparse};
+pub use shape::{Gram, ProofShape};
+pub use sparse::{Place, ProofSparse};
 
 pub(crate) use check::dual_blocks;
 #[cfg(test)]

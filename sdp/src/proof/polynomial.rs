@@ -5,15 +5,15 @@
 //! are equal at `d + 1` points. So a proof may choose points, weights and basis freely.
 //! The theorem: docs/CHECKS.md, "Certificates of polynomial programs". Does not know: files, prefactors.
 
-use super::group::{Constraints, Group};
+use super::group::{ProofConstraints, ProofGroup};
 use super::limits::MAXIMUM_SAMPLING_BITS;
-use super::sampled::Sampled;
+use super::sampled::ProofSampled;
 use super::scaled::{Fixed, Scaled, are_distinct, power_of_two, triangle};
 use rug::{Complete, Integer, Rational};
 
 /// A symmetric matrix of polynomials, for the constant 1 and for each free variable.
 #[derive(Clone, PartialEq, Debug)]
-pub struct PolynomialMatrix {
+pub struct ProofPolynomialMatrix {
     /// Rows.
     pub dim: usize,
     /// An upper bound of all degrees.
@@ -25,7 +25,7 @@ pub struct PolynomialMatrix {
 
 /// Where two polynomial matrices are compared, and the basis in which one is written.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Sampling {
+pub struct ProofSampling {
     /// The points, no two the same: one more than the degree.
     pub points: Fixed,
     /// The equations of each point are multiplied by 2 to this power.
@@ -49,7 +49,7 @@ fn value(numerators: &[Integer], denominator: &Integer, x: &Integer, bits: u32) 
     Rational::from((sum, (denominator << shift).complete()))
 }
 
-impl Sampling {
+impl ProofSampling {
     /// Whether it is one for matrices of this degree.
     pub fn check(&self, degree: usize) -> Result<(), String> {
         let rows = degree / 2 + 1;
@@ -87,12 +87,12 @@ impl Sampling {
     }
 }
 
-impl PolynomialMatrix {
+impl ProofPolynomialMatrix {
     /// The equations at the points of a sampling.
     ///
     /// # Errors
     /// A text where the sampling does not fit.
-    pub fn sampled(&self, sampling: &Sampling) -> Result<Group, String> {
+    pub fn sampled(&self, sampling: &ProofSampling) -> Result<ProofGroup, String> {
         sampling.check(self.degree)?;
         let (points, bits) = (&sampling.points.values, sampling.points.bits);
         let powers = sampling.exponents.iter().map(|&exponent| power_of_two(exponent)).collect::<Vec<_>>();
@@ -111,7 +111,11 @@ impl PolynomialMatrix {
             let point = |x: &Integer| Rational::from(x) * power_of_two(-i64::from(bits));
             weights.extend(points.iter().zip(&powers).map(|(x, power)| point(x) * power));
         }
-        let sampled = Sampled::new(self.dim, points.len(), &[even, odd])?.weighted(&weights)?;
-        Ok(Group { costs: Scaled::new(&costs), free: Scaled::new(&free), constraints: Constraints::Sampled(sampled) })
+        let sampled = ProofSampled::new(self.dim, points.len(), &[even, odd])?.weighted(&weights)?;
+        Ok(ProofGroup {
+            costs: Scaled::new(&costs),
+            free: Scaled::new(&free),
+            constraints: ProofConstraints::Sampled(sampled),
+        })
     }
 }

@@ -5,7 +5,7 @@
 
 use super::files::{Files, refused};
 use super::limits::MAXIMUM_FILES;
-use super::polynomial_parts::Parts;
+use super::polynomial_parts::ProofParts;
 use super::program::Program;
 use super::{polynomial_json, polynomial_text};
 use std::collections::HashSet;
@@ -29,7 +29,7 @@ fn extension(path: &Path) -> Option<&str> {
 /// # Errors
 /// Those of [`super::read_exact`].
 pub fn read(path: &Path, files: &mut Files) -> Result<Program> {
-    let mut parts = Parts::default();
+    let mut parts = ProofParts::default();
     add_file(path, files, &mut HashSet::new(), 0, &mut parts)?;
     parts.program(&files.room).map_err(|message| refused(path, message))
 }
@@ -39,7 +39,7 @@ fn add_file(
     files: &mut Files,
     seen: &mut HashSet<PathBuf>,
     depth: usize,
-    parts: &mut Parts,
+    parts: &mut ProofParts,
 ) -> Result<()> {
     let refused = |message: String| refused(path, message);
     // Lists that name each other, or one file many times, would multiply the bytes to read.

@@ -6,7 +6,7 @@
 use super::choices::{Choices, Prefactor};
 use super::json::{Json, is_whole};
 use super::number::shown;
-use super::polynomial_parts::{Matrix, Parts, symmetric};
+use super::polynomial_parts::{Matrix, ProofParts, symmetric};
 use super::room::Room;
 use rug::Rational;
 
@@ -34,9 +34,9 @@ type Refusal<T> = Result<T, String>;
 type Rows = Vec<Vec<Vec<Vec<Rational>>>>;
 
 /// Reads the text of a file.
-pub fn read(bytes: &[u8], room: &Room) -> Refusal<Parts> {
+pub fn read(bytes: &[u8], room: &Room) -> Refusal<ProofParts> {
     let json = Json::parse(bytes)?;
-    let file = Known::new(&json, &["objective", "normalization", MATRICES])?;
+    let file = KnownKeys::new(&json, &["objective", "normalization", MATRICES])?;
     let (objective, normalization) = (file.numbers("objective", room)?, file.numbers("normalization", room)?);
     let mut matrices = Vec::new();
     if let Some(found) = file.pairs.iter().find(|(key, _)| key == MATRICES) {
@@ -47,20 +47,20 @@ pub fn read(bytes: &[u8], room: &Room) -> Refusal<Parts> {
     if objective.is_none() && normalization.is_none() && matrices.is_empty() {
         return Err("there is no objective, no normalization and no matrix".into());
     }
-    Ok(Parts { objective, normalization, matrices })
+    Ok(ProofParts { objective, normalization, matrices })
 }
 
 /// An object whose keys are all known.
-struct Known<'a> {
+struct KnownKeys<'a> {
     pairs: &'a [(String, Json)],
 }
 
-impl<'a> Known<'a> {
-    fn new(json: &'a Json, keys: &[&str]) -> Refusal<Known<'a>> {
+impl<'a> KnownKeys<'a> {
+    fn new(json: &'a Json, keys: &[&str]) -> Refusal<KnownKeys<'a>> {
         let Json::Object(pairs) = json else { return Err("an object is expected".into()) };
         match pairs.iter().find(|(key, _)| !keys.contains(&key.as_str())) {
             Some((key, _)) => Err(format!("the key '{key}' is unknown")),
-            None => Ok(Known { pairs }),
+            None => Ok(KnownKeys { pairs }),
         }
     }
 
@@ -82,7 +82,7 @@ impl<'a> Known<'a> {
 
     fn prefactor(&self, key: &str, room: &Room) -> Refusal<Option<Prefactor>> {
         let Some(json) = self.get(key) else { return Ok(None) };
-        let object = Known::new(json, &["constant", "base", "poles"])?;
+        let object = KnownKeys::new(json, &["constant", "base", "poles"])?;
         let one = |name: &str| {
             let missing = || format!("the {key} has no '{name}'");
             number(object.get(name).ok_or_else(missing)?, room)
@@ -113,7 +113,7 @@ pub(super) fn number(json: &Json, room: &Room) -> Refusal<Rational> {
 }
 
 fn matrix(json: &Json, room: &Room) -> Refusal<Matrix> {
-    let known = Known::new(json, &MATRIX_KEYS)?;
+    let known = KnownKeys::new(json, &MATRIX_KEYS)?;
     let polynomials = known.get("polynomials").ok_or("there are no polynomials")?;
     let entry = |json: &Json| json.each(|json| list(json, room));
     let rows: Rows = polynomials.each(|row| row.each(entry))?;

@@ -4,7 +4,7 @@
 
 use super::choices::Choices;
 use super::limits::bytes_of;
-use super::polynomial::PolynomialMatrix;
+use super::polynomial::ProofPolynomialMatrix;
 use super::program::Program;
 use super::room::Room;
 use super::scaled::Scaled;
@@ -40,7 +40,7 @@ impl Matrix {
 
 /// The contents of files.
 #[derive(Default)]
-pub struct Parts {
+pub struct ProofParts {
     pub objective: Option<Vec<Rational>>,
     pub normalization: Option<Vec<Rational>>,
     pub matrices: Vec<Matrix>,
@@ -93,9 +93,9 @@ fn state(known: &mut Option<Vec<Rational>>, found: Option<Vec<Rational>>, name: 
     Ok(())
 }
 
-impl Parts {
+impl ProofParts {
     /// Adds the contents of another file.
-    pub fn add(&mut self, found: Parts) -> Refusal<()> {
+    pub fn add(&mut self, found: ProofParts) -> Refusal<()> {
         state(&mut self.objective, found.objective, "objective")?;
         state(&mut self.normalization, found.normalization, "normalization")?;
         self.matrices.extend(found.matrices);
@@ -135,7 +135,7 @@ impl Parts {
                 Ok(found)
             };
             let entries = entries.iter().map(entry).collect::<Refusal<_>>()?;
-            polynomials.push(PolynomialMatrix { dim, degree: longest - 1, entries });
+            polynomials.push(ProofPolynomialMatrix { dim, degree: longest - 1, entries });
         }
         let objective = Scaled::read(&objective, room)?;
         Ok(Program { constant, objective, polynomials, ..Program::empty() })

@@ -7,7 +7,7 @@
 use super::choices::{Choices, Prefactor};
 use super::limits::{NUMBER_BYTES, bytes_of};
 use super::number::as_text;
-use super::polynomial_parts::{MAXIMUM_DEGREE, Matrix, Parts, symmetric};
+use super::polynomial_parts::{MAXIMUM_DEGREE, Matrix, ProofParts, symmetric};
 use super::room::Room;
 use rug::Rational;
 
@@ -25,9 +25,9 @@ enum Token {
 }
 
 /// Reads the text of a file.
-pub fn read(bytes: &[u8], room: &Room) -> Refusal<Parts> {
+pub fn read(bytes: &[u8], room: &Room) -> Refusal<ProofParts> {
     let tokens = tokens(as_text(bytes)?.as_bytes())?;
-    let mut reader = Reader { tokens: &tokens, at: 0, room };
+    let mut reader = TextReader { tokens: &tokens, at: 0, room };
     let mut first = reader.name()?;
     if first != "SDP" {
         // It may be given a name.
@@ -38,17 +38,17 @@ pub fn read(bytes: &[u8], room: &Room) -> Refusal<Parts> {
         return Err(format!("'{first}' where 'SDP' is expected"));
     }
     reader.mark(b'[')?;
-    let objective = reader.list(Reader::number)?;
+    let objective = reader.list(TextReader::number)?;
     reader.mark(b',')?;
-    let normalization = reader.list(Reader::number)?;
+    let normalization = reader.list(TextReader::number)?;
     reader.mark(b',')?;
-    let matrices = reader.list(Reader::matrix)?;
+    let matrices = reader.list(TextReader::matrix)?;
     reader.mark(b']')?;
     reader.finds(b';');
     match reader.tokens.get(reader.at) {
         None => {
             let present = |list: Vec<Rational>| Some(list).filter(|list| !list.is_empty());
-            Ok(Parts { objective: present(objective), normalization: present(normalization), matrices })
+            Ok(ProofParts { objective: present(objective), normalization: present(normalization), matrices })
         }
         Some(found) => Err(format!("{found:?} after the end")),
     }
@@ -147,13 +147,13 @@ fn tokens(text: &[u8]) -> Refusal<Vec<Token>> {
 }
 
 /// The pieces of a file, and how far they are read.
-struct Reader<'a> {
+struct TextReader<'a> {
     tokens: &'a [Token],
     at: usize,
     room: &'a Room,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> TextReader<'a> {
     fn next(&mut self) -> Refusal<&'a Token> {
         let found = self.tokens.get(self.at).ok_or("the file ends too early")?;
         self.at += 1;
@@ -228,7 +228,7 @@ impl<'a> Reader<'a> {
         self.mark(b'[')?;
         let constant = self.number()?;
         self.mark(b',')?;
-        let poles = self.list(Reader::number)?;
+        let poles = self.list(TextReader::number)?;
         self.mark(b',')?;
         let base = Some(self.number()?);
         self.mark(b',')?;
@@ -244,7 +244,7 @@ impl<'a> Reader<'a> {
         self.mark(b'[')?;
         let prefactor = Some(self.prefactor()?);
         self.mark(b',')?;
-        let rows = self.list(|reader| reader.list(|reader| reader.list(Reader::polynomial)))?;
+        let rows = self.list(|reader| reader.list(|reader| reader.list(TextReader::polynomial)))?;
         self.mark(b']')?;
         let (dim, entries) = symmetric(rows)?;
         Ok(Matrix { dim, entries, choices: Choices { prefactor, ..Choices::default() } })

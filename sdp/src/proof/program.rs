@@ -3,8 +3,8 @@
 //! `min f + c^T x`, `X = sum_p x_p A_p - C >= 0`, `B^T x = b`, and its dual `max f + C . Y + b^T y`,
 //! `A_p . Y + (B y)_p = c_p`, `Y >= 0`. Does not know: files, the solver and its types.
 
-use super::group::{Constraints, Group};
-use super::polynomial::{PolynomialMatrix, Sampling};
+use super::group::{ProofConstraints, ProofGroup};
+use super::polynomial::{ProofPolynomialMatrix, ProofSampling};
 use super::scaled::{Fixed, Scaled, floor_shifted, triangle};
 use rug::{Complete, Integer, Rational};
 use std::borrow::Cow;
@@ -17,9 +17,9 @@ pub struct Program {
     /// `b`.
     pub objective: Scaled,
     /// The variables x and their matrices; matrices of two groups share no block.
-    pub groups: Vec<Group>,
+    pub groups: Vec<ProofGroup>,
     /// The matrices of a polynomial program, which has no groups until its sample points are known; otherwise empty.
-    pub polynomials: Vec<PolynomialMatrix>,
+    pub polynomials: Vec<ProofPolynomialMatrix>,
     /// Bytes of the files together, to which the numbers of a check have their limit.
     pub bytes: u64,
     /// A checksum of the files, byte by byte, as 32 hexadecimal digits.
@@ -29,10 +29,10 @@ pub struct Program {
 impl Program {
     /// Bits of the longest numerator or denominator of its blocks.
     pub fn largest_bits(&self) -> u32 {
-        let of_group = |group: &Group| {
+        let of_group = |group: &ProofGroup| {
             let own = match &group.constraints {
-                Constraints::Sampled(sampled) => sampled.largest_bits(),
-                Constraints::Sparse(sparse) => sparse.values.largest_bits(),
+                ProofConstraints::Sampled(sampled) => sampled.largest_bits(),
+                ProofConstraints::Sparse(sparse) => sparse.values.largest_bits(),
             };
             own.max(group.costs.largest_bits()).max(group.free.largest_bits())
         };
@@ -51,7 +51,7 @@ impl Program {
     ///
     /// # Errors
     /// A text with the matrix, from 1, where a sampling does not fit.
-    pub fn at(&self, samplings: &[Sampling]) -> Result<Cow<'_, Program>, String> {
+    pub fn at(&self, samplings: &[ProofSampling]) -> Result<Cow<'_, Program>, String> {
         if self.polynomials.len() != samplings.len() {
             let (found, wanted) = (samplings.len(), self.polynomials.len());
             return Err(format!("samplings: {found} in the proof, but {wanted} polynomial matrices in the program"));
@@ -60,7 +60,7 @@ impl Program {
             return Ok(Cow::Borrowed(self));
         }
         let pairs = self.polynomials.iter().zip(samplings).enumerate();
-        let group = |(number, (matrix, sampling)): (usize, (&PolynomialMatrix, &Sampling))| {
+        let group = |(number, (matrix, sampling)): (usize, (&ProofPolynomialMatrix, &ProofSampling))| {
             matrix.sampled(sampling).map_err(|message| format!("polynomial matrix {}: {message}", number + 1))
         };
         let groups = pairs.map(group).collect::<Result<Vec<_>, _>>()?;
@@ -104,7 +104,7 @@ impl Program {
     pub fn free_gram(&self, scales: &[i64], bits: u32) -> Scaled {
         let count = self.free_variables();
         let mut numerators = vec![Integer::new(); triangle(count)];
-        for Group { free, .. } in &self.groups {
+        for ProofGroup { free, .. } in &self.groups {
             for row in free.numerators.chunks(count) {
                 let entry =
                     |(entry, scale): (&Integer, &i64)| floor_shifted(entry, scale + i64::from(bits), &free.denominator);
@@ -122,19 +122,19 @@ impl Program {
     /// The program with `c = 0` and `f = 0`: a dual feasible point of it with an objective above 0 leaves no primal
     /// point of this one.
     pub fn without_costs(&self) -> Program {
-        let group = |group: &Group| Group { costs: Scaled::zeros(group.variables()), ..group.clone() };
+        let group = |group: &ProofGroup| ProofGroup { costs: Scaled::zeros(group.variables()), ..group.clone() };
         Program { constant: Rational::new(), groups: self.groups.iter().map(group).collect(), ..self.clone() }
     }
 
     /// The program with `b = 0`, `C = 0` and `f = 0`: a primal feasible point of it with an objective below 0 leaves no
     /// dual point of this one.
     pub fn without_right_sides(&self) -> Program {
-        let group = |group: &Group| {
+        let group = |group: &ProofGroup| {
             let constraints = match &group.constraints {
-                Constraints::Sparse(sparse) => Constraints::Sparse(sparse.without_constant()),
+                ProofConstraints::Sparse(sparse) => ProofConstraints::Sparse(sparse.without_constant()),
                 sampled => sampled.clone(),
             };
-            Group { constraints, ..group.clone() }
+            ProofGroup { constraints, ..group.clone() }
         };
         Program {
             constant: Rational::new(),

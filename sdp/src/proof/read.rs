@@ -3,21 +3,21 @@
 //!
 //! A second reader, independent of that of the solver, so that a proof does not rest on it. Does not know: precisions.
 
-use super::archive::{Archive, Container, is_archive};
+use super::archive::{Container, ProofArchive, is_archive};
 use super::binary::{self, Table};
 use super::files::{Files, refused};
-use super::group::{Constraints, Group};
+use super::group::{ProofConstraints, ProofGroup};
 use super::json::Json;
 use super::limits::MAXIMUM_ORDER;
 use super::number::as_text;
 use super::program::Program;
 use super::room::Room;
-use super::sampled::Sampled;
+use super::sampled::ProofSampled;
 use super::scaled::Scaled;
-use super::shape::Shape;
-use super::sparse::{Place, Sparse};
+use super::shape::ProofShape;
+use super::sparse::{Place, ProofSparse};
 use super::{polynomial_file, polynomial_json, polynomial_text};
-use crate::forms::{FIRST_BYTES, Form};
+use crate::forms::{FIRST_BYTES, TextForm};
 use rug::Rational;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ pub fn read_exact(path: &Path) -> Result<Program> {
 /// # Errors
 /// As there; [`Error::InvalidArgument`] for a format that is none of programs.
 pub fn read_exact_as(path: &Path, format: Option<FileFormat>) -> Result<Program> {
-    let chosen = format.map(Form::of).transpose()?;
+    let chosen = format.map(TextForm::of).transpose()?;
     let mut files = Files::new();
     let data = std::fs::metadata(path);
     let data = data.map_err(|source| Error::Io { path: path.to_path_buf(), action: "open", source })?;
@@ -53,9 +53,9 @@ pub fn read_exact_as(path: &Path, format: Option<FileFormat>) -> Result<Program>
         false => {
             let bytes = files.read(path)?;
             match is_sparse(path) {
-                false if is_archive(&bytes) => blocks(Container::Archive(Archive::new(path, bytes)?), &mut files)?,
+                false if is_archive(&bytes) => blocks(Container::Archive(ProofArchive::new(path, bytes)?), &mut files)?,
                 is_sparse => {
-                    let named = is_sparse.then_some(Form::Sparse);
+                    let named = is_sparse.then_some(TextForm::Sparse);
                     text(path, named.or(chosen), &bytes, &files.room)?
                 }
             }
@@ -67,9 +67,9 @@ pub fn read_exact_as(path: &Path, format: Option<FileFormat>) -> Result<Program>
 }
 
 /// A program that is one text, of a form that is known, or that its first bytes show.
-fn text(path: &Path, form: Option<Form>, bytes: &[u8], room: &Room) -> Result<Program> {
+fn text(path: &Path, form: Option<TextForm>, bytes: &[u8], room: &Room) -> Result<Program> {
     let is_dense = path.extension().is_some_and(|ending| ending == "dat");
-    let shown = || Form::shown(&bytes[..bytes.len().min(FIRST_BYTES)]).filter(|_| !is_dense);
+    let shown = || TextForm::shown(&bytes[..bytes.len().min(FIRST_BYTES)]).filter(|_| !is_dense);
     let Some(form) = form.or_else(shown) else {
         let message = "proofs are made and checked for SDPB's blocks in a directory or a zip archive, for polynomial \
                        programs (.json, .m, .nsv), and for files of SDPA's sparse format (.dat-s) that are not \
@@ -77,12 +77,12 @@ fn text(path: &Path, form: Option<Form>, bytes: &[u8], room: &Room) -> Result<Pr
         return Err(refused(path, message));
     };
     let program = match form {
-        Form::Sparse if bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) => {
+        TextForm::Sparse if bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) => {
             Err("proofs are made and checked for files that are not compressed".into())
         }
-        Form::Sparse => sdpa(bytes, room),
-        Form::Json => polynomial_json::read(bytes, room).and_then(|parts| parts.program(room)),
-        Form::Mathematica => polynomial_text::read(bytes, room).and_then(|parts| parts.program(room)),
+        TextForm::Sparse => sdpa(bytes, room),
+        TextForm::Json => polynomial_json::read(bytes, room).and_then(|parts| parts.program(room)),
+        TextForm::Mathematica => polynomial_text::read(bytes, room).and_then(|parts| parts.program(room)),
     };
     program.map_err(|message| refused(path, message))
 }
@@ -93,12 +93,12 @@ fn is_sparse(path: &Path) -> bool {
 }
 
 /// A file that holds an object.
-struct Object {
+struct ProofObject {
     path: PathBuf,
     value: Json,
 }
 
-impl Object {
+impl ProofObject {
     /// The result of `read` for the value of a key.
     fn get<T>(&self, key: &str, read: impl Fn(&Json) -> std::result::Result<T, String>) -> Result<T> {
         let value = self.value.get(key).map_err(|message| refused(&self.path, message))?;
@@ -107,10 +107,10 @@ impl Object {
 }
 
 /// The object in a file of this name.
-fn object(container: &mut Container, name: &str, files: &mut Files) -> Result<Object> {
+fn object(container: &mut Container, name: &str, files: &mut Files) -> Result<ProofObject> {
     let (bytes, path) = (container.read(name, files)?, container.path(name));
     let value = Json::parse(&bytes).map_err(|message| refused(&path, message))?;
-    Ok(Object { path, value })
+    Ok(ProofObject { path, value })
 }
 
 /// A number of a block, in quotation marks or without: it is never converted to a double.
@@ -172,20 +172,20 @@ fn table(rows: Vec<Vec<Rational>>) -> std::result::Result<Table, String> {
     Ok(Table { rows: rows.len(), cols, values: rows.into_iter().flatten().collect() })
 }
 
-fn json_parts(data: &Object, points: usize, free: usize, room: &Room) -> Result<binary::Parts> {
+fn json_parts(data: &ProofObject, points: usize, free: usize, room: &Room) -> Result<binary::BlockParts> {
     let read = |key: &str| data.get(key, |json| table(rows(json, room)?));
     let empty = || Table { rows: 0, cols: 0, values: Vec::new() };
     let even = read("bilinear_bases_even")?;
     let odd = if points <= 1 { empty() } else { read("bilinear_bases_odd")? };
     let costs = data.get("c", |json| list(json, room))?;
     let free = if free == 0 { Table { rows: costs.len(), ..empty() } } else { read("B")? };
-    Ok(binary::Parts { free, costs, bases: [even, odd] })
+    Ok(binary::BlockParts { free, costs, bases: [even, odd] })
 }
 
-fn read_group(container: &mut Container, files: &mut Files, block: usize, free: usize) -> Result<Group> {
+fn read_group(container: &mut Container, files: &mut Files, block: usize, free: usize) -> Result<ProofGroup> {
     let info = object(container, &format!("block_info_{block}.json"), files)?;
     let (dim, points) = (info.get("dim", count)?, info.get("num_points", count)?);
-    let variables = Sampled::count(dim, points).map_err(|message| refused(&info.path, message))?;
+    let variables = ProofSampled::count(dim, points).map_err(|message| refused(&info.path, message))?;
     let [binary, text] = ["bin", "json"].map(|ending| format!("block_data_{block}.{ending}"));
     // Where both exist, SDPB takes the binary one.
     let name = if container.has(&binary) { &binary } else { &text };
@@ -196,7 +196,7 @@ fn read_group(container: &mut Container, files: &mut Files, block: usize, free: 
         false => json_parts(&object(container, name, files)?, points, free, &files.room)?,
     };
     let room = &files.room;
-    let binary::Parts { free: b, costs, bases } = parts;
+    let binary::BlockParts { free: b, costs, bases } = parts;
     Scaled::fits(bases.iter().flat_map(|basis| &basis.values), room).map_err(refused)?;
     if costs.len() != variables {
         return Err(refused(format!("'c' has {} numbers instead of {variables}", costs.len())));
@@ -208,10 +208,10 @@ fn read_group(container: &mut Container, files: &mut Files, block: usize, free: 
         let (rows, cols) = (b.rows, b.cols);
         return Err(refused(format!("'B' is {rows} x {cols} instead of {variables} x {free}")));
     }
-    let sampled = Sampled::new(dim, points, &bases.map(|basis| basis.values)).map_err(refused)?;
+    let sampled = ProofSampled::new(dim, points, &bases.map(|basis| basis.values)).map_err(refused)?;
     let [costs, free] = [&costs, &b.values].map(|values| Scaled::read(values, room));
     let (costs, free) = (costs.map_err(refused)?, free.map_err(refused)?);
-    Ok(Group { costs, free, constraints: Constraints::Sampled(sampled) })
+    Ok(ProofGroup { costs, free, constraints: ProofConstraints::Sampled(sampled) })
 }
 
 /// Whether a letter separates words of an SDPA file.
@@ -220,11 +220,11 @@ fn separates(letter: char) -> bool {
 }
 
 /// The lines of an SDPA file.
-struct Lines<'a> {
+struct SdpaLines<'a> {
     rest: &'a str,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> SdpaLines<'a> {
     fn next(&mut self) -> Option<&'a str> {
         if self.rest.is_empty() {
             return None;
@@ -248,7 +248,7 @@ impl<'a> Lines<'a> {
     }
 
     /// The orders of blocks, on as many lines as they take.
-    fn shapes(&mut self, count: usize) -> std::result::Result<Vec<Shape>, String> {
+    fn shapes(&mut self, count: usize) -> std::result::Result<Vec<ProofShape>, String> {
         let mut shapes = Vec::new();
         while shapes.len() < count {
             let line = self.next().ok_or_else(|| format!("the file ends after {} of {count} blocks", shapes.len()))?;
@@ -258,7 +258,7 @@ impl<'a> Lines<'a> {
                 let size = size.strip_prefix('+').unwrap_or(size);
                 let order = size.parse::<usize>().ok().filter(|order| (1..=MAXIMUM_ORDER).contains(order));
                 let order = order.ok_or_else(|| format!("block {} has the order '{word}'", shapes.len() + 1))?;
-                shapes.push(Shape { order, diagonal: word.starts_with('-') || order == 1 });
+                shapes.push(ProofShape { order, diagonal: word.starts_with('-') || order == 1 });
             }
         }
         Ok(shapes)
@@ -266,7 +266,7 @@ impl<'a> Lines<'a> {
 }
 
 fn sdpa(bytes: &[u8], room: &Room) -> std::result::Result<Program, String> {
-    let mut lines = Lines { rest: as_text(bytes)? };
+    let mut lines = SdpaLines { rest: as_text(bytes)? };
     let variables = lines.count("number of constraints")?;
     let blocks = lines.count("number of blocks")?;
     let shapes = lines.shapes(blocks)?;
@@ -280,9 +280,9 @@ fn sdpa(bytes: &[u8], room: &Room) -> std::result::Result<Program, String> {
         return Err("there are no constraints or no blocks: there is nothing to prove".into());
     }
     let (places, values) = entries(words, variables, &shapes, room)?;
-    let sparse = Sparse { shapes, places, values: Scaled::read(&values, room)? };
-    let constraints = Constraints::Sparse(sparse);
-    let group = Group { costs: Scaled::read(&costs, room)?, free: Scaled::new(&[]), constraints };
+    let sparse = ProofSparse { shapes, places, values: Scaled::read(&values, room)? };
+    let constraints = ProofConstraints::Sparse(sparse);
+    let group = ProofGroup { costs: Scaled::read(&costs, room)?, free: Scaled::new(&[]), constraints };
     Ok(Program { groups: vec![group], ..Program::empty() })
 }
 
@@ -290,7 +290,7 @@ fn sdpa(bytes: &[u8], room: &Room) -> std::result::Result<Program, String> {
 fn entries<'a>(
     mut words: impl Iterator<Item = &'a str>,
     variables: usize,
-    shapes: &[Shape],
+    shapes: &[ProofShape],
     room: &Room,
 ) -> std::result::Result<(Vec<Place>, Vec<Rational>), String> {
     let (mut entries, mut seen) = (Vec::new(), HashSet::new());
@@ -309,7 +309,7 @@ fn entries<'a>(
         }
         let constraint = index(first, 0, variables)?;
         let cone = index(next()?, 1, shapes.len())? - 1;
-        let Shape { order, diagonal } = shapes[cone];
+        let ProofShape { order, diagonal } = shapes[cone];
         let (left, right) = (index(next()?, 1, order)? - 1, index(next()?, 1, order)? - 1);
         let value = room.number(next()?).map_err(named)?;
         if diagonal && left != right {
@@ -352,7 +352,7 @@ mod tests {
                     0 1 1 2 0.1\n1 1 1 1 1\n1 2 3 3 +7.0E-1\n2 1 2 1 -3\n2 1 2 2 0\n2 3 1 1 .5\n0 2 1 1 1d2\n";
         let program = read_text(text)?;
         let group = &program.groups[0];
-        let Constraints::Sparse(sparse) = &group.constraints else { panic!("sparse") };
+        let ProofConstraints::Sparse(sparse) = &group.constraints else { panic!("sparse") };
         assert_eq!(
             sparse.shapes.iter().map(|shape| (shape.order, shape.diagonal)).collect::<Vec<_>>(),
             [(2, false), (3, true), (1, true)]

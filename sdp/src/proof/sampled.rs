@@ -6,7 +6,7 @@
 
 use super::limits::MAXIMUM_ORDER;
 use super::scaled::{Fixed, Scaled, packed, triangle};
-use super::shape::{Gram, Shape};
+use super::shape::{Gram, ProofShape};
 use rug::{Complete, Integer, Rational};
 
 /// Rows of a polynomial matrix, and sample points, at most.
@@ -14,7 +14,7 @@ const MAXIMUM_SIZE: usize = 1 << 16;
 
 /// Polynomial matrices of one group.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Sampled {
+pub struct ProofSampled {
     /// Rows of the polynomial matrix.
     dim: usize,
     /// Sample points.
@@ -27,7 +27,7 @@ pub struct Sampled {
     weights: Scaled,
 }
 
-impl Sampled {
+impl ProofSampled {
     /// Bits of the longest of its integers.
     pub fn largest_bits(&self) -> u32 {
         self.values.largest_bits().max(self.weights.largest_bits())
@@ -51,8 +51,8 @@ impl Sampled {
     ///
     /// # Errors
     /// A text where a basis does not fit, or all are empty.
-    pub fn new(dim: usize, points: usize, bases: &[Vec<Rational>]) -> Result<Sampled, String> {
-        Sampled::count(dim, points)?;
+    pub fn new(dim: usize, points: usize, bases: &[Vec<Rational>]) -> Result<ProofSampled, String> {
+        ProofSampled::count(dim, points)?;
         let (mut values, mut places) = (Vec::new(), Vec::new());
         for basis in bases.iter().filter(|basis| !basis.is_empty()) {
             let rows = basis.len() / points;
@@ -69,20 +69,20 @@ impl Sampled {
             return Err("both bases are empty".into());
         }
         let weights = Scaled { numerators: vec![Integer::from(1); places.len() * points], denominator: 1.into() };
-        Ok(Sampled { dim, points, values: Scaled::new(&values), bases: places, weights })
+        Ok(ProofSampled { dim, points, values: Scaled::new(&values), bases: places, weights })
     }
 
     /// The same with other weights, as many as there are bases times points.
     ///
     /// # Errors
     /// A text where there are more or fewer.
-    pub fn weighted(self, weights: &[Rational]) -> Result<Sampled, String> {
+    pub fn weighted(self, weights: &[Rational]) -> Result<ProofSampled, String> {
         let (given, wanted) = (weights.len(), self.bases.len() * self.points);
         if given != wanted {
             let bases = self.bases.len();
             return Err(format!("{given} weights for {bases} bases at {} points, which require {wanted}", self.points));
         }
-        Ok(Sampled { weights: Scaled::new(weights), ..self })
+        Ok(ProofSampled { weights: Scaled::new(weights), ..self })
     }
 
     /// Rows of the polynomial matrix.
@@ -126,8 +126,8 @@ impl Sampled {
     }
 
     /// Orders of the blocks.
-    pub fn shapes(&self) -> Vec<Shape> {
-        self.bases.iter().map(|&(rows, _)| Shape { order: self.dim * rows, diagonal: false }).collect()
+    pub fn shapes(&self) -> Vec<ProofShape> {
+        self.bases.iter().map(|&(rows, _)| ProofShape { order: self.dim * rows, diagonal: false }).collect()
     }
 
     /// All `(r, s)` with `r <= s`, in the order of the variables.
@@ -146,13 +146,13 @@ impl Sampled {
         self.values.denominator.square_ref().complete()
     }
 
-    /// Products that [`Sampled::pairings`] makes with a block; [`Sampled::weighted_sum`] makes fewer.
+    /// Products that [`ProofSampled::pairings`] makes with a block; [`ProofSampled::weighted_sum`] makes fewer.
     pub(super) fn block_steps(&self, cone: usize) -> u64 {
         let rows = self.bases[cone].0 as u64;
         rows.saturating_mul(rows + 1).saturating_mul(self.variables() as u64)
     }
 
-    /// Products that [`Sampled::gram`] makes.
+    /// Products that [`ProofSampled::gram`] makes.
     pub(super) fn gram_steps(&self) -> u64 {
         let rows = self.bases.iter().map(|&(rows, _)| rows as u64).sum::<u64>();
         rows.saturating_mul(triangle(self.points) as u64)
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn weights_are_as_many_as_bases_times_points_or_refused() -> Result<(), String> {
         let one = || Rational::from(1);
-        let sampled = || Sampled::new(1, 2, &[vec![one(), one()], vec![one(), one()]]);
+        let sampled = || ProofSampled::new(1, 2, &[vec![one(), one()], vec![one(), one()]]);
         for count in [0, 3, 5, 8] {
             let refused = sampled()?.weighted(&vec![one(); count]).unwrap_err();
             assert_eq!(refused, format!("{count} weights for 2 bases at 2 points, which take 4"));
@@ -255,7 +255,7 @@ mod tests {
         let weighted = sampled()?.weighted(&[1, 2, 3, 4].map(Rational::from))?;
         assert_eq!([(0, 0), (0, 1), (1, 0), (1, 1)].map(|(cone, at)| weighted.factor(cone, at)), [1, 2, 3, 4]);
         // An empty basis has no weights.
-        assert!(Sampled::new(1, 2, &[vec![one(), one()], Vec::new()])?.weighted(&[one(), one()]).is_ok());
+        assert!(ProofSampled::new(1, 2, &[vec![one(), one()], Vec::new()])?.weighted(&[one(), one()]).is_ok());
         Ok(())
     }
 }

@@ -4,14 +4,14 @@ use super::scaled::{Scaled, triangle};
 
 /// Kind and order of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Shape {
+pub struct ProofShape {
     /// Rows.
     pub order: usize,
     /// Whether all entries outside the diagonal are 0; of such a block only the diagonal is kept.
     pub diagonal: bool,
 }
 
-impl Shape {
+impl ProofShape {
     /// Numbers that are kept of a block.
     pub fn stored(self) -> usize {
         if self.diagonal { self.order } else { triangle(self.order) }

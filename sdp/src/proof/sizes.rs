@@ -5,9 +5,9 @@
 
 use super::certificate::{GramProof, LowerProof, Proof, UpperProof, free_bits};
 use super::definite::Witness;
-use super::group::{Constraints, Group};
+use super::group::{ProofConstraints, ProofGroup};
 use super::limits::{bytes_of_many, common, longest};
-use super::polynomial::{PolynomialMatrix, Sampling};
+use super::polynomial::{ProofPolynomialMatrix, ProofSampling};
 use super::program::Program;
 use super::room::Room;
 use super::scaled::{Fixed, Scaled, triangle};
@@ -55,7 +55,8 @@ impl GramProof {
 impl Proof {
     /// Bytes of a file that has it, at least: everything except its numbers is left out.
     pub fn bytes(&self) -> u64 {
-        let sampling = |one: &Sampling| one.points.letters() + 2 * one.exponents.len() as u64 + one.basis.letters();
+        let sampling =
+            |one: &ProofSampling| one.points.letters() + 2 * one.exponents.len() as u64 + one.basis.letters();
         let mut sum = self.samplings.iter().map(sampling).sum::<u64>();
         for part in [&self.lower, &self.no_primal].into_iter().flatten() {
             let blocks = part.groups.iter().flat_map(|group| &group.blocks);
@@ -75,7 +76,7 @@ impl Proof {
 ///
 /// # Errors
 /// A text where there is too little, or where samplings do not fit.
-pub fn check_samplings(room: &Room, program: &Program, samplings: &[Sampling]) -> Refusal<()> {
+pub fn check_samplings(room: &Room, program: &Program, samplings: &[ProofSampling]) -> Refusal<()> {
     for (number, (matrix, sampling)) in program.polynomials.iter().zip(samplings).enumerate() {
         let named = |message: String| format!("polynomial matrix {}: {message}", number + 1);
         sampling.check(matrix.degree).map_err(named)?;
@@ -84,7 +85,7 @@ pub fn check_samplings(room: &Room, program: &Program, samplings: &[Sampling]) -
     Ok(())
 }
 
-fn sampled_bytes(matrix: &PolynomialMatrix, sampling: &Sampling) -> Refusal<u64> {
+fn sampled_bytes(matrix: &ProofPolynomialMatrix, sampling: &ProofSampling) -> Refusal<u64> {
     let (points, degree) = (sampling.points.values.len(), matrix.degree as u64);
     let exponent = sampling.exponents.iter().map(|exponent| exponent.unsigned_abs()).max().unwrap_or(0);
     // Numerator and denominator of a power of x.
@@ -111,7 +112,7 @@ fn sampled_bytes(matrix: &PolynomialMatrix, sampling: &Sampling) -> Refusal<u64>
 /// A text where there is too little.
 pub fn check_sizes(room: &Room, program: &Program, proof: &Proof) -> Refusal<()> {
     let denominators =
-        common(program.groups.iter().flat_map(Group::denominators).chain([&program.objective.denominator]))?;
+        common(program.groups.iter().flat_map(ProofGroup::denominators).chain([&program.objective.denominator]))?;
     let shared = u64::from(denominators.significant_bits());
     for part in [&proof.lower, &proof.no_primal].into_iter().flatten() {
         room.take(lower_bytes(program, part, shared))?;
@@ -153,12 +154,12 @@ fn upper_steps(program: &Program, part: &UpperProof) -> u64 {
     sum.saturating_add(free).saturating_add(gram.witness.steps(count))
 }
 
-impl Group {
+impl ProofGroup {
     /// The denominators of all its numbers.
     fn denominators(&self) -> impl Iterator<Item = &Integer> {
         let (values, weights) = match &self.constraints {
-            Constraints::Sampled(sampled) => sampled.parts(),
-            Constraints::Sparse(sparse) => (&sparse.values, &sparse.values),
+            ProofConstraints::Sampled(sampled) => sampled.parts(),
+            ProofConstraints::Sparse(sparse) => (&sparse.values, &sparse.values),
         };
         [&self.costs, &self.free, values, weights].into_iter().map(|list| &list.denominator)
     }
@@ -166,27 +167,27 @@ impl Group {
     /// Products that pairings with a block, or its slack, take where it is not one of sparse matrices.
     fn block_steps(&self, cone: usize) -> u64 {
         match &self.constraints {
-            Constraints::Sampled(sampled) => sampled.block_steps(cone),
-            Constraints::Sparse(_) => 0,
+            ProofConstraints::Sampled(sampled) => sampled.block_steps(cone),
+            ProofConstraints::Sparse(_) => 0,
         }
     }
 
     /// Products that the Gram matrix takes.
     fn gram_steps(&self) -> u64 {
         match &self.constraints {
-            Constraints::Sampled(sampled) => sampled.gram_steps(),
-            Constraints::Sparse(sparse) => sparse.gram_steps(),
+            ProofConstraints::Sampled(sampled) => sampled.gram_steps(),
+            ProofConstraints::Sparse(sparse) => sparse.gram_steps(),
         }
     }
 
     /// Bits of an entry of a matrix.
     fn entry_length(&self) -> u64 {
         match &self.constraints {
-            Constraints::Sampled(sampled) => {
+            ProofConstraints::Sampled(sampled) => {
                 let (values, weights) = sampled.parts();
                 2 * values.length() + weights.length()
             }
-            Constraints::Sparse(sparse) => sparse.values.length(),
+            ProofConstraints::Sparse(sparse) => sparse.values.length(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Matrices of few entries each, exactly: SDPA's constraints.
 
 use super::scaled::{Fixed, Scaled, packed, triangle};
-use super::shape::{Gram, Shape};
+use super::shape::{Gram, ProofShape};
 use rug::{Complete, Integer, Rational};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,9 +21,9 @@ pub struct Place {
 
 /// All matrices of a group.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Sparse {
+pub struct ProofSparse {
     /// The blocks.
-    pub shapes: Vec<Shape>,
+    pub shapes: Vec<ProofShape>,
     /// Entries of the lower triangles, no place twice, the entries of a block behind those of the blocks before.
     pub places: Vec<Place>,
     /// Their numbers.
@@ -40,13 +40,13 @@ impl Place {
     }
 }
 
-impl Sparse {
+impl ProofSparse {
     /// The matrices with `C = 0`.
-    pub fn without_constant(&self) -> Sparse {
+    pub fn without_constant(&self) -> ProofSparse {
         let kept = self.entries().filter(|(place, _)| place.variable.is_some());
         let (places, numerators) = kept.map(|(place, value)| (place, value.clone())).unzip();
         let values = Scaled { numerators, denominator: self.values.denominator.clone() };
-        Sparse { shapes: self.shapes.clone(), places, values }
+        ProofSparse { shapes: self.shapes.clone(), places, values }
     }
 
     /// Where the entry stands among the numbers that are kept of its block.
@@ -118,7 +118,7 @@ impl Sparse {
         Scaled { numerators, denominator: (&self.values.denominator << x.bits).complete() }
     }
 
-    /// Products that [`Sparse::gram`] makes: one for each pair of variables with an entry at the same place.
+    /// Products that [`ProofSparse::gram`] makes: one for each pair of variables with an entry at the same place.
     pub(super) fn gram_steps(&self) -> u64 {
         let mut holders: BTreeMap<(usize, usize), u64> = BTreeMap::new();
         for place in self.places.iter().filter(|place| place.variable.is_some()) {

@@ -6,7 +6,7 @@ use super::certificate::{GramProof, LowerGroup, LowerProof, Proof, UpperProof};
 use super::definite::Witness;
 use super::limits::{MAXIMUM_EXPONENT, MAXIMUM_WORD};
 use super::number::exact_number;
-use super::polynomial::Sampling;
+use super::polynomial::ProofSampling;
 use super::scaled::Fixed;
 use rug::float::Round;
 use rug::ops::Pow;
@@ -129,11 +129,11 @@ impl UpperProof {
     }
 }
 
-fn samplings(text: &mut String, list: &[Sampling]) {
+fn samplings(text: &mut String, list: &[ProofSampling]) {
     if !list.is_empty() {
         let _ = writeln!(text, "samplings\nmatrices {}", list.len());
     }
-    for Sampling { points, exponents, basis } in list {
+    for ProofSampling { points, exponents, basis } in list {
         numbers(text, "points", points);
         let exponents = exponents.iter().map(i64::to_string).collect::<Vec<_>>();
         let _ = writeln!(text, "weights {}\n{}", exponents.len(), exponents.join(" "));
@@ -237,11 +237,11 @@ impl<'a> Words<'a> {
         self.repeat(count, |words| words.integer("an exponent", -limit, limit))
     }
 
-    fn samplings(&mut self) -> Result<Vec<Sampling>, String> {
+    fn samplings(&mut self) -> Result<Vec<ProofSampling>, String> {
         let count = self.count("matrices")?;
         self.repeat(count, |words| {
             let (points, exponents) = (words.numbers("points")?, words.exponents("weights")?);
-            Ok(Sampling { points, exponents, basis: words.numbers("basis")? })
+            Ok(ProofSampling { points, exponents, basis: words.numbers("basis")? })
         })
     }
 
@@ -291,7 +291,8 @@ mod tests {
             blocks: vec![vec![witness]],
         };
         let (no_primal, no_dual) = (Some(lower.clone()), Some(upper.clone()));
-        let samplings = vec![Sampling { points: fixed(5, &[3, -2]), exponents: vec![0, -9], basis: fixed(7, &[1]) }; 2];
+        let samplings =
+            vec![ProofSampling { points: fixed(5, &[3, -2]), exponents: vec![0, -9], basis: fixed(7, &[1]) }; 2];
         Proof { digest: "0".repeat(32), samplings, lower: Some(lower), upper: Some(upper), no_primal, no_dual }
     }
 

@@ -53,7 +53,7 @@ pub struct BlockData {
 }
 
 /// An archive that is being read.
-struct Reader<'a> {
+struct ArchiveReader<'a> {
     inner: &'a mut dyn Read,
     path: &'a Path,
     /// Bits to which numbers are rounded.
@@ -81,8 +81,8 @@ pub fn read(inner: &mut dyn Read, path: &Path, shapes: &Shapes, bits: u32) -> Re
 }
 
 /// At the beginning of an archive.
-fn reader<'a>(inner: &'a mut dyn Read, path: &'a Path, bits: u32) -> Reader<'a> {
-    Reader {
+fn reader<'a>(inner: &'a mut dyn Read, path: &'a Path, bits: u32) -> ArchiveReader<'a> {
+    ArchiveReader {
         inner,
         path,
         bits,
@@ -100,7 +100,7 @@ fn stored_bits(bits: u32) -> u64 {
     u64::from(bits.max(53)).div_ceil(LIMB_BITS) * LIMB_BITS
 }
 
-impl Reader<'_> {
+impl ArchiveReader<'_> {
     fn refused<T>(&self, message: impl Into<String>) -> Result<T> {
         Err(Error::Format { path: self.path.to_path_buf(), message: message.into() })
     }
@@ -286,7 +286,7 @@ mod tests {
         let begun = reader(&mut inner, Path::new("block_data_0.bin"), bits);
         let (number_version, exponent_first) = (Some(1), Some(false));
         let mut reader =
-            Reader { limbs: 1, integer_bytes: 8, number_version, has_matrix: true, exponent_first, ..begun };
+            ArchiveReader { limbs: 1, integer_bytes: 8, number_version, has_matrix: true, exponent_first, ..begun };
         reader.matrix("bilinear_bases_even", None)
     }
 
@@ -312,7 +312,8 @@ mod tests {
             let bytes = [head.concat(), free.concat(), costs.concat()].concat();
             let shapes = Shapes { variables: variables as usize, points: 1, free: 0 };
             let mut inner = &bytes[..];
-            let mut reader = Reader { integer_bytes: 8, ..reader(&mut inner, Path::new("block_data_0.bin"), 128) };
+            let mut reader =
+                ArchiveReader { integer_bytes: 8, ..reader(&mut inner, Path::new("block_data_0.bin"), 128) };
             reader.block(&shapes).unwrap_err().to_string()
         };
         for variables in [1 << 45, 1 << 59] {

@@ -11,7 +11,7 @@ mod store;
 
 pub(crate) use sdpa::{PlacedEntry, grouped};
 
-use crate::forms::{FIRST_BYTES, Form};
+use crate::forms::{FIRST_BYTES, TextForm};
 use crate::problem::Problem;
 use std::fs::File;
 use std::io::Read;
@@ -47,7 +47,7 @@ pub fn read_problem(path: &Path, precision_bits: u32) -> Result<Problem> {
 /// # Errors
 /// As there; [`Error::InvalidArgument`] for another format.
 pub fn read_problem_as(path: &Path, format: Option<FileFormat>, precision_bits: u32) -> Result<Problem> {
-    let chosen = format.map(Form::of).transpose()?;
+    let chosen = format.map(TextForm::of).transpose()?;
     let failed = |source| Error::Io { path: path.to_path_buf(), action: "open", source };
     let data = std::fs::metadata(path).map_err(failed)?;
     let problem = match Location::parse(path).format {
@@ -76,17 +76,17 @@ pub fn read_problem_from(
     (name, format): (&Path, Option<FileFormat>),
     precision_bits: u32,
 ) -> Result<Problem> {
-    text(reader, name, format.map(Form::of).transpose()?, precision_bits)
+    text(reader, name, format.map(TextForm::of).transpose()?, precision_bits)
 }
 
 /// A program that is one text, of the form that was chosen, or that its first bytes show.
-fn text(mut reader: impl Read, path: &Path, chosen: Option<Form>, precision_bits: u32) -> Result<Problem> {
+fn text(mut reader: impl Read, path: &Path, chosen: Option<TextForm>, precision_bits: u32) -> Result<Problem> {
     let unread = |source| Error::Io { path: path.to_path_buf(), action: "read", source };
     let mut first = Vec::new();
     reader.by_ref().take(FIRST_BYTES as u64).read_to_end(&mut first).map_err(unread)?;
     // The numbers of SDPA's dense format, which such files have, stand in the same places.
     let is_dense = path.extension().is_some_and(|ending| ending == "dat");
-    let Some(form) = chosen.or_else(|| Form::shown(&first).filter(|_| !is_dense)) else {
+    let Some(form) = chosen.or_else(|| TextForm::shown(&first).filter(|_| !is_dense)) else {
         return Err(Error::InvalidArgument(format!(
             "{}: neither SDPB's blocks in a directory or a zip archive, nor a polynomial program (.json, .m, .nsv), \
              nor a file of SDPA's sparse format (.dat-s)",
@@ -95,7 +95,7 @@ fn text(mut reader: impl Read, path: &Path, chosen: Option<Form>, precision_bits
     };
     let whole = std::io::Cursor::new(first).chain(reader);
     let problem = match form {
-        Form::Sparse => sdpa::read_stream(whole, path, precision_bits)?,
+        TextForm::Sparse => sdpa::read_stream(whole, path, precision_bits)?,
         form => polynomial::read_stream(whole, path, form, precision_bits).map_err(|error| named(error, path))?,
     };
     problem.check().map_err(|error| named(error, path))?;

@@ -25,16 +25,16 @@ const NUMBER_BYTES: u64 = 4096;
 
 /// Reads a directory or an archive; see [`super::read_problem`].
 pub fn read(store: &Store, precision_bits: u32) -> Result<Problem> {
-    let control = Object::read(store, "control.json", SMALL_BYTES)?;
+    let control = ObjectFile::read(store, "control.json", SMALL_BYTES)?;
     let count = control.count("num_blocks")?;
     if count == 0 {
         return Err(control.error("'num_blocks' is 0: there is nothing to solve"));
     }
-    let objectives = Object::read(store, "objectives.json", VECTOR_BYTES)?;
+    let objectives = ObjectFile::read(store, "objectives.json", VECTOR_BYTES)?;
     let constant = objectives.number("constant", precision_bits)?;
     let objective = match objectives.is_empty_list("b") {
         true => Matrix::zeros(0, 1, precision_bits)?,
-        false => Json { store, name: "objectives.json", bits: precision_bits, most: VECTOR_BYTES }.column("b")?,
+        false => JsonFile { store, name: "objectives.json", bits: precision_bits, most: VECTOR_BYTES }.column("b")?,
     };
     let groups = (0..count).map(|block| read_group(store, block, precision_bits, objective.rows()));
     let groups = groups.collect::<Result<Vec<_>>>()?;
@@ -45,14 +45,14 @@ pub fn read(store: &Store, precision_bits: u32) -> Result<Problem> {
     }
     let name = "normalization.json";
     let normalization = match store.has(name) {
-        true => Some(Json { store, name, bits: precision_bits, most: VECTOR_BYTES }.column("normalization")?),
+        true => Some(JsonFile { store, name, bits: precision_bits, most: VECTOR_BYTES }.column("normalization")?),
         false => None,
     };
     Ok(Problem { form: Form::Sdpb, precision_bits, constant, objective, groups, normalization })
 }
 
 fn read_group(store: &Store, block: usize, bits: u32, free: usize) -> Result<Group> {
-    let info = Object::read(store, &format!("block_info_{block}.json"), SMALL_BYTES)?;
+    let info = ObjectFile::read(store, &format!("block_info_{block}.json"), SMALL_BYTES)?;
     let (dim, points) = (info.count("dim")?, info.count("num_points")?);
     let Some(variables) = dim.checked_add(1).and_then(|next| dim.checked_mul(next)?.checked_mul(points)) else {
         return Err(info.error(&format!("a block of dim {dim} at {points} points has too many variables")));
@@ -68,7 +68,7 @@ fn read_group(store: &Store, block: usize, bits: u32, free: usize) -> Result<Gro
             (binary, data)
         }
         false => {
-            let data = Json { store, name: &text, bits, most: shapes.most_bytes(bits) }.block(&shapes)?;
+            let data = JsonFile { store, name: &text, bits, most: shapes.most_bytes(bits) }.block(&shapes)?;
             (text, data)
         }
     };
@@ -102,14 +102,14 @@ impl Shapes {
 }
 
 /// A JSON file with matrices, read by the library's reader.
-struct Json<'a> {
+struct JsonFile<'a> {
     store: &'a Store,
     name: &'a str,
     bits: u32,
     most: u64,
 }
 
-impl Json<'_> {
+impl JsonFile<'_> {
     fn matrix(&self, member: &str) -> Result<Matrix> {
         let path = self.store.path(self.name);
         let source = Source::new(&path, FileFormat::Json).member(member);
@@ -144,13 +144,13 @@ impl Json<'_> {
 }
 
 /// A small file that holds an object.
-struct Object {
+struct ObjectFile {
     path: PathBuf,
     value: Value,
 }
 
-impl Object {
-    fn read(store: &Store, name: &str, most_bytes: u64) -> Result<Object> {
+impl ObjectFile {
+    fn read(store: &Store, name: &str, most_bytes: u64) -> Result<ObjectFile> {
         let path = store.path(name);
         let text = store.with(name, most_bytes, |file| {
             let mut text = Vec::new();
@@ -160,7 +160,7 @@ impl Object {
         })?;
         // Behind a byte order mark, as some editors write it.
         match serde_json::from_slice(text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text)) {
-            Ok(value @ Value::Object(_)) => Ok(Object { path, value }),
+            Ok(value @ Value::Object(_)) => Ok(ObjectFile { path, value }),
             Ok(_) => Err(Error::Format { path, message: "an object is expected".into() }),
             Err(error) => Err(Error::Format { path, message: error.to_string() }),
         }

@@ -26,14 +26,14 @@ struct Inbox {
 
 #[derive(Default)]
 struct Inside {
-    envelopes: VecDeque<Envelope>,
+    envelopes: VecDeque<LocalEnvelope>,
     /// Tokens of the owner's payloads that have left.
     left: VecDeque<u64>,
     /// Whether the owner is gone.
     closed: bool,
 }
 
-struct Envelope {
+struct LocalEnvelope {
     from: usize,
     header: Vec<u64>,
     payload: Option<(Payload, u64)>,
@@ -99,7 +99,7 @@ impl Mailbox for LocalMailbox {
     fn send(&mut self, to: usize, header: &[u64], payload: Option<(Payload, u64)>) -> Result<()> {
         check_message(to, self.size(), header)?;
         let payloads = usize::from(payload.is_some());
-        let envelope = Envelope { from: self.rank, header: header.to_vec(), payload };
+        let envelope = LocalEnvelope { from: self.rank, header: header.to_vec(), payload };
         let other = &self.inboxes.boxes[to];
         let mut inside = other.lock();
         if inside.closed {
@@ -144,7 +144,7 @@ impl Mailbox for LocalMailbox {
             self.counts.leaving -= 1;
             return Ok(Some(Arrival::Sent { token }));
         }
-        let Some(Envelope { from, header, payload }) = envelope else { return self.check_others().map(|()| None) };
+        let Some(LocalEnvelope { from, header, payload }) = envelope else { return self.check_others().map(|()| None) };
         self.counts.received += 1;
         let payload_words = payload.as_ref().map(|(payload, _)| payload.len());
         self.announced[from].extend(payload);

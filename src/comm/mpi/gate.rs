@@ -19,13 +19,13 @@ static ALIVE: RwLock<()> = RwLock::new(());
 static CALLS: Mutex<()> = Mutex::new(());
 
 /// The thread level that MPI was initialised with; queried once, as it never changes.
-static LEVEL: OnceLock<Level> = OnceLock::new();
+static LEVEL: OnceLock<ThreadLevel> = OnceLock::new();
 
 /// The process that MPI was first called in.
 static PROCESS: OnceLock<u32> = OnceLock::new();
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Level {
+enum ThreadLevel {
     MainThread,
     OneAtATime,
     Free,
@@ -34,7 +34,7 @@ enum Level {
 /// Permission to call MPI, for one operation. A thread must not request it twice.
 pub struct Gate {
     _alive: RwLockReadGuard<'static, ()>,
-    level: Level,
+    level: ThreadLevel,
 }
 
 impl Gate {
@@ -58,7 +58,7 @@ impl Gate {
             return Err(Error::Transport("MPI has been finalised".into()));
         }
         let level = *LEVEL.get_or_init(level);
-        if level == Level::MainThread && !result::is_main_thread()? {
+        if level == ThreadLevel::MainThread && !result::is_main_thread()? {
             let text = "MPI was initialised for calls from its main thread only (MPI_THREAD_FUNNELED)";
             return Err(Error::Transport(text.into()));
         }
@@ -69,16 +69,16 @@ impl Gate {
     /// Runs one call of MPI.
     pub fn call<R>(&self, call: impl FnOnce() -> R) -> R {
         let _one: Option<MutexGuard<'_, ()>> =
-            (self.level == Level::OneAtATime).then(|| CALLS.lock().unwrap_or_else(PoisonError::into_inner));
+            (self.level == ThreadLevel::OneAtATime).then(|| CALLS.lock().unwrap_or_else(PoisonError::into_inner));
         call()
     }
 }
 
-fn level() -> Level {
+fn level() -> ThreadLevel {
     match result::thread_level() {
-        Ok(level) if level >= result::multiple() => Level::Free,
-        Ok(level) if level >= result::serialized() => Level::OneAtATime,
-        _ => Level::MainThread,
+        Ok(level) if level >= result::multiple() => ThreadLevel::Free,
+        Ok(level) if level >= result::serialized() => ThreadLevel::OneAtATime,
+        _ => ThreadLevel::MainThread,
     }
 }
 

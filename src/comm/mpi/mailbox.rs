@@ -36,9 +36,9 @@ pub(super) struct MpiMailbox {
     piece_words: usize,
     /// All requests that MPI has under way, and the transfer of each.
     requests: Vec<sys::MPI_Request>,
-    pieces: Vec<Piece>,
+    pieces: Vec<MessagePiece>,
     /// The memory that requests read and write, by number: here until the last of its requests is done.
-    transfers: HashMap<u64, Transfer>,
+    transfers: HashMap<u64, MessageTransfer>,
     next_transfer: u64,
     /// Headers that are being received, as they came.
     headers: VecDeque<u64>,
@@ -57,14 +57,14 @@ pub(super) struct MpiMailbox {
 
 /// One request.
 #[derive(Clone, Copy)]
-struct Piece {
+struct MessagePiece {
     transfer: u64,
     /// The words that a receive must bring.
     expected: Option<usize>,
 }
 
 /// A header or a payload on its way.
-struct Transfer {
+struct MessageTransfer {
     /// Its requests that are not done.
     open: usize,
     content: Content,
@@ -115,11 +115,11 @@ impl MpiMailbox {
         self.active = Instant::now();
         let number = self.next_transfer;
         self.next_transfer += 1;
-        let transfer = self.transfers.entry(number).or_insert(Transfer { open: 0, content });
+        let transfer = self.transfers.entry(number).or_insert(MessageTransfer { open: 0, content });
         let (comm, piece_words) = (self.comm, self.piece_words);
         let mut note = |request: sys::MPI_Request, expected: Option<usize>| {
             self.requests.push(request);
-            self.pieces.push(Piece { transfer: number, expected });
+            self.pieces.push(MessagePiece { transfer: number, expected });
             transfer.open += 1;
         };
         // The words of a transfer stay where they are, and nobody touches them, until all of its requests are done:
@@ -263,7 +263,7 @@ impl MpiMailbox {
 }
 
 /// Checks the length of a received piece.
-fn check_piece(piece: &Piece, status: &sys::MPI_Status) -> Result<()> {
+fn check_piece(piece: &MessagePiece, status: &sys::MPI_Status) -> Result<()> {
     let Some(expected) = piece.expected else { return Ok(()) };
     let words = result::words_received(status)?;
     let text = || format!("a message of {words} words where {expected} were expected");

@@ -42,7 +42,7 @@ unsafe impl Send for MpiRank {}
 unsafe impl Sync for MpiRank {}
 
 /// Permission for one operation on one communicator.
-struct Turn<'a> {
+struct GateTurn<'a> {
     gate: Gate,
     _turn: MutexGuard<'a, ()>,
 }
@@ -139,9 +139,9 @@ impl MpiRank {
         Ok(turn.gate.call(|| work(self.comm)))
     }
 
-    fn turn(&self) -> Result<Turn<'_>> {
+    fn turn(&self) -> Result<GateTurn<'_>> {
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(Turn { gate: Gate::enter()?, _turn: turn })
+        Ok(GateTurn { gate: Gate::enter()?, _turn: turn })
     }
 
     /// A window of MPI's on all ranks of this group. Collective.
@@ -157,7 +157,7 @@ impl MpiRank {
 
 impl MpiRank {
     /// Starts a send of a copy of `words` without waiting for it.
-    fn start_posted(&self, turn: &Turn<'_>, to: usize, words: &[u64]) -> Result<()> {
+    fn start_posted(&self, turn: &GateTurn<'_>, to: usize, words: &[u64]) -> Result<()> {
         let own = words.to_vec();
         let mut posted = self.posted.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the communicator lives as long as the group; the copy stays in the list until its request is done,
@@ -168,7 +168,7 @@ impl MpiRank {
     }
 }
 
-impl Turn<'_> {
+impl GateTurn<'_> {
     /// Waits for one request of a collective call.
     ///
     /// # Safety
@@ -347,7 +347,7 @@ impl MpiRank {
     /// Starts all receives, then all sends, each in pieces; `expected` becomes the words of each receive.
     fn start_exchange(
         &self,
-        turn: &Turn<'_>,
+        turn: &GateTurn<'_>,
         sends: &[Outgoing<'_>],
         receives: &mut [Incoming<'_>],
         requests: &mut Vec<sys::MPI_Request>,

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 /// Memory on the heap, freed with the last handle.
 #[derive(Clone)]
-pub struct Heap(Arc<Block>);
+pub struct Heap(Arc<HeapBlock>);
 
-struct Block {
+struct HeapBlock {
     start: *mut u64,
     len: usize,
     /// Owns the words; reached only through `start`.
@@ -20,9 +20,9 @@ struct Block {
 
 // SAFETY: the block is plain memory behind a pointer; who may use which part of it when is the affair of
 // `SharedWindow`, which hands out disjoint parts only.
-unsafe impl Send for Block {}
-// SAFETY: as above; no method of `Block` touches the memory.
-unsafe impl Sync for Block {}
+unsafe impl Send for HeapBlock {}
+// SAFETY: as above; no method of `HeapBlock` touches the memory.
+unsafe impl Sync for HeapBlock {}
 
 impl Heap {
     /// `words` zero words.
@@ -32,7 +32,7 @@ impl Heap {
     pub fn new(words: usize) -> Result<Heap> {
         let mut buffer = Buffer::default();
         let start = buffer.words(words)?.as_mut_ptr();
-        Ok(Heap(Arc::new(Block { start, len: words, _buffer: UnsafeCell::new(buffer) })))
+        Ok(Heap(Arc::new(HeapBlock { start, len: words, _buffer: UnsafeCell::new(buffer) })))
     }
 
     /// Writes a zero to each page of the bytes `share`, so that they lie near this thread where they are new.

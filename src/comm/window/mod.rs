@@ -19,7 +19,7 @@ pub(crate) mod room;
 pub use heap::Heap;
 pub use node::NodeWindow;
 pub use partition::{Level, Partition, Run};
-pub(crate) use pieces::{Pieces, PiecesFrom, Shown};
+pub(crate) use pieces::{PiecesFrom, Shown, WindowPieces};
 pub use posix::Posix;
 
 use crate::comm::{Fence, Said, Transport};

@@ -16,7 +16,7 @@ const LINE_WORDS: usize = 8;
 
 /// The pieces of a window: the same on all ranks of the node.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Pieces {
+pub(crate) struct WindowPieces {
     /// By rank: the number of its first piece among all of them; then the number of all pieces.
     firsts: Vec<usize>,
     /// Words of each.
@@ -25,12 +25,12 @@ pub(crate) struct Pieces {
     starts: Vec<usize>,
 }
 
-impl Pieces {
+impl WindowPieces {
     /// Pieces of the given numbers of words, by rank.
     ///
     /// # Panics
     /// Where they are larger than the address space.
-    pub(crate) fn new<P: IntoIterator<Item = usize>>(by_rank: impl IntoIterator<Item = P>) -> Pieces {
+    pub(crate) fn new<P: IntoIterator<Item = usize>>(by_rank: impl IntoIterator<Item = P>) -> WindowPieces {
         let (mut firsts, mut words) = (vec![0], Vec::new());
         for pieces in by_rank {
             words.extend(pieces);
@@ -42,7 +42,7 @@ impl Pieces {
         for &piece in &words {
             starts.push(after(starts[starts.len() - 1], piece).expect("pieces within the address space"));
         }
-        Pieces { firsts, words, starts }
+        WindowPieces { firsts, words, starts }
     }
 
     /// Words of the window.
@@ -92,7 +92,7 @@ impl SharedWindow {
         &'w mut self,
         fence: &Fence<'_>,
         outcome: Result<()>,
-        pieces: &'w Pieces,
+        pieces: &'w WindowPieces,
     ) -> Result<(Vec<&'w mut [u64]>, Shown<'w>)> {
         self.begin_pieces(fence, outcome, pieces, "")
     }
@@ -105,7 +105,7 @@ impl SharedWindow {
         &'w mut self,
         source: &'w mut SharedWindow,
         fence: &Fence<'_>,
-        pieces: &'w Pieces,
+        pieces: &'w WindowPieces,
     ) -> Result<PiecesFrom<'w>> {
         source.sync();
         let (own, shown) = self.begin_pieces(fence, Ok(()), pieces, &format!(" from {:x}", source.id))?;
@@ -117,7 +117,7 @@ impl SharedWindow {
         &'w mut self,
         fence: &Fence<'_>,
         outcome: Result<()>,
-        pieces: &'w Pieces,
+        pieces: &'w WindowPieces,
         from: &str,
     ) -> Result<(Vec<&'w mut [u64]>, Shown<'w>)> {
         assert!(pieces.total_words() <= self.len(), "pieces of {} words in {}", pieces.total_words(), self.len());
@@ -155,7 +155,7 @@ pub(crate) struct PiecesFrom<'w> {
 /// Publishes pieces of a window, and finds published ones.
 pub(crate) struct Shown<'w> {
     start: *mut u64,
-    pieces: &'w Pieces,
+    pieces: &'w WindowPieces,
     rank: usize,
     window: PhantomData<&'w mut [u64]>,
 }
@@ -201,7 +201,7 @@ impl<'w> Shown<'w> {
 
 #[cfg(test)]
 mod tests {
-    use crate::comm::window::{Level, Partition, Pieces, PiecesFrom, Run, SharedWindow, WindowKind};
+    use crate::comm::window::{Level, Partition, PiecesFrom, Run, SharedWindow, WindowKind, WindowPieces};
     use crate::comm::{Fence, Transport, local};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -211,7 +211,7 @@ mod tests {
     fn pieces_are_read_as_soon_as_they_are_shown() {
         let words = |rank: usize| (0..=rank).map(move |at| [9, 0, 16, 1][(rank + at) % 4]);
         for (kind, ranks) in [(WindowKind::Heap, 1), (WindowKind::Heap, 4), (WindowKind::Posix, 3)] {
-            let pieces = Pieces::new((0..ranks).map(words));
+            let pieces = WindowPieces::new((0..ranks).map(words));
             local::run(ranks, |rank| {
                 let mut window = SharedWindow::open(rank, kind, pieces.total_words()).unwrap();
                 let fence = Fence::new(rank);
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn pieces_are_made_from_another_window() {
         let (ranks, words) = (3, 40);
-        let pieces = Pieces::new((0..ranks).map(|rank| vec![8; rank]));
+        let pieces = WindowPieces::new((0..ranks).map(|rank| vec![8; rank]));
         let runs = (0..ranks).map(|rank| Run { words: rank * 10..rank * 10 + 10, rank }).collect();
         let partition = Partition::new(ranks, Level::ONCE, Level::ONCE, runs);
         local::run(ranks, |rank| {
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn only_whole_pieces_of_the_own_rank_are_shown() {
-        let pieces = Pieces::new([vec![16, 16]]);
+        let pieces = WindowPieces::new([vec![16, 16]]);
         assert_eq!((pieces.total_words(), pieces.words_of(0)), (8 + 32, 2 + 32));
         let mut window = SharedWindow::open(local::alone(), WindowKind::Heap, 40).unwrap();
         let fence = Fence::new(local::alone());
@@ -284,14 +284,14 @@ mod tests {
         assert!(refused(0, &mut first[..8]), "a part");
         assert!(shown.get(0, 0).is_none() && shown.get(0, 1).is_none());
         assert!(catch_unwind(AssertUnwindSafe(|| shown.get(0, 2).is_some())).is_err());
-        let large = Pieces::new([vec![1 << 10]]);
+        let large = WindowPieces::new([vec![1 << 10]]);
         assert!(catch_unwind(AssertUnwindSafe(|| window.pieces(&fence, Ok(()), &large).map(drop))).is_err());
     }
 
     #[test]
     fn pieces_do_not_wrap_around() {
         for words in [vec![usize::MAX], vec![usize::MAX - 7], vec![8, usize::MAX / 2, usize::MAX / 2]] {
-            assert!(catch_unwind(|| Pieces::new([words.clone()])).is_err(), "{words:?}");
+            assert!(catch_unwind(|| WindowPieces::new([words.clone()])).is_err(), "{words:?}");
         }
     }
 }

@@ -1,16 +1,16 @@
 //! The disk below the tiles of a rank: moves that the level requests, and the events that answer them.
 
-use super::state::{SharedState, State};
+use super::state::{RankState, SharedState};
 use super::{DiskEvent, RankTiles};
 use crate::error::{Error, Result};
 use crate::runtime::Move;
-use crate::runtime::protocol::{Event, Sites, TileRun};
+use crate::runtime::protocol::{ProtocolEvent, Sites, TileRun};
 use crate::store::IoBuffer;
 use crate::tile::TileId;
 
 impl<W: RankTiles> SharedState<'_, W> {
     /// Begins the moves that the level requests, and hands out the runs whose tiles are in memory.
-    pub(super) fn begin_moves(&self, state: &mut State) -> Result<()> {
+    pub(super) fn begin_moves(&self, state: &mut RankState) -> Result<()> {
         let (Some(disk), Some(tiles)) = (&mut state.disk, self.tiles.disk()) else { return Ok(()) };
         while let Some(step) = disk.level.next_move() {
             match step {
@@ -31,7 +31,7 @@ impl<W: RankTiles> SharedState<'_, W> {
     }
 
     /// Notes that a run is done, with the bytes of the tiles that it finished.
-    pub(super) fn run_done(&self, state: &mut State, run: &TileRun, bytes: Option<IoBuffer>) {
+    pub(super) fn run_done(&self, state: &mut RankState, run: &TileRun, bytes: Option<IoBuffer>) {
         let (Some(disk), Some(tiles)) = (&mut state.disk, self.tiles.disk()) else { return };
         let ticket = disk.tickets.remove(&run.tile).expect("a run that was planned");
         disk.level.done(ticket, run);
@@ -41,7 +41,7 @@ impl<W: RankTiles> SharedState<'_, W> {
     }
 
     /// Notes that a tile is in its place.
-    pub(super) fn placed(&self, state: &mut State, tile: TileId) {
+    pub(super) fn placed(&self, state: &mut RankState, tile: TileId) {
         if let Some(disk) = &mut state.disk {
             disk.level.fetched(tile);
         }
@@ -74,7 +74,7 @@ impl<W: RankTiles> SharedState<'_, W> {
     }
 
     /// Notes that a finished tile lies on the disk.
-    fn is_on_disk(&self, state: &mut State, tile: TileId) {
+    fn is_on_disk(&self, state: &mut RankState, tile: TileId) {
         let disk = state.disk.as_mut().expect("a rank above a disk");
         disk.outgoing.written(tile);
         if self.owns(state, tile) {
@@ -85,14 +85,14 @@ impl<W: RankTiles> SharedState<'_, W> {
     }
 
     /// A tile of another rank lies on the disk: tasks may read it, and another one may come.
-    fn kept(&self, state: &mut State, tile: TileId) {
+    fn kept(&self, state: &mut RankState, tile: TileId) {
         state.disk.as_mut().expect("a rank above a disk").coming -= 1;
-        state.machine.handle(Event::Imported(tile));
+        state.machine.handle(ProtocolEvent::Imported(tile));
         self.wake_progress_thread();
     }
 
     /// Takes in the words of a tile of another rank: they go to the disk, if they are not there.
-    pub(super) fn keep(&self, state: &mut State, tile: TileId, words: &[u64]) {
+    pub(super) fn keep(&self, state: &mut RankState, tile: TileId, words: &[u64]) {
         let Some(tiles) = self.tiles.disk() else { return };
         if tiles.is_written(tile) {
             self.kept(state, tile);
@@ -102,7 +102,7 @@ impl<W: RankTiles> SharedState<'_, W> {
     }
 
     /// Whether there is room for another tile on its way to the disk; it counts from then on.
-    pub(super) fn disk_takes_another(&self, state: &mut State) -> bool {
+    pub(super) fn disk_takes_another(&self, state: &mut RankState) -> bool {
         let (Some(disk), Some(tiles)) = (&mut state.disk, self.tiles.disk()) else { return true };
         let has_room = disk.coming < tiles.transfers().0;
         disk.coming += usize::from(has_room);
@@ -110,15 +110,15 @@ impl<W: RankTiles> SharedState<'_, W> {
     }
 
     /// Where the machine has stopped, runs that no worker has are done with.
-    pub(super) fn abandon_runs(&self, state: &mut State) {
+    pub(super) fn abandon_runs(&self, state: &mut RankState) {
         let Some(disk) = state.disk.as_mut().filter(|_| state.machine.is_stopped()) else { return };
         for run in disk.abandon() {
-            state.machine.handle(Event::Done(run));
+            state.machine.handle(ProtocolEvent::Done(run));
         }
         let waiting = std::mem::take(&mut state.sites[Sites::HOST].runs);
         for run in waiting {
             disk.tickets.remove(&run.tile);
-            state.machine.handle(Event::Done(run));
+            state.machine.handle(ProtocolEvent::Done(run));
         }
     }
 
@@ -130,8 +130,8 @@ impl<W: RankTiles> SharedState<'_, W> {
     }
 
     /// An error that the level's moves met.
-    pub(super) fn fail_moves(&self, state: &mut State, error: Error) {
-        state.machine.handle(Event::Failed);
+    pub(super) fn fail_moves(&self, state: &mut RankState, error: Error) {
+        state.machine.handle(ProtocolEvent::Failed);
         state.keep_error(error);
         self.abandon_runs(state);
     }

@@ -16,7 +16,7 @@ mod state;
 mod tests;
 mod worker;
 
-pub use report::{RankReport, Sample, Span, SpanKind, WorkerReport, sample_bytes, span_bytes};
+pub use report::{RankReport, Sample, SpanKind, WorkSpan, WorkerReport, sample_bytes, span_bytes};
 
 use super::run_workers;
 use crate::comm::mailbox::{Mailbox, Payload, drain};

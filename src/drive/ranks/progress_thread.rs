@@ -5,7 +5,7 @@ use super::state::{Envelope, Moves, SharedState, bytes_of};
 use super::{RankTiles, SpanKind};
 use crate::comm::mailbox::{Arrival, Mailbox};
 use crate::error::{Error, Result};
-use crate::runtime::protocol::{Event, Message};
+use crate::runtime::protocol::{Message, ProtocolEvent};
 use crate::tile::TileId;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// A tile on its way from another rank.
-struct Incoming {
+struct IncomingTile {
     from: usize,
     message: Message,
     tile: TileId,
@@ -22,7 +22,7 @@ struct Incoming {
 }
 
 /// A tile on its way to another rank.
-struct Outgoing {
+struct OutgoingTile {
     to: usize,
     tile: TileId,
     start: Option<Instant>,
@@ -34,8 +34,8 @@ pub(super) struct ProgressThread<'a, 's, W> {
     mailbox: &'a mut dyn Mailbox,
     /// Tiles that others have announced and that have no room here yet.
     announced: VecDeque<(usize, Message, TileId)>,
-    incoming: HashMap<u64, Incoming>,
-    outgoing: HashMap<u64, Outgoing>,
+    incoming: HashMap<u64, IncomingTile>,
+    outgoing: HashMap<u64, OutgoingTile>,
     /// The next transfer.
     token: u64,
     moves: Moves,
@@ -104,7 +104,7 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
             }
             Arrival::Payload { token, payload } => {
                 let known = self.incoming.remove(&token);
-                let Incoming { from, message, tile, start } = known.expect("a payload comes as it was asked for");
+                let IncomingTile { from, message, tile, start } = known.expect("a payload comes as it was asked for");
                 self.moves.received_bytes += bytes_of(payload.len());
                 self.log.add(SpanKind::Receive { from: from as u32 }, tile, start);
                 self.shared.came(&mut self.shared.lock(), from, message, tile, payload);
@@ -112,7 +112,7 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
             }
             Arrival::Sent { token } => {
                 let known = self.outgoing.remove(&token);
-                let Outgoing { to, tile, start } = known.expect("a payload leaves as it was sent");
+                let OutgoingTile { to, tile, start } = known.expect("a payload leaves as it was sent");
                 self.log.add(SpanKind::Send { to: to as u32 }, tile, start);
                 self.shared.left(&mut self.shared.lock(), tile);
                 Ok(())
@@ -123,7 +123,7 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
     /// Takes in a message, or requests the tile that it announces.
     fn header(&mut self, from: usize, message: Message, payload_words: Option<usize>) -> Result<()> {
         let Message::Tile { tile, .. } = message else {
-            self.shared.handle(&mut self.shared.lock(), Event::Message { from, message });
+            self.shared.handle(&mut self.shared.lock(), ProtocolEvent::Message { from, message });
             return Ok(());
         };
         let expected = self.shared.tiles.payload_words(tile);
@@ -151,7 +151,7 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
             };
             let token = self.next_token();
             self.mailbox.receive(from, token, buffer)?;
-            self.incoming.insert(token, Incoming { from, message, tile, start: self.log.now() });
+            self.incoming.insert(token, IncomingTile { from, message, tile, start: self.log.now() });
         }
         Ok(())
     }
@@ -161,7 +161,7 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
         let token = self.next_token();
         if let Some((tile, payload)) = &payload {
             self.moves.sent_bytes += bytes_of(payload.len());
-            self.outgoing.insert(token, Outgoing { to, tile: *tile, start: self.log.now() });
+            self.outgoing.insert(token, OutgoingTile { to, tile: *tile, start: self.log.now() });
         }
         self.mailbox.send(to, &header, payload.map(|(_, payload)| (payload, token)))
     }

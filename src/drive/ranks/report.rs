@@ -31,7 +31,7 @@ pub enum SpanKind {
 
 /// A stretch of work of a worker, or a transfer; times are nanoseconds since the rank began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub struct Span {
+pub struct WorkSpan {
     /// The kind of the span.
     pub kind: SpanKind,
     /// Tile row; of a strip that of its first tile.
@@ -67,7 +67,7 @@ pub struct WorkerReport {
     /// Seconds asleep, while there was none.
     pub wait_seconds: f64,
     /// The spans of its work.
-    pub spans: Vec<Span>,
+    pub spans: Vec<WorkSpan>,
 }
 
 /// The work of one rank.
@@ -89,7 +89,7 @@ pub struct RankReport {
     /// for it.
     pub peak_packed_bytes: u64,
     /// Transfers, where they are recorded.
-    pub transfers: Vec<Span>,
+    pub transfers: Vec<WorkSpan>,
     /// At many times, evenly thinned.
     pub samples: Vec<Sample>,
 }
@@ -109,7 +109,7 @@ impl RankReport {
 /// Notes spans where they are wanted.
 pub(super) struct SpanLog {
     epoch: Instant,
-    spans: Option<Vec<Span>>,
+    spans: Option<Vec<WorkSpan>>,
 }
 
 impl SpanLog {
@@ -127,10 +127,10 @@ impl SpanLog {
         let Some((spans, start)) = self.spans.as_mut().zip(start) else { return };
         let nanoseconds = |time: Instant| time.duration_since(self.epoch).as_nanos() as u64;
         let (row, col) = (tile.row as u32, tile.col as u32);
-        spans.push(Span { kind, row, col, start_ns: nanoseconds(start), end_ns: nanoseconds(Instant::now()) });
+        spans.push(WorkSpan { kind, row, col, start_ns: nanoseconds(start), end_ns: nanoseconds(Instant::now()) });
     }
 
-    pub fn into_spans(self) -> Vec<Span> {
+    pub fn into_spans(self) -> Vec<WorkSpan> {
         self.spans.unwrap_or_default()
     }
 }
@@ -148,7 +148,7 @@ pub fn sample_bytes(events: usize) -> u64 {
 
 /// Most bytes of the spans of `events` events.
 pub fn span_bytes(events: usize) -> u64 {
-    (events.next_power_of_two().max(LEAST_GROWTH) * size_of::<Span>()) as u64
+    (events.next_power_of_two().max(LEAST_GROWTH) * size_of::<WorkSpan>()) as u64
 }
 
 /// Samples of which every second one is dropped when there are too many, so that they stay evenly spread over events.

@@ -6,7 +6,9 @@ use super::report::{SampleLog, SpanLog};
 use super::{RankPlan, RankReport, RankTiles, Sample, WorkerReport};
 use crate::comm::mailbox::{Payload, Waker};
 use crate::error::{Error, Result};
-use crate::runtime::protocol::{Action, Delivery, Event, Memories, Message, Sites, TaskMachine, TileRun};
+use crate::runtime::protocol::{
+    Delivery, Memories, Message, ProtocolAction, ProtocolEvent, Sites, TaskMachine, TileRun,
+};
 use crate::runtime::{Owner, TileLevel};
 use crate::store::IoBuffer;
 use crate::tile::{RankGrid, TileId};
@@ -43,7 +45,7 @@ pub(super) struct SiteState {
 }
 
 /// Everything under the lock.
-pub(super) struct State {
+pub(super) struct RankState {
     pub machine: TaskMachine,
     /// For out-of-core tiles.
     pub disk: Option<DiskState>,
@@ -96,7 +98,7 @@ pub(super) struct SharedState<'a, W> {
     waker: Option<Waker>,
     /// By site.
     changed: Vec<Condvar>,
-    state: Mutex<State>,
+    state: Mutex<RankState>,
 }
 
 /// The transfers of a rank, as the progress thread reports them.
@@ -104,7 +106,7 @@ pub(super) struct SharedState<'a, W> {
 pub(super) struct Moves {
     pub sent_bytes: u64,
     pub received_bytes: u64,
-    pub transfers: Vec<super::Span>,
+    pub transfers: Vec<super::WorkSpan>,
 }
 
 pub(super) fn bytes_of(words: usize) -> u64 {
@@ -126,7 +128,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
             let owner = Owner { grid: plan.grid, number: machine.rank() };
             DiskState::new(TileLevel::new(plan.graph, owner, disk.shape(), |tile| disk.was_finished(tile)))
         });
-        let state = State {
+        let state = RankState {
             machine,
             disk,
             unpacks: VecDeque::new(),
@@ -165,12 +167,12 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         shared
     }
 
-    pub fn lock(&self) -> MutexGuard<'_, State> {
+    pub fn lock(&self) -> MutexGuard<'_, RankState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sleeps until something has changed for the workers of a site.
-    pub fn wait<'s>(&self, site: usize, mut state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+    pub fn wait<'s>(&self, site: usize, mut state: MutexGuard<'s, RankState>) -> MutexGuard<'s, RankState> {
         state.sites[site].idle += 1;
         if std::mem::take(&mut state.patient) {
             self.wake_progress_thread();
@@ -191,12 +193,12 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
     }
 
     /// Takes in an event, and the machine's actions on it; wakes the threads that carry them out.
-    pub fn handle(&self, state: &mut State, event: Event) {
+    pub fn handle(&self, state: &mut RankState, event: ProtocolEvent) {
         state.machine.handle(event);
         self.advance(state);
     }
 
-    pub(super) fn advance(&self, state: &mut State) {
+    pub(super) fn advance(&self, state: &mut RankState) {
         self.abandon_runs(state);
         self.carry_out_actions(state);
         if let Err(error) = self.begin_moves(state) {
@@ -214,7 +216,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         if state.is_over() || !state.envelopes.is_empty() {
             self.wake_progress_thread();
         }
-        let State { machine, samples, sites, packed, buffer_bytes, workers, .. } = state;
+        let RankState { machine, samples, sites, packed, buffer_bytes, workers, .. } = state;
         let Some(samples) = samples else { return };
         samples.event(|| Sample {
             at_ns: self.epoch.elapsed().as_nanos() as u64,
@@ -224,30 +226,30 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         });
     }
 
-    fn next_action(&self, state: &mut State) -> Option<Action> {
+    fn next_action(&self, state: &mut RankState) -> Option<ProtocolAction> {
         let level = state.disk.as_ref().map(|disk| &disk.level);
         let admits = |tile| level.is_none_or(|level| level.admits(tile, self.most_runs));
         state.machine.poll_near(&|site, tile| self.tiles.is_near(site, tile), &admits)
     }
 
     /// Carries out the actions of the machine, except those of workers.
-    fn carry_out_actions(&self, state: &mut State) {
+    fn carry_out_actions(&self, state: &mut RankState) {
         while let Some(action) = self.next_action(state) {
             match (action, &mut state.disk) {
-                (Action::Send { to, message: message @ Message::Tile { tile, .. } }, Some(disk)) => {
+                (ProtocolAction::Send { to, message: message @ Message::Tile { tile, .. } }, Some(disk)) => {
                     let is_written = self.tiles.disk().is_some_and(|tiles| tiles.is_written(tile));
                     disk.outgoing.ask(tile, (to, message.to_words()), is_written);
                 }
-                (Action::Send { to, message }, _) => state.enqueue(to, &message),
-                (Action::Run(run), Some(disk)) => disk.take(run),
-                (Action::Run(run), None) => state.sites[self.sites.of_run(&run)].runs.push_back(run),
-                (Action::Release(tile), _) => self.release(state, tile),
-                (Action::Finished, _) => state.finished = true,
+                (ProtocolAction::Send { to, message }, _) => state.enqueue(to, &message),
+                (ProtocolAction::Run(run), Some(disk)) => disk.take(run),
+                (ProtocolAction::Run(run), None) => state.sites[self.sites.of_run(&run)].runs.push_back(run),
+                (ProtocolAction::Release(tile), _) => self.release(state, tile),
+                (ProtocolAction::Finished, _) => state.finished = true,
             }
         }
     }
 
-    pub(super) fn owns(&self, state: &State, tile: TileId) -> bool {
+    pub(super) fn owns(&self, state: &RankState, tile: TileId) -> bool {
         self.grid.owner(tile) == state.machine.rank()
     }
 
@@ -255,7 +257,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         self.waker.iter().for_each(Waker::wake);
     }
 
-    fn release(&self, state: &mut State, tile: TileId) {
+    fn release(&self, state: &mut RankState, tile: TileId) {
         state.packed.release(tile);
         if let Some(payload) = state.received.remove(&tile) {
             self.tiles.release(tile);
@@ -264,24 +266,24 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
     }
 
     /// Takes in the words of a finished own tile that others read.
-    pub fn packed(&self, state: &mut State, tile: TileId, payload: &Payload) {
+    pub fn packed(&self, state: &mut RankState, tile: TileId, payload: &Payload) {
         let readers = state.packed.keep(tile, payload.clone());
         readers.into_iter().for_each(|reader| state.send(reader, tile, payload.clone()));
     }
 
     /// Notes that a received tile is an operand: its words stay only where this rank may pass them on.
-    pub fn imported(&self, state: &mut State, tile: TileId) {
+    pub fn imported(&self, state: &mut RankState, tile: TileId) {
         state.incoming = state.incoming.saturating_sub(1);
         if W::UNPACKS && !self.delivery.passes_on(self.memories.clients(self.grid, self.tile_rows, tile).len()) {
             let payload = state.received.get_mut(&tile).and_then(Option::take);
             payload.into_iter().for_each(|payload| state.give_buffer_back(payload));
         }
-        self.handle(state, Event::Imported(tile));
+        self.handle(state, ProtocolEvent::Imported(tile));
         self.wake_progress_thread(); // the next one may come
     }
 
     /// Whether another tile may come now; it counts from then on.
-    pub fn takes_another(&self, state: &mut State) -> bool {
+    pub fn takes_another(&self, state: &mut RankState) -> bool {
         if state.disk.is_some() {
             return self.disk_takes_another(state);
         }
@@ -291,7 +293,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
     }
 
     /// Takes in a received tile, with its message.
-    pub fn came(&self, state: &mut State, from: usize, message: Message, tile: TileId, words: Vec<u64>) {
+    pub fn came(&self, state: &mut RankState, from: usize, message: Message, tile: TileId, words: Vec<u64>) {
         state.buffer_bytes += bytes_of(words.capacity());
         state.peak_buffer_bytes = state.peak_buffer_bytes.max(state.buffer_bytes);
         if state.machine.is_stopped() {
@@ -299,7 +301,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
             return;
         }
         if state.disk.is_some() {
-            self.handle(state, Event::Message { from, message });
+            self.handle(state, ProtocolEvent::Message { from, message });
             self.keep(state, tile, &words);
             state.spare.push(words);
             return self.advance(state);
@@ -310,22 +312,22 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
             state.unpacks.push_back((tile, payload.clone()));
         }
         state.received.insert(tile, Some(payload));
-        self.handle(state, Event::Message { from, message });
+        self.handle(state, ProtocolEvent::Message { from, message });
     }
 
     /// Notes that a tile has left.
-    pub fn left(&self, state: &mut State, tile: TileId) {
+    pub fn left(&self, state: &mut RankState, tile: TileId) {
         if let Some(disk) = &mut state.disk {
             disk.outgoing.sent(tile);
         }
         state.packed.left(tile);
-        self.handle(state, Event::Sent(tile));
+        self.handle(state, ProtocolEvent::Sent(tile));
     }
 
     /// An error of this rank: the others are notified, and the first error is kept.
-    pub fn fail(&self, state: &mut State, error: Error) {
+    pub fn fail(&self, state: &mut RankState, error: Error) {
         state.keep_error(error);
-        self.handle(state, Event::Failed);
+        self.handle(state, ProtocolEvent::Failed);
     }
 
     /// Lets the workers go.
@@ -355,7 +357,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
     }
 }
 
-impl State {
+impl RankState {
     fn jobs(&self, site: usize) -> usize {
         let read = self.disk.as_ref().map_or(0, DiskState::jobs);
         let unpacks = if site == Sites::HOST { self.unpacks.len() + self.packed.jobs() + read } else { 0 };

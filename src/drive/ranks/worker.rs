@@ -1,11 +1,11 @@
 //! A worker of a rank: takes jobs, notifies the task machine, sleeps while there are none.
 
 use super::report::SpanLog;
-use super::state::{Job, SharedState, State};
+use super::state::{Job, RankState, SharedState};
 use super::{RankTiles, SpanKind, WorkerReport};
 use crate::comm::mailbox::Payload;
 use crate::error::{Error, Result};
-use crate::runtime::protocol::{Event, TileRun};
+use crate::runtime::protocol::{ProtocolEvent, TileRun};
 use crate::store::IoBuffer;
 use crate::tile::TileId;
 use std::time::Instant;
@@ -23,7 +23,7 @@ impl<W: RankTiles> Drop for PanicGuard<'_, '_, W> {
 }
 
 /// The words of finished tiles that others read, and the bytes of tiles to be written.
-type Finished = (Vec<(TileId, Payload)>, Option<IoBuffer>);
+type FinishedTiles = (Vec<(TileId, Payload)>, Option<IoBuffer>);
 
 /// A job that is done.
 enum Done {
@@ -90,7 +90,7 @@ impl<W: RankTiles> SharedState<'_, W> {
     }
 
     /// The words of the tiles that are finished and read by others.
-    fn run(&self, local: &mut W::Local, run: &TileRun, log: &mut SpanLog) -> Result<Finished> {
+    fn run(&self, local: &mut W::Local, run: &TileRun, log: &mut SpanLog) -> Result<FinishedTiles> {
         let start = log.now();
         self.tiles.run(local, run)?;
         let updates = run.updates.len() as u32;
@@ -114,7 +114,7 @@ impl<W: RankTiles> SharedState<'_, W> {
     }
 
     /// Takes in the outcome of a job; `run` where it was a run of a tile.
-    fn take_in(&self, state: &mut State, run: Option<TileRun>, outcome: Result<Done>) {
+    fn take_in(&self, state: &mut RankState, run: Option<TileRun>, outcome: Result<Done>) {
         match outcome {
             Ok(Done::Imported(tile)) => self.imported(state, tile),
             Ok(Done::Packed(tile, payload)) => {
@@ -125,13 +125,13 @@ impl<W: RankTiles> SharedState<'_, W> {
             Ok(Done::Run(run, packed, bytes)) => {
                 packed.iter().for_each(|(tile, payload)| self.packed(state, *tile, payload));
                 self.run_done(state, &run, bytes);
-                self.handle(state, Event::Done(run));
+                self.handle(state, ProtocolEvent::Done(run));
             }
             Err(error) => {
                 self.fail(state, error);
                 // The machine ends when no run is under way.
                 if let Some(run) = run {
-                    self.handle(state, Event::Done(run));
+                    self.handle(state, ProtocolEvent::Done(run));
                 }
             }
         }

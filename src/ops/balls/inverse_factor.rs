@@ -5,7 +5,7 @@
 use super::bounds::{self, RADIUS_BITS};
 use super::definite::{BOUND_BITS, Definite};
 use super::matrix::{BallMatrix, BallView};
-use super::product::Product;
+use super::product::BallProduct;
 use super::regular::Regular;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -55,7 +55,7 @@ impl InverseFactor {
 /// Those of [`crate::syrk_with`].
 pub(super) fn perturbation(ctx: &Context, a: &BallMatrix, factor: MatrixView<'_>) -> Result<Matrix> {
     let (left, right) = (BallView::point(factor), BallView::point(factor.transposed()));
-    let product = Product { symmetric: true, ..Product::residual(a.view(), left, right) };
+    let product = BallProduct { symmetric: true, ..BallProduct::residual(a.view(), left, right) };
     let bits = factor.precision_bits().max(a.midpoint().precision_bits());
     product.enclose(ctx, bits + BOUND_BITS)?.magnitudes()
 }

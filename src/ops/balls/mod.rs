@@ -33,7 +33,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::Op;
 use matrix::BallView;
-use product::Product;
+use product::BallProduct;
 
 /// Balls that hold `op(A) op(B) + C`, or `op(A) op(B)`, for all points of the operands.
 ///
@@ -66,8 +66,8 @@ pub fn gemm(
     c: Option<&BallMatrix>,
     precision_bits: u32,
 ) -> Result<BallMatrix> {
-    let product = Product::plain(oriented(a.view(), op_a), oriented(b.view(), op_b));
-    Product { added: c.map(BallMatrix::view), ..product }.balls(ctx, precision_bits)
+    let product = BallProduct::plain(oriented(a.view(), op_a), oriented(b.view(), op_b));
+    BallProduct { added: c.map(BallMatrix::view), ..product }.balls(ctx, precision_bits)
 }
 
 /// Balls that hold `P^T P + C`, with [`Op::Transpose`] `P P^T + C`, for all points `P`, and all symmetric points `C`.
@@ -97,8 +97,8 @@ pub fn syrk(
         crate::matrix::Symmetric::from(c.midpoint()).lower_view("syrk")?;
     }
     let right = oriented(p.view(), op);
-    let product = Product { symmetric: true, ..Product::plain(right.transposed(), right) };
-    Product { added: c.map(BallMatrix::view), ..product }.balls(ctx, precision_bits)
+    let product = BallProduct { symmetric: true, ..BallProduct::plain(right.transposed(), right) };
+    BallProduct { added: c.map(BallMatrix::view), ..product }.balls(ctx, precision_bits)
 }
 
 /// Balls that hold the solution `X` of `A X = B` for all points `A`, symmetric or not, and `B`.

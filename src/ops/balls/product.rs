@@ -41,7 +41,7 @@ const LEAST_UNIT: i64 = i32::MIN as i64 + 64;
 
 /// `added + sign * left * right`, for all points of these.
 #[derive(Clone, Copy)]
-pub(super) struct Product<'a> {
+pub(super) struct BallProduct<'a> {
     pub left: BallView<'a>,
     pub right: BallView<'a>,
     pub added: Option<BallView<'a>>,
@@ -118,15 +118,15 @@ pub(super) fn two_units(midpoint: &Float) -> Float {
     }
 }
 
-impl<'a> Product<'a> {
+impl<'a> BallProduct<'a> {
     /// `A B`.
-    pub fn plain(left: BallView<'a>, right: BallView<'a>) -> Product<'a> {
-        Product { left, right, added: None, negated: false, symmetric: false }
+    pub fn plain(left: BallView<'a>, right: BallView<'a>) -> BallProduct<'a> {
+        BallProduct { left, right, added: None, negated: false, symmetric: false }
     }
 
     /// `C - A B`.
-    pub fn residual(added: BallView<'a>, left: BallView<'a>, right: BallView<'a>) -> Product<'a> {
-        Product { left, right, added: Some(added), negated: true, symmetric: false }
+    pub fn residual(added: BallView<'a>, left: BallView<'a>, right: BallView<'a>) -> BallProduct<'a> {
+        BallProduct { left, right, added: Some(added), negated: true, symmetric: false }
     }
 
     /// The product with midpoints of `bits` bits; exact entries are found as such where the bits suffice.

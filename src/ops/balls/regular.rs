@@ -6,7 +6,7 @@
 
 use super::bounds::{self, RADIUS_BITS};
 use super::matrix::BallView;
-use super::product::Product;
+use super::product::BallProduct;
 use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView};
@@ -57,7 +57,7 @@ impl Regular {
         start: Vec<Float>,
     ) -> Result<std::result::Result<Regular, Unproven>> {
         let unit = Matrix::identity(inverse.rows(), 2)?;
-        let product = Product::residual(BallView::point(&unit), BallView::point(inverse), a);
+        let product = BallProduct::residual(BallView::point(&unit), BallView::point(inverse), a);
         // The sum is about 0, apart from the error of the inverse: more bits would not make the bound much better.
         let deviation = product.enclose(ctx, inverse.precision_bits())?.magnitudes()?;
         Ok(Regular::of(deviation, start))

@@ -5,7 +5,7 @@
 use super::bounds::{self, RADIUS_BITS};
 use super::definite::{BOUND_BITS, Definite, SPARE_BITS};
 use super::matrix::{BallMatrix, BallView};
-use super::product::{Product, shows, two_units};
+use super::product::{BallProduct, shows, two_units};
 use super::regular::Regular;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -15,7 +15,7 @@ use crate::ops::product::problem::Accuracy;
 use rug::Float;
 
 /// Right sides.
-enum Right<'a> {
+enum BallRightSides<'a> {
     Balls(&'a BallMatrix),
     Identity,
 }
@@ -24,7 +24,7 @@ enum Right<'a> {
 struct Solving<'a> {
     ctx: &'a Context,
     a: BallView<'a>,
-    right: Right<'a>,
+    right: BallRightSides<'a>,
     definite: Definite,
     inverse: Matrix,
     regular: Regular,
@@ -39,7 +39,7 @@ pub(super) fn solve(ctx: &Context, a: &BallMatrix, b: &BallMatrix, precision_bit
     if a.rows() != b.rows() {
         return Err(Error::shape_mismatch("solve", (a.rows(), a.cols()), (b.rows(), b.cols())));
     }
-    run(ctx, a, Right::Balls(b), precision_bits)
+    run(ctx, a, BallRightSides::Balls(b), precision_bits)
 }
 
 /// The balls that hold the inverse of all points; the page is [`super::inverse`].
@@ -47,11 +47,11 @@ pub(super) fn solve(ctx: &Context, a: &BallMatrix, b: &BallMatrix, precision_bit
 /// # Errors
 /// Those of [`super::inverse`].
 pub(super) fn inverse(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
-    run(ctx, a, Right::Identity, precision_bits)
+    run(ctx, a, BallRightSides::Identity, precision_bits)
 }
 
-fn run(ctx: &Context, a: &BallMatrix, right: Right<'_>, precision_bits: u32) -> Result<BallMatrix> {
-    let operation = if matches!(right, Right::Identity) { "inverse" } else { "solve" };
+fn run(ctx: &Context, a: &BallMatrix, right: BallRightSides<'_>, precision_bits: u32) -> Result<BallMatrix> {
+    let operation = if matches!(right, BallRightSides::Identity) { "inverse" } else { "solve" };
     let definite = Definite::new(ctx, a, precision_bits, Accuracy::Norm)?;
     let (inverse, regular) = definite.regular(ctx, a.view(), operation)?;
     let solving = Solving { ctx, a: a.view(), right, definite, inverse, regular };
@@ -87,16 +87,17 @@ impl Solving<'_> {
         let (ctx, bits) = (self.ctx, precision_bits + lost_bits + more_bits + SPARE_BITS);
         let unit;
         let (solution, right) = match self.right {
-            Right::Balls(b) => (factor.solve(ctx, b.midpoint(), bits)?, b.view()),
-            Right::Identity => {
+            BallRightSides::Balls(b) => (factor.solve(ctx, b.midpoint(), bits)?, b.view()),
+            BallRightSides::Identity => {
                 unit = Matrix::identity(self.a.midpoint.rows(), 2)?;
                 (factor.inverse(ctx, bits)?.into_matrix(), BallView::point(&unit))
             }
         };
         let solution = solution.view().rounded(*precision_bits)?;
         // |X - X0| <= |E| |X - X0| + |R (B - A X0)|.
-        let residual = Product::residual(right, self.a, BallView::point(&solution)).enclose(ctx, bits + SPARE_BITS)?;
-        let image = Product::plain(BallView::point(&self.inverse), BallView::point(&residual.midpoint));
+        let residual =
+            BallProduct::residual(right, self.a, BallView::point(&solution)).enclose(ctx, bits + SPARE_BITS)?;
+        let image = BallProduct::plain(BallView::point(&self.inverse), BallView::point(&residual.midpoint));
         let rounded = image.enclose(ctx, lost_bits + BOUND_BITS)?.magnitudes()?;
         let mut moved = rounded.view().to_matrix()?;
         let inverse = bounds::magnitudes(self.inverse.view())?;
@@ -117,8 +118,8 @@ impl Solving<'_> {
     /// result has.
     fn more_bits(&self, found: &BallMatrix) -> u32 {
         let right = match self.right {
-            Right::Balls(b) => b.view().radius,
-            Right::Identity => None,
+            BallRightSides::Balls(b) => b.view().radius,
+            BallRightSides::Identity => None,
         };
         if self.a.radius.is_some() || right.is_some() {
             return 0;

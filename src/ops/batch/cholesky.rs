@@ -6,7 +6,7 @@ use crate::kernels::problem_lanes::are_slow;
 use crate::matrix::{Matrix, MatrixView, Symmetric};
 use crate::ops::batch::report::BatchReport;
 use crate::ops::batch::run::{all_or_first, pair, run, with_outcomes};
-use crate::ops::batch::verb::{Done, Item, PROBLEMS, Shape, Verb};
+use crate::ops::batch::verb::{CallFigures, Item, PROBLEMS, ProblemShape, Verb};
 use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_into};
 use crate::ops::factor::direct;
 use crate::ops::factor::plan::plan_cholesky;
@@ -165,16 +165,16 @@ impl Verb for Factor<'_> {
         self.options.accuracy
     }
 
-    fn shape(&self, matrix: &Symmetric<'_>) -> Shape {
+    fn shape(&self, matrix: &Symmetric<'_>) -> ProblemShape {
         let order = matrix.order();
-        Shape { rows: order, cols: order, depth: order / 3 }
+        ProblemShape { rows: order, cols: order, depth: order / 3 }
     }
 
-    fn plan(&self, ctx: &Context, shape: Shape) -> Result<u64> {
+    fn plan(&self, ctx: &Context, shape: ProblemShape) -> Result<u64> {
         Ok(plan_cholesky(ctx, shape.rows, self.precision_bits, self.options)?.planned_bytes)
     }
 
-    fn together_bytes(&self, ctx: &Context, shape: Shape) -> Option<u64> {
+    fn together_bytes(&self, ctx: &Context, shape: ProblemShape) -> Option<u64> {
         if are_slow() {
             return None; // single calls are faster
         }
@@ -190,9 +190,14 @@ impl Verb for Factor<'_> {
         Ok(LanesDone { mask, range_bits: together.range_bits() })
     }
 
-    fn run(&self, ctx: &Context, matrix: &Symmetric<'_>, output: &mut &mut Cholesky) -> Result<Done> {
+    fn run(&self, ctx: &Context, matrix: &Symmetric<'_>, output: &mut &mut Cholesky) -> Result<CallFigures> {
         let report = cholesky_into(ctx, *matrix, self.precision_bits, self.options, output)?;
         let (accuracy, range_bits) = (report.accuracy, report.range_bits);
-        Ok(Done { planned_bytes: report.planned_bytes, direct: report.kernel == direct::NAME, accuracy, range_bits })
+        Ok(CallFigures {
+            planned_bytes: report.planned_bytes,
+            direct: report.kernel == direct::NAME,
+            accuracy,
+            range_bits,
+        })
     }
 }

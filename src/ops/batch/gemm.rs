@@ -7,10 +7,10 @@ use crate::matrix::{Destination, Matrix, MatrixView, Op};
 use crate::ops::batch::operand::Operand;
 use crate::ops::batch::report::BatchReport;
 use crate::ops::batch::run::{all_or_first, pair, run, with_outcomes};
-use crate::ops::batch::verb::{Done, Item, Shape, Verb};
+use crate::ops::batch::verb::{CallFigures, Item, ProblemShape, Verb};
 use crate::ops::gemm::{GemmOptions, gemm_into};
 use crate::ops::product::forecast::{ProductPlanOptions, plan_gemm_with};
-use crate::ops::product::problem::{Accuracy, Problem};
+use crate::ops::product::problem::{Accuracy, ProductProblem};
 use crate::ops::product::report::Outcome;
 use crate::ops::product::size::ProductSize;
 use crate::ops::product::together::{LaneProducts, LanesDone};
@@ -130,7 +130,7 @@ struct Gemm<'o> {
 
 impl Gemm<'_> {
     /// Products without scalars and addends, by norms, go side by side.
-    fn together(&self, ctx: &Context, Shape { rows, cols, depth }: Shape) -> Option<LaneProducts> {
+    fn together(&self, ctx: &Context, ProblemShape { rows, cols, depth }: ProblemShape) -> Option<LaneProducts> {
         let GemmOptions { alpha, beta, accumulate, exact_integers, accuracy, .. } = *self.options;
         // One that is not finite is refused also where nothing is added.
         let has_scalar = alpha.is_some() || beta.is_some_and(|beta| !beta.is_finite());
@@ -158,21 +158,21 @@ impl Verb for Gemm<'_> {
         self.options.accuracy == Accuracy::Norm && !self.options.exact_integers
     }
 
-    fn shape(&self, GemmProblem { a, b, .. }: &GemmProblem<'_>) -> Shape {
+    fn shape(&self, GemmProblem { a, b, .. }: &GemmProblem<'_>) -> ProblemShape {
         let turned = |view: &MatrixView<'_>, op| match op {
             Op::NoTranspose => (view.rows(), view.cols()),
             Op::Transpose => (view.cols(), view.rows()),
         };
         let ((rows, depth), (_, cols)) = (turned(a, self.options.op_a), turned(b, self.options.op_b));
-        Shape { rows, cols, depth }
+        ProblemShape { rows, cols, depth }
     }
 
-    fn plan(&self, ctx: &Context, Shape { rows, cols, depth }: Shape) -> Result<u64> {
+    fn plan(&self, ctx: &Context, ProblemShape { rows, cols, depth }: ProblemShape) -> Result<u64> {
         let options = ProductPlanOptions::new().accuracy(self.options.accuracy);
         Ok(plan_gemm_with(ctx, (rows, cols), depth, self.precision_bits, &options)?.planned_bytes)
     }
 
-    fn together_bytes(&self, ctx: &Context, shape: Shape) -> Option<u64> {
+    fn together_bytes(&self, ctx: &Context, shape: ProblemShape) -> Option<u64> {
         if are_slow() && !shape.is_large_product() {
             return None; // single calls are faster
         }
@@ -186,17 +186,18 @@ impl Verb for Gemm<'_> {
         for (at, item) in items.iter_mut().enumerate() {
             let Item { problem: GemmProblem { a, b, accumulate }, output, .. } = item;
             if accumulate.is_none() {
-                problems[at] = Some(Problem { accuracy, ..Problem::gemm(*a, op_a, *b, op_b, self.precision_bits) });
+                problems[at] =
+                    Some(ProductProblem { accuracy, ..ProductProblem::gemm(*a, op_a, *b, op_b, self.precision_bits) });
                 destinations[at] = Some(output.reborrow());
             }
         }
         together.run(ctx, &problems, destinations)
     }
 
-    fn run(&self, ctx: &Context, problem: &GemmProblem<'_>, output: &mut Destination<'_>) -> Result<Done> {
+    fn run(&self, ctx: &Context, problem: &GemmProblem<'_>, output: &mut Destination<'_>) -> Result<CallFigures> {
         let accumulate = problem.accumulate.or(self.options.accumulate);
         let options = GemmOptions { accumulate, ..self.options.clone() };
         let (a, b) = (problem.a, problem.b);
-        Ok(Done::product(&gemm_into(ctx, a, b, self.precision_bits, &options, output.reborrow())?))
+        Ok(CallFigures::product(&gemm_into(ctx, a, b, self.precision_bits, &options, output.reborrow())?))
     }
 }

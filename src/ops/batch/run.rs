@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::kernels::problem_lanes::LEAST_TOGETHER;
 use crate::ops::batch::memory::BatchMemory;
 use crate::ops::batch::report::BatchReport;
-use crate::ops::batch::verb::{Done, Item, PROBLEMS, Verb};
+use crate::ops::batch::verb::{CallFigures, Item, PROBLEMS, Verb};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::together::LanesDone;
 use std::borrow::Cow;
@@ -19,27 +19,27 @@ use std::time::Instant;
 const PHASE: &str = "batch";
 
 /// A worker: its context, and the memory of its problems.
-struct Worker {
+struct BatchWorker {
     ctx: Context,
     /// Bytes of the largest problem in addition to its result.
     largest_bytes: u64,
     /// The same of the smallest: where they differ, memory of several sizes is kept.
     smallest_bytes: u64,
-    counts: Counts,
+    counts: BatchCounts,
 }
 
 /// The figures of the report for all problems together.
 #[derive(Clone, Copy, Default)]
-struct Counts {
+struct BatchCounts {
     direct: usize,
     /// Results that are accurate only by norms.
     by_norms: usize,
     range_bits: u32,
 }
 
-impl Counts {
-    fn and(self, other: Counts) -> Counts {
-        Counts {
+impl BatchCounts {
+    fn and(self, other: BatchCounts) -> BatchCounts {
+        BatchCounts {
             direct: self.direct + other.direct,
             by_norms: self.by_norms + other.by_norms,
             range_bits: self.range_bits.max(other.range_bits),
@@ -47,15 +47,15 @@ impl Counts {
     }
 }
 
-impl Worker {
-    fn new(ctx: Context) -> Worker {
-        Worker { ctx, largest_bytes: 0, smallest_bytes: u64::MAX, counts: Counts::default() }
+impl BatchWorker {
+    fn new(ctx: Context) -> BatchWorker {
+        BatchWorker { ctx, largest_bytes: 0, smallest_bytes: u64::MAX, counts: BatchCounts::default() }
     }
 
-    fn note(&mut self, done: &Done, result_bytes: u64) {
+    fn note(&mut self, done: &CallFigures, result_bytes: u64) {
         self.note_bytes(done.planned_bytes.saturating_sub(result_bytes));
         let (direct, by_norms) = (usize::from(done.direct), usize::from(done.accuracy == Accuracy::Norm));
-        self.counts = self.counts.and(Counts { direct, by_norms, range_bits: done.range_bits });
+        self.counts = self.counts.and(BatchCounts { direct, by_norms, range_bits: done.range_bits });
     }
 
     fn note_bytes(&mut self, own_bytes: u64) {
@@ -121,11 +121,11 @@ pub(super) fn run<V: Verb>(
     let memory = BatchMemory::new(ctx, verb, &items)?;
     let batch = Batch { ctx, verb, memory, done: Arc::default(), total: items.len() as u64 };
     ctx.report_progress(Progress::new(PHASE, 0, batch.total))?;
-    let mut workers = ctx.workers(memory.workers).map(|ctx| Worker::new(batch.watched(ctx))).collect::<Vec<_>>();
+    let mut workers = ctx.workers(memory.workers).map(|ctx| BatchWorker::new(batch.watched(ctx))).collect::<Vec<_>>();
     // Long problems first, so that the workers end at about the same time, and those of one shape together.
     items.sort_unstable_by_key(|item| (Reverse(item.shape.work()), item.shape, item.number));
     let refused = batch.run_all(&mut workers, &mut items)?;
-    let mut counts = Counts::default();
+    let mut counts = BatchCounts::default();
     if refused {
         // The memory that the others keep would leave too little for the one that continues.
         counts = workers.drain(1..).fold(counts, |counts, worker| counts.and(worker.counts));
@@ -148,7 +148,7 @@ pub(super) fn run<V: Verb>(
         threads: memory.workers,
         direct: counts.direct,
         planned_bytes: memory
-            .planned_bytes(workers.iter().map(Worker::bytes).sum(), verb.plans_are_bounds() && !refused),
+            .planned_bytes(workers.iter().map(BatchWorker::bytes).sum(), verb.plans_are_bounds() && !refused),
         seconds: start.elapsed().as_secs_f64(),
     };
     Ok((outcomes, report))
@@ -180,7 +180,7 @@ impl<V: Verb> Batch<'_, V> {
     }
 
     /// Every item once; whether any was refused by its worker's share of the memory.
-    fn run_all(&self, workers: &mut [Worker], items: &mut [Item<'_, '_, V>]) -> Result<bool> {
+    fn run_all(&self, workers: &mut [BatchWorker], items: &mut [Item<'_, '_, V>]) -> Result<bool> {
         let of_one_shape = items.chunk_by_mut(|one, other| one.shape == other.shape);
         let (count, ctx) = (workers.len(), workers[0].ctx.clone());
         let mut next = of_one_shape.flat_map(move |items| {
@@ -199,7 +199,7 @@ impl<V: Verb> Batch<'_, V> {
     }
 
     /// Some items of one shape, side by side where there are several; the remaining ones one after the other.
-    fn attempt_all(&self, worker: &mut Worker, items: &mut [Item<'_, '_, V>]) -> Result<()> {
+    fn attempt_all(&self, worker: &mut BatchWorker, items: &mut [Item<'_, '_, V>]) -> Result<()> {
         let mut done = 0;
         if items.len() > 1 {
             let ctx = self.context_for(worker, 0);
@@ -210,7 +210,7 @@ impl<V: Verb> Batch<'_, V> {
             worker.note_bytes(planned_bytes);
             let direct = done.count_ones() as usize;
             let range_bits = if direct > 0 { range_bits } else { 0 };
-            worker.counts = worker.counts.and(Counts { direct, by_norms: 0, range_bits });
+            worker.counts = worker.counts.and(BatchCounts { direct, by_norms: 0, range_bits });
             (0..done.count_ones()).try_for_each(|_| self.add_one())?;
         }
         let left = items.iter_mut().enumerate().filter(|(at, _)| done >> at & 1 == 0);
@@ -218,7 +218,7 @@ impl<V: Verb> Batch<'_, V> {
     }
 
     /// A worker's context with its share of the memory, for results of `result_bytes` bytes.
-    fn context_for<'w>(&self, worker: &'w Worker, result_bytes: u64) -> Cow<'w, Context> {
+    fn context_for<'w>(&self, worker: &'w BatchWorker, result_bytes: u64) -> Cow<'w, Context> {
         match self.memory.is_limited() {
             true => Cow::Owned(worker.ctx.with_memory(self.memory.of_worker(result_bytes))),
             false => Cow::Borrowed(&worker.ctx),
@@ -226,7 +226,7 @@ impl<V: Verb> Batch<'_, V> {
     }
 
     /// One item, on its worker's share.
-    fn attempt(&self, worker: &mut Worker, item: &mut Item<'_, '_, V>) -> Result<()> {
+    fn attempt(&self, worker: &mut BatchWorker, item: &mut Item<'_, '_, V>) -> Result<()> {
         let result_bytes = item.shape.result_bytes(self.verb.precision_bits());
         let ctx = self.context_for(worker, result_bytes);
         let outcome = self.verb.run(&ctx, &item.problem, &mut item.output);
@@ -239,7 +239,7 @@ impl<V: Verb> Batch<'_, V> {
     }
 
     /// The items that were refused, one at a time with the memory of all workers.
-    fn run_refused(&self, worker: &mut Worker, items: &mut [Item<'_, '_, V>]) -> Result<()> {
+    fn run_refused(&self, worker: &mut BatchWorker, items: &mut [Item<'_, '_, V>]) -> Result<()> {
         for item in items.iter_mut().filter(|item| is_refused(item)) {
             let result_bytes = item.shape.result_bytes(self.verb.precision_bits());
             let ctx = worker.ctx.with_memory(self.memory.alone(result_bytes));
@@ -252,7 +252,7 @@ impl<V: Verb> Batch<'_, V> {
     }
 
     /// Keeps the outcome of an item; an error that ends the whole call is returned.
-    fn note(&self, worker: &mut Worker, item: &mut Item<'_, '_, V>, outcome: Result<Done>) -> Result<()> {
+    fn note(&self, worker: &mut BatchWorker, item: &mut Item<'_, '_, V>, outcome: Result<CallFigures>) -> Result<()> {
         item.outcome = match outcome {
             Ok(done) => {
                 worker.note(&done, item.shape.result_bytes(self.verb.precision_bits()));

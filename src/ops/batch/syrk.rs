@@ -7,9 +7,9 @@ use crate::matrix::{Destination, Matrix, MatrixView, Op, Symmetric, SymmetricDes
 use crate::ops::batch::operand::Operand;
 use crate::ops::batch::report::BatchReport;
 use crate::ops::batch::run::{all_or_first, pair, run, with_outcomes};
-use crate::ops::batch::verb::{Done, Item, PROBLEMS, Shape, Verb};
+use crate::ops::batch::verb::{CallFigures, Item, PROBLEMS, ProblemShape, Verb};
 use crate::ops::product::forecast::{ProductPlanOptions, plan_syrk_with};
-use crate::ops::product::problem::{Accuracy, Problem};
+use crate::ops::product::problem::{Accuracy, ProductProblem};
 use crate::ops::product::report::{Outcome, Report};
 use crate::ops::product::size::ProductSize;
 use crate::ops::product::together::{LaneProducts, LanesDone};
@@ -122,7 +122,7 @@ struct Syrk<'o> {
 
 impl Syrk<'_> {
     /// Products without scalars and addends go side by side.
-    fn together(&self, ctx: &Context, Shape { rows, cols, depth }: Shape) -> Option<LaneProducts> {
+    fn together(&self, ctx: &Context, ProblemShape { rows, cols, depth }: ProblemShape) -> Option<LaneProducts> {
         let SyrkOptions { alpha, beta, accumulate, exact_integers, accuracy, .. } = *self.options;
         // One that is not finite is refused also where nothing is added.
         let has_scalar = alpha.is_some() || beta.is_some_and(|beta| !beta.is_finite());
@@ -150,18 +150,18 @@ impl Verb for Syrk<'_> {
         self.options.accuracy == Accuracy::Norm && !self.options.exact_integers
     }
 
-    fn shape(&self, problem: &SyrkProblem<'_>) -> Shape {
+    fn shape(&self, problem: &SyrkProblem<'_>) -> ProblemShape {
         let (rows, cols) = (problem.p.rows(), problem.p.cols());
         let (depth, order) = if self.options.op == Op::NoTranspose { (rows, cols) } else { (cols, rows) };
-        Shape { rows: order, cols: order, depth }
+        ProblemShape { rows: order, cols: order, depth }
     }
 
-    fn plan(&self, ctx: &Context, Shape { rows, depth, .. }: Shape) -> Result<u64> {
+    fn plan(&self, ctx: &Context, ProblemShape { rows, depth, .. }: ProblemShape) -> Result<u64> {
         let options = ProductPlanOptions::new().accuracy(self.options.accuracy);
         Ok(plan_syrk_with(ctx, (depth, rows), self.precision_bits, &options)?.planned_bytes)
     }
 
-    fn together_bytes(&self, ctx: &Context, shape: Shape) -> Option<u64> {
+    fn together_bytes(&self, ctx: &Context, shape: ProblemShape) -> Option<u64> {
         if are_slow() && !shape.is_large_product() {
             return None; // single calls are faster
         }
@@ -178,9 +178,9 @@ impl Verb for Syrk<'_> {
             if accumulate.is_some() {
                 continue;
             }
-            let triangle = Problem { uplo, accuracy, ..Problem::syrk(*p, op, self.precision_bits) };
+            let triangle = ProductProblem { uplo, accuracy, ..ProductProblem::syrk(*p, op, self.precision_bits) };
             let mirrored = !matches!(output, SymmetricDestination::Triangle(_));
-            problems[at] = Some(Problem { mirrored, ..triangle });
+            problems[at] = Some(ProductProblem { mirrored, ..triangle });
             destinations[at] = Some(match output {
                 SymmetricDestination::Matrix(result) => {
                     // While it is half written it is not symmetric, so it is moved out of sight.
@@ -200,18 +200,23 @@ impl Verb for Syrk<'_> {
         Ok(done)
     }
 
-    fn run(&self, ctx: &Context, problem: &SyrkProblem<'_>, output: &mut SymmetricDestination<'_>) -> Result<Done> {
+    fn run(
+        &self,
+        ctx: &Context,
+        problem: &SyrkProblem<'_>,
+        output: &mut SymmetricDestination<'_>,
+    ) -> Result<CallFigures> {
         let accumulate = problem.accumulate.or(self.options.accumulate);
         let options = SyrkOptions { accumulate, ..self.options.clone() };
-        Ok(Done::product(&syrk_into(ctx, problem.p, self.precision_bits, &options, output.reborrow())?))
+        Ok(CallFigures::product(&syrk_into(ctx, problem.p, self.precision_bits, &options, output.reborrow())?))
     }
 }
 
-impl Done {
+impl CallFigures {
     /// The figures of a product.
-    pub fn product(report: &Report) -> Done {
+    pub fn product(report: &Report) -> CallFigures {
         let direct = report.kernel == crate::ops::product::direct::NAME;
         let (accuracy, range_bits) = (report.accuracy, report.range_bits);
-        Done { planned_bytes: report.planned_bytes, direct, accuracy, range_bits }
+        CallFigures { planned_bytes: report.planned_bytes, direct, accuracy, range_bits }
     }
 }

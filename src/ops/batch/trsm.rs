@@ -6,7 +6,7 @@ use crate::kernels::problem_lanes::are_slow;
 use crate::matrix::{Destination, Matrix, MatrixView, Side};
 use crate::ops::batch::report::BatchReport;
 use crate::ops::batch::run::{all_or_first, pair, run, with_outcomes};
-use crate::ops::batch::verb::{Done, Item, PROBLEMS, Shape, Verb};
+use crate::ops::batch::verb::{CallFigures, Item, PROBLEMS, ProblemShape, Verb};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use crate::ops::product::together::LanesDone;
@@ -111,13 +111,13 @@ struct Trsm<'o> {
 
 impl Trsm<'_> {
     /// The path of problems of that shape side by side, where there is one.
-    fn side_by_side(&self, ctx: &Context, shape: Shape) -> Option<LaneSolves> {
+    fn side_by_side(&self, ctx: &Context, shape: ProblemShape) -> Option<LaneSolves> {
         let is_plain = self.options.alpha.is_none() && self.options.accuracy == Accuracy::Norm;
         is_plain.then(|| LaneSolves::choose(ctx, self.system_shape(shape), self.precision_bits)).flatten()
     }
 
     /// Rows of the triangle, and right sides.
-    fn system_shape(&self, Shape { rows, cols, .. }: Shape) -> SystemShape {
+    fn system_shape(&self, ProblemShape { rows, cols, .. }: ProblemShape) -> SystemShape {
         let (order, columns) = if self.options.side == Side::Left { (rows, cols) } else { (cols, rows) };
         SystemShape { order, columns }
     }
@@ -141,17 +141,17 @@ impl Verb for Trsm<'_> {
         false // right sides that outgrow a try take more
     }
 
-    fn shape(&self, TrsmProblem { t, b }: &TrsmProblem<'_>) -> Shape {
-        Shape { rows: b.rows(), cols: b.cols(), depth: t.rows() / 2 }
+    fn shape(&self, TrsmProblem { t, b }: &TrsmProblem<'_>) -> ProblemShape {
+        ProblemShape { rows: b.rows(), cols: b.cols(), depth: t.rows() / 2 }
     }
 
-    fn plan(&self, ctx: &Context, shape: Shape) -> Result<u64> {
+    fn plan(&self, ctx: &Context, shape: ProblemShape) -> Result<u64> {
         let SystemShape { order, columns } = self.system_shape(shape);
         let plan = plan_trsm(ctx, (order, columns), self.precision_bits, self.options.accuracy)?;
         Ok(plan.planned_bytes)
     }
 
-    fn together_bytes(&self, ctx: &Context, shape: Shape) -> Option<u64> {
+    fn together_bytes(&self, ctx: &Context, shape: ProblemShape) -> Option<u64> {
         if are_slow() {
             return None; // single calls are faster
         }
@@ -172,10 +172,10 @@ impl Verb for Trsm<'_> {
         Ok(LanesDone { mask, range_bits: 0 })
     }
 
-    fn run(&self, ctx: &Context, problem: &TrsmProblem<'_>, output: &mut Destination<'_>) -> Result<Done> {
+    fn run(&self, ctx: &Context, problem: &TrsmProblem<'_>, output: &mut Destination<'_>) -> Result<CallFigures> {
         let TrsmProblem { t, b } = *problem;
         let report = trsm_into(ctx, t, b, self.precision_bits, self.options, output.reborrow())?;
         let (planned_bytes, accuracy) = (report.planned_bytes, report.accuracy);
-        Ok(Done { planned_bytes, direct: false, accuracy, range_bits: 0 })
+        Ok(CallFigures { planned_bytes, direct: false, accuracy, range_bits: 0 })
     }
 }

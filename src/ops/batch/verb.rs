@@ -9,7 +9,7 @@ use crate::ops::product::together::LanesDone;
 
 /// The sizes of a problem: its plan and its work follow from them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Shape {
+pub(super) struct ProblemShape {
     /// Rows of the result.
     pub rows: usize,
     /// Columns of the result.
@@ -38,12 +38,12 @@ pub(super) trait Verb: Sync {
         self.accuracy() == Accuracy::Norm
     }
     /// The sizes of a problem.
-    fn shape(&self, problem: &Self::Problem<'_>) -> Shape;
+    fn shape(&self, problem: &Self::Problem<'_>) -> ProblemShape;
     /// Bytes of the single call, the result included.
-    fn plan(&self, ctx: &Context, shape: Shape) -> Result<u64>;
+    fn plan(&self, ctx: &Context, shape: ProblemShape) -> Result<u64>;
     /// Bytes in addition to the results that problems of this shape take side by side, where this machine has such a
     /// path.
-    fn together_bytes(&self, _ctx: &Context, _shape: Shape) -> Option<u64> {
+    fn together_bytes(&self, _ctx: &Context, _shape: ProblemShape) -> Option<u64> {
         None
     }
     /// Up to [`PROBLEMS`] problems of one shape side by side; those that are not done are left to single calls.
@@ -54,11 +54,11 @@ pub(super) trait Verb: Sync {
         Ok(LanesDone::default())
     }
     /// The single call.
-    fn run(&self, ctx: &Context, problem: &Self::Problem<'_>, output: &mut Self::Output<'_>) -> Result<Done>;
+    fn run(&self, ctx: &Context, problem: &Self::Problem<'_>, output: &mut Self::Output<'_>) -> Result<CallFigures>;
 }
 
 /// The figures of a single call.
-pub(super) struct Done {
+pub(super) struct CallFigures {
     pub planned_bytes: u64,
     pub direct: bool,
     /// The accuracy that holds for each entry, and the bits that it took beyond those of norms.
@@ -68,14 +68,14 @@ pub(super) struct Done {
 
 /// One problem and the place of its result.
 pub(super) struct Item<'p, 'r, V: Verb> {
-    pub shape: Shape,
+    pub shape: ProblemShape,
     pub number: usize,
     pub problem: V::Problem<'p>,
     pub output: V::Output<'r>,
     pub outcome: Result<()>,
 }
 
-impl Shape {
+impl ProblemShape {
     /// Approximate amount of work.
     pub fn work(&self) -> u128 {
         self.rows as u128 * self.cols as u128 * (self.depth as u128 + 8)

@@ -5,7 +5,9 @@ use crate::error::{Error, Result};
 use crate::math::float::limbs_for;
 use crate::matrix::{Matrix, MatrixView, MatrixViewMut, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
-use crate::ops::distribution::travel::{LocalSource, LocalTarget, Moved, Source, Target, Travel, read_run, write_run};
+use crate::ops::distribution::travel::{
+    EntryReader, EntryWriter, LocalSource, LocalTarget, Moved, Travel, read_run, write_run,
+};
 use crate::tile::{Distribution, TileId, TileMap};
 use std::ops::Range;
 
@@ -15,7 +17,7 @@ struct TileSource<'a> {
     transposed: bool,
 }
 
-impl Source for TileSource<'_> {
+impl EntryReader for TileSource<'_> {
     fn read(&self, rows: Range<usize>, col: usize, width: usize, words: &mut [u64]) {
         let size = self.matrix.map().tile_size;
         let (row, col_tile) = (rows.start / size, col / size);
@@ -30,7 +32,7 @@ impl Source for TileSource<'_> {
 /// The tiles of a rank, to be filled.
 struct TileTarget<'a>(&'a mut DistMatrix);
 
-impl Target for TileTarget<'_> {
+impl EntryWriter for TileTarget<'_> {
     fn write(&mut self, rows: Range<usize>, col: usize, words: &[u64]) {
         let size = self.0.map().tile_size;
         let id = TileId { row: rows.start / size, col: col / size };
@@ -178,7 +180,7 @@ impl DistMatrix {
         turned: bool,
         to: &Distribution,
         triangle: Option<Uplo>,
-        target: &mut dyn Target,
+        target: &mut dyn EntryWriter,
     ) -> Result<()> {
         let own = self.map().triangle.map(|uplo| if turned { other(uplo) } else { uplo });
         let flipped = turned != (own.is_some() && triangle.is_some() && own != triangle);

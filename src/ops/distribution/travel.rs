@@ -164,15 +164,15 @@ fn cut<'a>(mut words: &'a mut [u64], counts: &[usize]) -> Vec<&'a mut [u64]> {
 }
 
 /// Where a rank's entries are read. Rows and columns are those of the whole matrix.
-pub(crate) trait Source {
+pub(crate) trait EntryReader {
     /// Fills `words` with the heads, then the limbs, `width` of them, of some rows of a column, which this rank has as
     /// one run.
     fn read(&self, rows: Range<usize>, col: usize, width: usize, words: &mut [u64]);
 }
 
 /// Where received entries are stored.
-pub(crate) trait Target {
-    /// Stores what [`Source::read`] has put into `words`.
+pub(crate) trait EntryWriter {
+    /// Stores what [`EntryReader::read`] has put into `words`.
     fn write(&mut self, rows: Range<usize>, col: usize, words: &[u64]);
 }
 
@@ -237,7 +237,7 @@ impl Travel<'_> {
     /// # Errors
     /// [`Error::InvalidArgument`] for arguments that are no distribution, and where ranks differ;
     /// [`Error::ShapeMismatch`] for distributions of different shapes; on every rank. [`Error::Transport`].
-    pub fn run(&self, group: &dyn Transport, source: &dyn Source, target: &mut dyn Target) -> Result<()> {
+    pub fn run(&self, group: &dyn Transport, source: &dyn EntryReader, target: &mut dyn EntryWriter) -> Result<()> {
         self.check(group)?;
         let (rows, cols) = (self.from.rows, self.from.cols);
         let strip = strip_columns(group.size(), rows * (1 + self.width));
@@ -264,8 +264,8 @@ impl Travel<'_> {
         &self,
         group: &dyn Transport,
         cols: Range<usize>,
-        source: &dyn Source,
-        target: &mut dyn Target,
+        source: &dyn EntryReader,
+        target: &mut dyn EntryWriter,
         letters: &mut Letters,
     ) -> Result<()> {
         let (rank, size) = (group.rank(), group.size());
@@ -351,7 +351,7 @@ pub(crate) struct LocalSource<'a> {
     pub local: MatrixView<'a>,
 }
 
-impl Source for LocalSource<'_> {
+impl EntryReader for LocalSource<'_> {
     fn read(&self, rows: Range<usize>, col: usize, width: usize, words: &mut [u64]) {
         let (first, col) = (self.distribution.row_deal().local(rows.start), self.distribution.col_deal().local(col));
         read_run(&self.local, first..first + rows.len(), col, width, words);
@@ -383,7 +383,7 @@ pub(crate) struct LocalTarget<'a> {
     pub local: MatrixViewMut<'a>,
 }
 
-impl Target for LocalTarget<'_> {
+impl EntryWriter for LocalTarget<'_> {
     fn write(&mut self, rows: Range<usize>, col: usize, words: &[u64]) {
         let (first, col) = (self.distribution.row_deal().local(rows.start), self.distribution.col_deal().local(col));
         write_run(self.local.reborrow(), first, col, words);

@@ -23,7 +23,7 @@ const LEAST_PIVOT: f64 = 1e-200;
 
 /// An interval that holds the smallest eigenvalue, and its cost.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct EigenvalueBounds {
     pub lower: f64,
     pub upper: f64,
     pub lanczos_steps: usize,
@@ -39,7 +39,7 @@ pub(super) fn bytes(order: usize) -> u64 {
 /// The interval for a symmetric matrix that differs from `matrix` by at most one unit in the last place of each entry,
 /// and in entries below `2^-1000`; its largest entry is between 1/2 and 1. The interval is at most `2^-bits` times the
 /// eigenvalue wide. `None` where doubles do not suffice.
-pub(super) fn enclose(matrix: &[f64], order: usize, bits: u32) -> Option<Found> {
+pub(super) fn enclose(matrix: &[f64], order: usize, bits: u32) -> Option<EigenvalueBounds> {
     let norm = dot(matrix, matrix).sqrt();
     if order > MOST_ROWS || norm == 0.0 || !norm.is_finite() {
         return None;
@@ -55,7 +55,7 @@ pub(super) fn enclose(matrix: &[f64], order: usize, bits: u32) -> Option<Found> 
         for _ in 0..MOST_FACTORISATIONS {
             let found = goal.at(&vector);
             if goal.is_narrow(known, found.upper) {
-                return Some(Found { lower: known, upper: found.upper, lanczos_steps, factorisations });
+                return Some(EigenvalueBounds { lower: known, upper: found.upper, lanczos_steps, factorisations });
             }
             if !goal.is_narrow(found.value - found.hidden, found.upper) {
                 return None;
@@ -69,7 +69,7 @@ pub(super) fn enclose(matrix: &[f64], order: usize, bits: u32) -> Option<Found> 
             }
             known = known.max(found.shift - found.hidden);
             if goal.is_narrow(known, found.upper) {
-                return Some(Found { lower: known, upper: found.upper, lanczos_steps, factorisations });
+                return Some(EigenvalueBounds { lower: known, upper: found.upper, lanczos_steps, factorisations });
             }
             solve(&factor, &mut vector);
         }

@@ -3,7 +3,7 @@
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::kernels::f64::packed::{Row, solve_packed};
+use crate::kernels::f64::packed::{RightSideRow, solve_packed};
 use crate::math::float::{FloatRef, Head};
 use crate::ops::cholesky::Cholesky;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl ScaledDoubles {
     }
 
     /// Replaces right sides, row by row, by the solutions of `L L^T X = B` for the scaled factor.
-    pub fn solve(&self, rows: &mut [Row]) {
+    pub fn solve(&self, rows: &mut [RightSideRow]) {
         solve_packed(&self.entries, rows);
     }
 }

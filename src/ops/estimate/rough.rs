@@ -5,7 +5,7 @@ use super::doubles::{ScaledDoubles, double};
 use super::power;
 use crate::context::Context;
 use crate::error::Result;
-use crate::kernels::f64::packed::{LANES, Row};
+use crate::kernels::f64::packed::{LANES, RightSideRow};
 use crate::matrix::Matrix;
 use crate::ops::cholesky::Cholesky;
 use rug::Float;
@@ -87,7 +87,7 @@ impl<'a> Rough<'a> {
     pub fn scaled_images(&self, columns: &[Vec<f64>]) -> Result<Vec<Vector>> {
         let order = self.exponents.len();
         if let Some(doubles) = &self.doubles {
-            let mut rows: Vec<Row> = vec![[0.0; LANES]; order];
+            let mut rows: Vec<RightSideRow> = vec![[0.0; LANES]; order];
             for (lane, column) in columns.iter().enumerate() {
                 rows.iter_mut().zip(column).for_each(|(row, value)| row[lane] = *value);
             }

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::kernels::entries::{self, Widths};
 use crate::kernels::limbs;
 use crate::kernels::rounding::{EntryRounding, scratch_words};
-use crate::kernels::tiles::{Eight, PANEL_ROWS, PanelColumn, TileEngine, TilePart, TileShape, TileSource};
+use crate::kernels::tiles::{EightEntries, PANEL_ROWS, PanelColumn, TileEngine, TilePart, TileShape, TileSource};
 use crate::math::float::Head;
 use crate::math::pivot::RowWeight;
 use crate::matrix::{EntryIndex, Matrix, check_exponent};
@@ -35,29 +35,30 @@ const MOST_ROWS_IN_LANES: usize = 128;
 
 /// The layout of a factor's entries.
 #[derive(Clone)]
-enum Layout {
+enum FactorLayout {
     /// In one tile of a kernel that has tiles for few rows.
     Tile(Arc<dyn TileEngine>),
     Lanes(LaneLayout),
     Limbs(Widths),
 }
 
-impl Layout {
+impl FactorLayout {
     /// Without tiles.
-    fn entry_by_entry(order: usize, working_bits: u32) -> Layout {
-        LaneLayout::new(order, working_bits).map_or_else(|| Layout::Limbs(Widths::new(working_bits)), Layout::Lanes)
+    fn entry_by_entry(order: usize, working_bits: u32) -> FactorLayout {
+        LaneLayout::new(order, working_bits)
+            .map_or_else(|| FactorLayout::Limbs(Widths::new(working_bits)), FactorLayout::Lanes)
     }
 
     /// Words of all entries, and of the scratch that makes them.
     fn words(&self, order: usize, precision_bits: u32) -> usize {
         match self {
             // The shifts of rows and columns.
-            Layout::Tile(engine) => {
+            FactorLayout::Tile(engine) => {
                 2 * order + engine.tile_words(tile_shape(order)) + scratch_words(&**engine, order, precision_bits)
             }
-            Layout::Lanes(lanes) => lanes.words(),
+            FactorLayout::Lanes(lanes) => lanes.words(),
             // A sign each.
-            Layout::Limbs(widths) => {
+            FactorLayout::Limbs(widths) => {
                 order * order * (widths.entry + 1) + widths.rest + 2 * widths.entry + widths.quotient()
             }
         }
@@ -71,7 +72,7 @@ fn tile_shape(order: usize) -> TileShape {
 
 /// A factorisation on this path, for a given order and working precision.
 pub(crate) struct Direct {
-    layout: Layout,
+    layout: FactorLayout,
     order: usize,
 }
 
@@ -84,7 +85,7 @@ impl Direct {
         let kernel = ctx.kernel();
         let on_limbs = if Widths::new(working_bits).entry < LONG_LIMBS { MOST_ROWS } else { MOST_ROWS_OF_LONG };
         let most_on_limbs = kernel.most_rows_on_limbs(working_bits);
-        let other = || Layout::entry_by_entry(order, working_bits);
+        let other = || FactorLayout::entry_by_entry(order, working_bits);
         if order <= on_limbs.min(most_on_limbs) {
             return Some(Direct { layout: other(), order });
         }
@@ -95,11 +96,11 @@ impl Direct {
         // A kernel with tiles of its own for few rows has measured them against limbs.
         let layout = match most_on_limbs {
             usize::MAX if order <= MOST_ROWS_IN_LANES => {
-                Some(other()).filter(|layout| matches!(layout, Layout::Lanes(_)))
+                Some(other()).filter(|layout| matches!(layout, FactorLayout::Lanes(_)))
             }
             usize::MAX => None,
             _ if order <= kernel.most_rows_in_one_tile(working_bits) => {
-                Some(Layout::Tile(ctx.small_tile_engine(working_bits)))
+                Some(FactorLayout::Tile(ctx.small_tile_engine(working_bits)))
             }
             _ => None,
         };
@@ -110,7 +111,7 @@ impl Direct {
     /// requested.
     pub fn least(ctx: &Context, order: usize, working_bits: u32, options: &CholeskyOptions) -> Option<Direct> {
         let is_asked = options.tile_rows.is_some() || ctx.forced_kernel().is_some() || !ctx.devices().is_empty();
-        (!is_asked).then(|| Direct { layout: Layout::Limbs(Widths::new(working_bits)), order })
+        (!is_asked).then(|| Direct { layout: FactorLayout::Limbs(Widths::new(working_bits)), order })
     }
 
     /// Bytes of the factor, and of the scratch for its entries.
@@ -140,7 +141,7 @@ impl Direct {
     }
 }
 
-impl Layout {
+impl FactorLayout {
     /// Fills in the factor; returns whether all pivots are positive.
     fn fill(&self, input: FactorInput<'_>, workspace: &mut Workspace, factor: &mut Matrix) -> Result<bool> {
         let problem = input.problem;
@@ -148,9 +149,9 @@ impl Layout {
         weights.clone_from(&problem.weights);
         let words = operands.words(self.words(problem.order, problem.precision_bits))?;
         match self {
-            Layout::Tile(engine) => fill_tile(input, &**engine, weights, words, factor),
-            Layout::Lanes(lanes) => lanes.factor(input, weights, words, factor),
-            Layout::Limbs(_) => fill_on_limbs(input, weights, words, factor),
+            FactorLayout::Tile(engine) => fill_tile(input, &**engine, weights, words, factor),
+            FactorLayout::Lanes(lanes) => lanes.factor(input, weights, words, factor),
+            FactorLayout::Limbs(_) => fill_on_limbs(input, weights, words, factor),
         }
     }
 }
@@ -184,7 +185,7 @@ fn fill_tile(
             let signs = engine.entries_in_form(shape, words, PanelColumn { panel, col }, magnitudes);
             let start = panel * PANEL_ROWS;
             let exponent = |lane: usize| problem.exponents.get(start + lane).map_or(0, |exponent| exponent - bits);
-            let eight = Eight { magnitudes, signs, exponents: std::array::from_fn(exponent) };
+            let eight = EightEntries { magnitudes, signs, exponents: std::array::from_fn(exponent) };
             let rows = start.max(col)..(start + PANEL_ROWS).min(order);
             let at = col * order + rows.start..col * order + rows.end;
             let limbs = &mut limbs[at.start * width..at.end * width];
@@ -208,7 +209,7 @@ fn fill_on_limbs(
     let (order, widths) = (problem.order, Widths::new(problem.working_bits));
     let (entries, rest) = words.split_at_mut(order * order * (widths.entry + 1));
     let (rest, space) = rest.split_at_mut(widths.rest);
-    let mut rows = Rows { input, widths, entries };
+    let mut rows = FactorRows { input, widths, entries };
     let mut out = Rounded { problem, factor };
     for col in 0..order {
         for (row, weight) in weights.iter_mut().enumerate().skip(col) {
@@ -236,13 +237,13 @@ fn fill_on_limbs(
 }
 
 /// The entries of the factor so far, row by row: for each a word that is not 0 for a negative one, and its limbs.
-struct Rows<'a> {
+struct FactorRows<'a> {
     input: FactorInput<'a>,
     widths: Widths,
     entries: &'a mut [u64],
 }
 
-impl Rows<'_> {
+impl FactorRows<'_> {
     fn start(&self, row: usize, col: usize) -> usize {
         (row * self.input.problem.order + col) * (self.widths.entry + 1)
     }
@@ -294,7 +295,7 @@ impl Rows<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::factor::problem::{Problem, working_bits};
+    use crate::ops::factor::problem::{FactorProblem, working_bits};
     use crate::ops::factor::reference;
     use crate::testing::effort;
     use rug::{Float, Integer, rand::RandState};
@@ -316,7 +317,7 @@ mod tests {
     fn by_limbs(input: FactorInput<'_>) -> (bool, Matrix) {
         let problem = input.problem;
         let widths = Widths::new(problem.working_bits);
-        let mut words = vec![0xdead_beef; Layout::Limbs(widths).words(problem.order, problem.precision_bits)];
+        let mut words = vec![0xdead_beef; FactorLayout::Limbs(widths).words(problem.order, problem.precision_bits)];
         let mut factor = Matrix::zeros(problem.order, problem.order, problem.precision_bits).unwrap();
         let mut weights = problem.weights.clone();
         let done = fill_on_limbs(input, &mut weights, &mut words, &mut factor).unwrap();
@@ -337,16 +338,16 @@ mod tests {
             let extra = [0, 8, 200][(case % 3) as usize];
             let diagonal = [0.6, 1.2, 4.0][(case / 5 % 3) as usize];
             let a = random(order, bits.max(12), diagonal, &mut rng);
-            let problem = Problem::new(a.view(), bits, working_bits(bits, 11_000).unwrap() + extra).unwrap();
+            let problem = FactorProblem::new(a.view(), bits, working_bits(bits, 11_000).unwrap() + extra).unwrap();
             let mut got = Matrix::zeros(problem.order, problem.order, bits).unwrap();
             let input = FactorInput { problem: &problem, lower: a.view() };
             let want = reference::factor(input).map(|rows| rows.to_matrix(&problem).unwrap());
-            let layout = Layout::entry_by_entry(problem.order, problem.working_bits);
+            let layout = FactorLayout::entry_by_entry(problem.order, problem.working_bits);
             let done = layout.fill(input, &mut workspace, &mut got).unwrap();
             let (done_on_limbs, on_limbs) = by_limbs(input);
             assert_eq!((done, done_on_limbs), (want.is_ok(), want.is_ok()), "{order} rows, {bits} bits");
             let mut in_tile = Matrix::zeros(problem.order, problem.order, bits).unwrap();
-            let tile = Layout::Tile(ctx.kernel().small_tile_engine(problem.working_bits));
+            let tile = FactorLayout::Tile(ctx.kernel().small_tile_engine(problem.working_bits));
             let done_in_tile = tile.fill(input, &mut workspace, &mut in_tile).unwrap();
             assert_eq!(done_in_tile, want.is_ok(), "{order} rows, {bits} bits");
             assert!(want.as_ref().map_or(true, |want| in_tile == *want), "{order} rows, {bits} bits");
@@ -365,10 +366,10 @@ mod tests {
             let mut a = Matrix::zeros(2, 2, 3 * bits).unwrap();
             let below = Float::with_val(3 * bits, 1) - (Float::with_val(3 * bits, 1) >> (2 * bits + 40));
             (0..2).for_each(|i| a.set_float(i, i, &below).unwrap());
-            let problem = Problem::new(a.view(), bits, working_bits(bits, 11_000).unwrap()).unwrap();
+            let problem = FactorProblem::new(a.view(), bits, working_bits(bits, 11_000).unwrap()).unwrap();
             assert_eq!(problem.working_bits % 64, 0);
             let mut got = Matrix::zeros(2, 2, bits).unwrap();
-            let layout = Layout::entry_by_entry(2, problem.working_bits);
+            let layout = FactorLayout::entry_by_entry(2, problem.working_bits);
             let input = FactorInput { problem: &problem, lower: a.view() };
             assert!(layout.fill(input, &mut Workspace::default(), &mut got).unwrap());
             assert!(got == Matrix::identity(2, bits).unwrap());

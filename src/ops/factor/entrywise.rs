@@ -13,7 +13,7 @@ use crate::kernels::max_plus::{self, PANEL};
 use crate::math::bound::{COMMON_WORKING_BITS, RANGE_STEP_BITS, ceil_log2, cholesky_range_bits, cholesky_working_bits};
 use crate::math::float::Head;
 use crate::matrix::{EntryIndex, Matrix, MatrixView, Uplo};
-use crate::ops::factor::problem::{FactorInput, Problem};
+use crate::ops::factor::problem::{FactorInput, FactorProblem};
 use crate::ops::product::depths::{Depths, triangle_bytes};
 use crate::ops::product::problem::OperandRows;
 use crate::ops::product::scale::NormPass;
@@ -76,7 +76,7 @@ impl RangeBits {
 
 /// How far an entry of the matrix lies below the product of its rows' norms, up to the depth that counts as deepest;
 /// `None` for 0.
-pub(super) fn entry_depth(problem: &Problem, EntryIndex { row, col }: EntryIndex, head: Head) -> Option<u32> {
+pub(super) fn entry_depth(problem: &FactorProblem, EntryIndex { row, col }: EntryIndex, head: Head) -> Option<u32> {
     let depth = problem.exponents[row] + problem.exponents[col] - head.exponent();
     (!head.is_zero()).then(|| depth.clamp(0, MOST_DEPTH.into()) as u32)
 }

@@ -11,7 +11,7 @@ use crate::kernels::limbs;
 use crate::math::float::{Head, round_integer};
 use crate::math::pivot::RowWeight;
 use crate::matrix::{EntryIndex, Matrix, check_exponent};
-use crate::ops::factor::problem::{FactorInput, Problem};
+use crate::ops::factor::problem::{FactorInput, FactorProblem};
 
 /// How a factor of one order and length lies in memory.
 #[derive(Clone, Copy)]
@@ -55,7 +55,7 @@ impl LaneLayout {
         let (sum, words) = words.split_at_mut(widths.rest);
         let (pivot, words) = words.split_at_mut(widths.entry);
         let (reciprocal, space) = words.split_at_mut(Reciprocal::words(working_bits));
-        let mut columns = Columns { layout: self, input, panels, sums, rest, sum };
+        let mut columns = FactorColumns { layout: self, input, panels, sums, rest, sum };
         let mut out = Rounded { problem: input.problem, factor };
         for col in 0..input.problem.order {
             let pivot_place = EntryIndex { row: col, col };
@@ -94,7 +94,7 @@ impl LaneLayout {
 }
 
 /// The columns of the factor so far, and the scratch for the next one.
-struct Columns<'a> {
+struct FactorColumns<'a> {
     layout: &'a LaneLayout,
     input: FactorInput<'a>,
     /// For each four rows of the factor the columns so far.
@@ -105,7 +105,7 @@ struct Columns<'a> {
     sum: &'a mut [u64],
 }
 
-impl Columns<'_> {
+impl FactorColumns<'_> {
     /// The products of row `col` with the four rows of a panel, over all columns before `col`.
     fn multiply(&mut self, col: usize, panel: usize) {
         let LaneLayout { lanes, order, .. } = *self.layout;
@@ -133,7 +133,7 @@ impl Columns<'_> {
 
 /// The factor that is rounded into.
 pub(super) struct Rounded<'a> {
-    pub problem: &'a Problem,
+    pub problem: &'a FactorProblem,
     pub factor: &'a mut Matrix,
 }
 
@@ -143,7 +143,7 @@ impl Rounded<'_> {
     /// # Errors
     /// [`crate::Error::ExponentRange`] with the place in the matrix.
     pub fn set(&mut self, EntryIndex { row, col }: EntryIndex, negative: bool, magnitude: &[u64]) -> Result<()> {
-        let Problem { order, exponents, working_bits, .. } = self.problem;
+        let FactorProblem { order, exponents, working_bits, .. } = self.problem;
         let exponent = exponents[row] - i64::from(*working_bits);
         let (precision_bits, width) = (self.factor.precision_bits(), self.factor.limbs_per_element());
         let (heads, significands) = self.factor.parts_mut();

@@ -2,7 +2,7 @@
 //!
 //! A piece of the window has the words of a tile, followed by the weights of its rows after it.
 
-use crate::comm::window::{Pieces, SharedWindow, Shown};
+use crate::comm::window::{SharedWindow, Shown, WindowPieces};
 use crate::comm::{Fence, Transport};
 use crate::error::Result;
 use crate::kernels::tiles::DiagonalData;
@@ -12,13 +12,13 @@ use std::sync::OnceLock;
 
 /// Which tiles lie in the window of a node, and how long they are.
 #[derive(Clone, Debug)]
-pub(crate) struct NodePlan {
+pub(crate) struct NodeTilePlan {
     /// The ranks of the node.
     ranks: Vec<usize>,
     /// Which of them this one is.
     local: usize,
     /// Their tiles, in order.
-    pieces: Pieces,
+    pieces: WindowPieces,
 }
 
 /// The window of a node for the time of one factorisation.
@@ -26,7 +26,7 @@ pub(crate) struct TileWindow<'a> {
     /// The ranks of the node.
     pub node: &'a dyn Transport,
     pub window: &'a mut SharedWindow,
-    pub plan: &'a NodePlan,
+    pub plan: &'a NodeTilePlan,
 }
 
 /// The tiles of a node, seen from one of its ranks.
@@ -43,14 +43,14 @@ fn tiles_of(tiling: &TileMap, rank: usize) -> OwnTiles {
     OwnTiles::new(tiling.grid, tiling.tile_rows(), rank)
 }
 
-impl NodePlan {
+impl NodeTilePlan {
     /// For the tiles of `work`, and the ranks of a node of which `rank` is one.
-    pub fn new(work: &TileWork<'_>, ranks: &[usize], rank: usize) -> NodePlan {
+    pub fn new(work: &TileWork<'_>, ranks: &[usize], rank: usize) -> NodeTilePlan {
         let tiles = work.tiling.tile_rows();
         let words = |tile: TileId| work.engine.tile_words(work.shape(tile)) + work.weight_words(tile);
         let of = |&rank: &usize| tiles_of(work.tiling, rank).in_columns(0..tiles).map(words);
         let local = ranks.iter().position(|&other| other == rank).expect("a rank of the node");
-        NodePlan { ranks: ranks.to_vec(), local, pieces: Pieces::new(ranks.iter().map(of)) }
+        NodeTilePlan { ranks: ranks.to_vec(), local, pieces: WindowPieces::new(ranks.iter().map(of)) }
     }
 
     /// Words of the window.

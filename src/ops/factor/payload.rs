@@ -25,14 +25,14 @@ const SPARE_BITS: u32 = 2;
 
 /// How 8 entries are written.
 #[derive(Clone, Copy)]
-struct Group {
+struct EntryGroup {
     /// Bits of an entry with its sign.
     bits: u32,
 }
 
-impl Group {
-    fn new(working_bits: u32) -> Group {
-        Group { bits: working_bits + SPARE_BITS }
+impl EntryGroup {
+    fn new(working_bits: u32) -> EntryGroup {
+        EntryGroup { bits: working_bits + SPARE_BITS }
     }
 
     /// Limbs of an entry of which all bits count.
@@ -115,7 +115,7 @@ impl TileWork<'_> {
     }
 
     fn entry_words(&self, shape: TileShape) -> usize {
-        groups(shape).count() * Group::new(self.working_bits).words()
+        groups(shape).count() * EntryGroup::new(self.working_bits).words()
     }
 
     /// Writes the words in which a finished tile travels; `weights` are the weights of its rows after it, which a tile
@@ -123,7 +123,7 @@ impl TileWork<'_> {
     ///
     /// `payload` has [`TileWork::payload_words`], `scratch` as many words as any task on a tile.
     pub fn pack(&self, tile: TileId, words: &[u64], weights: &[RowWeight], payload: &mut [u64], scratch: &mut [u64]) {
-        let (shape, group) = (self.shape(tile), Group::new(self.working_bits));
+        let (shape, group) = (self.shape(tile), EntryGroup::new(self.working_bits));
         let (entries, rest) = payload.split_at_mut(self.entry_words(shape));
         let magnitudes = &mut scratch[..PANEL_ROWS * self.engine.entry_limbs()];
         for (at, out) in groups(shape).zip(entries.chunks_exact_mut(group.words())) {
@@ -167,7 +167,7 @@ impl TileWork<'_> {
         words: &mut [u64],
         scratch: &mut [u64],
     ) -> Option<Box<dyn DiagonalData>> {
-        let (shape, group) = (self.shape(tile), Group::new(self.working_bits));
+        let (shape, group) = (self.shape(tile), EntryGroup::new(self.working_bits));
         let mut read = |PanelColumn { panel, col }: PanelColumn, magnitudes: &mut [u64]| {
             group.read(&payload[group_index(shape, panel, col) * group.words()..][..group.words()], magnitudes)
         };
@@ -193,7 +193,7 @@ impl TileWork<'_> {
         limbs: &mut [u64],
         precision_bits: u32,
     ) -> Result<()> {
-        let (shape, group) = (self.shape(tile), Group::new(self.working_bits));
+        let (shape, group) = (self.shape(tile), EntryGroup::new(self.working_bits));
         let mut entries = |PanelColumn { panel, col }: PanelColumn, magnitudes: &mut [u64]| {
             group.read(&payload[group_index(shape, panel, col) * group.words()..][..group.words()], magnitudes)
         };
@@ -209,7 +209,7 @@ impl TileWork<'_> {
 
     /// The diagonal of a payload.
     fn pivots(&self, shape: TileShape, payload: &[u64]) -> Vec<Integer> {
-        let group = Group::new(self.working_bits);
+        let group = EntryGroup::new(self.working_bits);
         let mut magnitudes = vec![0; PANEL_ROWS * group.limbs()];
         let pivot = |col: usize| {
             let at = group_index(shape, col / PANEL_ROWS, col) * group.words();

@@ -10,7 +10,7 @@ use crate::matrix::Matrix;
 use crate::ops::factor::direct::{self, Direct};
 use crate::ops::factor::entrywise::{self, RangeBits};
 use crate::ops::factor::kernel::engine_for;
-use crate::ops::factor::node_tiles::NodePlan;
+use crate::ops::factor::node_tiles::NodeTilePlan;
 use crate::ops::factor::options::{CholeskyOptions, DistCholeskyOptions};
 use crate::ops::factor::problem::working_bits;
 use crate::ops::factor::spans::Span;
@@ -60,7 +60,7 @@ pub(super) fn task_span_bytes(tiling: &TileMap, threads: usize) -> u64 {
 
 /// The needs of one rank's part of a factorisation; one process is a single rank.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct FactorPlan {
     /// The tiles, and their owners.
     pub tiling: TileMap,
     /// This rank.
@@ -74,7 +74,7 @@ pub(crate) struct Plan {
     /// The ranks that read each other's finished tiles in place.
     pub memories: Memories,
     /// The window in which the ranks of this node have their tiles, where they do.
-    pub node: Option<NodePlan>,
+    pub node: Option<NodeTilePlan>,
     /// Tiles on their way that this rank has room for.
     pub room: TransferRoom,
     /// Words of the operand in a slot.
@@ -87,7 +87,7 @@ pub(crate) struct Plan {
     pub bytes: u64,
 }
 
-impl Plan {
+impl FactorPlan {
     /// Plans the factorisation of `order` rows at a precision in one process.
     ///
     /// # Errors
@@ -98,7 +98,7 @@ impl Plan {
         precision_bits: u32,
         tile_rows: Option<usize>,
         engine: &dyn TileEngine,
-    ) -> Result<Plan> {
+    ) -> Result<FactorPlan> {
         let overflow = Error::DimensionOverflow { rows: order, cols: order, precision_bits };
         if Matrix::bytes_for(order, order, precision_bits) > MAXIMUM_BYTES {
             return Err(overflow);
@@ -109,7 +109,7 @@ impl Plan {
         let tile_words = tile_words.ok().filter(|&words| words as u64 <= MAXIMUM_BYTES / 8).ok_or(overflow)?;
         let tiles = CholeskyGraph::of(&tiling).tile_count();
         let threads = ctx.threads().min(tiles).max(1);
-        let mut plan = Plan {
+        let mut plan = FactorPlan {
             tiling,
             rank: 0,
             slots: 0,
@@ -139,7 +139,7 @@ impl Plan {
         let columns = (0..self.tiling.tile_rows()).filter(|&col| has_diagonal(col));
         let diagonals = columns.map(|col| engine.diagonal_bytes(self.tiling.col_range(col).len())).sum::<u64>();
         Buffer::bytes_for(self.private_words())
-            + self.node.as_ref().map_or(0, NodePlan::bytes)
+            + self.node.as_ref().map_or(0, NodeTilePlan::bytes)
             + self.threads as u64 * (Buffer::bytes_for(self.scratch_words) + engine.call_bytes(self.tiling.tile_size))
             + diagonals
             + engine.table_bytes()
@@ -304,7 +304,7 @@ pub fn plan_cholesky(
         return Ok(CholeskyPlan { planned_bytes: ctx.memory().admit(bytes)?, ..planned });
     }
     let (engine, kernel) = engine_for(ctx, order, options.tile_rows, working_bits)?;
-    let plan = Plan::new(&ctx.holding(check_bytes), order, precision_bits, options.tile_rows, &*engine)?;
+    let plan = FactorPlan::new(&ctx.holding(check_bytes), order, precision_bits, options.tile_rows, &*engine)?;
     let update_plan = |(index, known): (usize, TileTraffic)| UpdatePlan {
         device: known.device,
         kernel: known.kernel,
@@ -342,7 +342,7 @@ mod tests {
             let ctx = Context::builder().threads(threads).build().unwrap();
             let engine = ctx.tile_engine(ctx.kernel(), working_bits(300, 1 << 20).unwrap()).unwrap();
             for (order, rows) in [(0, 8), (1, 8), (8, 8), (9, 8), (16, 8), (17, 8), (100, 24), (96, 24)] {
-                let plan = Plan::new(&ctx, order, 300, Some(rows), &*engine).unwrap();
+                let plan = FactorPlan::new(&ctx, order, 300, Some(rows), &*engine).unwrap();
                 let (words, span_bytes_each) = counted(&plan.tiling, &*engine, threads);
                 assert_eq!(plan.tile_words, words, "{order} in tiles of {rows}");
                 assert_eq!(task_span_bytes(&plan.tiling, threads), span_bytes_each, "{order} in tiles of {rows}");

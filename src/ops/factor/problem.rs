@@ -14,7 +14,7 @@ const SHORT_LIMBS: usize = 80;
 
 /// A symmetric matrix to factor at one precision; the same on all ranks that share it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Problem {
+pub(crate) struct FactorProblem {
     /// Rows of the whole matrix.
     pub rows: usize,
     /// Rows to factor: all, or those before the first that already shows the matrix to be indefinite.
@@ -29,31 +29,31 @@ pub(crate) struct Problem {
     pub weights: Vec<RowWeight>,
 }
 
-impl Problem {
+impl FactorProblem {
     /// Checks the shape and scales the diagonal of the matrix whose lower triangle is that of `lower`, for a factor of
     /// `precision_bits` and the `working_bits` that it takes.
     ///
     /// # Errors
     /// [`Error::NotSquare`] where it is not square.
-    pub fn new(lower: MatrixView<'_>, precision_bits: u32, working_bits: u32) -> Result<Problem> {
-        Problem::in_lists(Vec::new(), Vec::new(), lower, precision_bits, working_bits)
+    pub fn new(lower: MatrixView<'_>, precision_bits: u32, working_bits: u32) -> Result<FactorProblem> {
+        FactorProblem::in_lists(Vec::new(), Vec::new(), lower, precision_bits, working_bits)
     }
 
     /// The same in the memory of lists that are no longer needed.
     ///
     /// # Errors
-    /// As [`Problem::new`].
+    /// As [`FactorProblem::new`].
     pub fn in_lists(
         mut exponents: Vec<i64>,
         mut weights: Vec<RowWeight>,
         lower: MatrixView<'_>,
         precision_bits: u32,
         working_bits: u32,
-    ) -> Result<Problem> {
-        let problem = Problem::unscaled(lower.rows(), lower.cols(), precision_bits, working_bits)?;
+    ) -> Result<FactorProblem> {
+        let problem = FactorProblem::unscaled(lower.rows(), lower.cols(), precision_bits, working_bits)?;
         exponents.clear();
         weights.clear();
-        let mut problem = Problem { exponents, weights, ..problem };
+        let mut problem = FactorProblem { exponents, weights, ..problem };
         problem.exponents.reserve(problem.rows);
         problem.exponents.extend((0..problem.rows).map_while(|i| row_exponent(lower.get(i, i).head)));
         let mut order = problem.exponents.len();
@@ -74,7 +74,7 @@ impl Problem {
         } else {
             &mut short[..count]
         };
-        let Problem { exponents, weights, order, .. } = &mut problem;
+        let FactorProblem { exponents, weights, order, .. } = &mut problem;
         weights.extend(exponents.iter().enumerate().take(*order).map(|(i, &exponent)| {
             scaled_limbs(lower.get(i, i), 2 * exponent, working_bits, scaled);
             RowWeight::of_limbs(scaled, working_bits)
@@ -86,10 +86,10 @@ impl Problem {
     ///
     /// # Errors
     /// [`Error::NotSquare`] where it is not square.
-    pub(super) fn unscaled(rows: usize, cols: usize, precision_bits: u32, working_bits: u32) -> Result<Problem> {
+    pub(super) fn unscaled(rows: usize, cols: usize, precision_bits: u32, working_bits: u32) -> Result<FactorProblem> {
         check_square(rows, cols)?;
         let (exponents, weights) = (Vec::new(), Vec::new());
-        Ok(Problem { rows, order: rows, precision_bits, working_bits, exponents, weights })
+        Ok(FactorProblem { rows, order: rows, precision_bits, working_bits, exponents, weights })
     }
 
     /// Drops the rows from `order` on.
@@ -109,7 +109,7 @@ impl Problem {
 #[derive(Clone, Copy)]
 pub(crate) struct FactorInput<'a> {
     /// The scaling of the matrix.
-    pub problem: &'a Problem,
+    pub problem: &'a FactorProblem,
     /// The matrix, of which the lower triangle is read.
     pub lower: MatrixView<'a>,
 }
@@ -117,14 +117,14 @@ pub(crate) struct FactorInput<'a> {
 impl FactorInput<'_> {
     /// Entry `(i, j)` as an integer of the scaled matrix.
     pub fn scaled_entry(&self, i: usize, j: usize) -> Integer {
-        let Problem { exponents, working_bits, .. } = self.problem;
+        let FactorProblem { exponents, working_bits, .. } = self.problem;
         scaled_entry(self.lower.get(i, j), exponents[i] + exponents[j], *working_bits)
     }
 
     /// The same integer into all of `out`, in two's complement.
     #[inline]
     pub fn scaled_limbs(&self, EntryIndex { row, col }: EntryIndex, out: &mut [u64]) {
-        let Problem { exponents, working_bits, .. } = self.problem;
+        let FactorProblem { exponents, working_bits, .. } = self.problem;
         let entry = self.lower.get(row, col);
         scaled_limbs(entry, exponents[row] + exponents[col], *working_bits, out);
         if entry.head.is_negative() {

@@ -5,24 +5,24 @@
 use crate::error::Result;
 use crate::math::pivot::{round_quotient, round_root};
 use crate::matrix::Matrix;
-use crate::ops::factor::problem::{FactorInput, Problem};
+use crate::ops::factor::problem::{FactorInput, FactorProblem};
 use rug::Integer;
 
 /// The integers of a factor: `L_ij = entries[i][j] * 2^(s_i - working_bits)`, `j <= i`.
-pub(crate) struct Rows(pub Vec<Vec<Integer>>);
+pub(crate) struct ReferenceRows(pub Vec<Vec<Integer>>);
 
 /// A factorisation that failed.
 pub(crate) struct Failed {
     /// The row whose pivot is not positive, or which is rejected.
     pub index: usize,
     /// The rows before it.
-    pub rows: Rows,
+    pub rows: ReferenceRows,
     /// The pivot, where it was computed.
     pub pivot: Option<Integer>,
 }
 
 /// Factors the leading `problem.order` rows of the matrix.
-pub(crate) fn factor(input: FactorInput<'_>) -> std::result::Result<Rows, Failed> {
+pub(crate) fn factor(input: FactorInput<'_>) -> std::result::Result<ReferenceRows, Failed> {
     let problem = input.problem;
     let order = problem.order;
     let mut rows = Vec::<Vec<Integer>>::with_capacity(order);
@@ -35,7 +35,7 @@ pub(crate) fn factor(input: FactorInput<'_>) -> std::result::Result<Rows, Failed
         if weights[j].is_rejected() || pivot <= 0 {
             let known = (!weights[j].is_rejected()).then_some(pivot);
             rows.truncate(j);
-            return Err(Failed { index: j, rows: Rows(rows), pivot: known });
+            return Err(Failed { index: j, rows: ReferenceRows(rows), pivot: known });
         }
         let root = round_root(&pivot);
         rows[j][j] = root.clone();
@@ -47,7 +47,7 @@ pub(crate) fn factor(input: FactorInput<'_>) -> std::result::Result<Rows, Failed
             row[j] = if weight.is_rejected() { Integer::new() } else { entry };
         }
     }
-    Ok(Rows(rows))
+    Ok(ReferenceRows(rows))
 }
 
 /// `x[j] - sum over k < j of x[k] y[k]`.
@@ -59,9 +59,9 @@ fn dot_subtracted(x: &[Integer], y: &[Integer], j: usize) -> Integer {
     sum
 }
 
-impl Rows {
+impl ReferenceRows {
     /// The factor at `precision_bits`, zeros above the diagonal.
-    pub fn to_matrix(&self, problem: &Problem) -> Result<Matrix> {
+    pub fn to_matrix(&self, problem: &FactorProblem) -> Result<Matrix> {
         let mut factor = Matrix::zeros(self.0.len(), self.0.len(), problem.precision_bits)?;
         for (i, row) in self.0.iter().enumerate() {
             let exponent = problem.exponents[i] - i64::from(problem.working_bits);

@@ -3,8 +3,8 @@
 use crate::kernels::tiles::{TileEngine, TileTraffic};
 use crate::ops::factor::direct;
 use crate::ops::factor::entrywise::RangeBits;
-use crate::ops::factor::plan::Plan;
-use crate::ops::factor::problem::Problem;
+use crate::ops::factor::plan::FactorPlan;
+use crate::ops::factor::problem::FactorProblem;
 use crate::ops::factor::rank_report::RanksReport;
 use crate::ops::factor::spans::{Clock, Span, TaskTimes};
 use crate::ops::product::problem::Accuracy;
@@ -75,7 +75,7 @@ impl CholeskyReport {
     }
 
     /// The report of a factorisation on limbs, by norms.
-    pub(crate) fn direct(problem: &Problem, planned_bytes: u64, seconds: f64) -> CholeskyReport {
+    pub(crate) fn direct(problem: &FactorProblem, planned_bytes: u64, seconds: f64) -> CholeskyReport {
         CholeskyReport {
             operation: "cholesky",
             order: problem.rows,
@@ -93,7 +93,12 @@ impl CholeskyReport {
     }
 
     /// The report of one rank, or of one process, on a factorisation by norms.
-    pub(crate) fn new(problem: &Problem, plan: &Plan, engine: &dyn TileEngine, clock: &mut Clock) -> CholeskyReport {
+    pub(crate) fn new(
+        problem: &FactorProblem,
+        plan: &FactorPlan,
+        engine: &dyn TileEngine,
+        clock: &mut Clock,
+    ) -> CholeskyReport {
         CholeskyReport {
             operation: "cholesky",
             order: problem.rows,

@@ -9,11 +9,11 @@ use crate::kernels::tiles::TileEngine;
 use crate::matrix::Matrix;
 use crate::ops::factor::node_tiles::{NodeTiles, TileWindow};
 use crate::ops::factor::options::DistCholeskyOptions;
-use crate::ops::factor::plan::Plan;
-use crate::ops::factor::problem::{FactorInput, Problem};
+use crate::ops::factor::plan::FactorPlan;
+use crate::ops::factor::problem::{FactorInput, FactorProblem};
 use crate::ops::factor::spans::{Clock, TaskLog};
 use crate::ops::factor::tile_file::Encoded;
-use crate::ops::factor::tile_store::{Entries, Local, TileMemory, TileStore};
+use crate::ops::factor::tile_store::{TileMemory, TileStore, TileViews, WorkerMemory};
 use crate::ops::factor::tile_work::{FailedRow, TileWork};
 use crate::tile::TileId;
 use rug::Integer;
@@ -23,18 +23,18 @@ pub(crate) struct Factorisation<'a> {
     pub ctx: &'a Context,
     /// The ranks that share it.
     pub world: &'a dyn Transport,
-    pub problem: &'a Problem,
-    pub plan: &'a Plan,
+    pub problem: &'a FactorProblem,
+    pub plan: &'a FactorPlan,
     pub engine: &'a dyn TileEngine,
     pub options: &'a DistCholeskyOptions,
     /// The entries of own tiles.
-    pub entries: &'a Entries<'a>,
+    pub entries: &'a TileViews<'a>,
 }
 
 /// Finished tiles, or the row that ended the factorisation.
-pub(crate) struct Factored<'t, 'a, 'w> {
+pub(crate) struct FactoredTiles<'t, 'a, 'w> {
     pub tiles: &'t TileStore<'a, 'w>,
-    pub locals: &'t mut [Local<'w>],
+    pub locals: &'t mut [WorkerMemory<'w>],
     /// The result of the driver; where a row has failed, an error to ignore.
     pub outcome: Result<RankReport>,
 }
@@ -57,7 +57,7 @@ impl Factorisation<'_> {
         &self,
         window: Option<TileWindow<'_>>,
         clock: &mut Clock,
-        finish: impl FnOnce(Factored<'_, '_, '_>) -> Result<R>,
+        finish: impl FnOnce(FactoredTiles<'_, '_, '_>) -> Result<R>,
     ) -> Result<R> {
         let Factorisation { ctx, world, problem, plan, engine, options, entries } = *self;
         let mut workspace = ctx.workspace();
@@ -67,7 +67,12 @@ impl Factorisation<'_> {
         let scratch = workspace.workers[..plan.threads].iter_mut().map(|space| space.scratch.words(plan.scratch_words));
         let log = |worker| TaskLog::new(clock.start, worker, world.size() == 1);
         let locals = scratch.enumerate().map(|(worker, words)| {
-            words.map(|scratch| Local { scratch, whole_tile: &mut [], encoded: Encoded::default(), log: log(worker) })
+            words.map(|scratch| WorkerMemory {
+                scratch,
+                whole_tile: &mut [],
+                encoded: Encoded::default(),
+                log: log(worker),
+            })
         });
         let locals = locals.collect::<Result<Vec<_>>>();
         let words = workspace.operands.words(plan.private_words() + plan.slot_words());
@@ -83,7 +88,7 @@ impl Factorisation<'_> {
         let memory = TileMemory { own, node, remote, remote_words: plan.operand_words };
         let tiles = TileStore::new(ctx, work, plan.rank, memory, entries, &problem.weights);
         let outcome = drive::run_tiles(ctx, world, &plan.rank_plan(engine, options), &tiles, &mut locals);
-        let finished = finish(Factored { tiles: &tiles, locals: &mut locals, outcome });
+        let finished = finish(FactoredTiles { tiles: &tiles, locals: &mut locals, outcome });
         clock.add(locals.into_iter().map(|local| local.log));
         finished
     }
@@ -94,7 +99,7 @@ impl Factorisation<'_> {
 pub(crate) fn run(
     ctx: &Context,
     FactorInput { problem, lower }: FactorInput<'_>,
-    plan: &Plan,
+    plan: &FactorPlan,
     engine: &dyn TileEngine,
     memory: Option<Matrix>,
     clock: &mut Clock,
@@ -104,7 +109,7 @@ pub(crate) fn run(
     let entries = |tile: TileId| lower.block(tiling.row_range(tile.row), tiling.col_range(tile.col));
     let world = crate::comm::local::alone();
     let factorisation = Factorisation { ctx, world, problem, plan, engine, options: &options, entries: &entries };
-    factorisation.run(None, clock, |Factored { tiles, locals, outcome }| {
+    factorisation.run(None, clock, |FactoredTiles { tiles, locals, outcome }| {
         let order = match (tiles.failed(), outcome) {
             (Some(failed), _) => failed.index,
             (None, outcome) => outcome.map(|_| problem.order)?,

@@ -14,8 +14,8 @@ use crate::ops::disk::{Attempt, disk_progress};
 use crate::runtime::LevelShape;
 use crate::runtime::protocol::TileRun;
 use crate::storage::{
-    AnsweredStorage, Completion, FetchRequest, GroupName, NewObject, ObjectName, Priority, PublishRequest, ReadRequest,
-    Source, padded_bytes,
+    AnsweredStorage, Completion, ExternalSource, FetchRequest, GroupName, NewObject, ObjectName, Priority,
+    PublishRequest, ReadRequest, padded_bytes,
 };
 use crate::store::IoBuffer;
 use crate::tile::{TileId, TileMap};
@@ -55,7 +55,7 @@ struct TileEntries {
     block: Block,
 }
 
-impl Source for TileEntries {
+impl ExternalSource for TileEntries {
     fn read(&self, buffer: &mut IoBuffer) -> Result<u64> {
         let words = self.file.block_words(&self.block);
         let bytes = self.file.read_block(&self.block, &mut buffer.words_mut()[..words])?;
@@ -131,7 +131,7 @@ fn tile_of(name: &ObjectName) -> Option<TileId> {
 
 /// An operation on a tile.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Work {
+enum TileAccess {
     /// It is read for tasks.
     Read,
     /// It was finished here, and is written.
@@ -142,19 +142,19 @@ enum Work {
     Keep,
 }
 
-impl Work {
-    const ALL: [Work; 4] = [Work::Read, Work::Write, Work::ReadToSend, Work::Keep];
+impl TileAccess {
+    const ALL: [TileAccess; 4] = [TileAccess::Read, TileAccess::Write, TileAccess::ReadToSend, TileAccess::Keep];
 }
 
 /// The tag of a request: the tile and the operation.
-fn tag(tile: TileId, work: Work) -> u64 {
+fn tag(tile: TileId, work: TileAccess) -> u64 {
     (tile.row as u64) << 33 | (tile.col as u64) << 2 | work as u64
 }
 
 /// The tile and the operation of a tag.
-fn of_tag(tag: u64) -> (TileId, Work) {
+fn of_tag(tag: u64) -> (TileId, TileAccess) {
     let tile = TileId { row: (tag >> 33) as usize, col: (tag >> 2 & 0x7fff_ffff) as usize };
-    (tile, Work::ALL[(tag & 3) as usize])
+    (tile, TileAccess::ALL[(tag & 3) as usize])
 }
 
 impl TileFile {
@@ -226,7 +226,7 @@ impl TileFile {
     }
 
     fn begin_read(&self, tile: TileId, buffer: IoBuffer) -> Result<()> {
-        let (tag, priority) = (tag(tile, Work::Read), Priority::default());
+        let (tag, priority) = (tag(tile, TileAccess::Read), Priority::default());
         if self.is_published(tile) {
             self.used[1].fetch_add(8 * (self.payload_words)(tile) as u64, Ordering::Relaxed);
             return self.objects.storage.read(ReadRequest { objects: vec![object_name(tile)], buffer, tag, priority });
@@ -331,7 +331,7 @@ impl TileFile {
 
     /// Begins to write finished tiles, which lie one after another in a buffer.
     pub fn publish(&self, tiles: Vec<TileId>, buffer: IoBuffer) -> Result<()> {
-        self.begin_write(tiles, buffer, Work::Write)
+        self.begin_write(tiles, buffer, TileAccess::Write)
     }
 
     /// Most tiles that come from other ranks at a time, and most that are on their way to others.
@@ -343,17 +343,18 @@ impl TileFile {
     pub fn keep(&self, tile: TileId, words: &[u64]) -> Result<()> {
         let mut buffer = lock(&self.keeps).pop().expect("no more come than there are buffers");
         buffer.words_mut()[..words.len()].copy_from_slice(words);
-        self.begin_write(vec![tile], buffer, Work::Keep)
+        self.begin_write(vec![tile], buffer, TileAccess::Keep)
     }
 
     /// Begins to read a tile that other ranks get.
     pub fn fetch_to_send(&self, tile: TileId) -> Result<()> {
         let buffer = lock(&self.sends).pop().expect("no more are read than there are buffers");
-        let (objects, tag, priority) = (vec![object_name(tile)], tag(tile, Work::ReadToSend), Priority::default());
+        let (objects, tag, priority) =
+            (vec![object_name(tile)], tag(tile, TileAccess::ReadToSend), Priority::default());
         self.objects.storage.read(ReadRequest { objects, buffer, tag, priority })
     }
 
-    fn begin_write(&self, tiles: Vec<TileId>, buffer: IoBuffer, work: Work) -> Result<()> {
+    fn begin_write(&self, tiles: Vec<TileId>, buffer: IoBuffer, work: TileAccess) -> Result<()> {
         let (buffer, mut start, mut objects) = (Arc::new(buffer), 0, Vec::with_capacity(tiles.len()));
         for &tile in &tiles {
             let bytes = 8 * (self.payload_words)(tile) as u64;
@@ -375,7 +376,7 @@ impl TileFile {
             Err(error) => return Some(DiskEvent::Failed(error)),
         };
         let (tile, work) = of_tag(tag);
-        if matches!(work, Work::Write | Work::Keep) {
+        if matches!(work, TileAccess::Write | TileAccess::Keep) {
             let tiles = self.has_written(tag, work, result.is_ok());
             return Some(result.map_or_else(DiskEvent::Failed, |()| DiskEvent::Written(tiles)));
         }
@@ -385,7 +386,7 @@ impl TileFile {
                 self.note(&error);
                 DiskEvent::Failed(error)
             }
-            (Ok(()), Work::Read) => DiskEvent::Read(tile, buffer),
+            (Ok(()), TileAccess::Read) => DiskEvent::Read(tile, buffer),
             (Ok(()), _) => {
                 let words = Arc::new(buffer.words()[..(self.payload_words)(tile)].to_vec());
                 lock(&self.sends).push(buffer);
@@ -395,12 +396,12 @@ impl TileFile {
     }
 
     /// The tiles of a write that has ended; its buffer is free.
-    fn has_written(&self, tag: u64, work: Work, is_whole: bool) -> Vec<TileId> {
+    fn has_written(&self, tag: u64, work: TileAccess, is_whole: bool) -> Vec<TileId> {
         let mut writes = lock(&self.writes);
         let (tiles, bytes) = writes.under_way.remove(&tag).expect("it was begun");
         let buffer = Arc::into_inner(bytes);
         match work {
-            Work::Keep => lock(&self.keeps).extend(buffer),
+            TileAccess::Keep => lock(&self.keeps).extend(buffer),
             _ => writes.free.extend(buffer),
         }
         drop(writes);
@@ -434,7 +435,7 @@ impl TileFile {
     /// # Errors
     /// Those of the storage.
     pub fn read_now(&self, tile: TileId, buffer: &mut Option<IoBuffer>) -> Result<()> {
-        let read = self.objects.read_now(object_name(tile), buffer, tag(tile, Work::Read));
+        let read = self.objects.read_now(object_name(tile), buffer, tag(tile, TileAccess::Read));
         read.inspect_err(|error| self.note(error))
     }
 

@@ -26,10 +26,10 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The entries of a tile that is to be factored.
-pub(crate) type Entries<'a> = dyn Fn(TileId) -> Result<MatrixView<'a>> + Sync + 'a;
+pub(crate) type TileViews<'a> = dyn Fn(TileId) -> Result<MatrixView<'a>> + Sync + 'a;
 
 /// The private memory of one worker.
-pub(crate) struct Local<'w> {
+pub(crate) struct WorkerMemory<'w> {
     pub scratch: &'w mut [u64],
     /// Out of core, where a slot has no room for the integers of a finished tile: words of a whole tile.
     pub whole_tile: &'w mut [u64],
@@ -53,7 +53,7 @@ struct RemoteTiles<'w> {
 }
 
 /// Words of an own tile.
-enum Words<'w> {
+enum TileWords<'w> {
     /// They hold no entries of the matrix yet.
     Fresh(&'w mut [u64]),
     Own(&'w mut [u64]),
@@ -61,39 +61,39 @@ enum Words<'w> {
     Shown(&'w [u64]),
 }
 
-impl Deref for Words<'_> {
+impl Deref for TileWords<'_> {
     type Target = [u64];
 
     fn deref(&self) -> &[u64] {
         match self {
-            Words::Fresh(words) | Words::Own(words) => words,
-            Words::Shown(words) => words,
+            TileWords::Fresh(words) | TileWords::Own(words) => words,
+            TileWords::Shown(words) => words,
         }
     }
 }
 
-impl DerefMut for Words<'_> {
+impl DerefMut for TileWords<'_> {
     fn deref_mut(&mut self) -> &mut [u64] {
         match self {
-            Words::Fresh(words) | Words::Own(words) => words,
-            Words::Shown(_) => panic!("a tile that others read is written"),
+            TileWords::Fresh(words) | TileWords::Own(words) => words,
+            TileWords::Shown(_) => panic!("a tile that others read is written"),
         }
     }
 }
 
-impl Words<'_> {
+impl TileWords<'_> {
     /// The entries of the tile are in them now.
     fn loaded(&mut self) {
-        match std::mem::replace(self, Words::Shown(&[])) {
-            Words::Fresh(words) => *self = Words::Own(words),
+        match std::mem::replace(self, TileWords::Shown(&[])) {
+            TileWords::Fresh(words) => *self = TileWords::Own(words),
             other => *self = other,
         }
     }
 }
 
 /// A finished tile that is read.
-enum Operand<'t, 'w> {
-    Own(RwLockReadGuard<'t, Words<'w>>),
+enum TileOperand<'t, 'w> {
+    Own(RwLockReadGuard<'t, TileWords<'w>>),
     /// A tile of a rank that shares its memory with this one.
     Near(&'w [u64]),
     Remote(Arc<RemoteTile<'w>>),
@@ -114,12 +114,12 @@ pub(crate) struct TileMemory<'w> {
 /// The tiles of one rank.
 pub(crate) struct TileStore<'a, 'w> {
     work: TileWork<'a>,
-    entries: &'a Entries<'a>,
+    entries: &'a TileViews<'a>,
     own: OwnTiles,
     /// The devices of this rank, as a grid over its own tiles.
     devices: RankGrid,
     /// By the numbers of own tiles, or by slots.
-    words: Vec<RwLock<Words<'w>>>,
+    words: Vec<RwLock<TileWords<'w>>>,
     /// Where ranks of the node read each other's tiles.
     node: Option<NodeTiles<'w>>,
     /// For out-of-core tiles.
@@ -141,12 +141,12 @@ fn unpoisoned<G>(locked: std::result::Result<G, PoisonError<G>>) -> G {
     locked.unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Operand<'_, '_> {
+impl TileOperand<'_, '_> {
     fn words(&self) -> &[u64] {
         match self {
-            Operand::Own(words) => words,
-            Operand::Near(words) => words,
-            Operand::Remote(tile) => tile.words,
+            TileOperand::Own(words) => words,
+            TileOperand::Near(words) => words,
+            TileOperand::Remote(tile) => tile.words,
         }
     }
 }
@@ -164,13 +164,13 @@ impl<'a, 'w> TileStore<'a, 'w> {
         work: TileWork<'a>,
         rank: usize,
         memory: TileMemory<'w>,
-        entries: &'a Entries<'a>,
+        entries: &'a TileViews<'a>,
         weights: &[RowWeight],
     ) -> TileStore<'a, 'w> {
         let (tiling, tiles) = (work.tiling, work.tiling.tile_rows());
         let own = OwnTiles::new(tiling.grid, tiles, rank);
         let total = own.in_columns(0..tiles).map(|tile| units(tiling, tile, tile.col + 1)).sum();
-        let words = memory.own.into_iter().map(|words| RwLock::new(Words::Fresh(words))).collect::<Vec<_>>();
+        let words = memory.own.into_iter().map(|words| RwLock::new(TileWords::Fresh(words))).collect::<Vec<_>>();
         assert!(words.len() == own.count(), "memory for {} of {} tiles", words.len(), own.count());
         let free = memory.remote.chunks_exact_mut(memory.remote_words.max(1)).collect();
         let remote = RemoteTiles { free: Mutex::new(free), ..RemoteTiles::default() };
@@ -183,7 +183,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
     fn of_words(
         work: TileWork<'a>,
         own: OwnTiles,
-        words: Vec<RwLock<Words<'w>>>,
+        words: Vec<RwLock<TileWords<'w>>>,
         weights: &[RowWeight],
         meter: Meter<'a>,
     ) -> TileStore<'a, 'w> {
@@ -218,8 +218,10 @@ impl<'a, 'w> TileStore<'a, 'w> {
         let (tiling, tiles) = (work.tiling, work.tiling.tile_rows());
         let own = OwnTiles::new(tiling.grid, tiles, rank);
         let slot_words = words.len() / tile_file.shape.room_tiles.max(1);
-        let slots =
-            words.chunks_exact_mut(slot_words.max(1)).map(|words| RwLock::new(Words::Own(words))).collect::<Vec<_>>();
+        let slots = words
+            .chunks_exact_mut(slot_words.max(1))
+            .map(|words| RwLock::new(TileWords::Own(words)))
+            .collect::<Vec<_>>();
         let left = own.in_columns(0..tiles).filter(|&tile| !tile_file.was_finished(tile));
         let total = left.map(|tile| units(tiling, tile, tile.col + 1)).sum();
         let places = Slots::new(tiles, slots.len());
@@ -244,7 +246,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
         if tile.row == tile.col { &[] } else { self.after[self.own.index(tile)].get_or_init(weights) }
     }
 
-    fn own(&self, tile: TileId) -> &RwLock<Words<'w>> {
+    fn own(&self, tile: TileId) -> &RwLock<TileWords<'w>> {
         &self.words[self.slots.as_ref().map_or_else(|| self.own.index(tile), |slots| slots.of(tile))]
     }
 
@@ -254,19 +256,24 @@ impl<'a, 'w> TileStore<'a, 'w> {
         if self.tile_file.is_some() { engine.update_words(shape) } else { engine.tile_words(shape) }
     }
 
-    fn operand(&self, tile: TileId) -> Operand<'_, 'w> {
+    fn operand(&self, tile: TileId) -> TileOperand<'_, 'w> {
         if self.tile_file.is_some() || self.own.contains(tile) {
-            return Operand::Own(unpoisoned(self.own(tile).read()));
+            return TileOperand::Own(unpoisoned(self.own(tile).read()));
         }
         match self.node.as_ref().and_then(|node| node.words(tile)) {
-            Some(words) => Operand::Near(words),
-            None => Operand::Remote(self.remote.get(tile)),
+            Some(words) => TileOperand::Near(words),
+            None => TileOperand::Remote(self.remote.get(tile)),
         }
     }
 
     /// Takes the entries of the tiles in, where no run has done so before.
-    fn load(&self, local: &mut Local<'_>, run: &TileRun, own: &mut [RwLockWriteGuard<'_, Words<'_>>]) -> Result<()> {
-        let is_fresh = |words: &Words<'_>| matches!(words, Words::Fresh(_));
+    fn load(
+        &self,
+        local: &mut WorkerMemory<'_>,
+        run: &TileRun,
+        own: &mut [RwLockWriteGuard<'_, TileWords<'_>>],
+    ) -> Result<()> {
+        let is_fresh = |words: &TileWords<'_>| matches!(words, TileWords::Fresh(_));
         if !own.iter().any(|words| is_fresh(words)) {
             return Ok(());
         }
@@ -279,15 +286,20 @@ impl<'a, 'w> TileStore<'a, 'w> {
     }
 
     /// SYRK and GEMM.
-    fn update(&self, local: &mut Local<'_>, run: &TileRun, own: &mut [RwLockWriteGuard<'_, Words<'_>>]) -> Result<()> {
+    fn update(
+        &self,
+        local: &mut WorkerMemory<'_>,
+        run: &TileRun,
+        own: &mut [RwLockWriteGuard<'_, TileWords<'_>>],
+    ) -> Result<()> {
         let of_row = |row: usize| run.updates.clone().map(|col| self.operand(TileId { row, col })).collect::<Vec<_>>();
         let is_right = |row: usize| row == run.tile.col;
         let left = run.tiles().map(|tile| if is_right(tile.row) { Vec::new() } else { of_row(tile.row) });
         let (left, right) = (left.collect::<Vec<_>>(), of_row(run.tile.col));
-        let y = right.iter().map(Operand::words).collect::<Vec<_>>();
+        let y = right.iter().map(TileOperand::words).collect::<Vec<_>>();
         let mut tiles = Vec::with_capacity(run.count);
         for ((tile, words), left) in run.tiles().zip(own).zip(&left) {
-            let x = if is_right(tile.row) { y.clone() } else { left.iter().map(Operand::words).collect() };
+            let x = if is_right(tile.row) { y.clone() } else { left.iter().map(TileOperand::words).collect() };
             let device = self.devices.owner(self.own.grid().within(tile));
             let words = &mut words[..self.tile_words(tile)];
             tiles.push(UpdateTile { shape: self.work.shape(tile), words, x, device });
@@ -316,7 +328,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
     }
 
     /// POTRF or TRSM.
-    fn finish(&self, local: &mut Local<'_>, tile: TileId, words: &mut [u64]) -> Result<()> {
+    fn finish(&self, local: &mut WorkerMemory<'_>, tile: TileId, words: &mut [u64]) -> Result<()> {
         let mut weights = unpoisoned(self.weights[tile.row].lock());
         if tile.row == tile.col {
             let factored = self.work.factor(tile, words, &mut weights, local.scratch);
@@ -335,9 +347,9 @@ impl<'a, 'w> TileStore<'a, 'w> {
         let above = self.operand(TileId { row: tile.col, col: tile.col });
         let own = unpoisoned(self.diagonals[tile.col].read()).clone();
         let data = match &above {
-            Operand::Own(_) => own.as_deref(),
-            Operand::Near(words) => self.node.as_ref().map(|node| node.diagonal(tile.col, &self.work, words)),
-            Operand::Remote(remote) => remote.data.as_deref(),
+            TileOperand::Own(_) => own.as_deref(),
+            TileOperand::Near(words) => self.node.as_ref().map(|node| node.diagonal(tile.col, &self.work, words)),
+            TileOperand::Remote(remote) => remote.data.as_deref(),
         };
         let data = data.expect("the diagonal tile is finished");
         self.work.solve(tile, words, &mut weights, above.words(), data, local.scratch);
@@ -346,12 +358,12 @@ impl<'a, 'w> TileStore<'a, 'w> {
     }
 
     /// Lets the ranks of the node read a finished tile with the weights of its rows after it, in a common window.
-    fn show(&self, tile: TileId, own: &mut Words<'w>) {
+    fn show(&self, tile: TileId, own: &mut TileWords<'w>) {
         let Some(node) = &self.node else { return };
-        if let Words::Own(words) = std::mem::replace(own, Words::Shown(&[])) {
+        if let TileWords::Own(words) = std::mem::replace(own, TileWords::Shown(&[])) {
             let weights = unpoisoned(self.weights[tile.row].lock());
             self.work.pack_weights(tile, &weights, &mut words[self.tile_words(tile)..]);
-            *own = Words::Shown(node.show(self.own.index(tile), words));
+            *own = TileWords::Shown(node.show(self.own.index(tile), words));
         }
     }
 
@@ -359,7 +371,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
     ///
     /// # Errors
     /// [`Error::ExponentRange`], with the place in the matrix; [`Error::Cancelled`].
-    pub fn store_whole(&self, factor: &mut Matrix, locals: &mut [Local<'_>]) -> Result<()> {
+    pub fn store_whole(&self, factor: &mut Matrix, locals: &mut [WorkerMemory<'_>]) -> Result<()> {
         let (order, precision_bits, width) = (factor.rows(), factor.precision_bits(), factor.limbs_per_element());
         if order == 0 {
             return Ok(());
@@ -397,10 +409,10 @@ impl<'a, 'w> TileStore<'a, 'w> {
     ///
     /// # Errors
     /// [`Error::ExponentRange`], with the place in the whole matrix; [`Error::Cancelled`].
-    pub fn store_tiles(&self, ctx: &Context, factor: &mut DistMatrix, locals: &mut [Local<'_>]) -> Result<()> {
+    pub fn store_tiles(&self, ctx: &Context, factor: &mut DistMatrix, locals: &mut [WorkerMemory<'_>]) -> Result<()> {
         let tile_rows = self.work.tiling.tile_rows();
         let mut tiles = factor.tiles_mut().iter_mut().filter(|(tile, _)| tile.row < tile_rows);
-        let work = |local: &mut Local<'_>, (tile, matrix): &mut (TileId, Matrix)| {
+        let work = |local: &mut WorkerMemory<'_>, (tile, matrix): &mut (TileId, Matrix)| {
             let tile = *tile;
             self.work.store(tile, &unpoisoned(self.own(tile).read()), matrix, local.scratch)?;
             self.meter.add("unscale", 0)
@@ -410,11 +422,11 @@ impl<'a, 'w> TileStore<'a, 'w> {
 }
 
 impl<'w> RankTiles for TileStore<'_, 'w> {
-    type Local = Local<'w>;
+    type Local = WorkerMemory<'w>;
 
     const UNPACKS: bool = true;
 
-    fn run(&self, local: &mut Local<'w>, run: &TileRun) -> Result<()> {
+    fn run(&self, local: &mut WorkerMemory<'w>, run: &TileRun) -> Result<()> {
         let mut own = run.tiles().map(|tile| unpoisoned(self.own(tile).write())).collect::<Vec<_>>();
         local.log.begin();
         if self.tile_file.is_none() {
@@ -443,7 +455,7 @@ impl<'w> RankTiles for TileStore<'_, 'w> {
         self.meter.add("factor", run.tiles().map(|tile| units(self.work.tiling, tile, run.tasks_each())).sum())
     }
 
-    fn pack(&self, local: &mut Local<'w>, tile: TileId) -> Result<Payload> {
+    fn pack(&self, local: &mut WorkerMemory<'w>, tile: TileId) -> Result<Payload> {
         let mut payload = vec![0; self.payload_words(tile)];
         let weights = self.weights_after(tile);
         let words = unpoisoned(self.own(tile).read());
@@ -459,7 +471,7 @@ impl<'w> RankTiles for TileStore<'_, 'w> {
         self.work.payload_words(tile)
     }
 
-    fn unpack(&self, local: &mut Local<'w>, tile: TileId, body: &Payload) -> Result<()> {
+    fn unpack(&self, local: &mut WorkerMemory<'w>, tile: TileId, body: &Payload) -> Result<()> {
         let slot = unpoisoned(self.remote.free.lock()).pop().expect("a tile comes only where a slot is free");
         let words = &mut slot[..self.work.operand_words(tile)];
         let data = self.work.unpack(tile, body, words, local.scratch);
@@ -469,7 +481,7 @@ impl<'w> RankTiles for TileStore<'_, 'w> {
         Ok(())
     }
 
-    fn disk(&self) -> Option<&dyn DiskTiles<Local<'w>>> {
+    fn disk(&self) -> Option<&dyn DiskTiles<WorkerMemory<'w>>> {
         self.tile_file.as_ref().map(|_| self as _)
     }
 

@@ -6,7 +6,7 @@
 use crate::error::{Error, Result};
 use crate::kernels::rounding::EntryRounding;
 use crate::kernels::tiles::{
-    DiagonalData, DiagonalTile, Eight, EntryForm, EntrySource, FailedPivot, PANEL_ROWS, PanelColumn, SolveTile,
+    DiagonalData, DiagonalTile, EightEntries, EntryForm, EntrySource, FailedPivot, PANEL_ROWS, PanelColumn, SolveTile,
     TileEngine, TilePart, TileShape, TileSource, UpdateTile,
 };
 use crate::math::float::Head;
@@ -219,7 +219,7 @@ impl<'a> TileWork<'a> {
             let rows = start.max(first).min(end)..end;
             let exponent =
                 |lane: usize| exponents.get(start + lane).map_or(0, |shift| i64::from(self.working_bits) - shift);
-            let eight = Eight { magnitudes, signs, exponents: std::array::from_fn(exponent) };
+            let eight = EightEntries { magnitudes, signs, exponents: std::array::from_fn(exponent) };
             let out = &mut limbs[rows.start * width..rows.end * width];
             rounding.round(&eight, rows.start - start..rows.end - start, &mut heads[rows.clone()], out, scratch);
             for row in rows {

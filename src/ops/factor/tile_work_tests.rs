@@ -9,7 +9,7 @@ use crate::math::bound::cholesky_working_bits;
 use crate::math::pivot::RowWeight;
 use crate::matrix::{Matrix, Symmetric};
 use crate::ops::cholesky::{CholeskyOptions, cholesky_with};
-use crate::ops::factor::problem::{FactorInput, Problem, working_bits};
+use crate::ops::factor::problem::{FactorInput, FactorProblem, working_bits};
 use crate::ops::factor::reference;
 use crate::ops::factor::tile_work::{FailedRow, TileWork};
 use crate::ops::factor::tiling::tiles_for;
@@ -46,7 +46,12 @@ struct Travels<'a> {
 }
 
 impl<'a> Travels<'a> {
-    fn new(matrix: &'a Matrix, problem: &Problem, tiling: &'a TileMap, engine: &'a dyn TileEngine) -> Travels<'a> {
+    fn new(
+        matrix: &'a Matrix,
+        problem: &FactorProblem,
+        tiling: &'a TileMap,
+        engine: &'a dyn TileEngine,
+    ) -> Travels<'a> {
         Travels {
             work: TileWork::new(engine, tiling, problem.working_bits, &problem.exponents),
             matrix,
@@ -155,14 +160,14 @@ impl<'a> Travels<'a> {
 
 /// The result of the definition.
 struct Expected {
-    problem: Problem,
+    problem: FactorProblem,
     factor: Matrix,
     ending: Result<(), FailedRow>,
 }
 
 impl Expected {
     fn new(a: &Matrix, precision_bits: u32, working_bits: u32) -> Expected {
-        let problem = Problem::new(a.view(), precision_bits, working_bits).unwrap();
+        let problem = FactorProblem::new(a.view(), precision_bits, working_bits).unwrap();
         let (rows, ending) = match reference::factor(FactorInput { problem: &problem, lower: a.view() }) {
             Ok(rows) => (rows, Ok(())),
             Err(reference::Failed { index, rows, pivot }) => (rows, Err(FailedRow { index, pivot })),
@@ -278,7 +283,7 @@ fn rejected_rows_stay_rejected_on_the_way() {
                 let value = if col % 3 == 1 { -root } else { root };
                 a.set_float(row, col, &value).unwrap();
             }
-            let problem = Problem::new(a.view(), bits, working_bits(bits, 11_000).unwrap()).unwrap();
+            let problem = FactorProblem::new(a.view(), bits, working_bits(bits, 11_000).unwrap()).unwrap();
             let reference::Failed { index, pivot, .. } =
                 reference::factor(FactorInput { problem: &problem, lower: a.view() }).err().unwrap();
             assert_eq!((index, pivot), (row, None), "the row is rejected before its pivot is computed");

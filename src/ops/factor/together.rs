@@ -11,7 +11,7 @@ use crate::math::float::{Head, limbs_for};
 use crate::matrix::{Matrix, MatrixView, check_exponent};
 use crate::ops::factor::entrywise::{RangeBits, check_bytes, deepest_entry, needed_bits};
 use crate::ops::factor::options::CholeskyOptions;
-use crate::ops::factor::problem::{FactorInput, Problem, working_bits};
+use crate::ops::factor::problem::{FactorInput, FactorProblem, working_bits};
 use crate::ops::product::problem::Accuracy;
 use crate::store::Buffer;
 use bytemuck::cast_slice_mut;
@@ -67,7 +67,7 @@ impl LaneFactors {
         done: u8,
     ) -> Result<u8> {
         let (order, mut promised) = (self.order, 0);
-        let mut problem = Problem::unscaled(order, order, self.precision_bits, self.working_bits)?;
+        let mut problem = FactorProblem::unscaled(order, order, self.precision_bits, self.working_bits)?;
         for lane in (0..lowers.len()).filter(|lane| done >> lane & 1 == 1) {
             problem.exponents.clear();
             problem.exponents.extend(exponents.iter().skip(lane).step_by(PROBLEMS));
@@ -114,7 +114,7 @@ impl LaneFactors {
         let exponents = cast_slice_mut::<u64, i64>(exponents);
         let mut whole = 0u8;
         for (lane, lower) in lowers.iter().enumerate() {
-            let problem = Problem::in_lists(shifts, weights, *lower, self.precision_bits, self.working_bits)?;
+            let problem = FactorProblem::in_lists(shifts, weights, *lower, self.precision_bits, self.working_bits)?;
             let fits = problem.is_whole() && problem.weights.iter().all(|weight| weight.sum == 0);
             if fits && self.begins_here(FactorInput { problem: &problem, lower: *lower }) {
                 whole |= 1 << lane;

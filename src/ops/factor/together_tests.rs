@@ -46,7 +46,7 @@ fn check_factors() {
             let mut factors = vec![Matrix::zeros(order, order, bits).unwrap(); count];
             let done = together.factor(&ctx, &lowers, &mut factors).unwrap();
             for (lane, (lower, got)) in lowers.iter().zip(&factors).enumerate() {
-                let problem = Problem::new(*lower, bits, together.working_bits).unwrap();
+                let problem = FactorProblem::new(*lower, bits, together.working_bits).unwrap();
                 let want = reference::factor(FactorInput { problem: &problem, lower: *lower })
                     .map(|rows| rows.to_matrix(&problem).unwrap());
                 let is_done = done >> lane & 1 == 1;
@@ -95,7 +95,7 @@ fn check_scales() {
     let mut factors = vec![Matrix::zeros(order, order, bits).unwrap(); PROBLEMS];
     assert_eq!(together.factor(&ctx, &lowers, &mut factors).unwrap(), u8::MAX);
     for (lower, got) in lowers.iter().zip(&factors) {
-        let problem = Problem::new(*lower, bits, together.working_bits).unwrap();
+        let problem = FactorProblem::new(*lower, bits, together.working_bits).unwrap();
         let want = reference::factor(FactorInput { problem: &problem, lower: *lower })
             .map(|rows| rows.to_matrix(&problem).unwrap());
         assert!(want.is_ok_and(|want| *got == want));

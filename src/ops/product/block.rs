@@ -9,7 +9,7 @@ use crate::ops::product::call;
 use crate::ops::product::combine::{AddedMatrix, Epilogue};
 use crate::ops::product::path::plan_request;
 use crate::ops::product::plan::{Plan, PlanRequest};
-use crate::ops::product::problem::{Accuracy, ColumnRange, Problem};
+use crate::ops::product::problem::{Accuracy, ColumnRange, ProductProblem};
 use rug::Float;
 
 pub(crate) use crate::ops::product::call::needs;
@@ -49,7 +49,7 @@ impl BlockProduct<'_> {
         let minus = Float::with_val(2, -1);
         let alpha = self.minuend.map(|_| &minus);
         let epilogue = Epilogue::new(alpha, None, self.minuend.map(AddedMatrix::Whole));
-        let problem = Problem { epilogue, range, ..self.problem() };
+        let problem = ProductProblem { epilogue, range, ..self.problem() };
         call::run(ctx, &problem, Destination::Matrix(result)).map(drop)
     }
 
@@ -62,9 +62,10 @@ impl BlockProduct<'_> {
     }
 
     /// `A B`.
-    fn problem(&self) -> Problem<'_> {
-        let problem = Problem::gemm(self.left, Op::NoTranspose, self.right, Op::NoTranspose, self.precision_bits);
-        Problem { inner_bits: Some(self.working_bits), accuracy: self.accuracy, ..problem }
+    fn problem(&self) -> ProductProblem<'_> {
+        let problem =
+            ProductProblem::gemm(self.left, Op::NoTranspose, self.right, Op::NoTranspose, self.precision_bits);
+        ProductProblem { inner_bits: Some(self.working_bits), accuracy: self.accuracy, ..problem }
     }
 }
 

@@ -5,13 +5,13 @@ use crate::context::{Context, Workspace, WorkspaceNeeds};
 use crate::error::{Error, Result};
 use crate::matrix::{Destination, Matrix, MatrixView, MatrixViewMut};
 use crate::ops::product::clock::{PhaseClock, RankPhase};
-use crate::ops::product::device::{CutCounts, DevicePlan, DeviceRequest, DeviceRun, Target};
+use crate::ops::product::device::{CutCounts, DevicePlan, DeviceRequest, DeviceRun, ResultTarget};
 use crate::ops::product::direct;
 use crate::ops::product::entrywise::{self, Entrywise, Singles, Terms};
 use crate::ops::product::forecast::{larger_refusal, plan_widened};
-use crate::ops::product::path::{Path, choose_path, is_worth_a_device, other_path, plan_alone};
+use crate::ops::product::path::{ProductMethod, choose_path, is_worth_a_device, other_path, plan_alone};
 use crate::ops::product::plan::{Plan, PlanRequest, PlannedRun, plan_planes};
-use crate::ops::product::problem::{Bits, ColumnRange, IntegerBits, Operand, OperandRows, Problem};
+use crate::ops::product::problem::{Bits, ColumnRange, IntegerBits, OperandRows, ProductOperand, ProductProblem};
 use crate::ops::product::recover::RecoveryTime;
 use crate::ops::product::report::{Phases, Report};
 use crate::ops::product::run::{ProductRun, RunState};
@@ -26,7 +26,7 @@ use std::time::Instant;
 ///
 /// # Errors
 /// Those of [`crate::syrk_with`].
-pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, result: Destination<'_>) -> Result<Report> {
+pub(crate) fn run(ctx: &Context, problem: &ProductProblem<'_>, result: Destination<'_>) -> Result<Report> {
     let start = Instant::now();
     problem.check(ctx.maximum_modulus_bits())?;
     let mut workspace = ctx.workspace();
@@ -35,10 +35,10 @@ pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, result: Destination<'_>)
     let begun = Begun { problem, start, scaled };
     let mut report = match path {
         _ if is_summed(problem) => return run_direct(ctx, begun, result, &mut workspace),
-        Path::Direct => return run_direct(ctx, begun, result, &mut workspace),
-        Path::Planes(_) if devices_take(ctx, problem)? => run_devices(ctx, problem, result, &mut workspace)?,
-        Path::Planes(1) => run_planes(ctx, 1, begun, result, &mut workspace)?,
-        Path::Planes(workers) => ctx.install(|| run_planes(ctx, workers, begun, result, &mut workspace))?,
+        ProductMethod::Direct => return run_direct(ctx, begun, result, &mut workspace),
+        ProductMethod::Planes(_) if devices_take(ctx, problem)? => run_devices(ctx, problem, result, &mut workspace)?,
+        ProductMethod::Planes(1) => run_planes(ctx, 1, begun, result, &mut workspace)?,
+        ProductMethod::Planes(workers) => ctx.install(|| run_planes(ctx, workers, begun, result, &mut workspace))?,
     };
     report.seconds = start.elapsed().as_secs_f64();
     Ok(report)
@@ -46,21 +46,21 @@ pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, result: Destination<'_>)
 
 /// A product of which the path is chosen.
 struct Begun<'a> {
-    problem: &'a Problem<'a>,
+    problem: &'a ProductProblem<'a>,
     start: Instant,
     /// The bits that its operands need, where the choice of the path had to compute them.
-    scaled: Option<Scaled>,
+    scaled: Option<ScaledBits>,
 }
 
 impl Begun<'_> {
     /// The bits that the operands need; their scale shifts are written to the workspace.
-    fn scale(&mut self, ctx: &Context, workers: usize, workspace: &mut Workspace) -> Result<Scaled> {
+    fn scale(&mut self, ctx: &Context, workers: usize, workspace: &mut Workspace) -> Result<ScaledBits> {
         self.scaled.take().map_or_else(|| scale_operands(ctx, workers, self.problem, workspace), Ok)
     }
 }
 
 /// Whether every entry is summed term by term, and no product formed.
-fn is_summed(problem: &Problem<'_>) -> bool {
+fn is_summed(problem: &ProductProblem<'_>) -> bool {
     problem.is_entrywise() && problem.range.is_none() && entrywise::takes_all(&problem.size(), problem.precision_bits)
 }
 
@@ -68,10 +68,10 @@ fn is_summed(problem: &Problem<'_>) -> bool {
 /// need, where the choice had to compute them.
 fn path_within_limit(
     ctx: &Context,
-    path: Path,
-    problem: &Problem<'_>,
+    path: ProductMethod,
+    problem: &ProductProblem<'_>,
     workspace: &mut Workspace,
-) -> Result<(Path, Option<Scaled>)> {
+) -> Result<(ProductMethod, Option<ScaledBits>)> {
     if ctx.memory_bytes().is_none() || problem.size().is_empty() || is_summed(problem) {
         return Ok((path, None));
     }
@@ -132,7 +132,7 @@ fn run_planes(
 /// Runs the product as the only rank of a team, in the windows of the workspace.
 fn fill_planes(
     ctx: &Context,
-    problem: &Problem<'_>,
+    problem: &ProductProblem<'_>,
     bits: Bits,
     planned: &PlannedRun,
     workspace: &mut Workspace,
@@ -168,7 +168,7 @@ fn fill_planes(
 
 /// Whether a product runs on devices. A product inside another operation, which has planned for the CPU, does so where
 /// that pays for the copies, and where devices and the memory limit have room for it.
-fn devices_take(ctx: &Context, problem: &Problem<'_>) -> Result<bool> {
+fn devices_take(ctx: &Context, problem: &ProductProblem<'_>) -> Result<bool> {
     if ctx.devices().is_empty() || problem.inner_bits.is_none() {
         return Ok(!ctx.devices().is_empty());
     }
@@ -184,7 +184,7 @@ fn devices_take(ctx: &Context, problem: &Problem<'_>) -> Result<bool> {
 }
 
 /// Bytes on the host of a product on devices.
-fn device_host_bytes(ctx: &Context, problem: &Problem<'_>, bits: Bits, plan: &DevicePlan) -> u64 {
+fn device_host_bytes(ctx: &Context, problem: &ProductProblem<'_>, bits: Bits, plan: &DevicePlan) -> u64 {
     let (rows, cols) = problem.result_shape();
     let beside = plan.pinned_bytes() + plan.list_bytes(ctx.freivalds().then(|| ctx.threads()));
     Matrix::bytes_for(rows, cols, bits.result).saturating_add(beside)
@@ -192,7 +192,7 @@ fn device_host_bytes(ctx: &Context, problem: &Problem<'_>, bits: Bits, plan: &De
 
 fn run_devices(
     ctx: &Context,
-    problem: &Problem<'_>,
+    problem: &ProductProblem<'_>,
     result: Destination<'_>,
     workspace: &mut Workspace,
 ) -> Result<Report> {
@@ -213,7 +213,7 @@ fn run_devices(
     let right = problem.right.map(|_| OperandRows { blocks: &blocks[1], shifts: &workspace.right_shifts });
     let epilogue = problem.epilogue;
     let run = DeviceRun { site: Site::one_process(ctx), left, right, epilogue, request, owners: None };
-    let (plan, devices) = run.run(plan, Target::Whole(result.reborrow()), &mut PhaseClock::alone(start))?;
+    let (plan, devices) = run.run(plan, ResultTarget::Whole(result.reborrow()), &mut PhaseClock::alone(start))?;
     scaled.complete(ctx, workers, problem, &mut result)?;
     let CutCounts { batches, bands, chunks } = plan.cuts();
     let report = Report {
@@ -237,7 +237,7 @@ fn run_devices(
     Ok(scaled.report(report, problem))
 }
 
-fn request(problem: &Problem<'_>, bits: Bits) -> PlanRequest {
+fn request(problem: &ProductProblem<'_>, bits: Bits) -> PlanRequest {
     let (rows, cols) = problem.result_shape();
     let result_bytes = Matrix::bytes_for(rows, cols, bits.result);
     PlanRequest {
@@ -252,19 +252,19 @@ fn request(problem: &Problem<'_>, bits: Bits) -> PlanRequest {
 }
 
 /// The bits that the operands of a product need.
-pub(super) struct Scaled {
+pub(super) struct ScaledBits {
     bits: Bits,
     entrywise: Entrywise,
 }
 
-impl Scaled {
+impl ScaledBits {
     /// The bits for the range of exponents, where no entry is summed by itself.
     pub fn common_range(&self) -> Option<u32> {
         matches!(self.entrywise.singles, Singles::None).then_some(self.entrywise.range_bits)
     }
 
     /// The context of the product, which counts the memory of single entries.
-    fn beside<'c>(&self, ctx: &'c Context, problem: &Problem<'_>) -> Cow<'c, Context> {
+    fn beside<'c>(&self, ctx: &'c Context, problem: &ProductProblem<'_>) -> Cow<'c, Context> {
         match self.entrywise.singles.bytes(&problem.size(), problem.precision_bits) {
             0 => Cow::Borrowed(ctx),
             bytes => Cow::Owned(ctx.holding(bytes)),
@@ -276,7 +276,7 @@ impl Scaled {
         &self,
         ctx: &Context,
         workers: usize,
-        problem: &Problem<'_>,
+        problem: &ProductProblem<'_>,
         result: &mut MatrixViewMut<'_>,
     ) -> Result<()> {
         let (precision_bits, width) = (result.precision_bits(), result.limbs_per_element());
@@ -292,7 +292,7 @@ impl Scaled {
         Ok(())
     }
 
-    fn report(&self, report: Report, problem: &Problem<'_>) -> Report {
+    fn report(&self, report: Report, problem: &ProductProblem<'_>) -> Report {
         let Entrywise { range_bits, singles } = &self.entrywise;
         let chosen = problem.is_entrywise() && !matches!(singles, Singles::All);
         let least_bytes = if chosen { choice_bytes(problem) } else { 0 };
@@ -304,7 +304,7 @@ impl Scaled {
 }
 
 /// Bytes while the bits of entrywise accuracy are chosen: the result may be there already.
-fn choice_bytes(problem: &Problem<'_>) -> u64 {
+fn choice_bytes(problem: &ProductProblem<'_>) -> u64 {
     let (rows, cols) = problem.result_shape();
     let result_bytes = Matrix::bytes_for(rows, cols, problem.precision_bits);
     entrywise::choice_bytes(&problem.size()).saturating_add(result_bytes)
@@ -312,12 +312,12 @@ fn choice_bytes(problem: &Problem<'_>) -> u64 {
 
 /// The terms of all entries, with the norm exponents of the operands' columns.
 fn terms<'t>(
-    problem: &Problem<'_>,
+    problem: &ProductProblem<'_>,
     blocks: &'t [[MatrixView<'t>; 1]; 2],
     left: &'t [i64],
     right: &'t [i64],
 ) -> Terms<'t> {
-    let Problem { uplo, precision_bits, .. } = *problem;
+    let ProductProblem { uplo, precision_bits, .. } = *problem;
     let left = OperandRows { blocks: &blocks[0], shifts: left };
     let right = problem.right.map(|_| OperandRows { blocks: &blocks[1], shifts: right });
     Terms { size: problem.size(), uplo, precision_bits, left, right }
@@ -327,7 +327,7 @@ fn terms<'t>(
 ///
 /// # Errors
 /// [`Error::MemoryLimit`], [`Error::OutOfMemory`].
-pub(crate) fn choose_columns(ctx: &Context, problem: &Problem<'_>, least_bits: u32) -> Result<Vec<ColumnRange>> {
+pub(crate) fn choose_columns(ctx: &Context, problem: &ProductProblem<'_>, least_bits: u32) -> Result<Vec<ColumnRange>> {
     let mut workspace = ctx.workspace();
     make_room_to_choose(ctx, problem, &mut workspace)?;
     let Workspace { left_shifts, right_shifts, .. } = &mut *workspace;
@@ -339,8 +339,8 @@ pub(crate) fn choose_columns(ctx: &Context, problem: &Problem<'_>, least_bits: u
         entrywise::choose_columns(&pass, &terms(problem, &blocks, left_shifts, right_shifts), least_bits)
     };
     match choose_path(ctx, &problem.size(), problem.expected_operand_bits()) {
-        Path::Direct | Path::Planes(1) => choose(1),
-        Path::Planes(workers) => ctx.install(|| choose(workers)),
+        ProductMethod::Direct | ProductMethod::Planes(1) => choose(1),
+        ProductMethod::Planes(workers) => ctx.install(|| choose(workers)),
     }
 }
 
@@ -349,7 +349,7 @@ pub(crate) fn choose_columns(ctx: &Context, problem: &Problem<'_>, least_bits: u
 /// # Errors
 /// [`Error::MemoryLimit`]: the refusal of a choice, or that of the product after it where that takes more, with the
 /// bits of entries of one size.
-fn make_room_to_choose(ctx: &Context, problem: &Problem<'_>, workspace: &mut Workspace) -> Result<()> {
+fn make_room_to_choose(ctx: &Context, problem: &ProductProblem<'_>, workspace: &mut Workspace) -> Result<()> {
     let planned_bytes = choice_bytes(problem);
     if let Err(refusal) = ctx.admit(planned_bytes) {
         let even = entrywise::possible_range_bits(&problem.size(), problem.precision_bits, None);
@@ -364,10 +364,10 @@ fn make_room_to_choose(ctx: &Context, problem: &Problem<'_>, workspace: &mut Wor
 pub(super) fn scale_operands(
     ctx: &Context,
     workers: usize,
-    problem: &Problem<'_>,
+    problem: &ProductProblem<'_>,
     workspace: &mut Workspace,
-) -> Result<Scaled> {
-    let by_norms = |bits| Scaled { bits, entrywise: Entrywise::default() };
+) -> Result<ScaledBits> {
+    let by_norms = |bits| ScaledBits { bits, entrywise: Entrywise::default() };
     if problem.size().is_empty() {
         return match problem.exact_integers {
             true => integer_bits(ctx, problem, 0, 0).map(by_norms),
@@ -376,7 +376,7 @@ pub(super) fn scale_operands(
     }
     if is_summed(problem) {
         let bits = Bits { working: 0, ..problem.scaled_bits() };
-        return Ok(Scaled { bits, entrywise: Entrywise { range_bits: 0, singles: Singles::All } });
+        return Ok(ScaledBits { bits, entrywise: Entrywise { range_bits: 0, singles: Singles::All } });
     }
     let pass = scale::NormPass::one_process(ctx, workers);
     let left = operand_exponents(&pass, problem, &problem.left, &mut workspace.left_shifts)?;
@@ -398,7 +398,7 @@ pub(super) fn scale_operands(
             let terms = terms(problem, &blocks, left_shifts, right_shifts);
             let entrywise = entrywise::choose(&pass, &terms, problem.range)?;
             let bits = problem.scaled_bits();
-            Scaled { bits: bits.widened(bits.working + entrywise.range_bits), entrywise }
+            ScaledBits { bits: bits.widened(bits.working + entrywise.range_bits), entrywise }
         }
         false => by_norms(problem.scaled_bits()),
     };
@@ -409,7 +409,7 @@ pub(super) fn scale_operands(
     Ok(scaled)
 }
 
-fn integer_bits(ctx: &Context, problem: &Problem<'_>, left: i64, right: i64) -> Result<Bits> {
+fn integer_bits(ctx: &Context, problem: &ProductProblem<'_>, left: i64, right: i64) -> Result<Bits> {
     let bits = IntegerBits { left, right, addend: problem.epilogue.addend_bits() };
     Bits::integers(ctx.maximum_modulus_bits(), bits, &problem.epilogue, problem.precision_bits)
 }
@@ -417,8 +417,8 @@ fn integer_bits(ctx: &Context, problem: &Problem<'_>, left: i64, right: i64) -> 
 /// The norm exponents of one operand into `shifts`; returns the largest, at least 0.
 fn operand_exponents(
     pass: &scale::NormPass<'_>,
-    problem: &Problem<'_>,
-    operand: &Operand<'_>,
+    problem: &ProductProblem<'_>,
+    operand: &ProductOperand<'_>,
     shifts: &mut Vec<i64>,
 ) -> Result<i64> {
     if problem.exact_integers {

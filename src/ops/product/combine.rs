@@ -20,7 +20,7 @@ pub(crate) struct Epilogue<'a> {
     /// The matrix added.
     addend: Option<AddedMatrix<'a>>,
     /// The least that computes it.
-    form: Form,
+    form: EpilogueForm,
 }
 
 /// The matrix that a product is added to.
@@ -76,7 +76,7 @@ impl<'a> AddedMatrix<'a> {
 
 /// The form that a combination reduces to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum EpilogueForm {
     /// The product itself.
     Plain,
     /// The product times a power of two.
@@ -118,17 +118,17 @@ impl<'a> Epilogue<'a> {
     /// `alpha * product + beta * addend`.
     pub fn new(alpha: Option<&'a Float>, beta: Option<&'a Float>, addend: Option<AddedMatrix<'a>>) -> Self {
         let form = match (Power::of(alpha), addend.map(|_| Power::of(beta))) {
-            (Some(product), None) if product.is_one() => Form::Plain,
-            (Some(product), None) => Form::Scaled(product),
-            (Some(product), Some(Some(added))) => Form::Sum { product, added },
-            _ => Form::General,
+            (Some(product), None) if product.is_one() => EpilogueForm::Plain,
+            (Some(product), None) => EpilogueForm::Scaled(product),
+            (Some(product), Some(Some(added))) => EpilogueForm::Sum { product, added },
+            _ => EpilogueForm::General,
         };
         Epilogue { alpha, beta, addend, form }
     }
 
     /// Whether the result is the product itself.
     pub fn is_plain(&self) -> bool {
-        self.form == Form::Plain
+        self.form == EpilogueForm::Plain
     }
 
     /// Refuses an added matrix of another shape, scalars that are not finite, and, for exact integers, scalars and
@@ -209,19 +209,21 @@ impl<'a> Epilogue<'a> {
         limbs: &mut [u64],
     ) -> Result<Head> {
         let head = match self.form {
-            Form::Plain => round_integer(exact.negative, exact.magnitude, exact.exponent, precision_bits, limbs),
-            Form::Scaled(power) => {
+            EpilogueForm::Plain => {
+                round_integer(exact.negative, exact.magnitude, exact.exponent, precision_bits, limbs)
+            }
+            EpilogueForm::Scaled(power) => {
                 let ExactEntry { negative, magnitude, exponent } = power.times(exact);
                 round_integer(negative, magnitude, exponent, precision_bits, limbs)
             }
-            Form::Sum { product, added } => {
+            EpilogueForm::Sum { product, added } => {
                 let addend = self.addend.map_or(ExactEntry::ZERO, |addend| addend.get(place).into());
                 match round_sum(&product.times(exact), &added.times(addend), precision_bits, limbs) {
                     Some(head) => head,
                     None => self.combine(exact, place, precision_bits, limbs)?,
                 }
             }
-            Form::General => self.combine(exact, place, precision_bits, limbs)?,
+            EpilogueForm::General => self.combine(exact, place, precision_bits, limbs)?,
         };
         check_range(head.exponent(), place)?;
         Ok(head)
@@ -335,7 +337,7 @@ mod tests {
             let place = EntryIndex { row: 0, col: 0 };
             let head = epilogue.finish(exact, place, bits, &mut found).unwrap();
             let want = epilogue.combine(exact, place, bits, &mut wanted).unwrap();
-            let is_general = epilogue.form == Form::General;
+            let is_general = epilogue.form == EpilogueForm::General;
             assert_eq!((head, found), (want, wanted), "case {case}: {alpha:?}, {beta:?}, general: {is_general}");
             let powers = |scalar: Option<&Float>| scalar.is_none_or(|value| *value != 0.75 && *value != 0);
             assert_eq!(is_general, !(powers(alpha) && (addend.is_none() || powers(beta))), "case {case}");

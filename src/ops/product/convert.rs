@@ -16,7 +16,7 @@ pub(crate) struct Conversion<'a> {
     /// Does the conversion.
     pub engine: &'a dyn PlaneEngine,
     /// The rows, one part after the other; all parts have the same columns.
-    pub parts: &'a [Part<'a>],
+    pub parts: &'a [MatrixRows<'a>],
     /// Scale shift of each column.
     pub shifts: &'a [i64],
     /// Panels of the operand.
@@ -29,14 +29,14 @@ pub(crate) struct Conversion<'a> {
 
 /// Rows of a matrix.
 #[derive(Clone)]
-pub(crate) struct Part<'a> {
+pub(crate) struct MatrixRows<'a> {
     /// The matrix.
     pub view: MatrixView<'a>,
     /// Some of its rows.
     pub rows: Range<usize>,
 }
 
-struct Local<'s, 'w> {
+struct ConversionMemory<'s, 'w> {
     scratch: &'s mut [u64],
     /// Where the current panel is written, prime by prime.
     runs: Vec<&'w mut [u64]>,
@@ -64,7 +64,7 @@ impl<'a> Conversion<'a> {
         let mut locals = Vec::with_capacity(spaces.len());
         for space in spaces {
             let (runs, pieces) = (Vec::with_capacity(capacity), Vec::new());
-            locals.push(Local { scratch: &mut *space.scratch, runs, pieces });
+            locals.push(ConversionMemory { scratch: &mut *space.scratch, runs, pieces });
         }
         let mut next = move |runs: &mut Vec<_>| {
             let (panel, group) = items.next()?;
@@ -85,9 +85,9 @@ impl<'a> Conversion<'a> {
     }
 
     /// One panel modulo some primes; returns its rows.
-    fn convert(&self, panel: usize, primes: Range<usize>, local: &mut Local<'_, '_>) -> usize {
+    fn convert(&self, panel: usize, primes: Range<usize>, local: &mut ConversionMemory<'_, '_>) -> usize {
         let columns = panel * BLOCK..((panel + 1) * BLOCK).min(self.shifts.len());
-        let source = |part: &Part<'a>| PanelSource {
+        let source = |part: &MatrixRows<'a>| PanelSource {
             view: part.view,
             columns: columns.clone(),
             rows: part.rows.clone(),

@@ -6,7 +6,7 @@
 
 use crate::comm::{Reduction, Transport};
 use crate::error::Result;
-use crate::kernels::max_plus::{EMPTY, PANEL, Row, depth, largest_sums};
+use crate::kernels::max_plus::{DepthRow, EMPTY, PANEL, depth, largest_sums};
 use crate::math::float::Head;
 use crate::matrix::{EntryIndex, Uplo};
 use crate::ops::product::problem::OperandRows;
@@ -16,7 +16,7 @@ use crate::ops::product::size::ProductSize;
 use crate::store::filled;
 
 /// Bytes of a row of a panel.
-const ROW_BYTES: u64 = size_of::<Row>() as u64;
+const ROW_BYTES: u64 = size_of::<DepthRow>() as u64;
 
 /// Approximate number of rows of panels that a worker takes at a time.
 const GROUP_ROWS: usize = 4096;
@@ -37,7 +37,7 @@ pub(crate) fn triangle_bytes(order: usize) -> u64 {
 
 /// The largest sums of a product of few rows and columns on one rank: one panel, on the stack.
 pub(crate) struct OnePanel {
-    sums: [Row; PANEL],
+    sums: [DepthRow; PANEL],
 }
 
 impl OnePanel {
@@ -76,7 +76,13 @@ impl OnePanel {
 
 /// Passes on the sums of a panel of columns and of some rows of the product, as far as they are wanted; the first of
 /// them is that of the entry at `first`.
-fn show(size: &ProductSize, uplo: Uplo, first: EntryIndex, sums: &[Row], mut see: impl FnMut(EntryIndex, Option<u32>)) {
+fn show(
+    size: &ProductSize,
+    uplo: Uplo,
+    first: EntryIndex,
+    sums: &[DepthRow],
+    mut see: impl FnMut(EntryIndex, Option<u32>),
+) {
     for (row, sums) in (first.row..size.rows).zip(sums) {
         for (col, &sum) in (first.col..size.cols).zip(sums) {
             if !size.triangle || in_triangle(uplo, row, col) {
@@ -87,7 +93,7 @@ fn show(size: &ProductSize, uplo: Uplo, first: EntryIndex, sums: &[Row], mut see
 }
 
 /// The depths of the columns from `first` on, row by row.
-fn fill_panel(part: &mut [Row], operand: &OperandRows<'_>, first: usize) {
+fn fill_panel(part: &mut [DepthRow], operand: &OperandRows<'_>, first: usize) {
     let norms = &operand.shifts[first..operand.shifts.len().min(first + PANEL)];
     let places = operand.blocks.iter().flat_map(|block| (0..block.rows()).map(move |row| (block, row)));
     for (depths, (block, row)) in part.iter_mut().zip(places) {
@@ -111,7 +117,7 @@ struct Panels {
     rows: usize,
     /// Whether rows below the diagonal of the operand are all 0, and left out.
     is_upper: bool,
-    depths: Vec<Row>,
+    depths: Vec<DepthRow>,
 }
 
 impl Depths {
@@ -206,13 +212,13 @@ impl Panels {
         PANEL * whole * (whole + 1) / 2 + last
     }
 
-    fn panel(&self, index: usize) -> &[Row] {
+    fn panel(&self, index: usize) -> &[DepthRow] {
         &self.depths[self.start(index)..self.start(index + 1)]
     }
 }
 
 /// The largest of the sums of all ranks. Collective.
-fn raise_over_ranks(world: &dyn Transport, sums: &mut [[Row; PANEL]]) -> Result<()> {
+fn raise_over_ranks(world: &dyn Transport, sums: &mut [[DepthRow; PANEL]]) -> Result<()> {
     if world.size() == 1 {
         return Ok(());
     }

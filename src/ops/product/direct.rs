@@ -8,13 +8,13 @@ use crate::drive::Meter;
 use crate::error::Result;
 use crate::kernels::digit_lanes::{DigitLanes, LANES};
 use crate::kernels::limbs;
-use crate::kernels::row_lanes::{Columns, ENTRIES, RowLanes};
+use crate::kernels::row_lanes::{ENTRIES, LaneColumns, RowLanes};
 use crate::math::float::{FloatRef, Head, limbs_for, round_shifted};
 use crate::matrix::{EntryIndex, MatrixView, MatrixViewMut};
 use crate::ops::exact_sum::ExactEntry;
 use crate::ops::product::combine::Epilogue;
 use crate::ops::product::plan::{Plan, PlanRequest};
-use crate::ops::product::problem::{Accuracy, Bits, Problem};
+use crate::ops::product::problem::{Accuracy, Bits, ProductProblem};
 use crate::ops::product::segments::in_triangle;
 use crate::ops::product::size::ProductSize;
 use crate::plan::PlanBytes;
@@ -29,7 +29,7 @@ const ZERO: u64 = 2;
 
 /// The form of the scaled entries: the first that this processor has.
 #[derive(Clone, Copy)]
-enum Form {
+enum ScaledForm {
     /// Digits, eight rows of a column side by side.
     Rows(RowLanes),
     /// Digits, four columns side by side.
@@ -40,53 +40,60 @@ enum Form {
 
 /// Layout of the scaled operands, and the arithmetic of their products.
 #[derive(Clone, Copy)]
-struct Layout {
+struct OperandLayout {
     /// Limbs of an entry.
     width: usize,
     contracted: usize,
     left_words: usize,
     right_words: usize,
-    form: Form,
+    form: ScaledForm,
     /// Bits of the result.
     precision_bits: u32,
 }
 
-impl Layout {
+impl OperandLayout {
     /// The fastest, then one that takes no more memory for fewer bits, and no more than limbs where rows are padded.
-    fn choices(size: &ProductSize, bits: &Bits) -> [Layout; 2] {
-        let of = |form| Layout::new(size, bits, form);
+    fn choices(size: &ProductSize, bits: &Bits) -> [OperandLayout; 2] {
+        let of = |form| OperandLayout::new(size, bits, form);
         if let Some(lanes) = RowLanes::new(bits.operand) {
-            let (rows, limbs) = (of(Form::Rows(lanes)), of(Form::Limbs));
+            let (rows, limbs) = (of(ScaledForm::Rows(lanes)), of(ScaledForm::Limbs));
             return [rows, if limbs.bytes() < rows.bytes() { limbs } else { rows }];
         }
-        let panels = |lanes: Option<DigitLanes>| of(lanes.map_or(Form::Limbs, Form::Panels));
+        let panels = |lanes: Option<DigitLanes>| of(lanes.map_or(ScaledForm::Limbs, ScaledForm::Panels));
         [panels(DigitLanes::new(bits.operand)), panels(DigitLanes::narrow(bits.operand))]
     }
 
     /// The one that a plan has room for.
-    fn planned(size: &ProductSize, bits: &Bits, plan: &Plan) -> Layout {
-        let [fast, narrow] = Layout::choices(size, bits);
+    fn planned(size: &ProductSize, bits: &Bits, plan: &Plan) -> OperandLayout {
+        let [fast, narrow] = OperandLayout::choices(size, bits);
         if fast.bytes() <= plan.bytes.operand_window { fast } else { narrow }
     }
 
-    fn new(size: &ProductSize, bits: &Bits, form: Form) -> Layout {
+    fn new(size: &ProductSize, bits: &Bits, form: ScaledForm) -> OperandLayout {
         let width = limbs_for(bits.operand + 1); // a norm of exactly 2^operand_bits is allowed
         let contracted = size.contracted;
         let words = |columns: usize| match form {
-            Form::Rows(lanes) => columns * lanes.column_words(contracted),
-            Form::Panels(lanes) => columns.div_ceil(LANES) * lanes.panel_words(contracted),
-            Form::Limbs => columns * contracted * (width + 1),
+            ScaledForm::Rows(lanes) => columns * lanes.column_words(contracted),
+            ScaledForm::Panels(lanes) => columns.div_ceil(LANES) * lanes.panel_words(contracted),
+            ScaledForm::Limbs => columns * contracted * (width + 1),
         };
         let right_words = if size.triangle { 0 } else { words(size.cols) };
-        Layout { width, contracted, left_words: words(size.rows), right_words, form, precision_bits: bits.result }
+        OperandLayout {
+            width,
+            contracted,
+            left_words: words(size.rows),
+            right_words,
+            form,
+            precision_bits: bits.result,
+        }
     }
 
     /// Words of all entries, one product, and the sum of products with room for every carry and the sign.
     fn words(&self) -> usize {
         let product = match self.form {
-            Form::Rows(lanes) => lanes.scratch_words(self.precision_bits) + lanes.limbs(),
-            Form::Panels(lanes) => lanes.sum_words() + (2 * self.width + 1),
-            Form::Limbs => 2 * self.width + (2 * self.width + 1),
+            ScaledForm::Rows(lanes) => lanes.scratch_words(self.precision_bits) + lanes.limbs(),
+            ScaledForm::Panels(lanes) => lanes.sum_words() + (2 * self.width + 1),
+            ScaledForm::Limbs => 2 * self.width + (2 * self.width + 1),
         };
         self.left_words + self.right_words + product
     }
@@ -96,7 +103,7 @@ impl Layout {
     }
 
     fn panels(&self) -> Option<DigitLanes> {
-        if let Form::Panels(lanes) = self.form { Some(lanes) } else { None }
+        if let ScaledForm::Panels(lanes) = self.form { Some(lanes) } else { None }
     }
 
     fn column(&self, col: usize) -> Range<usize> {
@@ -114,7 +121,7 @@ pub(crate) fn plan(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
     let mut bytes = PlanBytes { result: request.result_bytes, ..PlanBytes::default() };
     if !size.is_empty() {
         bytes.lists = (size.operand_columns() * size_of::<i64>()) as u64;
-        let [fast, narrow] = Layout::choices(size, &request.bits);
+        let [fast, narrow] = OperandLayout::choices(size, &request.bits);
         // Kept memory takes room from the next step of a call, which was planned for products of other lengths: under a
         // tight limit the narrow form leaves that room.
         let roomy = bytes.total().saturating_add(2 * fast.bytes());
@@ -165,7 +172,7 @@ pub(crate) fn plan_entries(ctx: &Context, request: &PlanRequest) -> Result<Plan>
 /// [`Error::ExponentRange`], [`Error::Cancelled`], [`Error::OutOfMemory`].
 pub(crate) fn run(
     ctx: &Context,
-    problem: &Problem<'_>,
+    problem: &ProductProblem<'_>,
     bits: &Bits,
     plan: &Plan,
     workspace: &mut Workspace,
@@ -174,7 +181,7 @@ pub(crate) fn run(
     if problem.size().is_empty() {
         return fill(ctx, problem, result, |_, finish| finish(ExactEntry::ZERO));
     }
-    let layout = Layout::planned(&problem.size(), bits, plan);
+    let layout = OperandLayout::planned(&problem.size(), bits, plan);
     let Workspace { operands, left_shifts, right_shifts, .. } = workspace;
     let (left, rest) = operands.words(layout.words())?.split_at_mut(layout.left_words);
     let (right, space) = rest.split_at_mut(layout.right_words);
@@ -186,12 +193,12 @@ pub(crate) fn run(
         }
         None => (&*left, &*left_shifts),
     };
-    if let Form::Rows(lanes) = layout.form {
-        let columns = Columns { left, right, rows: layout.contracted };
-        return fill_eights(ctx, problem, &RowSums { lanes, columns, left_shifts, right_shifts }, space, result);
+    if let ScaledForm::Rows(lanes) = layout.form {
+        let columns = LaneColumns { left, right, rows: layout.contracted };
+        return fill_eights(ctx, problem, &RowLaneSums { lanes, columns, left_shifts, right_shifts }, space, result);
     }
     let (product, sum) = space.split_at_mut(space.len() - (2 * layout.width + 1));
-    let mut sums = Sums { layout, left, right, product, known: None };
+    let mut sums = ColumnSums { layout, left, right, product, known: None };
     fill(ctx, problem, result, |place, finish| {
         sums.add_up(place, sum);
         let negative = limbs::to_magnitude(sum);
@@ -202,7 +209,7 @@ pub(crate) fn run(
 /// Fills the wanted entries of `result`: `entry` passes the exact product of a place to its function argument.
 fn fill(
     ctx: &Context,
-    problem: &Problem<'_>,
+    problem: &ProductProblem<'_>,
     result: MatrixViewMut<'_>,
     mut entry: impl FnMut(EntryIndex, &mut dyn FnMut(ExactEntry<'_>) -> Result<()>) -> Result<()>,
 ) -> Result<()> {
@@ -228,14 +235,14 @@ fn fill(
 /// Fills the wanted entries of `result`, eight at a time.
 fn fill_eights(
     ctx: &Context,
-    problem: &Problem<'_>,
-    sums: &RowSums<'_>,
+    problem: &ProductProblem<'_>,
+    sums: &RowLaneSums<'_>,
     space: &mut [u64],
     result: MatrixViewMut<'_>,
 ) -> Result<()> {
     let (rows, cols) = problem.result_shape();
     let meter = Meter::new(ctx, cols as u64);
-    let mut target = Target {
+    let mut target = DirectTarget {
         epilogue: &problem.epilogue,
         precision_bits: result.precision_bits(),
         width: result.limbs_per_element(),
@@ -258,15 +265,15 @@ fn fill_eights(
 }
 
 /// Scaled columns in digits, eight rows side by side, whose products are summed for eight entries together.
-struct RowSums<'s> {
+struct RowLaneSums<'s> {
     lanes: RowLanes,
-    columns: Columns<'s>,
+    columns: LaneColumns<'s>,
     left_shifts: &'s [i64],
     right_shifts: &'s [i64],
 }
 
 /// Where entries of a result go, and the epilogue of their products.
-struct Target<'t> {
+struct DirectTarget<'t> {
     epilogue: &'t Epilogue<'t>,
     precision_bits: u32,
     width: usize,
@@ -275,9 +282,9 @@ struct Target<'t> {
     entries: (&'t mut [u64], &'t mut [u64]),
 }
 
-impl RowSums<'_> {
+impl RowLaneSums<'_> {
     /// Makes up to eight entries of the result.
-    fn finish(&self, entries: &[EntryIndex], space: &mut [u64], target: &mut Target<'_>) -> Result<()> {
+    fn finish(&self, entries: &[EntryIndex], space: &mut [u64], target: &mut DirectTarget<'_>) -> Result<()> {
         let (lanes, precision_bits, width) = (&self.lanes, target.precision_bits, target.width);
         let (exact, scratch) = space.split_at_mut(lanes.limbs());
         let signs = lanes.multiply(self.columns, entries, scratch);
@@ -307,11 +314,11 @@ impl RowSums<'_> {
     }
 }
 
-impl Layout {
+impl OperandLayout {
     /// Writes `round(a_kj * 2^shifts[j])`, column by column; `space` has room for one entry, or is the scratch of eight
     /// rows.
     fn scale_columns(&self, view: MatrixView<'_>, shifts: &[i64], out: &mut [u64], space: &mut [u64]) {
-        if let Form::Rows(lanes) = self.form {
+        if let ScaledForm::Rows(lanes) = self.form {
             return lanes.cut(view, shifts, out, space);
         }
         let magnitude = &mut space[..self.width];
@@ -353,8 +360,8 @@ fn scaled<'o>(value: FloatRef<'_>, shift: i64, out: &'o mut [u64]) -> &'o mut [u
 }
 
 /// The exact sums of products of two scaled columns.
-struct Sums<'s> {
-    layout: Layout,
+struct ColumnSums<'s> {
+    layout: OperandLayout,
     /// Scaled columns of both operands.
     left: &'s [u64],
     right: &'s [u64],
@@ -364,7 +371,7 @@ struct Sums<'s> {
     known: Option<(usize, usize)>,
 }
 
-impl Sums<'_> {
+impl ColumnSums<'_> {
     /// The sum of an entry of the result, in two's complement.
     fn add_up(&mut self, EntryIndex { row, col }: EntryIndex, sum: &mut [u64]) {
         let (layout, left, right) = (&self.layout, self.left, self.right);

@@ -36,7 +36,7 @@ pub(crate) struct PlaneExchange<'e, 'a> {
 }
 
 /// Such an exchange under way.
-struct Round<'e, 'a> {
+struct PlaneRound<'e, 'a> {
     exchange: &'e Exchange<'a>,
     planes: Range<usize>,
     packing: Packing,
@@ -85,11 +85,11 @@ impl PlaneExchange<'_, '_> {
     pub fn run(self, shares: Shares<'_>) -> Result<u64> {
         let PlaneExchange { exchange, planes } = self;
         let packing = Packing::of_planes(exchange.engine, planes.clone());
-        Round { exchange, planes, packing }.run(shares)
+        PlaneRound { exchange, planes, packing }.run(shares)
     }
 }
 
-impl Round<'_, '_> {
+impl PlaneRound<'_, '_> {
     fn run(&self, shares: Shares<'_>) -> Result<u64> {
         let Exchange { team, engine, owners, .. } = self.exchange;
         let layout = team.layout();

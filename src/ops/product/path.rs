@@ -23,7 +23,7 @@ const DEVICE_NANOSECONDS: f64 = 20e6;
 
 /// The path a product takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Path {
+pub(crate) enum ProductMethod {
     /// Sums of products on limbs.
     Direct,
     /// Residue planes on this number of workers.
@@ -34,18 +34,18 @@ pub(crate) enum Path {
 ///
 /// `operand_bits` need only be about right. A forced kernel and the self-check, which needs a redundant prime, keep
 /// the planes, unless there is nothing to multiply; a forced kernel also keeps all threads.
-pub(crate) fn choose_path(ctx: &Context, size: &ProductSize, operand_bits: u32) -> Path {
+pub(crate) fn choose_path(ctx: &Context, size: &ProductSize, operand_bits: u32) -> ProductMethod {
     if size.is_empty() {
-        return Path::Direct;
+        return ProductMethod::Direct;
     }
     if ctx.forced_kernel().is_some() || ctx.devices().family.is_some() {
-        return Path::Planes(ctx.threads());
+        return ProductMethod::Planes(ctx.threads());
     }
     let planes = kernel_nanoseconds(ctx, size, operand_bits);
     if may_go_direct(ctx) && direct_estimate(ctx, size, operand_bits, planes) < planes {
-        return Path::Direct;
+        return ProductMethod::Direct;
     }
-    Path::Planes(if planes < ONE_WORKER_NANOSECONDS { 1 } else { ctx.threads() })
+    ProductMethod::Planes(if planes < ONE_WORKER_NANOSECONDS { 1 } else { ctx.threads() })
 }
 
 /// Whether several products of that size are faster side by side, a lane for each, than one after the other.
@@ -157,7 +157,7 @@ pub(crate) fn plan_request(ctx: &Context, request: &PlanRequest) -> Result<Plan>
 ///
 /// # Errors
 /// As [`plan_request`].
-pub(crate) fn plan_on(path: Path, ctx: &Context, request: &PlanRequest) -> Result<Plan> {
+pub(crate) fn plan_on(path: ProductMethod, ctx: &Context, request: &PlanRequest) -> Result<Plan> {
     match (plan_alone(path, ctx, request), other_path(path, ctx, request)) {
         (Err(refusal @ Error::MemoryLimit { .. }), Some(other)) => {
             plan_alone(other, ctx, request).map_err(|other| smaller(refusal, other))
@@ -170,26 +170,26 @@ pub(crate) fn plan_on(path: Path, ctx: &Context, request: &PlanRequest) -> Resul
 ///
 /// # Errors
 /// As [`plan_request`].
-pub(crate) fn plan_alone(path: Path, ctx: &Context, request: &PlanRequest) -> Result<Plan> {
+pub(crate) fn plan_alone(path: ProductMethod, ctx: &Context, request: &PlanRequest) -> Result<Plan> {
     match path {
-        Path::Direct => direct::plan(ctx, request).map(direct::as_one_job),
-        Path::Planes(_) if !request.on_cpu && !ctx.devices().is_empty() => plan_devices(ctx, request),
-        Path::Planes(workers) => plan_planes(ctx, request, workers, 0).map(|planned| planned.plan),
+        ProductMethod::Direct => direct::plan(ctx, request).map(direct::as_one_job),
+        ProductMethod::Planes(_) if !request.on_cpu && !ctx.devices().is_empty() => plan_devices(ctx, request),
+        ProductMethod::Planes(workers) => plan_planes(ctx, request, workers, 0).map(|planned| planned.plan),
     }
 }
 
 /// The path that a product takes where a limit refuses this one: only small products have another.
-pub(crate) fn other_path(path: Path, ctx: &Context, request: &PlanRequest) -> Option<Path> {
+pub(crate) fn other_path(path: ProductMethod, ctx: &Context, request: &PlanRequest) -> Option<ProductMethod> {
     let PlanRequest { size, bits, .. } = request;
     match path {
-        Path::Direct => {
+        ProductMethod::Direct => {
             let modulus_bits = bits.spec(ctx.self_check()).modulus_bits;
             let has_planes = !size.is_empty() && modulus_bits <= ctx.maximum_modulus_bits();
-            has_planes.then_some(Path::Planes(1))
+            has_planes.then_some(ProductMethod::Planes(1))
         }
-        Path::Planes(_) => {
+        ProductMethod::Planes(_) => {
             let is_small = kernel_nanoseconds(ctx, size, bits.operand) < ONE_WORKER_NANOSECONDS;
-            (is_small && may_go_direct(ctx)).then_some(Path::Direct)
+            (is_small && may_go_direct(ctx)).then_some(ProductMethod::Direct)
         }
     }
 }
@@ -267,9 +267,12 @@ mod tests {
             choose_path(&ctx, &ProductSize { contracted, rows, cols, triangle: false }, bits)
         };
         for (contracted, rows, cols, bits) in [(1000, 1000, 1, 256), (2000, 400, 1, 256), (20_000, 4, 4, 512)] {
-            assert!(matches!(path(contracted, rows, cols, bits), Path::Planes(_)), "{rows} x {contracted} x {cols}");
+            assert!(
+                matches!(path(contracted, rows, cols, bits), ProductMethod::Planes(_)),
+                "{rows} x {contracted} x {cols}"
+            );
         }
-        assert_eq!(path(20, 10, 10, 256), Path::Direct);
-        assert_eq!(path(8, 8, 8, 256), Path::Direct);
+        assert_eq!(path(20, 10, 10, 256), ProductMethod::Direct);
+        assert_eq!(path(8, 8, 8, 256), ProductMethod::Direct);
     }
 }

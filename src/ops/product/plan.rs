@@ -10,7 +10,7 @@ use crate::ops::product::device::DevicePart;
 use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::kernel::choose_kernel;
 use crate::ops::product::problem::{Accuracy, Bits};
-use crate::ops::product::schedule::{Cutting, Schedule};
+use crate::ops::product::schedule::{Cutting, ProductSchedule};
 use crate::ops::product::size::{BlockShape, ProductSize};
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid, Cut, DiskInput, PlanBytes, PlanInput, WindowWords};
 use crate::store::{Buffer, available_bytes};
@@ -160,7 +160,7 @@ impl PlanRequest {
 pub(crate) struct PlannedRun {
     pub engine: Arc<dyn PlaneEngine>,
     pub cutting: Cutting,
-    pub schedule: Schedule,
+    pub schedule: ProductSchedule,
     pub words: WindowWords,
     pub plan: Plan,
 }
@@ -223,7 +223,7 @@ fn plan_with(
     let (words, slot_panels) = (input.window_words(&cut), input.slot_panels(&cut));
     let cutting = Cutting { cut, chunks: input.chunks(&cut), slot_panels };
     let panels = BlockGrid { rows: input.left_panels, cols: input.right_panels, triangle: size.triangle };
-    let schedule = Schedule::new(&cutting, panels, input.primes);
+    let schedule = ProductSchedule::new(&cutting, panels, input.primes);
     Ok(PlannedRun { cutting, schedule, plan, words, engine })
 }
 

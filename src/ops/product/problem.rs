@@ -33,19 +33,19 @@ pub enum Accuracy {
 
 /// One operand: its columns are contracted with those of the other.
 #[derive(Clone, Copy)]
-pub(crate) struct Operand<'a> {
+pub(crate) struct ProductOperand<'a> {
     /// The operand as a `contracted x columns` view.
     pub view: MatrixView<'a>,
     /// Whether the view is the transpose of the caller's operand, for the indices in errors.
     pub transposed: bool,
 }
 
-impl<'a> Operand<'a> {
+impl<'a> ProductOperand<'a> {
     /// The caller's view, transposed where `op` says so.
-    pub fn new(view: MatrixView<'a>, op: Op) -> Operand<'a> {
+    pub fn new(view: MatrixView<'a>, op: Op) -> ProductOperand<'a> {
         match op {
-            Op::NoTranspose => Operand { view, transposed: false },
-            Op::Transpose => Operand { view: view.transposed(), transposed: true },
+            Op::NoTranspose => ProductOperand { view, transposed: false },
+            Op::Transpose => ProductOperand { view: view.transposed(), transposed: true },
         }
     }
 }
@@ -99,13 +99,13 @@ impl std::fmt::Debug for Hooks<'_> {
 }
 
 /// A product to compute.
-pub(crate) struct Problem<'a> {
+pub(crate) struct ProductProblem<'a> {
     /// `syrk` or `gemm`.
     pub operation: &'static str,
     /// Its columns give the rows of the result.
-    pub left: Operand<'a>,
+    pub left: ProductOperand<'a>,
     /// Its columns give the columns of the result; `None` for SYRK, where both operands are the left one.
-    pub right: Option<Operand<'a>>,
+    pub right: Option<ProductOperand<'a>>,
     /// The triangle wanted of a SYRK.
     pub uplo: Uplo,
     /// Whether the other triangle becomes its mirror image.
@@ -160,7 +160,7 @@ pub(crate) struct Bits {
     pub result: u32,
 }
 
-impl<'a> Problem<'a> {
+impl<'a> ProductProblem<'a> {
     /// Makes `result` symmetric where the problem requires it.
     pub fn complete(&self, ctx: &Context, result: MatrixViewMut<'_>) {
         if self.mirrored {
@@ -172,10 +172,10 @@ impl<'a> Problem<'a> {
     }
 
     /// The lower triangle of `P^T P`, or of `P P^T` where `op` says so.
-    pub fn syrk(p: MatrixView<'a>, op: Op, precision_bits: u32) -> Problem<'a> {
-        Problem {
+    pub fn syrk(p: MatrixView<'a>, op: Op, precision_bits: u32) -> ProductProblem<'a> {
+        ProductProblem {
             operation: "syrk",
-            left: Operand::new(p, op),
+            left: ProductOperand::new(p, op),
             right: None,
             uplo: Uplo::Lower,
             mirrored: false,
@@ -190,14 +190,14 @@ impl<'a> Problem<'a> {
     }
 
     /// `op(A) op(B)`.
-    pub fn gemm(a: MatrixView<'a>, op_a: Op, b: MatrixView<'a>, op_b: Op, precision_bits: u32) -> Problem<'a> {
+    pub fn gemm(a: MatrixView<'a>, op_a: Op, b: MatrixView<'a>, op_b: Op, precision_bits: u32) -> ProductProblem<'a> {
         // The columns of the left operand are the rows of op(A).
         let op = match op_a {
             Op::NoTranspose => Op::Transpose,
             Op::Transpose => Op::NoTranspose,
         };
-        let right = Some(Operand::new(b, op_b));
-        Problem { operation: "gemm", right, ..Problem::syrk(a, op, precision_bits) }
+        let right = Some(ProductOperand::new(b, op_b));
+        ProductProblem { operation: "gemm", right, ..ProductProblem::syrk(a, op, precision_bits) }
     }
 
     /// Rows contracted (K).
@@ -211,7 +211,7 @@ impl<'a> Problem<'a> {
     }
 
     /// The operand that gives the result's columns.
-    pub fn right_operand(&self) -> Operand<'a> {
+    pub fn right_operand(&self) -> ProductOperand<'a> {
         self.right.unwrap_or(self.left)
     }
 

@@ -55,7 +55,7 @@ impl RecoveryTime {
     }
 }
 
-struct Local<'l, 's> {
+struct RecoveryMemory<'l, 's> {
     space: &'l mut Space<'s>,
     time: RecoveryTime,
     /// When the last block was stored.
@@ -76,7 +76,7 @@ impl Recovery<'_> {
     ) -> Result<RecoveryTime> {
         let sums = || self.check.map(InnerCheck::row_sums);
         let start = Instant::now();
-        let local = |space| Local { space, time: RecoveryTime::default(), last: start, sums: sums() };
+        let local = |space| RecoveryMemory { space, time: RecoveryTime::default(), last: start, sums: sums() };
         let mut locals = spaces.iter_mut().map(local).collect::<Vec<_>>();
         drive::parallel_for(&mut locals, |_| segments.next(), |local, segment| self.fill(local, segment, meter))?;
         if let Some(check) = self.check {
@@ -86,7 +86,7 @@ impl Recovery<'_> {
         Ok(RecoveryTime { reconstruct: sum(|time| time.reconstruct), unscale: sum(|time| time.unscale) })
     }
 
-    fn fill(&self, local: &mut Local<'_, '_>, mut segment: Segment<'_>, meter: &Meter<'_>) -> Result<()> {
+    fn fill(&self, local: &mut RecoveryMemory<'_, '_>, mut segment: Segment<'_>, meter: &Meter<'_>) -> Result<()> {
         let plane_words = self.engine.plane_words(&self.region.grid);
         let (integers, scratch) = (&mut *local.space.integers, &mut *local.space.scratch);
         for row in segment.rows.clone() {

@@ -19,13 +19,13 @@ use crate::math::bound::range_check_bits;
 use crate::matrix::Uplo;
 use crate::ops::product::clock::{PhaseClock, RankPhase};
 use crate::ops::product::combine::Epilogue;
-use crate::ops::product::convert::{CONVERT_UNITS, Conversion, Part};
+use crate::ops::product::convert::{CONVERT_UNITS, Conversion, MatrixRows};
 use crate::ops::product::exchange::{Exchange, PlaneExchange};
 use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::multiply::{Multiplication, Task};
 use crate::ops::product::problem::{Bits, FaultHook, OperandRows};
 use crate::ops::product::recover::{RECOVER_UNITS, Recovery, RecoveryTime};
-use crate::ops::product::schedule::{Cutting, Held, Load, Schedule, Side, Step, StepPart};
+use crate::ops::product::schedule::{BandLoad, Cutting, HeldBands, ProductSchedule, ProductStep, Side, StepPart};
 use crate::ops::product::segments::{Region, ResultEntries, SegmentIter};
 use crate::ops::product::space::Space;
 use crate::ops::product::streamed::StreamedOperands;
@@ -44,7 +44,7 @@ pub(crate) struct ProductRun<'a> {
     pub engine: &'a dyn PlaneEngine,
     pub cutting: Cutting,
     /// The order of the work.
-    pub schedule: Schedule,
+    pub schedule: ProductSchedule,
     pub left: OperandRows<'a>,
     /// `None` for SYRK.
     pub right: Option<OperandRows<'a>>,
@@ -67,20 +67,20 @@ pub(crate) struct RunState<'s> {
 }
 
 /// The reason why the ranks of a node stop the products.
-struct Failure {
+struct ProductFailure {
     error: Error,
     /// Whether the ranks of all nodes have it.
     is_known: bool,
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
-        Failure { error, is_known: false }
+impl From<Error> for ProductFailure {
+    fn from(error: Error) -> ProductFailure {
+        ProductFailure { error, is_known: false }
     }
 }
 
 /// Panels of one operand, and the panel of the operand window that holds the first of them.
-struct Slot<'a> {
+struct PanelSlot<'a> {
     operand: OperandRows<'a>,
     panels: Range<usize>,
     first: usize,
@@ -107,15 +107,15 @@ impl<'a> ProductRun<'a> {
         let check = (self.site.ctx.freivalds()).then(|| InnerCheck::new(self.site, self.left, self.right));
         let check = check.transpose()?;
         let meter = Meter::new(self.site.ctx, self.total_units());
-        let (mut held, mut time) = (Held::default(), RecoveryTime::default());
+        let (mut held, mut time) = (HeldBands::default(), RecoveryTime::default());
         for pair in self.schedule.pairs() {
             let region = self.region(&pair);
             let owners = self.owners.filter(|_| self.site.team.layout().nodes.len() > 1);
             let exchange = owners.map(|owners| Exchange::new(self.site.team, self.engine, owners, &region));
             let left = match self.products(&pair, &mut held, exchange.as_ref(), state, &meter) {
                 Ok(left) => self.meet(Ok(()), state).map(|()| left),
-                Err(Failure { error, is_known: true }) => Err(error),
-                Err(Failure { error, .. }) => self.meet(Err(error), state).map(|()| 0..0),
+                Err(ProductFailure { error, is_known: true }) => Err(error),
+                Err(ProductFailure { error, .. }) => self.meet(Err(error), state).map(|()| 0..0),
             };
             let left = left?;
             let rest = exchange.as_ref().map(|exchange| exchange.of(left));
@@ -149,11 +149,11 @@ impl<'a> ProductRun<'a> {
     fn products(
         &self,
         pair: &BandPair,
-        held: &mut Held,
+        held: &mut HeldBands,
         exchange: Option<&Exchange<'_>>,
         state: &mut RunState<'_>,
         meter: &Meter<'_>,
-    ) -> std::result::Result<Range<usize>, Failure> {
+    ) -> std::result::Result<Range<usize>, ProductFailure> {
         let (mut outcome, mut sent, mut finished) = (Ok(()), 0, 0);
         // A planted fault must take effect before residues are summed.
         let exchange = exchange.filter(|_| self.fault.is_none());
@@ -165,7 +165,8 @@ impl<'a> ProductRun<'a> {
             for part in parts {
                 let rest = exchange.filter(|_| sent < finished).map(|exchange| exchange.of(sent..finished));
                 if rest.is_some() {
-                    outcome = self.meet(outcome, state).map(Ok).map_err(|error| Failure { error, is_known: true })?;
+                    outcome =
+                        self.meet(outcome, state).map(Ok).map_err(|error| ProductFailure { error, is_known: true })?;
                     sent = finished;
                 }
                 outcome = self.multiply(pair, &part, rest, state, meter, outcome)?;
@@ -203,7 +204,7 @@ impl<'a> ProductRun<'a> {
     }
 
     /// Which rank writes which words of a slot; `parts` are the rows of this rank.
-    fn operand_partition(&self, slot: &Slot<'_>, step: &Step, parts: &[Part<'_>]) -> Partition {
+    fn operand_partition(&self, slot: &PanelSlot<'_>, step: &ProductStep, parts: &[MatrixRows<'_>]) -> Partition {
         let ranks = self.shape.ranks();
         let (panel_words, plane_words) = self.operand_words(step.chunk);
         let mut runs = Vec::new();
@@ -227,18 +228,18 @@ impl<'a> ProductRun<'a> {
     }
 
     /// The place of a band in the operand window.
-    fn slot(&self, load: &Load) -> Slot<'a> {
+    fn slot(&self, load: &BandLoad) -> PanelSlot<'a> {
         let (operand, first) = match load.side {
             Side::Left => (self.left, 0),
             Side::Right => (self.right(), self.cutting.slot_panels.0),
         };
-        Slot { operand, panels: load.panels.clone(), first }
+        PanelSlot { operand, panels: load.panels.clone(), first }
     }
 
     /// Writes the residues of this rank's rows. The outer error is the node's, the inner one this rank's own.
     fn convert(
         &self,
-        load: &Load,
+        load: &BandLoad,
         state: &mut RunState<'_>,
         meter: &Meter<'_>,
         outcome: Result<()>,
@@ -396,7 +397,7 @@ impl<'a> ProductRun<'a> {
         let (own_rows, node_rows) = (self.shape.rows[self.rank()], self.shape.total_rows() as u64);
         let (primes, threads) = (self.engine.moduli().len() as u64, self.shape.threads[self.rank()] as u64);
         let (workers, ranks) = (self.shape.workers().max(1) as u64, self.site.team.size() as u64);
-        let load_units = |Load { panels, step, .. }: Load| {
+        let load_units = |BandLoad { panels, step, .. }: BandLoad| {
             let rows = rank_chunk(own_rows, self.cutting.chunks, step.chunk).len();
             CONVERT_UNITS * (panels.len() * rows * step.primes.len()) as u64
         };
@@ -409,7 +410,7 @@ impl<'a> ProductRun<'a> {
 }
 
 /// The rows of chunk `chunk` out of `chunks` among the `rows` rows of all blocks of an operand.
-fn chunk_parts<'a>(operand: &OperandRows<'a>, rows: usize, chunks: usize, chunk: usize) -> Vec<Part<'a>> {
+fn chunk_parts<'a>(operand: &OperandRows<'a>, rows: usize, chunks: usize, chunk: usize) -> Vec<MatrixRows<'a>> {
     let wanted = rank_chunk(rows, chunks, chunk);
     let mut parts = Vec::new();
     let mut first = 0;
@@ -417,7 +418,7 @@ fn chunk_parts<'a>(operand: &OperandRows<'a>, rows: usize, chunks: usize, chunk:
         let last = first + view.rows();
         let (start, end) = (wanted.start.clamp(first, last), wanted.end.clamp(first, last));
         if start < end {
-            parts.push(Part { view, rows: start - first..end - first });
+            parts.push(MatrixRows { view, rows: start - first..end - first });
         }
         first = last;
     }

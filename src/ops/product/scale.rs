@@ -14,7 +14,7 @@ use crate::math::float::Head;
 use crate::math::scale::{norm_exponent, square_bound};
 use crate::matrix::{MAXIMUM_EXPONENT, MatrixView};
 use crate::ops::product::integers::check_integers;
-use crate::ops::product::problem::Operand;
+use crate::ops::product::problem::ProductOperand;
 use crate::site::Site;
 
 /// Columns that are walked through together, at most: of a view stored by rows, eight cache lines of heads.
@@ -43,7 +43,7 @@ pub(crate) trait Columns: Sync {
 struct Blocks<'a>(&'a [MatrixView<'a>]);
 
 /// The heads `f(column)`.
-pub(crate) struct Heads<F>(pub F);
+pub(crate) struct ColumnHeads<F>(pub F);
 
 fn is_by_column(view: &MatrixView<'_>) -> bool {
     view.row_stride() <= view.col_stride()
@@ -101,7 +101,7 @@ impl Columns for Blocks<'_> {
     }
 }
 
-impl<I: Iterator<Item = Head>, F: Fn(usize) -> I + Sync> Columns for Heads<F> {
+impl<I: Iterator<Item = Head>, F: Fn(usize) -> I + Sync> Columns for ColumnHeads<F> {
     fn group(&self, _cols: usize, _workers: usize) -> usize {
         16
     }
@@ -270,7 +270,7 @@ fn first_out_of_range(view: MatrixView<'_>, is_transposed: bool) -> Option<Error
 }
 
 /// Refuses an operand with an entry that is not an integer; the indices are those of the caller's matrix.
-pub(crate) fn check_operand_integers(workers: usize, operand: &Operand<'_>) -> Result<()> {
+pub(crate) fn check_operand_integers(workers: usize, operand: &ProductOperand<'_>) -> Result<()> {
     let caller = if operand.transposed { operand.view.transposed() } else { operand.view };
     let mut columns = 0..caller.cols();
     let mut locals = vec![(); workers];
@@ -311,7 +311,7 @@ mod tests {
             }
             for op in [Op::NoTranspose, Op::Transpose] {
                 for workers in [1, 3] {
-                    let operand = Operand::new(matrix.view(), op);
+                    let operand = ProductOperand::new(matrix.view(), op);
                     let mut exponents = vec![77; operand.view.cols()];
                     let ctx = Context::builder().threads(workers).build().unwrap();
                     let pass = NormPass::one_process(&ctx, workers);

@@ -20,7 +20,7 @@ pub(crate) struct Cutting {
 
 /// One batch of primes and one chunk of rows.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Step {
+pub(crate) struct ProductStep {
     pub primes: Range<usize>,
     pub chunk: usize,
 }
@@ -45,19 +45,19 @@ pub(crate) enum Side {
 
 /// A band to be converted.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Load {
+pub(crate) struct BandLoad {
     pub side: Side,
     pub panels: Range<usize>,
-    pub step: Step,
+    pub step: ProductStep,
 }
 
 /// The content of the two slots of the operand window: a band, and the step it was converted for.
 #[derive(Default)]
-pub(crate) struct Held([Option<(Range<usize>, Step)>; 2]);
+pub(crate) struct HeldBands([Option<(Range<usize>, ProductStep)>; 2]);
 
-impl Held {
+impl HeldBands {
     /// The bands to convert before a step on a pair of bands; they count as held from then on.
-    pub fn loads(&mut self, pair: &BandPair, step: &Step) -> impl Iterator<Item = Load> + use<> {
+    pub fn loads(&mut self, pair: &BandPair, step: &ProductStep) -> impl Iterator<Item = BandLoad> + use<> {
         let right = (!pair.grid.triangle).then(|| (Side::Right, pair.right.clone()));
         let wanted = [Some((Side::Left, pair.left.clone())), right];
         let mut loads = [None, None];
@@ -66,7 +66,7 @@ impl Held {
             let wanted = Some((panels.clone(), step.clone()));
             if *held != wanted {
                 *held = wanted;
-                *load = Some(Load { side, panels, step: step.clone() });
+                *load = Some(BandLoad { side, panels, step: step.clone() });
             }
         }
         loads.into_iter().flatten()
@@ -84,7 +84,7 @@ enum Pairs {
 
 /// The order of a product.
 #[derive(Clone)]
-pub(crate) struct Schedule {
+pub(crate) struct ProductSchedule {
     pairs: Pairs,
     primes: usize,
     batch_primes: usize,
@@ -93,28 +93,28 @@ pub(crate) struct Schedule {
     parts: usize,
 }
 
-impl Schedule {
+impl ProductSchedule {
     /// The whole product modulo `primes` primes of operands whose panels are the rows and columns of `panels`.
-    pub fn new(cutting: &Cutting, panels: BlockGrid, primes: usize) -> Schedule {
+    pub fn new(cutting: &Cutting, panels: BlockGrid, primes: usize) -> ProductSchedule {
         let Cutting { cut, chunks, .. } = *cutting;
         let pairs = Pairs::All { panels, band_panels: cut.band_panels };
-        Schedule { pairs, primes, batch_primes: cut.batch_primes, chunks, parts: 1 }
+        ProductSchedule { pairs, primes, batch_primes: cut.batch_primes, chunks, parts: 1 }
     }
 
     /// The same without the pairs that are not wanted.
-    pub fn of_pairs(self, is_wanted: impl FnMut(&BandPair) -> bool) -> Schedule {
+    pub fn of_pairs(self, is_wanted: impl FnMut(&BandPair) -> bool) -> ProductSchedule {
         let pairs = Pairs::Some(self.pairs().filter(is_wanted).collect());
-        Schedule { pairs, ..self }
+        ProductSchedule { pairs, ..self }
     }
 
     /// The same with the products of the last chunk of each batch in `parts` parts: each is on its way to other nodes
     /// while the next one is multiplied.
-    pub fn in_parts(self, parts: usize) -> Schedule {
-        Schedule { parts: parts.max(1), ..self }
+    pub fn in_parts(self, parts: usize) -> ProductSchedule {
+        ProductSchedule { parts: parts.max(1), ..self }
     }
 
     /// The parts of a step that are multiplied one after the other, and whether the products of each are finished then.
-    pub fn parts(&self, step: &Step) -> (impl Iterator<Item = StepPart> + use<>, bool) {
+    pub fn parts(&self, step: &ProductStep) -> (impl Iterator<Item = StepPart> + use<>, bool) {
         let (first, chunk, is_last) = (step.primes.start, step.chunk, step.chunk + 1 == self.chunks);
         let size = if is_last { part_primes(step.primes.len(), self.parts) } else { step.primes.len() };
         let part = move |planes: Range<usize>| {
@@ -125,8 +125,8 @@ impl Schedule {
     }
 
     /// The same with all primes at a time.
-    pub fn in_one_batch(self) -> Schedule {
-        Schedule { batch_primes: self.primes, ..self }
+    pub fn in_one_batch(self) -> ProductSchedule {
+        ProductSchedule { batch_primes: self.primes, ..self }
     }
 
     /// The pairs of bands in order.
@@ -141,15 +141,15 @@ impl Schedule {
     }
 
     /// The steps of each pair: all batches of primes, and within each all chunks of rows.
-    pub fn steps(&self) -> impl Iterator<Item = Step> + use<> {
+    pub fn steps(&self) -> impl Iterator<Item = ProductStep> + use<> {
         let chunks = self.chunks;
         pieces(self.primes, self.batch_primes)
-            .flat_map(move |primes| (0..chunks).map(move |chunk| Step { primes: primes.clone(), chunk }))
+            .flat_map(move |primes| (0..chunks).map(move |chunk| ProductStep { primes: primes.clone(), chunk }))
     }
 
     /// All conversions, in order.
-    pub fn loads(&self) -> impl Iterator<Item = Load> + Send + use<> {
-        let (schedule, mut held) = (self.clone(), Held::default());
+    pub fn loads(&self) -> impl Iterator<Item = BandLoad> + Send + use<> {
+        let (schedule, mut held) = (self.clone(), HeldBands::default());
         let steps = self.pairs().flat_map(move |pair| schedule.steps().map(move |step| (pair.clone(), step)));
         steps.flat_map(move |(pair, step)| held.loads(&pair, &step))
     }
@@ -161,8 +161,8 @@ mod tests {
 
     const SIX_PANELS: BlockGrid = BlockGrid { rows: 6, cols: 6, triangle: true };
 
-    fn schedule(panels: BlockGrid, cut: Cut, chunks: usize) -> Schedule {
-        Schedule::new(&Cutting { cut, chunks, slot_panels: (0, 0) }, panels, 5)
+    fn schedule(panels: BlockGrid, cut: Cut, chunks: usize) -> ProductSchedule {
+        ProductSchedule::new(&Cutting { cut, chunks, slot_panels: (0, 0) }, panels, 5)
     }
 
     #[test]
@@ -173,7 +173,7 @@ mod tests {
                 let cut = Cut { batch_primes, band_panels, chunk_rows: 1 };
                 let schedule = schedule(panels, cut, chunks);
                 let (mut loads, mut slots) = (schedule.loads(), [None, None]);
-                let (mut count, mut held) = (0, Held::default());
+                let (mut count, mut held) = (0, HeldBands::default());
                 for pair in schedule.pairs() {
                     for step in schedule.steps() {
                         for load in held.loads(&pair, &step) {

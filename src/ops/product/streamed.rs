@@ -3,8 +3,8 @@
 use crate::error::Result;
 use crate::io::{Block, BlockStream, BlockStreamOptions, BlockStreamStatistics, FileBlock, MatrixFile, StreamedBlock};
 use crate::matrix::Op;
-use crate::ops::product::convert::Part;
-use crate::ops::product::schedule::{Schedule, Side};
+use crate::ops::product::convert::MatrixRows;
+use crate::ops::product::schedule::{ProductSchedule, Side};
 use crate::plan::{BLOCK, rank_chunk};
 use std::ops::Range;
 use std::sync::Arc;
@@ -60,10 +60,10 @@ impl OperandPiece {
     ///
     /// # Errors
     /// Those of [`StreamedBlock::view`].
-    pub fn part(&self) -> Result<Part<'_>> {
+    pub fn part(&self) -> Result<MatrixRows<'_>> {
         let view = self.block.view()?;
         let view = if self.transposed { view.transposed() } else { view };
-        Ok(Part { view, rows: 0..view.rows() })
+        Ok(MatrixRows { view, rows: 0..view.rows() })
     }
 }
 
@@ -76,7 +76,7 @@ impl StreamedOperands {
     pub fn new(
         left: &FileOperand,
         right: &FileOperand,
-        schedule: &Schedule,
+        schedule: &ProductSchedule,
         chunks: usize,
         options: BlockStreamOptions,
         read_bytes: &Arc<AtomicU64>,

@@ -6,13 +6,13 @@
 
 use crate::context::{Context, WorkspaceNeeds};
 use crate::error::{Error, Result};
-use crate::kernels::problem_lanes::{Columns, PROBLEMS, ProblemLanes, Products};
+use crate::kernels::problem_lanes::{PROBLEMS, ProblemColumns, ProblemLanes, ProblemProducts};
 use crate::math::float::Head;
 use crate::matrix::{Destination, EntryIndex, MatrixViewMut};
-use crate::ops::product::call::{Scaled, scale_operands};
+use crate::ops::product::call::{ScaledBits, scale_operands};
 use crate::ops::product::entrywise::{choice_bytes, takes_all};
 use crate::ops::product::path::goes_side_by_side;
-use crate::ops::product::problem::{Accuracy, Bits, Problem, check_precision};
+use crate::ops::product::problem::{Accuracy, Bits, ProductProblem, check_precision};
 use crate::ops::product::segments::in_triangle;
 use crate::ops::product::size::ProductSize;
 use crate::store::Buffer;
@@ -77,7 +77,7 @@ impl LaneProducts {
     pub fn run(
         &self,
         ctx: &Context,
-        problems: &[Option<Problem<'_>>; PROBLEMS],
+        problems: &[Option<ProductProblem<'_>>; PROBLEMS],
         destinations: [Option<Destination<'_>>; PROBLEMS],
     ) -> Result<LanesDone> {
         let (size, planned_bytes) = (&self.size, self.bytes());
@@ -95,7 +95,7 @@ impl LaneProducts {
         let right_columns = size.operand_columns() - size.rows;
         let (right_shifts, words) = words.split_at_mut(right_columns * PROBLEMS);
         let (left_shifts, right_shifts) = (cast_slice_mut(left_shifts), cast_slice_mut(right_shifts));
-        let mut scaled: [Option<Scaled>; PROBLEMS] = std::array::from_fn(|_| None);
+        let mut scaled: [Option<ScaledBits>; PROBLEMS] = std::array::from_fn(|_| None);
         for (lane, problem) in problems.iter().enumerate() {
             let Some(problem) = problem else { continue };
             let ready = problem.check(ctx.maximum_modulus_bits());
@@ -117,7 +117,7 @@ impl LaneProducts {
         let mut results: [Option<MatrixViewMut<'_>>; PROBLEMS] = std::array::from_fn(|_| None);
         for (lane, (problem, destination)) in problems.iter().zip(destinations).enumerate() {
             let (Some(problem), Some(destination)) = (problem, destination) else { continue };
-            if scaled[lane].as_ref().and_then(Scaled::common_range) != Some(range_bits) {
+            if scaled[lane].as_ref().and_then(ScaledBits::common_range) != Some(range_bits) {
                 continue;
             }
             match destination.prepare(problem.result_shape(), self.bits.result) {
@@ -147,9 +147,9 @@ impl LaneProducts {
 
     /// The bits for the range of exponents that most of these problems ask for, among those that the lanes have room
     /// for.
-    fn most_frequent_range(&self, scaled: &[Option<Scaled>; PROBLEMS]) -> Option<u32> {
+    fn most_frequent_range(&self, scaled: &[Option<ScaledBits>; PROBLEMS]) -> Option<u32> {
         let ranges =
-            || scaled.iter().flatten().filter_map(Scaled::common_range).filter(|&bits| bits <= MOST_RANGE_BITS);
+            || scaled.iter().flatten().filter_map(ScaledBits::common_range).filter(|&bits| bits <= MOST_RANGE_BITS);
         ranges().max_by_key(|&bits| (ranges().filter(|&other| other == bits).count(), Reverse(bits)))
     }
 
@@ -157,7 +157,7 @@ impl LaneProducts {
     fn multiply(
         &self,
         lanes: &ProblemLanes,
-        problems: &[Option<Problem<'_>>; PROBLEMS],
+        problems: &[Option<ProductProblem<'_>>; PROBLEMS],
         [left_shifts, right_shifts]: [&mut [i64]; 2],
         words: &mut [u64],
         results: &mut [Option<MatrixViewMut<'_>>; PROBLEMS],
@@ -173,12 +173,12 @@ impl LaneProducts {
             all.copy_from_slice(&shifts);
         }
         let of = |at: usize| problems[at].as_ref().unwrap_or(problem);
-        let left = Columns { views: source.map(|at| of(at).left.view), shifts: left_shifts };
+        let left = ProblemColumns { views: source.map(|at| of(at).left.view), shifts: left_shifts };
         let right_views = || source.map(|at| of(at).right_operand().view);
-        let right = (!self.size.triangle).then(|| Columns { views: right_views(), shifts: right_shifts });
+        let right = (!self.size.triangle).then(|| ProblemColumns { views: right_views(), shifts: right_shifts });
         let (triangle, uplo, epilogue) = (self.size.triangle, problem.uplo, problem.epilogue);
         let wanted = |row: usize, col: usize| !triangle || in_triangle(uplo, row, col);
-        let products = Products { left, right, precision_bits: self.bits.result, wanted: &wanted };
+        let products = ProblemProducts { left, right, precision_bits: self.bits.result, wanted: &wanted };
         let mut beyond = 0;
         lanes.multiply(&products, words, &mut |(row, col), heads, limbs| {
             for (lane, result) in results.iter_mut().enumerate() {
@@ -258,10 +258,12 @@ mod tests {
                 let problems: [_; PROBLEMS] = std::array::from_fn(|at| {
                     let (a, b) = &operands[at];
                     let one = match triangle {
-                        true => Problem { mirrored: true, ..Problem::syrk(a.view(), Op::NoTranspose, bits) },
-                        false => Problem::gemm(a.view(), Op::Transpose, b.view(), Op::NoTranspose, bits),
+                        true => {
+                            ProductProblem { mirrored: true, ..ProductProblem::syrk(a.view(), Op::NoTranspose, bits) }
+                        }
+                        false => ProductProblem::gemm(a.view(), Op::Transpose, b.view(), Op::NoTranspose, bits),
                     };
-                    (at != 6).then_some(Problem { accuracy, ..one })
+                    (at != 6).then_some(ProductProblem { accuracy, ..one })
                 });
                 let mut results = vec![Matrix::empty(); PROBLEMS];
                 let mut places = results.iter_mut().map(|result| Some(Destination::Matrix(result)));

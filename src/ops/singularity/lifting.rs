@@ -2,8 +2,8 @@
 //!
 //! Does not know: how the rank modulo the prime was found.
 
-use super::modular::{Elimination, Field};
-use super::{Entry, Exact};
+use super::modular::{Elimination, PrimeField};
+use super::{Exact, RationalEntry};
 use rug::{Assign, Integer};
 
 /// Bits of the largest entry that is lifted, after rows and columns have been scaled to integers.
@@ -24,14 +24,14 @@ const CALL_LIMBS: u64 = 8;
 /// If the next column is their combination, the combination is unique, and the numbers of it that are found modulo a
 /// power of the prime are those. That it is one is checked in all rows.
 pub(super) fn null_vector(matrix: &Exact<'_>, elimination: &Elimination) -> Option<Vec<Integer>> {
-    let scaled = Scaled::new(matrix, elimination.leading_rank())?;
+    let scaled = ScaledColumns::new(matrix, elimination.leading_rank())?;
     let combination = scaled.combination(elimination)?;
     scaled.unscaled(combination, matrix.rows())
 }
 
 /// The leading columns of a matrix, its rows scaled by their common denominators, and rows and columns by powers of
 /// two, so that all entries are integers.
-struct Scaled {
+struct ScaledColumns {
     rows: Vec<Vec<Integer>>,
     /// Entry `(i, j)` is that of the matrix times `d_i 2^-(r_i + c_j)`: here are the `c_j`.
     column_exponents: Vec<i64>,
@@ -39,9 +39,9 @@ struct Scaled {
     bits: u32,
 }
 
-impl Scaled {
+impl ScaledColumns {
     /// The columns before `last` and that one; `None` where the integers would be too large.
-    fn new(matrix: &Exact<'_>, last: usize) -> Option<Scaled> {
+    fn new(matrix: &Exact<'_>, last: usize) -> Option<ScaledColumns> {
         let row = |i| without_denominators((0..=last).map(|j| matrix.entry(i, j)).collect());
         let entries = (0..matrix.rows()).map(row).collect::<Option<Vec<_>>>()?;
         let least = |row: &Vec<Option<(Integer, i64)>>| row.iter().flatten().map(|(_, exponent)| *exponent).min();
@@ -65,7 +65,7 @@ impl Scaled {
         });
         let all = shifted.map(scaled).collect::<Option<Vec<_>>>()?;
         let rows = all.chunks(last + 1).map(<[Integer]>::to_vec).collect();
-        Some(Scaled { rows, column_exponents, bits })
+        Some(ScaledColumns { rows, column_exponents, bits })
     }
 
     /// The last column.
@@ -123,7 +123,7 @@ impl Scaled {
 
 /// A row times the least common multiple of its denominators, each number as an integer times a power of two; `None`
 /// where that has more than [`MOST_BITS`].
-fn without_denominators(row: Vec<Option<Entry>>) -> Option<Vec<Option<(Integer, i64)>>> {
+fn without_denominators(row: Vec<Option<RationalEntry>>) -> Option<Vec<Option<(Integer, i64)>>> {
     let mut common = Integer::from(1);
     for entry in row.iter().flatten() {
         common.lcm_mut(&entry.denominator);
@@ -131,7 +131,7 @@ fn without_denominators(row: Vec<Option<Entry>>) -> Option<Vec<Option<(Integer, 
             return None;
         }
     }
-    let scaled = |entry: Entry| {
+    let scaled = |entry: RationalEntry| {
         let factor = Integer::from(common.div_exact_ref(&entry.denominator));
         (entry.numerator * factor, entry.exponent)
     };
@@ -141,7 +141,7 @@ fn without_denominators(row: Vec<Option<Entry>>) -> Option<Vec<Option<(Integer, 
 /// The solution of `B y = b` modulo rising powers of a prime, for a square part `B` of a matrix and a right side `b`
 /// from its other columns.
 struct Lifting<'a> {
-    field: Field,
+    field: PrimeField,
     rows: Vec<&'a [Integer]>,
     /// `B^-1` modulo the prime.
     inverse: Vec<Vec<u64>>,
@@ -156,7 +156,7 @@ struct Lifting<'a> {
 
 impl<'a> Lifting<'a> {
     /// For minus the last column as a combination of the others.
-    fn new(scaled: &'a Scaled, elimination: &Elimination) -> Option<Lifting<'a>> {
+    fn new(scaled: &'a ScaledColumns, elimination: &Elimination) -> Option<Lifting<'a>> {
         let (field, last) = (elimination.field, scaled.last());
         let rows = elimination.leading_rows().into_iter().map(|row| &scaled.rows[row][..]).collect::<Vec<_>>();
         let image = |row: &&[Integer]| row[..last].iter().map(|entry| field.residue(entry)).collect::<Vec<_>>();

@@ -151,7 +151,7 @@ struct Exact<'a> {
 }
 
 /// `numerator * 2^exponent / denominator`, the numerator and the denominator odd.
-struct Entry {
+struct RationalEntry {
     numerator: Integer,
     exponent: i64,
     denominator: Integer,
@@ -168,12 +168,12 @@ impl<'a> Exact<'a> {
     }
 
     /// Entry `(i, j)`; `None` for 0.
-    fn entry(&self, i: usize, j: usize) -> Option<Entry> {
+    fn entry(&self, i: usize, j: usize) -> Option<RationalEntry> {
         let (row, col) = (i.max(j), i.min(j));
         if let Some(&written) = self.written.get(&(row, col)) {
             let (numerator, up) = odd_part(written.numer().clone())?;
             let (denominator, down) = odd_part(written.denom().clone())?;
-            return Some(Entry { numerator, exponent: up - down, denominator });
+            return Some(RationalEntry { numerator, exponent: up - down, denominator });
         }
         let entry = self.view.get(row, col);
         if entry.head.is_zero() {
@@ -181,7 +181,7 @@ impl<'a> Exact<'a> {
         }
         let (integer, exponent) = entry.to_integer_exponent();
         let (numerator, zeros) = odd_part(integer)?;
-        Some(Entry { numerator, exponent: exponent + zeros, denominator: Integer::from(1) })
+        Some(RationalEntry { numerator, exponent: exponent + zeros, denominator: Integer::from(1) })
     }
 }
 

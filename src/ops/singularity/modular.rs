@@ -11,11 +11,11 @@ const PRODUCTS_AT_ONCE: usize = 32;
 
 /// The field of residues modulo an odd prime below `2^61`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Field {
+pub(super) struct PrimeField {
     pub prime: u64,
 }
 
-impl Field {
+impl PrimeField {
     pub fn product(self, a: u64, b: u64) -> u64 {
         (u128::from(a) * u128::from(b) % u128::from(self.prime)) as u64
     }
@@ -90,7 +90,7 @@ impl Field {
 
 /// The result of elimination modulo a prime, by columns from the left.
 pub(super) struct Elimination {
-    pub field: Field,
+    pub field: PrimeField,
     /// The column and the row of each pivot, in the order of the columns.
     pivots: Vec<(usize, usize)>,
 }
@@ -98,7 +98,7 @@ pub(super) struct Elimination {
 impl Elimination {
     /// Eliminates a matrix modulo a prime; `None` where that divides a denominator.
     pub fn of(matrix: &Exact<'_>, prime: u64) -> Option<Elimination> {
-        let (field, order) = (Field { prime }, matrix.rows());
+        let (field, order) = (PrimeField { prime }, matrix.rows());
         let image = |i, j| {
             let Some(entry) = matrix.entry(i, j) else { return Some(0) };
             let dyadic = field.product(field.residue(&entry.numerator), field.power_of_two(entry.exponent));
@@ -145,7 +145,7 @@ impl Elimination {
 mod tests {
     use super::*;
 
-    const FIELD: Field = Field { prime: (1 << 61) - 1 };
+    const FIELD: PrimeField = PrimeField { prime: (1 << 61) - 1 };
 
     #[test]
     fn residues_of_the_largest_size_do_not_overflow() {

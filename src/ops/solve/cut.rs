@@ -40,7 +40,7 @@ pub(crate) struct TriangleCut {
     /// Accuracy of the products off the diagonal blocks.
     pub accuracy: Accuracy,
     /// The pieces in which a solve by parts gets its blocks.
-    pub pieces: Pieces,
+    pub pieces: TrianglePieces,
 }
 
 /// Rows of a product whose bits are chosen together, where accuracy is entry by entry.
@@ -48,7 +48,7 @@ const ENTRYWISE_PIECE_ROWS: usize = 128;
 
 /// Pieces of a triangle's blocks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pieces {
+pub(crate) struct TrianglePieces {
     /// Most rows of a product.
     pub rows: usize,
     /// Bytes that each row takes, where pieces are buffers of whole rows.
@@ -59,28 +59,28 @@ pub(crate) struct Pieces {
     pub ranks: usize,
 }
 
-impl Pieces {
+impl TrianglePieces {
     /// Whole blocks of a triangle that lies in memory.
-    pub const WHOLE: Pieces = Pieces { rows: usize::MAX, row_bytes: 0, entry_bytes: 0, ranks: 1 };
+    pub const WHOLE: TrianglePieces = TrianglePieces { rows: usize::MAX, row_bytes: 0, entry_bytes: 0, ranks: 1 };
 
     /// The pieces of a triangle that lies in memory. By norms an entry of a product depends only on its own row of the
     /// triangle. Entry by entry the bits of a column are chosen for the rows of a piece, so pieces are the same as on
     /// ranks.
-    pub const fn in_memory(accuracy: Accuracy) -> Pieces {
+    pub const fn in_memory(accuracy: Accuracy) -> TrianglePieces {
         match accuracy {
-            Accuracy::Entrywise => Pieces { rows: ENTRYWISE_PIECE_ROWS, ..Pieces::WHOLE },
-            Accuracy::Norm => Pieces::WHOLE,
+            Accuracy::Entrywise => TrianglePieces { rows: ENTRYWISE_PIECE_ROWS, ..TrianglePieces::WHOLE },
+            Accuracy::Norm => TrianglePieces::WHOLE,
         }
     }
 
     /// The pieces of a triangle whose entries, of `entry_bytes` bytes each, `ranks` ranks send to each other: by norms
     /// about `target_rows` rows.
-    pub fn over_ranks(accuracy: Accuracy, ranks: usize, target_rows: usize, entry_bytes: u64) -> Pieces {
+    pub fn over_ranks(accuracy: Accuracy, ranks: usize, target_rows: usize, entry_bytes: u64) -> TrianglePieces {
         let rows = match accuracy {
             Accuracy::Norm => target_rows.clamp(SCALAR_ROWS, GROUP_ROWS),
             Accuracy::Entrywise => ENTRYWISE_PIECE_ROWS,
         };
-        Pieces { rows: rows / BLOCK * BLOCK, row_bytes: 0, entry_bytes, ranks }
+        TrianglePieces { rows: rows / BLOCK * BLOCK, row_bytes: 0, entry_bytes, ranks }
     }
 
     /// Rows of all ranks' parts of a piece.
@@ -121,7 +121,7 @@ impl TriangleCut {
         let Method { path, accuracy } = method;
         let first = || tries(working_bits, first_bits(0, accuracy)).next().map(|bits| working_bits + bits);
         let first_try_bits = if path == Path::Tiles { first() } else { None };
-        TriangleCut { order, working_bits, first_try_bits, accuracy, pieces: Pieces::in_memory(accuracy) }
+        TriangleCut { order, working_bits, first_try_bits, accuracy, pieces: TrianglePieces::in_memory(accuracy) }
     }
 
     /// Bits of the scaled integers in all products off the diagonal blocks, the same so that one engine serves all.
@@ -314,7 +314,7 @@ mod tests {
     use crate::math::bound::ceil_log2;
 
     fn whole(order: usize, working_bits: u32) -> TriangleCut {
-        let (accuracy, pieces) = (Accuracy::Norm, Pieces::WHOLE);
+        let (accuracy, pieces) = (Accuracy::Norm, TrianglePieces::WHOLE);
         TriangleCut { order, working_bits, first_try_bits: None, accuracy, pieces }
     }
 

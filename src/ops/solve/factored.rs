@@ -12,7 +12,7 @@ use crate::ops::solve::problem::{
 };
 use crate::ops::solve::report::SolveReport;
 use crate::ops::solve::run::{Right, Solve};
-use crate::ops::solve::step::{Step, TriangleSolver};
+use crate::ops::solve::step::{SolveStep, TriangleSolver};
 use crate::ops::solve::sums;
 use crate::site::Team;
 use std::sync::OnceLock;
@@ -93,9 +93,9 @@ impl Factored<'_> {
             together: None,
             first_tries: FirstTryKernel::Suited,
         };
-        let mut steps = vec![Step::Triangle(lower)];
-        steps.extend(self.pivots.map(|pivots| Step::Diagonal(reciprocals(pivots, &halves, working_bits))));
-        steps.push(Step::Triangle(upper));
+        let mut steps = vec![SolveStep::Triangle(lower)];
+        steps.extend(self.pivots.map(|pivots| SolveStep::Diagonal(reciprocals(pivots, &halves, working_bits))));
+        steps.push(SolveStep::Triangle(upper));
         let scale = Some(&scaled.exponents[..]);
         let mut solve = Solve { memory, team: Team::one_process(), steps, scale, order, working_bits };
         let (bands, planned_bytes) = solve.bands(b.cols())?;

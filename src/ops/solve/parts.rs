@@ -17,7 +17,7 @@ use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::gathered::GatheredColumns;
 use crate::ops::solve::room::Room;
 use crate::ops::solve::scalar::ScalarBlock;
-use crate::ops::solve::schedule::{PartStep, Schedule};
+use crate::ops::solve::schedule::{PartStep, SolveSchedule};
 use crate::ops::solve::spaces::Spaces;
 use crate::ops::solve::triangle::Triangle;
 use crate::ops::solve::update::Update;
@@ -115,7 +115,7 @@ impl Parts<'_> {
         let (cut, is_lower) = (self.cut, self.uplo == Uplo::Lower);
         let made = result.reshape(cut.scratch_rows(), w.cols(), cut.working_bits);
         self.blocks.exchange(&(0..0), w, made)?;
-        let schedule = move || Schedule::new(cut, is_lower, first);
+        let schedule = move || SolveSchedule::new(cut, is_lower, first);
         self.blocks.begin(Box::new(schedule().map(|step| step.block())), cut.most_piece_entries())?;
         for step in schedule() {
             let (uplo, diag) = (self.uplo, self.diag);

@@ -9,7 +9,7 @@ use crate::matrix::Matrix;
 use crate::ops::cholesky::{CholeskyOptions, CholeskyPlan, plan_cholesky};
 use crate::ops::product::block::{BlockShape, plan, working_bits_below};
 use crate::ops::product::kernel::shorter_ends;
-use crate::ops::product::path::{Path as ProductPath, choose_path};
+use crate::ops::product::path::{ProductMethod, choose_path};
 use crate::ops::product::problem::{Accuracy, Bits};
 use crate::ops::product::size::ProductSize;
 use crate::ops::solve::cut::{larger, least_limit};
@@ -94,7 +94,7 @@ impl RefineShape {
     /// Whether the product of a residual of `bits` bits runs without planes.
     fn goes_direct(&self, ctx: &Context, bits: u32) -> bool {
         let size = ProductSize { contracted: self.order, rows: self.order, cols: self.columns, triangle: false };
-        choose_path(ctx, &size, bits + guard_bits(self.order)) == ProductPath::Direct
+        choose_path(ctx, &size, bits + guard_bits(self.order)) == ProductMethod::Direct
     }
 
     /// Lengths between those of [`RefineShape::widths`] whose products may take more than longer ones: all that run

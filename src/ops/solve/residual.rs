@@ -23,13 +23,13 @@ pub(super) struct SymmetricSystem<'a> {
     b: MatrixView<'a>,
     /// Column `j` of `A` is scaled by `2^-exponents[j]`.
     exponents: Vec<i64>,
-    scaled: Heads,
+    scaled: ScaledHeads,
     /// The norm exponent of each scaled row.
     norms: Vec<i64>,
 }
 
 /// Heads of a scaled matrix, and of its magnitudes.
-struct Heads {
+struct ScaledHeads {
     signed: Vec<u64>,
     sizes: Vec<u64>,
 }
@@ -82,7 +82,7 @@ impl<'a> SymmetricSystem<'a> {
             }
         }
         let exponents: Vec<i64> = (0..order).map(|i| diagonal_exponent(a.get(i, i).head.exponent())).collect();
-        let scaled = Heads::new(&full, |_, col| -exponents[col]);
+        let scaled = ScaledHeads::new(&full, |_, col| -exponents[col]);
         let row_heads = |row: usize| scaled.signed[row..].iter().step_by(order).map(|&head| Head(head));
         let norms = (0..order).map(|row| column_exponent(row_heads(row))).collect();
         Ok(SymmetricSystem { a: full, b, exponents, scaled, norms })
@@ -100,7 +100,7 @@ impl<'a> SymmetricSystem<'a> {
     /// Those of a product.
     pub fn residual(&self, ctx: &Context, x: &Matrix, bits: u32) -> Result<Residual> {
         let order = self.a.rows();
-        let scaled = Heads::new(x, |row, _| self.exponents[row]);
+        let scaled = ScaledHeads::new(x, |row, _| self.exponents[row]);
         let column_heads = |column: &[u64]| column_exponent(column.iter().map(|&head| Head(head)));
         let norms: Vec<i64> = scaled.signed.chunks(order.max(1)).map(column_heads).collect();
         let holding = ctx.holding(scaled_bytes(order, x.cols()));
@@ -126,7 +126,7 @@ impl<'a> SymmetricSystem<'a> {
         each_column(ctx, &mut matrix, sums, |(sum, size_sum), mut column| {
             let mut largest = ResidualSizes::LEAST;
             for row in 0..self.a.rows() {
-                let entry = Entry { system: self, x, row, col: column.index };
+                let entry = ResidualEntry { system: self, x, row, col: column.index };
                 let norm = self.norms[row] + norms[entry.col];
                 let right = Magnitude::of(self.b.get(row, entry.col));
                 let mut whole = Magnitude::of(products.get(row, entry.col)).plus(right);
@@ -149,9 +149,9 @@ impl<'a> SymmetricSystem<'a> {
     }
 }
 
-impl Heads {
+impl ScaledHeads {
     /// Heads of `matrix` with the entry at each place times `2^shift(row, col)`.
-    fn new(matrix: &Matrix, shift: impl Fn(usize, usize) -> i64) -> Heads {
+    fn new(matrix: &Matrix, shift: impl Fn(usize, usize) -> i64) -> ScaledHeads {
         let rows = matrix.rows();
         let scale = |(at, &word): (usize, &u64)| {
             let head = Head(word);
@@ -160,7 +160,7 @@ impl Heads {
         };
         let signed: Vec<u64> = matrix.parts().0.iter().enumerate().map(scale).collect();
         let sizes = signed.iter().map(|&word| size(Head(word)).0).collect();
-        Heads { signed, sizes }
+        ScaledHeads { signed, sizes }
     }
 }
 
@@ -179,14 +179,14 @@ struct ResidualParts {
 }
 
 /// One entry of a residual, to be summed term by term.
-struct Entry<'a> {
+struct ResidualEntry<'a> {
     system: &'a SymmetricSystem<'a>,
     x: &'a Matrix,
     row: usize,
     col: usize,
 }
 
-impl Entry<'_> {
+impl ResidualEntry<'_> {
     /// `b - sum a_k x_k`, rounded into `limbs`.
     fn sum(&self, sum: &mut FixedSum, limbs: &mut [u64]) -> Head {
         self.add_terms(sum, Sign::Minus, |value| value);
@@ -202,7 +202,7 @@ impl Entry<'_> {
     }
 
     fn add_terms(&self, sum: &mut FixedSum, sign: Sign, part: fn(FloatRef<'_>) -> FloatRef<'_>) {
-        let Entry { system, x, row, col } = self;
+        let ResidualEntry { system, x, row, col } = self;
         let right = system.b.get(*row, *col);
         let pairs = (0..x.rows()).map(|k| (part(system.a.get(*row, k)), part(x.get(k, *col))));
         sum.set(part(right), pairs, sign);

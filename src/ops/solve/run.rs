@@ -16,7 +16,7 @@ use crate::ops::product::block::moved;
 use crate::ops::solve::band::Band;
 use crate::ops::solve::memory::{Bands, SolveMemory};
 use crate::ops::solve::spaces::Spaces;
-use crate::ops::solve::step::{Step, multiply_rows};
+use crate::ops::solve::step::{SolveStep, multiply_rows};
 use crate::site::{Site, Team};
 use std::ops::Range;
 
@@ -27,7 +27,7 @@ pub(crate) struct Solve<'a> {
     /// The ranks that take its steps together.
     pub team: &'a Team,
     /// The substitutions, in their order.
-    pub steps: Vec<Step<'a>>,
+    pub steps: Vec<SolveStep<'a>>,
     /// Row `i` of the system is scaled by `2^-scale[i]`, and so is that of its unknowns.
     pub scale: Option<&'a [i64]>,
     /// Rows of the factor.
@@ -120,11 +120,11 @@ impl Solve<'_> {
         let mut live = (0..own.len()).collect::<Vec<_>>();
         for step in &mut self.steps {
             match step {
-                Step::Triangle(solver) => {
+                SolveStep::Triangle(solver) => {
                     let gone = solver.run(&band, live.clone(), spaces)?;
                     live.retain(|col| !gone.contains(col));
                 }
-                Step::Diagonal(factors) => {
+                SolveStep::Diagonal(factors) => {
                     let done = multiply_rows(&memory.ctx, &mut spaces.w, factors);
                     band.site().agreed(done.map_err(|error| band.placed(error)))?;
                 }

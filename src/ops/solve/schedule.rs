@@ -34,7 +34,7 @@ struct Frame {
 }
 
 /// The steps of a solve by parts.
-pub(crate) struct Schedule {
+pub(crate) struct SolveSchedule {
     cut: TriangleCut,
     is_lower: bool,
     /// Right sides are 0 above this row, for a lower triangle.
@@ -47,10 +47,10 @@ pub(crate) struct Schedule {
     part: Option<Range<usize>>,
 }
 
-impl Schedule {
+impl SolveSchedule {
     /// The steps with a lower or an upper triangle that is cut so, for right sides that are 0 above row `first`.
-    pub fn new(cut: TriangleCut, is_lower: bool, first: usize) -> Schedule {
-        Schedule { cut, is_lower, first, frames: Vec::new(), update: None, part: Some(0..cut.order) }
+    pub fn new(cut: TriangleCut, is_lower: bool, first: usize) -> SolveSchedule {
+        SolveSchedule { cut, is_lower, first, frames: Vec::new(), update: None, part: Some(0..cut.order) }
     }
 
     /// The next piece of the update under way.
@@ -78,7 +78,7 @@ impl Schedule {
     }
 }
 
-impl Iterator for Schedule {
+impl Iterator for SolveSchedule {
     type Item = PartStep;
 
     fn next(&mut self) -> Option<PartStep> {
@@ -107,18 +107,18 @@ impl Iterator for Schedule {
 mod tests {
     use super::*;
     use crate::ops::product::problem::Accuracy;
-    use crate::ops::solve::cut::Pieces;
+    use crate::ops::solve::cut::TrianglePieces;
 
     #[test]
     fn every_entry_of_the_triangle_takes_part_once_and_in_time() {
         for (order, rows) in [(0, 16), (1, 16), (16, 16), (17, 16), (40, usize::MAX), (129, 24), (300, 16), (600, 128)]
         {
             for (is_lower, first) in [(true, 0), (true, order / 2), (false, 0)] {
-                let pieces = Pieces { rows, row_bytes: 0, entry_bytes: 0, ranks: 1 };
+                let pieces = TrianglePieces { rows, row_bytes: 0, entry_bytes: 0, ranks: 1 };
                 let cut =
                     TriangleCut { order, working_bits: 100, first_try_bits: None, accuracy: Accuracy::Norm, pieces };
                 let (mut known, mut taken) = (vec![false; order], vec![0; order * order]);
-                for step in Schedule::new(cut, is_lower, first) {
+                for step in SolveSchedule::new(cut, is_lower, first) {
                     match step {
                         PartStep::Update(Block { rows: some, cols }) => {
                             assert!(!some.is_empty() && some.len() <= rows);

@@ -8,7 +8,7 @@ use crate::matrix::{Matrix, check_exponent};
 use crate::ops::columns::each_column;
 use crate::ops::fixed_sum::{FixedSum, OwnFloat, Sign};
 use crate::ops::solve::band::Band;
-use crate::ops::solve::cut::{Pieces, TriangleCut};
+use crate::ops::solve::cut::{TriangleCut, TrianglePieces};
 use crate::ops::solve::fixed::FixedTriangle;
 use crate::ops::solve::memory::UnsolvedColumns;
 use crate::ops::solve::parts::Parts;
@@ -17,7 +17,7 @@ use crate::ops::solve::spaces::Spaces;
 use crate::ops::solve::triangle::Triangle;
 
 /// A substitution.
-pub(crate) enum Step<'a> {
+pub(crate) enum SolveStep<'a> {
     /// A lower or an upper triangle.
     Triangle(TriangleSolver<'a>),
     /// A diagonal, by its reciprocals.
@@ -39,7 +39,7 @@ impl<'a> TriangleSolver<'a> {
         let Method { path, accuracy } = method;
         let fixed = (path == Path::Tiles).then(|| FixedTriangle::new(&triangle, working_bits, accuracy));
         let first_try_bits = fixed.as_ref().and_then(|fixed| fixed.tries().next());
-        let pieces = Pieces::in_memory(accuracy);
+        let pieces = TrianglePieces::in_memory(accuracy);
         let cut = TriangleCut { order: triangle.order(), working_bits, first_try_bits, accuracy, pieces };
         let (uplo, diag) = triangle.kind();
         TriangleSolver { cut, fixed, parts: Some(Parts { blocks: Box::new(triangle.view()), uplo, diag, cut }) }

@@ -1,10 +1,10 @@
 //! How a solve in fixed point is cut into tiles, and the memory it takes.
 
-use crate::comm::window::{Pieces, SharedWindow};
+use crate::comm::window::{SharedWindow, WindowPieces};
 use crate::context::{Context, MemoryBudget, Workspace, WorkspaceNeeds};
 use crate::error::Result;
 use crate::kernels::PlaneKernel;
-use crate::kernels::max_plus::{PANEL, Row};
+use crate::kernels::max_plus::{DepthRow, PANEL};
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
 use crate::math::bound::{COMMON_WORKING_BITS, TRSM_FIXED_BITS};
 use crate::ops::product::problem::Accuracy;
@@ -190,9 +190,9 @@ impl TilePlan {
 
     /// The tiles of a tile row of the triangle from the tile `first` on, as pieces of the window of a node: for each
     /// rank the tiles that it makes.
-    pub fn row_pieces(&self, row: usize, first: usize, makers: impl IntoIterator<Item = Range<usize>>) -> Pieces {
+    pub fn row_pieces(&self, row: usize, first: usize, makers: impl IntoIterator<Item = Range<usize>>) -> WindowPieces {
         let words = move |col: usize| self.engine.operand_words(self.triangle_shape(row, first + col));
-        Pieces::new(makers.into_iter().map(|tiles| tiles.map(words)))
+        WindowPieces::new(makers.into_iter().map(|tiles| tiles.map(words)))
     }
 
     /// Words of the largest tile row that the ranks of a node make together, for any assignment of tiles to ranks.
@@ -244,7 +244,7 @@ impl TilePlan {
     /// Bytes of the depths of all unknowns and of a tile row of the triangle, for accuracy entry by entry.
     fn depth_bytes(&self) -> u64 {
         let panels = self.strips() * self.right_rows.div_ceil(PANEL) + self.tile_rows.div_ceil(PANEL);
-        let bytes = (panels as u64).saturating_mul((self.order * size_of::<Row>()) as u64);
+        let bytes = (panels as u64).saturating_mul((self.order * size_of::<DepthRow>()) as u64);
         if self.accuracy == Accuracy::Entrywise { bytes } else { 0 }
     }
 

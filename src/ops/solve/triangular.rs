@@ -10,7 +10,7 @@ use crate::ops::solve::path::Method;
 use crate::ops::solve::problem::{LOWER, SolveBits, SystemShape, UPPER, triangle_working_bits};
 use crate::ops::solve::report::SolveReport;
 use crate::ops::solve::run::{Right, Solve};
-use crate::ops::solve::step::{Step, TriangleSolver};
+use crate::ops::solve::step::{SolveStep, TriangleSolver};
 use crate::ops::solve::triangle::Triangle;
 use crate::site::Team;
 use std::time::Instant;
@@ -62,7 +62,7 @@ impl TriangularSystem<'_> {
             together: None,
             first_tries: FirstTryKernel::Suited,
         };
-        let steps = vec![Step::Triangle(solver)];
+        let steps = vec![SolveStep::Triangle(solver)];
         let mut solve = Solve { memory, team: Team::one_process(), steps, scale: None, order, working_bits };
         let (bands, planned_bytes) = solve.bands(columns)?;
         report.kernel = solve.memory.kernel(bands)?;

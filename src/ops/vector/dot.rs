@@ -6,7 +6,7 @@ use crate::math::float::{FloatRef, Head, limbs_for, round_integer};
 use crate::matrix::{MatrixView, check_exponent};
 use crate::ops::fixed_sum::FixedSum;
 use crate::ops::vector::operand::{check_precision, vector, vector_of};
-use crate::ops::vector::terms::{Factors, Run, TermSum, cut_columns};
+use crate::ops::vector::terms::{RightFactors, TermRun, TermSum, cut_columns};
 use rug::{Float, Integer, integer::Order};
 
 /// The sum `x^T y` of the products of the entries of two vectors, rounded to `precision_bits` bits.
@@ -92,15 +92,15 @@ fn piece_of(len: usize, precision_bits: u32) -> usize {
 fn sum_of_products(ctx: &Context, x: MatrixView<'_>, y: MatrixView<'_>, precision_bits: u32) -> Result<FixedSum> {
     let len = x.rows();
     let piece = piece_of(len, precision_bits);
-    let factor_bytes = Factors::bytes(piece, precision_bits, len, y.limbs_per_element());
+    let factor_bytes = RightFactors::bytes(piece, precision_bits, len, y.limbs_per_element());
     ctx.admit(TermSum::bytes(precision_bits, len).saturating_add(factor_bytes))?;
     let mut sum = TermSum::new(precision_bits, len);
-    let mut factors = Factors::zeros(piece, precision_bits, len);
+    let mut factors = RightFactors::zeros(piece, precision_bits, len);
     sum.begin_product(&factors, &x, &y);
     for first in (0..len).step_by(piece.max(1)) {
         let rows = first..(first + piece).min(len);
         factors.set_all(&y.block(rows.clone(), 0..1)?);
-        sum.add(&factors, &Run { right: 0..rows.len(), left: x.block(rows.clone(), 0..1)? }, rows);
+        sum.add(&factors, &TermRun { right: 0..rows.len(), left: x.block(rows.clone(), 0..1)? }, rows);
     }
     sum.finish(&factors);
     Ok(sum.sum)

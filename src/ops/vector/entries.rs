@@ -58,7 +58,7 @@ impl VectorCall<'_> {
         &self,
         result: Destination<'_>,
         local: impl Fn() -> L,
-        work: impl Fn(&mut L, Piece<'_>) -> Result<()> + Sync,
+        work: impl Fn(&mut L, VectorPiece<'_>) -> Result<()> + Sync,
     ) -> Result<VectorReport> {
         let start = Instant::now();
         let workers = self.workers();
@@ -71,8 +71,8 @@ impl VectorCall<'_> {
             1 => self.len.max(1),
             _ => (PIECE_NANOSECONDS / self.entry_nanoseconds) as usize + 1,
         };
-        let mut pieces = Piece::all(result, piece);
-        let fill = |local: &mut L, piece: Piece<'_>| {
+        let mut pieces = VectorPiece::all(result, piece);
+        let fill = |local: &mut L, piece: VectorPiece<'_>| {
             let count = piece.count() as u64;
             work(local, piece)?;
             meter.add(self.operation, count)
@@ -110,7 +110,7 @@ pub(super) fn prepare(result: Destination<'_>, len: usize, precision_bits: u32) 
 }
 
 /// Neighbouring entries of a vector.
-pub(super) struct Piece<'r> {
+pub(super) struct VectorPiece<'r> {
     /// Index of the first.
     pub first: usize,
     heads: &'r mut [u64],
@@ -120,13 +120,13 @@ pub(super) struct Piece<'r> {
     width: usize,
 }
 
-impl<'r> Piece<'r> {
-    fn all(vector: MatrixViewMut<'r>, count: usize) -> impl Iterator<Item = Piece<'r>> + Send {
+impl<'r> VectorPiece<'r> {
+    fn all(vector: MatrixViewMut<'r>, count: usize) -> impl Iterator<Item = VectorPiece<'r>> + Send {
         let width = vector.limbs_per_element();
         let stride = if vector.cols() > 1 { vector.leading_dimension() } else { 1 };
         let (heads, limbs) = vector.into_parts();
         let both = heads.chunks_mut(count * stride).zip(limbs.chunks_mut(count * stride * width));
-        both.enumerate().map(move |(at, (heads, limbs))| Piece { first: at * count, heads, limbs, stride, width })
+        both.enumerate().map(move |(at, (heads, limbs))| VectorPiece { first: at * count, heads, limbs, stride, width })
     }
 
     /// How many.

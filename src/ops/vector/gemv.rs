@@ -8,7 +8,7 @@ use crate::ops::product::report::Outcome;
 use crate::ops::vector::entries::VectorCall;
 use crate::ops::vector::operand::{check_precision, vector_of};
 use crate::ops::vector::report::VectorReport;
-use crate::ops::vector::terms::{Factors, Run, TermSum, term_nanoseconds};
+use crate::ops::vector::terms::{RightFactors, TermRun, TermSum, term_nanoseconds};
 use crate::options::setters;
 use rug::Float;
 
@@ -143,9 +143,9 @@ pub fn gemv_into<'a, 'x, 'r>(
     // Row i of op(A) is column i of this view.
     let a = if op == Op::Transpose { a.into() } else { a.into().transposed() };
     let x = vector_of("gemv", x.into(), a.rows())?;
-    let sums = Sums { operation: "gemv", len: a.cols(), terms: a.rows(), scalars: (alpha, beta), accumulate };
+    let sums = VectorSums { operation: "gemv", len: a.cols(), terms: a.rows(), scalars: (alpha, beta), accumulate };
     sums.run(ctx, precision_bits, x, result.into(), |row| {
-        Ok([Run { left: a.block(0..a.rows(), row..row + 1)?, right: 0..a.rows() }])
+        Ok([TermRun { left: a.block(0..a.rows(), row..row + 1)?, right: 0..a.rows() }])
     })
 }
 
@@ -222,19 +222,19 @@ pub fn symv_into<'a, 'x, 'r>(
     let (lower, named) = (a.lower_view("symv")?, a.named().is_some());
     let order = lower.rows();
     let x = vector_of("symv", x.into(), order)?;
-    let sums = Sums { operation: "symv", len: order, terms: order, scalars: (alpha, beta), accumulate };
+    let sums = VectorSums { operation: "symv", len: order, terms: order, scalars: (alpha, beta), accumulate };
     sums.run(ctx, precision_bits, x, result.into(), |row| {
         // Row i: the mirror images of what stands before the diagonal in the row, then what stands below it. Where
         // both triangles count, all of it stands in column i.
         let above = if named { row } else { 0 };
         let below = lower.block(above..order, row..row + 1)?;
         let left = lower.block(row..row + 1, 0..above)?.transposed();
-        Ok([Run { left: below, right: above..order }, Run { left, right: 0..above }])
+        Ok([TermRun { left: below, right: above..order }, TermRun { left, right: 0..above }])
     })
 }
 
 /// A vector of sums, each combined with an entry that is added.
-pub(super) struct Sums<'a> {
+pub(super) struct VectorSums<'a> {
     pub operation: &'static str,
     /// Entries of the result.
     pub len: usize,
@@ -245,7 +245,7 @@ pub(super) struct Sums<'a> {
     pub accumulate: Option<MatrixView<'a>>,
 }
 
-impl Sums<'_> {
+impl VectorSums<'_> {
     /// Fills `result`; `runs` gives the terms of an entry, with the entries of `x` as factors.
     ///
     /// # Errors
@@ -256,13 +256,13 @@ impl Sums<'_> {
         precision_bits: u32,
         x: MatrixView<'_>,
         result: Destination<'_>,
-        runs: impl Fn(usize) -> Result<[Run<'t>; N]> + Sync,
+        runs: impl Fn(usize) -> Result<[TermRun<'t>; N]> + Sync,
     ) -> Result<VectorReport> {
         check_precision(precision_bits)?;
         let added = self.accumulate.map(|view| vector_of(self.operation, view, self.len)).transpose()?;
         let epilogue = Epilogue::new(self.scalars.0, self.scalars.1, added.map(AddedMatrix::Whole));
         epilogue.check_scalars(false)?;
-        let factor_bytes = Factors::bytes(x.rows(), precision_bits, self.terms, x.limbs_per_element());
+        let factor_bytes = RightFactors::bytes(x.rows(), precision_bits, self.terms, x.limbs_per_element());
         ctx.admit(factor_bytes)?;
         let call = VectorCall {
             ctx: &ctx.holding(factor_bytes),
@@ -273,7 +273,7 @@ impl Sums<'_> {
             entry_nanoseconds: 50.0 + self.terms as f64 * term_nanoseconds(precision_bits),
             worker_bytes: TermSum::bytes(precision_bits, self.terms),
         };
-        let factors = Factors::new(&x, precision_bits, self.terms);
+        let factors = RightFactors::new(&x, precision_bits, self.terms);
         let local = || TermSum::new(precision_bits, self.terms);
         let report = call.fill(result, local, |sum, row, limbs| {
             sum.add_up(&factors, &runs(row)?);

@@ -2,7 +2,7 @@
 //! their sum.
 
 use crate::kernels::digit_sums::{
-    self, DIGIT_BITS, DigitVector, MOST_COLUMNS, NOTHING, Significands, Size, Sums, Terms,
+    self, DIGIT_BITS, DigitTerms, DigitVector, MOST_COLUMNS, NOTHING, Significands, Size, Sums,
 };
 use crate::math::bound::sum_columns;
 use crate::math::float::{FloatRef, Head, limbs_for};
@@ -16,19 +16,19 @@ pub(super) fn cut_columns(precision_bits: u32, terms: usize) -> usize {
 }
 
 /// The right factors of the sums of a call.
-pub(crate) struct Factors {
+pub(crate) struct RightFactors {
     heads: Vec<Head>,
     digits: DigitVector,
     /// The significands, for precisions at which whole products are faster.
     whole: Option<Vec<Vec<u64>>>,
 }
 
-impl Factors {
+impl RightFactors {
     /// `len` numbers, all 0, for sums of up to `terms` terms.
-    pub fn zeros(len: usize, precision_bits: u32, terms: usize) -> Factors {
+    pub fn zeros(len: usize, precision_bits: u32, terms: usize) -> RightFactors {
         let columns = sum_columns(precision_bits, terms);
         let cut = columns <= MOST_COLUMNS;
-        Factors {
+        RightFactors {
             heads: vec![Head::ZERO; len],
             digits: DigitVector::new(if cut { len } else { 0 }, columns.min(MOST_COLUMNS)),
             whole: (!cut).then(|| vec![Vec::new(); len]),
@@ -36,8 +36,8 @@ impl Factors {
     }
 
     /// The numbers of a column.
-    pub fn new(column: &MatrixView<'_>, precision_bits: u32, terms: usize) -> Factors {
-        let mut factors = Factors::zeros(column.rows(), precision_bits, terms);
+    pub fn new(column: &MatrixView<'_>, precision_bits: u32, terms: usize) -> RightFactors {
+        let mut factors = RightFactors::zeros(column.rows(), precision_bits, terms);
         factors.set_all(column);
         factors
     }
@@ -72,7 +72,7 @@ impl Factors {
 }
 
 /// Products of the entries of a column and of neighbouring factors, as many as the column has entries.
-pub(crate) struct Run<'a> {
+pub(crate) struct TermRun<'a> {
     pub left: MatrixView<'a>,
     pub right: Range<usize>,
 }
@@ -109,7 +109,7 @@ impl TermSum {
     }
 
     /// Forms the sum of all terms.
-    pub fn add_up(&mut self, factors: &Factors, runs: &[Run<'_>]) {
+    pub fn add_up(&mut self, factors: &RightFactors, runs: &[TermRun<'_>]) {
         self.sizes.clear();
         runs.iter().for_each(|run| self.note_sizes(factors, run));
         self.begin(factors);
@@ -123,7 +123,7 @@ impl TermSum {
     }
 
     /// Forms the sum of a number and of all terms of a run.
-    pub fn add_up_to(&mut self, factors: &Factors, first: FloatRef<'_>, run: &Run<'_>) {
+    pub fn add_up_to(&mut self, factors: &RightFactors, first: FloatRef<'_>, run: &TermRun<'_>) {
         self.sizes.clear();
         self.note_sizes(factors, run);
         if !first.head.is_zero() {
@@ -136,20 +136,20 @@ impl TermSum {
     }
 
     /// Notes the sizes of the terms of a run.
-    fn note_sizes(&mut self, factors: &Factors, run: &Run<'_>) {
+    fn note_sizes(&mut self, factors: &RightFactors, run: &TermRun<'_>) {
         let right = factors.heads[run.right.clone()].iter();
         self.sizes.extend(right.zip(heads(&run.left)).map(|(&y, x)| size(x, y)));
     }
 
     /// Begins the sum of the products of two columns.
-    pub fn begin_product(&mut self, factors: &Factors, x: &MatrixView<'_>, y: &MatrixView<'_>) {
+    pub fn begin_product(&mut self, factors: &RightFactors, x: &MatrixView<'_>, y: &MatrixView<'_>) {
         self.sizes.clear();
         self.sizes.extend(heads(x).zip(heads(y)).map(|(x, y)| size(x, y)));
         self.begin(factors);
     }
 
     /// Begins a sum of terms whose sizes are known.
-    fn begin(&mut self, factors: &Factors) {
+    fn begin(&mut self, factors: &RightFactors) {
         if factors.whole.is_some() {
             let most = self.sizes.iter().copied().max().filter(|most| *most != NOTHING);
             return self.sum.begin(most.map_or(0, |most| most >> 1));
@@ -160,18 +160,18 @@ impl TermSum {
     }
 
     /// Adds a run; `terms` are the indices of its terms in the sum.
-    pub fn add(&mut self, factors: &Factors, run: &Run<'_>, terms: Range<usize>) {
+    pub fn add(&mut self, factors: &RightFactors, run: &TermRun<'_>, terms: Range<usize>) {
         if let Some(whole) = &factors.whole {
             let right = |index: usize| FloatRef { head: factors.heads[index], limbs: &whole[index] };
             let pairs = run.right.clone().enumerate().map(|(k, index)| (run.left.get(k, 0), right(index)));
             return self.sum.add_products(pairs, Sign::Plus);
         }
-        let terms = Terms { left: significands(&run.left), right: run.right.start, marks: &self.sizes[terms] };
+        let terms = DigitTerms { left: significands(&run.left), right: run.right.start, marks: &self.sizes[terms] };
         self.columns.add(&terms, &factors.digits);
     }
 
     /// Puts the sum together.
-    pub fn finish(&mut self, factors: &Factors) {
+    pub fn finish(&mut self, factors: &RightFactors) {
         if factors.whole.is_none() {
             let columns = factors.digits.columns();
             let low = self.top - i64::from(DIGIT_BITS) * (columns as i64 + 1);

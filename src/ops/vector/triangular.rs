@@ -7,10 +7,10 @@ use crate::matrix::{Destination, Diag, EntryIndex, Matrix, MatrixView, Op, Uplo,
 use crate::ops::fixed_sum::FixedSum;
 use crate::ops::product::report::Outcome;
 use crate::ops::vector::entries::prepare;
-use crate::ops::vector::gemv::Sums;
+use crate::ops::vector::gemv::VectorSums;
 use crate::ops::vector::operand::{check_precision, one, scalar, vector_of};
 use crate::ops::vector::report::VectorReport;
-use crate::ops::vector::terms::{Factors, Run, TermSum};
+use crate::ops::vector::terms::{RightFactors, TermRun, TermSum};
 use crate::options::setters;
 use rug::Float;
 use std::ops::Range;
@@ -105,12 +105,13 @@ pub fn trmv_into<'a, 'x, 'r>(
     let triangle = VectorTriangle::new("trmv", t.into(), options)?;
     let order = triangle.order();
     let (x, one) = (vector_of("trmv", x.into(), order)?, one()?);
-    let sums = Sums { operation: "trmv", len: order, terms: order, scalars: (options.alpha, None), accumulate: None };
+    let sums =
+        VectorSums { operation: "trmv", len: order, terms: order, scalars: (options.alpha, None), accumulate: None };
     sums.run(ctx, precision_bits, x, result.into(), |row| {
         let others = triangle.others(row);
         let own = if options.diag == Diag::Unit { one.view() } else { triangle.entries(row, row..row + 1)? };
-        let others = Run { left: triangle.entries(row, others.clone())?, right: others };
-        Ok([others, Run { left: own, right: row..row + 1 }])
+        let others = TermRun { left: triangle.entries(row, others.clone())?, right: others };
+        Ok([others, TermRun { left: own, right: row..row + 1 }])
     })
 }
 
@@ -232,7 +233,7 @@ pub(crate) struct RightSide<'a> {
 pub(crate) struct SubstitutionRoom {
     sum: TermSum,
     /// The unknowns found so far with the other sign, as their terms are subtracted, and alpha.
-    factors: Factors,
+    factors: RightFactors,
     limbs: Vec<u64>,
     quotient: Vec<u64>,
 }
@@ -242,7 +243,7 @@ impl SubstitutionRoom {
     pub fn new(order: usize, precision_bits: u32) -> SubstitutionRoom {
         SubstitutionRoom {
             sum: TermSum::new(precision_bits, order + 1),
-            factors: Factors::zeros(order + 1, precision_bits, order + 1),
+            factors: RightFactors::zeros(order + 1, precision_bits, order + 1),
             limbs: vec![0; limbs_for(precision_bits)],
             quotient: Vec::new(),
         }
@@ -345,12 +346,12 @@ impl<'a> VectorTriangle<'a> {
         for step in 0..rows.len() {
             let row = if self.lower { rows.start + step } else { rows.end - 1 - step };
             let others = self.others(row);
-            let others = Run { left: self.entries(row, others.clone())?, right: others };
+            let others = TermRun { left: self.entries(row, others.clone())?, right: others };
             match right.alpha {
                 None => sum.add_up_to(factors, right.b.get(row, 0), &others),
                 Some(_) => {
                     let own = right.b.block(row..row + 1, 0..1)?;
-                    sum.add_up(factors, &[Run { left: own, right: order..order + 1 }, others]);
+                    sum.add_up(factors, &[TermRun { left: own, right: order..order + 1 }, others]);
                 }
             }
             let head = match self.diag {
@@ -369,5 +370,5 @@ impl<'a> VectorTriangle<'a> {
 pub(crate) fn room_bytes(order: usize, precision_bits: u32, entry_limbs: usize) -> u64 {
     let sums = TermSum::bytes(precision_bits, order + 1) + FixedSum::quotient_bytes(precision_bits, entry_limbs);
     let limbs = limbs_for(precision_bits);
-    sums.saturating_add(Factors::bytes(order + 1, precision_bits, order + 1, limbs)) + 8 * limbs as u64
+    sums.saturating_add(RightFactors::bytes(order + 1, precision_bits, order + 1, limbs)) + 8 * limbs as u64
 }

@@ -6,7 +6,7 @@ use crate::kernels::digit_sums::{ScaledPair, ScaledSums};
 use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Destination, EntryIndex, Matrix, MatrixView, check_exponent};
 use crate::ops::columns::each_column;
-use crate::ops::exact_sum::{ExactEntry, Product};
+use crate::ops::exact_sum::{ExactEntry, ExactProduct};
 use crate::ops::fixed_sum::OwnFloat;
 use crate::ops::product::combine::{AddedMatrix, Epilogue};
 use crate::ops::product::report::Outcome;
@@ -93,7 +93,7 @@ pub fn axpy_into<'x, 'y, 'r>(
         terms: 2,
         precision_bits,
         entry_nanoseconds: 60.0 + (of_alpha * of_x) as f64,
-        worker_bytes: Product::bytes(of_alpha, of_x) + scaled_bytes,
+        worker_bytes: ExactProduct::bytes(of_alpha, of_x) + scaled_bytes,
     };
     let has_eights = x.rows() >= LEAST_FOR_EIGHTS;
     let local = || {
@@ -117,7 +117,7 @@ pub fn axpy_into<'x, 'y, 'r>(
                     let sum = match scaled {
                         Some(scaled) if done >> lane & 1 == 1 => scaled.get(lane, limbs),
                         _ => {
-                            let product = product.get_or_insert_with(|| Product::new(of_alpha, of_x));
+                            let product = product.get_or_insert_with(|| ExactProduct::new(of_alpha, of_x));
                             let product = product.of(alpha, x.get(row, 0));
                             epilogue.finish(product, EntryIndex { row, col: 0 }, precision_bits, limbs)?
                         }
@@ -209,12 +209,12 @@ pub fn ger_into<'x, 'y, 'r>(
     epilogue.check(rows, cols, false)?;
     let alpha = options.alpha.map_or_else(one, |alpha| scalar("alpha", alpha))?;
     let [of_alpha, of_x, of_y] = [alpha.limbs_per_element(), x.limbs_per_element(), y.limbs_per_element()];
-    let worker_bytes = Product::bytes(of_alpha, of_y) + Product::bytes(of_alpha + of_y, of_x);
+    let worker_bytes = ExactProduct::bytes(of_alpha, of_y) + ExactProduct::bytes(of_alpha + of_y, of_x);
     let result_bytes = Matrix::bytes_for(rows, cols, precision_bits);
     let planned_bytes = result_bytes.saturating_add(ctx.threads() as u64 * worker_bytes);
     ctx.admit(planned_bytes)?;
     let result = result.into().prepare((rows, cols), precision_bits)?;
-    let local = || (Product::new(of_alpha, of_y), Product::new(of_alpha + of_y, of_x));
+    let local = || (ExactProduct::new(of_alpha, of_y), ExactProduct::new(of_alpha + of_y, of_x));
     each_column(ctx, result, local, |(scaled, product), mut column| {
         let col = column.index;
         let scaled = as_float(scaled.of(alpha.get(0, 0), y.get(col, 0)));

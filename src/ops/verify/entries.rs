@@ -4,8 +4,8 @@
 //! where exponents spread over more than a million bits, up to the allowance that `Bounds::floor` proves).
 //! Does not know: random vectors.
 
-use super::exact::{Accumulator, Column, Dyadic, KEEP_ALL, ProductSum, UpperBound, term};
-use super::{Bounds, Claim, Problem, Verification, VerifyOptions, map_indices};
+use super::exact::{Accumulator, CutColumn, Dyadic, KEEP_ALL, ProductSum, UpperBound, term};
+use super::{Bounds, Claim, ClaimedProduct, Verification, VerifyOptions, map_indices};
 use crate::context::Context;
 use crate::error::{Error, ErrorText, Result};
 use crate::matrix::{EntryIndex, MatrixView, Uplo};
@@ -24,7 +24,7 @@ pub(super) struct EntryError {
 }
 
 /// Refuses entries that no product of these columns can reach, so that sums stay of a bounded width.
-pub(super) fn check_sizes(problem: &Problem<'_>, bounds: &Bounds) -> Result<()> {
+pub(super) fn check_sizes(problem: &ClaimedProduct<'_>, bounds: &Bounds) -> Result<()> {
     for col in 0..problem.result.cols() {
         for row in rows_of(problem, col) {
             let (left, right) = (bounds.left[row].norm, bounds.right[col].norm);
@@ -43,10 +43,10 @@ pub(super) fn check_sizes(problem: &Problem<'_>, bounds: &Bounds) -> Result<()> 
 }
 
 /// The error of entry `(row, col)` in units of `2^(1-b) ||l_row|| ||r_col||`.
-pub(super) fn error(problem: &Problem<'_>, bounds: &Bounds, row: usize, col: usize) -> EntryError {
+pub(super) fn error(problem: &ClaimedProduct<'_>, bounds: &Bounds, row: usize, col: usize) -> EntryError {
     let (x, y) = (bounds.left[row], bounds.right[col]);
-    let left = Column { view: problem.left, index: row, floor: bounds.floor(x.low, x.top) };
-    let right = Column { view: problem.right, index: col, floor: bounds.floor(y.low, y.top) };
+    let left = CutColumn { view: problem.left, index: row, floor: bounds.floor(x.low, x.top) };
+    let right = CutColumn { view: problem.right, index: col, floor: bounds.floor(y.low, y.top) };
     let value = problem.entry(row, col);
     // A stored entry is kept whole unless it spreads away from the products themselves.
     let far = (x.top + y.top - value.head.exponent()).abs() > super::WIDEST_SPREAD_BITS;
@@ -79,9 +79,9 @@ pub(super) fn error(problem: &Problem<'_>, bounds: &Bounds, row: usize, col: usi
 }
 
 /// Whether `E^2 > 2^(2-2b) ||l||^2 ||r||^2`, by exact integers.
-fn exceeds(problem: &Problem<'_>, bounds: &Bounds, place: EntryIndex, error: Dyadic) -> bool {
+fn exceeds(problem: &ClaimedProduct<'_>, bounds: &Bounds, place: EntryIndex, error: Dyadic) -> bool {
     let square = |view: MatrixView<'_>, index: usize| {
-        let column = Column::whole(view, index);
+        let column = CutColumn::whole(view, index);
         let mut sum = Accumulator::default();
         ProductSum::default().add_dot(&mut sum, column, column);
         sum.take()
@@ -95,7 +95,7 @@ fn exceeds(problem: &Problem<'_>, bounds: &Bounds, place: EntryIndex, error: Dya
 /// Compares the sampled entries (all of them where they are few) with exact dot products.
 pub(super) fn compare(
     ctx: &Context,
-    problem: &Problem<'_>,
+    problem: &ClaimedProduct<'_>,
     bounds: &Bounds,
     options: &VerifyOptions,
     mut outcome: Verification,
@@ -121,7 +121,7 @@ pub(super) fn compare(
 /// Asks the sampled entries to be equal to the exact dot products.
 pub(super) fn compare_exactly(
     ctx: &Context,
-    problem: &Problem<'_>,
+    problem: &ClaimedProduct<'_>,
     options: &VerifyOptions,
     mut outcome: Verification,
 ) -> Result<Verification> {
@@ -129,7 +129,11 @@ pub(super) fn compare_exactly(
     let errors = map_indices(ctx, entries.len(), |at| {
         let EntryIndex { row, col } = entries[at];
         let mut sum = Accumulator::default();
-        ProductSum::default().add_dot(&mut sum, Column::whole(problem.left, row), Column::whole(problem.right, col));
+        ProductSum::default().add_dot(
+            &mut sum,
+            CutColumn::whole(problem.left, row),
+            CutColumn::whole(problem.right, col),
+        );
         if let Some(term) = term(problem.entry(row, col), KEEP_ALL) {
             sum.add(!term.negative, term.limbs, term.low);
         }
@@ -149,7 +153,7 @@ pub(super) fn compare_exactly(
 }
 
 /// The error that names an entry beyond its bound.
-pub(super) fn failure(problem: &Problem<'_>, row: usize, col: usize, ratio: f64) -> Error {
+pub(super) fn failure(problem: &ClaimedProduct<'_>, row: usize, col: usize, ratio: f64) -> Error {
     Error::verification(ErrorText::counted(|base| {
         let (name, Claim { subject, unit, .. }) = (problem.name(row, col, base), problem.claim);
         let off = if subject == Claim::PRODUCT.subject { "off by " } else { "" };
@@ -162,7 +166,7 @@ pub(super) fn failure(problem: &Problem<'_>, row: usize, col: usize, ratio: f64)
 }
 
 /// Rows of column `col` that are stored.
-fn rows_of(problem: &Problem<'_>, col: usize) -> std::ops::Range<usize> {
+fn rows_of(problem: &ClaimedProduct<'_>, col: usize) -> std::ops::Range<usize> {
     match problem.triangle {
         None => 0..problem.result.rows(),
         Some(Uplo::Lower) => col..problem.result.rows(),
@@ -171,7 +175,7 @@ fn rows_of(problem: &Problem<'_>, col: usize) -> std::ops::Range<usize> {
 }
 
 /// All stored entries where there are at most `count`, else that many random ones.
-fn sample(problem: &Problem<'_>, count: usize, seed: u64) -> Vec<EntryIndex> {
+fn sample(problem: &ClaimedProduct<'_>, count: usize, seed: u64) -> Vec<EntryIndex> {
     let cols = problem.result.cols();
     let total: u128 = (0..cols).map(|col| rows_of(problem, col).len() as u128).sum();
     if total <= count as u128 {

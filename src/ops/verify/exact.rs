@@ -159,7 +159,7 @@ fn add_shifted(sum: &mut Vec<u64>, at: usize, limbs: &[u64], shift: u32) {
 
 /// One column of a view, its bits cut below `2^floor`.
 #[derive(Clone, Copy)]
-pub struct Column<'a> {
+pub struct CutColumn<'a> {
     /// The matrix.
     pub view: MatrixView<'a>,
     /// Which of its columns.
@@ -168,10 +168,10 @@ pub struct Column<'a> {
     pub floor: i64,
 }
 
-impl<'a> Column<'a> {
+impl<'a> CutColumn<'a> {
     /// The column with all its bits.
-    pub fn whole(view: MatrixView<'a>, index: usize) -> Column<'a> {
-        Column { view, index, floor: KEEP_ALL }
+    pub fn whole(view: MatrixView<'a>, index: usize) -> CutColumn<'a> {
+        CutColumn { view, index, floor: KEEP_ALL }
     }
 }
 
@@ -199,7 +199,7 @@ impl ProductSum {
     }
 
     /// Adds `sum_k left_k * right_k` to `sum`, exactly except for the parts below the floors.
-    pub fn add_dot(&mut self, sum: &mut Accumulator, left: Column<'_>, right: Column<'_>) {
+    pub fn add_dot(&mut self, sum: &mut Accumulator, left: CutColumn<'_>, right: CutColumn<'_>) {
         for row in 0..left.view.rows() {
             let Some(x) = term(left.view.get(row, left.index), left.floor) else { continue };
             let Some(y) = term(right.view.get(row, right.index), right.floor) else { continue };

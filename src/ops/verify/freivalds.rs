@@ -3,7 +3,7 @@
 //! Promise: a right result always passes. Does not know: bounds, floats with fractions.
 //! Source: R. Freivalds, "Fast probabilistic algorithms", 1979; docs/CHECKS.md, "Verification".
 
-use super::{Problem, Verification, VerifyOptions, fresh_seed, map_indices};
+use super::{ClaimedProduct, Verification, VerifyOptions, fresh_seed, map_indices};
 use crate::context::Context;
 use crate::error::{Error, ErrorText, Result};
 use crate::math::check_field::CheckField;
@@ -40,7 +40,7 @@ pub fn freivalds_syrk<'a, 'b>(
     q: impl Into<Symmetric<'b>>,
     options: &VerifyOptions,
 ) -> Result<Verification> {
-    run(ctx, &Problem::syrk(p.into(), q.into(), options)?, options)
+    run(ctx, &ClaimedProduct::syrk(p.into(), q.into(), options)?, options)
 }
 
 /// Whether integers `c` are exactly `op(A) op(B)`; as [`freivalds_syrk`].
@@ -65,10 +65,10 @@ pub fn freivalds_gemm<'a, 'b, 'c>(
     c: impl Into<MatrixView<'c>>,
     options: &VerifyOptions,
 ) -> Result<Verification> {
-    run(ctx, &Problem::gemm(operands.0.into(), operands.1.into(), c.into(), options)?, options)
+    run(ctx, &ClaimedProduct::gemm(operands.0.into(), operands.1.into(), c.into(), options)?, options)
 }
 
-fn run(ctx: &Context, problem: &Problem<'_>, options: &VerifyOptions) -> Result<Verification> {
+fn run(ctx: &Context, problem: &ClaimedProduct<'_>, options: &VerifyOptions) -> Result<Verification> {
     let mut outcome = Verification { seed: options.seed.unwrap_or_else(fresh_seed), ..Verification::default() };
     test(ctx, problem, options, &mut outcome)?;
     Ok(outcome)
@@ -77,7 +77,7 @@ fn run(ctx: &Context, problem: &Problem<'_>, options: &VerifyOptions) -> Result<
 /// The test itself; fills in the prime.
 pub(super) fn test(
     ctx: &Context,
-    problem: &Problem<'_>,
+    problem: &ClaimedProduct<'_>,
     options: &VerifyOptions,
     outcome: &mut Verification,
 ) -> Result<()> {
@@ -89,11 +89,11 @@ pub(super) fn test(
     outcome.vector_count = 1;
     let x = (0..problem.right.cols()).map(|_| field.draw(&mut rng)).collect::<Vec<_>>();
     let image = multiply(ctx, &field, problem.right.rows(), &x, |row, col| problem.right.get(row, col))
-        .map_err(|(row, col)| not_integer(problem, options, Part::Right, row, col))?;
+        .map_err(|(row, col)| not_integer(problem, options, ProductMatrix::Right, row, col))?;
     let left = multiply(ctx, &field, problem.left.cols(), &image, |row, k| problem.left.get(k, row))
-        .map_err(|(row, k)| not_integer(problem, options, Part::Left, k, row))?;
+        .map_err(|(row, k)| not_integer(problem, options, ProductMatrix::Left, k, row))?;
     let right = multiply(ctx, &field, problem.left.cols(), &x, |row, col| problem.entry(row, col))
-        .map_err(|(row, col)| not_integer(problem, options, Part::Result, row, col))?;
+        .map_err(|(row, col)| not_integer(problem, options, ProductMatrix::Result, row, col))?;
     match left.iter().zip(&right).position(|(want, got)| want != got) {
         None => Ok(()),
         Some(row) => Err(Error::verification(ErrorText::counted(|base| {
@@ -105,21 +105,27 @@ pub(super) fn test(
 
 /// Which matrix an index belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum ProductMatrix {
     Left,
     Right,
     Result,
 }
 
 /// Names a fraction by its place in the matrix the caller gave.
-fn not_integer(problem: &Problem<'_>, options: &VerifyOptions, part: Part, row: usize, column: usize) -> Error {
+fn not_integer(
+    problem: &ClaimedProduct<'_>,
+    options: &VerifyOptions,
+    part: ProductMatrix,
+    row: usize,
+    column: usize,
+) -> Error {
     use crate::matrix::Op;
     let swapped = match part {
-        Part::Left if problem.triangle.is_none() => options.op == Op::NoTranspose,
-        Part::Left => options.op == Op::Transpose,
-        Part::Right if problem.triangle.is_none() => options.op_b == Op::Transpose,
-        Part::Right => options.op == Op::Transpose,
-        Part::Result => false,
+        ProductMatrix::Left if problem.triangle.is_none() => options.op == Op::NoTranspose,
+        ProductMatrix::Left => options.op == Op::Transpose,
+        ProductMatrix::Right if problem.triangle.is_none() => options.op_b == Op::Transpose,
+        ProductMatrix::Right => options.op == Op::Transpose,
+        ProductMatrix::Result => false,
     };
     if swapped { Error::NotInteger { row: column, column: row } } else { Error::NotInteger { row, column } }
 }

@@ -135,7 +135,7 @@ pub fn verify_syrk<'a, 'b>(
     precision_bits: u32,
     options: &VerifyOptions,
 ) -> Result<Verification> {
-    let problem = Problem::syrk(p.into(), q.into(), options)?;
+    let problem = ClaimedProduct::syrk(p.into(), q.into(), options)?;
     verify(ctx, &problem, precision_bits, options)
 }
 
@@ -164,11 +164,16 @@ pub fn verify_gemm<'a, 'b, 'c>(
     precision_bits: u32,
     options: &VerifyOptions,
 ) -> Result<Verification> {
-    let problem = Problem::gemm(operands.0.into(), operands.1.into(), c.into(), options)?;
+    let problem = ClaimedProduct::gemm(operands.0.into(), operands.1.into(), c.into(), options)?;
     verify(ctx, &problem, precision_bits, options)
 }
 
-fn verify(ctx: &Context, problem: &Problem<'_>, precision_bits: u32, options: &VerifyOptions) -> Result<Verification> {
+fn verify(
+    ctx: &Context,
+    problem: &ClaimedProduct<'_>,
+    precision_bits: u32,
+    options: &VerifyOptions,
+) -> Result<Verification> {
     if precision_bits < 2 {
         return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits: 1 << 24 });
     }
@@ -184,7 +189,7 @@ fn verify(ctx: &Context, problem: &Problem<'_>, precision_bits: u32, options: &V
 /// The tests of a rounded result: its sizes, random vectors, sampled entries.
 fn judge(
     ctx: &Context,
-    problem: &Problem<'_>,
+    problem: &ClaimedProduct<'_>,
     bounds: &Bounds,
     options: &VerifyOptions,
     seed: u64,
@@ -196,7 +201,7 @@ fn judge(
 }
 
 /// The claim to be checked: `result` is the product `left^T right`.
-pub(crate) struct Problem<'a> {
+pub(crate) struct ClaimedProduct<'a> {
     operation: &'static str,
     /// `K x M`.
     left: MatrixView<'a>,
@@ -249,22 +254,28 @@ fn asymmetric_result(operation: &'static str, error: Error) -> Error {
     Error::verification(ErrorText::counted(|base| format!("{operation}: {}", text.in_base(base))))
 }
 
-impl<'a> Problem<'a> {
-    fn syrk(p: MatrixView<'a>, q: Symmetric<'a>, options: &VerifyOptions) -> Result<Problem<'a>> {
+impl<'a> ClaimedProduct<'a> {
+    fn syrk(p: MatrixView<'a>, q: Symmetric<'a>, options: &VerifyOptions) -> Result<ClaimedProduct<'a>> {
         let operation = "verify syrk";
         let p = if options.op == Op::NoTranspose { p } else { p.transposed() };
         let uplo = q.named().unwrap_or_default();
         let result = q.triangle_view(uplo, operation).map_err(|error| asymmetric_result(operation, error))?;
-        Problem { operation, left: p, right: p, result, triangle: Some(uplo), claim: Claim::PRODUCT }.checked()
+        ClaimedProduct { operation, left: p, right: p, result, triangle: Some(uplo), claim: Claim::PRODUCT }.checked()
     }
 
-    fn gemm(a: MatrixView<'a>, b: MatrixView<'a>, c: MatrixView<'a>, options: &VerifyOptions) -> Result<Problem<'a>> {
+    fn gemm(
+        a: MatrixView<'a>,
+        b: MatrixView<'a>,
+        c: MatrixView<'a>,
+        options: &VerifyOptions,
+    ) -> Result<ClaimedProduct<'a>> {
         let left = if options.op == Op::NoTranspose { a.transposed() } else { a };
         let right = if options.op_b == Op::NoTranspose { b } else { b.transposed() };
-        Problem { operation: "verify gemm", left, right, result: c, triangle: None, claim: Claim::PRODUCT }.checked()
+        ClaimedProduct { operation: "verify gemm", left, right, result: c, triangle: None, claim: Claim::PRODUCT }
+            .checked()
     }
 
-    fn checked(self) -> Result<Problem<'a>> {
+    fn checked(self) -> Result<ClaimedProduct<'a>> {
         let mismatch = |left: (usize, usize), right: (usize, usize)| {
             Error::shape_mismatch(self.operation, (left.0, left.1), (right.0, right.1))
         };
@@ -316,7 +327,7 @@ pub(crate) struct Bounds {
 const WIDEST_SPREAD_BITS: i64 = 1 << 20;
 
 impl Bounds {
-    fn new(ctx: &Context, problem: &Problem<'_>, precision_bits: u32) -> Bounds {
+    fn new(ctx: &Context, problem: &ClaimedProduct<'_>, precision_bits: u32) -> Bounds {
         let sizes = |view: MatrixView<'_>| map_indices(ctx, view.cols(), |col| column_size(view, col));
         let left = sizes(problem.left);
         let right = if problem.triangle.is_some() { left.clone() } else { sizes(problem.right) };
@@ -324,7 +335,12 @@ impl Bounds {
     }
 
     /// Bounds by other norms, which are at least `2^-4` times the largest entries of their columns.
-    fn with_sizes(problem: &Problem<'_>, left: Vec<ColumnSize>, right: Vec<ColumnSize>, precision_bits: u32) -> Bounds {
+    fn with_sizes(
+        problem: &ClaimedProduct<'_>,
+        left: Vec<ColumnSize>,
+        right: Vec<ColumnSize>,
+        precision_bits: u32,
+    ) -> Bounds {
         let terms = ceil_log2(problem.left.rows()) + ceil_log2(problem.right.cols());
         let kept_bits = i64::from(precision_bits) + i64::from(terms) + 66;
         Bounds { left, right, precision_bits, power: problem.claim.power, kept_bits }

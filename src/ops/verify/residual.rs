@@ -4,7 +4,7 @@
 //! Does not know: which operation is judged.
 
 use super::exact::{Accumulator, Dyadic, ProductSum, UpperBound, term};
-use super::{Bounds, Problem, Verification, VerifyOptions, entries, map_indices};
+use super::{Bounds, ClaimedProduct, Verification, VerifyOptions, entries, map_indices};
 use crate::context::Context;
 use crate::error::{Error, ErrorText, Result};
 use rand_chacha::ChaCha8Rng;
@@ -49,7 +49,7 @@ impl Signs {
 /// Tests `options.vector_count` random vectors against `2^(1-b) ||l_i|| sum_j ||r_j|| |x_j|`.
 pub(super) fn test(
     ctx: &Context,
-    problem: &Problem<'_>,
+    problem: &ClaimedProduct<'_>,
     bounds: &Bounds,
     options: &VerifyOptions,
     outcome: &mut Verification,
@@ -79,7 +79,7 @@ pub(super) fn test(
 }
 
 /// `R x` for all vectors: `[k][vector]`, each number as an odd integer (or 0) and an exponent.
-fn multiply_right(ctx: &Context, problem: &Problem<'_>, vectors: &[Signs]) -> Vec<Dyadic> {
+fn multiply_right(ctx: &Context, problem: &ClaimedProduct<'_>, vectors: &[Signs]) -> Vec<Dyadic> {
     let view = problem.right;
     let groups = map_indices(ctx, view.rows().div_ceil(ROWS_AT_ONCE), |group| {
         let first = group * ROWS_AT_ONCE;
@@ -103,7 +103,7 @@ fn multiply_right(ctx: &Context, problem: &Problem<'_>, vectors: &[Signs]) -> Ve
 
 /// The largest `|r_i|` of row `i` over all vectors, in units of its bound, and whether one is beyond it.
 fn row_residuals(
-    problem: &Problem<'_>,
+    problem: &ClaimedProduct<'_>,
     bounds: &Bounds,
     vectors: &[Signs],
     images: &[Dyadic],
@@ -150,7 +150,7 @@ fn row_residuals(
 }
 
 /// Names the worst entry of the row that failed; the row itself where each single entry is within its bound.
-fn explain(ctx: &Context, problem: &Problem<'_>, bounds: &Bounds, row: usize, ratio: f64) -> Error {
+fn explain(ctx: &Context, problem: &ClaimedProduct<'_>, bounds: &Bounds, row: usize, ratio: f64) -> Error {
     let errors = map_indices(ctx, problem.right.cols(), |col| entries::error(problem, bounds, row, col));
     let worst = errors.iter().enumerate().max_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio));
     match worst {

@@ -6,7 +6,7 @@
 //! Source: docs/CHECKS.md, "Verification".
 
 use super::exact::{ColumnSize, UpperBound, column_size};
-use super::{Bounds, Claim, Problem, Verification, VerifyOptions, fresh_seed, judge, map_indices};
+use super::{Bounds, Claim, ClaimedProduct, Verification, VerifyOptions, fresh_seed, judge, map_indices};
 use crate::context::Context;
 use crate::error::{Error, ErrorText, IndexBase, Result};
 use crate::math::float::{FloatRef, Head};
@@ -75,7 +75,7 @@ pub fn verify_solve<'a, 'b, 'c>(
         row_unit: "for the combined right side",
         transposed: false,
     };
-    let problem = Problem {
+    let problem = ClaimedProduct {
         operation,
         left: balanced.matrix.view(),
         right: right.view(),
@@ -139,7 +139,7 @@ pub fn verify_inverse<'a, 'b>(
         row_unit: "for the combined columns",
         transposed: false,
     };
-    let problem = Problem {
+    let problem = ClaimedProduct {
         operation,
         left: balanced.matrix.view(),
         right: right.view(),
@@ -222,7 +222,7 @@ pub fn verify_trsm<'a, 'b, 'c>(
     let is_left_transposed = transposed == (system.op == Op::Transpose);
     let left = turned(triangle.view(), is_left_transposed);
     let (right, result) = (turned(x, transposed), turned(b, transposed));
-    let problem = Problem { operation, left, right, result, triangle: None, claim };
+    let problem = ClaimedProduct { operation, left, right, result, triangle: None, claim };
     let bounds = Bounds::new(ctx, &problem, precision_bits);
     judge(ctx, &problem, &bounds, options, options.seed.unwrap_or_else(fresh_seed))
 }

@@ -65,7 +65,7 @@ struct Disk {
     is_locked: bool,
 }
 
-struct Shared {
+struct SharedDisk {
     path: PathBuf,
     disk: Mutex<Disk>,
     resumed: Condvar,
@@ -73,9 +73,9 @@ struct Shared {
 
 /// The folder; clones are the same one.
 #[derive(Clone)]
-pub struct SimulatedFolder(Arc<Shared>);
+pub struct SimulatedFolder(Arc<SharedDisk>);
 
-impl Shared {
+impl SharedDisk {
     fn disk(&self) -> MutexGuard<'_, Disk> {
         self.disk.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -181,7 +181,7 @@ impl SimulatedFolder {
     /// An empty folder that works, for now.
     pub fn new() -> SimulatedFolder {
         let path = PathBuf::from("/simulated");
-        SimulatedFolder(Arc::new(Shared { path, disk: Mutex::default(), resumed: Condvar::new() }))
+        SimulatedFolder(Arc::new(SharedDisk { path, disk: Mutex::default(), resumed: Condvar::new() }))
     }
 
     /// From now on these faults happen, and calls are counted from 0 again.
@@ -245,9 +245,9 @@ impl Default for SimulatedFolder {
 }
 
 /// The lock of the folder.
-struct Held(Arc<Shared>);
+struct FolderLock(Arc<SharedDisk>);
 
-impl Drop for Held {
+impl Drop for FolderLock {
     fn drop(&mut self) {
         self.0.disk().is_locked = false;
     }
@@ -309,7 +309,7 @@ impl Folder for SimulatedFolder {
             disk.inodes.push(Inode::default());
             disk.change_name(NameChange::Linked(name.to_string(), inode));
         }
-        Ok(Lock::Taken(Box::new(Held(Arc::clone(&self.0)))))
+        Ok(Lock::Taken(Box::new(FolderLock(Arc::clone(&self.0)))))
     }
 
     fn free_bytes(&self) -> io::Result<u64> {
@@ -328,7 +328,7 @@ impl Folder for SimulatedFolder {
 
 /// An open file of a simulated folder.
 struct SimulatedFile {
-    shared: Arc<Shared>,
+    shared: Arc<SharedDisk>,
     inode: usize,
     access: Access,
 }

@@ -2,7 +2,7 @@
 //!
 //! Does not know: what the files hold.
 
-use super::ring::{Memory, Part, Rings};
+use super::ring::{Memory, Rings, TransferPart};
 use super::{Access, DirectIo, File, Folder, Lock, ReadPiece, WritePiece, read_whole, write_whole};
 use crate::store::IoBuffer;
 use rustix::fd::{AsFd, OwnedFd};
@@ -156,7 +156,7 @@ struct SystemFile {
 
 impl SystemFile {
     /// Moves all parts through a ring, where there is one and more than one part; returns whether all is done.
-    fn run(&self, mut parts: Vec<Part<'_>>) -> bool {
+    fn run(&self, mut parts: Vec<TransferPart<'_>>) -> bool {
         let rings = self.rings.as_ref().filter(|_| parts.len() > 1);
         let ran = rings.is_some_and(|rings| rings.run(self.descriptor.as_fd(), &mut parts).is_ok());
         ran && parts.iter().all(|part| part.is_done)
@@ -172,7 +172,11 @@ impl File for SystemFile {
         let parts = pieces.iter_mut().flat_map(|piece| {
             let chunks = piece.bytes.chunks_mut(PART_BYTES);
             let offsets = (piece.offset..).step_by(PART_BYTES);
-            offsets.zip(chunks).map(|(offset, bytes)| Part { memory: Memory::Read(bytes), offset, is_done: false })
+            offsets.zip(chunks).map(|(offset, bytes)| TransferPart {
+                memory: Memory::Read(bytes),
+                offset,
+                is_done: false,
+            })
         });
         let is_done = self.run(parts.collect());
         for piece in pieces {
@@ -186,7 +190,11 @@ impl File for SystemFile {
         let parts = pieces.iter().flat_map(|piece| {
             let chunks = piece.bytes.chunks(PART_BYTES);
             let offsets = (piece.offset..).step_by(PART_BYTES);
-            offsets.zip(chunks).map(|(offset, bytes)| Part { memory: Memory::Write(bytes), offset, is_done: false })
+            offsets.zip(chunks).map(|(offset, bytes)| TransferPart {
+                memory: Memory::Write(bytes),
+                offset,
+                is_done: false,
+            })
         });
         match self.run(parts.collect()) {
             true => Ok(()),

@@ -2,7 +2,7 @@
 
 use crate::api::cholesky::store_factor;
 use crate::api::products::{Applied, Terms, nothing, terms_of};
-use crate::api::triangular::{Triangle, part_read};
+use crate::api::triangular::{TriangleUse, part_read};
 use crate::api::{diag_of, op_of, part_of, scalar, side_of, symmetric_of, uplo_of};
 use crate::array::{Operand, Part};
 use crate::call::{Call, Input, enter};
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn sunzi_trsm_batch(
             let (op, diag) = (op_of("trans", trans)?, diag_of(diag)?);
             let (t, b) = (batch.operands("t", t)?, batch.operands("b", b)?);
             let alpha = scalar(call, "alpha", alpha)?;
-            batch.trsm(call, Triangle { side, uplo, op, diag }, alpha.as_ref(), &t, &b)
+            batch.trsm(call, TriangleUse { side, uplo, op, diag }, alpha.as_ref(), &t, &b)
         })
     }
 }
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn sunzi_trsm_batch(
 type Outcomes = Vec<Outcome<()>>;
 
 /// The library's result of a batch.
-type Answer = sunzi::Result<sunzi::Outcome<Vec<sunzi::Result<()>>, BatchReport>>;
+type BatchAnswer = sunzi::Result<sunzi::Outcome<Vec<sunzi::Result<()>>, BatchReport>>;
 
 /// The problems of a call.
 #[derive(Clone, Copy)]
@@ -242,7 +242,7 @@ impl Batch {
         bits: &[u32],
         targets: &[Operand],
         symmetric: &'static str,
-        run: impl Fn(&Context, &[usize], u32, &mut [Matrix]) -> Answer,
+        run: impl Fn(&Context, &[usize], u32, &mut [Matrix]) -> BatchAnswer,
     ) -> Outcome<(Vec<Matrix>, Outcomes)> {
         let own = |outcome: sunzi::Result<()>| match outcome {
             // The library counts within a group.
@@ -433,7 +433,7 @@ impl Batch {
     unsafe fn trsm(
         self,
         call: &Call<'_>,
-        Triangle { side, uplo, op, diag }: Triangle,
+        TriangleUse { side, uplo, op, diag }: TriangleUse,
         alpha: Option<&Float>,
         t: &[Operand],
         b: &[Operand],

@@ -158,17 +158,17 @@ pub unsafe extern "C" fn sunzi_plan_solve(
 }
 
 /// Rows, columns and bits of a matrix.
-type Shape = (usize, usize, u32);
+type PlannedShape = (usize, usize, u32);
 
 /// The matrices that a call copies.
 struct Shapes<'a> {
     format: i32,
-    operands: &'a [Shape],
-    result: Shape,
+    operands: &'a [PlannedShape],
+    result: PlannedShape,
 }
 
 impl Shapes<'_> {
-    fn bytes(&(rows, cols, bits): &Shape) -> u64 {
+    fn bytes(&(rows, cols, bits): &PlannedShape) -> u64 {
         Matrix::bytes_for(rows, cols, bits)
     }
 

@@ -45,14 +45,14 @@ pub unsafe extern "C" fn sunzi_trsm(
             let (op, diag) = (op_of("trans", trans)?, diag_of(diag)?);
             let [t, b] = operands(["t", "b"], [t, b])?;
             let alpha = scalar(call, "alpha", alpha)?;
-            trsm(call, Triangle { side, uplo, op, diag }, alpha.as_ref(), &t, &b)
+            trsm(call, TriangleUse { side, uplo, op, diag }, alpha.as_ref(), &t, &b)
         })
     }
 }
 
 /// How a triangular matrix is used.
 #[derive(Clone, Copy)]
-pub(crate) struct Triangle {
+pub(crate) struct TriangleUse {
     pub side: Side,
     pub uplo: Uplo,
     pub op: Op,
@@ -65,12 +65,12 @@ pub(crate) struct Triangle {
 /// The header's rules.
 pub(crate) unsafe fn trsm(
     call: &Call<'_>,
-    kind: Triangle,
+    kind: TriangleUse,
     alpha: Option<&Float>,
     t: &Operand,
     b: &Operand,
 ) -> Outcome<()> {
-    let Triangle { side, uplo, op, diag } = kind;
+    let TriangleUse { side, uplo, op, diag } = kind;
     let work = |call: &Call<'_>, t: MatrixView<'_>, b: MatrixView<'_>, bits, result: &mut Matrix| {
         let options = TrsmOptions::new().side(side).uplo(uplo).op(op).diag(diag).accuracy(call.accuracy()).alpha(alpha);
         call.note_solve(&call.done(sunzi::trsm_into(&call.context(), t, b, bits, &options, result))?);
@@ -84,8 +84,8 @@ pub(crate) unsafe fn trsm(
 ///
 /// # Safety
 /// The header's rules.
-pub(crate) unsafe fn trmm(call: &Call<'_>, kind: Triangle, alpha: &Float, t: &Operand, b: &Operand) -> Outcome<()> {
-    let Triangle { side, uplo, op, diag } = kind;
+pub(crate) unsafe fn trmm(call: &Call<'_>, kind: TriangleUse, alpha: &Float, t: &Operand, b: &Operand) -> Outcome<()> {
+    let TriangleUse { side, uplo, op, diag } = kind;
     let work = |call: &Call<'_>, t: MatrixView<'_>, b: MatrixView<'_>, bits, result: &mut Matrix| {
         let options = TrmmOptions::new().side(side).uplo(uplo).op(op).diag(diag).accuracy(call.accuracy()).alpha(alpha);
         call.note_product(&call.done(sunzi::trmm_into(&call.context(), t, b, bits, &options, result))?);
@@ -97,7 +97,7 @@ pub(crate) unsafe fn trmm(call: &Call<'_>, kind: Triangle, alpha: &Float, t: &Op
 
 /// A triangle and the matrix that it is applied to.
 struct Operands<'a> {
-    kind: Triangle,
+    kind: TriangleUse,
     alpha: Option<&'a Float>,
     t: &'a Operand,
     b: &'a Operand,
@@ -112,7 +112,7 @@ unsafe fn replace(
     operands: &Operands<'_>,
     work: impl FnOnce(&Call<'_>, MatrixView<'_>, MatrixView<'_>, u32, &mut Matrix) -> Outcome<()>,
 ) -> Outcome<()> {
-    let Operands { kind: Triangle { side, uplo, diag, .. }, alpha, t, b } = *operands;
+    let Operands { kind: TriangleUse { side, uplo, diag, .. }, alpha, t, b } = *operands;
     t.check_square()?;
     match side {
         Side::Left => b.check_shape(t.rows(), b.cols())?,

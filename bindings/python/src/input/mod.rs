@@ -35,7 +35,7 @@ use triangles::OtherTriangle;
 
 /// Which entries of an operand are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
+pub enum ReadPart {
     /// All.
     Whole,
     /// One triangle with the diagonal; the other is not looked at.
@@ -46,13 +46,13 @@ pub enum Part {
     StrictTriangle(Uplo),
 }
 
-impl Part {
+impl ReadPart {
     fn holds(self, row: usize, col: usize) -> bool {
         match self {
-            Part::Whole => true,
-            Part::Triangle(Uplo::Lower) | Part::Symmetric(Uplo::Lower) => row >= col,
-            Part::Triangle(Uplo::Upper) | Part::Symmetric(Uplo::Upper) => row <= col,
-            Part::StrictTriangle(uplo) => row != col && Part::Triangle(uplo).holds(row, col),
+            ReadPart::Whole => true,
+            ReadPart::Triangle(Uplo::Lower) | ReadPart::Symmetric(Uplo::Lower) => row >= col,
+            ReadPart::Triangle(Uplo::Upper) | ReadPart::Symmetric(Uplo::Upper) => row <= col,
+            ReadPart::StrictTriangle(uplo) => row != col && ReadPart::Triangle(uplo).holds(row, col),
         }
     }
 }
@@ -93,7 +93,7 @@ pub struct Operand<'py> {
 
 enum Source<'py> {
     Ready(View),
-    Doubles(Vec<f64>, Part),
+    Doubles(Vec<f64>, ReadPart),
     Entries { entries: Vec<Entry<'py>>, limbs: Vec<u64>, exact_bits: u32, rounds: bool },
 }
 
@@ -102,7 +102,7 @@ impl<'py> Operand<'py> {
     ///
     /// # Errors
     /// `TypeError` and `ValueError` with the place of an entry that cannot be taken.
-    pub fn of(object: &Bound<'py, PyAny>, name: &str, part: Part) -> PyResult<Operand<'py>> {
+    pub fn of(object: &Bound<'py, PyAny>, name: &str, part: ReadPart) -> PyResult<Operand<'py>> {
         if let Ok(matrix) = object.cast::<Matrix>() {
             let matrix = matrix.get();
             let view = matrix.view();
@@ -137,7 +137,7 @@ impl<'py> Operand<'py> {
     /// All except `TypeError` and `ValueError`: other exceptions of a signal handler, `MemoryError`.
     pub fn of_numbers(object: &Bound<'py, PyAny>) -> PyResult<Option<Operand<'py>>> {
         let py = object.py();
-        match Operand::of(object, "the other operand", Part::Whole) {
+        match Operand::of(object, "the other operand", ReadPart::Whole) {
             Err(error) if error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyValueError>(py) => {
                 Ok(None)
             }
@@ -158,7 +158,7 @@ impl<'py> Operand<'py> {
     /// # Errors
     /// As [`Operand::of`].
     pub fn number(object: &Bound<'py, PyAny>) -> PyResult<Operand<'py>> {
-        let (seen, source) = look_at(object.py(), std::slice::from_ref(object), 1, Part::Whole)?;
+        let (seen, source) = look_at(object.py(), std::slice::from_ref(object), 1, ReadPart::Whole)?;
         let Seen { kind, natural_bits, radii } = seen;
         Ok(Operand { container: Container::Flat, kind, natural_bits, rows: 1, cols: 1, source, other: None, radii })
     }
@@ -295,7 +295,7 @@ pub fn stack(py: Python<'_>, views: &[View], bits: u32) -> PyResult<View> {
     Ok(whole.into())
 }
 
-fn doubles(py: Python<'_>, rows: usize, cols: usize, values: &[f64], part: Part) -> PyResult<View> {
+fn doubles(py: Python<'_>, rows: usize, cols: usize, values: &[f64], part: ReadPart) -> PyResult<View> {
     let mut matrix = sunzi::Matrix::zeros(rows, cols, 53).or_raise(py)?;
     for (index, &value) in values.iter().enumerate() {
         let (row, col) = (index / cols, index % cols);

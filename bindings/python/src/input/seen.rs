@@ -2,7 +2,7 @@
 
 use super::balls::Radius;
 use super::entry::{Entry, NumberType, Reader};
-use super::{Part, Source, long_double_bits};
+use super::{ReadPart, Source, long_double_bits};
 use crate::kind::NumberKind;
 use crate::signals::look_for_signals;
 use pyo3::prelude::*;
@@ -29,7 +29,7 @@ pub fn look_at<'py>(
     py: Python<'py>,
     objects: &[Bound<'py, PyAny>],
     cols: usize,
-    part: Part,
+    part: ReadPart,
 ) -> PyResult<(Seen<'py>, Source<'py>)> {
     let mut reader = Reader::new(py)?;
     let (mut entries, mut radii) = (Vec::new(), Vec::new());

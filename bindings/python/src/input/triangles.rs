@@ -2,7 +2,7 @@
 
 use super::container::Items;
 use super::entry::{Entry, Reader, Refusal};
-use super::{Bits, Part, Source};
+use super::{Bits, ReadPart, Source};
 use crate::errors::not_symmetric;
 use crate::signals::look_for_signals;
 use crate::view::View;
@@ -21,8 +21,8 @@ pub struct OtherTriangle<'py> {
 
 impl<'py> OtherTriangle<'py> {
     /// The other triangle of a matrix, which holds both; `None` where it is not looked at.
-    pub fn of_matrix(part: Part) -> Option<OtherTriangle<'py>> {
-        let Part::Symmetric(named) = part else { return None };
+    pub fn of_matrix(part: ReadPart) -> Option<OtherTriangle<'py>> {
+        let ReadPart::Symmetric(named) = part else { return None };
         Some(OtherTriangle { named, source: None })
     }
 
@@ -34,10 +34,10 @@ impl<'py> OtherTriangle<'py> {
         py: Python<'py>,
         items: &Items<'py>,
         cols: usize,
-        part: Part,
+        part: ReadPart,
     ) -> PyResult<Option<OtherTriangle<'py>>> {
-        let Part::Symmetric(named) = part else { return Ok(None) };
-        let other = Part::StrictTriangle(if named == Uplo::Lower { Uplo::Upper } else { Uplo::Lower });
+        let ReadPart::Symmetric(named) = part else { return Ok(None) };
+        let other = ReadPart::StrictTriangle(if named == Uplo::Lower { Uplo::Upper } else { Uplo::Lower });
         let source = match items {
             Items::Doubles(values) => {
                 let finite = values.iter().map(|value| if value.is_finite() { *value } else { 0.0 });
@@ -82,7 +82,7 @@ fn numbers_among<'py>(
     py: Python<'py>,
     objects: &[Bound<'py, PyAny>],
     cols: usize,
-    part: Part,
+    part: ReadPart,
 ) -> PyResult<Source<'py>> {
     let mut reader = Reader::new(py)?;
     let mut entries = Vec::new();

@@ -3,10 +3,10 @@
 use crate::arithmetic::{negated, sum};
 use crate::call::number_kind;
 use crate::index::Line;
-use crate::input::{Bits, Operand, Part, working_bits};
+use crate::input::{Bits, Operand, ReadPart, working_bits};
 use crate::kind::{Container, NumberKind};
 use crate::matrix_object::Matrix;
-use crate::output::{Form, Shape, assemble};
+use crate::output::{ResultForm, Shape, assemble};
 use crate::view::View;
 use pyo3::prelude::*;
 
@@ -26,7 +26,7 @@ impl Matrix {
         container: Container,
         kind: NumberKind,
     ) -> PyResult<Bound<'py, PyAny>> {
-        assemble(py, &self.view().entries(), Form::General, Shape { container, kind })
+        assemble(py, &self.view().entries(), ResultForm::General, Shape { container, kind })
     }
 
     /// The numbers of an operand; a flat list is a row where the matrix is a row.
@@ -39,7 +39,7 @@ impl Matrix {
     /// `self + other`, or `self - other`.
     pub(super) fn sum(&self, other: &Bound<'_, PyAny>, minus: bool) -> PyResult<Matrix> {
         let (py, view) = (other.py(), self.view());
-        let other = Operand::of(other, "the other operand", Part::Whole)?;
+        let other = Operand::of(other, "the other operand", ReadPart::Whole)?;
         let bits = working_bits(None, &[Some(view.precision_bits()), other.natural_bits])?;
         let kind = self.kind.min(other.kind);
         let other = self.beside(other, py, bits)?;

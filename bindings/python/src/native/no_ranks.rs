@@ -1,7 +1,7 @@
 //! The replacement of ranks where the package is built without MPI: a type without values.
 
 use super::factor::Factor;
-use super::verbs::{Failed, Part, PlanOf, RankOptions, Verb};
+use super::verbs::{Failed, PlanOf, RankOptions, RankPart, Verb};
 
 /// The status of a feature that a build lacks.
 const UNAVAILABLE: i32 = 14;
@@ -44,7 +44,7 @@ impl Ranks {
     ///
     /// # Errors
     /// Never.
-    pub fn factor(&self, _uplo: i32, _precision_bits: i64, _a: &Part<'_>) -> Result<Factor, Failed> {
+    pub fn factor(&self, _uplo: i32, _precision_bits: i64, _a: &RankPart<'_>) -> Result<Factor, Failed> {
         match *self {}
     }
 
@@ -52,7 +52,7 @@ impl Ranks {
     ///
     /// # Errors
     /// Never.
-    pub fn renew(&self, _uplo: i32, _bits: i64, _a: &Part<'_>, _factor: &mut Factor) -> Result<(), Failed> {
+    pub fn renew(&self, _uplo: i32, _bits: i64, _a: &RankPart<'_>, _factor: &mut Factor) -> Result<(), Failed> {
         match *self {}
     }
 }

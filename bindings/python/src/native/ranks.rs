@@ -3,7 +3,7 @@
 //! Promise: for the whole call, every array that is described lives, and no other code uses it where it is written to.
 
 use super::factor::Factor;
-use super::verbs::{Failed, Part, PlanOf, Planned, RankOptions, Target, Terms, Verb};
+use super::verbs::{Failed, PlanOf, Planned, RankOptions, RankPart, ScalarTerms, Target, Verb};
 use std::ffi::{CStr, CString};
 use std::ptr::null;
 use sunzi::{Matrix, MatrixView};
@@ -55,7 +55,7 @@ fn dist(local: sunzi_matrix, numbers: [i64; 11]) -> sunzi_dist_matrix {
     }
 }
 
-fn part(Part { local, numbers }: &Part<'_>) -> sunzi_dist_matrix {
+fn part(RankPart { local, numbers }: &RankPart<'_>) -> sunzi_dist_matrix {
     dist(described(*local), *numbers)
 }
 
@@ -69,7 +69,7 @@ fn planned_for(Planned { shape: [rows, cols], numbers }: Planned, bits: i64) -> 
 }
 
 /// Described scalars: alpha and beta.
-fn scalars(terms: &Terms<'_>) -> [Option<sunzi_matrix>; 2] {
+fn scalars(terms: &ScalarTerms<'_>) -> [Option<sunzi_matrix>; 2] {
     [terms.alpha, terms.beta].map(|scalar| scalar.map(|scalar| described(scalar.view())))
 }
 
@@ -152,7 +152,7 @@ impl Ranks {
     ///
     /// # Errors
     /// Refusals of the library.
-    pub fn factor(&self, uplo: i32, precision_bits: i64, a: &Part<'_>) -> Result<Factor, Failed> {
+    pub fn factor(&self, uplo: i32, precision_bits: i64, a: &RankPart<'_>) -> Result<Factor, Failed> {
         let mut factor = std::ptr::null_mut();
         // SAFETY: the context is live, and the arrays described outlive the call.
         let status = unsafe { sunzi_mpi_factor_new(self.0, uplo, precision_bits, &part(a), &mut factor) };
@@ -164,7 +164,7 @@ impl Ranks {
     ///
     /// # Errors
     /// Refusals of the library.
-    pub fn renew(&self, uplo: i32, precision_bits: i64, a: &Part<'_>, factor: &mut Factor) -> Result<(), Failed> {
+    pub fn renew(&self, uplo: i32, precision_bits: i64, a: &RankPart<'_>, factor: &mut Factor) -> Result<(), Failed> {
         // SAFETY: as above, and nothing else uses the factor meanwhile.
         let status = unsafe { sunzi_mpi_factor_renew(self.0, uplo, precision_bits, &part(a), factor.0) };
         self.answer(status)

@@ -6,7 +6,7 @@ use sunzi::{Matrix, MatrixView};
 
 /// This rank's part of a matrix that is read, and the numbers of its distribution, in the order of `sunzi_dist_matrix`.
 #[derive(Clone, Copy)]
-pub struct Part<'a> {
+pub struct RankPart<'a> {
     pub local: MatrixView<'a>,
     pub numbers: [i64; 11],
 }
@@ -19,7 +19,7 @@ pub struct Target<'a> {
 
 /// The scalars of a product, matrices of one entry; `None` is 1, and 0 for beta.
 #[derive(Clone, Copy)]
-pub struct Terms<'a> {
+pub struct ScalarTerms<'a> {
     pub alpha: Option<&'a Matrix>,
     pub beta: Option<&'a Matrix>,
 }
@@ -27,13 +27,13 @@ pub struct Terms<'a> {
 /// One call, its choices in the numbers of the C library.
 pub enum Verb<'a> {
     /// `C := alpha op(A) op(A)^T + beta C`.
-    Syrk { uplo: i32, trans: i32, terms: Terms<'a>, a: Part<'a>, c: Target<'a> },
+    Syrk { uplo: i32, trans: i32, terms: ScalarTerms<'a>, a: RankPart<'a>, c: Target<'a> },
     /// `C := alpha op(A) op(B) + beta C`.
-    Gemm { trans: [i32; 2], terms: Terms<'a>, a: Part<'a>, b: Part<'a>, c: Target<'a> },
+    Gemm { trans: [i32; 2], terms: ScalarTerms<'a>, a: RankPart<'a>, b: RankPart<'a>, c: Target<'a> },
     /// `B := alpha op(T)^-1 B`, or from the right: side, triangle, `op`, diagonal.
-    Trsm { kind: [i32; 4], alpha: Option<&'a Matrix>, t: Part<'a>, b: Target<'a> },
+    Trsm { kind: [i32; 4], alpha: Option<&'a Matrix>, t: RankPart<'a>, b: Target<'a> },
     /// `B := A^-1 B`.
-    Solve { uplo: i32, a: Part<'a>, b: Target<'a> },
+    Solve { uplo: i32, a: RankPart<'a>, b: Target<'a> },
     /// The same with a factor that is kept.
     FactorSolve { factor: &'a Factor, b: Target<'a> },
     /// `X := A^-1` with a factor that is kept.

@@ -14,7 +14,7 @@ use sunzi::MatrixView;
 
 /// Which entries of a result determine all others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
+pub enum ResultForm {
     /// Every entry is its own.
     General,
     /// Symmetric: objects of the lower triangle serve for the upper one.
@@ -49,7 +49,12 @@ pub fn held_bits(py: Python<'_>, shape: Shape) -> PyResult<Option<u32>> {
 ///
 /// # Errors
 /// `MemoryError`, `ImportError`; `OverflowError` for a number that no `float` can hold.
-pub fn give<'py>(py: Python<'py>, result: sunzi::Matrix, form: Form, shape: Shape) -> PyResult<Bound<'py, PyAny>> {
+pub fn give<'py>(
+    py: Python<'py>,
+    result: sunzi::Matrix,
+    form: ResultForm,
+    shape: Shape,
+) -> PyResult<Bound<'py, PyAny>> {
     let kind = shape.container.kind_of(shape.kind);
     let container = shape.container.holding(kind);
     let container = if result.cols() == 1 { container } else { container.of_two_dimensions() };
@@ -63,7 +68,12 @@ pub fn give<'py>(py: Python<'py>, result: sunzi::Matrix, form: Form, shape: Shap
 ///
 /// # Errors
 /// As [`give`].
-pub fn assemble<'py>(py: Python<'py>, view: &MatrixView<'_>, form: Form, shape: Shape) -> PyResult<Bound<'py, PyAny>> {
+pub fn assemble<'py>(
+    py: Python<'py>,
+    view: &MatrixView<'_>,
+    form: ResultForm,
+    shape: Shape,
+) -> PyResult<Bound<'py, PyAny>> {
     let (rows, cols) = (view.rows(), view.cols());
     if matches!(shape.container, Container::Doubles | Container::FlatDoubles) {
         let numpy = py.import("numpy")?;
@@ -117,7 +127,7 @@ pub fn contain<'py>(
 fn objects<'py>(
     py: Python<'py>,
     view: &MatrixView<'_>,
-    form: Form,
+    form: ResultForm,
     kind: NumberKind,
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let (rows, cols) = (view.rows(), view.cols());
@@ -130,13 +140,13 @@ fn objects<'py>(
         for col in 0..cols {
             numbers.push(match form {
                 // Filled in below, when the rows that hold it are there.
-                Form::Symmetric if col > row => py.None().into_bound(py),
+                ResultForm::Symmetric if col > row => py.None().into_bound(py),
                 _ => builder.number(view.get(row, col), (row, col))?,
             });
             look_for_signals(py, row * cols + col)?;
         }
     }
-    if form == Form::Symmetric {
+    if form == ResultForm::Symmetric {
         for row in 0..rows {
             for col in row + 1..cols {
                 numbers[row * cols + col] = numbers[col * cols + row].clone();
@@ -159,12 +169,12 @@ fn nested<'py>(
     Ok(list)
 }
 
-fn doubles(py: Python<'_>, view: &MatrixView<'_>, form: Form) -> PyResult<Vec<f64>> {
+fn doubles(py: Python<'_>, view: &MatrixView<'_>, form: ResultForm) -> PyResult<Vec<f64>> {
     let bits = view.precision_bits();
     let mut numbers = Vec::with_capacity(view.rows() * view.cols());
     for row in 0..view.rows() {
         for col in 0..view.cols() {
-            let place = if form == Form::Symmetric && col > row { (col, row) } else { (row, col) };
+            let place = if form == ResultForm::Symmetric && col > row { (col, row) } else { (row, col) };
             numbers.push(double(view.get(place.0, place.1), bits, (row, col))?);
             look_for_signals(py, row * view.cols() + col)?;
         }
@@ -217,7 +227,7 @@ impl<'py> Destination<'py> {
     ///
     /// # Errors
     /// As [`give`].
-    pub fn fill(self, result: &sunzi::Matrix, form: Form, kind: NumberKind) -> PyResult<Bound<'py, PyAny>> {
+    pub fn fill(self, result: &sunzi::Matrix, form: ResultForm, kind: NumberKind) -> PyResult<Bound<'py, PyAny>> {
         let py = self.array.py();
         let whole = assemble(py, &result.view(), form, self.shape(kind))?;
         self.set(&whole)

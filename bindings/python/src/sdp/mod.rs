@@ -77,7 +77,7 @@ fn solve(
             "progress= must be callable with an Iteration, but its type is {name}"
         )));
     }
-    let (choices, checkpoints) = (options::Choices::of(options)?, Checkpoints::of(run)?);
+    let (choices, checkpoints) = (options::CallerChoices::of(options)?, Checkpoints::of(run)?);
     let told = Mutex::new(Vec::<Iteration>::new());
     let callback = progress.map(Bound::unbind);
     let tell = |py: Python<'_>| -> PyResult<()> {

@@ -15,7 +15,7 @@ const OPTION_BITS: u32 = 256;
 type Setting = Box<dyn FnOnce(&mut SolverOptions) + Send>;
 
 /// The choices of a caller.
-pub struct Choices(Vec<Setting>);
+pub struct CallerChoices(Vec<Setting>);
 
 /// The field that a name stands for.
 enum Field {
@@ -49,12 +49,12 @@ const FIELDS: &[(&str, Field)] = &[
     ("upperBound", Field::Number(|options, value| options.upper_bound = Some(value))),
 ];
 
-impl Choices {
+impl CallerChoices {
     /// Reads a dictionary of them.
     ///
     /// # Errors
     /// `TypeError` that lists the names for one that is unknown, and for values of a wrong type; `ValueError`.
-    pub fn of(options: &Bound<'_, PyDict>) -> PyResult<Choices> {
+    pub fn of(options: &Bound<'_, PyDict>) -> PyResult<CallerChoices> {
         let mut chosen = Vec::<Setting>::new();
         for (name, value) in options {
             let name = name.extract::<String>()?;
@@ -80,7 +80,7 @@ impl Choices {
                 }
             }
         }
-        Ok(Choices(chosen))
+        Ok(CallerChoices(chosen))
     }
 
     /// The options with these choices.

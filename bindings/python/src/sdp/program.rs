@@ -1,7 +1,7 @@
 //! A program of matrices of Python's numbers: looked at first, and made when the precision is known.
 
 use crate::errors::{OrRaise, exception, with_remark};
-use crate::input::{Bits, Operand, Part};
+use crate::input::{Bits, Operand, ReadPart};
 use crate::kind::NumberKind;
 use crate::output::Shape as ResultShape;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -71,7 +71,7 @@ impl<'py> Given<'py> {
             return Ok(None);
         }
         let Ok(entries) = object.cast::<PyDict>() else {
-            let whole = Operand::of(object, name, Part::Whole)?;
+            let whole = Operand::of(object, name, ReadPart::Whole)?;
             if whole.cols != 1 && whole.rows != whole.cols {
                 let (rows, cols) = (whole.rows, whole.cols);
                 let text = format!("{name} is {rows} x {cols}; it must be square, or a flat list for a diagonal");
@@ -91,7 +91,7 @@ impl<'py> Given<'py> {
         }
         let (places, numbers): (Vec<_>, Vec<_>) = numbers.into_iter().unzip();
         let numbers = PyList::new(object.py(), numbers)?;
-        Ok(Some(Given::Places(places, Operand::of(numbers.as_any(), name, Part::Whole)?)))
+        Ok(Some(Given::Places(places, Operand::of(numbers.as_any(), name, ReadPart::Whole)?)))
     }
 
     fn operand(&self) -> &Operand<'py> {
@@ -209,7 +209,7 @@ impl<'py> Pending<'py> {
         blocks: &Bound<'py, PyAny>,
         equations: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Pending<'py>> {
-        let costs = Operand::of(c, "c", Part::Whole)?;
+        let costs = Operand::of(c, "c", ReadPart::Whole)?;
         if costs.cols != 1 {
             let (rows, cols) = (costs.rows, costs.cols);
             return Err(PyValueError::new_err(format!("c is {rows} x {cols}; it must be a flat list, or one column")));
@@ -221,7 +221,7 @@ impl<'py> Pending<'py> {
             None => None,
             Some(equations) => {
                 let [matrix, right] = pair(equations, "equations, which is (B, b),")?;
-                Some((Operand::of(&matrix, "B", Part::Whole)?, Operand::of(&right, "b", Part::Whole)?))
+                Some((Operand::of(&matrix, "B", ReadPart::Whole)?, Operand::of(&right, "b", ReadPart::Whole)?))
             }
         };
         Ok(Pending { costs, blocks, equations })

@@ -3,7 +3,7 @@
 use crate::choices::json;
 use crate::errors::OrRaise;
 use crate::functions::number;
-use crate::output::{Form, Shape, give as give_matrix};
+use crate::output::{ResultForm, Shape, give as give_matrix};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use rug::Float;
@@ -20,7 +20,12 @@ pub struct Found {
 
 /// A column of its own; in containers of one dimension where there are such.
 fn column<'py>(py: Python<'py>, matrix: &sunzi::Matrix, shape: Shape) -> PyResult<Bound<'py, PyAny>> {
-    give_matrix(py, matrix.clone(), Form::General, Shape { container: shape.container.of_one_dimension(), ..shape })
+    give_matrix(
+        py,
+        matrix.clone(),
+        ResultForm::General,
+        Shape { container: shape.container.of_one_dimension(), ..shape },
+    )
 }
 
 /// A block: a square matrix, or the diagonal.
@@ -29,7 +34,7 @@ fn block<'py>(py: Python<'py>, block: &Block, shape: Shape) -> PyResult<Bound<'p
         Block::Diagonal(diagonal) => column(py, diagonal, shape),
         Block::Dense(matrix) => {
             let shape = Shape { container: shape.container.of_two_dimensions(), ..shape };
-            give_matrix(py, matrix.clone(), Form::General, shape)
+            give_matrix(py, matrix.clone(), ResultForm::General, shape)
         }
     }
 }

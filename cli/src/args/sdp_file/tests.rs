@@ -1,7 +1,7 @@
 //! Files of parameters: those that SDPA and SDPA-GMP ship, lines as SDPB takes them, and refusals.
 
 use super::*;
-use crate::args::sdp::{Choices, Places};
+use crate::args::sdp::{ParameterChoices, Places};
 use std::path::PathBuf;
 use sunzi::rug::Float;
 use sunzi_sdp::{Form, SolverOptions};
@@ -48,8 +48,8 @@ fn read(text: &str) -> Result<(Given, Option<String>)> {
     read_parameters(&path)
 }
 
-fn options(text: &str) -> (Choices, SolverOptions) {
-    let choices = Choices::default().or(read(text).unwrap().0.choices);
+fn options(text: &str) -> (ParameterChoices, SolverOptions) {
+    let choices = ParameterChoices::default().or(read(text).unwrap().0.choices);
     (choices.clone(), choices.options(Form::Sdpa))
 }
 

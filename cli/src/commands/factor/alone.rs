@@ -3,7 +3,7 @@
 use super::digits::Answer;
 use super::singular::warn_of_singular;
 use super::steps::Steps;
-use super::{Computed, Factoring, Figures, Inputs, ReadAt, Refinement, Task, needs, read, reader};
+use super::{ComputedFactor, FactorInputs, Factoring, Figures, ReadAt, Refinement, Task, needs, read, reader};
 use crate::session::Session;
 use crate::signals::{Mode, in_mode};
 use crate::triangles::FACTORED;
@@ -32,12 +32,12 @@ pub fn factors_at(session: &Session, config: &Factoring, bits: u32) -> Result<()
 ///
 /// # Errors
 /// Those of reading, and of the operations.
-pub fn at_precision(session: &Session, config: &Factoring, at: ReadAt, trace: &mut Trace) -> Result<Computed> {
+pub fn at_precision(session: &Session, config: &Factoring, at: ReadAt, trace: &mut Trace) -> Result<ComputedFactor> {
     let computed = at_bits(session, config, at, trace)?;
     let Some(decimal_bits) = computed.digits.missing_decimal_bits else { return Ok(computed) };
     let mut last = |decimal_bits| {
         let again = at_bits(session, config, ReadAt { decimal_bits, is_last: true, ..at }, trace)?;
-        Ok(Computed { decimal_bits, ..again })
+        Ok(ComputedFactor { decimal_bits, ..again })
     };
     match last(decimal_bits) {
         Err(Error::MemoryLimit { .. }) => last(at.decimal_bits),
@@ -45,7 +45,7 @@ pub fn at_precision(session: &Session, config: &Factoring, at: ReadAt, trace: &m
     }
 }
 
-fn at_bits(session: &Session, config: &Factoring, at: ReadAt, trace: &mut Trace) -> Result<Computed> {
+fn at_bits(session: &Session, config: &Factoring, at: ReadAt, trace: &mut Trace) -> Result<ComputedFactor> {
     needs::admit(session, config, at)?;
     let (inputs, input_seconds) = trace.span("read", || read(session, config, at))?;
     let engine = Steps::new(session, config, inputs.bytes)?;
@@ -55,11 +55,16 @@ fn at_bits(session: &Session, config: &Factoring, at: ReadAt, trace: &mut Trace)
     if at.precision_bits.is_none() && computed.digits.missing_decimal_bits.is_none() {
         warn_of_singular(session, config, &inputs)?;
     }
-    Ok(Computed { figures, ..computed })
+    Ok(ComputedFactor { figures, ..computed })
 }
 
-fn carry_out(steps: &Steps<'_>, config: &Factoring, inputs: &Inputs, trace: &mut Trace) -> Result<Computed> {
-    let Inputs { a, b, precision_bits: bits, .. } = inputs;
+fn carry_out(
+    steps: &Steps<'_>,
+    config: &Factoring,
+    inputs: &FactorInputs,
+    trace: &mut Trace,
+) -> Result<ComputedFactor> {
+    let FactorInputs { a, b, precision_bits: bits, .. } = inputs;
     if let (Task::Solve { refine_from_bits: Some(factor_bits), .. }, Some(b)) = (&config.task, b) {
         return steps.run(|ctx| refine(ctx, a, b, *bits, *factor_bits, trace));
     }
@@ -107,7 +112,7 @@ fn carry_out(steps: &Steps<'_>, config: &Factoring, inputs: &Inputs, trace: &mut
         factorisation: Some(report),
         ..Figures::default()
     };
-    Ok(Computed { result: Some(result), log_det, condition, digits, figures, ..Computed::default() })
+    Ok(ComputedFactor { result: Some(result), log_det, condition, digits, figures, ..ComputedFactor::default() })
 }
 
 /// The solution by a factor of few bits.
@@ -118,7 +123,7 @@ fn refine(
     bits: u32,
     factor_bits: u32,
     trace: &mut Trace,
-) -> Result<Computed> {
+) -> Result<ComputedFactor> {
     let options = RefineOptions::new().factor_bits(factor_bits);
     let (refined, _) = trace.span("refine", || solve_refined_with(ctx, a, b, bits, &options))?;
     let log2 = refined.report.backward_error_log2;
@@ -129,5 +134,5 @@ fn refine(
     };
     let (kernel, threads) = (refined.report.kernel, ctx.threads());
     let figures = Figures { kernel, threads, refinement: Some(refinement), ..Figures::default() };
-    Ok(Computed { result: Some(refined.result), figures, ..Computed::default() })
+    Ok(ComputedFactor { result: Some(refined.result), figures, ..ComputedFactor::default() })
 }

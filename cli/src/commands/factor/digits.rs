@@ -1,7 +1,7 @@
 //! How many digits of an answer are right, and how that is reported.
 
 use super::steps::Steps;
-use super::{Factoring, Inputs, Task};
+use super::{FactorInputs, Factoring, Task};
 use crate::session::Session;
 use rug::Float;
 use rug::float::Round;
@@ -56,7 +56,7 @@ pub struct Digits {
 /// The answer that was computed in this process.
 pub struct Answer<'a> {
     pub factor: &'a Cholesky,
-    pub inputs: &'a Inputs,
+    pub inputs: &'a FactorInputs,
     /// The solution or the inverse.
     pub matrix: Option<&'a Matrix>,
     /// Whether the logarithm of the determinant is requested.
@@ -111,7 +111,7 @@ impl Answer<'_> {
 
     /// About how many digits of the answer, and of the logarithm, are right.
     fn estimates(&self, ctx: &Context, task: &Task, rounding: InputRounding) -> Result<[Option<f64>; 2]> {
-        let Answer { factor, inputs: Inputs { a, b, .. }, .. } = self;
+        let Answer { factor, inputs: FactorInputs { a, b, .. }, .. } = self;
         let digits = match (task, b, self.matrix) {
             (Task::Solve { .. }, Some(b), Some(x)) => factor.solution_digits_with(ctx, a, b, x, rounding).map(Some),
             (Task::Inverse, _, Some(x)) => factor.inverse_digits_with(ctx, a, x, rounding).map(Some),
@@ -143,7 +143,7 @@ impl Answer<'_> {
     /// Proven digits of the answer and of the logarithm, 0 where no proof is found, and the error of the logarithm
     /// where it has less than one.
     fn certify(&self, steps: &Steps<'_>, task: &Task) -> Result<(Option<f64>, Option<f64>, Option<Float>)> {
-        let Inputs { a, b, rounding, .. } = self.inputs;
+        let FactorInputs { a, b, rounding, .. } = self.inputs;
         let Some(certificate) = steps.run(|ctx| self.factor.certify_with(ctx, a, *rounding))? else {
             return Ok((self.matrix.map(|_| 0.0), self.log_det.then_some(0.0), None));
         };
@@ -269,7 +269,7 @@ mod tests {
         let x = factor.solve(&ctx, &b, 100).unwrap();
         let rounding = InputRounding::new().matrix_bits(110).right_bits(110);
         let (a, b) = (SymmetricMatrix::new(a).unwrap(), Some(b));
-        let inputs = Inputs { a, b, precision_bits: 100, rounding, is_last, bytes: 0 };
+        let inputs = FactorInputs { a, b, precision_bits: 100, rounding, is_last, bytes: 0 };
         let answer = Answer { factor: &factor, inputs: &inputs, matrix: Some(&x), log_det: false };
         answer.digits(&steps, &config, &mut Trace::begin(None).unwrap()).unwrap()
     }

@@ -157,7 +157,7 @@ struct Figures {
 
 /// The results of the computation.
 #[derive(Default)]
-struct Computed {
+struct ComputedFactor {
     /// The matrix that is written, on the root.
     result: Option<Matrix>,
     log_det: Option<Float>,
@@ -183,7 +183,7 @@ struct ReadAt {
 }
 
 /// The operands that were read.
-struct Inputs {
+struct FactorInputs {
     a: SymmetricMatrix,
     b: Option<Matrix>,
     precision_bits: u32,
@@ -228,7 +228,7 @@ fn reader<'a>(session: &'a Session, config: &'a Factoring, at: ReadAt) -> Result
     Ok(Reader::new(session, engine, &precision.typed(at.precision_bits), a)?.in_full(at.decimal_bits))
 }
 
-fn read(session: &Session, config: &Factoring, at: ReadAt) -> Result<Inputs> {
+fn read(session: &Session, config: &Factoring, at: ReadAt) -> Result<FactorInputs> {
     let choices = &config.factor;
     let reader = reader(session, config, at)?;
     let a = reader.symmetric(&choices.a, choices.triangle.named(), &FACTORED)?;
@@ -249,13 +249,13 @@ fn read(session: &Session, config: &Factoring, at: ReadAt) -> Result<Inputs> {
         }),
         _ => {
             let (precision_bits, bytes) = (reader.precision_bits(), reader.held_bytes());
-            Ok(Inputs { a, b, precision_bits, rounding, is_last: at.is_last, bytes })
+            Ok(FactorInputs { a, b, precision_bits, rounding, is_last: at.is_last, bytes })
         }
     }
 }
 
 /// Writes the result and its report, on the rank that has the result.
-fn finish(session: &mut Session, config: &Factoring, computed: &Computed, mut trace: Trace) -> Result<()> {
+fn finish(session: &mut Session, config: &Factoring, computed: &ComputedFactor, mut trace: Trace) -> Result<()> {
     let Some(result) = &computed.result else { return Ok(()) };
     let upper = config.factor.triangle.uplo() == Some(Uplo::Upper);
     let (operation, view, symmetry) = match config.task {
@@ -287,7 +287,7 @@ fn finish(session: &mut Session, config: &Factoring, computed: &Computed, mut tr
     Ok(())
 }
 
-fn lines(config: &Factoring, computed: &Computed, report: &FactorReport<'_>, shape: &str) -> String {
+fn lines(config: &Factoring, computed: &ComputedFactor, report: &FactorReport<'_>, shape: &str) -> String {
     let figures = &computed.figures;
     let name = config.output.as_ref().map_or("factor, not written".into(), |output| output.path.display().to_string());
     let mut lines = vec![format!(
@@ -314,7 +314,7 @@ fn lines(config: &Factoring, computed: &Computed, report: &FactorReport<'_>, sha
 }
 
 /// The numbers that were requested.
-fn answers(config: &Factoring, computed: &Computed) -> Vec<String> {
+fn answers(config: &Factoring, computed: &ComputedFactor) -> Vec<String> {
     let log_det = |value| computed.digits.log_det_line(value, config.factor.digits.all_digits);
     let condition = |value| format!("condition of A in the 1-norm: about {value:.3e}");
     computed.log_det.iter().map(log_det).chain(computed.condition.iter().map(condition)).collect()

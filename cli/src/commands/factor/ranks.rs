@@ -1,6 +1,6 @@
 //! A factorisation and a solve on several ranks: the root reads and shares out, all factor, the root gathers.
 
-use super::{Computed, Factoring, Figures, Inputs, ReadAt, Task, needs, read, reader};
+use super::{ComputedFactor, FactorInputs, Factoring, Figures, ReadAt, Task, needs, read, reader};
 use crate::args::RankChoices;
 use crate::commands::observe;
 use crate::input::Announced;
@@ -24,7 +24,7 @@ use sunzi_session::trace::Trace;
 const RIGHT_TILE: usize = 64;
 
 /// The operands in tiles over the ranks.
-struct Operands {
+struct TiledOperands {
     a: DistMatrix,
     b: Option<DistMatrix>,
     precision_bits: u32,
@@ -40,7 +40,12 @@ struct Made {
 ///
 /// # Errors
 /// Those of reading, and of the operations; the same on all ranks.
-pub fn compute(session: &Session, config: &Factoring, world: &dyn Transport, trace: &mut Trace) -> Result<Computed> {
+pub fn compute(
+    session: &Session,
+    config: &Factoring,
+    world: &dyn Transport,
+    trace: &mut Trace,
+) -> Result<ComputedFactor> {
     let plot = config.factor.ranks.plot.as_deref().filter(|_| world.rank() == ROOT);
     agree(world, plot.map_or(Ok(()), check_writable))?;
     let options = agreed(world, TeamOptions::from_environment())?;
@@ -73,7 +78,7 @@ pub fn compute(session: &Session, config: &Factoring, world: &dyn Transport, tra
         input_seconds,
         ..Figures::default()
     };
-    Ok(Computed { result, log_det, gather_seconds, figures, ..Computed::default() })
+    Ok(ComputedFactor { result, log_det, gather_seconds, figures, ..ComputedFactor::default() })
 }
 
 /// Refuses a memory limit of a node that the command cannot end in, before anything is read. Collective.
@@ -129,10 +134,11 @@ fn right_tiles(grid: RankGrid, rows: usize, cols: usize) -> TileMap {
 }
 
 /// Reads on the root and shares out. Collective.
-fn share_out(session: &Session, config: &Factoring, world: &dyn Transport) -> Result<Operands> {
+fn share_out(session: &Session, config: &Factoring, world: &dyn Transport) -> Result<TiledOperands> {
     let read = (world.rank() == ROOT).then(|| read(session, config, ReadAt::default())).transpose();
     let inputs = agreed(world, read)?;
-    let of_b = |inputs: &Inputs| inputs.b.as_ref().map_or([0; 2], |b| [b.cols() as u64, b.precision_bits().into()]);
+    let of_b =
+        |inputs: &FactorInputs| inputs.b.as_ref().map_or([0; 2], |b| [b.cols() as u64, b.precision_bits().into()]);
     let mut facts = inputs.as_ref().map_or([0; 5], |inputs| {
         let [cols, bits] = of_b(inputs);
         [inputs.a.rows() as u64, inputs.a.precision_bits().into(), inputs.precision_bits.into(), cols, bits]
@@ -151,10 +157,10 @@ fn share_out(session: &Session, config: &Factoring, world: &dyn Transport) -> Re
         }
         _ => None,
     };
-    Ok(Operands { a, b, precision_bits: bits as u32 })
+    Ok(TiledOperands { a, b, precision_bits: bits as u32 })
 }
 
-fn factor(session: &Session, config: &Factoring, operands: &Operands, team: &Team) -> Result<Made> {
+fn factor(session: &Session, config: &Factoring, operands: &TiledOperands, team: &Team) -> Result<Made> {
     let engine = &config.factor.engine;
     let (builder, restate) = limited(session.context(engine)?, node_budget(engine, operands, team)?);
     let ctx = agreed(team.world(), builder.build())?;
@@ -163,7 +169,7 @@ fn factor(session: &Session, config: &Factoring, operands: &Operands, team: &Tea
 
 /// The part of a node's limit that its ranks' operands leave, and on the root's node also the whole result, which is
 /// gathered while the tiles still exist.
-fn node_budget(engine: &Engine, operands: &Operands, team: &Team) -> Result<Option<Budget>> {
+fn node_budget(engine: &Engine, operands: &TiledOperands, team: &Team) -> Result<Option<Budget>> {
     let own_bytes = operands.a.bytes() + operands.b.as_ref().map_or(0, DistMatrix::bytes);
     let Some(budget) = engine.budget(own_bytes) else { return Ok(None) };
     let budget = budget.of_node(team.node())?;
@@ -187,7 +193,7 @@ fn options(config: &Factoring) -> DistCholeskyOptions {
         .accuracy(config.factor.accuracy)
 }
 
-fn factor_and_solve(ctx: &Context, config: &Factoring, operands: &Operands, team: &Team) -> Result<Made> {
+fn factor_and_solve(ctx: &Context, config: &Factoring, operands: &TiledOperands, team: &Team) -> Result<Made> {
     let (bits, accuracy) = (operands.precision_bits, config.factor.accuracy);
     let factor = cholesky_with(ctx, team, &operands.a, bits, &options(config))?;
     let start = Instant::now();

@@ -3,7 +3,7 @@
 
 use super::alone::{at_precision, factors_at};
 use super::singular::{Examined, InFile, examine, examine_as_read};
-use super::{Computed, Factoring, ReadAt};
+use super::{ComputedFactor, Factoring, ReadAt};
 use crate::input::Reader;
 use crate::session::Session;
 use std::time::{Duration, Instant};
@@ -35,7 +35,7 @@ fn bits_of(digits: f64) -> u32 {
 /// # Errors
 /// Those of reading, and of the operations; where the matrix is not positive definite at a precision that was given,
 /// with one at which it has a factor, if there is any.
-pub fn compute(session: &Session, config: &Factoring, trace: &mut Trace) -> Result<Computed> {
+pub fn compute(session: &Session, config: &Factoring, trace: &mut Trace) -> Result<ComputedFactor> {
     if let Some(digits) = config.factor.precision.automatic() {
         return automatic(session, config, digits, trace);
     }
@@ -52,10 +52,10 @@ pub fn compute(session: &Session, config: &Factoring, trace: &mut Trace) -> Resu
 ///
 /// # Errors
 /// Those of the task; [`Error::Verification`] where no precision within reach suffices.
-pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut Trace) -> Result<Computed> {
+pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut Trace) -> Result<ComputedFactor> {
     let goal = f64::from(digits);
     let mut bits = bits_of(goal + 2.0).max(FIRST_BITS);
-    let (mut best, mut too_few, mut stated) = (None::<(u32, Computed)>, 0, 0.0);
+    let (mut best, mut too_few, mut stated) = (None::<(u32, ComputedFactor)>, 0, 0.0);
     let mut growth = Growth { goal, factor: 1, before: None };
     // Decimals that were read once more are read to as many bits at once the next time.
     let (mut decimal_bits, mut is_examined) = (0, false);
@@ -96,7 +96,7 @@ pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut
         bits = next;
     }
     match best {
-        Some((bits, computed)) => Ok(Computed { chosen_bits: Some(bits), ..computed }),
+        Some((bits, computed)) => Ok(ComputedFactor { chosen_bits: Some(bits), ..computed }),
         None => Err(Error::verification(format!(
             "no precision tried, up to {too_few} bits, gives {digits} correct digits: about {stated:.0} were reached"
         ))),
@@ -135,7 +135,7 @@ fn refuse_singular(
     session: &Session,
     config: &Factoring,
     bits: u32,
-    computed: &Result<Computed>,
+    computed: &Result<ComputedFactor>,
     digits: u32,
 ) -> Result<()> {
     let is_doubtful = match computed {
@@ -168,15 +168,15 @@ pub fn explain(session: &Session, config: &Factoring, error: Error, taken: Durat
         return error; // by more than reading can have moved the numbers
     }
     let found = examine(session, config, None).and_then(|first| match first.in_file {
-        InFile::Singular => Ok(Found::Singular),
+        InFile::Singular => Ok(FoundPrecision::Singular),
         _ => find(session, config, first, taken),
     });
     let hint = match found {
-        Ok(Found::At(bits)) => hinted(&error, more_bits, Some(bits)),
-        Ok(Found::Never(proof)) => Some(proof),
-        Ok(Found::Singular) => hinted(&error, MoreBits::Singular, None),
-        Ok(Found::SingularAsRead(bits)) => hinted(&error, MoreBits::SingularAsRead { bits }, None),
-        Ok(Found::NotUpTo(bits)) => {
+        Ok(FoundPrecision::At(bits)) => hinted(&error, more_bits, Some(bits)),
+        Ok(FoundPrecision::Never(proof)) => Some(proof),
+        Ok(FoundPrecision::Singular) => hinted(&error, MoreBits::Singular, None),
+        Ok(FoundPrecision::SingularAsRead(bits)) => hinted(&error, MoreBits::SingularAsRead { bits }, None),
+        Ok(FoundPrecision::NotUpTo(bits)) => {
             session.note(&format!("the matrix has no factor at any precision tried, up to {bits} bits"));
             hinted(&error, more_bits, None)
         }
@@ -188,7 +188,7 @@ pub fn explain(session: &Session, config: &Factoring, error: Error, taken: Durat
 }
 
 /// The result of a search for a precision.
-enum Found {
+enum FoundPrecision {
     At(u32),
     NotUpTo(u32),
     /// The error of a factorisation at a precision at which rounding cannot explain it.
@@ -204,7 +204,7 @@ enum Found {
 /// refused, `taken` the time of the refusal.
 ///
 /// A factor of a matrix that is singular as read does not count: reading it at more bits may give another matrix.
-fn find(session: &Session, config: &Factoring, first: Examined, taken: Duration) -> Result<Found> {
+fn find(session: &Session, config: &Factoring, first: Examined, taken: Duration) -> Result<FoundPrecision> {
     let (start, choices) = (Instant::now(), &config.factor);
     let typed = choices.precision.typed(None);
     let mut too_few = Reader::new(session, &choices.engine, &typed, &choices.a)?.precision_bits();
@@ -213,17 +213,18 @@ fn find(session: &Session, config: &Factoring, first: Examined, taken: Duration)
         bits <= MAXIMUM_PRECISION_BITS && check_reach(bits, choices.engine.kernel).is_ok() && start.elapsed() < patience
     };
     let to_say = |seen: Examined| {
-        (first.in_file == InFile::Unknown && seen.is_singular_as_read).then_some(Found::SingularAsRead(seen.bits))
+        (first.in_file == InFile::Unknown && seen.is_singular_as_read)
+            .then_some(FoundPrecision::SingularAsRead(seen.bits))
     };
     let mut singular = to_say(first);
     let mut bits = too_few.saturating_mul(2).next_multiple_of(STEP_BITS);
     loop {
         if !allowed(bits) {
-            return Ok(singular.unwrap_or(Found::NotUpTo(too_few)));
+            return Ok(singular.unwrap_or(FoundPrecision::NotUpTo(too_few)));
         }
         match factors_at(session, config, bits) {
             Err(Error::NotPositiveDefinite { more_bits, .. }) if more_bits.might_help() => {}
-            Err(proof @ Error::NotPositiveDefinite { .. }) => return Ok(Found::Never(proof)),
+            Err(proof @ Error::NotPositiveDefinite { .. }) => return Ok(FoundPrecision::Never(proof)),
             Err(error) => return Err(error),
             Ok(()) => match examine_as_read(session, config, bits)? {
                 seen if seen.is_singular_as_read => singular = singular.or_else(|| to_say(seen)),
@@ -238,7 +239,7 @@ fn find(session: &Session, config: &Factoring, first: Examined, taken: Duration)
         && allowed(middle)
         && factors_at(session, config, middle).is_ok()
         && !examine_as_read(session, config, middle)?.is_singular_as_read;
-    Ok(Found::At(if enough { middle } else { bits }))
+    Ok(FoundPrecision::At(if enough { middle } else { bits }))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //!
 //! Does not know: how that is proven.
 
-use super::{Factoring, Inputs, ReadAt, reader};
+use super::{FactorInputs, Factoring, ReadAt, reader};
 use crate::input::Reader;
 use crate::session::Session;
 use crate::triangles::FACTORED;
@@ -89,8 +89,8 @@ fn examine_by(reader: &Reader<'_>, config: &Factoring) -> Result<Examined> {
 ///
 /// # Errors
 /// Those of [`singularity`], and of reading.
-pub fn warn_of_singular(session: &Session, config: &Factoring, inputs: &Inputs) -> Result<()> {
-    let Inputs { a, bytes: held_bytes, rounding, .. } = inputs;
+pub fn warn_of_singular(session: &Session, config: &Factoring, inputs: &FactorInputs) -> Result<()> {
+    let FactorInputs { a, bytes: held_bytes, rounding, .. } = inputs;
     if a.rows() > CHEAP_ROWS || !has_room(config, a, *held_bytes) {
         return Ok(());
     }

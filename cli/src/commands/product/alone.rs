@@ -1,6 +1,6 @@
 //! A product in this process.
 
-use super::{Computed, Operands, Product};
+use super::{ComputedProduct, Operands, Product};
 use crate::files::product_precision;
 use crate::input::Reader;
 use crate::session::Session;
@@ -13,7 +13,7 @@ use sunzi::{Context, GemmOptions, Matrix, Op, Outcome, Result, Symmetric, SyrkOp
 use sunzi_session::engine::{least_bytes, limited};
 
 /// The operands of a product, all in memory.
-struct Inputs {
+struct ProductInputs {
     /// P, or A and B.
     operands: Vec<Matrix>,
     accumulate: Option<Matrix>,
@@ -22,7 +22,7 @@ struct Inputs {
     precision_bits: u32,
 }
 
-impl Inputs {
+impl ProductInputs {
     /// Bytes of all of them.
     fn bytes(&self) -> u64 {
         self.operands.iter().chain(&self.accumulate).map(Matrix::bytes).sum()
@@ -33,7 +33,7 @@ impl Inputs {
 ///
 /// # Errors
 /// Those of reading, and of the operation.
-pub fn compute(session: &Session, config: &Product) -> Result<Computed> {
+pub fn compute(session: &Session, config: &Product) -> Result<ComputedProduct> {
     let start = Instant::now();
     let inputs = read(session, config)?;
     let input_seconds = start.elapsed().as_secs_f64();
@@ -41,10 +41,10 @@ pub fn compute(session: &Session, config: &Product) -> Result<Computed> {
     let (builder, restate) = limited(config.context(session)?, config.choices.engine.budget(inputs.bytes()));
     let outcome = in_mode(Mode::Computing, || multiply(&builder.build()?, config, &inputs).map_err(restate));
     let Outcome { result, report } = outcome?;
-    Ok(Computed { result: Some(result), report, input_seconds, gather_seconds: 0.0, node_peak_bytes: None })
+    Ok(ComputedProduct { result: Some(result), report, input_seconds, gather_seconds: 0.0, node_peak_bytes: None })
 }
 
-fn read(session: &Session, config: &Product) -> Result<Inputs> {
+fn read(session: &Session, config: &Product) -> Result<ProductInputs> {
     let (files, choices) = (config.operands.files(), &config.choices);
     let precision_bits = product_precision(choices.precision.bits, files[0], choices.exact_integers)?;
     let (alpha, beta) = config.scalars(precision_bits)?;
@@ -52,7 +52,7 @@ fn read(session: &Session, config: &Product) -> Result<Inputs> {
     admit(session, config, &reader)?;
     let operands = files.into_iter().map(|path| reader.matrix(path)).collect::<Result<_>>()?;
     let accumulate = choices.accumulate.as_ref().map(|path| config.addend(&reader, path)).transpose()?;
-    Ok(Inputs { operands, accumulate, alpha, beta, precision_bits })
+    Ok(ProductInputs { operands, accumulate, alpha, beta, precision_bits })
 }
 
 /// Refuses a memory limit in which the product cannot run, by the headers of the files and before they are read;
@@ -80,8 +80,8 @@ fn admit(session: &Session, config: &Product, reader: &Reader<'_>) -> Result<()>
     })
 }
 
-fn multiply(ctx: &Context, config: &Product, inputs: &Inputs) -> Result<Outcome> {
-    let Inputs { operands, precision_bits: bits, .. } = inputs;
+fn multiply(ctx: &Context, config: &Product, inputs: &ProductInputs) -> Result<Outcome> {
+    let ProductInputs { operands, precision_bits: bits, .. } = inputs;
     let (alpha, beta, accumulate) = (inputs.alpha.as_ref(), inputs.beta.as_ref(), inputs.accumulate.as_ref());
     let (exact_integers, accuracy) = (config.choices.exact_integers, config.choices.accuracy);
     match config.operands {

@@ -121,7 +121,7 @@ struct ProductReport<'a> {
 }
 
 /// The result, and the time and memory that it took.
-struct Computed {
+struct ComputedProduct {
     /// The whole result, on the root.
     result: Option<Matrix>,
     report: Report,
@@ -181,7 +181,7 @@ fn expect(session: &Session, config: &Product, name: &'static str) {
 }
 
 /// Writes the result and its report, on the rank that has the result.
-fn finish(session: &mut Session, config: &Product, computed: &Computed, mut trace: Trace) -> Result<()> {
+fn finish(session: &mut Session, config: &Product, computed: &ComputedProduct, mut trace: Trace) -> Result<()> {
     let Some(result) = &computed.result else { return Ok(()) };
     // The result of a SYRK holds both triangles.
     let symmetry = match config.operands {

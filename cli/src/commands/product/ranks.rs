@@ -1,7 +1,7 @@
 //! A product on several ranks: rows distributed, product, result gathered by the root.
 
-use super::rows::{Inputs, is_per_rank};
-use super::{Computed, Operands, Product};
+use super::rows::{RankInputs, is_per_rank};
+use super::{ComputedProduct, Operands, Product};
 use crate::commands::observe;
 use crate::files::product_precision;
 use crate::input::Announced;
@@ -24,11 +24,16 @@ use sunzi_session::units::format_bytes;
 ///
 /// # Errors
 /// Those of reading, and of the operation; the same on all ranks.
-pub fn compute(session: &Session, config: &Product, world: &dyn Transport, trace: &mut Trace) -> Result<Computed> {
+pub fn compute(
+    session: &Session,
+    config: &Product,
+    world: &dyn Transport,
+    trace: &mut Trace,
+) -> Result<ComputedProduct> {
     let options = agreed(world, TeamOptions::from_environment())?.window(config.choices.window);
     let mut team = Team::new(world.split(0)?, options)?;
     admit(session, config, &team)?;
-    let (inputs, input_seconds) = trace.span("read", || Inputs::read(session, config, &team))?;
+    let (inputs, input_seconds) = trace.span("read", || RankInputs::read(session, config, &team))?;
     let (made, _) =
         trace.span("compute", || while_computing(|| multiply_counted(session, config, &inputs, &mut team)))?;
     let (DistOutcome { result, report, spans, .. }, node_peak_bytes) = made;
@@ -38,7 +43,7 @@ pub fn compute(session: &Session, config: &Product, world: &dyn Transport, trace
     drop(inputs);
     let (result, gather_seconds) = trace.span("gather", || result.gather(world, ROOT))?;
     team.close()?;
-    Ok(Computed { result, report, input_seconds, gather_seconds, node_peak_bytes: Some(node_peak_bytes) })
+    Ok(ComputedProduct { result, report, input_seconds, gather_seconds, node_peak_bytes: Some(node_peak_bytes) })
 }
 
 /// Refuses a memory limit of a node in which the command cannot run to its end, before anything is read; files for each
@@ -88,7 +93,7 @@ fn admit(session: &Session, config: &Product, team: &Team) -> Result<()> {
 fn multiply_counted(
     session: &Session,
     config: &Product,
-    inputs: &Inputs,
+    inputs: &RankInputs,
     team: &mut Team,
 ) -> Result<(DistOutcome, Vec<u64>)> {
     let (builder, restate) = limited(config.context(session)?, node_budget(config, inputs, team)?);
@@ -109,7 +114,7 @@ fn multiply(
     session: &Session,
     ctx: &Context,
     config: &Product,
-    inputs: &Inputs,
+    inputs: &RankInputs,
     team: &mut Team,
 ) -> Result<DistOutcome> {
     let nodes = |plan: &Plan| plan.team.iter().flat_map(|team| team.per_node.clone()).collect::<Vec<_>>();
@@ -156,7 +161,7 @@ fn plan_line(plan: &Plan, node: &NodePlan) -> String {
 
 /// The part of a node's limit that the operands of all its ranks leave, and on the root's node also the whole result
 /// next to its tiles.
-fn node_budget(config: &Product, inputs: &Inputs, team: &Team) -> Result<Option<Budget>> {
+fn node_budget(config: &Product, inputs: &RankInputs, team: &Team) -> Result<Option<Budget>> {
     let Some(limit) = config.choices.engine.memory_bytes else { return Ok(None) };
     // P^T P has as many rows as P has columns, A^T B as A; both have the columns of the last operand.
     let cols = |operand: Option<&Matrix>| operand.map_or(0, Matrix::cols);

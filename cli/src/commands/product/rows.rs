@@ -14,7 +14,7 @@ use sunzi::{Error, Matrix, MatrixView, Op, Result};
 use sunzi_session::session::ROOT;
 
 /// The operands of one rank.
-pub struct Inputs {
+pub struct RankInputs {
     /// This rank's contracted rows of each operand.
     pub operands: Vec<Matrix>,
     pub alpha: Option<Float>,
@@ -31,12 +31,12 @@ struct Source<'a> {
     transposed: bool,
 }
 
-impl Inputs {
+impl RankInputs {
     /// Reads and shares out. Collective.
     ///
     /// # Errors
     /// The same on all ranks.
-    pub fn read(session: &Session, config: &Product, team: &Team) -> Result<Inputs> {
+    pub fn read(session: &Session, config: &Product, team: &Team) -> Result<RankInputs> {
         let world = team.world();
         let sources = match &config.operands {
             Operands::Syrk { p, op, .. } => vec![Source { path: p, transposed: *op == Op::Transpose }],
@@ -56,7 +56,7 @@ impl Inputs {
         let read = |source: &Source<'_>| if per_rank[0] { rows.own(source) } else { rows.shared(source) };
         let operands = sources.iter().map(read).collect::<Result<Vec<_>>>()?;
         let accumulate = config.choices.accumulate.as_ref().map(|path| rows.tiles(path, config)).transpose()?;
-        Ok(Inputs { operands, alpha, beta, accumulate, precision_bits })
+        Ok(RankInputs { operands, alpha, beta, accumulate, precision_bits })
     }
 }
 

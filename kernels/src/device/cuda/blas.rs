@@ -28,7 +28,7 @@ use super::sys::{
     self, CUdeviceptr, CUstream, cublasComputeType_t, cublasDiagType_t, cublasFillMode_t, cublasGemmAlgo_t,
     cublasHandle_t, cublasMath_t, cublasOperation_t, cublasSideMode_t, cudaDataType,
 };
-use crate::device::{Element, Gemm, Operand, Trsm};
+use crate::device::{Element, Gemm, GemmOperand, Trsm};
 use crate::error::{Error, Result};
 use std::ffi::{CStr, c_char, c_int, c_longlong};
 use std::sync::Arc;
@@ -75,7 +75,7 @@ fn arguments(gemm: &Gemm) -> Result<Arguments> {
         false => (cublasOperation_t::CUBLAS_OP_T, cublasOperation_t::CUBLAS_OP_N),
         true => (cublasOperation_t::CUBLAS_OP_N, cublasOperation_t::CUBLAS_OP_T),
     };
-    let stride = |operand: &Operand| operand.stride as c_longlong;
+    let stride = |operand: &GemmOperand| operand.stride as c_longlong;
     Ok(Arguments {
         transa,
         transb,
@@ -146,7 +146,7 @@ impl Handle {
         let Arguments { transa, transb, m, n, k, lda, ldb, ldc, stride_a, stride_b, stride_c, batch, alpha, beta } =
             *arguments;
         let (alpha, beta) = (f64::from(alpha), f64::from(beta));
-        let address = |operand: &Operand| operand.region.address() as *mut f64;
+        let address = |operand: &GemmOperand| operand.region.address() as *mut f64;
         let (a, b, c) = (address(&gemm.a), address(&gemm.b), address(&gemm.c));
         // SAFETY: `Gemm::check` found that all matrices lie in their regions, which are memory of this GPU that is
         // freed after the work submitted; alpha and beta are read before the call returns.
@@ -162,7 +162,7 @@ impl Handle {
         let Arguments { transa, transb, m, n, k, lda, ldb, ldc, stride_a, stride_b, stride_c, batch, alpha, beta } =
             *arguments;
         let (bytes, words) = (cudaDataType::CUDA_R_8I, cudaDataType::CUDA_R_32I);
-        let address = |operand: &Operand| operand.region.address() as *mut std::ffi::c_void;
+        let address = |operand: &GemmOperand| operand.region.address() as *mut std::ffi::c_void;
         let (a, b, c) = (address(&gemm.a), address(&gemm.b), address(&gemm.c));
         let (alpha, beta) = (std::ptr::from_ref(&alpha).cast(), std::ptr::from_ref(&beta).cast());
         let (compute, choice) = (cublasComputeType_t::CUBLAS_COMPUTE_32I, cublasGemmAlgo_t::CUBLAS_GEMM_DFALT);
@@ -237,8 +237,8 @@ mod tests {
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
-    fn operand(device: &SoftDevice, words: usize, ld: usize, stride: usize) -> Operand {
-        Operand { region: device.allocate(8 * words).unwrap().whole(), ld, stride }
+    fn operand(device: &SoftDevice, words: usize, ld: usize, stride: usize) -> GemmOperand {
+        GemmOperand { region: device.allocate(8 * words).unwrap().whole(), ld, stride }
     }
 
     fn gemm(device: &SoftDevice, by_rows: bool) -> Gemm {
@@ -301,7 +301,7 @@ mod tests {
         }
     }
 
-    fn numbers(random: &mut ChaCha8Rng, operand: &Operand) -> Vec<f64> {
+    fn numbers(random: &mut ChaCha8Rng, operand: &GemmOperand) -> Vec<f64> {
         (0..operand.region.bytes() / 8).map(|_| f64::from(random.random_range(-99..100))).collect()
     }
 
@@ -310,7 +310,7 @@ mod tests {
         let device = SoftDevice::new(SoftOptions::default());
         let stream = device.stream().unwrap();
         let mut random = ChaCha8Rng::seed_from_u64(1);
-        let write = |operand: &Operand, words: &[f64]| {
+        let write = |operand: &GemmOperand, words: &[f64]| {
             let pinned = device.allocate_pinned(operand.region.bytes()).unwrap();
             pinned.lock().unwrap().copy_from_slice(bytemuck::cast_slice(words));
             device.upload(stream, &pinned, 0, &operand.region).unwrap();

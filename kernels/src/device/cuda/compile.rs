@@ -27,8 +27,8 @@ pub fn compile(source: &str, name: &str, defines: Defines<'_>, architecture: u32
     let program = Program::new(nvrtc, source, name)?;
     program.compile(name, &options(&target, defines))?;
     match target {
-        Target::Machine(_) => program.output(nvrtc.cubin_size, nvrtc.cubin),
-        Target::Ptx(_) => program.output(nvrtc.ptx_size, nvrtc.ptx),
+        CompileTarget::Machine(_) => program.output(nvrtc.cubin_size, nvrtc.cubin),
+        CompileTarget::Ptx(_) => program.output(nvrtc.ptx_size, nvrtc.ptx),
     }
 }
 
@@ -54,23 +54,23 @@ fn version_text(nvrtc: &Nvrtc) -> String {
 
 /// The target of a compilation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Target {
+enum CompileTarget {
     Machine(u32),
     Ptx(u32),
 }
 
 /// The architecture itself where the compiler knows it, or the newest one below it.
-fn target(architecture: u32, known: &[u32]) -> Option<Target> {
+fn target(architecture: u32, known: &[u32]) -> Option<CompileTarget> {
     match known.contains(&architecture) {
-        true => Some(Target::Machine(architecture)),
-        false => known.iter().copied().filter(|&known| known < architecture).max().map(Target::Ptx),
+        true => Some(CompileTarget::Machine(architecture)),
+        false => known.iter().copied().filter(|&known| known < architecture).max().map(CompileTarget::Ptx),
     }
 }
 
-fn options(target: &Target, defines: Defines<'_>) -> Vec<String> {
+fn options(target: &CompileTarget, defines: Defines<'_>) -> Vec<String> {
     let architecture = match target {
-        Target::Machine(number) => format!("--gpu-architecture=sm_{number}"),
-        Target::Ptx(number) => format!("--gpu-architecture=compute_{number}"),
+        CompileTarget::Machine(number) => format!("--gpu-architecture=sm_{number}"),
+        CompileTarget::Ptx(number) => format!("--gpu-architecture=compute_{number}"),
     };
     let fixed = [architecture, "--std=c++17".into(), "--fmad=false".into(), "-lineinfo".into()];
     // A decimal constant without a suffix ends where `long long` does.
@@ -182,19 +182,19 @@ mod tests {
     #[test]
     fn a_card_newer_than_the_compiler_gets_ptx() {
         let known = [75, 80, 90];
-        assert_eq!(target(90, &known), Some(Target::Machine(90)));
-        assert_eq!(target(100, &known), Some(Target::Ptx(90)));
-        assert_eq!(target(86, &known), Some(Target::Ptx(80)));
+        assert_eq!(target(90, &known), Some(CompileTarget::Machine(90)));
+        assert_eq!(target(100, &known), Some(CompileTarget::Ptx(90)));
+        assert_eq!(target(86, &known), Some(CompileTarget::Ptx(80)));
         assert_eq!(target(70, &known), None);
         assert_eq!(target(70, &[]), None);
     }
 
     #[test]
     fn options_name_the_card_and_the_constants() {
-        let found = options(&Target::Machine(90), &[("ROWS", 7), ("MODULUS", u64::MAX)]);
+        let found = options(&CompileTarget::Machine(90), &[("ROWS", 7), ("MODULUS", u64::MAX)]);
         assert_eq!(found[0], "--gpu-architecture=sm_90");
         assert_eq!(found[found.len() - 2..], ["-DROWS=7", "-DMODULUS=18446744073709551615ULL"]);
-        assert_eq!(options(&Target::Ptx(80), &[])[0], "--gpu-architecture=compute_80");
+        assert_eq!(options(&CompileTarget::Ptx(80), &[])[0], "--gpu-architecture=compute_80");
     }
 
     #[test]

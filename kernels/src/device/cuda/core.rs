@@ -24,7 +24,7 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Memory handed out, and its limit.
 #[derive(Default)]
-pub(super) struct Account {
+pub(super) struct CudaAccount {
     pub capacity_bytes: u64,
     pub used_bytes: u64,
     pub peak_bytes: u64,
@@ -32,9 +32,9 @@ pub(super) struct Account {
     blocks: BTreeMap<u64, u64>,
 }
 
-impl Account {
-    pub fn new(capacity_bytes: u64) -> Account {
-        Account { capacity_bytes, ..Account::default() }
+impl CudaAccount {
+    pub fn new(capacity_bytes: u64) -> CudaAccount {
+        CudaAccount { capacity_bytes, ..CudaAccount::default() }
     }
 
     /// Reserves room for a block; an error where there is none.
@@ -58,7 +58,7 @@ impl Account {
 /// The state that all parts of an open GPU share; it lives until the last memory and event of it is dropped.
 pub(super) struct Core {
     pub driver: &'static Driver,
-    pub account: Mutex<Account>,
+    pub account: Mutex<CudaAccount>,
     pub traffic: Mutex<Traffic>,
     device: CUdevice,
     context: CUcontext,
@@ -128,7 +128,7 @@ impl Core {
 
     /// The error where the GPU has less free memory than the account shows.
     pub fn out_of_memory(&self, bytes: u64) -> Error {
-        let Account { used_bytes, capacity_bytes, .. } = *locked(&self.account);
+        let CudaAccount { used_bytes, capacity_bytes, .. } = *locked(&self.account);
         Error::DeviceMemory { bytes, used_bytes, capacity_bytes }
     }
 
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn the_account_keeps_its_limit() {
-        let mut account = Account::new(1000);
+        let mut account = CudaAccount::new(1000);
         account.reserve(600).unwrap();
         let refused = account.reserve(401);
         assert!(
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn only_blocks_in_use_are_owned() {
-        let mut account = Account::new(1000);
+        let mut account = CudaAccount::new(1000);
         account.blocks.insert(4096, 256);
         account.blocks.insert(8192, 16);
         assert!(account.holds(4096, 256) && account.holds(4100, 0) && account.holds(8200, 8));

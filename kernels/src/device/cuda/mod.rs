@@ -17,15 +17,15 @@ mod tests;
 pub use self::compile::{compile, compiler_version};
 pub use self::probe::probe;
 
-use self::core::{Account, Core, locked};
+use self::core::{Core, CudaAccount, locked};
 use self::memory::{CudaEvent, CudaMemory, CudaPinned};
 use self::probe::Installation;
 use self::queue::Queue;
 use self::sys::{CUfunction, CUmodule};
 use crate::device::users::{self, User};
 use crate::device::{
-    Argument, Defines, Description, Device, DeviceAllocator, DeviceEvents, DeviceStatus, Event, Gemm, Kernel, Memory,
-    Operand, Pinned, Region, Stream, Traffic, Trsm,
+    Argument, Defines, Description, Device, DeviceAllocator, DeviceEvents, DeviceStatus, Event, Gemm, GemmOperand,
+    Kernel, Memory, Pinned, Region, Stream, Traffic, Trsm,
 };
 use crate::error::{Error, Result};
 use std::collections::HashMap;
@@ -95,7 +95,7 @@ impl CudaDevice {
         let (description, capability) = (installation.describe(index)?, installation.capability(device)?);
         let identity = installation.identity(device)?;
         let core = Core::new(installation.driver, device)?;
-        *locked(&core.account) = Account::new(capacity(core.free_bytes()?, capacity_limit));
+        *locked(&core.account) = CudaAccount::new(capacity(core.free_bytes()?, capacity_limit));
         let core = Arc::new(core);
         Ok(CudaDevice {
             queues: RwLock::default(),
@@ -184,7 +184,7 @@ impl CudaDevice {
 /// The arguments of the slow product.
 fn fallback_words(gemm: &Gemm) -> [u64; 13] {
     let Gemm { a, b, c, m, n, k, .. } = gemm;
-    let address = |operand: &Operand| operand.region.address();
+    let address = |operand: &GemmOperand| operand.region.address();
     let sizes = [*m, *n, *k, a.ld, b.ld, c.ld, a.stride, b.stride, c.stride, usize::from(gemm.accumulate)];
     let mut words = [0; 13];
     words[..3].copy_from_slice(&[address(a), address(b), address(c)]);

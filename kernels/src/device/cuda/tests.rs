@@ -3,7 +3,8 @@
 use super::{CudaDevice, FALLBACK, GRID_BLOCKS, RESERVE_BYTES, capacity, compile, compiler_version};
 use crate::device::soft::{SoftDevice, SoftOptions};
 use crate::device::{
-    Argument, Device, DeviceAllocator, DeviceEvents, DeviceStatus, Element, Gemm, Kernel, Operand, Region, Stream, Trsm,
+    Argument, Device, DeviceAllocator, DeviceEvents, DeviceStatus, Element, Gemm, GemmOperand, Kernel, Region, Stream,
+    Trsm,
 };
 use crate::error::{Error, Result};
 use rand::{Rng, SeedableRng};
@@ -47,7 +48,7 @@ fn product(device: &dyn Device, element: Element, shape: Shape, seed: u64) -> Ve
         let stride = ld * cols + 16;
         let data = (0..stride * batch.max(1)).flat_map(|_| number(&mut random)).collect::<Vec<_>>();
         assert_eq!(data.len(), stride * batch.max(1) * bytes);
-        Operand { region: write(device, stream, &data), ld, stride }
+        GemmOperand { region: write(device, stream, &data), ld, stride }
     };
     let double = |random: &mut ChaCha8Rng| f64::from(random.random_range(-(1 << 20)..1 << 20)).to_ne_bytes().to_vec();
     let byte = |random: &mut ChaCha8Rng| vec![random.random::<u8>()];
@@ -97,7 +98,7 @@ fn the_slow_product_has_the_bits_of_the_fast_one() {
     let mut random = ChaCha8Rng::seed_from_u64(5);
     let mut bytes = |count: usize| (0..count).map(|_| random.random::<u8>()).collect::<Vec<_>>();
     let (m, n, k) = (32, 16, 64);
-    let operand = |region: Region, ld: usize, cols: usize| Operand { region, ld, stride: ld * cols };
+    let operand = |region: Region, ld: usize, cols: usize| GemmOperand { region, ld, stride: ld * cols };
     let a = operand(write(&gpu, stream, &bytes(2 * k * m)), k, m);
     let b = operand(write(&gpu, stream, &bytes(2 * k * n)), k, n);
     let start = bytes(2 * m * n * 4);
@@ -134,8 +135,8 @@ fn solves_of_integers_are_exact() {
     let right = (0..n).flat_map(|col| (0..m).map(move |row| (row, col))).map(|(row, col)| entry(row, col));
     let right = right.collect::<Vec<_>>();
     let b = write(&gpu, stream, bytemuck::cast_slice(&right));
-    let l = Operand { region: write(&gpu, stream, bytemuck::cast_slice(&l)), ld: n, stride: 0 };
-    gpu.solve(stream, &Trsm { m, n, l, b: Operand { region: b.clone(), ld: m, stride: 0 } }).unwrap();
+    let l = GemmOperand { region: write(&gpu, stream, bytemuck::cast_slice(&l)), ld: n, stride: 0 };
+    gpu.solve(stream, &Trsm { m, n, l, b: GemmOperand { region: b.clone(), ld: m, stride: 0 } }).unwrap();
     let found = read(&gpu, stream, &b);
     let found = found.chunks_exact(8).map(|bytes| f64::from_ne_bytes(bytes.try_into().unwrap()));
     assert_eq!(found.collect::<Vec<_>>(), solution);

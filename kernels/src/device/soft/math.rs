@@ -2,7 +2,7 @@
 
 use super::threads::apart;
 use crate::device::dgemm::function;
-use crate::device::{Element, Gemm, Operand, Trsm};
+use crate::device::{Element, Gemm, GemmOperand, Trsm};
 use crate::math::processor::dgemm_crate_runs;
 #[cfg(target_arch = "x86_64")]
 use crate::math::processor::processor_has;
@@ -10,14 +10,14 @@ use rayon::ThreadPool;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 /// Elements of an operand from its first on.
-fn elements<T>(operand: &Operand) -> &[T] {
+fn elements<T>(operand: &GemmOperand) -> &[T] {
     let count = operand.region.bytes() / size_of::<T>();
     // SAFETY: the region is initialised memory of the software device, aligned as the caller of `multiply` promised
     // for its element type, and commands of the device run one at a time.
     unsafe { std::slice::from_raw_parts(operand.region.address() as *const T, count) }
 }
 
-fn aligned<T>(operand: &Operand) -> *mut T {
+fn aligned<T>(operand: &GemmOperand) -> *mut T {
     assert!(operand.region.address().is_multiple_of(align_of::<T>() as u64), "an operand begins at a whole element");
     operand.region.address() as *mut T
 }

@@ -17,7 +17,7 @@ use crate::device::{
 };
 use crate::error::{Error, Result};
 use crate::store::with_room;
-use queue::{Action, Mark, Queues};
+use queue::{CommandMark, QueueAction, Queues};
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -97,7 +97,7 @@ impl Default for SoftOptions {
 
 /// Bytes allocated, shared with the memory that gives them back.
 #[derive(Default)]
-struct Account {
+struct SoftAccount {
     used: AtomicU64,
     peak: AtomicU64,
 }
@@ -136,7 +136,7 @@ impl Card {
 /// An opening of the device.
 pub struct SoftDevice {
     options: SoftOptions,
-    account: Arc<Account>,
+    account: Arc<SoftAccount>,
     card: Arc<Card>,
     queues: Arc<Mutex<Queues>>,
     /// Whether a context uses it.
@@ -161,7 +161,7 @@ impl SoftDevice {
         SoftDevice { account: Arc::default(), card, queues, options, is_used: AtomicBool::new(false) }
     }
 
-    fn submit(&self, stream: Stream, action: Action) -> Result<Mark> {
+    fn submit(&self, stream: Stream, action: QueueAction) -> Result<CommandMark> {
         lock(&self.queues).submit(stream, action)
     }
 }
@@ -182,18 +182,18 @@ fn lock(queues: &Mutex<Queues>) -> MutexGuard<'_, Queues> {
 }
 
 /// A block from the system's allocator.
-struct Block {
+struct MemoryBlock {
     start: *mut u8,
     layout: Layout,
 }
 
 // SAFETY: the block is plain memory without owner; the queues decide who may touch it, and when.
-unsafe impl Send for Block {}
+unsafe impl Send for MemoryBlock {}
 // SAFETY: as above.
-unsafe impl Sync for Block {}
+unsafe impl Sync for MemoryBlock {}
 
-impl Block {
-    fn new(bytes: usize, zeroed: bool) -> Result<Block> {
+impl MemoryBlock {
+    fn new(bytes: usize, zeroed: bool) -> Result<MemoryBlock> {
         let refused = |_| Error::OutOfMemory { bytes: bytes as u64 };
         let layout = Layout::from_size_align(bytes.max(1), ALIGN_BYTES).map_err(refused)?;
         drop(with_room::<u8>(bytes)?);
@@ -206,11 +206,11 @@ impl Block {
             // SAFETY: the block is ours and has `bytes` bytes.
             unsafe { start.write_bytes(DIRT, bytes) };
         }
-        Ok(Block { start, layout })
+        Ok(MemoryBlock { start, layout })
     }
 }
 
-impl Drop for Block {
+impl Drop for MemoryBlock {
     fn drop(&mut self) {
         // SAFETY: made in `new` with this layout.
         unsafe { dealloc(self.start, self.layout) };
@@ -218,9 +218,9 @@ impl Drop for Block {
 }
 
 struct SoftMemory {
-    block: Block,
+    block: MemoryBlock,
     bytes: usize,
-    account: Arc<Account>,
+    account: Arc<SoftAccount>,
     card: Arc<Card>,
 }
 
@@ -243,10 +243,10 @@ impl Drop for SoftMemory {
 }
 
 struct SoftPinned {
-    block: Block,
+    block: MemoryBlock,
     bytes: usize,
     queues: Arc<Mutex<Queues>>,
-    marks: Mutex<Vec<Mark>>,
+    marks: Mutex<Vec<CommandMark>>,
 }
 
 // SAFETY: the block has `bytes` initialised bytes, aligned to 256, and is reached only by copies, which `settle`
@@ -267,13 +267,13 @@ unsafe impl RawPinned for SoftPinned {
     }
 
     fn submitted(&self, event: Event) {
-        let mark = event.0.downcast_ref::<Mark>().expect("an event of this device").clone();
+        let mark = event.0.downcast_ref::<CommandMark>().expect("an event of this device").clone();
         self.marks.lock().unwrap_or_else(PoisonError::into_inner).push(mark);
     }
 }
 
-fn mark(event: &Event) -> &Mark {
-    event.0.downcast_ref::<Mark>().expect("an event of this device")
+fn mark(event: &Event) -> &CommandMark {
+    event.0.downcast_ref::<CommandMark>().expect("an event of this device")
 }
 
 impl DeviceStatus for SoftDevice {
@@ -333,7 +333,7 @@ impl DeviceAllocator for SoftDevice {
             let capacity_bytes = self.options.capacity_bytes;
             return refuse(Error::DeviceMemory { bytes: bytes as u64, used_bytes, capacity_bytes });
         }
-        match Block::new(bytes, false) {
+        match MemoryBlock::new(bytes, false) {
             Ok(block) => {
                 let own_bytes = self.account.used.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64;
                 self.account.peak.fetch_max(own_bytes, Ordering::Relaxed);
@@ -345,19 +345,19 @@ impl DeviceAllocator for SoftDevice {
     }
 
     fn allocate_pinned(&self, bytes: usize) -> Result<Pinned> {
-        let (block, queues) = (Block::new(bytes, true)?, self.queues.clone());
+        let (block, queues) = (MemoryBlock::new(bytes, true)?, self.queues.clone());
         Ok(Pinned::new(Box::new(SoftPinned { block, bytes, queues, marks: Mutex::default() })))
     }
 }
 
 impl DeviceEvents for SoftDevice {
     fn record(&self, stream: Stream) -> Result<Event> {
-        let mark = lock(&self.queues).submit(stream, Action::Record)?;
+        let mark = lock(&self.queues).submit(stream, QueueAction::Record)?;
         Ok(Event(Arc::new(mark)))
     }
 
     fn wait(&self, stream: Stream, event: &Event) -> Result<()> {
-        self.submit(stream, Action::Wait(mark(event).clone())).map(drop)
+        self.submit(stream, QueueAction::Wait(mark(event).clone())).map(drop)
     }
 
     fn synchronize(&self, event: &Event) -> Result<()> {
@@ -382,35 +382,35 @@ impl Device for SoftDevice {
 
     fn upload(&self, stream: Stream, from: &Pinned, at: usize, to: &Region) -> Result<()> {
         from.submit(at, to.bytes(), || {
-            let action = Action::Upload { from: from.clone(), at, to: to.clone() };
+            let action = QueueAction::Upload { from: from.clone(), at, to: to.clone() };
             Ok(Event(Arc::new(self.submit(stream, action)?)))
         })
     }
 
     fn download(&self, stream: Stream, from: &Region, to: &Pinned, at: usize) -> Result<()> {
         to.submit(at, from.bytes(), || {
-            let action = Action::Download { from: from.clone(), to: to.clone(), at };
+            let action = QueueAction::Download { from: from.clone(), to: to.clone(), at };
             Ok(Event(Arc::new(self.submit(stream, action)?)))
         })
     }
 
     fn copy(&self, stream: Stream, from: &Region, to: &Region) -> Result<()> {
         assert_eq!(from.bytes(), to.bytes(), "regions of equal length");
-        self.submit(stream, Action::Copy { from: from.clone(), to: to.clone() }).map(drop)
+        self.submit(stream, QueueAction::Copy { from: from.clone(), to: to.clone() }).map(drop)
     }
 
     fn clear(&self, stream: Stream, region: &Region) -> Result<()> {
-        self.submit(stream, Action::Clear(region.clone())).map(drop)
+        self.submit(stream, QueueAction::Clear(region.clone())).map(drop)
     }
 
     fn multiply(&self, stream: Stream, gemm: &Gemm) -> Result<()> {
         gemm.check();
-        self.submit(stream, Action::Multiply(gemm.clone())).map(drop)
+        self.submit(stream, QueueAction::Multiply(gemm.clone())).map(drop)
     }
 
     fn solve(&self, stream: Stream, trsm: &Trsm) -> Result<()> {
         trsm.check();
-        self.submit(stream, Action::Solve(trsm.clone())).map(drop)
+        self.submit(stream, QueueAction::Solve(trsm.clone())).map(drop)
     }
 
     unsafe fn launch(
@@ -422,6 +422,6 @@ impl Device for SoftDevice {
         arguments: &[Argument],
     ) -> Result<()> {
         let (kernel, arguments) = (kernel.host, arguments.to_vec());
-        self.submit(stream, Action::Launch { kernel, threads, arguments }).map(drop)
+        self.submit(stream, QueueAction::Launch { kernel, threads, arguments }).map(drop)
     }
 }

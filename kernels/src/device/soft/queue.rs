@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// One command.
-pub(super) enum Action {
+pub(super) enum QueueAction {
     Upload { from: Pinned, at: usize, to: Region },
     Download { from: Region, to: Pinned, at: usize },
     Copy { from: Region, to: Region },
@@ -24,12 +24,12 @@ pub(super) enum Action {
     Solve(Trsm),
     Launch { kernel: HostKernel, threads: u64, arguments: Vec<Argument> },
     Record,
-    Wait(Mark),
+    Wait(CommandMark),
 }
 
 /// Parts of a device that work at the same time: copies in either direction, and computing.
 #[derive(Clone, Copy)]
-enum Engine {
+enum QueueEngine {
     In,
     Out,
     Compute,
@@ -37,13 +37,13 @@ enum Engine {
 
 /// The end of a command: its stream, how many commands of it are done then, and the time on the device's clock.
 #[derive(Clone)]
-pub(super) struct Mark {
+pub(super) struct CommandMark {
     stream: usize,
     count: u64,
     time: Arc<AtomicU64>,
 }
 
-impl Mark {
+impl CommandMark {
     /// When it passed.
     pub fn seconds(&self) -> f64 {
         f64::from_bits(self.time.load(Ordering::Relaxed))
@@ -51,14 +51,14 @@ impl Mark {
 }
 
 struct Command {
-    action: Action,
+    action: QueueAction,
     /// Number among all commands of the device.
     number: u64,
     time: Arc<AtomicU64>,
 }
 
 #[derive(Default)]
-struct Line {
+struct QueueLine {
     waiting: VecDeque<Command>,
     submitted: u64,
     done: u64,
@@ -66,7 +66,7 @@ struct Line {
 }
 
 pub(super) struct Queues {
-    lines: Vec<Line>,
+    lines: Vec<QueueLine>,
     /// Streams that were given back.
     idle: Vec<Stream>,
     clock: Clock,
@@ -123,18 +123,18 @@ impl Queues {
             self.lines[stream.0].clock = clock;
             return stream;
         }
-        self.lines.push(Line { clock, ..Line::default() });
+        self.lines.push(QueueLine { clock, ..QueueLine::default() });
         Stream(self.lines.len() - 1)
     }
 
-    pub fn submit(&mut self, stream: Stream, action: Action) -> Result<Mark> {
+    pub fn submit(&mut self, stream: Stream, action: QueueAction) -> Result<CommandMark> {
         self.lost()?;
         let time = Arc::new(AtomicU64::new(0));
         let line = &mut self.lines[stream.0];
         line.waiting.push_back(Command { action, number: self.submitted, time: time.clone() });
         line.submitted += 1;
         self.submitted += 1;
-        Ok(Mark { stream: stream.0, count: line.submitted, time })
+        Ok(CommandMark { stream: stream.0, count: line.submitted, time })
     }
 
     fn lost(&self) -> Result<()> {
@@ -147,7 +147,7 @@ impl Queues {
     }
 
     /// Carries commands out until `mark` has passed.
-    pub fn run_until(&mut self, mark: &Mark) -> Result<()> {
+    pub fn run_until(&mut self, mark: &CommandMark) -> Result<()> {
         while self.lines[mark.stream].done < mark.count {
             self.lost()?;
             let next = self.choose();
@@ -158,9 +158,9 @@ impl Queues {
 
     /// A stream whose next command can run: the one submitted first, or one drawn from the seed.
     fn choose(&mut self) -> usize {
-        let ready = |line: &Line| match line.waiting.front().map(|command| &command.action) {
+        let ready = |line: &QueueLine| match line.waiting.front().map(|command| &command.action) {
             None => false,
-            Some(Action::Wait(mark)) => self.lines[mark.stream].done >= mark.count,
+            Some(QueueAction::Wait(mark)) => self.lines[mark.stream].done >= mark.count,
             Some(_) => true,
         };
         let ready = (0..self.lines.len()).filter(|&index| ready(&self.lines[index])).collect::<Vec<_>>();
@@ -191,7 +191,7 @@ impl Queues {
                         *free = free.max(start) + seconds;
                         *free
                     }
-                    (None, Action::Wait(mark)) => start.max(mark.seconds()),
+                    (None, QueueAction::Wait(mark)) => start.max(mark.seconds()),
                     _ => start,
                 };
                 self.execute(action);
@@ -204,38 +204,38 @@ impl Queues {
         self.done += 1;
     }
 
-    fn execute(&mut self, action: Action) {
+    fn execute(&mut self, action: QueueAction) {
         match action {
-            Action::Upload { from, at, to } => {
+            QueueAction::Upload { from, at, to } => {
                 self.traffic.h2d_bytes += to.bytes() as u64;
                 self.traffic.h2d_copies += 1;
                 // SAFETY: `Pinned::submit` checked the range; the host stays away until the copy is done, and the
                 // region is memory of this device that the command keeps alive.
                 unsafe { (to.address() as *mut u8).copy_from(from.raw().pointer().add(at), to.bytes()) };
             }
-            Action::Download { from, to, at } => {
+            QueueAction::Download { from, to, at } => {
                 self.traffic.d2h_bytes += from.bytes() as u64;
                 self.traffic.d2h_copies += 1;
                 // SAFETY: as for uploads.
                 unsafe { to.raw().pointer().add(at).copy_from(from.address() as *const u8, from.bytes()) };
             }
-            Action::Copy { from, to } => {
+            QueueAction::Copy { from, to } => {
                 // SAFETY: both regions are memory of this device that the command keeps alive; they may overlap.
                 unsafe { (to.address() as *mut u8).copy_from(from.address() as *const u8, to.bytes()) };
             }
-            Action::Clear(region) => {
+            QueueAction::Clear(region) => {
                 // SAFETY: the region is memory of this device that the command keeps alive.
                 unsafe { (region.address() as *mut u8).write_bytes(0, region.bytes()) };
             }
-            Action::Multiply(gemm) => {
+            QueueAction::Multiply(gemm) => {
                 math::multiply(&gemm, self.pool.as_ref());
                 if self.fault == Some(Fault::FlipInProduct(self.products)) {
                     math::flip(&gemm);
                 }
                 self.products += 1;
             }
-            Action::Solve(trsm) => math::solve(&trsm),
-            Action::Launch { kernel, threads, arguments } => {
+            QueueAction::Solve(trsm) => math::solve(&trsm),
+            QueueAction::Launch { kernel, threads, arguments } => {
                 let words = arguments.iter().map(|argument| match argument {
                     Argument::Address(region) => region.address(),
                     Argument::Number(number) => *number,
@@ -252,25 +252,27 @@ impl Queues {
                     None => run(0..threads),
                 }
             }
-            Action::Record | Action::Wait(_) => {}
+            QueueAction::Record | QueueAction::Wait(_) => {}
         }
     }
 }
 
 /// The engine that a command occupies, and for how long.
-fn cost(action: &Action, rates: &Rates) -> Option<(Engine, f64)> {
+fn cost(action: &QueueAction, rates: &Rates) -> Option<(QueueEngine, f64)> {
     let bytes = |region: &Region| region.bytes() as f64;
     Some(match action {
-        Action::Upload { to, .. } => (Engine::In, bytes(to) / rates.bytes_per_second),
-        Action::Download { from, .. } => (Engine::Out, bytes(from) / rates.bytes_per_second),
-        Action::Copy { .. } | Action::Clear(_) => (Engine::Compute, 0.0),
-        Action::Multiply(gemm) => {
+        QueueAction::Upload { to, .. } => (QueueEngine::In, bytes(to) / rates.bytes_per_second),
+        QueueAction::Download { from, .. } => (QueueEngine::Out, bytes(from) / rates.bytes_per_second),
+        QueueAction::Copy { .. } | QueueAction::Clear(_) => (QueueEngine::Compute, 0.0),
+        QueueAction::Multiply(gemm) => {
             let rate = if gemm.element == Element::F64 { rates.f64_per_second } else { rates.i8_per_second };
-            (Engine::Compute, gemm.work() as f64 / rate)
+            (QueueEngine::Compute, gemm.work() as f64 / rate)
         }
-        Action::Solve(trsm) => (Engine::Compute, (trsm.m * trsm.n * trsm.n) as f64 / 2.0 / rates.f64_per_second),
-        Action::Launch { threads, .. } => (Engine::Compute, *threads as f64 / rates.threads_per_second),
-        Action::Record | Action::Wait(_) => return None,
+        QueueAction::Solve(trsm) => {
+            (QueueEngine::Compute, (trsm.m * trsm.n * trsm.n) as f64 / 2.0 / rates.f64_per_second)
+        }
+        QueueAction::Launch { threads, .. } => (QueueEngine::Compute, *threads as f64 / rates.threads_per_second),
+        QueueAction::Record | QueueAction::Wait(_) => return None,
     })
 }
 

@@ -3,7 +3,7 @@
 //! Promise: no call leaves its slices, whatever the arguments; calls from several threads are independent.
 
 use super::{result, sys};
-use crate::kernels::f64::dgemm::{Columns, Dgemm, TileShape};
+use crate::kernels::f64::dgemm::{Dgemm, DgemmShape, DoubleColumns};
 
 /// A value of this type proves that OpenBLAS runs each call on one thread.
 #[derive(Clone, Copy, Debug)]
@@ -25,16 +25,16 @@ fn int(size: usize) -> i32 {
 }
 
 impl Dgemm for OpenBlas {
-    fn tile(&self) -> TileShape {
-        TileShape { rows: 126, cols: 126, diagonal: 126 }
+    fn tile(&self) -> DgemmShape {
+        DgemmShape { rows: 126, cols: 126, diagonal: 126 }
     }
 
-    fn product(&self, x: Columns<'_>, y: Columns<'_>, out: &mut [f64]) {
+    fn product(&self, x: DoubleColumns<'_>, y: DoubleColumns<'_>, out: &mut [f64]) {
         assert_eq!(x.rows(), y.rows(), "columns of different lengths");
         let out = &mut out[..x.count() * y.count()];
         #[cfg(test)]
         super::mock::count_dgemm(x.count() * y.count() * x.rows());
-        // SAFETY: `Columns` keeps every element `(k, j)`, `k < rows`, `j < count`, at `k + j * stride` inside its
+        // SAFETY: `DoubleColumns` keeps every element `(k, j)`, `k < rows`, `j < count`, at `k + j * stride` inside its
         // slice, as CBLAS reads it with these dimensions; `out` holds `x.count() * y.count()` words and overlaps
         // neither operand, since it is borrowed mutably. With beta = 0 CBLAS does not read it.
         unsafe {
@@ -57,7 +57,7 @@ impl Dgemm for OpenBlas {
         }
     }
 
-    fn gram(&self, x: Columns<'_>, out: &mut [f64]) {
+    fn gram(&self, x: DoubleColumns<'_>, out: &mut [f64]) {
         let out = &mut out[..x.count() * x.count()];
         #[cfg(test)]
         super::mock::count_dsyrk(x.count() * (x.count() + 1) / 2 * x.rows());

@@ -59,7 +59,7 @@ pub struct Select<'a> {
 ///
 /// For residues of no admissible integer the result has a magnitude near half the product of the moduli.
 #[derive(Clone, Copy)]
-pub struct Reconstruct<'a> {
+pub struct DeviceReconstruct<'a> {
     /// The residues.
     pub residues: Residues<'a>,
     /// Where the integers go.
@@ -97,7 +97,7 @@ pub struct Round<'a> {
 
 /// Integers to the form the host reads: for each entry a sign word and [`super::DeviceEngine::limbs`] limbs.
 #[derive(Clone, Copy)]
-pub struct Pack<'a> {
+pub struct PackIntegers<'a> {
     /// The integers.
     pub integers: Integers<'a>,
     /// Where the words go, 64 bits each.
@@ -189,8 +189,8 @@ impl Launcher<'_> {
     ///
     /// # Errors
     /// Those of [`crate::device::Device::launch`].
-    pub fn reconstruct(&self, reconstruct: &Reconstruct<'_>) -> Result<()> {
-        let Reconstruct { residues, integers } = *reconstruct;
+    pub fn reconstruct(&self, reconstruct: &DeviceReconstruct<'_>) -> Result<()> {
+        let DeviceReconstruct { residues, integers } = *reconstruct;
         let (count, entries) = (self.engine.moduli().len(), integers.entries);
         let input =
             part("residues", residues.region, self.engine.residue_bytes(), residues.elements(&(0..count), entries));
@@ -272,7 +272,7 @@ impl Launcher<'_> {
     ///
     /// # Errors
     /// Those of [`crate::device::Device::launch`].
-    pub fn pack(&self, pack: &Pack<'_>) -> Result<()> {
+    pub fn pack(&self, pack: &PackIntegers<'_>) -> Result<()> {
         let (entries, limb_count) = (pack.integers.entries, self.engine.limbs());
         let integers = self.integers(&pack.integers);
         let packed = part("packed integers", pack.packed, 8, extent(entries, 1 + limb_count, 0, 1 + limb_count));

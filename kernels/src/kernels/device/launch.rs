@@ -3,7 +3,7 @@
 
 use super::checks::extent;
 use super::engine::{DeviceEngine, DeviceFamily};
-use super::tables::{DeviceTables, Layout};
+use super::tables::{DeviceTables, TableLayout};
 use crate::device::{Device, Region, Stream};
 use std::ops::Range;
 
@@ -69,7 +69,7 @@ impl<'a> Launcher<'a> {
         tables: &'a DeviceTables,
     ) -> Launcher<'a> {
         // The kernels' bounds rest on the sizes of the tables.
-        assert!(Layout::new(engine).fits(tables), "tables of another engine");
+        assert!(TableLayout::new(engine).fits(tables), "tables of another engine");
         Launcher { device, stream, engine, tables }
     }
 

@@ -35,9 +35,9 @@ mod tiles;
 mod tests;
 
 pub use engine::{DeviceEngine, DeviceFamily};
-pub use finish::{Pack, Reconstruct, Reduce, ReduceInto, Round, Select};
+pub use finish::{DeviceReconstruct, PackIntegers, Reduce, ReduceInto, Round, Select};
 pub use launch::{Integers, Launcher, Residues};
-pub use prepare::{Digits, Scale, ToPlanes, ToResidues, Unpack};
+pub use prepare::{DeviceDigits, DeviceToResidues, Scale, ToPlanes, Unpack};
 pub use source::kernels;
 pub use tables::DeviceTables;
 pub use tiles::{DeviceTiles, TileDevice};

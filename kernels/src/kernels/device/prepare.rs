@@ -13,7 +13,7 @@ const HELD_DIGITS: usize = 96;
 /// Fixed-point integers on a device: digit `d` of entry `e`, of 32 bits, is element `d * stride + e`; the sign (0 or 1)
 /// is digit number `count`.
 #[derive(Clone, Copy)]
-pub struct Digits<'a> {
+pub struct DeviceDigits<'a> {
     /// Where element 0 lies.
     pub region: &'a Region,
     /// Digits of a magnitude.
@@ -41,7 +41,7 @@ pub struct Scale<'a> {
     /// Columns.
     pub cols: usize,
     /// Where the digits go, which are enough for every scaled integer: higher ones are lost.
-    pub digits: Digits<'a>,
+    pub digits: DeviceDigits<'a>,
     /// Entries from one column of the digits to the next; those beyond `rows` become 0.
     pub ld: usize,
     /// Column of the digits that the first column becomes.
@@ -60,7 +60,7 @@ pub struct Unpack<'a> {
     /// Columns.
     pub cols: usize,
     /// Where the digits go; digits beyond the limbs become 0, limbs beyond the digits are lost.
-    pub digits: Digits<'a>,
+    pub digits: DeviceDigits<'a>,
     /// Entries from one column of the digits to the next; those beyond `rows` become 0.
     pub ld: usize,
     /// Column of the digits that the first column becomes.
@@ -72,7 +72,7 @@ pub struct Unpack<'a> {
 #[derive(Clone)]
 pub struct ToPlanes<'a> {
     /// The integers; at most [`super::DeviceEngine::largest_digits`] digits.
-    pub digits: Digits<'a>,
+    pub digits: DeviceDigits<'a>,
     /// Number of integers.
     pub entries: usize,
     /// The moduli.
@@ -85,9 +85,9 @@ pub struct ToPlanes<'a> {
 
 /// Digits to least residues modulo some moduli.
 #[derive(Clone)]
-pub struct ToResidues<'a> {
+pub struct DeviceToResidues<'a> {
     /// The integers; at most [`super::DeviceEngine::largest_digits`] digits.
-    pub digits: Digits<'a>,
+    pub digits: DeviceDigits<'a>,
     /// Number of integers.
     pub entries: usize,
     /// The moduli.
@@ -97,18 +97,18 @@ pub struct ToResidues<'a> {
 }
 
 /// The block that [`Scale`] and [`Unpack`] write.
-struct Block<'a> {
-    digits: Digits<'a>,
+struct PlaneBlock<'a> {
+    digits: DeviceDigits<'a>,
     rows: usize,
     cols: usize,
     ld: usize,
     first_col: usize,
 }
 
-impl Block<'_> {
+impl PlaneBlock<'_> {
     /// The digits from the first column of the block on.
     fn region(&self) -> Region {
-        let Block { digits, rows, cols, ld, first_col } = *self;
+        let PlaneBlock { digits, rows, cols, ld, first_col } = *self;
         assert!(ld >= rows, "{rows} rows, {ld} from column to column");
         let entries = first_col.checked_add(cols).and_then(|cols| cols.checked_mul(ld)).expect("entries are counted");
         let elements = extent(digits.count + 1, digits.stride, 0, entries);
@@ -128,7 +128,7 @@ impl Launcher<'_> {
     /// Those of [`crate::device::Device::launch`].
     pub fn scale(&self, scale: &Scale<'_>) -> Result<()> {
         let Scale { limbs_per_element, rows, cols, digits, ld, first_col, .. } = *scale;
-        let block = Block { digits, rows, cols, ld, first_col };
+        let block = PlaneBlock { digits, rows, cols, ld, first_col };
         let entries = rows.checked_mul(cols).expect("entries are counted");
         let heads = part("heads", scale.heads, 8, entries);
         let limbs = part("limbs", scale.limbs, 8, extent(entries, limbs_per_element, 0, limbs_per_element));
@@ -164,7 +164,7 @@ impl Launcher<'_> {
     /// Those of [`crate::device::Device::launch`].
     pub fn unpack(&self, unpack: &Unpack<'_>) -> Result<()> {
         let Unpack { limbs_per_element, rows, cols, digits, ld, first_col, .. } = *unpack;
-        let block = Block { digits, rows, cols, ld, first_col };
+        let block = PlaneBlock { digits, rows, cols, ld, first_col };
         let entries = rows.checked_mul(cols).expect("entries are counted");
         let packed =
             part("packed integers", unpack.packed, 8, extent(entries, 1 + limbs_per_element, 0, 1 + limbs_per_element));
@@ -195,25 +195,25 @@ impl Launcher<'_> {
         let planes = self.engine.planes(to.moduli.clone()).len();
         let element_bytes = self.engine.element().operand_bytes();
         let out = part("planes", to.planes, element_bytes, extent(planes, to.stride, 0, to.entries));
-        self.convert(Conversion::new(to.digits, to.entries, &to.moduli), out, to.stride, 1)
+        self.convert(DeviceConversion::new(to.digits, to.entries, &to.moduli), out, to.stride, 1)
     }
 
     /// Digits to least residues.
     ///
     /// # Errors
     /// Those of [`crate::device::Device::launch`].
-    pub fn to_residues(&self, to: &ToResidues<'_>) -> Result<()> {
+    pub fn to_residues(&self, to: &DeviceToResidues<'_>) -> Result<()> {
         let element_bytes = self.engine.residue_bytes();
         assert_eq!(to.residues.first_modulus, 0, "residues of integers begin with the first modulus");
         let elements = to.residues.elements(&to.moduli, to.entries);
         let residues = part("residues", to.residues.region, element_bytes, elements);
         let out = residues.from((to.residues.offset * element_bytes).min(residues.bytes()));
-        self.convert(Conversion::new(to.digits, to.entries, &to.moduli), out, to.residues.stride, 0)
+        self.convert(DeviceConversion::new(to.digits, to.entries, &to.moduli), out, to.residues.stride, 0)
     }
 
     /// Both conversions: `out` and `stride` are checked, and `planes` is 1 for operand planes.
-    fn convert(&self, from: Conversion<'_>, out: Region, stride: usize, planes: u64) -> Result<()> {
-        let Conversion { digits, entries, moduli } = from;
+    fn convert(&self, from: DeviceConversion<'_>, out: Region, stride: usize, planes: u64) -> Result<()> {
+        let DeviceConversion { digits, entries, moduli } = from;
         let largest = self.engine.largest_digits();
         assert!(moduli.start <= moduli.end && moduli.end <= self.engine.moduli().len(), "moduli {moduli:?}");
         assert!(digits.count <= largest, "{} digits of at most {largest}", digits.count);
@@ -255,14 +255,14 @@ impl Launcher<'_> {
 }
 
 /// The source of a conversion.
-struct Conversion<'a> {
-    digits: Digits<'a>,
+struct DeviceConversion<'a> {
+    digits: DeviceDigits<'a>,
     entries: usize,
     moduli: Range<usize>,
 }
 
-impl<'a> Conversion<'a> {
-    fn new(digits: Digits<'a>, entries: usize, moduli: &Range<usize>) -> Conversion<'a> {
-        Conversion { digits, entries, moduli: moduli.clone() }
+impl<'a> DeviceConversion<'a> {
+    fn new(digits: DeviceDigits<'a>, entries: usize, moduli: &Range<usize>) -> DeviceConversion<'a> {
+        DeviceConversion { digits, entries, moduli: moduli.clone() }
     }
 }

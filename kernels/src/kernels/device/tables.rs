@@ -33,14 +33,14 @@ pub struct DeviceTables {
 }
 
 /// Where the tables of an engine lie.
-pub(super) struct Layout {
+pub(super) struct TableLayout {
     moduli: Range<usize>,
     powers: Range<usize>,
     cofactors: Range<usize>,
 }
 
-impl Layout {
-    pub fn new(engine: &DeviceEngine) -> Layout {
+impl TableLayout {
+    pub fn new(engine: &DeviceEngine) -> TableLayout {
         let count = engine.moduli().len();
         let after = |end: usize, bytes: usize| {
             let start = end.next_multiple_of(ALIGN_BYTES);
@@ -50,7 +50,7 @@ impl Layout {
         let powers = after(moduli.end, count.div_ceil(GROUP) * engine.largest_digits() * GROUP * 4);
         let passes = engine.words().div_ceil(PASS_WORDS);
         let cofactors = after(powers.end, passes * (count + 1) * PASS_WORDS * 4);
-        Layout { moduli, powers, cofactors }
+        TableLayout { moduli, powers, cofactors }
     }
 
     pub fn bytes(&self) -> usize {
@@ -81,7 +81,7 @@ fn residue(integer: &Integer, modulus: u64) -> u64 {
 impl DeviceEngine {
     /// Bytes of the tables on a device.
     pub fn table_bytes(&self) -> usize {
-        Layout::new(self).bytes()
+        TableLayout::new(self).bytes()
     }
 
     /// Submits the tables to a device. Work on other streams has to wait for `stream`.
@@ -89,7 +89,7 @@ impl DeviceEngine {
     /// # Errors
     /// [`crate::Error::DeviceMemory`], [`crate::Error::OutOfMemory`], [`crate::Error::DeviceLost`].
     pub fn upload(&self, device: &dyn Device, stream: Stream) -> Result<DeviceTables> {
-        let layout = Layout::new(self);
+        let layout = TableLayout::new(self);
         let memory = device.allocate(layout.bytes())?;
         let pinned = device.allocate_pinned(layout.bytes())?;
         {

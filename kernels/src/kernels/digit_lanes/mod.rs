@@ -15,7 +15,7 @@ mod products;
 use crate::math::bound::{DIGIT_LANE_BITS, digit_lane_terms};
 use bytemuck::{cast_slice, cast_slice_mut};
 use halves::MOST_LEVELS;
-use products::Products;
+use products::DigitLaneProducts;
 
 /// Columns of a panel.
 pub const LANES: usize = 4;
@@ -73,13 +73,13 @@ pub struct DigitLanes {
     /// Products between carries.
     terms: usize,
     /// The instructions that it takes.
-    products: Products,
+    products: DigitLaneProducts,
 }
 
 impl DigitLanes {
     /// For integers `|x| <= 2^bits`; `None` where this processor lacks the instructions, or digits are too many.
     pub fn new(bits: u32) -> Option<DigitLanes> {
-        if !Products::are_there() {
+        if !DigitLaneProducts::are_there() {
             return None;
         }
         *BEST.get(bits.div_ceil(STEP_BITS) as usize)?
@@ -88,7 +88,7 @@ impl DigitLanes {
     /// As [`DigitLanes::new`], a little slower, such that shorter integers take no more memory: where a step needs
     /// fewer bits than were planned, it keeps to the plan.
     pub fn narrow(bits: u32) -> Option<DigitLanes> {
-        if !Products::are_there() {
+        if !DigitLaneProducts::are_there() {
             return None;
         }
         *NARROW.get(bits.div_ceil(STEP_BITS) as usize)?
@@ -126,7 +126,7 @@ impl DigitLanes {
         let terms = digit_lane_terms(digit, levels, block);
         let fits = block << levels <= MOST_DIGITS && terms >= LEAST_TERMS;
         // SAFETY: `new` and `narrow` give it out where the processor has the instructions, and tests use it there.
-        let products = unsafe { Products::assume() };
+        let products = unsafe { DigitLaneProducts::assume() };
         if fits { Some(DigitLanes { bits: digit, levels, block, terms, products }) } else { None }
     }
 

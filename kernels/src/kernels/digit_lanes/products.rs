@@ -2,9 +2,9 @@
 
 /// The products on a processor that has the instructions: there is no value of this type on another one.
 #[derive(Clone, Copy, Debug)]
-pub struct Products(());
+pub struct DigitLaneProducts(());
 
-impl Products {
+impl DigitLaneProducts {
     /// Whether this processor has the instructions.
     pub fn are_there() -> bool {
         #[cfg(target_arch = "x86_64")]
@@ -20,14 +20,14 @@ impl Products {
     /// For tables that the compiler makes.
     ///
     /// # Safety
-    /// The value is used where [`Products::are_there`].
-    pub const unsafe fn assume() -> Products {
-        Products(())
+    /// The value is used where [`DigitLaneProducts::are_there`].
+    pub const unsafe fn assume() -> DigitLaneProducts {
+        DigitLaneProducts(())
     }
 }
 
 #[cfg(target_arch = "x86_64")]
-impl Products {
+impl DigitLaneProducts {
     /// Adds the products of `digits` digits of `x` with as many of each lane of `y` to `2 digits` sums, over all rows,
     /// which are `stride` apart; `x` begins at its lane.
     pub fn add(self, x: &[i32], y: &[i32], digits: usize, stride: usize, sums: &mut [i64]) {
@@ -49,7 +49,7 @@ impl Products {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-impl Products {
+impl DigitLaneProducts {
     pub fn add(self, _x: &[i32], _y: &[i32], _digits: usize, _stride: usize, _sums: &mut [i64]) {
         unreachable!("`are_there` is false");
     }

@@ -55,7 +55,7 @@ fn sums_equal_the_big_integers() {
 /// cut an integer.
 #[test]
 fn sums_hold_as_many_products_as_the_bound_says() {
-    if !Products::are_there() {
+    if !DigitLaneProducts::are_there() {
         println!("skipped: no AVX2");
         return;
     }

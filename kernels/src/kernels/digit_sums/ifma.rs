@@ -3,7 +3,7 @@
 //! The digits of a number are cut eight at a time, and those of eight numbers transposed, so that a vector has one
 //! digit of each. A lane whose term is subtracted is complemented before and after: `!(!s + p) = s - p`.
 
-use super::{CHUNK, DIGIT_BITS, DigitVector, Eight, MASK, ROOM, SKIPPED, Significands, Sums, Terms};
+use super::{CHUNK, DIGIT_BITS, DigitTerms, DigitVector, EightDigits, MASK, ROOM, SKIPPED, Significands, Sums};
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
@@ -11,18 +11,18 @@ use std::mem::MaybeUninit;
 const GROUPS: usize = CHUNK / 8;
 
 /// Eight significands, and the powers of two below 1 that they are multiplied by.
-pub(super) type Lanes<'a> = [(&'a [u64], u32); 8];
+pub(super) type EightSignificands<'a> = [(&'a [u64], u32); 8];
 
 /// See [`Sums::add`].
 ///
 /// # Safety
 /// The processor has AVX-512 F, IFMA and VBMI2.
 #[target_feature(enable = "avx512f,avx512ifma,avx512vbmi2")]
-pub unsafe fn add_terms(sums: &mut Sums, terms: &Terms<'_>, right: &DigitVector) {
+pub unsafe fn add_terms(sums: &mut Sums, terms: &DigitTerms<'_>, right: &DigitVector) {
     let columns = right.columns();
     let end = (terms.right + terms.marks.len()).div_ceil(8);
     let most = GROUPS.min(ROOM / columns);
-    let mut room = [MaybeUninit::<Eight>::uninit(); ROOM];
+    let mut room = [MaybeUninit::<EightDigits>::uninit(); ROOM];
     for first in (terms.right / 8..end).step_by(most) {
         let groups = first..(first + most).min(end);
         let mut signs = [0; GROUPS];
@@ -31,7 +31,7 @@ pub unsafe fn add_terms(sums: &mut Sums, terms: &Terms<'_>, right: &DigitVector)
         }
         let count = groups.len() * columns;
         assert!(count <= ROOM);
-        let factors = Factors {
+        let factors = TermFactors {
             // SAFETY: the first `count` eights were written by the loop above, as `cut_group` writes all of its slice.
             left: unsafe { std::slice::from_raw_parts(room.as_ptr().cast(), count) },
             right: &right.digits[groups.start * columns..groups.end * columns],
@@ -58,15 +58,15 @@ pub unsafe fn add_terms(sums: &mut Sums, terms: &Terms<'_>, right: &DigitVector)
 }
 
 /// The digits of both factors of some eights of terms.
-struct Factors<'a> {
-    left: &'a [Eight],
-    right: &'a [Eight],
+struct TermFactors<'a> {
+    left: &'a [EightDigits],
+    right: &'a [EightDigits],
     /// The lanes that are subtracted.
     signs: &'a [u8],
     columns: usize,
 }
 
-impl Factors<'_> {
+impl TermFactors<'_> {
     /// Adds the pairs that meet in `W` columns from `start` on to `sums`, of which the first takes what is carried out.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma,avx512vbmi2")]
@@ -119,14 +119,14 @@ impl Factors<'_> {
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) fn load(eight: &Eight) -> __m512i {
+pub(super) fn load(eight: &EightDigits) -> __m512i {
     // SAFETY: the 64 bytes of the reference, aligned as the type says.
     unsafe { _mm512_load_si512(eight.0.as_ptr().cast()) }
 }
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) fn store(eight: &mut Eight, digits: __m512i) {
+pub(super) fn store(eight: &mut EightDigits, digits: __m512i) {
     // SAFETY: the 64 bytes of the reference, aligned as the type says.
     unsafe { _mm512_store_si512(eight.0.as_mut_ptr().cast(), digits) };
 }
@@ -135,8 +135,8 @@ pub(super) fn store(eight: &mut Eight, digits: __m512i) {
 /// gives the lanes that are subtracted.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vbmi2")]
-fn cut_group(terms: &Terms<'_>, group: usize, out: &mut [MaybeUninit<Eight>]) -> u8 {
-    let mut lanes: Lanes<'_> = [(&[], 0); 8];
+fn cut_group(terms: &DigitTerms<'_>, group: usize, out: &mut [MaybeUninit<EightDigits>]) -> u8 {
+    let mut lanes: EightSignificands<'_> = [(&[], 0); 8];
     let mut signs = 0;
     for (lane, number) in lanes.iter_mut().enumerate() {
         let k = (8 * group + lane).wrapping_sub(terms.right);
@@ -165,7 +165,7 @@ pub unsafe fn place_terms(sizes: &mut [i64], columns: usize) -> Option<i64> {
 /// `put` with its index.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vbmi2")]
-pub(super) fn cut_eight(lanes: &Lanes<'_>, count: usize, mut put: impl FnMut(usize, __m512i)) {
+pub(super) fn cut_eight(lanes: &EightSignificands<'_>, count: usize, mut put: impl FnMut(usize, __m512i)) {
     let end = |(limbs, shift): &(&[u64], u32)| (64 * limbs.len() + *shift as usize).div_ceil(DIGIT_BITS as usize);
     for first in (0..count).step_by(8) {
         let mut digits = [_mm512_setzero_si512(); 8];
@@ -186,9 +186,9 @@ pub(super) fn cut_eight(lanes: &Lanes<'_>, count: usize, mut put: impl FnMut(usi
 /// One digit of eight numbers.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn eight(digits: __m512i) -> Eight {
+fn eight(digits: __m512i) -> EightDigits {
     // SAFETY: both are 64 bytes of any value.
-    unsafe { std::mem::transmute::<__m512i, Eight>(digits) }
+    unsafe { std::mem::transmute::<__m512i, EightDigits>(digits) }
 }
 
 /// See [`DigitVector::set_all`], for whole eights of numbers.
@@ -196,9 +196,9 @@ fn eight(digits: __m512i) -> Eight {
 /// # Safety
 /// The processor has AVX-512 F and VBMI2.
 #[target_feature(enable = "avx512f,avx512vbmi2")]
-pub unsafe fn cut_all(numbers: &Significands<'_>, columns: usize, out: &mut [Eight]) {
+pub unsafe fn cut_all(numbers: &Significands<'_>, columns: usize, out: &mut [EightDigits]) {
     for (group, out) in out.chunks_exact_mut(columns).enumerate() {
-        let mut lanes: Lanes<'_> = [(&[], 0); 8];
+        let mut lanes: EightSignificands<'_> = [(&[], 0); 8];
         lanes.iter_mut().enumerate().for_each(|(lane, number)| number.0 = numbers.get(8 * group + lane));
         cut_eight(&lanes, columns, |at, digits| store(&mut out[at], digits));
     }
@@ -211,7 +211,7 @@ pub unsafe fn cut_all(numbers: &Significands<'_>, columns: usize, out: &mut [Eig
 #[target_feature(enable = "avx512f,avx512vbmi2")]
 pub unsafe fn cut_number(limbs: &[u64], digits: &mut [u64]) {
     for (part, digits) in digits.chunks_mut(8).enumerate() {
-        let mut eight = Eight([0; 8]);
+        let mut eight = EightDigits([0; 8]);
         store(&mut eight, cut(limbs, 0, 8 * part));
         digits.copy_from_slice(&eight.0[..digits.len()]);
     }

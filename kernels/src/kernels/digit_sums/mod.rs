@@ -40,7 +40,7 @@ const MASK: u64 = (1 << DIGIT_BITS) - 1;
 /// One digit of eight numbers.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Eight([u64; 8]);
+struct EightDigits([u64; 8]);
 
 /// Eights of digits, all 0 at first. An ordinary allocation with room to align them takes less time than an aligned
 /// one.
@@ -60,20 +60,20 @@ impl Eights {
 }
 
 impl std::ops::Deref for Eights {
-    type Target = [Eight];
+    type Target = [EightDigits];
 
     #[inline]
-    fn deref(&self) -> &[Eight] {
+    fn deref(&self) -> &[EightDigits] {
         // SAFETY: an eight is eight words, of any value.
-        &unsafe { self.words.align_to::<Eight>() }.1[..self.count]
+        &unsafe { self.words.align_to::<EightDigits>() }.1[..self.count]
     }
 }
 
 impl std::ops::DerefMut for Eights {
     #[inline]
-    fn deref_mut(&mut self) -> &mut [Eight] {
+    fn deref_mut(&mut self) -> &mut [EightDigits] {
         // SAFETY: as above.
-        &mut unsafe { self.words.align_to_mut::<Eight>() }.1[..self.count]
+        &mut unsafe { self.words.align_to_mut::<EightDigits>() }.1[..self.count]
     }
 }
 
@@ -136,7 +136,7 @@ impl DigitVector {
 
     /// The digits of the eight numbers that a number is one of.
     #[inline]
-    fn eights(&self, group: usize) -> &[Eight] {
+    fn eights(&self, group: usize) -> &[EightDigits] {
         &self.digits[group * self.columns..][..self.columns]
     }
 }
@@ -173,7 +173,7 @@ pub struct ScaledPair<'a> {
 }
 
 /// Terms: the products of significands and of neighbouring entries of a digit vector.
-pub struct Terms<'a> {
+pub struct DigitTerms<'a> {
     /// The left factors.
     pub left: Significands<'a>,
     /// Index of the right factor of the first term.
@@ -248,7 +248,7 @@ impl Sums {
     }
 
     /// Adds terms.
-    pub fn add(&mut self, terms: &Terms<'_>, right: &DigitVector) {
+    pub fn add(&mut self, terms: &DigitTerms<'_>, right: &DigitVector) {
         assert_eq!(terms.left.count, terms.marks.len());
         #[cfg(target_arch = "x86_64")]
         if has_digit_sums() {
@@ -259,7 +259,7 @@ impl Sums {
     }
 
     /// The same on any processor.
-    fn add_plainly(&mut self, terms: &Terms<'_>, right: &DigitVector) {
+    fn add_plainly(&mut self, terms: &DigitTerms<'_>, right: &DigitVector) {
         let (columns, mut buffer) = (right.columns, [0; MOST_COLUMNS]);
         for (k, mark) in terms.marks.iter().enumerate() {
             if k % CHUNK == CHUNK - 1 {
@@ -419,7 +419,7 @@ mod tests {
                 2 * i64::from(shift) + i64::from(negative)
             };
             let marks = (0..count).map(mark).collect::<Vec<_>>();
-            let terms = Terms { left, right: before, marks: &marks };
+            let terms = DigitTerms { left, right: before, marks: &marks };
             let (mut sums, mut plain) = (Sums::new(columns), Sums::new(columns));
             sums.add(&terms, &right);
             plain.add_plainly(&terms, &right);
@@ -444,7 +444,7 @@ mod tests {
             for sign in [0, 1] {
                 let marks = vec![sign; count];
                 let (mut sums, mut plain) = (Sums::new(columns), Sums::new(columns));
-                let terms = Terms { left, right: 0, marks: &marks };
+                let terms = DigitTerms { left, right: 0, marks: &marks };
                 sums.add(&terms, &right);
                 plain.add_plainly(&terms, &right);
                 carry(&mut sums.columns);

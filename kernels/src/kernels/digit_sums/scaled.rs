@@ -4,8 +4,8 @@
 //! exact, and rounded once. Sums that take more digits, or whose leading ones cancel, are left to the caller.
 //! Source: docs/ALGORITHM.md, "Sums digit by digit".
 
-use super::ifma::{Lanes, cut_eight, load, store, transpose};
-use super::{DIGIT_BITS, Eight, Eights, MASK, ScaledPair, copy_limbs, cut_number};
+use super::ifma::{EightSignificands, cut_eight, load, store, transpose};
+use super::{DIGIT_BITS, EightDigits, Eights, MASK, ScaledPair, copy_limbs, cut_number};
 use crate::kernels::x86_64::cpu::has_scaled_sums;
 use crate::math::float::{FloatRef, Head, limbs_for};
 use std::arch::x86_64::*;
@@ -22,16 +22,16 @@ const BITS: usize = DIGIT_BITS as usize;
 pub struct ScaledSums {
     alpha_head: Head,
     alpha: Vec<u64>,
-    sizes: Sizes,
-    /// The room that [`Parts`] divide.
+    sizes: DigitSizes,
+    /// The room that [`DigitParts`] divide.
     room: Eights,
-    exponents: Eight,
+    exponents: EightDigits,
     negative: u8,
 }
 
 /// Numbers of digits, and sizes that follow from them.
 #[derive(Clone, Copy)]
-struct Sizes {
+struct DigitSizes {
     alpha: usize,
     x: usize,
     /// Digits of a sum, without the first one.
@@ -45,9 +45,9 @@ struct Sizes {
     most_shifts: [i64; 2],
 }
 
-impl Sizes {
+impl DigitSizes {
     /// `None` where the processor or a length does not allow it.
-    fn new([alpha, x, y]: [usize; 3], precision_bits: u32) -> Option<Sizes> {
+    fn new([alpha, x, y]: [usize; 3], precision_bits: u32) -> Option<DigitSizes> {
         let longest = [alpha, x, y, limbs_for(precision_bits)].into_iter().max()?;
         if !has_scaled_sums() || longest > MOST_LIMBS {
             return None;
@@ -58,7 +58,7 @@ impl Sizes {
         let most_shifts = [(BITS * of_x - 64 * x) as i64, (BITS * sum - 64 * y) as i64];
         let precision = precision_bits as usize;
         let (rounded, limbs) = (precision / BITS + 1, limbs_for(precision_bits));
-        Some(Sizes { alpha, x: of_x, sum, rounded, limbs, precision, most_shifts })
+        Some(DigitSizes { alpha, x: of_x, sum, rounded, limbs, precision, most_shifts })
     }
 
     /// Eights of `sums`: columns of products are added eight at a time, and rounding reads two digits further.
@@ -77,22 +77,22 @@ impl Sizes {
 }
 
 /// Digits and limbs of eight numbers.
-struct Parts<'a> {
+struct DigitParts<'a> {
     /// The digits of `x` between zeros.
-    x: &'a mut [Eight],
+    x: &'a mut [EightDigits],
     /// The digits of `y`, which become those of the sums, and zeros behind them.
-    sums: &'a mut [Eight],
+    sums: &'a mut [EightDigits],
     /// The digits of the rounded significands, zeros behind them.
-    rounded: &'a mut [Eight],
-    limbs: &'a mut [Eight],
+    rounded: &'a mut [EightDigits],
+    limbs: &'a mut [EightDigits],
 }
 
-impl<'a> Parts<'a> {
-    fn new(room: &'a mut [Eight], sizes: &Sizes) -> Parts<'a> {
+impl<'a> DigitParts<'a> {
+    fn new(room: &'a mut [EightDigits], sizes: &DigitSizes) -> DigitParts<'a> {
         let (x, rest) = room.split_at_mut(sizes.x + 2 * PAD);
         let (sums, rest) = rest.split_at_mut(sizes.sums());
         let (rounded, limbs) = rest.split_at_mut(sizes.rounded + 3);
-        Parts { x, sums, rounded, limbs }
+        DigitParts { x, sums, rounded, limbs }
     }
 }
 
@@ -100,7 +100,7 @@ impl ScaledSums {
     /// Room for numbers of `x_limbs` and `y_limbs` limbs; `None` where the processor or a length does not allow it, or
     /// for `alpha = 0`.
     pub fn new(alpha: FloatRef<'_>, x_limbs: usize, y_limbs: usize, precision_bits: u32) -> Option<ScaledSums> {
-        let sizes = Sizes::new([alpha.limbs.len(), x_limbs, y_limbs], precision_bits)?;
+        let sizes = DigitSizes::new([alpha.limbs.len(), x_limbs, y_limbs], precision_bits)?;
         if alpha.head.is_zero() {
             return None;
         }
@@ -111,15 +111,16 @@ impl ScaledSums {
             alpha: digits,
             sizes,
             room: Eights::new(sizes.room()),
-            exponents: Eight([0; 8]),
+            exponents: EightDigits([0; 8]),
             negative: 0,
         })
     }
 
     /// Bytes of the room for numbers of these `limbs`: of `alpha`, `x` and `y`.
     pub fn bytes(limbs: [usize; 3], precision_bits: u32) -> u64 {
-        let bytes = |sizes: Sizes| (size_of::<ScaledSums>() + 8 * sizes.alpha) as u64 + Eights::bytes(sizes.room());
-        Sizes::new(limbs, precision_bits).map_or(0, bytes)
+        let bytes =
+            |sizes: DigitSizes| (size_of::<ScaledSums>() + 8 * sizes.alpha) as u64 + Eights::bytes(sizes.room());
+        DigitSizes::new(limbs, precision_bits).map_or(0, bytes)
     }
 
     /// Forms and rounds the sums of up to eight pairs of numbers of exactly the limbs that the room was made for; gives
@@ -139,8 +140,8 @@ impl ScaledSums {
 
     #[target_feature(enable = "avx512f,avx512cd,avx512ifma,avx512vbmi2")]
     fn form_eight(&mut self, pairs: &[ScaledPair<'_>]) -> u8 {
-        let (mut xs, mut ys): (Lanes<'_>, Lanes<'_>) = ([(&[], 0); 8], [(&[], 0); 8]);
-        let (mut tops, mut signs, mut differ, mut held) = (Eight([0; 8]), 0u8, 0u8, 0u8);
+        let (mut xs, mut ys): (EightSignificands<'_>, EightSignificands<'_>) = ([(&[], 0); 8], [(&[], 0); 8]);
+        let (mut tops, mut signs, mut differ, mut held) = (EightDigits([0; 8]), 0u8, 0u8, 0u8);
         for (lane, ScaledPair { x, y }) in pairs.iter().take(8).enumerate() {
             // Far below all exponents where the number is 0.
             let far = i64::MIN / 4;
@@ -164,10 +165,10 @@ impl ScaledSums {
                 ys[lane] = (y.limbs, (top - added) as u32);
             }
         }
-        let mut parts = Parts::new(&mut self.room, &self.sizes);
+        let mut parts = DigitParts::new(&mut self.room, &self.sizes);
         cut_eight(&xs, self.sizes.x, |at, digits| store(&mut parts.x[PAD + at], digits));
         cut_eight(&ys, self.sizes.sum, |at, digits| store(&mut parts.sums[at], digits));
-        parts.sums[self.sizes.sum..].fill(Eight([0; 8]));
+        parts.sums[self.sizes.sum..].fill(EightDigits([0; 8]));
         negate_lanes(&mut parts.sums[..self.sizes.sum], differ);
         parts.add_products(&self.alpha, self.sizes.x);
         let (carried, negative) = carry(&mut parts.sums[..self.sizes.sum]);
@@ -182,7 +183,7 @@ impl ScaledSums {
 /// The digits of the sums with the other sign in some lanes.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn negate_lanes(sums: &mut [Eight], lanes: u8) {
+fn negate_lanes(sums: &mut [EightDigits], lanes: u8) {
     for eight in sums {
         let digits = load(eight);
         store(eight, _mm512_mask_sub_epi64(digits, lanes, _mm512_setzero_si512(), digits));
@@ -193,7 +194,7 @@ fn negate_lanes(sums: &mut [Eight], lanes: u8) {
 /// negative.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn carry(sums: &mut [Eight]) -> (__m512i, u8) {
+fn carry(sums: &mut [EightDigits]) -> (__m512i, u8) {
     let (mask, zero) = (_mm512_set1_epi64(MASK as i64), _mm512_setzero_si512());
     let mut carry = zero;
     for eight in sums.iter_mut().rev() {
@@ -216,7 +217,7 @@ fn carry(sums: &mut [Eight]) -> (__m512i, u8) {
     (carry, negative)
 }
 
-impl Parts<'_> {
+impl DigitParts<'_> {
     /// Adds the digits of the products, eight columns at a time.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
@@ -227,14 +228,14 @@ impl Parts<'_> {
             for (at, &digit) in (first..end).zip(&alpha[first..end]) {
                 let digit = _mm512_set1_epi64(digit as i64);
                 // Digit `start + column - at` of `x`, or a zero before or behind.
-                let others: &[Eight; 8] = self.x[PAD + start - at..][..8].try_into().expect("eight");
+                let others: &[EightDigits; 8] = self.x[PAD + start - at..][..8].try_into().expect("eight");
                 for column in 0..8 {
                     let other = load(&others[column]);
                     low[column] = _mm512_madd52lo_epu64(low[column], digit, other);
                     high[column] = _mm512_madd52hi_epu64(high[column], digit, other);
                 }
             }
-            let sums: &mut [Eight; 9] = (&mut self.sums[start..][..9]).try_into().expect("nine");
+            let sums: &mut [EightDigits; 9] = (&mut self.sums[start..][..9]).try_into().expect("nine");
             for column in 0..8 {
                 let both = if column == 0 { high[0] } else { _mm512_add_epi64(high[column], low[column - 1]) };
                 let sum = _mm512_add_epi64(load(&sums[column]), both);
@@ -249,8 +250,8 @@ impl Parts<'_> {
     /// bit is in one of the first three digits, and the powers of two above the results.
     #[inline]
     #[target_feature(enable = "avx512f,avx512cd")]
-    fn round(&mut self, sizes: &Sizes, carried: __m512i, tops: __m512i) -> (u8, __m512i) {
-        let Sizes { rounded, precision, sum, .. } = *sizes;
+    fn round(&mut self, sizes: &DigitSizes, carried: __m512i, tops: __m512i) -> (u8, __m512i) {
+        let DigitSizes { rounded, precision, sum, .. } = *sizes;
         let set = |value: i64| _mm512_set1_epi64(value);
         let mask = set(MASK as i64);
         let sums = &*self.sums;
@@ -310,14 +311,14 @@ impl Parts<'_> {
     /// Packs the digits of the rounded significands into limbs, the least first, those of each lane side by side.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn pack(&mut self, sizes: &Sizes) {
-        let (Sizes { limbs, rounded, .. }, zero) = (*sizes, _mm512_setzero_si512());
-        self.rounded[rounded..].fill(Eight([0; 8]));
-        let limb = |digits: &[Eight], from_top: usize| {
+    fn pack(&mut self, sizes: &DigitSizes) {
+        let (DigitSizes { limbs, rounded, .. }, zero) = (*sizes, _mm512_setzero_si512());
+        self.rounded[rounded..].fill(EightDigits([0; 8]));
+        let limb = |digits: &[EightDigits], from_top: usize| {
             let (at, bit) = (64 * from_top / BITS, (64 * from_top % BITS) as i64);
             let Some(digits) = digits.get(at..at + 3) else { return zero };
-            let up = |digit: &Eight, by: i64| _mm512_sllv_epi64(load(digit), _mm512_set1_epi64(by));
-            let down = |digit: &Eight, by: i64| _mm512_srlv_epi64(load(digit), _mm512_set1_epi64(by));
+            let up = |digit: &EightDigits, by: i64| _mm512_sllv_epi64(load(digit), _mm512_set1_epi64(by));
+            let down = |digit: &EightDigits, by: i64| _mm512_srlv_epi64(load(digit), _mm512_set1_epi64(by));
             let [first, second, third] = [&digits[0], &digits[1], &digits[2]];
             let first = up(first, bit + 12);
             match bit <= 40 {

@@ -56,8 +56,8 @@ fn columns(halves: usize) -> usize {
 pub unsafe fn sums(sources: &[DotSource<'_>], vector: &FixedVector, results: &mut [Integer; BLOCK]) {
     let halves = 2 * vector.digits_per_entry();
     let first = 2 * first_column(vector.digits_per_entry());
-    let mut sums = Sums { halves, first, columns: vec![[0; BLOCK]; columns(halves)], rows: 0 };
-    let mut rows = Rows::new(halves);
+    let mut sums = HalfColumnSums { halves, first, columns: vec![[0; BLOCK]; columns(halves)], rows: 0 };
+    let mut rows = HalfRows::new(halves);
     for source in sources {
         let mut next = source.panel.rows.clone();
         while !next.is_empty() {
@@ -72,7 +72,7 @@ pub unsafe fn sums(sources: &[DotSource<'_>], vector: &FixedVector, results: &mu
 }
 
 /// Some rows of both factors as halves.
-struct Rows {
+struct HalfRows {
     halves: usize,
     count: usize,
     /// Of the columns, with the signs of their products: a half of all lanes, then the next, row after row.
@@ -82,10 +82,10 @@ struct Rows {
     limbs: Vec<u64>,
 }
 
-impl Rows {
-    fn new(halves: usize) -> Rows {
+impl HalfRows {
+    fn new(halves: usize) -> HalfRows {
         let (left, right) = (vec![[0; BLOCK]; ROWS * halves], vec![0; ROWS * (halves + 2 * ZEROS)]);
-        Rows { halves, count: 0, left, right, limbs: vec![0; limbs_for(halves as u32 * HALF_BITS) + 1] }
+        HalfRows { halves, count: 0, left, right, limbs: vec![0; limbs_for(halves as u32 * HALF_BITS) + 1] }
     }
 
     /// Takes the next rows of a panel that meet an entry which is not 0, as many as there is room for.
@@ -136,7 +136,7 @@ impl Rows {
 }
 
 /// Columns of halves from number `first` on, eight lanes each.
-struct Sums {
+struct HalfColumnSums {
     halves: usize,
     first: usize,
     columns: Vec<[i64; BLOCK]>,
@@ -144,9 +144,9 @@ struct Sums {
     rows: usize,
 }
 
-impl Sums {
+impl HalfColumnSums {
     #[target_feature(enable = "avx2")]
-    fn add(&mut self, rows: &Rows) {
+    fn add(&mut self, rows: &HalfRows) {
         if self.rows + rows.count > half_digit_sum_terms(self.halves) {
             self.carry();
         }
@@ -162,7 +162,7 @@ impl Sums {
     }
 
     /// The first column, of which only pairs of even halves count.
-    fn add_first(&mut self, rows: &Rows) {
+    fn add_first(&mut self, rows: &HalfRows) {
         let (halves, column) = (self.halves, self.first);
         let stride = halves + 2 * ZEROS;
         // An even number on both sides, since the column's own is even.
@@ -179,7 +179,7 @@ impl Sums {
 
     /// Columns number `at` and the following ones, of which all pairs count.
     #[target_feature(enable = "avx2")]
-    fn add_group(&mut self, rows: &Rows, at: usize) {
+    fn add_group(&mut self, rows: &HalfRows, at: usize) {
         let (halves, column) = (self.halves, self.first + at);
         let stride = halves + 2 * ZEROS;
         let (least, end) = ((column + 1).saturating_sub(halves), halves.min(column + GROUP));

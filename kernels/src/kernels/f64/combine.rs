@@ -5,7 +5,7 @@
 //! `math::bound::f64_digit_bits` keeps all sums below `2^51`, so no operation rounds.
 #![forbid(unsafe_code)]
 
-use super::simd::{LANES, Vector};
+use super::simd::{DoubleVector, LANES};
 
 /// Outputs that the micro-kernel computes at a time.
 pub const OUTPUTS: usize = 6;
@@ -14,22 +14,22 @@ pub const OUTPUTS: usize = 6;
 pub const ROUNDER: f64 = 6_755_399_441_055_744.0;
 
 /// The constant factors of a conversion, grouped for the micro-kernel.
-pub struct Table {
+pub struct F64Table {
     terms: usize,
     outputs: usize,
     groups: Vec<[f64; OUTPUTS]>,
 }
 
-impl Table {
+impl F64Table {
     /// The table with `entry(term, output)`.
-    pub fn new(terms: usize, outputs: usize, entry: impl Fn(usize, usize) -> f64) -> Table {
+    pub fn new(terms: usize, outputs: usize, entry: impl Fn(usize, usize) -> f64) -> F64Table {
         let mut groups = vec![[0.0; OUTPUTS]; terms * outputs.div_ceil(OUTPUTS)];
         for output in 0..outputs {
             for term in 0..terms {
                 groups[output / OUTPUTS * terms + term][output % OUTPUTS] = entry(term, output);
             }
         }
-        Table { terms, outputs, groups }
+        F64Table { terms, outputs, groups }
     }
 
     /// Number of products in each sum.
@@ -56,7 +56,7 @@ impl Table {
 
 /// Sums of one group of outputs for the `N` vectors of lanes from `first` on; `rows` has `stride` vectors per term.
 #[inline(always)]
-pub fn combine<V: Vector, const N: usize>(
+pub fn combine<V: DoubleVector, const N: usize>(
     rows: &[[f64; LANES]],
     stride: usize,
     first: usize,
@@ -81,17 +81,17 @@ pub fn combine<V: Vector, const N: usize>(
 
 /// A modulus ready for reductions.
 #[derive(Clone, Copy)]
-pub struct Reducer<V> {
+pub struct F64Reducer<V> {
     inverse: V,
     negated: V,
     rounder: V,
 }
 
-impl<V: Vector> Reducer<V> {
+impl<V: DoubleVector> F64Reducer<V> {
     /// The modulus `prime`, given with the double nearest to its inverse.
     #[inline(always)]
-    pub fn new(prime: f64, inverse: f64) -> Reducer<V> {
-        Reducer { inverse: V::splat(inverse), negated: V::splat(-prime), rounder: V::splat(ROUNDER) }
+    pub fn new(prime: f64, inverse: f64) -> F64Reducer<V> {
+        F64Reducer { inverse: V::splat(inverse), negated: V::splat(-prime), rounder: V::splat(ROUNDER) }
     }
 
     /// A residue of the integers `sum`: balanced where `|sum| < 2^51`, at most 2 beyond where `|sum| < 2^53`.

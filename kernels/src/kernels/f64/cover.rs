@@ -4,7 +4,7 @@
 //! the tile shape. Does not know: residues, doubles.
 #![forbid(unsafe_code)]
 
-use super::dgemm::TileShape;
+use super::dgemm::DgemmShape;
 use crate::plan::BlockGrid;
 use std::ops::Range;
 
@@ -31,7 +31,7 @@ impl Piece {
 const STEP: usize = 3;
 
 /// Calls `visit` for each piece of the blocks `blocks` of `grid`.
-pub fn for_each_piece(grid: &BlockGrid, blocks: &Range<usize>, tile: TileShape, visit: &mut dyn FnMut(Piece)) {
+pub fn for_each_piece(grid: &BlockGrid, blocks: &Range<usize>, tile: DgemmShape, visit: &mut dyn FnMut(Piece)) {
     if blocks.is_empty() {
         return;
     }
@@ -57,7 +57,7 @@ pub fn for_each_piece(grid: &BlockGrid, blocks: &Range<usize>, tile: TileShape, 
 }
 
 /// The blocks `(i, j)` with `i >= j` of a rectangle.
-fn trapezoid(rows: Range<usize>, cols: Range<usize>, tile: TileShape, visit: &mut dyn FnMut(Piece)) {
+fn trapezoid(rows: Range<usize>, cols: Range<usize>, tile: DgemmShape, visit: &mut dyn FnMut(Piece)) {
     if rows.is_empty() {
         return;
     }
@@ -70,7 +70,7 @@ fn trapezoid(rows: Range<usize>, cols: Range<usize>, tile: TileShape, visit: &mu
     }
 }
 
-fn triangle(cols: Range<usize>, tile: TileShape, visit: &mut dyn FnMut(Piece)) {
+fn triangle(cols: Range<usize>, tile: DgemmShape, visit: &mut dyn FnMut(Piece)) {
     if cols.len() <= tile.diagonal {
         return visit(Piece::Triangle { cols });
     }
@@ -80,7 +80,7 @@ fn triangle(cols: Range<usize>, tile: TileShape, visit: &mut dyn FnMut(Piece)) {
     triangle(middle..cols.end, tile, visit);
 }
 
-fn rectangle(rows: Range<usize>, cols: Range<usize>, tile: TileShape, visit: &mut dyn FnMut(Piece)) {
+fn rectangle(rows: Range<usize>, cols: Range<usize>, tile: DgemmShape, visit: &mut dyn FnMut(Piece)) {
     for cols in pieces(cols, tile.cols) {
         for rows in pieces(rows.clone(), tile.rows) {
             visit(Piece::Rectangle { rows, cols: cols.clone() });
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     /// Marks every block of the pieces once; returns the marks in linear order.
-    fn marks(grid: &BlockGrid, blocks: &Range<usize>, tile: TileShape) -> Vec<u8> {
+    fn marks(grid: &BlockGrid, blocks: &Range<usize>, tile: DgemmShape) -> Vec<u8> {
         let mut marks = vec![0u8; grid.len()];
         for_each_piece(grid, blocks, tile, &mut |piece| match piece {
             Piece::Rectangle { rows, cols } => {
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn every_range_is_covered_exactly_once() {
-        let tiles = [TileShape { rows: 6, cols: 3, diagonal: 2 }, TileShape { rows: 48, cols: 24, diagonal: 9 }];
+        let tiles = [DgemmShape { rows: 6, cols: 3, diagonal: 2 }, DgemmShape { rows: 48, cols: 24, diagonal: 9 }];
         for tile in tiles {
             for grid in [BlockGrid::triangle(70), BlockGrid::rectangle(50, 70), BlockGrid::rectangle(8, 100)] {
                 for start in 0..=grid.len() {
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn large_triangles_waste_little_above_the_diagonal() {
-        let tile = TileShape { rows: 48, cols: 24, diagonal: 9 };
+        let tile = DgemmShape { rows: 48, cols: 24, diagonal: 9 };
         for (columns, most) in [(1000, 1.07), (2000, 1.04), (300, 1.25)] {
             let grid = BlockGrid::triangle(columns);
             let mut computed = 0;

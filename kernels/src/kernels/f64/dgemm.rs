@@ -8,21 +8,21 @@ use crate::math::processor::dgemm_crate_runs;
 
 /// Columns of a column-major matrix of doubles, `stride` words apart.
 #[derive(Clone, Copy)]
-pub struct Columns<'a> {
+pub struct DoubleColumns<'a> {
     words: &'a [f64],
     rows: usize,
     count: usize,
     stride: usize,
 }
 
-impl<'a> Columns<'a> {
+impl<'a> DoubleColumns<'a> {
     /// `count` columns of `rows` words each; column `j` starts at word `j * stride`.
     ///
     /// At least one row and one column, `rows <= stride`, and the last column ends inside `words` (all asserted).
-    pub fn new(words: &'a [f64], rows: usize, count: usize, stride: usize) -> Columns<'a> {
+    pub fn new(words: &'a [f64], rows: usize, count: usize, stride: usize) -> DoubleColumns<'a> {
         assert!(rows >= 1 && count >= 1 && rows <= stride, "{rows} x {count} columns with stride {stride}");
         assert!((count - 1) * stride + rows <= words.len(), "columns leave their {} words", words.len());
-        Columns { words, rows, count, stride }
+        DoubleColumns { words, rows, count, stride }
     }
 
     /// The words, from the first of the first column on.
@@ -48,7 +48,7 @@ impl<'a> Columns<'a> {
 
 /// The sizes at which an implementation is fast, in blocks of 8.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TileShape {
+pub struct DgemmShape {
     /// Most block rows of one call.
     pub rows: usize,
     /// Most block columns of one call.
@@ -60,7 +60,7 @@ pub struct TileShape {
 /// One way to multiply matrices of doubles on one thread.
 pub trait Dgemm: Send + Sync + 'static {
     /// The sizes at which it is fast.
-    fn tile(&self) -> TileShape;
+    fn tile(&self) -> DgemmShape;
 
     /// Most bytes that a call allocates for itself, for operands of up to `_rows` rows, and `_left` and `_right`
     /// columns.
@@ -69,10 +69,10 @@ pub trait Dgemm: Send + Sync + 'static {
     }
 
     /// `out := X^T Y`, column-major, `x.count()` rows without gaps. Reads nothing of `out`. Equal rows (asserted).
-    fn product(&self, x: Columns<'_>, y: Columns<'_>, out: &mut [f64]);
+    fn product(&self, x: DoubleColumns<'_>, y: DoubleColumns<'_>, out: &mut [f64]);
 
     /// The lower triangle of `out := X^T X`; the entries above the diagonal are unspecified afterwards.
-    fn gram(&self, x: Columns<'_>, out: &mut [f64]) {
+    fn gram(&self, x: DoubleColumns<'_>, out: &mut [f64]) {
         self.product(x, x, out);
     }
 }
@@ -88,13 +88,13 @@ const DEPTH: usize = 512;
 const PACKED_COLUMNS: usize = 24;
 
 impl Dgemm for GemmCrate {
-    fn tile(&self) -> TileShape {
+    fn tile(&self) -> DgemmShape {
         // Multiples of 3 blocks: its register tile is 24 rows high with AVX-512. A diagonal tile is computed in full,
         // so it is small.
-        TileShape { rows: 12, cols: 36, diagonal: 6 }
+        DgemmShape { rows: 12, cols: 36, diagonal: 6 }
     }
 
-    fn product(&self, x: Columns<'_>, y: Columns<'_>, out: &mut [f64]) {
+    fn product(&self, x: DoubleColumns<'_>, y: DoubleColumns<'_>, out: &mut [f64]) {
         if !dgemm_crate_runs() {
             return Loops.product(x, y, out);
         }
@@ -102,8 +102,8 @@ impl Dgemm for GemmCrate {
         let out = &mut out[..x.count() * y.count()];
         let depth = x.rows().div_ceil(x.rows().div_ceil(DEPTH));
         for first in (0..x.rows()).step_by(depth) {
-            // SAFETY: `Columns` keeps every element `(k, j)`, `k < rows`, `j < count`, at `k + j * stride` inside its
-            // slice; here `k` runs from `first` to at most `rows`. `out` holds `x.count() * y.count()` words and is
+            // SAFETY: `DoubleColumns` keeps every element `(k, j)`, `k < rows`, `j < count`, at `k + j * stride` inside
+            // its slice; here `k` runs from `first` to at most `rows`. `out` holds `x.count() * y.count()` words and is
             // borrowed mutably, so it overlaps neither operand. Its old contents are read only where `first > 0`.
             unsafe {
                 function()(
@@ -143,11 +143,11 @@ impl Dgemm for GemmCrate {
 struct Loops;
 
 impl Dgemm for Loops {
-    fn tile(&self) -> TileShape {
+    fn tile(&self) -> DgemmShape {
         GemmCrate.tile()
     }
 
-    fn product(&self, x: Columns<'_>, y: Columns<'_>, out: &mut [f64]) {
+    fn product(&self, x: DoubleColumns<'_>, y: DoubleColumns<'_>, out: &mut [f64]) {
         const LANES: usize = 8;
         const TOGETHER: usize = 4;
         assert_eq!(x.rows(), y.rows(), "columns of different lengths");
@@ -190,7 +190,8 @@ pub(crate) mod tests {
             let sum = |a: &[f64], i: usize, b: &[f64], j: usize| -> f64 {
                 (0..rows).map(|k| a[i * stride + k] * b[j * stride + k]).sum()
             };
-            let (columns, others) = (Columns::new(&x, rows, left, stride), Columns::new(&y, rows, right, stride));
+            let (columns, others) =
+                (DoubleColumns::new(&x, rows, left, stride), DoubleColumns::new(&y, rows, right, stride));
             let mut out = vec![f64::NAN; left * right + 3];
             dgemm.product(columns, others, &mut out);
             for (at, &got) in out.iter().enumerate().take(left * right) {
@@ -214,6 +215,6 @@ pub(crate) mod tests {
     #[test]
     #[should_panic(expected = "columns leave")]
     fn columns_must_lie_inside_their_words() {
-        Columns::new(&[0.0; 10], 3, 3, 4);
+        DoubleColumns::new(&[0.0; 10], 3, 3, 4);
     }
 }

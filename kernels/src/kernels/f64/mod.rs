@@ -29,10 +29,10 @@ use crate::kernels::{
 use crate::math::family::f64_maximum_modulus_bits;
 use crate::plan::{BLOCK, BlockGrid};
 use dgemm::{Dgemm, GemmCrate};
-use simd::Isa;
+use simd::F64Isa;
 use std::ops::Range;
 use std::sync::Arc;
-use tables::Tables;
+use tables::F64Tables;
 
 /// A kernel of the family: its name and its dgemm.
 pub struct F64Kernel<G> {
@@ -55,7 +55,7 @@ impl<G: Dgemm + Clone> F64Kernel<G> {
 
 impl<G: Dgemm + Clone> KernelSelection for F64Kernel<G> {
     fn instructions(&self) -> Option<&'static str> {
-        Some(Isa::detect().name())
+        Some(F64Isa::detect().name())
     }
 }
 
@@ -84,14 +84,14 @@ impl<G: Dgemm + Clone> PlaneKernel for F64Kernel<G> {
             let maximum_bits = u64::from(self.maximum_modulus_bits());
             return Err(Error::Precision { precision_bits: spec.modulus_bits.into(), maximum_bits });
         }
-        Ok(Arc::new(F64Engine { tables: Tables::new(spec), dgemm: self.dgemm.clone(), isa: Isa::detect() }))
+        Ok(Arc::new(F64Engine { tables: F64Tables::new(spec), dgemm: self.dgemm.clone(), isa: F64Isa::detect() }))
     }
 }
 
 struct F64Engine<G> {
-    tables: Tables,
+    tables: F64Tables,
     dgemm: G,
-    isa: Isa,
+    isa: F64Isa,
 }
 
 impl<G: Dgemm> PlaneFormat for F64Engine<G> {
@@ -147,7 +147,7 @@ impl<G: Dgemm> PlaneEngine for F64Engine<G> {
             true => to_residues::Place::Runs,
             false => to_residues::Place::Panel { stride: product::column_stride(source.rows.len()) },
         };
-        self.isa.run(to_residues::ToResidues { tables: &self.tables, primes, source, place, planes, scratch });
+        self.isa.run(to_residues::F64ToResidues { tables: &self.tables, primes, source, place, planes, scratch });
     }
 
     fn add(&self, prime: usize, sum: &mut [u64], words: &[u64]) {
@@ -173,6 +173,6 @@ impl<G: Dgemm> PlaneEngine for F64Engine<G> {
 
     fn reconstruct(&self, residues: &BlockResidues<'_>, integers: &mut IntegerBlock, scratch: &mut [u64]) {
         assert!(integers.limbs >= self.tables.magnitude_limbs, "{} limbs are too few", integers.limbs);
-        self.isa.run(reconstruct::Reconstruct { tables: &self.tables, residues, integers, scratch });
+        self.isa.run(reconstruct::F64Reconstruct { tables: &self.tables, residues, integers, scratch });
     }
 }

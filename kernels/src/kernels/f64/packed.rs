@@ -3,29 +3,29 @@
 //! Products are rounded before they are subtracted, so every instruction set gives the same.
 //! Does not know: big floats, what the solutions are for, threads.
 
-use super::simd::{Isa, Task, Vector};
+use super::simd::{DoubleVector, F64Isa, F64Task};
 
 pub use super::simd::LANES;
 
 /// One entry of each right side.
-pub type Row = [f64; LANES];
+pub type RightSideRow = [f64; LANES];
 
 /// Replaces right sides, row by row, by the solutions of `L L^T X = B`.
 ///
 /// `lower` has the columns of `L` one after the other, each from its diagonal entry on: `n (n + 1) / 2` entries for the
 /// `n` rows (asserted).
-pub fn solve_packed(lower: &[f64], rows: &mut [Row]) {
-    Isa::detect().run(Solve { lower, rows });
+pub fn solve_packed(lower: &[f64], rows: &mut [RightSideRow]) {
+    F64Isa::detect().run(PackedSolve { lower, rows });
 }
 
-struct Solve<'a> {
+struct PackedSolve<'a> {
     lower: &'a [f64],
-    rows: &'a mut [Row],
+    rows: &'a mut [RightSideRow],
 }
 
-impl Task for Solve<'_> {
+impl F64Task for PackedSolve<'_> {
     #[inline(always)]
-    fn run<V: Vector, const N: usize>(self) {
+    fn run<V: DoubleVector, const N: usize>(self) {
         let (order, zero) = (self.rows.len(), V::splat(0.0));
         assert_eq!(self.lower.len(), order * (order + 1) / 2);
         let mut rest = self.lower;
@@ -53,7 +53,7 @@ impl Task for Solve<'_> {
 }
 
 #[inline(always)]
-fn divide(row: &mut Row, divisor: f64) {
+fn divide(row: &mut RightSideRow, divisor: f64) {
     for value in row {
         *value /= divisor;
     }
@@ -75,16 +75,16 @@ mod tests {
             let at = |row: usize, col: usize| lower[col * order - col * (col + 1) / 2 + row];
             // L L^T times small integers, exactly.
             let want = (0..order).map(|row| std::array::from_fn(|lane| ((row + lane) % 5) as f64 - 2.0));
-            let want = want.collect::<Vec<Row>>();
-            let apply = |vector: &[Row], entry: &dyn Fn(usize, usize) -> f64| -> Vec<Row> {
+            let want = want.collect::<Vec<RightSideRow>>();
+            let apply = |vector: &[RightSideRow], entry: &dyn Fn(usize, usize) -> f64| -> Vec<RightSideRow> {
                 let sum = |row: usize, lane: usize| (0..order).map(|k| entry(row, k) * vector[k][lane]).sum();
                 (0..order).map(|row| std::array::from_fn(|lane| sum(row, lane))).collect()
             };
             let half = apply(&want, &|row, k| if k >= row { at(k, row) } else { 0.0 });
             let right = apply(&half, &|row, k| if k <= row { at(row, k) } else { 0.0 });
-            let all = Isa::available().map(|isa| {
+            let all = F64Isa::available().map(|isa| {
                 let mut rows = right.clone();
-                isa.run(Solve { lower: &lower, rows: &mut rows });
+                isa.run(PackedSolve { lower: &lower, rows: &mut rows });
                 rows
             });
             let all = all.collect::<Vec<_>>();

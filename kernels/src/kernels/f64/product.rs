@@ -5,10 +5,10 @@
 //! proves that a chunk's sums on top of them are exact.
 #![forbid(unsafe_code)]
 
-use super::combine::Reducer;
+use super::combine::F64Reducer;
 use super::cover::{Piece, for_each_piece};
-use super::dgemm::{Columns, Dgemm, TileShape};
-use super::simd::{Isa, LANES, Task, Vector};
+use super::dgemm::{Dgemm, DgemmShape, DoubleColumns};
+use super::simd::{DoubleVector, F64Isa, F64Task, LANES};
 use crate::kernels::PlaneProduct;
 use crate::math::family::F64_CHUNK_ROWS;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
@@ -22,14 +22,14 @@ pub fn column_stride(rows: usize) -> usize {
 }
 
 /// Words of the largest tile of a product on `grid`.
-pub fn tile_words(tile: TileShape, grid: &BlockGrid) -> usize {
+pub fn tile_words(tile: DgemmShape, grid: &BlockGrid) -> usize {
     let rectangle = tile.rows.min(grid.rows) * tile.cols.min(grid.cols);
     let triangle = if grid.triangle { tile.diagonal.min(grid.cols).pow(2) } else { 0 };
     rectangle.max(triangle) * BLOCK_WORDS
 }
 
 /// Most columns of the left and of the right operand of one call.
-pub fn tile_columns(tile: TileShape, grid: &BlockGrid) -> [usize; 2] {
+pub fn tile_columns(tile: DgemmShape, grid: &BlockGrid) -> [usize; 2] {
     let diagonal = if grid.triangle { tile.diagonal } else { 0 };
     [(tile.rows, grid.rows), (tile.cols, grid.cols)].map(|(most, blocks)| most.max(diagonal).min(blocks) * BLOCK)
 }
@@ -46,7 +46,7 @@ pub struct Multiplier<'a, G> {
     /// The product in doubles.
     pub dgemm: &'a G,
     /// Instructions of this CPU.
-    pub isa: Isa,
+    pub isa: F64Isa,
     /// The prime.
     pub prime: f64,
     /// The double nearest to its inverse.
@@ -91,10 +91,10 @@ impl<G: Dgemm> Multiplier<'_, G> {
 }
 
 /// The columns of the panels `blocks`, rows `chunk`.
-fn columns<'a>(panels: &'a [u64], stride: usize, blocks: &Range<usize>, chunk: Range<usize>) -> Columns<'a> {
+fn columns<'a>(panels: &'a [u64], stride: usize, blocks: &Range<usize>, chunk: Range<usize>) -> DoubleColumns<'a> {
     let words: &[f64] = bytemuck::cast_slice(panels);
     let first = blocks.start * BLOCK * stride + chunk.start;
-    Columns::new(&words[first..], chunk.len(), blocks.len() * BLOCK, stride)
+    DoubleColumns::new(&words[first..], chunk.len(), blocks.len() * BLOCK, stride)
 }
 
 /// Fills the upper triangles of the 8 x 8 blocks on the diagonal of a square tile: they exist in C.
@@ -117,18 +117,18 @@ struct ReduceTile<'a> {
     c: &'a mut [f64],
 }
 
-impl Task for ReduceTile<'_> {
+impl F64Task for ReduceTile<'_> {
     #[inline(always)]
-    fn run<V: Vector, const N: usize>(self) {
+    fn run<V: DoubleVector, const N: usize>(self) {
         if self.accumulate { self.pass::<V, true>() } else { self.pass::<V, false>() }
     }
 }
 
 impl ReduceTile<'_> {
     #[inline(always)]
-    fn pass<V: Vector, const ACCUMULATE: bool>(self) {
+    fn pass<V: DoubleVector, const ACCUMULATE: bool>(self) {
         let grid = &self.product.grid;
-        let reducer = Reducer::<V>::new(self.prime, self.inverse);
+        let reducer = F64Reducer::<V>::new(self.prime, self.inverse);
         let (rows, cols) = self.piece.extent();
         let leading = rows.len() * BLOCK;
         for col in cols.clone() {

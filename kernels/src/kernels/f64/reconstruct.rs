@@ -9,9 +9,9 @@
 //! residue of its own plane; allocates nothing.
 #![forbid(unsafe_code)]
 
-use super::combine::{OUTPUTS, ROUNDER, Reducer, combine};
-use super::simd::{LANES, Task, Vector};
-use super::tables::Tables;
+use super::combine::{F64Reducer, OUTPUTS, ROUNDER, combine};
+use super::simd::{DoubleVector, F64Task, LANES};
+use super::tables::F64Tables;
 use crate::kernels::radix::{Whole, carry, take_magnitudes};
 use crate::kernels::{BlockResidues, IntegerBlock};
 use crate::plan::BLOCK_WORDS;
@@ -23,9 +23,9 @@ const VECTORS: usize = BLOCK_WORDS / LANES;
 const LARGEST_RESIDUE: f64 = 16_777_216.0;
 
 /// One block to reconstruct.
-pub struct Reconstruct<'a> {
+pub struct F64Reconstruct<'a> {
     /// Moduli and tables.
-    pub tables: &'a Tables,
+    pub tables: &'a F64Tables,
     /// Where the residues lie.
     pub residues: &'a BlockResidues<'a>,
     /// The output.
@@ -35,13 +35,13 @@ pub struct Reconstruct<'a> {
 }
 
 /// Words of scratch for one call.
-pub fn scratch_words(tables: &Tables) -> usize {
+pub fn scratch_words(tables: &F64Tables) -> usize {
     (tables.cofactors.terms() + tables.cofactors.outputs() + tables.result.limbs()) * BLOCK_WORDS
 }
 
-impl Task for Reconstruct<'_> {
+impl F64Task for F64Reconstruct<'_> {
     #[inline(always)]
-    fn run<V: Vector, const N: usize>(self) {
+    fn run<V: DoubleVector, const N: usize>(self) {
         let tables = self.tables;
         let (scaled, rest) = self.scratch.split_at_mut(tables.cofactors.terms() * BLOCK_WORDS);
         let (sums, rest) = rest.split_at_mut(tables.cofactors.outputs() * BLOCK_WORDS);
@@ -66,12 +66,12 @@ fn next_block<'a>(residues: &BlockResidues<'a>, prime: usize) -> &'a [[f64; LANE
 
 /// Writes `y_i` for each prime, then `-q`.
 #[inline(always)]
-fn scale_residues<V: Vector>(tables: &Tables, residues: &BlockResidues<'_>, scaled: &mut [[f64; LANES]]) {
+fn scale_residues<V: DoubleVector>(tables: &F64Tables, residues: &BlockResidues<'_>, scaled: &mut [[f64; LANES]]) {
     let (low, high, rounder) = (V::splat(-LARGEST_RESIDUE), V::splat(LARGEST_RESIDUE), V::splat(ROUNDER));
     let mut quotients = [V::splat(0.0); VECTORS];
     for (prime, scaled) in scaled.chunks_exact_mut(VECTORS).take(tables.moduli.len()).enumerate() {
         let inverse = V::splat(tables.inverses[prime]);
-        let reducer = Reducer::<V>::new(tables.primes[prime], tables.inverses[prime]);
+        let reducer = F64Reducer::<V>::new(tables.primes[prime], tables.inverses[prime]);
         let weight = V::splat(tables.weights[prime]);
         let words: &[f64] = bytemuck::cast_slice(residues.of_prime(prime));
         let words = words.as_chunks::<LANES>().0;
@@ -94,7 +94,11 @@ fn scale_residues<V: Vector>(tables: &Tables, residues: &BlockResidues<'_>, scal
 
 /// Writes the sum of each digit position.
 #[inline(always)]
-fn multiply_cofactors<V: Vector, const N: usize>(tables: &Tables, scaled: &[[f64; LANES]], sums: &mut [[f64; LANES]]) {
+fn multiply_cofactors<V: DoubleVector, const N: usize>(
+    tables: &F64Tables,
+    scaled: &[[f64; LANES]],
+    sums: &mut [[f64; LANES]],
+) {
     let outputs = tables.cofactors.outputs();
     for group in 0..outputs.div_ceil(OUTPUTS) {
         let table = tables.cofactors.group(group);

@@ -1,32 +1,33 @@
 //! Eight doubles at a time, and which instructions compute them: AVX-512, AVX2 with FMA, or plain Rust.
 //!
-//! An algorithm is a [`Task`], written once over [`Vector`]; [`Isa::run`] compiles it once per instruction set and
-//! calls the instance that the holder of the `Isa` has proven the CPU to have. Does not know: what is computed.
+//! An algorithm is an [`F64Task`], written once over [`DoubleVector`]; [`F64Isa::run`] compiles it once per instruction
+//! set and calls the instance that the holder of the `F64Isa` has proven the CPU to have. Does not know: what is
+//! computed.
 //!
 //! The task's code must reach the vector operations through `#[inline(always)]` functions and plain loops, never
 //! through closures: only then is it compiled with the instructions of its instance.
 #[cfg(target_arch = "x86_64")]
 use crate::math::processor::processor_has;
 
-/// Doubles in a [`Vector`].
+/// Doubles in a [`DoubleVector`].
 pub const LANES: usize = 8;
 
 /// Eight doubles, added and multiplied lane by lane.
-pub trait Vector: Copy {
+pub trait DoubleVector: Copy {
     /// `x` in every lane.
     fn splat(x: f64) -> Self;
     /// The eight doubles at `from`.
     fn load(from: &[f64; LANES]) -> Self;
     /// Writes the eight doubles.
     fn store(self, to: &mut [f64; LANES]);
-    /// Writes the eight doubles past the caches where the CPU can and `to` is one cache line; [`Vector::fence`] must
-    /// follow before another thread may read them.
+    /// Writes the eight doubles past the caches where the CPU can and `to` is one cache line; [`DoubleVector::fence`]
+    /// must follow before another thread may read them.
     fn stream(self, to: &mut [f64; LANES]);
     /// Orders all that was streamed before whatever is written later.
     fn fence();
     /// Prefetches the cache line of `at`; changes nothing.
     fn prefetch(at: &[f64; LANES]);
-    /// As [`Vector::prefetch`], into the second cache and not the first.
+    /// As [`DoubleVector::prefetch`], into the second cache and not the first.
     fn prefetch_far(at: &[f64; LANES]);
     /// `self + other`.
     fn add(self, other: Self) -> Self;
@@ -51,17 +52,17 @@ pub trait Vector: Copy {
 }
 
 /// Work that can run on any instruction set.
-pub trait Task {
+pub trait F64Task {
     /// Does the work with vectors `V`, of which about `6 * N + N + 1` fit in registers. Must be `#[inline(always)]`.
-    fn run<V: Vector, const N: usize>(self);
+    fn run<V: DoubleVector, const N: usize>(self);
 }
 
 /// An instruction set that this CPU was found to have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Isa(Level);
+pub struct F64Isa(F64Level);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Level {
+enum F64Level {
     Portable,
     #[cfg(target_arch = "x86_64")]
     Avx2,
@@ -69,73 +70,73 @@ enum Level {
     Avx512,
 }
 
-impl Isa {
+impl F64Isa {
     /// Every instruction set of this CPU, the best first; the portable one is always there.
-    pub fn available() -> impl Iterator<Item = Isa> {
-        let levels: [Option<Level>; 3] = [
+    pub fn available() -> impl Iterator<Item = F64Isa> {
+        let levels: [Option<F64Level>; 3] = [
             #[cfg(target_arch = "x86_64")]
-            processor_has!(Avx512: "avx512f", "avx512dq", "avx512vl", "bmi2").then_some(Level::Avx512),
+            processor_has!(Avx512: "avx512f", "avx512dq", "avx512vl", "bmi2").then_some(F64Level::Avx512),
             #[cfg(not(target_arch = "x86_64"))]
             None,
             #[cfg(target_arch = "x86_64")]
-            processor_has!(Avx2: "avx2", "fma", "bmi2").then_some(Level::Avx2),
+            processor_has!(Avx2: "avx2", "fma", "bmi2").then_some(F64Level::Avx2),
             #[cfg(not(target_arch = "x86_64"))]
             None,
-            Some(Level::Portable),
+            Some(F64Level::Portable),
         ];
-        levels.into_iter().flatten().map(Isa)
+        levels.into_iter().flatten().map(F64Isa)
     }
 
     /// The best instruction set of this CPU.
-    pub fn detect() -> Isa {
-        Isa::available().next().expect("the portable one is always there")
+    pub fn detect() -> F64Isa {
+        F64Isa::available().next().expect("the portable one is always there")
     }
 
     /// Its name.
     pub fn name(self) -> &'static str {
         match self.0 {
-            Level::Portable => "portable",
+            F64Level::Portable => "portable",
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => "avx2",
+            F64Level::Avx2 => "avx2",
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => "avx512",
+            F64Level::Avx512 => "avx512",
         }
     }
 
     /// Runs `task` on this instruction set.
-    pub fn run(self, task: impl Task) {
+    pub fn run(self, task: impl F64Task) {
         match self.0 {
-            Level::Portable => task.run::<Plain, 1>(),
+            F64Level::Portable => task.run::<PlainDoubles, 1>(),
             // SAFETY: only `available` makes this level, after the CPU reported every feature `run_avx2` needs.
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => unsafe { x86::run_avx2(task) },
+            F64Level::Avx2 => unsafe { x86::run_avx2(task) },
             // SAFETY: only `available` makes this level, after the CPU reported every feature `run_avx512` needs.
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => unsafe { x86::run_avx512(task) },
+            F64Level::Avx512 => unsafe { x86::run_avx512(task) },
         }
     }
 }
 
 /// Eight doubles in plain Rust.
 #[derive(Clone, Copy)]
-struct Plain([f64; LANES]);
+struct PlainDoubles([f64; LANES]);
 
-impl Plain {
+impl PlainDoubles {
     #[inline(always)]
     fn zip(self, other: Self, op: impl Fn(f64, f64) -> f64) -> Self {
-        Plain(std::array::from_fn(|lane| op(self.0[lane], other.0[lane])))
+        PlainDoubles(std::array::from_fn(|lane| op(self.0[lane], other.0[lane])))
     }
 }
 
-impl Vector for Plain {
+impl DoubleVector for PlainDoubles {
     #[inline(always)]
     fn splat(x: f64) -> Self {
-        Plain([x; LANES])
+        PlainDoubles([x; LANES])
     }
 
     #[inline(always)]
     fn load(from: &[f64; LANES]) -> Self {
-        Plain(*from)
+        PlainDoubles(*from)
     }
 
     #[inline(always)]
@@ -171,9 +172,9 @@ impl Vector for Plain {
     fn mul_add(self, factor: Self, term: Self) -> Self {
         // A fused operation without the instruction is a slow library call; aarch64 always has it.
         if cfg!(any(target_feature = "fma", target_arch = "aarch64")) {
-            Plain(std::array::from_fn(|lane| self.0[lane].mul_add(factor.0[lane], term.0[lane])))
+            PlainDoubles(std::array::from_fn(|lane| self.0[lane].mul_add(factor.0[lane], term.0[lane])))
         } else {
-            Plain(std::array::from_fn(|lane| self.0[lane] * factor.0[lane] + term.0[lane]))
+            PlainDoubles(std::array::from_fn(|lane| self.0[lane] * factor.0[lane] + term.0[lane]))
         }
     }
 
@@ -190,7 +191,7 @@ impl Vector for Plain {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{LANES, Task, Vector};
+    use super::{DoubleVector, F64Task, LANES};
     use std::arch::x86_64::*;
 
     // The vector types below never leave this module but as the type parameter of a task that `run_avx2` or
@@ -204,14 +205,14 @@ mod x86 {
     /// # Safety
     /// The CPU has AVX2, FMA and BMI2.
     #[target_feature(enable = "avx2,fma,bmi2")]
-    pub unsafe fn run_avx2<T: Task>(task: T) {
+    pub unsafe fn run_avx2<T: F64Task>(task: T) {
         task.run::<Avx2, 1>();
     }
 
     /// # Safety
     /// The CPU has AVX-512 F, DQ and VL, and BMI2.
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx2,fma,bmi2")]
-    pub unsafe fn run_avx512<T: Task>(task: T) {
+    pub unsafe fn run_avx512<T: F64Task>(task: T) {
         task.run::<Avx512, 4>();
     }
 
@@ -219,7 +220,7 @@ mod x86 {
     #[derive(Clone, Copy)]
     struct Avx2(__m256d, __m256d);
 
-    impl Vector for Avx2 {
+    impl DoubleVector for Avx2 {
         #[inline(always)]
         fn splat(x: f64) -> Self {
             // SAFETY: see the note on top of this module.
@@ -305,7 +306,7 @@ mod x86 {
     #[derive(Clone, Copy)]
     struct Avx512(__m512d);
 
-    impl Vector for Avx512 {
+    impl DoubleVector for Avx512 {
         #[inline(always)]
         fn splat(x: f64) -> Self {
             // SAFETY: see the note on top of this module.
@@ -387,9 +388,9 @@ mod tests {
         out: &'a mut [[f64; LANES]; 6],
     }
 
-    impl Task for Arithmetic<'_> {
+    impl F64Task for Arithmetic<'_> {
         #[inline(always)]
-        fn run<V: Vector, const N: usize>(self) {
+        fn run<V: DoubleVector, const N: usize>(self) {
             let (a, b) = (V::load(self.a), V::load(self.b));
             a.add(b).store(&mut self.out[0]);
             a.sub(b).store(&mut self.out[1]);
@@ -408,7 +409,7 @@ mod tests {
     fn every_instruction_set_computes_the_same() {
         let a = [1.0, -2.0, 3.0, 1e300, f64::NAN, f64::NEG_INFINITY, -0.5, 8.0];
         let b = [5.0, 6.0, -7.0, 8.0, 9.0, 10.0, 11.0, 12.0];
-        for isa in Isa::available() {
+        for isa in F64Isa::available() {
             let mut out = [[0.0; LANES]; 6];
             isa.run(Arithmetic { a: &a, b: &b, out: &mut out });
             for lane in [0, 1, 2, 6, 7] {

@@ -3,7 +3,7 @@
 //! Knows: big integers, once, while the tables are made. Does not know: matrices, instructions.
 #![forbid(unsafe_code)]
 
-use super::combine::Table;
+use super::combine::F64Table;
 use crate::kernels::EngineSpec;
 use crate::kernels::radix::Digits;
 use crate::math::bound::f64_digit_bits;
@@ -25,7 +25,7 @@ fn widest(integer_bits: u32, modulus: u64, spare: u32, terms: impl Fn(usize) -> 
 }
 
 /// All constants of an engine.
-pub struct Tables {
+pub struct F64Tables {
     /// The primes in plane order.
     pub moduli: Vec<u64>,
     /// The primes as doubles.
@@ -35,26 +35,26 @@ pub struct Tables {
     /// Plain digits of the scaled integers' magnitudes.
     pub operand: Digits,
     /// Balanced residues of the radix powers: terms are digits, outputs are primes.
-    pub radix_powers: Table,
+    pub radix_powers: F64Table,
     /// Balanced digits of the reconstructed integers.
     pub result: Digits,
     /// Balanced residues of `(M / p_i)^-1` modulo `p_i`.
     pub weights: Vec<f64>,
     /// Digits of `M / p_i` for each prime, then those of `M`: terms are primes and `M`, outputs are digits.
-    pub cofactors: Table,
+    pub cofactors: F64Table,
     /// Limbs of `M`.
     pub magnitude_limbs: usize,
 }
 
-impl Tables {
+impl F64Tables {
     /// The tables for `spec`, which is in range.
-    pub fn new(spec: &EngineSpec) -> Tables {
+    pub fn new(spec: &EngineSpec) -> F64Tables {
         let moduli = f64_primes()[..plane_count(spec)].to_vec();
         // A plain digit is below 2^bits, twice a balanced one, so one bit is spared; the lowest digit plus the rounding
         // bit may reach 2^bits. The magnitude itself may be 2^operand_bits.
         let operand = widest(spec.operand_bits + 1, moduli[0], 1, |count| count);
         let balanced = |prime: u64, least: u64| Modulus::new(prime).balanced(least) as f64;
-        let radix_powers = Table::new(operand.count, moduli.len(), |digit, prime| {
+        let radix_powers = F64Table::new(operand.count, moduli.len(), |digit, prime| {
             let prime = moduli[prime];
             balanced(prime, Modulus::new(prime).power(1 << operand.bits, digit as u64))
         });
@@ -71,8 +71,8 @@ impl Tables {
             rows.push(result.balanced(&cofactor));
         }
         rows.push(result.balanced(&product));
-        let cofactors = Table::new(rows.len(), result.count, |row, digit| rows[row][digit] as f64);
-        Tables {
+        let cofactors = F64Table::new(rows.len(), result.count, |row, digit| rows[row][digit] as f64);
+        F64Tables {
             primes: moduli.iter().map(|&prime| prime as f64).collect(),
             inverses: moduli.iter().map(|&prime| 1.0 / prime as f64).collect(),
             moduli,

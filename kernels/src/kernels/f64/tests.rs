@@ -12,8 +12,8 @@ use rand_chacha::ChaCha8Rng;
 use rug::Integer;
 use rug::integer::Order;
 
-fn engines(spec: EngineSpec) -> impl Iterator<Item = (Isa, F64Engine<GemmCrate>)> {
-    Isa::available().map(move |isa| (isa, F64Engine { tables: Tables::new(&spec), dgemm: GemmCrate, isa }))
+fn engines(spec: EngineSpec) -> impl Iterator<Item = (F64Isa, F64Engine<GemmCrate>)> {
+    F64Isa::available().map(move |isa| (isa, F64Engine { tables: F64Tables::new(&spec), dgemm: GemmCrate, isa }))
 }
 
 fn as_integer(word: u64) -> i64 {

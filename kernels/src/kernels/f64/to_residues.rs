@@ -7,9 +7,9 @@
 //! Promise: equal to `math::scale::scaled_integer` modulo each prime; allocates nothing.
 #![forbid(unsafe_code)]
 
-use super::combine::{OUTPUTS, Reducer, combine};
-use super::simd::{LANES, Task, Vector};
-use super::tables::Tables;
+use super::combine::{F64Reducer, OUTPUTS, combine};
+use super::simd::{DoubleVector, F64Task, LANES};
+use super::tables::F64Tables;
 use crate::kernels::PanelSource;
 use crate::kernels::radix::Digits;
 use crate::kernels::scaled::write_scaled;
@@ -27,9 +27,9 @@ const VECTORS: usize = BATCH / LANES;
 const STREAM_BYTES: usize = 24 << 20;
 
 /// One panel to convert.
-pub struct ToResidues<'a, 'b> {
+pub struct F64ToResidues<'a, 'b> {
     /// Moduli and tables.
-    pub tables: &'a Tables,
+    pub tables: &'a F64Tables,
     /// The primes to convert for.
     pub primes: Range<usize>,
     /// The columns to convert.
@@ -66,13 +66,13 @@ impl Place {
 }
 
 /// Words of scratch for one call.
-pub fn scratch_words(tables: &Tables) -> usize {
+pub fn scratch_words(tables: &F64Tables) -> usize {
     (tables.operand.limbs() + tables.operand.count) * BATCH
 }
 
-impl Task for ToResidues<'_, '_> {
+impl F64Task for F64ToResidues<'_, '_> {
     #[inline(always)]
-    fn run<V: Vector, const N: usize>(self) {
+    fn run<V: DoubleVector, const N: usize>(self) {
         let (rows, operand) = (self.source.rows.len(), self.tables.operand);
         if rows <= LANES {
             return self.convert_square::<V, N>();
@@ -104,10 +104,10 @@ impl Task for ToResidues<'_, '_> {
     }
 }
 
-impl ToResidues<'_, '_> {
+impl F64ToResidues<'_, '_> {
     /// Up to a vector of rows, all columns in one batch: a vector each.
     #[inline(always)]
-    fn convert_square<V: Vector, const N: usize>(self) {
+    fn convert_square<V: DoubleVector, const N: usize>(self) {
         const { assert!(BLOCK <= VECTORS) };
         let (rows, operand) = (self.source.rows.len(), self.tables.operand);
         let (limbs, digits) = self.scratch.split_at_mut(operand.limbs() * BATCH);
@@ -201,7 +201,7 @@ enum BatchLanes {
 
 /// The digits of a batch of `rows` rows in all, written past the caches or not.
 struct Batch<'a> {
-    tables: &'a Tables,
+    tables: &'a F64Tables,
     digits: &'a [f64],
     place: Place,
     lanes: BatchLanes,
@@ -229,7 +229,7 @@ impl Batch<'_> {
     }
 
     #[inline(always)]
-    fn write_residues<V: Vector, const N: usize>(&self, primes: Range<usize>, planes: &mut [&mut [u64]]) {
+    fn write_residues<V: DoubleVector, const N: usize>(&self, primes: Range<usize>, planes: &mut [&mut [u64]]) {
         let digits = self.digits.as_chunks::<LANES>().0;
         let vectors = self.vectors();
         for group in primes.start / OUTPUTS..primes.end.div_ceil(OUTPUTS) {
@@ -242,7 +242,7 @@ impl Batch<'_> {
                 for (output, sums) in sums.iter().enumerate() {
                     let prime = group * OUTPUTS + output;
                     if primes.contains(&prime) {
-                        let reducer = Reducer::<V>::new(self.tables.primes[prime], self.tables.inverses[prime]);
+                        let reducer = F64Reducer::<V>::new(self.tables.primes[prime], self.tables.inverses[prime]);
                         for (vector, &sum) in (first..vectors).zip(sums) {
                             let (column, row) = self.start(vector);
                             let (plane, start) = self.place.of(prime - primes.start, column);
@@ -257,7 +257,7 @@ impl Batch<'_> {
 
     /// Stores the residues of up to eight rows.
     #[inline(always)]
-    fn store<V: Vector>(&self, residues: V, out: &mut [u64]) {
+    fn store<V: DoubleVector>(&self, residues: V, out: &mut [u64]) {
         let out: &mut [f64] = bytemuck::cast_slice_mut(out);
         if let Some(whole) = out.first_chunk_mut() {
             if self.stream { residues.stream(whole) } else { residues.store(whole) }
@@ -299,7 +299,7 @@ mod tests {
             let width = rng.random_range(1..=5);
             let operand_bits = rng.random_range(1..400u32);
             let spec = EngineSpec { operand_bits, modulus_bits: 60, redundant: false };
-            let tables = Tables::new(&spec);
+            let tables = F64Tables::new(&spec);
             let limbs = significand(&mut rng, width);
             let exponent = rng.random_range(-100_000..100_000i64);
             // The scaled number lies below 2^operand_bits; far below, about one half, or near the top.

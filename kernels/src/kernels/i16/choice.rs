@@ -6,7 +6,7 @@
 //! with its conversions: another set than the first is taken where it is a tenth faster. Bits and sizes are the same on
 //! all.
 
-use super::lanes::Isa;
+use super::lanes::I16Isa;
 use super::{I16Engine, I16Kernel, RESIDUE_WORDS};
 use crate::error::Result;
 use crate::kernels::form::Form;
@@ -45,10 +45,10 @@ const SPEC: EngineSpec = EngineSpec { operand_bits: 120, modulus_bits: 250, redu
 /// The measured rates, and the choice that follows from them.
 pub struct Choice {
     /// The instructions of all calls that begin from then on.
-    pub isa: Isa,
+    pub isa: I16Isa,
     /// Seconds of the least turn on each set, the first ones first; none where there was nothing to choose, or no
     /// memory to measure with.
-    pub times: Vec<(Isa, f64)>,
+    pub times: Vec<(I16Isa, f64)>,
 }
 
 static CHOICE: OnceLock<Choice> = OnceLock::new();
@@ -58,13 +58,13 @@ static IS_BEGUN: AtomicBool = AtomicBool::new(false);
 
 /// The instructions of a call of an engine that was made for `own`: those that were measured as fastest, if any were,
 /// where `own` is the first by order. Never measures, since its caller's memory is planned.
-pub fn of_call(own: Isa) -> Isa {
-    CHOICE.get().map_or(own, |choice| after(choice, own, Isa::detect()))
+pub fn of_call(own: I16Isa) -> I16Isa {
+    CHOICE.get().map_or(own, |choice| after(choice, own, I16Isa::detect()))
 }
 
 /// What follows from a choice for an engine made for `own`, where `first` is the first by order: tests make engines for
 /// other instructions, which keep them.
-fn after(choice: &Choice, own: Isa, first: Isa) -> Isa {
+fn after(choice: &Choice, own: I16Isa, first: I16Isa) -> I16Isa {
     if own == first { choice.isa } else { own }
 }
 
@@ -87,14 +87,14 @@ pub fn measured() -> &'static Choice {
         let sets = candidates();
         // Without memory for the trial the order stays.
         let times = if sets.len() > 1 { measure(&sets).unwrap_or_default() } else { Vec::new() };
-        Choice { isa: fastest(Isa::detect(), &times), times }
+        Choice { isa: fastest(I16Isa::detect(), &times), times }
     })
 }
 
 /// The sets to choose from, the first of the order first. Where `SUNZI_CPU` hides instructions, the user has chosen.
-fn candidates() -> Vec<Isa> {
+fn candidates() -> Vec<I16Isa> {
     match level() {
-        Level::Native => Isa::available().filter(|isa| !isa.is_portable()).collect(),
+        Level::Native => I16Isa::available().filter(|isa| !isa.is_portable()).collect(),
         _ => Vec::new(),
     }
 }
@@ -107,7 +107,7 @@ fn fastest<S: Copy>(first: S, times: &[(S, f64)]) -> S {
 }
 
 /// Seconds of the least turn on each of these sets.
-fn measure(sets: &[Isa]) -> Result<Vec<(Isa, f64)>> {
+fn measure(sets: &[I16Isa]) -> Result<Vec<(I16Isa, f64)>> {
     let mut trial = Trial::new()?;
     let mut times = sets.iter().map(|&isa| (isa, f64::INFINITY)).collect::<Vec<_>>();
     for _ in 0..ROUNDS {
@@ -157,7 +157,7 @@ impl Trial {
     }
 
     /// Seconds of the least turn on one set of instructions, of a row of them after a core has its clock for it.
-    fn row(&mut self, isa: Isa) -> f64 {
+    fn row(&mut self, isa: I16Isa) -> f64 {
         let start = thread_seconds();
         while thread_seconds() - start < WARM {
             self.turn(isa);
@@ -170,7 +170,7 @@ impl Trial {
     }
 
     /// Seconds on one set of instructions.
-    fn turn(&mut self, isa: Isa) -> f64 {
+    fn turn(&mut self, isa: I16Isa) -> f64 {
         let Trial { engine, operand, shifts, planes, products, scratch, integers } = self;
         engine.isa = isa;
         let start = thread_seconds();
@@ -225,7 +225,7 @@ mod tests {
     fn trials_give_the_same_products_on_all_instructions() {
         let mut trial = Trial::new().unwrap();
         let mut found: Option<(Vec<u64>, Vec<u64>)> = None;
-        for isa in Isa::all() {
+        for isa in I16Isa::all() {
             trial.products.fill(7);
             assert!(trial.turn(isa) > 0.0);
             let own = (trial.products.clone(), trial.integers.magnitudes[..BLOCK_WORDS].to_vec());
@@ -241,11 +241,11 @@ mod tests {
         let named = sets.iter().map(|isa| isa.name()).collect::<Vec<_>>();
         assert_eq!(timed, if sets.len() > 1 { named } else { Vec::new() });
         assert!(choice.times.iter().all(|&(_, seconds)| seconds > 0.0 && seconds < 1.0));
-        assert!(of_call(Isa::detect()) == choice.isa);
-        let portable = Isa::all().find(|isa| isa.is_portable()).unwrap();
-        for first in Isa::all() {
+        assert!(of_call(I16Isa::detect()) == choice.isa);
+        let portable = I16Isa::all().find(|isa| isa.is_portable()).unwrap();
+        for first in I16Isa::all() {
             let other = Choice { isa: portable, times: Vec::new() };
-            for own in Isa::all() {
+            for own in I16Isa::all() {
                 let want = if own == first { portable } else { own };
                 assert!(after(&other, own, first) == want, "{} {}", own.name(), first.name());
             }

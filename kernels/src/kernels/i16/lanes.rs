@@ -1,8 +1,8 @@
 //! 32-bit integers side by side, each also a pair of 16-bit integers, and which instructions compute with them:
 //! AVX-512 with VNNI, AVX-512, AVX2 with AVX-VNNI, AVX2, NEON, or plain Rust.
 //!
-//! An algorithm is a [`Task`], written once over [`Lanes`]; [`Isa::run`] compiles it once per instruction set and calls
-//! the instance that the holder of the `Isa` has proven the CPU to have. Does not know: what is computed.
+//! An algorithm is an [`I16Task`], written once over [`Lanes`]; [`I16Isa::run`] compiles it once per instruction set
+//! and calls the instance that the holder of the `I16Isa` has proven the CPU to have. Does not know: what is computed.
 //!
 //! The task's code must reach the operations through `#[inline(always)]` functions and plain loops, never through
 //! closures: only then is it compiled with the instructions of its instance.
@@ -11,15 +11,15 @@ use crate::kernels::rate;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::math::processor::processor_has;
 
-use plain::Plain;
+use plain::I16PlainLanes;
 
 /// Rows that are made pairs at a time.
 pub const INTERLEAVED: usize = 4;
 
 /// Four rows of a panel of 8 columns.
-pub type Rows = [i16; INTERLEAVED * 8];
+pub type InterleavedRows = [i16; INTERLEAVED * 8];
 
-/// Pairs of rows of [`Rows`], in integers of 32 bits.
+/// Pairs of rows of [`InterleavedRows`], in integers of 32 bits.
 pub const PAIRS: usize = INTERLEAVED / 2 * 8;
 
 /// Halves of lanes: arithmetic of their 16-bit integers, and how halves of vectors are joined.
@@ -52,9 +52,9 @@ pub trait HalfwordLanes: Copy {
 /// Rows of 8 columns in vectors, as they are and as rows of pairs.
 pub trait RowPairs: Copy {
     /// Vector number `part` of four rows of 8 columns, row after row.
-    fn load_rows(rows: &Rows, part: usize) -> Self;
+    fn load_rows(rows: &InterleavedRows, part: usize) -> Self;
     /// Writes such a vector to its place in four rows of 8 columns.
-    fn store_rows(self, to: &mut Rows, part: usize);
+    fn store_rows(self, to: &mut InterleavedRows, part: usize);
     /// Rows of 8 columns, row after row, as rows of 8 pairs: rows 0 and 1, then rows 2 and 3.
     fn paired(self) -> Self;
     /// Rows of 8 pairs as rows of 8 columns again.
@@ -123,17 +123,17 @@ pub trait Lanes: HalfwordLanes + RowPairs {
 }
 
 /// Work that can run on any instruction set.
-pub trait Task {
+pub trait I16Task {
     /// Does the work with `V * C + V + 1` vectors in registers. Must be `#[inline(always)]`.
     fn run<L: Lanes, const V: usize, const C: usize>(self);
 }
 
 /// An instruction set that this CPU has been seen to have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Isa(Level);
+pub struct I16Isa(I16Level);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Level {
+enum I16Level {
     Portable,
     #[cfg(target_arch = "x86_64")]
     Avx2,
@@ -150,9 +150,9 @@ enum Level {
     Wide,
 }
 
-impl Isa {
+impl I16Isa {
     /// Every instruction set of this CPU, the best first; the portable one is always there.
-    pub fn available() -> impl Iterator<Item = Isa> {
+    pub fn available() -> impl Iterator<Item = I16Isa> {
         #[cfg(target_arch = "x86_64")]
         let levels = {
             let avx2 = processor_has!(Avx2: "avx2");
@@ -160,34 +160,34 @@ impl Isa {
             let avx512 = avx2 && processor_has!(Avx512: "avx512f", "avx512bw", "avx512dq", "avx512vl");
             let vnni = avx512 && processor_has!(Vnni: "avx512vnni");
             [
-                vnni.then_some(Level::Vnni),
-                avx512.then_some(Level::Avx512),
-                avx_vnni.then_some(Level::AvxVnni),
-                avx2.then_some(Level::Avx2),
-                Some(Level::Portable),
+                vnni.then_some(I16Level::Vnni),
+                avx512.then_some(I16Level::Avx512),
+                avx_vnni.then_some(I16Level::AvxVnni),
+                avx2.then_some(I16Level::Avx2),
+                Some(I16Level::Portable),
             ]
         };
         #[cfg(target_arch = "aarch64")]
-        let levels = [processor_has!(Neon: "neon").then_some(Level::Neon), Some(Level::Portable)];
+        let levels = [processor_has!(Neon: "neon").then_some(I16Level::Neon), Some(I16Level::Portable)];
         #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-        let levels = [Some(Level::Portable)];
-        levels.into_iter().flatten().map(Isa)
+        let levels = [Some(I16Level::Portable)];
+        levels.into_iter().flatten().map(I16Isa)
     }
 
     /// Every instruction set of this CPU, then the one that only tests have.
     #[cfg(test)]
-    pub fn all() -> impl Iterator<Item = Isa> {
-        Isa::available().chain([Isa(Level::Wide)])
+    pub fn all() -> impl Iterator<Item = I16Isa> {
+        I16Isa::available().chain([I16Isa(I16Level::Wide)])
     }
 
     /// The best instruction set of this CPU.
-    pub fn detect() -> Isa {
-        Isa::available().next().expect("the portable one is always there")
+    pub fn detect() -> I16Isa {
+        I16Isa::available().next().expect("the portable one is always there")
     }
 
     /// Whether it is plain Rust.
     pub fn is_portable(self) -> bool {
-        self.0 == Level::Portable
+        self.0 == I16Level::Portable
     }
 
     /// Whether its vectors have 16 lanes.
@@ -198,19 +198,19 @@ impl Isa {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self.0 {
-            Level::Portable => "portable",
+            I16Level::Portable => "portable",
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => "avx2",
+            I16Level::Avx2 => "avx2",
             #[cfg(target_arch = "x86_64")]
-            Level::AvxVnni => "avx-vnni",
+            I16Level::AvxVnni => "avx-vnni",
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => "avx512",
+            I16Level::Avx512 => "avx512",
             #[cfg(target_arch = "x86_64")]
-            Level::Vnni => "vnni",
+            I16Level::Vnni => "vnni",
             #[cfg(target_arch = "aarch64")]
-            Level::Neon => "neon",
+            I16Level::Neon => "neon",
             #[cfg(test)]
-            Level::Wide => "wide",
+            I16Level::Wide => "wide",
         }
     }
 
@@ -219,48 +219,48 @@ impl Isa {
     pub fn issue_rate(self, trials: usize) -> Option<f64> {
         let _ = trials;
         match self.0 {
-            Level::Portable => None,
+            I16Level::Portable => None,
             #[cfg(test)]
-            Level::Wide => None,
+            I16Level::Wide => None,
             // SAFETY: only `available` makes this level, after the CPU reported AVX2.
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => Some(16.0 * unsafe { rate::pairs_avx2(trials) }),
+            I16Level::Avx2 => Some(16.0 * unsafe { rate::pairs_avx2(trials) }),
             // SAFETY: only `available` makes this level, after the CPU reported AVX2 and AVX-VNNI.
             #[cfg(target_arch = "x86_64")]
-            Level::AvxVnni => Some(16.0 * unsafe { rate::pairs_avx_vnni(trials) }),
+            I16Level::AvxVnni => Some(16.0 * unsafe { rate::pairs_avx_vnni(trials) }),
             // SAFETY: only `available` makes this level, after the CPU reported AVX-512 F and BW.
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => Some(32.0 * unsafe { rate::pairs_avx512(trials) }),
+            I16Level::Avx512 => Some(32.0 * unsafe { rate::pairs_avx512(trials) }),
             // SAFETY: only `available` makes this level, after the CPU reported AVX-512 F and VNNI.
             #[cfg(target_arch = "x86_64")]
-            Level::Vnni => Some(32.0 * unsafe { rate::pairs_vnni(trials) }),
+            I16Level::Vnni => Some(32.0 * unsafe { rate::pairs_vnni(trials) }),
             // SAFETY: only `available` makes this level, after the CPU reported NEON.
             #[cfg(target_arch = "aarch64")]
-            Level::Neon => Some(4.0 * unsafe { rate::pairs_neon(trials) }),
+            I16Level::Neon => Some(4.0 * unsafe { rate::pairs_neon(trials) }),
         }
     }
 
     /// Runs `task` on this instruction set.
-    pub fn run(self, task: impl Task) {
+    pub fn run(self, task: impl I16Task) {
         match self.0 {
-            Level::Portable => task.run::<Plain<8>, 1, 4>(),
+            I16Level::Portable => task.run::<I16PlainLanes<8>, 1, 4>(),
             #[cfg(test)]
-            Level::Wide => task.run::<Plain<16>, 3, 8>(),
+            I16Level::Wide => task.run::<I16PlainLanes<16>, 3, 8>(),
             // SAFETY: only `available` makes this level, after the CPU reported every feature `run_avx2` needs.
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => unsafe { x86::run_avx2(task) },
+            I16Level::Avx2 => unsafe { x86::run_avx2(task) },
             // SAFETY: only `available` makes this level, after the CPU reported every feature `run_avx_vnni` needs.
             #[cfg(target_arch = "x86_64")]
-            Level::AvxVnni => unsafe { x86::run_avx_vnni(task) },
+            I16Level::AvxVnni => unsafe { x86::run_avx_vnni(task) },
             // SAFETY: only `available` makes this level, after the CPU reported every feature `run_avx512` needs.
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => unsafe { x86::run_avx512(task) },
+            I16Level::Avx512 => unsafe { x86::run_avx512(task) },
             // SAFETY: only `available` makes this level, after the CPU reported every feature `run_vnni` needs.
             #[cfg(target_arch = "x86_64")]
-            Level::Vnni => unsafe { x86::run_vnni(task) },
+            I16Level::Vnni => unsafe { x86::run_vnni(task) },
             // SAFETY: only `available` makes this level, after the CPU reported NEON.
             #[cfg(target_arch = "aarch64")]
-            Level::Neon => unsafe { neon::run(task) },
+            I16Level::Neon => unsafe { neon::run(task) },
         }
     }
 }

@@ -27,12 +27,12 @@ const BLOCK_PAIRS: usize = BLOCK * BLOCK / 2;
 
 /// A tile: sums, a column after the other, small enough to be lifted.
 #[repr(C, align(64))]
-pub struct Tile([[i32; MOST_LANES]; COLUMNS]);
+pub struct I16Tile([[i32; MOST_LANES]; COLUMNS]);
 
-impl Tile {
+impl I16Tile {
     /// A tile of zeros.
-    pub fn new() -> Tile {
-        Tile([[0; MOST_LANES]; COLUMNS])
+    pub fn new() -> I16Tile {
+        I16Tile([[0; MOST_LANES]; COLUMNS])
     }
 
     /// The balanced residues of a column of a conversion: those of lane `i` of both vectors are pair `i`.
@@ -87,7 +87,7 @@ impl Prime {
 
 /// A prime, and the rows of pairs after which sums of products modulo it are folded.
 #[derive(Clone, Copy)]
-pub struct Field {
+pub struct FoldedPrime {
     /// The prime.
     pub prime: Prime,
     /// Rows of pairs.
@@ -101,7 +101,7 @@ pub fn pair(low: i32, high: i32) -> i32 {
 
 /// Pairs of rows of the left operand, `stride` integers apart.
 #[derive(Clone, Copy)]
-pub struct Strip<'a> {
+pub struct PairStrip<'a> {
     /// Whole rows of pairs.
     pub words: &'a [i32],
     /// Integers from one row to the next.
@@ -134,7 +134,7 @@ pub trait Left: Copy {
     ) -> [[L; V]; C];
 }
 
-impl Left for Strip<'_> {
+impl Left for PairStrip<'_> {
     #[inline(always)]
     fn multiply_add<L: Lanes, const V: usize, const C: usize>(
         self,
@@ -186,7 +186,7 @@ impl Left for PanelStrip<'_> {
 }
 
 /// The factors of a tile: one stretch of rows of pairs after the other.
-pub trait Factors: Copy {
+pub trait TileFactors: Copy {
     /// Its left factors.
     type Left: Left;
     /// Stretches.
@@ -195,8 +195,8 @@ pub trait Factors: Copy {
     fn stretch(&self, number: usize) -> (Self::Left, &[[i32; COLUMNS]]);
 }
 
-impl<'a> Factors for (Strip<'a>, &[[i32; COLUMNS]]) {
-    type Left = Strip<'a>;
+impl<'a> TileFactors for (PairStrip<'a>, &[[i32; COLUMNS]]) {
+    type Left = PairStrip<'a>;
 
     #[inline(always)]
     fn stretches(&self) -> usize {
@@ -204,7 +204,7 @@ impl<'a> Factors for (Strip<'a>, &[[i32; COLUMNS]]) {
     }
 
     #[inline(always)]
-    fn stretch(&self, _number: usize) -> (Strip<'a>, &[[i32; COLUMNS]]) {
+    fn stretch(&self, _number: usize) -> (PairStrip<'a>, &[[i32; COLUMNS]]) {
         *self
     }
 }
@@ -239,11 +239,11 @@ pub fn least<L: Lanes>(low: L, high: L, prime: &Prime) -> L {
 /// Sums of `left^T right` for `V` vectors of lanes in `C` columns, folded every `interval` rows, into the tile.
 #[inline(always)]
 fn columns<L: Lanes, const V: usize, const C: usize>(
-    factors: impl Factors,
+    factors: impl TileFactors,
     first: usize,
     primes: &[Prime; COLUMNS],
     interval: usize,
-    tile: &mut Tile,
+    tile: &mut I16Tile,
 ) {
     let mut sums = [[L::splat(BIAS); V]; C];
     // Rows until sums must be folded, whichever stretches they lie in.
@@ -288,10 +288,10 @@ fn fold_all<L: Lanes, const V: usize, const C: usize>(
 #[inline(always)]
 fn all_columns<L: Lanes, const V: usize, const C: usize>(
     vectors: usize,
-    factors: impl Factors,
+    factors: impl TileFactors,
     primes: &[Prime; COLUMNS],
     interval: usize,
-    tile: &mut Tile,
+    tile: &mut I16Tile,
 ) {
     const { assert!(V <= 3 && COLUMNS.is_multiple_of(C)) };
     for first in (0..COLUMNS).step_by(C) {
@@ -305,14 +305,14 @@ fn all_columns<L: Lanes, const V: usize, const C: usize>(
     }
 }
 
-/// Sums of `left^T right` for [`CONVERTED_VECTORS`] vectors of lanes, whose residues are [`Tile::residues`]: those of
-/// column `c` are folded modulo `primes[c]`.
+/// Sums of `left^T right` for [`CONVERTED_VECTORS`] vectors of lanes, whose residues are [`I16Tile::residues`]: those
+/// of column `c` are folded modulo `primes[c]`.
 #[inline(always)]
 pub fn convert<L: Lanes, const C: usize>(
-    factors: impl Factors,
+    factors: impl TileFactors,
     primes: &[Prime; COLUMNS],
     interval: usize,
-    tile: &mut Tile,
+    tile: &mut I16Tile,
 ) {
     all_columns::<L, CONVERTED_VECTORS, C>(CONVERTED_VECTORS, factors, primes, interval, tile);
 }
@@ -322,14 +322,14 @@ pub fn convert<L: Lanes, const C: usize>(
 #[inline(always)]
 pub fn blocks<L: Lanes, const V: usize, const C: usize>(
     vectors: usize,
-    factors: impl Factors,
-    field: &Field,
-    tile: &mut Tile,
+    factors: impl TileFactors,
+    field: &FoldedPrime,
+    tile: &mut I16Tile,
     first: usize,
     out: &mut [i32],
     adds: bool,
 ) {
-    let Field { prime, interval } = field;
+    let FoldedPrime { prime, interval } = field;
     all_columns::<L, V, C>(vectors, factors, &[*prime; COLUMNS], *interval, tile);
     let (p, half) = (L::splat(prime.prime), L::splat(prime.half));
     let (panels, parts) = (L::WIDTH / BLOCK, BLOCK_PAIRS / L::WIDTH);
@@ -368,7 +368,7 @@ pub fn blocks<L: Lanes, const V: usize, const C: usize>(
 /// Sums of `left^T right` for `V` vectors of lanes, those of a column `stride` integers after the one before.
 #[inline(always)]
 pub fn sums<L: Lanes, const V: usize, const C: usize>(
-    left: Strip<'_>,
+    left: PairStrip<'_>,
     right: &[[i32; COLUMNS]],
     out: &mut [i32],
     stride: usize,

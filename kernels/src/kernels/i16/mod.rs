@@ -41,11 +41,11 @@ use crate::kernels::{
 };
 use crate::math::family_i16::i16_maximum_modulus_bits;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
-use lanes::Isa;
-use levels::{Modular, Work, multiply_area};
-use operand::{Operand, Panels};
+use lanes::I16Isa;
+use levels::{I16Work, Modular, multiply_area};
+use operand::{I16Operand, I16Panels};
 use panels::MultiplyPanels;
-use product::Operands;
+use product::I16Operands;
 use std::ops::Range;
 use std::sync::Arc;
 use tables::{OperandTables, ResultTables, Tables};
@@ -96,7 +96,7 @@ struct I16Kernel;
 
 /// Whether this CPU has an instruction that multiplies pairs of 16 bits and adds them to a sum.
 pub fn adds_pairs_at_once() -> bool {
-    Isa::detect().name() == "vnni"
+    I16Isa::detect().name() == "vnni"
 }
 
 /// The costs of tiles on a processor with these multipliers, where large products gain by them: one of them a cycle,
@@ -120,7 +120,7 @@ pub fn probe() -> std::result::Result<&'static dyn PlaneKernel, &'static str> {
 
 impl KernelSelection for I16Kernel {
     fn instructions(&self) -> Option<&'static str> {
-        Some(choice::of_call(Isa::detect()).name())
+        Some(choice::of_call(I16Isa::detect()).name())
     }
 
     fn instruction_seconds(&self) -> Vec<(&'static str, f64)> {
@@ -133,7 +133,7 @@ impl KernelSelection for I16Kernel {
 
     fn is_preferred(&self) -> bool {
         // Twice as fast as doubles of as many bits; where 52-bit integers are multiplied, they come first.
-        !Isa::detect().is_portable() && crate::kernels::by_name("ifma52").is_err()
+        !I16Isa::detect().is_portable() && crate::kernels::by_name("ifma52").is_err()
     }
 
     fn large_products_with(&self, multipliers: &Multipliers) -> Option<ConversionCosts> {
@@ -152,7 +152,7 @@ impl KernelSelection for I16Kernel {
     }
 
     fn issue_rate(&self, trials: usize) -> Option<f64> {
-        Isa::detect().issue_rate(trials)
+        I16Isa::detect().issue_rate(trials)
     }
 }
 
@@ -192,22 +192,22 @@ impl I16Kernel {
             return Err(Error::Precision { precision_bits: spec.modulus_bits.into(), maximum_bits });
         }
         let tables = Tables::new(spec);
-        let conversion = Conversion::new(&tables.moduli, spec.operand_bits, form);
+        let conversion = ResidueConversion::new(&tables.moduli, spec.operand_bits, form);
         let recovery = Recovery::new(&tables);
-        Ok(I16Engine { form, tables, conversion, recovery, isa: Isa::detect() })
+        Ok(I16Engine { form, tables, conversion, recovery, isa: I16Isa::detect() })
     }
 }
 
 struct I16Engine {
     form: Form,
     tables: Tables,
-    conversion: Conversion,
+    conversion: ResidueConversion,
     recovery: Recovery,
-    isa: Isa,
+    isa: I16Isa,
 }
 
 /// How operands become residues.
-enum Conversion {
+enum ResidueConversion {
     /// By digits of 16 bits, on the instructions of the products.
     Digits(OperandTables),
     /// By digits of 52 bits, where the CPU multiplies them: half the time.
@@ -215,32 +215,32 @@ enum Conversion {
     Composites(Composites),
 }
 
-impl Conversion {
+impl ResidueConversion {
     /// The faster one.
-    fn new(moduli: &[u64], operand_bits: u32, form: Form) -> Conversion {
+    fn new(moduli: &[u64], operand_bits: u32, form: Form) -> ResidueConversion {
         #[cfg(target_arch = "x86_64")]
         if let Some(composites) = Composites::new(moduli, operand_bits, form) {
-            return Conversion::Composites(composites);
+            return ResidueConversion::Composites(composites);
         }
         let _ = form;
-        Conversion::Digits(OperandTables::new(moduli, operand_bits))
+        ResidueConversion::Digits(OperandTables::new(moduli, operand_bits))
     }
 
     /// Words of scratch for one call.
     fn scratch_words(&self) -> usize {
         match self {
-            Conversion::Digits(tables) => to_residues::scratch_words(tables),
+            ResidueConversion::Digits(tables) => to_residues::scratch_words(tables),
             #[cfg(target_arch = "x86_64")]
-            Conversion::Composites(composites) => composites.scratch_words(),
+            ResidueConversion::Composites(composites) => composites.scratch_words(),
         }
     }
 
     /// Bytes held.
     fn bytes(&self) -> u64 {
         match self {
-            Conversion::Digits(tables) => tables.bytes(),
+            ResidueConversion::Digits(tables) => tables.bytes(),
             #[cfg(target_arch = "x86_64")]
-            Conversion::Composites(composites) => composites.bytes(),
+            ResidueConversion::Composites(composites) => composites.bytes(),
         }
     }
 }
@@ -339,9 +339,9 @@ impl PlaneEngine for I16Engine {
         assert!(primes.end <= self.tables.moduli.len() && planes.len() == primes.len());
         assert!((1..=BLOCK).contains(&source.columns.len()));
         match &self.conversion {
-            Conversion::Digits(tables) => {
+            ResidueConversion::Digits(tables) => {
                 let form = self.form;
-                choice::of_call(self.isa).run(to_residues::ToResidues {
+                choice::of_call(self.isa).run(to_residues::I16ToResidues {
                     tables,
                     primes,
                     source,
@@ -351,7 +351,7 @@ impl PlaneEngine for I16Engine {
                 });
             }
             #[cfg(target_arch = "x86_64")]
-            Conversion::Composites(composites) => {
+            ResidueConversion::Composites(composites) => {
                 let streams = source.streams_halves(primes.len());
                 composites.to_residues(primes, source, streams, planes, scratch);
             }
@@ -370,14 +370,14 @@ impl PlaneEngine for I16Engine {
         assert!(blocks.end <= grid.len() && c.len() == blocks.len() * RESIDUE_WORDS);
         let c = bytemuck::cast_slice_mut(c);
         let panels = |words, count| {
-            Operand::Panels(Panels { residues: bytemuck::cast_slice(words), stride: rows * BLOCK, count })
+            I16Operand::Panels(I16Panels { residues: bytemuck::cast_slice(words), stride: rows * BLOCK, count })
         };
         let is_square = std::ptr::eq(*x, *y) && grid.rows == grid.cols;
         let right = (!is_square).then(|| panels(y, grid.cols));
-        let operands = Operands { x: panels(x, grid.rows), y: right, rows: *rows };
+        let operands = I16Operands { x: panels(x, grid.rows), y: right, rows: *rows };
         let isa = choice::of_call(self.isa);
         let modular = Modular { isa, factors: &self.tables.factors[prime] };
-        let work = Work { c, adds: *accumulate, scratch };
+        let work = I16Work { c, adds: *accumulate, scratch };
         if *blocks == (0..grid.len()) {
             multiply_area(modular, operands, &Area::whole(*grid), work);
         } else {
@@ -418,7 +418,7 @@ impl PlaneEngine for I16Engine {
 
     fn digit_conversions(&self) -> Option<&dyn DigitConversions> {
         #[cfg(target_arch = "x86_64")]
-        if let (Conversion::Composites(_), Recovery::Composites(_)) = (&self.conversion, &self.recovery) {
+        if let (ResidueConversion::Composites(_), Recovery::Composites(_)) = (&self.conversion, &self.recovery) {
             return Some(self);
         }
         None
@@ -437,7 +437,7 @@ impl PlaneEngine for I16Engine {
         match &self.recovery {
             Recovery::Digits(tables) => {
                 let isa = choice::of_call(self.isa);
-                isa.run(reconstruct::Reconstruct { tables, residues, integers, scratch });
+                isa.run(reconstruct::I16Reconstruct { tables, residues, integers, scratch });
             }
             #[cfg(target_arch = "x86_64")]
             Recovery::Composites(wholes) => wholes.reconstruct(residues, integers, scratch),
@@ -450,7 +450,7 @@ impl PlaneEngine for I16Engine {
 impl I16Engine {
     fn composites(&self) -> (&Composites, &Wholes) {
         match (&self.conversion, &self.recovery) {
-            (Conversion::Composites(composites), Recovery::Composites(wholes)) => (composites, wholes),
+            (ResidueConversion::Composites(composites), Recovery::Composites(wholes)) => (composites, wholes),
             _ => unreachable!("conversions are handed out where both are there"),
         }
     }

@@ -3,8 +3,8 @@
 //! A panel holds its rows one after the other, 8 residues of 16 bits each; packing makes pairs of neighbouring rows.
 #![forbid(unsafe_code)]
 
-use super::lanes::{INTERLEAVED, Lanes, PAIRS, Rows};
-use super::rules::{Rule, Symmetric, WinogradLeft, WinogradRight, load_rows};
+use super::lanes::{INTERLEAVED, InterleavedRows, Lanes, PAIRS};
+use super::rules::{Rule, SymmetricSums, WinogradLeft, WinogradRight, load_rows};
 use crate::plan::BLOCK;
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ pub const MOST_DEPTH: usize = 2048;
 
 /// Panels of an operand, `stride` residues apart, from some row on.
 #[derive(Clone, Copy)]
-pub struct Panels<'a> {
+pub struct I16Panels<'a> {
     /// The first panel's first row begins the slice.
     pub residues: &'a [i16],
     /// Residues from one panel to the next.
@@ -25,11 +25,11 @@ pub struct Panels<'a> {
 /// The rows of a panel that is not there.
 static ZEROS: [i16; (MOST_DEPTH + INTERLEAVED) * BLOCK] = [0; (MOST_DEPTH + INTERLEAVED) * BLOCK];
 
-impl<'a> Panels<'a> {
+impl<'a> I16Panels<'a> {
     /// The panels from number `panel` on, from row `row` on.
-    pub fn from(self, panel: usize, row: usize) -> Panels<'a> {
+    pub fn from(self, panel: usize, row: usize) -> I16Panels<'a> {
         let at = (panel * self.stride + row * BLOCK).min(self.residues.len());
-        Panels { residues: &self.residues[at..], count: self.count.saturating_sub(panel), ..self }
+        I16Panels { residues: &self.residues[at..], count: self.count.saturating_sub(panel), ..self }
     }
 
     /// Some rows of panel `panel`, at most [`MOST_DEPTH`].
@@ -46,18 +46,18 @@ impl<'a> Panels<'a> {
 #[derive(Clone, Copy)]
 pub struct Sum<'a> {
     /// Which sums.
-    pub scheme: Sums,
+    pub scheme: SchemeSums,
     /// Which of the four.
     pub number: usize,
     /// The parts.
-    pub parts: [Panels<'a>; 4],
+    pub parts: [I16Panels<'a>; 4],
 }
 
 /// The sums of one scheme.
 #[derive(Clone, Copy)]
-pub enum Sums {
+pub enum SchemeSums {
     /// Sums of the operand of a triangle.
-    Symmetric(Symmetric),
+    Symmetric(SymmetricSums),
     /// Sums of the left operand of a rectangle.
     Left(WinogradLeft),
     /// Sums of the right operand of a rectangle.
@@ -66,19 +66,19 @@ pub enum Sums {
 
 /// An operand of a product.
 #[derive(Clone, Copy)]
-pub enum Operand<'a> {
+pub enum I16Operand<'a> {
     /// As it lies.
-    Panels(Panels<'a>),
+    Panels(I16Panels<'a>),
     /// Formed while it is packed.
     Sum(Sum<'a>),
 }
 
-impl<'a> Operand<'a> {
+impl<'a> I16Operand<'a> {
     /// The panels of an operand that is no sum.
-    pub fn panels(self) -> Panels<'a> {
+    pub fn panels(self) -> I16Panels<'a> {
         match self {
-            Operand::Panels(panels) => panels,
-            Operand::Sum(_) => unreachable!("what is cut further are panels as they lie"),
+            I16Operand::Panels(panels) => panels,
+            I16Operand::Sum(_) => unreachable!("what is cut further are panels as they lie"),
         }
     }
 
@@ -87,13 +87,13 @@ impl<'a> Operand<'a> {
     #[inline(always)]
     pub fn pack<L: Lanes>(&self, panel: usize, rows: &Range<usize>, out: &mut [i32], stride: usize, at: usize) {
         match self {
-            Operand::Panels(panels) => pack::<L>(panels.rows(panel, rows), out, stride, at),
-            Operand::Sum(Sum { scheme, number, parts: [a, b, c, d] }) => {
+            I16Operand::Panels(panels) => pack::<L>(panels.rows(panel, rows), out, stride, at),
+            I16Operand::Sum(Sum { scheme, number, parts: [a, b, c, d] }) => {
                 let parts = [a.rows(panel, rows), b.rows(panel, rows), c.rows(panel, rows), d.rows(panel, rows)];
                 match scheme {
-                    Sums::Symmetric(rule) => pack_sum::<L, _>(*rule, *number, parts, out, stride, at),
-                    Sums::Left(rule) => pack_sum::<L, _>(*rule, *number, parts, out, stride, at),
-                    Sums::Right(rule) => pack_sum::<L, _>(*rule, *number, parts, out, stride, at),
+                    SchemeSums::Symmetric(rule) => pack_sum::<L, _>(*rule, *number, parts, out, stride, at),
+                    SchemeSums::Left(rule) => pack_sum::<L, _>(*rule, *number, parts, out, stride, at),
+                    SchemeSums::Right(rule) => pack_sum::<L, _>(*rule, *number, parts, out, stride, at),
                 }
             }
         }
@@ -119,7 +119,7 @@ fn pack_number<L: Lanes, R: Rule, const N: usize>(
     stride: usize,
     at: usize,
 ) {
-    assert!(parts[0].len().is_multiple_of(size_of::<Rows>() / 2));
+    assert!(parts[0].len().is_multiple_of(size_of::<InterleavedRows>() / 2));
     let [a, b, c, d] = parts.map(|part| part.as_chunks::<{ 2 * PAIRS }>().0);
     let groups = out.chunks_exact_mut(INTERLEAVED / 2 * stride);
     for ((((a, b), c), d), group) in a.iter().zip(b).zip(c).zip(d).zip(groups) {
@@ -147,7 +147,7 @@ fn pack<L: Lanes>(rows: &[i16], out: &mut [i32], stride: usize, at: usize) {
 }
 
 #[inline(always)]
-fn interleave<L: Lanes>(rows: &Rows, group: &mut [i32], stride: usize, at: usize) {
+fn interleave<L: Lanes>(rows: &InterleavedRows, group: &mut [i32], stride: usize, at: usize) {
     let [first, second] = eights(group, stride, at);
     for part in 0..PAIRS / L::WIDTH {
         L::load_rows(rows, part).paired().store_paired([&mut *first, &mut *second], part);

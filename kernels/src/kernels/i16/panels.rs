@@ -5,8 +5,8 @@
 //! them, and meanwhile the operands of the next product, which the caller names, are fetched there.
 #![forbid(unsafe_code)]
 
-use super::lanes::{Lanes, Task};
-use super::micro::{COLUMNS, Factors, Field, PanelStrip, Tile, blocks};
+use super::lanes::{I16Task, Lanes};
+use super::micro::{COLUMNS, FoldedPrime, I16Tile, PanelStrip, TileFactors, blocks};
 use super::product::strip_panels;
 use crate::kernels::area::Target;
 use crate::kernels::form::Form;
@@ -17,7 +17,7 @@ use std::ops::Range;
 /// `C := C + sum of X^T Y` or `C := sum of X^T Y` on the blocks of `target`.
 pub struct MultiplyPanels<'a> {
     /// The prime.
-    pub field: Field,
+    pub field: FoldedPrime,
     /// Panels that give the rows of C.
     pub x: &'a [PanelRows<'a>],
     /// Panels that give the columns of C, one for each of `x`.
@@ -69,7 +69,7 @@ struct OfTile<'a> {
     col: usize,
 }
 
-impl<'a> Factors for OfTile<'a> {
+impl<'a> TileFactors for OfTile<'a> {
     type Left = PanelStrip<'a>;
 
     #[inline(always)]
@@ -85,14 +85,14 @@ impl<'a> Factors for OfTile<'a> {
     }
 }
 
-impl Task for MultiplyPanels<'_> {
+impl I16Task for MultiplyPanels<'_> {
     #[inline(always)]
     fn run<L: Lanes, const V: usize, const C: usize>(self) {
         let MultiplyPanels { field, x, y, depth, next, target, c, adds } = self;
         let whole = |rows: &PanelRows<'_>| rows.first + depth == rows.of;
         assert!(x.len() == y.len() && (depth.is_multiple_of(2) || x.iter().chain(y).all(whole)));
         assert!(x.iter().chain(y).all(|rows| rows.first.is_multiple_of(2)));
-        let (columns, mut tile, rows) = (target.columns(), Tile::new(), target.grid.rows);
+        let (columns, mut tile, rows) = (target.columns(), I16Tile::new(), target.grid.rows);
         let first = target.grid.first_row(columns.start);
         let parts = columns.len() * (rows - first).div_ceil(L::WIDTH / BLOCK * V);
         let (mut strip, mut part) = (first..first + strip_panels::<L, V>(rows - first), 0);

@@ -4,9 +4,9 @@
 //! which stay in the second-level cache, are multiplied with all of them.
 #![forbid(unsafe_code)]
 
-use super::lanes::{INTERLEAVED, Isa, Lanes, Task};
-use super::micro::{COLUMNS, Field, MOST_LANES, Strip, Tile, blocks};
-use super::operand::{MOST_DEPTH, Operand};
+use super::lanes::{I16Isa, I16Task, INTERLEAVED, Lanes};
+use super::micro::{COLUMNS, FoldedPrime, I16Tile, MOST_LANES, PairStrip, blocks};
+use super::operand::{I16Operand, MOST_DEPTH};
 use crate::kernels::area::Target;
 use crate::plan::{BLOCK, BLOCK_WORDS};
 use std::ops::Range;
@@ -23,18 +23,18 @@ const LINE_WORDS: usize = 8;
 
 /// The two operands of a product over `rows` rows.
 #[derive(Clone, Copy)]
-pub struct Operands<'a> {
+pub struct I16Operands<'a> {
     /// Panels that give the rows of C.
-    pub x: Operand<'a>,
+    pub x: I16Operand<'a>,
     /// Panels that give the columns of C, where X does not.
-    pub y: Option<Operand<'a>>,
+    pub y: Option<I16Operand<'a>>,
     /// Rows of both.
     pub rows: usize,
 }
 
-impl<'a> Operands<'a> {
+impl<'a> I16Operands<'a> {
     /// The panels that give the columns of C.
-    pub fn right(&self) -> Operand<'a> {
+    pub fn right(&self) -> I16Operand<'a> {
         self.y.unwrap_or(self.x)
     }
 }
@@ -66,11 +66,11 @@ pub fn scratch_words(rows: usize, columns: usize) -> usize {
 }
 
 /// `C := C + X^T Y` or `C := X^T Y` on the blocks of `target`.
-pub struct Multiply<'a> {
+pub struct I16Multiply<'a> {
     /// The prime.
-    pub field: Field,
+    pub field: FoldedPrime,
     /// The operands.
-    pub operands: Operands<'a>,
+    pub operands: I16Operands<'a>,
     /// Where it goes.
     pub target: &'a Target,
     /// The blocks of the target.
@@ -81,9 +81,9 @@ pub struct Multiply<'a> {
     pub scratch: &'a mut [u64],
 }
 
-impl Multiply<'_> {
+impl I16Multiply<'_> {
     /// Does it.
-    pub fn run_on(self, isa: Isa) {
+    pub fn run_on(self, isa: I16Isa) {
         let Target { grid, blocks, row_window, .. } = self.target;
         assert!(blocks.end <= grid.len() && self.c.len() == blocks.len() * BLOCK_WORDS);
         if self.operands.rows > 0 {
@@ -97,10 +97,10 @@ impl Multiply<'_> {
     }
 }
 
-impl Task for Multiply<'_> {
+impl I16Task for I16Multiply<'_> {
     #[inline(always)]
     fn run<L: Lanes, const V: usize, const C: usize>(self) {
-        let Multiply { field, operands, target, c, adds, scratch } = self;
+        let I16Multiply { field, operands, target, c, adds, scratch } = self;
         let (columns, rows) = (target.columns(), operands.rows);
         let scratch = &mut scratch[..scratch_words(rows, columns.len())];
         let skipped = scratch.as_ptr().align_offset(8 * LINE_WORDS).min(LINE_WORDS);
@@ -113,7 +113,7 @@ impl Task for Multiply<'_> {
             for begin in columns.clone().step_by(count) {
                 let columns = begin..(begin + count).min(columns.end);
                 let adds = adds || rows.start > 0;
-                let pass = Pass { operands, target, rows: rows.clone(), columns, field: &field, adds };
+                let pass = I16Pass { operands, target, rows: rows.clone(), columns, field: &field, adds };
                 pass.run::<L, V, C>(right.as_chunks_mut().0, left, c);
             }
         }
@@ -121,16 +121,16 @@ impl Task for Multiply<'_> {
 }
 
 /// Some rows of the operands, some columns of blocks.
-struct Pass<'a> {
-    operands: Operands<'a>,
+struct I16Pass<'a> {
+    operands: I16Operands<'a>,
     target: &'a Target,
     rows: Range<usize>,
     columns: Range<usize>,
-    field: &'a Field,
+    field: &'a FoldedPrime,
     adds: bool,
 }
 
-impl Pass<'_> {
+impl I16Pass<'_> {
     #[inline(always)]
     fn run<L: Lanes, const V: usize, const C: usize>(
         &self,
@@ -144,7 +144,7 @@ impl Pass<'_> {
             let out = right[number * pairs..][..pairs].as_flattened_mut();
             self.operands.right().pack::<L>(col - origin.1, &self.rows, out, COLUMNS, 0);
         }
-        let mut tile = Tile::new();
+        let mut tile = I16Tile::new();
         let mut start = row_window.start.max(grid.first_row(self.columns.start));
         while start < row_window.end {
             let strip = start..start + strip_panels::<L, V>(row_window.end - start);
@@ -156,7 +156,7 @@ impl Pass<'_> {
                 if !run.is_empty() {
                     let factors = &right[number * pairs..][..pairs];
                     let out = &mut c[block * BLOCK_WORDS..][..run.len() * BLOCK_WORDS];
-                    let left = Strip { words: left, stride: lanes, skipped: 0 };
+                    let left = PairStrip { words: left, stride: lanes, skipped: 0 };
                     self.tile::<L, V, C>(left, factors, run.start - start..run.end - start, &mut tile, out);
                 }
             }
@@ -208,16 +208,16 @@ impl Pass<'_> {
     #[inline(always)]
     fn tile<L: Lanes, const V: usize, const C: usize>(
         &self,
-        left: Strip<'_>,
+        left: PairStrip<'_>,
         right: &[[i32; COLUMNS]],
         run: Range<usize>,
-        tile: &mut Tile,
+        tile: &mut I16Tile,
         out: &mut [i16],
     ) {
         let panels = L::WIDTH / BLOCK;
         let skipped = run.start / panels;
         let vectors = run.end.div_ceil(panels) - skipped;
-        let strip = Strip { skipped: skipped * L::WIDTH, ..left };
+        let strip = PairStrip { skipped: skipped * L::WIDTH, ..left };
         let (first, out) = (run.start - skipped * panels, bytemuck::cast_slice_mut(out));
         blocks::<L, V, C>(vectors, (strip, right), self.field, tile, first, out, self.adds);
     }

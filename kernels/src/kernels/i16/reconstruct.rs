@@ -9,16 +9,16 @@
 //! its own plane; allocates nothing.
 #![forbid(unsafe_code)]
 
-use super::lanes::{Lanes, Task};
-use super::micro::{COLUMNS, CONVERTED_VECTORS as VECTORS, Strip, sums};
-use super::tables::{ResultTables, Table};
+use super::lanes::{I16Task, Lanes};
+use super::micro::{COLUMNS, CONVERTED_VECTORS as VECTORS, PairStrip, sums};
+use super::tables::{I16Table, ResultTables};
 use super::{BLOCK_ENTRIES, RESIDUE_WORDS};
 use crate::kernels::radix::{Whole, carry, take_magnitudes};
 use crate::kernels::{BlockResidues, IntegerBlock};
 use crate::math::bound::I16_QUOTIENT_BITS;
 
 /// One block to reconstruct.
-pub struct Reconstruct<'a> {
+pub struct I16Reconstruct<'a> {
     /// Weights and digits.
     pub tables: &'a ResultTables,
     /// Where the residues lie.
@@ -43,7 +43,7 @@ impl Whole for i32 {
     }
 }
 
-impl Task for Reconstruct<'_> {
+impl I16Task for I16Reconstruct<'_> {
     #[inline(always)]
     fn run<L: Lanes, const V: usize, const C: usize>(self) {
         let tables = self.tables;
@@ -99,11 +99,11 @@ fn subtract_quotients<L: Lanes, const C: usize>(tables: &ResultTables, weighted:
 
 /// Sums of each output of a table over the pairs that it has, for all entries of a block.
 #[inline(always)]
-fn multiply<L: Lanes, const C: usize>(weighted: &[i32], table: &Table, out: &mut [i32]) {
+fn multiply<L: Lanes, const C: usize>(weighted: &[i32], table: &I16Table, out: &mut [i32]) {
     for group in 0..table.groups() {
         let out = &mut out[group * COLUMNS * BLOCK_ENTRIES..][..COLUMNS * BLOCK_ENTRIES];
         for first in (0..BLOCK_ENTRIES).step_by(VECTORS * L::WIDTH) {
-            let strip = Strip { words: weighted, stride: BLOCK_ENTRIES, skipped: first };
+            let strip = PairStrip { words: weighted, stride: BLOCK_ENTRIES, skipped: first };
             sums::<L, VECTORS, C>(strip, table.group(group), &mut out[first..], BLOCK_ENTRIES);
         }
     }

@@ -7,7 +7,7 @@
 //! words become some others.
 #![forbid(unsafe_code)]
 
-use super::lanes::{HalfwordLanes, Lanes, PAIRS, RowPairs, Rows};
+use super::lanes::{HalfwordLanes, InterleavedRows, Lanes, PAIRS, RowPairs};
 use super::micro::{BIAS, Prime, least};
 use super::tables::Rotation;
 
@@ -18,7 +18,7 @@ pub trait Rule: Copy {
 
     /// All of them, row by row.
     #[inline(always)]
-    fn sums<L: Lanes>(&self, parts: [&Rows; 4]) -> [Rows; 4] {
+    fn sums<L: Lanes>(&self, parts: [&InterleavedRows; 4]) -> [InterleavedRows; 4] {
         let [mut first, mut second, mut third, mut fourth] = [[0; 2 * PAIRS]; 4];
         for part in 0..PAIRS / L::WIDTH {
             let rows = load_rows::<L>(parts, part);
@@ -33,7 +33,7 @@ pub trait Rule: Copy {
 
 /// Vector number `part` of the rows of each part.
 #[inline(always)]
-pub fn load_rows<L: RowPairs>([a, b, c, d]: [&Rows; 4], part: usize) -> [L; 4] {
+pub fn load_rows<L: RowPairs>([a, b, c, d]: [&InterleavedRows; 4], part: usize) -> [L; 4] {
     [L::load_rows(a, part), L::load_rows(b, part), L::load_rows(c, part), L::load_rows(d, part)]
 }
 
@@ -45,14 +45,14 @@ fn in_form<L: RowPairs, const PAIRED: bool>(rows: L) -> L {
 
 /// The sums of `levels::symmetric`.
 #[derive(Clone, Copy)]
-pub struct Symmetric {
+pub struct SymmetricSums {
     /// The prime.
     pub prime: Prime,
     /// The pair of residues that stands for a square root of -1.
     pub rotation: Rotation,
 }
 
-impl Symmetric {
+impl SymmetricSums {
     /// Pairs of rows times a skew-orthogonal matrix of order 2, plus `(p - 1) / 2`: in `0..p`. The operand may be the
     /// difference of two residues: `math::bound::i16_montgomery_fits` holds for its products.
     #[inline(always)]
@@ -65,7 +65,7 @@ impl Symmetric {
     }
 }
 
-impl Rule for Symmetric {
+impl Rule for SymmetricSums {
     #[inline(always)]
     fn sum<L: Lanes, const N: usize, const PAIRED: bool>(&self, [a11, a12, a21, a22]: [L; 4]) -> L {
         let (prime, half) = (L::splat(self.prime.prime), L::splat(self.prime.half));
@@ -136,11 +136,11 @@ fn far<L: HalfwordLanes>(prime: L, integers: L) -> L {
 }
 
 /// Balanced residues of a block of a plane.
-pub type Block = [i16; crate::plan::BLOCK_WORDS];
+pub type ResidueBlock = [i16; crate::plan::BLOCK_WORDS];
 
 /// `a + b` without a reduction.
 #[inline(always)]
-pub fn plus(a: &Block, b: &Block) -> Block {
+pub fn plus(a: &ResidueBlock, b: &ResidueBlock) -> ResidueBlock {
     let mut sums = *a;
     for (sum, b) in sums.iter_mut().zip(b) {
         *sum = sum.wrapping_add(*b);
@@ -164,7 +164,7 @@ pub fn put<const N: usize>(prime: i16, c: &mut [i16; N], value: &[i16; N], adds:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::i16::lanes::{Isa, Task};
+    use crate::kernels::i16::lanes::{I16Isa, I16Task};
     use crate::math::family_i16::i16_primes;
     use crate::math::modulus::Modulus;
     use crate::plan::BLOCK_WORDS;
@@ -173,8 +173,8 @@ mod tests {
     /// All sums of one rule: as they are packed, then as they are formed.
     struct Sums<'a, R> {
         rule: R,
-        parts: &'a [Rows; 4],
-        out: &'a mut [[Rows; 4]; 2],
+        parts: &'a [InterleavedRows; 4],
+        out: &'a mut [[InterleavedRows; 4]; 2],
     }
 
     impl<R: Rule> Sums<'_, R> {
@@ -190,7 +190,7 @@ mod tests {
         }
     }
 
-    impl<R: Rule> Task for Sums<'_, R> {
+    impl<R: Rule> I16Task for Sums<'_, R> {
         #[inline(always)]
         fn run<L: Lanes, const V: usize, const C: usize>(mut self) {
             self.packed::<L, 0>();
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    fn sums(isa: Isa, rule: impl Rule, parts: &[Rows; 4]) -> [[Rows; 4]; 2] {
+    fn sums(isa: I16Isa, rule: impl Rule, parts: &[InterleavedRows; 4]) -> [[InterleavedRows; 4]; 2] {
         let mut out = [[[0; 2 * PAIRS]; 4]; 2];
         isa.run(Sums { rule, parts, out: &mut out });
         out
@@ -230,7 +230,7 @@ mod tests {
                         _ => (state >> 33) as i64 % p - half,
                     }
                 };
-                let parts: [Rows; 4] = from_fn(|part| from_fn(|at| value(part, at) as i16));
+                let parts: [InterleavedRows; 4] = from_fn(|part| from_fn(|at| value(part, at) as i16));
                 let of = |part: usize, at: usize| i64::from(parts[part][at]);
                 // Rows 2 i and 2 i + 1 times (a, -b; b, a).
                 let rotated = |at: usize, value: &dyn Fn(usize) -> i64| {
@@ -251,15 +251,15 @@ mod tests {
                     let s3 = s1 - of(3, at);
                     [s1, of(3, at) - rotated(at, &|at| of(2, at)), s3, s3 + of(1, at)]
                 };
-                let want = |sums: &dyn Fn(usize) -> [i64; 4]| -> [Rows; 4] {
+                let want = |sums: &dyn Fn(usize) -> [i64; 4]| -> [InterleavedRows; 4] {
                     from_fn(|number| from_fn(|at| balanced(p, sums(at)[number])))
                 };
                 let (left, right, symmetric) = (want(&left), want(&right), want(&symmetric));
-                for isa in Isa::all() {
+                for isa in I16Isa::all() {
                     let name = isa.name();
                     assert!(sums(isa, WinogradLeft(field), &parts) == [left; 2], "{name} {prime} {case}");
                     assert!(sums(isa, WinogradRight(field), &parts) == [right; 2], "{name} {prime} {case}");
-                    let rule = Symmetric { prime: field, rotation };
+                    let rule = SymmetricSums { prime: field, rotation };
                     assert!(sums(isa, rule, &parts) == [symmetric; 2], "{name} {prime} {case}");
                 }
             }
@@ -273,7 +273,7 @@ mod tests {
         out: &'a mut [i16; 2],
     }
 
-    impl Task for Reduce<'_> {
+    impl I16Task for Reduce<'_> {
         #[inline(always)]
         fn run<L: Lanes, const V: usize, const C: usize>(self) {
             let (prime, integers) = (L::splat(self.prime.into()), L::splat(self.integer.into()));
@@ -295,20 +295,20 @@ mod tests {
                 let reduced = |count: i64| {
                     let mut out = [0; 2];
                     let integer = (count * end + half) as i16;
-                    Isa::detect().run(Reduce { prime: prime as i16, integer, out: &mut out });
+                    I16Isa::detect().run(Reduce { prime: prime as i16, integer, out: &mut out });
                     out.map(|least| i64::from(least) == (count * end + half).rem_euclid(p))
                 };
                 assert!((1..=3).all(|count| reduced(count) == [true; 2]), "{prime} {end}");
                 assert!(reduced(4) == [false, true] && reduced(5) == [false, true], "{prime} {end}");
                 assert!(reduced(6) == [false, end > 0], "{prime} {end}");
                 let put_of = |count: i64| {
-                    let mut c: Block = [end as i16; BLOCK_WORDS];
+                    let mut c: ResidueBlock = [end as i16; BLOCK_WORDS];
                     put(prime as i16, &mut c, &[((count - 1) * end) as i16; BLOCK_WORDS], true);
                     c[0] == balanced(p, count * end)
                 };
                 assert!((1..=5).all(put_of) && put_of(6) == (end > 0), "{prime} {end}");
             }
-            let mut c: Block = [-1; BLOCK_WORDS];
+            let mut c: ResidueBlock = [-1; BLOCK_WORDS];
             put(prime as i16, &mut c, &plus(&[1; BLOCK_WORDS], &[p as i16 / 2; BLOCK_WORDS]), false);
             assert_eq!(c[63], balanced(p, p / 2 + 1));
         }

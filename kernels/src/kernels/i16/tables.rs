@@ -3,7 +3,7 @@
 //! Knows: big integers, once, while the tables are made. Does not know: matrices, instructions.
 #![forbid(unsafe_code)]
 
-use super::micro::{COLUMNS, Field, Prime, pair};
+use super::micro::{COLUMNS, FoldedPrime, Prime, pair};
 use crate::kernels::EngineSpec;
 use crate::kernels::radix::Digits;
 use crate::math::bound::{
@@ -19,22 +19,22 @@ pub fn plane_count(spec: &EngineSpec) -> usize {
 }
 
 /// The constant factors of a conversion: terms in pairs, outputs in groups of [`COLUMNS`].
-pub struct Table {
+pub struct I16Table {
     pairs: usize,
     outputs: usize,
     words: Vec<[i32; COLUMNS]>,
 }
 
-impl Table {
+impl I16Table {
     /// A table of zeros.
-    fn empty(terms: usize, outputs: usize) -> Table {
+    fn empty(terms: usize, outputs: usize) -> I16Table {
         let pairs = terms.div_ceil(2);
-        Table { pairs, outputs, words: vec![[0; COLUMNS]; pairs * outputs.div_ceil(COLUMNS)] }
+        I16Table { pairs, outputs, words: vec![[0; COLUMNS]; pairs * outputs.div_ceil(COLUMNS)] }
     }
 
     /// The table with `entry(term, output)`, integers of 16 bits.
-    fn new(terms: usize, outputs: usize, entry: impl Fn(usize, usize) -> i64) -> Table {
-        let mut table = Table::empty(terms, outputs);
+    fn new(terms: usize, outputs: usize, entry: impl Fn(usize, usize) -> i64) -> I16Table {
+        let mut table = I16Table::empty(terms, outputs);
         for term in 0..terms {
             let factors: Vec<_> = (0..outputs).map(|output| entry(term, output)).collect();
             table.set_term(term, &factors);
@@ -101,16 +101,16 @@ impl Rotation {
 
 /// Constants for products modulo one prime.
 #[derive(Clone, Copy)]
-pub struct Factors {
+pub struct ProductConstants {
     /// The prime, and when its sums are folded.
-    pub field: Field,
+    pub field: FoldedPrime,
     /// For the products of a matrix with itself.
     pub rotation: Rotation,
 }
 
 /// The weights of two neighbouring primes as pairs.
 #[derive(Clone, Copy)]
-pub struct Weights {
+pub struct PairWeights {
     /// `(M / p)^-1` modulo `p`, balanced.
     pub weight: i32,
     /// `round(2^15 weight / p)`.
@@ -124,7 +124,7 @@ pub struct Tables {
     /// The primes in plane order.
     pub moduli: Vec<u64>,
     /// Constants for products, of each prime.
-    pub factors: Vec<Factors>,
+    pub factors: Vec<ProductConstants>,
     /// `(M / p_i)^-1` modulo each prime `p_i`, balanced.
     pub inverses: Vec<i64>,
     /// Limbs of `M`.
@@ -150,7 +150,7 @@ impl Tables {
 
     /// Bytes held.
     pub fn bytes(&self) -> u64 {
-        (self.moduli.len() * 16 + self.factors.len() * size_of::<Factors>()) as u64
+        (self.moduli.len() * 16 + self.factors.len() * size_of::<ProductConstants>()) as u64
     }
 }
 
@@ -161,11 +161,11 @@ pub struct ResultTables {
     /// Balanced digits of the reconstructed integers.
     pub result: Digits,
     /// Weights of the primes, in pairs.
-    pub weights: Vec<Weights>,
+    pub weights: Vec<PairWeights>,
     /// Digits of `2^30 / p_i`: terms are primes, outputs are digits of the result's width.
-    pub quotients: Table,
+    pub quotients: I16Table,
     /// Digits of `M / p_i` for each prime, then those of `M`, which begin a pair.
-    pub cofactors: Table,
+    pub cofactors: I16Table,
 }
 
 impl ResultTables {
@@ -176,7 +176,7 @@ impl ResultTables {
         // Two bits more than those of M: for the sign, and because the highest digit is balanced, too.
         let bits = i16_digit_bits(moduli.len() + 1);
         let result = Digits { bits, count: (product.significant_bits() + 2).div_ceil(bits) as usize };
-        let mut cofactors = Table::empty(moduli.len().next_multiple_of(2) + 1, result.count);
+        let mut cofactors = I16Table::empty(moduli.len().next_multiple_of(2) + 1, result.count);
         for (term, &prime) in moduli.iter().enumerate() {
             cofactors.set_term(term, &result.balanced(&Integer::from(&product / prime)));
         }
@@ -188,15 +188,15 @@ impl ResultTables {
             count: moduli.len(),
             result,
             weights: paired_weights(moduli, &tables.inverses),
-            quotients: Table::new(moduli.len(), shares.count, |prime, digit| share_rows[prime][digit]),
+            quotients: I16Table::new(moduli.len(), shares.count, |prime, digit| share_rows[prime][digit]),
             cofactors,
         }
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> u64 {
-        let tables = [&self.quotients, &self.cofactors].map(Table::bytes);
-        tables.into_iter().sum::<u64>() + (self.weights.len() * size_of::<Weights>()) as u64
+        let tables = [&self.quotients, &self.cofactors].map(I16Table::bytes);
+        tables.into_iter().sum::<u64>() + (self.weights.len() * size_of::<PairWeights>()) as u64
     }
 }
 
@@ -214,7 +214,7 @@ pub struct OperandTables {
     /// Pairs of digits after which sums modulo the primes of a group are folded.
     pub intervals: Vec<usize>,
     /// Balanced residues of the radix powers: terms are digits, outputs are primes.
-    pub radix_powers: Table,
+    pub radix_powers: I16Table,
 }
 
 impl OperandTables {
@@ -240,10 +240,13 @@ fn folds(moduli: &[u64]) -> Vec<i64> {
 }
 
 /// Constants for products modulo `prime`.
-fn factors(prime: u64, fold: i64) -> Factors {
+fn factors(prime: u64, fold: i64) -> ProductConstants {
     let half = (prime / 2) as u32;
     let interval = i16_sum_pairs(half, half, fold.unsigned_abs() as u32);
-    Factors { field: Field { prime: Prime::new(prime), interval }, rotation: Rotation::new(Modulus::new(prime)) }
+    ProductConstants {
+        field: FoldedPrime { prime: Prime::new(prime), interval },
+        rotation: Rotation::new(Modulus::new(prime)),
+    }
 }
 
 /// Pairs of digits between folds for a group of primes: of the fewest equal runs whose sums fit. The factors of the
@@ -263,10 +266,10 @@ fn interval(factors: &[[i32; COLUMNS]], primes: &[Prime; COLUMNS]) -> usize {
 }
 
 /// Residues of the powers of their radix.
-fn radix_powers(digits: usize, moduli: &[u64]) -> Table {
+fn radix_powers(digits: usize, moduli: &[u64]) -> I16Table {
     let moduli: Vec<_> = moduli.iter().map(|&prime| Modulus::new(prime)).collect();
     let mut powers = vec![1; moduli.len()];
-    let mut table = Table::empty(digits, moduli.len());
+    let mut table = I16Table::empty(digits, moduli.len());
     for digit in 0..digits {
         let balanced: Vec<_> = moduli.iter().zip(&powers).map(|(modulus, &power)| modulus.balanced(power)).collect();
         table.set_term(digit, &balanced);
@@ -284,7 +287,7 @@ fn prime_groups(moduli: &[u64]) -> Vec<[Prime; COLUMNS]> {
     (0..moduli.len().div_ceil(COLUMNS)).map(|group| std::array::from_fn(|at| ready(group * COLUMNS + at))).collect()
 }
 
-fn paired_weights(moduli: &[u64], weights: &[i64]) -> Vec<Weights> {
+fn paired_weights(moduli: &[u64], weights: &[i64]) -> Vec<PairWeights> {
     let pair = |low: i64, high: i64| pair(low as i32, high as i32);
     let both = |at: usize| {
         let of = |at: usize| match moduli.get(at) {
@@ -293,7 +296,7 @@ fn paired_weights(moduli: &[u64], weights: &[i64]) -> Vec<Weights> {
         };
         let ratio = |(weight, prime)| i16_weight_ratio(weight, prime);
         let (low, high) = (of(at), of(at + 1));
-        Weights { weight: pair(low.0, high.0), ratio: pair(ratio(low), ratio(high)), prime: pair(low.1, high.1) }
+        PairWeights { weight: pair(low.0, high.0), ratio: pair(ratio(low), ratio(high)), prime: pair(low.1, high.1) }
     };
     (0..moduli.len()).step_by(2).map(both).collect()
 }

@@ -15,21 +15,21 @@ use rug::Integer;
 use rug::integer::Order;
 
 /// Engines with panels in both forms.
-pub(super) fn engines(spec: EngineSpec) -> impl Iterator<Item = (Isa, I16Engine)> {
+pub(super) fn engines(spec: EngineSpec) -> impl Iterator<Item = (I16Isa, I16Engine)> {
     engines_of(spec, Form::Rows).chain(engines_of(spec, Form::Pairs))
 }
 
-fn engines_of(spec: EngineSpec, form: Form) -> impl Iterator<Item = (Isa, I16Engine)> {
+fn engines_of(spec: EngineSpec, form: Form) -> impl Iterator<Item = (I16Isa, I16Engine)> {
     // The first one twice: with conversions by 52-bit digits, where the CPU has them, and without.
     let by_digits = move |isa| {
         let tables = Tables::new(&spec);
-        let conversion = Conversion::Digits(OperandTables::new(&tables.moduli, spec.operand_bits));
+        let conversion = ResidueConversion::Digits(OperandTables::new(&tables.moduli, spec.operand_bits));
         (isa, I16Engine { form, conversion, recovery: Recovery::Digits(ResultTables::new(&tables)), tables, isa })
     };
     let tables = Tables::new(&spec);
-    let conversion = Conversion::new(&tables.moduli, spec.operand_bits, form);
-    let chosen = I16Engine { form, conversion, recovery: Recovery::new(&tables), tables, isa: Isa::detect() };
-    Isa::all().map(by_digits).chain([(Isa::detect(), chosen)])
+    let conversion = ResidueConversion::new(&tables.moduli, spec.operand_bits, form);
+    let chosen = I16Engine { form, conversion, recovery: Recovery::new(&tables), tables, isa: I16Isa::detect() };
+    I16Isa::all().map(by_digits).chain([(I16Isa::detect(), chosen)])
 }
 
 pub(super) fn halves(words: &[u64]) -> &[i16] {

@@ -9,8 +9,8 @@
 //! Promise: equal to `math::scale::scaled_integer` modulo each prime; allocates nothing.
 #![forbid(unsafe_code)]
 
-use super::lanes::{Lanes, Task};
-use super::micro::{COLUMNS, CONVERTED_VECTORS as VECTORS, MOST_CONVERTED, Strip, Tile, convert};
+use super::lanes::{I16Task, Lanes};
+use super::micro::{COLUMNS, CONVERTED_VECTORS as VECTORS, I16Tile, MOST_CONVERTED, PairStrip, convert};
 use super::tables::OperandTables;
 use crate::kernels::PanelSource;
 use crate::kernels::form::Form;
@@ -35,7 +35,7 @@ const HALVES: u64 = 0x8000_8000_8000_8000;
 const SIDE_BY_SIDE: usize = 8;
 
 /// One panel to convert.
-pub struct ToResidues<'a, 'b> {
+pub struct I16ToResidues<'a, 'b> {
     /// Moduli, digits and radix powers.
     pub tables: &'a OperandTables,
     /// The primes to convert for.
@@ -60,17 +60,17 @@ fn limbs(tables: &OperandTables) -> usize {
     tables.digits.div_ceil(DIGITS_OF_LIMB)
 }
 
-impl Task for ToResidues<'_, '_> {
+impl I16Task for I16ToResidues<'_, '_> {
     #[inline(always)]
     fn run<L: Lanes, const V: usize, const C: usize>(self) {
-        let ToResidues { tables, primes, source, form, planes, scratch } = self;
+        let I16ToResidues { tables, primes, source, form, planes, scratch } = self;
         let lanes = VECTORS * L::WIDTH;
         let strip_words = limbs(tables) * lanes;
         let skipped = scratch.as_ptr().align_offset(8 * LINE_WORDS).min(LINE_WORDS);
         let (limbs, digits) = scratch[skipped..].split_at_mut(strip_words);
         let digits: &mut [i32] = bytemuck::cast_slice_mut(&mut digits[..STRIPS * strip_words]);
         let (rows, strip_rows) = (source.rows.len(), lanes / BLOCK);
-        let mut tile = Tile::new();
+        let mut tile = I16Tile::new();
         let streams = L::STREAMS && source.streams_halves(primes.len());
         for first in (0..rows).step_by(STRIPS * strip_rows) {
             let batch = first..(first + STRIPS * strip_rows).min(rows);
@@ -94,7 +94,7 @@ impl Task for ToResidues<'_, '_> {
                 }
                 let (factors, of_group) = (tables.radix_powers.group(group), &tables.primes[group]);
                 for (start, digits) in strips.clone().zip(digits.chunks_exact(2 * strip_words)) {
-                    let strip = Strip { words: digits, stride: lanes, skipped: 0 };
+                    let strip = PairStrip { words: digits, stride: lanes, skipped: 0 };
                     convert::<L, C>((strip, factors), of_group, tables.intervals[group], &mut tile);
                     let rows = start..(start + strip_rows).min(rows);
                     let words = form.panel_words(rows.start)..form.panel_words(rows.end);
@@ -127,7 +127,7 @@ fn write<L: Lanes>(residues: L, out: &mut [i32], streams: bool) {
 }
 
 /// How the limbs of each lane become digits.
-struct Entries {
+struct LaneDigits {
     /// Bits of the lowest limb that are no part of the integer.
     shifts: [u64; MOST_CONVERTED],
     /// All ones for entries below 0, else 0.
@@ -138,11 +138,12 @@ struct Entries {
 
 /// Writes the limbs of the magnitudes of some rows, limb by limb of all lanes. Missing rows are zeros.
 #[inline(always)]
-fn gather<L: Lanes>(source: &PanelSource<'_>, form: Form, rows: Range<usize>, out: &mut [u64]) -> Entries {
+fn gather<L: Lanes>(source: &PanelSource<'_>, form: Form, rows: Range<usize>, out: &mut [u64]) -> LaneDigits {
     let (view, columns) = (&source.view, source.columns.clone());
     let (heads, limbs, width) = (view.all_heads(), view.all_limbs(), view.limbs_per_element());
     let lanes = VECTORS * L::WIDTH;
-    let mut entries = Entries { shifts: [0; MOST_CONVERTED], signs: [0; MOST_CONVERTED], borrows: [1; MOST_CONVERTED] };
+    let mut entries =
+        LaneDigits { shifts: [0; MOST_CONVERTED], signs: [0; MOST_CONVERTED], borrows: [1; MOST_CONVERTED] };
     for at in 0..lanes {
         let place = form.place(at / BLOCK, at % BLOCK);
         let (row, column, lane) = (rows.start + at / BLOCK, columns.start + at % BLOCK, lane::<L>(place));
@@ -182,7 +183,7 @@ fn lane<L: Lanes>(place: usize) -> usize {
 
 /// Writes the balanced digits of all lanes: pair `w` of lane `l` to integer `w * lanes + l`.
 #[inline(always)]
-fn cut<L: Lanes>(limbs: &[u64], entries: &Entries, out: &mut [i32]) {
+fn cut<L: Lanes>(limbs: &[u64], entries: &LaneDigits, out: &mut [i32]) {
     let lanes = VECTORS * L::WIDTH;
     for first in (0..lanes).step_by(SIDE_BY_SIDE) {
         let (shifts, signs) = (some(&entries.shifts, first), some(&entries.signs, first));

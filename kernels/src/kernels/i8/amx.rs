@@ -4,8 +4,8 @@
 //! two tiles of rows in tmm4 and tmm5, two of columns in tmm6 and tmm7; `emulation` runs the very same instructions on
 //! CPUs without them.
 
-use super::tiles::{Columns, Extent, Rows, SIDE, STEP_GROUPS, Sums, Task, Unit};
-use super::vectors::{Plain, Vector, x86::Avx512};
+use super::tiles::{Extent, I8Task, SIDE, STEP_GROUPS, TileColumns, TileRows, TileSums, Unit};
+use super::vectors::{PlainVector, Vector, x86::I8Avx512};
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid_count, CpuidResult};
 use std::marker::PhantomData;
@@ -91,9 +91,9 @@ fn ask_system() -> bool {
 /// # Safety
 /// The CPU has AVX2, AVX-512 F, BW, DQ, VL, VBMI and VNNI, and [`is_granted`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni,avx2")]
-pub unsafe fn run<T: Task>(task: T) {
+pub unsafe fn run<T: I8Task>(task: T) {
     // SAFETY: the caller's promise.
-    unsafe { run_configured::<Avx512, T>(task) }
+    unsafe { run_configured::<I8Avx512, T>(task) }
 }
 
 /// Products of bytes that the unit adds to sums in a second, from registers alone; the best of `trials` runs of some
@@ -107,7 +107,7 @@ pub unsafe fn issue_rate(trials: usize) -> f64 {
     for _ in 0..trials.max(1) {
         let start = Instant::now();
         // SAFETY: the caller's promise; no vectors are used.
-        unsafe { run_configured::<Plain, _>(Chains::new(TURNS)) };
+        unsafe { run_configured::<PlainVector, _>(Chains::new(TURNS)) };
         best = best.max(f64::from(TURNS) * PRODUCTS_OF_TURN / start.elapsed().as_secs_f64());
     }
     best
@@ -133,7 +133,7 @@ impl Chains {
     }
 }
 
-impl Task for Chains {
+impl I8Task for Chains {
     #[inline(always)]
     fn run<U: Unit>(self) {
         // SAFETY: the maker of the task promised that only `run_configured` runs it, so the instructions exist, and all
@@ -162,7 +162,7 @@ impl Task for Chains {
 /// # Safety
 /// The instructions of AMX can be executed, and those of the vectors `V`.
 #[inline(always)]
-pub unsafe fn run_configured<V: Vector, T: Task>(task: T) {
+pub unsafe fn run_configured<V: Vector, T: I8Task>(task: T) {
     /// Gives the tiles back, also where the task panics.
     struct Release;
     impl Drop for Release {
@@ -225,7 +225,7 @@ impl<V: Vector> Unit for Amx<V> {
     type Vectors = V;
 
     #[inline(always)]
-    fn multiply<const SIGNED: bool>(rows: &[Rows], columns: &[Columns], extent: Extent, sums: &mut Sums) {
+    fn multiply<const SIGNED: bool>(rows: &[TileRows], columns: &[TileColumns], extent: Extent, sums: &mut TileSums) {
         let steps = extent.groups.div_ceil(STEP_GROUPS);
         if steps == 0 {
             *sums = [[0; SIDE]; SIDE];
@@ -233,7 +233,11 @@ impl<V: Vector> Unit for Amx<V> {
         }
         let (rows, columns) = (&rows[..steps], &columns[..steps]);
         // Each step has 32 rows of 64 bytes, and 2 times 16 groups of 64 bytes; a row of sums has 128 bytes.
-        const { assert!(size_of::<Rows>() == 2048 && size_of::<Columns>() == 2048 && size_of::<Sums>() == 32 * 128) };
+        const {
+            assert!(
+                size_of::<TileRows>() == 2048 && size_of::<TileColumns>() == 2048 && size_of::<TileSums>() == 32 * 128
+            )
+        };
         // SAFETY: only `run_configured` names this unit, so the instructions exist, and all tiles have 16 rows of 64
         // bytes. Loads read `steps` times 2048 bytes of both slices, stores write the 4096 bytes of the sums; the tile
         // registers are named as changed.

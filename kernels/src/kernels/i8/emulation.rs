@@ -3,8 +3,8 @@
 //!
 //! Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, LDTILECFG to TILEZERO.
 
-use super::tiles::{Columns, Extent, Rows, STEP_GROUPS, Sums, Unit};
-use super::vectors::Plain;
+use super::tiles::{Extent, STEP_GROUPS, TileColumns, TileRows, TileSums, Unit};
+use super::vectors::PlainVector;
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod trap;
@@ -14,16 +14,16 @@ const ROW_BYTES: usize = 64;
 const ROWS: usize = 16;
 
 /// Eight tile registers.
-pub struct Machine {
+pub struct TileRegisters {
     /// Rows and bytes of a row of each tile; `None` before a configuration is loaded.
     shapes: Option<[(usize, usize); 8]>,
     tiles: [[[u8; ROW_BYTES]; ROWS]; 8],
 }
 
-impl Machine {
+impl TileRegisters {
     /// Without a configuration.
-    pub const fn new() -> Machine {
-        Machine { shapes: None, tiles: [[[0; ROW_BYTES]; ROWS]; 8] }
+    pub const fn new() -> TileRegisters {
+        TileRegisters { shapes: None, tiles: [[[0; ROW_BYTES]; ROWS]; 8] }
     }
 
     /// LDTILECFG; panics where the CPU would raise a fault.
@@ -48,7 +48,7 @@ impl Machine {
 
     /// TILERELEASE.
     pub fn release(&mut self) {
-        *self = Machine::new();
+        *self = TileRegisters::new();
     }
 
     fn shape(&self, tile: usize) -> (usize, usize) {
@@ -106,10 +106,10 @@ impl Machine {
 pub struct Emulated;
 
 impl Unit for Emulated {
-    type Vectors = Plain;
+    type Vectors = PlainVector;
 
-    fn multiply<const SIGNED: bool>(rows: &[Rows], columns: &[Columns], extent: Extent, sums: &mut Sums) {
-        let mut machine = Machine::new();
+    fn multiply<const SIGNED: bool>(rows: &[TileRows], columns: &[TileColumns], extent: Extent, sums: &mut TileSums) {
+        let mut machine = TileRegisters::new();
         machine.configure(&CONFIGURATION);
         (0..4).for_each(|tile| machine.zero(tile));
         let steps = extent.groups.div_ceil(STEP_GROUPS);
@@ -154,7 +154,7 @@ fn the_emulated_tiles_keep_to_their_limits() {
     let refused = |change: &dyn Fn(&mut [u8; 64])| {
         let mut bytes = CONFIGURATION;
         change(&mut bytes);
-        std::panic::catch_unwind(move || Machine::new().configure(&bytes)).is_err()
+        std::panic::catch_unwind(move || TileRegisters::new().configure(&bytes)).is_err()
     };
     assert!(!refused(&|_| {}));
     assert!(!refused(&|bytes| bytes[0] = 0));
@@ -172,7 +172,7 @@ fn the_emulated_tiles_keep_to_their_limits() {
     (bytes[18], bytes[49]) = (8, 3);
     (bytes[20], bytes[50]) = (20, 2);
     for signed in [false, true] {
-        let mut machine = Machine::new();
+        let mut machine = TileRegisters::new();
         machine.configure(&bytes);
         machine.zero(0);
         machine.load(1, |_, length| &[0xff; ROW_BYTES][..length]);

@@ -1,14 +1,14 @@
 //! 32-bit sums side by side, to which products of four bytes are added, and the unit that they make.
 //!
-//! The register tile is written once over [`Lanes`]: AVX-512 with VNNI, AVX-VNNI, AVX2,
+//! The register tile is written once over [`I8Lanes`]: AVX-512 with VNNI, AVX-VNNI, AVX2,
 //! I8MM of AArch64, or plain Rust.
 
-use super::tiles::{Columns, Extent, Rows, SIDE, STEP_GROUPS, Sums, Unit};
+use super::tiles::{Extent, SIDE, STEP_GROUPS, TileColumns, TileRows, TileSums, Unit};
 use super::vectors::{self, Vector};
 use std::marker::PhantomData;
 
 /// Some 32-bit integers, each also four bytes.
-pub trait Lanes: Copy {
+pub trait I8Lanes: Copy {
     /// How many.
     const WIDTH: usize;
     /// The vectors that pack operands and reduce sums next to the unit.
@@ -17,7 +17,7 @@ pub trait Lanes: Copy {
     fn zero() -> Self;
     /// `x` in every lane.
     fn splat(x: u32) -> Self;
-    /// The first [`Lanes::WIDTH`] words of `from`.
+    /// The first [`I8Lanes::WIDTH`] words of `from`.
     fn load(from: &[u32]) -> Self;
     /// Writes the lanes to the front of `to`.
     fn store(self, to: &mut [i32]);
@@ -30,11 +30,11 @@ pub trait Lanes: Copy {
 /// A unit that keeps `R` rows of `V` vectors of sums in registers.
 pub struct ByLanes<L, const R: usize, const V: usize>(PhantomData<L>);
 
-impl<L: Lanes, const R: usize, const V: usize> Unit for ByLanes<L, R, V> {
+impl<L: I8Lanes, const R: usize, const V: usize> Unit for ByLanes<L, R, V> {
     type Vectors = L::Vectors;
 
     #[inline(always)]
-    fn multiply<const SIGNED: bool>(rows: &[Rows], columns: &[Columns], extent: Extent, sums: &mut Sums) {
+    fn multiply<const SIGNED: bool>(rows: &[TileRows], columns: &[TileColumns], extent: Extent, sums: &mut TileSums) {
         const { assert!(V * L::WIDTH <= 32 && 32 % (V * L::WIDTH) == 0 && 32 % R == 0 && L::WIDTH <= 16) };
         let steps = extent.groups.div_ceil(STEP_GROUPS);
         let (rows, columns) = (&rows[..steps], &columns[..steps]);
@@ -61,7 +61,7 @@ const SIGNS: u32 = 0x8080_8080;
 
 /// 128 times the sum of the terms of each row: by so much are products too large with columns that are 128 too large.
 #[inline(always)]
-fn excesses<L: Lanes>(rows: &[Rows], extent: Extent) -> [u32; SIDE] {
+fn excesses<L: I8Lanes>(rows: &[TileRows], extent: Extent) -> [u32; SIDE] {
     let mut excesses = [0u32; SIDE];
     for (row, excess) in excesses.iter_mut().enumerate().take(extent.rows) {
         let mut sums = L::zero();
@@ -84,10 +84,10 @@ fn excesses<L: Lanes>(rows: &[Rows], extent: Extent) -> [u32; SIDE] {
 }
 
 #[inline(always)]
-fn register_tile<L: Lanes, const R: usize, const V: usize, const SIGNED: bool>(
-    rows: &[Rows],
+fn register_tile<L: I8Lanes, const R: usize, const V: usize, const SIGNED: bool>(
+    rows: &[TileRows],
     row: usize,
-    columns: &[Columns],
+    columns: &[TileColumns],
     column: usize,
     groups: usize,
     sums: &mut [[L; V]; R],
@@ -115,25 +115,25 @@ fn register_tile<L: Lanes, const R: usize, const V: usize, const SIGNED: bool>(
 
 /// Eight integers in plain Rust.
 #[derive(Clone, Copy)]
-pub struct Plain([i32; 8]);
+pub struct I8PlainLanes([i32; 8]);
 
-impl Lanes for Plain {
+impl I8Lanes for I8PlainLanes {
     const WIDTH: usize = 8;
-    type Vectors = vectors::Plain;
+    type Vectors = vectors::PlainVector;
 
     #[inline(always)]
     fn zero() -> Self {
-        Plain([0; 8])
+        I8PlainLanes([0; 8])
     }
 
     #[inline(always)]
     fn splat(x: u32) -> Self {
-        Plain([x as i32; 8])
+        I8PlainLanes([x as i32; 8])
     }
 
     #[inline(always)]
     fn load(from: &[u32]) -> Self {
-        Plain(from.first_chunk::<8>().expect("eight words").map(|word| word as i32))
+        I8PlainLanes(from.first_chunk::<8>().expect("eight words").map(|word| word as i32))
     }
 
     #[inline(always)]
@@ -147,7 +147,7 @@ impl Lanes for Plain {
         for (lane, other) in lanes.iter_mut().zip(other.0) {
             *lane ^= other;
         }
-        Plain(lanes)
+        I8PlainLanes(lanes)
     }
 
     #[inline(always)]
@@ -160,7 +160,7 @@ impl Lanes for Plain {
                 *sum = sum.wrapping_add(u as i32 * s);
             }
         }
-        Plain(sums)
+        I8PlainLanes(sums)
     }
 }
 

@@ -31,10 +31,10 @@ use crate::kernels::{
 };
 use crate::math::family_i8::i8_maximum_modulus_bits;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
-use isa::Isa;
+use isa::I8Isa;
 use std::ops::Range;
 use std::sync::Arc;
-use tables::Tables;
+use tables::I8Tables;
 
 /// Words of the residues of a block.
 const RESIDUE_WORDS: usize = BLOCK_WORDS / 4;
@@ -50,7 +50,7 @@ struct I8Kernel;
 
 /// Whether this CPU multiplies tiles of bytes in registers of their own.
 pub fn has_tile_registers() -> bool {
-    Isa::detect().has_tile_registers()
+    I8Isa::detect().has_tile_registers()
 }
 
 /// The kernel; it runs on every CPU.
@@ -60,7 +60,7 @@ pub fn probe() -> std::result::Result<&'static dyn PlaneKernel, &'static str> {
 
 impl KernelSelection for I8Kernel {
     fn instructions(&self) -> Option<&'static str> {
-        Some(Isa::detect().name())
+        Some(I8Isa::detect().name())
     }
 
     fn large_products_with(&self, multipliers: &Multipliers) -> Option<ConversionCosts> {
@@ -68,7 +68,7 @@ impl KernelSelection for I8Kernel {
     }
 
     fn issue_rate(&self, trials: usize) -> Option<f64> {
-        Isa::detect().issue_rate(trials)
+        I8Isa::detect().issue_rate(trials)
     }
 }
 
@@ -97,13 +97,13 @@ impl PlaneKernel for I8Kernel {
             let maximum_bits = u64::from(self.maximum_modulus_bits());
             return Err(Error::Precision { precision_bits: spec.modulus_bits.into(), maximum_bits });
         }
-        Ok(Arc::new(I8Engine { tables: Tables::new(spec), isa: Isa::detect() }))
+        Ok(Arc::new(I8Engine { tables: I8Tables::new(spec), isa: I8Isa::detect() }))
     }
 }
 
 struct I8Engine {
-    tables: Tables,
-    isa: Isa,
+    tables: I8Tables,
+    isa: I8Isa,
 }
 
 impl PlaneFormat for I8Engine {
@@ -153,13 +153,13 @@ impl PlaneEngine for I8Engine {
     ) {
         assert!(primes.end <= self.tables.moduli.len() && planes.len() == primes.len());
         assert!((1..=BLOCK).contains(&source.columns.len()));
-        self.isa.run(to_residues::ToResidues { tables: &self.tables, primes, source, planes, scratch });
+        self.isa.run(to_residues::I8ToResidues { tables: &self.tables, primes, source, planes, scratch });
     }
 
     fn multiply(&self, prime: usize, product: &PlaneProduct<'_>, c: &mut [u64], scratch: &mut [u64]) {
         let (modulus, is_triple) = (self.tables.moduli[prime], prime >= self.tables.singles);
         let c = bytemuck::cast_slice_mut(c);
-        product::Multiply { modulus, is_triple, product, c, scratch }.run_on(self.isa);
+        product::I8Multiply { modulus, is_triple, product, c, scratch }.run_on(self.isa);
     }
 
     fn add(&self, prime: usize, sum: &mut [u64], words: &[u64]) {
@@ -168,6 +168,6 @@ impl PlaneEngine for I8Engine {
 
     fn reconstruct(&self, residues: &BlockResidues<'_>, integers: &mut IntegerBlock, scratch: &mut [u64]) {
         assert!(integers.limbs >= self.tables.magnitude_limbs, "{} limbs are too few", integers.limbs);
-        self.isa.run(reconstruct::Reconstruct { tables: &self.tables, residues, integers, scratch });
+        self.isa.run(reconstruct::I8Reconstruct { tables: &self.tables, residues, integers, scratch });
     }
 }

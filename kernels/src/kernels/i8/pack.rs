@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 use super::reduce::{Karatsuba, row};
-use super::tiles::{Columns, Rows, STEP, STEP_GROUPS, Sums};
+use super::tiles::{STEP, STEP_GROUPS, TileColumns, TileRows, TileSums};
 use super::vectors::{HALVES, Vector, WORDS};
 use crate::plan::BLOCK;
 
@@ -18,17 +18,17 @@ pub const STRIP_PANELS: usize = super::tiles::SIDE / BLOCK;
 const STEP_ENTRIES: usize = STEP * BLOCK;
 
 /// The entries of a step of a panel, group by group.
-type Step = [[u16; HALVES]; STEP_GROUPS];
+type PanelStep = [[u16; HALVES]; STEP_GROUPS];
 
 /// No entries.
-const EMPTY: Step = [[0; HALVES]; STEP_GROUPS];
+const EMPTY: PanelStep = [[0; HALVES]; STEP_GROUPS];
 
 /// Bytes that stand for residues: themselves, or `low`, `high` and their sum for `128 high + low`.
-pub trait Digits {
+pub trait ByteDigits {
     /// Planes of bytes.
     const PLANES: usize;
     /// Least residues of a row of sums, from those of each plane.
-    fn least<V: Vector>(joiner: &Karatsuba, sums: &[Sums], at: usize) -> V;
+    fn least<V: Vector>(joiner: &Karatsuba, sums: &[TileSums], at: usize) -> V;
 }
 
 /// Moduli of one plane.
@@ -37,20 +37,20 @@ pub struct Single;
 /// Moduli of three planes.
 pub struct Triple;
 
-impl Digits for Single {
+impl ByteDigits for Single {
     const PLANES: usize = 1;
 
     #[inline(always)]
-    fn least<V: Vector>(joiner: &Karatsuba, sums: &[Sums], at: usize) -> V {
+    fn least<V: Vector>(joiner: &Karatsuba, sums: &[TileSums], at: usize) -> V {
         row(joiner.reducer(), &sums[0][at])
     }
 }
 
-impl Digits for Triple {
+impl ByteDigits for Triple {
     const PLANES: usize = 3;
 
     #[inline(always)]
-    fn least<V: Vector>(joiner: &Karatsuba, sums: &[Sums], at: usize) -> V {
+    fn least<V: Vector>(joiner: &Karatsuba, sums: &[TileSums], at: usize) -> V {
         joiner.row([&sums[0][at], &sums[1][at], &sums[2][at]])
     }
 }
@@ -62,7 +62,7 @@ pub fn steps(rows: usize) -> usize {
 
 /// The entries of one step of a panel; `padded` holds them where some of its rows are missing, which become 0.
 #[inline(always)]
-fn step_of<'a>(panel: &'a [u16], step: usize, padded: &'a mut Step) -> &'a Step {
+fn step_of<'a>(panel: &'a [u16], step: usize, padded: &'a mut PanelStep) -> &'a PanelStep {
     let rest = panel.get(step * STEP_ENTRIES..).unwrap_or_default();
     if let Some(whole) = rest.as_chunks().0.first_chunk() {
         return whole;
@@ -75,7 +75,7 @@ fn step_of<'a>(panel: &'a [u16], step: usize, padded: &'a mut Step) -> &'a Step 
 /// Writes the entries of neighbouring panels, row after row, as the columns of a strip; where there are fewer panels
 /// than a strip takes, the missing columns are 0. The steps of a plane follow those of the one before.
 #[inline(always)]
-pub fn pack_columns<V: Vector, D: Digits>(panels: [&[u16]; STRIP_PANELS], out: &mut [Columns]) {
+pub fn pack_columns<V: Vector, D: ByteDigits>(panels: [&[u16]; STRIP_PANELS], out: &mut [TileColumns]) {
     let steps = out.len() / D::PLANES;
     let mut padded = [EMPTY; STRIP_PANELS];
     let [of_first, of_second, of_third, of_fourth] = &mut padded;
@@ -106,7 +106,7 @@ pub fn pack_columns<V: Vector, D: Digits>(panels: [&[u16]; STRIP_PANELS], out: &
 
 /// Writes a panel's entries as rows `8 at` to `8 at + 7` of a strip.
 #[inline(always)]
-pub fn pack_rows<V: Vector, D: Digits>(panel: &[u16], at: usize, out: &mut [Rows]) {
+pub fn pack_rows<V: Vector, D: ByteDigits>(panel: &[u16], at: usize, out: &mut [TileRows]) {
     let steps = out.len() / D::PLANES;
     let mut padded = EMPTY;
     for step in 0..steps {
@@ -131,6 +131,6 @@ pub fn pack_rows<V: Vector, D: Digits>(panel: &[u16], at: usize, out: &mut [Rows
 
 /// The rows of one panel.
 #[inline(always)]
-fn panel_rows(rows: &mut Rows, at: usize) -> &mut [[u32; WORDS]; BLOCK] {
+fn panel_rows(rows: &mut TileRows, at: usize) -> &mut [[u32; WORDS]; BLOCK] {
     &mut rows.as_chunks_mut().0[at]
 }

@@ -11,12 +11,12 @@
 //! first-level cache, which keeps more of the right one.
 #![forbid(unsafe_code)]
 
-use super::isa::Isa;
-use super::pack::{Digits, STRIP_PANELS, Single, Triple, pack_columns, pack_rows, steps};
+use super::isa::I8Isa;
+use super::pack::{ByteDigits, STRIP_PANELS, Single, Triple, pack_columns, pack_rows, steps};
 use super::reduce::Karatsuba;
 use super::tiles::{
-    Columns, Extent, LINE_WORDS, Rows, SIDE, STEP, STEP_GROUPS, STEP_WORDS, SUM_WORDS, Sums, Task, Unit, aligned,
-    columns_mut, rows_mut, sums_mut,
+    Extent, I8Task, LINE_WORDS, SIDE, STEP, STEP_GROUPS, STEP_WORDS, SUM_WORDS, TileColumns, TileRows, TileSums, Unit,
+    aligned, columns_mut, rows_mut, sums_mut,
 };
 use super::vectors::{HalfwordVector, Vector};
 use crate::kernels::PlaneProduct;
@@ -49,7 +49,7 @@ pub fn scratch_words(rows: usize, grid: &BlockGrid, planes: usize) -> usize {
 }
 
 /// One product modulo one modulus.
-pub struct Multiply<'a> {
+pub struct I8Multiply<'a> {
     /// The modulus.
     pub modulus: u64,
     /// Whether its residues take three planes of bytes.
@@ -62,9 +62,9 @@ pub struct Multiply<'a> {
     pub scratch: &'a mut [u64],
 }
 
-impl Multiply<'_> {
+impl I8Multiply<'_> {
     /// Does it.
-    pub fn run_on(self, isa: Isa) {
+    pub fn run_on(self, isa: I8Isa) {
         let PlaneProduct { rows, grid, blocks, accumulate, .. } = self.product;
         assert!(blocks.end <= grid.len() && self.c.len() == blocks.len() * BLOCK_WORDS);
         if *rows == 0 && !accumulate {
@@ -76,8 +76,8 @@ impl Multiply<'_> {
     }
 
     #[inline(always)]
-    fn run_with<U: Unit, D: Digits>(self) {
-        let Multiply { modulus, product, c, scratch, .. } = self;
+    fn run_with<U: Unit, D: ByteDigits>(self) {
+        let I8Multiply { modulus, product, c, scratch, .. } = self;
         let PlaneProduct { grid, blocks, .. } = product;
         let joiner = Karatsuba::new(modulus);
         let words = aligned(&mut scratch[..scratch_words(product.rows, grid, D::PLANES)]);
@@ -88,14 +88,14 @@ impl Multiply<'_> {
             let strip_steps = steps(rows.len()) * D::PLANES;
             let (right, rest) = words.split_at_mut(strip_steps * STEP_WORDS);
             let (left, sums) = rest.split_at_mut(left_strips(grid) * strip_steps * STEP_WORDS);
-            let pass = Pass { joiner: &joiner, product, rows, columns: columns.clone(), strip_steps };
-            let buffers = Buffers { right: rows_mut(right), left: columns_mut(left), sums: sums_mut(sums) };
+            let pass = I8Pass { joiner: &joiner, product, rows, columns: columns.clone(), strip_steps };
+            let buffers = PassBuffers { right: rows_mut(right), left: columns_mut(left), sums: sums_mut(sums) };
             pass.run::<U, D>(buffers, c);
         }
     }
 }
 
-impl Task for Multiply<'_> {
+impl I8Task for I8Multiply<'_> {
     #[inline(always)]
     fn run<U: Unit>(self) {
         if self.is_triple { self.run_with::<U, Triple>() } else { self.run_with::<U, Single>() }
@@ -103,17 +103,17 @@ impl Task for Multiply<'_> {
 }
 
 /// The buffers into which a pass packs, and its sums.
-struct Buffers<'a> {
-    right: &'a mut [Rows],
-    left: &'a mut [Columns],
+struct PassBuffers<'a> {
+    right: &'a mut [TileRows],
+    left: &'a mut [TileColumns],
     /// For each strip of the left operand the sums of each plane.
-    sums: &'a mut [Sums],
+    sums: &'a mut [TileSums],
 }
 
 /// Tiles that share a strip of the right operand.
 struct Tiles<'a> {
-    left: &'a [Columns],
-    right: &'a [Rows],
+    left: &'a [TileColumns],
+    right: &'a [TileRows],
     /// The panel that strip 0 of the left operand begins with.
     start: usize,
     /// Strips of the left operand.
@@ -125,7 +125,7 @@ struct Tiles<'a> {
 }
 
 /// Some rows of the operands, some columns of blocks.
-struct Pass<'a> {
+struct I8Pass<'a> {
     joiner: &'a Karatsuba,
     product: &'a PlaneProduct<'a>,
     rows: Range<usize>,
@@ -133,11 +133,11 @@ struct Pass<'a> {
     strip_steps: usize,
 }
 
-impl Pass<'_> {
+impl I8Pass<'_> {
     #[inline(always)]
-    fn run<U: Unit, D: Digits>(&self, buffers: Buffers<'_>, c: &mut [u16]) {
+    fn run<U: Unit, D: ByteDigits>(&self, buffers: PassBuffers<'_>, c: &mut [u16]) {
         let PlaneProduct { x, y, .. } = self.product;
-        let Buffers { right, left, sums } = buffers;
+        let PassBuffers { right, left, sums } = buffers;
         let wanted = self.wanted_rows(self.columns.clone());
         for start in wanted.clone().step_by(LEFT_STRIPS * STRIP_PANELS) {
             let panels = start..(start + LEFT_STRIPS * STRIP_PANELS).min(wanted.end);
@@ -171,7 +171,7 @@ impl Pass<'_> {
     /// The residues of a tile are taken once the products of the next have been issued: the vector units work on them
     /// while the tile registers go on.
     #[inline(always)]
-    fn multiply<U: Unit, D: Digits>(&self, tiles: &Tiles<'_>, sums: &mut [Sums], c: &mut [u16]) {
+    fn multiply<U: Unit, D: ByteDigits>(&self, tiles: &Tiles<'_>, sums: &mut [TileSums], c: &mut [u16]) {
         let steps = self.strip_steps / D::PLANES;
         let extent = Extent { groups: steps * STEP_GROUPS, rows: tiles.columns.len() * BLOCK, columns: SIDE };
         let mut last = None;
@@ -195,7 +195,7 @@ impl Pass<'_> {
 
     /// Prefetches a part of the panels that are packed next, to be there when all products of `tiles` are done.
     #[inline(always)]
-    fn fetch<U: Unit, D: Digits>(&self, tiles: &Tiles<'_>, plane: usize, strip: usize) {
+    fn fetch<U: Unit, D: ByteDigits>(&self, tiles: &Tiles<'_>, plane: usize, strip: usize) {
         let (part, parts) = (plane * tiles.strips.len() + strip - tiles.strips.start, D::PLANES * tiles.strips.len());
         for panel in tiles.next.clone() {
             let rows = self.panel(self.product.y, panel);
@@ -220,7 +220,7 @@ impl Pass<'_> {
 
     /// The blocks of C of one tile, from its sums.
     #[inline(always)]
-    fn put<U: Unit, D: Digits>(&self, tiles: &Tiles<'_>, strip: usize, sums: &[Sums], c: &mut [u16]) {
+    fn put<U: Unit, D: ByteDigits>(&self, tiles: &Tiles<'_>, strip: usize, sums: &[TileSums], c: &mut [u16]) {
         let PlaneProduct { grid, blocks, accumulate, .. } = self.product;
         let sums = &sums[strip * D::PLANES..][..D::PLANES];
         let start = tiles.start + strip * STRIP_PANELS;

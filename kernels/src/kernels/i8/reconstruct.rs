@@ -10,9 +10,10 @@
 #![forbid(unsafe_code)]
 
 use super::RESIDUE_WORDS;
-use super::tables::Tables;
+use super::tables::I8Tables;
 use super::tiles::{
-    AlignedSums, Columns, Extent, GROUP, LINE_WORDS, SIDE, STEP_GROUPS, STEP_WORDS, Task, Unit, aligned, columns_mut,
+    AlignedSums, Extent, GROUP, I8Task, LINE_WORDS, SIDE, STEP_GROUPS, STEP_WORDS, TileColumns, Unit, aligned,
+    columns_mut,
 };
 use super::vectors::{Vector, WORDS};
 use crate::kernels::radix::{Whole, carry, take_magnitudes};
@@ -26,9 +27,9 @@ const STRIPS: usize = BLOCK_WORDS / SIDE;
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
 
 /// One block to reconstruct.
-pub struct Reconstruct<'a> {
+pub struct I8Reconstruct<'a> {
     /// Moduli and tables.
-    pub tables: &'a Tables,
+    pub tables: &'a I8Tables,
     /// Where the residues lie.
     pub residues: &'a BlockResidues<'a>,
     /// The output.
@@ -38,7 +39,7 @@ pub struct Reconstruct<'a> {
 }
 
 /// Words of scratch for one call.
-pub fn scratch_words(tables: &Tables) -> usize {
+pub fn scratch_words(tables: &I8Tables) -> usize {
     let (positions, limbs) = (tables.result_words.count * BLOCK_WORDS, tables.result_words.limbs() * BLOCK_WORDS);
     limbs + positions + positions * GROUP / 2 + STRIPS * tables.cofactors.steps() * STEP_WORDS / 2 + LINE_WORDS
 }
@@ -51,7 +52,7 @@ impl Whole for i64 {
     }
 }
 
-impl Task for Reconstruct<'_> {
+impl I8Task for I8Reconstruct<'_> {
     #[inline(always)]
     fn run<U: Unit>(self) {
         let (tables, shape) = (self.tables, self.tables.result_words);
@@ -103,7 +104,7 @@ fn block_behind<'a>(residues: &BlockResidues<'a>, modulus: usize) -> &'a [u64] {
 /// Weighted residues of all entries for one modulus, added to the quotients.
 #[inline(always)]
 fn weigh_one<V: Vector>(
-    tables: &Tables,
+    tables: &I8Tables,
     residues: &BlockResidues<'_>,
     modulus: usize,
     sum: &mut [f64; BLOCK_WORDS],
@@ -130,7 +131,7 @@ fn weigh_one<V: Vector>(
 
 /// Writes the bytes of `y_i` for each modulus, then those of `q`.
 #[inline(always)]
-fn weigh<V: Vector>(tables: &Tables, residues: &BlockResidues<'_>, columns: &mut [Columns]) {
+fn weigh<V: Vector>(tables: &I8Tables, residues: &BlockResidues<'_>, columns: &mut [TileColumns]) {
     let mut quotients = [0.0; BLOCK_WORDS];
     let (mut group, count) = (0, tables.moduli.len());
     let each = |from: usize| if from < tables.singles { (GROUP, 8, tables.singles) } else { (2, 16, count) };
@@ -157,7 +158,7 @@ fn weigh<V: Vector>(tables: &Tables, residues: &BlockResidues<'_>, columns: &mut
 
 /// Writes one group of terms of all entries.
 #[inline(always)]
-fn put(columns: &mut [Columns], group: usize, words: &[u32; BLOCK_WORDS]) {
+fn put(columns: &mut [TileColumns], group: usize, words: &[u32; BLOCK_WORDS]) {
     let steps = columns.len() / STRIPS;
     for (number, words) in words.as_chunks::<16>().0.iter().enumerate() {
         columns[number / 2 * steps + group / STEP_GROUPS][number % 2][group % STEP_GROUPS] = *words;

@@ -7,15 +7,15 @@ use crate::math::modulus::Modulus;
 
 /// A modulus, ready for reductions.
 #[derive(Clone, Copy, Debug)]
-pub struct Reducer {
+pub struct I8Reducer {
     modulus: i32,
     inverse: f32,
 }
 
-impl Reducer {
+impl I8Reducer {
     /// A reducer for a modulus below `2^14`.
-    pub fn new(modulus: u64) -> Reducer {
-        Reducer { modulus: modulus as i32, inverse: 1.0 / modulus as f32 }
+    pub fn new(modulus: u64) -> I8Reducer {
+        I8Reducer { modulus: modulus as i32, inverse: 1.0 / modulus as f32 }
     }
 
     /// Residues of less than `9/16` of the modulus in magnitude, for `|sum / modulus| <= 2^I8_QUOTIENT_BITS`.
@@ -98,7 +98,7 @@ pub fn halves<V: Vector>(sums: &[i32; SIDE]) -> [V; 2] {
 /// Least residues of a row of sums modulo one modulus: those of column `n` of the first half and of the second stand at
 /// `2 n` and `2 n + 1`.
 #[inline(always)]
-pub fn row<V: Vector>(reducer: Reducer, sums: &[i32; SIDE]) -> V {
+pub fn row<V: Vector>(reducer: I8Reducer, sums: &[i32; SIDE]) -> V {
     let [even, odd] = halves::<V>(sums);
     reducer.least_halves(even, odd)
 }
@@ -110,7 +110,7 @@ pub fn row<V: Vector>(reducer: Reducer, sums: &[i32; SIDE]) -> V {
 /// `2^16` times that. The lower half has none: with its sign bit flipped it is one that is `2^15` less.
 #[derive(Clone, Copy, Debug)]
 pub struct Karatsuba {
-    reducer: Reducer,
+    reducer: I8Reducer,
     /// The residues that the halves of each sum are multiplied with.
     factors: [u32; 3],
     /// The correction for the flipped bits.
@@ -125,12 +125,12 @@ impl Karatsuba {
         let factors = [-127, (1 << 14) - 128, 128];
         let pair = |factor: i64| u32::from(residue(factor) as u16) | u32::from(residue(factor << 16) as u16) << 16;
         let start = residue(factors.iter().sum::<i64>() << 15) as u32;
-        Karatsuba { reducer: Reducer::new(modulus), factors: factors.map(pair), start }
+        Karatsuba { reducer: I8Reducer::new(modulus), factors: factors.map(pair), start }
     }
 
     /// The reducer of the modulus.
     #[inline(always)]
-    pub fn reducer(&self) -> Reducer {
+    pub fn reducer(&self) -> I8Reducer {
         self.reducer
     }
 
@@ -157,14 +157,14 @@ impl Karatsuba {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::i8::vectors::Plain;
+    use crate::kernels::i8::vectors::PlainVector;
     use crate::math::bound::I8_QUOTIENT_BITS;
     use crate::math::family_i8::{I8_SINGLES, i8_moduli};
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
     /// The first word.
-    fn word(vector: Plain) -> i32 {
+    fn word(vector: PlainVector) -> i32 {
         let mut words = [0; WORDS];
         vector.store(&mut words);
         words[0] as i32
@@ -173,24 +173,25 @@ mod tests {
     #[test]
     fn residues_are_least_up_to_the_largest_quotient() {
         for &modulus in i8_moduli() {
-            let (reducer, m) = (Reducer::new(modulus), modulus as i64);
+            let (reducer, m) = (I8Reducer::new(modulus), modulus as i64);
             let largest = (m << I8_QUOTIENT_BITS).min(i64::from(i32::MAX));
             let near = |middle: i64| (-3..=3).map(move |step| middle + step);
             let halves = (0..40).flat_map(|step| near((largest / 40 * step / m) * m + m / 2));
             let multiples = (0..40).flat_map(|step| near((largest / 40 * step / m) * m));
             for sum in halves.chain(multiples).chain(near(largest - 3)).flat_map(|sum| [sum, -sum]) {
                 let sum = sum as i32;
-                let (least, left) = (i64::from(sum).rem_euclid(m), word(reducer.near_words(Plain::splat(sum as u32))));
+                let (least, left) =
+                    (i64::from(sum).rem_euclid(m), word(reducer.near_words(PlainVector::splat(sum as u32))));
                 assert_eq!(
-                    i64::from(word(reducer.least_words(Plain::splat(sum as u32)))),
+                    i64::from(word(reducer.least_words(PlainVector::splat(sum as u32)))),
                     least,
                     "{sum} mod {modulus}"
                 );
                 assert!(16 * i64::from(left).abs() <= 9 * m, "{sum} modulo {modulus} leaves {left}");
-                let both = word(reducer.least_halves(Plain::splat(sum as u32), Plain::splat(-sum as u32)));
+                let both = word(reducer.least_halves(PlainVector::splat(sum as u32), PlainVector::splat(-sum as u32)));
                 assert_eq!(i64::from(both & 0xffff), least, "{sum} modulo {modulus}");
                 assert_eq!(i64::from(both >> 16), i64::from(-sum).rem_euclid(m), "{} modulo {modulus}", -sum);
-                let balanced = word(reducer.balanced_halves(Plain::splat(sum as u32), Plain::splat(0)));
+                let balanced = word(reducer.balanced_halves(PlainVector::splat(sum as u32), PlainVector::splat(0)));
                 let wanted = if least > (m - 1) / 2 { least - m } else { least };
                 assert_eq!((i64::from(balanced as i16), balanced >> 16), (wanted, 0), "{sum} modulo {modulus}");
             }

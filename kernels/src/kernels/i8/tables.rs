@@ -3,8 +3,8 @@
 //! Knows: big integers, once, while the tables are made. Does not know: matrices, instructions.
 #![forbid(unsafe_code)]
 
-use super::reduce::Reducer;
-use super::tiles::{GROUP, Rows, SIDE, STEP, STEP_GROUPS, STEP_WORDS};
+use super::reduce::I8Reducer;
+use super::tiles::{GROUP, SIDE, STEP, STEP_GROUPS, STEP_WORDS, TileRows};
 use crate::kernels::EngineSpec;
 use crate::kernels::radix::Digits;
 use crate::math::family_i8::{I8_SINGLES, i8_moduli, i8_modulus_count, i8_modulus_count_redundant};
@@ -20,17 +20,17 @@ pub fn plane_count(spec: &EngineSpec) -> usize {
 }
 
 /// The constant factors of a conversion: outputs are rows of tiles.
-pub struct Table {
+pub struct I8Table {
     groups: usize,
     outputs: usize,
-    strips: Vec<Rows>,
+    strips: Vec<TileRows>,
 }
 
-impl Table {
+impl I8Table {
     /// A table of zeros for `groups` groups of four terms.
-    fn new(groups: usize, outputs: usize) -> Table {
+    fn new(groups: usize, outputs: usize) -> I8Table {
         let steps = groups.div_ceil(STEP_GROUPS) * outputs.div_ceil(SIDE);
-        Table { groups, outputs, strips: vec![[[0; STEP_GROUPS]; SIDE]; steps] }
+        I8Table { groups, outputs, strips: vec![[[0; STEP_GROUPS]; SIDE]; steps] }
     }
 
     fn set(&mut self, term: usize, output: usize, factor: i64) {
@@ -57,7 +57,7 @@ impl Table {
 
     /// The factors of one tile of outputs, step by step.
     #[inline(always)]
-    pub fn strip(&self, index: usize) -> &[Rows] {
+    pub fn strip(&self, index: usize) -> &[TileRows] {
         &self.strips[index * self.steps()..][..self.steps()]
     }
 
@@ -76,18 +76,18 @@ pub struct ModulusGroup {
 }
 
 /// All constants of an engine.
-pub struct Tables {
+pub struct I8Tables {
     /// The moduli in plane order.
     pub moduli: Vec<u64>,
     /// How many of them take one plane of bytes.
     pub singles: usize,
     /// The moduli, ready for reductions.
-    pub reducers: Vec<Reducer>,
+    pub reducers: Vec<I8Reducer>,
     /// Limbs of a scaled integer.
     pub operand_limbs: usize,
     /// Residues of the radix powers: terms are the bytes of an integer in two's complement, a carry and a sign;
     /// outputs are rows.
-    pub radix_powers: Table,
+    pub radix_powers: I8Table,
     /// The moduli of each tile of outputs.
     pub groups: Vec<ModulusGroup>,
     /// `(M / m_i)^-1` modulo `m_i`, balanced.
@@ -97,14 +97,14 @@ pub struct Tables {
     /// The reconstructed integers, four of their bytes at a time.
     pub result_words: Digits,
     /// Bytes of `M / m_i` for each byte of a weighted residue, then those of `-M` for each byte of the quotient.
-    pub cofactors: Table,
+    pub cofactors: I8Table,
     /// Limbs of `M`.
     pub magnitude_limbs: usize,
 }
 
-impl Tables {
+impl I8Tables {
     /// The tables for `spec`, which is in range.
-    pub fn new(spec: &EngineSpec) -> Tables {
+    pub fn new(spec: &EngineSpec) -> I8Tables {
         let moduli = i8_moduli()[..plane_count(spec)].to_vec();
         let singles = moduli.len().min(I8_SINGLES.len());
         let product = moduli.iter().fold(Integer::from(1), |product, &modulus| product * modulus);
@@ -121,8 +121,8 @@ impl Tables {
         // a quotient are 256 times the others.
         let bytes = (product.significant_bits() + 2).div_ceil(8) as usize + 1;
         let result = Digits { bits: 8, count: bytes.next_multiple_of(GROUP) };
-        Tables {
-            reducers: moduli.iter().map(|&modulus| Reducer::new(modulus)).collect(),
+        I8Tables {
+            reducers: moduli.iter().map(|&modulus| I8Reducer::new(modulus)).collect(),
             operand_limbs,
             radix_powers: radix_powers(operand_limbs, &groups, &moduli),
             groups,
@@ -160,9 +160,9 @@ fn modulus_groups(singles: usize, moduli: usize) -> Vec<ModulusGroup> {
 
 /// Residues of the powers of 256, balanced: as bytes, or as `low + 128 high` in two rows. Behind the powers for the
 /// bytes of a magnitude stand 1 and the correction for negative numbers in two's complement.
-fn radix_powers(limbs: usize, groups: &[ModulusGroup], moduli: &[u64]) -> Table {
+fn radix_powers(limbs: usize, groups: &[ModulusGroup], moduli: &[u64]) -> I8Table {
     let bytes = 8 * limbs;
-    let mut table = Table::new(bytes / GROUP + 1, groups.len() * SIDE);
+    let mut table = I8Table::new(bytes / GROUP + 1, groups.len() * SIDE);
     for (group, first) in groups.iter().zip((0..).step_by(SIDE)) {
         for (number, &modulus) in moduli[group.moduli.clone()].iter().enumerate() {
             let modulus = Modulus::new(modulus);
@@ -191,9 +191,9 @@ fn first_term(modulus: usize, singles: usize) -> usize {
     if modulus < singles { modulus } else { singles.next_multiple_of(GROUP) + 2 * (modulus - singles) }
 }
 
-fn cofactors(moduli: &[u64], singles: usize, product: &Integer, result: Digits) -> Table {
+fn cofactors(moduli: &[u64], singles: usize, product: &Integer, result: Digits) -> I8Table {
     let quotient = first_term(moduli.len().max(singles), singles).next_multiple_of(GROUP);
-    let mut table = Table::new(quotient / GROUP + 1, result.count);
+    let mut table = I8Table::new(quotient / GROUP + 1, result.count);
     let mut set = |term: usize, integer: &Integer| {
         for (output, digit) in result.balanced(integer).into_iter().enumerate() {
             table.set(term, output, digit);

@@ -13,13 +13,13 @@ use rand_chacha::ChaCha8Rng;
 use rug::Integer;
 use rug::integer::Order;
 
-fn engines(spec: EngineSpec) -> impl Iterator<Item = (Isa, I8Engine)> {
-    Isa::all().map(move |isa| (isa, I8Engine { tables: Tables::new(&spec), isa }))
+fn engines(spec: EngineSpec) -> impl Iterator<Item = (I8Isa, I8Engine)> {
+    I8Isa::all().map(move |isa| (isa, I8Engine { tables: I8Tables::new(&spec), isa }))
 }
 
 /// Whether each product takes so long that fewer cases must do.
-fn is_slow(isa: Isa) -> bool {
-    !Isa::available().any(|other| other == isa)
+fn is_slow(isa: I8Isa) -> bool {
+    !I8Isa::available().any(|other| other == isa)
 }
 
 fn halves(words: &[u64]) -> &[u16] {
@@ -469,7 +469,7 @@ fn the_kernel_states_its_limits() {
 
 #[test]
 fn rates_are_those_of_single_instructions() {
-    for isa in Isa::available() {
+    for isa in I8Isa::available() {
         let is_single = ["amx", "vnni8", "avx-vnni"].contains(&isa.name());
         assert_eq!(isa.issue_rate(1).map(|rate| rate > 0.0), is_single.then_some(true), "{}", isa.name());
     }

@@ -23,13 +23,13 @@ pub const STEP_GROUPS: usize = STEP / GROUP;
 pub const STEP_WORDS: usize = SIDE * STEP_GROUPS;
 
 /// A step of the signed operand: of each row 16 groups of 4 bytes.
-pub type Rows = [[u32; STEP_GROUPS]; SIDE];
+pub type TileRows = [[u32; STEP_GROUPS]; SIDE];
 
 /// A step of the other operand: for columns 0 to 15, then 16 to 31, of each group the 4 bytes of each column.
-pub type Columns = [[[u32; 16]; STEP_GROUPS]; 2];
+pub type TileColumns = [[[u32; 16]; STEP_GROUPS]; 2];
 
 /// Sums of products, row after row; units are fastest where they begin a cache line.
-pub type Sums = [[i32; SIDE]; SIDE];
+pub type TileSums = [[i32; SIDE]; SIDE];
 
 /// Words of the sums of a tile.
 pub const SUM_WORDS: usize = SIDE * SIDE;
@@ -37,7 +37,7 @@ pub const SUM_WORDS: usize = SIDE * SIDE;
 /// Sums that begin a cache line.
 #[derive(Clone)]
 #[repr(C, align(64))]
-pub struct AlignedSums(pub Sums);
+pub struct AlignedSums(pub TileSums);
 
 impl AlignedSums {
     /// Sums that are 0.
@@ -62,27 +62,27 @@ pub trait Unit {
     /// The vectors that pack operands and reduce sums where the unit runs.
     type Vectors: Vector;
     /// `sums[m][n] := sum_k rows[m][k] columns[k][n]` modulo `2^32`; the bytes of columns have signs if `SIGNED`.
-    fn multiply<const SIGNED: bool>(rows: &[Rows], columns: &[Columns], extent: Extent, sums: &mut Sums);
+    fn multiply<const SIGNED: bool>(rows: &[TileRows], columns: &[TileColumns], extent: Extent, sums: &mut TileSums);
 }
 
 /// Work that can run on any unit.
-pub trait Task {
+pub trait I8Task {
     /// Does the work. Must be `#[inline(always)]`.
     fn run<U: Unit>(self);
 }
 
 /// The columns that a slice of words holds, one step after the other.
-pub fn columns_mut(words: &mut [u32]) -> &mut [Columns] {
+pub fn columns_mut(words: &mut [u32]) -> &mut [TileColumns] {
     words.as_chunks_mut::<16>().0.as_chunks_mut::<STEP_GROUPS>().0.as_chunks_mut::<2>().0
 }
 
 /// The rows that a slice of words holds, one step after the other.
-pub fn rows_mut(words: &mut [u32]) -> &mut [Rows] {
+pub fn rows_mut(words: &mut [u32]) -> &mut [TileRows] {
     words.as_chunks_mut::<STEP_GROUPS>().0.as_chunks_mut::<SIDE>().0
 }
 
 /// The sums that a slice of words holds, one tile after the other.
-pub fn sums_mut(words: &mut [u32]) -> &mut [Sums] {
+pub fn sums_mut(words: &mut [u32]) -> &mut [TileSums] {
     bytemuck::cast_slice_mut::<u32, i32>(words).as_chunks_mut::<SIDE>().0.as_chunks_mut::<SIDE>().0
 }
 

@@ -6,10 +6,10 @@
 //! is equal to `math::scale::scaled_integer` modulo each modulus; allocates nothing.
 #![forbid(unsafe_code)]
 
-use super::reduce::{Reducer, halves};
-use super::tables::{ModulusGroup, Tables};
+use super::reduce::{I8Reducer, halves};
+use super::tables::{I8Tables, ModulusGroup};
 use super::tiles::{
-    AlignedSums, Columns, Extent, LINE_WORDS, SIDE, STEP, STEP_GROUPS, STEP_WORDS, Sums, Task, Unit, aligned,
+    AlignedSums, Extent, I8Task, LINE_WORDS, SIDE, STEP, STEP_GROUPS, STEP_WORDS, TileColumns, TileSums, Unit, aligned,
     columns_mut,
 };
 use super::vectors::{HalfwordVector, Vector, WORDS};
@@ -38,9 +38,9 @@ const MOST_STEPS: usize = I8_TABLE_TERMS / STEP;
 const STREAM_BYTES: usize = 2 << 20;
 
 /// One panel to convert.
-pub struct ToResidues<'a, 'b> {
+pub struct I8ToResidues<'a, 'b> {
     /// Moduli and tables.
-    pub tables: &'a Tables,
+    pub tables: &'a I8Tables,
     /// The moduli to convert for.
     pub primes: Range<usize>,
     /// The columns to convert.
@@ -52,14 +52,14 @@ pub struct ToResidues<'a, 'b> {
 }
 
 /// Words of scratch for one call.
-pub fn scratch_words(tables: &Tables) -> usize {
+pub fn scratch_words(tables: &I8Tables) -> usize {
     STRIPS * tables.radix_powers.steps() * STEP_WORDS / 2 + LINE_WORDS
 }
 
-impl Task for ToResidues<'_, '_> {
+impl I8Task for I8ToResidues<'_, '_> {
     #[inline(always)]
     fn run<U: Unit>(self) {
-        let ToResidues { tables, primes, source, planes, scratch } = self;
+        let I8ToResidues { tables, primes, source, planes, scratch } = self;
         let strip_steps = tables.radix_powers.steps();
         let columns = columns_mut(&mut aligned(scratch)[..STRIPS * strip_steps * STEP_WORDS]);
         let (mut sums, mut part) = ([const { AlignedSums::new() }; 2], AlignedSums::new());
@@ -78,18 +78,18 @@ impl Task for ToResidues<'_, '_> {
                     continue;
                 }
                 for (start, strip) in starts.clone().zip(columns.chunks_exact(strip_steps)) {
-                    Tile { tables, group, sums: &mut sums[turn].0 }.sum::<U>(index, strip, &mut part.0);
+                    SumTile { tables, group, sums: &mut sums[turn].0 }.sum::<U>(index, strip, &mut part.0);
                     turn = 1 - turn;
                     let entries = start * BLOCK..(start + STRIP_ROWS).min(rows) * BLOCK;
                     if let Some((group, entries)) = last.replace((group, entries)) {
                         let out = Out { primes: primes.clone(), entries, streams };
-                        Tile { tables, group, sums: &mut sums[turn].0 }.write::<U::Vectors>(out, planes);
+                        SumTile { tables, group, sums: &mut sums[turn].0 }.write::<U::Vectors>(out, planes);
                     }
                 }
             }
             if let Some((group, entries)) = last {
                 let out = Out { primes: primes.clone(), entries, streams };
-                Tile { tables, group, sums: &mut sums[1 - turn].0 }.write::<U::Vectors>(out, planes);
+                SumTile { tables, group, sums: &mut sums[1 - turn].0 }.write::<U::Vectors>(out, planes);
             }
         }
         U::Vectors::fence(); // streamed words must be visible before another thread is told of them
@@ -107,13 +107,13 @@ struct Out {
 }
 
 /// The sums of one tile, for some group of moduli.
-struct Tile<'a> {
-    tables: &'a Tables,
+struct SumTile<'a> {
+    tables: &'a I8Tables,
     group: &'a ModulusGroup,
-    sums: &'a mut Sums,
+    sums: &'a mut TileSums,
 }
 
-impl Tile<'_> {
+impl SumTile<'_> {
     /// Writes the digits of the residues of some entries, modulo the moduli of the group that are wanted.
     #[inline(always)]
     fn write<V: Vector>(&self, out: Out, planes: &mut [&mut [u64]]) {
@@ -129,7 +129,7 @@ impl Tile<'_> {
 
     /// Sums of the entries of a strip with the factors of strip number `index` of the table.
     #[inline(always)]
-    fn sum<U: Unit>(&mut self, index: usize, strip: &[Columns], part: &mut Sums) {
+    fn sum<U: Unit>(&mut self, index: usize, strip: &[TileColumns], part: &mut TileSums) {
         let (table, group) = (&self.tables.radix_powers, self.group);
         let rows_each = if group.is_triple { 2 } else { 1 };
         for first in (0..table.steps()).step_by(MOST_STEPS) {
@@ -153,7 +153,7 @@ impl Tile<'_> {
 
     /// The digits of the residues of all entries modulo one modulus of the group.
     #[inline(always)]
-    fn digits<V: Vector>(&self, reducer: Reducer, number: usize) -> V {
+    fn digits<V: Vector>(&self, reducer: I8Reducer, number: usize) -> V {
         if !self.group.is_triple {
             let [even, odd] = halves::<V>(&self.sums[number]);
             return reducer.balanced_halves(even, odd);
@@ -167,7 +167,7 @@ impl Tile<'_> {
 /// `sums := sums + part` modulo the modulus; the summand added to the part is less than the modulus, for which there is
 /// room.
 #[inline(always)]
-fn add_part<V: Vector>(reducer: Reducer, sums: &mut [i32; SIDE], part: &[i32; SIDE]) {
+fn add_part<V: Vector>(reducer: I8Reducer, sums: &mut [i32; SIDE], part: &[i32; SIDE]) {
     let (before, part) = (halves::<V>(sums), halves::<V>(part));
     let sums: &mut [u32; SIDE] = bytemuck::cast_mut(sums);
     for (sums, (before, part)) in sums.as_chunks_mut().0.iter_mut().zip(before.into_iter().zip(part)) {
@@ -192,18 +192,19 @@ fn write<V: HalfwordVector>(plane: &mut [u64], entries: Range<usize>, residues: 
 }
 
 /// The entries of a strip, those of even columns first, and the terms of their signs and rounding.
-struct Entries<'a> {
+struct StripEntries<'a> {
     scaled: [Scaled<'a>; SIDE],
     signs: [[u32; WORDS]; 2],
     carries: [[u32; WORDS]; 2],
 }
 
-impl<'a> Entries<'a> {
+impl<'a> StripEntries<'a> {
     #[inline(always)]
-    fn new(source: &PanelSource<'a>, rows: Range<usize>) -> Entries<'a> {
+    fn new(source: &PanelSource<'a>, rows: Range<usize>) -> StripEntries<'a> {
         let (view, columns) = (&source.view, source.columns.clone());
         let (heads, limbs, width) = (view.all_heads(), view.all_limbs(), view.limbs_per_element());
-        let mut entries = Entries { scaled: [Scaled::ZERO; SIDE], signs: [[0; WORDS]; 2], carries: [[0; WORDS]; 2] };
+        let mut entries =
+            StripEntries { scaled: [Scaled::ZERO; SIDE], signs: [[0; WORDS]; 2], carries: [[0; WORDS]; 2] };
         for lane in 0..SIDE {
             let (row, column) = (rows.start + lane / BLOCK, columns.start + lane % BLOCK);
             if row >= rows.end || column >= columns.end {
@@ -224,8 +225,8 @@ impl<'a> Entries<'a> {
 
 /// The bytes of the integers of some rows, their carries and signs, as columns; groups beyond them become anything.
 #[inline(always)]
-fn put_rows<V: Vector>(source: &PanelSource<'_>, rows: Range<usize>, limbs: usize, strip: &mut [Columns]) {
-    let entries = Entries::new(source, rows);
+fn put_rows<V: Vector>(source: &PanelSource<'_>, rows: Range<usize>, limbs: usize, strip: &mut [TileColumns]) {
+    let entries = StripEntries::new(source, rows);
     for half in 0..2 {
         let (scaled, signs) = (&entries.scaled[half * WORDS..][..WORDS], V::load(&entries.signs[half]));
         for (step, tile) in strip.iter_mut().enumerate().take(limbs.div_ceil(STEP_LIMBS)) {

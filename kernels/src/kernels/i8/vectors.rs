@@ -115,9 +115,9 @@ const GROUP_ROWS: [u8; 4 * WORDS] = {
 
 /// Plain Rust.
 #[derive(Clone, Copy)]
-pub struct Plain([u32; WORDS]);
+pub struct PlainVector([u32; WORDS]);
 
-impl Plain {
+impl PlainVector {
     #[inline(always)]
     fn halves(self) -> [u16; HALVES] {
         cast(self.0)
@@ -129,7 +129,7 @@ impl Plain {
         for (at, out) in out.iter_mut().enumerate() {
             *out = of(a[at], b[at]);
         }
-        Plain(cast(out))
+        PlainVector(cast(out))
     }
 
     #[inline(always)]
@@ -138,14 +138,14 @@ impl Plain {
         for (at, out) in out.iter_mut().enumerate() {
             *out = of(self.0[at], other.0[at]);
         }
-        Plain(out)
+        PlainVector(out)
     }
 }
 
-impl HalfwordVector for Plain {
+impl HalfwordVector for PlainVector {
     #[inline(always)]
     fn load_halves(from: &[u16; HALVES]) -> Self {
-        Plain(cast(*from))
+        PlainVector(cast(*from))
     }
 
     #[inline(always)]
@@ -155,7 +155,7 @@ impl HalfwordVector for Plain {
 
     #[inline(always)]
     fn splat_half(x: u16) -> Self {
-        Plain(cast([x; HALVES]))
+        PlainVector(cast([x; HALVES]))
     }
 
     #[inline(always)]
@@ -192,7 +192,7 @@ impl HalfwordVector for Plain {
         for (at, out) in out.iter_mut().enumerate() {
             *out = bytes[GROUP_ROWS[at] as usize];
         }
-        Plain(cast(out))
+        PlainVector(cast(out))
     }
 
     #[inline(always)]
@@ -201,7 +201,7 @@ impl HalfwordVector for Plain {
         for (sum, other) in sums.iter_mut().zip(other) {
             *sum = sum.wrapping_add(other);
         }
-        Plain(cast(sums))
+        PlainVector(cast(sums))
     }
 
     #[inline(always)]
@@ -210,10 +210,10 @@ impl HalfwordVector for Plain {
     }
 }
 
-impl Vector for Plain {
+impl Vector for PlainVector {
     #[inline(always)]
     fn load(from: &[u32; WORDS]) -> Self {
-        Plain(*from)
+        PlainVector(*from)
     }
 
     #[inline(always)]
@@ -223,7 +223,7 @@ impl Vector for Plain {
 
     #[inline(always)]
     fn splat(x: u32) -> Self {
-        Plain([x; WORDS])
+        PlainVector([x; WORDS])
     }
 
     #[inline(always)]
@@ -301,7 +301,7 @@ impl Vector for Plain {
             *out = current >> right | (next << 1) << (63 - right);
             current = next;
         }
-        Plain(cast(out))
+        PlainVector(cast(out))
     }
 }
 

@@ -6,7 +6,7 @@
 //! since sums of later columns are where they belong.
 
 use super::PlaneTiles;
-use super::layout::{HEADER_WORDS, Layout};
+use super::layout::{HEADER_WORDS, PlaneTileLayout};
 use super::publish::{OfPanel, Publisher};
 use super::rules::{BlockRules, BlockSums, PivotedTriangle};
 use crate::kernels::tiles::{FailedPivot, SolveTile, TileShape};
@@ -17,14 +17,14 @@ use std::ops::Range;
 
 /// The factored tile above the one that is finished.
 struct Above<'a, P> {
-    layout: Layout,
+    layout: PlaneTileLayout,
     triangle: PivotedTriangle<'a, P>,
 }
 
 /// A tile that is finished.
 pub struct Finish<'a, R: BlockRules> {
     tiles: &'a PlaneTiles<R>,
-    layout: Layout,
+    layout: PlaneTileLayout,
     above: Option<Above<'a, R::Pivot>>,
     /// Whether updates have come.
     has_sums: bool,
@@ -37,11 +37,11 @@ pub struct Finish<'a, R: BlockRules> {
     pivots: Vec<R::Pivot>,
     /// Sums of a block as integers.
     integers: IntegerBlock,
-    scratch: Scratch<'a>,
+    scratch: FinishScratch<'a>,
 }
 
 /// Memory of one call.
-struct Scratch<'a> {
+struct FinishScratch<'a> {
     /// Operand panels of the columns that are finished.
     planes: &'a mut [u64],
     publisher: Publisher<'a>,
@@ -95,7 +95,7 @@ impl<'a, R: BlockRules> Finish<'a, R> {
             weights,
             pivots,
             integers: IntegerBlock::new(tiles.engine.magnitude_limbs()),
-            scratch: Scratch { planes, publisher, rules, engine },
+            scratch: FinishScratch { planes, publisher, rules, engine },
         }
     }
 
@@ -144,7 +144,7 @@ impl<'a, R: BlockRules> Finish<'a, R> {
         let begin = layout.grid.column_start(next.start) * engine.block_words();
         let words = blocks.len() * engine.block_words();
         let accumulate = self.is_reduced(done.start);
-        let Scratch { planes, engine: scratch, .. } = &mut self.scratch;
+        let FinishScratch { planes, engine: scratch, .. } = &mut self.scratch;
         let primes = engine.moduli().len();
         let operands = |prime: usize| {
             let x = layout.rows(&planes[prime * layout.plane_words..], panels.start, first);
@@ -173,7 +173,7 @@ impl<'a, R: BlockRules> Finish<'a, R> {
                 self.take_off(panel, block);
             }
             self.rows(panel, block)?;
-            let Scratch { planes, publisher, rules, engine: scratch } = &mut self.scratch;
+            let FinishScratch { planes, publisher, rules, engine: scratch } = &mut self.scratch;
             let finished = &self.blocks[layout.block(panel, block)];
             let of_panel = OfPanel { layout: &layout, panel, cols: cols.clone() };
             let (engine, count) = (&*self.tiles.engine, cols.len());

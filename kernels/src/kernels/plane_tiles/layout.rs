@@ -17,7 +17,7 @@ const LINE_WORDS: usize = 8;
 
 /// The parts of a tile of one shape.
 #[derive(Clone, Copy)]
-pub struct Layout {
+pub struct PlaneTileLayout {
     /// The tile.
     pub shape: TileShape,
     /// Blocks of its sums.
@@ -31,9 +31,9 @@ pub struct Layout {
     primes: usize,
 }
 
-impl Layout {
+impl PlaneTileLayout {
     /// For planes of `engine` and blocks of integers of `block_words` words.
-    pub fn new(engine: &dyn PlaneEngine, shape: TileShape, block_words: usize) -> Layout {
+    pub fn new(engine: &dyn PlaneEngine, shape: TileShape, block_words: usize) -> PlaneTileLayout {
         let grid = match shape.diagonal {
             true => BlockGrid::triangle(shape.cols),
             false => BlockGrid::rectangle(shape.rows, shape.cols),
@@ -42,7 +42,7 @@ impl Layout {
         // An odd number of cache lines, so that the same place of all planes does not fall into one set of a cache.
         let lines = engine.plane_words(&grid).max(shape.panels() * panel_words).div_ceil(LINE_WORDS) | 1;
         let primes = engine.moduli().len();
-        Layout { shape, grid, plane_words: lines * LINE_WORDS, panel_words, block_words, primes }
+        PlaneTileLayout { shape, grid, plane_words: lines * LINE_WORDS, panel_words, block_words, primes }
     }
 
     /// Words of all planes.

@@ -16,7 +16,7 @@ use rug::Integer;
 use rug::integer::Order;
 
 /// A pivot, ready for quotients.
-pub struct Pivot {
+pub struct LimbPivot {
     negative: bool,
     /// Limbs of its magnitude, as many as an entry has.
     limbs: Box<[u64]>,
@@ -52,24 +52,24 @@ impl LimbRules {
     }
 
     /// A positive pivot.
-    fn pivot_of(&self, magnitude: &[u64]) -> Pivot {
+    fn pivot_of(&self, magnitude: &[u64]) -> LimbPivot {
         let mut limbs = vec![0; self.widths.entry].into_boxed_slice();
         let count = magnitude.len().min(limbs.len());
         limbs[..count].copy_from_slice(&magnitude[..count]);
-        Pivot { negative: false, limbs, reciprocal: Reciprocal::boxed(magnitude, self.working_bits) }
+        LimbPivot { negative: false, limbs, reciprocal: Reciprocal::boxed(magnitude, self.working_bits) }
     }
 
     /// The steps of one call.
-    fn rows<'a>(&'a self, scratch: &'a mut [u64]) -> Rows<'a> {
+    fn rows<'a>(&'a self, scratch: &'a mut [u64]) -> LimbRows<'a> {
         let (rest, scratch) = scratch.split_at_mut(self.widths.rest);
         let (product, scratch) = scratch.split_at_mut(2 * self.widths.entry);
         let quotient = &mut scratch[..entries::quotient_words(self.widths, self.working_bits)];
-        Rows { rules: self, rest, product, quotient }
+        LimbRows { rules: self, rest, product, quotient }
     }
 }
 
 impl BlockRules for LimbRules {
-    type Pivot = Pivot;
+    type Pivot = LimbPivot;
 
     const FORM: &'static str = "planes and limbs";
 
@@ -86,7 +86,7 @@ impl BlockRules for LimbRules {
     }
 
     fn pivot_bytes(&self) -> u64 {
-        Reciprocal::bytes(self.working_bits) + (size_of::<Pivot>() + 8 * self.widths.entry) as u64
+        Reciprocal::bytes(self.working_bits) + (size_of::<LimbPivot>() + 8 * self.widths.entry) as u64
     }
 
     fn call_bytes(&self) -> u64 {
@@ -94,8 +94,8 @@ impl BlockRules for LimbRules {
         8 * (40 + 8 * self.slot_words() as u64)
     }
 
-    fn pivot(&self, value: &Integer) -> Pivot {
-        Pivot { negative: *value < 0, ..self.pivot_of(value.as_limbs()) }
+    fn pivot(&self, value: &Integer) -> LimbPivot {
+        LimbPivot { negative: *value < 0, ..self.pivot_of(value.as_limbs()) }
     }
 
     fn load(&self, source: &TileSource<'_>, panel: usize, finished: bool, blocks: &mut [u64], _scratch: &mut [u64]) {
@@ -154,7 +154,7 @@ impl BlockRules for LimbRules {
         &self,
         block: &mut [u64],
         weights: &mut [RowWeight],
-        pivots: &mut Vec<Pivot>,
+        pivots: &mut Vec<LimbPivot>,
         scratch: &mut [u64],
     ) -> Result<(), FailedPivot> {
         self.rows(scratch).factor(block, weights, pivots)
@@ -163,7 +163,7 @@ impl BlockRules for LimbRules {
     fn solve(
         &self,
         block: &mut [u64],
-        above: PivotedTriangle<'_, Pivot>,
+        above: PivotedTriangle<'_, LimbPivot>,
         weights: &mut [RowWeight],
         scratch: &mut [u64],
     ) {
@@ -178,7 +178,7 @@ impl BlockRules for LimbRules {
 }
 
 /// The entries of one block: the rest of each, its quotient by the pivot, roots of pivots.
-struct Rows<'a> {
+struct LimbRows<'a> {
     rules: &'a LimbRules,
     /// The rest of an entry.
     rest: &'a mut [u64],
@@ -186,13 +186,13 @@ struct Rows<'a> {
     quotient: &'a mut [u64],
 }
 
-impl Rows<'_> {
+impl LimbRows<'_> {
     /// The triangle of a block, as far as its pivots are positive.
     fn factor(
         &mut self,
         block: &mut [u64],
         weights: &mut [RowWeight],
-        pivots: &mut Vec<Pivot>,
+        pivots: &mut Vec<LimbPivot>,
     ) -> Result<(), FailedPivot> {
         let (row_words, slot_words, first) = (self.rules.row_words(), self.rules.slot_words(), pivots.len());
         for (lane, weight) in weights.iter_mut().enumerate() {
@@ -226,7 +226,7 @@ impl Rows<'_> {
 
     /// Finishes one entry: its quotient by the pivot, 0 in a row that is rejected.
     #[inline]
-    fn entry(&mut self, col: usize, row: &mut [u64], above: &[u64], pivot: &Pivot, weight: &mut RowWeight) {
+    fn entry(&mut self, col: usize, row: &mut [u64], above: &[u64], pivot: &LimbPivot, weight: &mut RowWeight) {
         let (slot_words, widths) = (self.rules.slot_words(), self.rules.widths);
         let (before, slot) = row.split_at_mut(col * slot_words);
         let slot = &mut slot[..slot_words];

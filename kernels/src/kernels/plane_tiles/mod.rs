@@ -23,7 +23,7 @@ use crate::kernels::{IntegerBlock, NextRows, PanelRows, PlaneEngine, RowsProduct
 use crate::math::pivot::RowWeight;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 use finish::Finish;
-use layout::{HEADER_WORDS, Layout};
+use layout::{HEADER_WORDS, PlaneTileLayout};
 use limbs::LimbRules;
 use publish::Publisher;
 use rug::Integer;
@@ -60,8 +60,8 @@ impl<R: BlockRules> PlaneTiles<R> {
         PlaneTiles { engine, rules }
     }
 
-    fn layout(&self, shape: TileShape) -> Layout {
-        Layout::new(&*self.engine, shape, self.rules.block_words())
+    fn layout(&self, shape: TileShape) -> PlaneTileLayout {
+        PlaneTileLayout::new(&*self.engine, shape, self.rules.block_words())
     }
 
     fn primes(&self) -> usize {
@@ -88,7 +88,7 @@ impl<R: BlockRules> PlaneTiles<R> {
         }
         let left = self.layout(TileShape { cols: depth, diagonal: false, ..shape });
         let right = self.layout(TileShape { rows: shape.cols, cols: depth, diagonal: false });
-        let rows = |layout: Layout, words: &[&'w [u64]]| {
+        let rows = |layout: PlaneTileLayout, words: &[&'w [u64]]| {
             words.iter().map(|words| layout.rows(layout.panels(words, prime), 0, 0)).collect::<Vec<_>>()
         };
         let x = rows(left, x);

@@ -1,7 +1,7 @@
 //! Finished integers to residues: operand panels, or the rows of a block of columns in one.
 
 use super::PlaneTiles;
-use super::layout::{HEADER_WORDS, Layout};
+use super::layout::{HEADER_WORDS, PlaneTileLayout};
 use super::rules::BlockRules;
 use crate::kernels::tiles::{FinishedEntries, PANEL_ROWS, TileShape, TileSource};
 use crate::kernels::{PanelSource, PlaneEngine};
@@ -89,7 +89,7 @@ impl<'s> Publisher<'s> {
 /// Columns `cols` of a tile in one of its operand panels.
 pub struct OfPanel<'a> {
     /// The tile.
-    pub layout: &'a Layout,
+    pub layout: &'a PlaneTileLayout,
     /// The panel.
     pub panel: usize,
     /// The columns.
@@ -99,7 +99,7 @@ pub struct OfPanel<'a> {
 impl OfPanel<'_> {
     /// Their words in all planes: the runs of the first prime first.
     pub fn targets<'p>(&self, engine: &dyn PlaneEngine, planes: &'p mut [u64]) -> Vec<&'p mut [u64]> {
-        let Layout { plane_words, panel_words, .. } = *self.layout;
+        let PlaneTileLayout { plane_words, panel_words, .. } = *self.layout;
         let runs = engine.row_runs(self.layout.shape.cols, self.cols.clone());
         let mut targets = Vec::with_capacity(planes.len() / plane_words * runs.count);
         for plane in planes.chunks_exact_mut(plane_words) {

@@ -15,7 +15,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// Where the bytes of an object are copied from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Source {
+pub enum CopySource {
     /// The memory of another node.
     Memory(usize),
     /// The disk of this node or another one.
@@ -24,7 +24,7 @@ pub enum Source {
 
 /// Something to be carried out, in this order; those with an event end later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Action {
+pub enum GraphAction {
     /// Take room for an object and copy it; ends with [`Machine::fetched`].
     Fetch {
         /// The node to whose memory it goes.
@@ -32,7 +32,7 @@ pub enum Action {
         /// The object.
         object: ObjectId,
         /// Where it comes from. An object in a memory is copied at once.
-        source: Source,
+        source: CopySource,
     },
     /// Write an object to the node's disk; ends with [`Machine::written`].
     Write {
@@ -107,7 +107,7 @@ pub struct Machine {
     /// For a task that is placed and not planned, the tasks that it waits for which are not planned.
     unplanned: FxHashMap<TaskId, usize>,
     planned: FxHashSet<TaskId>,
-    actions: VecDeque<Action>,
+    actions: VecDeque<GraphAction>,
     too_small: Option<TooSmall>,
 }
 
@@ -182,7 +182,7 @@ impl Machine {
         self.nodes[node].stale.remove(&object);
         if self.home.get(&object) != Some(&node) {
             // It became useless, or was changed elsewhere, while it was written.
-            self.actions.push_back(Action::Delete { node, object });
+            self.actions.push_back(GraphAction::Delete { node, object });
         }
         self.go_on(node);
     }
@@ -206,7 +206,7 @@ impl Machine {
     }
 
     /// The next action.
-    pub fn next_action(&mut self) -> Option<Action> {
+    pub fn next_action(&mut self) -> Option<GraphAction> {
         self.actions.pop_front()
     }
 
@@ -275,7 +275,7 @@ impl Machine {
                 if self.graph.before(task).is_empty()
                     && let Some(ticket) = self.nodes[node].blocked.remove(&task)
                 {
-                    self.actions.push_back(Action::Run { node, ticket, task });
+                    self.actions.push_back(GraphAction::Run { node, ticket, task });
                 }
             } else if self.graph.is_wanted(task) {
                 open.push(task);
@@ -308,7 +308,7 @@ impl Machine {
         self.place.left(object, node);
         self.moves(node);
         if self.nodes[node].options.has_disk {
-            self.actions.push_back(Action::Delete { node, object });
+            self.actions.push_back(GraphAction::Delete { node, object });
         }
         was_here
     }
@@ -358,7 +358,7 @@ impl Machine {
         self.moves(node);
         while let Some((ticket, task)) = self.nodes[node].memory.next_job() {
             if self.graph.before(task).is_empty() {
-                self.actions.push_back(Action::Run { node, ticket, task });
+                self.actions.push_back(GraphAction::Run { node, ticket, task });
             } else {
                 self.nodes[node].blocked.insert(task, ticket);
             }
@@ -401,25 +401,25 @@ impl Machine {
             match step {
                 Move::Fetch(object) => {
                     let source = self.source(node, object);
-                    self.actions.push_back(Action::Fetch { node, object, source });
+                    self.actions.push_back(GraphAction::Fetch { node, object, source });
                 }
                 Move::WriteBack(object) if self.nodes[node].options.has_disk => {
-                    self.actions.push_back(Action::Write { node, object });
+                    self.actions.push_back(GraphAction::Write { node, object });
                 }
                 Move::WriteBack(object) => drop(self.nodes[node].kept.insert(object)),
                 Move::Drop(object) => {
                     self.nodes[node].order.left(object);
                     self.place.left(object, node);
-                    self.actions.push_back(Action::Drop { node, object });
+                    self.actions.push_back(GraphAction::Drop { node, object });
                 }
             }
         }
     }
 
-    fn source(&self, node: usize, object: ObjectId) -> Source {
+    fn source(&self, node: usize, object: ObjectId) -> CopySource {
         let home = *self.home.get(&object).expect("an object that is fetched was made");
         let is_there = home != node && self.nodes[home].memory.is_here(object);
-        if is_there { Source::Memory(home) } else { Source::Disk(home) }
+        if is_there { CopySource::Memory(home) } else { CopySource::Disk(home) }
     }
 }
 

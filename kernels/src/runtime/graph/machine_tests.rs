@@ -35,21 +35,21 @@ impl World {
     fn carry_out(&mut self, machine: &mut Machine, meant: &Meant, options: &[NodeOptions]) {
         while let Some(action) = machine.next_action() {
             match action {
-                Action::Fetch { node, object, source } => {
+                GraphAction::Fetch { node, object, source } => {
                     let version = match source {
-                        Source::Memory(from) => self.memory[&(from, object)],
-                        Source::Disk(from) => self.disk[&(from, object)],
+                        CopySource::Memory(from) => self.memory[&(from, object)],
+                        CopySource::Disk(from) => self.disk[&(from, object)],
                     };
                     self.fetching.push((node, object, version));
                 }
-                Action::Write { node, object } => self.writing.push((node, object, self.memory[&(node, object)])),
-                Action::Drop { node, object } => {
+                GraphAction::Write { node, object } => self.writing.push((node, object, self.memory[&(node, object)])),
+                GraphAction::Drop { node, object } => {
                     assert!(self.writing.iter().all(|one| (one.0, one.1) != (node, object)));
                     // An object whose task never ran was never here.
                     self.memory.remove(&(node, object));
                 }
-                Action::Delete { node, object } => drop(self.disk.remove(&(node, object))),
-                Action::Run { node, ticket, task } => {
+                GraphAction::Delete { node, object } => drop(self.disk.remove(&(node, object))),
+                GraphAction::Run { node, ticket, task } => {
                     assert!(self.ran.insert(task), "{task:?} ran twice");
                     for object in meant.specs[&task].inputs() {
                         let found = self.memory[&(node, object)];
@@ -192,9 +192,9 @@ fn memory_that_is_too_small_is_named() {
         objects.iter().for_each(|&object| machine.want(object));
         loop {
             match machine.next_action() {
-                Some(Action::Run { node, ticket, task }) => machine.done(node, ticket, task),
-                Some(Action::Write { node, object }) => machine.written(node, object),
-                Some(Action::Fetch { node, object, .. }) => machine.fetched(node, object),
+                Some(GraphAction::Run { node, ticket, task }) => machine.done(node, ticket, task),
+                Some(GraphAction::Write { node, object }) => machine.written(node, object),
+                Some(GraphAction::Fetch { node, object, .. }) => machine.fetched(node, object),
                 Some(_) => {}
                 None => break,
             }

@@ -18,7 +18,7 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 
-pub use machine::{Action, Machine, NodeOptions, NodeState, Source, TooSmall};
+pub use machine::{CopySource, GraphAction, Machine, NodeOptions, NodeState, TooSmall};
 pub use order::TaskOrder;
 pub use place::Placement;
 pub use tasks::{Changes, TaskGraph, TaskSpec};

@@ -49,7 +49,7 @@ struct Object {
 }
 
 #[derive(Clone, Debug)]
-struct Task {
+struct GraphTask {
     spec: TaskSpec,
     /// Tasks that must be done before.
     before: Vec<TaskId>,
@@ -73,7 +73,7 @@ pub struct Changes {
 #[derive(Clone, Debug, Default)]
 pub struct TaskGraph {
     objects: FxHashMap<ObjectId, Object>,
-    tasks: FxHashMap<TaskId, Task>,
+    tasks: FxHashMap<TaskId, GraphTask>,
     next_object: u64,
     next_task: u64,
 }
@@ -132,7 +132,7 @@ impl TaskGraph {
         for earlier in &before {
             self.tasks.get_mut(earlier).expect("a writer is not done").after.push(task);
         }
-        self.tasks.insert(task, Task { spec, before, after: Vec::new(), is_wanted: false });
+        self.tasks.insert(task, GraphTask { spec, before, after: Vec::new(), is_wanted: false });
         task
     }
 

@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A tile of another rank, from the time that a slot is set aside for it.
 #[derive(Clone, Debug)]
-pub(super) struct Slot {
+pub(super) struct ReservedSlot {
     /// The tile.
     pub tile: TileId,
     /// Own tasks that are still to read it.
@@ -24,7 +24,7 @@ pub(super) struct Slot {
     pub sending: usize,
 }
 
-impl Slot {
+impl ReservedSlot {
     /// Whether no task and no rank needs the tile any more.
     pub fn is_done(&self) -> bool {
         self.depth.is_some() && self.consumers == 0 && self.sending == 0 && self.list.is_empty()
@@ -32,14 +32,14 @@ impl Slot {
 }
 
 /// The slots of one rank.
-pub(super) struct Admission {
+pub(super) struct SlotAdmission {
     grid: RankGrid,
     memories: Memories,
     tiles: usize,
     rank: usize,
     /// The next tile that may be wanted.
     next: Option<TileId>,
-    slots: Vec<Option<Slot>>,
+    slots: Vec<Option<ReservedSlot>>,
     free: Vec<usize>,
     places: FxHashMap<TileId, usize>,
     /// Finished tiles without a slot yet.
@@ -51,10 +51,10 @@ pub(super) struct Admission {
     peak: usize,
 }
 
-impl Admission {
+impl SlotAdmission {
     /// `slots` free slots.
-    pub fn new(grid: RankGrid, memories: &Memories, tiles: usize, rank: usize, slots: usize) -> Admission {
-        Admission {
+    pub fn new(grid: RankGrid, memories: &Memories, tiles: usize, rank: usize, slots: usize) -> SlotAdmission {
+        SlotAdmission {
             grid,
             memories: memories.clone(),
             tiles,
@@ -93,7 +93,7 @@ impl Admission {
             let slot = self.free.pop().expect("there is one");
             let (list, before) = (ClientList::default(), self.read_before.remove(&tile).unwrap_or(0));
             let consumers = self.grid.consumers(self.tiles, self.rank, tile) - before;
-            let new = Slot { tile, consumers, depth: None, list, sending: 0 };
+            let new = ReservedSlot { tile, consumers, depth: None, list, sending: 0 };
             self.places.insert(tile, slot);
             self.slots[slot] = Some(new);
             admitted(tile, self.announced.remove(&tile));
@@ -123,13 +123,13 @@ impl Admission {
     }
 
     /// The slot of a tile.
-    pub fn find(&mut self, tile: TileId) -> Option<(usize, &mut Slot)> {
+    pub fn find(&mut self, tile: TileId) -> Option<(usize, &mut ReservedSlot)> {
         let &slot = self.places.get(&tile)?;
         Some((slot, self.slots[slot].as_mut().expect("places name slots in use")))
     }
 
     /// The slot of that number, which is in use.
-    pub fn slot(&mut self, slot: usize) -> &mut Slot {
+    pub fn slot(&mut self, slot: usize) -> &mut ReservedSlot {
         self.slots[slot].as_mut().expect("the slot is in use")
     }
 

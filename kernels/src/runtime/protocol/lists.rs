@@ -4,7 +4,7 @@ use super::{Client, Delivery};
 
 /// A client that a server still has to deal with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Entry {
+struct ClientEntry {
     client: Client,
     /// The server of the client: `None` for this server, else where its request is to be forwarded.
     server: Option<u32>,
@@ -13,7 +13,7 @@ struct Entry {
 /// The clients that are to get a tile from one server, or are sent on to another.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct ClientList {
-    entries: Vec<Entry>,
+    entries: Vec<ClientEntry>,
 }
 
 /// The route of a request.
@@ -28,7 +28,7 @@ pub(super) enum Route {
 impl ClientList {
     /// All to be served here.
     pub fn new(clients: impl IntoIterator<Item = Client>) -> ClientList {
-        ClientList { entries: clients.into_iter().map(|client| Entry { client, server: None }).collect() }
+        ClientList { entries: clients.into_iter().map(|client| ClientEntry { client, server: None }).collect() }
     }
 
     /// Whether no client is left.
@@ -54,7 +54,7 @@ impl ClientList {
 
     /// The next client that has asked, with the clients that it is to serve in turn.
     pub fn serve(&mut self, delivery: &dyn Delivery) -> Option<(u32, Vec<Client>)> {
-        let waits = |entry: &Entry| entry.server.is_none() && entry.client.asked;
+        let waits = |entry: &ClientEntry| entry.server.is_none() && entry.client.asked;
         let place = self.entries.iter().position(waits)?;
         let rank = self.entries.remove(place).client.rank;
         let unserved = self.entries.iter().filter(|entry| entry.server.is_none()).count();

@@ -3,12 +3,14 @@
 mod readers;
 mod reads;
 
-use super::admission::Admission;
+use super::admission::SlotAdmission;
 use super::counters::Counters;
 use super::lists::{ClientList, Route};
 use super::progress::{MOST_SLOTS, Operand, Progress, RunLimits, UpdateOrder};
 use super::ready::Ready;
-use super::{Action, Client, Delivery, Event, Memories, Message, ProtocolOptions, Sites, Termination, TileRun};
+use super::{
+    Client, Delivery, Memories, Message, ProtocolAction, ProtocolEvent, ProtocolOptions, Sites, Termination, TileRun,
+};
 use crate::error::Result;
 use crate::runtime::CholeskyGraph;
 use crate::runtime::policy::{BlockShape, Priorities};
@@ -41,12 +43,12 @@ pub struct TaskMachine {
     options: ProtocolOptions,
     delivery: &'static dyn Delivery,
     progress: Progress,
-    admission: Admission,
+    admission: SlotAdmission,
     sites: Sites,
     at_sites: Vec<AtSite>,
     /// Own tiles that some rank is still to get.
     outboxes: FxHashMap<TileId, Outbox>,
-    actions: VecDeque<Action>,
+    actions: VecDeque<ProtocolAction>,
     /// Ranks that are not known to have finished, under all-to-all termination.
     unheard: usize,
     told: bool,
@@ -110,7 +112,7 @@ impl TaskMachine {
             options,
             delivery,
             progress,
-            admission: Admission::new(grid, memories, graph.tiles, rank, options.slots.min(MOST_SLOTS)),
+            admission: SlotAdmission::new(grid, memories, graph.tiles, rank, options.slots.min(MOST_SLOTS)),
             sites,
             at_sites: (0..sites.count()).map(at_site).collect(),
             outboxes: FxHashMap::default(),
@@ -163,7 +165,7 @@ impl TaskMachine {
         self.admission.in_use()
     }
 
-    /// Whether [`Action::Finished`] was handed out.
+    /// Whether [`ProtocolAction::Finished`] was handed out.
     pub fn is_finished(&self) -> bool {
         self.finished
     }
@@ -174,7 +176,7 @@ impl TaskMachine {
     }
 
     /// The next action, where all tiles are equally near.
-    pub fn poll(&mut self) -> Option<Action> {
+    pub fn poll(&mut self) -> Option<ProtocolAction> {
         self.poll_near(&|_, _| true, &|_| true)
     }
 
@@ -184,19 +186,19 @@ impl TaskMachine {
         &mut self,
         resident: &dyn Fn(usize, TileId) -> bool,
         admits: &dyn Fn(TileId) -> bool,
-    ) -> Option<Action> {
+    ) -> Option<ProtocolAction> {
         if let Some(action) = self.actions.pop_front() {
             return Some(action);
         }
         if !self.stopped
             && let Some(run) = (0..self.sites.count()).find_map(|site| self.next_run(site, resident, admits))
         {
-            return Some(Action::Run(run));
+            return Some(ProtocolAction::Run(run));
         }
         if !self.finished && self.at_sites.iter().all(|site| site.running == 0) && (self.stopped || self.is_complete())
         {
             self.finished = true;
-            return Some(Action::Finished);
+            return Some(ProtocolAction::Finished);
         }
         // The message about the end that was just added.
         self.actions.pop_front()
@@ -270,25 +272,25 @@ impl TaskMachine {
 
     fn say_to_all(&mut self, message: &Message) -> u64 {
         let others = (0..self.grid.size()).filter(|&to| to != self.rank);
-        self.actions.extend(others.map(|to| Action::Send { to, message: message.clone() }));
+        self.actions.extend(others.map(|to| ProtocolAction::Send { to, message: message.clone() }));
         self.grid.size() as u64 - 1
     }
 
     /// Takes in an event.
-    pub fn handle(&mut self, event: Event) {
+    pub fn handle(&mut self, event: ProtocolEvent) {
         match event {
-            Event::Done(run) => self.done(&run),
-            Event::Failed => self.fail(),
-            Event::Message { message: Message::Stop, .. } => self.stop(),
+            ProtocolEvent::Done(run) => self.done(&run),
+            ProtocolEvent::Failed => self.fail(),
+            ProtocolEvent::Message { message: Message::Stop, .. } => self.stop(),
             _ if self.stopped => {}
-            Event::Imported(tile) => {
+            ProtocolEvent::Imported(tile) => {
                 // Where own tasks that read it were done before, its slot may be free already.
                 if let Some((slot, _)) = self.admission.find(tile) {
                     self.arrive(tile, Operand::Slot(slot));
                 }
             }
-            Event::Sent(tile) => self.sent(tile),
-            Event::Message { message, .. } => self.receive(message),
+            ProtocolEvent::Sent(tile) => self.sent(tile),
+            ProtocolEvent::Message { message, .. } => self.receive(message),
         }
     }
 
@@ -325,7 +327,7 @@ impl TaskMachine {
         let to = if self.delivery.sends_notices() { self.grid.owner(tile) } else { self.server(tile) };
         self.counters.requests += 1;
         let message = Message::Request { tile, client: self.rank as u32, hops: 0 };
-        self.actions.push_back(Action::Send { to, message });
+        self.actions.push_back(ProtocolAction::Send { to, message });
     }
 
     /// The rank that this rank asks by the rule.
@@ -369,7 +371,7 @@ impl TaskMachine {
     fn forward(&mut self, tile: TileId, client: u32, hops: u32, server: u32) {
         self.counters.forwards += 1;
         let message = Message::Request { tile, client, hops: hops + 1 };
-        self.actions.push_back(Action::Send { to: server as usize, message });
+        self.actions.push_back(ProtocolAction::Send { to: server as usize, message });
     }
 
     /// The outbox of an own tile; made when it is first needed.
@@ -393,11 +395,11 @@ impl TaskMachine {
                 self.counters.tiles += 1;
                 self.counters.most_sends = self.counters.most_sends.max(outbox.sends);
                 let message = Message::Tile { tile, clients, depth: 1 };
-                self.actions.push_back(Action::Send { to: client as usize, message });
+                self.actions.push_back(ProtocolAction::Send { to: client as usize, message });
             }
             if outbox.sending == 0 && outbox.list.is_empty() {
                 self.outboxes.remove(&tile);
-                self.actions.push_back(Action::Release(tile));
+                self.actions.push_back(ProtocolAction::Release(tile));
             }
         }
     }
@@ -411,11 +413,11 @@ impl TaskMachine {
             slot.sending += 1;
             self.counters.tiles += 1;
             let message = Message::Tile { tile, clients, depth: depth + 1 };
-            self.actions.push_back(Action::Send { to: client as usize, message });
+            self.actions.push_back(ProtocolAction::Send { to: client as usize, message });
         }
         if slot.is_done() {
             self.admission.free(place);
-            self.actions.push_back(Action::Release(tile));
+            self.actions.push_back(ProtocolAction::Release(tile));
             self.admit();
         }
     }

@@ -71,7 +71,7 @@ pub struct ProtocolOptions {
     /// Whether a worker of the host that finds nothing to do takes own tiles in ahead of their first task: runs of no
     /// task at all ([`TileRun::is_ahead`]).
     pub loads_ahead: bool,
-    /// Whether a tile that came must be converted before tasks can read it ([`Event::Imported`]).
+    /// Whether a tile that came must be converted before tasks can read it ([`ProtocolEvent::Imported`]).
     pub imports: bool,
     /// Tiles that each device has room for, for the policies that use it.
     pub room_tiles: usize,
@@ -149,7 +149,7 @@ impl TileRun {
 
 /// An event.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Event {
+pub enum ProtocolEvent {
     /// A message arrived; for [`Message::Tile`] the tile's data lies in a buffer of the driver.
     Message {
         /// The sender.
@@ -159,7 +159,7 @@ pub enum Event {
     },
     /// The tile of another rank can be read by tasks, where by [`ProtocolOptions::imports`] it must be prepared first.
     Imported(TileId),
-    /// The data of a tile sent by [`Action::Send`] has left: one event for each such message.
+    /// The data of a tile sent by [`ProtocolAction::Send`] has left: one event for each such message.
     Sent(TileId),
     /// A run is done.
     Done(TileRun),
@@ -169,7 +169,7 @@ pub enum Event {
 
 /// An action to carry out.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Action {
+pub enum ProtocolAction {
     /// Send a message, and with [`Message::Tile`] the data of the tile.
     Send {
         /// The receiver.

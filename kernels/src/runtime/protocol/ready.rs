@@ -35,14 +35,14 @@ pub(super) struct Ready {
     count: u64,
     /// Runs that come before a tile on the diagonal is factored, where that waits for other runs.
     lookahead: Option<usize>,
-    diagonals: VecDeque<Diagonal>,
+    diagonals: VecDeque<WaitingDiagonal>,
     /// Tiles taken.
     taken: usize,
 }
 
 /// A tile on the diagonal that can be factored.
 #[derive(Clone, Copy, Debug)]
-struct Diagonal {
+struct WaitingDiagonal {
     tile: TileId,
     /// Tiles taken when it became ready.
     since: usize,
@@ -61,7 +61,7 @@ impl Ready {
     pub fn push(&mut self, task: Task) {
         let tile = self.graph.output(task);
         if self.lookahead.is_some() && matches!(task, Task::Potrf { .. }) {
-            return self.diagonals.push_back(Diagonal { tile, since: self.taken });
+            return self.diagonals.push_back(WaitingDiagonal { tile, since: self.taken });
         }
         match self.priorities.rank(task) {
             Some(rank) => {
@@ -88,7 +88,7 @@ impl Ready {
     pub fn pop(&mut self, resident: &dyn Fn(TileId) -> bool, is_whole: impl Fn(TileId) -> bool) -> Option<TileId> {
         let others = self.heap.len() + self.columns.len() + self.queue.len();
         let is_due = |since: usize| others == 0 || self.taken >= since + self.lookahead.unwrap_or(0);
-        if let Some(&Diagonal { tile, .. }) = self.diagonals.front().filter(|diagonal| is_due(diagonal.since)) {
+        if let Some(&WaitingDiagonal { tile, .. }) = self.diagonals.front().filter(|diagonal| is_due(diagonal.since)) {
             self.diagonals.pop_front();
             return Some(tile);
         }

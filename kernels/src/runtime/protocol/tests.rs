@@ -81,26 +81,26 @@ impl World {
     fn poll(&mut self, rank: usize) {
         while let Some(action) = self.machines[rank].poll() {
             match action {
-                Action::Send { to, message } => {
+                ProtocolAction::Send { to, message } => {
                     if let Message::Tile { tile, .. } = message {
                         assert!(self.data[rank].contains(&tile), "{rank} sends {tile:?}, which it has not");
                         self.flights.push(Flight::Sent { rank, tile });
                     }
                     self.flights.push(Flight::Message { from: rank, to, message });
                 }
-                Action::Run(run) => {
+                ProtocolAction::Run(run) => {
                     self.check(rank, &run);
                     self.flights.push(Flight::Work { rank, run });
                     self.check_sites(rank);
                 }
-                Action::Release(tile) => {
+                ProtocolAction::Release(tile) => {
                     let held = self.data[rank].contains(&tile);
                     assert!(held, "{rank} releases {tile:?}, which it has not");
                     if self.grid.owner(tile) != rank {
                         self.data[rank].remove(&tile);
                     }
                 }
-                Action::Finished => self.finished += 1,
+                ProtocolAction::Finished => self.finished += 1,
             }
             let held = self.data[rank].iter().filter(|&&tile| self.grid.owner(tile) != rank).count();
             assert!(held <= self.options.slots, "{rank} holds {held} tiles");
@@ -161,7 +161,7 @@ impl World {
                     assert!(self.memories.share(from, to) && self.data[from].contains(&tile), "{from} shows {tile:?}");
                     assert!(self.near[to].insert(tile), "{to} hears of {tile:?} twice");
                 }
-                self.machines[to].handle(Event::Message { from, message });
+                self.machines[to].handle(ProtocolEvent::Message { from, message });
                 if let Some(tile) = tile.filter(|_| self.options.imports) {
                     self.flights.push(Flight::Import { rank: to, tile });
                 }
@@ -171,15 +171,15 @@ impl World {
                 if run.finish {
                     self.data[rank].extend(run.tiles());
                 }
-                self.machines[rank].handle(Event::Done(run));
+                self.machines[rank].handle(ProtocolEvent::Done(run));
                 rank
             }
             Flight::Sent { rank, tile } => {
-                self.machines[rank].handle(Event::Sent(tile));
+                self.machines[rank].handle(ProtocolEvent::Sent(tile));
                 rank
             }
             Flight::Import { rank, tile } => {
-                self.machines[rank].handle(Event::Imported(tile));
+                self.machines[rank].handle(ProtocolEvent::Imported(tile));
                 rank
             }
         };
@@ -281,10 +281,10 @@ fn one_worker_takes_strips_of_a_column_at_once() {
     let options = ProtocolOptions { workers: 1, most_updates: usize::MAX, strip_tiles: 8, ..base };
     let mut machine = TaskMachine::new(grid, &Memories::apart(), graph, 0, options).unwrap();
     let mut strips = Vec::new();
-    while let Some(Action::Run(run)) = machine.poll() {
+    while let Some(ProtocolAction::Run(run)) = machine.poll() {
         assert!(!run.is_ahead() && run.finish && run.updates == (0..run.tile.col));
         strips.push((run.tile.col, run.tile.row..run.tile.row + run.count));
-        machine.handle(Event::Done(run));
+        machine.handle(ProtocolEvent::Done(run));
     }
     assert_eq!(strips[..4], [(0, 0..8), (0, 8..10), (1, 1..9), (1, 9..10)]);
     assert!(machine.is_finished() && strips.len() == 12);
@@ -301,9 +301,9 @@ fn a_worker_that_finds_nothing_to_do_takes_tiles_in_until_there_is() {
     assert_eq!(patient.poll(), None);
     let mut machine = machine(options);
     let mut next = || match machine.poll() {
-        Some(Action::Run(run)) => {
+        Some(ProtocolAction::Run(run)) => {
             assert_eq!(machine.poll(), None, "one worker has one run");
-            machine.handle(Event::Done(run.clone()));
+            machine.handle(ProtocolEvent::Done(run.clone()));
             Some((run.tile.row, run.tile.col, run.is_ahead()))
         }
         action => {
@@ -312,10 +312,10 @@ fn a_worker_that_finds_nothing_to_do_takes_tiles_in_until_there_is() {
         }
     };
     assert_eq!((next(), next()), (Some((1, 1, true)), Some((2, 1, true))));
-    machine.handle(Event::Message { from: 0, message: Message::Shown(TileId { row: 1, col: 0 }) });
+    machine.handle(ProtocolEvent::Message { from: 0, message: Message::Shown(TileId { row: 1, col: 0 }) });
     let mut next = || match machine.poll() {
-        Some(Action::Run(run)) => {
-            machine.handle(Event::Done(run.clone()));
+        Some(ProtocolAction::Run(run)) => {
+            machine.handle(ProtocolEvent::Done(run.clone()));
             Some((run.tile.row, run.tile.col, run.is_ahead()))
         }
         _ => None,
@@ -406,7 +406,7 @@ fn all_processes_end_when_one_fails() {
                 let failing = seed as usize % grid.size();
                 let fails = !world.machines[failing].is_finished();
                 if fails {
-                    world.machines[failing].handle(Event::Failed);
+                    world.machines[failing].handle(ProtocolEvent::Failed);
                     world.poll(failing);
                 }
                 while !world.flights.is_empty() {

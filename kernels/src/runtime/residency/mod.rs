@@ -141,13 +141,13 @@ impl CacheCounters {
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct ResidentEntry {
     bytes: u64,
     modified: bool,
     hold_count: usize,
 }
 
-impl Entry {
+impl ResidentEntry {
     fn hold(&mut self, held: &mut Limits) {
         if self.hold_count == 0 {
             held.bytes += self.bytes;
@@ -164,7 +164,7 @@ pub struct Residency<T> {
     used_bytes: u64,
     /// The bytes and tiles that tasks hold.
     held: Limits,
-    entries: FxHashMap<T, Entry>,
+    entries: FxHashMap<T, ResidentEntry>,
     order: EvictionOrder<T>,
     counters: CacheCounters,
 }
@@ -257,7 +257,7 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
     fn grant(&mut self, uses: &[TileUse<T>], mut moves: Vec<Move<T>>) -> Admission<T> {
         for &TileUse { tile, bytes, access } in uses {
             if let Slot::Vacant(place) = self.entries.entry(tile) {
-                place.insert(Entry { bytes, modified: false, hold_count: 0 });
+                place.insert(ResidentEntry { bytes, modified: false, hold_count: 0 });
                 self.used_bytes += bytes;
                 if access != Access::Create {
                     self.counters.up_bytes += bytes;
@@ -337,7 +337,7 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
     }
 
     /// Tiles that must leave so that those of `uses` that are missing find room; `None` where too few may.
-    fn leaving(&self, uses: &[TileUse<T>], may_leave: impl Fn(&Entry) -> bool) -> Option<Vec<T>> {
+    fn leaving(&self, uses: &[TileUse<T>], may_leave: impl Fn(&ResidentEntry) -> bool) -> Option<Vec<T>> {
         let missing = || uses.iter().filter(|one| !self.entries.contains_key(&one.tile));
         let bytes = self.used_bytes + missing().map(|one| one.bytes).sum::<u64>();
         let tiles = self.entries.len() + missing().count();

@@ -1,6 +1,6 @@
 //! Another implementation for comparison: ScaLAPACK where it is built in and ranks are those of MPI, in turns.
 
-use super::{BenchDouble, World};
+use super::{BenchDouble, BenchRanks};
 use crate::bench::spread::Spread;
 use serde::Serialize;
 use sunzi::Result;
@@ -20,7 +20,7 @@ pub struct BaselineTimes {
 /// Runs both sides in turns.
 #[cfg(not(feature = "scalapack"))]
 pub fn in_turns(
-    _all: &World<'_>,
+    _all: &BenchRanks<'_>,
     config: &BenchDouble,
     ours: &mut dyn FnMut() -> Result<()>,
 ) -> Result<Option<BaselineTimes>> {
@@ -31,24 +31,24 @@ pub fn in_turns(
 /// Runs both sides in turns, ScaLAPACK with the grid and the blocks that are best for it.
 #[cfg(feature = "scalapack")]
 pub fn in_turns(
-    all: &World<'_>,
+    all: &BenchRanks<'_>,
     config: &BenchDouble,
     ours: &mut dyn FnMut() -> Result<()>,
 ) -> Result<Option<BaselineTimes>> {
-    use crate::baselines::scalapack::{Layout, Pdpotrf};
+    use crate::baselines::scalapack::{BlockCyclicLayout, Pdpotrf};
     let Some(rank) = &all.mpi else {
         (0..config.runs).try_for_each(|_| ours())?;
         return Ok(None);
     };
     let entry = super::system::entry(config.rows);
     let grids = (1..=rank.size()).filter(|rows| rank.size().is_multiple_of(*rows));
-    let layout = |grid_rows: usize, block_rows: usize| Layout {
+    let layout = |grid_rows: usize, block_rows: usize| BlockCyclicLayout {
         order: config.rows,
         block_rows,
         grid_rows,
         grid_cols: rank.size() / grid_rows,
     };
-    let mut best: Option<(f64, Layout)> = None;
+    let mut best: Option<(f64, BlockCyclicLayout)> = None;
     for layout in grids.flat_map(|rows| [64, 128].map(|block| layout(rows, block))) {
         let seconds = Pdpotrf::new(rank, layout)?.measure(1, entry)?.min;
         best = best.filter(|(least, _)| *least <= seconds).or(Some((seconds, layout)));

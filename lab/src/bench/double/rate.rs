@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 use std::time::Instant;
 use sunzi::Result;
-use sunzi::advanced::device::{DeviceKind, Element, Gemm, Operand, Region};
+use sunzi::advanced::device::{DeviceKind, Element, Gemm, GemmOperand, Region};
 use sunzi::devices::Device;
 
 /// Most rows of the operands on a GPU, and in plain memory.
@@ -37,7 +37,7 @@ pub fn products(device: &Arc<dyn Device>) -> Result<Option<f64>> {
     for region in [&a, &b, &c] {
         device.upload(stream, &pinned, 0, region)?;
     }
-    let operand = |region: &Region| Operand { region: region.clone(), ld: rows, stride: 0 };
+    let operand = |region: &Region| GemmOperand { region: region.clone(), ld: rows, stride: 0 };
     let gemm = Gemm {
         element: Element::F64,
         m: rows,

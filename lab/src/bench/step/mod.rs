@@ -22,7 +22,7 @@ use super::task::Phases;
 use crate::baselines::{self, Operation};
 use crate::machine::Machine;
 use others::Others;
-use ours::{Alone, Ours};
+use ours::{Alone, StepSide};
 use serde::Serialize;
 use std::ops::Range;
 use std::time::Instant;
@@ -139,7 +139,7 @@ pub fn run(session: &mut dyn Session, config: &BenchStep, world: &dyn Transport)
     let names = config.baselines.iter().map(|name| admitted(name, config.precision_bits));
     let names = agreed(world, names.collect::<Result<Vec<_>>>())?;
     session.hide_progress();
-    let mut ours = Ours::new(session, config, world)?;
+    let mut ours = StepSide::new(session, config, world)?;
     let threads = total_threads(&ours.ctx, world)?;
     ours.run(false)?;
     let root = world.rank() == ROOT;
@@ -186,7 +186,7 @@ fn side_report(name: &'static str, runs: &[StageSeconds], ours: Option<f64>, che
 
 fn summarise(
     config: &BenchStep,
-    ours: &Ours<'_>,
+    ours: &StepSide<'_>,
     others: &[Others<'_>],
     same_bits: bool,
     worst_error: f64,

@@ -1,6 +1,6 @@
 //! A step without us: Q by a baseline of products, the rest by MPFR loops.
 
-use super::ours::{Alone, CHECKED_BLOCKS, Ours};
+use super::ours::{Alone, CHECKED_BLOCKS, StepSide};
 use super::{BenchStep, LONG_SECONDS, SOLVES, StageSeconds, timed};
 use crate::baselines::{Operation, Problem};
 use crate::bench::residual::Residual;
@@ -41,7 +41,7 @@ impl<'a> Others<'a> {
         name: &'static str,
         config: &'a BenchStep,
         world: &'a dyn Transport,
-        ours: &Ours<'_>,
+        ours: &StepSide<'_>,
         alone: Option<&Alone>,
         threads: usize,
     ) -> Result<Others<'a>> {

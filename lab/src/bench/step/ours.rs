@@ -29,7 +29,7 @@ struct Answers {
 }
 
 /// Our side on one rank.
-pub(super) struct Ours<'a> {
+pub(super) struct StepSide<'a> {
     config: &'a BenchStep,
     pub ctx: Context,
     pub team: Team,
@@ -48,9 +48,9 @@ fn vs(ctx: &Context, config: &BenchStep, blocks: &[Operands], v: &mut [Matrix]) 
     outcome.result.into_iter().collect()
 }
 
-impl<'a> Ours<'a> {
+impl<'a> StepSide<'a> {
     /// Makes the operands of this rank. Collective.
-    pub fn new(session: &dyn Session, config: &'a BenchStep, world: &dyn Transport) -> Result<Ours<'a>> {
+    pub fn new(session: &dyn Session, config: &'a BenchStep, world: &dyn Transport) -> Result<StepSide<'a>> {
         let options = agreed(world, TeamOptions::from_environment())?;
         let team = Team::new(world.split(0)?, options)?;
         let ctx = agreed(world, session.context(&config.engine)?.build())?;
@@ -63,7 +63,7 @@ impl<'a> Ours<'a> {
         };
         let right = (0..SOLVES).map(right).collect::<Result<Vec<_>>>()?;
         let v = vec![Matrix::empty(); own.len()];
-        Ok(Ours { config, ctx, team, own, v, right, answers: None, runs: Vec::new() })
+        Ok(StepSide { config, ctx, team, own, v, right, answers: None, runs: Vec::new() })
     }
 
     /// One step, whose time counts where it `counts`. Collective.
@@ -71,7 +71,7 @@ impl<'a> Ours<'a> {
     /// # Errors
     /// Those of the operations.
     pub fn run(&mut self, counts: bool) -> Result<()> {
-        let Ours { config, ctx, team, own, v, right, answers, runs } = self;
+        let StepSide { config, ctx, team, own, v, right, answers, runs } = self;
         let bits = config.precision_bits;
         *answers = None;
         v.iter_mut().for_each(Matrix::clear);

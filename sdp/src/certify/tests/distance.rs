@@ -3,7 +3,7 @@
 use super::polynomial::{CUBIC, PAIR, parabola};
 use super::*;
 use crate::block::Block;
-use crate::certify::metric::{DualChange, Linked, Rounded, Seen, pairings};
+use crate::certify::metric::{DualChange, FactoredMetric, Linked, Rounded, pairings};
 use crate::iterate::Point;
 use crate::numbers::{Arithmetic, largest};
 use crate::workers::Workers;
@@ -90,7 +90,7 @@ fn changes_meet_the_residuals_and_are_least() -> Result<()> {
     for path in [folder.path().to_path_buf(), folder.path().join("a.dat-s")] {
         let program = read_exact(&path)?;
         let rounded = Rounded::new(&program.groups[0], program.free_variables(), bits)?;
-        let block = |shape: &proof::Shape| {
+        let block = |shape: &proof::ProofShape| {
             let order = shape.order;
             let entry = |row: usize, col: usize| match row == col {
                 true => Float::with_val(bits, 3 * order + row),
@@ -104,7 +104,7 @@ fn changes_meet_the_residuals_and_are_least() -> Result<()> {
             }
         };
         let y = program.groups[0].shapes().iter().map(block).collect::<Vec<_>>();
-        let seen = Seen::from_dual(k, &y)?.unwrap_or_else(|at| panic!("block {at}"));
+        let seen = FactoredMetric::from_dual(k, &y)?.unwrap_or_else(|at| panic!("block {at}"));
         let rest =
             Matrix::from_fn(program.groups[0].variables(), 1, bits, |row, _| Float::with_val(bits, row as f64 - 0.3))?;
         let groups = [rounded];

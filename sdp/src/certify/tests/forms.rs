@@ -141,7 +141,7 @@ fn binary_numbers_are_exact() -> Result<()> {
             let program = read_exact(&case.path)?;
             let group = &program.groups[0];
             let exact = |matrix: &Matrix, row, col| matrix.float(row, col).to_rational().unwrap();
-            let proof::Constraints::Sampled(_) = &group.constraints else { panic!("sampled") };
+            let proof::ProofConstraints::Sampled(_) = &group.constraints else { panic!("sampled") };
             for row in 0..costs.rows() {
                 assert_eq!(group.costs.get(row), exact(&costs, row, 0));
                 for col in 0..free.cols() {

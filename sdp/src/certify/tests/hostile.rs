@@ -1,7 +1,7 @@
 //! Files of a few kilobytes that demand more memory or time than there is: each is refused, by a limit that it names.
 
 use super::*;
-use crate::proof::{Fixed, GramProof, LowerGroup, LowerProof, Sampling, Witness};
+use crate::proof::{Fixed, GramProof, LowerGroup, LowerProof, ProofSampling, Witness};
 use std::fmt::Write as _;
 use std::io::Write as _;
 
@@ -147,7 +147,7 @@ fn sampled(degree: usize, bits: u32, exponent: i64) -> (Program, Proof) {
     let program = read_exact(&path).unwrap();
     let numbers = |count: usize| Fixed { bits, values: (1..=count).map(Integer::from).collect() };
     let rows = degree / 2 + 1;
-    let sampling = Sampling {
+    let sampling = ProofSampling {
         points: numbers(degree + 1),
         exponents: (0..=degree).map(|at| if at % 2 == 0 { exponent } else { -exponent }).collect(),
         basis: numbers(rows * (rows + 1) / 2),

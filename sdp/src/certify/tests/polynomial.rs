@@ -1,7 +1,7 @@
 //! Polynomial programs: bounds of their own optima, which are known, and changes in every digit.
 
 use super::*;
-use crate::proof::{Fixed, Sampling};
+use crate::proof::{Fixed, ProofSampling};
 
 /// `x^2 - 4 x + 7 - y >= 0`, in files of several forms; the largest y is 3.
 pub fn parabola(sampling: &str) -> String {
@@ -74,7 +74,7 @@ fn fewer_points_than_the_degree_asks_for_prove_nothing() -> Result<()> {
 fn samplings_that_do_not_fit_are_refused() -> Result<()> {
     let (program, certificate) = json(&parabola(""), 200)?;
     let proof = certificate.proof.unwrap();
-    let refused = |change: &dyn Fn(&mut Vec<Sampling>)| {
+    let refused = |change: &dyn Fn(&mut Vec<ProofSampling>)| {
         let mut other = proof.clone();
         change(&mut other.samplings);
         verify(&program, &other, 1).unwrap_err().to_string()

@@ -25,7 +25,7 @@ const STEP_BITS: u32 = 128;
 
 /// The parts of an iteration, which differ in the data that exist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step {
+pub enum IterationStep {
     /// Residuals of the next point.
     Residuals,
     /// The Schur complement and its factor.
@@ -41,8 +41,14 @@ pub enum Step {
 }
 
 /// All of them, in the order of their numbers.
-pub const STEPS: [Step; 6] =
-    [Step::Residuals, Step::System, Step::Constants, Step::Directions, Step::Eigenvalues, Step::Next];
+pub const STEPS: [IterationStep; 6] = [
+    IterationStep::Residuals,
+    IterationStep::System,
+    IterationStep::Constants,
+    IterationStep::Directions,
+    IterationStep::Eigenvalues,
+    IterationStep::Next,
+];
 
 /// The tasks on each block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,7 +116,7 @@ impl Ledger {
         let ProgramPart { problem, cones, share } = part;
         let calls = |ctx| Calls { ctx, bits, gap };
         let (all, single) = (calls(&planners.all), calls(&planners.single));
-        let mut sizes = Sizes { problem, cones, share, all, single, blocks: BTreeMap::new() };
+        let mut sizes = ProgramSizes { problem, cones, share, all, single, blocks: BTreeMap::new() };
         let list = (0..cones.len()).map(|at| sizes.cone(at)).collect::<Result<Vec<_>>>()?;
         let system = sizes.system()?;
         let mut ledger = Ledger {
@@ -130,19 +136,19 @@ impl Ledger {
     }
 
     /// The bytes that stay in use through a step.
-    pub fn held(&self, step: Step) -> Held {
+    pub fn held(&self, step: IterationStep) -> Held {
         self.held[step as usize]
     }
 
     /// Everything at a step.
-    pub fn total(&self, step: Step) -> u64 {
+    pub fn total(&self, step: IterationStep) -> u64 {
         let Held { blocks, system } = self.held(step);
         self.program + blocks + system + self.work[step as usize]
     }
 
     /// The step that takes most.
-    pub fn peak(&self) -> Step {
-        STEPS.into_iter().max_by_key(|&step| self.total(step)).unwrap_or(Step::Next)
+    pub fn peak(&self) -> IterationStep {
+        STEPS.into_iter().max_by_key(|&step| self.total(step)).unwrap_or(IterationStep::Next)
     }
 
     /// A task on a block.
@@ -178,7 +184,7 @@ struct SystemBytes {
 }
 
 /// Sizes of a program at one precision.
-struct Sizes<'a> {
+struct ProgramSizes<'a> {
     problem: &'a Problem,
     cones: &'a [Cone],
     share: &'a Share,
@@ -188,7 +194,7 @@ struct Sizes<'a> {
     blocks: BTreeMap<(usize, u32, bool), BlockCalls>,
 }
 
-impl<'a> Sizes<'a> {
+impl<'a> ProgramSizes<'a> {
     fn bits(&self) -> u32 {
         self.all.bits
     }
@@ -349,7 +355,7 @@ impl<'a> Sizes<'a> {
     }
 
     /// The bytes that stay in use through a step, and those of the work then.
-    fn step(&self, ledger: &Ledger, system: &SystemBytes, step: Step) -> Result<(Held, u64)> {
+    fn step(&self, ledger: &Ledger, system: &SystemBytes, step: IterationStep) -> Result<(Held, u64)> {
         let all = ledger.cones.iter().map(|cone| cone.own).sum::<u64>();
         let is_dense = |at: &usize| matches!(self.cones[*at].shape, Shape::Dense(_));
         let dense = (0..self.cones.len()).filter(is_dense).map(|at| ledger.cones[at].own).sum::<u64>();
@@ -376,7 +382,7 @@ impl<'a> Sizes<'a> {
             + lists::plain(self.bits());
         let largest = ledger.cones.iter().map(|cone| cone.own).max().unwrap_or(0);
         let (blocks, with_system, work) = match step {
-            Step::Residuals => {
+            IterationStep::Residuals => {
                 let work = [
                     together(ConeTask::Residual),
                     all + pairings,
@@ -385,14 +391,14 @@ impl<'a> Sizes<'a> {
                 ];
                 (base + point + factors, false, work.into_iter().fold(0, u64::max))
             }
-            Step::System => (base, false, system.work),
-            Step::Constants => (base + directions, true, together(ConeTask::Constant)),
-            Step::Directions => {
+            IterationStep::System => (base, false, system.work),
+            IterationStep::Constants => (base + directions, true, together(ConeTask::Constant)),
+            IterationStep::Directions => {
                 let work = [together(ConeTask::Direction), pairings, self.solve(columns)?];
                 (base + directions + constants, true, work.into_iter().fold(0, u64::max))
             }
-            Step::Eigenvalues => (base + point, false, sides(&|cone| cone.eigenvalues)),
-            Step::Next => {
+            IterationStep::Eigenvalues => (base + point, false, sides(&|cone| cone.eigenvalues)),
+            IterationStep::Next => {
                 let factors = sides(&|cone| cone.factors);
                 (base + 2 * point, false, factors.max(largest + lists::plain(self.bits())))
             }

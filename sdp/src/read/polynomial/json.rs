@@ -3,7 +3,7 @@
 //! Numbers are strings, as SDPB writes them, or whole numbers: a fraction without quotation marks would be read as a
 //! double, and is refused.
 
-use super::{Numbers, Parts, upper};
+use super::{FileParts, Numbers, upper};
 use crate::polynomial::{DampedRational, Polynomial, PolynomialMatrix, Sampling};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -78,12 +78,12 @@ struct File {
     objective: Option<Vec<Text>>,
     normalization: Option<Vec<Text>>,
     #[serde(rename = "PositiveMatrixWithPrefactorArray", default)]
-    matrices: Vec<Keyed<Block>>,
+    matrices: Vec<Keyed<JsonBlock>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Prefactor {
+struct JsonPrefactor {
     constant: Text,
     base: Text,
     #[serde(default)]
@@ -92,11 +92,11 @@ struct Prefactor {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Block {
+struct JsonBlock {
     polynomials: Vec<Vec<Vec<Vec<Text>>>>,
     #[serde(alias = "DampedRational")]
-    prefactor: Option<Keyed<Prefactor>>,
-    reduced_prefactor: Option<Keyed<Prefactor>>,
+    prefactor: Option<Keyed<JsonPrefactor>>,
+    reduced_prefactor: Option<Keyed<JsonPrefactor>>,
     max_num_poles: Option<i64>,
     sample_points: Option<Vec<Text>>,
     sample_scalings: Option<Vec<Text>>,
@@ -109,7 +109,7 @@ struct Block {
 }
 
 /// Reads the text of a file.
-pub(super) fn read(text: &str, numbers: &mut Numbers<'_>) -> Result<Parts> {
+pub(super) fn read(text: &str, numbers: &mut Numbers<'_>) -> Result<FileParts> {
     let Keyed(file) = serde_json::from_str::<Keyed<File>>(text).map_err(|error| numbers.refused(error.to_string()))?;
     let mut vector = |texts: Option<Vec<Text>>, name: &str| {
         texts.map(|texts| numbers.list(&texts, &|| name.to_string())).transpose()
@@ -121,7 +121,7 @@ pub(super) fn read(text: &str, numbers: &mut Numbers<'_>) -> Result<Parts> {
     if objective.is_none() && normalization.is_none() && matrices.is_empty() {
         return Err(numbers.refused("there is no objective, no normalization and no matrix"));
     }
-    Ok(Parts { objective, normalization, matrices })
+    Ok(FileParts { objective, normalization, matrices })
 }
 
 fn polynomials(texts: &[Vec<Text>], numbers: &mut Numbers<'_>, place: &str) -> Result<Vec<Polynomial>> {
@@ -129,7 +129,7 @@ fn polynomials(texts: &[Vec<Text>], numbers: &mut Numbers<'_>, place: &str) -> R
     texts.iter().enumerate().map(polynomial).collect()
 }
 
-fn prefactor(found: Prefactor, numbers: &mut Numbers<'_>, place: &str) -> Result<DampedRational> {
+fn prefactor(found: JsonPrefactor, numbers: &mut Numbers<'_>, place: &str) -> Result<DampedRational> {
     Ok(DampedRational {
         constant: numbers.number(found.constant.as_ref(), &|| format!("{place}, constant"))?,
         base: numbers.number(found.base.as_ref(), &|| format!("{place}, base"))?,
@@ -137,7 +137,7 @@ fn prefactor(found: Prefactor, numbers: &mut Numbers<'_>, place: &str) -> Result
     })
 }
 
-fn matrix(block: Block, number: usize, numbers: &mut Numbers<'_>) -> Result<PolynomialMatrix> {
+fn matrix(block: JsonBlock, number: usize, numbers: &mut Numbers<'_>) -> Result<PolynomialMatrix> {
     let place = format!("matrix {number}");
     let mut rows = Vec::with_capacity(block.polynomials.len());
     for (r, row) in block.polynomials.iter().enumerate() {
@@ -152,7 +152,7 @@ fn matrix(block: Block, number: usize, numbers: &mut Numbers<'_>) -> Result<Poly
     let points = list(block.sample_points, "samplePoints")?;
     let scalings = list(block.sample_scalings, "sampleScalings")?;
     let reduced_scalings = list(block.reduced_sample_scalings, "reducedSampleScalings")?;
-    let mut rational = |found: Option<Keyed<Prefactor>>, name: &str| {
+    let mut rational = |found: Option<Keyed<JsonPrefactor>>, name: &str| {
         found.map(|Keyed(found)| prefactor(found, numbers, &format!("{place}, {name}"))).transpose()
     };
     let (own, reduced) =

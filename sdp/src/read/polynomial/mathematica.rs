@@ -4,7 +4,7 @@
 //! Numbers may be broken over lines by a backslash, and have marks of precision and powers of ten `*^`; `(* ... *)` is
 //! a comment. Vectors that are `{}` are absent. Expressions that Mathematica would still have to compute are refused.
 
-use super::{Numbers, Parts, upper};
+use super::{FileParts, Numbers, upper};
 use crate::polynomial::{DampedRational, Polynomial, PolynomialMatrix, Sampling};
 use rug::Float;
 use sunzi::{Error, Result};
@@ -16,16 +16,16 @@ const SHOWN: usize = 30;
 const HIGHEST_POWER: usize = 1 << 16;
 
 /// The text without needless blanks and comments, and the position of reading.
-struct Reader<'a, 'n> {
+struct MathematicaReader<'a, 'n> {
     text: Vec<u8>,
     at: usize,
     numbers: &'a mut Numbers<'n>,
 }
 
 /// Reads the text of a file.
-pub(super) fn read(text: &str, numbers: &mut Numbers<'_>) -> Result<Parts> {
+pub(super) fn read(text: &str, numbers: &mut Numbers<'_>) -> Result<FileParts> {
     let text = stripped(text).map_err(|message| numbers.refused(message))?;
-    let mut reader = Reader { text, at: 0, numbers };
+    let mut reader = MathematicaReader { text, at: 0, numbers };
     if !reader.found("SDP[") {
         // It may be given a name.
         reader.skip(|byte| byte.is_ascii_alphanumeric() || byte == b'$');
@@ -35,14 +35,14 @@ pub(super) fn read(text: &str, numbers: &mut Numbers<'_>) -> Result<Parts> {
     reader.word(",")?;
     let normalization = reader.vector()?;
     reader.word(",")?;
-    let matrices = reader.list(Reader::matrix)?;
+    let matrices = reader.list(MathematicaReader::matrix)?;
     reader.word("]")?;
     reader.found(";");
     if reader.at < reader.text.len() {
         return Err(reader.refused("the end of the file"));
     }
     let present = |vector: Vec<Float>| Some(vector).filter(|vector| !vector.is_empty());
-    Ok(Parts { objective: present(objective), normalization: present(normalization), matrices })
+    Ok(FileParts { objective: present(objective), normalization: present(normalization), matrices })
 }
 
 /// Whether letters behind a blank or a comment would join those before if it were dropped: in names, which no backslash
@@ -94,7 +94,7 @@ fn stripped(text: &str) -> std::result::Result<Vec<u8>, String> {
     if depth > 0 { Err("a comment is not closed".into()) } else { Ok(kept) }
 }
 
-impl Reader<'_, '_> {
+impl MathematicaReader<'_, '_> {
     fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
@@ -135,7 +135,7 @@ impl Reader<'_, '_> {
     }
 
     fn vector(&mut self) -> Result<Vec<Float>> {
-        self.list(Reader::number)
+        self.list(MathematicaReader::number)
     }
 
     /// A number with its sign.
@@ -207,7 +207,7 @@ impl Reader<'_, '_> {
             DampedRational { base: Float::with_val(self.numbers.bits, 1), constant, poles: Vec::new() }
         };
         self.word(",")?;
-        let rows = self.list(|reader| reader.list(|reader| reader.list(Reader::polynomial)))?;
+        let rows = self.list(|reader| reader.list(|reader| reader.list(MathematicaReader::polynomial)))?;
         self.word("]")?;
         let (dim, entries) = upper(rows).map_err(|message| self.numbers.refused(message))?;
         Ok(PolynomialMatrix { dim, entries, sampling: Sampling { prefactor: Some(prefactor), ..Sampling::default() } })

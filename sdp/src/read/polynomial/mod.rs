@@ -7,7 +7,7 @@
 mod json;
 mod mathematica;
 
-use crate::forms::Form;
+use crate::forms::TextForm;
 use crate::polynomial::{Polynomial, PolynomialMatrix, PolynomialProgram, working_bits};
 use crate::problem::Problem;
 use rug::Float;
@@ -22,7 +22,7 @@ const DEEPEST_LIST: usize = 16;
 
 /// The contents of one file.
 #[derive(Debug, Default)]
-struct Parts {
+struct FileParts {
     objective: Option<Vec<Float>>,
     normalization: Option<Vec<Float>>,
     matrices: Vec<PolynomialMatrix>,
@@ -41,7 +41,7 @@ fn extension(path: &Path) -> Option<&str> {
 pub fn read(path: &Path, precision_bits: u32) -> Result<Problem> {
     let mut files = Vec::new();
     expand(path, 0, &mut HashSet::new(), &mut files)?;
-    let mut whole = Parts::default();
+    let mut whole = FileParts::default();
     let mut sources = [None, None];
     for file in &files {
         let parts = read_file(file, precision_bits)?;
@@ -60,22 +60,22 @@ pub fn read(path: &Path, precision_bits: u32) -> Result<Problem> {
 }
 
 /// Reads a stream that messages call `path`; see [`super::read_problem_from`].
-pub fn read_stream(mut reader: impl Read, path: &Path, form: Form, precision_bits: u32) -> Result<Problem> {
+pub fn read_stream(mut reader: impl Read, path: &Path, form: TextForm, precision_bits: u32) -> Result<Problem> {
     let mut text = String::new();
     let read = reader.read_to_string(&mut text);
     read.map_err(|source| Error::Io { path: path.to_path_buf(), action: "read", source })?;
     let (text, mut numbers) = (unmarked(&text), Numbers::new(path, precision_bits));
     let parts = match form {
-        Form::Mathematica => mathematica::read(text, &mut numbers)?,
+        TextForm::Mathematica => mathematica::read(text, &mut numbers)?,
         _ => json::read(text, &mut numbers)?,
     };
     parts.problem(path, precision_bits)
 }
 
-impl Parts {
+impl FileParts {
     /// The program of all files, of which messages name one.
     fn problem(self, path: &Path, precision_bits: u32) -> Result<Problem> {
-        let Parts { objective, normalization, matrices } = self;
+        let FileParts { objective, normalization, matrices } = self;
         let Some(objective) = objective else {
             return Err(Error::Format { path: path.to_path_buf(), message: "there is no objective".into() });
         };
@@ -134,7 +134,7 @@ fn unmarked(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-fn read_file(path: &Path, precision_bits: u32) -> Result<Parts> {
+fn read_file(path: &Path, precision_bits: u32) -> Result<FileParts> {
     let mut numbers = Numbers::new(path, precision_bits);
     match extension(path) {
         Some("json") => json::read(&read_text(path)?, &mut numbers),

@@ -15,10 +15,10 @@ use crate::math::float::limbs_for;
 use crate::ops::disk::{progress_of, telling_of_disk};
 use crate::ops::factor::diagnose::{Evidence, refusal};
 use crate::ops::factor::disk::problem::ScannedProblem;
-use crate::ops::factor::problem::{Problem, working_bits};
+use crate::ops::factor::problem::{FactorProblem, working_bits};
 use crate::ops::factor::spans::{Clock, TaskLog};
 use crate::ops::factor::tile_file::{Encoded, TileFile};
-use crate::ops::factor::tile_store::{Local, TileStore};
+use crate::ops::factor::tile_store::{TileStore, WorkerMemory};
 use crate::ops::factor::tile_work::{FailedRow, TileWork};
 use crate::ops::factor::tiling::MOST_TILE_ROWS;
 use crate::site::Site;
@@ -59,10 +59,11 @@ pub(crate) fn factor_file(
     let mut plan = call.plan(&element)?;
     let working_bits = element.problem.working_bits;
     let read = || {
-        let read = Problem::of_file(&file, precision_bits, working_bits, progress_of(site.ctx))?;
+        let read = FactorProblem::of_file(&file, precision_bits, working_bits, progress_of(site.ctx))?;
         if options.lower { Ok(()) } else { file.check_symmetric(tiling.tile_size) }.map(|()| read)
     };
-    let ScannedProblem { problem, checksum } = Problem::shared(site, file.rows(), precision_bits, working_bits, read)?;
+    let ScannedProblem { problem, checksum } =
+        FactorProblem::shared(site, file.rows(), precision_bits, working_bits, read)?;
     let scan_seconds = clock.now();
     if !problem.is_whole() {
         call.tiling = TileMap { rows: problem.order, cols: problem.order, ..tiling };
@@ -101,18 +102,18 @@ pub(crate) fn plan_file(
 struct BigFloats {
     engine: Arc<dyn TileEngine>,
     /// Only its shape before the file is read.
-    problem: Problem,
+    problem: FactorProblem,
 }
 
 impl BigFloats {
     fn new(ctx: &Context, order: usize, precision_bits: u32) -> Result<BigFloats> {
         let working_bits = working_bits(precision_bits, ctx.maximum_modulus_bits())?;
         let engine = ctx.tile_engine(ctx.tile_kernel(working_bits), working_bits)?;
-        Ok(BigFloats { engine, problem: Problem::unscaled(order, order, precision_bits, working_bits)? })
+        Ok(BigFloats { engine, problem: FactorProblem::unscaled(order, order, precision_bits, working_bits)? })
     }
 
     fn figures(&self, kernel: &'static str) -> ElementFigures {
-        let Problem { precision_bits, working_bits, .. } = self.problem;
+        let FactorProblem { precision_bits, working_bits, .. } = self.problem;
         ElementFigures { element: "big", precision_bits, working_bits, kernel, primes: self.engine.primes() }
     }
 
@@ -142,7 +143,7 @@ impl BigFloats {
 
     /// The error for a row whose pivot is not positive, or the one of reading its diagonal entry.
     fn not_positive(&self, file: &MatrixFile, index: usize, pivot: Option<rug::Integer>) -> Error {
-        let Problem { exponents, working_bits, order, .. } = &self.problem;
+        let FactorProblem { exponents, working_bits, order, .. } = &self.problem;
         let pivot = match pivot {
             Some(scaled) => {
                 let exponent = 2 * (exponents[index] - i64::from(*working_bits));
@@ -196,7 +197,7 @@ impl Element for BigFloats {
         let locals = agreed(world, words.collect::<Result<Vec<_>>>())?.into_iter().map(|(worker, words)| {
             let (scratch, whole_tile) = words.split_at_mut(scratch_words);
             let log = TaskLog::new(clock.start, worker, call.options.spans);
-            Local { scratch, whole_tile, encoded: Encoded::default(), log }
+            WorkerMemory { scratch, whole_tile, encoded: Encoded::default(), log }
         });
         let mut locals = locals.collect::<Vec<_>>();
         let words = agreed(world, workspace.operands.words(shape.room_tiles * self.slot_words(tiling)))?;

@@ -67,7 +67,7 @@ pub(super) struct DiskCall<'a> {
 
 /// The outcome of a run.
 #[derive(Default)]
-pub(super) struct Made {
+pub(super) struct DiskFactorOutcome {
     rank: RankReport,
     disk: DiskUse,
     factor_seconds: f64,
@@ -129,8 +129,8 @@ impl DiskCall<'_> {
         identity: &Identity,
         path: &Path,
         clock: &mut Clock,
-    ) -> Result<Made> {
-        let (mut made, world) = (Made::default(), self.site.world());
+    ) -> Result<DiskFactorOutcome> {
+        let (mut made, world) = (DiskFactorOutcome::default(), self.site.world());
         let mut disk = DiskUse::default();
         until_whole(world, &mut disk, |disk| {
             let (tile_file, damaged) = agreed(world, self.open(element, plan, identity))?;
@@ -189,7 +189,7 @@ impl DiskCall<'_> {
         &self,
         of: ElementFigures,
         plan: OutOfCorePlan,
-        mut made: Made,
+        mut made: DiskFactorOutcome,
         mut clock: Clock,
         scan_seconds: f64,
     ) -> Result<OutOfCoreReport> {

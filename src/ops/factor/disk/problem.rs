@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::io::MatrixFile;
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::math::pivot::RowWeight;
-use crate::ops::factor::problem::Problem;
+use crate::ops::factor::problem::FactorProblem;
 use crate::ops::factor::scaling::{is_beyond_one, row_exponent, scaled_limbs};
 use crate::site::Site;
 use std::cell::OnceCell;
@@ -14,11 +14,11 @@ use std::sync::Arc;
 
 /// The problem of a file, and the checksum of the file's entries.
 pub(super) struct ScannedProblem {
-    pub problem: Problem,
+    pub problem: FactorProblem,
     pub checksum: u64,
 }
 
-impl Problem {
+impl FactorProblem {
     /// The problem of a file that stores a lower triangle, all of whose entries are checked. The file is read once, its
     /// heads twice.
     ///
@@ -30,7 +30,7 @@ impl Problem {
         working_bits: u32,
         progress: Option<Arc<ProgressCallback>>,
     ) -> Result<ScannedProblem> {
-        let mut problem = Problem::unscaled(file.rows(), file.cols(), precision_bits, working_bits)?;
+        let mut problem = FactorProblem::unscaled(file.rows(), file.cols(), precision_bits, working_bits)?;
         let diagonal = file.diagonal_heads()?;
         problem.exponents = diagonal.iter().copied().map_while(row_exponent).collect();
         let exponents = &problem.exponents;
@@ -79,7 +79,7 @@ impl Problem {
         let (checksum, words) = words.split_first().expect("the checksum was sent");
         let order = words.len() / 2;
         let (exponents, limits) = words.split_at(order);
-        let mut problem = Problem::unscaled(rows, rows, precision_bits, working_bits)?;
+        let mut problem = FactorProblem::unscaled(rows, rows, precision_bits, working_bits)?;
         problem.exponents = exponents.iter().map(|&word| word as i64).collect();
         problem.weights = limits.iter().map(|&limit| RowWeight { sum: 0, limit }).collect();
         problem.cut(order);

@@ -11,7 +11,7 @@ use crate::tile::{TileId, TileMap};
 use std::path::Path;
 
 /// The private memory of one worker.
-struct Local {
+struct StoreMemory {
     buffer: Option<IoBuffer>,
     /// Heads and limbs of a tile.
     words: Vec<u64>,
@@ -22,7 +22,7 @@ struct Local {
 pub(super) type MakeEntries<'a> = dyn Fn(TileId, &[u64], (&mut [u64], &mut [u64])) -> Result<()> + Sync + 'a;
 
 /// Tiles of the storage, as entries of the factor.
-struct Finished<'a> {
+struct FinishedEntries<'a> {
     tiling: &'a TileMap,
     tile_file: &'a TileFile,
     precision_bits: u32,
@@ -40,15 +40,15 @@ pub(super) fn write_factor(
     precision_bits: u32,
     make_entries: &MakeEntries<'_>,
 ) -> Result<()> {
-    let finished = Finished { tiling: &call.tiling, tile_file, precision_bits, make_entries };
+    let finished = FinishedEntries { tiling: &call.tiling, tile_file, precision_bits, make_entries };
     let words = call.tiling.most_entries() * (1 + limbs_for(precision_bits));
-    let local = || Local { buffer: tile_file.take_read_buffer(), words: vec![0; words] };
+    let local = || StoreMemory { buffer: tile_file.take_read_buffer(), words: vec![0; words] };
     let locals = (0..call.threads()).map(|_| local()).filter(|local| local.buffer.is_some()).collect();
     write_file(call.site, path, &finished, locals)
 }
 
-impl StoredBlocks for Finished<'_> {
-    type Space = Local;
+impl StoredBlocks for FinishedEntries<'_> {
+    type Space = StoreMemory;
 
     fn shape(&self) -> MatrixFileShape {
         let order = self.tiling.rows;
@@ -68,7 +68,7 @@ impl StoredBlocks for Finished<'_> {
     }
 
     /// Reads a tile and makes its entries.
-    fn read(&self, tile: TileId, local: &mut Local) -> Result<()> {
+    fn read(&self, tile: TileId, local: &mut StoreMemory) -> Result<()> {
         self.tile_file.read_now(tile, &mut local.buffer)?;
         let entries = self.tiling.entries(tile);
         let words = &mut local.words[..entries * (1 + limbs_for(self.precision_bits))];
@@ -79,7 +79,7 @@ impl StoredBlocks for Finished<'_> {
         (self.make_entries)(tile, self.tile_file.finished(tile, read.words()), words.split_at_mut(entries))
     }
 
-    fn words<'s>(&self, local: &'s mut Local) -> &'s mut [u64] {
+    fn words<'s>(&self, local: &'s mut StoreMemory) -> &'s mut [u64] {
         &mut local.words
     }
 }

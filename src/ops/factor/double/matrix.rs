@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A tile's doubles as words, column by column: the form in which it travels.
-pub(super) type Words = Arc<Vec<u64>>;
+pub(super) type DoubleWords = Arc<Vec<u64>>;
 
 /// The lower triangle of a symmetric matrix, or a lower triangular factor: this rank's tiles of it.
 ///
@@ -22,7 +22,7 @@ pub(super) type Words = Arc<Vec<u64>>;
 pub struct DoubleMatrix {
     map: TileMap,
     rank: usize,
-    pub(super) own: HashMap<TileId, Words>,
+    pub(super) own: HashMap<TileId, DoubleWords>,
 }
 
 impl Clone for DoubleMatrix {
@@ -31,7 +31,7 @@ impl Clone for DoubleMatrix {
         let lengths = self.own.values().map(|words| words.len()).collect::<Vec<_>>();
         // If memory does not suffice for the buffers, it does not suffice for the copies, which report the error.
         let buffers = vectors_on_huge_pages(&lengths).unwrap_or_else(|_| vec![Vec::new(); lengths.len()]);
-        let copy = |((&tile, words), mut buffer): ((&TileId, &Words), Vec<u64>)| {
+        let copy = |((&tile, words), mut buffer): ((&TileId, &DoubleWords), Vec<u64>)| {
             buffer.extend_from_slice(words);
             (tile, Arc::new(buffer))
         };

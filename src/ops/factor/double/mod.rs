@@ -38,7 +38,7 @@ pub use crate::tile::RankGrid;
 use devices::{DeviceChoices, DeviceTiles, UnderWay};
 use host::HostCopies;
 use std::time::Instant;
-use tiles::{DoubleTiles, Worker};
+use tiles::{DoubleTiles, DoubleWorker};
 
 /// Choices of a factorisation of doubles; over ranks all have the same `delivery` and `termination`.
 #[derive(Clone, Copy, Debug)]
@@ -155,7 +155,7 @@ pub fn double_cholesky(
     let start = Instant::now();
     a.check_group(world, Ok(()), &(options.delivery, options.termination))?;
     let ctx = &with_shared_devices(ctx, world)?;
-    let plan = Plan::new(ctx, world, a, options);
+    let plan = DoublePlan::new(ctx, world, a, options);
     let prepared = options
         .check(plan.devices)
         .and_then(|()| a.check_finite(ctx))
@@ -224,7 +224,7 @@ impl DoubleOptions {
 }
 
 /// How one rank's part will run.
-struct Plan {
+struct DoublePlan {
     graph: CholeskyGraph,
     /// Tiles of other ranks that this one has room for.
     slots: usize,
@@ -237,8 +237,8 @@ struct Plan {
     host_bytes: u64,
 }
 
-impl Plan {
-    fn new(ctx: &Context, world: &dyn Transport, a: &DoubleMatrix, options: &DoubleOptions) -> Plan {
+impl DoublePlan {
+    fn new(ctx: &Context, world: &dyn Transport, a: &DoubleMatrix, options: &DoubleOptions) -> DoublePlan {
         let (map, count) = (*a.map(), ctx.devices().devices.len());
         let graph = CholeskyGraph::of(&map);
         let wanted = options.slots.unwrap_or(DEFAULT_COLUMNS * map.grid.least_slots(graph.tiles));
@@ -249,9 +249,9 @@ impl Plan {
         });
         let shared = world.size() > 1;
         let own = a.tiles().map(|(tile, _)| tile);
-        let copies = devices.map_or(0, |grid| HostCopies::planned_bytes(&map, own, Plan::staged(grid, shared)));
+        let copies = devices.map_or(0, |grid| HostCopies::planned_bytes(&map, own, DoublePlan::staged(grid, shared)));
         let host_bytes = slots as u64 * a.most_bytes() + ctx.threads() as u64 * TileKernels::BYTES + copies;
-        Plan { graph, slots, devices, shared, host_bytes }
+        DoublePlan { graph, slots, devices, shared, host_bytes }
     }
 
     /// Devices of a grid that copy tiles from the host memory of another device: a single device never does.
@@ -266,7 +266,7 @@ impl Plan {
             DeviceTiles::open(
                 ctx,
                 a,
-                &DeviceChoices { grid, eviction, stream_count, staged: Plan::staged(grid, self.shared) },
+                &DeviceChoices { grid, eviction, stream_count, staged: DoublePlan::staged(grid, self.shared) },
             )
         };
         self.devices.map(open).transpose()
@@ -301,15 +301,15 @@ impl Plan {
     }
 
     /// The workers: one for each thread; or for each device, and one for the host where they wait for their devices.
-    fn workers(&self, ctx: &Context, options: &DoubleOptions) -> Vec<Worker> {
+    fn workers(&self, ctx: &Context, options: &DoubleOptions) -> Vec<DoubleWorker> {
         let Some(grid) = self.devices else {
-            return (0..ctx.threads()).map(|_| Worker::Cpu(TileKernels::new())).collect();
+            return (0..ctx.threads()).map(|_| DoubleWorker::Cpu(TileKernels::new())).collect();
         };
         let (host, each, most) = match self.shared {
-            true => (Some(Worker::Factor), options.device_workers, 0),
+            true => (Some(DoubleWorker::Factor), options.device_workers, 0),
             false => (None, 1, 2 * options.lookahead + 2),
         };
-        let worker = |device| Worker::Device { device, under_way: UnderWay::new(most) };
+        let worker = |device| DoubleWorker::Device { device, under_way: UnderWay::new(most) };
         let of_devices = (0..grid.size()).flat_map(|device| (0..each).map(move |_| worker(device)));
         host.into_iter().chain(of_devices).collect()
     }

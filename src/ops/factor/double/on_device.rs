@@ -1,7 +1,7 @@
 //! The part of a device in a factorisation of doubles: its room for tiles, and the calls for each task.
 
 use super::host::most_tile_bytes;
-use crate::device::{Allowance, Device, Element, Gemm, Operand, Region, Stream, Trsm};
+use crate::device::{Allowance, Device, Element, Gemm, GemmOperand, Region, Stream, Trsm};
 use crate::drive::{TileStreams, slot_bytes};
 use crate::error::Result;
 use crate::runtime::{CholeskyGraph, Task, least_room_tiles};
@@ -49,7 +49,7 @@ pub(super) fn submit(
     regions: &[Region],
 ) -> Result<()> {
     let (m, n) = tiling.shape(CholeskyGraph::of(tiling).output(task));
-    let operand = |region: &Region, ld: usize| Operand { region: region.clone(), ld, stride: 0 };
+    let operand = |region: &Region, ld: usize| GemmOperand { region: region.clone(), ld, stride: 0 };
     match (task, regions) {
         (Task::Trsm { .. }, [l, b]) => device.solve(stream, &Trsm { m, n, l: operand(l, n), b: operand(b, m) }),
         (Task::Gemm { k, .. }, [x, y, c]) => {
@@ -72,7 +72,7 @@ pub(super) fn submit(
 }
 
 /// `C := C - X Y^T` for `C` of `m x n` and the depth `k`.
-fn take_off([m, n, k]: [usize; 3], a: Operand, b: Operand, c: Operand) -> Gemm {
+fn take_off([m, n, k]: [usize; 3], a: GemmOperand, b: GemmOperand, c: GemmOperand) -> Gemm {
     let (batch, element) = (1, Element::F64);
     Gemm { element, m, n, k, a, b, c, batch, negate: true, accumulate: true, by_rows: true }
 }

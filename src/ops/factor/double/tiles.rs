@@ -5,7 +5,7 @@
 //! so that no error changes the matrix.
 
 use super::devices::{DeviceTiles, UnderWay};
-use super::matrix::{DoubleMatrix, Words};
+use super::matrix::{DoubleMatrix, DoubleWords};
 use super::tasks::CpuTasks;
 use crate::comm::mailbox::Payload;
 use crate::context::Context;
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 /// The private memory of a worker.
-pub(super) enum Worker {
+pub(super) enum DoubleWorker {
     /// Works on tiles on a CPU.
     Cpu(TileKernels),
     /// Factors tiles on the diagonal for the devices, with all threads.
@@ -39,7 +39,7 @@ pub(super) enum Worker {
 pub(super) struct DoubleTiles<'a> {
     ctx: &'a Context,
     map: TileMap,
-    own: HashMap<TileId, Mutex<&'a mut Words>>,
+    own: HashMap<TileId, Mutex<&'a mut DoubleWords>>,
     /// Finished tiles of other ranks.
     received: RwLock<HashMap<TileId, Payload>>,
     /// The diagonal of the matrix in the own tiles, for error messages.
@@ -104,12 +104,12 @@ impl<'a> DoubleTiles<'a> {
         self.potrf_nanoseconds.load(Ordering::Relaxed) as f64 * 1e-9
     }
 
-    fn own(&self, tile: TileId) -> MutexGuard<'_, &'a mut Words> {
+    fn own(&self, tile: TileId) -> MutexGuard<'_, &'a mut DoubleWords> {
         locked(&self.own[&tile])
     }
 
     /// A finished tile.
-    fn operand(&self, tile: TileId) -> Words {
+    fn operand(&self, tile: TileId) -> DoubleWords {
         if self.own.contains_key(&tile) {
             return self.own(tile).clone();
         }
@@ -176,28 +176,30 @@ impl<'a> DoubleTiles<'a> {
 }
 
 impl RankTiles for DoubleTiles<'_> {
-    type Local = Worker;
+    type Local = DoubleWorker;
 
     const UNPACKS: bool = false;
 
-    fn site(worker: &Worker) -> usize {
+    fn site(worker: &DoubleWorker) -> usize {
         match worker {
-            Worker::Cpu(_) | Worker::Factor => Sites::HOST,
-            Worker::Device { device, .. } => Sites::FIRST_DEVICE + device,
+            DoubleWorker::Cpu(_) | DoubleWorker::Factor => Sites::HOST,
+            DoubleWorker::Device { device, .. } => Sites::FIRST_DEVICE + device,
         }
     }
 
-    fn run(&self, worker: &mut Worker, run: &TileRun) -> Result<()> {
+    fn run(&self, worker: &mut DoubleWorker, run: &TileRun) -> Result<()> {
         match (worker, &self.devices) {
-            (Worker::Cpu(kernels), _) => self.on_cpu(kernels, run),
-            (Worker::Device { device, under_way }, Some(devices)) if !(run.finish && run.tile.row == run.tile.col) => {
+            (DoubleWorker::Cpu(kernels), _) => self.on_cpu(kernels, run),
+            (DoubleWorker::Device { device, under_way }, Some(devices))
+                if !(run.finish && run.tile.row == run.tile.col) =>
+            {
                 self.on_device(devices, *device, under_way, run)
             }
             (_, devices) => self.factor_on_host(devices.as_ref().expect("the worker is that of a device"), run.tile),
         }
     }
 
-    fn pack(&self, _worker: &mut Worker, tile: TileId) -> Result<Payload> {
+    fn pack(&self, _worker: &mut DoubleWorker, tile: TileId) -> Result<Payload> {
         Ok(self.own(tile).clone())
     }
 

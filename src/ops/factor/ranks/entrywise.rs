@@ -6,13 +6,13 @@
 
 use crate::comm::{Reduction, Transport, agreed};
 use crate::error::Result;
-use crate::kernels::max_plus::{EMPTY, PANEL, Row, depth, raise_sums};
+use crate::kernels::max_plus::{DepthRow, EMPTY, PANEL, depth, raise_sums};
 use crate::math::float::Head;
 use crate::matrix::EntryIndex;
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::rect::Rect;
 use crate::ops::factor::entrywise::{entry_bits, entry_depth};
-use crate::ops::factor::problem::Problem;
+use crate::ops::factor::problem::FactorProblem;
 use crate::ops::product::scale::NormPass;
 use crate::site::Site;
 use crate::store::zeroed;
@@ -25,13 +25,13 @@ const COLUMNS: usize = 256;
 const DEPTHS_IN_WORD: usize = 4;
 
 /// The sums of a panel of rows with one of columns.
-type Sums = [Row; PANEL];
+type PanelSums = [DepthRow; PANEL];
 
 /// Bytes of [`needed_bits`] on one rank.
 pub(super) fn check_bytes(order: usize, ranks: usize) -> u64 {
     let panels = order.div_ceil(PANEL) as u64;
     let own = (panels * (panels + 1) / 2).div_ceil(ranks as u64);
-    let each = (size_of::<Sums>() + size_of::<Pair>()) as u64;
+    let each = (size_of::<PanelSums>() + size_of::<Pair>()) as u64;
     // The depths of the factor and of the matrix as words, and those of the factor also in panels.
     own * each + 3 * (panels * PANEL as u64) * (COLUMNS.min(order.next_multiple_of(PANEL)) as u64) * 2
 }
@@ -40,7 +40,7 @@ pub(super) fn check_bytes(order: usize, ranks: usize) -> u64 {
 ///
 /// # Errors
 /// [`Error::Transport`].
-pub(super) fn deepest_entry(world: &dyn Transport, problem: &Problem, a: &DistMatrix) -> Result<u32> {
+pub(super) fn deepest_entry(world: &dyn Transport, problem: &FactorProblem, a: &DistMatrix) -> Result<u32> {
     let mut deepest = 0;
     each_entry(problem, a, 0..problem.order, |place, head| {
         deepest = deepest.max(entry_depth(problem, place, head).unwrap_or(0));
@@ -55,12 +55,12 @@ pub(super) fn deepest_entry(world: &dyn Transport, problem: &Problem, a: &DistMa
 ///
 /// # Errors
 /// [`Error::OutOfMemory`], [`Error::Transport`].
-pub(super) fn needed_bits(site: Site<'_>, problem: &Problem, a: &DistMatrix, factor: &DistMatrix) -> Result<u32> {
+pub(super) fn needed_bits(site: Site<'_>, problem: &FactorProblem, a: &DistMatrix, factor: &DistMatrix) -> Result<u32> {
     let world = site.world();
     let mut share = Share::new(problem, world);
     let mut needed = 0;
     for first in (0..problem.order).step_by(COLUMNS) {
-        let block = Block { first, end: (first + COLUMNS).min(problem.order), order: problem.order };
+        let block = ColumnBlock { first, end: (first + COLUMNS).min(problem.order), order: problem.order };
         let lower = block.gather(world, problem, factor, |place, head| depth(head, problem.exponents[place.row]))?;
         let entries = block.gather(world, problem, a, |place, head| {
             // At most the deepest depth, which fits.
@@ -75,7 +75,12 @@ pub(super) fn needed_bits(site: Site<'_>, problem: &Problem, a: &DistMatrix, fac
 }
 
 /// Visits the own entries of the lower triangle in some columns: their places in the matrix, and their heads.
-fn each_entry(problem: &Problem, matrix: &DistMatrix, columns: Range<usize>, mut see: impl FnMut(EntryIndex, Head)) {
+fn each_entry(
+    problem: &FactorProblem,
+    matrix: &DistMatrix,
+    columns: Range<usize>,
+    mut see: impl FnMut(EntryIndex, Head),
+) {
     for (id, tile) in matrix.tiles().iter().filter(|(id, _)| id.col <= id.row) {
         let Rect { rows, cols } = Rect::of_tile(matrix.map(), *id);
         for col in cols.start.max(columns.start)..cols.end.min(columns.end) {
@@ -87,13 +92,13 @@ fn each_entry(problem: &Problem, matrix: &DistMatrix, columns: Range<usize>, mut
 }
 
 /// Some columns of the lower triangle, and the rows from the first of these on.
-struct Block {
+struct ColumnBlock {
     first: usize,
     end: usize,
     order: usize,
 }
 
-impl Block {
+impl ColumnBlock {
     /// Places of the depths of a row in a list of all.
     fn width(&self) -> usize {
         (self.end - self.first).next_multiple_of(PANEL)
@@ -107,7 +112,7 @@ impl Block {
     fn gather(
         &self,
         world: &dyn Transport,
-        problem: &Problem,
+        problem: &FactorProblem,
         matrix: &DistMatrix,
         of: impl Fn(EntryIndex, Head) -> i16,
     ) -> Result<Vec<i16>> {
@@ -125,7 +130,7 @@ impl Block {
     }
 
     /// The depths of the factor by panels of 32 rows from the block's first on, column by column.
-    fn panels(&self, lower: &[i16]) -> Vec<Row> {
+    fn panels(&self, lower: &[i16]) -> Vec<DepthRow> {
         let (width, rows) = (self.width(), self.order - self.first);
         let mut panels = vec![[EMPTY; PANEL]; rows.div_ceil(PANEL) * width];
         for (row, depths) in lower.chunks_exact(width).enumerate() {
@@ -145,12 +150,12 @@ struct Pair {
 
 /// The sums of a rank's share.
 struct Share<'a> {
-    problem: &'a Problem,
-    sums: Vec<(Pair, Sums)>,
+    problem: &'a FactorProblem,
+    sums: Vec<(Pair, PanelSums)>,
 }
 
 impl<'a> Share<'a> {
-    fn new(problem: &'a Problem, world: &dyn Transport) -> Share<'a> {
+    fn new(problem: &'a FactorProblem, world: &dyn Transport) -> Share<'a> {
         let panels = problem.order.div_ceil(PANEL);
         let pairs = (0..panels).flat_map(|row| (0..=row).map(move |col| Pair { row, col }));
         let own = pairs.skip(world.rank()).step_by(world.size());
@@ -158,7 +163,7 @@ impl<'a> Share<'a> {
     }
 
     /// Takes in the terms of a block of columns.
-    fn raise(&mut self, pass: &NormPass<'_>, block: &Block, panels: &[Row]) {
+    fn raise(&mut self, pass: &NormPass<'_>, block: &ColumnBlock, panels: &[DepthRow]) {
         let (width, first) = (block.width(), block.first / PANEL);
         let panel = |index: usize| &panels[(index - first) * width..][..width];
         // Columns from the diagonal of the pair on are 0 in its rows.
@@ -171,7 +176,7 @@ impl<'a> Share<'a> {
     }
 
     /// The bits that the entries in the columns of a block need; their sums are complete.
-    fn needed(&self, block: &Block, lower: &[i16], entries: &[i16]) -> u32 {
+    fn needed(&self, block: &ColumnBlock, lower: &[i16], entries: &[i16]) -> u32 {
         let told = |depth: i16| (depth != EMPTY).then(|| u32::from(depth.unsigned_abs()));
         let mut needed = 0;
         let inside = |col: usize| (block.first..block.end).contains(&(col * PANEL));

@@ -11,7 +11,7 @@ use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Matrix, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::factor::diagnose::{self, Evidence, refusal};
-use crate::ops::factor::problem::{FactorInput, Problem};
+use crate::ops::factor::problem::{FactorInput, FactorProblem};
 use crate::ops::factor::tile_work::FailedRow;
 use crate::tile::{TileId, TileMap};
 use rug::float::Special;
@@ -25,14 +25,14 @@ const ROOT: usize = 0;
 const SHOWN_BITS: u32 = 53;
 
 /// The data of a failed factorisation.
-pub(super) struct Failure<'a> {
+pub(super) struct FactorFailure<'a> {
     pub ctx: &'a Context,
     pub group: &'a dyn Transport,
     pub a: &'a DistMatrix,
-    pub problem: &'a Problem,
+    pub problem: &'a FactorProblem,
 }
 
-impl Failure<'_> {
+impl FactorFailure<'_> {
     /// The row at which the factorisation ends, if it does; `own` where this rank met it. Collective.
     ///
     /// A matrix that was cut from the start ends at the cut where all rows before it are `factored`; any other failure
@@ -66,7 +66,7 @@ impl Failure<'_> {
         own: Option<FailedRow>,
         store: impl FnOnce(&mut DistMatrix) -> Result<()>,
     ) -> Result<()> {
-        let Failure { ctx, group, a, problem } = *self;
+        let FactorFailure { ctx, group, a, problem } = *self;
         let pivot = self.pivot(own)?;
         let rows = TileMap { rows: index, cols: index, triangle: Some(Uplo::Lower), ..*a.map() };
         let gathered_bytes = Matrix::bytes_for(a.map().rows, a.map().cols, a.precision_bits())
@@ -148,13 +148,13 @@ mod tests {
         };
         let entries = (0..25).map(|at| entry(at % 5, at / 5)).collect::<Vec<_>>();
         let whole = Matrix::from_f64s(5, 5, 60, &entries).unwrap();
-        let problem = Problem::new(whole.view(), 50, working_bits(50, 11_000).unwrap()).unwrap();
+        let problem = FactorProblem::new(whole.view(), 50, working_bits(50, 11_000).unwrap()).unwrap();
         assert_eq!(problem.order, 4, "row 4 is left out from the start");
         let found = |index: usize, pivot: Option<Integer>| {
             let errors = local::run(2, |rank| {
                 let ctx = Context::builder().threads(1).memory_bytes(64).build().unwrap();
                 let a = DistMatrix::of_whole(&whole, map, rank.rank()).unwrap();
-                let failure = Failure { ctx: &ctx, group: rank, a: &a, problem: &problem };
+                let failure = FactorFailure { ctx: &ctx, group: rank, a: &a, problem: &problem };
                 let own = (rank.rank() == 1).then(|| FailedRow { index, pivot: pivot.clone() });
                 failure.explain(index, own, |_| unreachable!("there is no memory for the factor"))
             });

@@ -10,8 +10,8 @@ use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::travel::redistribution_bytes;
 use crate::ops::factor::entrywise::RangeBits;
 use crate::ops::factor::options::DistCholeskyOptions;
-use crate::ops::factor::plan::Plan;
-use crate::ops::factor::problem::{Problem, working_bits};
+use crate::ops::factor::plan::FactorPlan;
+use crate::ops::factor::problem::{FactorProblem, working_bits};
 use crate::ops::factor::tile_work::TileWork;
 use crate::ops::product::forecast::larger_refusal;
 use crate::ops::product::problem::Accuracy;
@@ -67,7 +67,7 @@ pub fn plan_cholesky(
     };
     let tiles = tiles_for(site, map, norm_bits, options)?;
     let (engine, kernel) = engine_in_tiles(site, &tiles, norm_bits + range_bits)?;
-    let problem = agreed(world, Problem::unscaled(map.rows, map.cols, precision_bits, norm_bits + range_bits))?;
+    let problem = agreed(world, FactorProblem::unscaled(map.rows, map.cols, precision_bits, norm_bits + range_bits))?;
     let moved_bytes = if tiles == *map { 0 } else { DistMatrix::bytes_for(&tiles, team.rank(), input_bits) };
     let beside = ctx.holding(site.on_node(check_bytes));
     let tiling = tiling(&problem, tiles);
@@ -85,6 +85,6 @@ pub fn plan_cholesky(
         (None, 1..) => redistribution_bytes(team.size(), (order, input_bits), (compared_bytes, compared_bytes)),
         _ => 0,
     };
-    let planned = larger_refusal(compared, Plan::over_ranks(&beside, team, &input, options, &*engine))?;
+    let planned = larger_refusal(compared, FactorPlan::over_ranks(&beside, team, &input, options, &*engine))?;
     Ok((planned.bytes + check_bytes).max(compared_bytes + messages))
 }

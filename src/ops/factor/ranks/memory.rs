@@ -10,8 +10,8 @@ use crate::kernels::tiles::TileEngine;
 use crate::math::pivot::RowWeight;
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::factor::options::DistCholeskyOptions;
-use crate::ops::factor::plan::{Plan, task_span_bytes};
-use crate::ops::factor::problem::Problem;
+use crate::ops::factor::plan::{FactorPlan, task_span_bytes};
+use crate::ops::factor::problem::FactorProblem;
 use crate::plan::overhead;
 use crate::runtime::CholeskyGraph;
 use crate::runtime::protocol::Memories;
@@ -20,7 +20,7 @@ use crate::tile::{TileId, TileMap};
 /// The inputs of a plan.
 #[derive(Clone, Copy)]
 pub(super) struct PlanInput<'a> {
-    pub problem: &'a Problem,
+    pub problem: &'a FactorProblem,
     /// The tiles to work in.
     pub map: TileMap,
     /// Which ranks have their tiles in one window.
@@ -48,7 +48,7 @@ pub(super) struct RankBytes {
 impl RankBytes {
     /// Bytes of the rank and the tiles of `plan`, one of `ranks` ranks; the slots and bytes of `plan` are not used.
     pub fn new(
-        plan: &Plan,
+        plan: &FactorPlan,
         ranks: usize,
         input: &PlanInput<'_>,
         options: &DistCholeskyOptions,
@@ -93,7 +93,7 @@ impl RankBytes {
 }
 
 /// Bytes of the log that each of `ranks` ranks keeps for its report.
-fn log_bytes(plan: &Plan, ranks: usize, options: &DistCholeskyOptions) -> u64 {
+fn log_bytes(plan: &FactorPlan, ranks: usize, options: &DistCholeskyOptions) -> u64 {
     if ranks == 1 {
         return task_span_bytes(&plan.tiling, plan.threads);
     }

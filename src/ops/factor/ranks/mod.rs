@@ -27,11 +27,11 @@ use crate::ops::factor::entrywise::RangeBits;
 use crate::ops::factor::kernel::{KernelOfTiles, engine_on_rank};
 use crate::ops::factor::node_tiles::TileWindow;
 use crate::ops::factor::options::DistCholeskyOptions;
-use crate::ops::factor::plan::{MAXIMUM_BYTES, Plan};
-use crate::ops::factor::problem::{Problem, working_bits};
+use crate::ops::factor::plan::{FactorPlan, MAXIMUM_BYTES};
+use crate::ops::factor::problem::{FactorProblem, working_bits};
 use crate::ops::factor::rank_report::{RankSummary, RanksReport};
 use crate::ops::factor::report::CholeskyReport;
-use crate::ops::factor::run::{Factored, Factorisation};
+use crate::ops::factor::run::{FactoredTiles, Factorisation};
 use crate::ops::factor::spans::{Clock, TaskTimes};
 use crate::ops::factor::tile_work::TileWork;
 use crate::ops::factor::tiling::check_tile_rows;
@@ -39,7 +39,7 @@ use crate::ops::product::problem::Accuracy;
 use crate::site::Site;
 use crate::site::Team;
 use crate::tile::{RankGrid, TileId, TileMap};
-use failure::Failure;
+use failure::FactorFailure;
 use memory::PlanInput;
 use plan::tiling;
 
@@ -67,7 +67,7 @@ pub struct DistCholeskyReport {
 }
 
 /// A factor, and how it was computed.
-type Made = (DistMatrix, DistCholeskyReport);
+type MadeFactor = (DistMatrix, DistCholeskyReport);
 
 /// [`cholesky_with`] with the default choices. Collective.
 ///
@@ -202,7 +202,7 @@ pub fn cholesky_into(
     Site { ctx, team }.admit(moved_bytes)?;
     let moved = if map == *a.map() { None } else { Some(a.redistribute(world, map)?) };
     let a = moved.as_ref().unwrap_or(a);
-    let call = Factoring { site: Site { ctx, team }, a, moved_bytes, precision_bits, norm_bits, options, clock };
+    let call = RankFactoring { site: Site { ctx, team }, a, moved_bytes, precision_bits, norm_bits, options, clock };
     let made = match options.accuracy {
         Accuracy::Norm => call.by_norms(memory),
         Accuracy::Entrywise => call.entrywise(memory),
@@ -217,7 +217,7 @@ pub fn cholesky_into(
 }
 
 /// A factorisation over ranks, and its time so far.
-struct Factoring<'a> {
+struct RankFactoring<'a> {
     site: Site<'a>,
     /// In the tiles of the factorisation.
     a: &'a DistMatrix,
@@ -230,14 +230,14 @@ struct Factoring<'a> {
     clock: Clock,
 }
 
-impl Factoring<'_> {
-    fn by_norms(mut self, memory: DistMatrix) -> Result<Made> {
+impl RankFactoring<'_> {
+    fn by_norms(mut self, memory: DistMatrix) -> Result<MadeFactor> {
         let problem = self.problem(0)?;
         self.run(self.site.ctx, &problem, memory)
     }
 
     /// As in one process, see `ops::cholesky`. Collective.
-    fn entrywise(mut self, mut memory: DistMatrix) -> Result<Made> {
+    fn entrywise(mut self, mut memory: DistMatrix) -> Result<MadeFactor> {
         let (world, a, order): (&dyn Transport, _, _) = (self.site.world(), self.a, self.a.map().rows);
         let mut range = RangeBits::even(order, self.precision_bits).at_least(self.options.range_bits);
         let mut problem = self.problem(range.bits)?;
@@ -262,13 +262,13 @@ impl Factoring<'_> {
         }
     }
 
-    fn problem(&self, range_bits: u32) -> Result<Problem> {
-        Problem::over_ranks(self.site.world(), self.a, self.precision_bits, self.norm_bits + range_bits)
+    fn problem(&self, range_bits: u32) -> Result<FactorProblem> {
+        FactorProblem::over_ranks(self.site.world(), self.a, self.precision_bits, self.norm_bits + range_bits)
     }
 
     /// One factorisation, into `memory` where it fits. Collective.
-    fn run(&mut self, ctx: &Context, problem: &Problem, memory: DistMatrix) -> Result<Made> {
-        let Factoring { site, a, moved_bytes, options, ref mut clock, .. } = *self;
+    fn run(&mut self, ctx: &Context, problem: &FactorProblem, memory: DistMatrix) -> Result<MadeFactor> {
+        let RankFactoring { site, a, moved_bytes, options, ref mut clock, .. } = *self;
         let (site, team) = (site.with(ctx), site.team);
         let world: &dyn Transport = team.world();
         let (engine, kernel) = engine_in_tiles(site, a.map(), problem.working_bits)?;
@@ -278,7 +278,7 @@ impl Factoring<'_> {
         let (memories, mut windows) = window::open(team, &work, memories)?;
         let holds_factor = memory.fits(a.map(), team.rank(), problem.precision_bits);
         let input = PlanInput { problem, map: *a.map(), memories: &memories, moved_bytes, holds_factor };
-        let plan = match Plan::over_ranks(ctx, team, &input, options, &*engine) {
+        let plan = match FactorPlan::over_ranks(ctx, team, &input, options, &*engine) {
             Ok(plan) => plan,
             Err(error) => {
                 windows.into_iter().for_each(|windows| team.keep_tile_windows(windows));
@@ -405,10 +405,10 @@ fn factor(
     clock: &mut Clock,
 ) -> Result<(DistMatrix, drive::RankReport)> {
     let Factorisation { ctx, world, problem, .. } = *factorisation;
-    factorisation.run(window, clock, |Factored { tiles, locals, outcome }| {
+    factorisation.run(window, clock, |FactoredTiles { tiles, locals, outcome }| {
         // Rounds the finished own tiles into those of a matrix.
         let mut store = |matrix: &mut DistMatrix| tiles.store_tiles(ctx, matrix, locals);
-        let (failed, failure) = (tiles.failed().cloned(), Failure { ctx, group: world, a, problem });
+        let (failed, failure) = (tiles.failed().cloned(), FactorFailure { ctx, group: world, a, problem });
         // The rank that met the pivot has it; the others were stopped.
         if let Some(index) = failure.first(failed.as_ref(), outcome.is_ok())? {
             return Err(failure.explain(index, failed, store));

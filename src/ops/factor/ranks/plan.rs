@@ -11,8 +11,8 @@ use crate::kernels::rounding::scratch_words;
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine};
 use crate::ops::factor::kernel::LEAST_TILE_ROWS;
 use crate::ops::factor::options::DistCholeskyOptions;
-use crate::ops::factor::plan::Plan;
-use crate::ops::factor::problem::Problem;
+use crate::ops::factor::plan::FactorPlan;
+use crate::ops::factor::problem::FactorProblem;
 use crate::ops::factor::tile_work::TileWork;
 use crate::ops::factor::tiling::shape_of;
 use crate::runtime::CholeskyGraph;
@@ -91,11 +91,11 @@ pub(super) fn room(threads: usize) -> TransferRoom {
 }
 
 /// The tiles of the factor in the tiles `map` of the matrix.
-pub(super) fn tiling(problem: &Problem, map: TileMap) -> TileMap {
+pub(super) fn tiling(problem: &FactorProblem, map: TileMap) -> TileMap {
     TileMap { rows: problem.order, cols: problem.order, ..map }
 }
 
-impl Plan {
+impl FactorPlan {
     /// Plans this rank's part; all ranks have the same slots. Collective.
     ///
     /// # Errors
@@ -107,7 +107,7 @@ impl Plan {
         input: &PlanInput<'_>,
         options: &DistCholeskyOptions,
         engine: &dyn TileEngine,
-    ) -> Result<Plan> {
+    ) -> Result<FactorPlan> {
         let PlanInput { problem, map, memories, .. } = *input;
         let (world, rank) = (team.world(), team.rank());
         let tiling = tiling(problem, map);
@@ -125,7 +125,7 @@ impl Plan {
         };
         let traffic = Traffic::new(&work, &memories, rank, options.delivery.rule());
         let threads = ctx.threads();
-        let mut plan = Plan {
+        let mut plan = FactorPlan {
             rank,
             room: room(threads),
             slots: grid.useful_slots(graph.tiles, useful),
@@ -155,7 +155,7 @@ impl Plan {
     }
 }
 
-fn check(plan: &Plan, ranks: usize) -> Result<()> {
+fn check(plan: &FactorPlan, ranks: usize) -> Result<()> {
     plan.tiling.grid.check_ranks(ranks)?;
     plan.memories.check(plan.tiling.grid, plan.tiling.tile_rows(), plan.slots)
 }

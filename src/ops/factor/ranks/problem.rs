@@ -9,13 +9,13 @@ use crate::math::pivot::RowWeight;
 use crate::matrix::{Matrix, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::rect::Rect;
-use crate::ops::factor::problem::Problem;
+use crate::ops::factor::problem::FactorProblem;
 use crate::ops::factor::scaling::{is_beyond_one, row_exponent, scaled_entry};
 
 /// Added to exponents that travel: then all are positive, and 0 marks a missing one.
 const EXPONENT_BIAS: i64 = 1 << 62;
 
-impl Problem {
+impl FactorProblem {
     /// Checks the shape of `a` and scales its diagonal, for a factor of `precision_bits` and the `working_bits` that it
     /// takes; the lower triangle is read. Collective over `group`, the ranks of the matrix: two reductions, of 2 words
     /// for each row and of one.
@@ -28,9 +28,9 @@ impl Problem {
         a: &DistMatrix,
         precision_bits: u32,
         working_bits: u32,
-    ) -> Result<Problem> {
+    ) -> Result<FactorProblem> {
         a.check_group(group)?;
-        let mut problem = Problem::unscaled(a.map().rows, a.map().cols, precision_bits, working_bits)?;
+        let mut problem = FactorProblem::unscaled(a.map().rows, a.map().cols, precision_bits, working_bits)?;
         if a.map().triangle == Some(Uplo::Upper) {
             return Err(Error::InvalidArgument("a factorisation on many ranks reads the lower triangle".to_string()));
         }
@@ -109,7 +109,7 @@ mod tests {
     /// Tiles of one size on each number of ranks, with more effort or more turns of all sizes.
     fn check(a: &Matrix, precision_bits: u32, turn: usize, what: &str) -> usize {
         let bits = working_bits(precision_bits, MODULUS_BITS).unwrap();
-        let want = Problem::new(a.view(), precision_bits, bits).unwrap();
+        let want = FactorProblem::new(a.view(), precision_bits, bits).unwrap();
         for ranks in 1..=7 {
             let tiles = [(8, Some(Uplo::Lower)), (16, None), (40, Some(Uplo::Lower))];
             let all = tiles.into_iter().enumerate();
@@ -118,7 +118,7 @@ mod tests {
                 let map = TileMap { rows: a.rows(), cols: a.cols(), tile_size, grid, triangle };
                 local::run(ranks, |rank| {
                     let part = DistMatrix::scatter(rank, 0, (rank.rank() == 0).then_some(a), map, 100).unwrap();
-                    let got = Problem::over_ranks(rank, &part, precision_bits, bits).unwrap();
+                    let got = FactorProblem::over_ranks(rank, &part, precision_bits, bits).unwrap();
                     let place = format!("{what}: rank {} of {ranks}, tiles of {tile_size}", rank.rank());
                     assert_eq!(got, want, "{place}");
                 });
@@ -169,7 +169,7 @@ mod tests {
         let map = TileMap { rows: 20, cols: 20, tile_size: 8, grid, triangle: None };
         local::run(3, |rank| {
             let of = |map| DistMatrix::zeros(map, rank.rank(), 100).unwrap();
-            let new = |map| Problem::over_ranks(rank, &of(map), 90, working_bits(90, MODULUS_BITS).unwrap());
+            let new = |map| FactorProblem::over_ranks(rank, &of(map), 90, working_bits(90, MODULUS_BITS).unwrap());
             assert!(matches!(new(TileMap { cols: 21, ..map }), Err(Error::NotSquare { .. })));
             let upper = TileMap { triangle: Some(Uplo::Upper), ..map };
             assert!(matches!(new(upper), Err(Error::InvalidArgument(_))));

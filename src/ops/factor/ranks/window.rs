@@ -5,7 +5,7 @@ use crate::comm::{Reduction, Said, agree};
 use crate::error::Result;
 use crate::kernels::tiles::{TileEngine, TileShape};
 use crate::math::processor;
-use crate::ops::factor::node_tiles::NodePlan;
+use crate::ops::factor::node_tiles::NodeTilePlan;
 use crate::ops::factor::tile_work::TileWork;
 use crate::ops::factor::tiling::shape_of;
 use crate::runtime::protocol::Memories;
@@ -22,7 +22,7 @@ pub(super) fn memories(Site { ctx, team }: Site<'_>, work: &TileWork<'_>, kernel
         return Ok(Memories::apart());
     }
     let here = &layout.nodes[layout.node_of[team.rank()]];
-    let window = || SharedWindow::bytes_for(NodePlan::new(work, here, team.rank()).window_words());
+    let window = || SharedWindow::bytes_for(NodeTilePlan::new(work, here, team.rank()).window_words());
     let can = here.len() > 1
         && (1..=world.size()).contains(&work.tiling.grid.size())
         && ctx.devices().is_empty()
@@ -61,9 +61,9 @@ fn layout_of(work: &TileWork<'_>, kernel: &str) -> u64 {
 }
 
 /// The tiles of this node in its window, where it has one.
-pub(super) fn node_plan(team: &Team, work: &TileWork<'_>, memories: &Memories) -> Option<NodePlan> {
+pub(super) fn node_plan(team: &Team, work: &TileWork<'_>, memories: &Memories) -> Option<NodeTilePlan> {
     let here = &team.layout().nodes[team.layout().node_of[team.rank()]];
-    (here.len() > 1 && memories.share(here[0], here[1])).then(|| NodePlan::new(work, here, team.rank()))
+    (here.len() > 1 && memories.share(here[0], here[1])).then(|| NodeTilePlan::new(work, here, team.rank()))
 }
 
 /// The windows of the nodes for `memories`, or none and ranks by themselves where one of them cannot be opened: tiles
@@ -73,7 +73,7 @@ pub(super) fn open(
     work: &TileWork<'_>,
     memories: Memories,
 ) -> Result<(Memories, Option<[SharedWindow; 2]>)> {
-    let words = node_plan(team, work, &memories).as_ref().map(NodePlan::window_words);
+    let words = node_plan(team, work, &memories).as_ref().map(NodeTilePlan::window_words);
     let opened = words.map(|words| team.take_tile_windows([0, words])).transpose();
     let mut failed = [u64::from(opened.is_err())];
     team.world().all_reduce(Reduction::Max, &mut failed)?;

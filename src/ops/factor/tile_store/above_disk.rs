@@ -1,6 +1,6 @@
 //! Tiles of big floats out of core: their conversion when they are read, and their words on the disk.
 
-use super::{Local, TileStore, unpoisoned};
+use super::{TileStore, WorkerMemory, unpoisoned};
 use crate::error::Result;
 use crate::ops::factor::file_tiles::FileTiles;
 use crate::ops::factor::slots::Slots;
@@ -13,7 +13,7 @@ impl<'w> TileStore<'_, 'w> {
     /// POTRF or TRSM of an out-of-core tile, and its bytes for the disk: only here are its integers available.
     pub(super) fn finish_above_disk(
         &self,
-        local: &mut Local<'w>,
+        local: &mut WorkerMemory<'w>,
         tile: TileId,
         words: &mut [u64],
         tile_file: &TileFile,
@@ -35,9 +35,15 @@ impl<'w> TileStore<'_, 'w> {
         finished
     }
 
-    fn encode_tile(&self, local: &mut Local<'w>, tile: TileId, words: &[u64], tile_file: &TileFile) -> Result<()> {
+    fn encode_tile(
+        &self,
+        local: &mut WorkerMemory<'w>,
+        tile: TileId,
+        words: &[u64],
+        tile_file: &TileFile,
+    ) -> Result<()> {
         let weights = unpoisoned(self.weights[tile.row].lock());
-        let Local { encoded, scratch, .. } = local;
+        let WorkerMemory { encoded, scratch, .. } = local;
         tile_file.encode(encoded, tile, |payload| self.work.pack(tile, words, &weights, payload, scratch))
     }
 }
@@ -45,12 +51,12 @@ impl<'w> TileStore<'_, 'w> {
 /// Message of the panic where tiles have no file; only out-of-core calls use it.
 const HOME: &str = "the tiles are above a disk";
 
-impl<'w> FileTiles<Local<'w>> for TileStore<'_, 'w> {
+impl<'w> FileTiles<WorkerMemory<'w>> for TileStore<'_, 'w> {
     fn tile_file(&self) -> (&TileFile, &Slots) {
         (self.tile_file.as_ref().expect(HOME), self.slots.as_ref().expect(HOME))
     }
 
-    fn take_in(&self, local: &mut Local<'w>, tile: TileId, read: &IoBuffer) -> Result<()> {
+    fn take_in(&self, local: &mut WorkerMemory<'w>, tile: TileId, read: &IoBuffer) -> Result<()> {
         let tile_file = self.tile_file().0;
         let mut words = unpoisoned(self.own(tile).write());
         local.log.begin();
@@ -70,7 +76,7 @@ impl<'w> FileTiles<Local<'w>> for TileStore<'_, 'w> {
         Ok(())
     }
 
-    fn encoded<'l>(local: &'l mut Local<'w>) -> &'l mut Encoded {
+    fn encoded<'l>(local: &'l mut WorkerMemory<'w>) -> &'l mut Encoded {
         &mut local.encoded
     }
 

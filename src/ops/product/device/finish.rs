@@ -4,11 +4,11 @@
 
 use crate::device::Region;
 use crate::error::Result;
-use crate::kernels::device::{Integers, Pack, Reconstruct, Residues, Round};
+use crate::kernels::device::{DeviceReconstruct, Integers, PackIntegers, Residues, Round};
 use crate::ops::product::device::lane::{FAULT_BYTES, Lane, LaneSlot};
 use crate::ops::product::device::portions::Portion;
-use crate::ops::product::device::stage::{Sink, Target, float_bytes};
-use crate::ops::product::device::timer::Part;
+use crate::ops::product::device::stage::{EntrySink, ResultTarget, float_bytes};
+use crate::ops::product::device::timer::TimedPart;
 use crate::ops::product::inner_check::RowSums;
 use std::collections::VecDeque;
 
@@ -20,7 +20,7 @@ struct Pending {
 
 /// The last steps of a call, of one copy of entries after the other.
 pub(super) struct Finish<'a, 'b> {
-    sink: &'a Sink<'b>,
+    sink: &'a EntrySink<'b>,
     pending: VecDeque<Pending>,
     turns: Turns,
     /// The sums that each thread adds to Freivalds' test.
@@ -29,7 +29,7 @@ pub(super) struct Finish<'a, 'b> {
 
 impl<'a, 'b> Finish<'a, 'b> {
     /// Nothing is on its way yet.
-    pub fn new(sink: &'a Sink<'b>, lanes: &[Lane]) -> Finish<'a, 'b> {
+    pub fn new(sink: &'a EntrySink<'b>, lanes: &[Lane]) -> Finish<'a, 'b> {
         Finish { sink, pending: VecDeque::new(), turns: Turns::new(lanes), sums: sink.row_sums() }
     }
 
@@ -37,7 +37,7 @@ impl<'a, 'b> Finish<'a, 'b> {
     ///
     /// # Errors
     /// Those of [`Finish::store_all`].
-    pub fn place(&mut self, lanes: &[Lane], entries: usize, target: &mut Target<'_>) -> Result<LaneSlot> {
+    pub fn place(&mut self, lanes: &[Lane], entries: usize, target: &mut ResultTarget<'_>) -> Result<LaneSlot> {
         let at = self.turns.next(entries);
         while self.pending.iter().any(|other| other.at == at) {
             let oldest = self.pending.pop_front().expect("one is pending");
@@ -61,18 +61,18 @@ impl<'a, 'b> Finish<'a, 'b> {
         let (lane, slot) = (&mut lanes[at.lane], at.slot);
         let count = portions.iter().map(|portion| portion.piece.entries()).sum();
         let (compute, store) = (lane.streams.compute, lane.streams.store);
-        lane.start(Part::Reconstruct)?;
+        lane.start(TimedPart::Reconstruct)?;
         let integers = lane.integers.clone();
         let integers = Integers { region: &integers, entries: count };
-        lane.launcher(compute).reconstruct(&Reconstruct { residues, integers })?;
+        lane.launcher(compute).reconstruct(&DeviceReconstruct { residues, integers })?;
         lane.stop()?;
-        lane.start(Part::Round)?;
+        lane.start(TimedPart::Round)?;
         lane.wait(compute, lane.outputs[slot].free.as_ref())?;
         let entries_bytes = float_bytes(count, lane.input.output_limbs);
         let out = lane.outputs[slot].region.region(0..entries_bytes + FAULT_BYTES);
         match self.sink.rounds_on_device() {
             true => self.round(lane, slot, &portions, integers, &out)?,
-            false => lane.launcher(compute).pack(&Pack { integers, packed: &out.region(0..entries_bytes) })?,
+            false => lane.launcher(compute).pack(&PackIntegers { integers, packed: &out.region(0..entries_bytes) })?,
         }
         lane.stop()?;
         let rounded = lane.device.record(compute)?;
@@ -130,7 +130,7 @@ impl<'a, 'b> Finish<'a, 'b> {
     ///
     /// # Errors
     /// [`crate::Error::SelfCheck`], [`crate::Error::ExponentRange`], [`crate::Error::DeviceLost`].
-    pub fn store_all(mut self, lanes: &[Lane], target: &mut Target<'_>) -> Result<()> {
+    pub fn store_all(mut self, lanes: &[Lane], target: &mut ResultTarget<'_>) -> Result<()> {
         while let Some(oldest) = self.pending.pop_front() {
             self.store(lanes, &oldest, target)?;
         }
@@ -141,7 +141,7 @@ impl<'a, 'b> Finish<'a, 'b> {
     }
 
     /// Stores entries that have arrived on the host into the result.
-    fn store(&mut self, lanes: &[Lane], pending: &Pending, target: &mut Target<'_>) -> Result<()> {
+    fn store(&mut self, lanes: &[Lane], pending: &Pending, target: &mut ResultTarget<'_>) -> Result<()> {
         let (lane, portions) = (&lanes[pending.at.lane], &pending.portions);
         let limbs = lane.input.output_limbs;
         let bytes = lane.outputs[pending.at.slot].pinned.lock()?;

@@ -4,7 +4,7 @@ use crate::device::{Device, Event, Pinned, Region, Stream, Streams as Lease};
 use crate::error::Result;
 use crate::kernels::device::{DeviceEngine, DeviceTables, Launcher};
 use crate::ops::product::device::stage::float_bytes;
-use crate::ops::product::device::timer::{DeviceSeconds, Part, Timer};
+use crate::ops::product::device::timer::{DeviceSeconds, TimedPart, Timer};
 use crate::plan::{DeviceCut, DeviceInput};
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(super) struct Streams {
 }
 
 /// Host and device memory of one of two copies that alternate, and the event after which it is free again.
-pub(super) struct Slot {
+pub(super) struct CopySlot {
     /// On the host.
     pub pinned: Pinned,
     /// On the device.
@@ -56,7 +56,7 @@ pub(super) struct Lane {
     pub input: DeviceInput,
     pub cut: DeviceCut,
     pub streams: Streams,
-    pub inputs: [Slot; 2],
+    pub inputs: [CopySlot; 2],
     pub digits: Vec<Half>,
     pub planes: Region,
     pub sums: [Half; 2],
@@ -64,11 +64,11 @@ pub(super) struct Lane {
     pub turn: usize,
     pub residues: Region,
     pub integers: Region,
-    pub outputs: [Slot; 2],
+    pub outputs: [CopySlot; 2],
     /// Residues of all moduli for a piece, where other devices or other ranks have a part in them.
-    pub gathered: Vec<Slot>,
+    pub gathered: Vec<CopySlot>,
     /// Where ranks have parts, a shift for each entry of a piece.
-    pub entry_shifts: Option<[Slot; 2]>,
+    pub entry_shifts: Option<[CopySlot; 2]>,
     pub left_shifts: Region,
     pub right_shifts: Region,
     timer: Timer,
@@ -117,7 +117,7 @@ impl Lane {
         let half = |bytes: u64| Ok::<_, crate::Error>(Half { region: region(&*device, bytes)?, free: None });
         let slot = |on_device: u64, on_host: usize| {
             let pinned = device.allocate_pinned(on_host)?;
-            Ok::<_, crate::Error>(Slot { pinned, region: region(&*device, on_device)?, free: None })
+            Ok::<_, crate::Error>(CopySlot { pinned, region: region(&*device, on_device)?, free: None })
         };
         let in_bytes = float_bytes(input.piece_cols(&cut) * cut.chunk_rows, input.input_limbs);
         let made = input.made_entries(&cut);
@@ -168,7 +168,7 @@ impl Lane {
     }
 
     /// A part of the call begins on the compute stream.
-    pub fn start(&mut self, part: Part) -> Result<()> {
+    pub fn start(&mut self, part: TimedPart) -> Result<()> {
         self.timer.start(part, &*self.device, self.streams.compute)
     }
 

@@ -16,7 +16,7 @@ mod timer;
 mod turns;
 
 pub use report::DeviceReport;
-pub(crate) use stage::Target;
+pub(crate) use stage::ResultTarget;
 pub use timer::DeviceSeconds;
 pub(crate) use turns::Owners;
 
@@ -32,12 +32,12 @@ use crate::matrix::Uplo;
 use crate::ops::product::clock::{PhaseClock, RankPhase};
 use crate::ops::product::combine::Epilogue;
 use crate::ops::product::device::lane::{Lane, LaneParts};
-use crate::ops::product::device::products::Band;
+use crate::ops::product::device::products::DeviceBand;
 use crate::ops::product::device::rank_sum::RankSum;
-use crate::ops::product::device::recover::Recovery;
-use crate::ops::product::device::stage::Sink;
+use crate::ops::product::device::recover::DeviceRecovery;
+use crate::ops::product::device::stage::EntrySink;
 use crate::ops::product::inner_check::InnerCheck;
-use crate::ops::product::problem::{Bits, Operand, OperandRows, Problem};
+use crate::ops::product::problem::{Bits, OperandRows, ProductOperand, ProductProblem};
 use crate::ops::product::size::ProductSize;
 use crate::plan::{DEVICE_ALIGN, DeviceBytes, DeviceCut, DeviceInput, shares};
 use crate::site::{NodeLayout, Site};
@@ -70,8 +70,8 @@ pub(crate) struct DeviceRequest {
 
 impl DeviceRequest {
     /// The request of a product in one process.
-    pub fn of(problem: &Problem<'_>, bits: Bits) -> DeviceRequest {
-        let limbs = |operand: Operand<'_>| operand.view.limbs_per_element();
+    pub fn of(problem: &ProductProblem<'_>, bits: Bits) -> DeviceRequest {
+        let limbs = |operand: ProductOperand<'_>| operand.view.limbs_per_element();
         DeviceRequest {
             size: problem.size(),
             upper: problem.uplo == Uplo::Upper,
@@ -88,7 +88,7 @@ impl DeviceRequest {
 /// A product planned for the context's devices.
 pub(crate) struct DevicePlan {
     engine: Arc<DeviceEngine>,
-    parts: Vec<Part>,
+    parts: Vec<DeviceAssignment>,
 }
 
 /// Numbers of pieces into which a product is cut.
@@ -127,7 +127,7 @@ pub struct DevicePart {
 
 /// One device's part of a plan.
 #[derive(Clone)]
-struct Part {
+struct DeviceAssignment {
     device: Arc<dyn Device>,
     share: MemoryShare,
     moduli: Range<usize>,
@@ -209,7 +209,7 @@ impl DevicePlan {
             // The host reconstructs no entries where a GPU can do it.
             let weight = if device.description().kind == DeviceKind::Host { speed * 1e-9 } else { speed };
             let share = allowance.share;
-            parts.push(Part { device: device.clone(), share, moduli, weight, input, cut });
+            parts.push(DeviceAssignment { device: device.clone(), share, moduli, weight, input, cut });
         }
         join_cuts(&mut parts, request.cut);
         Ok(DevicePlan { engine, parts })
@@ -230,7 +230,7 @@ impl DevicePlan {
 
     /// Bytes of the host's memory in addition, in which ranks add up the residues of the tiles of `map`.
     pub fn exchange_bytes(&self, map: &TileMap, layout: &NodeLayout) -> u64 {
-        let Part { input, cut, .. } = &self.parts[0];
+        let DeviceAssignment { input, cut, .. } = &self.parts[0];
         let pending = 2 * self.parts.len(); // copies on their way to the host
         let ranks = layout.node_of.len();
         let lists = input.bands(cut).map(|band| rank_sum::list_bytes(map, ranks, input, cut, band, pending));
@@ -239,7 +239,7 @@ impl DevicePlan {
 
     /// Words of the messages about the entries of each of `ranks` ranks, each from one sender.
     pub fn message_words(&self, map: &TileMap, ranks: usize) -> Vec<u64> {
-        let Part { input, cut, .. } = &self.parts[0];
+        let DeviceAssignment { input, cut, .. } = &self.parts[0];
         rank_sum::message_words(map, ranks, self.engine.moduli(), input, cut)
     }
 
@@ -255,7 +255,7 @@ impl DevicePlan {
 
     /// The memory that each device will hold.
     pub fn describe(&self) -> Vec<DevicePart> {
-        let part = |part: &Part| {
+        let part = |part: &DeviceAssignment| {
             let (description, bytes) = (part.device.description(), part.input.bytes(&part.cut));
             DevicePart {
                 name: description.name,
@@ -275,7 +275,7 @@ impl DevicePlan {
 
     /// Batches, bands and chunks of the device that has most of each.
     pub fn cuts(&self) -> CutCounts {
-        let most = |count: &dyn Fn(&Part) -> usize| self.parts.iter().map(count).max().unwrap_or(1);
+        let most = |count: &dyn Fn(&DeviceAssignment) -> usize| self.parts.iter().map(count).max().unwrap_or(1);
         CutCounts {
             batches: most(&|part| part.moduli.len().div_ceil(part.cut.batch_moduli)),
             bands: most(&|part| part.input.bands(&part.cut).count()),
@@ -285,7 +285,7 @@ impl DevicePlan {
 }
 
 /// All devices work on the same bands, strip by strip; a narrower cut never takes more.
-fn join_cuts(parts: &mut [Part], forced: Option<DeviceCut>) {
+fn join_cuts(parts: &mut [DeviceAssignment], forced: Option<DeviceCut>) {
     let least = |of: &dyn Fn(&DeviceCut) -> usize| parts.iter().map(|part| of(&part.cut)).min().expect("a device");
     let (band_cols, strip_cols) = (least(&|cut| cut.band_cols), least(&|cut| cut.strip_cols));
     let piece_entries = least(&|cut| cut.piece_entries);
@@ -348,7 +348,7 @@ impl DeviceRun<'_> {
     pub fn run(
         &self,
         plan: DevicePlan,
-        mut target: Target<'_>,
+        mut target: ResultTarget<'_>,
         clock: &mut PhaseClock,
     ) -> Result<(DevicePlan, Vec<DeviceReport>)> {
         let (mut plan, mut last) = (plan, None);
@@ -386,8 +386,8 @@ impl DeviceRun<'_> {
     }
 
     fn lanes(&self, plan: &DevicePlan) -> Result<Vec<Lane>> {
-        let lane = |part: &Part| {
-            let Part { device, share, moduli, weight, input, cut } = part.clone();
+        let lane = |part: &DeviceAssignment| {
+            let DeviceAssignment { device, share, moduli, weight, input, cut } = part.clone();
             let (engine, ranks) = (plan.engine.clone(), share.ranks);
             let parts = LaneParts { device, ranks, engine, moduli, weight, input, cut };
             Lane::new(parts, self.left.shifts, self.right().shifts)
@@ -399,14 +399,14 @@ impl DeviceRun<'_> {
         &self,
         mut lanes: Vec<Lane>,
         before: &[Traffic],
-        target: &mut Target<'_>,
+        target: &mut ResultTarget<'_>,
         clock: &mut PhaseClock,
     ) -> Result<Vec<DeviceReport>> {
         let (site, bits) = (self.site, self.request.bits);
         let (ctx, world) = (site.ctx, site.world());
         let check = ctx.freivalds().then(|| InnerCheck::new(site, self.left, self.right)).transpose()?;
         let uplo = if self.request.upper { Uplo::Upper } else { Uplo::Lower };
-        let sink = Sink {
+        let sink = EntrySink {
             ctx,
             triangle: self.request.size.triangle.then_some(uplo),
             left_shifts: self.left.shifts,
@@ -429,7 +429,7 @@ impl DeviceRun<'_> {
             let done = agreed(world, multiplied)?;
             let (strips, entries) = (input.strips(&cut, cols.clone()), input.band_entries(&cut, &cols));
             match self.owners {
-                None => Recovery { sink: &sink, strips, entries }.run(&mut lanes, &done, target)?,
+                None => DeviceRecovery { sink: &sink, strips, entries }.run(&mut lanes, &done, target)?,
                 Some(owners) => {
                     let sum = RankSum { world, owners, sink: &sink, meter: &meter, strips, entries, done: &done };
                     let sent = clock.time(RankPhase::Exchange, || sum.run(&mut lanes, target))?;
@@ -444,7 +444,7 @@ impl DeviceRun<'_> {
 
     /// The products of a band on all devices at the same time.
     fn multiply(&self, lanes: &mut [Lane], meter: &Meter<'_>, cols: Range<usize>) -> Result<Vec<Event>> {
-        let band = Band { ctx: self.site.ctx, meter, left: self.left.blocks, right: self.right().blocks, cols };
+        let band = DeviceBand { ctx: self.site.ctx, meter, left: self.left.blocks, right: self.right().blocks, cols };
         if let [lane] = &mut *lanes {
             return Ok(vec![band.multiply(lane)?]);
         }

@@ -9,14 +9,14 @@ use std::ops::Range;
 
 /// A rectangle of a matrix, dense and column-major in a copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Piece {
+pub(super) struct CopyPiece {
     /// Rows.
     pub rows: Range<usize>,
     /// Columns.
     pub cols: Range<usize>,
 }
 
-impl Piece {
+impl CopyPiece {
     /// Number of entries.
     pub fn entries(&self) -> usize {
         self.rows.len() * self.cols.len()
@@ -27,7 +27,7 @@ impl Piece {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Portion {
     /// Where it lies in the result.
-    pub piece: Piece,
+    pub piece: CopyPiece,
     /// Index of its first entry in the band.
     pub first: usize,
     /// Entries of the band from one of its columns to the next.
@@ -40,7 +40,7 @@ impl Portion {
     fn of(strip: &Strip, rows: Range<usize>, cols: Range<usize>) -> Portion {
         let leading = strip.rows.len();
         let first = strip.offset + (cols.start - strip.cols.start) * leading + rows.start - strip.rows.start;
-        Portion { piece: Piece { rows, cols }, first, leading, at: 0 }
+        Portion { piece: CopyPiece { rows, cols }, first, leading, at: 0 }
     }
 }
 
@@ -214,7 +214,7 @@ mod tests {
     /// The entries of a portion lie in its strip and in tiles of `rank`.
     fn check(portion: &Portion, strips: &[Strip], map: &TileMap, rank: usize, seen: &mut [usize]) {
         let strip = strips.iter().rfind(|strip| strip.offset <= portion.first).unwrap();
-        let Piece { rows, cols } = &portion.piece;
+        let CopyPiece { rows, cols } = &portion.piece;
         for (c, col) in cols.clone().enumerate() {
             for (r, row) in rows.clone().enumerate() {
                 let place = portion.first + c * portion.leading + r - strip.offset;

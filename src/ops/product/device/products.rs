@@ -4,15 +4,15 @@
 //! product sums have two copies each, so that scaling overlaps multiplying, and reducing overlaps the next product.
 
 use crate::context::Context;
-use crate::device::{Event, Gemm, Operand as Plane};
+use crate::device::{Event, Gemm, GemmOperand};
 use crate::drive::Meter;
 use crate::error::Result;
-use crate::kernels::device::{Digits, Reduce, ReduceInto, Residues, Scale, ToPlanes};
+use crate::kernels::device::{DeviceDigits, Reduce, ReduceInto, Residues, Scale, ToPlanes};
 use crate::matrix::MatrixView;
 use crate::ops::product::device::lane::{Half, Lane};
-use crate::ops::product::device::portions::Piece;
+use crate::ops::product::device::portions::CopyPiece;
 use crate::ops::product::device::stage::{float_bytes, gather};
-use crate::ops::product::device::timer::Part;
+use crate::ops::product::device::timer::TimedPart;
 use crate::plan::{DEVICE_ALIGN, Strip, pieces};
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ struct Staged<'a> {
 }
 
 /// A band on a device.
-pub(super) struct Band<'a> {
+pub(super) struct DeviceBand<'a> {
     pub ctx: &'a Context,
     pub meter: &'a Meter<'a>,
     /// Rows of the left operand, and the same rows of the right one.
@@ -52,7 +52,7 @@ struct Chunk {
     rows: Range<usize>,
 }
 
-impl Band<'_> {
+impl DeviceBand<'_> {
     /// Leaves the residues of the band on the device; returns the event at which they are there.
     ///
     /// # Errors
@@ -96,9 +96,9 @@ impl Band<'_> {
     }
 
     /// The digits of the chunk in one of the two sets.
-    fn digits<'l>(&self, lane: &'l Lane, set: usize) -> Digits<'l> {
+    fn digits<'l>(&self, lane: &'l Lane, set: usize) -> DeviceDigits<'l> {
         let stride = lane.input.leading_rows(&lane.cut) * self.width(lane);
-        Digits { region: &lane.digits[set].region, count: lane.input.digits, stride }
+        DeviceDigits { region: &lane.digits[set].region, count: lane.input.digits, stride }
     }
 
     /// Sends the big floats of some rows and makes them digits; returns when they are ready.
@@ -111,7 +111,7 @@ impl Band<'_> {
             let real = operand.cols.start.min(view.cols())..operand.cols.end.min(view.cols());
             for (number, part) in pieces(real.len(), piece_cols).enumerate() {
                 let cols = real.start + part.start..real.start + part.end;
-                let piece = Piece { rows: rows.clone(), cols: cols.clone() };
+                let piece = CopyPiece { rows: rows.clone(), cols: cols.clone() };
                 let slot = &mut lane.inputs[number % 2];
                 gather(self.ctx, view, &piece, &mut slot.pinned.lock()?)?;
                 if let Some(free) = &slot.free {
@@ -152,7 +152,7 @@ impl Band<'_> {
         let own = lane.moduli.clone();
         for batch in pieces(own.len(), lane.cut.batch_moduli) {
             let batch = own.start + batch.start..own.start + batch.end;
-            lane.start(Part::ToResidues)?;
+            lane.start(TimedPart::ToResidues)?;
             lane.launcher(compute).to_planes(&ToPlanes {
                 digits: self.digits(lane, set),
                 entries,
@@ -164,7 +164,7 @@ impl Band<'_> {
             if batch.end == own.end {
                 lane.digits[set].free = Some(lane.device.record(compute)?);
             }
-            lane.start(Part::Product)?;
+            lane.start(TimedPart::Product)?;
             for strip in strips {
                 self.strip(lane, strip, &batch, ready)?;
             }
@@ -188,7 +188,7 @@ impl Band<'_> {
             None => strip.cols.start - left.start,
         };
         for part in pieces(ready.rows, lane.engine.largest_chunk_rows()) {
-            let operand = |col: usize| Plane {
+            let operand = |col: usize| GemmOperand {
                 region: lane.planes.from((col * ld + part.start) * lane.input.operand_bytes),
                 ld,
                 stride: entries,
@@ -206,7 +206,7 @@ impl Band<'_> {
                 k,
                 a: operand(strip.rows.start - left.start),
                 b: operand(first_col),
-                c: Plane { region: sums.clone(), ld: m, stride: m * n },
+                c: GemmOperand { region: sums.clone(), ld: m, stride: m * n },
                 batch: planes.len(),
                 negate: false,
                 accumulate: false,

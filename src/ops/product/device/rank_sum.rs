@@ -15,8 +15,8 @@ use crate::kernels::device::{Residues, Select};
 use crate::ops::product::device::finish::Finish;
 use crate::ops::product::device::lane::Lane;
 use crate::ops::product::device::portions::{Portion, copies_of, entries_of};
-use crate::ops::product::device::stage::{Sink, Target};
-use crate::ops::product::device::turns::{Owners, Turn};
+use crate::ops::product::device::stage::{EntrySink, ResultTarget};
+use crate::ops::product::device::turns::{ExchangeTurn, Owners};
 use crate::ops::product::packing::Packing;
 use crate::plan::{DeviceCut, DeviceInput, Strip};
 use crate::site::NodeLayout;
@@ -26,7 +26,7 @@ use std::ops::Range;
 /// How the residues of some entries lie in the host's memory, modulo one modulus after the other: as many of each as
 /// make whole words of a message, so that moduli are packed and added side by side.
 #[derive(Clone, Copy)]
-struct Planes {
+struct PackedPlanes {
     /// Entries.
     count: usize,
     /// Bytes of a residue.
@@ -35,7 +35,7 @@ struct Planes {
     moduli: usize,
 }
 
-impl Planes {
+impl PackedPlanes {
     /// Words of each modulus.
     fn words(&self) -> usize {
         self.count.next_multiple_of(u64::BITS as usize) * self.size / 8
@@ -70,7 +70,7 @@ impl Planes {
         message: &mut [u64],
     ) -> Result<()> {
         let parts = self.parts(packing, message);
-        Planes::for_each(ctx, parts, |plane, part| packing.pack_plane(plane, words(plane), part))
+        PackedPlanes::for_each(ctx, parts, |plane, part| packing.pack_plane(plane, words(plane), part))
     }
 
     /// Runs `work` on the item of `each` for every modulus, in parallel.
@@ -106,7 +106,7 @@ struct Buffers {
 
 impl Buffers {
     /// Room for the largest copies, for the ranks of `layout`.
-    fn new(rank: usize, layout: &NodeLayout, planes: &Planes, packing: &Packing) -> Result<Buffers> {
+    fn new(rank: usize, layout: &NodeLayout, planes: &PackedPlanes, packing: &Packing) -> Result<Buffers> {
         let room = |words: usize| {
             let mut buffer = Vec::new();
             let refused = |_| Error::OutOfMemory { bytes: 8 * words as u64 };
@@ -131,7 +131,7 @@ impl Buffers {
 pub(super) struct RankSum<'a, 'b> {
     pub world: &'a dyn Transport,
     pub owners: Owners<'a>,
-    pub sink: &'a Sink<'b>,
+    pub sink: &'a EntrySink<'b>,
     /// Asked whether to go on.
     pub meter: &'a Meter<'a>,
     pub strips: Vec<Strip>,
@@ -142,7 +142,7 @@ pub(super) struct RankSum<'a, 'b> {
 }
 
 /// One round of the exchange: the next copy of every rank's entries.
-struct Round<'r> {
+struct CopyRound<'r> {
     world: &'r dyn Transport,
     owners: Owners<'r>,
     ctx: &'r Context,
@@ -173,7 +173,7 @@ struct Expected {
 
 /// Bytes of the host's memory for sums and messages, for the ranks of `layout`.
 pub(super) fn buffer_bytes(layout: &NodeLayout, moduli: &[u64], input: &DeviceInput, cut: &DeviceCut) -> u64 {
-    let planes = Planes { count: input.made_entries(cut), size: input.residue_bytes, moduli: moduli.len() };
+    let planes = PackedPlanes { count: input.made_entries(cut), size: input.residue_bytes, moduli: moduli.len() };
     let message = 8 * planes.message_words(&Packing::of(lanes_of(input), moduli)) as u64;
     // Own sums and those for another node, an outgoing message and an incoming one.
     let sums = if layout.nodes.len() > 1 { 2 } else { 1 };
@@ -212,7 +212,7 @@ pub(super) fn message_words(
         for (owner, words) in words.iter_mut().enumerate() {
             for count in copies_of(map, owner, &strips, input.made_entries(cut)).map(|copy| entries_of(&copy)) {
                 if count != last.0 {
-                    let planes = Planes { count, size: input.residue_bytes, moduli: moduli.len() };
+                    let planes = PackedPlanes { count, size: input.residue_bytes, moduli: moduli.len() };
                     last = (count, planes.message_words(&packing) as u64);
                 }
                 *words += last.1;
@@ -233,7 +233,7 @@ impl RankSum<'_, '_> {
     /// # Errors
     /// [`Error::SelfCheck`], [`Error::ExponentRange`], [`Error::DeviceLost`], [`Error::Cancelled`], on all ranks;
     /// [`Error::Transport`].
-    pub fn run(&self, lanes: &mut [Lane], target: &mut Target<'_>) -> Result<u64> {
+    pub fn run(&self, lanes: &mut [Lane], target: &mut ResultTarget<'_>) -> Result<u64> {
         let Owners { rank, layout, map, sends } = self.owners;
         let largest = lanes.iter().map(|lane| lane.input.made_entries(&lane.cut)).min().expect("a lane");
         let turns = self.owners.turns();
@@ -249,7 +249,7 @@ impl RankSum<'_, '_> {
                 break;
             }
             let has_entries = |owner: usize| sends[rank] && !copies[owner].is_empty();
-            let mut round = Round {
+            let mut round = CopyRound {
                 world: self.world,
                 owners: self.owners,
                 ctx: self.sink.ctx,
@@ -290,12 +290,12 @@ impl RankSum<'_, '_> {
 }
 
 /// How the residues of a copy of `count` entries lie.
-fn planes_of(lanes: &[Lane], count: usize) -> Planes {
-    Planes { count, size: lanes[0].input.residue_bytes, moduli: lanes[0].input.all_moduli }
+fn planes_of(lanes: &[Lane], count: usize) -> PackedPlanes {
+    PackedPlanes { count, size: lanes[0].input.residue_bytes, moduli: lanes[0].input.all_moduli }
 }
 
 /// Sends sums to a device, which reads them in the order of its compute stream.
-fn send_sums(lane: &mut Lane, planes: &Planes, sums: &[u64]) -> Result<Region> {
+fn send_sums(lane: &mut Lane, planes: &PackedPlanes, sums: &[u64]) -> Result<Region> {
     let slot = &lane.gathered[SUMS];
     let region = slot.region.region(planes.bytes(0..planes.moduli));
     slot.pinned.lock()?[..region.bytes()].copy_from_slice(bytemuck::cast_slice(sums));
@@ -306,8 +306,8 @@ fn send_sums(lane: &mut Lane, planes: &Planes, sums: &[u64]) -> Result<Region> {
 /// The slot of the sums; slots 0 and 1 alternate for residues on their way to the host.
 const SUMS: usize = 2;
 
-impl Round<'_> {
-    fn planes(&self, owner: usize) -> Planes {
+impl CopyRound<'_> {
+    fn planes(&self, owner: usize) -> PackedPlanes {
         planes_of(self.lanes, entries_of(&self.copies[owner]))
     }
 
@@ -317,7 +317,7 @@ impl Round<'_> {
     }
 
     /// A turn within the node.
-    fn collect(&mut self, turn: &Turn, buffers: &mut Buffers) -> Result<()> {
+    fn collect(&mut self, turn: &ExchangeTurn, buffers: &mut Buffers) -> Result<()> {
         let owners = self.owners;
         let collected = turn.collected.filter(|&owner| self.concerns(owner));
         if let (Some(owner), true) = (collected, turn.ends.0) {
@@ -330,7 +330,9 @@ impl Round<'_> {
             let Some(owner) = given else { return Ok(()) };
             let (ctx, planes, packing) = (self.ctx, self.planes(owner), self.packing);
             let sums = buffers.sums(owner).chunks_exact_mut(planes.words());
-            self.give(owner, |words| Planes::for_each(ctx, sums, |plane, sums| packing.add(plane, sums, words(plane))));
+            self.give(owner, |words| {
+                PackedPlanes::for_each(ctx, sums, |plane, sums| packing.add(plane, sums, words(plane)))
+            });
             return Ok(());
         }
         let message = given.map_or(Vec::new(), |owner| self.message(owner));
@@ -340,7 +342,7 @@ impl Round<'_> {
 
     /// After the last turn within the node: sends the collected sums to their owner, and receives the sums that another
     /// node has collected for this rank.
-    fn forward(&mut self, turn: &Turn, buffers: &mut Buffers) -> Result<()> {
+    fn forward(&mut self, turn: &ExchangeTurn, buffers: &mut Buffers) -> Result<()> {
         let (owners, rank) = (self.owners, self.owners.rank);
         let collected = turn.collected.filter(|&owner| owners.node_sends() && self.concerns(owner));
         let packed = |owner: usize| {
@@ -368,7 +370,7 @@ impl Round<'_> {
         let sums = buffers.sums(owner).chunks_exact_mut(planes.words());
         let parts = planes.parts(self.packing, &mut received).zip(sums);
         let add = |plane: usize, (part, sums): (&mut [u64], &mut [u64])| self.packing.add_packed(plane, part, sums);
-        Planes::for_each(self.ctx, parts, add)?;
+        PackedPlanes::for_each(self.ctx, parts, add)?;
         buffers.received = received;
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use crate::comm::{Reduction, agreed};
 use crate::context::Context;
-use crate::device::{Device, DeviceKind, Element, Gemm, Operand};
+use crate::device::{Device, DeviceKind, Element, Gemm, GemmOperand};
 use crate::error::{Error, Result};
 use crate::kernels::EngineSpec;
 use crate::kernels::device::DeviceFamily;
@@ -77,7 +77,7 @@ pub(crate) fn measure(device: &dyn Device, element: Element) -> Result<f64> {
     fill(element, &mut pinned.lock()?);
     let (a, c) = (device.allocate(inner)?, device.allocate(outer)?);
     device.upload(stream, &pinned, 0, &a.whole())?;
-    let operand = Operand { region: a.whole(), ld: size, stride: 0 };
+    let operand = GemmOperand { region: a.whole(), ld: size, stride: 0 };
     let gemm = Gemm {
         element,
         m: size,
@@ -85,7 +85,7 @@ pub(crate) fn measure(device: &dyn Device, element: Element) -> Result<f64> {
         k: size,
         a: operand.clone(),
         b: operand,
-        c: Operand { region: c.whole(), ld: size, stride: 0 },
+        c: GemmOperand { region: c.whole(), ld: size, stride: 0 },
         batch: 1,
         negate: false,
         accumulate: false,

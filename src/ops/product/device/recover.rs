@@ -9,24 +9,24 @@ use crate::kernels::device::Residues;
 use crate::ops::product::device::finish::Finish;
 use crate::ops::product::device::lane::{Lane, LaneSlot};
 use crate::ops::product::device::portions::{Portion, of_strip};
-use crate::ops::product::device::stage::{Sink, Target};
+use crate::ops::product::device::stage::{EntrySink, ResultTarget};
 use crate::plan::Strip;
 use std::ops::Range;
 
 /// Reconstruction of a band.
-pub(super) struct Recovery<'a, 'b> {
-    pub sink: &'a Sink<'b>,
+pub(super) struct DeviceRecovery<'a, 'b> {
+    pub sink: &'a EntrySink<'b>,
     pub strips: Vec<Strip>,
     /// Entries of the band.
     pub entries: usize,
 }
 
-impl Recovery<'_, '_> {
+impl DeviceRecovery<'_, '_> {
     /// Fills the band of the result; the events `done` mark when each lane's residues are there.
     ///
     /// # Errors
     /// [`crate::Error::SelfCheck`], [`crate::Error::ExponentRange`], [`crate::Error::DeviceLost`].
-    pub fn run(&self, lanes: &mut [Lane], done: &[Event], target: &mut Target<'_>) -> Result<()> {
+    pub fn run(&self, lanes: &mut [Lane], done: &[Event], target: &mut ResultTarget<'_>) -> Result<()> {
         let largest = lanes.iter().map(|lane| lane.cut.piece_entries).min().expect("a lane");
         let mut finish = Finish::new(self.sink, lanes);
         for portion in self.strips.iter().flat_map(|strip| of_strip(strip, largest)) {
@@ -50,7 +50,7 @@ impl Recovery<'_, '_> {
     /// Brings the residues of a piece, of all moduli, to a lane; returns where they lie.
     fn gather(&self, lanes: &mut [Lane], at: LaneSlot, portion: &Portion, done: &[Event]) -> Result<Region> {
         let LaneSlot { lane: index, slot } = at;
-        let piece = Planes { count: portion.piece.entries(), size: lanes[index].input.residue_bytes };
+        let piece = PiecePlanes { count: portion.piece.entries(), size: lanes[index].input.residue_bytes };
         let plane = |modulus: usize| piece.of(modulus);
         let target = lanes[index].gathered[slot].region.clone();
         let compute = lanes[index].streams.compute;
@@ -81,7 +81,7 @@ impl Recovery<'_, '_> {
     }
 
     /// Submits the copies of the residues of a portion that a lane has to its pinned memory.
-    fn bring(&self, lane: &Lane, slot: usize, piece: &Planes, portion: &Portion, done: &Event) -> Result<()> {
+    fn bring(&self, lane: &Lane, slot: usize, piece: &PiecePlanes, portion: &Portion, done: &Event) -> Result<()> {
         let pinned = &lane.gathered[slot].pinned;
         drop(pinned.lock()?); // copies of an earlier piece from it are done
         lane.device.wait(lane.streams.store, done)?;
@@ -94,14 +94,14 @@ impl Recovery<'_, '_> {
 }
 
 /// Residues of a piece modulo all moduli, one after the other.
-struct Planes {
+struct PiecePlanes {
     /// Entries.
     count: usize,
     /// Bytes of a residue.
     size: usize,
 }
 
-impl Planes {
+impl PiecePlanes {
     /// Bytes of the residues modulo one modulus.
     fn of(&self, modulus: usize) -> Range<usize> {
         modulus * self.count * self.size..(modulus + 1) * self.count * self.size

@@ -8,7 +8,7 @@ use crate::matrix::{EntryIndex, MAXIMUM_EXPONENT, MatrixView, MatrixViewMut, Upl
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::exact_sum::ExactEntry;
 use crate::ops::product::combine::Epilogue;
-use crate::ops::product::device::portions::{Piece, Portion, entries_of};
+use crate::ops::product::device::portions::{CopyPiece, Portion, entries_of};
 use crate::ops::product::inner_check::{InnerCheck, RowSums};
 use crate::tile::TileId;
 use std::ops::Range;
@@ -19,7 +19,7 @@ pub(super) fn float_bytes(entries: usize, limbs: usize) -> usize {
 }
 
 /// Copies a piece of `view` into `bytes`: all heads first, then all limbs.
-pub(super) fn gather(ctx: &Context, view: MatrixView<'_>, piece: &Piece, bytes: &mut [u8]) -> Result<()> {
+pub(super) fn gather(ctx: &Context, view: MatrixView<'_>, piece: &CopyPiece, bytes: &mut [u8]) -> Result<()> {
     let width = view.limbs_per_element();
     let words = bytemuck::cast_slice_mut::<u8, u64>(&mut bytes[..float_bytes(piece.entries(), width)]);
     let (heads, limbs) = words.split_at_mut(piece.entries());
@@ -50,7 +50,7 @@ fn gather_column(view: MatrixView<'_>, rows: Range<usize>, col: usize, heads: &m
 }
 
 /// Where finished entries go.
-pub(super) struct Sink<'a> {
+pub(super) struct EntrySink<'a> {
     pub ctx: &'a Context,
     /// The triangle that is wanted, if only one is.
     pub triangle: Option<Uplo>,
@@ -64,19 +64,19 @@ pub(super) struct Sink<'a> {
 }
 
 /// The result of this process, or of this rank.
-pub(crate) enum Target<'a> {
+pub(crate) enum ResultTarget<'a> {
     /// All of it.
     Whole(MatrixViewMut<'a>),
     /// The tiles of a rank.
     Tiles(&'a mut DistMatrix),
 }
 
-impl Target<'_> {
+impl ResultTarget<'_> {
     /// The matrix that a piece lies in, and where that begins in the result. A piece lies in one tile of this rank.
-    fn part(&mut self, piece: &Piece) -> (MatrixViewMut<'_>, (usize, usize)) {
+    fn part(&mut self, piece: &CopyPiece) -> (MatrixViewMut<'_>, (usize, usize)) {
         match self {
-            Target::Whole(view) => (view.reborrow(), (0, 0)),
-            Target::Tiles(matrix) => {
+            ResultTarget::Whole(view) => (view.reborrow(), (0, 0)),
+            ResultTarget::Tiles(matrix) => {
                 let map = *matrix.map();
                 let id = TileId { row: piece.rows.start / map.tile_size, col: piece.cols.start / map.tile_size };
                 let tile = matrix.tile_mut(id).expect("a tile of this rank");
@@ -87,7 +87,7 @@ impl Target<'_> {
 }
 
 /// One column of the result, and where in a copy its entries begin.
-struct Column<'r> {
+struct ResultColumn<'r> {
     col: usize,
     rows: Range<usize>,
     /// Entry of the copy that belongs to `rows.start`.
@@ -96,7 +96,7 @@ struct Column<'r> {
     limbs: &'r mut [u64],
 }
 
-impl Sink<'_> {
+impl EntrySink<'_> {
     /// Whether entries are rounded on the device: nothing but the product is wanted, and no test needs its integers.
     pub fn rounds_on_device(&self) -> bool {
         self.epilogue.is_plain() && self.check.is_none()
@@ -128,9 +128,9 @@ impl Sink<'_> {
     fn for_columns<L: Send>(
         &self,
         portion: &Portion,
-        target: &mut Target<'_>,
+        target: &mut ResultTarget<'_>,
         locals: &mut [L],
-        work: impl Fn(&mut L, Column<'_>) -> Result<()> + Send + Sync,
+        work: impl Fn(&mut L, ResultColumn<'_>) -> Result<()> + Send + Sync,
     ) -> Result<()> {
         let Portion { piece, at, .. } = portion;
         let (view, (first_row, first_col)) = target.part(piece);
@@ -146,13 +146,13 @@ impl Sink<'_> {
             let first = at + (col - piece.cols.start) * piece.rows.len() + rows.start.saturating_sub(piece.rows.start);
             let own = if rows.is_empty() { 0..0 } else { rows.start - first_row..rows.end - first_row };
             let limbs = &mut limbs[own.start * width..own.end * width];
-            Column { col, first, heads: &mut heads[own], limbs, rows }
+            ResultColumn { col, first, heads: &mut heads[own], limbs, rows }
         });
         self.ctx.install(|| drive::parallel_for(locals, |_| columns.next(), work))
     }
 
     /// Copies rounded entries, heads first and then limbs, into the result.
-    pub fn store_rounded(&self, portions: &[Portion], bytes: &[u8], target: &mut Target<'_>) -> Result<()> {
+    pub fn store_rounded(&self, portions: &[Portion], bytes: &[u8], target: &mut ResultTarget<'_>) -> Result<()> {
         let (width, entries) = (limbs_for(self.precision_bits), entries_of(portions));
         let words = bytemuck::cast_slice::<u8, u64>(&bytes[..float_bytes(entries, width)]);
         let (heads, limbs) = words.split_at(entries);
@@ -183,11 +183,11 @@ impl Sink<'_> {
         bytes: &[u8],
         limbs: usize,
         sums: &mut [Option<RowSums>],
-        target: &mut Target<'_>,
+        target: &mut ResultTarget<'_>,
     ) -> Result<()> {
         let words = bytemuck::cast_slice::<u8, u64>(&bytes[..float_bytes(entries_of(portions), limbs)]);
         let width = limbs_for(self.precision_bits);
-        let finish = |sums: &mut Option<RowSums>, column: Column<'_>| {
+        let finish = |sums: &mut Option<RowSums>, column: ResultColumn<'_>| {
             let integers = words[column.first * (1 + limbs)..].chunks_exact(1 + limbs);
             let targets = column.heads.iter_mut().zip(column.limbs.chunks_exact_mut(width));
             for ((row, integer), (head, out)) in column.rows.zip(integers).zip(targets) {

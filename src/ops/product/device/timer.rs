@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// A part of a call whose device time is reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Part {
+pub(super) enum TimedPart {
     /// Digits to operand planes.
     ToResidues,
     /// Products of planes, with the reductions that do not overlap them.
@@ -36,8 +36,8 @@ pub struct DeviceSeconds {
 /// Intervals of the compute stream.
 #[derive(Default)]
 pub(super) struct Timer {
-    open: Option<(Part, Event)>,
-    closed: Vec<(Part, Event, Event)>,
+    open: Option<(TimedPart, Event)>,
+    closed: Vec<(TimedPart, Event, Event)>,
     first: Option<Event>,
 }
 
@@ -48,7 +48,7 @@ impl Timer {
     }
 
     /// A part begins on the compute stream.
-    pub fn start(&mut self, part: Part, device: &dyn Device, compute: Stream) -> Result<()> {
+    pub fn start(&mut self, part: TimedPart, device: &dyn Device, compute: Stream) -> Result<()> {
         self.open = Some((part, device.record(compute)?));
         Ok(())
     }
@@ -70,10 +70,10 @@ impl Timer {
         }
         for (part, start, end) in &self.closed {
             let sum = match part {
-                Part::ToResidues => &mut seconds.to_residues,
-                Part::Product => &mut seconds.product,
-                Part::Reconstruct => &mut seconds.reconstruct,
-                Part::Round => &mut seconds.round,
+                TimedPart::ToResidues => &mut seconds.to_residues,
+                TimedPart::Product => &mut seconds.product,
+                TimedPart::Reconstruct => &mut seconds.reconstruct,
+                TimedPart::Round => &mut seconds.round,
             };
             *sum += device.seconds_between(start, end)?;
         }

@@ -7,7 +7,7 @@ use crate::tile::TileMap;
 
 /// One step of this rank: it sends its residues of one owner's entries to the rank of its node that collects them, and
 /// takes the residues that another rank of the node has for the owner for which it collects itself.
-pub(super) struct Turn {
+pub(super) struct ExchangeTurn {
     /// Distance in nodes from this rank's node to that of the owners.
     pub nodes_on: usize,
     /// Number of ranks of that node for which each rank here has collected already.
@@ -40,7 +40,7 @@ pub(crate) struct Owners<'a> {
 impl Owners<'_> {
     /// All turns of a round, in an order without deadlock: at the same turn the sender of a message has its receiver as
     /// `to`, and the receiver has the sender as `from`.
-    pub(super) fn turns(&self) -> Vec<Turn> {
+    pub(super) fn turns(&self) -> Vec<ExchangeTurn> {
         let Owners { rank, layout, .. } = *self;
         let (node, local, nodes) = (layout.node_of[rank], layout.local_of[rank], layout.nodes.len());
         let own = &layout.nodes[node];
@@ -50,7 +50,7 @@ impl Owners<'_> {
         for (nodes_on, number) in (0..nodes).flat_map(|on| (0..most.div_ceil(least)).map(move |number| (on, number))) {
             let owners = &layout.nodes[(node + nodes_on) % nodes];
             let collects_for = |local: usize| owners.get(local + number * own.len()).copied();
-            turns.extend((0..own.len()).map(|step| Turn {
+            turns.extend((0..own.len()).map(|step| ExchangeTurn {
                 nodes_on,
                 number,
                 to: own[(local + step) % own.len()],
@@ -78,7 +78,7 @@ impl Owners<'_> {
     /// for it.
     pub fn sent_bytes(&self, message_words: &[u64]) -> u64 {
         let words_of = |owner: Option<usize>| owner.map_or(0, |owner| message_words[owner]);
-        let of_turn = |turn: &Turn| {
+        let of_turn = |turn: &ExchangeTurn| {
             let given = turn.owner.filter(|_| self.sends[self.rank] && turn.to != self.rank);
             let forwarded = turn.collected.filter(|_| self.node_sends() && turn.ends.1 && turn.nodes_on > 0);
             words_of(given) + words_of(forwarded)
@@ -113,7 +113,7 @@ mod tests {
             let mut collected = vec![Vec::new(); ranks];
             let mut own = vec![Vec::new(); ranks];
             let longest = turns.iter().map(Vec::len).max().unwrap();
-            let place = |turn: &Turn| (turn.nodes_on, turn.number);
+            let place = |turn: &ExchangeTurn| (turn.nodes_on, turn.number);
             for (rank, of_rank) in turns.iter().enumerate() {
                 for (index, turn) in of_rank.iter().enumerate() {
                     let Some(owner) = turn.owner else { continue };

@@ -8,7 +8,7 @@ use crate::io::{BlockStream, BlockStreamOptions};
 use crate::ops::disk::{LARGEST_TILE, ResultCut};
 use crate::ops::product::plan::{Plan, PlanRequest, PlannedRun, plan_above_disk};
 use crate::ops::product::problem::Bits;
-use crate::ops::product::schedule::{Schedule, Side};
+use crate::ops::product::schedule::{ProductSchedule, Side};
 use crate::ops::product::size::ProductSize;
 use crate::plan::overhead;
 use crate::plan::{BLOCK, BandPair, BlockGrid, DiskInput, assign, band_pairs, rank_chunk};
@@ -186,7 +186,7 @@ impl FileProduct {
         8 * (cols * rows * (1 + operand.file.limbs())) as u64
     }
 
-    fn read_bytes(&self, schedule: &Schedule, chunks: usize) -> u64 {
+    fn read_bytes(&self, schedule: &ProductSchedule, chunks: usize) -> u64 {
         let rows = |chunk: usize| rank_chunk(self.size().contracted, chunks, chunk).len();
         schedule.loads().map(|load| self.piece_bytes(load.side, &load.panels, rows(load.step.chunk))).sum()
     }
@@ -211,7 +211,7 @@ fn work(pair: &BandPair) -> u64 {
 }
 
 /// The pairs of a rank: all ranks compute the same shares.
-pub(super) fn of_rank(schedule: Schedule, team: &Team) -> Schedule {
+pub(super) fn of_rank(schedule: ProductSchedule, team: &Team) -> ProductSchedule {
     let ranks = team.size();
     if ranks == 1 {
         return schedule;

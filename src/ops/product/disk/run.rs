@@ -98,7 +98,7 @@ pub(super) struct DiskProduct<'a> {
 
 /// The outcome of a run.
 #[derive(Default)]
-pub(super) struct Made {
+pub(super) struct DiskProductOutcome {
     pub disk: DiskUse,
     pub operand_seconds: f64,
     pub wait_seconds: f64,
@@ -109,8 +109,8 @@ pub(super) struct Made {
 
 impl DiskProduct<'_> {
     /// Makes all tiles that are not there, and writes the result. A damaged tile is made again. Collective.
-    pub fn make(&self, result: &Path, directory: &Path) -> Result<Made> {
-        let (mut made, mut disk, world) = (Made::default(), DiskUse::default(), self.site.world());
+    pub fn make(&self, result: &Path, directory: &Path) -> Result<DiskProductOutcome> {
+        let (mut made, mut disk, world) = (DiskProductOutcome::default(), DiskUse::default(), self.site.world());
         let place = ResultPlace {
             directory,
             identity: &self.identity,
@@ -146,7 +146,7 @@ impl DiskProduct<'_> {
     }
 
     /// Multiplies this rank's pairs of bands, of the pairs with tiles that no rank has yet.
-    fn multiply(&self, tiles: &mut StoredResult, disk: &mut DiskUse, made: &mut Made) -> Result<()> {
+    fn multiply(&self, tiles: &mut StoredResult, disk: &mut DiskUse, made: &mut DiskProductOutcome) -> Result<()> {
         let DiskProduct { problem, planned, bits, scanned, .. } = *self;
         let PlannedRun { engine, cutting, words, plan, .. } = planned;
         if problem.size().is_empty() {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Norms of columns under way: first the largest exponents, then the sums of the squares' bounds in the units which
 /// these fix.
-struct Norms {
+struct ColumnNorms {
     transposed: bool,
     /// Whether each entry off the diagonal stands for its mirror image too.
     mirrored: bool,
@@ -19,7 +19,7 @@ struct Norms {
     sums: Vec<u128>,
 }
 
-impl Norms {
+impl ColumnNorms {
     /// The columns of the operand that contain an entry of the file.
     fn columns(&self, row: usize, col: usize) -> (usize, Option<usize>) {
         let (own, mirror) = if self.transposed { (row, col) } else { (col, row) };
@@ -27,7 +27,7 @@ impl Norms {
     }
 }
 
-impl HeadVisitor for Norms {
+impl HeadVisitor for ColumnNorms {
     fn first(&mut self, row: usize, col: usize, head: Head) -> Result<()> {
         if !head.is_zero() {
             let (own, mirror) = self.columns(row, col);
@@ -55,7 +55,7 @@ impl HeadVisitor for Norms {
 /// Those of [`crate::io::MatrixFile::check`].
 pub(super) fn scan(operand: &FileOperand, progress: Option<Arc<ProgressCallback>>) -> Result<(Vec<i64>, u64)> {
     let cols = operand.cols();
-    let mut norms = Norms {
+    let mut norms = ColumnNorms {
         transposed: operand.transposed,
         mirrored: operand.file.is_symmetric(),
         largest: vec![i64::MIN; cols],

@@ -13,7 +13,9 @@ use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::product::clock::PhaseClock;
 use crate::ops::product::combine::Epilogue;
-use crate::ops::product::device::{CutCounts, DevicePlan, DeviceReport, DeviceRequest, DeviceRun, Owners, Target};
+use crate::ops::product::device::{
+    CutCounts, DevicePlan, DeviceReport, DeviceRequest, DeviceRun, Owners, ResultTarget,
+};
 use crate::ops::product::plan::{Plan, TeamPlan};
 use crate::ops::product::problem::{Accuracy, Bits, Hooks, OperandRows};
 use crate::ops::product::size::ProductSize;
@@ -64,7 +66,7 @@ pub(super) struct DeviceShape {
 }
 
 /// A product planned on the devices of ranks.
-pub(super) struct RankPlan {
+pub(super) struct DeviceRankPlan {
     request: DeviceRequest,
     devices: DevicePlan,
     /// The plan as users see it.
@@ -211,7 +213,7 @@ impl RankProduct<'_> {
     /// # Errors
     /// [`Error::MemoryLimit`] where a node needs more than the `node_bytes` that it may take, [`Error::DeviceLimit`];
     /// on all ranks.
-    pub fn plan(&self, site: Site<'_>, sends: &[bool], node_bytes: u64, threads: usize) -> Result<RankPlan> {
+    pub fn plan(&self, site: Site<'_>, sends: &[bool], node_bytes: u64, threads: usize) -> Result<DeviceRankPlan> {
         let Site { ctx, team } = site;
         let (world, layout, shape) = (team.world(), team.layout(), self.shape(ctx));
         let (mut fit, mut minimum_bytes) = (None, u64::MAX);
@@ -241,7 +243,7 @@ impl RankProduct<'_> {
         let (nodes, ranks) = (layout.nodes.len(), world.size());
         let team = TeamPlan { nodes, ranks, sent_bytes, ..TeamPlan::default() };
         let plan = shape.describe(&devices, bytes, planned_bytes, threads, team);
-        Ok(RankPlan { request, devices, plan })
+        Ok(DeviceRankPlan { request, devices, plan })
     }
 
     /// Fills this rank's tiles of the result; returns the reports of its devices. Collective.
@@ -252,11 +254,11 @@ impl RankProduct<'_> {
         &self,
         site: Site<'_>,
         sends: &[bool],
-        planned: RankPlan,
+        planned: DeviceRankPlan,
         clock: &mut PhaseClock,
         result: &mut DistMatrix,
     ) -> Result<Vec<DeviceReport>> {
-        let (ctx, RankPlan { request, devices, plan }) = (site.ctx, planned);
+        let (ctx, DeviceRankPlan { request, devices, plan }) = (site.ctx, planned);
         let needs = WorkspaceNeeds { planned_bytes: plan.planned_bytes, ..WorkspaceNeeds::default() };
         ctx.workspace().trim(ctx.memory(), &needs);
         let map = *result.map();
@@ -264,6 +266,6 @@ impl RankProduct<'_> {
         let owners = Some(Owners { rank: site.team.rank(), layout, map: &map, sends });
         let RankProduct { left, right, epilogue, .. } = *self;
         let run = DeviceRun { site, left, right, epilogue, request, owners };
-        Ok(run.run(devices, Target::Tiles(result), clock)?.1)
+        Ok(run.run(devices, ResultTarget::Tiles(result), clock)?.1)
     }
 }

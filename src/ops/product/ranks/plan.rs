@@ -16,7 +16,7 @@ use crate::ops::product::packing::Packing;
 use crate::ops::product::plan::{NodePlan, Plan, PlannedRun, TeamPlan, describe};
 use crate::ops::product::problem::{Accuracy, Bits, check_precision};
 use crate::ops::product::ranks::devices::{self, DeviceShape};
-use crate::ops::product::schedule::{Cutting, Schedule};
+use crate::ops::product::schedule::{Cutting, ProductSchedule};
 use crate::ops::product::size::ProductSize;
 use crate::plan::default_tile_size;
 use crate::plan::overhead;
@@ -94,13 +94,13 @@ pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>, own_node
     let cutting = Cutting { cut, chunks, slot_panels };
     let ProductSize { rows, cols, triangle, .. } = request.size;
     let panels = BlockGrid { rows: rows.div_ceil(BLOCK), cols: cols.div_ceil(BLOCK), triangle };
-    let schedule = Schedule::new(&cutting, panels, plan.primes).in_parts(parts);
+    let schedule = ProductSchedule::new(&cutting, panels, plan.primes).in_parts(parts);
     Ok(PlannedRun { engine, cutting, schedule, words, plan })
 }
 
 /// Nodes that are alike.
 #[derive(Clone, Copy)]
-struct Shape<'a> {
+struct EqualNodes<'a> {
     shape: &'a NodeShape,
     count: usize,
     first_node: usize,
@@ -112,8 +112,8 @@ struct Shape<'a> {
     node_bytes: u64,
 }
 
-fn distinct_shapes<'a>(request: &ClusterRequest<'a>) -> Vec<Shape<'a>> {
-    let mut shapes: Vec<Shape<'a>> = Vec::new();
+fn distinct_shapes<'a>(request: &ClusterRequest<'a>) -> Vec<EqualNodes<'a>> {
+    let mut shapes: Vec<EqualNodes<'a>> = Vec::new();
     let mut known = std::collections::HashMap::new();
     for (node, shape) in request.nodes.iter().enumerate() {
         let tiles = |&rank: &usize| DistMatrix::bytes_for(&request.map, rank, request.bits.result);
@@ -121,7 +121,7 @@ fn distinct_shapes<'a>(request: &ClusterRequest<'a>) -> Vec<Shape<'a>> {
         let owned_blocks = request.ranks[node].iter().map(|&rank| owned_blocks(&request.map, rank)).sum();
         let index = *known.entry(shape).or_insert_with(|| {
             let (result_bytes, owned_blocks, node_bytes) = (0, usize::MAX, u64::MAX);
-            shapes.push(Shape { shape, count: 0, first_node: node, result_bytes, owned_blocks, node_bytes });
+            shapes.push(EqualNodes { shape, count: 0, first_node: node, result_bytes, owned_blocks, node_bytes });
             shapes.len() - 1
         });
         let entry = &mut shapes[index];
@@ -138,7 +138,7 @@ fn choose(
     ctx: &Context,
     request: &ClusterRequest<'_>,
     engine: &dyn PlaneEngine,
-    shapes: &[Shape<'_>],
+    shapes: &[EqualNodes<'_>],
     contracted: usize,
 ) -> Result<Cut> {
     let limit_bytes = shapes.iter().map(|shape| shape.node_bytes).min().unwrap_or(u64::MAX);
@@ -153,19 +153,19 @@ fn with_input<R>(
     ctx: &Context,
     request: &ClusterRequest<'_>,
     engine: &dyn PlaneEngine,
-    shapes: &[Shape<'_>],
+    shapes: &[EqualNodes<'_>],
     contracted: usize,
     use_input: impl FnOnce(&PlanInput<'_>) -> R,
 ) -> R {
     let size = &request.size;
-    let most = |of: &dyn Fn(&Shape<'_>) -> u64| shapes.iter().map(of).max().unwrap_or(0);
+    let most = |of: &dyn Fn(&EqualNodes<'_>) -> u64| shapes.iter().map(of).max().unwrap_or(0);
     let ranks = most(&|shape| shape.shape.ranks() as u64);
     let workers = most(&|shape| shape.shape.workers() as u64).max(1);
     let messages = if request.nodes.len() > 1 { message_buffers(request) as u64 } else { 0 };
     // A plan counts chunks in rows of the tallest node; the content of a node's window then depends on its ranks.
     let rows_of = |rows: usize| {
         let chunks = contracted.div_ceil(rows.max(1));
-        let chunk_rows = |shape: &Shape<'_>| shape.shape.chunk_rows(chunks, 0);
+        let chunk_rows = |shape: &EqualNodes<'_>| shape.shape.chunk_rows(chunks, 0);
         shapes.iter().map(chunk_rows).max().unwrap_or(0)
     };
     let columns = (size.rows + size.cols) as u64;
@@ -250,7 +250,7 @@ fn owned_blocks(map: &TileMap, rank: usize) -> usize {
 }
 
 /// Every block that a node does not own goes to its owner, in all planes, its residues packed.
-fn sent_bytes(request: &ClusterRequest<'_>, shapes: &[Shape<'_>], engine: &dyn PlaneEngine) -> u64 {
+fn sent_bytes(request: &ClusterRequest<'_>, shapes: &[EqualNodes<'_>], engine: &dyn PlaneEngine) -> u64 {
     if request.nodes.len() == 1 {
         return 0;
     }
@@ -260,7 +260,7 @@ fn sent_bytes(request: &ClusterRequest<'_>, shapes: &[Shape<'_>], engine: &dyn P
     Packing::new(engine).plane_bits((grid.len() - owned) * engine.block_words()).div_ceil(8)
 }
 
-fn describe_node(shape: &Shape<'_>, input: &PlanInput<'_>, cut: &Cut, jobs: &JobList) -> NodePlan {
+fn describe_node(shape: &EqualNodes<'_>, input: &PlanInput<'_>, cut: &Cut, jobs: &JobList) -> NodePlan {
     let by_worker = jobs.per_worker();
     let bytes = input.bytes(cut);
     NodePlan {

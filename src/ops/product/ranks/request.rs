@@ -12,7 +12,7 @@ use crate::ops::product::combine::{AddedMatrix, Epilogue};
 use crate::ops::product::entrywise::{self, Entrywise, Singles, Terms};
 use crate::ops::product::kernel::{choice_of_kernels, most_modulus_bits};
 use crate::ops::product::plan::PlannedRun;
-use crate::ops::product::problem::{Accuracy, Bits, IntegerBits, Operand, OperandRows, check_precision};
+use crate::ops::product::problem::{Accuracy, Bits, IntegerBits, OperandRows, ProductOperand, check_precision};
 use crate::ops::product::ranks::devices::RankProduct;
 use crate::ops::product::ranks::finish::{NodeLimits, finish_singles, make_report, without_product};
 use crate::ops::product::ranks::plan::{ClusterRequest, plan_cluster};
@@ -40,7 +40,7 @@ pub(crate) struct RankProblem<'a> {
 }
 
 /// The data of all ranks together.
-struct Shared {
+struct SharedRankData {
     /// Contracted rows of each rank.
     rows: Vec<usize>,
     /// Threads of each rank.
@@ -130,7 +130,7 @@ pub(crate) fn run(ctx: &Context, team: &Team, problem: &RankProblem<'_>) -> Resu
 fn run_on_cpus(
     site: Site<'_>,
     problem: &RankProblem<'_>,
-    shared: &Shared,
+    shared: &SharedRankData,
     product: &RankProduct<'_>,
     mut clock: PhaseClock,
 ) -> Result<DistOutcome> {
@@ -160,7 +160,7 @@ fn run_on_cpus(
     agree(team.world(), team.in_world(team.make_room(planned.plan.planned_bytes + shared.held_bytes, limited)))?;
     let mut result = agreed(team.world(), DistMatrix::zeros(map, team.rank(), bits.result))?;
     let uplo = problem.options.uplo;
-    let part = Part { product, uplo, planned: &planned, shape: &nodes[own_node], limited };
+    let part = RankPart { product, uplo, planned: &planned, shape: &nodes[own_node], limited };
     part.compute(site, &mut clock, &mut result)?;
     let report = make_report(ctx, team, &planned.plan, problem.precision_bits, &clock)?;
     Ok(DistOutcome { result, report, spans: clock.into_spans() })
@@ -170,7 +170,7 @@ fn run_on_cpus(
 fn run_on_devices(
     site: Site<'_>,
     problem: &RankProblem<'_>,
-    shared: &Shared,
+    shared: &SharedRankData,
     product: &RankProduct<'_>,
     mut clock: PhaseClock,
 ) -> Result<DistOutcome> {
@@ -193,7 +193,7 @@ fn run_on_devices(
     Ok(DistOutcome { result, report, spans: clock.into_spans() })
 }
 
-impl Shared {
+impl SharedRankData {
     /// Subtracts `rank_bytes` for each rank from the bytes that the nodes may take.
     fn hold(&mut self, layout: &NodeLayout, rank_bytes: u64) {
         for (bytes, ranks) in self.node_bytes.iter_mut().zip(&layout.nodes) {
@@ -229,7 +229,7 @@ impl Shared {
 }
 
 /// The part of one rank.
-struct Part<'a> {
+struct RankPart<'a> {
     product: &'a RankProduct<'a>,
     /// The triangle wanted of a SYRK.
     uplo: Uplo,
@@ -240,7 +240,7 @@ struct Part<'a> {
     limited: bool,
 }
 
-impl Part<'_> {
+impl RankPart<'_> {
     /// Opens windows, takes scratch, runs. Collective.
     fn compute(&self, site: Site<'_>, clock: &mut PhaseClock, result: &mut DistMatrix) -> Result<()> {
         let (words, Site { ctx, team }) = (&self.planned.words, site);
@@ -336,7 +336,7 @@ impl RankProblem<'_> {
     }
 
     /// Gathers the data of all ranks, and compares the values that must agree. Collective.
-    fn share(&self, ctx: &Context, team: &Team) -> Result<Shared> {
+    fn share(&self, ctx: &Context, team: &Team) -> Result<SharedRankData> {
         let cols = |blocks: &[MatrixView<'_>]| blocks.first().map_or(UNKNOWN, |block| block.cols() as u64);
         let mut own = [0; FACTS];
         let mut tell = |fact: Fact, word: u64| own[fact as usize] = word;
@@ -365,7 +365,7 @@ impl RankProblem<'_> {
         let left = left?;
         let nodes = &team.layout().nodes;
         let limited = |&rank: &usize| facts[rank][Fact::Limited as usize] != 0;
-        Ok(Shared {
+        Ok(SharedRankData {
             rows: column(Fact::Rows).map(|word| word as usize).collect(),
             threads: column(Fact::Threads).map(|word| word as usize).collect(),
             cols: [left, if self.right.is_some() { right? } else { left }],
@@ -380,7 +380,7 @@ impl RankProblem<'_> {
         hash(&(self.operation, self.options, ctx.self_check(), ctx.freivalds()))
     }
 
-    fn size(&self, shared: &Shared) -> ProductSize {
+    fn size(&self, shared: &SharedRankData) -> ProductSize {
         let [rows, cols] = shared.cols;
         ProductSize { contracted: shared.rows.iter().sum(), rows, cols, triangle: self.right.is_none() }
     }
@@ -388,7 +388,7 @@ impl RankProblem<'_> {
     /// The norm exponents of one operand; in exact arithmetic its entries must be integers. Collective.
     fn norm_exponents(&self, site: Site<'_>, blocks: &[MatrixView<'_>], exponents: &mut [i64]) -> Result<()> {
         if self.options.exact_integers {
-            let mut operands = blocks.iter().map(|&block| Operand::new(block, Op::NoTranspose));
+            let mut operands = blocks.iter().map(|&block| ProductOperand::new(block, Op::NoTranspose));
             let check = || operands.try_for_each(|operand| scale::check_operand_integers(site.ctx.threads(), &operand));
             site.agree(site.ctx.install(check))?;
         }
@@ -419,7 +419,7 @@ impl RankProblem<'_> {
     fn bits(
         &self,
         site: Site<'_>,
-        shared: &Shared,
+        shared: &SharedRankData,
         exponents: &[Vec<i64>; 2],
         epilogue: &Epilogue<'_>,
     ) -> Result<Bits> {
@@ -444,7 +444,7 @@ impl RankProblem<'_> {
     }
 
     /// The needs of the accuracy, from the norm exponents of all columns. Collective.
-    fn entrywise(&self, site: Site<'_>, shared: &Shared, exponents: &[Vec<i64>; 2]) -> Result<Entrywise> {
+    fn entrywise(&self, site: Site<'_>, shared: &SharedRankData, exponents: &[Vec<i64>; 2]) -> Result<Entrywise> {
         let (size, team) = (self.size(shared), site.team);
         if self.options.accuracy == Accuracy::Norm || self.options.exact_integers || size.is_empty() {
             return Ok(Entrywise::default());
@@ -461,7 +461,7 @@ impl RankProblem<'_> {
     }
 
     /// Tiles of the result and their owners.
-    fn map(&self, team: &Team, shared: &Shared) -> TileMap {
+    fn map(&self, team: &Team, shared: &SharedRankData) -> TileMap {
         let [rows, cols] = shared.cols;
         let grid = self.options.grid.unwrap_or_else(|| RankGrid::for_ranks(team.size()));
         let tile_size = self.options.tile_size.unwrap_or_else(|| default_tile_size(rows.max(cols), grid));

@@ -2,7 +2,7 @@
 
 use super::blocks::FileTriangle;
 use super::needs::{FileBits, plan_expected};
-use super::norms::Norms;
+use super::norms::LineNorms;
 use super::solver::{DiskSystem, Prepared};
 use super::system::PanelPaths;
 use super::triangular::{open_right, pivots};
@@ -37,7 +37,7 @@ type Exponents = (Vec<i64>, Vec<i64>);
 /// rows are scaled by these. The file is checked.
 fn exponents(ctx: &Context, file: &MatrixFile, path: SolvePath) -> Result<Exponents> {
     let n = file.rows();
-    let mut rows = Norms::new(n);
+    let mut rows = LineNorms::new(n);
     file.check(progress_of(ctx), |row, col, head| {
         if row >= col {
             rows.see(row, head);
@@ -60,7 +60,7 @@ fn exponents(ctx: &Context, file: &MatrixFile, path: SolvePath) -> Result<Expone
         true => head,
         false => Head::new(head.is_negative(), head.exponent() - scale[row]),
     };
-    let mut cols = Norms::new(n);
+    let mut cols = LineNorms::new(n);
     lower(Box::new(|row, col, head| cols.see(col, scaled(row, head))))?;
     lower(Box::new(|row, col, head| cols.add(col, scaled(row, head))))?;
     let mut cols = cols.exponents();
@@ -169,7 +169,7 @@ fn solve_files(
     if shape.is_empty() {
         return shape.write_empty(site, solution, precision_bits).map(|()| report);
     }
-    let factoring = Factoring::new(site, matrix, storage, precision_bits, options);
+    let factoring = DiskFactoring::new(site, matrix, storage, precision_bits, options);
     // Refused before the work of a factorisation.
     let file_bits = FileBits { right: right.precision_bits(), triangle: precision_bits, solution: precision_bits };
     let factor_bytes = factoring.planned_bytes();
@@ -212,7 +212,7 @@ fn solve_files(
 }
 
 /// The factorisation at the start of a solve.
-struct Factoring<'a> {
+struct DiskFactoring<'a> {
     site: Site<'a>,
     matrix: &'a Path,
     storage: &'a Path,
@@ -220,17 +220,17 @@ struct Factoring<'a> {
     options: OutOfCoreOptions,
 }
 
-impl<'a> Factoring<'a> {
+impl<'a> DiskFactoring<'a> {
     fn new(
         site: Site<'a>,
         matrix: &'a Path,
         storage: &'a Path,
         precision_bits: u32,
         options: &OutOfCoreSolveOptions,
-    ) -> Factoring<'a> {
+    ) -> DiskFactoring<'a> {
         let OutOfCoreSolveOptions { lower, tile_rows, caching, grid } = *options;
         let options = OutOfCoreOptions { lower, tile_rows, caching, grid, ..OutOfCoreOptions::default() };
-        Factoring { site, matrix, storage, precision_bits, options }
+        DiskFactoring { site, matrix, storage, precision_bits, options }
     }
 
     /// Collective.

@@ -4,7 +4,7 @@ use super::blocks::{piece_row_bytes, stream_bytes};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
-use crate::ops::solve::cut::{Pieces, TriangleCut};
+use crate::ops::solve::cut::{TriangleCut, TrianglePieces};
 use crate::ops::solve::dots::vector_bytes;
 use crate::ops::solve::memory::{Bands, FirstTryKernel, LEAST_COLUMNS, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
@@ -68,7 +68,7 @@ impl BandNeeds<'_> {
 
     /// The memory of a solve in bands of `columns` columns, by parts in pieces of `piece_rows` rows.
     pub fn memory(&self, columns: usize, piece_rows: usize) -> SolveMemory {
-        let pieces = Pieces { rows: piece_rows, row_bytes: self.piece_row_bytes, ..Pieces::WHOLE };
+        let pieces = TrianglePieces { rows: piece_rows, row_bytes: self.piece_row_bytes, ..TrianglePieces::WHOLE };
         SolveMemory {
             ctx: self.ctx.holding(self.held_bytes(columns)),
             cuts: self.cuts.iter().map(|cut| TriangleCut { pieces, ..*cut }).collect(),

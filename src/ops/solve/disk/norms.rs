@@ -4,15 +4,15 @@ use crate::math::float::Head;
 use crate::math::scale::{norm_exponent, square_bound};
 
 /// Norms of lines: first the largest entry of each is found, then the squares are summed.
-pub(super) struct Norms {
+pub(super) struct LineNorms {
     largest: Vec<Option<i64>>,
     sums: Vec<u128>,
 }
 
-impl Norms {
+impl LineNorms {
     /// For `lines` lines, before any entry is read.
-    pub fn new(lines: usize) -> Norms {
-        Norms { largest: vec![None; lines], sums: vec![0; lines] }
+    pub fn new(lines: usize) -> LineNorms {
+        LineNorms { largest: vec![None; lines], sums: vec![0; lines] }
     }
 
     /// An entry of a line in the first pass.
@@ -47,7 +47,7 @@ mod tests {
         let lines: [&[i64]; 4] = [&[], &[3], &[1, -4, 700, 698, 0], &[-20; 300]];
         let heads =
             |line: &[i64]| line.iter().map(|&exponent| Head::new(exponent % 2 == 0, exponent)).collect::<Vec<_>>();
-        let mut norms = Norms::new(lines.len());
+        let mut norms = LineNorms::new(lines.len());
         for pass in 0..2 {
             for (at, line) in lines.iter().enumerate() {
                 for head in heads(line).into_iter().chain([Head::ZERO]) {

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::io::MatrixFile;
 use crate::matrix::{Diag, MatrixViewMut, Uplo};
 use crate::ops::disk::DiskWatch;
-use crate::ops::solve::cut::{Pieces, TriangleCut};
+use crate::ops::solve::cut::{TriangleCut, TrianglePieces};
 use crate::ops::solve::dots::{DotSystem, store_columns};
 use crate::ops::solve::fixed::{FixedTriangle, LowerForm};
 use crate::ops::solve::memory::Bands;
@@ -16,7 +16,7 @@ use crate::ops::solve::parts::Parts;
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::{SolveBits, SystemShape};
 use crate::ops::solve::run::{Right, Solve, make_room};
-use crate::ops::solve::step::{Step, TriangleSolver};
+use crate::ops::solve::step::{SolveStep, TriangleSolver};
 use crate::site::{Site, Team};
 use rug::Float;
 use std::sync::Arc;
@@ -130,7 +130,8 @@ impl DiskSystem<'_> {
         let plan = needs.plan()?;
         let memory = needs.memory(plan.columns, plan.piece_rows);
         let each = self.steps.iter().zip(fixed).zip(&memory.cuts);
-        let steps = each.map(|((step, fixed), cut)| Step::Triangle(self.triangle_solver(step, fixed, *cut))).collect();
+        let steps =
+            each.map(|((step, fixed), cut)| SolveStep::Triangle(self.triangle_solver(step, fixed, *cut))).collect();
         let (order, working_bits) = (self.shape.order, self.bits.working);
         let scale = self.scale.as_deref();
         let solve = Solve { memory, team: Team::one_process(), steps, scale, order, working_bits };
@@ -154,7 +155,7 @@ impl DiskSystem<'_> {
             working_bits: self.bits.working,
             first_try_bits: fixed.and_then(|fixed| fixed.tries().next()),
             accuracy: self.method.accuracy,
-            pieces: Pieces::WHOLE,
+            pieces: TrianglePieces::WHOLE,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::blocks::FileTriangle;
 use super::needs::{FileBits, plan_expected};
-use super::norms::Norms;
+use super::norms::LineNorms;
 use super::solver::{DiskSystem, Prepared};
 use super::system::PanelPaths;
 use super::{OutOfCoreSolveReport, SolvePaths};
@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// The triangle of a file.
-struct Triangle<'a> {
+struct DiskTriangle<'a> {
     file: &'a MatrixFile,
     /// Whether it is the lower one, of the file.
     is_lower: bool,
@@ -30,11 +30,11 @@ struct Triangle<'a> {
     unit: bool,
 }
 
-impl<'a> Triangle<'a> {
+impl<'a> DiskTriangle<'a> {
     /// The selected triangle; the upper one of a symmetric file is the lower one transposed.
-    fn of(file: &'a MatrixFile, options: &TriangleOptions<'_>) -> Triangle<'a> {
+    fn of(file: &'a MatrixFile, options: &TriangleOptions<'_>) -> DiskTriangle<'a> {
         let is_mirrored = file.is_symmetric() && options.uplo == Uplo::Upper;
-        Triangle {
+        DiskTriangle {
             file,
             is_lower: options.uplo == Uplo::Lower || is_mirrored,
             transposed: (options.op == Op::Transpose) != is_mirrored,
@@ -58,7 +58,7 @@ impl<'a> Triangle<'a> {
         let n = self.file.rows();
         let one = Head::new(false, 1);
         let ones = 0..if self.unit { n } else { 0 };
-        let mut seen = TriangleNorms { triangle: self, norms: Norms::new(n) };
+        let mut seen = TriangleNorms { triangle: self, norms: LineNorms::new(n) };
         ones.clone().for_each(|line| seen.norms.see(line, one));
         let checksum = self.file.check_heads(progress_of(ctx), &mut seen)?;
         ones.for_each(|line| seen.norms.add(line, one));
@@ -73,8 +73,8 @@ impl<'a> Triangle<'a> {
 
 /// Norms of the rows of `op(T)` under way.
 struct TriangleNorms<'t> {
-    triangle: &'t Triangle<'t>,
-    norms: Norms,
+    triangle: &'t DiskTriangle<'t>,
+    norms: LineNorms,
 }
 
 impl HeadVisitor for TriangleNorms<'_> {
@@ -142,7 +142,7 @@ pub(crate) fn solve_triangle(
     let right = site.agreed(open_right(right, "trsm", &file))?;
     let shape = SystemShape { order: right.rows(), columns: right.cols() };
     let working_bits = site.agreed(triangle_working_bits(ctx, precision_bits, shape.order))?;
-    let triangle = Triangle::of(&file, options);
+    let triangle = DiskTriangle::of(&file, options);
     let substitutions = if triangle.reversed() { UPPER } else { LOWER };
     let method = site.agreed(shape.method("trsm", substitutions, options.accuracy))?;
     let bits = SolveBits { precision: precision_bits, working: working_bits };

@@ -7,7 +7,7 @@
 //! Source: docs/ALGORITHM.md, "Solves in fixed point".
 
 use super::{FixedPoint, RowPiece};
-use crate::kernels::max_plus::{DEEPEST, EMPTY, PANEL, Row, depth, largest_sums};
+use crate::kernels::max_plus::{DEEPEST, DepthRow, EMPTY, PANEL, depth, largest_sums};
 use crate::kernels::tiles::PANEL_ROWS;
 use crate::math::float::Head;
 use crate::math::pivot::RowWeight;
@@ -17,7 +17,7 @@ use std::ops::Range;
 /// Depths of some rows of the triangle below the norms of these rows, in panels of 32 rows, column by column.
 pub(super) struct RowDepths {
     rows: Range<usize>,
-    panels: Vec<Vec<Row>>,
+    panels: Vec<Vec<DepthRow>>,
 }
 
 impl RowDepths {
@@ -42,7 +42,7 @@ impl RowDepths {
 
 /// Depths of the unknowns of some right sides below the scale of their column, in panels of 32 right sides.
 pub(super) struct UnknownDepths {
-    panels: Vec<Vec<Row>>,
+    panels: Vec<Vec<DepthRow>>,
 }
 
 impl UnknownDepths {

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// The work of a rank in every row in addition to the tiles that it makes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Load {
+pub(super) struct RankLoad {
     /// Panels of right sides of its busiest worker.
     pub panels: usize,
     /// Workers, which share the rank's work.
@@ -52,7 +52,7 @@ impl Costs {
 
 /// The tiles that each rank of a node makes, of `tiles` tiles of which the last is on the diagonal: a run of neighbours
 /// each. Ranks with equal loads take turns at the remainder.
-pub(super) fn share_out(loads: &[Load], costs: Costs, tiles: usize, turn: usize) -> Vec<Range<usize>> {
+pub(super) fn share_out(loads: &[RankLoad], costs: Costs, tiles: usize, turn: usize) -> Vec<Range<usize>> {
     let ranks = loads.len();
     let making = |rank: usize, cost: u64| cost / loads[rank].workers.max(1) as u64;
     let order = |rank: usize| (rank + turn) % ranks;
@@ -81,13 +81,13 @@ pub(super) fn share_out(loads: &[Load], costs: Costs, tiles: usize, turn: usize)
 mod tests {
     use super::*;
 
-    fn loads(panels: &[usize]) -> Vec<Load> {
-        panels.iter().map(|&panels| Load { panels, workers: 1 }).collect()
+    fn loads(panels: &[usize]) -> Vec<RankLoad> {
+        panels.iter().map(|&panels| RankLoad { panels, workers: 1 }).collect()
     }
 
     /// When each rank is done with a row.
-    fn ends(loads: &[Load], costs: Costs, tiles: usize, shares: &[Range<usize>]) -> Vec<u64> {
-        let end = |(load, share): (&Load, &Range<usize>)| {
+    fn ends(loads: &[RankLoad], costs: Costs, tiles: usize, shares: &[Range<usize>]) -> Vec<u64> {
+        let end = |(load, share): (&RankLoad, &Range<usize>)| {
             let diagonal = u64::from(share.end == tiles + 1 && !share.is_empty());
             let made = (share.len() as u64 - diagonal) * costs.make + diagonal * costs.make_diagonal;
             costs.solving(load.panels, tiles) + made / load.workers as u64
@@ -132,7 +132,7 @@ mod tests {
         });
         assert_eq!(counts, [16, 16, 16]);
         // Twice the workers make twice as many.
-        let unlike = [Load { panels: 0, workers: 2 }, Load { panels: 0, workers: 1 }];
+        let unlike = [RankLoad { panels: 0, workers: 2 }, RankLoad { panels: 0, workers: 1 }];
         let shares = share_out(&unlike, Costs::new(800), 30, 0);
         assert!((20..=21).contains(&shares[0].len()), "{shares:?}");
     }

@@ -252,7 +252,7 @@ mod tests {
     use crate::error::Error;
     use crate::kernels;
     use crate::matrix::{Diag, MAXIMUM_EXPONENT, MatrixView, Uplo};
-    use crate::ops::solve::cut::Pieces;
+    use crate::ops::solve::cut::TrianglePieces;
     use crate::ops::solve::memory::{FirstTryKernel, SolveMemory, UnsolvedColumns};
     use crate::site::Team;
 
@@ -275,7 +275,7 @@ mod tests {
         let triangle = Triangle::new(triangle, uplo, diag).unwrap();
         let mut fixed = FixedTriangle::new(&triangle, 100, Accuracy::Norm);
         let first_try_bits = fixed.tries().next();
-        let (accuracy, pieces) = (Accuracy::Norm, Pieces::WHOLE);
+        let (accuracy, pieces) = (Accuracy::Norm, TrianglePieces::WHOLE);
         let cut = TriangleCut { order: ORDER, working_bits: 100, first_try_bits, accuracy, pieces };
         let memory = SolveMemory {
             ctx: ctx.clone(),

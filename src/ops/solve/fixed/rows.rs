@@ -1,6 +1,6 @@
 //! The sources of the rows of a triangle for a solve in fixed point: a view of all of them, or pieces that come and go.
 
-use crate::comm::window::{Pieces, Shown};
+use crate::comm::window::{Shown, WindowPieces};
 use crate::error::Result;
 use crate::math::float::FloatRef;
 use crate::matrix::MatrixView;
@@ -64,7 +64,7 @@ pub(crate) trait SharedRows {
     ///
     /// # Errors
     /// [`crate::Error::Transport`].
-    fn making<'a>(&'a mut self, tiles: &'a Pieces) -> Result<Making<'a>>;
+    fn making<'a>(&'a mut self, tiles: &'a WindowPieces) -> Result<Making<'a>>;
 
     /// The pass is over. Collective.
     ///

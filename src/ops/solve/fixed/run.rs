@@ -44,7 +44,7 @@ pub(super) struct FixedRun<'a> {
 }
 
 /// The tiles of some right sides.
-pub(super) struct Strip<'w> {
+pub(super) struct RightSideStrip<'w> {
     index: usize,
     /// One for each tile row of the triangle.
     tiles: Vec<&'w mut [u64]>,
@@ -53,7 +53,7 @@ pub(super) struct Strip<'w> {
     depths: Option<UnknownDepths>,
 }
 
-impl Strip<'_> {
+impl RightSideStrip<'_> {
     /// Whether all of its right sides have outgrown the try.
     pub fn is_rejected(&self) -> bool {
         self.weights.iter().all(|weight| weight.is_rejected())
@@ -188,7 +188,7 @@ impl<'a> FixedRun<'a> {
     }
 
     /// The right sides, with memory for their unknowns.
-    fn strips<'w>(&self, mut words: &'w mut [u64]) -> Vec<Strip<'w>> {
+    fn strips<'w>(&self, mut words: &'w mut [u64]) -> Vec<RightSideStrip<'w>> {
         let plan = self.plan;
         // An entry of B is 1 at most, and so is the sum of squares of a row that is not rejected.
         let one = RowWeight::new(&(Integer::from(1) << (2 * plan.fixed_bits)), plan.fixed_bits);
@@ -202,7 +202,7 @@ impl<'a> FixedRun<'a> {
             }
             let rights = plan.rights(index).len();
             let depths = self.is_entrywise().then(|| UnknownDepths::new(plan.order, rights));
-            strips.push(Strip { index, tiles, weights: vec![one; rights], depths });
+            strips.push(RightSideStrip { index, tiles, weights: vec![one; rights], depths });
         }
         strips
     }
@@ -212,7 +212,7 @@ impl<'a> FixedRun<'a> {
         &self,
         meter: &Meter<'_>,
         rows: &mut dyn TriangleRows,
-        strips: &mut [Strip<'_>],
+        strips: &mut [RightSideStrip<'_>],
         row_words: &mut [u64],
         scratch: &mut [&mut [u64]],
     ) -> Result<()> {
@@ -222,7 +222,7 @@ impl<'a> FixedRun<'a> {
             let data = self.diagonal_data(row, &*tiles[tiles.len() - 1]);
             let row_tiles = LoadedRow { tiles: &tiles, first: self.first, data, depths };
             self.step_strips(meter, row, &row_tiles, strips, scratch)?;
-            if strips.iter().all(Strip::is_rejected) {
+            if strips.iter().all(RightSideStrip::is_rejected) {
                 break;
             }
         }
@@ -240,12 +240,12 @@ impl<'a> FixedRun<'a> {
         meter: &Meter<'_>,
         row: usize,
         row_tiles: &dyn RowTiles,
-        strips: &mut [Strip<'_>],
+        strips: &mut [RightSideStrip<'_>],
         scratch: &mut [&mut [u64]],
     ) -> Result<()> {
         let ctx = meter.ctx();
         let mut steps = strips.chunks_mut(self.step_strip_count());
-        let step = |scratch: &mut &mut [u64], step: &mut [Strip<'_>]| {
+        let step = |scratch: &mut &mut [u64], step: &mut [RightSideStrip<'_>]| {
             self.step(row, step, row_tiles, scratch)?;
             meter.add("solve", step.len() as u64)
         };
@@ -327,7 +327,13 @@ impl<'a> FixedRun<'a> {
     }
 
     /// Tile `row` of some strips: loaded, updated by the tiles before it, and solved.
-    fn step(&self, row: usize, strips: &mut [Strip<'_>], row_tiles: &dyn RowTiles, scratch: &mut [u64]) -> Result<()> {
+    fn step(
+        &self,
+        row: usize,
+        strips: &mut [RightSideStrip<'_>],
+        row_tiles: &dyn RowTiles,
+        scratch: &mut [u64],
+    ) -> Result<()> {
         let (plan, engine) = (self.plan, self.engine);
         let mut tiles = Vec::with_capacity(strips.len());
         let mut columns = Vec::with_capacity(strips.len());
@@ -420,7 +426,7 @@ struct Solved<'a> {
     plan: &'a TilePlan,
     /// Unknowns before this tile are 0, and already stored as 0.
     first_tile: usize,
-    strips: &'a [Strip<'a>],
+    strips: &'a [RightSideStrip<'a>],
     exponents: &'a [i64],
 }
 
@@ -439,7 +445,7 @@ impl Solved<'_> {
             let first = panel * PANEL_ROWS;
             let strip = &self.strips[first / self.plan.right_rows];
             let inside = (first - self.plan.rights(strip.index).start) / PANEL_ROWS;
-            Columns { solved: self, rows, first, heads, limbs }.store(strip, inside, scratch)?;
+            ResultColumns { solved: self, rows, first, heads, limbs }.store(strip, inside, scratch)?;
             meter.add("unscale", 0)
         };
         ctx.install(|| drive::parallel_for(scratch, |_| panels.next(), work))
@@ -447,7 +453,7 @@ impl Solved<'_> {
 }
 
 /// Up to 8 neighbouring columns of the result.
-struct Columns<'a> {
+struct ResultColumns<'a> {
     solved: &'a Solved<'a>,
     rows: usize,
     first: usize,
@@ -455,10 +461,10 @@ struct Columns<'a> {
     limbs: &'a mut [u64],
 }
 
-impl Columns<'_> {
+impl ResultColumns<'_> {
     /// Fills the columns with the unknowns of a panel of a strip.
-    fn store(self, strip: &Strip<'_>, panel: usize, scratch: &mut [u64]) -> Result<()> {
-        let Columns { solved, rows, first, heads, limbs } = self;
+    fn store(self, strip: &RightSideStrip<'_>, panel: usize, scratch: &mut [u64]) -> Result<()> {
+        let ResultColumns { solved, rows, first, heads, limbs } = self;
         let Solved { fixed, plan, first_tile, exponents, .. } = *solved;
         let exponents = &exponents[first..];
         let (width, each) = (limbs.len() / heads.len(), plan.engine.entry_limbs());

@@ -78,7 +78,7 @@ fn solved(ctx: &Context, accuracy: Accuracy, late: impl Fn(usize, usize) -> usiz
         assert!(late.in_vain.iter().all(|left| left.load(Ordering::Relaxed) == 0), "row {row} did not wait");
     }
     let exponents = run.exponents;
-    assert!(!strips.iter().any(Strip::is_rejected));
+    assert!(!strips.iter().any(RightSideStrip::is_rejected));
     let solved = Solved { fixed: &fixed, plan: &plan, first_tile: 0, strips: &strips, exponents: &exponents };
     solved.store(&meter, &mut w, &mut scratch).unwrap();
     w

@@ -6,9 +6,9 @@
 //! makes more tiles, so that no rank waits long for the last tile or at the end of the row. Every rank takes part in
 //! every row, with or without right sides. The tiles are those of a try on one rank, so the bits are the same.
 
-use super::makers::{Costs, Load, share_out};
+use super::makers::{Costs, RankLoad, share_out};
 use super::rows::{Making, RowsFrom, SharedRows};
-use super::run::{FixedRun, RowTiles, Strip};
+use super::run::{FixedRun, RightSideStrip, RowTiles};
 use crate::comm::idle::{Idle, Patience};
 use crate::comm::window::Shown;
 use crate::comm::{Reduction, agree};
@@ -88,7 +88,7 @@ impl FixedRun<'_> {
         &self,
         meter: &Meter<'_>,
         rows: &mut dyn SharedRows,
-        strips: &mut [Strip<'_>],
+        strips: &mut [RightSideStrip<'_>],
         scratch: &mut [&mut [u64]],
     ) -> Result<()> {
         let loads = self.loads(rows.team())?;
@@ -107,11 +107,11 @@ impl FixedRun<'_> {
     }
 
     /// The work of each rank in every row, by node and rank. Collective.
-    fn loads(&self, team: &Team) -> Result<Vec<Vec<Load>>> {
+    fn loads(&self, team: &Team) -> Result<Vec<Vec<RankLoad>>> {
         let (world, layout) = (team.world(), team.layout());
         let mut all = vec![0; 2 * world.size()];
         world.all_gather(&[self.busiest_panels() as u64, self.plan.threads as u64], &mut all)?;
-        let load = |&rank: &usize| Load { panels: all[2 * rank] as usize, workers: all[2 * rank + 1] as usize };
+        let load = |&rank: &usize| RankLoad { panels: all[2 * rank] as usize, workers: all[2 * rank + 1] as usize };
         Ok(layout.nodes.iter().map(|ranks| ranks.iter().map(load).collect()).collect())
     }
 
@@ -122,8 +122,8 @@ impl FixedRun<'_> {
         meter: &Meter<'_>,
         row: usize,
         rows: &mut dyn SharedRows,
-        loads: &[Vec<Load>],
-        strips: &mut [Strip<'_>],
+        loads: &[Vec<RankLoad>],
+        strips: &mut [RightSideStrip<'_>],
         scratch: &mut [&mut [u64]],
     ) -> Result<Result<()>> {
         let ctx = meter.ctx();
@@ -167,7 +167,7 @@ impl FixedRun<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comm::window::{Pieces, SharedWindow, WindowKind};
+    use crate::comm::window::{SharedWindow, WindowKind, WindowPieces};
     use crate::comm::{Fence, Transport, local};
     use crate::context::Context;
     use crate::matrix::{Matrix, Uplo};
@@ -217,7 +217,7 @@ mod tests {
     /// A rank that fails before its tiles are made does not let the others wait for them.
     #[test]
     fn tiles_that_could_not_be_made_are_shown_as_zeros() {
-        let pieces = Pieces::new([vec![], vec![9, 8]]);
+        let pieces = WindowPieces::new([vec![], vec![9, 8]]);
         local::run(2, |rank| {
             let mut window = SharedWindow::open(rank, WindowKind::Heap, pieces.total_words()).unwrap();
             let fence = Fence::new(rank);

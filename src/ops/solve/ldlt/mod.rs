@@ -35,7 +35,7 @@ const BLOCK_ROWS: usize = 64;
 const STRIP_COLUMNS: usize = 128;
 
 /// `L`, `D`, and all of the report except its time.
-pub(crate) struct Factors {
+pub(crate) struct LdltFactors {
     pub lower: Matrix,
     pub pivots: Matrix,
     pub report: SolveReport,
@@ -45,7 +45,7 @@ pub(crate) struct Factors {
 ///
 /// # Errors
 /// Those of [`crate::ldlt()`].
-pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32, accuracy: Accuracy) -> Result<Factors> {
+pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32, accuracy: Accuracy) -> Result<LdltFactors> {
     let order = a.rows();
     if order != a.cols() {
         return Err(Error::shape_mismatch("ldlt of a square matrix", (order, a.cols()), (a.cols(), order)));
@@ -69,13 +69,13 @@ pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32, accu
     let mut l = Matrix::zeros(order, order, working_bits)?;
     load(ctx, &a, 0, None, &mut l)?;
     let heads = vec![0; order * order];
-    let mut factoring = Factoring { ctx: holding, l, heads, pivots: work, working_bits, accuracy };
+    let mut factoring = LdltFactoring { ctx: holding, l, heads, pivots: work, working_bits, accuracy };
     factoring.clear_upper(); // what may hold anything
     factoring.factor(0..order)?;
     factoring.clear_upper(); // what strips left there
     store(ctx, &factoring.l, &SolutionPlace { columns: 0..order, transposed: false }, &mut lower)?;
     store(ctx, &factoring.pivots, &SolutionPlace { columns: 0..1, transposed: false }, &mut pivots)?;
-    Ok(Factors { lower, pivots, report })
+    Ok(LdltFactors { lower, pivots, report })
 }
 
 /// The numbers of a factorisation that its memory depends on.
@@ -121,7 +121,8 @@ impl Halves {
         }
     }
 
-    /// The context of the products of [`Factoring::update`]: it holds the panel and a strip of the Schur complement.
+    /// The context of the products of [`LdltFactoring::update`]: it holds the panel and a strip of the Schur
+    /// complement.
     fn beside_panel(&self, ctx: &Context, working_bits: u32, accuracy: Accuracy) -> Context {
         let cut = TriangleCut::expected(self.done.len(), working_bits, self.method(accuracy));
         let columns = self.left.len();
@@ -153,7 +154,7 @@ fn plan_range(ctx: &Context, range: &Range<usize>, sizes: FactoringSizes) -> Res
 }
 
 /// A factorisation under way.
-struct Factoring<'a> {
+struct LdltFactoring<'a> {
     /// Holds all the matrices below.
     ctx: &'a Context,
     /// The Schur complement of `A`, and the columns of `L` found so far.
@@ -165,7 +166,7 @@ struct Factoring<'a> {
     accuracy: Accuracy,
 }
 
-impl Factoring<'_> {
+impl LdltFactoring<'_> {
     fn factor(&mut self, range: Range<usize>) -> Result<()> {
         let Some(halves) = Halves::of(&range) else {
             let (done, total) = (range.start as u64, self.l.rows() as u64);

@@ -7,7 +7,7 @@ use crate::matrix::{Matrix, MatrixView};
 use crate::ops::distribution::rect::{Rect, pack, unpack};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::blocks::{BlockOrder, TriangleBlocks};
-use crate::ops::solve::cut::Pieces;
+use crate::ops::solve::cut::TrianglePieces;
 use crate::ops::solve::ranks::source::{MessageBuffers, StreamSource};
 use crate::plan::BLOCK;
 use std::ops::Range;
@@ -16,9 +16,9 @@ use std::ops::Range;
 const PIECE_BYTES: u64 = 16 << 20;
 
 /// How the blocks of a triangle of `order` rows are shared out.
-pub(super) fn pieces(order: usize, factor_bits: u32, accuracy: Accuracy, ranks: usize) -> Pieces {
+pub(super) fn pieces(order: usize, factor_bits: u32, accuracy: Accuracy, ranks: usize) -> TrianglePieces {
     let entry_bytes = Matrix::bytes_for(1, 1, factor_bits);
-    Pieces::over_ranks(accuracy, ranks, rows_of(order, factor_bits), entry_bytes)
+    TrianglePieces::over_ranks(accuracy, ranks, rows_of(order, factor_bits), entry_bytes)
 }
 
 /// Rows of a factor of `order` rows in a piece of about [`PIECE_BYTES`], whole blocks.
@@ -32,7 +32,7 @@ pub(super) struct RankBlocks<'a> {
     pub source: StreamSource<'a>,
     /// Whether the triangle is `L^T`.
     pub transposed: bool,
-    pub pieces: Pieces,
+    pub pieces: TrianglePieces,
     pub accuracy: Accuracy,
     /// This rank's part of a block.
     pub piece: Matrix,

@@ -20,7 +20,7 @@ use crate::ops::solve::ranks::source::{MessageBuffers, StreamSource, message_byt
 use crate::ops::solve::ranks::stream::Stream;
 use crate::ops::solve::ranks::{first_kernel, ranks_together};
 use crate::ops::solve::run::{Right, Solve};
-use crate::ops::solve::step::{Step, TriangleSolver};
+use crate::ops::solve::step::{SolveStep, TriangleSolver};
 use crate::plan::even_share;
 use crate::site::Site;
 use crate::tile::{Distribution, TileMap};
@@ -127,7 +127,7 @@ pub(super) fn solve_columns(
         let cut = TriangleCut { order, working_bits, first_try_bits: None, accuracy, pieces };
         if path != Path::Tiles {
             cuts.push(cut);
-            steps.push(Step::Triangle(TriangleSolver::of_sources(cut, None, Some(parts(cut)))));
+            steps.push(SolveStep::Triangle(TriangleSolver::of_sources(cut, None, Some(parts(cut)))));
             continue;
         }
         let exponents = match (reversed, source.scale) {
@@ -140,7 +140,7 @@ pub(super) fn solve_columns(
         let fixed = FixedTriangle::of_rows(Box::new(stream), form, working_bits, accuracy);
         let cut = TriangleCut { first_try_bits: fixed.tries().next(), ..cut };
         cuts.push(cut);
-        steps.push(Step::Triangle(TriangleSolver::of_sources(cut, Some(fixed), Some(parts(cut)))));
+        steps.push(SolveStep::Triangle(TriangleSolver::of_sources(cut, Some(fixed), Some(parts(cut)))));
     }
     let piece_row_bytes = Matrix::bytes_for(1, order, factor_bits);
     let message_bytes = buffer_bytes(path, &cuts[0], factor_bits, world.size());

@@ -6,7 +6,7 @@ use crate::math::float::{FloatRef, Head};
 use crate::math::scale::square_bound;
 use crate::matrix::{MAXIMUM_EXPONENT, Matrix, check_exponent};
 use crate::ops::distributed::DistMatrix;
-use crate::ops::product::scale::{Columns, Heads, exponent_of, exponents_over_ranks};
+use crate::ops::product::scale::{ColumnHeads, Columns, exponent_of, exponents_over_ranks};
 use crate::site::Site;
 use crate::tile::{TileId, TileMap};
 use std::ops::Range;
@@ -103,7 +103,7 @@ impl<'a> FactorTiles<'a> {
     /// [`Error::Rank`] around [`Error::ExponentRange`] for an entry beyond what any conversion makes, with its place
     /// in the factor; [`Error::Transport`].
     pub fn row_exponents(&self, site: Site<'_>) -> Result<Vec<i64>> {
-        let exponents = exponents_over_ranks(site, self.order(), &Rows(self))?;
+        let exponents = exponents_over_ranks(site, self.order(), &FactorRowNorms(self))?;
         let in_range = exponents.iter().all(|exponent| exponent.unsigned_abs() <= 2 * MAXIMUM_EXPONENT as u64);
         site.agree(if in_range { Ok(()) } else { self.check_range() })?;
         Ok(exponents)
@@ -114,7 +114,7 @@ impl<'a> FactorTiles<'a> {
     /// # Errors
     /// [`Error::Transport`].
     pub fn col_exponents(&self, site: Site<'_>, scale: Option<&[i64]>) -> Result<Vec<i64>> {
-        exponents_over_ranks(site, self.order(), &Heads(|col| self.col_heads(col, scale)))
+        exponents_over_ranks(site, self.order(), &ColumnHeads(|col| self.col_heads(col, scale)))
     }
 
     /// Calls `visit` with runs of heads that make up the rows `rows`, each with the number of its first row, counted
@@ -163,9 +163,9 @@ impl<'a> FactorTiles<'a> {
 }
 
 /// The rows of a factor, as columns whose norms are wanted.
-struct Rows<'a>(&'a FactorTiles<'a>);
+struct FactorRowNorms<'a>(&'a FactorTiles<'a>);
 
-impl Columns for Rows<'_> {
+impl Columns for FactorRowNorms<'_> {
     fn group(&self, _cols: usize, _workers: usize) -> usize {
         self.0.map.tile_size
     }

@@ -49,7 +49,7 @@ use rug::Float;
 use source::StreamSource;
 use std::ops::Range;
 use std::sync::OnceLock;
-use vector::Pass;
+use vector::SubstitutionPass;
 
 /// Rows from which on the ranks of a node make the residues of a triangle together: below there are few tiles, and a
 /// window costs more.
@@ -259,7 +259,7 @@ fn solve_right(
     accuracy: Accuracy,
 ) -> Result<LocalSolution> {
     let site = Site { ctx, team };
-    let call = Call { site, factor, b, precision_bits, accuracy, alpha: None };
+    let call = SolveCall { site, factor, b, precision_bits, accuracy, alpha: None };
     let order = call.check("solve with a factor")?;
     let guard_bits = cholesky_solve_guard_bits(order);
     let working_bits = site.agreed(working_bits(ctx, precision_bits, guard_bits, order))?;
@@ -346,7 +346,7 @@ pub fn log_det(team: &Team, factor: &DistMatrix, precision_bits: u32) -> Result<
 }
 
 /// The problem of a call.
-struct Call<'a> {
+struct SolveCall<'a> {
     site: Site<'a>,
     factor: &'a DistMatrix,
     b: RightSides<'a>,
@@ -356,10 +356,10 @@ struct Call<'a> {
     alpha: Option<OwnFloat>,
 }
 
-impl Call<'_> {
+impl SolveCall<'_> {
     /// Checks the arguments, and that they are equal on all ranks; returns the order of the factor. Collective.
     fn check(&self, operation: &'static str) -> Result<usize> {
-        let Call { site, factor, b, precision_bits, accuracy, .. } = *self;
+        let SolveCall { site, factor, b, precision_bits, accuracy, .. } = *self;
         let world = site.world();
         factor.check_group(world)?;
         b.check_group(world)?;
@@ -402,7 +402,7 @@ impl Call<'_> {
         make_room(site.ctx, site.on_node(needed));
         let scaling = Scaling::new(self.precision_bits, &tiles.row_exponents(site)?);
         let right = self.b.everywhere(site.world())?;
-        let pass = |sweep| Pass::new(site, tiles, &scaling, sweep, columns);
+        let pass = |sweep| SubstitutionPass::new(site, tiles, &scaling, sweep, columns);
         let middle = pass(Sweep::Forward).run(&|column, row| right.float(row, column))?;
         let solution = pass(Sweep::Backward).run(&|column, row| middle[column][row].clone())?;
         let whole = Matrix::zeros(order, solution.len(), self.precision_bits)

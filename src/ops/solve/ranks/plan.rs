@@ -59,7 +59,7 @@ pub fn plan_solve(
     accuracy: Accuracy,
 ) -> Result<u64> {
     let asked = SolveSizes::of_factor(SystemShape { order, columns }, right_bits, precision_bits, accuracy);
-    asked.plan(ctx, team, Copies::default())
+    asked.plan(ctx, team, OperandCopies::default())
 }
 
 /// The plan of [`super::solve_local`]: [`plan_solve`] without tiles of the solution, which stays where the ranks find
@@ -90,7 +90,7 @@ pub fn plan_solve_local(
     accuracy: Accuracy,
 ) -> Result<u64> {
     let asked = SolveSizes::of_factor(SystemShape { order, columns }, right_bits, precision_bits, accuracy);
-    SolveSizes { in_tiles: false, ..asked }.plan(ctx, team, Copies::default())
+    SolveSizes { in_tiles: false, ..asked }.plan(ctx, team, OperandCopies::default())
 }
 
 /// Bits of the entries of a triangular solve.
@@ -138,7 +138,7 @@ pub fn plan_trsm(
     let asked = SolveSizes::of_triangle(SystemShape { order, columns }, bits, options);
     let turned = |bits| if options.side == Side::Right { tiles_bytes(team, order, columns, bits, None) } else { 0 };
     agreed(team.world(), check_sizes(order, columns, right_bits.max(precision_bits)))?;
-    let copies = Copies { triangle: asked.copied_bytes(team, options), rights: turned(right_bits) };
+    let copies = OperandCopies { triangle: asked.copied_bytes(team, options), rights: turned(right_bits) };
     // A transposed solution lies both in its own tiles and in the caller's, when all else is released.
     let found = turned(precision_bits);
     let both = agree(team.world(), Site { ctx, team }.holding(2 * found)?.admit(0));
@@ -185,7 +185,7 @@ pub fn plan_trsm_local(
     let TrsmBits { right: right_bits, solution: precision_bits, .. } = bits;
     let asked = SolveSizes::of_triangle(SystemShape { order, columns }, bits, options);
     agreed(team.world(), check_sizes(order, columns, right_bits.max(precision_bits)))?;
-    let copies = Copies { triangle: asked.copied_bytes(team, options), rights: 0 };
+    let copies = OperandCopies { triangle: asked.copied_bytes(team, options), rights: 0 };
     SolveSizes { in_tiles: false, ..asked }.plan(ctx, team, copies)
 }
 
@@ -223,7 +223,7 @@ enum Needs {
 
 /// Bytes of the copies of a rank's operands that a call works on.
 #[derive(Clone, Copy, Default)]
-struct Copies {
+struct OperandCopies {
     triangle: u64,
     rights: u64,
 }
@@ -263,7 +263,7 @@ impl SolveSizes {
     }
 
     /// Bytes of this rank in addition to the operands, including the copies of them that it holds. Collective.
-    fn plan(&self, ctx: &Context, team: &Team, copies: Copies) -> Result<u64> {
+    fn plan(&self, ctx: &Context, team: &Team, copies: OperandCopies) -> Result<u64> {
         let SolveSizes { order, accuracy, .. } = *self;
         let copied_bytes = copies.triangle + copies.rights;
         let ctx = &Site { ctx, team }.holding(copied_bytes)?;

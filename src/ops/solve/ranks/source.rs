@@ -8,7 +8,7 @@ use crate::ops::distributed::{DistMatrix, Team};
 use crate::ops::distribution::rect::{Rect, trade, unpack};
 use crate::ops::distribution::travel::most_of_one;
 use crate::ops::solve::ranks::factor::scaled_head;
-use crate::ops::solve::ranks::strip::{Entries, StripWriter, WrittenPart};
+use crate::ops::solve::ranks::strip::{StripEntries, StripWriter, WrittenPart};
 use crate::tile::TileId;
 use std::ops::Range;
 /// Words of a message that brings entries, at most, or those of one entry: half a MiB. More would only take memory, and
@@ -250,7 +250,7 @@ impl StreamSource<'_> {
             let tile = factor.tile(id).expect("a tile of this rank");
             let ((heads, limbs), stride) = (tile.parts(), tile.rows());
             let inside = part.within(&Rect::of_tile(factor.map(), id));
-            let entries = Entries { heads, limbs, first: inside.rows.start + inside.cols.start * stride, stride };
+            let entries = StripEntries { heads, limbs, first: inside.rows.start + inside.cols.start * stride, stride };
             writer.write(&part, entries, |row, head| self.scaled(row, head));
         }
         let node_of = &self.team.layout().node_of;
@@ -262,7 +262,7 @@ impl StreamSource<'_> {
             for (_, part) in self.parts_of(from, part) {
                 let (own, rest) = words.split_at(self.words_for(part.entries()));
                 let (heads, limbs) = own.split_at(part.entries());
-                writer.write(&part, Entries { heads, limbs, first: 0, stride: part.rows.len() }, |_, head| head);
+                writer.write(&part, StripEntries { heads, limbs, first: 0, stride: part.rows.len() }, |_, head| head);
                 words = rest;
             }
         })

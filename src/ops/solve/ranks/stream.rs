@@ -1,6 +1,6 @@
 //! The rows of a factor in tiles, brought to all ranks one piece after the other.
 
-use crate::comm::window::{Pieces, PiecesFrom, SharedWindow};
+use crate::comm::window::{PiecesFrom, SharedWindow, WindowPieces};
 use crate::comm::{Fence, Reduction, agree};
 use crate::context::Context;
 use crate::error::Result;
@@ -10,7 +10,7 @@ use crate::ops::distribution::rect::Rect;
 use crate::ops::solve::fixed::{Making, RowPiece, RowsFrom, SharedRows, TriangleRows};
 use crate::ops::solve::ranks::factor::scaled_head;
 use crate::ops::solve::ranks::source::{MESSAGE_WORDS, MessageBuffers, StreamSource, reserve};
-use crate::ops::solve::ranks::strip::Strip;
+use crate::ops::solve::ranks::strip::WindowStrip;
 use crate::site::{Team, close_all};
 use std::ops::Range;
 
@@ -37,7 +37,7 @@ pub(super) struct Stream<'a> {
     /// Where the ranks of this node put the entries of a row of tiles, and the tiles that they make together.
     windows: Option<[SharedWindow; 2]>,
     /// The part of the triangle in the first of them, from a row and a column on.
-    strip: Strip,
+    strip: WindowStrip,
     first: (usize, usize),
 }
 
@@ -59,7 +59,7 @@ impl<'a> Stream<'a> {
             next: 0,
             piece_rows: 0,
             windows: None,
-            strip: Strip::new(Rect { rows: 0..0, cols: 0..0 }, 0),
+            strip: WindowStrip::new(Rect { rows: 0..0, cols: 0..0 }, 0),
             first: (0, 0),
         })
     }
@@ -172,7 +172,7 @@ impl SharedRows for Stream<'_> {
         let places = |rank: usize| self.place(rows, cols(rank));
         let place = self.place(rows, first_col..rows.end);
         let parts = self.source.writers(&place, &places);
-        let strip = Strip::new(place, limbs_for(self.source.factor.precision_bits()));
+        let strip = WindowStrip::new(place, limbs_for(self.source.factor.precision_bits()));
         let partition = strip.partition(node.size(), &parts);
         let shares = windows[0].write(&Fence::new(node), Ok(()), &partition);
         let filled = shares.and_then(|shares| {
@@ -184,7 +184,7 @@ impl SharedRows for Stream<'_> {
         filled
     }
 
-    fn making<'a>(&'a mut self, tiles_of_row: &'a Pieces) -> Result<Making<'a>> {
+    fn making<'a>(&'a mut self, tiles_of_row: &'a WindowPieces) -> Result<Making<'a>> {
         let [entries, tiles] = self.windows.as_mut().expect("a pass has begun");
         let fence = Fence::new(self.source.team.node());
         let PiecesFrom { source, own, shown } = tiles.pieces_from(entries, &fence, tiles_of_row)?;

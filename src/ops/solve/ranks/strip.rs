@@ -10,7 +10,7 @@ use crate::ops::distribution::rect::Rect;
 use std::ops::Range;
 
 /// A part of a matrix in a window.
-pub(super) struct Strip {
+pub(super) struct WindowStrip {
     place: Rect,
     /// Limbs of an entry.
     width: usize,
@@ -18,7 +18,7 @@ pub(super) struct Strip {
 
 /// Entries of a column-major array of heads and one of limbs.
 #[derive(Clone, Copy)]
-pub(super) struct Entries<'a> {
+pub(super) struct StripEntries<'a> {
     pub heads: &'a [u64],
     pub limbs: &'a [u64],
     /// The index of the first one.
@@ -35,15 +35,15 @@ pub(super) struct WrittenPart {
 
 /// The part of a strip that one rank writes.
 pub(super) struct StripWriter<'w> {
-    strip: &'w Strip,
+    strip: &'w WindowStrip,
     /// Words, and the place in the window of the first of them, in order.
     runs: Vec<(usize, &'w mut [u64])>,
 }
 
-impl Strip {
+impl WindowStrip {
     /// Room for the entries of `place`, of `width` limbs.
-    pub fn new(place: Rect, width: usize) -> Strip {
-        Strip { place, width }
+    pub fn new(place: Rect, width: usize) -> WindowStrip {
+        WindowStrip { place, width }
     }
 
     /// The part of the matrix.
@@ -116,13 +116,13 @@ fn append(runs: &mut Vec<Run>, run: Run) {
 
 impl<'w> StripWriter<'w> {
     /// The strip.
-    pub fn strip(&self) -> &'w Strip {
+    pub fn strip(&self) -> &'w WindowStrip {
         self.strip
     }
 
     /// Writes a part of the matrix, each head as `head` makes it of the row and what `from` has.
-    pub fn write(&mut self, part: &Rect, from: Entries<'_>, head: impl Fn(usize, u64) -> u64) {
-        let Strip { place, width } = self.strip;
+    pub fn write(&mut self, part: &Rect, from: StripEntries<'_>, head: impl Fn(usize, u64) -> u64) {
+        let WindowStrip { place, width } = self.strip;
         let (inside, height, width) = (part.within(place), place.rows.len(), *width);
         for (index, col) in inside.cols.clone().enumerate() {
             let source = from.first + index * from.stride;
@@ -170,7 +170,7 @@ mod tests {
                 }
                 parts.retain(|written| !written.part.is_empty());
                 local::run(ranks, |rank| {
-                    let strip = Strip::new(place.clone(), whole.limbs_per_element());
+                    let strip = WindowStrip::new(place.clone(), whole.limbs_per_element());
                     let words = place.entries() * (1 + whole.limbs_per_element());
                     let mut window = SharedWindow::open(rank, WindowKind::Auto, words).unwrap();
                     let fence = Fence::new(rank);
@@ -180,7 +180,7 @@ mod tests {
                     let (heads, limbs) = whole.parts();
                     for WrittenPart { part, .. } in parts.iter().filter(|written| written.rank == rank.rank()) {
                         let first = part.rows.start + part.cols.start * rows;
-                        writer.write(part, Entries { heads, limbs, first, stride: rows }, |_, head| head);
+                        writer.write(part, StripEntries { heads, limbs, first, stride: rows }, |_, head| head);
                     }
                     let view = strip.view(window.read(&fence, Ok(())).unwrap(), bits).unwrap();
                     let want = whole.view().block(place.rows.clone(), place.cols.clone()).unwrap();
@@ -193,7 +193,7 @@ mod tests {
     /// Whole columns of a rank are one run, so that a phase has few of them.
     #[test]
     fn neighbouring_columns_of_a_rank_are_one_run() {
-        let strip = Strip::new(Rect { rows: 10..14, cols: 0..6 }, 2);
+        let strip = WindowStrip::new(Rect { rows: 10..14, cols: 0..6 }, 2);
         let part = |cols| Rect { rows: 10..14, cols };
         let parts = [(0..2, 0), (2..4, 0), (4..6, 1)].map(|(cols, rank)| WrittenPart { part: part(cols), rank });
         let partition = strip.partition(2, &parts);

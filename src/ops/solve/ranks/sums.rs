@@ -1,6 +1,6 @@
 //! A few right sides entry by entry: each rank substitutes for some of them, while the rows of the factor are streamed.
 
-use super::{Call, FactorTiles, LocalSolution};
+use super::{FactorTiles, LocalSolution, SolveCall};
 use crate::context::{Context, Progress};
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, limbs_for};
@@ -48,18 +48,18 @@ impl SumSizes {
 }
 
 /// A substitution of one right side.
-struct Column {
+struct SubstitutionColumn {
     index: usize,
     rooms: [SubstitutionRoom; 2],
     /// The unknowns of the first substitution, and the solution.
     values: [Matrix; 2],
 }
 
-impl Column {
-    fn new(index: usize, order: usize, bits: SolveBits) -> Result<Column> {
+impl SubstitutionColumn {
+    fn new(index: usize, order: usize, bits: SolveBits) -> Result<SubstitutionColumn> {
         let bits = [bits.working, bits.precision];
         let values = [Matrix::zeros(order, 1, bits[0])?, Matrix::zeros(order, 1, bits[1])?];
-        Ok(Column { index, rooms: bits.map(|bits| SubstitutionRoom::new(order, bits)), values })
+        Ok(SubstitutionColumn { index, rooms: bits.map(|bits| SubstitutionRoom::new(order, bits)), values })
     }
 
     /// Finds the unknowns `rows` of a substitution, for which the rows of the triangle are at hand.
@@ -87,7 +87,7 @@ impl Column {
     }
 }
 
-impl Call<'_> {
+impl SolveCall<'_> {
     /// All right sides by sums of digits, as one process finds them. Collective.
     pub(super) fn solve_sums(&self, tiles: &FactorTiles<'_>, working_bits: u32) -> Result<LocalSolution> {
         let (ctx, site) = (self.site.ctx, self.site);
@@ -100,7 +100,7 @@ impl Call<'_> {
         make_room(ctx, site.on_node(sizes.bytes()));
         let right = self.b.everywhere(world)?;
         let of_rank = |rank| even_share(columns, world.size(), rank);
-        let own = of_rank(world.rank()).map(|index| Column::new(index, order, bits));
+        let own = of_rank(world.rank()).map(|index| SubstitutionColumn::new(index, order, bits));
         let mut own = site.agreed(own.collect::<Result<Vec<_>>>())?;
         let source = StreamSource { team: site.team, factor: self.factor, pivots: &right, scale: None, limited: false };
         for upper in [false, true] {
@@ -124,7 +124,13 @@ impl Call<'_> {
     }
 
     /// One of the two substitutions, on this rank's columns.
-    fn pass(&self, source: &StreamSource<'_>, own: &mut [Column], right: &Matrix, upper: bool) -> Result<()> {
+    fn pass(
+        &self,
+        source: &StreamSource<'_>,
+        own: &mut [SubstitutionColumn],
+        right: &Matrix,
+        upper: bool,
+    ) -> Result<()> {
         let order = source.order();
         let size = sum_rows(order, self.factor.precision_bits());
         let count = order.div_ceil(size);

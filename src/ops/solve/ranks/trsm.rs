@@ -3,7 +3,7 @@
 use super::factor::FactorTiles;
 use super::inverse::set_ones;
 use super::right::RightSides;
-use super::{Call, DistSolution, LocalSolution};
+use super::{DistSolution, LocalSolution, SolveCall};
 use crate::comm::{Transport, agree, agreed, check_alike};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -250,7 +250,7 @@ fn trsm_right(
     let ctx = &Site { ctx, team }.holding(copied)?;
     agree(world, ctx.admit(0))?;
     let factor = lower_triangle(world, t, uplo, diag)?;
-    let call = Call { site: Site { ctx, team }, factor: &factor, b, precision_bits, accuracy, alpha };
+    let call = SolveCall { site: Site { ctx, team }, factor: &factor, b, precision_bits, accuracy, alpha };
     let order = call.check("trsm")?;
     let working_bits = agreed(world, triangle_working_bits(ctx, precision_bits, order))?;
     let tiles = FactorTiles::new(&factor);

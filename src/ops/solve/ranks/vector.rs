@@ -56,7 +56,7 @@ impl Partial {
 }
 
 /// One substitution. A step is a row of tiles (forward) or a column of them (backward).
-pub(super) struct Pass<'a> {
+pub(super) struct SubstitutionPass<'a> {
     site: Site<'a>,
     tiles: &'a FactorTiles<'a>,
     scaling: &'a Scaling,
@@ -74,14 +74,14 @@ pub(super) struct Pass<'a> {
     sum_words: usize,
 }
 
-impl<'a> Pass<'a> {
+impl<'a> SubstitutionPass<'a> {
     pub fn new(
         site: Site<'a>,
         tiles: &'a FactorTiles<'a>,
         scaling: &'a Scaling,
         sweep: Sweep,
         columns: usize,
-    ) -> Pass<'a> {
+    ) -> SubstitutionPass<'a> {
         let (map, count) = (&tiles.map, tiles.map.tile_rows());
         let step_of = |tile: usize| if sweep == Sweep::Forward { tile } else { count - 1 - tile };
         let lists = if sweep == Sweep::Forward { &tiles.rows } else { &tiles.cols };
@@ -98,7 +98,7 @@ impl<'a> Pass<'a> {
             false => (0..blocks(step)).map(|_| Partial::new(columns)).collect(),
         });
         let digits = scaling.bits.div_ceil(DIGIT_BITS);
-        Pass {
+        SubstitutionPass {
             site,
             tiles,
             scaling,

@@ -5,7 +5,7 @@
 use super::FactorCheck;
 use super::rows::Row;
 use super::single::Single;
-use super::source::Source;
+use super::source::LowerTriangle;
 use super::sums::IntegerSums;
 use crate::context::Context;
 use crate::error::Result;
@@ -70,7 +70,7 @@ impl Cut {
     /// [`crate::Error::MemoryLimit`] with the least limit that would do.
     pub fn plan(ctx: &Context, check: &FactorCheck<'_>, integer_bits: i64) -> Result<Cut> {
         let n = check.order().max(1);
-        let is_file = matches!((check.a, check.l), (Source::File { .. }, _) | (_, Source::File { .. }));
+        let is_file = matches!((check.a, check.l), (LowerTriangle::File { .. }, _) | (_, LowerTriangle::File { .. }));
         let is_free = ctx.memory_bytes().is_none();
         let tiles: &[usize] = if is_file { &TILES } else { &TILES_IN_MEMORY };
         let tiles = tiles.iter().map(|&rows| rows.min(n)).filter(|&rows| !is_free || rows <= TILE_WITHOUT_LIMIT);

@@ -1,6 +1,6 @@
 //! The check of a factor in a file, for matrices larger than memory.
 
-use super::source::Source;
+use super::source::LowerTriangle;
 use super::{FactorCheck, check_bits, check_shapes};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -62,12 +62,15 @@ pub fn verify_cholesky_files(
     if a.rows() != a.cols() {
         return Err(Error::NotSquare { operation: "verify cholesky", rows: a.rows(), cols: a.cols() });
     }
-    check_shapes(Source::File { file: &a, transposed: false }, Source::File { file: &l, transposed: false })?;
+    check_shapes(
+        LowerTriangle::File { file: &a, transposed: false },
+        LowerTriangle::File { file: &l, transposed: false },
+    )?;
     let uplo = options.triangle.unwrap_or_default();
     let is_upper = uplo == Uplo::Upper;
     let check = FactorCheck {
-        a: Source::File { file: &a, transposed: is_upper && !a.is_symmetric() },
-        l: Source::File { file: &l, transposed: is_upper },
+        a: LowerTriangle::File { file: &a, transposed: is_upper && !a.is_symmetric() },
+        l: LowerTriangle::File { file: &l, transposed: is_upper },
         uplo,
         precision_bits,
         compared: if options.triangle.is_none() { Some(&a) } else { None },

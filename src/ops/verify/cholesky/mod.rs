@@ -23,8 +23,8 @@ use crate::math::bound::{EXPECTED_SPREAD_BITS, ceil_log2};
 use crate::matrix::{EntryIndex, MatrixView, Symmetric, Uplo};
 use cut::Cut;
 use rows::Row;
-use source::Source;
-use tile::{Residual, Verifier};
+use source::LowerTriangle;
+use tile::{EntryResidual, Verifier};
 
 /// Checks that `l` is a Cholesky factor of `a` to `precision_bits` bits: lower triangular, with a positive diagonal,
 /// and `|A - L L^T|_ij <= 2^(2 - precision_bits) sqrt(a_ii a_jj)` for all `i >= j`.
@@ -63,9 +63,10 @@ pub fn verify_cholesky<'a, 'b>(
 ) -> Result<Verification> {
     check_bits(precision_bits)?;
     let (a, l, uplo) = (a.into().lower_view("verify cholesky")?, l.into(), options.uplo);
-    check_shapes(Source::Memory(a), Source::Memory(l))?;
+    check_shapes(LowerTriangle::Memory(a), LowerTriangle::Memory(l))?;
     let l = if uplo == Uplo::Lower { l } else { l.transposed() };
-    let check = FactorCheck { a: Source::Memory(a), l: Source::Memory(l), uplo, precision_bits, compared: None };
+    let check =
+        FactorCheck { a: LowerTriangle::Memory(a), l: LowerTriangle::Memory(l), uplo, precision_bits, compared: None };
     check.decide_by(check.look_at_rows(ctx)?, ctx, options.seed)
 }
 
@@ -77,7 +78,7 @@ fn check_bits(precision_bits: u32) -> Result<()> {
 }
 
 /// Refuses shapes that are not the same square; both as the caller has them.
-fn check_shapes(matrix: Source<'_>, factor: Source<'_>) -> Result<()> {
+fn check_shapes(matrix: LowerTriangle<'_>, factor: LowerTriangle<'_>) -> Result<()> {
     let (matrix, factor) = (matrix.shape(), factor.shape());
     if matrix.0 != matrix.1 || matrix != factor {
         return Err(Error::shape_mismatch("verify cholesky", matrix, factor));
@@ -88,8 +89,8 @@ fn check_shapes(matrix: Source<'_>, factor: Source<'_>) -> Result<()> {
 /// The claim to be checked: `A = L L^T`. Both are read as lower triangles.
 #[derive(Clone, Copy)]
 struct FactorCheck<'a> {
-    a: Source<'a>,
-    l: Source<'a>,
+    a: LowerTriangle<'a>,
+    l: LowerTriangle<'a>,
     /// The triangle that the caller has.
     uplo: Uplo,
     precision_bits: u32,
@@ -148,7 +149,7 @@ impl FactorCheck<'_> {
         if self.uplo == Uplo::Lower { place } else { place.transposed() }
     }
 
-    fn failure(&self, worst: &Residual) -> Error {
+    fn failure(&self, worst: &EntryResidual) -> Error {
         let product = if self.uplo == Uplo::Lower { "A - L L^T" } else { "A - U^T U" };
         let (ratio, bits) = (worst.ratio, self.precision_bits);
         refusal(|base| {

@@ -1,7 +1,7 @@
 //! The rows of a factor before any product is formed: rows that no factor can have are refused, the others are
 //! measured.
 
-use super::source::{Source, visit_file};
+use super::source::{LowerTriangle, visit_file};
 use super::{FactorCheck, refusal};
 use crate::context::Context;
 use crate::drive::map_indices;
@@ -95,7 +95,7 @@ impl FactorCheck<'_> {
     pub fn look_at_rows(&self, ctx: &Context) -> Result<Vec<Row>> {
         let heads = self.a.diagonal_heads()?;
         let diagonal = heads.iter().position(|head| head.is_zero() || head.is_negative());
-        if let (Some(i), Source::Memory(_)) = (diagonal, self.a) {
+        if let (Some(i), LowerTriangle::Memory(_)) = (diagonal, self.a) {
             return Err(not_positive(i));
         }
         let scales: Vec<i64> = heads.iter().map(|head| diagonal_exponent(head.exponent())).collect();
@@ -119,19 +119,19 @@ impl FactorCheck<'_> {
     fn extents(&self, ctx: &Context, scales: &[i64]) -> Result<Vec<Extent>> {
         let n = scales.len();
         let mut extents = match self.l {
-            Source::Memory(l) => map_indices(ctx, n, |i| {
+            LowerTriangle::Memory(l) => map_indices(ctx, n, |i| {
                 let mut extent = Extent::default();
                 (0..n).for_each(|k| extent.add(i, k, l.get(i, k)));
                 extent
             }),
-            Source::File { file, transposed } => {
+            LowerTriangle::File { file, transposed } => {
                 let mut extents = vec![Extent::default(); n];
                 visit_file(ctx, file, transposed, |i, k, value| extents[i].add(i, k, value))?;
                 extents
             }
         };
         match self.a {
-            Source::Memory(a) => {
+            LowerTriangle::Memory(a) => {
                 let huge = map_indices(ctx, n, |i| {
                     let mut extent = Extent::default();
                     (0..i).for_each(|j| extent.add_own(scales, i, j, a.get(i, j).head));
@@ -139,7 +139,7 @@ impl FactorCheck<'_> {
                 });
                 extents.iter_mut().zip(huge).for_each(|(extent, huge)| extent.huge = huge);
             }
-            Source::File { file, transposed } => {
+            LowerTriangle::File { file, transposed } => {
                 let mut see = |i: usize, j: usize, value: FloatRef<'_>| {
                     extents[i].add_own(scales, i, j, value.head);
                 };

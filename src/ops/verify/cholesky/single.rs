@@ -10,7 +10,7 @@ use rug::integer::Order;
 pub(super) const SPARE_BITS: i64 = 96;
 
 /// `a_ij - (L L^T)_ij` but for terms below a floor.
-pub(super) struct Difference {
+pub(super) struct EntryDifference {
     /// The terms that are not left out.
     pub sum: Dyadic,
     /// The number of terms that are.
@@ -62,8 +62,8 @@ impl Single {
     }
 
     /// The difference so far; the sum is 0 afterwards.
-    pub fn take(&mut self) -> Difference {
-        Difference { sum: self.sum.take(), left_out: self.left_out }
+    pub fn take(&mut self) -> EntryDifference {
+        EntryDifference { sum: self.sum.take(), left_out: self.left_out }
     }
 }
 

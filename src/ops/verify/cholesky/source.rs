@@ -13,28 +13,28 @@ use std::ops::Range;
 
 /// A matrix whose lower triangle is looked at.
 #[derive(Clone, Copy)]
-pub(super) enum Source<'a> {
+pub(super) enum LowerTriangle<'a> {
     /// A matrix in memory.
     Memory(MatrixView<'a>),
     /// A file; where it is transposed, its upper triangle is read.
     File { file: &'a MatrixFile, transposed: bool },
 }
 
-impl<'a> Source<'a> {
+impl<'a> LowerTriangle<'a> {
     /// Rows and columns.
     pub fn shape(self) -> (usize, usize) {
         match self {
-            Source::Memory(view) => (view.rows(), view.cols()),
-            Source::File { file, transposed: false } => (file.rows(), file.cols()),
-            Source::File { file, transposed: true } => (file.cols(), file.rows()),
+            LowerTriangle::Memory(view) => (view.rows(), view.cols()),
+            LowerTriangle::File { file, transposed: false } => (file.rows(), file.cols()),
+            LowerTriangle::File { file, transposed: true } => (file.cols(), file.rows()),
         }
     }
 
     /// Bits of the entries.
     pub fn precision_bits(self) -> u32 {
         match self {
-            Source::Memory(view) => view.precision_bits(),
-            Source::File { file, .. } => file.precision_bits(),
+            LowerTriangle::Memory(view) => view.precision_bits(),
+            LowerTriangle::File { file, .. } => file.precision_bits(),
         }
     }
 
@@ -44,8 +44,8 @@ impl<'a> Source<'a> {
     /// Those of reading.
     pub fn diagonal_heads(self) -> Result<Vec<Head>> {
         match self {
-            Source::Memory(view) => Ok((0..view.rows()).map(|i| view.get(i, i).head).collect()),
-            Source::File { file, .. } => file.diagonal_heads(),
+            LowerTriangle::Memory(view) => Ok((0..view.rows()).map(|i| view.get(i, i).head).collect()),
+            LowerTriangle::File { file, .. } => file.diagonal_heads(),
         }
     }
 
@@ -55,8 +55,8 @@ impl<'a> Source<'a> {
     /// Those of reading.
     pub fn diagonal_integer(self, i: usize, head: Head) -> Result<Dyadic> {
         match self {
-            Source::Memory(view) => Ok(Dyadic::of(view.get(i, i))),
-            Source::File { file, .. } => {
+            LowerTriangle::Memory(view) => Ok(Dyadic::of(view.get(i, i))),
+            LowerTriangle::File { file, .. } => {
                 let limbs = file.entry_limbs(i, i)?;
                 Ok(Dyadic::of(FloatRef { head, limbs: &limbs }))
             }
@@ -69,15 +69,15 @@ impl<'a> Source<'a> {
     /// Those of reading; [`crate::Error::OutOfMemory`].
     pub fn block(self, rows: &Range<usize>, cols: &Range<usize>) -> Result<Matrix> {
         match self {
-            Source::Memory(view) => view.block(rows.clone(), cols.clone())?.to_matrix(),
-            Source::File { file, transposed: false } => read(file, rows, cols),
-            Source::File { file, transposed: true } => read(file, cols, rows)?.transposed().to_matrix(),
+            LowerTriangle::Memory(view) => view.block(rows.clone(), cols.clone())?.to_matrix(),
+            LowerTriangle::File { file, transposed: false } => read(file, rows, cols),
+            LowerTriangle::File { file, transposed: true } => read(file, cols, rows)?.transposed().to_matrix(),
         }
     }
 
     /// Announces that a block will be needed: a file can be read ahead.
     pub fn announce(self, rows: &Range<usize>, cols: &Range<usize>) {
-        if let Source::File { file, transposed } = self {
+        if let LowerTriangle::File { file, transposed } = self {
             let (rows, cols) = if transposed { (cols, rows) } else { (rows, cols) };
             file.announce_block(&Block { rows: rows.clone(), cols: cols.clone() });
         }
@@ -85,7 +85,7 @@ impl<'a> Source<'a> {
 
     /// Bytes that a block takes while it is made.
     pub fn block_bytes(self, rows: usize, cols: usize) -> u64 {
-        let copies = if matches!(self, Source::File { transposed: true, .. }) { 2 } else { 1 };
+        let copies = if matches!(self, LowerTriangle::File { transposed: true, .. }) { 2 } else { 1 };
         copies * Matrix::bytes_for(rows, cols, self.precision_bits())
     }
 }
@@ -110,17 +110,17 @@ pub(super) fn visit_file(
     visit: impl FnMut(usize, usize, FloatRef<'_>),
 ) -> Result<()> {
     let mirrored = file.is_symmetric();
-    file.check_heads(progress_of(ctx), &mut Numbers { transposed, mirrored, visit }).map(|_| ())
+    file.check_heads(progress_of(ctx), &mut NumberVisitor { transposed, mirrored, visit }).map(|_| ())
 }
 
 /// Shows numbers to `visit`.
-struct Numbers<F> {
+struct NumberVisitor<F> {
     transposed: bool,
     mirrored: bool,
     visit: F,
 }
 
-impl<F: FnMut(usize, usize, FloatRef<'_>)> HeadVisitor for Numbers<F> {
+impl<F: FnMut(usize, usize, FloatRef<'_>)> HeadVisitor for NumberVisitor<F> {
     fn first(&mut self, _row: usize, _col: usize, _head: Head) -> Result<()> {
         Ok(())
     }

@@ -51,8 +51,8 @@ fn gram(n: usize, precision_bits: u32, spread: u32, rng: &mut RandState<'_>) -> 
 
 fn verify(a: &Matrix, l: &Matrix, precision_bits: u32, tile_rows: usize, planar: Option<bool>) -> Result<Verification> {
     let check = FactorCheck {
-        a: Source::Memory(a.view()),
-        l: Source::Memory(l.view()),
+        a: LowerTriangle::Memory(a.view()),
+        l: LowerTriangle::Memory(l.view()),
         uplo: Uplo::Lower,
         precision_bits,
         compared: None,
@@ -104,7 +104,7 @@ fn rows_that_spread_a_little_go_by_residues() {
     let furthest = i64::from(ctx.maximum_modulus_bits() / 2);
     for bits in [own - 300, own - 200, own - 10, own + 1] {
         let l = Matrix::zeros(3, 3, bits as u32).unwrap();
-        let (a, l) = (Source::Memory(l.view()), Source::Memory(l.view()));
+        let (a, l) = (LowerTriangle::Memory(l.view()), LowerTriangle::Memory(l.view()));
         let check = FactorCheck { a, l, uplo: Uplo::Lower, precision_bits: 2, compared: None };
         assert!(check.planar_bits(&ctx) >= (bits + i64::from(EXPECTED_SPREAD_BITS)).min(furthest - 10), "{bits} bits");
     }

@@ -5,7 +5,7 @@
 
 use super::cut::{Cut, SINGLES_AT_ONCE};
 use super::rows::Row;
-use super::single::{Difference, SPARE_BITS, Single, add_own};
+use super::single::{EntryDifference, SPARE_BITS, Single, add_own};
 use super::sums::IntegerSums;
 use super::{FactorCheck, Verification, VerifyOptions};
 use crate::context::{Context, Progress};
@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The residual of one entry.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Residual {
+pub(super) struct EntryResidual {
     /// In units of its bound.
     pub ratio: f64,
     /// Whether it is beyond the bound.
@@ -35,10 +35,10 @@ pub(super) struct Residual {
     pub place: EntryIndex,
 }
 
-impl Residual {
+impl EntryResidual {
     /// The worse of two; of equal ones the first, column by column, whichever tile it is in.
-    fn or_worse(self, other: Residual) -> Residual {
-        let rank = |one: &Residual| (one.fails, one.ratio);
+    fn or_worse(self, other: EntryResidual) -> EntryResidual {
+        let rank = |one: &EntryResidual| (one.fails, one.ratio);
         let comes_later = (self.place.col, self.place.row) > (other.place.col, other.place.row);
         let is_worse = rank(&other) > rank(&self) || (rank(&other) == rank(&self) && comes_later);
         if is_worse { other } else { self }
@@ -73,7 +73,7 @@ impl Tile {
     }
 }
 
-fn worse(worst: Option<Residual>, found: Residual) -> Residual {
+fn worse(worst: Option<EntryResidual>, found: EntryResidual) -> EntryResidual {
     worst.map_or(found, |worst| worst.or_worse(found))
 }
 
@@ -88,7 +88,7 @@ impl Verifier<'_> {
         let seed = seed.unwrap_or_else(fresh_seed);
         let options = VerifyOptions { seed: Some(seed), ..VerifyOptions::default() };
         let mut outcome = Verification { seed, ..Verification::default() };
-        let (mut worst, total): (Option<Residual>, _) = (None, (n * (n + 1) / 2) as u64);
+        let (mut worst, total): (Option<EntryResidual>, _) = (None, (n * (n + 1) / 2) as u64);
         let (looked_at, outer) = (Arc::new(AtomicU64::new(0)), ctx.clone());
         let progress = {
             let looked_at = looked_at.clone();
@@ -203,7 +203,7 @@ impl Verifier<'_> {
     }
 
     /// The worst entry of the lower triangle in a tile; the first of several.
-    fn worst_of(&self, ctx: &Context, tile: &Tile, product: &IntegerSums) -> Result<Residual> {
+    fn worst_of(&self, ctx: &Context, tile: &Tile, product: &IntegerSums) -> Result<EntryResidual> {
         let columns = map_indices(ctx, tile.cols.len(), |at| {
             let col = tile.cols.start + at;
             let places = (tile.rows.start.max(col)..tile.rows.end).map(|row| EntryIndex { row, col });
@@ -214,8 +214,8 @@ impl Verifier<'_> {
             });
             entries.try_fold(None, |worst, found| Ok(Some(worse(worst, found?))))
         });
-        let columns = columns.into_iter().collect::<Result<Vec<Option<Residual>>>>()?;
-        let mut found = columns.into_iter().flatten().reduce(Residual::or_worse);
+        let columns = columns.into_iter().collect::<Result<Vec<Option<EntryResidual>>>>()?;
+        let mut found = columns.into_iter().flatten().reduce(EntryResidual::or_worse);
         let mut singles = tile.places().filter(|&place| !self.is_planar(place)).peekable();
         while singles.peek().is_some() {
             let some = singles.by_ref().take(SINGLES_AT_ONCE).collect::<Vec<_>>();
@@ -235,15 +235,15 @@ impl Verifier<'_> {
     }
 
     /// The difference at an entry whose product `(L L^T)_ij 2^(-low_i - low_j)` is known.
-    fn planar_difference(&self, tile: &Tile, place: EntryIndex, product: &Integer, floor: i64) -> Difference {
+    fn planar_difference(&self, tile: &Tile, place: EntryIndex, product: &Integer, floor: i64) -> EntryDifference {
         let (mut sum, mut left_out) = (Accumulator::default(), 0);
         add_own(&mut sum, &mut left_out, tile.own(place), floor);
         sum.add(product.is_positive(), product.as_limbs(), self.rows[place.row].low + self.rows[place.col].low);
-        Difference { sum: sum.take(), left_out }
+        EntryDifference { sum: sum.take(), left_out }
     }
 
     /// The residuals of entries that are summed term by term.
-    fn single_residuals(&self, ctx: &Context, tile: &Tile, places: &[EntryIndex]) -> Result<Vec<Residual>> {
+    fn single_residuals(&self, ctx: &Context, tile: &Tile, places: &[EntryIndex]) -> Result<Vec<EntryResidual>> {
         let new = |&place: &EntryIndex| Single::new(place, self.floor(place), tile.own(place));
         let mut singles = places.iter().map(new).collect::<Vec<_>>();
         for depth in pieces(tile.cols.end, self.cut.depth) {
@@ -266,7 +266,7 @@ impl Verifier<'_> {
     }
 
     /// The difference at one entry, from its two rows.
-    fn alone(&self, tile: &Tile, place: EntryIndex, floor: i64) -> Result<Difference> {
+    fn alone(&self, tile: &Tile, place: EntryIndex, floor: i64) -> Result<EntryDifference> {
         let EntryIndex { row: i, col: j } = place;
         let mut single = Single::new(place, floor, tile.own(place));
         for depth in pieces(j + 1, self.cut.depth) {
@@ -280,18 +280,18 @@ impl Verifier<'_> {
     fn residual(
         &self,
         place: EntryIndex,
-        difference: Difference,
-        again: impl Fn(i64) -> Result<Difference>,
-    ) -> Result<Residual> {
+        difference: EntryDifference,
+        again: impl Fn(i64) -> Result<EntryDifference>,
+    ) -> Result<EntryResidual> {
         let (own, other) = (&self.rows[place.row].diagonal, &self.rows[place.col].diagonal);
         let two_bits = 4 - 2 * i64::from(self.check.precision_bits);
         let exponent = own.exponent + other.exponent + two_bits;
         let bound = Dyadic { integer: Integer::from(&own.integer * &other.integer), exponent };
         let exceeds = |size: Dyadic| size.square().compare(&bound) == Order::Greater;
-        let Difference { sum, left_out } = difference;
+        let EntryDifference { sum, left_out } = difference;
         let ratio = sum.over_root(&bound);
         if left_out == 0 {
-            return Ok(Residual { ratio, fails: exceeds(sum), place });
+            return Ok(EntryResidual { ratio, fails: exceeds(sum), place });
         }
         // The neglected terms sum to less than `left_out * 2^floor`.
         let floor = self.floor(place);
@@ -305,6 +305,6 @@ impl Verifier<'_> {
             (_, false) => false,
             _ => exceeds(again(KEEP_ALL)?.sum),
         };
-        Ok(Residual { ratio, fails, place })
+        Ok(EntryResidual { ratio, fails, place })
     }
 }

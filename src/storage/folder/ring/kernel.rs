@@ -2,7 +2,7 @@
 //!
 //! Does not know: whether others move the same bytes.
 
-use super::{Memory, Part};
+use super::{Memory, TransferPart};
 use io_uring::types::Fd;
 use io_uring::{IoUring, Probe, opcode, squeue};
 use rustix::fd::{AsRawFd, BorrowedFd};
@@ -34,7 +34,7 @@ impl Rings {
     ///
     /// # Errors
     /// The kernel's refusal of one more ring; no byte was moved then.
-    pub fn run(&self, file: BorrowedFd<'_>, parts: &mut [Part<'_>]) -> io::Result<()> {
+    pub fn run(&self, file: BorrowedFd<'_>, parts: &mut [TransferPart<'_>]) -> io::Result<()> {
         let free = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = free().pop();
         let mut ring = taken.map_or_else(|| IoUring::new(ENTRIES as u32), Ok)?;
@@ -65,7 +65,7 @@ impl Rings {
     }
 }
 
-fn entry(file: Fd, part: &mut Part<'_>) -> squeue::Entry {
+fn entry(file: Fd, part: &mut TransferPart<'_>) -> squeue::Entry {
     let (offset, bytes) = (part.offset, part.bytes() as u32);
     match &mut part.memory {
         Memory::Read(memory) => opcode::Read::new(file, memory.as_mut_ptr(), bytes).offset(offset).build(),
@@ -86,7 +86,11 @@ mod tests {
         let data = (0..100_000u32).flat_map(u32::to_le_bytes).collect::<Vec<_>>();
         let parts = data.chunks(1000).enumerate();
         let mut parts = parts
-            .map(|(index, bytes)| Part { memory: Memory::Write(bytes), offset: index as u64 * 1000, is_done: false })
+            .map(|(index, bytes)| TransferPart {
+                memory: Memory::Write(bytes),
+                offset: index as u64 * 1000,
+                is_done: false,
+            })
             .collect::<Vec<_>>();
         rings.run(file.as_fd(), &mut parts).unwrap();
         assert!(parts.len() > 3 * ENTRIES && parts.iter().all(|part| part.is_done));
@@ -96,7 +100,11 @@ mod tests {
         let mut read = vec![0; data.len() + 1500];
         let parts = read.chunks_mut(1000).enumerate();
         let mut parts = parts
-            .map(|(index, bytes)| Part { memory: Memory::Read(bytes), offset: index as u64 * 1000, is_done: false })
+            .map(|(index, bytes)| TransferPart {
+                memory: Memory::Read(bytes),
+                offset: index as u64 * 1000,
+                is_done: false,
+            })
             .collect::<Vec<_>>();
         rings.run(file.as_fd(), &mut parts).unwrap();
         let undone = parts.iter().filter(|part| !part.is_done).map(|part| part.offset).collect::<Vec<_>>();

@@ -22,14 +22,14 @@ pub enum Memory<'a> {
 }
 
 /// One transfer: at most 2 GiB.
-pub struct Part<'a> {
+pub struct TransferPart<'a> {
     pub memory: Memory<'a>,
     pub offset: u64,
     /// Whether all of its bytes were moved; otherwise the caller moves the rest.
     pub is_done: bool,
 }
 
-impl Part<'_> {
+impl TransferPart<'_> {
     /// Bytes to be moved.
     pub fn bytes(&self) -> usize {
         match &self.memory {

@@ -2,7 +2,7 @@
 //!
 //! Does not know: transfers.
 
-use super::Part;
+use super::TransferPart;
 use rustix::fd::BorrowedFd;
 use std::io;
 
@@ -22,7 +22,7 @@ impl Rings {
     ///
     /// # Errors
     /// None.
-    pub fn run(&self, _file: BorrowedFd<'_>, _parts: &mut [Part<'_>]) -> io::Result<()> {
+    pub fn run(&self, _file: BorrowedFd<'_>, _parts: &mut [TransferPart<'_>]) -> io::Result<()> {
         match *self {}
     }
 }

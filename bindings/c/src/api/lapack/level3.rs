@@ -2,7 +2,7 @@
 
 use crate::api::lapack::{Entries, Place, info, op_of, sides_of, sizes, terms, twins, uplo_of};
 use crate::api::products::Applied;
-use crate::api::triangular::Triangle;
+use crate::api::triangular::TriangleUse;
 use crate::api::{number, products, triangular};
 use crate::array::Operand;
 use crate::call::Call;
@@ -161,7 +161,7 @@ impl TriangleAndMatrix {
     unsafe fn replace(
         &self,
         entries: Entries,
-        work: impl FnOnce(Triangle, &Operand, &Operand, &Operand) -> Outcome<()>,
+        work: impl FnOnce(TriangleUse, &Operand, &Operand, &Operand) -> Outcome<()>,
     ) -> Outcome<()> {
         // SAFETY: by contract, for all below.
         unsafe {

@@ -22,7 +22,7 @@ pub use symmetric::*;
 pub(crate) use twins::twins;
 
 use crate::api::products::Terms;
-use crate::api::triangular::Triangle;
+use crate::api::triangular::TriangleUse;
 use crate::array::{MpfEntry, MpfrEntry, Operand, invalid};
 use crate::call::{Call, run};
 use crate::context::sunzi_context;
@@ -197,11 +197,11 @@ pub(crate) unsafe fn sides_of(
     uplo: *const c_char,
     transa: *const c_char,
     diag: *const c_char,
-) -> Outcome<Triangle> {
+) -> Outcome<TriangleUse> {
     // SAFETY: by contract.
     unsafe {
         let (side, uplo, op) = (side_of(side)?, uplo_of(uplo)?, op_of("transa", transa)?);
-        Ok(Triangle { side, uplo, op, diag: diag_of(diag)? })
+        Ok(TriangleUse { side, uplo, op, diag: diag_of(diag)? })
     }
 }
 

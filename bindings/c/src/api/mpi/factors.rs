@@ -4,7 +4,7 @@ use super::matrix::{DistOperand, triangle};
 use super::opening::Routine;
 use super::{Ranks, collective, together};
 use crate::api::cholesky::{check_pivots, log_det_number};
-use crate::api::triangular::Triangle as Sides;
+use crate::api::triangular::TriangleUse;
 use crate::api::{diag_of, op_of, side_of, uplo_of};
 use crate::array::{Operand, Part, Triangle};
 use crate::call::Call;
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn sunzi_mpi_trsm(
                 let (side, uplo) = (open.choice("side", side_of(side))?, open.choice("uplo", uplo_of(uplo))?);
                 let (op, diag) = (open.choice("trans", op_of("trans", trans))?, open.choice("diag", diag_of(diag))?);
                 let alpha = open.scalar("alpha", alpha)?;
-                Ok((Sides { side, uplo, op, diag }, alpha, open.matrix("t", t)?, open.matrix("b", b)?))
+                Ok((TriangleUse { side, uplo, op, diag }, alpha, open.matrix("t", t)?, open.matrix("b", b)?))
             },
             |call, team, (sides, alpha, t, b), parts| {
                 trsm_over(call, team, sides, alpha.as_ref(), t.place(parts)?, b.place(parts)?)
@@ -121,12 +121,12 @@ pub unsafe extern "C" fn sunzi_mpi_trsm(
 pub(super) unsafe fn trsm_over(
     call: &Call<'_>,
     team: &mut Team,
-    kind: Sides,
+    kind: TriangleUse,
     alpha: Option<&Float>,
     t: DistOperand,
     b: DistOperand,
 ) -> Outcome<()> {
-    let Sides { side, uplo, op, diag } = kind;
+    let TriangleUse { side, uplo, op, diag } = kind;
     let ranks = Ranks::new(call, team);
     // X op(T) = B is op(T)^T X^T = B^T, and an upper triangle the transpose of a lower one.
     let (b, mut transposed) = if side == Side::Right { (b.transposed(), true) } else { (b, false) };
@@ -301,7 +301,7 @@ pub unsafe extern "C" fn sunzi_mpi_log_det(
             Routine { name: "sunzi_mpi_log_det", arguments: &["uplo", "factor", "result"] },
             |open| {
                 let uplo = open.choice("uplo", uplo_of(uplo))?;
-                Ok((uplo, open.matrix("factor", factor)?, Target::new(open.call, result)?))
+                Ok((uplo, open.matrix("factor", factor)?, NumberTarget::new(open.call, result)?))
             },
             |call, team, (uplo, l, target), parts| {
                 let l = l.place(parts)?;
@@ -314,23 +314,23 @@ pub unsafe extern "C" fn sunzi_mpi_log_det(
 }
 
 /// The place for a number on a rank, if it requests it.
-pub(super) struct Target(Option<(Operand, u32)>);
+pub(super) struct NumberTarget(Option<(Operand, u32)>);
 
-impl Target {
+impl NumberTarget {
     /// Checks it on this rank.
     ///
     /// # Safety
     /// The header's rules.
-    pub unsafe fn new(call: &Call<'_>, result: *const sunzi_matrix) -> Outcome<Target> {
+    pub unsafe fn new(call: &Call<'_>, result: *const sunzi_matrix) -> Outcome<NumberTarget> {
         if result.is_null() {
-            return Ok(Target(None));
+            return Ok(NumberTarget(None));
         }
         // SAFETY: by contract, for all below.
         unsafe {
             let operand = Operand::new("result", result)?;
             operand.check_shape(1, 1)?;
             let bits = call.result_bits(&operand, Part::All)?;
-            Ok(Target(Some((operand, bits))))
+            Ok(NumberTarget(Some((operand, bits))))
         }
     }
 }
@@ -339,7 +339,12 @@ impl Target {
 ///
 /// # Safety
 /// The header's rules.
-pub(super) unsafe fn log_det_over(call: &Call<'_>, team: &Team, factor: &DistMatrix, target: Target) -> Outcome<()> {
+pub(super) unsafe fn log_det_over(
+    call: &Call<'_>,
+    team: &Team,
+    factor: &DistMatrix,
+    target: NumberTarget,
+) -> Outcome<()> {
     let pivots = sunzi::distributed::pivots(team, factor)?;
     check_pivots((&pivots).into())?; // the same ones on all ranks, whether they ask or not
     let stored = target.0.map_or(Ok(()), |(operand, bits)| {

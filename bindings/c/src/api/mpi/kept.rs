@@ -1,6 +1,6 @@
 //! A factor over ranks that is kept: factored once, solved with many times, without its numbers being taken in again.
 
-use super::factors::{Target, as_lower, factor, inverse_of, log_det_over, new_factor, no_factor, solve_factored};
+use super::factors::{NumberTarget, as_lower, factor, inverse_of, log_det_over, new_factor, no_factor, solve_factored};
 use super::matrix::{DistOperand, triangle};
 use super::opening::{Opening, Routine};
 use super::{Ranks, collective};
@@ -249,7 +249,7 @@ pub unsafe extern "C" fn sunzi_mpi_factor_log_det(
         collective(
             ctx,
             Routine { name: "sunzi_mpi_factor_log_det", arguments: &["factor", "result"] },
-            |open| Ok((kept(open, factor)?, Target::new(open.call, result)?)),
+            |open| Ok((kept(open, factor)?, NumberTarget::new(open.call, result)?)),
             |call, team, (tiles, target), _| log_det_over(call, team, tiles, target),
         )
     }

@@ -18,11 +18,11 @@ use sunzi::plans::{Plan, ProductPlanOptions};
 use sunzi::{Context, Matrix, Uplo};
 
 /// Where a plan goes.
-pub(super) struct Target(*mut sunzi_mpi_plan);
+pub(super) struct PlanTarget(*mut sunzi_mpi_plan);
 
 /// Refuses null.
-pub(super) fn target(plan: *mut sunzi_mpi_plan) -> Outcome<Target> {
-    if plan.is_null() { Err(Failure::null("plan")) } else { Ok(Target(plan)) }
+pub(super) fn target(plan: *mut sunzi_mpi_plan) -> Outcome<PlanTarget> {
+    if plan.is_null() { Err(Failure::null("plan")) } else { Ok(PlanTarget(plan)) }
 }
 
 /// Bytes of the part of a matrix that is this rank's.
@@ -205,7 +205,7 @@ impl<'a> Steps<'a> {
         operands: &[&DistOperand],
         c: &DistOperand,
         [operand_bits, bits]: [u32; 2],
-        target: Target,
+        target: PlanTarget,
         plan: impl FnOnce(&Context, &Team, &ProductPlanOptions) -> sunzi::Result<Plan>,
     ) -> Outcome<()> {
         let placed = self.result(c, bits)?;
@@ -259,7 +259,7 @@ impl<'a> Steps<'a> {
     ///
     /// # Safety
     /// The target can be written.
-    pub(super) unsafe fn tell(self, Target(plan): Target) -> Outcome<()> {
+    pub(super) unsafe fn tell(self, PlanTarget(plan): PlanTarget) -> Outcome<()> {
         let [own, limited] = self.tallies.map(|tally| tally.most());
         let mut sums = [own, limited];
         self.ranks.node.all_reduce(Reduction::Sum, &mut sums)?;

@@ -1,6 +1,6 @@
 //! Reduction, reconstruction, rounding, packing.
 
-use super::super::{DeviceFamily, Integers, Pack, Reduce, ReduceInto, Residues, Round, Select};
+use super::super::{DeviceFamily, Integers, PackIntegers, Reduce, ReduceInto, Residues, Round, Select};
 use super::{PRECISIONS, Rig, Source, centred, crt, least, rigs};
 use crate::math::float::{Head, bit_length, limbs_for, round_integer};
 use rug::Integer;
@@ -296,7 +296,7 @@ fn integers_are_packed_for_the_host() {
                 let region = rig.send_integers(&integers);
                 let words = entries * (1 + rig.engine.limbs());
                 let packed = rig.dirty(words * 8 + 8).whole();
-                let pack = Pack { integers: Integers { region: &region, entries }, packed: &packed };
+                let pack = PackIntegers { integers: Integers { region: &region, entries }, packed: &packed };
                 rig.launcher().pack(&pack).unwrap();
                 let packed = rig.fetch::<u64>(&packed);
                 assert_eq!(packed[words], 0xA7A7_A7A7_A7A7_A7A7, "what lies beyond is left alone");

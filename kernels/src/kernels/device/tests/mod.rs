@@ -5,7 +5,7 @@ mod prepare;
 mod product;
 mod rules;
 
-use super::{DeviceEngine, DeviceFamily, DeviceTables, Integers, Launcher, Reconstruct, Residues};
+use super::{DeviceEngine, DeviceFamily, DeviceReconstruct, DeviceTables, Integers, Launcher, Residues};
 use crate::device::soft::{SoftDevice, SoftOptions};
 use crate::device::{Device, DeviceAllocator, Memory, Region, Stream};
 use crate::kernels::EngineSpec;
@@ -111,7 +111,7 @@ impl Rig {
     fn reconstruct(&self, residues: Residues<'_>, entries: usize) -> Vec<Integer> {
         let region = self.dirty(self.launcher().integer_bytes(entries)).whole();
         let integers = Integers { region: &region, entries };
-        self.launcher().reconstruct(&Reconstruct { residues, integers }).unwrap();
+        self.launcher().reconstruct(&DeviceReconstruct { residues, integers }).unwrap();
         integers_from(&self.fetch(&region), self.engine.words(), entries)
     }
 

@@ -1,6 +1,6 @@
 //! Scaling, unpacking, and the two conversions of digits.
 
-use super::super::{Digits, Residues, Scale, ToPlanes, ToResidues, Unpack};
+use super::super::{DeviceDigits, DeviceToResidues, Residues, Scale, ToPlanes, Unpack};
 use super::{PRECISIONS, Rig, Source, balanced, integers_from, least, rigs};
 use crate::device::Region;
 use crate::kernels::device::DeviceFamily;
@@ -35,7 +35,7 @@ impl Place {
             col_shifts: Some(&col_region),
             rows,
             cols,
-            digits: Digits { region: &region, count: self.count, stride },
+            digits: DeviceDigits { region: &region, count: self.count, stride },
             ld: self.ld,
             first_col: self.first_col,
         };
@@ -160,7 +160,7 @@ fn packed_integers_become_digits() {
                 limbs_per_element: limbs,
                 rows,
                 cols,
-                digits: Digits { region: &region, count, stride },
+                digits: DeviceDigits { region: &region, count, stride },
                 ld,
                 first_col,
             };
@@ -175,7 +175,7 @@ fn packed_integers_become_digits() {
 fn convert_and_compare(rig: &Rig, integers: &[Integer], count: usize, moduli: std::ops::Range<usize>) {
     let (entries, engine) = (integers.len(), &rig.engine);
     let input = rig.send_digits(integers, count, entries + 2);
-    let digits = Digits { region: &input, count, stride: entries + 2 };
+    let digits = DeviceDigits { region: &input, count, stride: entries + 2 };
     let stride = entries + 1;
 
     let planes = engine.planes(moduli.clone()).len();
@@ -189,7 +189,7 @@ fn convert_and_compare(rig: &Rig, integers: &[Integer], count: usize, moduli: st
 
     let out = rig.dirty((moduli.end * stride + 7) * engine.residue_bytes()).whole();
     let residues = Residues { region: &out, first_modulus: 0, stride, offset: 4 };
-    rig.launcher().to_residues(&ToResidues { digits, entries, moduli: moduli.clone(), residues }).unwrap();
+    rig.launcher().to_residues(&DeviceToResidues { digits, entries, moduli: moduli.clone(), residues }).unwrap();
     let stored = rig.fetch_stored(&out);
 
     let first_plane = engine.planes(0..moduli.start).end;

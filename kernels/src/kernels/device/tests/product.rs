@@ -1,8 +1,8 @@
 //! Whole products through wrappers and the device's own multiplication.
 
-use super::super::{Digits, Reduce, ReduceInto, Residues, Scale, ToPlanes, ToResidues};
+use super::super::{DeviceDigits, DeviceToResidues, Reduce, ReduceInto, Residues, Scale, ToPlanes};
 use super::{PRECISIONS, Rig, Source, least, rigs};
-use crate::device::{Device, Element, Gemm, Operand, Region};
+use crate::device::{Device, Element, Gemm, GemmOperand, Region};
 use crate::math::bound::F64_SUM_BITS;
 use crate::math::float::FloatRef;
 use crate::math::scale::{column_exponent, scaled_integer};
@@ -16,7 +16,7 @@ impl Rig {
         let (stride, batch) = (ld * cols, self.engine.planes(moduli.clone()).len());
         let element = self.engine.element();
         let sums = self.dirty(batch * cols * cols * element.product_bytes()).whole();
-        let operand = Operand { region: planes.clone(), ld, stride };
+        let operand = GemmOperand { region: planes.clone(), ld, stride };
         let gemm = Gemm {
             element,
             m: cols,
@@ -24,7 +24,7 @@ impl Rig {
             k: rows,
             a: operand.clone(),
             b: operand,
-            c: Operand { region: sums.clone(), ld: cols, stride: cols * cols },
+            c: GemmOperand { region: sums.clone(), ld: cols, stride: cols * cols },
             batch,
             negate: false,
             accumulate: false,
@@ -121,7 +121,7 @@ fn load(rig: &Rig, matrix: &Matrix, shifts: &[i64]) -> Region {
         col_shifts: Some(&rig.send(shifts)),
         rows: matrix.rows(),
         cols: matrix.cols(),
-        digits: Digits { region: &region, count, stride },
+        digits: DeviceDigits { region: &region, count, stride },
         ld,
         first_col: 0,
     };
@@ -133,7 +133,7 @@ fn to_planes(rig: &Rig, digits: &Region, entries: usize, moduli: Range<usize>) -
     let count = rig.engine.digits();
     let planes = rig.engine.planes(moduli.clone()).len();
     let region = rig.dirty(planes * entries * rig.engine.element().operand_bytes()).whole();
-    let digits = Digits { region: digits, count, stride: entries };
+    let digits = DeviceDigits { region: digits, count, stride: entries };
     rig.launcher().to_planes(&ToPlanes { digits, entries, moduli, planes: &region, stride: entries }).unwrap();
     region
 }
@@ -149,10 +149,10 @@ fn a_product_is_subtracted_from_what_is_there() {
             let square = source.integers(2 * bits, cols * cols);
             let (moduli, count) = (rig.engine.moduli().len(), (2 * bits as usize + 1).div_ceil(32));
             let digits = rig.send_digits(&square, count, cols * cols);
-            let digits = Digits { region: &digits, count, stride: cols * cols };
+            let digits = DeviceDigits { region: &digits, count, stride: cols * cols };
             let out = rig.dirty(moduli * cols * cols * rig.engine.residue_bytes()).whole();
             let residues = Residues { region: &out, first_modulus: 0, stride: cols * cols, offset: 0 };
-            let to = ToResidues { digits, entries: cols * cols, moduli: 0..moduli, residues };
+            let to = DeviceToResidues { digits, entries: cols * cols, moduli: 0..moduli, residues };
             rig.launcher().to_residues(&to).unwrap();
             // Sums of 16 products may be beyond the moduli: compared as residues.
             let operand = rig.send_digits(&integers, rig.engine.digits(), rows * cols);
@@ -180,7 +180,7 @@ fn the_largest_sums_are_exact() {
             let integers = vec![extreme.clone(); rows];
             let count = rig.engine.largest_digits();
             let digits = rig.send_digits(&integers, count, rows);
-            let digits = Digits { region: &digits, count, stride: rows };
+            let digits = DeviceDigits { region: &digits, count, stride: rows };
             let planes = rig.engine.plane_count();
             let region = rig.dirty(planes * rows * rig.engine.element().operand_bytes()).whole();
             let to = ToPlanes { digits, entries: rows, moduli: 0..moduli, planes: &region, stride: rows };

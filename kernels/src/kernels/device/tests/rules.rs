@@ -1,6 +1,6 @@
 //! Sizes of engines, refusals of wrappers, and the C sources themselves.
 
-use super::super::{Digits, Reconstruct, Residues, ToPlanes, kernels};
+use super::super::{DeviceDigits, DeviceReconstruct, Residues, ToPlanes, kernels};
 use super::{Integers, PRECISIONS, Rig};
 use crate::error::Error;
 use crate::kernels::EngineSpec;
@@ -54,7 +54,9 @@ fn wrappers_refuse_regions_that_do_not_fit() {
     let memory = rig.dirty(bytes + count * 6 + 2).whole();
     let reconstruct = |residues: &crate::device::Region, integers: &crate::device::Region| {
         let residues = Residues { region: residues, first_modulus: 0, stride: 3, offset: 0 };
-        launcher.reconstruct(&Reconstruct { residues, integers: Integers { region: integers, entries: 3 } }).unwrap();
+        launcher
+            .reconstruct(&DeviceReconstruct { residues, integers: Integers { region: integers, entries: 3 } })
+            .unwrap();
     };
     let (integers, residues) = (memory.region(0..bytes), memory.from(bytes));
     reconstruct(&residues, &integers);
@@ -66,7 +68,7 @@ fn wrappers_refuse_regions_that_do_not_fit() {
     let digits = rig.dirty(4 * 4 * 4).whole();
     let planes = rig.dirty(rig.engine.plane_count() * 4).whole();
     let to_planes = |digit_count: usize, stride: usize, moduli: std::ops::Range<usize>| {
-        let digits = Digits { region: &digits, count: digit_count, stride };
+        let digits = DeviceDigits { region: &digits, count: digit_count, stride };
         launcher.to_planes(&ToPlanes { digits, entries: 4, moduli, planes: &planes, stride: 4 }).unwrap();
     };
     to_planes(3, 4, 0..count);

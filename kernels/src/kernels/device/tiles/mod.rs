@@ -31,7 +31,7 @@ use crate::matrix::Matrix;
 use crate::runtime::Eviction;
 use crate::store::raise;
 use integers::{add_signed, round_into};
-use products::{Operand, OperandPair};
+use products::{OperandPair, TileOperand};
 use rug::Integer;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -175,9 +175,9 @@ impl DeviceTiles {
     }
 
     /// A finished tile of `rows` rows and `depth` columns.
-    fn operand<'w>(&self, words: &'w [u64], rows: usize, depth: usize) -> Operand<'w> {
+    fn operand<'w>(&self, words: &'w [u64], rows: usize, depth: usize) -> TileOperand<'w> {
         assert!(words[0] > 0, "an operand is finished");
-        Operand { number: words[0], rows, integers: &words[HEADER_WORDS..][..rows * depth * (1 + self.limbs)] }
+        TileOperand { number: words[0], rows, integers: &words[HEADER_WORDS..][..rows * depth * (1 + self.limbs)] }
     }
 
     fn update_tile(&self, tile: &mut UpdateTile<'_>, y: &[&[u64]], depth: usize, scratch: &mut [u64]) -> Result<()> {

@@ -5,10 +5,11 @@
 
 use super::setup::{ALIGN, Setup, Site, WorkStream};
 use super::slots::SlotRegion;
-use crate::device::{DeviceKind, Gemm, Operand as Plane, Region, Traffic};
+use crate::device::{DeviceKind, Gemm, GemmOperand, Region, Traffic};
 use crate::error::{Error, Result};
 use crate::kernels::device::{
-    DeviceEngine, Digits, Integers, Launcher, Pack, Reconstruct, Reduce, ReduceInto, Residues, ToPlanes, Unpack,
+    DeviceDigits, DeviceEngine, DeviceReconstruct, Integers, Launcher, PackIntegers, Reduce, ReduceInto, Residues,
+    ToPlanes, Unpack,
 };
 use crate::kernels::tiles::TileTraffic;
 use crate::math::float::{bit_length, limbs_for};
@@ -22,7 +23,7 @@ const CARD_ROWS: usize = 512;
 
 /// A finished tile as an operand.
 #[derive(Clone, Copy)]
-pub(super) struct Operand<'a> {
+pub(super) struct TileOperand<'a> {
     /// The number that identifies it in the cache.
     pub number: u64,
     /// Its rows; its columns are the depth of the product.
@@ -33,8 +34,8 @@ pub(super) struct Operand<'a> {
 
 /// The operands of a product `X Y^T` of tiles.
 pub(super) struct OperandPair<'a> {
-    pub x: Operand<'a>,
-    pub y: Operand<'a>,
+    pub x: TileOperand<'a>,
+    pub y: TileOperand<'a>,
 }
 
 /// Products of tiles on one device.
@@ -131,7 +132,7 @@ impl DeviceProducts {
         let setup = self.setup(depth.max(rows).max(cols))?;
         let mut guard = StreamGuard { own: Some(setup.take()), setup: &setup, failed: true };
         let own = guard.own.as_mut().expect("it was just taken");
-        let job = Job { products: self, setup: &setup, depth, rows, cols, slot_words };
+        let job = TileJob { products: self, setup: &setup, depth, rows, cols, slot_words };
         let result = job.run(own, pairs, working_bits, out);
         self.device_bytes.fetch_max(self.site.device.used_bytes(), Ordering::Relaxed);
         if let Err(error) = &result {
@@ -186,7 +187,7 @@ impl Drop for StreamGuard<'_> {
 }
 
 /// One tile's products.
-struct Job<'a> {
+struct TileJob<'a> {
     products: &'a DeviceProducts,
     setup: &'a Setup,
     depth: usize,
@@ -195,7 +196,7 @@ struct Job<'a> {
     slot_words: usize,
 }
 
-impl Job<'_> {
+impl TileJob<'_> {
     fn run(&self, own: &mut WorkStream, pairs: &[OperandPair<'_>], working_bits: u32, out: &mut [u64]) -> Result<()> {
         let largest = self.products.chunk_rows;
         let (mut summed, mut reduced) = (0, false);
@@ -227,12 +228,12 @@ impl Job<'_> {
     }
 
     /// Bytes of an operand's integers.
-    fn home_bytes(&self, operand: &Operand<'_>) -> u64 {
+    fn home_bytes(&self, operand: &TileOperand<'_>) -> u64 {
         (operand.rows * self.depth * 8 * (1 + self.setup.sizes.operand_limbs)) as u64
     }
 
     /// The use of an operand's tile.
-    fn read_of(&self, operand: &Operand<'_>) -> TileUse<u64> {
+    fn read_of(&self, operand: &TileOperand<'_>) -> TileUse<u64> {
         TileUse { tile: operand.number, bytes: self.home_bytes(operand), access: Access::Read }
     }
 
@@ -253,7 +254,7 @@ impl Job<'_> {
     }
 
     /// Brings the operands that are not there, then waits for the operands that other streams bring.
-    fn bring(&self, own: &mut WorkStream, places: &[SlotRegion], operands: &[&Operand<'_>]) -> Result<()> {
+    fn bring(&self, own: &mut WorkStream, places: &[SlotRegion], operands: &[&TileOperand<'_>]) -> Result<()> {
         let device = &self.products.site.device;
         for (place, operand) in places.iter().zip(operands).filter(|(place, _)| place.bring) {
             place.after.iter().try_for_each(|event| device.wait(own.stream, event))?;
@@ -267,7 +268,7 @@ impl Job<'_> {
     }
 
     /// Sends an operand and makes its planes: a row of the tile becomes a column, for the contracted index runs down.
-    fn upload(&self, own: &mut WorkStream, operand: &Operand<'_>, planes: &Region) -> Result<()> {
+    fn upload(&self, own: &mut WorkStream, operand: &TileOperand<'_>, planes: &Region) -> Result<()> {
         let (device, limbs) = (&self.products.site.device, self.setup.sizes.operand_limbs);
         let bytes = self.home_bytes(operand) as usize;
         {
@@ -284,7 +285,7 @@ impl Job<'_> {
         let count = self.products.site.engine.digits();
         let region = own.digits.region(0..entries * 4 * (1 + count));
         device.clear(own.stream, &region)?; // rows that pad are not written
-        let digits = Digits { region: &region, count, stride: entries };
+        let digits = DeviceDigits { region: &region, count, stride: entries };
         self.launcher(own).unpack(&Unpack {
             packed: &packed,
             limbs_per_element: limbs,
@@ -308,7 +309,7 @@ impl Job<'_> {
     ) -> Result<()> {
         let engine = &self.products.site.engine;
         let (m, n) = (self.rows.next_multiple_of(ALIGN), self.cols.next_multiple_of(ALIGN));
-        let plane = |place: &SlotRegion, rows: usize| Plane {
+        let plane = |place: &SlotRegion, rows: usize| GemmOperand {
             region: place.region.from(columns.start * engine.element().operand_bytes()),
             ld: self.ld(),
             stride: self.ld() * rows,
@@ -322,7 +323,7 @@ impl Job<'_> {
                 k: columns.len().next_multiple_of(ALIGN).min(self.ld() - columns.start), // zeros pad the columns
                 a: plane(places[0], m),
                 b: plane(places[1], n),
-                c: Plane { region: own.sums.clone(), ld: m, stride: m * n },
+                c: GemmOperand { region: own.sums.clone(), ld: m, stride: m * n },
                 batch: engine.plane_count(),
                 negate: false,
                 accumulate,
@@ -355,10 +356,10 @@ impl Job<'_> {
     fn recover(&self, own: &WorkStream, working_bits: u32, out: &mut [u64]) -> Result<()> {
         let (device, entries) = (&self.products.site.device, self.entries());
         let integers = Integers { region: &own.integers, entries };
-        self.launcher(own).reconstruct(&Reconstruct { residues: self.residues(own), integers })?;
+        self.launcher(own).reconstruct(&DeviceReconstruct { residues: self.residues(own), integers })?;
         let each = 1 + self.products.sum_limbs();
         let packed = own.packed_out.region(0..entries * 8 * each);
-        self.launcher(own).pack(&Pack { integers, packed: &packed })?;
+        self.launcher(own).pack(&PackIntegers { integers, packed: &packed })?;
         device.download(own.stream, &packed, &own.pinned_out, 0)?;
         let bytes = own.pinned_out.lock()?;
         let words = bytemuck::cast_slice::<u8, u64>(&bytes[..entries * 8 * each]);

@@ -31,14 +31,14 @@ pub(super) struct WorkStream {
 
 /// Sizes for tiles of at most `rows` rows and columns, padded.
 #[derive(Clone, Copy)]
-pub(super) struct Sizes {
+pub(super) struct TileSizes {
     pub rows: usize,
     pub operand_limbs: usize,
 }
 
 /// Everything that depends on the size of tiles.
 pub(super) struct Setup {
-    pub sizes: Sizes,
+    pub sizes: TileSizes,
     pub tables: DeviceTables,
     pub slots: Slots,
     pub streams: Mutex<Vec<WorkStream>>,
@@ -55,15 +55,15 @@ pub(super) struct Site {
 
 impl Site {
     /// Sizes for tiles of `rows` rows.
-    pub fn sizes(&self, rows: usize) -> Sizes {
-        Sizes { rows: rows.next_multiple_of(ALIGN), operand_limbs: limbs_for(self.engine.spec().operand_bits + 1) }
+    pub fn sizes(&self, rows: usize) -> TileSizes {
+        TileSizes { rows: rows.next_multiple_of(ALIGN), operand_limbs: limbs_for(self.engine.spec().operand_bits + 1) }
     }
 
     /// As many streams as find room, and slots in the rest.
     ///
     /// # Errors
     /// [`Error::DeviceLimit`] names the least memory that would do; [`Error::DeviceMemory`], [`Error::DeviceLost`].
-    pub(super) fn allocate(&self, sizes: Sizes) -> Result<Setup> {
+    pub(super) fn allocate(&self, sizes: TileSizes) -> Result<Setup> {
         let (stream_bytes, slot_bytes) = (self.stream_bytes(&sizes), self.slot_bytes(&sizes));
         let table_bytes = (self.engine.table_bytes() as u64).next_multiple_of(256);
         let free = self.allowance.bytes(&*self.device);
@@ -93,13 +93,13 @@ impl Site {
         self.slot_bytes(&self.sizes(rows))
     }
 
-    fn slot_bytes(&self, sizes: &Sizes) -> u64 {
+    fn slot_bytes(&self, sizes: &TileSizes) -> u64 {
         let planes = self.engine.plane_count() * self.engine.element().operand_bytes();
         ((planes * sizes.rows * sizes.rows) as u64).next_multiple_of(256)
     }
 
     /// Bytes of each part of a stream: packed in, digits, sums, residues, integers, packed out.
-    fn stream_parts(&self, sizes: &Sizes) -> [usize; 6] {
+    fn stream_parts(&self, sizes: &TileSizes) -> [usize; 6] {
         let (entries, engine) = (sizes.rows * sizes.rows, &self.engine);
         [
             entries * 8 * (1 + sizes.operand_limbs),
@@ -111,11 +111,11 @@ impl Site {
         ]
     }
 
-    fn stream_bytes(&self, sizes: &Sizes) -> u64 {
+    fn stream_bytes(&self, sizes: &TileSizes) -> u64 {
         self.stream_parts(sizes).iter().map(|&bytes| (bytes as u64).next_multiple_of(256)).sum()
     }
 
-    fn stream(&self, index: usize, sizes: &Sizes) -> Result<WorkStream> {
+    fn stream(&self, index: usize, sizes: &TileSizes) -> Result<WorkStream> {
         let parts = self.stream_parts(sizes);
         let mut streams = Streams::of(&self.device);
         let region = |part: usize| Ok::<_, Error>(self.device.allocate(parts[part])?.whole());

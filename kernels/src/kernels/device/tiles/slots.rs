@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A place for the planes of one tile.
-struct Slot {
+struct PlaneSlot {
     /// When the tile is there; `None` while a stream brings it.
     ready: Option<Event>,
     /// The last work of each stream that reads it.
@@ -20,7 +20,7 @@ struct State {
     cache: Residency<u64>,
     free: Vec<usize>,
     places: HashMap<u64, usize>,
-    slots: Vec<Slot>,
+    slots: Vec<PlaneSlot>,
     /// Memory of each slot.
     regions: Vec<Region>,
     /// Slots that there may be.
@@ -109,7 +109,7 @@ impl Slots {
                 Ok(region) => {
                     state.free.push(state.regions.len());
                     state.regions.push(region);
-                    state.slots.push(Slot { ready: None, uses: HashMap::new(), before: None });
+                    state.slots.push(PlaneSlot { ready: None, uses: HashMap::new(), before: None });
                     state.cache.allow(state.regions.len());
                 }
                 // A GPU may have less than it reports: fewer slots do as well.

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::BadPivot;
-use crate::kernels::f64::simd::{Task, Vector};
+use crate::kernels::f64::simd::{DoubleVector, F64Task};
 
 /// Columns that are factored one after the other, at most.
 pub const LEAF_COLUMNS: usize = 16;
@@ -16,9 +16,9 @@ pub struct Leaf<'a> {
     pub bad: &'a mut Option<BadPivot>,
 }
 
-impl Task for Leaf<'_> {
+impl F64Task for Leaf<'_> {
     #[inline(always)]
-    fn run<V: Vector, const N: usize>(self) {
+    fn run<V: DoubleVector, const N: usize>(self) {
         let mut block = [[0.0; LEAF_COLUMNS]; LEAF_COLUMNS];
         for j in 0..self.order {
             block[j][j..self.order].copy_from_slice(&self.a[j * self.stride..][j..self.order]);

@@ -4,14 +4,17 @@
 //! Does not know: where tiles come from.
 #![forbid(unsafe_code)]
 
-use crate::kernels::f64::simd::{LANES, Vector};
+use crate::kernels::f64::simd::{DoubleVector, LANES};
 
 /// `R` vectors of rows by `C` columns, in registers.
-pub type Sums<V, const R: usize, const C: usize> = [[V; R]; C];
+pub type RegisterSums<V, const R: usize, const C: usize> = [[V; R]; C];
 
 /// The sums of products over the whole depth.
 #[inline(always)]
-pub fn multiply<V: Vector, const R: usize, const C: usize>(x: &[[f64; LANES]], y: &[[f64; C]]) -> Sums<V, R, C> {
+pub fn multiply<V: DoubleVector, const R: usize, const C: usize>(
+    x: &[[f64; LANES]],
+    y: &[[f64; C]],
+) -> RegisterSums<V, R, C> {
     let mut sums = [[V::splat(0.0); R]; C];
     for (x, y) in x.chunks_exact(R).zip(y) {
         let mut lanes = [V::splat(0.0); R];
@@ -30,7 +33,7 @@ pub fn multiply<V: Vector, const R: usize, const C: usize>(x: &[[f64; LANES]], y
 
 /// Prefetches the cache lines of a full register tile, whose columns are `stride` words apart.
 #[inline(always)]
-pub fn prefetch<V: Vector, const R: usize, const C: usize>(words: &[f64], stride: usize) {
+pub fn prefetch<V: DoubleVector, const R: usize, const C: usize>(words: &[f64], stride: usize) {
     for c in 0..C {
         let (lines, _) = words[c * stride..][..R * LANES].as_chunks();
         for line in lines {
@@ -44,7 +47,7 @@ pub fn prefetch<V: Vector, const R: usize, const C: usize>(words: &[f64], stride
 
 /// The `R * LANES` rows of `C` columns that start `stride` words apart.
 #[inline(always)]
-pub fn load<V: Vector, const R: usize, const C: usize>(words: &[f64], stride: usize) -> Sums<V, R, C> {
+pub fn load<V: DoubleVector, const R: usize, const C: usize>(words: &[f64], stride: usize) -> RegisterSums<V, R, C> {
     let mut out = [[V::splat(0.0); R]; C];
     for c in 0..C {
         let (lines, _) = words[c * stride..][..R * LANES].as_chunks();
@@ -57,7 +60,11 @@ pub fn load<V: Vector, const R: usize, const C: usize>(words: &[f64], stride: us
 
 /// The way back of [`load`].
 #[inline(always)]
-pub fn store<V: Vector, const R: usize, const C: usize>(sums: &Sums<V, R, C>, words: &mut [f64], stride: usize) {
+pub fn store<V: DoubleVector, const R: usize, const C: usize>(
+    sums: &RegisterSums<V, R, C>,
+    words: &mut [f64],
+    stride: usize,
+) {
     for c in 0..C {
         let (lines, _) = words[c * stride..][..R * LANES].as_chunks_mut();
         for r in 0..R {
@@ -68,10 +75,10 @@ pub fn store<V: Vector, const R: usize, const C: usize>(sums: &Sums<V, R, C>, wo
 
 /// `left - right`.
 #[inline(always)]
-pub fn subtract<V: Vector, const R: usize, const C: usize>(
-    left: &Sums<V, R, C>,
-    right: &Sums<V, R, C>,
-) -> Sums<V, R, C> {
+pub fn subtract<V: DoubleVector, const R: usize, const C: usize>(
+    left: &RegisterSums<V, R, C>,
+    right: &RegisterSums<V, R, C>,
+) -> RegisterSums<V, R, C> {
     let mut out = *left;
     for c in 0..C {
         for r in 0..R {
@@ -83,12 +90,12 @@ pub fn subtract<V: Vector, const R: usize, const C: usize>(
 
 /// As [`load`] where only `rows x cols` exist; zeros elsewhere.
 #[inline(always)]
-pub fn load_part<V: Vector, const R: usize, const C: usize>(
+pub fn load_part<V: DoubleVector, const R: usize, const C: usize>(
     words: &[f64],
     stride: usize,
     rows: usize,
     cols: usize,
-) -> Sums<V, R, C> {
+) -> RegisterSums<V, R, C> {
     let mut out = [[V::splat(0.0); R]; C];
     for c in 0..C {
         let mut lanes = [[0.0; LANES]; R];
@@ -104,8 +111,8 @@ pub fn load_part<V: Vector, const R: usize, const C: usize>(
 
 /// As [`store`] where only `rows x cols` exist; nothing else is written.
 #[inline(always)]
-pub fn store_part<V: Vector, const R: usize, const C: usize>(
-    sums: &Sums<V, R, C>,
+pub fn store_part<V: DoubleVector, const R: usize, const C: usize>(
+    sums: &RegisterSums<V, R, C>,
     words: &mut [f64],
     stride: usize,
     rows: usize,
@@ -124,9 +131,9 @@ pub fn store_part<V: Vector, const R: usize, const C: usize>(
 
 /// Solves `Z T^T = B` for the columns of a register tile, `T` lower triangular: `triangle[j][c]` is entry `(c, j)`.
 ///
-/// Quotients are those of a division: see [`Vector::quotient`].
+/// Quotients are those of a division: see [`DoubleVector::quotient`].
 #[inline(always)]
-pub fn solve<V: Vector, const R: usize, const C: usize>(sums: &mut Sums<V, R, C>, triangle: &[[f64; C]]) {
+pub fn solve<V: DoubleVector, const R: usize, const C: usize>(sums: &mut RegisterSums<V, R, C>, triangle: &[[f64; C]]) {
     let triangle: &[[f64; C]; C] = triangle.first_chunk().expect("the rows of a triangle");
     let mut inverses = [0.0; C];
     for c in 0..C {

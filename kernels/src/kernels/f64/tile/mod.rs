@@ -18,10 +18,10 @@ mod solve;
 #[cfg(test)]
 mod tests;
 
-use super::simd::{Isa, LANES};
+use super::simd::{F64Isa, LANES};
 use factor::{LEAF_COLUMNS, Leaf};
 use product::{COLS, DEPTH, Product, ROWS};
-use solve::{Pack, SOLVED_COLUMNS, Solve};
+use solve::{PackTriangle, SOLVED_COLUMNS, Solve};
 use std::ops::{Deref, DerefMut, Range};
 
 /// A column-major matrix of doubles to read: entry `(i, j)` is word `i + j * stride`.
@@ -127,15 +127,15 @@ impl DerefMut for Aligned {
 }
 
 /// Packed operands.
-struct Scratch {
+struct PackScratch {
     left: Aligned,
     right: Aligned,
 }
 
 /// The kernels with the scratch memory of one thread.
 pub struct TileKernels {
-    isa: Isa,
-    scratch: Scratch,
+    isa: F64Isa,
+    scratch: PackScratch,
 }
 
 impl Default for TileKernels {
@@ -150,17 +150,17 @@ impl TileKernels {
 
     /// The kernels on the best instructions of this CPU.
     pub fn new() -> TileKernels {
-        TileKernels::on(Isa::detect())
+        TileKernels::on(F64Isa::detect())
     }
 
     /// The name of the best instructions of this CPU, those of [`TileKernels::new`].
     pub fn instructions() -> &'static str {
-        Isa::detect().name()
+        F64Isa::detect().name()
     }
 
     /// The kernels on certain instructions.
-    pub fn on(isa: Isa) -> TileKernels {
-        let scratch = Scratch { left: Aligned::new(LEFT_WORDS), right: Aligned::new(RIGHT_WORDS) };
+    pub fn on(isa: F64Isa) -> TileKernels {
+        let scratch = PackScratch { left: Aligned::new(LEFT_WORDS), right: Aligned::new(RIGHT_WORDS) };
         TileKernels { isa, scratch }
     }
 
@@ -261,7 +261,7 @@ impl TileKernels {
 
     /// Packs a triangle for [`Solve`].
     fn pack(&mut self, l: Tile<'_>) -> solve::Triangle {
-        let pack = Pack { l, scratch: &mut self.scratch };
+        let pack = PackTriangle { l, scratch: &mut self.scratch };
         let triangle = pack.triangle();
         self.isa.run(pack);
         triangle

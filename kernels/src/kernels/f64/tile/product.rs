@@ -3,8 +3,8 @@
 
 use super::micro;
 use super::pack::{self, ranges};
-use super::{Scratch, Tile, TileMut};
-use crate::kernels::f64::simd::{LANES, Task, Vector};
+use super::{PackScratch, Tile, TileMut};
+use crate::kernels::f64::simd::{DoubleVector, F64Task, LANES};
 use std::ops::Range;
 
 /// Columns of the operands that are packed at a time, at most: a strip of either side then fits in the first cache.
@@ -23,12 +23,12 @@ pub struct Product<'a> {
     pub c: TileMut<'a>,
     /// Whether only entries on and below the diagonal of `C` are computed and written.
     pub lower: bool,
-    pub scratch: &'a mut Scratch,
+    pub scratch: &'a mut PackScratch,
 }
 
-impl Task for Product<'_> {
+impl F64Task for Product<'_> {
     #[inline(always)]
-    fn run<V: Vector, const N: usize>(self) {
+    fn run<V: DoubleVector, const N: usize>(self) {
         // With 32 registers a tile of 24 x 8 leaves room for its operands; two halves of 4 with 16 take 8 x 6.
         if N >= 4 { self.blocks::<V, 3, 8>() } else { self.blocks::<V, 1, 6>() }
     }
@@ -43,24 +43,24 @@ fn part_len(total: usize, most: usize, step: usize) -> usize {
 ///
 /// They come from memory or from a cache shared with others, and packing would wait for each line. So the second cache
 /// gets them a few lines at a time, while register tiles are computed.
-struct Ahead<'a> {
+struct OperandPrefetch<'a> {
     words: [&'a [f64]; 2],
     /// Lines for each register tile.
     lines: usize,
 }
 
-impl<'a> Ahead<'a> {
+impl<'a> OperandPrefetch<'a> {
     /// The words of columns `cols` of both operands, by the time that `steps` register tiles are done.
-    fn new(x: Tile<'a>, y: Tile<'a>, cols: Range<usize>, steps: usize) -> Ahead<'a> {
+    fn new(x: Tile<'a>, y: Tile<'a>, cols: Range<usize>, steps: usize) -> OperandPrefetch<'a> {
         let (x_words, y_words) = (x.contiguous(cols.clone()), y.contiguous(cols));
         let y_words = if x_words.as_ptr() == y_words.as_ptr() { &[] } else { y_words };
         let lines = (x_words.len() + y_words.len()).div_ceil(LANES).div_ceil(steps.max(1));
-        Ahead { words: [x_words, y_words], lines }
+        OperandPrefetch { words: [x_words, y_words], lines }
     }
 
     /// Prefetches the next lines.
     #[inline(always)]
-    fn step<V: Vector>(&mut self) {
+    fn step<V: DoubleVector>(&mut self) {
         for _ in 0..self.lines {
             if self.words[0].len() < LANES {
                 self.words.swap(0, 1);
@@ -74,7 +74,7 @@ impl<'a> Ahead<'a> {
 
 impl<'a> Product<'a> {
     #[inline(always)]
-    fn blocks<V: Vector, const R: usize, const C: usize>(mut self) {
+    fn blocks<V: DoubleVector, const R: usize, const C: usize>(mut self) {
         for (index, &(x, y)) in self.pairs.iter().enumerate() {
             let depth = x.cols;
             for (first_k, part_k) in ranges(depth, part_len(depth, DEPTH, 1)) {
@@ -86,26 +86,26 @@ impl<'a> Product<'a> {
     }
 
     /// The columns that follow those before `end` of pair `index`.
-    fn ahead<const R: usize, const C: usize>(&self, index: usize, end: usize) -> Ahead<'a> {
+    fn ahead<const R: usize, const C: usize>(&self, index: usize, end: usize) -> OperandPrefetch<'a> {
         let steps = self.c.rows.div_ceil(R * LANES) * self.c.cols.div_ceil(C);
         let steps = if self.lower { steps / 2 } else { steps };
         let part = |depth: usize, first: usize| first..depth.min(first + part_len(depth, DEPTH, 1));
         let (x, y) = self.pairs[index];
         match self.pairs.get(index + 1) {
-            _ if end < x.cols => Ahead::new(x, y, part(x.cols, end), steps),
-            Some(&(x, y)) => Ahead::new(x, y, part(x.cols, 0), steps),
-            None => Ahead { words: [&[]; 2], lines: 0 },
+            _ if end < x.cols => OperandPrefetch::new(x, y, part(x.cols, end), steps),
+            Some(&(x, y)) => OperandPrefetch::new(x, y, part(x.cols, 0), steps),
+            None => OperandPrefetch { words: [&[]; 2], lines: 0 },
         }
     }
 
     /// The product of some columns of the operands.
     #[inline(always)]
-    fn part<V: Vector, const R: usize, const C: usize>(
+    fn part<V: DoubleVector, const R: usize, const C: usize>(
         &mut self,
         x: Tile<'_>,
         y: Tile<'_>,
         depth: Range<usize>,
-        ahead: &mut Ahead<'_>,
+        ahead: &mut OperandPrefetch<'_>,
     ) {
         let (rows, cols) = (self.c.rows, self.c.cols);
         let (row_part, col_part) = (part_len(rows, ROWS, R * LANES), part_len(cols, COLS, C));
@@ -123,12 +123,12 @@ impl<'a> Product<'a> {
 
     /// One packed block of rows by one packed block of columns.
     #[inline(always)]
-    fn block<V: Vector, const R: usize, const C: usize>(
+    fn block<V: DoubleVector, const R: usize, const C: usize>(
         &mut self,
         rows: Range<usize>,
         cols: Range<usize>,
         depth: usize,
-        ahead: &mut Ahead<'_>,
+        ahead: &mut OperandPrefetch<'_>,
     ) {
         let (right, _) = self.scratch.right.as_chunks::<C>();
         let (left, _) = self.scratch.left.as_chunks::<LANES>();
@@ -161,7 +161,7 @@ struct At {
 
 impl At {
     #[inline(always)]
-    fn update<V: Vector, const R: usize, const C: usize>(
+    fn update<V: DoubleVector, const R: usize, const C: usize>(
         &self,
         x: &[[f64; LANES]],
         y: &[[f64; C]],
@@ -183,9 +183,9 @@ impl At {
 
     /// Subtracts the sums from the entries that exist.
     #[inline(always)]
-    fn subtract_part<V: Vector, const R: usize, const C: usize>(
+    fn subtract_part<V: DoubleVector, const R: usize, const C: usize>(
         &self,
-        sums: &micro::Sums<V, R, C>,
+        sums: &micro::RegisterSums<V, R, C>,
         words: &mut [f64],
         stride: usize,
         lower: bool,

@@ -3,10 +3,10 @@
 //! A strip is packed as it is solved, so that its finished columns are at once the left operand of later sums.
 #![forbid(unsafe_code)]
 
-use super::micro::{self, Sums};
+use super::micro::{self, RegisterSums};
 use super::pack::{self, ranges};
-use super::{Scratch, Tile};
-use crate::kernels::f64::simd::{LANES, Task, Vector};
+use super::{PackScratch, Tile};
+use crate::kernels::f64::simd::{DoubleVector, F64Task, LANES};
 
 /// Columns that are solved for at a time: their triangle stays in the second cache.
 pub const SOLVED_COLUMNS: usize = 256;
@@ -18,20 +18,20 @@ pub struct Solve<'a> {
     pub b: &'a mut [f64],
     pub rows: usize,
     pub stride: usize,
-    pub scratch: &'a mut Scratch,
+    pub scratch: &'a mut PackScratch,
 }
 
-/// A triangle packed by [`Pack`]: its order.
+/// A triangle packed by [`PackTriangle`]: its order.
 #[derive(Clone, Copy)]
 pub struct Triangle(usize);
 
 /// Packs a lower triangle of at most [`SOLVED_COLUMNS`] columns as right operand of [`Solve`].
-pub struct Pack<'a> {
+pub struct PackTriangle<'a> {
     pub l: Tile<'a>,
-    pub scratch: &'a mut Scratch,
+    pub scratch: &'a mut PackScratch,
 }
 
-impl Pack<'_> {
+impl PackTriangle<'_> {
     /// The order of the triangle.
     pub fn triangle(&self) -> Triangle {
         Triangle(self.l.cols)
@@ -53,23 +53,23 @@ impl Pack<'_> {
     }
 }
 
-impl Task for Pack<'_> {
+impl F64Task for PackTriangle<'_> {
     #[inline(always)]
-    fn run<V: Vector, const N: usize>(self) {
+    fn run<V: DoubleVector, const N: usize>(self) {
         if N >= 4 { self.strips::<8>() } else { self.strips::<6>() }
     }
 }
 
-impl Task for Solve<'_> {
+impl F64Task for Solve<'_> {
     #[inline(always)]
-    fn run<V: Vector, const N: usize>(self) {
+    fn run<V: DoubleVector, const N: usize>(self) {
         if N >= 4 { self.all::<V, 3, 8>() } else { self.all::<V, 1, 6>() }
     }
 }
 
 impl Solve<'_> {
     #[inline(always)]
-    fn all<V: Vector, const R: usize, const C: usize>(mut self) {
+    fn all<V: DoubleVector, const R: usize, const C: usize>(mut self) {
         for (row, height) in ranges(self.rows, R * LANES) {
             match height.div_ceil(LANES) {
                 3 if R >= 3 => self.strip::<V, 3, C>(row, height),
@@ -81,7 +81,7 @@ impl Solve<'_> {
 
     /// A strip of at most `R` vectors of rows.
     #[inline(always)]
-    fn strip<V: Vector, const R: usize, const C: usize>(&mut self, row: usize, height: usize) {
+    fn strip<V: DoubleVector, const R: usize, const C: usize>(&mut self, row: usize, height: usize) {
         let Triangle(order) = self.triangle;
         let depth = order.next_multiple_of(C);
         let (left, _) = self.scratch.left.as_chunks_mut::<LANES>();
@@ -90,7 +90,7 @@ impl Solve<'_> {
             let words = &mut self.b[col * self.stride + row..];
             let whole = height == R * LANES && width == C;
             let (solved, next) = left.split_at_mut(col * R);
-            let known: Sums<V, R, C> = micro::multiply(solved, &y[..col]);
+            let known: RegisterSums<V, R, C> = micro::multiply(solved, &y[..col]);
             let given = match whole {
                 true => micro::load(words, self.stride),
                 false => micro::load_part(words, self.stride, height, width),

@@ -56,7 +56,7 @@ impl Plain {
 }
 
 fn kernels() -> impl Iterator<Item = TileKernels> {
-    Isa::available().map(TileKernels::on)
+    F64Isa::available().map(TileKernels::on)
 }
 
 /// Random entries, and the sum over `k < depth` of products with the bound of its rounding errors.

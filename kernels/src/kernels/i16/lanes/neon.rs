@@ -7,14 +7,14 @@
 //! The vector type never leaves this module but as the type parameter of a task that `run` runs, so its methods only
 //! execute on a CPU that has the instructions.
 
-use super::{HalfwordLanes, INTERLEAVED, Lanes, RowPairs, Rows, Task};
+use super::{HalfwordLanes, I16Task, INTERLEAVED, InterleavedRows, Lanes, RowPairs};
 use std::arch::aarch64::*;
 use std::arch::asm;
 
 /// # Safety
 /// The CPU has NEON.
 #[target_feature(enable = "neon")]
-pub unsafe fn run<T: Task>(task: T) {
+pub unsafe fn run<T: I16Task>(task: T) {
     // Sums of 16 lanes in 4 columns are 16 of 32 registers; their left factors take 4, the right ones 1.
     task.run::<Neon, 2, 4>();
 }
@@ -96,14 +96,14 @@ impl HalfwordLanes for Neon {
 
 impl RowPairs for Neon {
     #[inline(always)]
-    fn load_rows(rows: &Rows, part: usize) -> Self {
+    fn load_rows(rows: &InterleavedRows, part: usize) -> Self {
         let rows = &rows.as_chunks::<16>().0[part];
         // SAFETY: see the note on top of this module; both loads lie inside the array.
         unsafe { Neon::of_halves([vld1q_s16(rows.as_ptr()), vld1q_s16(rows.as_ptr().add(8))]) }
     }
 
     #[inline(always)]
-    fn store_rows(self, to: &mut Rows, part: usize) {
+    fn store_rows(self, to: &mut InterleavedRows, part: usize) {
         let [upper, lower] = self.halves();
         let to = &mut to.as_chunks_mut::<16>().0[part];
         // SAFETY: see the note on top of this module; both stores lie inside the array.

@@ -1,16 +1,16 @@
 //! Plain Rust, which compilers vectorise: it runs everywhere, and instruction sets are compared with it.
 #![forbid(unsafe_code)]
 
-use super::{HalfwordLanes, INTERLEAVED, Lanes, RowPairs, Rows};
+use super::{HalfwordLanes, INTERLEAVED, InterleavedRows, Lanes, RowPairs};
 
 /// `N` integers: 8, or 16 in tests.
 #[derive(Clone, Copy)]
-pub struct Plain<const N: usize>([i32; N]);
+pub struct I16PlainLanes<const N: usize>([i32; N]);
 
-impl<const N: usize> Plain<N> {
+impl<const N: usize> I16PlainLanes<N> {
     #[inline(always)]
     fn zip(self, other: Self, op: impl Fn(i32, i32) -> i32) -> Self {
-        Plain(std::array::from_fn(|lane| op(self.0[lane], other.0[lane])))
+        I16PlainLanes(std::array::from_fn(|lane| op(self.0[lane], other.0[lane])))
     }
 
     /// Half number `place` of all lanes.
@@ -38,7 +38,7 @@ fn high(pair: i32) -> i32 {
     pair >> 16
 }
 
-impl<const N: usize> HalfwordLanes for Plain<N> {
+impl<const N: usize> HalfwordLanes for I16PlainLanes<N> {
     #[inline(always)]
     fn pair(self, high: Self) -> Self {
         self.zip(high, |low, high| (low & 0xffff) | high << 16)
@@ -51,7 +51,7 @@ impl<const N: usize> HalfwordLanes for Plain<N> {
 
     #[inline(always)]
     fn low_halves(self, other: Self) -> Self {
-        Plain(std::array::from_fn(|lane| {
+        I16PlainLanes(std::array::from_fn(|lane| {
             let of = |at: usize| if at < N { self.0[at] } else { other.0[at - N] };
             (of(2 * lane) & 0xffff) | of(2 * lane + 1) << 16
         }))
@@ -59,7 +59,7 @@ impl<const N: usize> HalfwordLanes for Plain<N> {
 
     #[inline(always)]
     fn high_halves(self, other: Self) -> Self {
-        Plain(self.0.map(high)).low_halves(Plain(other.0.map(high)))
+        I16PlainLanes(self.0.map(high)).low_halves(I16PlainLanes(other.0.map(high)))
     }
 
     #[inline(always)]
@@ -108,17 +108,17 @@ impl<const N: usize> HalfwordLanes for Plain<N> {
     }
 }
 
-impl<const N: usize> RowPairs for Plain<N> {
+impl<const N: usize> RowPairs for I16PlainLanes<N> {
     #[inline(always)]
-    fn load_rows(rows: &Rows, part: usize) -> Self {
-        Plain(std::array::from_fn(|lane| {
+    fn load_rows(rows: &InterleavedRows, part: usize) -> Self {
+        I16PlainLanes(std::array::from_fn(|lane| {
             let at = 2 * (part * N + lane);
             (i32::from(rows[at]) & 0xffff) | i32::from(rows[at + 1]) << 16
         }))
     }
 
     #[inline(always)]
-    fn store_rows(self, to: &mut Rows, part: usize) {
+    fn store_rows(self, to: &mut InterleavedRows, part: usize) {
         for (pair, to) in self.0.into_iter().zip(to.as_chunks_mut::<2>().0.iter_mut().skip(part * N)) {
             *to = [low(pair) as i16, high(pair) as i16];
         }
@@ -126,7 +126,7 @@ impl<const N: usize> RowPairs for Plain<N> {
 
     #[inline(always)]
     fn paired(self) -> Self {
-        Plain(std::array::from_fn(|lane| {
+        I16PlainLanes(std::array::from_fn(|lane| {
             let place = lane / 8 * 16 + lane % 8;
             (self.half(place) & 0xffff) | self.half(place + 8) << 16
         }))
@@ -135,7 +135,9 @@ impl<const N: usize> RowPairs for Plain<N> {
     #[inline(always)]
     fn apart(self) -> Self {
         let from = |place: usize| 2 * (place / 16 * 8 + place % 8) + place / 8 % 2;
-        Plain(std::array::from_fn(|lane| (self.half(from(2 * lane)) & 0xffff) | self.half(from(2 * lane + 1)) << 16))
+        I16PlainLanes(std::array::from_fn(|lane| {
+            (self.half(from(2 * lane)) & 0xffff) | self.half(from(2 * lane + 1)) << 16
+        }))
     }
 
     #[inline(always)]
@@ -146,22 +148,22 @@ impl<const N: usize> RowPairs for Plain<N> {
     }
 }
 
-impl<const N: usize> Lanes for Plain<N> {
+impl<const N: usize> Lanes for I16PlainLanes<N> {
     const WIDTH: usize = N;
 
     #[inline(always)]
     fn splat(x: i32) -> Self {
-        Plain([x; N])
+        I16PlainLanes([x; N])
     }
 
     #[inline(always)]
     fn load(from: &[i32]) -> Self {
-        Plain(*from.first_chunk().expect("a whole vector"))
+        I16PlainLanes(*from.first_chunk().expect("a whole vector"))
     }
 
     #[inline(always)]
     fn join(low: &[i32; 8], high: &[i32; 8]) -> Self {
-        Plain(std::array::from_fn(|lane| if lane < 8 { low[lane] } else { high[lane - 8] }))
+        I16PlainLanes(std::array::from_fn(|lane| if lane < 8 { low[lane] } else { high[lane - 8] }))
     }
 
     #[inline(always)]
@@ -172,7 +174,7 @@ impl<const N: usize> Lanes for Plain<N> {
     #[inline(always)]
     fn widen(from: &[i16]) -> Self {
         let from: &[i16; N] = from.first_chunk().expect("a whole vector");
-        Plain(from.map(i32::from))
+        I16PlainLanes(from.map(i32::from))
     }
 
     #[inline(always)]

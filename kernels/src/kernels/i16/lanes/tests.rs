@@ -14,7 +14,7 @@ struct Operations<'a> {
     out: &'a mut Vec<i32>,
 }
 
-impl Task for Operations<'_> {
+impl I16Task for Operations<'_> {
     #[inline(always)]
     fn run<L: Lanes, const V: usize, const C: usize>(self) {
         let store = |value: L, out: &mut Vec<i32>| {
@@ -95,13 +95,13 @@ fn sums<L: Lanes, const C: usize>(a: &[i32; 16], b: &[i32; 16]) -> Vec<i32> {
 
 #[test]
 fn every_instruction_set_computes_the_same() {
-    let names: Vec<&str> = Isa::available().map(Isa::name).collect();
+    let names: Vec<&str> = I16Isa::available().map(I16Isa::name).collect();
     assert!(names.ends_with(&["portable"]));
     // A half of -2^15 squared has no half of its own.
     let a: [i32; 16] = from_fn(|lane| ((lane as i64 - 8) * 123_456_789 % 30_000_001) as i32);
     let b: [i32; 16] = from_fn(|lane| (lane as i32).wrapping_mul(987_654_321) ^ 0x5a5a);
     let mut want = Vec::new();
-    Isa(Level::Portable).run(Operations { a: &a, b: &b, out: &mut want });
+    I16Isa(I16Level::Portable).run(Operations { a: &a, b: &b, out: &mut want });
     assert_eq!(want.len(), 160 + 2 * 32 + 64 + 64 + 16);
     for halves in want[160..224].chunks(32) {
         let halves: &[i16] = bytemuck::cast_slice(halves);
@@ -111,7 +111,7 @@ fn every_instruction_set_computes_the_same() {
     assert_eq!((want[288 + 1], want[288 + 8]), (3 * 8 - 77, 3 - 77), "rows become columns");
     let upper = |lane: usize| pair((a[lane] >> 16) as i16, (b[lane] >> 16) as i16);
     assert_eq!(want[352..], from_fn::<i32, 16, _>(upper), "upper halves");
-    for isa in Isa::all() {
+    for isa in I16Isa::all() {
         let mut got = Vec::new();
         isa.run(Operations { a: &a, b: &b, out: &mut got });
         assert_eq!(got, want, "{isa:?}");
@@ -119,7 +119,7 @@ fn every_instruction_set_computes_the_same() {
     // By hand: 3 + 2 * 5 + (-1) * 7, and halves of 8 rows.
     let [one, other] = [(-1 << 16) | 2, (7 << 16) | 5];
     let mut lanes = [0; 8];
-    Plain::<8>::splat(3).multiply_add(Plain::splat(one), Plain::splat(other)).store(&mut lanes);
+    I16PlainLanes::<8>::splat(3).multiply_add(I16PlainLanes::splat(one), I16PlainLanes::splat(other)).store(&mut lanes);
     assert_eq!(lanes, [6; 8]);
 }
 
@@ -132,7 +132,7 @@ struct Streams<'a> {
 #[repr(align(64))]
 struct Aligned([[i32; 32]; 2]);
 
-impl Task for Streams<'_> {
+impl I16Task for Streams<'_> {
     #[inline(always)]
     fn run<L: Lanes, const V: usize, const C: usize>(self) {
         L::load(self.from).stream(&mut self.to[0]);
@@ -144,7 +144,7 @@ impl Task for Streams<'_> {
 #[test]
 fn streamed_lanes_are_those_that_were_given() {
     let from: [i32; 16] = from_fn(|at| 7 * at as i32 - 99);
-    for isa in Isa::all() {
+    for isa in I16Isa::all() {
         let mut to = Aligned([[1000; 32]; 2]);
         isa.run(Streams { from: &from, to: &mut to.0 });
         let copied = to.0[0].iter().take_while(|&&lane| lane != 1000).count();

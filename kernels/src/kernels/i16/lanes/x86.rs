@@ -3,53 +3,53 @@
 //! The vector types never leave this module but as the type parameter of a task that one of the `run` functions runs,
 //! so their methods only execute on a CPU that has the instructions.
 
-use super::{HalfwordLanes, INTERLEAVED, Lanes, RowPairs, Rows, Task};
+use super::{HalfwordLanes, I16Task, INTERLEAVED, InterleavedRows, Lanes, RowPairs};
 use std::arch::x86_64::*;
 
 /// # Safety
 /// The CPU has AVX2.
 #[target_feature(enable = "avx2")]
-pub unsafe fn run_avx2<T: Task>(task: T) {
-    task.run::<Avx2, 2, 4>();
+pub unsafe fn run_avx2<T: I16Task>(task: T) {
+    task.run::<I16Avx2, 2, 4>();
 }
 
 /// # Safety
 /// The CPU has AVX2 and AVX-VNNI.
 #[target_feature(enable = "avx2,avxvnni")]
-pub unsafe fn run_avx_vnni<T: Task>(task: T) {
+pub unsafe fn run_avx_vnni<T: I16Task>(task: T) {
     // Without a product before its sum there is a register for a third vector of sums in each column.
-    task.run::<AvxVnni, 3, 4>();
+    task.run::<I16AvxVnni, 3, 4>();
 }
 
 /// # Safety
 /// The CPU has AVX2 and AVX-512 F, BW, DQ and VL.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
-pub unsafe fn run_avx512<T: Task>(task: T) {
-    task.run::<Avx512, 3, 8>();
+pub unsafe fn run_avx512<T: I16Task>(task: T) {
+    task.run::<I16Avx512, 3, 8>();
 }
 
 /// # Safety
 /// The CPU has AVX2 and AVX-512 F, BW, DQ, VL and VNNI.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2")]
-pub unsafe fn run_vnni<T: Task>(task: T) {
-    task.run::<Vnni, 3, 8>();
+pub unsafe fn run_vnni<T: I16Task>(task: T) {
+    task.run::<I16Vnni, 3, 8>();
 }
 
 /// Eight lanes.
 #[derive(Clone, Copy)]
-struct Avx2(__m256i);
+struct I16Avx2(__m256i);
 
 /// Eight lanes; products are added to sums at once.
 #[derive(Clone, Copy)]
-struct AvxVnni(__m256i);
+struct I16AvxVnni(__m256i);
 
 /// Sixteen lanes.
 #[derive(Clone, Copy)]
-struct Avx512(__m512i);
+struct I16Avx512(__m512i);
 
 /// Sixteen lanes; products are added to sums at once.
 #[derive(Clone, Copy)]
-struct Vnni(__m512i);
+struct I16Vnni(__m512i);
 
 /// Bytes of a 128-bit register when four halves of a row and those of the next one become pairs.
 const BYTES_PAIRED: [i8; 16] = [0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15];
@@ -137,14 +137,14 @@ macro_rules! narrow_lanes {
 
         impl RowPairs for $lanes {
             #[inline(always)]
-            fn load_rows(rows: &Rows, part: usize) -> Self {
+            fn load_rows(rows: &InterleavedRows, part: usize) -> Self {
                 let rows = &rows.as_chunks::<16>().0[part];
                 // SAFETY: see the note on top of this module; the array is a whole vector.
                 unsafe { $lanes(_mm256_loadu_si256(rows.as_ptr().cast())) }
             }
 
             #[inline(always)]
-            fn store_rows(self, to: &mut Rows, part: usize) {
+            fn store_rows(self, to: &mut InterleavedRows, part: usize) {
                 let to = &mut to.as_chunks_mut::<16>().0[part];
                 // SAFETY: see the note on top of this module; the array is a whole vector.
                 unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), self.0) }
@@ -232,8 +232,8 @@ macro_rules! narrow_lanes {
     };
 }
 
-narrow_lanes!(Avx2, |sum, a, b| _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)));
-narrow_lanes!(AvxVnni, |sum, a, b| _mm256_dpwssd_avx_epi32(sum, a, b));
+narrow_lanes!(I16Avx2, |sum, a, b| _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)));
+narrow_lanes!(I16AvxVnni, |sum, a, b| _mm256_dpwssd_avx_epi32(sum, a, b));
 
 /// Where each 16-bit integer of four rows of 8 comes from when rows 0 and 1, 2 and 3 become pairs.
 const PAIRED: [i16; 32] = {
@@ -356,13 +356,13 @@ macro_rules! wide_lanes {
 
         impl RowPairs for $lanes {
             #[inline(always)]
-            fn load_rows(rows: &Rows, _part: usize) -> Self {
+            fn load_rows(rows: &InterleavedRows, _part: usize) -> Self {
                 // SAFETY: see the note on top of this module; the array is a whole vector.
                 unsafe { $lanes(_mm512_loadu_si512(rows.as_ptr().cast())) }
             }
 
             #[inline(always)]
-            fn store_rows(self, to: &mut Rows, _part: usize) {
+            fn store_rows(self, to: &mut InterleavedRows, _part: usize) {
                 // SAFETY: see the note on top of this module; the array is a whole vector.
                 unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), self.0) }
             }
@@ -485,5 +485,5 @@ macro_rules! wide_lanes {
     };
 }
 
-wide_lanes!(Avx512, |sum, a, b| _mm512_add_epi32(sum, _mm512_madd_epi16(a, b)));
-wide_lanes!(Vnni, |sum, a, b| _mm512_dpwssd_epi32(sum, a, b));
+wide_lanes!(I16Avx512, |sum, a, b| _mm512_add_epi32(sum, _mm512_madd_epi16(a, b)));
+wide_lanes!(I16Vnni, |sum, a, b| _mm512_dpwssd_epi32(sum, a, b));

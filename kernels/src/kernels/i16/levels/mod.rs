@@ -7,9 +7,9 @@ mod sums;
 mod symmetric;
 mod winograd;
 
-use super::lanes::Isa;
-use super::product::{self, Multiply, Operands, depth_of_passes};
-use super::tables::Factors;
+use super::lanes::I16Isa;
+use super::product::{self, I16Multiply, I16Operands, depth_of_passes};
+use super::tables::ProductConstants;
 use crate::kernels::area::{Area, Target};
 use crate::plan::{BLOCK_WORDS, BlockGrid};
 
@@ -30,7 +30,7 @@ const LEAST_ROWS: usize = if cfg!(test) { 32 } else { 512 };
 const RESIDUES_PER_WORD: usize = 4;
 
 /// Where a product goes, and the memory that it may overwrite on the way.
-pub struct Work<'a> {
+pub struct I16Work<'a> {
     /// The plane.
     pub c: &'a mut [i16],
     /// Whether the product is added to C.
@@ -43,9 +43,9 @@ pub struct Work<'a> {
 #[derive(Clone, Copy)]
 pub struct Modular<'a> {
     /// The instructions that multiply.
-    pub isa: Isa,
+    pub isa: I16Isa,
     /// The prime and its constants.
-    pub factors: &'a Factors,
+    pub factors: &'a ProductConstants,
 }
 
 impl Modular<'_> {
@@ -55,14 +55,14 @@ impl Modular<'_> {
     }
 
     /// `C := C + X^T Y` or `C := X^T Y` on the blocks of `target`, block by block.
-    pub fn multiply(self, operands: Operands<'_>, target: &Target, Work { c, adds, scratch }: Work<'_>) {
-        Multiply { field: self.factors.field, operands, target, c, adds, scratch }.run_on(self.isa);
+    pub fn multiply(self, operands: I16Operands<'_>, target: &Target, I16Work { c, adds, scratch }: I16Work<'_>) {
+        I16Multiply { field: self.factors.field, operands, target, c, adds, scratch }.run_on(self.isa);
     }
 }
 
 /// How one product is done.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Scheme {
+enum I16Scheme {
     /// Block by block.
     Classical,
     /// Five products of parts, for a triangle: see `symmetric`.
@@ -71,23 +71,23 @@ enum Scheme {
     Winograd,
 }
 
-impl Scheme {
+impl I16Scheme {
     /// For a product over `rows` rows into an area of this shape, where a level pays from `least` panels on.
-    fn choose(rows: usize, shape: BlockGrid, least: usize) -> Scheme {
+    fn choose(rows: usize, shape: BlockGrid, least: usize) -> I16Scheme {
         match rows >= LEAST_ROWS && shape.rows.min(shape.cols) >= least {
-            true if shape.triangle => Scheme::Symmetric,
-            true => Scheme::Winograd,
-            false => Scheme::Classical,
+            true if shape.triangle => I16Scheme::Symmetric,
+            true => I16Scheme::Winograd,
+            false => I16Scheme::Classical,
         }
     }
 }
 
 /// Words of scratch for a product over up to `rows` rows into an area of this shape.
 pub fn scratch_words(rows: usize, shape: BlockGrid) -> usize {
-    let schemes = match Scheme::choose(rows, shape, LEAST_PANELS) {
-        Scheme::Classical => 0,
-        Scheme::Symmetric => symmetric::scratch_words(rows, shape.rows),
-        Scheme::Winograd => winograd::scratch_words(rows, shape),
+    let schemes = match I16Scheme::choose(rows, shape, LEAST_PANELS) {
+        I16Scheme::Classical => 0,
+        I16Scheme::Symmetric => symmetric::scratch_words(rows, shape.rows),
+        I16Scheme::Winograd => winograd::scratch_words(rows, shape),
     };
     // The remainder is done classically, over all rows and over the few last ones.
     schemes.max(product::scratch_words(rows, shape.cols))
@@ -110,14 +110,14 @@ fn plane_words(blocks: usize) -> usize {
 }
 
 /// `C := C + X^T Y` or `C := X^T Y` on an area.
-pub fn multiply_area(modular: Modular<'_>, operands: Operands<'_>, area: &Area, work: Work<'_>) {
-    match Scheme::choose(operands.rows, area.shape(), modular.least_panels()) {
-        Scheme::Classical => {
+pub fn multiply_area(modular: Modular<'_>, operands: I16Operands<'_>, area: &Area, work: I16Work<'_>) {
+    match I16Scheme::choose(operands.rows, area.shape(), modular.least_panels()) {
+        I16Scheme::Classical => {
             let (m, n) = area.panels();
             modular.multiply(operands, &area.target(0..m, 0..n), work);
         }
-        Scheme::Symmetric => symmetric::multiply_triangle(modular, operands, area, work),
-        Scheme::Winograd => winograd::multiply_rectangle(modular, operands, area, work),
+        I16Scheme::Symmetric => symmetric::multiply_triangle(modular, operands, area, work),
+        I16Scheme::Winograd => winograd::multiply_rectangle(modular, operands, area, work),
     }
 }
 

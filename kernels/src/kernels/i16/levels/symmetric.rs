@@ -9,20 +9,20 @@
 //! Source: Dumas, Pernet, Sedoglavic, ISSAC 2020 (arXiv 2001.04109).
 #![forbid(unsafe_code)]
 
-use super::sums::Parts;
+use super::sums::OperandQuarters;
 use super::{
-    LEAST_PANELS, Modular, RESIDUES_PER_WORD, Scheme, Work, most_slab_rows, multiply_area, plane_words, slab_rows,
+    I16Scheme, I16Work, LEAST_PANELS, Modular, RESIDUES_PER_WORD, most_slab_rows, multiply_area, plane_words, slab_rows,
 };
 use crate::kernels::area::Area;
-use crate::kernels::i16::lanes::{INTERLEAVED, Lanes, Task};
-use crate::kernels::i16::operand::{Operand, Sums};
-use crate::kernels::i16::product::Operands;
-use crate::kernels::i16::rules::{Symmetric, plus, put};
+use crate::kernels::i16::lanes::{I16Task, INTERLEAVED, Lanes};
+use crate::kernels::i16::operand::{I16Operand, SchemeSums};
+use crate::kernels::i16::product::I16Operands;
+use crate::kernels::i16::rules::{SymmetricSums, plus, put};
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 
 /// Words of scratch for up to `rows` rows.
 pub fn scratch_words(rows: usize, panels: usize) -> usize {
-    let half = Halves::of_most_words(rows, panels);
+    let half = I16SymmetricHalves::of_most_words(rows, panels);
     let inner = |shape| super::scratch_words(half.slab, shape);
     let own = 2 * plane_words(half.triangle.len()) + plane_words(half.square.len()) + half.sum_words();
     own + inner(half.triangle).max(inner(half.square))
@@ -31,7 +31,7 @@ pub fn scratch_words(rows: usize, panels: usize) -> usize {
 /// How the operand is cut: an odd number of panels is made even by one more, of zeros or of any words that follow,
 /// whose part of C does not exist and whose share of the other parts cancels; the few rows that may be left are done
 /// classically.
-struct Halves {
+struct I16SymmetricHalves {
     panels: usize,
     rows: usize,
     slab: usize,
@@ -40,18 +40,18 @@ struct Halves {
     least: usize,
 }
 
-impl Halves {
-    fn new(rows: usize, panels: usize, least: usize) -> Halves {
+impl I16SymmetricHalves {
+    fn new(rows: usize, panels: usize, least: usize) -> I16SymmetricHalves {
         let (panels, rows) = (panels.div_ceil(2), rows / 2 / INTERLEAVED * INTERLEAVED);
         let columns = panels * BLOCK;
         let (triangle, square) = (BlockGrid::triangle(columns), BlockGrid::rectangle(columns, columns));
-        Halves { panels, rows, slab: slab_rows(rows), triangle, square, least }
+        I16SymmetricHalves { panels, rows, slab: slab_rows(rows), triangle, square, least }
     }
 
-    /// As [`Halves::new`], with the slab of up to `rows` rows that takes most words.
-    fn of_most_words(rows: usize, panels: usize) -> Halves {
-        let half = Halves::new(rows, panels, LEAST_PANELS);
-        Halves { slab: most_slab_rows(half.rows), ..half }
+    /// As [`I16SymmetricHalves::new`], with the slab of up to `rows` rows that takes most words.
+    fn of_most_words(rows: usize, panels: usize) -> I16SymmetricHalves {
+        let half = I16SymmetricHalves::new(rows, panels, LEAST_PANELS);
+        I16SymmetricHalves { slab: most_slab_rows(half.rows), ..half }
     }
 
     /// Words of the sums, where they are not formed while they are packed.
@@ -61,14 +61,14 @@ impl Halves {
 
     /// Whether products of halves over `depth` rows are classical.
     fn is_last(&self, depth: usize) -> bool {
-        Scheme::choose(depth, self.triangle, self.least) == Scheme::Classical
+        I16Scheme::choose(depth, self.triangle, self.least) == I16Scheme::Classical
     }
 }
 
 /// `C := C + X^T X` or `C := X^T X` for a triangle.
-pub fn multiply_triangle(modular: Modular<'_>, operands: Operands<'_>, area: &Area, work: Work<'_>) {
-    let Work { c, adds, scratch } = work;
-    let half = Halves::new(operands.rows, area.rows.len(), modular.least_panels());
+pub fn multiply_triangle(modular: Modular<'_>, operands: I16Operands<'_>, area: &Area, work: I16Work<'_>) {
+    let I16Work { c, adds, scratch } = work;
+    let half = I16SymmetricHalves::new(operands.rows, area.rows.len(), modular.least_panels());
     let (x, rows) = (operands.x.panels(), operands.rows);
     let (triangle_words, h) = (plane_words(half.triangle.len()), half.panels);
     let (products, rest) = scratch.split_at_mut(2 * triangle_words + plane_words(half.square.len()));
@@ -78,18 +78,18 @@ pub fn multiply_triangle(modular: Modular<'_>, operands: Operands<'_>, area: &Ar
     let sums: &mut [i16] = bytemuck::cast_slice_mut(sums);
     let (triangle, square) = (Area::whole(half.triangle), Area::whole(half.square));
     let (top_left, bottom_left) = (area.part(0..h, 0..h), area.part(h..area.rows.len(), 0..h));
-    let rule = Symmetric { prime: modular.factors.field.prime, rotation: modular.factors.rotation };
+    let rule = SymmetricSums { prime: modular.factors.field.prime, rotation: modular.factors.rotation };
     for first in (0..half.rows).step_by(half.slab) {
         let depth = half.slab.min(half.rows - first);
         let (own, shared) = (first > 0, first > 0 || adds);
         let (a11, a12) = (x.from(0, first), x.from(0, half.rows + first));
         let (a21, a22) = (x.from(h, first), x.from(h, half.rows + first));
-        let parts = Parts { parts: [a11, a12, a21, a22], panels: h, depth };
+        let parts = OperandQuarters { parts: [a11, a12, a21, a22], panels: h, depth };
         let out = if half.is_last(depth) { None } else { Some(&mut *sums) };
-        let [s1, s2, s3, s4] = parts.sums(modular.isa, Sums::Symmetric(rule), out);
-        let [a11, a12, a22] = [a11, a12, a22].map(Operand::Panels);
+        let [s1, s2, s3, s4] = parts.sums(modular.isa, SchemeSums::Symmetric(rule), out);
+        let [a11, a12, a22] = [a11, a12, a22].map(I16Operand::Panels);
         let mut part = |x, y, area: &Area, c: &mut [i16], adds| {
-            multiply_area(modular, Operands { x, y, rows: depth }, area, Work { c, adds, scratch: inner });
+            multiply_area(modular, I16Operands { x, y, rows: depth }, area, I16Work { c, adds, scratch: inner });
         };
         part(a11, None, &triangle, p1, own);
         part(a12, None, &top_left, c, shared);
@@ -98,18 +98,18 @@ pub fn multiply_triangle(modular: Modular<'_>, operands: Operands<'_>, area: &Ar
         part(s1, Some(s2), &square, p4, own);
     }
     let prime = modular.factors.field.prime.value();
-    modular.isa.run(Combine { prime, half: &half, products: [p1, p4, p5], area, c: &mut *c, adds });
+    modular.isa.run(SymmetricCombine { prime, half: &half, products: [p1, p4, p5], area, c: &mut *c, adds });
     let panels = area.rows.len();
     if 2 * half.rows < rows {
-        let last = Operands { x: Operand::Panels(x.from(0, 2 * half.rows)), y: None, rows: rows - 2 * half.rows };
-        modular.multiply(last, &area.target(0..panels, 0..panels), Work { c, adds: true, scratch });
+        let last = I16Operands { x: I16Operand::Panels(x.from(0, 2 * half.rows)), y: None, rows: rows - 2 * half.rows };
+        modular.multiply(last, &area.target(0..panels, 0..panels), I16Work { c, adds: true, scratch });
     }
 }
 
 /// Adds to C the products in scratch: C11 and C21 have P2 and P3 already.
-struct Combine<'a> {
+struct SymmetricCombine<'a> {
     prime: i16,
-    half: &'a Halves,
+    half: &'a I16SymmetricHalves,
     /// P1, P4 and P5.
     products: [&'a [i16]; 3],
     area: &'a Area,
@@ -118,10 +118,10 @@ struct Combine<'a> {
     adds: bool,
 }
 
-impl Task for Combine<'_> {
+impl I16Task for SymmetricCombine<'_> {
     #[inline(always)]
     fn run<L: Lanes, const V: usize, const C: usize>(self) {
-        let Combine { prime, half, products, area, c, adds } = self;
+        let SymmetricCombine { prime, half, products, area, c, adds } = self;
         let [p1, p4, p5] = products.map(|product| product.as_chunks::<BLOCK_WORDS>().0);
         let (c, h) = (c.as_chunks_mut::<BLOCK_WORDS>().0, half.panels);
         for col in 0..h {

@@ -8,27 +8,27 @@
 //! Source: Winograd 1971; Strassen 1969.
 #![forbid(unsafe_code)]
 
-use super::sums::Parts;
+use super::sums::OperandQuarters;
 use super::{
-    LEAST_PANELS, Modular, RESIDUES_PER_WORD, Scheme, Work, most_slab_rows, multiply_area, plane_words, slab_rows,
+    I16Scheme, I16Work, LEAST_PANELS, Modular, RESIDUES_PER_WORD, most_slab_rows, multiply_area, plane_words, slab_rows,
 };
 use crate::kernels::area::Area;
-use crate::kernels::i16::lanes::{INTERLEAVED, Lanes, Task};
-use crate::kernels::i16::operand::{Operand, Sums};
-use crate::kernels::i16::product::Operands;
+use crate::kernels::i16::lanes::{I16Task, INTERLEAVED, Lanes};
+use crate::kernels::i16::operand::{I16Operand, SchemeSums};
+use crate::kernels::i16::product::I16Operands;
 use crate::kernels::i16::rules::{WinogradLeft, WinogradRight, plus, put};
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 
 /// Words of scratch for up to `rows` rows.
 pub fn scratch_words(rows: usize, shape: BlockGrid) -> usize {
-    let half = Halves::of_most_words(rows, shape);
+    let half = I16WinogradHalves::of_most_words(rows, shape);
     4 * plane_words(half.quarter.len()) + half.sum_words() + super::scratch_words(half.slab, half.quarter)
 }
 
 /// How the operands are cut: an odd number of panels is made even by one more, of zeros or of any words that follow,
 /// whose part of C does not exist and whose share of the other parts cancels; the few rows that may be left are done
 /// classically.
-struct Halves {
+struct I16WinogradHalves {
     x_panels: usize,
     y_panels: usize,
     rows: usize,
@@ -37,18 +37,18 @@ struct Halves {
     least: usize,
 }
 
-impl Halves {
-    fn new(rows: usize, shape: BlockGrid, least: usize) -> Halves {
+impl I16WinogradHalves {
+    fn new(rows: usize, shape: BlockGrid, least: usize) -> I16WinogradHalves {
         let (x_panels, y_panels) = (shape.rows.div_ceil(2), shape.cols.div_ceil(2));
         let rows = rows / 2 / INTERLEAVED * INTERLEAVED;
         let quarter = BlockGrid { rows: x_panels, cols: y_panels, triangle: false };
-        Halves { x_panels, y_panels, rows, slab: slab_rows(rows), quarter, least }
+        I16WinogradHalves { x_panels, y_panels, rows, slab: slab_rows(rows), quarter, least }
     }
 
-    /// As [`Halves::new`], with the slab of up to `rows` rows that takes most words.
-    fn of_most_words(rows: usize, shape: BlockGrid) -> Halves {
-        let half = Halves::new(rows, shape, LEAST_PANELS);
-        Halves { slab: most_slab_rows(half.rows), ..half }
+    /// As [`I16WinogradHalves::new`], with the slab of up to `rows` rows that takes most words.
+    fn of_most_words(rows: usize, shape: BlockGrid) -> I16WinogradHalves {
+        let half = I16WinogradHalves::new(rows, shape, LEAST_PANELS);
+        I16WinogradHalves { slab: most_slab_rows(half.rows), ..half }
     }
 
     /// Words of the sums, where they are not formed while they are packed.
@@ -62,14 +62,14 @@ impl Halves {
 
     /// Whether products of quarters over `depth` rows are classical.
     fn is_last(&self, depth: usize) -> bool {
-        Scheme::choose(depth, self.quarter, self.least) == Scheme::Classical
+        I16Scheme::choose(depth, self.quarter, self.least) == I16Scheme::Classical
     }
 }
 
 /// `C := C + X^T Y` or `C := X^T Y` for a rectangle.
-pub fn multiply_rectangle(modular: Modular<'_>, operands: Operands<'_>, area: &Area, work: Work<'_>) {
-    let Work { c, adds, scratch } = work;
-    let half = Halves::new(operands.rows, area.shape(), modular.least_panels());
+pub fn multiply_rectangle(modular: Modular<'_>, operands: I16Operands<'_>, area: &Area, work: I16Work<'_>) {
+    let I16Work { c, adds, scratch } = work;
+    let half = I16WinogradHalves::new(operands.rows, area.shape(), modular.least_panels());
     let (x, y, rows) = (operands.x.panels(), operands.right().panels(), operands.rows);
     let (products, rest) = scratch.split_at_mut(4 * plane_words(half.quarter.len()));
     let products: &mut [i16] = bytemuck::cast_slice_mut(products);
@@ -91,14 +91,20 @@ pub fn multiply_rectangle(modular: Modular<'_>, operands: Operands<'_>, area: &A
             let (left, right) = sums.split_at_mut(4 * m * depth * BLOCK);
             [Some(left), Some(right)]
         };
-        let (of_a, of_b) = (Parts { parts: a, panels: m, depth }, Parts { parts: b, panels: n, depth });
-        let [s1, s2, s3, s4] = of_a.sums(modular.isa, Sums::Left(WinogradLeft(prime)), left);
-        let [t1, t2, t3, t4] = of_b.sums(modular.isa, Sums::Right(WinogradRight(prime)), right);
-        let (a, b) = (a.map(Operand::Panels), b.map(Operand::Panels));
+        let (of_a, of_b) =
+            (OperandQuarters { parts: a, panels: m, depth }, OperandQuarters { parts: b, panels: n, depth });
+        let [s1, s2, s3, s4] = of_a.sums(modular.isa, SchemeSums::Left(WinogradLeft(prime)), left);
+        let [t1, t2, t3, t4] = of_b.sums(modular.isa, SchemeSums::Right(WinogradRight(prime)), right);
+        let (a, b) = (a.map(I16Operand::Panels), b.map(I16Operand::Panels));
         let mut own_products = products.chunks_exact_mut(half.quarter.len() * BLOCK_WORDS);
         let [p1, p5, p6, p7] = std::array::from_fn(|_| own_products.next().expect("scratch holds four products"));
         let mut part = |x, y, area: &Area, c: &mut [i16], adds| {
-            multiply_area(modular, Operands { x, y: Some(y), rows: depth }, area, Work { c, adds, scratch: inner });
+            multiply_area(
+                modular,
+                I16Operands { x, y: Some(y), rows: depth },
+                area,
+                I16Work { c, adds, scratch: inner },
+            );
         };
         part(a[0], b[0], &quarter, p1, own);
         part(a[1], b[2], &corner(0, 0), c, shared);
@@ -108,18 +114,18 @@ pub fn multiply_rectangle(modular: Modular<'_>, operands: Operands<'_>, area: &A
         part(s2, t2, &quarter, p6, own);
         part(s3, t3, &quarter, p7, own);
     }
-    modular.isa.run(Combine { prime: prime.value(), half: &half, products, area, c: &mut *c, adds });
+    modular.isa.run(WinogradCombine { prime: prime.value(), half: &half, products, area, c: &mut *c, adds });
     if 2 * half.rows < rows {
-        let [x, y] = [x, y].map(|operand| Operand::Panels(operand.from(0, 2 * half.rows)));
-        let last = Operands { x, y: Some(y), rows: rows - 2 * half.rows };
-        modular.multiply(last, &area.target(0..x_end, 0..y_end), Work { c, adds: true, scratch });
+        let [x, y] = [x, y].map(|operand| I16Operand::Panels(operand.from(0, 2 * half.rows)));
+        let last = I16Operands { x, y: Some(y), rows: rows - 2 * half.rows };
+        modular.multiply(last, &area.target(0..x_end, 0..y_end), I16Work { c, adds: true, scratch });
     }
 }
 
 /// Adds to C the products in scratch: three of its quarters have P2, P3 and P4 already.
-struct Combine<'a> {
+struct WinogradCombine<'a> {
     prime: i16,
-    half: &'a Halves,
+    half: &'a I16WinogradHalves,
     /// P1, P5, P6 and P7, one after the other.
     products: &'a [i16],
     area: &'a Area,
@@ -128,10 +134,10 @@ struct Combine<'a> {
     adds: bool,
 }
 
-impl Task for Combine<'_> {
+impl I16Task for WinogradCombine<'_> {
     #[inline(always)]
     fn run<L: Lanes, const V: usize, const C: usize>(self) {
-        let Combine { prime, half, products, area, c, adds } = self;
+        let WinogradCombine { prime, half, products, area, c, adds } = self;
         let (c, size) = (c.as_chunks_mut::<BLOCK_WORDS>().0, half.quarter.len());
         let products = products.as_chunks::<BLOCK_WORDS>().0;
         let (x_end, y_end) = area.panels();

@@ -3,21 +3,21 @@
 //! So the assembly of `amx` itself is run, with its encodings, addresses and strides. Encodings: VEX with the opcodes
 //! 49 (configuration, TILERELEASE, TILEZERO), 4B (TILELOADD, TILELOADDT1, TILESTORED) and 5E (products) of map 0F38.
 
-use super::Machine;
+use super::TileRegisters;
 use crate::kernels::i8::amx;
-use crate::kernels::i8::tiles::Task;
-use crate::kernels::i8::vectors::Plain;
+use crate::kernels::i8::tiles::I8Task;
+use crate::kernels::i8::vectors::PlainVector;
 use std::cell::RefCell;
 use std::sync::Once;
 
 thread_local! {
-    static MACHINE: RefCell<Machine> = const { RefCell::new(Machine::new()) };
+    static MACHINE: RefCell<TileRegisters> = const { RefCell::new(TileRegisters::new()) };
     /// Destinations of the products so far.
     static PRODUCTS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Runs a task on the unit `amx`, whose instructions are emulated.
-pub fn run(task: impl Task) {
+pub fn run(task: impl I8Task) {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         // SAFETY: the action is a valid one with a handler of three arguments and an empty mask; the handler only
@@ -30,7 +30,7 @@ pub fn run(task: impl Task) {
         }
     });
     // SAFETY: every instruction of AMX that this CPU refuses is emulated.
-    unsafe { amx::run_configured::<Plain, _>(task) };
+    unsafe { amx::run_configured::<PlainVector, _>(task) };
     MACHINE.with_borrow(|machine| assert!(machine.shapes.is_none(), "the tiles were not released"));
 }
 
@@ -78,7 +78,7 @@ const REGISTERS: [libc::c_int; 16] = [
 ];
 
 /// A memory operand: address, stride, bytes of the instruction.
-struct Memory {
+struct MemoryOperand {
     base: usize,
     index: usize,
     length: usize,
@@ -139,7 +139,7 @@ fn emulate(code: &[u8; 10], registers: &Registers) -> Option<usize> {
 }
 
 /// Decodes the operand behind the opcode: base, index times scale, displacement.
-fn memory(code: &[u8; 10], registers: &Registers) -> Memory {
+fn memory(code: &[u8; 10], registers: &Registers) -> MemoryOperand {
     let (inverted, modrm) = (!code[1], code[4]);
     let value = |low: u8, high: u8| registers[REGISTERS[usize::from(low & 7 | high << 3)] as usize] as usize;
     let (mode, rm) = (modrm >> 6, modrm & 7);
@@ -160,5 +160,5 @@ fn memory(code: &[u8; 10], registers: &Registers) -> Memory {
         1 => (i64::from(code[at] as i8), 1),
         _ => (i64::from(i32::from_le_bytes([code[at], code[at + 1], code[at + 2], code[at + 3]])), 4),
     };
-    Memory { base: base.wrapping_add_signed(displacement as isize), index, length: at + length }
+    MemoryOperand { base: base.wrapping_add_signed(displacement as isize), index, length: at + length }
 }

@@ -3,8 +3,8 @@
 //! The vector type never leaves this module but as the type parameter of a task that `run` runs, so its methods only
 //! execute on a CPU that has the instructions.
 
-use super::{ByLanes, Lanes};
-use crate::kernels::i8::tiles::Task;
+use super::{ByLanes, I8Lanes};
+use crate::kernels::i8::tiles::I8Task;
 use crate::kernels::i8::vectors;
 use std::arch::aarch64::*;
 use std::arch::asm;
@@ -12,7 +12,7 @@ use std::arch::asm;
 /// # Safety
 /// The CPU has NEON and I8MM.
 #[target_feature(enable = "neon,i8mm")]
-pub unsafe fn run<T: Task>(task: T) {
+pub unsafe fn run<T: I8Task>(task: T) {
     // Sums of 4 rows by 16 columns are 16 of 32 registers.
     task.run::<ByLanes<I8mm, 4, 2>>();
 }
@@ -21,9 +21,9 @@ pub unsafe fn run<T: Task>(task: T) {
 #[derive(Clone, Copy)]
 struct I8mm([int32x4_t; 2]);
 
-impl Lanes for I8mm {
+impl I8Lanes for I8mm {
     const WIDTH: usize = 8;
-    type Vectors = vectors::Plain;
+    type Vectors = vectors::PlainVector;
 
     #[inline(always)]
     fn zero() -> Self {

@@ -1,8 +1,8 @@
 //! Every unit against sums in plain loops; the register tile of 512-bit lanes on a model of them.
 
 use super::*;
-use crate::kernels::i8::isa::Isa;
-use crate::kernels::i8::tiles::{SIDE, STEP, STEP_WORDS, Task, columns_mut, rows_mut};
+use crate::kernels::i8::isa::I8Isa;
+use crate::kernels::i8::tiles::{I8Task, SIDE, STEP, STEP_WORDS, columns_mut, rows_mut};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -10,9 +10,9 @@ use rand_chacha::ChaCha8Rng;
 #[derive(Clone, Copy)]
 struct Model([u32; 16]);
 
-impl Lanes for Model {
+impl I8Lanes for Model {
     const WIDTH: usize = 16;
-    type Vectors = vectors::Plain;
+    type Vectors = vectors::PlainVector;
 
     fn zero() -> Self {
         Model([0; 16])
@@ -44,12 +44,12 @@ impl Lanes for Model {
 
 /// Multiplies and keeps the sums; the bytes of columns have signs if `SIGNED`.
 struct Product<'a, const SIGNED: bool> {
-    operands: (&'a [Rows], &'a [Columns]),
+    operands: (&'a [TileRows], &'a [TileColumns]),
     extent: Extent,
-    sums: &'a mut Sums,
+    sums: &'a mut TileSums,
 }
 
-impl<const SIGNED: bool> Task for Product<'_, SIGNED> {
+impl<const SIGNED: bool> I8Task for Product<'_, SIGNED> {
     #[inline(always)]
     fn run<U: Unit>(self) {
         U::multiply::<SIGNED>(self.operands.0, self.operands.1, self.extent, self.sums);
@@ -58,17 +58,17 @@ impl<const SIGNED: bool> Task for Product<'_, SIGNED> {
 
 /// A unit that runs tasks.
 trait Units {
-    fn run(&self, task: impl Task);
+    fn run(&self, task: impl I8Task);
 }
 
-impl Units for Isa {
-    fn run(&self, task: impl Task) {
-        Isa::run(*self, task);
+impl Units for I8Isa {
+    fn run(&self, task: impl I8Task) {
+        I8Isa::run(*self, task);
     }
 }
 
 impl<U: Unit> Units for PhantomData<U> {
-    fn run(&self, task: impl Task) {
+    fn run(&self, task: impl I8Task) {
         task.run::<U>();
     }
 }
@@ -131,12 +131,12 @@ fn every_unit_sums_products_of_bytes() {
             let extent = Extent { groups: terms.div_ceil(4), rows, columns };
             let mut other = ChaCha8Rng::seed_from_u64(2);
             let mut random = Operands::new(terms, |_| rng.random(), |_| other.random());
-            for isa in Isa::all() {
+            for isa in I8Isa::all() {
                 let label = format!("{isa:?}, {terms} terms, {extent:?}");
                 random.check(extent, &label, isa);
             }
             random.check(extent, "512 bits", PhantomData::<ByLanes<Model, 8, 2>>);
-            random.check(extent, "256 bits", PhantomData::<ByLanes<Plain, 4, 2>>);
+            random.check(extent, "256 bits", PhantomData::<ByLanes<I8PlainLanes, 4, 2>>);
         }
     }
 }
@@ -147,7 +147,7 @@ fn the_largest_bytes_do_not_saturate() {
         for terms in [4, 2 * STEP] {
             let mut operands = Operands::new(terms, |side| if side % 3 == 2 { -1 } else { row }, |_| column);
             let extent = Extent { groups: terms / 4, rows: SIDE, columns: SIDE };
-            for isa in Isa::all() {
+            for isa in I8Isa::all() {
                 operands.check(extent, &format!("{isa:?}, {row} times {column}"), isa);
             }
             operands.check(extent, "512 bits", PhantomData::<ByLanes<Model, 8, 2>>);

@@ -3,50 +3,50 @@
 //! The vector types never leave this module but as the type parameter of a task that one of the `run` functions runs,
 //! so their methods only execute on a CPU that has the instructions.
 
-use super::{ByLanes, Lanes};
-use crate::kernels::i8::tiles::Task;
+use super::{ByLanes, I8Lanes};
+use crate::kernels::i8::tiles::I8Task;
 use crate::kernels::i8::vectors;
 use std::arch::x86_64::*;
 
 /// # Safety
 /// The CPU has AVX2.
 #[target_feature(enable = "avx2")]
-pub unsafe fn run_avx2<T: Task>(task: T) {
-    task.run::<ByLanes<Avx2, 4, 2>>();
+pub unsafe fn run_avx2<T: I8Task>(task: T) {
+    task.run::<ByLanes<I8Avx2, 4, 2>>();
 }
 
 /// # Safety
 /// The CPU has AVX2 and AVX-VNNI.
 #[target_feature(enable = "avx2,avxvnni")]
-pub unsafe fn run_avx_vnni<T: Task>(task: T) {
-    task.run::<ByLanes<AvxVnni, 4, 2>>();
+pub unsafe fn run_avx_vnni<T: I8Task>(task: T) {
+    task.run::<ByLanes<I8AvxVnni, 4, 2>>();
 }
 
 /// # Safety
 /// The CPU has AVX2 and AVX-512 F, BW, DQ, VL, VBMI and VNNI.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni,avx2")]
-pub unsafe fn run_vnni<T: Task>(task: T) {
-    task.run::<ByLanes<Vnni, 8, 2>>();
+pub unsafe fn run_vnni<T: I8Task>(task: T) {
+    task.run::<ByLanes<I8Vnni, 8, 2>>();
 }
 
 /// Eight lanes; bytes are multiplied one by one, since pairs of their products do not fit 16 bits.
 #[derive(Clone, Copy)]
-struct Avx2(__m256i);
+struct I8Avx2(__m256i);
 
 /// Eight lanes.
 #[derive(Clone, Copy)]
-struct AvxVnni(__m256i);
+struct I8AvxVnni(__m256i);
 
 /// Sixteen lanes.
 #[derive(Clone, Copy)]
-struct Vnni(__m512i);
+struct I8Vnni(__m512i);
 
 /// The lanes of a 256-bit register; the two types differ in how products are added.
 macro_rules! narrow_lanes {
     ($lanes:ident, |$sum:ident, $unsigned:ident, $signed:ident| $add_products:expr) => {
-        impl Lanes for $lanes {
+        impl I8Lanes for $lanes {
             const WIDTH: usize = 8;
-            type Vectors = vectors::Plain;
+            type Vectors = vectors::PlainVector;
 
             #[inline(always)]
             fn zero() -> Self {
@@ -90,7 +90,7 @@ macro_rules! narrow_lanes {
     };
 }
 
-narrow_lanes!(Avx2, |sum, unsigned, signed| {
+narrow_lanes!(I8Avx2, |sum, unsigned, signed| {
     // Of each pair of bytes one is masked: 255 * 128 fits 16 bits.
     let even = _mm256_maddubs_epi16(unsigned, _mm256_and_si256(signed, _mm256_set1_epi16(0xff)));
     let odd = _mm256_maddubs_epi16(unsigned, _mm256_andnot_si256(_mm256_set1_epi16(0xff), signed));
@@ -98,29 +98,29 @@ narrow_lanes!(Avx2, |sum, unsigned, signed| {
     let sums = _mm256_add_epi32(sum, _mm256_madd_epi16(even, ones));
     _mm256_add_epi32(sums, _mm256_madd_epi16(odd, ones))
 });
-narrow_lanes!(AvxVnni, |sum, unsigned, signed| _mm256_dpbusd_avx_epi32(sum, unsigned, signed));
+narrow_lanes!(I8AvxVnni, |sum, unsigned, signed| _mm256_dpbusd_avx_epi32(sum, unsigned, signed));
 
-impl Lanes for Vnni {
+impl I8Lanes for I8Vnni {
     const WIDTH: usize = 16;
-    type Vectors = vectors::x86::Avx512;
+    type Vectors = vectors::x86::I8Avx512;
 
     #[inline(always)]
     fn zero() -> Self {
         // SAFETY: see the note on top of this module.
-        unsafe { Vnni(_mm512_setzero_si512()) }
+        unsafe { I8Vnni(_mm512_setzero_si512()) }
     }
 
     #[inline(always)]
     fn splat(x: u32) -> Self {
         // SAFETY: see the note on top of this module.
-        unsafe { Vnni(_mm512_set1_epi32(x as i32)) }
+        unsafe { I8Vnni(_mm512_set1_epi32(x as i32)) }
     }
 
     #[inline(always)]
     fn load(from: &[u32]) -> Self {
         assert!(from.len() >= Self::WIDTH);
         // SAFETY: see the note on top of this module; the slice is long enough.
-        unsafe { Vnni(_mm512_loadu_si512(from.as_ptr().cast())) }
+        unsafe { I8Vnni(_mm512_loadu_si512(from.as_ptr().cast())) }
     }
 
     #[inline(always)]
@@ -133,12 +133,12 @@ impl Lanes for Vnni {
     #[inline(always)]
     fn xor(self, other: Self) -> Self {
         // SAFETY: see the note on top of this module.
-        unsafe { Vnni(_mm512_xor_si512(self.0, other.0)) }
+        unsafe { I8Vnni(_mm512_xor_si512(self.0, other.0)) }
     }
 
     #[inline(always)]
     fn add_products(self, unsigned: Self, signed: Self) -> Self {
         // SAFETY: see the note on top of this module.
-        unsafe { Vnni(_mm512_dpbusd_epi32(self.0, unsigned.0, signed.0)) }
+        unsafe { I8Vnni(_mm512_dpbusd_epi32(self.0, unsigned.0, signed.0)) }
     }
 }

@@ -65,10 +65,10 @@ fn random_operands(rng: &mut ChaCha8Rng) -> [[u32; WORDS]; WORDS] {
 #[test]
 fn words_and_quarters_are_turned() {
     let operands = random_operands(&mut ChaCha8Rng::seed_from_u64(1));
-    let turned = Plain::turn(operands.map(|words| Plain::load(&words))).map(words);
+    let turned = PlainVector::turn(operands.map(|words| PlainVector::load(&words))).map(words);
     assert!((0..256).all(|at| turned[at % 16][at / 16] == operands[at / 16][at % 16]));
-    let four = [0, 1, 2, 3].map(|at| Plain::load(&operands[at]));
-    let (turned, swapped) = (Plain::turn_quarters(four).map(words), Plain::swap_quarters(four).map(words));
+    let four = [0, 1, 2, 3].map(|at| PlainVector::load(&operands[at]));
+    let (turned, swapped) = (PlainVector::turn_quarters(four).map(words), PlainVector::swap_quarters(four).map(words));
     for (vector, quarter, word) in (0..64).map(|at| (at / 16, at / 4 % 4, at % 4)) {
         assert_eq!(turned[word][4 * quarter + vector], operands[vector][4 * quarter + word]);
         assert_eq!(swapped[quarter][4 * vector + word], operands[vector][4 * quarter + word]);
@@ -79,7 +79,7 @@ fn words_and_quarters_are_turned() {
 fn digits_are_signed_bytes_of_halves() {
     let limit = I8_LARGEST_DIGITS as i16;
     for number in -limit..=limit {
-        let word = words(Plain::splat_half(number as u16).digits())[0];
+        let word = words(PlainVector::splat_half(number as u16).digits())[0];
         let (low, high) = (i16::from(word as u8 as i8), i16::from((word >> 8) as u8 as i8));
         assert!((-64..64).contains(&low) && 128 * high + low == number, "{number} has the digits {low} and {high}");
         assert_eq!(word >> 16, word & 0xffff);
@@ -95,7 +95,7 @@ fn four_rows_become_words_of_four_terms() {
         let (row, column) = (at / BLOCK, at % BLOCK);
         *half = u16::from_le_bytes([byte(row, column, 0), byte(row, column, 1)]);
     }
-    let grouped = words(Plain::load_halves(&halves).group_rows());
+    let grouped = words(PlainVector::load_halves(&halves).group_rows());
     for (digit, column) in (0..16).map(|at| (at / 8, at % 8)) {
         let word = grouped[8 * digit + column % 2 * 4 + column / 2];
         assert_eq!(word.to_le_bytes(), [0, 1, 2, 3].map(|row| byte(row, column, digit)));
@@ -106,7 +106,7 @@ fn four_rows_become_words_of_four_terms() {
 fn products_of_halves_are_added() {
     for (a, b) in [(i16::MIN, i16::MIN), (i16::MIN, i16::MAX), (-1, 1), (300, -7)] {
         let pair = |x: i16, y: i16| u32::from(x as u16) | u32::from(y as u16) << 16;
-        let sum = Plain::splat(5).add_products(Plain::splat(pair(a, b)), Plain::splat(pair(b, 3)));
+        let sum = PlainVector::splat(5).add_products(PlainVector::splat(pair(a, b)), PlainVector::splat(pair(b, 3)));
         let wanted = 5 + i64::from(a) * i64::from(b) + 3 * i64::from(b);
         assert_eq!(words(sum), [wanted as u32; WORDS]);
     }
@@ -121,7 +121,7 @@ fn bits_of_numbers_begin_anywhere() {
         for first in
             [i64::MIN, -1 << 40, -600, -513, -512, -65, -64, -1, 0, 1, 63, 64, 65, 500, 1024, 1088, i64::MAX - 600]
         {
-            let found = words(Plain::bits_from(&limbs, first));
+            let found = words(PlainVector::bits_from(&limbs, first));
             let wanted = |at: i64| first.checked_add(at).is_some_and(bit);
             assert!(
                 (0..512).all(|at| (found[at as usize / 32] >> (at % 32) & 1 == 1) == wanted(at)),
@@ -134,16 +134,16 @@ fn bits_of_numbers_begin_anywhere() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn vectors_of_this_cpu_do_what_the_plain_ones_do() {
-    use super::x86::Avx512;
+    use super::x86::I8Avx512;
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
     fn of_this_cpu(operands: &[[u32; WORDS]; WORDS], limbs: &[u64], firsts: &[i64]) -> Vec<[u32; WORDS]> {
-        results::<Avx512>(operands, limbs, firsts)
+        results::<I8Avx512>(operands, limbs, firsts)
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
     fn rounded(sums: &[u32; WORDS], inverse: f32) -> [u32; WORDS] {
-        words(Avx512::load(sums).round_product(inverse))
+        words(I8Avx512::load(sums).round_product(inverse))
     }
 
     let has = is_x86_feature_detected!("avx512f")
@@ -162,13 +162,14 @@ fn vectors_of_this_cpu_do_what_the_plain_ones_do() {
         let firsts = [0, 64, -64, -512, 512, rng.random_range(-1100..1400), rng.random_range(-1100..1400), -1 << 40];
         // SAFETY: the CPU has the instructions.
         let found = unsafe { of_this_cpu(&operands, &limbs, &firsts) };
-        assert_eq!(found, results::<Plain>(&operands, &limbs, &firsts), "round {round}");
+        assert_eq!(found, results::<PlainVector>(&operands, &limbs, &firsts), "round {round}");
         // Both round numbers that are no ties to the same integer; the two ways to round differ in the last bit of a
         // product.
         let sums = operands[0].map(|word| (word as i32 >> 8) as u32);
         let inverse = 1.0 / rng.random_range(29..16384) as f32;
         // SAFETY: the CPU has the instructions.
-        let (found, plain) = (unsafe { rounded(&sums, inverse) }, words(Plain::load(&sums).round_product(inverse)));
+        let (found, plain) =
+            (unsafe { rounded(&sums, inverse) }, words(PlainVector::load(&sums).round_product(inverse)));
         assert!(found.iter().zip(&plain).all(|(a, b)| a.abs_diff(*b) <= 1), "round {round}");
     }
 }

@@ -8,7 +8,7 @@ use std::arch::x86_64::*;
 
 /// A 512-bit register.
 #[derive(Clone, Copy)]
-pub struct Avx512(__m512i);
+pub struct I8Avx512(__m512i);
 
 /// Methods that are one instruction, or two.
 macro_rules! operations {
@@ -19,17 +19,17 @@ macro_rules! operations {
                 let $x = self.0;
                 $(let $arg = $arg.0;)*
                 // SAFETY: see the note on top of this module; only registers are touched.
-                unsafe { Avx512($body) }
+                unsafe { I8Avx512($body) }
             }
         )*
     };
 }
 
-impl HalfwordVector for Avx512 {
+impl HalfwordVector for I8Avx512 {
     #[inline(always)]
     fn load_halves(from: &[u16; HALVES]) -> Self {
         // SAFETY: see the note on top of this module; the array has 64 bytes.
-        unsafe { Avx512(_mm512_loadu_si512(from.as_ptr().cast())) }
+        unsafe { I8Avx512(_mm512_loadu_si512(from.as_ptr().cast())) }
     }
 
     #[inline(always)]
@@ -67,7 +67,7 @@ impl HalfwordVector for Avx512 {
     #[inline(always)]
     fn splat_half(x: u16) -> Self {
         // SAFETY: see the note on top of this module.
-        unsafe { Avx512(_mm512_set1_epi16(x as i16)) }
+        unsafe { I8Avx512(_mm512_set1_epi16(x as i16)) }
     }
 
     operations! {
@@ -86,22 +86,22 @@ impl HalfwordVector for Avx512 {
             let shifted = _mm512_add_epi16(self.0, _mm512_set1_epi16(64));
             let low = _mm512_and_si512(shifted, _mm512_set1_epi16(127));
             let both = select(_mm512_set1_epi16(0xff), low, _mm512_slli_epi16::<1>(shifted));
-            Avx512(_mm512_sub_epi8(both, _mm512_set1_epi16(64)))
+            I8Avx512(_mm512_sub_epi8(both, _mm512_set1_epi16(64)))
         }
     }
 
     #[inline(always)]
     fn group_rows(self) -> Self {
         // SAFETY: see the note on top of this module; the array has 64 bytes.
-        unsafe { Avx512(_mm512_permutexvar_epi8(_mm512_loadu_si512(GROUP_ROWS.as_ptr().cast()), self.0)) }
+        unsafe { I8Avx512(_mm512_permutexvar_epi8(_mm512_loadu_si512(GROUP_ROWS.as_ptr().cast()), self.0)) }
     }
 }
 
-impl Vector for Avx512 {
+impl Vector for I8Avx512 {
     #[inline(always)]
     fn load(from: &[u32; WORDS]) -> Self {
         // SAFETY: see the note on top of this module; the array has 64 bytes.
-        unsafe { Avx512(_mm512_loadu_si512(from.as_ptr().cast())) }
+        unsafe { I8Avx512(_mm512_loadu_si512(from.as_ptr().cast())) }
     }
 
     #[inline(always)]
@@ -113,7 +113,7 @@ impl Vector for Avx512 {
     #[inline(always)]
     fn splat(x: u32) -> Self {
         // SAFETY: see the note on top of this module.
-        unsafe { Avx512(_mm512_set1_epi32(x as i32)) }
+        unsafe { I8Avx512(_mm512_set1_epi32(x as i32)) }
     }
 
     operations! {
@@ -131,39 +131,39 @@ impl Vector for Avx512 {
         // SAFETY: see the note on top of this module.
         unsafe {
             let (inverse, rounder) = (_mm512_set1_ps(inverse), _mm512_set1_ps(ROUNDER));
-            Avx512(_mm512_castps_si512(_mm512_fmadd_ps(_mm512_cvtepi32_ps(self.0), inverse, rounder)))
+            I8Avx512(_mm512_castps_si512(_mm512_fmadd_ps(_mm512_cvtepi32_ps(self.0), inverse, rounder)))
         }
     }
 
     #[inline(always)]
     fn turn_quarters(vectors: [Self; 4]) -> [Self; 4] {
-        let [Avx512(a), Avx512(b), Avx512(c), Avx512(d)] = vectors;
+        let [I8Avx512(a), I8Avx512(b), I8Avx512(c), I8Avx512(d)] = vectors;
         // SAFETY: see the note on top of this module.
         unsafe {
             let (low_ab, high_ab) = (_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
             let (low_cd, high_cd) = (_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
             [
-                Avx512(_mm512_unpacklo_epi64(low_ab, low_cd)),
-                Avx512(_mm512_unpackhi_epi64(low_ab, low_cd)),
-                Avx512(_mm512_unpacklo_epi64(high_ab, high_cd)),
-                Avx512(_mm512_unpackhi_epi64(high_ab, high_cd)),
+                I8Avx512(_mm512_unpacklo_epi64(low_ab, low_cd)),
+                I8Avx512(_mm512_unpackhi_epi64(low_ab, low_cd)),
+                I8Avx512(_mm512_unpacklo_epi64(high_ab, high_cd)),
+                I8Avx512(_mm512_unpackhi_epi64(high_ab, high_cd)),
             ]
         }
     }
 
     #[inline(always)]
     fn swap_quarters(vectors: [Self; 4]) -> [Self; 4] {
-        let [Avx512(a), Avx512(b), Avx512(c), Avx512(d)] = vectors;
+        let [I8Avx512(a), I8Avx512(b), I8Avx512(c), I8Avx512(d)] = vectors;
         // SAFETY: see the note on top of this module.
         unsafe {
             // Quarters 0 and 2 of two vectors, then 1 and 3.
             let (even_ab, odd_ab) = (_mm512_shuffle_i32x4::<0x88>(a, b), _mm512_shuffle_i32x4::<0xdd>(a, b));
             let (even_cd, odd_cd) = (_mm512_shuffle_i32x4::<0x88>(c, d), _mm512_shuffle_i32x4::<0xdd>(c, d));
             [
-                Avx512(_mm512_shuffle_i32x4::<0x88>(even_ab, even_cd)),
-                Avx512(_mm512_shuffle_i32x4::<0x88>(odd_ab, odd_cd)),
-                Avx512(_mm512_shuffle_i32x4::<0xdd>(even_ab, even_cd)),
-                Avx512(_mm512_shuffle_i32x4::<0xdd>(odd_ab, odd_cd)),
+                I8Avx512(_mm512_shuffle_i32x4::<0x88>(even_ab, even_cd)),
+                I8Avx512(_mm512_shuffle_i32x4::<0x88>(odd_ab, odd_cd)),
+                I8Avx512(_mm512_shuffle_i32x4::<0xdd>(even_ab, even_cd)),
+                I8Avx512(_mm512_shuffle_i32x4::<0xdd>(odd_ab, odd_cd)),
             ]
         }
     }
@@ -176,7 +176,7 @@ impl Vector for Avx512 {
         unsafe {
             let low = _mm512_srl_epi64(low, _mm_cvtsi64_si128(right));
             let high = _mm512_sll_epi64(high, _mm_cvtsi64_si128(64 - right));
-            Avx512(_mm512_or_si512(low, high))
+            I8Avx512(_mm512_or_si512(low, high))
         }
     }
 }

@@ -5,12 +5,12 @@ use crate::plan::{BLOCK, BLOCK_WORDS};
 use std::arch::x86_64::*;
 
 /// A block as 8 columns.
-pub type Block = [__m512i; BLOCK];
+pub type VectorBlock = [__m512i; BLOCK];
 
 /// Block number `index` of a plane.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub fn load_block(words: &[u64], index: usize) -> Block {
+pub fn load_block(words: &[u64], index: usize) -> VectorBlock {
     let block = &words[index * BLOCK_WORDS..][..BLOCK_WORDS];
     // SAFETY: the block has 64 words.
     std::array::from_fn(|column| unsafe { _mm512_loadu_si512(block.as_ptr().add(column * BLOCK).cast()) })
@@ -19,7 +19,7 @@ pub fn load_block(words: &[u64], index: usize) -> Block {
 /// Writes block number `index` of a plane.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub fn store_block(words: &mut [u64], index: usize, block: Block) {
+pub fn store_block(words: &mut [u64], index: usize, block: VectorBlock) {
     let words = &mut words[index * BLOCK_WORDS..][..BLOCK_WORDS];
     for (column, vector) in block.into_iter().enumerate() {
         // SAFETY: the block has 64 words.
@@ -30,6 +30,6 @@ pub fn store_block(words: &mut [u64], index: usize, block: Block) {
 /// `a + b`, entry by entry.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub fn add_blocks(fold: &Fold, a: Block, b: Block) -> Block {
+pub fn add_blocks(fold: &Fold, a: VectorBlock, b: VectorBlock) -> VectorBlock {
     std::array::from_fn(|column| fold.add(a[column], b[column]))
 }

@@ -24,7 +24,7 @@ const _: () = assert!(GROUP <= PADDING, "a group reads up to so many digits beyo
 const MASK: u64 = (1 << DIGIT_BITS) - 1;
 
 /// Digit columns, `[column][lane]`.
-struct Sums {
+struct DigitColumnSums {
     digits: usize,
     /// Columns of the products from the first that counts to `2 digits`, and some that stay 0.
     products: Vec<u64>,
@@ -36,7 +36,7 @@ struct Sums {
     rows: usize,
 }
 
-/// Columns of [`Sums`]: of products, negatives and raised ones.
+/// Columns of [`DigitColumnSums`]: of products, negatives and raised ones.
 fn columns(digits: usize) -> [usize; 3] {
     let counted = 2 * digits + 1 - first_column(digits);
     [counted.next_multiple_of(GROUP) + GROUP, digits + 1, digits + 2 - first_column(digits)]
@@ -60,7 +60,7 @@ pub fn bytes(digits: usize) -> u64 {
 pub fn dots(sources: &[DotSource<'_>], vector: &FixedVector, results: &mut [Integer; BLOCK]) {
     let digits = vector.digits_per_entry();
     let [products, negatives, raised] = columns(digits).map(|columns| vec![0; columns * BLOCK]);
-    let mut sums = Sums { digits, products, negatives, raised, rows: 0 };
+    let mut sums = DigitColumnSums { digits, products, negatives, raised, rows: 0 };
     let mut cut = vec![0u64; cut_words(digits)];
     for source in sources {
         sums.add_panel(source, vector, &mut cut);
@@ -87,7 +87,7 @@ fn complement(cut: &mut [u64], digits: usize, lanes: u8) {
 }
 
 /// Some rows, and columns of their products that are formed together.
-struct Group {
+struct ProductGroup {
     /// The vector's entry for the first row.
     first: usize,
     /// Number of rows.
@@ -96,7 +96,7 @@ struct Group {
     column: usize,
 }
 
-impl Sums {
+impl DigitColumnSums {
     /// Adds the products of a panel; `cut` takes the digits of [`CHUNK`] rows.
     #[target_feature(enable = "avx512f,avx512ifma,avx512bw,avx512dq,avx512vbmi")]
     fn add_panel(&mut self, source: &DotSource<'_>, vector: &FixedVector, cut: &mut [u64]) {
@@ -130,7 +130,7 @@ impl Sums {
         }
         self.rows += lanes.len();
         for group in (first_column(self.digits)..2 * self.digits).step_by(GROUP) {
-            self.add_group(cut, step, &Group { first, rows: lanes.len(), column: group }, vector);
+            self.add_group(cut, step, &ProductGroup { first, rows: lanes.len(), column: group }, vector);
         }
         for at in 0..self.digits {
             let raised = at.saturating_sub(first_column(self.digits));
@@ -153,8 +153,8 @@ impl Sums {
     /// The columns `group .. group + GROUP` of the products of some rows.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
-    fn add_group(&mut self, cut: &[u64], step: usize, group: &Group, vector: &FixedVector) {
-        let (&Group { first, rows, column: group }, digits) = (group, self.digits);
+    fn add_group(&mut self, cut: &[u64], step: usize, group: &ProductGroup, vector: &FixedVector) {
+        let (&ProductGroup { first, rows, column: group }, digits) = (group, self.digits);
         let zero = _mm512_setzero_si512();
         let (mut lo, mut hi) = ([zero; GROUP], [zero; GROUP]);
         let range = (group + 1).saturating_sub(digits)..(group + GROUP).min(digits);

@@ -10,7 +10,7 @@
 //! Bounds: docs/ALGORITHM.md, "Residues of 16 bits".
 
 use super::digits::{Cutter, ROWS, load_bytes};
-use super::to_residues::{Digits, Sums, scratch_words as strip_words, sums};
+use super::to_residues::{DigitRows, PrimeSums, scratch_words as strip_words, sums};
 use crate::kernels::PanelSource;
 use crate::kernels::form::Form;
 use crate::kernels::x86_64::cpu;
@@ -49,7 +49,7 @@ struct Divisor {
 }
 
 /// A product `M` of four primes.
-struct Composite {
+struct FourPrimes {
     modulus: u64,
     /// `-1 / M` modulo `2^52`.
     inverse: u64,
@@ -69,7 +69,7 @@ pub struct Composites {
     form: Form,
     count: usize,
     digits: usize,
-    groups: Vec<Composite>,
+    groups: Vec<FourPrimes>,
     /// `2^(52 (d + 1))` modulo product `g` at `g * digits + d`.
     powers: Vec<u64>,
 }
@@ -82,15 +82,15 @@ impl Divisor {
     }
 }
 
-impl Composite {
+impl FourPrimes {
     /// The last of fewer primes than four counts several times.
-    fn new(primes: &[u64]) -> Composite {
+    fn new(primes: &[u64]) -> FourPrimes {
         let prime = |at: usize| primes[at.min(primes.len() - 1)];
         let modulus: u64 = (0..GROUP).map(prime).product();
         let bits = modulus.ilog2() + 1;
         assert!(bits <= DIGIT_BITS && bits > 8);
         let digit = (1u64 << DIGIT_BITS) - 1;
-        Composite {
+        FourPrimes {
             modulus,
             inverse: inverse_modulo_word(modulus).wrapping_neg() & digit,
             reciprocal: ((1u128 << (DIGIT_BITS - 1 + bits)) / u128::from(modulus)) as u64,
@@ -111,7 +111,7 @@ impl Composites {
             return None;
         }
         assert!(primes.iter().all(|prime| (1 << QUOTIENT_BITS..1 << 13).contains(prime)));
-        let groups: Vec<_> = primes.chunks(GROUP).map(Composite::new).collect();
+        let groups: Vec<_> = primes.chunks(GROUP).map(FourPrimes::new).collect();
         let mut powers = Vec::with_capacity(groups.len() * digits);
         for group in &groups {
             let (modulus, mut power) = (Modulus::new(group.modulus), group.unit);
@@ -125,7 +125,7 @@ impl Composites {
 
     /// Bytes held.
     pub fn bytes(&self) -> u64 {
-        (self.powers.len() * 8 + self.groups.len() * size_of::<Composite>()) as u64
+        (self.powers.len() * 8 + self.groups.len() * size_of::<FourPrimes>()) as u64
     }
 
     /// Words of scratch for one call.
@@ -176,8 +176,8 @@ impl Composites {
         for (number, (words, own)) in strips.enumerate() {
             let mut signs = [0; ROWS];
             signs[..own.len()].copy_from_slice(own);
-            let digits = Digits { words, carries: [0; ROWS] };
-            let strip = Strip { digits, signs, rows: number * ROWS..number * ROWS + own.len() };
+            let digits = DigitRows { words, carries: [0; ROWS] };
+            let strip = DigitStrip { digits, signs, rows: number * ROWS..number * ROWS + own.len() };
             for group in (0..self.groups.len()).step_by(2) {
                 match self.groups.len() - group {
                     1 => self.several::<1>(group, call, &strip, planes),
@@ -202,8 +202,8 @@ impl Composites {
                 (ends[strip].0[offset], ends[strip].1[offset]) = (cut.signs, cut.carries);
             }
             // A short last strip reads what earlier rows left in `digits` and stores only its own rows.
-            let strip = |at: usize| Strip {
-                digits: Digits { words: &digits[at * words..][..words], carries: ends[at].1 },
+            let strip = |at: usize| DigitStrip {
+                digits: DigitRows { words: &digits[at * words..][..words], carries: ends[at].1 },
                 signs: ends[at].0,
                 rows: first + at * ROWS..(first + (at + 1) * ROWS).min(call.rows),
             };
@@ -225,12 +225,18 @@ impl Composites {
     /// The residues of a strip modulo the primes of `GROUPS` neighbouring products.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma,avx512bw,avx512vbmi")]
-    fn several<const GROUPS: usize>(&self, group: usize, call: &Call, strip: &Strip<'_>, planes: &mut [&mut [u64]]) {
+    fn several<const GROUPS: usize>(
+        &self,
+        group: usize,
+        call: &Call,
+        strip: &DigitStrip<'_>,
+        planes: &mut [&mut [u64]],
+    ) {
         let powers = &self.powers[group * self.digits..][..GROUPS * self.digits];
         let composites = &self.groups[group..group + GROUPS];
         let units = std::array::from_fn(|at| composites[at].unit);
         let sums = sums::<GROUPS>(powers, units, &strip.digits);
-        let lanes = Lanes::new(self.form, strip.signs);
+        let lanes = StripLanes::new(self.form, strip.signs);
         for (at, composite) in composites.iter().enumerate() {
             let residues = residues(composite, &sums[at], &lanes);
             for (prime, vector) in ((group + at) * GROUP..).zip(residues) {
@@ -250,31 +256,31 @@ struct Call {
 }
 
 /// Up to `ROWS` rows of digits; `rows` are counted within the panel.
-struct Strip<'a> {
-    digits: Digits<'a>,
+struct DigitStrip<'a> {
+    digits: DigitRows<'a>,
     signs: [u8; ROWS],
     rows: Range<usize>,
 }
 
 /// Where the entries of a strip lie in the vector that is written.
-struct Lanes {
+struct StripLanes {
     /// Where each byte comes from.
     order: __m512i,
     /// The entries below 0, as they lie there.
     negative: u32,
 }
 
-impl Lanes {
+impl StripLanes {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    fn new(form: Form, signs: [u8; ROWS]) -> Lanes {
+    fn new(form: Form, signs: [u8; ROWS]) -> StripLanes {
         match form {
-            Form::Rows => Lanes { order: load_bytes(&ROW_BYTES), negative: u32::from_le_bytes(signs) },
+            Form::Rows => StripLanes { order: load_bytes(&ROW_BYTES), negative: u32::from_le_bytes(signs) },
             Form::Pairs => {
                 // The bits of both rows of a pair alternate.
                 let [a, b, c, d] = signs.map(u32::from);
                 let negative = spread(a | c << 16) | spread(b | d << 16) << 1;
-                Lanes { order: load_bytes(&PAIR_BYTES), negative }
+                StripLanes { order: load_bytes(&PAIR_BYTES), negative }
             }
         }
     }
@@ -291,7 +297,7 @@ fn spread(bits: u32) -> u32 {
 /// Writes the residues of a strip to one plane.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn write(plane: &mut [u64], form: Form, strip: &Strip<'_>, residues: __m512i, streams: bool) {
+fn write(plane: &mut [u64], form: Form, strip: &DigitStrip<'_>, residues: __m512i, streams: bool) {
     let out = &mut plane[form.panel_words(strip.rows.start)..form.panel_words(strip.rows.end)];
     if strip.rows.len() == ROWS {
         assert!(out.len() == ROWS * BLOCK / 4);
@@ -312,7 +318,7 @@ fn write(plane: &mut [u64], form: Form, strip: &Strip<'_>, residues: __m512i, st
 /// Balanced residues of a strip modulo the four primes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma,avx512bw,avx512vbmi")]
-fn residues(composite: &Composite, sums: &Sums, lanes: &Lanes) -> [__m512i; GROUP] {
+fn residues(composite: &FourPrimes, sums: &PrimeSums, lanes: &StripLanes) -> [__m512i; GROUP] {
     let values: [__m512i; ROWS] = std::array::from_fn(|row| reduce(composite, sums[row]));
     let [v0, v1, v2, v3] = values;
     let low = merge([v0, _mm512_slli_epi64::<16>(v1), _mm512_slli_epi64::<32>(v2), _mm512_slli_epi64::<48>(v3)]);
@@ -339,7 +345,7 @@ fn residues(composite: &Composite, sums: &Sums, lanes: &Lanes) -> [__m512i; GROU
 /// A sum divided by `2^52`, modulo `M`: in the lower 52 bits, a number below `M + 768`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn reduce(composite: &Composite, (lo, hi): (__m512i, __m512i)) -> __m512i {
+fn reduce(composite: &FourPrimes, (lo, hi): (__m512i, __m512i)) -> __m512i {
     let zero = _mm512_setzero_si512();
     let constant = |word: u64| _mm512_set1_epi64(word as i64);
     let modulus = constant(composite.modulus);
@@ -417,7 +423,7 @@ mod tests {
             }
         }
         let call = Call { primes: 0..primes.len(), rows: ROWS, streams: false };
-        let strip = Strip { digits: Digits { words: &words, carries }, signs, rows: 0..ROWS };
+        let strip = DigitStrip { digits: DigitRows { words: &words, carries }, signs, rows: 0..ROWS };
         let mut window = vec![0u64; primes.len() * ROWS * BLOCK / 4];
         let mut planes: Vec<&mut [u64]> = window.chunks_exact_mut(ROWS * BLOCK / 4).collect();
         for group in 0..primes.len().div_ceil(GROUP) {
@@ -466,7 +472,7 @@ mod tests {
         let fits = |sum: &Integer| Integer::from(sum >> DROPPED_BITS) < digit;
         assert!(fits(&largest(MOST_DIGITS)) && !fits(&largest(MOST_DIGITS + 1)));
         for primes in i16_primes().chunks(GROUP) {
-            let composite = Composite::new(primes);
+            let composite = FourPrimes::new(primes);
             assert!(composite.reciprocal < 1 << 52 && composite.shift + 8 <= 52);
             // The quotient is short by less than 3 units of 2^-shift, each less than 2^8 in the remainder.
             assert!(composite.modulus + 3 * 256 < 1 << 52);

@@ -93,7 +93,7 @@ impl Fold {
 /// `2^52` for [`Store::Add`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub unsafe fn tile(fold: &Fold, tile: Tile, rows: usize, c: *mut u64, into: Store) {
+pub unsafe fn tile(fold: &Fold, tile: RegisterTile, rows: usize, c: *mut u64, into: Store) {
     assert!(rows <= IFMA52_CHUNK_ROWS);
     let mut lo = [_mm512_setzero_si512(); BLOCK];
     let mut hi = [_mm512_setzero_si512(); BLOCK];
@@ -141,7 +141,7 @@ pub unsafe fn tile(fold: &Fold, tile: Tile, rows: usize, c: *mut u64, into: Stor
 
 /// Operands of one register tile.
 #[derive(Clone, Copy)]
-pub struct Tile {
+pub struct RegisterTile {
     /// Panel of X.
     pub x: *const u64,
     /// Panel of Y.
@@ -207,7 +207,7 @@ mod tests {
                 let (left, right) = (vec![x; rows * BLOCK], vec![y; rows * BLOCK]);
                 let mut c = [MOST; BLOCK * BLOCK];
                 let operands =
-                    Tile { x: left.as_ptr(), y: right.as_ptr(), next_x: left.as_ptr(), next_y: right.as_ptr() };
+                    RegisterTile { x: left.as_ptr(), y: right.as_ptr(), next_x: left.as_ptr(), next_y: right.as_ptr() };
                 // SAFETY: `probe` found the instructions; both operands have `rows` rows of 8 words, `c` has 64 words.
                 unsafe { tile(&Fold::new(prime), operands, rows, c.as_mut_ptr(), Store::Add) };
                 let product = u128::from(x) * u128::from(y) % u128::from(prime);

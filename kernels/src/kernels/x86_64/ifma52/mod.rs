@@ -37,13 +37,13 @@ use crate::kernels::{
 use crate::math::bound::{cholesky_modulus_bits, ifma52_prime_count};
 use crate::math::family::{IFMA52_BITS, ifma52_maximum_modulus_bits, ifma52_primes};
 use crate::plan::{BLOCK, BlockGrid};
-use levels::{Field, Work};
+use levels::{Ifma52Work, PrimeConstants};
 use micro::Fold;
-use product::{Next, Operands, Panels, Store};
+use product::{Ifma52Operands, Ifma52Panels, Next, Store};
 use rug::Integer;
 use std::ops::Range;
 use std::sync::Arc;
-use tables::Tables;
+use tables::Ifma52Tables;
 
 /// The kernel; a value proves that the CPU has the instructions.
 pub struct Ifma52(());
@@ -120,7 +120,7 @@ impl PlaneKernel for Ifma52 {
             let maximum_bits = u64::from(self.maximum_modulus_bits());
             return Err(Error::Precision { precision_bits: bits.into(), maximum_bits });
         }
-        Ok(Arc::new(factor::Factor::new(working_bits)))
+        Ok(Arc::new(factor::FactorTables::new(working_bits)))
     }
 
     fn prepare(&self, spec: &EngineSpec) -> Result<Arc<dyn PlaneEngine>> {
@@ -128,16 +128,16 @@ impl PlaneKernel for Ifma52 {
             let maximum_bits = u64::from(self.maximum_modulus_bits());
             return Err(Error::Precision { precision_bits: spec.modulus_bits.into(), maximum_bits });
         }
-        Ok(Arc::new(Engine { tables: Tables::new(self.plane_count(spec), spec.operand_bits) }))
+        Ok(Arc::new(Ifma52Engine { tables: Ifma52Tables::new(self.plane_count(spec), spec.operand_bits) }))
     }
 }
 
 /// Made only by [`Ifma52::prepare`], so that a value proves the CPU's instructions.
-struct Engine {
-    tables: Tables,
+struct Ifma52Engine {
+    tables: Ifma52Tables,
 }
 
-impl PlaneFormat for Engine {
+impl PlaneFormat for Ifma52Engine {
     fn moduli(&self) -> &[u64] {
         &self.tables.primes
     }
@@ -165,7 +165,7 @@ impl PlaneFormat for Engine {
     }
 }
 
-impl PlaneEngine for Engine {
+impl PlaneEngine for Ifma52Engine {
     fn to_residues(
         &self,
         primes: Range<usize>,
@@ -180,16 +180,16 @@ impl PlaneEngine for Engine {
     fn multiply(&self, prime: usize, product: &PlaneProduct<'_>, c: &mut [u64], scratch: &mut [u64]) {
         let PlaneProduct { x, y, rows, grid, blocks, .. } = product.clone();
         let stride = self.panel_words(rows);
-        let (x, y) = (Panels { words: x, stride }, Panels { words: y, stride });
-        let operands = Operands { x, y, rows, next: Some(Next::following(x, &grid, rows)) };
+        let (x, y) = (Ifma52Panels { words: x, stride }, Ifma52Panels { words: y, stride });
+        let operands = Ifma52Operands { x, y, rows, next: Some(Next::following(x, &grid, rows)) };
         let into = if product.accumulate { Store::Add } else { Store::Overwrite };
         // SAFETY: an engine exists only where `probe` found the instructions.
         unsafe {
             let fold = Fold::new(self.tables.primes[prime]);
             if blocks.len() == grid.len() {
                 let words = levels::scratch_words(rows, grid);
-                let work = Work { c, into, scratch: &mut scratch[..words] };
-                let field = Field { fold: &fold, root: self.tables.roots[prime] };
+                let work = Ifma52Work { c, into, scratch: &mut scratch[..words] };
+                let field = PrimeConstants { fold: &fold, root: self.tables.roots[prime] };
                 levels::multiply_area(field, &operands, &Area::whole(grid), work);
             } else {
                 product::multiply(&fold, &operands, &Target::new(grid, blocks), c, into);

@@ -4,7 +4,7 @@
 //! blocks, whose panel of Y stays in the first-level cache while the group's panels stream past it.
 
 pub use super::micro::Store;
-use super::micro::{Fold, Tile, tile};
+use super::micro::{Fold, RegisterTile, tile};
 use crate::kernels::area::Target;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 use std::ops::Range;
@@ -17,17 +17,17 @@ pub const MC_PANELS: usize = 20;
 
 /// Panels of an operand, `stride` words apart, from some row on.
 #[derive(Clone, Copy)]
-pub struct Panels<'a> {
+pub struct Ifma52Panels<'a> {
     /// The first panel's first row begins the slice.
     pub words: &'a [u64],
     /// Words from one panel to the next.
     pub stride: usize,
 }
 
-impl<'a> Panels<'a> {
+impl<'a> Ifma52Panels<'a> {
     /// The panels from number `panel` on, from row `row` on.
-    pub fn from(self, panel: usize, row: usize) -> Panels<'a> {
-        Panels { words: &self.words[(panel * self.stride + row * BLOCK).min(self.words.len())..], ..self }
+    pub fn from(self, panel: usize, row: usize) -> Ifma52Panels<'a> {
+        Ifma52Panels { words: &self.words[(panel * self.stride + row * BLOCK).min(self.words.len())..], ..self }
     }
 
     /// Whether `count` panels of `rows` rows lie in the slice.
@@ -49,14 +49,14 @@ pub struct Next {
 
 impl Next {
     /// The first `count` of `panels`, `rows` rows of each.
-    pub fn new(panels: Panels<'_>, count: usize, rows: usize) -> Next {
+    pub fn new(panels: Ifma52Panels<'_>, count: usize, rows: usize) -> Next {
         Next { start: panels.words.as_ptr(), stride: panels.stride, count, rows }
     }
 
     /// The operand with which a product of the same shape would begin if its operand followed `panels` in memory.
     ///
     /// Planes lie one after another, so that the same worker most often multiplies this one next.
-    pub fn following(panels: Panels<'_>, grid: &BlockGrid, rows: usize) -> Next {
+    pub fn following(panels: Ifma52Panels<'_>, grid: &BlockGrid, rows: usize) -> Next {
         let start = panels.words.as_ptr().wrapping_add(panels.words.len());
         Next { start, stride: panels.stride, count: grid.rows.min(MC_PANELS), rows: depth_of_passes(rows, KC) }
     }
@@ -64,11 +64,11 @@ impl Next {
 
 /// The two operands of a product over `rows` rows.
 #[derive(Clone, Copy)]
-pub struct Operands<'a> {
+pub struct Ifma52Operands<'a> {
     /// Panels that give the rows of C.
-    pub x: Panels<'a>,
+    pub x: Ifma52Panels<'a>,
     /// Panels that give the columns of C.
-    pub y: Panels<'a>,
+    pub y: Ifma52Panels<'a>,
     /// Rows of both.
     pub rows: usize,
     /// The operand that is read after this product, if it is known.
@@ -85,8 +85,8 @@ pub fn depth_of_passes(rows: usize, most: usize) -> usize {
 /// # Panics
 /// Where the slices are shorter than the shape requires.
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn multiply(fold: &Fold, operands: &Operands<'_>, target: &Target, c: &mut [u64], into: Store) {
-    let Operands { x, y, rows, next } = *operands;
+pub fn multiply(fold: &Fold, operands: &Ifma52Operands<'_>, target: &Target, c: &mut [u64], into: Store) {
+    let Ifma52Operands { x, y, rows, next } = *operands;
     let Target { grid, blocks, row_window, col_window, origin } = target;
     assert!(row_window.end <= grid.rows && col_window.end <= grid.cols && blocks.end <= grid.len());
     assert!(row_window.start >= origin.0 && col_window.start >= origin.1);
@@ -112,9 +112,9 @@ pub fn multiply(fold: &Fold, operands: &Operands<'_>, target: &Target, c: &mut [
             let later = first + depth;
             let panels = |start: usize| start - origin.0..(start + group_panels).min(row_window.end) - origin.0;
             let mut next_group = match next {
-                _ if group.end < row_window.end => Ahead::new(x, panels(group.end), first..later),
-                Some(next) if later == rows => Ahead::from(next),
-                _ => Ahead::new(x, panels(row_window.start), later..(later + step).min(rows)),
+                _ if group.end < row_window.end => PanelPrefetch::new(x, panels(group.end), first..later),
+                Some(next) if later == rows => PanelPrefetch::from(next),
+                _ => PanelPrefetch::new(x, panels(row_window.start), later..(later + step).min(rows)),
             };
             for col in columns.clone() {
                 let (run, first_block) = target.run(col, &group);
@@ -126,7 +126,8 @@ pub fn multiply(fold: &Fold, operands: &Operands<'_>, target: &Target, c: &mut [
                 unsafe {
                     let x = x.words.as_ptr().add((run.start - origin.0) * x.stride + first * BLOCK);
                     let y = y.words.as_ptr().add((col - origin.1) * y.stride + first * BLOCK);
-                    let strip = Strip { x, x_stride: operands.x.stride, y, y_stride: operands.y.stride, rows: depth };
+                    let strip =
+                        PanelRun { x, x_stride: operands.x.stride, y, y_stride: operands.y.stride, rows: depth };
                     block_column(fold, strip, column, into, &mut next_group);
                 }
             }
@@ -136,7 +137,7 @@ pub fn multiply(fold: &Fold, operands: &Operands<'_>, target: &Target, c: &mut [
 
 /// The panels that a run of blocks contracts.
 #[derive(Clone, Copy)]
-struct Strip {
+struct PanelRun {
     x: *const u64,
     x_stride: usize,
     y: *const u64,
@@ -145,7 +146,7 @@ struct Strip {
 }
 
 /// Lines of panels that a later pass will need, given out piece by piece to be fetched into the second-level cache.
-struct Ahead {
+struct PanelPrefetch {
     start: usize,
     stride: usize,
     panels: usize,
@@ -153,14 +154,20 @@ struct Ahead {
     done_rows: usize,
 }
 
-impl Ahead {
-    fn from(next: Next) -> Ahead {
-        Ahead { start: next.start as usize, stride: next.stride, panels: next.count, rows: next.rows, done_rows: 0 }
+impl PanelPrefetch {
+    fn from(next: Next) -> PanelPrefetch {
+        PanelPrefetch {
+            start: next.start as usize,
+            stride: next.stride,
+            panels: next.count,
+            rows: next.rows,
+            done_rows: 0,
+        }
     }
 
-    fn new(x: Panels<'_>, panels: Range<usize>, rows: Range<usize>) -> Ahead {
+    fn new(x: Ifma52Panels<'_>, panels: Range<usize>, rows: Range<usize>) -> PanelPrefetch {
         let start = x.words.as_ptr() as usize + (panels.start * x.stride + rows.start * BLOCK) * 8;
-        Ahead { start, stride: x.stride, panels: panels.len(), rows: rows.len(), done_rows: 0 }
+        PanelPrefetch { start, stride: x.stride, panels: panels.len(), rows: rows.len(), done_rows: 0 }
     }
 
     /// Where the next `rows` lines lie; past the end, always the same spot.
@@ -185,11 +192,11 @@ impl Ahead {
 /// # Safety
 /// As [`tile`], for as many panels of X as `c` has blocks.
 #[target_feature(enable = "avx512f,avx512ifma")]
-unsafe fn block_column(fold: &Fold, strip: Strip, c: &mut [u64], into: Store, next_group: &mut Ahead) {
-    let Strip { x, x_stride, y, y_stride, rows } = strip;
+unsafe fn block_column(fold: &Fold, strip: PanelRun, c: &mut [u64], into: Store, next_group: &mut PanelPrefetch) {
+    let PanelRun { x, x_stride, y, y_stride, rows } = strip;
     for (panel, block) in c.chunks_exact_mut(BLOCK_WORDS).enumerate() {
         let next_rows = (panel * (rows / 4)).min(rows);
-        let operands = Tile {
+        let operands = RegisterTile {
             x: x.wrapping_add(panel * x_stride),
             y,
             next_x: next_group.take(rows / 4),

@@ -6,7 +6,7 @@
 //! Bounds: docs/ALGORITHM.md, "Reconstruction as a product".
 
 use super::micro::Fold;
-use super::tables::{Cofactors, Tables};
+use super::tables::{Cofactors, Ifma52Tables};
 use super::transpose::transpose;
 use crate::kernels::{BlockResidues, IntegerBlock};
 use crate::plan::{BLOCK, BLOCK_WORDS};
@@ -27,7 +27,12 @@ pub fn scratch_words(cofactors: Cofactors<'_>) -> usize {
 
 /// The integers of one block; see `PlaneEngine::reconstruct`.
 #[target_feature(enable = "avx512f,avx512ifma,avx512bw,avx512dq,avx512vbmi")]
-pub fn reconstruct(tables: &Tables, residues: &BlockResidues<'_>, integers: &mut IntegerBlock, scratch: &mut [u64]) {
+pub fn reconstruct(
+    tables: &Ifma52Tables,
+    residues: &BlockResidues<'_>,
+    integers: &mut IntegerBlock,
+    scratch: &mut [u64],
+) {
     let cofactors = tables.cofactors();
     assert!(integers.limbs * 64 >= tables.count() * 52);
     let (weighted, digits) = scratch[..scratch_words(cofactors)].split_at_mut(weighted_words(cofactors));
@@ -73,7 +78,7 @@ pub fn put_together(
 /// `y_i` for every prime, and after them the quotient `q`, 4 vectors each.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
-fn weigh(tables: &Tables, residues: &BlockResidues<'_>, half: usize, weighted: &mut [u64]) {
+fn weigh(tables: &Ifma52Tables, residues: &BlockResidues<'_>, half: usize, weighted: &mut [u64]) {
     let mut quotients = [_mm512_setzero_pd(); COLUMNS];
     for (index, &prime) in tables.primes.iter().enumerate() {
         let fold = Fold::new(prime);

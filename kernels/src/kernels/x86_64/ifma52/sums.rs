@@ -1,6 +1,6 @@
 //! Sums of the quarters of an operand, for the schemes that save products.
 
-use super::product::Panels;
+use super::product::Ifma52Panels;
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
 
@@ -11,7 +11,7 @@ use std::arch::x86_64::*;
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn form_sums(
-    quarters: [Panels<'_>; 4],
+    quarters: [Ifma52Panels<'_>; 4],
     panels: usize,
     depth: usize,
     out: &mut [u64],
@@ -35,7 +35,7 @@ pub fn form_sums(
 }
 
 /// Sum number `number` that [`form_sums`] wrote.
-pub fn sum(out: &[u64], number: usize, depth: usize) -> Panels<'_> {
+pub fn sum(out: &[u64], number: usize, depth: usize) -> Ifma52Panels<'_> {
     let words = out.len() / 4;
-    Panels { words: &out[number * words..][..words], stride: depth * BLOCK }
+    Ifma52Panels { words: &out[number * words..][..words], stride: depth * BLOCK }
 }

@@ -6,7 +6,7 @@ use rug::Integer;
 use rug::integer::Order;
 
 /// Everything the conversions read; all digits are base `2^52`.
-pub struct Tables {
+pub struct Ifma52Tables {
     /// The moduli in plane order.
     pub primes: Vec<u64>,
     /// Digits of a scaled operand entry.
@@ -34,9 +34,9 @@ pub struct Cofactors<'a> {
     pub table: &'a [u64],
 }
 
-impl Tables {
+impl Ifma52Tables {
     /// Tables for the first `count` primes of the family and operands of at most `2^operand_bits`.
-    pub fn new(count: usize, operand_bits: u32) -> Tables {
+    pub fn new(count: usize, operand_bits: u32) -> Ifma52Tables {
         let primes = ifma52_primes()[..count].to_vec();
         let operand_digits = (operand_bits / IFMA52_BITS + 1) as usize;
         let mut radix_powers = Vec::with_capacity(count * operand_digits);
@@ -55,7 +55,7 @@ impl Tables {
         let cofactors = cofactor_digits(&cofactors, &product, count);
         let roots = primes.iter().map(|&prime| Modulus::new(prime).root_of_minus_one()).collect();
         let reciprocals = primes.iter().map(|&prime| 1.0 / prime as f64).collect();
-        Tables { primes, operand_digits, radix_powers, weights, roots, reciprocals, cofactors }
+        Ifma52Tables { primes, operand_digits, radix_powers, weights, roots, reciprocals, cofactors }
     }
 
     /// Number of primes, and of digits of a product.

@@ -7,7 +7,7 @@
 
 use super::digits::{Cutter, ROWS, padded};
 use super::micro::Fold;
-use super::tables::Tables;
+use super::tables::Ifma52Tables;
 use crate::kernels::PanelSource;
 use crate::kernels::radix::CutLanes;
 use crate::plan::BLOCK;
@@ -25,7 +25,7 @@ pub fn scratch_words(digits: usize) -> usize {
 /// Fills one panel of the planes of `primes`; see `PlaneEngine::to_residues`.
 #[target_feature(enable = "avx512f,avx512ifma,avx512bw,avx512dq,avx512vbmi")]
 pub fn to_residues(
-    tables: &Tables,
+    tables: &Ifma52Tables,
     primes: Range<usize>,
     source: &PanelSource<'_>,
     planes: &mut [&mut [u64]],
@@ -50,7 +50,7 @@ pub fn to_residues(
             CutLanes { signs: signs[offset], carries: carries[offset] } =
                 cutter.next_row(&mut digits[offset * BLOCK..]);
         }
-        let group = Group { digits: Digits { words: digits, carries }, signs, first, stream };
+        let group = RowGroup { digits: DigitRows { words: digits, carries }, signs, first, stream };
         // A short last group reads what earlier rows left in `digits` and stores only its own rows.
         residues_of_group(tables, primes.clone(), &group, count, planes);
         first += count;
@@ -59,7 +59,7 @@ pub fn to_residues(
 }
 
 /// `ROWS` rows of digits, the one for rounding first, with their rounding bits.
-pub struct Digits<'a> {
+pub struct DigitRows<'a> {
     /// `ROWS * 8` words for each digit.
     pub words: &'a [u64],
     /// A bit for each column.
@@ -67,8 +67,8 @@ pub struct Digits<'a> {
 }
 
 /// Up to `ROWS` rows of digits with their signs; `first` is the first row within the panel.
-struct Group<'a> {
-    digits: Digits<'a>,
+struct RowGroup<'a> {
+    digits: DigitRows<'a>,
     signs: [u8; ROWS],
     first: usize,
     stream: bool,
@@ -77,9 +77,9 @@ struct Group<'a> {
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn residues_of_group(
-    tables: &Tables,
+    tables: &Ifma52Tables,
     primes: Range<usize>,
-    group: &Group<'_>,
+    group: &RowGroup<'_>,
     count: usize,
     planes: &mut [&mut [u64]],
 ) {
@@ -98,9 +98,9 @@ fn residues_of_group(
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn several<const PRIMES: usize>(
-    tables: &Tables,
+    tables: &Ifma52Tables,
     prime: usize,
-    group: &Group<'_>,
+    group: &RowGroup<'_>,
     count: usize,
     planes: &mut [&mut [u64]],
 ) -> usize {
@@ -114,13 +114,13 @@ fn several<const PRIMES: usize>(
 }
 
 /// Low and high sums of one prime, a pair for each row.
-pub type Sums = [(__m512i, __m512i); ROWS];
+pub type PrimeSums = [(__m512i, __m512i); ROWS];
 
 /// `sum over digits of digit * power` for the powers of `PRIMES` moduli, one modulus after the other, and all rows;
 /// where a number was rounded up, the modulus's own unit is a term, too.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn sums<const PRIMES: usize>(powers: &[u64], units: [u64; PRIMES], digits: &Digits<'_>) -> [Sums; PRIMES] {
+pub fn sums<const PRIMES: usize>(powers: &[u64], units: [u64; PRIMES], digits: &DigitRows<'_>) -> [PrimeSums; PRIMES] {
     let count = powers.len() / PRIMES;
     assert!(powers.len() == PRIMES * count && digits.words.len() >= (count + 1) * ROWS * BLOCK);
     let zero = _mm512_setzero_si512();
@@ -153,7 +153,14 @@ pub fn sums<const PRIMES: usize>(powers: &[u64], units: [u64; PRIMES], digits: &
 /// A zero with a minus sign becomes `p`: below `2^52` all the same, which is all that products need.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn store_residues(tables: &Tables, prime: usize, group: &Group<'_>, count: usize, sums: &Sums, plane: &mut [u64]) {
+fn store_residues(
+    tables: &Ifma52Tables,
+    prime: usize,
+    group: &RowGroup<'_>,
+    count: usize,
+    sums: &PrimeSums,
+    plane: &mut [u64],
+) {
     let fold = Fold::new(tables.primes[prime]);
     let out = &mut plane[group.first * BLOCK..][..count * BLOCK];
     let residues: [__m512i; ROWS] =

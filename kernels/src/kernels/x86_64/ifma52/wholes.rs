@@ -35,7 +35,7 @@ struct Weight {
 }
 
 /// A product `N` of primes.
-struct Composite {
+struct PrimeProduct {
     product: u64,
     /// `1 / N`.
     reciprocal: f64,
@@ -44,7 +44,7 @@ struct Composite {
 /// The tables for some primes; a value proves that the CPU has the instructions.
 pub struct Wholes {
     weights: Vec<Weight>,
-    composites: Vec<Composite>,
+    composites: Vec<PrimeProduct>,
     digits: usize,
     cofactors: Vec<u64>,
 }
@@ -70,7 +70,7 @@ impl Wholes {
             cofactors: cofactor_digits(&rest, &whole, digits),
             composites: products
                 .iter()
-                .map(|&product| Composite { product, reciprocal: 1.0 / product as f64 })
+                .map(|&product| PrimeProduct { product, reciprocal: 1.0 / product as f64 })
                 .collect(),
             digits,
         })
@@ -78,7 +78,7 @@ impl Wholes {
 
     /// Bytes held.
     pub fn bytes(&self) -> u64 {
-        let composites = self.composites.len() * size_of::<Composite>();
+        let composites = self.composites.len() * size_of::<PrimeProduct>();
         (8 * self.cofactors.len() + composites + self.weights.len() * size_of::<Weight>()) as u64
     }
 

@@ -34,18 +34,18 @@ impl Factor {
 }
 
 /// Sums of low and high halves of products, as they are added up, and how many.
-pub struct Sums {
+pub struct ProductSums {
     low: [__m256i; 2],
     high: [__m256i; 2],
     count: i64,
 }
 
-impl Sums {
+impl ProductSums {
     #[inline]
     #[target_feature(enable = "avx2,fma")]
-    pub fn new() -> Sums {
+    pub fn new() -> ProductSums {
         let zero = _mm256_setzero_si256();
-        Sums { low: [zero; 2], high: [zero; 2], count: 0 }
+        ProductSums { low: [zero; 2], high: [zero; 2], count: 0 }
     }
 
     /// Adds the products of eight pairs of doubles that are digits.
@@ -97,7 +97,7 @@ pub fn doubles(digits: __m512i) -> [__m256d; 2] {
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 pub unsafe fn two_columns(x: Factor, y: Factor, column: usize) -> [(__m512i, __m512i); 2] {
-    let (mut own, mut next) = (Sums::new(), Sums::new());
+    let (mut own, mut next) = (ProductSums::new(), ProductSums::new());
     // Digits of x whose partners in both columns are digits of y.
     let (start, end) = ((column + 2).saturating_sub(y.count), (column + 1).min(x.count));
     // SAFETY: all digits lie in their factors.

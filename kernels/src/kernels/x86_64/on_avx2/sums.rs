@@ -3,7 +3,7 @@
 //! As `ifma52::problem_lanes::sums`, with entries that are kept as doubles. The columns below are left out with their
 //! high halves, except for the whole carry of the column just below, so that no more is left out than there.
 
-use super::columns::{Sums, doubles};
+use super::columns::{ProductSums, doubles};
 use super::vectors::{__m512i, _mm512_add_epi64, _mm512_setzero_si512, _mm512_storeu_si512};
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
@@ -63,7 +63,7 @@ pub unsafe fn multiply(digits: usize, terms: Terms, from: usize, sums: *mut u64)
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn column(digits: usize, terms: Terms, column: usize) -> (__m512i, __m512i) {
-    let mut own = Sums::new();
+    let mut own = ProductSums::new();
     let (start, end) = ((column + 1).saturating_sub(digits), digits.min(column + 1));
     // SAFETY: digits `at` of x and `column - at` of y lie in their entries.
     unsafe {

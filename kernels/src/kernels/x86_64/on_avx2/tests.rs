@@ -1,6 +1,6 @@
 //! Vectors and products against plain arithmetic; the tests of `ifma52::problem_lanes` run on the copies as well.
 
-use super::columns::{Sums, doubles};
+use super::columns::{ProductSums, doubles};
 use super::{cpu, reconstruct, vectors::*};
 use crate::plan::BLOCK;
 use rug::{Integer, rand::RandState};
@@ -120,7 +120,7 @@ fn products_of_digits_by_doubles_are_exact() {
 
 #[target_feature(enable = "avx2,fma")]
 fn sum(terms: &[[[u64; BLOCK]; 2]]) -> ([u64; BLOCK], [u64; BLOCK]) {
-    let mut sums = Sums::new();
+    let mut sums = ProductSums::new();
     for &[x, y] in terms {
         sums.add(doubles(vector(x)), doubles(vector(y)));
     }

@@ -3,7 +3,7 @@
 
 use super::TaskMachine;
 use crate::runtime::protocol::progress::Operand;
-use crate::runtime::protocol::{Action, Message};
+use crate::runtime::protocol::{Message, ProtocolAction};
 use crate::tile::TileId;
 
 impl TaskMachine {
@@ -29,14 +29,14 @@ impl TaskMachine {
         let (grid, tiles) = (self.grid, self.graph.tiles);
         let neighbours = self.memories.neighbours(grid, tiles, tile);
         self.counters.notices += neighbours.len() as u64;
-        let shown = |to: u32| Action::Send { to: to as usize, message: Message::Shown(tile) };
+        let shown = |to: u32| ProtocolAction::Send { to: to as usize, message: Message::Shown(tile) };
         self.actions.extend(neighbours.into_iter().map(shown));
         let clients = self.memories.clients(grid, tiles, tile);
         if !clients.is_empty() {
             self.outbox(tile).finished = true;
             if self.delivery.sends_notices() {
                 self.counters.notices += clients.len() as u64;
-                let notice = |to: u32| Action::Send { to: to as usize, message: Message::Notice(tile) };
+                let notice = |to: u32| ProtocolAction::Send { to: to as usize, message: Message::Notice(tile) };
                 self.actions.extend(clients.into_iter().map(notice));
             }
             self.serve_own(tile);

@@ -5,11 +5,11 @@
 //! Bounds: docs/ALGORITHM.md, "Tiles of digits".
 
 use super::super::digits::{GROUP_DIGITS, ROWS, cut_integers};
-use super::super::factor::divide::{OwnPivot, Pivot, space_words};
-use super::super::factor::weights::{First, Lanes};
+use super::super::factor::divide::{OwnPivot, PivotDivisor, space_words};
+use super::super::factor::weights::{First, WeightLanes};
 use super::column::Reduced;
-use super::sums::{self, Terms};
-use super::{DigitTiles, Digits, column, entries, load, load_operand};
+use super::sums::{self, CellTerms};
+use super::{DigitTiles, EntryDigits, column, entries, load, load_operand};
 use crate::kernels::plane_tiles::rules::{BlockRules, BlockSums, PivotedTriangle};
 use crate::kernels::radix::CutLanes;
 use crate::kernels::tiles::{FailedPivot, TileSource};
@@ -39,7 +39,7 @@ impl LaneRules {
 
 /// Takes sums off the cells of a block, the first `cols` of them.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn take_off(digits: Digits, block: &mut [u64], sums: &IntegerBlock, cols: usize, scratch: &mut [u64]) {
+fn take_off(digits: EntryDigits, block: &mut [u64], sums: &IntegerBlock, cols: usize, scratch: &mut [u64]) {
     let (mask, zero) = (_mm512_set1_epi64((1 << 52) - 1), _mm512_setzero_si512());
     let cut = &mut scratch[..cut_words(digits)];
     let columns = sums.magnitudes.chunks_exact(BLOCK * sums.limbs).zip(sums.negative.as_chunks::<BLOCK>().0);
@@ -62,7 +62,7 @@ fn take_off(digits: Digits, block: &mut [u64], sums: &IntegerBlock, cols: usize,
 /// Takes sums off the cells of a block, the first `cols` of them.
 #[target_feature(enable = "avx512f")]
 fn take_digits_off(
-    digits: Digits,
+    digits: EntryDigits,
     block: &mut [u64],
     cols: usize,
     conversions: &dyn DigitConversions,
@@ -93,7 +93,7 @@ fn take_digits_off(
 
 /// The magnitudes of finished cells, as [`DigitConversions::residues_of_digits`] takes them, and their signs.
 #[target_feature(enable = "avx512f")]
-fn write_magnitudes(digits: Digits, block: &[u64], given: usize, out: &mut [u64]) -> [u8; BLOCK] {
+fn write_magnitudes(digits: EntryDigits, block: &[u64], given: usize, out: &mut [u64]) -> [u8; BLOCK] {
     let (mask, half_words) = (_mm512_set1_epi64((1 << 52) - 1), (given + 1) * DIGIT_COLUMNS * BLOCK);
     assert!(given <= digits.count && out.len() >= BLOCK / DIGIT_COLUMNS * half_words);
     let mut signs = [0; BLOCK];
@@ -117,7 +117,7 @@ fn write_magnitudes(digits: Digits, block: &[u64], given: usize, out: &mut [u64]
 }
 
 /// Words of the digits of 8 sums.
-fn cut_words(digits: Digits) -> usize {
+fn cut_words(digits: EntryDigits) -> usize {
     (2 * digits.count).next_multiple_of(GROUP_DIGITS) * ROWS * BLOCK
 }
 
@@ -130,7 +130,7 @@ fn factor(
     scratch: &mut [u64],
 ) -> Result<(), FailedPivot> {
     let digits = tiles.digits;
-    let (mut lanes, scratch) = Lanes::new(1, weights, scratch);
+    let (mut lanes, scratch) = WeightLanes::new(1, weights, scratch);
     let (value, scratch) = scratch.split_at_mut(column::value_limbs(digits));
     let (space, scratch) = scratch.split_at_mut(space_words(tiles.working_bits));
     assert!(block.len() >= BLOCK * digits.cell_words() && weights.len() <= BLOCK);
@@ -144,10 +144,10 @@ fn factor(
         // finished and only read.
         unsafe {
             let cell = block.add(lane * digits.cell_words());
-            let terms = Terms { x: block, y: block.add(lane), count: lane, from: 0 };
+            let terms = CellTerms { x: block, y: block.add(lane), count: lane, from: 0 };
             sums::subtract(digits, terms, sums::Part::All, cell);
             let signs = column::value(digits, cell, lane, scratch, value);
-            let root = if signs >> lane & 1 == 1 { None } else { Pivot::root(value, tiles.working_bits, space) };
+            let root = if signs >> lane & 1 == 1 { None } else { PivotDivisor::root(value, tiles.working_bits, space) };
             let Some(pivot) = root else {
                 let value = -Integer::from_digits(value, Order::Lsf);
                 return Err(FailedPivot { column: lane, value: Some(value) });
@@ -171,7 +171,7 @@ fn solve(
 ) {
     let PivotedTriangle { words: above, pivots } = above;
     let digits = tiles.digits;
-    let (mut lanes, scratch) = Lanes::new(1, weights, scratch);
+    let (mut lanes, scratch) = WeightLanes::new(1, weights, scratch);
     assert!(block.len().min(above.len()) >= BLOCK * digits.cell_words() && pivots.len() <= BLOCK);
     assert!(scratch.len() >= column::scratch_words(digits));
     let (block, above, scratch) = (block.as_mut_ptr(), above.as_ptr(), scratch.as_mut_ptr());
@@ -180,7 +180,7 @@ fn solve(
         // are finished and only read.
         unsafe {
             let cell = block.add(col * digits.cell_words());
-            let terms = Terms { x: block, y: above.add(col), count: col, from: 0 };
+            let terms = CellTerms { x: block, y: above.add(col), count: col, from: 0 };
             sums::subtract(digits, terms, sums::Part::All, cell);
             column::finish(tiles, Reduced { cell, terms }, &pivot.get(), lanes.of_panel(0), scratch);
         }
@@ -190,7 +190,7 @@ fn solve(
 
 /// Sets a cell to entries that are finished.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn set(digits: Digits, cell: &mut [u64], signs: u8, magnitudes: &[u64], scratch: &mut [u64]) {
+fn set(digits: EntryDigits, cell: &mut [u64], signs: u8, magnitudes: &[u64], scratch: &mut [u64]) {
     let cut = &mut scratch[..cut_words(digits)];
     assert!(cell.len() >= digits.cell_words());
     cut_integers::<{ ROWS * BLOCK }>(magnitudes, cut);

@@ -1,9 +1,9 @@
 //! One column of 8 rows, from the rests of its entries to finished entries.
 
-use super::super::factor::divide::{self, Pivot, digit_of, divide};
+use super::super::factor::divide::{self, PivotDivisor, digit_of, divide};
 use super::super::factor::weights::{First, LaneWeights, Live};
-use super::sums::Terms;
-use super::{DigitTiles, Digits, sums};
+use super::sums::CellTerms;
+use super::{DigitTiles, EntryDigits, sums};
 use crate::kernels::limbs;
 use crate::kernels::radix::CutLanes;
 use crate::math::pivot::round_quotient;
@@ -15,12 +15,12 @@ use std::arch::x86_64::*;
 const MASK: i64 = (1 << 52) - 1;
 
 /// Words of scratch for one column.
-pub fn scratch_words(digits: Digits) -> usize {
+pub fn scratch_words(digits: EntryDigits) -> usize {
     3 * digits.count * BLOCK
 }
 
 /// Limbs of the rest of an entry: of the entry less the products so far.
-pub fn value_limbs(digits: Digits) -> usize {
+pub fn value_limbs(digits: EntryDigits) -> usize {
     (104 * digits.count).div_ceil(64) + 1
 }
 
@@ -30,7 +30,7 @@ pub fn value_limbs(digits: Digits) -> usize {
 /// # Safety
 /// `cell` has `2 d` vectors, `scratch` [`scratch_words`]; `out` has [`value_limbs`].
 #[target_feature(enable = "avx512f")]
-pub unsafe fn value(digits: Digits, cell: *const u64, lane: usize, scratch: *mut u64, out: &mut [u64]) -> u8 {
+pub unsafe fn value(digits: EntryDigits, cell: *const u64, lane: usize, scratch: *mut u64, out: &mut [u64]) -> u8 {
     // SAFETY: the caller's promise.
     unsafe {
         let signs = magnitudes(digits, cell, scratch);
@@ -45,7 +45,7 @@ pub struct Reduced {
     /// The rests of its entries.
     pub cell: *mut u64,
     /// The terms, of which some products may have been left out.
-    pub terms: Terms,
+    pub terms: CellTerms,
 }
 
 /// Finishes a cell: quotients by the pivot, of rows that are not rejected.
@@ -57,7 +57,7 @@ pub struct Reduced {
 pub unsafe fn finish(
     tiles: &DigitTiles,
     reduced: Reduced,
-    pivot: &Pivot<'_>,
+    pivot: &PivotDivisor<'_>,
     weights: LaneWeights<'_>,
     scratch: *mut u64,
 ) {
@@ -78,7 +78,7 @@ pub unsafe fn finish_magnitudes(
     tiles: &DigitTiles,
     Reduced { cell, terms }: Reduced,
     mut signs: u8,
-    pivot: &Pivot<'_>,
+    pivot: &PivotDivisor<'_>,
     first: First,
     weights: LaneWeights<'_>,
     scratch: *mut u64,
@@ -130,7 +130,7 @@ pub const WINDOW: u64 = divide::WINDOW;
 /// `from` has as many digits, of 52 bits and anything above them; `cell` has `2 d` vectors.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub unsafe fn store(digits: Digits, from: *const u64, step: usize, cut: CutLanes, cell: *mut u64) {
+pub unsafe fn store(digits: EntryDigits, from: *const u64, step: usize, cut: CutLanes, cell: *mut u64) {
     let CutLanes { signs, carries } = cut;
     let mask = _mm512_set1_epi64(MASK);
     let zero = _mm512_setzero_si512();
@@ -157,7 +157,7 @@ pub unsafe fn store(digits: Digits, from: *const u64, step: usize, cut: CutLanes
 /// Both have `2 d` vectors.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub unsafe fn magnitudes(digits: Digits, cell: *const u64, out: *mut u64) -> u8 {
+pub unsafe fn magnitudes(digits: EntryDigits, cell: *const u64, out: *mut u64) -> u8 {
     // SAFETY: the caller's promise.
     unsafe {
         let top = sums::normalize(digits, cell, out);
@@ -184,11 +184,11 @@ pub unsafe fn magnitudes(digits: Digits, cell: *const u64, out: *mut u64) -> u8 
 /// `magnitudes` has `2 d` vectors, `quotients` `d`.
 #[cold]
 unsafe fn divide_exactly(
-    digits: Digits,
+    digits: EntryDigits,
     magnitudes: *const u64,
     quotients: *mut u64,
     lane: usize,
-    pivot: &Pivot<'_>,
+    pivot: &PivotDivisor<'_>,
 ) -> bool {
     // SAFETY: the caller's promise.
     let quotient = round_quotient(&unsafe { integer(magnitudes, lane, 2 * digits.count) }, &pivot.integer());

@@ -1,13 +1,13 @@
 //! Finished cells as magnitudes and signs.
 
 use super::super::reconstruct::pack_group;
-use super::Digits;
+use super::EntryDigits;
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
 
 /// The digits of the magnitudes of a finished cell, and its signs.
 #[target_feature(enable = "avx512f")]
-pub fn digits(digits: Digits, cell: &[u64], magnitudes: &mut [u64]) -> u8 {
+pub fn digits(digits: EntryDigits, cell: &[u64], magnitudes: &mut [u64]) -> u8 {
     let mask = _mm512_set1_epi64((1 << 52) - 1);
     let (cells, out) = (cell.chunks_exact(BLOCK), magnitudes.chunks_exact_mut(BLOCK));
     // SAFETY: the cell has more vectors than digits, here and below; chunks have 8 words.
@@ -28,7 +28,7 @@ pub fn digits(digits: Digits, cell: &[u64], magnitudes: &mut [u64]) -> u8 {
 
 /// The 8 entries of a finished cell.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-pub fn limbs(digits: Digits, cell: &[u64], magnitudes: &mut [u64]) -> u8 {
+pub fn limbs(digits: EntryDigits, cell: &[u64], magnitudes: &mut [u64]) -> u8 {
     assert!(cell.len() >= digits.cell_words());
     let limbs = magnitudes.len() / BLOCK;
     let mask = _mm512_set1_epi64((1 << 52) - 1);

@@ -17,8 +17,8 @@ pub(super) use column::magnitudes;
 pub(super) use sums::normalize;
 
 use super::digits::{Cutter, GROUP_DIGITS, ROWS, cut_integers, padded};
-use super::factor::divide::{OwnPivot, Pivot, space_words};
-use super::factor::weights::{First, Lanes, WeightRule};
+use super::factor::divide::{OwnPivot, PivotDivisor, space_words};
+use super::factor::weights::{First, WeightLanes, WeightRule};
 use crate::kernels::PanelSource;
 use crate::kernels::radix::CutLanes;
 use crate::kernels::tiles::{
@@ -34,7 +34,7 @@ use rug::integer::Order;
 use std::any::Any;
 use std::arch::x86_64::*;
 use std::ops::Range;
-use sums::{Part, Terms};
+use sums::{CellTerms, Part};
 
 /// Rows up to which digits are faster than residues, and for entries of few digits: measured.
 const MOST_ROWS: usize = 24;
@@ -53,7 +53,7 @@ const TILE_ROWS: usize = MOST_ROWS_OF_SHORT;
 
 /// Digits of an entry.
 #[derive(Clone, Copy)]
-pub(super) struct Digits {
+pub(super) struct EntryDigits {
     /// `d`, a whole number of groups.
     pub count: usize,
     /// Digits that are multiplied together.
@@ -62,10 +62,10 @@ pub(super) struct Digits {
     pub terms: usize,
 }
 
-impl Digits {
+impl EntryDigits {
     /// Digits for entries below `2^(working_bits + 1)`, and twice as many for the rest of one; in groups of one size
     /// that add as few digits as possible and are not small.
-    pub fn new(working_bits: u32) -> Digits {
+    pub fn new(working_bits: u32) -> EntryDigits {
         // One bit for the sign, one since entries of a matrix may be as large as a bound.
         let least = (cholesky_modulus_bits(working_bits) as usize + 1).div_ceil(104);
         let fewest = least.div_ceil(sums::GROUP);
@@ -73,7 +73,7 @@ impl Digits {
         let groups = groups.unwrap_or(least);
         let group = least.div_ceil(groups);
         let count = group * groups;
-        Digits { count, group, terms: digit_sum_terms(count) }
+        EntryDigits { count, group, terms: digit_sum_terms(count) }
     }
 
     fn cell_words(self) -> usize {
@@ -83,13 +83,13 @@ impl Digits {
 
 /// Where the cells of a tile lie.
 #[derive(Clone, Copy)]
-struct Layout {
+struct DigitTileLayout {
     panels: usize,
     padded_cols: usize,
     cell_words: usize,
 }
 
-impl Layout {
+impl DigitTileLayout {
     fn words(&self) -> usize {
         self.panels * self.padded_cols * self.cell_words
     }
@@ -101,7 +101,7 @@ impl Layout {
 
 /// The kernels for one precision. Made only where the CPU has the instructions, so that a value proves them.
 pub struct DigitTiles {
-    digits: Digits,
+    digits: EntryDigits,
     working_bits: u32,
     rule: WeightRule,
     /// Half-width of the window in which quotients are divided exactly.
@@ -109,9 +109,9 @@ pub struct DigitTiles {
 }
 
 /// The data of a factored diagonal tile that the tiles below it need in addition to its cells.
-struct Diagonal(Vec<OwnPivot>);
+struct DigitDiagonal(Vec<OwnPivot>);
 
-impl DiagonalData for Diagonal {
+impl DiagonalData for DigitDiagonal {
     fn as_any(&self) -> &dyn Any {
         self
     }
@@ -120,20 +120,20 @@ impl DiagonalData for Diagonal {
 impl DigitTiles {
     /// For `working_bits`. The caller has checked that the CPU has the instructions.
     pub(super) fn new(working_bits: u32) -> DigitTiles {
-        let digits = Digits::new(working_bits);
+        let digits = EntryDigits::new(working_bits);
         let rule = WeightRule::new(working_bits, digits.count);
         DigitTiles { digits, working_bits, rule, window: column::WINDOW }
     }
 
     /// Rows up to which the integers themselves are faster than residues.
     pub(super) fn most_rows(working_bits: u32) -> usize {
-        let is_short = Digits::new(working_bits).count <= SHORT_DIGITS;
+        let is_short = EntryDigits::new(working_bits).count <= SHORT_DIGITS;
         if is_short { MOST_ROWS_OF_SHORT } else { MOST_ROWS }
     }
 
     /// Rows up to which a factor in one tile is faster than one of residues.
     pub(super) fn most_rows_in_one_tile(working_bits: u32) -> usize {
-        match Digits::new(working_bits).count {
+        match EntryDigits::new(working_bits).count {
             0..=SHORT_DIGITS => MOST_ROWS_OF_SHORT_IN_ONE_TILE,
             count if count <= ONE_TILE_DIGITS => MOST_ROWS_IN_ONE_TILE,
             _ => MOST_ROWS,
@@ -142,15 +142,19 @@ impl DigitTiles {
 
     /// Rows up to which limbs are faster than digits, most of whose vectors are empty there.
     pub(super) fn most_rows_on_limbs(working_bits: u32) -> usize {
-        match Digits::new(working_bits).count {
+        match EntryDigits::new(working_bits).count {
             0..=SHORT_DIGITS => 10,
             7..15 => 9,
             _ => 6,
         }
     }
 
-    fn layout(&self, shape: TileShape) -> Layout {
-        Layout { panels: shape.panels(), padded_cols: shape.padded_cols(), cell_words: self.digits.cell_words() }
+    fn layout(&self, shape: TileShape) -> DigitTileLayout {
+        DigitTileLayout {
+            panels: shape.panels(),
+            padded_cols: shape.padded_cols(),
+            cell_words: self.digits.cell_words(),
+        }
     }
 
     /// Words of the digits of 8 entries, as they are cut out of their limbs.
@@ -264,7 +268,7 @@ fn update(tiles: &DigitTiles, strip: &mut [UpdateTile<'_>], y: &[&[u64]], depth:
                 unsafe {
                     let (x, y) = (x.as_ptr().add(left.cell(panel, 0)), y.as_ptr().add(right.cell(col / BLOCK, 0)));
                     let cell = words.as_mut_ptr().add(layout.cell(panel, col));
-                    let terms = Terms { x, y: y.add(col % BLOCK), count: depth, from: 0 };
+                    let terms = CellTerms { x, y: y.add(col % BLOCK), count: depth, from: 0 };
                     sums::subtract(digits, terms, Part::All, cell);
                     normalize(digits, cell, cell);
                 }
@@ -285,10 +289,10 @@ fn factor(
     words: &mut [u64],
     weights: &mut [RowWeight],
     scratch: &mut [u64],
-    mut keep: impl FnMut(&Pivot<'_>),
+    mut keep: impl FnMut(&PivotDivisor<'_>),
 ) -> Result<(), FailedPivot> {
     let (layout, digits) = (tiles.layout(shape), tiles.digits);
-    let (mut lanes, scratch) = Lanes::new(layout.panels, weights, scratch);
+    let (mut lanes, scratch) = WeightLanes::new(layout.panels, weights, scratch);
     let (value, scratch) = scratch.split_at_mut(column::value_limbs(digits));
     let (space, scratch) = scratch.split_at_mut(space_words(tiles.working_bits));
     assert!(shape.rows == shape.cols && words.len() >= layout.words());
@@ -306,7 +310,7 @@ fn factor(
             let take_off = |panel: usize, from: usize| {
                 let first = if panel == block { lane } else { 0 };
                 let part = Part::of(first..(shape.rows - panel * BLOCK).min(BLOCK));
-                let terms = Terms { x: words.add(layout.cell(panel, 0)), y, count: col, from };
+                let terms = CellTerms { x: words.add(layout.cell(panel, 0)), y, count: col, from };
                 let terms = terms.cut_for(digits, part);
                 let cell = words.add(layout.cell(panel, col));
                 sums::subtract(digits, terms, part, cell);
@@ -314,7 +318,7 @@ fn factor(
             };
             let diagonal = take_off(block, 0);
             let signs = column::value(digits, diagonal.cell, lane, scratch, value);
-            let root = if signs >> lane & 1 == 1 { None } else { Pivot::root(value, tiles.working_bits, space) };
+            let root = if signs >> lane & 1 == 1 { None } else { PivotDivisor::root(value, tiles.working_bits, space) };
             let Some(pivot) = root else {
                 let value = -Integer::from_digits(value, Order::Lsf);
                 return Err(FailedPivot { column: col, value: Some(value) });
@@ -336,8 +340,9 @@ fn solve(tiles: &DigitTiles, tile: SolveTile<'_>, diagonal: DiagonalTile<'_>, sc
     let SolveTile { shape, words, weights } = tile;
     let (layout, digits) = (tiles.layout(shape), tiles.digits);
     let above = tiles.layout(TileShape { rows: shape.cols, cols: shape.cols, diagonal: true });
-    let data = diagonal.data.as_any().downcast_ref::<Diagonal>().expect("the data of a diagonal tile of this kernel");
-    let (mut lanes, scratch) = Lanes::new(layout.panels, weights, scratch);
+    let data =
+        diagonal.data.as_any().downcast_ref::<DigitDiagonal>().expect("the data of a diagonal tile of this kernel");
+    let (mut lanes, scratch) = WeightLanes::new(layout.panels, weights, scratch);
     assert!(words.len() >= layout.words() && diagonal.words.len() >= above.words() && data.0.len() == shape.cols);
     assert!(scratch.len() >= column::scratch_words(digits));
     let (words, scratch) = (words.as_mut_ptr(), scratch.as_mut_ptr());
@@ -351,7 +356,7 @@ fn solve(tiles: &DigitTiles, tile: SolveTile<'_>, diagonal: DiagonalTile<'_>, sc
                 let cell = words.add(layout.cell(panel, col));
                 let part = Part::of(0..(shape.rows - panel * BLOCK).min(BLOCK));
                 let pivot = pivot.get();
-                let terms = Terms { x, y, count: col, from: pivot.first }.cut_for(digits, part);
+                let terms = CellTerms { x, y, count: col, from: pivot.first }.cut_for(digits, part);
                 sums::subtract(digits, terms, part, cell);
                 column::finish(tiles, Reduced { cell, terms }, &pivot, lanes.of_panel(panel), scratch);
             }
@@ -424,12 +429,12 @@ impl TileEngine for DigitTiles {
     }
 
     fn triangle(&self, _shape: TileShape, _words: &[u64], pivots: &[Integer]) -> Box<dyn DiagonalData> {
-        Box::new(Diagonal(pivots.iter().map(|pivot| OwnPivot::new(pivot, self.working_bits)).collect()))
+        Box::new(DigitDiagonal(pivots.iter().map(|pivot| OwnPivot::new(pivot, self.working_bits)).collect()))
     }
 
     fn factored(&self, shape: TileShape, words: &[u64]) -> Box<dyn DiagonalData> {
         let pivots = pivots_of(self, shape, words);
-        Box::new(Diagonal(pivots.iter().map(|pivot| OwnPivot::new(pivot, self.working_bits)).collect()))
+        Box::new(DigitDiagonal(pivots.iter().map(|pivot| OwnPivot::new(pivot, self.working_bits)).collect()))
     }
 
     fn update(
@@ -452,10 +457,10 @@ impl TileEngine for DigitTiles {
         scratch: &mut [u64],
     ) -> Result<Box<dyn DiagonalData>, FailedPivot> {
         let mut pivots = Vec::with_capacity(shape.cols);
-        let keep = |pivot: &Pivot<'_>| pivots.push(OwnPivot::from(pivot));
+        let keep = |pivot: &PivotDivisor<'_>| pivots.push(OwnPivot::from(pivot));
         // SAFETY: as above.
         unsafe { factor(self, shape, words, weights, scratch, keep) }?;
-        Ok(Box::new(Diagonal(pivots)))
+        Ok(Box::new(DigitDiagonal(pivots)))
     }
 
     fn factor_whole(
@@ -466,7 +471,7 @@ impl TileEngine for DigitTiles {
         scratch: &mut [u64],
     ) -> Result<(), FailedPivot> {
         // SAFETY: as above.
-        unsafe { factor(self, shape, words, weights, scratch, |_: &Pivot<'_>| {}) }
+        unsafe { factor(self, shape, words, weights, scratch, |_: &PivotDivisor<'_>| {}) }
     }
 
     fn solve(&self, tile: SolveTile<'_>, diagonal: DiagonalTile<'_>, scratch: &mut [u64]) {

@@ -4,7 +4,7 @@
 //! modulo `2^(104 d)`: products of digits without signs, and two sums of digits for the signs.
 //! Bounds: docs/ALGORITHM.md, "Tiles of digits".
 
-use super::Digits;
+use super::EntryDigits;
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
 use std::ops::Range;
@@ -19,7 +19,7 @@ const MASK: i64 = (1 << 52) - 1;
 
 /// Pairs of cells in neighbouring columns.
 #[derive(Clone, Copy)]
-pub struct Terms {
+pub struct CellTerms {
     /// The first cell of the 8 rows.
     pub x: *const u64,
     /// The lane of the other row in its first cell.
@@ -30,11 +30,11 @@ pub struct Terms {
     pub from: usize,
 }
 
-impl Terms {
+impl CellTerms {
     /// With all digits wanted where products cannot be left out: in halves, and where they do not fit one sum.
-    pub fn cut_for(self, digits: Digits, part: Part) -> Terms {
+    pub fn cut_for(self, digits: EntryDigits, part: Part) -> CellTerms {
         let from = if part == Part::All && self.count <= digits.terms { self.from } else { 0 };
-        Terms { from, ..self }
+        CellTerms { from, ..self }
     }
 }
 
@@ -59,7 +59,7 @@ fn first_column(group: usize, local: usize) -> usize {
 /// `cell` has `2 d` vectors.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub unsafe fn normalize(digits: Digits, from: *const u64, to: *mut u64) -> __m512i {
+pub unsafe fn normalize(digits: EntryDigits, from: *const u64, to: *mut u64) -> __m512i {
     let mask = _mm512_set1_epi64(MASK);
     let (mut carry, mut top) = (_mm512_setzero_si512(), _mm512_setzero_si512());
     for at in 0..2 * digits.count {
@@ -102,7 +102,7 @@ impl Part {
 /// # Safety
 /// `cell` has `2 d` vectors, and so has every cell of `terms`, which are finished and lie elsewhere.
 #[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
-pub unsafe fn subtract(digits: Digits, terms: Terms, part: Part, cell: *mut u64) {
+pub unsafe fn subtract(digits: EntryDigits, terms: CellTerms, part: Part, cell: *mut u64) {
     let (most, stride) = (digits.terms, digits.cell_words());
     for start in (0..terms.count).step_by(most) {
         let count = most.min(terms.count - start);
@@ -111,7 +111,7 @@ pub unsafe fn subtract(digits: Digits, terms: Terms, part: Part, cell: *mut u64)
             if start > 0 {
                 normalize(digits, cell, cell);
             }
-            let some = Terms { x: terms.x.add(start * stride), y: terms.y.add(start * stride), count, ..terms };
+            let some = CellTerms { x: terms.x.add(start * stride), y: terms.y.add(start * stride), count, ..terms };
             macro_rules! of_group {
                 ($($size:literal)*) => {
                     match digits.group {
@@ -133,15 +133,15 @@ pub unsafe fn subtract(digits: Digits, terms: Terms, part: Part, cell: *mut u64)
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
 unsafe fn all_groups<const W: usize, const A: usize, const B: usize, const C: usize>(
-    digits: Digits,
-    terms: Terms,
+    digits: EntryDigits,
+    terms: CellTerms,
     part: Part,
     cell: *mut u64,
 ) {
     let groups = digits.count / W;
     let lane = if part == Part::High { BLOCK / 2 } else { 0 };
     // SAFETY: the caller's promise: a half of the lanes begins there.
-    let (some, from) = unsafe { (Terms { x: terms.x.add(lane), ..terms }, cell.add(lane)) };
+    let (some, from) = unsafe { (CellTerms { x: terms.x.add(lane), ..terms }, cell.add(lane)) };
     for (x, y) in (0..groups).flat_map(|x| (0..groups).map(move |y| (x, y))) {
         let at = (x * W, y * W);
         let first = first_column(W, terms.from.saturating_sub(at.0 + at.1));
@@ -177,7 +177,7 @@ unsafe fn all_groups<const W: usize, const A: usize, const B: usize, const C: us
 /// # Safety
 /// As [`subtract`].
 #[cold]
-pub unsafe fn subtract_left_out(digits: Digits, terms: Terms, cell: *mut u64) {
+pub unsafe fn subtract_left_out(digits: EntryDigits, terms: CellTerms, cell: *mut u64) {
     let (stride, group, from) = (digits.cell_words(), digits.group, terms.from);
     let pairs = (0..digits.count).flat_map(|i| (0..digits.count).map(move |j| (i, j)));
     for (i, j) in pairs {
@@ -218,8 +218,8 @@ macro_rules! groups {
         #[inline]
         #[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
         unsafe fn $name<const W: usize, const X: bool, const Y: bool, const C: usize>(
-            digits: Digits,
-            Terms { x, y, count, .. }: Terms,
+            digits: EntryDigits,
+            CellTerms { x, y, count, .. }: CellTerms,
             x_digit: usize,
             y_digit: usize,
             cell: *mut u64,

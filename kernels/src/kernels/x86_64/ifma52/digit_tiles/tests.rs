@@ -16,7 +16,7 @@ fn random() -> RandState<'static> {
 #[test]
 fn digits_hold_what_they_must_in_groups_that_waste_little() {
     for bits in 1..5200 {
-        let Digits { count, group, .. } = Digits::new(bits);
+        let EntryDigits { count, group, .. } = EntryDigits::new(bits);
         let least = (2 * bits as usize + 4).div_ceil(104);
         assert!(104 * count > cholesky_modulus_bits(bits) as usize && 52 * count >= bits as usize + 2, "{bits} bits");
         assert!((1..=sums::GROUP).contains(&group) && count.is_multiple_of(group), "{bits} bits");
@@ -25,7 +25,7 @@ fn digits_hold_what_they_must_in_groups_that_waste_little() {
 }
 
 /// Writes numbers as a finished cell.
-fn cell(digits: Digits, numbers: &[Integer; BLOCK], words: &mut [u64]) {
+fn cell(digits: EntryDigits, numbers: &[Integer; BLOCK], words: &mut [u64]) {
     for (lane, number) in numbers.iter().enumerate() {
         let whole = number + (Integer::from(u8::from(*number < 0)) << (52 * digits.count as u32));
         for at in 0..digits.count {
@@ -51,7 +51,7 @@ fn sums_of_products_equal_those_of_integers() {
     }
     let mut rng = random();
     for bits in [3u32, 50, 102, 150, 258, 266, 310, 365, 514, 780, 1026] {
-        let digits = Digits::new(bits);
+        let digits = EntryDigits::new(bits);
         let modulus = Integer::from(1) << (104 * digits.count as u32);
         for count in [0usize, 1, 2, 30, 129, 400] {
             let most = (Integer::from(1) << (52 * digits.count as u32 - 1)) - 1u32;
@@ -69,14 +69,14 @@ fn sums_of_products_equal_those_of_integers() {
             y.chunks_mut(words).zip(&others).for_each(|(words, numbers)| cell(digits, numbers, words));
             let mut left = vec![1u64; words];
             let lane_of_y = count % BLOCK;
-            let terms = Terms { x: x.as_ptr(), y: y.as_ptr().wrapping_add(lane_of_y), count, from: 0 };
+            let terms = CellTerms { x: x.as_ptr(), y: y.as_ptr().wrapping_add(lane_of_y), count, from: 0 };
             // Products that are left out are found again, and nothing is left out above the digit that is requested.
             for from in (0..2 * digits.count).filter(|_| count <= digits.terms) {
                 let (mut whole, mut cut) = (vec![1u64; words], vec![1u64; words]);
-                let terms = Terms { from, ..terms };
+                let terms = CellTerms { from, ..terms };
                 // SAFETY: the CPU has the instructions, and all cells have their words.
                 unsafe {
-                    sums::subtract(digits, Terms { from: 0, ..terms }, Part::All, whole.as_mut_ptr());
+                    sums::subtract(digits, CellTerms { from: 0, ..terms }, Part::All, whole.as_mut_ptr());
                     sums::subtract(digits, terms, Part::All, cut.as_mut_ptr());
                     assert_eq!(cut[from * BLOCK..], whole[from * BLOCK..], "{bits} bits, {count} terms, from {from}");
                     sums::subtract_left_out(digits, terms, cut.as_mut_ptr());
@@ -271,5 +271,5 @@ fn digits_of_a_block_leave_room_for_its_products() {
     let fits = |digits: u64| 2 * digits * (BLOCK as u64 - 1) + 2 < 1 << 11;
     assert!(fits(146) && !fits(147));
     let most = (crate::math::family::ifma52_maximum_modulus_bits() - 3) / 2;
-    assert!(Digits::new(most).count <= 146, "{most} working bits");
+    assert!(EntryDigits::new(most).count <= 146, "{most} working bits");
 }

@@ -4,9 +4,9 @@
 //! residue is read and written once. Bounds: docs/ALGORITHM.md, "Columns of a tile".
 
 use super::super::micro::Fold;
-use super::divide::{Pivot, digit_of, divide};
+use super::divide::{PivotDivisor, digit_of, divide};
 use super::weights::{First, LaneWeights, Live};
-use super::{Factor, Layout};
+use super::{FactorTables, FactorTileLayout};
 use crate::math::pivot::round_quotient;
 use crate::plan::BLOCK;
 use rug::Integer;
@@ -25,9 +25,9 @@ pub fn scratch_words(primes: usize, digits: usize) -> usize {
 /// A column to finish.
 pub struct Column<'a> {
     /// Tables.
-    pub factor: &'a Factor,
+    pub factor: &'a FactorTables,
     /// Where the words of the tile lie.
-    pub layout: Layout,
+    pub layout: FactorTileLayout,
     /// Column within the tile.
     pub col: usize,
     /// For each prime 8 words: `-w y_m`, the factors of the earlier columns of the block.
@@ -58,7 +58,7 @@ impl Column<'_> {
         &self,
         words: *mut u64,
         panel: usize,
-        pivot: &Pivot<'_>,
+        pivot: &PivotDivisor<'_>,
         first: First,
         weights: LaneWeights<'_>,
         scratch: *mut u64,
@@ -271,7 +271,7 @@ impl Column<'_> {
         quotients: *mut u64,
         v: usize,
         lane: usize,
-        pivot: &Pivot<'_>,
+        pivot: &PivotDivisor<'_>,
     ) -> (bool, bool) {
         // SAFETY: as `run` promises.
         let value = unsafe { self.exact::<V>(weighted, v, lane) };

@@ -19,7 +19,7 @@ const MASK: u64 = (1 << DIGIT) - 1;
 
 /// A pivot as divisor.
 #[derive(Clone, Copy)]
-pub struct Pivot<'a> {
+pub struct PivotDivisor<'a> {
     /// Limbs of `L`, the pivot's magnitude, which is at least 1; the top one is not 0.
     value: &'a [u64],
     /// Whether the pivot is negative.
@@ -34,22 +34,22 @@ pub struct Pivot<'a> {
     reciprocal: &'a [u64],
 }
 
-impl<'a> Pivot<'a> {
+impl<'a> PivotDivisor<'a> {
     /// The pivot nearest to the square root of `square`, which has the limbs of the rest of a diagonal entry, for
     /// numerators of at most `2^working_bits` times the pivot; `None` for 0. `space` has [`space_words`].
-    pub fn root(square: &[u64], working_bits: u32, space: &'a mut [u64]) -> Option<Pivot<'a>> {
+    pub fn root(square: &[u64], working_bits: u32, space: &'a mut [u64]) -> Option<PivotDivisor<'a>> {
         let (of_both, space) = space.split_at_mut(inverse_roots::words(working_bits));
         let (of_root, rest) = space.split_at_mut(root_words(working_bits));
         if let Some(both) = inverse_roots::root_and_inverse(square, working_bits, of_both) {
-            return Some(Pivot::with_inverse(both, working_bits, rest));
+            return Some(PivotDivisor::with_inverse(both, working_bits, rest));
         }
         let root = entries::root(square, of_root)?;
         let count = root.iter().rposition(|&limb| limb != 0)? + 1;
-        Some(Pivot::new(&root[..count], working_bits, rest))
+        Some(PivotDivisor::new(&root[..count], working_bits, rest))
     }
 
     /// From a root and its reciprocal.
-    fn with_inverse(both: RootAndInverse<'a>, working_bits: u32, space: &'a mut [u64]) -> Pivot<'a> {
+    fn with_inverse(both: RootAndInverse<'a>, working_bits: u32, space: &'a mut [u64]) -> PivotDivisor<'a> {
         let RootAndInverse { root: value, inverse } = both;
         let length = bit_length(value) as u32;
         let Cuts { first, used, fraction, terms } = Cuts::new(length, working_bits);
@@ -61,11 +61,11 @@ impl<'a> Pivot<'a> {
             *digit = bits_at(inverse, below + (at * DIGIT as usize) as i64) & MASK;
         }
         let (first, used, fraction) = (first as usize, used as usize, fraction as usize);
-        Pivot { value, negative: false, first, used, fraction, reciprocal }
+        PivotDivisor { value, negative: false, first, used, fraction, reciprocal }
     }
 
     /// A pivot of a magnitude other than 0.
-    fn new(value: &'a [u64], working_bits: u32, space: &'a mut [u64]) -> Pivot<'a> {
+    fn new(value: &'a [u64], working_bits: u32, space: &'a mut [u64]) -> PivotDivisor<'a> {
         let Cuts { first, used, fraction, terms } = Cuts::new(bit_length(value) as u32, working_bits);
         let bit = DIGIT * (fraction + first);
         let (power, space) = space.split_at_mut(limbs_for(bit + 1));
@@ -80,7 +80,7 @@ impl<'a> Pivot<'a> {
             *digit = digit_of(limbs, at);
         }
         let (first, used, fraction) = (first as usize, used as usize, fraction as usize);
-        Pivot { value, negative: false, first, used, fraction, reciprocal }
+        PivotDivisor { value, negative: false, first, used, fraction, reciprocal }
     }
 
     /// Digit number `at` of the magnitude.
@@ -107,7 +107,7 @@ fn short_terms(working_bits: u32) -> Option<usize> {
     (terms <= SHORT_TERMS).then_some(terms)
 }
 
-/// Digits of numerators and products that count, see [`Pivot`].
+/// Digits of numerators and products that count, see [`PivotDivisor`].
 struct Cuts {
     first: u32,
     used: u32,
@@ -145,15 +145,15 @@ impl OwnPivot {
     /// A pivot that is not 0, for numerators of at most `2^working_bits` times its magnitude.
     pub fn new(value: &Integer, working_bits: u32) -> OwnPivot {
         let mut space = vec![0; space_words(working_bits)];
-        let pivot = Pivot::new(value.as_limbs(), working_bits, &mut space);
-        OwnPivot::from(&Pivot { negative: *value < 0, ..pivot })
+        let pivot = PivotDivisor::new(value.as_limbs(), working_bits, &mut space);
+        OwnPivot::from(&PivotDivisor { negative: *value < 0, ..pivot })
     }
 
     /// The pivot, borrowed.
-    pub fn get(&self) -> Pivot<'_> {
+    pub fn get(&self) -> PivotDivisor<'_> {
         let OwnPivot { negative, first, used, fraction, .. } = *self;
         let (value, reciprocal) = self.words.split_at(self.limbs);
-        Pivot { value, negative, first, used, fraction, reciprocal }
+        PivotDivisor { value, negative, first, used, fraction, reciprocal }
     }
 
     /// Bytes held.
@@ -162,9 +162,9 @@ impl OwnPivot {
     }
 }
 
-impl From<&Pivot<'_>> for OwnPivot {
-    fn from(pivot: &Pivot<'_>) -> OwnPivot {
-        let Pivot { value, negative, first, used, fraction, reciprocal } = *pivot;
+impl From<&PivotDivisor<'_>> for OwnPivot {
+    fn from(pivot: &PivotDivisor<'_>) -> OwnPivot {
+        let PivotDivisor { value, negative, first, used, fraction, reciprocal } = *pivot;
         OwnPivot { words: [value, reciprocal].concat().into(), limbs: value.len(), negative, first, used, fraction }
     }
 }
@@ -174,7 +174,7 @@ fn root_words(working_bits: u32) -> usize {
     2 * limbs_for(2 * working_bits + 2 * LIMB_BITS) + 2
 }
 
-/// Words of scratch for [`Pivot::root`].
+/// Words of scratch for [`PivotDivisor::root`].
 pub fn space_words(working_bits: u32) -> usize {
     // The power of two; as many limbs for the reciprocal and the remainder; the reciprocal's digits.
     let longest = 2 * working_bits + 3 * CHOLESKY_GUARD_BITS;
@@ -215,7 +215,7 @@ pub struct Verdict<const V: usize> {
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub unsafe fn divide<const V: usize>(
-    pivot: &Pivot<'_>,
+    pivot: &PivotDivisor<'_>,
     numerators: *const u64,
     all: usize,
     quotients: *mut u64,
@@ -279,7 +279,7 @@ pub unsafe fn divide<const V: usize>(
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 unsafe fn divide_short(
-    pivot: &Pivot<'_>,
+    pivot: &PivotDivisor<'_>,
     numerators: *const u64,
     all: usize,
     quotients: *mut u64,
@@ -306,7 +306,7 @@ unsafe fn divide_short(
 /// As [`divide`]; the pivot has a reciprocal of `U` digits, and a fraction of `U + 1`.
 #[target_feature(enable = "avx512f,avx512ifma")]
 unsafe fn divide_fixed<const U: usize>(
-    pivot: &Pivot<'_>,
+    pivot: &PivotDivisor<'_>,
     numerators: *const u64,
     all: usize,
     quotients: *mut u64,
@@ -374,7 +374,7 @@ pub const WINDOW: u64 = QUOTIENT_WINDOW;
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 unsafe fn column_sums<const V: usize>(
-    pivot: &Pivot<'_>,
+    pivot: &PivotDivisor<'_>,
     numerators: *const u64,
     used: usize,
     column: usize,

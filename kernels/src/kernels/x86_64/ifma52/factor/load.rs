@@ -3,7 +3,7 @@
 
 use super::super::digits::{Cutter, GROUP_DIGITS, ROWS, cut_integers, padded};
 use super::super::micro::Fold;
-use super::{Factor, Layout};
+use super::{FactorTables, FactorTileLayout};
 use crate::kernels::PanelSource;
 use crate::kernels::tiles::{FinishedEntries, TileShape, TileSource};
 use crate::math::float::limbs_for;
@@ -12,24 +12,24 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 /// Words of scratch.
-pub fn scratch_words(factor: &Factor) -> usize {
+pub fn scratch_words(factor: &FactorTables) -> usize {
     let integers = BLOCK * limbs_for(factor.working_bits + 2) + integer_digit_words(factor);
     matrix_digit_words(factor).max(integers)
 }
 
 /// Words of digits of entries of a matrix.
-fn matrix_digit_words(factor: &Factor) -> usize {
+fn matrix_digit_words(factor: &FactorTables) -> usize {
     padded(factor.tables.operand_digits) * ROWS * BLOCK
 }
 
 /// Words of digits of integers of the factor.
-fn integer_digit_words(factor: &Factor) -> usize {
+fn integer_digit_words(factor: &FactorTables) -> usize {
     factor.digits.next_multiple_of(GROUP_DIGITS) * ROWS * BLOCK
 }
 
 /// See `TileEngine::load`.
 #[target_feature(enable = "avx512f,avx512ifma,avx512bw,avx512dq,avx512vbmi")]
-pub fn load(factor: &Factor, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
+pub fn load(factor: &FactorTables, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
     let TileSource { matrix, rows, cols, row_shifts, col_shifts, .. } = source.clone();
     let layout = factor.layout(source.shape());
     assert!(words.len() >= layout.residue_words() && rows.end <= matrix.rows() && cols.end <= col_shifts.len());
@@ -57,7 +57,7 @@ pub fn load(factor: &Factor, source: &TileSource<'_>, words: &mut [u64], scratch
                 (signs[offset], carries[offset]) = (cut.signs, cut.carries);
             }
             let values = &digits[ROWS * BLOCK..]; // after the digit for rounding
-            let group = Group { values, digits: factor.tables.operand_digits, signs, carries, count };
+            let group = ColumnGroup { values, digits: factor.tables.operand_digits, signs, carries, count };
             // SAFETY: the columns lie in the tile.
             unsafe {
                 let at = words.as_mut_ptr().add(layout.residue(0, panel, start - cols.start));
@@ -70,7 +70,7 @@ pub fn load(factor: &Factor, source: &TileSource<'_>, words: &mut [u64], scratch
 /// See `TileEngine::load_integers`.
 #[target_feature(enable = "avx512f,avx512ifma,avx512bw,avx512dq,avx512vbmi")]
 pub fn load_integers(
-    factor: &Factor,
+    factor: &FactorTables,
     shape: TileShape,
     mut integers: FinishedEntries<'_>,
     words: &mut [u64],
@@ -90,7 +90,7 @@ pub fn load_integers(
                 *signs = integers.read(panel, start + offset, magnitudes);
                 cut_integers::<{ ROWS * BLOCK }>(magnitudes, &mut digits[offset * BLOCK..]);
             }
-            let group = Group { values: digits, digits: factor.digits, signs, carries: [0; ROWS], count };
+            let group = ColumnGroup { values: digits, digits: factor.digits, signs, carries: [0; ROWS], count };
             // SAFETY: the columns lie in the tile.
             unsafe {
                 let at = words.as_mut_ptr().add(layout.residue(0, panel, start));
@@ -101,7 +101,7 @@ pub fn load_integers(
 }
 
 /// Zero residues in a panel from column `col` on: above the diagonal, or padding.
-fn clear_from(layout: &Layout, panel: usize, col: usize, words: &mut [u64]) {
+fn clear_from(layout: &FactorTileLayout, panel: usize, col: usize, words: &mut [u64]) {
     for prime in 0..layout.primes {
         let (start, end) = (layout.residue(prime, panel, col), layout.residue(prime, panel + 1, 0));
         words[start..end].fill(0);
@@ -109,7 +109,7 @@ fn clear_from(layout: &Layout, panel: usize, col: usize, words: &mut [u64]) {
 }
 
 /// Up to `ROWS` columns of digits with their signs and rounding bits.
-struct Group<'a> {
+struct ColumnGroup<'a> {
     /// Digit after digit, the lowest first.
     values: &'a [u64],
     /// Digits of an entry.
@@ -125,7 +125,7 @@ struct Group<'a> {
 /// `out` leads to `count` vectors in each plane.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-unsafe fn residues(factor: &Factor, group: &Group<'_>, out: *mut u64, plane_words: usize) {
+unsafe fn residues(factor: &FactorTables, group: &ColumnGroup<'_>, out: *mut u64, plane_words: usize) {
     let (count, values) = (group.digits, group.values);
     assert!(values.len() >= count * ROWS * BLOCK);
     // A significand fills about half of the digits, the upper ones where the entry is not small.
@@ -153,9 +153,9 @@ unsafe fn residues(factor: &Factor, group: &Group<'_>, out: *mut u64, plane_word
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 unsafe fn several<const P: usize>(
-    factor: &Factor,
+    factor: &FactorTables,
     prime: usize,
-    group: &Group<'_>,
+    group: &ColumnGroup<'_>,
     digits: Range<usize>,
     out: *mut u64,
     plane_words: usize,

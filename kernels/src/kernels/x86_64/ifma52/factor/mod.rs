@@ -12,7 +12,7 @@ mod triangle;
 mod update;
 pub(super) mod weights;
 
-use super::tables::Tables;
+use super::tables::Ifma52Tables;
 use crate::kernels::tiles::{
     DiagonalData, DiagonalTile, EntryForm, FailedPivot, FinishedEntries, PanelColumn, SolveTile, TileDevices,
     TileEngine, TileFormat, TileShape, TileSource, UpdateTile, pivots_of,
@@ -28,8 +28,8 @@ use std::ops::Range;
 use weights::WeightRule;
 
 /// Tables of one precision. Made only where the CPU has the instructions, so that a value proves them.
-pub struct Factor {
-    tables: Tables,
+pub struct FactorTables {
+    tables: Ifma52Tables,
     /// Digits of an entry of the factor, at most `2^working_bits (1 + 2^-30)` where its row is accepted.
     digits: usize,
     working_bits: u32,
@@ -45,7 +45,7 @@ pub struct Factor {
 
 /// Where the words of a tile lie.
 #[derive(Clone, Copy)]
-struct Layout {
+struct FactorTileLayout {
     primes: usize,
     panels: usize,
     padded_cols: usize,
@@ -53,10 +53,10 @@ struct Layout {
     entry_words: usize,
 }
 
-impl Layout {
-    fn new(primes: usize, digits: usize, shape: TileShape) -> Layout {
+impl FactorTileLayout {
+    fn new(primes: usize, digits: usize, shape: TileShape) -> FactorTileLayout {
         let entry_words = (digits + 1) * BLOCK;
-        Layout { primes, panels: shape.panels(), padded_cols: shape.padded_cols(), entry_words }
+        FactorTileLayout { primes, panels: shape.panels(), padded_cols: shape.padded_cols(), entry_words }
     }
 
     /// An odd number of cache lines, so that the same place of all planes does not fall into one set of a cache.
@@ -88,21 +88,21 @@ impl Layout {
     }
 }
 
-impl Factor {
+impl FactorTables {
     /// Tables for `working_bits`. The caller has checked that the CPU has the instructions and that the primes suffice.
-    pub(super) fn new(working_bits: u32) -> Factor {
+    pub(super) fn new(working_bits: u32) -> FactorTables {
         let count = ifma52_prime_count(cholesky_modulus_bits(working_bits));
-        let tables = Tables::new(count, 2 * working_bits + 2); // what is left of an entry may exceed the entry
+        let tables = Ifma52Tables::new(count, 2 * working_bits + 2); // what is left of an entry may exceed the entry
         let product = tables.primes.iter().fold(Integer::from(1), |product, &prime| product * prime);
         let cofactors = tables.primes.iter().map(|&prime| Integer::from(&product / prime)).collect();
         let digits = (working_bits / IFMA52_BITS + 1) as usize;
         let rule = WeightRule::new(working_bits, digits);
         let window = divide::WINDOW;
-        Factor { tables, digits, working_bits, cofactors, product, rule, window }
+        FactorTables { tables, digits, working_bits, cofactors, product, rule, window }
     }
 
-    fn layout(&self, shape: TileShape) -> Layout {
-        Layout::new(self.tables.count(), self.digits, shape)
+    fn layout(&self, shape: TileShape) -> FactorTileLayout {
+        FactorTileLayout::new(self.tables.count(), self.digits, shape)
     }
 
     /// `sum of digit d times 2^(52 d)` modulo `P` neighbouring primes, as low and high sums; digit `d` of vector `v` at
@@ -140,7 +140,7 @@ impl Factor {
     }
 }
 
-impl TileFormat for Factor {
+impl TileFormat for FactorTables {
     fn form(&self) -> &'static str {
         "residues of 52 bits"
     }
@@ -165,7 +165,7 @@ impl TileFormat for Factor {
     }
 
     fn diagonal_bytes(&self, cols: usize) -> u64 {
-        triangle::Diagonal::bytes(self, cols)
+        triangle::FactoredDiagonal::bytes(self, cols)
     }
 
     fn table_bytes(&self) -> u64 {
@@ -191,11 +191,11 @@ impl TileFormat for Factor {
     }
 }
 
-impl TileDevices for Factor {}
+impl TileDevices for FactorTables {}
 
-impl TileEngine for Factor {
+impl TileEngine for FactorTables {
     fn load(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
-        // SAFETY: a `Factor` exists only where `probe` found the instructions.
+        // SAFETY: a `FactorTables` exists only where `probe` found the instructions.
         unsafe { load::load(self, source, words, scratch) }
     }
 

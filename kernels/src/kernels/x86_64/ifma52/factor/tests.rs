@@ -1,6 +1,6 @@
 //! The rounding of quotients, with the exact road forced and against integers.
 
-use super::divide::{OwnPivot, Pivot, digit, divide};
+use super::divide::{OwnPivot, PivotDivisor, digit, divide};
 use super::*;
 use crate::kernels::test_integers::assert_forms_agree;
 use crate::kernels::tiles::TilePart;
@@ -10,7 +10,7 @@ use crate::matrix::Matrix;
 use rug::rand::RandState;
 
 /// Factors one diagonal tile and solves one below it; the integers of both.
-fn factor_two_tiles(engine: &Factor, a: &Matrix, cols: usize) -> Vec<Vec<u64>> {
+fn factor_two_tiles(engine: &FactorTables, a: &Matrix, cols: usize) -> Vec<Vec<u64>> {
     let rows = a.rows();
     let bits = i64::from(engine.working_bits);
     let exponents = (0..rows).map(|i| diagonal_exponent(a.get(i, i).head.exponent())).collect::<Vec<_>>();
@@ -66,7 +66,7 @@ fn the_exact_road_and_the_fast_one_agree() {
             }
         }
         let a = Matrix::from_floats(n, n, bits, &values).unwrap();
-        let mut engine = Factor::new(bits);
+        let mut engine = FactorTables::new(bits);
         let fast = factor_two_tiles(&engine, &a, 16);
         engine.window = 1 << 52; // every quotient is unclear
         assert_eq!(factor_two_tiles(&engine, &a, 16), fast, "{bits} bits");
@@ -74,7 +74,7 @@ fn the_exact_road_and_the_fast_one_agree() {
 }
 
 /// Quotients of `numerators` by `pivot`, and whether each is clear and fits.
-fn quotients(values: &[Integer; BLOCK], pivot: &Pivot<'_>, digits: usize, window: u64) -> Vec<Option<Integer>> {
+fn quotients(values: &[Integer; BLOCK], pivot: &PivotDivisor<'_>, digits: usize, window: u64) -> Vec<Option<Integer>> {
     let all = 2 * digits + 1;
     let mut numerators = vec![0; all * BLOCK];
     for (lane, value) in values.iter().enumerate() {

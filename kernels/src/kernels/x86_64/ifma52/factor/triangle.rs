@@ -3,10 +3,10 @@
 use super::super::micro::Fold;
 use super::super::reconstruct::pack_group;
 use super::column::{self, Column, VECTORS};
-use super::divide::{OwnPivot, Pivot, space_words};
-use super::update::{Ahead, Segment, subtract_block};
-use super::weights::{First, LaneWeights, Lanes};
-use super::{Factor, Layout};
+use super::divide::{OwnPivot, PivotDivisor, space_words};
+use super::update::{GroupPrefetch, Segment, subtract_block};
+use super::weights::{First, LaneWeights, WeightLanes};
+use super::{FactorTables, FactorTileLayout};
 use crate::kernels::tiles::{DiagonalData, DiagonalTile, FailedPivot, SolveTile, TileShape};
 use crate::math::modulus::Modulus;
 use crate::math::pivot::RowWeight;
@@ -16,22 +16,22 @@ use std::any::Any;
 use std::arch::x86_64::*;
 
 /// The data of a factored diagonal tile that the tiles below it need in addition to its residues.
-pub struct Diagonal {
+pub struct FactoredDiagonal {
     working_bits: u32,
     pivots: Vec<OwnPivot>,
     /// For each column and prime 8 words, see [`Column`].
     couplings: Vec<u64>,
 }
 
-impl Diagonal {
+impl FactoredDiagonal {
     /// Bytes for `cols` columns.
-    pub fn bytes(factor: &Factor, cols: usize) -> u64 {
+    pub fn bytes(factor: &FactorTables, cols: usize) -> u64 {
         let each = OwnPivot::bytes(factor.digits) + (factor.tables.count() * BLOCK * 8) as u64;
         cols as u64 * each + 8 * space_words(factor.working_bits) as u64
     }
 }
 
-impl DiagonalData for Diagonal {
+impl DiagonalData for FactoredDiagonal {
     fn as_any(&self) -> &dyn Any {
         self
     }
@@ -40,7 +40,7 @@ impl DiagonalData for Diagonal {
 /// See `TileEngine::factor`.
 #[target_feature(enable = "avx512f,avx512ifma,avx512bw,avx512dq,avx512vbmi")]
 pub fn factor(
-    factor: &Factor,
+    factor: &FactorTables,
     shape: TileShape,
     words: &mut [u64],
     weights: &mut [RowWeight],
@@ -50,9 +50,9 @@ pub fn factor(
     let per_column = factor.tables.count() * BLOCK;
     let working_bits = factor.working_bits;
     let couplings = vec![0; shape.cols * per_column];
-    let mut diagonal = Diagonal { working_bits, pivots: Vec::with_capacity(shape.cols), couplings };
+    let mut diagonal = FactoredDiagonal { working_bits, pivots: Vec::with_capacity(shape.cols), couplings };
     assert!(shape.rows == shape.cols && words.len() >= layout.words());
-    let (mut lanes, scratch) = Lanes::new(layout.panels, weights, scratch);
+    let (mut lanes, scratch) = WeightLanes::new(layout.panels, weights, scratch);
     assert!(scratch.len() >= column::scratch_words(factor.tables.count(), factor.digits));
     clear_above(&layout, words);
     let mut space = vec![0; space_words(working_bits)];
@@ -60,7 +60,7 @@ pub fn factor(
         let (block, lane) = (col / BLOCK, col % BLOCK);
         if lane == 0 {
             for panel in block..layout.panels {
-                let own = Panels { layout, words: words.as_mut_ptr(), first: panel, count: 1 };
+                let own = TilePanels { layout, words: words.as_mut_ptr(), first: panel, count: 1 };
                 subtract_earlier(factor, own, layout, words.as_ptr(), block);
             }
         }
@@ -75,7 +75,8 @@ pub fn factor(
         if value <= 0 {
             return Err(FailedPivot { column: col, value: Some(value) });
         }
-        let pivot = Pivot::root(value.as_limbs(), factor.working_bits, &mut space).expect("the value is positive");
+        let pivot =
+            PivotDivisor::root(value.as_limbs(), factor.working_bits, &mut space).expect("the value is positive");
         run(&column, words, block..layout.panels, &pivot, First::Diagonal(lane), &mut lanes, scratch);
         diagonal.pivots.push(OwnPivot::from(&pivot));
     }
@@ -84,7 +85,7 @@ pub fn factor(
 }
 
 /// See `TileEngine::triangle`.
-pub fn given(factor: &Factor, shape: TileShape, words: &[u64], pivots: &[Integer]) -> Diagonal {
+pub fn given(factor: &FactorTables, shape: TileShape, words: &[u64], pivots: &[Integer]) -> FactoredDiagonal {
     let (layout, per_column) = (factor.layout(shape), factor.tables.count() * BLOCK);
     assert!(pivots.len() == shape.cols && words.len() >= layout.residue_words());
     let mut couplings = vec![0; shape.cols * per_column];
@@ -92,16 +93,16 @@ pub fn given(factor: &Factor, shape: TileShape, words: &[u64], pivots: &[Integer
         couple(factor, &layout, words, col, couplings);
     }
     let pivots = pivots.iter().map(|pivot| OwnPivot::new(pivot, factor.working_bits)).collect();
-    Diagonal { working_bits: factor.working_bits, pivots, couplings }
+    FactoredDiagonal { working_bits: factor.working_bits, pivots, couplings }
 }
 
 /// See `TileEngine::solve`.
 #[target_feature(enable = "avx512f,avx512ifma,avx512bw,avx512dq,avx512vbmi")]
-pub fn solve(factor: &Factor, tile: SolveTile<'_>, diagonal: DiagonalTile<'_>, scratch: &mut [u64]) {
+pub fn solve(factor: &FactorTables, tile: SolveTile<'_>, diagonal: DiagonalTile<'_>, scratch: &mut [u64]) {
     let SolveTile { shape, words, weights } = tile;
     let layout = factor.layout(shape);
     let order = TileShape { rows: shape.cols, cols: shape.cols, diagonal: true };
-    let (above, data) = (factor.layout(order), diagonal.data.as_any().downcast_ref::<Diagonal>());
+    let (above, data) = (factor.layout(order), diagonal.data.as_any().downcast_ref::<FactoredDiagonal>());
     let data = data.expect("the data of a diagonal tile of this kernel");
     assert!(
         words.len() >= layout.words()
@@ -110,14 +111,14 @@ pub fn solve(factor: &Factor, tile: SolveTile<'_>, diagonal: DiagonalTile<'_>, s
     );
     assert!(data.working_bits == factor.working_bits);
     let per_column = factor.tables.count() * BLOCK;
-    let (mut lanes, scratch) = Lanes::new(layout.panels, weights, scratch);
+    let (mut lanes, scratch) = WeightLanes::new(layout.panels, weights, scratch);
     assert!(scratch.len() >= column::scratch_words(factor.tables.count(), factor.digits));
     // A few panels at a time go through all columns: their residues stay in the second-level cache.
     for start in (0..layout.panels).step_by(VECTORS) {
         let panels = start..(start + VECTORS).min(layout.panels);
         for col in 0..shape.cols {
             if col % BLOCK == 0 {
-                let own = Panels { layout, words: words.as_mut_ptr(), first: panels.start, count: panels.len() };
+                let own = TilePanels { layout, words: words.as_mut_ptr(), first: panels.start, count: panels.len() };
                 subtract_earlier(factor, own, above, diagonal.words.as_ptr(), col / BLOCK);
             }
             let column = Column { factor, layout, col, couplings: &data.couplings[col * per_column..][..per_column] };
@@ -129,7 +130,7 @@ pub fn solve(factor: &Factor, tile: SolveTile<'_>, diagonal: DiagonalTile<'_>, s
 
 /// The 8 entries of one column of a panel, see `TileEngine::entries`.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-pub fn entries(factor: &Factor, vectors: &[u64], magnitudes: &mut [u64]) -> u8 {
+pub fn entries(factor: &FactorTables, vectors: &[u64], magnitudes: &mut [u64]) -> u8 {
     let count = factor.digits;
     let limbs = magnitudes.len() / BLOCK;
     assert!(vectors.len() >= (count + 1) * BLOCK && limbs * 64 >= count * 52);
@@ -149,7 +150,7 @@ pub fn entries(factor: &Factor, vectors: &[u64], magnitudes: &mut [u64]) -> u8 {
 }
 
 /// Integers above the diagonal are 0.
-fn clear_above(layout: &Layout, words: &mut [u64]) {
+fn clear_above(layout: &FactorTileLayout, words: &mut [u64]) {
     for panel in 0..layout.panels {
         let (start, end) = (layout.entry(panel, (panel + 1) * BLOCK), layout.entry(panel, layout.padded_cols));
         words[start.min(end)..end].fill(0);
@@ -157,8 +158,8 @@ fn clear_above(layout: &Layout, words: &mut [u64]) {
 }
 
 /// Panels of a tile that is worked on.
-struct Panels {
-    layout: Layout,
+struct TilePanels {
+    layout: FactorTileLayout,
     words: *mut u64,
     first: usize,
     count: usize,
@@ -169,9 +170,9 @@ struct Panels {
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn subtract_earlier(
-    factor: &Factor,
-    Panels { layout, words, first, count }: Panels,
-    above: Layout,
+    factor: &FactorTables,
+    TilePanels { layout, words, first, count }: TilePanels,
+    above: FactorTileLayout,
     diagonal: *const u64,
     block: usize,
 ) {
@@ -187,14 +188,14 @@ fn subtract_earlier(
                 let x = words.add(layout.residue(index, panel, 0)).cast_const();
                 let y = diagonal.add(above.residue(index, block, 0));
                 let c = words.add(layout.residue(index, panel, block * BLOCK));
-                subtract_block(&fold, &[Segment { x, y }], block * BLOCK, c, &mut Ahead::default());
+                subtract_block(&fold, &[Segment { x, y }], block * BLOCK, c, &mut GroupPrefetch::default());
             }
         }
     }
 }
 
 /// `-w y_m` for the columns `m` before `col` in its block: `y_m` is entry `(col, m)` of the diagonal tile.
-fn couple(factor: &Factor, layout: &Layout, words: &[u64], col: usize, couplings: &mut [u64]) {
+fn couple(factor: &FactorTables, layout: &FactorTileLayout, words: &[u64], col: usize, couplings: &mut [u64]) {
     let (block, lane) = (col / BLOCK, col % BLOCK);
     for (index, &prime) in factor.tables.primes.iter().enumerate() {
         let modulus = Modulus::new(prime);
@@ -212,9 +213,9 @@ fn run(
     column: &Column<'_>,
     words: &mut [u64],
     panels: std::ops::Range<usize>,
-    pivot: &Pivot<'_>,
+    pivot: &PivotDivisor<'_>,
     first: First,
-    lanes: &mut Lanes<'_>,
+    lanes: &mut WeightLanes<'_>,
     scratch: &mut [u64],
 ) {
     let mut panel = panels.start;

@@ -1,7 +1,7 @@
 //! `T := T - X Y^T` on residues: register tiles whose sums run through several tiles before they are folded.
 
 use super::super::micro::Fold;
-use super::Layout;
+use super::FactorTileLayout;
 use crate::kernels::tiles::{TileShape, UpdateTile};
 use crate::math::bound::IFMA52_CHUNK_ROWS;
 use crate::plan::BLOCK;
@@ -30,13 +30,13 @@ pub struct Segment {
 ///
 /// Only a hint: the addresses are never read.
 #[derive(Default)]
-pub struct Ahead {
+pub struct GroupPrefetch {
     pieces: [(usize, usize); 2 * SEGMENTS],
     count: usize,
     at: usize,
 }
 
-impl Ahead {
+impl GroupPrefetch {
     /// The panels of one plane of each tile.
     fn add(&mut self, words: &[u64]) {
         if self.count < self.pieces.len() {
@@ -65,7 +65,7 @@ impl Ahead {
 /// of segments is at most 4092.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub unsafe fn subtract_block(fold: &Fold, segments: &[Segment], depth: usize, c: *mut u64, ahead: &mut Ahead) {
+pub unsafe fn subtract_block(fold: &Fold, segments: &[Segment], depth: usize, c: *mut u64, ahead: &mut GroupPrefetch) {
     assert!(segments.len() * depth <= IFMA52_CHUNK_ROWS);
     let mut lo = [_mm512_setzero_si512(); BLOCK];
     let mut hi = [_mm512_setzero_si512(); BLOCK];
@@ -115,13 +115,13 @@ pub unsafe fn subtract_block(fold: &Fold, segments: &[Segment], depth: usize, c:
 const SHARED_WORDS: usize = (768 << 10) / 8;
 
 /// A step of an update: one tile of the call, and a range of the operands.
-struct Step {
+struct UpdateStep {
     tile: usize,
     operands: Range<usize>,
 }
 
 /// The steps for one prime: the operands that the tiles share are read from memory once.
-fn steps(tiles: usize, operands: usize, depth: usize, plane_words: usize) -> Vec<Step> {
+fn steps(tiles: usize, operands: usize, depth: usize, plane_words: usize) -> Vec<UpdateStep> {
     let group = (DEPTH / depth).clamp(1, SEGMENTS);
     let shared = (SHARED_WORDS / plane_words / group * group).max(group);
     let mut steps = Vec::with_capacity(tiles * operands.div_ceil(group));
@@ -129,7 +129,7 @@ fn steps(tiles: usize, operands: usize, depth: usize, plane_words: usize) -> Vec
         let end = (start + shared).min(operands);
         for tile in 0..tiles {
             let groups = (start..end).step_by(group).map(|at| at..(at + group).min(end));
-            steps.extend(groups.map(|operands| Step { tile, operands }));
+            steps.extend(groups.map(|operands| UpdateStep { tile, operands }));
         }
     }
     steps
@@ -142,11 +142,11 @@ pub fn update(primes: &[u64], tiles: &mut [UpdateTile<'_>], y: &[&[u64]], depth:
     if y.is_empty() || depth == 0 {
         return;
     }
-    let left = |shape| Layout::new(primes.len(), 0, TileShape { cols: depth, diagonal: false, ..shape });
+    let left = |shape| FactorTileLayout::new(primes.len(), 0, TileShape { cols: depth, diagonal: false, ..shape });
     let right = left(TileShape { rows: cols, cols, diagonal: false });
     assert!(depth <= IFMA52_CHUNK_ROWS && y.iter().all(|y| y.len() >= right.residue_words()));
     for tile in &*tiles {
-        let own = Layout::new(primes.len(), 0, tile.shape);
+        let own = FactorTileLayout::new(primes.len(), 0, tile.shape);
         assert!(tile.shape.cols == cols && tile.words.len() >= own.residue_words() && tile.x.len() == y.len());
         assert!(tile.x.iter().all(|x| x.len() >= left(tile.shape).residue_words()));
     }
@@ -154,10 +154,10 @@ pub fn update(primes: &[u64], tiles: &mut [UpdateTile<'_>], y: &[&[u64]], depth:
     for (index, &prime) in primes.iter().enumerate() {
         let fold = Fold::new(prime);
         for (number, step) in steps.iter().enumerate() {
-            let mut ahead = Ahead::default();
+            let mut ahead = GroupPrefetch::default();
             let next = if number + 1 < steps.len() { (index, number + 1) } else { (index + 1, 0) };
             if next.0 < primes.len() {
-                let Step { tile, operands } = &steps[next.1];
+                let UpdateStep { tile, operands } = &steps[next.1];
                 let shape = tiles[*tile].shape;
                 for at in operands.clone() {
                     ahead.add(left(shape).plane(next.0, tiles[*tile].x[at]));
@@ -167,7 +167,7 @@ pub fn update(primes: &[u64], tiles: &mut [UpdateTile<'_>], y: &[&[u64]], depth:
                 }
             }
             let UpdateTile { shape, words, x, .. } = &mut tiles[step.tile];
-            let (own, left) = (Layout::new(primes.len(), 0, *shape), left(*shape));
+            let (own, left) = (FactorTileLayout::new(primes.len(), 0, *shape), left(*shape));
             let mut segments = [Segment { x: std::ptr::null(), y: std::ptr::null() }; SEGMENTS];
             for block in 0..cols.div_ceil(BLOCK) {
                 let first = if shape.diagonal { block } else { 0 };

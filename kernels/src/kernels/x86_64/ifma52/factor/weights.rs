@@ -42,16 +42,16 @@ pub struct LaneWeights<'a> {
 }
 
 /// Running sums of the rows of a tile, by lanes, in scratch.
-pub struct Lanes<'a> {
+pub struct WeightLanes<'a> {
     /// `sum h^2`.
     pub sums: &'a mut [u64],
     /// Where a row is rejected.
     pub limits: &'a mut [u64],
 }
 
-impl<'a> Lanes<'a> {
+impl<'a> WeightLanes<'a> {
     /// The lanes of `weights`, in `scratch`, the rest of which is returned.
-    pub fn new(panels: usize, weights: &[RowWeight], scratch: &'a mut [u64]) -> (Lanes<'a>, &'a mut [u64]) {
+    pub fn new(panels: usize, weights: &[RowWeight], scratch: &'a mut [u64]) -> (WeightLanes<'a>, &'a mut [u64]) {
         let (sums, rest) = scratch.split_at_mut(panels * BLOCK);
         let (limits, rest) = rest.split_at_mut(panels * BLOCK);
         for (lane, (sum, limit)) in sums.iter_mut().zip(limits.iter_mut()).enumerate() {
@@ -59,7 +59,7 @@ impl<'a> Lanes<'a> {
             let weight = weights.get(lane).copied().unwrap_or(RowWeight { sum: 0, limit: 1 });
             (*sum, *limit) = (weight.sum, weight.limit);
         }
-        (Lanes { sums, limits }, rest)
+        (WeightLanes { sums, limits }, rest)
     }
 
     /// Whether the row in that lane is rejected.

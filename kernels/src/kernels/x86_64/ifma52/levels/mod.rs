@@ -7,11 +7,11 @@ mod winograd;
 
 use crate::kernels::area::Area;
 use crate::kernels::x86_64::ifma52::micro::Fold;
-use crate::kernels::x86_64::ifma52::product::{KC, Operands, Store, depth_of_passes, multiply};
+use crate::kernels::x86_64::ifma52::product::{Ifma52Operands, KC, Store, depth_of_passes, multiply};
 use crate::plan::BlockGrid;
 
 /// Where a product goes, and the memory that it may overwrite on the way.
-pub struct Work<'a> {
+pub struct Ifma52Work<'a> {
     /// The plane.
     pub c: &'a mut [u64],
     /// How the product is combined with its old words.
@@ -22,7 +22,7 @@ pub struct Work<'a> {
 
 /// Constants that all products of one prime share.
 #[derive(Clone, Copy)]
-pub struct Field<'a> {
+pub struct PrimeConstants<'a> {
     /// Reduces modulo the prime.
     pub fold: &'a Fold,
     /// A square root of -1.
@@ -31,7 +31,7 @@ pub struct Field<'a> {
 
 /// How one product is done.
 #[derive(Clone, Copy)]
-enum Scheme {
+enum Ifma52Scheme {
     /// Block by block.
     Classical,
     /// Five products of parts, for a triangle: see `symmetric`.
@@ -40,45 +40,45 @@ enum Scheme {
     Winograd,
 }
 
-impl Scheme {
+impl Ifma52Scheme {
     /// For a product over `rows` rows into an area of this shape.
-    fn choose(rows: usize, shape: BlockGrid) -> Scheme {
+    fn choose(rows: usize, shape: BlockGrid) -> Ifma52Scheme {
         let BlockGrid { rows: m, cols: n, triangle } = shape;
         if triangle && symmetric::pays(rows, m) {
-            Scheme::Symmetric
+            Ifma52Scheme::Symmetric
         } else if !triangle && winograd::pays(rows, m, n) {
-            Scheme::Winograd
+            Ifma52Scheme::Winograd
         } else {
-            Scheme::Classical
+            Ifma52Scheme::Classical
         }
     }
 
     /// Words of scratch.
     fn scratch_words(self, rows: usize, shape: BlockGrid) -> usize {
         match self {
-            Scheme::Classical => 0,
-            Scheme::Symmetric => symmetric::scratch_words(rows, shape.rows),
-            Scheme::Winograd => winograd::scratch_words(rows, shape.rows, shape.cols),
+            Ifma52Scheme::Classical => 0,
+            Ifma52Scheme::Symmetric => symmetric::scratch_words(rows, shape.rows),
+            Ifma52Scheme::Winograd => winograd::scratch_words(rows, shape.rows, shape.cols),
         }
     }
 
     /// `C := C + X^T Y` or `C := X^T Y` on an area.
     #[target_feature(enable = "avx512f,avx512ifma")]
-    fn multiply(self, field: Field<'_>, operands: &Operands<'_>, area: &Area, work: Work<'_>) {
+    fn multiply(self, field: PrimeConstants<'_>, operands: &Ifma52Operands<'_>, area: &Area, work: Ifma52Work<'_>) {
         match self {
-            Scheme::Classical => {
+            Ifma52Scheme::Classical => {
                 let (m, n) = area.panels();
                 multiply(field.fold, operands, &area.target(0..m, 0..n), work.c, work.into);
             }
-            Scheme::Symmetric => symmetric::multiply_triangle(field, operands, area, work),
-            Scheme::Winograd => winograd::multiply_rectangle(field, operands, area, work),
+            Ifma52Scheme::Symmetric => symmetric::multiply_triangle(field, operands, area, work),
+            Ifma52Scheme::Winograd => winograd::multiply_rectangle(field, operands, area, work),
         }
     }
 }
 
 /// Words of scratch for a product over `rows` rows into an area of this shape.
 pub fn scratch_words(rows: usize, shape: BlockGrid) -> usize {
-    Scheme::choose(rows, shape).scratch_words(rows, shape)
+    Ifma52Scheme::choose(rows, shape).scratch_words(rows, shape)
 }
 
 /// The most words of [`scratch_words`] for up to `rows` rows.
@@ -100,6 +100,6 @@ fn most_slab_rows(panels: usize) -> usize {
 
 /// `C := C + X^T Y` or `C := X^T Y` on an area.
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn multiply_area(field: Field<'_>, operands: &Operands<'_>, area: &Area, work: Work<'_>) {
-    Scheme::choose(operands.rows, area.shape()).multiply(field, operands, area, work);
+pub fn multiply_area(field: PrimeConstants<'_>, operands: &Ifma52Operands<'_>, area: &Area, work: Ifma52Work<'_>) {
+    Ifma52Scheme::choose(operands.rows, area.shape()).multiply(field, operands, area, work);
 }

@@ -7,11 +7,11 @@
 //! Three of the products are triangles: 3.5 half-size squares instead of 4. P2 and P3 go straight into C11 and C21.
 //! Source: Dumas, Pernet, Sedoglavic, ISSAC 2020 (arXiv 2001.04109).
 
-use super::{Field, Work, multiply_area, slab_rows};
+use super::{Ifma52Work, PrimeConstants, multiply_area, slab_rows};
 use crate::kernels::area::Area;
-use crate::kernels::x86_64::ifma52::blocks::{Block, add_blocks, load_block, store_block};
+use crate::kernels::x86_64::ifma52::blocks::{VectorBlock, add_blocks, load_block, store_block};
 use crate::kernels::x86_64::ifma52::micro::Fold;
-use crate::kernels::x86_64::ifma52::product::{MC_PANELS, Next, Operands, Store, multiply};
+use crate::kernels::x86_64::ifma52::product::{Ifma52Operands, MC_PANELS, Next, Store, multiply};
 use crate::kernels::x86_64::ifma52::sums::{form_sums, sum};
 use crate::kernels::x86_64::ifma52::transpose::transpose;
 use crate::plan::{BLOCK, BlockGrid};
@@ -30,7 +30,7 @@ pub fn pays(rows: usize, panels: usize) -> bool {
 
 /// Words of scratch.
 pub fn scratch_words(rows: usize, panels: usize) -> usize {
-    let half = Halves::new(rows, panels);
+    let half = Ifma52SymmetricHalves::new(rows, panels);
     let inner = |shape| super::scratch_words(half.slab, shape);
     2 * half.triangle.words()
         + half.square.words()
@@ -39,7 +39,7 @@ pub fn scratch_words(rows: usize, panels: usize) -> usize {
 }
 
 /// How the operand is cut; the odd panel and the odd row that may be left are done classically.
-struct Halves {
+struct Ifma52SymmetricHalves {
     panels: usize,
     rows: usize,
     slab: usize,
@@ -47,11 +47,11 @@ struct Halves {
     square: BlockGrid,
 }
 
-impl Halves {
-    fn new(rows: usize, panels: usize) -> Halves {
+impl Ifma52SymmetricHalves {
+    fn new(rows: usize, panels: usize) -> Ifma52SymmetricHalves {
         let panels = panels / 2;
         let columns = panels * BLOCK;
-        Halves {
+        Ifma52SymmetricHalves {
             panels,
             rows: rows / 2,
             slab: slab_rows(rows / 2, panels),
@@ -64,10 +64,10 @@ impl Halves {
 /// `C := C + X^T X` or `C := X^T X` for a triangle.
 #[inline(never)] // the schemes call each other: each keeps a frame of its own
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn multiply_triangle(field: Field<'_>, operands: &Operands<'_>, area: &Area, work: Work<'_>) {
-    let (Work { c, into, scratch }, fold) = (work, field.fold);
-    let half = Halves::new(operands.rows, area.rows.len());
-    let Operands { x, rows, next, .. } = *operands;
+pub fn multiply_triangle(field: PrimeConstants<'_>, operands: &Ifma52Operands<'_>, area: &Area, work: Ifma52Work<'_>) {
+    let (Ifma52Work { c, into, scratch }, fold) = (work, field.fold);
+    let half = Ifma52SymmetricHalves::new(operands.rows, area.rows.len());
+    let Ifma52Operands { x, rows, next, .. } = *operands;
     let (p1, rest) = scratch.split_at_mut(half.triangle.words());
     let (p5, rest) = rest.split_at_mut(half.triangle.words());
     let (p4, rest) = rest.split_at_mut(half.square.words());
@@ -95,8 +95,8 @@ pub fn multiply_triangle(field: Field<'_>, operands: &Operands<'_>, area: &Area,
         let slab = if left == 0 { next } else { Some(Next::new(x.from(0, later), 2 * h, left)) };
         let sum = |number| sum(words, number, depth);
         let mut part = |x, y, next, area: &Area, c: &mut [u64], into| {
-            let operands = Operands { x, y, rows: depth, next };
-            multiply_area(field, &operands, area, Work { c, into, scratch: inner });
+            let operands = Ifma52Operands { x, y, rows: depth, next };
+            multiply_area(field, &operands, area, Ifma52Work { c, into, scratch: inner });
         };
         part(a11, a11, begin(a12), &triangle, p1, own);
         part(a12, a12, begin(a22), &top_left, c, shared);
@@ -111,17 +111,24 @@ pub fn multiply_triangle(field: Field<'_>, operands: &Operands<'_>, area: &Area,
     }
     if !rows.is_multiple_of(2) {
         let end = x.from(0, rows - 1);
-        let last = Operands { x: end, y: end, rows: 1, next: None };
+        let last = Ifma52Operands { x: end, y: end, rows: 1, next: None };
         multiply(fold, &last, &area.target(0..done, 0..done), c, Store::Add);
     }
 }
 
 /// Adds to C the products in scratch: C11 and C21 have P2 and P3 already.
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn combine(fold: &Fold, half: &Halves, products: [&mut [u64]; 3], area: &Area, c: &mut [u64], into: Store) {
+fn combine(
+    fold: &Fold,
+    half: &Ifma52SymmetricHalves,
+    products: [&mut [u64]; 3],
+    area: &Area,
+    c: &mut [u64],
+    into: Store,
+) {
     let [p1, p4, p5] = products.map(|product| &*product);
     let h = half.panels;
-    let mut store = |row: usize, col: usize, value: Block, into: Store| {
+    let mut store = |row: usize, col: usize, value: VectorBlock, into: Store| {
         let index = area.index(row, col);
         let value = if into == Store::Add { add_blocks(fold, load_block(c, index), value) } else { value };
         store_block(c, index, value);

@@ -7,11 +7,11 @@
 //! P2, P3 and P4 go straight into C11, C12 and C21. The sums are formed slab by slab, so that they stay in cache.
 //! Source: Winograd 1971; Strassen 1969.
 
-use super::{Field, Work, multiply_area, slab_rows};
+use super::{Ifma52Work, PrimeConstants, multiply_area, slab_rows};
 use crate::kernels::area::Area;
-use crate::kernels::x86_64::ifma52::blocks::{Block, add_blocks, load_block, store_block};
+use crate::kernels::x86_64::ifma52::blocks::{VectorBlock, add_blocks, load_block, store_block};
 use crate::kernels::x86_64::ifma52::micro::Fold;
-use crate::kernels::x86_64::ifma52::product::{MC_PANELS, Next, Operands, Store, multiply};
+use crate::kernels::x86_64::ifma52::product::{Ifma52Operands, MC_PANELS, Next, Store, multiply};
 use crate::kernels::x86_64::ifma52::sums::{form_sums, sum};
 use crate::plan::{BLOCK, BlockGrid};
 
@@ -28,14 +28,14 @@ pub fn pays(rows: usize, m: usize, n: usize) -> bool {
 
 /// Words of scratch.
 pub fn scratch_words(rows: usize, m: usize, n: usize) -> usize {
-    let half = Halves::new(rows, m, n);
+    let half = Ifma52WinogradHalves::new(rows, m, n);
     4 * half.quarter.words()
         + 4 * (half.x_panels + half.y_panels) * half.slab * BLOCK
         + super::scratch_words(half.slab, half.quarter)
 }
 
 /// How the operands are cut; the odd panels and the odd row that may be left are done classically.
-struct Halves {
+struct Ifma52WinogradHalves {
     x_panels: usize,
     y_panels: usize,
     rows: usize,
@@ -43,21 +43,27 @@ struct Halves {
     quarter: BlockGrid,
 }
 
-impl Halves {
-    fn new(rows: usize, m: usize, n: usize) -> Halves {
+impl Ifma52WinogradHalves {
+    fn new(rows: usize, m: usize, n: usize) -> Ifma52WinogradHalves {
         let (x_panels, y_panels) = (m / 2, n / 2);
         let quarter = BlockGrid::rectangle(x_panels * BLOCK, y_panels * BLOCK);
-        Halves { x_panels, y_panels, rows: rows / 2, slab: slab_rows(rows / 2, x_panels.min(y_panels)), quarter }
+        Ifma52WinogradHalves {
+            x_panels,
+            y_panels,
+            rows: rows / 2,
+            slab: slab_rows(rows / 2, x_panels.min(y_panels)),
+            quarter,
+        }
     }
 }
 
 /// `C := C + X^T Y` or `C := X^T Y` for a rectangle.
 #[inline(never)] // the schemes call each other: each keeps a frame of its own
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub fn multiply_rectangle(field: Field<'_>, operands: &Operands<'_>, area: &Area, work: Work<'_>) {
-    let (Work { c, into, scratch }, fold) = (work, field.fold);
-    let half = Halves::new(operands.rows, area.rows.len(), area.cols.len());
-    let Operands { x, y, rows, next } = *operands;
+pub fn multiply_rectangle(field: PrimeConstants<'_>, operands: &Ifma52Operands<'_>, area: &Area, work: Ifma52Work<'_>) {
+    let (Ifma52Work { c, into, scratch }, fold) = (work, field.fold);
+    let half = Ifma52WinogradHalves::new(operands.rows, area.rows.len(), area.cols.len());
+    let Ifma52Operands { x, y, rows, next } = *operands;
     let (products, rest) = scratch.split_at_mut(4 * half.quarter.words());
     let quarter = Area::whole(half.quarter);
     let (m, n) = (half.x_panels, half.y_panels);
@@ -90,8 +96,8 @@ pub fn multiply_rectangle(field: Field<'_>, operands: &Operands<'_>, area: &Area
         let [p1, p5, p6, p7] = std::array::from_fn(|_| own_products.next().expect("scratch holds four products"));
         let (sum, other) = (|number| sum(s, number, depth), |number| sum(t, number, depth));
         let mut part = |x, y, next, area: &Area, c: &mut [u64], into| {
-            let operands = Operands { x, y, rows: depth, next };
-            multiply_area(field, &operands, area, Work { c, into, scratch: inner });
+            let operands = Ifma52Operands { x, y, rows: depth, next };
+            multiply_area(field, &operands, area, Ifma52Work { c, into, scratch: inner });
         };
         part(a[0], b[0], begin(a[1], m), &quarter, p1, own);
         part(a[1], b[2], begin(a[3], m), &corner(0, 0), c, shared);
@@ -107,16 +113,16 @@ pub fn multiply_rectangle(field: Field<'_>, operands: &Operands<'_>, area: &Area
     multiply(fold, operands, &area.target(rows_done..m, 0..n), c, into);
     multiply(fold, operands, &area.target(0..rows_done, cols_done..n), c, into);
     if !rows.is_multiple_of(2) {
-        let last = Operands { x: x.from(0, rows - 1), y: y.from(0, rows - 1), rows: 1, next: None };
+        let last = Ifma52Operands { x: x.from(0, rows - 1), y: y.from(0, rows - 1), rows: 1, next: None };
         multiply(fold, &last, &area.target(0..rows_done, 0..cols_done), c, Store::Add);
     }
 }
 
 /// Adds to C the products in scratch: three of its quarters have P2, P3 and P4 already.
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn combine(fold: &Fold, half: &Halves, products: &[u64], area: &Area, c: &mut [u64], into: Store) {
+fn combine(fold: &Fold, half: &Ifma52WinogradHalves, products: &[u64], area: &Area, c: &mut [u64], into: Store) {
     let words = half.quarter.words();
-    let mut store = |row: usize, col: usize, value: Block, into: Store| {
+    let mut store = |row: usize, col: usize, value: VectorBlock, into: Store| {
         let index = area.index(row, col);
         let value = if into == Store::Add { add_blocks(fold, load_block(c, index), value) } else { value };
         store_block(c, index, value);

@@ -3,7 +3,7 @@
 use super::super::factor::weights::LaneWeights;
 use super::numbers::lengths;
 use super::pivots::{self, Reciprocals};
-use super::remainder::{Remainder, Scaled, Subtracted, pivot_words, replace_squares};
+use super::remainder::{Remainder, ScaledNumbers, Subtracted, pivot_words, replace_squares};
 use super::sums::{self, Terms};
 use super::{Matrices, ProblemLanes, Rounded};
 use crate::math::bound::{lane_first_column, lane_root_bits};
@@ -17,7 +17,7 @@ pub fn words(lanes: &ProblemLanes, order: usize, precision_bits: u32) -> usize {
 }
 
 /// The factors at work.
-struct Work<'a> {
+struct FactorWork<'a> {
     lanes: &'a ProblemLanes,
     matrices: &'a Matrices<'a>,
     remainder: Remainder<'a>,
@@ -41,8 +41,8 @@ struct ColumnPivots {
     reciprocals: Reciprocals,
 }
 
-impl<'a> Work<'a> {
-    fn new(lanes: &'a ProblemLanes, matrices: &'a Matrices<'a>, words: &'a mut [u64]) -> Work<'a> {
+impl<'a> FactorWork<'a> {
+    fn new(lanes: &'a ProblemLanes, matrices: &'a Matrices<'a>, words: &'a mut [u64]) -> FactorWork<'a> {
         let (digits, order) = (lanes.digits, matrices.order);
         let (remainder, words) = Remainder::new(lanes, matrices.precision_bits, words);
         let (entries, words) = words.split_at_mut(order * (order + 1) / 2 * digits * BLOCK);
@@ -53,7 +53,7 @@ impl<'a> Work<'a> {
         let space = &mut words[..pivots::space_words(lanes.bits, digits)];
         totals.fill(0);
         weights.fill(0);
-        Work { lanes, matrices, remainder, entries, totals, weights, roots, reciprocals, space }
+        FactorWork { lanes, matrices, remainder, entries, totals, weights, roots, reciprocals, space }
     }
 
     fn cell(&self, row: usize, col: usize) -> usize {
@@ -73,7 +73,7 @@ impl<'a> Work<'a> {
         let terms = Terms { x: x.as_ptr(), y: y.as_ptr(), count: col };
         let totals = [row, col].map(|of| &self.totals[of * digits * BLOCK..][..digits * BLOCK]);
         // SAFETY: both rows have entries in all columns before `col` (asserted).
-        unsafe { self.remainder.reduce(&Scaled { numbers, shifts }, Subtracted { terms, totals }, from) }
+        unsafe { self.remainder.reduce(&ScaledNumbers { numbers, shifts }, Subtracted { terms, totals }, from) }
     }
 
     /// The pivots of a column, and their reciprocals, for lanes that are not `dead`; the lanes that are dead now, and
@@ -129,7 +129,7 @@ impl<'a> Work<'a> {
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vbmi,avx512ifma")]
 pub fn factor(lanes: &ProblemLanes, matrices: &Matrices<'_>, words: &mut [u64], out: &mut Rounded<'_>) -> u8 {
     let digits = lanes.digits;
-    let mut work = Work::new(lanes, matrices, words);
+    let mut work = FactorWork::new(lanes, matrices, words);
     let mut dead = 0;
     for col in 0..matrices.order {
         let ColumnPivots { dead: now_dead, from, reciprocals } = work.pivots(col, dead);

@@ -16,7 +16,7 @@ mod solve;
 mod sums;
 
 use super::factor::weights::WeightRule;
-use crate::kernels::problems::{Columns, Matrices, PROBLEMS, Products, Rounded, Systems};
+use crate::kernels::problems::{Matrices, PROBLEMS, ProblemColumns, ProblemProducts, Rounded, Systems};
 use crate::kernels::x86_64::cpu;
 use crate::math::bound::lane_problem_terms;
 use cut::words as cut_words;
@@ -90,7 +90,7 @@ impl ProblemLanes {
 
     /// Multiplies operands of no more than [`ProblemLanes::most_terms`] rows, with as many words as
     /// [`ProblemLanes::product_words`]: passes on the wanted entries, exact and then rounded.
-    pub fn multiply(&self, products: &Products<'_>, words: &mut [u64], out: &mut Rounded<'_>) {
+    pub fn multiply(&self, products: &ProblemProducts<'_>, words: &mut [u64], out: &mut Rounded<'_>) {
         let rows = products.left.views[0].rows();
         assert!((1..=self.most_terms()).contains(&rows));
         for columns in [Some(&products.left), products.right.as_ref()].into_iter().flatten() {

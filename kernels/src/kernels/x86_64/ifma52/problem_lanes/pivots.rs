@@ -134,18 +134,19 @@ fn inverse_roots(bits: u32, t: &[u64], z: &mut [u64], space: &mut &mut [u64]) {
     });
     store(z, 0, _mm512_and_si512(vector(&first), _mm512_set1_epi64(MASK)));
     store(z, 1, _mm512_srli_epi64::<52>(vector(&first)));
-    let buffers = Buffers {
+    let buffers = PivotBuffers {
         square: take(space, 2 * count + 3),
         product: take(space, count + 3),
         step: take(space, count + 3),
         change: take(space, count + 3),
     };
-    let Buffers { square, product, step, change } = buffers;
+    let PivotBuffers { square, product, step, change } = buffers;
     let (mut have, mut right) = (1, FIRST_BITS);
     while right < bits as usize + 36 {
         let next = (3 * right + 2).div_ceil(DIGIT_BITS).min(count).max(have);
-        let buffers = Buffers { square: &mut *square, product: &mut *product, step: &mut *step, change: &mut *change };
-        refine(t, z, Step { have, next, lead: (right - 2) / DIGIT_BITS }, buffers);
+        let buffers =
+            PivotBuffers { square: &mut *square, product: &mut *product, step: &mut *step, change: &mut *change };
+        refine(t, z, PivotStep { have, next, lead: (right - 2) / DIGIT_BITS }, buffers);
         right = (3 * right - 5).min(DIGIT_BITS * next - 7) - 1;
         have = next;
     }
@@ -154,14 +155,14 @@ fn inverse_roots(bits: u32, t: &[u64], z: &mut [u64], space: &mut &mut [u64]) {
 }
 
 /// Digits of fraction before and after one step, and the first ones of its error, which are 0.
-struct Step {
+struct PivotStep {
     have: usize,
     next: usize,
     lead: usize,
 }
 
 /// Memory of one step.
-struct Buffers<'s> {
+struct PivotBuffers<'s> {
     square: &'s mut [u64],
     product: &'s mut [u64],
     step: &'s mut [u64],
@@ -171,8 +172,8 @@ struct Buffers<'s> {
 /// `z := z (1 + e/2 + 3 e^2 / 8)` with `e = 1 - t z^2`, from `have` to `next` digits of fraction; the first `lead`
 /// digits of the fraction of `e` are 0.
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn refine(t: &[u64], z: &mut [u64], Step { have, next, lead }: Step, buffers: Buffers<'_>) {
-    let Buffers { square, product: e, step: g, change } = buffers;
+fn refine(t: &[u64], z: &mut [u64], PivotStep { have, next, lead }: PivotStep, buffers: PivotBuffers<'_>) {
+    let PivotBuffers { square, product: e, step: g, change } = buffers;
     let (count, mask) = (t.len() / BLOCK, _mm512_set1_epi64(MASK));
     let used = count.min(next + 2);
     let t = &t[(count - used) * BLOCK..];

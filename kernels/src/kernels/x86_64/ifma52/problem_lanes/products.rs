@@ -5,7 +5,7 @@ use super::cut::cut;
 use super::numbers::{DIGIT_BITS, MASK, load, magnitudes, store};
 use super::remainder::keep;
 use super::sums::{self, Terms};
-use super::{Columns, ProblemLanes, Products, Rounded, cut_words};
+use super::{ProblemColumns, ProblemLanes, ProblemProducts, Rounded, cut_words};
 use crate::math::bound::lane_sum_column;
 use crate::math::float::limbs_for;
 use crate::plan::BLOCK;
@@ -19,14 +19,14 @@ pub fn words(lanes: &ProblemLanes, columns: usize, rows: usize, precision_bits: 
 }
 
 /// Digits with an offset of eight operands: for each column its entries, and their sums digit by digit.
-struct Digits<'a> {
+struct OperandDigits<'a> {
     entries: &'a mut [u64],
     totals: &'a mut [u64],
 }
 
 /// Writes the digits of all entries, rounded to integers.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn load_columns(lanes: &ProblemLanes, columns: &Columns<'_>, into: &mut Digits<'_>, scratch: &mut [u64]) {
+fn load_columns(lanes: &ProblemLanes, columns: &ProblemColumns<'_>, into: &mut OperandDigits<'_>, scratch: &mut [u64]) {
     let digits = lanes.digits;
     let (rows, cols) = (columns.views[0].rows(), columns.views[0].cols());
     into.totals[..cols * digits * BLOCK].fill(0);
@@ -75,8 +75,8 @@ fn add_up(digits: usize, terms: Terms, left: &[u64], right: &[u64], from: usize,
 
 /// Multiplies the columns, and passes on the wanted entries.
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vbmi,avx512ifma")]
-pub fn multiply(lanes: &ProblemLanes, products: &Products<'_>, words: &mut [u64], out: &mut Rounded<'_>) {
-    let Products { left, right, precision_bits, wanted } = products;
+pub fn multiply(lanes: &ProblemLanes, products: &ProblemProducts<'_>, words: &mut [u64], out: &mut Rounded<'_>) {
+    let ProblemProducts { left, right, precision_bits, wanted } = products;
     let (digits, rounding) = (lanes.digits, Rounding::new(*precision_bits));
     let rows = left.views[0].rows();
     let each = digits * BLOCK;
@@ -86,13 +86,13 @@ pub fn multiply(lanes: &ProblemLanes, products: &Products<'_>, words: &mut [u64]
     let (limbs, words) = words.split_at_mut(BLOCK * limbs_for(*precision_bits));
     let (left_words, words) = words.split_at_mut(left.views[0].cols() * (rows + 1) * each);
     let (entries, totals) = left_words.split_at_mut(left.views[0].cols() * rows * each);
-    load_columns(lanes, left, &mut Digits { entries, totals }, scratch);
+    load_columns(lanes, left, &mut OperandDigits { entries, totals }, scratch);
     let left_digits = (&*entries, &*totals);
     let (mut right_digits, mut right_columns) = (left_digits, left);
     if let Some(right) = right {
         let cols = right.views[0].cols();
         let (entries, totals) = words[..cols * (rows + 1) * each].split_at_mut(cols * rows * each);
-        load_columns(lanes, right, &mut Digits { entries, totals }, scratch);
+        load_columns(lanes, right, &mut OperandDigits { entries, totals }, scratch);
         (right_digits, right_columns) = ((&*entries, &*totals), right);
     }
     let (from, known_bits) = lane_sum_column(lanes.bits, *precision_bits, digits, rows, sums::first_column(digits));

@@ -15,7 +15,7 @@ use crate::plan::BLOCK;
 use std::arch::x86_64::*;
 
 /// Eight numbers, and by which powers of two they are scaled.
-pub struct Scaled<'a> {
+pub struct ScaledNumbers<'a> {
     pub numbers: [FloatRef<'a>; BLOCK],
     pub shifts: [i64; BLOCK],
 }
@@ -66,7 +66,7 @@ impl<'a> Remainder<'a> {
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512ifma")]
     pub unsafe fn reduce(
         &mut self,
-        Scaled { numbers, shifts }: &Scaled<'_>,
+        ScaledNumbers { numbers, shifts }: &ScaledNumbers<'_>,
         products: Subtracted<'_>,
         from: usize,
     ) -> u8 {

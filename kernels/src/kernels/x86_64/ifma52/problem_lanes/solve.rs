@@ -7,7 +7,7 @@ use super::super::factor::weights::LaneWeights;
 use super::cut::cut;
 use super::numbers::{MASK, lengths, load, multiply, store};
 use super::pivots::{self, Reciprocals};
-use super::remainder::{Remainder, Scaled, Subtracted, keep, pivot_words, replace_squares};
+use super::remainder::{Remainder, ScaledNumbers, Subtracted, keep, pivot_words, replace_squares};
 use super::sums::{self, Terms};
 use super::{ProblemLanes, Rounded, Systems, cut_words};
 use crate::kernels::radix::CutLanes;
@@ -57,7 +57,7 @@ impl RowPivots {
 }
 
 /// The systems at work.
-struct Work<'a> {
+struct SolveWork<'a> {
     lanes: &'a ProblemLanes,
     systems: &'a Systems<'a>,
     remainder: Remainder<'a>,
@@ -74,8 +74,8 @@ struct Work<'a> {
     cut: &'a mut [u64],
 }
 
-impl<'a> Work<'a> {
-    fn new(lanes: &'a ProblemLanes, systems: &'a Systems<'a>, words: &'a mut [u64]) -> Work<'a> {
+impl<'a> SolveWork<'a> {
+    fn new(lanes: &'a ProblemLanes, systems: &'a Systems<'a>, words: &'a mut [u64]) -> SolveWork<'a> {
         let (each, order) = (lanes.digits * BLOCK, systems.order);
         let (remainder, words) = Remainder::new(lanes, systems.precision_bits, words);
         let (entries, words) = words.split_at_mut(order * (order - 1) / 2 * each);
@@ -88,7 +88,7 @@ impl<'a> Work<'a> {
         let (space, words) = words.split_at_mut(pivots::space_words(lanes.bits, lanes.digits));
         let cut = &mut words[..cut_words(lanes.digits)];
         totals.fill(0);
-        Work {
+        SolveWork {
             lanes,
             systems,
             remainder,
@@ -177,8 +177,9 @@ impl<'a> Work<'a> {
             let totals = [&self.totals[row * each..][..each], &*self.unknown_totals];
             let RowPivots { from, signs: turned, reciprocals } = RowPivots::of_words(&self.rows[row * ROW_WORDS..]);
             // SAFETY: both slices have `row` entries.
-            let signs =
-                unsafe { self.remainder.reduce(&Scaled { numbers, shifts }, Subtracted { terms, totals }, from) };
+            let signs = unsafe {
+                self.remainder.reduce(&ScaledNumbers { numbers, shifts }, Subtracted { terms, totals }, from)
+            };
             dead |= self.remainder.divide(&self.reciprocals[row * size..][..size], &reciprocals, from);
             dead |= self.remainder.add_weights(LaneWeights { sums: &mut weights, limits: &LIMITS });
             let signs = signs ^ turned;
@@ -195,7 +196,7 @@ impl<'a> Work<'a> {
 /// Solves the systems; returns the lanes whose solutions are right.
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vbmi,avx512ifma")]
 pub fn solve(lanes: &ProblemLanes, systems: &Systems<'_>, words: &mut [u64], out: &mut Rounded<'_>) -> u8 {
-    let mut work = Work::new(lanes, systems, words);
+    let mut work = SolveWork::new(lanes, systems, words);
     let mut dead = 0;
     for row in 0..systems.order {
         work.load_row(row);

@@ -12,8 +12,8 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 /// The expected contents of `c` after a product.
-fn by_plain_loops(prime: u64, operands: &Operands<'_>, target: &Target, c: &mut [u64], into: Store) {
-    let Operands { x, y, rows, .. } = *operands;
+fn by_plain_loops(prime: u64, operands: &Ifma52Operands<'_>, target: &Target, c: &mut [u64], into: Store) {
+    let Ifma52Operands { x, y, rows, .. } = *operands;
     for index in target.blocks.clone() {
         let col = target.grid.column_of(index);
         let row = target.grid.first_row(col) + index - target.grid.column_start(col);
@@ -50,10 +50,10 @@ fn check(shape: &Shape, target: &Target, rng: &mut ChaCha8Rng) {
     };
     let x = Fenced::new(&words((target.row_window.end - target.origin.0) * stride));
     let y = Fenced::new(&words((target.col_window.end - target.origin.1) * stride));
-    let [x, y] = [&x, &y].map(|words| Panels { words, stride }.from(0, skipped));
+    let [x, y] = [&x, &y].map(|words| Ifma52Panels { words, stride }.from(0, skipped));
     let start = words(target.blocks.len() * BLOCK_WORDS);
     let next = rows.is_multiple_of(3).then(|| Next::following(x, &target.grid, rows));
-    let operands = Operands { x, y, rows, next };
+    let operands = Ifma52Operands { x, y, rows, next };
     for into in [Store::Overwrite, Store::Add] {
         let (mut got, mut want) = (Fenced::new(&start), start.clone());
         by_plain_loops(prime, &operands, target, &mut want, into);

@@ -3,7 +3,7 @@
 use super::super::digits::{GROUP_DIGITS, cut_integers};
 use super::round::{Magnitudes, Rounding};
 use super::{DIGIT_BITS, MASK, load, store};
-use crate::kernels::tiles::{Eight, EntryForm};
+use crate::kernels::tiles::{EightEntries, EntryForm};
 use crate::kernels::x86_64::cpu;
 use crate::math::float::{LIMB_BITS, limbs_for};
 use crate::plan::BLOCK;
@@ -38,7 +38,7 @@ impl EightRounding {
     }
 
     /// Writes the heads; the significands of all eight one after the other.
-    pub fn round<'s>(&self, eight: &Eight<'_>, heads: &mut [u64; BLOCK], scratch: &'s mut [u64]) -> &'s [u64] {
+    pub fn round<'s>(&self, eight: &EightEntries<'_>, heads: &mut [u64; BLOCK], scratch: &'s mut [u64]) -> &'s [u64] {
         assert!(eight.magnitudes.len() == self.form.words());
         let (cut, rest) = scratch.split_at_mut(self.cut_words());
         let (window, rest) = rest.split_at_mut(self.rounding.scratch_words());

@@ -12,7 +12,7 @@ mod offset;
 pub(super) mod round;
 mod sums;
 
-use super::digit_tiles::{Digits, magnitudes};
+use super::digit_tiles::{EntryDigits, magnitudes};
 use super::digits::{Cutter, GROUP_DIGITS, ROWS, padded};
 use crate::kernels::PanelSource;
 use crate::kernels::limbs;
@@ -36,12 +36,12 @@ const MASK: i64 = (1 << DIGIT_BITS) - 1;
 /// How integers of one length lie in digits. Made only where the CPU has the instructions, so that a value proves them.
 #[derive(Clone, Copy)]
 pub struct RowLanes {
-    digits: Digits,
+    digits: EntryDigits,
 }
 
 /// Two operands, column after column.
 #[derive(Clone, Copy)]
-pub struct Columns<'a> {
+pub struct LaneColumns<'a> {
     /// Its columns give the rows of the result.
     pub left: &'a [u64],
     /// Its columns give the columns of the result.
@@ -55,7 +55,7 @@ impl RowLanes {
     /// instructions, or digits are too many.
     pub fn new(bits: u32) -> Option<RowLanes> {
         cpu::has_ifma52().ok()?;
-        let digits = Digits::new(bits);
+        let digits = EntryDigits::new(bits);
         (digits.count <= MOST_DIGITS).then_some(RowLanes { digits })
     }
 
@@ -130,7 +130,7 @@ impl RowLanes {
 
     /// The sums of products of up to eight entries of the result, over at least one row: the magnitudes stay in
     /// `scratch`, one in each lane; gives the lanes below 0.
-    pub fn multiply(&self, columns: Columns<'_>, entries: &[EntryIndex], scratch: &mut [u64]) -> u8 {
+    pub fn multiply(&self, columns: LaneColumns<'_>, entries: &[EntryIndex], scratch: &mut [u64]) -> u8 {
         let (words, each) = (self.column_words(columns.rows), self.sum_words());
         assert!(columns.rows > 0 && entries.len() <= ENTRIES);
         let (digits, sums) = scratch.split_at_mut(each);

@@ -4,7 +4,7 @@
 //! Where the last rows are four or fewer they are multiplied in half vectors, twice as many of which are processed at a
 //! time. The lanes are added up at the end, for eight pairs of columns together.
 
-use super::super::digit_tiles::{Digits, normalize};
+use super::super::digit_tiles::{EntryDigits, normalize};
 use crate::math::bound::row_lane_terms;
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
@@ -51,7 +51,7 @@ impl Pair {
 /// # Safety
 /// The columns are whole, of `digits` digits; `sums` has `2 d` vectors and lies elsewhere.
 #[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
-pub unsafe fn multiply(digits: Digits, pair: Pair, sums: *mut u64) {
+pub unsafe fn multiply(digits: EntryDigits, pair: Pair, sums: *mut u64) {
     let most = row_lane_terms(digits.count);
     let stride = digits.count * BLOCK;
     let of_start = digits.count == digits.group && pair.eights <= most;

@@ -3,7 +3,7 @@
 use super::eights::EightRounding;
 use super::*;
 use crate::kernels::test_integers::{eight_of, in_form, integer, limbs};
-use crate::kernels::tiles::{Eight, EntryForm};
+use crate::kernels::tiles::{EightEntries, EntryForm};
 use crate::kernels::x86_64::ifma52::probe;
 use crate::math::bound::row_lane_terms;
 use crate::math::float::round_integer;
@@ -37,7 +37,7 @@ fn cut(lanes: &RowLanes, matrix: &Matrix) -> Vec<u64> {
 }
 
 /// The exact sums of up to eight pairs of columns, and their magnitudes.
-fn multiply(lanes: &RowLanes, columns: Columns<'_>, pairs: &[(usize, usize)]) -> Vec<Integer> {
+fn multiply(lanes: &RowLanes, columns: LaneColumns<'_>, pairs: &[(usize, usize)]) -> Vec<Integer> {
     let entries = pairs.iter().map(|&(row, col)| EntryIndex { row, col }).collect::<Vec<_>>();
     let mut scratch = vec![0xdead_beef_dead_beef; lanes.scratch_words(64)];
     let signs = lanes.multiply(columns, &entries, &mut scratch);
@@ -80,7 +80,7 @@ fn sums_equal_the_big_integers() {
             let others = y.len();
             let pairs = (0..3).flat_map(|i| (0..others).map(move |j| (i, j))).collect::<Vec<_>>();
             for pairs in pairs.chunks(ENTRIES) {
-                let got = multiply(&lanes, Columns { left: &left, right: &right, rows }, pairs);
+                let got = multiply(&lanes, LaneColumns { left: &left, right: &right, rows }, pairs);
                 for (&(i, j), got) in pairs.iter().zip(got) {
                     let want = x[i].iter().zip(&y[j]).map(|(x, y)| Integer::from(x * y)).sum::<Integer>();
                     assert_eq!(got, want, "{bits} bits, {rows} rows, ({i}, {j})");
@@ -103,7 +103,7 @@ fn long_columns_are_offset_in_parts() {
     for rows in [part, part + 1, part + BLOCK, 17 * part + 3] {
         for value in [all.clone(), -all.clone(), Integer::from(-3)] {
             let x = cut(&lanes, &matrix(&[vec![value.clone(); rows]], 52 * lanes.digits() as u32));
-            let [got] = &multiply(&lanes, Columns { left: &x, right: &x, rows }, &[(0, 0)])[..] else { panic!() };
+            let [got] = &multiply(&lanes, LaneColumns { left: &x, right: &x, rows }, &[(0, 0)])[..] else { panic!() };
             let want = Integer::from(value.square_ref()) * rows as u32;
             assert_eq!(Integer::from(got - &want).modulo(&modulus), 0, "{rows} rows of {value}");
         }
@@ -126,7 +126,9 @@ fn sums_hold_as_many_products_as_the_bound_says() {
         for rows in [most, most / 8 * 8 + 8, 8 * most, 8 * most + 1] {
             for value in [all.clone(), Integer::from(-1)] {
                 let x = cut(&lanes, &matrix(&[vec![value.clone(); rows]], 52 * digits as u32));
-                let [got] = &multiply(&lanes, Columns { left: &x, right: &x, rows }, &[(0, 0)])[..] else { panic!() };
+                let [got] = &multiply(&lanes, LaneColumns { left: &x, right: &x, rows }, &[(0, 0)])[..] else {
+                    panic!()
+                };
                 let want = Integer::from(value.square_ref()) * rows as u32;
                 assert_eq!(Integer::from(got - &want).modulo(&modulus), 0, "{bits} bits, {rows} rows");
             }
@@ -147,7 +149,7 @@ fn entries_of_tiles_are_rounded_like_one() {
         let form = [EntryForm::Limbs(count), EntryForm::Digits(count)][case as usize / 8 % 2];
         let numbers = eight_of(form, &mut rng);
         let (magnitudes, exponents) = (in_form(form, &numbers), std::array::from_fn(|lane| 10 * lane as i64 - 40));
-        let eight = Eight { magnitudes: &magnitudes, signs: rng.below(256) as u8, exponents };
+        let eight = EightEntries { magnitudes: &magnitudes, signs: rng.below(256) as u8, exponents };
         let (rounding, width) = (EightRounding::new(form, precision).unwrap(), limbs_for(precision));
         let (mut heads, mut scratch) = ([7; BLOCK], vec![0xdead_beef_dead_beef; rounding.words()]);
         let got = rounding.round(&eight, &mut heads, &mut scratch);
