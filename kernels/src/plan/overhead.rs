@@ -6,8 +6,11 @@
 //! allocators of the tests of memory, which hold the peak of every verb against its plan and fail where one is too
 //! small.
 
-/// A call once: queues, lists of tiles and their locks, slices, the state of a rank.
+/// A call once: queues, lists of tiles and their locks, slices.
 pub const CALL: u64 = 16 << 10;
+
+/// A call of a factorisation on a rank once: messages, queues, the state of the rank.
+pub const FACTOR_RANK: u64 = 8 << 10;
 
 /// A call with files once: passes over them, checksums, lists of the storage.
 pub const FILE_CALL: u64 = 6 << 20;

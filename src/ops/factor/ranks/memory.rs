@@ -71,7 +71,7 @@ impl RankBytes {
             + (plan.threads as u64 - 1) * (overhead::WORKER + overhead::STRIP * tiling.tile_rows() as u64)
             + (ranks - 1) as u64 * overhead::FACTOR_PEER
             + moved_bytes
-            + overhead::CALL;
+            + overhead::FACTOR_RANK;
         RankBytes {
             room: plan.room,
             fixed,
