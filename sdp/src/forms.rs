@@ -79,7 +79,7 @@ mod tests {
         for (text, wanted) in cases {
             assert_eq!(TextForm::shown(text.as_bytes()), wanted, "{text}");
         }
-        assert!(TextForm::of(FileFormat::Csv).unwrap_err().to_string().contains("'csv' is no format"));
+        assert!(TextForm::of(FileFormat::Csv).unwrap_err().to_string().contains("'csv' is not a format"));
         assert_eq!(TextForm::of(FileFormat::Sdpa).unwrap(), TextForm::Sparse);
     }
 }

@@ -277,7 +277,7 @@ fn bad_polynomial_programs_are_refused_with_their_place() {
     check(with(r#"[[[["7", "many"], ["-1"]]]]"#, ""), "matrix 0, entry (0, 0), polynomial 0, number 1: 'many'");
     check(with(r#"[[[["7", "inf"], ["-1"]]]]"#, ""), "'inf'");
     check(with("[[[[0.25], [1]]]]", ""), "quotation marks");
-    check(with(r#"[[[["7"]]]]"#, ""), "entry 0 has 1 polynomials, and the objective 2");
+    check(with(r#"[[[["7"]]]]"#, ""), "entry 0 has 1 polynomials, but the objective 2");
     check(with(r#"[[[["7"], []]]]"#, ""), "polynomial 1 of entry 0 has no coefficients");
     check(with("[]", ""), "0 rows");
     check(with(r#"[[[["7"], ["1"]], [["7"], ["1"]]]]"#, ""), "row 0 has 2 entries");

@@ -138,7 +138,7 @@ pub(super) fn next_entry<R: Read>(
     if scanner.bytes(word).starts_with(b"*") {
         let found = String::from_utf8_lossy(scanner.bytes(word)).into_owned();
         return Err(scanner.error(format_args!(
-            "a section '{found}' behind the entries, such as names variables that are whole numbers: it is not read"
+            "a section '{found}' after the entries, such as one that names integer variables: it cannot be read"
         )));
     }
     let constraint = index(scanner, word, "number of a constraint", 0..=header.constraints)?;

@@ -369,7 +369,10 @@ fn a_general_matrix_is_never_solved_as_a_symmetric_one() {
         ("4,1\n0,3\n", [Some("is zero, give --upper"), Some("names a triangle that is zero"), None]),
         ("4,0\n1,3\n", [Some("is zero, give --lower"), None, Some("names a triangle that is zero")]),
         ("4,1\n2,3\n", [Some(purpose), Some("--lower --ignore-other"), Some("--upper --ignore-other")]),
-        ("4,1\n1.0000000000000000001,3\n", [Some("agree up to rounding: --lower or --upper"), None, None]),
+        (
+            "4,1\n1.0000000000000000001,3\n",
+            [Some("agree up to rounding: choose the triangle to read by --lower or --upper"), None, None],
+        ),
         ("4,1\n1,3\n", [None, None, None]),
         ("4,0\n0,3\n", [None, None, None]),
     ];

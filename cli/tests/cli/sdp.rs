@@ -395,7 +395,7 @@ fn an_edited_program_begins_anew() {
         &sandbox,
         "sdp -s a.dat-s -o out --precision 200",
         3,
-        "(-i DIR, initial_checkpoint); to begin anew remove it",
+        "(-i DIR, initial_checkpoint); to start anew, remove it",
     );
     refused(&sandbox, "sdp -s a.dat-s -o out --precision 200", 3, "or none (-c '')");
     let text = sandbox.run("sdp -s a.dat-s -o out --precision 200 -i a.dat-s.ck");

@@ -59,7 +59,7 @@ fn what_cannot_be_simulated_is_refused() {
         ("--slow 6", "'6' for '--slow <LIST>': not PROCESS:FACTOR"),
         ("--jitter -1", "'-1' for '--jitter <J>'"),
         ("--workers 0", "'0' for '--workers <W>'"),
-        ("--eviction fifo,lru --plot p.svg", "here are 2"),
+        ("--eviction fifo,lru --plot p.svg", "the options give 2"),
     ];
     for (options, expected) in cases {
         let error = sandbox.fail(&format!("{SMALL} {options}"), 2);

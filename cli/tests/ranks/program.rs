@@ -296,7 +296,7 @@ fn others(launcher: &Launcher, ranks: usize) {
     let line = "cholesky @/A.mtx -o @/L.mtx --precision 300 --condition";
     let factored = on_ranks(launcher, ranks, 2, at, line);
     factored.expect_success();
-    assert!(factored.errors.contains("runs on the first of 2 ranks alone"), "{}", factored.report());
+    assert!(factored.errors.contains("runs only on the first of 2 ranks"), "{}", factored.report());
     on_ranks(launcher, ranks, 2, at, "verify cholesky @/A.mtx @/L.mtx").expect_success();
     let different = on_ranks(launcher, ranks, 2, at, "compare @/A.mtx @/L.mtx");
     assert_eq!(different.status.and_then(|status| status.code()), Some(1), "{}", different.report());

@@ -215,7 +215,10 @@ fn what_a_disk_cannot_be_combined_with_is_refused_with_numbers() {
     };
     let blocks = |rows, cols| SimulationOptions { policy: Policy::Blocks { rows, cols }, ..base.clone() };
     assert!(refused(&blocks(5, 4)).contains("blocks of 5 x 4 tiles need memory for"));
-    assert!(refused(&SimulationOptions { policy: Policy::Fifo, ..base.clone() }).contains("policy fifo above a disk"));
+    assert!(
+        refused(&SimulationOptions { policy: Policy::Fifo, ..base.clone() })
+            .contains("policy fifo cannot run out of core")
+    );
     assert!(refused(&SimulationOptions { slots: Some(7), ..base.clone() }).contains("7 slots"));
     let synchronous = SimulationOptions { delivery: DeliveryKind::Synchronous, ..base.clone() };
     assert!(refused(&synchronous).contains("synchronous algorithm cannot run out of core"));

@@ -198,7 +198,7 @@ mod tests {
         assert!(Problem::standard(64, costs(2)?, vec![fine()], None).is_ok());
         let free = |at: f64| Some((Matrix::from_f64s(2, 1, 64, &[1.0, at]).unwrap(), Matrix::zeros(1, 1, 64).unwrap()));
         assert!(Problem::standard(64, costs(2)?, vec![fine()], free(0.0)).is_ok());
-        assert!(refusal(2, fine(), free(1.0)).contains("variable 1 is 0, and its row of B is not"));
+        assert!(refusal(2, fine(), free(1.0)).contains("variable 1 is 0, but its row of B is not"));
         assert!(refusal(1, diagonal(&[&[1.0], &[1.0]], &[0.0]), None).contains("block 0"));
         assert!(refusal(1, diagonal(&[&[]], &[]), None).contains("no rows"));
         let beside = SparseCone { constant: vec![entry(0, 1, 1.0)], ..fine() };

@@ -154,7 +154,7 @@ mod tests {
             assert!(exact_number(text).is_err(), "{text}");
         }
         assert!(exact_number("1e20000").is_ok() && exact_number(&"7".repeat(MAXIMUM_WORD)).is_ok());
-        assert!(exact_number(&"7".repeat(MAXIMUM_WORD + 1)).unwrap_err().contains("65537 letters"));
+        assert!(exact_number(&"7".repeat(MAXIMUM_WORD + 1)).unwrap_err().contains("65537 characters"));
         assert!(exact_number("1e20001").unwrap_err().contains("exponent 20001"));
         assert!(exact_number("1e-99999999999999999999999").is_err());
     }

@@ -374,7 +374,7 @@ mod tests {
         assert!(refused("1\n1\n2\n1\n1 1 1 3 1\n").contains("'3' is not a number of 1 to 2"));
         assert!(refused("1\n1\n-2\n1\n1 1 1 2 1\n").contains("diagonal"));
         assert!(refused("1\n1\n2\n1\n1 1 1 2 1\n1 1 2 1 1\n").contains("second entry"));
-        assert!(refused("1\n1\n2\n1\n1 1 1 2 one\n").contains("'one' is no number"));
+        assert!(refused("1\n1\n2\n1\n1 1 1 2 one\n").contains("'one' is not a number"));
         assert!(refused("2\n1\n2\n1 1\n1 1 1 2 1\n").contains("constraint 2 is 0"));
         assert!(refused("1\n1\n0\n1\n").contains("order '0'"));
         assert!(refused("0\n1\n2\n").contains("nothing to prove"));

@@ -90,9 +90,9 @@ mod tests {
         room.take(5 * BYTES_PER_BYTE).unwrap();
         room.take(0).unwrap();
         let refusal = room.take(1).unwrap_err();
-        assert!(refusal.contains("67108864 bytes and 256 for each of the 5 bytes"), "{refusal}");
+        assert!(refusal.contains("67108864 bytes plus 256 for each of the 5 bytes"), "{refusal}");
         room.take_steps(FREE_STEPS + 5 * STEPS_PER_BYTE).unwrap();
         let refusal = room.take_steps(1).unwrap_err();
-        assert!(refusal.contains("134217728 products of numbers and 128 for each of the 5 bytes"), "{refusal}");
+        assert!(refusal.contains("134217728 products of numbers plus 128 for each of the 5 bytes"), "{refusal}");
     }
 }

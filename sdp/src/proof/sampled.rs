@@ -250,7 +250,7 @@ mod tests {
         let sampled = || ProofSampled::new(1, 2, &[vec![one(), one()], vec![one(), one()]]);
         for count in [0, 3, 5, 8] {
             let refused = sampled()?.weighted(&vec![one(); count]).unwrap_err();
-            assert_eq!(refused, format!("{count} weights for 2 bases at 2 points, which take 4"));
+            assert_eq!(refused, format!("{count} weights for 2 bases at 2 points, which require 4"));
         }
         let weighted = sampled()?.weighted(&[1, 2, 3, 4].map(Rational::from))?;
         assert_eq!([(0, 0), (0, 1), (1, 0), (1, 1)].map(|(cone, at)| weighted.factor(cone, at)), [1, 2, 3, 4]);

@@ -230,7 +230,7 @@ mod tests {
         let refused =
             |data: &str, objectives: &str| read(folder(data, objectives).path(), 100).unwrap_err().to_string();
         assert!(refused(DATA, r#"{"constant": "x", "b": ["1", "-2"]}"#).contains("'constant' is 'x'"));
-        assert!(refused(DATA, r#"{"constant": "1", "b": ["1"]}"#).contains("'B' is 2 x 2, and 2 x 1 is wanted"));
+        assert!(refused(DATA, r#"{"constant": "1", "b": ["1"]}"#).contains("'B' is 2 x 2 instead of 2 x 1"));
         assert!(refused(DATA, r#"{"b": ["1", "2"]}"#).contains("no 'constant'"));
         let marked = |text: &str| format!("\u{feff}{text}");
         let problem = read(folder(&marked(DATA), &marked(objectives)).path(), 100)?;

@@ -227,8 +227,8 @@ fn damaged_binary_blocks_and_other_precisions_are_refused() -> Result<()> {
     check(refused(&changed(30, 5)), "version 5");
     // Behind the head of 48 bytes: the class of matrices, then rows and columns.
     check(refused(&changed(48, 1)), "'B' should begin");
-    check(refused(&changed(53, 4)), "'B' is 4 x 2, and 3 x 2 is wanted");
-    check(refused(&changed(57, 3)), "'B' is 3 x 3, and 3 x 2 is wanted");
+    check(refused(&changed(53, 4)), "'B' is 4 x 2 instead of 3 x 2");
+    check(refused(&changed(57, 3)), "'B' is 3 x 3 instead of 3 x 2");
     check(refused(&changed(61, 2)), "leading dimension of 2");
     check(refused(&changed(70, 2)), "does not begin as SDPB");
     check(refused(&changed(71, 99)), "more limbs");

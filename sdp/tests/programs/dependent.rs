@@ -52,11 +52,11 @@ fn dependent_equations_are_left_out_or_refused() -> Result<()> {
         assert!(state.point == solution.point);
     }
     let refused = [
-        ("a.dat-s", sum("1 1 3"), "constraint 3 contradicts the program with constraints 1, 2"),
-        ("a.dat-s", twice("0.1 0.30000000001"), "constraint 2 contradicts the program with constraints 1"),
-        ("a.dat-s", zero("1 1"), "constraint 2 contradicts the program:"),
-        ("a.json", parabola(", \"1\"", ", [\"0\"]"), "free variable 2 contradicts the program:"),
-        ("a.json", parabola(", \"2\"", ", [\"-1\"]"), "free variable 2 contradicts the program with free variables 1"),
+        ("a.dat-s", sum("1 1 3"), "constraint 3 is inconsistent with constraints 1, 2"),
+        ("a.dat-s", twice("0.1 0.30000000001"), "constraint 2 is inconsistent with constraints 1"),
+        ("a.dat-s", zero("1 1"), "constraint 2 is inconsistent:"),
+        ("a.json", parabola(", \"1\"", ", [\"0\"]"), "free variable 2 is inconsistent:"),
+        ("a.json", parabola(", \"2\"", ", [\"-1\"]"), "free variable 2 is inconsistent with free variables 1"),
         ("a.dat-s", "1\n1\n2\n0\n0 1 1 2 1\n".into(), "nothing to optimise"),
     ];
     for (name, text, words) in refused {

@@ -260,7 +260,7 @@ fn a_directory_of_other_elements_is_refused() {
     };
     case.run(&ctx, &options).unwrap();
     let text = refused(big().unwrap_err());
-    assert!(text.contains("operation is 'cholesky of doubles' there and 'cholesky' here"), "{text}");
+    assert!(text.contains("operation is 'cholesky of doubles' there and 'cholesky' in this run"), "{text}");
     assert!(refused(case.run(&ctx, &options.tile_rows(16)).unwrap_err()).contains("tile_rows"));
     case.forget_tiles();
     big().unwrap();

@@ -289,7 +289,7 @@ mod tests {
         let line = |digits, all| Digits { log_det_digits: Some(digits), ..Digits::default() }.log_det_line(&value, all);
         assert_eq!(line(5.9, false), "log det A = -1.2346e3 (about 5 correct digits)");
         assert_eq!(line(1.2, false), "log det A = -1e3 (about 1 correct digit)");
-        assert_eq!(line(0.9, false), "log det A: no digit is known to be right; computed as -1.23e3");
+        assert_eq!(line(0.9, false), "log det A: no digit is known to be correct; computed as -1.23e3");
         let all = line(5.0, true);
         assert!(all.starts_with("log det A = -1.2345[6") && all.contains("]e3 (about 5 correct digits; "), "{all}");
         assert!(Digits::default().log_det_line(&value, false).ends_with("(correct digits not estimated)"));

@@ -66,7 +66,7 @@ fn fewer_points_than_the_degree_asks_for_prove_nothing() -> Result<()> {
     let fewer = r#", "prefactor": {"constant": "1", "base": "0.5", "poles": ["-1", "-3"]}, "maxNumPoles": 1"#;
     let (_, certificate) = json(&parabola(fewer), 200)?;
     assert!(certificate.proof.is_none());
-    assert!(certificate.without_lower.unwrap().contains("degree 2 wants 3"));
+    assert!(certificate.without_lower.unwrap().contains("degree 2 requires 3"));
     Ok(())
 }
 
@@ -149,7 +149,7 @@ fn files_in_a_list_and_bad_files() -> Result<()> {
     assert!(refused(&NORMALIZED.replace("normalization", "normalisation")).contains("'normalisation' is unknown"));
     assert!(refused(&NORMALIZED.replace(r#"["2", "4"]"#, r#"["0", "0"]"#)).contains("normalization is 0"));
     assert!(refused(&PAIR.replacen(r#"["0", "1"], ["0"]"#, r#"["0", "2"], ["0"]"#, 1)).contains("differ"));
-    assert!(refused(&NORMALIZED.replace(r#"["3"]"#, r#"["x"]"#)).contains("'x' is no number"));
+    assert!(refused(&NORMALIZED.replace(r#"["3"]"#, r#"["x"]"#)).contains("'x' is not a number"));
     assert!(refused(r#"{"objective": ["1"]}"#).contains("no matrices"));
     assert!(read_exact(&write("a.m", "SDP[{1}, {1}, {}]")).unwrap_err().to_string().contains("no matrices"));
     Ok(())
