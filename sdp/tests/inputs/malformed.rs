@@ -50,7 +50,7 @@ fn both_readers_pass_over_zeros_behind_a_polynomial() {
     both_take("pmp.m", &mathematica("1 + x"), false);
 }
 
-/// Names that say no form, sections behind the entries, and lists that are no lists.
+/// Names that say no form, sections after the entries, and malformed lists.
 #[test]
 fn both_readers_know_files_by_what_they_hold_and_name_what_they_refuse() {
     let sparse = "\"a comment\n1\n1\n2\n1\n0 1 1 2 1\n1 1 1 1 1\n1 1 2 2 1\n";
