@@ -265,7 +265,7 @@ fn a_directory_of_other_elements_is_refused() {
     case.forget_tiles();
     big().unwrap();
     let text = refused(case.run(&ctx, &options).unwrap_err());
-    assert!(text.contains("operation is 'cholesky' there and 'cholesky of doubles' here"), "{text}");
+    assert!(text.contains("operation is 'cholesky' there and 'cholesky of doubles' in this run"), "{text}");
 }
 
 #[test]
