@@ -3,14 +3,14 @@
 use super::checks::{Checks, SubMatrix};
 use super::{Arguments, info};
 use crate::api::lapack::uplo_of;
-use crate::api::mpi::factors::{cholesky_over, cholesky_solve_over};
-use crate::api::mpi::matrix::DistOperand;
+use crate::api::mpi::DistOperand;
 use crate::call::Call;
 use crate::context::sunzi_context;
 use crate::failure::Outcome;
 use crate::types::{SUNZI_MPF, SUNZI_MPFR};
 use std::ffi::{c_char, c_int, c_void};
 use sunzi::Uplo;
+use sunzi::advanced::calls::{cholesky_over, cholesky_solve_over};
 use sunzi::distributed::Team;
 
 /// The arguments of `PDPOTRF`.
@@ -42,8 +42,7 @@ impl Arguments for Potrf {
 
     unsafe fn run(call: &Call<'_>, team: &mut Team, checked: (Uplo, DistOperand)) -> Outcome<()> {
         let (uplo, a) = checked;
-        // SAFETY: by contract.
-        unsafe { cholesky_over(call, team, Some(uplo), a) }
+        cholesky_over(call, team, Some(uplo), a)
     }
 }
 
@@ -128,8 +127,7 @@ impl Arguments for Potrs {
         if b.is_empty() {
             return Ok(()); // as in LAPACK, the factor is not looked at
         }
-        // SAFETY: by contract.
-        unsafe { cholesky_solve_over(call, team, (uplo, &a), &b) }
+        cholesky_solve_over(call, team, uplo, a, b)
     }
 }
 

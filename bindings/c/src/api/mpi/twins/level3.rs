@@ -3,9 +3,7 @@
 use super::checks::{Checks, SubMatrix};
 use super::{Arguments, info};
 use crate::api::lapack::{leaves_as_it_is, op_of, sides_of, uplo_of};
-use crate::api::mpi::factors::trsm_over;
-use crate::api::mpi::matrix::DistOperand;
-use crate::api::mpi::products::{gemm_over, syrk_over};
+use crate::api::mpi::DistOperand;
 use crate::api::products::Terms;
 use crate::api::triangular::Triangle;
 use crate::call::Call;
@@ -14,6 +12,7 @@ use crate::failure::Outcome;
 use crate::types::{SUNZI_MPF, SUNZI_MPFR};
 use rug::Float;
 use std::ffi::{c_char, c_int, c_void};
+use sunzi::advanced::calls::{TriangularKind, gemm_over, syrk_over, trsm_over};
 use sunzi::distributed::Team;
 use sunzi::{Op, Side, Uplo};
 
@@ -56,17 +55,16 @@ impl Arguments for Syrk {
             let names = ["c", "ic", "jc", "descc"];
             let c = SubMatrix { names, entries: self.c, first: (self.ic, self.jc), desc: self.descc, shape: [n, n] };
             let c = checks.matrix(&c)?;
-            Ok(CheckedSyrk { kind: (Some(uplo), op), terms: Terms { alpha, beta }, a, c })
+            Ok(CheckedSyrk { uplo, op, terms: Terms { alpha, beta }, a, c })
         }
     }
 
     unsafe fn run(call: &Call<'_>, team: &mut Team, checked: CheckedSyrk) -> Outcome<()> {
-        let CheckedSyrk { kind, terms, a, c } = checked;
+        let CheckedSyrk { uplo, op, terms, a, mut c } = checked;
         if c.is_empty() || leaves_as_it_is(&terms, a.is_empty()) {
             return Ok(());
         }
-        // SAFETY: by contract.
-        unsafe { syrk_over(call, team, kind, &terms, (a, &c)) }
+        syrk_over(call, team, Some(uplo), op, terms.over_ranks(), a, &mut c)
     }
 }
 
@@ -127,7 +125,8 @@ pub unsafe extern "C" fn psunzi_rsyrk_mpf(
 
 /// The checked arguments of [`Syrk`].
 struct CheckedSyrk {
-    kind: (Option<Uplo>, Op),
+    uplo: Uplo,
+    op: Op,
     terms: Terms,
     a: DistOperand,
     c: DistOperand,
@@ -175,26 +174,25 @@ impl Arguments for Gemm {
             let shape = if op_a == Op::NoTranspose { [m, k] } else { [k, m] };
             let names = ["a", "ia", "ja", "desca"];
             let a = SubMatrix { names, entries: self.a, first: (self.ia, self.ja), desc: self.desca, shape };
-            let a = (checks.matrix(&a)?, op_a);
+            let a = checks.matrix(&a)?;
             let shape = if op_b == Op::NoTranspose { [k, n] } else { [n, k] };
             let names = ["b", "ib", "jb", "descb"];
             let b = SubMatrix { names, entries: self.b, first: (self.ib, self.jb), desc: self.descb, shape };
-            let b = (checks.matrix(&b)?, op_b);
+            let b = checks.matrix(&b)?;
             let beta = checks.scalar("beta", self.beta)?;
             let names = ["c", "ic", "jc", "descc"];
             let c = SubMatrix { names, entries: self.c, first: (self.ic, self.jc), desc: self.descc, shape: [m, n] };
             let c = checks.matrix(&c)?;
-            Ok(CheckedGemm { terms: Terms { alpha, beta }, a, b, c })
+            Ok(CheckedGemm { ops: [op_a, op_b], terms: Terms { alpha, beta }, a, b, c })
         }
     }
 
     unsafe fn run(call: &Call<'_>, team: &mut Team, checked: CheckedGemm) -> Outcome<()> {
-        let CheckedGemm { terms, a, b, c } = checked;
-        if c.is_empty() || leaves_as_it_is(&terms, a.0.is_empty()) {
+        let CheckedGemm { ops, terms, a, b, mut c } = checked;
+        if c.is_empty() || leaves_as_it_is(&terms, a.is_empty()) {
             return Ok(());
         }
-        // SAFETY: by contract.
-        unsafe { gemm_over(call, team, (a, b), &terms, &c) }
+        gemm_over(call, team, ops, terms.over_ranks(), a, b, &mut c)
     }
 }
 
@@ -275,9 +273,10 @@ pub unsafe extern "C" fn psunzi_rgemm_mpf(
 
 /// The checked arguments of [`Gemm`].
 struct CheckedGemm {
+    ops: [Op; 2],
     terms: Terms,
-    a: (DistOperand, Op),
-    b: (DistOperand, Op),
+    a: DistOperand,
+    b: DistOperand,
     c: DistOperand,
 }
 
@@ -333,8 +332,8 @@ impl Arguments for Trsm {
         if b.is_empty() {
             return Ok(()); // as in the BLAS, the triangle is not looked at
         }
-        // SAFETY: by contract.
-        unsafe { trsm_over(call, team, (kind, alpha.as_ref()), (a, b)) }
+        let Triangle { side, uplo, op, diag } = kind;
+        trsm_over(call, team, TriangularKind { side, uplo, op, diag }, alpha.as_ref(), a, b)
     }
 }
 
