@@ -11,11 +11,11 @@ use crate::kind::NumberKind;
 use crate::matrix_object::Matrix;
 use crate::view::View;
 use part::RankPart;
-use plans::{PlannedCall, PlannedMatrix};
+use plans::{AskedBits, PlannedCall, PlannedMatrix};
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
-use sunzi::advanced::calls::{KeptFactor, PlannedBits, TriangularKind};
+use sunzi::advanced::calls::{KeptFactor, TriangularKind};
 use sunzi::{Accuracy, Diag, Op, Side, Uplo};
 use team::{Answer, RankArgument, RankOptions, RankScalars, RankTeam};
 
@@ -157,8 +157,8 @@ fn side(number: i32) -> PyResult<Side> {
 }
 
 /// A precision, the same on all ranks.
-fn precision_bits(name: &str, bits: i64) -> PyResult<u32> {
-    let refused = |_| PyValueError::new_err(format!("{name}: a precision of {bits} bits is not valid"));
+fn precision_bits(bits: i64) -> PyResult<u32> {
+    let refused = |_| PyValueError::new_err(format!("precision_bits: a precision of {bits} bits is not valid"));
     u32::try_from(bits).map_err(refused)
 }
 
@@ -239,7 +239,7 @@ impl Ranks {
 
     /// Computes the factor of a matrix and keeps it in the library.
     fn factor(&self, py: Python<'_>, uplo: i32, precision: i64, a: PlacedObject<'_>) -> PyResult<RankFactor> {
-        let (uplo, a, bits) = (symmetric(uplo)?, OperandPart::of(&a), precision_bits("precision_bits", precision)?);
+        let (uplo, a, bits) = (symmetric(uplo)?, OperandPart::of(&a), precision_bits(precision)?);
         let made = self.work(py, |team| team.factor(uplo, bits, a.argument("a")))?;
         Ok(RankFactor(RwLock::new(made)))
     }
@@ -253,7 +253,7 @@ impl Ranks {
         precision: i64,
         a: PlacedObject<'_>,
     ) -> PyResult<()> {
-        let (uplo, a, bits) = (symmetric(uplo)?, OperandPart::of(&a), precision_bits("precision_bits", precision)?);
+        let (uplo, a, bits) = (symmetric(uplo)?, OperandPart::of(&a), precision_bits(precision)?);
         self.work(py, |team| {
             let mut factor = factor.0.write().unwrap_or_else(PoisonError::into_inner);
             team.renew(uplo, bits, a.argument("a"), &mut factor)
@@ -282,8 +282,7 @@ impl Ranks {
                 return Err(PyValueError::new_err(format!("there is no plan of '{operation}' with {count} matrices")));
             }
         };
-        let (operand, result) = (precision_bits("operand_bits", bits[0])?, precision_bits("precision_bits", bits[1])?);
-        let bits = PlannedBits { operand, result };
+        let bits = AskedBits { operand: bits[0], result: bits[1] };
         let plan = self.work(py, |team| team.plan(of, bits))?;
         Ok([plan.copied_bytes, plan.rank_bytes, plan.node_bytes])
     }

@@ -2,12 +2,11 @@
 
 use super::failure::RankFailure;
 use super::part::RankPart;
-use super::team::{Answer, RankArgument, RankTeam, matrix, symmetric};
+use super::team::{Answer, DescribedPart, RankArgument, RankTeam, matrix, symmetric};
 use sunzi::advanced::calls::{
-    CallFailure, CallPlan, Opening, PlannedBits, plan_cholesky_over, plan_gemm_over, plan_solve_over, plan_syrk_over,
-    plan_trsm_over,
+    CallPlan, Opening, PlannedBits, plan_cholesky_over, plan_gemm_over, plan_solve_over, plan_syrk_over, plan_trsm_over,
 };
-use sunzi::{Diag, Matrix, Op, Side, Uplo};
+use sunzi::{Diag, MAXIMUM_PRECISION_BITS, Op, Side, Uplo};
 
 /// A matrix that a plan is made for: the rows and columns of this rank's part, and the numbers of its distribution.
 #[derive(Clone, Copy)]
@@ -31,26 +30,45 @@ pub enum PlannedCall {
     Solve(Option<Uplo>, Option<PlannedMatrix>, PlannedMatrix),
 }
 
-/// The argument `name` of a plan, with entries of these bits.
-fn argument(name: &'static str, planned: PlannedMatrix, bits: u32) -> Answer<RankArgument<'static>> {
+/// Precisions of a planned call as they were asked for.
+#[derive(Clone, Copy)]
+pub struct AskedBits {
+    /// Of the operands of a product, and of a triangle.
+    pub operand: i64,
+    /// Of the result.
+    pub result: i64,
+}
+
+/// Records the argument `name` of a plan, with entries of these bits.
+fn planned(
+    open: &mut Opening<'_>,
+    name: &'static str,
+    planned: PlannedMatrix,
+    bits: i64,
+) -> Answer<DescribedPart<'static>> {
     let [rows, cols] = planned.shape;
     let (Ok(height), Ok(width)) = (usize::try_from(rows), usize::try_from(cols)) else {
         return Err(RankFailure::invalid(name, format!("the size {rows} x {cols} must not be negative")));
     };
-    Ok(RankArgument { part: RankPart::planned(name, [height, width], bits), numbers: planned.numbers })
+    let known = u32::try_from(bits).ok().filter(|bits| (2..=MAXIMUM_PRECISION_BITS).contains(bits));
+    let refused = || {
+        let message = format!("the precision of {bits} bits is not valid; choose 2 to {MAXIMUM_PRECISION_BITS}");
+        RankFailure::invalid(name, message)
+    };
+    let part = RankPart::planned(name, [height, width], known.ok_or_else(refused)?);
+    matrix(open, RankArgument { part, numbers: planned.numbers })
 }
 
-/// Records a precision.
-fn checked_bits(open: &mut Opening<'_>, name: &'static str, bits: u32) -> Answer<()> {
-    Matrix::zeros(0, 0, bits).map_err(|error| RankFailure::about(name, error))?;
+/// Records a precision, which matrices were planned with.
+fn recorded(open: &mut Opening<'_>, name: &'static str, bits: i64) -> u32 {
     open.say(name, "it is", bits);
-    Ok(())
+    bits as u32
 }
 
 /// Records the precisions of a product or a triangular solve.
-fn both_bits(open: &mut Opening<'_>, bits: PlannedBits) -> Answer<()> {
-    checked_bits(open, "operand_bits", bits.operand)?;
-    checked_bits(open, "precision_bits", bits.result)
+fn both_recorded(open: &mut Opening<'_>, bits: AskedBits) -> PlannedBits {
+    let operand = recorded(open, "operand_bits", bits.operand);
+    PlannedBits { operand, result: recorded(open, "precision_bits", bits.result) }
 }
 
 impl RankTeam {
@@ -58,7 +76,7 @@ impl RankTeam {
     ///
     /// # Errors
     /// Refusals of the library.
-    pub fn plan(&self, of: PlannedCall, bits: PlannedBits) -> Answer<CallPlan> {
+    pub fn plan(&self, of: PlannedCall, bits: AskedBits) -> Answer<CallPlan> {
         match of {
             PlannedCall::Syrk(op, matrices) => self.plan_syrk(op, matrices, bits),
             PlannedCall::Gemm(ops, matrices) => self.plan_gemm(ops, matrices, bits),
@@ -68,57 +86,57 @@ impl RankTeam {
         }
     }
 
-    fn plan_syrk(&self, op: Op, [a, c]: [PlannedMatrix; 2], bits: PlannedBits) -> Answer<CallPlan> {
+    fn plan_syrk(&self, op: Op, [a, c]: [PlannedMatrix; 2], bits: AskedBits) -> Answer<CallPlan> {
         let arguments = ["trans", "a", "c", "operand_bits", "precision_bits"];
         let check = |open: &mut Opening<'_>| {
             open.choice("trans", op);
-            let a = matrix(open, argument("a", a, bits.operand)?)?;
-            let c = matrix(open, argument("c", c, bits.result)?)?;
-            both_bits(open, bits).map(|()| (a, c))
+            let a = planned(open, "a", a, bits.operand)?;
+            let c = planned(open, "c", c, bits.result)?;
+            Ok((a, c, both_recorded(open, bits)))
         };
-        self.collective("plan_syrk", &arguments, check, |call, team, (a, c), shapes| {
+        self.collective("plan_syrk", &arguments, check, |call, team, (a, c, bits), shapes| {
             let (a, c) = (a.place(shapes)?, c.place(shapes)?);
             plan_syrk_over(call, team, op, a, &c, bits)
         })
     }
 
-    fn plan_gemm(&self, ops: [Op; 2], [a, b, c]: [PlannedMatrix; 3], bits: PlannedBits) -> Answer<CallPlan> {
+    fn plan_gemm(&self, ops: [Op; 2], [a, b, c]: [PlannedMatrix; 3], bits: AskedBits) -> Answer<CallPlan> {
         let arguments = ["trans_a", "trans_b", "a", "b", "c", "operand_bits", "precision_bits"];
         let check = |open: &mut Opening<'_>| {
             open.choice("trans_a", ops[0]);
             open.choice("trans_b", ops[1]);
-            let a = matrix(open, argument("a", a, bits.operand)?)?;
-            let b = matrix(open, argument("b", b, bits.operand)?)?;
-            let c = matrix(open, argument("c", c, bits.result)?)?;
-            both_bits(open, bits).map(|()| (a, b, c))
+            let a = planned(open, "a", a, bits.operand)?;
+            let b = planned(open, "b", b, bits.operand)?;
+            let c = planned(open, "c", c, bits.result)?;
+            Ok((a, b, c, both_recorded(open, bits)))
         };
-        self.collective("plan_gemm", &arguments, check, |call, team, (a, b, c), shapes| {
+        self.collective("plan_gemm", &arguments, check, |call, team, (a, b, c, bits), shapes| {
             let (a, b, c) = (a.place(shapes)?, b.place(shapes)?, c.place(shapes)?);
             plan_gemm_over(call, team, ops, a, b, &c, bits)
         })
     }
 
-    fn plan_cholesky(&self, uplo: Option<Uplo>, a: PlannedMatrix, bits: u32) -> Answer<CallPlan> {
+    fn plan_cholesky(&self, uplo: Option<Uplo>, a: PlannedMatrix, bits: i64) -> Answer<CallPlan> {
         let check = |open: &mut Opening<'_>| {
             symmetric(open, uplo);
-            let a = matrix(open, argument("a", a, bits)?)?;
-            checked_bits(open, "precision_bits", bits).map(|()| a)
+            let a = planned(open, "a", a, bits)?;
+            Ok((a, recorded(open, "precision_bits", bits)))
         };
-        self.collective("plan_cholesky", &["uplo", "a", "precision_bits"], check, |call, team, a, shapes| {
+        self.collective("plan_cholesky", &["uplo", "a", "precision_bits"], check, |call, team, (a, bits), shapes| {
             plan_cholesky_over(call, team, uplo, a.place(shapes)?, bits)
         })
     }
 
-    fn plan_trsm(&self, side: Side, diag: Diag, [t, b]: [PlannedMatrix; 2], bits: PlannedBits) -> Answer<CallPlan> {
+    fn plan_trsm(&self, side: Side, diag: Diag, [t, b]: [PlannedMatrix; 2], bits: AskedBits) -> Answer<CallPlan> {
         let arguments = ["side", "diag", "t", "b", "operand_bits", "precision_bits"];
         let check = |open: &mut Opening<'_>| {
             open.choice("side", side);
             open.choice("diag", diag);
-            let t = matrix(open, argument("t", t, bits.operand)?)?;
-            let b = matrix(open, argument("b", b, bits.result)?)?;
-            both_bits(open, bits).map(|()| (t, b))
+            let t = planned(open, "t", t, bits.operand)?;
+            let b = planned(open, "b", b, bits.result)?;
+            Ok((t, b, both_recorded(open, bits)))
         };
-        self.collective("plan_trsm", &arguments, check, |call, team, (t, b), shapes| {
+        self.collective("plan_trsm", &arguments, check, |call, team, (t, b, bits), shapes| {
             let (t, b) = (t.place(shapes)?, b.place(shapes)?);
             plan_trsm_over(call, team, side, diag, &t, b, bits)
         })
@@ -129,18 +147,23 @@ impl RankTeam {
         uplo: Option<Uplo>,
         a: Option<PlannedMatrix>,
         b: PlannedMatrix,
-        bits: u32,
+        bits: i64,
     ) -> Answer<CallPlan> {
         let check = |open: &mut Opening<'_>| {
             symmetric(open, uplo);
             open.say("a", "it is", if a.is_none() { "null" } else { "a matrix" });
-            let b = matrix(open, argument("b", b, bits)?)?;
-            let a = a.map(|a| matrix(open, argument("a", a, bits)?)).transpose()?;
-            checked_bits(open, "precision_bits", bits).map(|()| (a, b))
+            let b = planned(open, "b", b, bits)?;
+            let a = a.map(|a| planned(open, "a", a, bits)).transpose()?;
+            Ok((a, b, recorded(open, "precision_bits", bits)))
         };
-        self.collective("plan_solve", &["uplo", "a", "b", "precision_bits"], check, |call, team, (a, b), shapes| {
-            let (a, b) = (a.map(|a| a.place(shapes)).transpose()?, b.place(shapes)?);
-            plan_solve_over(call, team, uplo, a, &b, bits)
-        })
+        self.collective(
+            "plan_solve",
+            &["uplo", "a", "b", "precision_bits"],
+            check,
+            |call, team, (a, b, bits), shapes| {
+                let (a, b) = (a.map(|a| a.place(shapes)).transpose()?, b.place(shapes)?);
+                plan_solve_over(call, team, uplo, a, &b, bits)
+            },
+        )
     }
 }

@@ -136,7 +136,7 @@ impl<'p> Caller for RankCall<'_, 'p> {
 }
 
 /// A matrix over ranks before the ranks have exchanged the sizes of their parts.
-type DescribedPart<'p> = DescribedMatrix<RankPart<'p>, RankFailure>;
+pub(super) type DescribedPart<'p> = DescribedMatrix<RankPart<'p>, RankFailure>;
 
 /// Records a matrix of a call.
 pub(super) fn matrix<'p>(open: &mut Opening<'_>, argument: RankArgument<'p>) -> Answer<DescribedPart<'p>> {
