@@ -3,6 +3,11 @@
 //! Each module is that of the same name in the source. Nothing here is needed to call a verb, and all of it may change
 //! from one version to the next.
 
+/// Verbs over ranks on matrices as a caller has them, for bindings to other languages.
+pub mod calls {
+    pub use crate::ops::calls::*;
+}
+
 /// Choices of a caller and the memory kept between calls.
 pub mod context {
     pub use crate::context::*;

@@ -4,6 +4,7 @@
 
 pub mod balls;
 mod batch;
+pub mod calls;
 pub(crate) mod cholesky;
 mod columns;
 mod determinant;

@@ -5,16 +5,15 @@ use crate::array::{Array, Operand, Part};
 use crate::context::sunzi_context;
 use crate::convert;
 use crate::failure::{Failure, Outcome};
-use crate::tally::Tally;
 use crate::types::{accuracy_code, sunzi_report, sunzi_status};
 use rug::Float;
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
+use sunzi::advanced::calls::{CallAccount, CallNote, Caller, LocalTriangle};
+pub use sunzi::advanced::calls::{LocalInput as Input, caught as catch};
 use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
-use sunzi::distributed::LocalSolution;
-use sunzi::{Accuracy, Context, Error, Matrix, MatrixView};
+use sunzi::{Accuracy, Context, Matrix, MatrixView};
 
 /// Entries that take longer to copy than a clock to read.
 const TIMED_ENTRIES: usize = 256;
@@ -24,42 +23,7 @@ pub struct Call<'a> {
     owner: &'a sunzi_context,
     ctx: &'a Context,
     report: Cell<sunzi_report>,
-    /// Bytes of the memory limit that copies of operands take.
-    held_bytes: Cell<u64>,
-    /// Bytes of it that other ranks of the node hold, which share the limit.
-    beside_bytes: Cell<u64>,
-    /// Whether any of the ranks that make the call has a memory limit.
-    limited: Cell<bool>,
-    /// The bytes of a call over ranks at each step.
-    tally: Cell<Tally>,
-    accuracy: Accuracy,
-}
-
-/// An operand that has been taken in.
-pub enum Input<'a> {
-    /// A copy, and whether it is that of the transpose.
-    Copied(Matrix, bool),
-    /// The caller's own memory.
-    InPlace(MatrixView<'a>),
-}
-
-impl Input<'_> {
-    /// The numbers.
-    pub fn view(&self) -> MatrixView<'_> {
-        match self {
-            Input::Copied(matrix, false) => matrix.view(),
-            Input::Copied(matrix, true) => matrix.transposed(),
-            Input::InPlace(view) => *view,
-        }
-    }
-
-    /// Bytes of the copy.
-    pub fn copied_bytes(&self) -> u64 {
-        match self {
-            Input::Copied(matrix, _) => matrix.bytes(),
-            Input::InPlace(_) => 0,
-        }
-    }
+    account: CallAccount<'a>,
 }
 
 /// Runs `work` as one call on `ctx`, also where it fails or panics.
@@ -71,11 +35,8 @@ pub unsafe fn run(ctx: *const sunzi_context, work: impl FnOnce(&Call<'_>) -> Out
     let Some(owner) = (unsafe { ctx.as_ref() }) else { return Err(Failure::null("ctx")) };
     let outcome = catch(|| {
         let accuracy = owner.accuracy();
-        let (report, held_bytes) = (Cell::default(), Cell::default());
-        let (beside_bytes, limited) = (Cell::default(), Cell::default());
         let ctx = owner.made()?;
-        let tally = Cell::default();
-        let call = Call { owner, ctx, report, held_bytes, beside_bytes, limited, tally, accuracy };
+        let call = Call { owner, ctx, report: Cell::default(), account: CallAccount::new(ctx, accuracy) };
         let (start, before) = (Instant::now(), allocated_bytes());
         reset_peak_bytes();
         work(&call)?;
@@ -104,51 +65,10 @@ pub fn status(outcome: &Outcome<()>) -> sunzi_status {
     outcome.as_ref().err().map_or(sunzi_status::SUNZI_OK, |failure| failure.status)
 }
 
-/// The result of `work`; a panic in it is a failure.
-pub fn catch<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        let panic = match panic.downcast::<Error>() {
-            Ok(refused) => return Err(Failure::from(*refused)),
-            Err(panic) => panic,
-        };
-        let said = panic.downcast_ref::<String>().map(String::as_str);
-        let text = said.or(panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");
-        Err(Failure::new(sunzi_status::SUNZI_INTERNAL, format!("a defect of the library: {text}")))
-    })
-}
-
 impl<'a> Call<'a> {
     /// The context, with the part of the memory limit that the copies of operands leave.
     pub fn context(&self) -> Cow<'a, Context> {
-        match self.ctx.memory_bytes() {
-            None => Cow::Borrowed(self.ctx),
-            Some(limit) => Cow::Owned(self.ctx.with_memory_bytes(Some(limit.saturating_sub(self.counted_bytes())))),
-        }
-    }
-
-    /// Bytes that count as held: this rank's, and those of the node's other ranks.
-    fn counted_bytes(&self) -> u64 {
-        self.held_bytes.get().saturating_add(self.beside_bytes.get())
-    }
-
-    /// Bytes of the memory limit that this rank holds.
-    pub fn held_bytes(&self) -> u64 {
-        self.held_bytes.get()
-    }
-
-    /// Notes the bytes that the other ranks of the node hold.
-    pub fn note_beside(&self, bytes: u64) {
-        self.beside_bytes.set(bytes);
-    }
-
-    /// Notes whether any of the ranks that make the call has a memory limit.
-    pub fn note_limited(&self, limited: bool) {
-        self.limited.set(limited);
-    }
-
-    /// Whether any of the ranks that make the call has a memory limit; the same on all of them.
-    pub fn is_limited(&self) -> bool {
-        self.limited.get()
+        self.account.context()
     }
 
     /// Whether the context has devices.
@@ -175,7 +95,7 @@ impl<'a> Call<'a> {
 
     /// The accuracy that the call promises for entries.
     pub fn accuracy(&self) -> Accuracy {
-        self.accuracy
+        self.account.accuracy()
     }
 
     /// Notes the accuracy reached for entries, and the bits that it took beyond those of norms.
@@ -201,51 +121,20 @@ impl<'a> Call<'a> {
         );
     }
 
-    /// Notes the accuracy of a solve over ranks, after a factorisation or with a given factor.
-    pub fn note_solution(&self, solution: &LocalSolution) {
-        self.note(|report| {
-            report.precision_bits = solution.precision_bits().into();
-            // By norms where the factorisation had too few bits for more.
-            let promised = accuracy_code(self.accuracy);
-            report.accuracy = if report.accuracy == 0 { promised } else { report.accuracy.min(promised) };
-        });
-    }
-
-    /// Counts a step of a call over ranks.
-    pub fn count(&self, step: impl FnOnce(&mut Tally)) {
-        let mut tally = self.tally.get();
-        step(&mut tally);
-        self.tally.set(tally);
-    }
-
-    /// Begins to count the steps of a call over `ranks` ranks.
-    pub fn count_ranks(&self, ranks: usize) {
-        self.tally.set(Tally::new(self.limit_bytes().is_none(), ranks));
-    }
-
     /// Notes the plan of all steps of a call over ranks.
     pub fn note_steps(&self) {
-        self.note(|report| report.planned_bytes = self.tally.get().most());
+        self.note(|report| report.planned_bytes = self.account.most_bytes());
     }
 
     /// Notes the plan of the operation itself, in bytes.
     pub fn note_plan(&self, planned_bytes: u64) {
-        let held = self.held_bytes.get();
+        let held = self.account.held_bytes();
         self.note(|report| report.planned_bytes = report.planned_bytes.max(planned_bytes.saturating_add(held)));
     }
 
     /// A result of the library on the reduced limit, its limits in terms of the whole one.
     pub fn done<T>(&self, result: sunzi::Result<T>) -> Outcome<T> {
-        result.map_err(|error| {
-            let held = self.counted_bytes();
-            Failure::from(match error {
-                Error::MemoryLimit { minimum_bytes, .. } => Error::MemoryLimit {
-                    limit_bytes: self.ctx.memory_bytes().unwrap_or(u64::MAX),
-                    minimum_bytes: minimum_bytes.saturating_add(held),
-                },
-                other => other,
-            })
-        })
+        Ok(self.account.done(result)?)
     }
 
     /// A matrix for a copy of an operand, of arbitrary contents.
@@ -253,12 +142,6 @@ impl<'a> Call<'a> {
         let bytes = Matrix::bytes_for(rows, cols, precision_bits);
         self.hold_bytes(bytes)?;
         self.note(|report| report.copied_bytes += bytes);
-        self.owner.take_matrix(rows, cols, precision_bits)
-    }
-
-    /// A matrix of arbitrary contents for numbers from other ranks; its bytes are held already.
-    pub fn space(&self, rows: usize, cols: usize, precision_bits: u32) -> Outcome<Matrix> {
-        self.note(|report| report.copied_bytes += Matrix::bytes_for(rows, cols, precision_bits));
         self.owner.take_matrix(rows, cols, precision_bits)
     }
 
@@ -282,15 +165,7 @@ impl<'a> Call<'a> {
 
     /// Takes `bytes` bytes of the memory limit.
     pub fn hold_bytes(&self, bytes: u64) -> Outcome<()> {
-        let held = self.held_bytes.get().saturating_add(bytes);
-        self.ctx.admit(held.saturating_add(self.beside_bytes.get()))?;
-        self.held_bytes.set(held);
-        Ok(())
-    }
-
-    /// Gives `bytes` bytes of the memory limit back.
-    pub fn release_bytes(&self, bytes: u64) {
-        self.held_bytes.set(self.held_bytes.get().saturating_sub(bytes));
+        Ok(self.account.hold_bytes(bytes)?)
     }
 
     /// Keeps the memory of a copy for the next call.
@@ -382,7 +257,7 @@ impl<'a> Call<'a> {
 
     /// Takes a copy back that turned out too narrow.
     fn give_up(&self, copy: Matrix) {
-        self.held_bytes.set(self.held_bytes.get() - copy.bytes());
+        self.account.release_bytes(copy.bytes());
         self.note(|report| report.copied_bytes -= copy.bytes());
     }
 
@@ -441,6 +316,52 @@ impl<'a> Call<'a> {
         unsafe { self.store(operand, part, &matrix) }?;
         self.keep(matrix);
         Ok(())
+    }
+}
+
+impl Caller for Call<'_> {
+    type Array = Operand;
+    type Failure = Failure;
+
+    fn account(&self) -> &CallAccount<'_> {
+        &self.account
+    }
+
+    fn read<'b>(&self, array: &'b Operand, triangle: Option<LocalTriangle>) -> Outcome<Input<'b>> {
+        // SAFETY: the entries of an operand stay live while it is in use, by the contract of `Operand::new`.
+        unsafe { self.read(array, triangle.into()) }
+    }
+
+    fn result_bits(&self, array: &Operand, triangle: Option<LocalTriangle>) -> Outcome<u32> {
+        // SAFETY: as above.
+        unsafe { self.result_bits(array, triangle.into()) }
+    }
+
+    fn write(&self, array: &mut Operand, triangle: Option<LocalTriangle>, matrix: Matrix) -> Outcome<()> {
+        // SAFETY: as above; the header's rules keep other threads away from a result, whose entries lie apart.
+        unsafe { self.write(array, triangle.into(), matrix) }
+    }
+
+    fn space(&self, rows: usize, cols: usize, precision_bits: u32) -> Outcome<Matrix> {
+        self.note(|report| report.copied_bytes += Matrix::bytes_for(rows, cols, precision_bits));
+        self.owner.take_matrix(rows, cols, precision_bits)
+    }
+
+    fn keep(&self, matrix: Matrix) {
+        self.keep(matrix);
+    }
+
+    fn note(&self, note: CallNote) {
+        match note {
+            CallNote::Precision(bits) => self.note(|report| report.precision_bits = bits.into()),
+            CallNote::Reached(accuracy, range_bits) => self.note_accuracy(accuracy, range_bits),
+            CallNote::Solution(bits) => self.note(|report| {
+                report.precision_bits = bits.into();
+                // By norms where the factorisation had too few bits for more.
+                let promised = accuracy_code(self.accuracy());
+                report.accuracy = if report.accuracy == 0 { promised } else { report.accuracy.min(promised) };
+            }),
+        }
     }
 }
 

@@ -10,18 +10,16 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use sunzi::advanced::calls::{CopyPool, check_process};
 use sunzi::advanced::device::{Device, DeviceName};
 use sunzi::distributed::{GridOrder, RankGrid, Team};
 use sunzi::{Accuracy, Context, Matrix, Progress};
-
-/// Copies of operands and results that are kept for calls of the same shape.
-const KEPT_MATRICES: usize = 4;
 
 /// A context: the options of calls, and the threads, tables and memory that calls share. `sunzi_context_new` or
 /// `sunzi_context_from_mpi` makes it, `sunzi_context_free` frees it.
 pub struct sunzi_context {
     made: Outcome<Made>,
-    kept: Mutex<Vec<Matrix>>,
+    kept: CopyPool,
     answers: Mutex<HashMap<u64, FailureMessage>>,
     report: Mutex<sunzi_report>,
     team: Mutex<Option<Team>>,
@@ -65,7 +63,7 @@ impl sunzi_context {
     pub fn new(made: Outcome<Made>) -> sunzi_context {
         sunzi_context {
             made,
-            kept: Mutex::default(),
+            kept: CopyPool::default(),
             answers: Mutex::default(),
             report: Mutex::default(),
             team: Mutex::default(),
@@ -88,13 +86,7 @@ impl sunzi_context {
 
     /// Refuses a call over ranks in a fork of the process.
     pub fn check_process(&self) -> Outcome<()> {
-        let own = std::process::id();
-        if own == self.process {
-            return Ok(());
-        }
-        let message =
-            format!("process {own} is a fork of process {}; only that one may make calls over ranks", self.process);
-        Err(Failure::new(sunzi_status::SUNZI_COMMUNICATION, message))
+        check_process(self.process)
     }
 
     /// The grid that a number in a descriptor stands for.
@@ -172,34 +164,20 @@ impl sunzi_context {
 
     /// A matrix of the shape and precision with arbitrary numbers in it, new or one that was kept with as many entries.
     pub fn take_matrix(&self, rows: usize, cols: usize, precision_bits: u32) -> Outcome<Matrix> {
-        let mut kept = lock(&self.kept);
-        // A copy of a transpose, along the caller's memory, also has room for a matrix that is copied as it is.
-        let fits = |matrix: &Matrix| {
-            Some(matrix.rows() * matrix.cols()) == rows.checked_mul(cols) && matrix.precision_bits() == precision_bits
-        };
-        if let Some(at) = kept.iter().rposition(fits) {
-            return Ok(kept.remove(at).into_shape(rows, cols)?);
-        }
-        drop(kept);
-        Ok(Matrix::zeros(rows, cols, precision_bits)?)
+        Ok(self.kept.take(rows, cols, precision_bits)?)
     }
 
     /// Keeps a matrix for the next call, but not under a memory limit.
     pub fn give_matrix(&self, matrix: Matrix) {
         let limited = self.made.as_ref().is_ok_and(|made| made.ctx.memory_bytes().is_some());
-        if limited {
-            return;
+        if !limited {
+            self.kept.give(matrix);
         }
-        let mut kept = lock(&self.kept);
-        if kept.len() == KEPT_MATRICES {
-            kept.remove(0);
-        }
-        kept.push(matrix);
     }
 
     /// Gives the kept memory back.
     pub fn release(&self) {
-        lock(&self.kept).clear();
+        self.kept.clear();
         if let Ok(made) = &self.made {
             *made.ctx.workspace() = sunzi::advanced::context::Workspace::default();
         }

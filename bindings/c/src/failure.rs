@@ -2,6 +2,7 @@
 
 use crate::types::sunzi_status::{self, *};
 use sunzi::Error;
+use sunzi::advanced::calls::{ArgumentFault, CallFailure};
 
 /// Why a call ends.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +40,49 @@ impl Failure {
     pub fn about(argument: &'static str, error: Error) -> Failure {
         let Failure { status, message, place, .. } = Failure::from(error);
         Failure { place, ..Failure::of(status, argument, message) }
+    }
+}
+
+impl CallFailure for Failure {
+    fn about(argument: &'static str, error: Error) -> Failure {
+        Failure::about(argument, error)
+    }
+
+    fn refused(argument: &'static str, why: ArgumentFault, message: String) -> Failure {
+        let status = match why {
+            ArgumentFault::Value => SUNZI_INVALID_ARGUMENT,
+            ArgumentFault::Size => SUNZI_INVALID_SIZE,
+            ArgumentFault::Precision => SUNZI_PRECISION,
+        };
+        Failure::of(status, argument, message)
+    }
+
+    fn elsewhere(message: String, argument: Option<&'static str>, entry: Option<usize>) -> Failure {
+        Failure { argument, entry, ..Failure::new(SUNZI_COMMUNICATION, message) }
+    }
+
+    fn different(message: &str) -> Failure {
+        Failure::new(SUNZI_INVALID_ARGUMENT, message)
+    }
+
+    fn defect(message: String) -> Failure {
+        Failure::new(SUNZI_INTERNAL, message)
+    }
+
+    fn with_entry(self, entry: Option<usize>) -> Failure {
+        Failure { entry, ..self }
+    }
+
+    fn message(&self) -> &str {
+        &self.message
+    }
+
+    fn argument(&self) -> Option<&'static str> {
+        self.argument
+    }
+
+    fn entry(&self) -> Option<usize> {
+        self.entry
     }
 }
 

@@ -15,7 +15,6 @@ mod call;
 mod context;
 mod convert;
 mod failure;
-mod tally;
 mod types;
 
 pub use api::arrays::*;

@@ -34,17 +34,18 @@ pub fn are_wanted(call: &Call<'_>, operands: &[Option<&Operand<'_>>]) -> PyResul
 pub fn syrk<'py>(
     mut call: Call<'py>,
     p: Operand<'py>,
-    c: Option<(Operand<'py>, Option<Named>)>,
+    c: Option<Operand<'py>>,
+    uplo: Option<Named>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = call.py();
-    let c_bits = c.as_ref().and_then(|(c, _)| c.natural_bits);
+    let c_bits = c.as_ref().and_then(|c| c.natural_bits);
     let bits = call.precision_bits(&[p.natural_bits, c_bits])?;
-    let container = container_of(&[Some(&p), c.as_ref().map(|(c, _)| c)]);
+    let container = container_of(&[Some(&p), c.as_ref()]);
     let orientation = op(call.flag("transpose")?);
     let (alpha, beta) = (scalar(&call, "alpha", bits)?, scalar(&call, "beta", bits)?);
     check_beta(beta.as_ref(), c.is_some())?;
     let p = p.balls(py, bits)?;
-    let c = c.map(|(c, uplo)| symmetric(c.balls(py, bits)?, uplo)).transpose()?;
+    let c = c.map(|c| symmetric(c.balls(py, bits)?, uplo)).transpose()?;
     let result = call.run(|ctx| {
         let added = scaled_by(c.as_ref(), beta.as_ref())?;
         let Some(alpha) = &alpha else { return ball::syrk(ctx, (&p, orientation), added.as_ref(), bits) };
@@ -52,9 +53,9 @@ pub fn syrk<'py>(
         let scaled = p.scaled(alpha)?;
         let other = if orientation == sunzi::Op::Transpose { sunzi::Op::NoTranspose } else { sunzi::Op::Transpose };
         let whole = ball::gemm(ctx, (&scaled, other), (&p, orientation), added.as_ref(), bits)?;
-        mirrored(&whole, |row, col| (row.max(col), row.min(col)))
+        mirrored(&whole, Mirror::Lower)
     })?;
-    give(call, &result, (container, "syrk"))
+    give(call, &result, container, "syrk")
 }
 
 /// `alpha op(A) op(B) + beta C`.
@@ -81,7 +82,7 @@ pub fn gemm<'py>(
         let (scaled, added) = (scaled_by(Some(&a), alpha.as_ref())?, scaled_by(c.as_ref(), beta.as_ref())?);
         ball::gemm(ctx, (scaled.as_ref().unwrap_or(&a), op_a), (&b, op_b), added.as_ref(), bits)
     })?;
-    give(call, &result, (container, "gemm"))
+    give(call, &result, container, "gemm")
 }
 
 /// The solution of `A X = B`.
@@ -90,7 +91,8 @@ pub fn gemm<'py>(
 /// As [`Operand::balls`] and [`Call::run`]; `ValueError` for `factor_precision`.
 pub fn solve<'py>(
     mut call: Call<'py>,
-    (a, uplo): (Operand<'py>, Option<Named>),
+    a: Operand<'py>,
+    uplo: Option<Named>,
     b: Operand<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     if let Some(bits) = call.bits("factor_precision")? {
@@ -103,7 +105,7 @@ pub fn solve<'py>(
     let container = container_of(&[Some(&b), Some(&a)]);
     let (a, b) = (symmetric(a.balls(py, bits)?, uplo)?, b.balls(py, bits)?);
     let result = call.run(|ctx| ball::solve(ctx, &a, &b, bits))?;
-    give(call, &result, (container, "solve"))
+    give(call, &result, container, "solve")
 }
 
 /// The inverse.
@@ -115,7 +117,7 @@ pub fn inverse<'py>(mut call: Call<'py>, a: Operand<'py>, uplo: Option<Named>) -
     call.expect(a.rows, a.cols)?;
     let a = symmetric(a.balls(call.py(), bits)?, uplo)?;
     let result = call.run(|ctx| ball::inverse(ctx, &a, bits))?;
-    give(call, &result, (container, "inverse"))
+    give(call, &result, container, "inverse")
 }
 
 /// The Cholesky factor; the upper one where the upper triangle is named.
@@ -129,9 +131,9 @@ pub fn cholesky<'py>(mut call: Call<'py>, a: Operand<'py>, uplo: Option<Named>) 
     let is_upper = uplo.is_some_and(|named| named.uplo == Uplo::Upper);
     let result = call.run(|ctx| {
         let lower = ball::cholesky(ctx, &a, bits)?;
-        if is_upper { mirrored(&lower, |row, col| (col, row)) } else { Ok(lower) }
+        if is_upper { mirrored(&lower, Mirror::Transpose) } else { Ok(lower) }
     })?;
-    give(call, &result, (container, "cholesky"))
+    give(call, &result, container, "cholesky")
 }
 
 /// The logarithm of the determinant, an `arb`.
@@ -196,17 +198,39 @@ fn symmetric(a: BallMatrix, uplo: Option<Named>) -> PyResult<BallMatrix> {
         return Ok(a);
     }
     match uplo.map(|named| named.uplo) {
-        Some(Uplo::Lower) => mirrored(&a, |row, col| (row.max(col), row.min(col))).map_err(refused),
-        Some(Uplo::Upper) => mirrored(&a, |row, col| (row.min(col), row.max(col))).map_err(refused),
+        Some(Uplo::Lower) => mirrored(&a, Mirror::Lower).map_err(refused),
+        Some(Uplo::Upper) => mirrored(&a, Mirror::Upper).map_err(refused),
         None => overlapping(a).map_err(refused),
     }
 }
 
+/// Where the entries of a matrix come from.
+#[derive(Clone, Copy)]
+enum Mirror {
+    /// The lower triangle, for both.
+    Lower,
+    /// The upper triangle, for both.
+    Upper,
+    /// The transpose.
+    Transpose,
+}
+
+impl Mirror {
+    /// Row and column of the entry that comes to a row and a column.
+    fn source(self, row: usize, col: usize) -> (usize, usize) {
+        match self {
+            Mirror::Lower => (row.max(col), row.min(col)),
+            Mirror::Upper => (row.min(col), row.max(col)),
+            Mirror::Transpose => (col, row),
+        }
+    }
+}
+
 /// The balls at other places.
-fn mirrored(a: &BallMatrix, from: impl Fn(usize, usize) -> (usize, usize)) -> sunzi::Result<BallMatrix> {
+fn mirrored(a: &BallMatrix, mirror: Mirror) -> sunzi::Result<BallMatrix> {
     let order = a.rows();
     let at = |matrix: &sunzi::Matrix, row: usize, col: usize| {
-        let (row, col) = from(row, col);
+        let (row, col) = mirror.source(row, col);
         matrix.float(row, col)
     };
     let bits = a.midpoint().precision_bits();
@@ -244,14 +268,15 @@ fn overlapping(a: BallMatrix) -> sunzi::Result<BallMatrix> {
 fn give<'py>(
     call: Call<'py>,
     result: &BallMatrix,
-    (container, operation): (Container, &'static str),
+    container: Container,
+    operation: &'static str,
 ) -> PyResult<Bound<'py, PyAny>> {
     let container = if result.cols() == 1 { container } else { container.of_two_dimensions() };
-    let (shape, size) = (Shape { container, kind: NumberKind::Flint }, (result.rows(), result.cols()));
+    let (shape, rows, cols) = (Shape { container, kind: NumberKind::Flint }, result.rows(), result.cols());
     let numbers = numbers(call.py(), result)?;
     let digits = call.wants_report().then(|| proven_digits(result));
     let report = json(&Told { operation, digits })?;
-    call.finish_objects(numbers, (size, shape), result.midpoint().precision_bits(), report)
+    call.finish_objects(numbers, rows, cols, shape, result.midpoint().precision_bits(), report)
 }
 
 /// Digits of the worst column that the radii prove, in the maximum norm: those of all bits where radii are 0.
@@ -282,11 +307,11 @@ fn numbers<'py>(py: Python<'py>, balls: &BallMatrix) -> PyResult<Vec<Bound<'py, 
     let mut radii = Builder::new(py, NumberKind::Flint, RADIUS_BITS)?;
     let mut numbers = Vec::with_capacity(balls.rows() * balls.cols());
     for (row, col) in (0..balls.rows()).flat_map(|row| (0..balls.cols()).map(move |col| (row, col))) {
-        let midpoint = midpoints.number(balls.midpoint().get(row, col), (row, col))?;
+        let midpoint = midpoints.number(balls.midpoint().get(row, col), row, col)?;
         let radius = balls.radius().get(row, col);
         numbers.push(match radius.head.is_zero() {
             true => midpoint,
-            false => arb.call1((midpoint, radii.number(radius, (row, col))?))?,
+            false => arb.call1((midpoint, radii.number(radius, row, col)?))?,
         });
     }
     Ok(numbers)

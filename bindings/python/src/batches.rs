@@ -106,19 +106,19 @@ pub fn batch<'py>(
     for (number, operands) in problems.iter().enumerate() {
         match choices.take(&call, operands, number) {
             Ok(problem) => taken.push(problem),
-            Err(error) => each[number] = placed(py, error, (number, count))?,
+            Err(error) => each[number] = placed(py, error, number, count)?,
         }
         look_for_signals_now(py)?;
     }
     let has_added = problems.iter().any(|operands| operands.len() > choices.least_operands());
     let scalars = scalars(&call, &taken, has_added || problems.is_empty())?;
-    let (results, mut report) = call.run(|ctx| choices.run_all(ctx, &taken, (&scalars, count)))?;
+    let (results, mut report) = call.run(|ctx| choices.run_all(ctx, &taken, &scalars, count))?;
     let form = if verb == BatchVerb::Syrk { ResultForm::Symmetric } else { ResultForm::General };
     for (result, problem) in results.into_iter().zip(&taken) {
         each[problem.number] = match result {
             Ok(matrix) => {
                 let given = give(py, matrix, form, problem.shape);
-                given.or_else(|error| placed(py, error, (problem.number, count)))?
+                given.or_else(|error| placed(py, error, problem.number, count))?
             }
             Err(error) => exception(py, error).into_value(py).into_bound(py).into_any(),
         };
@@ -132,7 +132,7 @@ pub fn batch<'py>(
 
 /// The object in place of a result: the exception for numbers that cannot be read, or that the form of the result
 /// cannot hold, with the number of its problem. All others end the call.
-fn placed<'py>(py: Python<'py>, error: PyErr, (problem, count): (usize, usize)) -> PyResult<Bound<'py, PyAny>> {
+fn placed<'py>(py: Python<'py>, error: PyErr, problem: usize, count: usize) -> PyResult<Bound<'py, PyAny>> {
     let of_numbers = error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<PyOverflowError>(py);
     if !of_numbers && !error.is_instance_of::<PyTypeError>(py) {
         return Err(error);
@@ -162,7 +162,7 @@ fn scalars(call: &Call<'_>, problems: &[Problem], takes_beta: bool) -> PyResult<
 }
 
 /// A context whose progress counts the problems of the precisions before as well.
-fn counting(ctx: &Context, (before, total): (u64, u64)) -> Context {
+fn counting(ctx: &Context, before: u64, total: u64) -> Context {
     let outer = ctx.clone();
     ctx.with_progress(move |own| outer.report_progress(Progress::new(own.phase, before + own.done, total)).is_ok())
 }
@@ -234,7 +234,8 @@ impl BatchChoices {
         &self,
         ctx: &Context,
         problems: &[Problem],
-        (scalars, count): (&[Scalars], usize),
+        scalars: &[Scalars],
+        count: usize,
     ) -> sunzi::Result<(Results, BatchReport)> {
         let mut results = (0..problems.len()).map(|_| Ok(Matrix::empty())).collect::<Results>();
         let mut all = BatchReport::default();
@@ -250,7 +251,7 @@ impl BatchChoices {
             let turned_bytes = orders.map(|order| Matrix::bytes_for(order, order, scalars.precision_bits)).max();
             let beside_bytes = held_bytes + turned_bytes.unwrap_or(0);
             let outcome = beside(ctx, beside_bytes, |own| {
-                self.run(&counting(own, (done, problems.len() as u64)), problems, (&group, scalars))
+                self.run(&counting(own, done, problems.len() as u64), problems, &group, scalars)
             });
             let Outcome { result, report } = outcome?;
             let mut made_bytes = 0;
@@ -276,7 +277,8 @@ impl BatchChoices {
         &self,
         ctx: &Context,
         problems: &[Problem],
-        (group, scalars): (&[usize], &Scalars),
+        group: &[usize],
+        scalars: &Scalars,
     ) -> sunzi::Result<Outcome<Results, BatchReport>> {
         let Scalars { precision_bits: bits, alpha, beta } = scalars;
         let each = || group.iter().map(|&at| &problems[at]);

@@ -211,13 +211,15 @@ impl<'py> Call<'py> {
     pub fn finish_objects(
         mut self,
         numbers: Vec<Bound<'py, PyAny>>,
-        ((rows, cols), shape): ((usize, usize), Shape),
+        rows: usize,
+        cols: usize,
+        shape: Shape,
         precision_bits: u32,
         report: Option<String>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let object = match self.out.take() {
-            Some(out) => Destination::new(out, rows, cols)?.fill_objects(numbers, (rows, cols), shape.kind)?,
-            None => contain(self.py, numbers, (rows, cols), shape)?,
+            Some(out) => Destination::new(out, rows, cols)?.fill_objects(numbers, rows, cols, shape.kind)?,
+            None => contain(self.py, numbers, rows, cols, shape)?,
         };
         self.describe(precision_bits, report)?;
         Ok(object)

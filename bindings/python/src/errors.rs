@@ -75,7 +75,7 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
                 value.setattr("more_bits_might_help", might_help)
             })
         }
-        Error::NotSymmetric { row, column } => not_symmetric(py, text, (row, column)),
+        Error::NotSymmetric { row, column } => not_symmetric(py, text, row, column),
         Error::Singular { index } => with(py, SingularError::new_err(text), |value| value.setattr("index", index)),
         Error::MemoryLimit { limit_bytes, minimum_bytes } | Error::DeviceLimit { limit_bytes, minimum_bytes, .. } => {
             with(py, MemoryLimitError::new_err(text), |value| {
@@ -116,8 +116,8 @@ fn in_python(more_bits: MoreBits) -> (Option<u32>, Option<bool>) {
 }
 
 /// The exception for a matrix that has to be symmetric, with the row and column of an entry that shows that it is not.
-pub fn not_symmetric(py: Python<'_>, text: String, place: (usize, usize)) -> PyErr {
-    with(py, NotSymmetricError::new_err(text), |value| value.setattr("place", place))
+pub fn not_symmetric(py: Python<'_>, text: String, row: usize, column: usize) -> PyErr {
+    with(py, NotSymmetricError::new_err(text), |value| value.setattr("place", (row, column)))
 }
 
 /// The same exception, whose text has a further remark.

@@ -102,7 +102,7 @@ pub fn syrk<'py>(p: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResul
     call.expect(order, order)?;
     let c = ProductTerms::added(&call, part_of(uplo))?;
     if balls::are_wanted(&call, &[Some(&p), c.as_ref()])? {
-        return balls::syrk(call, p, c.map(|c| (c, uplo)));
+        return balls::syrk(call, p, c, uplo);
     }
     let shape = Shape { container: p.container, kind: p.kind };
     let terms = ProductTerms::with(&call, &[p.natural_bits], c)?;
@@ -154,14 +154,15 @@ pub fn gemm<'py>(
     let (a, b) = (oriented(a, "transpose_a")?, oriented(b, "transpose_b")?);
     call.expect(a.rows(), b.cols())?;
     let exact = call.flag("exact")?;
-    let (outcome, form) = terms.run(&mut call, |ctx| multiply(ctx, (&a, &b), &terms, exact))?;
+    let (outcome, form) = terms.run(&mut call, |ctx| multiply(ctx, &a, &b, &terms, exact))?;
     give_product(call, outcome, form, shape)
 }
 
 /// `alpha * A B + beta * C`; a product of a matrix with its own transpose is a SYRK.
 fn multiply(
     ctx: &sunzi::Context,
-    (a, b): (&View, &View),
+    a: &View,
+    b: &View,
     terms: &ProductTerms,
     exact_integers: bool,
 ) -> sunzi::Result<(Outcome, ResultForm)> {
@@ -303,7 +304,7 @@ pub fn solve<'py>(
     let uplo = call.choice("uplo", SYMMETRIC)?;
     let a = Operand::of(a, "a", part_of(uplo))?;
     if balls::are_wanted(&call, &[Some(&a), Some(&b)])? {
-        return balls::solve(call, (a, uplo), b);
+        return balls::solve(call, a, uplo, b);
     }
     let a = Symmetric::read(&call, a, &[b.natural_bits])?;
     let bits = a.precision_bits;
@@ -357,7 +358,7 @@ pub fn number<'py>(py: Python<'py>, value: &Float, shape: Shape) -> PyResult<Bou
     let bits = value.prec();
     let mut cell = sunzi::Matrix::zeros(1, 1, bits).or_raise(py)?;
     cell.set_float(0, 0, value).or_raise(py)?;
-    Builder::new(py, shape.kind, bits)?.number(cell.get(0, 0), (0, 0))
+    Builder::new(py, shape.kind, bits)?.number(cell.get(0, 0), 0, 0)
 }
 
 /// The name of an accuracy.

@@ -77,7 +77,7 @@ impl Chosen {
     ///
     /// # Errors
     /// `IndexError` and `TypeError`, with the shape.
-    pub fn new(key: &Bound<'_, PyAny>, (rows, cols): (usize, usize), line: Line) -> PyResult<Chosen> {
+    pub fn new(key: &Bound<'_, PyAny>, rows: usize, cols: usize, line: Line) -> PyResult<Chosen> {
         let Ok(pair) = key.cast::<PyTuple>() else {
             return Ok(match line {
                 Line::None => Chosen { rows: selection(key, rows, "row")?, cols: Selection::Block(0..cols) },

@@ -144,10 +144,10 @@ impl Matrix {
 
     fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let view = self.view();
-        let chosen = Chosen::new(key, (view.rows(), view.cols()), self.line)?;
+        let chosen = Chosen::new(key, view.rows(), view.cols(), self.line)?;
         if let (Selection::One(row), Selection::One(col)) = (&chosen.rows, &chosen.cols) {
             let builder = Builder::new(py, self.kind, view.precision_bits());
-            return builder?.number(view.entries().get(*row, *col), (*row, *col));
+            return builder?.number(view.entries().get(*row, *col), *row, *col);
         }
         let part = match (chosen.rows.range(), chosen.cols.range()) {
             (Some(rows), Some(cols)) => view.block(rows, cols),
@@ -165,7 +165,7 @@ impl Matrix {
             ));
         }
         let view = self.view();
-        let chosen = Chosen::new(key, (view.rows(), view.cols()), self.line)?;
+        let chosen = Chosen::new(key, view.rows(), view.cols(), self.line)?;
         let value = value_for(value, &chosen, view.precision_bits())?;
         drop(view);
         let done = assign(&mut self.view.lock().unwrap_or_else(PoisonError::into_inner), &chosen, &value);
@@ -275,7 +275,7 @@ impl Matrix {
     fn diagonal<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let view = self.view();
         let mut builder = Builder::new(py, self.kind, view.precision_bits())?;
-        (0..view.rows().min(view.cols())).map(|i| builder.number(view.entries().get(i, i), (i, i))).collect()
+        (0..view.rows().min(view.cols())).map(|i| builder.number(view.entries().get(i, i), i, i)).collect()
     }
 
     /// The Cholesky factor as a `Matrix`; see `sunzi.cholesky`. For several solves use `sunzi.Cholesky`.

@@ -1,11 +1,11 @@
 //! The life of a context, and its information about the last calls.
 
-use crate::api::mpi::together;
 use crate::call::{catch, status};
 use crate::context::{make, sunzi_context};
 use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_options, sunzi_report, sunzi_status};
 use std::ffi::{c_char, c_int};
+use sunzi::advanced::calls::together;
 use sunzi::comm::Transport;
 use sunzi::distributed::{Team, TeamOptions};
 
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn sunzi_context_free(ctx: *mut sunzi_context) {
     }
     // SAFETY: made by `Box::into_raw`, and not freed before, by contract.
     let context = unsafe { Box::from_raw(ctx) };
-    let _ = catch(|| {
+    let _: Outcome<()> = catch(|| {
         context.close();
         Ok(())
     });

@@ -7,6 +7,7 @@ use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_matrix, sunzi_status};
 use rug::Float;
+use sunzi::advanced::calls::ProductTerms;
 use sunzi::{Destination, GemmOptions, Matrix, Op, SymmetricDestination, SymmetricMatrix, SyrkOptions, Uplo};
 
 /// Computes `C := alpha A A^T + beta C` (`trans = SUNZI_NO_TRANS`) or `C := alpha A^T A + beta C` (`SUNZI_TRANS`).
@@ -121,6 +122,11 @@ impl Terms {
     /// Whether the product does not count: as in the BLAS, its operands are not looked at then.
     pub(crate) fn without_product(&self) -> bool {
         self.alpha.as_ref().is_some_and(Float::is_zero)
+    }
+
+    /// The same for a call over ranks.
+    pub(crate) fn over_ranks(&self) -> ProductTerms<'_> {
+        ProductTerms { alpha: self.alpha.as_ref(), beta: self.beta.as_ref() }
     }
 
     /// `c := beta c` on a part of it.

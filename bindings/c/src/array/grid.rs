@@ -3,7 +3,7 @@
 use crate::array::entry::Flaw;
 use crate::failure::Failure;
 use std::ops::Range;
-use sunzi::distributed::LocalDiagonal;
+use sunzi::advanced::calls::LocalTriangle;
 
 /// Entries in the caller's memory: `(i, j)` has index `i * row_stride + j * col_stride`.
 pub struct Grid<T> {
@@ -93,22 +93,14 @@ pub enum Part {
     /// `row < column`.
     StrictUpper,
     /// A triangle of a matrix over ranks, of which this is one rank's part.
-    Dealt(LocalDiagonal, Triangle),
+    Dealt(LocalTriangle),
 }
 
-/// A triangle of a matrix over ranks, or its diagonal.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Triangle {
-    /// `row >= column`.
-    Lower,
-    /// `row <= column`.
-    Upper,
-    /// `row > column`.
-    StrictLower,
-    /// `row < column`.
-    StrictUpper,
-    /// `row = column`.
-    Diagonal,
+impl From<Option<LocalTriangle>> for Part {
+    /// That triangle, or all.
+    fn from(triangle: Option<LocalTriangle>) -> Part {
+        triangle.map_or(Part::All, Part::Dealt)
+    }
 }
 
 impl Part {
@@ -120,16 +112,7 @@ impl Part {
             Part::Upper => Part::Lower,
             Part::StrictLower => Part::StrictUpper,
             Part::StrictUpper => Part::StrictLower,
-            Part::Dealt(diagonal, triangle) => {
-                let turned = match triangle {
-                    Triangle::Lower => Triangle::Upper,
-                    Triangle::Upper => Triangle::Lower,
-                    Triangle::StrictLower => Triangle::StrictUpper,
-                    Triangle::StrictUpper => Triangle::StrictLower,
-                    Triangle::Diagonal => Triangle::Diagonal,
-                };
-                Part::Dealt(diagonal.transposed(), turned)
-            }
+            Part::Dealt(triangle) => Part::Dealt(triangle.transposed()),
         }
     }
 
@@ -151,11 +134,7 @@ impl Part {
             Part::Upper => 0..(col + 1).min(rows),
             Part::StrictLower => (col + 1).min(rows)..rows,
             Part::StrictUpper => 0..col.min(rows),
-            Part::Dealt(diagonal, Triangle::Lower) => diagonal.row_on(col)..rows,
-            Part::Dealt(diagonal, Triangle::Upper) => 0..diagonal.row_below(col),
-            Part::Dealt(diagonal, Triangle::StrictLower) => diagonal.row_below(col)..rows,
-            Part::Dealt(diagonal, Triangle::StrictUpper) => 0..diagonal.row_on(col),
-            Part::Dealt(diagonal, Triangle::Diagonal) => diagonal.row_on(col)..diagonal.row_below(col),
+            Part::Dealt(triangle) => triangle.rows(col, rows),
         }
     }
 }

@@ -12,7 +12,7 @@ mod mpf;
 mod mpfr;
 
 pub use entry::{Entry, Flaw, Value};
-pub use grid::{Grid, Part, Triangle};
+pub use grid::{Grid, Part};
 pub use limbs::LimbArray;
 pub use mpf::MpfEntry;
 pub use mpfr::MpfrEntry;
@@ -20,6 +20,7 @@ pub use mpfr::MpfrEntry;
 use crate::failure::{Failure, Outcome};
 use crate::types::*;
 use sunzi::MatrixViewMut;
+use sunzi::advanced::calls::LocalArray;
 
 /// The three kinds of entries.
 #[derive(Clone, Copy)]
@@ -104,19 +105,6 @@ impl Operand {
         Operand { array, ..self }
     }
 
-    /// The entries as a matrix that can be filled where it is: one in the library's form, of just these bits, column
-    /// behind column.
-    ///
-    /// # Safety
-    /// The entries are live, and no other thread uses them while the view is in use.
-    pub unsafe fn place_for<'a>(&self, precision_bits: u32) -> Option<MatrixViewMut<'a>> {
-        match &self.array {
-            // SAFETY: by contract.
-            Array::Limbs(array) if array.precision_bits() == precision_bits => unsafe { array.view_mut() },
-            _ => None,
-        }
-    }
-
     /// The column of a matrix of one column at another distance between its entries, which lie behind each other where
     /// it is negative. The caller has checked that they can be addressed.
     pub fn with_step(self, step: isize) -> Operand {
@@ -126,6 +114,14 @@ impl Operand {
             limbs @ Array::Limbs(_) => limbs,
         };
         Operand { array, ..self }
+    }
+
+    /// The array, where it is in the library's form with just these bits.
+    fn limbs_for(&self, precision_bits: u32) -> Option<&LimbArray> {
+        match &self.array {
+            Array::Limbs(array) if array.precision_bits() == precision_bits => Some(array),
+            _ => None,
+        }
     }
 
     /// Refuses a matrix that is not square.
@@ -144,6 +140,38 @@ impl Operand {
         }
         let message = format!("the matrix is {} x {}; it must be {rows} x {cols}", self.rows(), self.cols());
         Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, self.name, message))
+    }
+}
+
+impl LocalArray for Operand {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn rows(&self) -> usize {
+        self.rows()
+    }
+
+    fn cols(&self) -> usize {
+        self.cols()
+    }
+
+    fn transposed(self) -> Operand {
+        self.transposed()
+    }
+
+    fn is_in_place(&self) -> bool {
+        matches!(&self.array, Array::Limbs(_))
+    }
+
+    fn has_place_for(&self, precision_bits: u32) -> bool {
+        self.limbs_for(precision_bits).is_some_and(|array| array.is_packed() && self.rows() * self.cols() > 0)
+    }
+
+    fn place_for(&mut self, precision_bits: u32) -> Option<MatrixViewMut<'_>> {
+        // SAFETY: the entries are live while the operand is in use, by the contract of `Operand::new`; the header's
+        // rules keep other threads away from a result, and views of operands are gone when it is stored.
+        self.limbs_for(precision_bits).and_then(|array| unsafe { array.view_mut() })
     }
 }
 

@@ -289,33 +289,25 @@ class RankFactor:
 
 @final
 class Ranks:
-    def __new__(
-        cls,
-        handle: int,
-        threads: int,
-        memory: int,
-        names: tuple[str | None, str | None],
-        checks: tuple[bool, bool],
-    ) -> Ranks: ...
+    def __new__(cls, handle: int, options: dict[str, Any]) -> Ranks: ...
     def close(self) -> None: ...
     def syrk(
         self,
         choices: tuple[int, int],
         a: _Described,
         c: _Described,
-        alpha: Matrix | None = None,
-        beta: Matrix | None = None,
+        scalars: tuple[Matrix | None, Matrix | None],
     ) -> Matrix: ...
     def gemm(
         self,
         trans: tuple[int, int],
-        operands: tuple[_Described, _Described],
+        a: _Described,
+        b: _Described,
         c: _Described,
-        alpha: Matrix | None = None,
-        beta: Matrix | None = None,
+        scalars: tuple[Matrix | None, Matrix | None],
     ) -> Matrix: ...
     def trsm(
-        self, kind: tuple[int, int, int, int], t: _Described, b: _Described, alpha: Matrix | None = None
+        self, kind: tuple[int, int, int, int], t: _Described, b: _Described, alpha: Matrix | None
     ) -> Matrix: ...
     def solve(self, uplo: int, a: _Described, b: _Described) -> Matrix: ...
     def plan(

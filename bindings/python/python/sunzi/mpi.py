@@ -244,12 +244,16 @@ class Ranks:
         self.rank: int = comm.Get_rank()
         self.size: int = comm.Get_size()
 
-        def look() -> tuple[dict[str, Any], tuple[Any, ...]]:
-            checks = (_word("accuracy", accuracy, {"entrywise": True, "norm": False}), bool(freivalds))
-            limits = (index(threads), 0 if memory is None else index(memory))
-            for name, number, bits in (("threads", limits[0], 63), ("memory", limits[1], 64)):
-                if not 0 <= number < 2**bits or (name, memory) == ("memory", 0):
-                    raise ValueError(f"{name}={number} is out of range")
+        def look() -> tuple[dict[str, Any], dict[str, Any]]:
+            chosen: dict[str, Any] = {
+                "entrywise": _word("accuracy", accuracy, {"entrywise": True, "norm": False}),
+                "freivalds": bool(freivalds),
+                "threads": index(threads),
+                "memory": 0 if memory is None else index(memory),
+            }
+            for name, bits in (("threads", 63), ("memory", 64)):
+                if not 0 <= chosen[name] < 2**bits or (name, memory) == ("memory", 0):
+                    raise ValueError(f"{name}={chosen[name]} is out of range")
             devices = [device] if device is None or isinstance(device, str) else list(device)
             for name in (kernel, *devices):
                 if name is not None and (not isinstance(name, str) or "\0" in name or name == ""):
@@ -257,11 +261,11 @@ class Ranks:
                 if name is not None:
                     name.encode()  # what cannot be handed on is refused on all ranks
             joined = None if devices in ([None], []) else ",".join(map(str, devices))
-            facts = {"accuracy": accuracy, "freivalds": checks[1], "the use of devices": joined is not None}
-            return facts, (*limits, (kernel, joined), checks)
+            facts = {"accuracy": accuracy, "freivalds": chosen["freivalds"]}
+            return {**facts, "the use of devices": joined is not None}, {**chosen, "kernel": kernel, "devices": joined}
 
         try:
-            self._ranks = _sunzi.Ranks(self._comm.py2f(), *self._compared(look)[self.rank])
+            self._ranks = _sunzi.Ranks(self._comm.py2f(), self._compared(look)[self.rank])
         except Exception:
             self._comm.Free()
             raise
@@ -311,7 +315,7 @@ class Ranks:
         choices: _Choices = {"uplo": (uplo, _UPLO), "transpose": (transpose, _CONTRACTED)}
         beta = 1 if c is not None and beta is None else beta
         ready = self._ready("syrk", choices, {"p": p}, (c, to), (alpha, beta), precision)
-        return DistMatrix(self._ranks.syrk(ready.choices, ready.of["p"], ready.into, *ready.scalars), ready.to)
+        return DistMatrix(self._ranks.syrk(ready.choices, ready.of["p"], ready.into, ready.scalars), ready.to)
 
     def gemm(
         self,
@@ -333,8 +337,8 @@ class Ranks:
         choices = {"transpose_a": (transpose_a, _OP), "transpose_b": (transpose_b, _OP)}
         beta = 1 if c is not None and beta is None else beta
         ready = self._ready("gemm", choices, {"a": a, "b": b}, (c, to), (alpha, beta), precision)
-        operands = (ready.of["a"], ready.of["b"])
-        return DistMatrix(self._ranks.gemm(ready.choices, operands, ready.into, *ready.scalars), ready.to)
+        result = self._ranks.gemm(ready.choices, ready.of["a"], ready.of["b"], ready.into, ready.scalars)
+        return DistMatrix(result, ready.to)
 
     def trsm(
         self,
@@ -546,7 +550,7 @@ class Ranks:
         ready: list[Matrix | None] = []
         self._agreed(lambda: ready.extend(take()))
         into_target = None if target is None else (wide[0], numbers["to" if held is None else "into"])
-        return _Ready(tuple(chosen), of, into_target, ready, result_bits, target)
+        return _Ready(tuple(chosen), of, into_target, tuple(ready), result_bits, target)
 
     @staticmethod
     def _own(given: Any, local: Matrix, precision: int) -> Matrix:

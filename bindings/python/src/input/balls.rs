@@ -24,7 +24,7 @@ pub struct Radius<'py> {
 
 impl<'py> Radius<'py> {
     /// The radius of the entry with this index, row by row: an integer times a power of two.
-    pub fn new(index: usize, (mantissa, exponent): (u64, i64), ball: Bound<'py, PyAny>) -> Radius<'py> {
+    pub fn new(index: usize, mantissa: u64, exponent: i64, ball: Bound<'py, PyAny>) -> Radius<'py> {
         Radius { index, mantissa, exponent, ball }
     }
 

@@ -177,15 +177,14 @@ impl<'py> Operand<'py> {
 
     /// The same without a look at radii, and the places of entries that were rounded.
     fn midpoints(self, py: Python<'py>, bits: Bits) -> PyResult<(View, Vec<(usize, usize)>)> {
-        let shape = (self.rows, self.cols);
-        let (view, rounded) = self.source.view_and_rounded(py, shape, bits)?;
+        let (view, rounded) = self.source.view_and_rounded(py, self.rows, self.cols, bits)?;
         match self.other {
-            Some(other) if shape.0 == shape.1 => {
+            Some(other) if self.rows == self.cols => {
                 let known_bits = match bits {
                     Bits::Round(bits) | Bits::InFull(bits) => self.natural_bits.unwrap_or(bits),
                     Bits::Integers => MAXIMUM_PRECISION_BITS,
                 };
-                other.check(py, &view, (bits, known_bits))?;
+                other.check(py, &view, bits, known_bits)?;
             }
             _ => {}
         }
@@ -195,15 +194,16 @@ impl<'py> Operand<'py> {
 
 impl<'py> Source<'py> {
     /// See [`Operand::view`].
-    fn view(self, py: Python<'py>, shape: (usize, usize), bits: Bits) -> PyResult<View> {
-        Ok(self.view_and_rounded(py, shape, bits)?.0)
+    fn view(self, py: Python<'py>, rows: usize, cols: usize, bits: Bits) -> PyResult<View> {
+        Ok(self.view_and_rounded(py, rows, cols, bits)?.0)
     }
 
     /// The same, and the places of entries that were rounded.
     fn view_and_rounded(
         self,
         py: Python<'py>,
-        (rows, cols): (usize, usize),
+        rows: usize,
+        cols: usize,
         bits: Bits,
     ) -> PyResult<(View, Vec<(usize, usize)>)> {
         let source = if bits == Bits::Integers { self.integers(py, cols)? } else { self };
@@ -326,7 +326,7 @@ impl Store<'_> {
             Entry::InPlace(object) => self.put_in_place(object, row, col),
             Entry::Binary { negative, start, end, exponent } => {
                 let limbs = &self.limbs[*start..*end];
-                self.put_integer((*negative, limbs, *exponent), row, col)
+                self.put_integer(*negative, limbs, *exponent, row, col)
             }
             Entry::Ratio(ratio) => {
                 let rounded = |round| Float::with_val_round(self.precision_bits, &**ratio, round).0;
@@ -366,7 +366,9 @@ impl Store<'_> {
 
     fn put_integer(
         &mut self,
-        (negative, limbs, exponent): (bool, &[u64], i64),
+        negative: bool,
+        limbs: &[u64],
+        exponent: i64,
         row: usize,
         col: usize,
     ) -> sunzi::Result<()> {

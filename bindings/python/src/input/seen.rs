@@ -42,7 +42,9 @@ pub fn look_at<'py>(
             true => reader.read(object).map_err(|refusal| refusal.exception(object, row, col))?,
             false => Entry::Zero,
         });
-        radii.extend(reader.take_radius().map(|size| Radius::new(index, size, object.clone())));
+        radii.extend(
+            reader.take_radius().map(|(mantissa, exponent)| Radius::new(index, mantissa, exponent, object.clone())),
+        );
         look_for_signals(py, index)?;
     }
     let mut natural_bits = (reader.mpfr_bits > 0).then_some(reader.mpfr_bits);

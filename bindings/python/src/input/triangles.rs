@@ -52,10 +52,10 @@ impl<'py> OtherTriangle<'py> {
     ///
     /// # Errors
     /// `NotSymmetricError` with both entries; those of [`super::Operand::view`].
-    pub fn check(self, py: Python<'py>, view: &View, (bits, known_bits): (Bits, u32)) -> PyResult<()> {
+    pub fn check(self, py: Python<'py>, view: &View, bits: Bits, known_bits: u32) -> PyResult<()> {
         let order = view.rows();
         let other = match self.source {
-            Some(source) => source.view(py, (order, order), bits)?,
+            Some(source) => source.view(py, order, order, bits)?,
             None => view.clone(),
         };
         let (named, entries) = (view.entries(), other.entries());
@@ -73,7 +73,7 @@ impl<'py> OtherTriangle<'py> {
             "the matrix is not symmetric: the entry at row {row}, column {col} is {first}, that at row {col}, column \
              {row} is {second}: {reason}"
         );
-        Err(not_symmetric(py, text, (row, col)))
+        Err(not_symmetric(py, text, row, col))
     }
 }
 

@@ -79,15 +79,16 @@ pub fn assemble<'py>(
         let numpy = py.import("numpy")?;
         let bytes = doubles(py, view, form)?.into_iter().flat_map(f64::to_le_bytes).collect::<Vec<u8>>();
         let array = numpy.call_method1("frombuffer", (PyByteArray::new(py, &bytes), "<f8"))?;
-        return shaped(array, (rows, cols), shape.container);
+        return shaped(array, rows, cols, shape.container);
     }
-    contain(py, objects(py, view, form, shape.kind)?, (rows, cols), shape)
+    contain(py, objects(py, view, form, shape.kind)?, rows, cols, shape)
 }
 
 /// An array with two dimensions, unless its container has one.
 fn shaped<'py>(
     array: Bound<'py, PyAny>,
-    (rows, cols): (usize, usize),
+    rows: usize,
+    cols: usize,
     container: Container,
 ) -> PyResult<Bound<'py, PyAny>> {
     if container.is_flat() { Ok(array) } else { array.call_method1("reshape", (rows, cols)) }
@@ -100,7 +101,8 @@ fn shaped<'py>(
 pub fn contain<'py>(
     py: Python<'py>,
     numbers: Vec<Bound<'py, PyAny>>,
-    (rows, cols): (usize, usize),
+    rows: usize,
+    cols: usize,
     shape: Shape,
 ) -> PyResult<Bound<'py, PyAny>> {
     match shape.container {
@@ -112,7 +114,7 @@ pub fn contain<'py>(
                 NumberKind::LongDouble => array.call_method1("astype", ("g",))?,
                 _ => array,
             };
-            shaped(array, (rows, cols), shape.container)
+            shaped(array, rows, cols, shape.container)
         }
         Container::ArbMat => py.import("flint")?.getattr("arb_mat")?.call1((rows, cols, PyList::new(py, numbers)?)),
         Container::MpmathMatrix if rows == 0 || cols == 0 => {
@@ -141,7 +143,7 @@ fn objects<'py>(
             numbers.push(match form {
                 // Filled in below, when the rows that hold it are there.
                 ResultForm::Symmetric if col > row => py.None().into_bound(py),
-                _ => builder.number(view.get(row, col), (row, col))?,
+                _ => builder.number(view.get(row, col), row, col)?,
             });
             look_for_signals(py, row * cols + col)?;
         }
@@ -175,7 +177,7 @@ fn doubles(py: Python<'_>, view: &MatrixView<'_>, form: ResultForm) -> PyResult<
     for row in 0..view.rows() {
         for col in 0..view.cols() {
             let place = if form == ResultForm::Symmetric && col > row { (col, row) } else { (row, col) };
-            numbers.push(double(view.get(place.0, place.1), bits, (row, col))?);
+            numbers.push(double(view.get(place.0, place.1), bits, row, col)?);
             look_for_signals(py, row * view.cols() + col)?;
         }
     }
@@ -240,13 +242,14 @@ impl<'py> Destination<'py> {
     pub fn fill_objects(
         self,
         numbers: Vec<Bound<'py, PyAny>>,
-        shape: (usize, usize),
+        rows: usize,
+        cols: usize,
         kind: NumberKind,
     ) -> PyResult<Bound<'py, PyAny>> {
         if self.container == Container::Doubles {
             return Err(PyTypeError::new_err("out= has the dtype float64; a result of balls needs the dtype object"));
         }
-        let whole = contain(self.array.py(), numbers, shape, Shape { container: self.container, kind })?;
+        let whole = contain(self.array.py(), numbers, rows, cols, Shape { container: self.container, kind })?;
         self.set(&whole)
     }
 

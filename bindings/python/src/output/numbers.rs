@@ -110,13 +110,13 @@ impl<'py> Builder<'py> {
         Ok(Builder { py, precision_bits, way, zero: None })
     }
 
-    /// The number at `place`, its row and column. All zeros are the same object.
+    /// The number at a row and a column. All zeros are the same object.
     ///
     /// # Errors
     /// As [`double`], and exceptions of Python, such as `MemoryError`.
-    pub fn number(&mut self, value: FloatRef<'_>, place: (usize, usize)) -> PyResult<Bound<'py, PyAny>> {
+    pub fn number(&mut self, value: FloatRef<'_>, row: usize, col: usize) -> PyResult<Bound<'py, PyAny>> {
         if !value.head.is_zero() {
-            return self.other_than_zero(value, place);
+            return self.other_than_zero(value, row, col);
         }
         if self.zero.is_none() {
             self.zero = Some(self.make_zero()?);
@@ -138,7 +138,7 @@ impl<'py> Builder<'py> {
         }
     }
 
-    fn other_than_zero(&self, value: FloatRef<'_>, place: (usize, usize)) -> PyResult<Bound<'py, PyAny>> {
+    fn other_than_zero(&self, value: FloatRef<'_>, row: usize, col: usize) -> PyResult<Bound<'py, PyAny>> {
         let negative = value.head.is_negative();
         match &self.way {
             Way::Mpfr(gmpy2) => match &gmpy2.layout {
@@ -171,8 +171,8 @@ impl<'py> Builder<'py> {
                     Err(_) => class.call1((integer, 1u8.into_pyobject(self.py)?.lshift(exponent.unsigned_abs())?)),
                 }
             }
-            Way::Float => Ok(PyFloat::new(self.py, double(value, self.precision_bits, place)?).into_any()),
-            Way::LongDouble { numpy, bits } => long_double(numpy, value.to_float(self.precision_bits), *bits, place),
+            Way::Float => Ok(PyFloat::new(self.py, double(value, self.precision_bits, row, col)?).into_any()),
+            Way::LongDouble { numpy, bits } => long_double(numpy, value.to_float(self.precision_bits), *bits, row, col),
             Way::Decimal { class } => class.call1((self.decimal(value),)),
             Way::Text => Ok(PyString::new(self.py, &self.decimal(value)).into_any()),
         }
@@ -192,11 +192,11 @@ impl<'py> Builder<'py> {
     }
 }
 
-/// The nearest double, ties to even, of the number at row and column `place`.
+/// The nearest double, ties to even, of the number at a row and a column.
 ///
 /// # Errors
 /// `OverflowError` where it is beyond the largest double.
-pub fn double(value: FloatRef<'_>, precision_bits: u32, (row, col): (usize, usize)) -> PyResult<f64> {
+pub fn double(value: FloatRef<'_>, precision_bits: u32, row: usize, col: usize) -> PyResult<f64> {
     let double = value.to_float(precision_bits).to_f64();
     if double.is_infinite() {
         let exponent = value.head.exponent();
@@ -214,7 +214,8 @@ fn long_double<'py>(
     numpy: &Bound<'py, PyModule>,
     value: Float,
     bits: u32,
-    (row, col): (usize, usize),
+    row: usize,
+    col: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (integer, exponent) = Float::with_val(bits, &value).to_integer_exp().unwrap_or_default();
     let mantissa = numpy.py().get_type::<PyInt>().call1((integer.to_string(),))?;

@@ -1,37 +1,21 @@
 //! A factor over ranks that is kept: factored once, solved with many times, without its numbers being taken in again.
 
-use super::factors::{NumberTarget, as_lower, factor, inverse_of, log_det_over, new_factor, no_factor, solve_factored};
-use super::matrix::{DistOperand, triangle};
-use super::opening::{Opening, Routine};
-use super::{Ranks, collective};
+use super::collective;
+use super::factors::NumberTarget;
+use super::opening::Opening;
 use crate::api::factor::asked_bits;
 use crate::api::uplo_of;
+use crate::call::Call;
 use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_dist_matrix, sunzi_matrix, sunzi_status};
-use std::sync::atomic::{AtomicU64, Ordering};
-use sunzi::Uplo;
-use sunzi::comm::Reduction;
-use sunzi::distributed::{DistMatrix, Team};
+use sunzi::advanced::calls::{KeptFactor, Routine};
 
 /// A Cholesky factor that is distributed over the ranks of a communicator: the tiles of this rank.
 /// `sunzi_mpi_factor_new` makes it, `sunzi_mpi_factor_renew` replaces it by the factor of another matrix,
 /// `sunzi_mpi_factor_free` frees it. It may be used with any context that has the same ranks in the same order.
 pub struct sunzi_mpi_factor {
-    tiles: DistMatrix,
-    /// Whether a renewal failed, and none since has not.
-    is_lost: bool,
-    /// A number that no other factor of these ranks has.
-    number: u64,
-}
-
-/// A number for a factor, the same on all ranks and larger than any that one of them has given before. Collective.
-fn next_number(team: &Team) -> Outcome<u64> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let mut number = [NEXT.load(Ordering::Relaxed)];
-    team.world().all_reduce(Reduction::Max, &mut number)?;
-    NEXT.fetch_max(number[0] + 1, Ordering::Relaxed);
-    Ok(number[0])
+    kept: KeptFactor,
 }
 
 /// Factors a symmetric positive definite A that is distributed over the ranks, keeps the factor in the library's
@@ -69,12 +53,9 @@ pub unsafe extern "C" fn sunzi_mpi_factor_new(
                 let a = open.matrix("a", a)?;
                 if factor.is_null() { Err(Failure::null("factor")) } else { Ok((uplo, asked, a)) }
             },
-            |call, team, (uplo, asked, a), parts| {
-                let a = a.place(parts)?;
-                let bits = bits_of(&Ranks::new(call, team), &a, uplo, asked)?;
-                let tiles = new_factor(call, team, uplo, &a, bits)?;
-                let number = next_number(team)?;
-                factor.write(Box::into_raw(Box::new(sunzi_mpi_factor { tiles, is_lost: false, number })));
+            |call, team, (uplo, asked, a), shapes| {
+                let kept = KeptFactor::new(call, team, uplo, asked, a.place(shapes)?)?;
+                factor.write(Box::into_raw(Box::new(sunzi_mpi_factor { kept })));
                 Ok(())
             },
         )
@@ -108,43 +89,14 @@ pub unsafe extern "C" fn sunzi_mpi_factor_renew(
                 let uplo = open.symmetric(uplo)?;
                 let asked = open.choice("precision_bits", asked_bits(precision_bits))?;
                 let a = open.matrix("a", a)?;
-                described(open, factor)?;
+                live(factor)?.describe(&mut open.shared);
                 Ok((uplo, asked, a, factor))
             },
-            |call, team, (uplo, asked, a, factor), parts| {
-                let a = a.place(parts)?;
-                let bits = bits_of(&Ranks::new(call, team), &a, uplo, asked)?;
-                let number = next_number(team)?;
-                a.order()?;
-                let widest = u64::from(sunzi::MAXIMUM_PRECISION_BITS);
-                call.done(match bits {
-                    2..=sunzi::MAXIMUM_PRECISION_BITS => Ok(()),
-                    _ => Err(sunzi::Error::Precision { precision_bits: bits.into(), maximum_bits: widest }),
-                })?;
-                let kept = &mut *factor;
-                kept.is_lost = true;
-                if let Err(failure) = self::factor(call, team, uplo, &a, bits, &mut kept.tiles) {
-                    // The old one is still there where A could not be taken in.
-                    kept.tiles = no_factor()?;
-                    return Err(failure);
-                }
-                (kept.is_lost, kept.number) = (false, number);
-                Ok(())
+            |call, team, (uplo, asked, a, factor), shapes| {
+                let factor = &mut *factor;
+                factor.kept.renew(call, team, uplo, asked, a.place(shapes)?)
             },
         )
-    }
-}
-
-/// The bits of a factor of `a` where `asked` are requested: with 0 the most that its entries have, over all ranks.
-/// Collective.
-///
-/// # Safety
-/// The header's rules.
-unsafe fn bits_of(ranks: &Ranks<'_>, a: &DistOperand, uplo: Option<Uplo>, asked: u32) -> Outcome<u32> {
-    match asked {
-        // SAFETY: by contract.
-        0 => unsafe { a.result_bits(ranks, uplo.map(triangle)) },
-        asked => Ok(asked),
     }
 }
 
@@ -167,7 +119,7 @@ pub unsafe extern "C" fn sunzi_mpi_factor_free(factor: *mut sunzi_mpi_factor) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sunzi_mpi_factor_order(factor: *const sunzi_mpi_factor) -> i64 {
     // SAFETY: null or live by contract.
-    unsafe { factor.as_ref() }.map_or(-1, |factor| factor.tiles.map().rows as i64)
+    unsafe { factor.as_ref() }.map_or(-1, |factor| factor.kept.order() as i64)
 }
 
 /// Returns the precision of the factor in bits; -1 for a null pointer. Not collective.
@@ -177,7 +129,7 @@ pub unsafe extern "C" fn sunzi_mpi_factor_order(factor: *const sunzi_mpi_factor)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sunzi_mpi_factor_precision_bits(factor: *const sunzi_mpi_factor) -> i64 {
     // SAFETY: null or live by contract.
-    unsafe { factor.as_ref() }.map_or(-1, |factor| factor.tiles.precision_bits().into())
+    unsafe { factor.as_ref() }.map_or(-1, |factor| factor.kept.precision_bits().into())
 }
 
 /// Computes `B := A^-1 B` with a kept factor of A, for B in any distribution. Collective. Accuracy, memory and errors
@@ -197,12 +149,7 @@ pub unsafe extern "C" fn sunzi_mpi_factor_solve(
             ctx,
             Routine { name: "sunzi_mpi_factor_solve", arguments: &["factor", "b"] },
             |open| Ok((kept(open, factor)?, open.matrix("b", b)?)),
-            |call, team, (tiles, b), parts| {
-                let b = b.place(parts)?;
-                b.check_shape(tiles.map().rows, b.shape().1)?;
-                let bits = b.result_place(&Ranks::new(call, team), None)?;
-                solve_factored(call, team, tiles, &b, bits)
-            },
+            |call, team, (factor, b), shapes| factor.solve(call, team, b.place(shapes)?),
         )
     }
 }
@@ -223,12 +170,7 @@ pub unsafe extern "C" fn sunzi_mpi_factor_inverse(
             ctx,
             Routine { name: "sunzi_mpi_factor_inverse", arguments: &["factor", "x"] },
             |open| Ok((kept(open, factor)?, open.matrix("x", x)?)),
-            |call, team, (tiles, x), parts| {
-                let x = x.place(parts)?;
-                x.check_shape(tiles.map().rows, tiles.map().rows)?;
-                let bits = x.result_place(&Ranks::new(call, team), None)?;
-                inverse_of(call, team, tiles, &x, bits)
-            },
+            |call, team, (factor, x), shapes| factor.inverse(call, team, x.place(shapes)?),
         )
     }
 }
@@ -250,7 +192,7 @@ pub unsafe extern "C" fn sunzi_mpi_factor_log_det(
             ctx,
             Routine { name: "sunzi_mpi_factor_log_det", arguments: &["factor", "result"] },
             |open| Ok((kept(open, factor)?, NumberTarget::new(open.call, result)?)),
-            |call, team, (tiles, target), _| log_det_over(call, team, tiles, target),
+            |call, team, (factor, target), _| factor.log_det::<Call<'_>>(team, |pivots| target.store(call, pivots)),
         )
     }
 }
@@ -273,45 +215,29 @@ pub unsafe extern "C" fn sunzi_mpi_factor_get(
             ctx,
             Routine { name: "sunzi_mpi_factor_get", arguments: &["factor", "uplo", "a"] },
             |open| {
-                let tiles = kept(open, factor)?;
-                Ok((tiles, open.choice("uplo", uplo_of(uplo))?, open.matrix("a", a)?))
+                let factor = kept(open, factor)?;
+                Ok((factor, open.choice("uplo", uplo_of(uplo))?, open.matrix("a", a)?))
             },
-            |call, team, (tiles, uplo, a), parts| {
-                let (ranks, a) = (Ranks::new(call, team), a.place(parts)?);
-                a.check_shape(tiles.map().rows, tiles.map().rows)?;
-                let (a, uplo) = as_lower(a, Some(uplo));
-                a.result_place(&ranks, uplo.map(triangle))?; // all of them are initialised
-                a.give(&ranks, uplo.map(triangle), tiles)
-            },
+            |call, team, (factor, uplo, a), shapes| factor.store(call, team, uplo, a.place(shapes)?),
         )
     }
 }
 
-/// The tiles of the factor, which must be the same one on all ranks, and one that exists.
+/// The factor, which must be the same one on all ranks, and one that exists.
 ///
 /// # Safety
 /// `factor` is null or live, for as long as the answer is used.
-unsafe fn kept<'f>(open: &mut Opening<'_>, factor: *const sunzi_mpi_factor) -> Outcome<&'f DistMatrix> {
+unsafe fn kept<'f>(open: &mut Opening<'_>, factor: *const sunzi_mpi_factor) -> Outcome<&'f KeptFactor> {
     // SAFETY: the caller's promise.
-    let factor = unsafe { described(open, factor) }?;
-    let message = "the last renewal of the factor failed; renew it again";
-    let lost = || Failure::of(sunzi_status::SUNZI_INVALID_ARGUMENT, "factor", message);
-    if factor.is_lost { Err(lost()) } else { Ok(&factor.tiles) }
+    unsafe { live(factor) }?.usable(&mut open.shared)
 }
 
-/// The factor, which must be the same one on all ranks.
+/// The factor behind a pointer.
 ///
 /// # Safety
 /// `factor` is null or live, for as long as the answer is used.
-unsafe fn described<'f>(open: &mut Opening<'_>, factor: *const sunzi_mpi_factor) -> Outcome<&'f sunzi_mpi_factor> {
+unsafe fn live<'f>(factor: *const sunzi_mpi_factor) -> Outcome<&'f KeptFactor> {
     // SAFETY: null or live by contract.
     let factor = unsafe { factor.as_ref() }.ok_or_else(|| Failure::null("factor"))?;
-    let (map, bits) = (factor.tiles.map(), factor.tiles.precision_bits());
-    let (rows, grid) = (map.rows, map.grid);
-    open.say("factor", "its matrix has", format!("{rows} rows"));
-    open.say("factor", "it has", format!("{bits} bits"));
-    let tiles = format!("tiles of {} on {} x {} ranks", map.tile_size, grid.rows, grid.cols);
-    open.say("factor", "it lies in", tiles);
-    open.say("factor", "it is the factor number", factor.number);
-    Ok(factor)
+    Ok(&factor.kept)
 }

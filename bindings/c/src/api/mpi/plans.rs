@@ -1,18 +1,36 @@
 //! The memory that calls over ranks would take, from the descriptions of their matrices.
 
-use super::collective;
-use super::factors::{as_lower, tiles};
-use super::matrix::Told;
-use super::opening::{Opening, Routine};
-use super::plan_steps::{Steps, target};
-use crate::api::products::Applied;
+use super::opening::Opening;
+use super::{DistArgument, collective};
 use crate::api::{diag_of, op_of, side_of};
 use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::{SUNZI_LIMBS, sunzi_dist_matrix, sunzi_mpi_plan, sunzi_status};
 use std::ptr::NonNull;
-use sunzi::distributed::{Team, TrsmBits, plan_gemm, plan_solve_local, plan_syrk, plan_trsm_local};
-use sunzi::{Context, Diag, Matrix, Side, TrsmOptions};
+use sunzi::Matrix;
+use sunzi::advanced::calls::{
+    CallPlan, PlannedBits, Routine, plan_cholesky_over, plan_gemm_over, plan_solve_over, plan_syrk_over, plan_trsm_over,
+};
+
+/// Where a plan goes.
+struct PlanTarget(*mut sunzi_mpi_plan);
+
+impl PlanTarget {
+    /// Refuses null.
+    fn new(plan: *mut sunzi_mpi_plan) -> Outcome<PlanTarget> {
+        if plan.is_null() { Err(Failure::null("plan")) } else { Ok(PlanTarget(plan)) }
+    }
+
+    /// Stores a plan.
+    ///
+    /// # Safety
+    /// The target can be written.
+    unsafe fn write(self, plan: CallPlan) {
+        let CallPlan { copied_bytes, rank_bytes, node_bytes } = plan;
+        // SAFETY: by contract.
+        unsafe { self.0.write(sunzi_mpi_plan { copied_bytes, rank_bytes, node_bytes }) };
+    }
+}
 
 /// Computes the memory that `sunzi_mpi_syrk` would take on this rank and on its node, without `beta`, and stores it in
 /// `*plan`; nothing else is computed. Collective. With `beta` the call takes tiles of C in addition.
@@ -47,18 +65,13 @@ pub unsafe extern "C" fn sunzi_mpi_plan_syrk(
             Routine { name: "sunzi_mpi_plan_syrk", arguments },
             |open| {
                 let op = open.choice("trans", op_of("trans", trans))?;
-                let matrices = (matrix(open, "a", a)?, matrix(open, "c", c)?);
-                Ok((op, matrices, both_bits(open, operand_bits, precision_bits)?, target(plan)?))
+                let (a, c) = (matrix(open, "a", a)?, matrix(open, "c", c)?);
+                Ok((op, a, c, both_bits(open, operand_bits, precision_bits)?, PlanTarget::new(plan)?))
             },
-            |call, team, (op, (a, c), [operand, bits], target), parts| {
-                let (a, c) = (a.place(parts)?, c.place(parts)?);
-                let a = Applied { matrix: a, op }.into_left();
-                let (k, n) = a.shape();
-                c.check_shape(n, n)?;
-                let steps = Steps::new(call, team);
-                steps.product(&[&a], &c, [operand, bits], target, |ctx, team, options| {
-                    plan_syrk(ctx, team, (k, n), bits, options)
-                })
+            |call, team, (op, a, c, bits, target), shapes| {
+                let (a, c) = (a.place(shapes)?, c.place(shapes)?);
+                target.write(plan_syrk_over(call, team, op, a, &c, bits)?);
+                Ok(())
             },
         )
     }
@@ -89,20 +102,13 @@ pub unsafe extern "C" fn sunzi_mpi_plan_gemm(
             |open| {
                 let of_a = open.choice("trans_a", op_of("trans_a", trans_a))?;
                 let of_b = open.choice("trans_b", op_of("trans_b", trans_b))?;
-                let matrices = (matrix(open, "a", a)?, matrix(open, "b", b)?, matrix(open, "c", c)?);
-                Ok(((of_a, of_b), matrices, both_bits(open, operand_bits, precision_bits)?, target(plan)?))
+                let (a, b, c) = (matrix(open, "a", a)?, matrix(open, "b", b)?, matrix(open, "c", c)?);
+                Ok(([of_a, of_b], a, b, c, both_bits(open, operand_bits, precision_bits)?, PlanTarget::new(plan)?))
             },
-            |call, team, ((of_a, of_b), (a, b, c), [operand, bits], target), parts| {
-                let (a, b, c) = (a.place(parts)?, b.place(parts)?, c.place(parts)?);
-                let a = Applied { matrix: a, op: of_a }.into_left();
-                let b = Applied { matrix: b, op: of_b }.into_right();
-                let ((k, m), (_, n)) = (a.shape(), b.shape());
-                b.check_shape(k, n)?;
-                c.check_shape(m, n)?;
-                let steps = Steps::new(call, team);
-                steps.product(&[&a, &b], &c, [operand, bits], target, |ctx, team, options| {
-                    plan_gemm(ctx, team, (m, n), k, bits, options)
-                })
+            |call, team, (ops, a, b, c, bits, target), shapes| {
+                let (a, b, c) = (a.place(shapes)?, b.place(shapes)?, c.place(shapes)?);
+                target.write(plan_gemm_over(call, team, ops, a, b, &c, bits)?);
+                Ok(())
             },
         )
     }
@@ -128,15 +134,11 @@ pub unsafe extern "C" fn sunzi_mpi_plan_cholesky(
             Routine { name: "sunzi_mpi_plan_cholesky", arguments: &["uplo", "a", "precision_bits", "plan"] },
             |open| {
                 let uplo = open.symmetric(uplo)?;
-                Ok((uplo, matrix(open, "a", a)?, bits(open, ["precision_bits"], [precision_bits])?, target(plan)?))
+                Ok((uplo, matrix(open, "a", a)?, bits(open, "precision_bits", precision_bits)?, PlanTarget::new(plan)?))
             },
-            |call, team, (uplo, a, [bits], target), parts| {
-                let (a, uplo) = as_lower(a.place(parts)?, uplo);
-                let mut steps = Steps::new(call, team);
-                let placed = steps.result(&a, bits)?;
-                let tiles = steps.factor(uplo, &a, bits)?;
-                steps.store_again(&a, &tiles, placed, bits);
-                steps.tell(target)
+            |call, team, (uplo, a, bits, target), shapes| {
+                target.write(plan_cholesky_over(call, team, uplo, a.place(shapes)?, bits)?);
+                Ok(())
             },
         )
     }
@@ -168,26 +170,14 @@ pub unsafe extern "C" fn sunzi_mpi_plan_trsm(
                 arguments: &["side", "diag", "t", "b", "operand_bits", "precision_bits", "plan"],
             },
             |open| {
-                let kind = (open.choice("side", side_of(side))?, open.choice("diag", diag_of(diag))?);
-                let matrices = (matrix(open, "t", t)?, matrix(open, "b", b)?);
-                Ok((kind, matrices, both_bits(open, operand_bits, precision_bits)?, target(plan)?))
+                let (side, diag) = (open.choice("side", side_of(side))?, open.choice("diag", diag_of(diag))?);
+                let (t, b) = (matrix(open, "t", t)?, matrix(open, "b", b)?);
+                Ok((side, diag, t, b, both_bits(open, operand_bits, precision_bits)?, PlanTarget::new(plan)?))
             },
-            |call, team, ((side, diag), (t, b), [operand, bits], target), parts| {
-                let (t, b) = (t.place(parts)?, b.place(parts)?);
-                let b = if side == Side::Right { b.transposed() } else { b };
-                let (order, columns) = (t.order()?, b.shape().1);
-                b.check_shape(order, columns)?;
-                let mut steps = Steps::new(call, team);
-                let placed = steps.result(&b, bits)?;
-                let taken = steps.take(&t, operand, tiles(&steps.ranks, order))?;
-                // Ones on the diagonal are written into a copy.
-                let copies = if diag == Diag::Unit { taken } else { 0 };
-                let options = TrsmOptions::new().diag(diag).accuracy(call.accuracy());
-                let (shape, of) = ((order, columns), TrsmBits { triangle: operand, right: bits, solution: bits });
-                steps.right_sides(&b, placed, copies, bits, |ctx, team| {
-                    plan_trsm_local(ctx, team, shape, of, &options)
-                })?;
-                steps.tell(target)
+            |call, team, (side, diag, t, b, bits, target), shapes| {
+                let (t, b) = (t.place(shapes)?, b.place(shapes)?);
+                target.write(plan_trsm_over(call, team, side, diag, &t, b, bits)?);
+                Ok(())
             },
         )
     }
@@ -219,21 +209,12 @@ pub unsafe extern "C" fn sunzi_mpi_plan_solve(
                 open.say("a", "it is", if a.is_null() { "null" } else { "a matrix" });
                 let b = matrix(open, "b", b)?;
                 let a = if a.is_null() { None } else { Some(matrix(open, "a", a)?) };
-                Ok((uplo, (a, b), bits(open, ["precision_bits"], [precision_bits])?, target(plan)?))
+                Ok((uplo, a, b, bits(open, "precision_bits", precision_bits)?, PlanTarget::new(plan)?))
             },
-            |call, team, (uplo, (a, b), [bits], target), parts| {
-                let (a, b) = (a.map(|a| a.place(parts)).transpose()?, b.place(parts)?);
-                let sizes = b.shape();
-                let mut steps = Steps::new(call, team);
-                let placed = steps.result(&b, bits)?;
-                if let Some(a) = &a {
-                    b.check_shape(a.order()?, sizes.1)?;
-                    steps.factor(uplo, a, bits)?;
-                }
-                let plan =
-                    |ctx: &Context, team: &Team| plan_solve_local(ctx, team, sizes, (bits, bits), call.accuracy());
-                steps.right_sides(&b, placed, 0, bits, plan)?;
-                steps.tell(target)
+            |call, team, (uplo, a, b, bits, target), shapes| {
+                let (a, b) = (a.map(|a| a.place(shapes)).transpose()?, b.place(shapes)?);
+                target.write(plan_solve_over(call, team, uplo, a, &b, bits)?);
+                Ok(())
             },
         )
     }
@@ -243,7 +224,11 @@ pub unsafe extern "C" fn sunzi_mpi_plan_solve(
 ///
 /// # Safety
 /// The header's rules, except that entries may be null.
-unsafe fn matrix(open: &mut Opening<'_>, name: &'static str, matrix: *const sunzi_dist_matrix) -> Outcome<Told> {
+unsafe fn matrix(
+    open: &mut Opening<'_>,
+    name: &'static str,
+    matrix: *const sunzi_dist_matrix,
+) -> Outcome<DistArgument> {
     // SAFETY: null or live by contract.
     let Some(&described) = (unsafe { matrix.as_ref() }) else { return Err(Failure::null(name)) };
     let (mut described, nowhere) = (described, NonNull::<u64>::dangling().as_ptr());
@@ -256,20 +241,17 @@ unsafe fn matrix(open: &mut Opening<'_>, name: &'static str, matrix: *const sunz
 }
 
 /// The precisions of a product or a triangular solve.
-fn both_bits(open: &mut Opening<'_>, operand: i64, precision: i64) -> Outcome<[u32; 2]> {
-    bits(open, ["operand_bits", "precision_bits"], [operand, precision])
+fn both_bits(open: &mut Opening<'_>, operand: i64, precision: i64) -> Outcome<PlannedBits> {
+    let operand = bits(open, "operand_bits", operand)?;
+    Ok(PlannedBits { operand, result: bits(open, "precision_bits", precision)? })
 }
 
-/// Precisions, by their names.
-fn bits<const N: usize>(open: &mut Opening<'_>, names: [&'static str; N], given: [i64; N]) -> Outcome<[u32; N]> {
-    let mut found = [0; N];
-    for ((bits, name), given) in found.iter_mut().zip(names).zip(given) {
-        let message = || format!("a precision of {given} bits is not valid");
-        let refused = || Failure::of(sunzi_status::SUNZI_PRECISION, name, message());
-        let found = u32::try_from(given).ok().filter(|bits| *bits >= 2);
-        *bits = found.ok_or_else(refused)?;
-        Matrix::zeros(0, 0, *bits).map_err(|error| Failure::about(name, error))?;
-        open.say(name, "it is", given);
-    }
+/// A precision, by its name.
+fn bits(open: &mut Opening<'_>, name: &'static str, given: i64) -> Outcome<u32> {
+    let message = || format!("a precision of {given} bits is not valid");
+    let refused = || Failure::of(sunzi_status::SUNZI_PRECISION, name, message());
+    let found = u32::try_from(given).ok().filter(|bits| *bits >= 2).ok_or_else(refused)?;
+    Matrix::zeros(0, 0, found).map_err(|error| Failure::about(name, error))?;
+    open.say(name, "it is", given);
     Ok(found)
 }

@@ -1,7 +1,7 @@
 //! Checks of the arguments of ScaLAPACK's twins on each rank by itself, and those that must be the same on all.
 
 use crate::api::lapack::{Entries, sizes};
-use crate::api::mpi::matrix::DistOperand;
+use crate::api::mpi::DistOperand;
 use crate::api::mpi::opening::Opening;
 use crate::array::{Operand, invalid};
 use crate::failure::{Failure, Outcome};
@@ -126,9 +126,9 @@ impl Checks<'_, '_> {
             }
         }
         let shape = format!("{} x {} ranks, {order:?}", grid.rows, grid.cols);
-        self.open.say_entry(desc, 2, "entry 2 stands for", shape);
+        self.open.say_of_entry(desc, 2, "entry 2 stands for", shape);
         for (at, number) in numbers.iter().enumerate().filter(|(at, _)| (2..8).contains(at)) {
-            self.open.say_entry(desc, at + 1, &format!("entry {} is", at + 1), number);
+            self.open.say_of_entry(desc, at + 1, &format!("entry {} is", at + 1), number);
         }
         let size = |number: c_int| number as usize;
         let blocks = (size(row_block), size(col_block));

@@ -3,10 +3,10 @@
 use super::checks::{A, B, Checks, SubMatrix};
 use super::{checked, info};
 use crate::api::lapack::{Entries, twins, uplo_of};
-use crate::api::mpi::factors::{cholesky_over, cholesky_solve_over};
 use crate::call::Call;
 use crate::failure::Outcome;
 use std::ffi::{c_char, c_int, c_void};
+use sunzi::advanced::calls::{cholesky_over, cholesky_solve_over};
 
 twins! {
 /// The arguments of `PDPOTRF`.
@@ -89,7 +89,7 @@ impl Pdpotrs {
             };
             checked(call, entries, Self::NAMES, check, |team, (uplo, a, b)| {
                 // As in LAPACK, the factor is not looked at where there are no right sides.
-                if b.is_empty() { Ok(()) } else { cholesky_solve_over(call, team, uplo, &a, &b) }
+                if b.is_empty() { Ok(()) } else { cholesky_solve_over(call, team, uplo, a, b) }
             })
         }
     }

@@ -1,12 +1,12 @@
 //! The grids that the contexts in ScaLAPACK's descriptors stand for.
 
 use crate::api::mpi::collective;
-use crate::api::mpi::opening::Routine;
 use crate::array::invalid;
 use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::{SUNZI_COL_MAJOR, SUNZI_ROW_MAJOR, sunzi_status};
 use std::ffi::c_int;
+use sunzi::advanced::calls::Routine;
 use sunzi::distributed::{GridOrder, RankGrid};
 
 /// Defines the grid of ranks that a BLACS context stands for in calls on `ctx`. Descriptors refer to the grid by the

@@ -3,12 +3,12 @@
 use super::checks::{A, B, C, Checks, SubMatrix};
 use super::{checked, info};
 use crate::api::lapack::{Entries, leaves_as_it_is, op_of, sides_of, twins, uplo_of};
-use crate::api::mpi::factors::trsm_over;
-use crate::api::mpi::products::{gemm_over, syrk_over};
-use crate::api::products::{Applied, Terms};
+use crate::api::products::Terms;
+use crate::api::triangular::TriangleUse;
 use crate::call::Call;
 use crate::failure::Outcome;
 use std::ffi::{c_char, c_int, c_void};
+use sunzi::advanced::calls::{TriangularKind, gemm_over, syrk_over, trsm_over};
 use sunzi::{Op, Side};
 
 twins! {
@@ -52,17 +52,17 @@ impl Pdsyrk {
                 let alpha = checks.scalar("alpha", self.alpha)?;
                 let (first, shape) = ([self.ia, self.ja], if op == Op::NoTranspose { [n, k] } else { [k, n] });
                 let a = SubMatrix { names: A, entries: self.a, first, desc: self.desca, shape };
-                let a = Applied { matrix: checks.matrix(&a)?, op };
+                let a = checks.matrix(&a)?;
                 let beta = checks.scalar("beta", self.beta)?;
                 let first = [self.ic, self.jc];
                 let c = SubMatrix { names: C, entries: self.c, first, desc: self.descc, shape: [n, n] };
-                Ok((uplo, a, Terms { alpha, beta }, checks.matrix(&c)?))
+                Ok((uplo, op, Terms { alpha, beta }, a, checks.matrix(&c)?))
             };
-            checked(call, entries, Self::NAMES, check, |team, (uplo, a, terms, c)| {
-                if c.is_empty() || leaves_as_it_is(&terms, a.matrix.is_empty()) {
+            checked(call, entries, Self::NAMES, check, |team, (uplo, op, terms, a, mut c)| {
+                if c.is_empty() || leaves_as_it_is(&terms, a.is_empty()) {
                     return Ok(());
                 }
-                syrk_over(call, team, Some(uplo), a, &terms, &c)
+                syrk_over(call, team, Some(uplo), op, terms.over_ranks(), a, &mut c)
             })
         }
     }
@@ -112,20 +112,20 @@ impl Pdgemm {
                 let alpha = checks.scalar("alpha", self.alpha)?;
                 let (first, shape) = ([self.ia, self.ja], if op_a == Op::NoTranspose { [m, k] } else { [k, m] });
                 let a = SubMatrix { names: A, entries: self.a, first, desc: self.desca, shape };
-                let a = Applied { matrix: checks.matrix(&a)?, op: op_a };
+                let a = checks.matrix(&a)?;
                 let (first, shape) = ([self.ib, self.jb], if op_b == Op::NoTranspose { [k, n] } else { [n, k] });
                 let b = SubMatrix { names: B, entries: self.b, first, desc: self.descb, shape };
-                let b = Applied { matrix: checks.matrix(&b)?, op: op_b };
+                let b = checks.matrix(&b)?;
                 let beta = checks.scalar("beta", self.beta)?;
                 let first = [self.ic, self.jc];
                 let c = SubMatrix { names: C, entries: self.c, first, desc: self.descc, shape: [m, n] };
-                Ok((a, b, Terms { alpha, beta }, checks.matrix(&c)?))
+                Ok(([op_a, op_b], Terms { alpha, beta }, a, b, checks.matrix(&c)?))
             };
-            checked(call, entries, Self::NAMES, check, |team, (a, b, terms, c)| {
-                if c.is_empty() || leaves_as_it_is(&terms, a.matrix.is_empty()) {
+            checked(call, entries, Self::NAMES, check, |team, (ops, terms, a, b, mut c)| {
+                if c.is_empty() || leaves_as_it_is(&terms, a.is_empty()) {
                     return Ok(());
                 }
-                gemm_over(call, team, a, b, &terms, &c)
+                gemm_over(call, team, ops, terms.over_ranks(), a, b, &mut c)
             })
         }
     }
@@ -184,7 +184,11 @@ impl Pdtrsm {
             };
             checked(call, entries, Self::NAMES, check, |team, (kind, alpha, a, b)| {
                 // As in the BLAS, the triangle is not looked at where there are no right sides.
-                if b.is_empty() { Ok(()) } else { trsm_over(call, team, kind, alpha.as_ref(), a, b) }
+                if b.is_empty() {
+                    return Ok(());
+                }
+                let TriangleUse { side, uplo, op, diag } = kind;
+                trsm_over(call, team, TriangularKind { side, uplo, op, diag }, alpha.as_ref(), a, b)
             })
         }
     }

@@ -15,7 +15,6 @@ pub use factors::*;
 pub use grid::sunzi_mpi_grid;
 pub use level3::*;
 
-use super::opening::Routine;
 use super::{opened, with_team};
 use crate::api::lapack::{Entries, info_of};
 use crate::call::{Call, run};
@@ -23,6 +22,7 @@ use crate::context::sunzi_context;
 use crate::failure::Outcome;
 use crate::types::SUNZI_MPF;
 use checks::Checks;
+use sunzi::advanced::calls::Routine;
 use sunzi::distributed::Team;
 
 /// The offset of negative statuses for failures for which ScaLAPACK has no number: no `100 i + j` comes near it.

@@ -29,6 +29,7 @@ impl Tally {
         Tally { keeps, now: process_bytes(ranks), ..Tally::default() }
     }
 
+    /// Whether copies are kept for the next step.
     pub fn keeps(&self) -> bool {
         self.keeps
     }
@@ -43,9 +44,9 @@ impl Tally {
         self.most = self.most.max(self.now.saturating_add(self.freed).saturating_add(more));
     }
 
-    /// Counts messages of `messages` bytes, and `beside` bytes in addition to them.
-    pub fn travel(&mut self, messages: u64, beside: u64) {
-        self.at_most(beside.saturating_add(messages.saturating_sub(self.freed)));
+    /// Counts messages of `messages` bytes, and `more` bytes in addition to them.
+    pub fn travel(&mut self, messages: u64, more: u64) {
+        self.at_most(more.saturating_add(messages.saturating_sub(self.freed)));
         self.freed = self.freed.max(messages);
     }
 
@@ -55,6 +56,7 @@ impl Tally {
         self.at_most(0);
     }
 
+    /// Bytes that go.
     pub fn release(&mut self, bytes: u64) {
         self.now = self.now.saturating_sub(bytes);
     }

@@ -1,42 +1,55 @@
 //! The steps of a call over ranks, and the bytes of a rank, and those that a limit counts, at every one of them.
 
-use super::factors::tiles;
-use super::matrix::DistOperand;
+use super::CallOutcome;
+use super::account::CallAccount;
+use super::caller::{Caller, LocalArray};
+use super::factors::triangle_tiles;
+use super::matrix::PlacedMatrix;
 use super::products::result_messages;
-use super::{Ranks, together};
-use crate::array::Array;
-use crate::call::Call;
-use crate::failure::{Failure, Outcome};
-use crate::tally::{Tally, process_bytes};
-use crate::types::sunzi_mpi_plan;
-use sunzi::comm::Reduction;
-use sunzi::distributed::{
-    DistCholeskyOptions, DistMatrix, Distribution, RankGrid, Team, TileMap, cholesky_tiles, contracted_rows,
-    even_share, plan_cholesky, travel_bytes,
-};
-use sunzi::plans::{Plan, ProductPlanOptions};
-use sunzi::{Context, Matrix, Uplo};
+use super::ranks::{CallRanks, together};
+use super::tally::{Tally, process_bytes};
+use crate::comm::Reduction;
+use crate::context::Context;
+use crate::error::Result;
+use crate::matrix::{Matrix, Uplo};
+use crate::ops::distribution::matrix::DistMatrix;
+use crate::ops::distribution::slices::contracted_rows;
+use crate::ops::distribution::travel::travel_bytes;
+use crate::ops::factor::options::DistCholeskyOptions;
+use crate::ops::factor::ranks::{cholesky_tiles, plan_cholesky};
+use crate::ops::{Plan, ProductPlanOptions};
+use crate::plan::even_share;
+use crate::site::Team;
+use crate::tile::{Distribution, RankGrid, TileMap};
 
-/// Where a plan goes.
-pub(super) struct PlanTarget(*mut sunzi_mpi_plan);
-
-/// Refuses null.
-pub(super) fn target(plan: *mut sunzi_mpi_plan) -> Outcome<PlanTarget> {
-    if plan.is_null() { Err(Failure::null("plan")) } else { Ok(PlanTarget(plan)) }
+/// Memory that a call over ranks would take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallPlan {
+    /// Bytes of the copies of operands and of the result on this rank, in addition to its arrays.
+    pub copied_bytes: u64,
+    /// Largest number of bytes on this rank at one time, including copies and an even share of the memory that the
+    /// ranks of its node have in common.
+    pub rank_bytes: u64,
+    /// Upper bound of the bytes of all ranks of this rank's node together.
+    pub node_bytes: u64,
 }
 
-/// Bytes of the part of a matrix that is this rank's.
-fn part_bytes(operand: &DistOperand, bits: u32) -> u64 {
-    Matrix::bytes_for(operand.local.rows(), operand.local.cols(), bits)
+/// Precisions of a planned call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlannedBits {
+    /// Bits of the operands of a product, and of a triangle.
+    pub operand: u32,
+    /// Bits of the result.
+    pub result: u32,
 }
 
 /// A limit that is none, but for which calls go the ways of limited ones.
 const PLENTY: u64 = u64::MAX >> 16;
 
 /// The bytes of this rank and those that a limit counts, step by step.
-pub(super) struct Steps<'a> {
-    pub(super) ranks: Ranks<'a>,
-    call: &'a Call<'a>,
+pub(super) struct CallSteps<'a, C> {
+    ranks: CallRanks<'a, C>,
+    account: &'a CallAccount<'a>,
     team: &'a Team,
     /// Whether any rank has a limit, so that all go the ways of limited ones.
     limited: bool,
@@ -47,11 +60,11 @@ pub(super) struct Steps<'a> {
     node: u64,
 }
 
-impl<'a> Steps<'a> {
-    pub(super) fn new(call: &'a Call<'a>, team: &'a Team) -> Steps<'a> {
-        let (ranks, limited, keeps) = (Ranks::new(call, team), call.is_limited(), call.limit_bytes().is_none());
-        let tallies = [keeps, false].map(|keeps| Tally::new(keeps, team.size()));
-        Steps { ranks, call, team, limited, tallies, copied: 0, node: 0 }
+impl<'a, C: Caller> CallSteps<'a, C> {
+    pub(super) fn new(caller: &'a C, team: &'a Team) -> CallSteps<'a, C> {
+        let (ranks, account) = (CallRanks::new(caller, team), caller.account());
+        let tallies = [account.limit_bytes().is_none(), false].map(|keeps| Tally::new(keeps, team.size()));
+        CallSteps { ranks, account, team, limited: account.is_limited(), tallies, copied: 0, node: 0 }
     }
 
     fn travel(&mut self, messages: u64) {
@@ -60,16 +73,16 @@ impl<'a> Steps<'a> {
 
     /// Counts `bytes` bytes of the node in addition to the bytes that its ranks hold, which are counted as in the call.
     /// Collective over the node, whose ranks pass the same.
-    fn node_takes(&mut self, bytes: u64) -> Outcome<()> {
-        let mut held = [self.call.held_bytes()];
+    fn node_takes(&mut self, bytes: u64) -> CallOutcome<(), C> {
+        let mut held = [self.account.held_bytes()];
         self.ranks.node.all_reduce(Reduction::Sum, &mut held)?;
         self.node = self.node.max(held[0].saturating_add(bytes));
         Ok(())
     }
 
-    /// [`Steps::node_takes`] of `own` bytes of each rank, and of `more` that a limit grants to all ranks of the node
-    /// alike. Collective.
-    fn each_takes(&mut self, own: u64, more: u64) -> Outcome<()> {
+    /// [`CallSteps::node_takes`] of `own` bytes of each rank, and of `more` that a limit grants to all ranks of the
+    /// node alike. Collective.
+    fn each_takes(&mut self, own: u64, more: u64) -> CallOutcome<(), C> {
         let (mut sum, mut most) = ([own], [more]);
         self.ranks.node.all_reduce(Reduction::Sum, &mut sum)?;
         self.ranks.node.all_reduce(Reduction::Max, &mut most)?;
@@ -79,7 +92,7 @@ impl<'a> Steps<'a> {
     }
 
     /// Takes memory of the limit.
-    fn hold(&mut self, bytes: u64) -> Outcome<()> {
+    fn hold(&mut self, bytes: u64) -> CallOutcome<(), C> {
         self.ranks.hold(bytes)?;
         self.node_takes(0)?;
         self.tallies.iter_mut().for_each(|tally| tally.hold(bytes));
@@ -88,23 +101,20 @@ impl<'a> Steps<'a> {
 
     /// Gives it back, or to the next call where this rank has no limit.
     fn drop_copy(&mut self, bytes: u64) {
-        self.call.release_bytes(bytes);
+        self.account.release_bytes(bytes);
         self.tallies.iter_mut().for_each(|tally| tally.drop_copy(bytes));
     }
 
     /// Bytes of a copy of this rank's part.
-    fn copy(&mut self, operand: &DistOperand, bits: u32) -> u64 {
-        let bytes = if operand.is_in_place() { 0 } else { part_bytes(operand, bits) };
+    fn copy(&mut self, operand: &PlacedMatrix<C::Array>, bits: u32) -> u64 {
+        let bytes = if operand.local.is_in_place() { 0 } else { operand.part_bytes(bits) };
         self.copied += bytes;
         bytes
     }
 
     /// Bytes of a result in the form of its array, which the limit counts from the beginning and which is made last.
-    pub(super) fn result(&mut self, target: &DistOperand, bits: u32) -> Outcome<u64> {
-        let bytes = match &target.local.array {
-            Array::Limbs(array) if array.precision_bits() == bits && array.is_packed() => 0,
-            _ => part_bytes(target, bits),
-        };
+    pub(super) fn result(&mut self, target: &PlacedMatrix<C::Array>, bits: u32) -> CallOutcome<u64, C> {
+        let bytes = target.placed_bytes(bits);
         self.ranks.hold(bytes)?;
         self.node_takes(0)?;
         self.copied += bytes;
@@ -112,11 +122,10 @@ impl<'a> Steps<'a> {
     }
 
     /// Stores a factor in these tiles, of `placed` bytes in the form of its array, where its matrix was.
-    pub(super) fn store_again(&mut self, a: &DistOperand, map: &TileMap, placed: u64, bits: u32) {
-        let from = Distribution::of_tiles(map);
-        let messages = self.messages(&from, &a.distribution, Some(Uplo::Lower), bits);
+    pub(super) fn store_again(&mut self, a: &PlacedMatrix<C::Array>, map: &TileMap, placed: u64, bits: u32) {
+        let messages = self.messages(&Distribution::of_tiles(map), &a.distribution, Some(Uplo::Lower), bits);
         for tally in &mut self.tallies {
-            match a.is_in_place() {
+            match a.local.is_in_place() {
                 true => tally.travel(messages, placed),
                 false => tally.store_again(messages, placed),
             }
@@ -130,17 +139,17 @@ impl<'a> Steps<'a> {
 
     /// The bytes that a step takes on this rank in each tally, `copies` of them for copies that a limit counts on each
     /// rank as they are; the bytes that it takes of a limit are counted. Collective.
-    fn planned(&mut self, copies: u64, plan: impl Fn(&Context, &Team) -> sunzi::Result<u64>) -> Outcome<[u64; 2]> {
+    fn planned(&mut self, copies: u64, plan: impl Fn(&Context, &Team) -> Result<u64>) -> CallOutcome<[u64; 2], C> {
         let ctx = self.ranks.context()?;
-        let own = self.call.done(plan(&ctx, self.team))?;
+        let own = self.account.done(plan(&ctx, self.team))?;
         let plenty = || plan(&ctx.with_memory_bytes(Some(PLENTY)), self.team);
-        let within = if self.limited { own } else { self.call.done(plenty())? };
+        let within = if self.limited { own } else { self.account.done(plenty())? };
         self.each_takes(copies, within.saturating_sub(copies))?;
         Ok([own, within])
     }
 
     /// Takes an operand into tiles; their bytes.
-    pub(super) fn take(&mut self, operand: &DistOperand, bits: u32, map: TileMap) -> Outcome<u64> {
+    pub(super) fn take(&mut self, operand: &PlacedMatrix<C::Array>, bits: u32, map: TileMap) -> CallOutcome<u64, C> {
         let copy = self.copy(operand, bits);
         self.hold(copy)?;
         let taken = DistMatrix::bytes_for(&map, self.team.rank(), bits);
@@ -150,11 +159,17 @@ impl<'a> Steps<'a> {
         Ok(taken)
     }
 
-    /// A factorisation of `a`, up to where its factor is held and the matrix has gone; the tiles of the factor.
-    pub(super) fn factor(&mut self, uplo: Option<Uplo>, a: &DistOperand, bits: u32) -> Outcome<TileMap> {
-        let (order, call, team) = (a.order()?, self.call, self.team);
-        let options = DistCholeskyOptions::new().accuracy(call.accuracy());
-        let map = call.done(cholesky_tiles(&*self.ranks.context()?, team, order, bits, &options))?;
+    /// A factorisation of `a` in its lower triangle or in both, up to where its factor is held and the matrix has gone;
+    /// the tiles of the factor.
+    pub(super) fn factor(
+        &mut self,
+        uplo: Option<Uplo>,
+        a: &PlacedMatrix<C::Array>,
+        bits: u32,
+    ) -> CallOutcome<TileMap, C> {
+        let (order, account, team) = (a.order::<C::Failure>()?, self.account, self.team);
+        let options = DistCholeskyOptions::new().accuracy(account.accuracy());
+        let map = account.done(cholesky_tiles(&*self.ranks.context()?, team, order, bits, &options))?;
         let options = options.tile_rows(map.tile_size).grid(map.grid);
         // Both triangles are taken in whole, and compared.
         let read = TileMap { triangle: uplo.and(map.triangle), ..map };
@@ -164,7 +179,7 @@ impl<'a> Steps<'a> {
             tally.at_most(planned);
             tally.release(taken);
         }
-        call.release_bytes(taken);
+        account.release_bytes(taken);
         let factor = DistMatrix::bytes_for(&map, team.rank(), bits);
         self.hold(factor)?;
         for (tally, planned) in self.tallies.iter_mut().zip(planned) {
@@ -177,99 +192,88 @@ impl<'a> Steps<'a> {
     /// those of its copies of the triangle.
     pub(super) fn right_sides(
         &mut self,
-        b: &DistOperand,
+        b: &PlacedMatrix<C::Array>,
         placed: u64,
         copies: u64,
         bits: u32,
-        plan: impl Fn(&Context, &Team) -> sunzi::Result<u64>,
-    ) -> Outcome<()> {
+        plan: impl Fn(&Context, &Team) -> Result<u64>,
+    ) -> CallOutcome<(), C> {
         let copy = self.copy(b, bits);
         self.hold(copy)?;
         // The copy makes room for the result, which the limit counts already.
-        self.call.release_bytes(copy);
+        self.account.release_bytes(copy);
         self.tallies.iter_mut().for_each(|tally| tally.release(copy));
         let planned = self.planned(copies, plan)?;
-        let beside = copy.max(placed) + b.more_messages(self.team.world(), bits);
+        let more = copy.max(placed) + b.more_messages(self.team.world(), bits);
         for (tally, planned) in self.tallies.iter_mut().zip(planned) {
-            tally.at_most(planned + beside);
+            tally.at_most(planned + more);
         }
         Ok(())
     }
 
     /// A product of operands with the contracted index first.
-    ///
-    /// # Safety
-    /// The target can be written.
-    pub(super) unsafe fn product(
+    pub(super) fn product(
         mut self,
-        operands: &[&DistOperand],
-        c: &DistOperand,
-        [operand_bits, bits]: [u32; 2],
-        target: PlanTarget,
-        plan: impl FnOnce(&Context, &Team, &ProductPlanOptions) -> sunzi::Result<Plan>,
-    ) -> Outcome<()> {
-        let placed = self.result(c, bits)?;
+        operands: &[&PlacedMatrix<C::Array>],
+        c: &PlacedMatrix<C::Array>,
+        bits: PlannedBits,
+        plan: impl FnOnce(&Context, &Team, &ProductPlanOptions) -> Result<Plan>,
+    ) -> CallOutcome<CallPlan, C> {
+        let placed = self.result(c, bits.result)?;
         let distributions = operands.iter().map(|operand| &operand.distribution).collect::<Vec<_>>();
         let to = contracted_rows(&distributions, self.team.size());
         for operand in operands {
-            let copy = self.copy(operand, operand_bits);
+            let copy = self.copy(operand, bits.operand);
             self.hold(copy)?;
             let rows = operand.distribution.with_whole_rows(0);
             if rows.is_some() && rows == to.with_whole_rows(0) {
                 continue;
             }
-            let moved = Matrix::bytes_for(to.local_shape(self.team.rank()).0, operand.shape().1, operand_bits);
+            let moved = Matrix::bytes_for(to.local_shape(self.team.rank()).0, operand.cols(), bits.operand);
             self.copied += moved;
             self.hold(moved)?;
-            let to = Distribution { cols: operand.shape().1, ..to.clone() };
-            self.travel(self.messages(&operand.distribution, &to, None, operand_bits));
+            let to = Distribution { cols: operand.cols(), ..to.clone() };
+            self.travel(self.messages(&operand.distribution, &to, None, bits.operand));
             self.drop_copy(copy);
         }
-        let options = ProductPlanOptions::new().accuracy(self.call.accuracy());
+        let options = ProductPlanOptions::new().accuracy(self.account.accuracy());
         let planned = plan(&self.least_context()?, self.team, &options);
         // No rank waits for another in it, so that one which is refused must not leave the others.
-        let planned = together(self.ranks.world, self.call.done(planned))?;
+        let planned = together(self.ranks.world, self.account.done(planned).map_err(C::Failure::from))?;
         let bytes = node_bytes(&planned, self.team);
         self.node_takes(bytes)?;
         // Windows are the node's; each of its ranks has an equal share.
-        let (rows, cols) = c.shape();
-        let alone = || (tiles(&self.ranks, rows).tile_size, RankGrid::for_ranks(self.team.size()));
-        let (tile_size, grid) = planned.team.as_ref().map_or_else(alone, |of| {
+        let (rows, cols) = (c.rows(), c.cols());
+        let fallback = || (triangle_tiles(self.team, rows).tile_size, RankGrid::for_ranks(self.team.size()));
+        let (tile_size, grid) = planned.team.as_ref().map_or_else(fallback, |of| {
             let (rows, cols) = of.grid;
             (of.tile_size, RankGrid { rows, cols })
         });
         let triangle = if operands.len() == 1 { Some(Uplo::Lower) } else { None };
         let map = TileMap { rows, cols, tile_size, grid, triangle };
-        let messages = result_messages(self.team.world(), &map, c, bits);
+        let messages = result_messages(self.team.world(), &map, &c.distribution, bits.result);
         let share = bytes.div_ceil(self.team.node().size() as u64);
         self.tallies.iter_mut().for_each(|tally| tally.travel(messages, share + placed));
-        // SAFETY: by contract.
-        unsafe { self.tell(target) }
+        self.plan()
     }
 
     /// The context with the least that a limit leaves on any rank, where there is one. Collective.
-    fn least_context(&self) -> Outcome<Context> {
+    fn least_context(&self) -> CallOutcome<Context, C> {
         let ctx = self.ranks.context()?.into_owned();
         let mut least = [ctx.memory_bytes().unwrap_or(u64::MAX)];
         self.ranks.world.all_reduce(Reduction::Min, &mut least)?;
         Ok(if self.limited { ctx.with_memory_bytes(Some(least[0])) } else { ctx })
     }
 
-    /// Fills a plan. Collective.
-    ///
-    /// # Safety
-    /// The target can be written.
-    pub(super) unsafe fn tell(self, PlanTarget(plan): PlanTarget) -> Outcome<()> {
+    /// The plan of all steps. Collective.
+    pub(super) fn plan(self) -> CallOutcome<CallPlan, C> {
         let [own, limited] = self.tallies.map(|tally| tally.most());
         let mut sums = [own, limited];
         self.ranks.node.all_reduce(Reduction::Sum, &mut sums)?;
         // No limit counts the memory that processes take in addition.
         let counted = self.node.saturating_add(process_bytes(self.team.size()) * self.team.node().size() as u64);
         let node_bytes = sums[0].max(sums[1]).max(counted);
-        let told = sunzi_mpi_plan { copied_bytes: self.copied, rank_bytes: own, node_bytes };
-        // SAFETY: it can be written by contract.
-        unsafe { plan.write(told) };
-        Ok(())
+        Ok(CallPlan { copied_bytes: self.copied, rank_bytes: own, node_bytes })
     }
 }
 

@@ -1,18 +1,19 @@
 //! The data that ranks have of each other's arguments once a call is open.
 
 /// The most matrices over ranks that a call has.
-pub(crate) const PARTS: usize = 3;
+pub(super) const PARTS: usize = 3;
 
 /// Sizes of the parts of all ranks, and whether memory is limited.
-pub(crate) struct Parts {
+#[derive(Clone, Debug)]
+pub struct RankShapes {
     shapes: Vec<[[usize; 2]; PARTS]>,
     limited: bool,
 }
 
-impl Parts {
+impl RankShapes {
     /// Rows and columns of each rank's part of each matrix; whether any rank has a memory limit.
-    pub fn new(shapes: Vec<[[usize; 2]; PARTS]>, limited: bool) -> Parts {
-        Parts { shapes, limited }
+    pub(super) fn new(shapes: Vec<[[usize; 2]; PARTS]>, limited: bool) -> RankShapes {
+        RankShapes { shapes, limited }
     }
 
     /// How many ranks there are.

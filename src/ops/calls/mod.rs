@@ -1,0 +1,45 @@
+//! Verbs over ranks on matrices as a caller has them: the one implementation behind the C library and the Python
+//! package.
+//!
+//! A caller says how the numbers of its arrays are read and written ([`Caller`], [`LocalArray`]). The verbs take
+//! operands into tiles, call `distributed`, and store this rank's part of the result. They count the bytes of each step
+//! ([`CallAccount`]), so that the memory of a node stays within its limit and a plan states what a call takes. An error
+//! of one rank is one of all. Knows: distributions, products, factors, solves. Does not know: the caller's formats.
+
+mod account;
+mod caller;
+mod copies;
+mod described;
+mod factors;
+mod kept;
+mod matrix;
+mod opening;
+mod plan_steps;
+mod plans;
+mod products;
+mod ranks;
+mod shapes;
+mod tally;
+mod triangle;
+
+pub use account::CallAccount;
+pub use caller::{ArgumentFault, CallFailure, CallNote, Caller, LocalArray, LocalInput, caught, check_process};
+pub use copies::CopyPool;
+pub use described::{DescribedMatrix, DistributionNumbers};
+pub use factors::{
+    TriangularKind, cholesky_over, cholesky_solve_over, inverse_over, log_det_over, solve_over, stored_log_det,
+    trsm_over,
+};
+pub use kept::KeptFactor;
+pub use matrix::PlacedMatrix;
+pub use opening::{Opening, Routine};
+pub use plan_steps::{CallPlan, PlannedBits};
+pub use plans::{plan_cholesky_over, plan_gemm_over, plan_solve_over, plan_syrk_over, plan_trsm_over};
+pub use products::{ProductTerms, gemm_over, syrk_over};
+pub use ranks::{CallRanks, together};
+pub use shapes::RankShapes;
+pub use tally::{Tally, process_bytes};
+pub use triangle::{LocalTriangle, TrianglePart};
+
+/// The result of a call for a caller.
+type CallOutcome<T, C> = Result<T, <C as Caller>::Failure>;
