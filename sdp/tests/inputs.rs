@@ -297,7 +297,7 @@ fn bad_polynomial_programs_are_refused_with_their_place() {
     let poles = r#", "prefactor": {"constant": "1", "base": "0.5", "poles": [-1, -1, -1]}, "maxNumPoles": 0"#;
     check(with(PARABOLA, poles), "no sample points");
     let whole = |text: &str| refused("pmp.json", text);
-    check(whole(&pmp("[]", "", &format!("{{\"polynomials\": {PARABOLA}}}"))), "objective has 0");
+    check(whole(&pmp("[]", "", &format!("{{\"polynomials\": {PARABOLA}}}"))), "0 numbers in its objective");
     check(whole(r#"{"objective": ["1"]}"#), "0 polynomial matrices");
     check(
         whole(&format!("{{\"PositiveMatrixWithPrefactorArray\": [{{\"polynomials\": {PARABOLA}}}]}}")),

@@ -71,8 +71,8 @@ fn both_readers_know_files_by_what_they_hold_and_name_what_they_refuse() {
     let folder = tempfile::tempdir().unwrap();
     for (name, text, word) in [
         ("a.dat-s", &*format!("{sparse}*INTEGER\n*1\n"), "a section '*INTEGER' after the entries"),
-        ("a.nsv", "a.json\nb.json\n", "a line feed separates"),
-        ("a.nsv", "a.json\0b.json\r\nc.json\0", "a line feed separates"),
+        ("a.nsv", "a.json\nb.json\n", "line feed"),
+        ("a.nsv", "a.json\0b.json\r\nc.json\0", "line feed"),
     ] {
         let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();

@@ -52,7 +52,7 @@ fn words_and_powers_that_multiply_are_refused() {
         )
     };
     let entry = |count: usize| format!("[\"1\"]{}", ",[\"0\"]".repeat(count));
-    assert!(refused("a.json", quotients(20_000, "[\"1\"]")).contains("should be 20001 polynomials"));
+    assert!(refused("a.json", quotients(20_000, "[\"1\"]")).contains("must be 20001 polynomials"));
     assert!(refused("a.json", quotients(20_000, &entry(20_000))).contains("would take more"));
     let (_folder, path) = at("a.json", quotients(100, &entry(100)));
     read_exact(&path).unwrap();
