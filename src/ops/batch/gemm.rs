@@ -129,7 +129,7 @@ struct Gemm<'o> {
 }
 
 impl Gemm<'_> {
-    /// Products without scalars and addends, by norms, go side by side.
+    /// Products without scalars and addends go side by side.
     fn together(&self, ctx: &Context, ProblemShape { rows, cols, depth }: ProblemShape) -> Option<LaneProducts> {
         let GemmOptions { alpha, beta, accumulate, exact_integers, accuracy, .. } = *self.options;
         // One that is not finite is refused also where nothing is added.

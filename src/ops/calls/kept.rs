@@ -56,9 +56,11 @@ impl KeptFactor {
         asked_bits: u32,
         a: PlacedMatrix<C::Array>,
     ) -> CallOutcome<KeptFactor, C> {
+        let order = a.order::<C::Failure>();
         let a = a.into_lower(uplo);
         let uplo = uplo.map(|_| Uplo::Lower);
         let bits = bits_of(&CallRanks::new(caller, team), &a, uplo, asked_bits)?;
+        order?;
         let tiles = new_factor(caller, team, uplo, &a, bits)?;
         Ok(KeptFactor { tiles, is_lost: false, number: next_number(team)? })
     }
@@ -77,11 +79,12 @@ impl KeptFactor {
         asked_bits: u32,
         a: PlacedMatrix<C::Array>,
     ) -> CallOutcome<(), C> {
+        let order = a.order::<C::Failure>();
         let a = a.into_lower(uplo);
         let uplo = uplo.map(|_| Uplo::Lower);
         let bits = bits_of(&CallRanks::new(caller, team), &a, uplo, asked_bits)?;
         let number = next_number(team)?;
-        a.order::<C::Failure>()?;
+        order?;
         if !(2..=MAXIMUM_PRECISION_BITS).contains(&bits) {
             let maximum_bits = MAXIMUM_PRECISION_BITS.into();
             return Err(Error::Precision { precision_bits: bits.into(), maximum_bits }.into());

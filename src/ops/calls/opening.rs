@@ -8,6 +8,7 @@ use super::caller::{ArgumentFault, CallFailure, LocalArray};
 use super::described::{DescribedMatrix, DistributionNumbers};
 use super::shapes::{PARTS, RankShapes};
 use crate::comm::{Transport, broadcast_bytes};
+use crate::error::Error;
 use rug::Float;
 use std::fmt::{Debug, Display};
 use xxhash_rust::xxh3::Xxh3;
@@ -109,12 +110,16 @@ impl<'a> Opening<'a> {
     /// A matrix over ranks; [`DescribedMatrix::place`] makes an operand of it.
     ///
     /// # Errors
-    /// A number of the description that is out of range.
+    /// A number of the description that is out of range; more matrices than a call has.
     pub fn matrix<A: LocalArray, F: CallFailure>(
         &mut self,
         local: A,
         numbers: &DistributionNumbers,
     ) -> Result<DescribedMatrix<A, F>, F> {
+        if self.parts.len() == PARTS {
+            let error = Error::InvalidArgument(format!("a call over ranks has at most {PARTS} matrices"));
+            return Err(error.into());
+        }
         let part = [local.rows(), local.cols()];
         let described = DescribedMatrix::<A, F>::new(local, numbers, self.parts.len())?;
         self.parts.push(part);

@@ -86,7 +86,8 @@ impl LaneFactors {
     /// Bytes in addition to the factors.
     pub fn bytes(&self) -> u64 {
         let lists = (self.order * (size_of::<i64>() + 2 * size_of::<u64>())) as u64;
-        let check = if self.range.is_some() { check_bytes(self.order) } else { 0 };
+        // The exponents of a matrix once more while its factor is checked.
+        let check = if self.range.is_some() { check_bytes(self.order) + 8 * self.order as u64 } else { 0 };
         Buffer::bytes_for(self.words()) + lists + check
     }
 

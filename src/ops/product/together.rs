@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::kernels::problem_lanes::{PROBLEMS, ProblemColumns, ProblemLanes, ProblemProducts};
 use crate::math::float::Head;
 use crate::matrix::{Destination, EntryIndex, MatrixViewMut};
-use crate::ops::product::call::{ScaledBits, scale_operands};
+use crate::ops::product::call::scale_operands;
 use crate::ops::product::entrywise::{choice_bytes, takes_all};
 use crate::ops::product::path::goes_side_by_side;
 use crate::ops::product::problem::{Accuracy, Bits, ProductProblem, check_precision};
@@ -95,14 +95,14 @@ impl LaneProducts {
         let right_columns = size.operand_columns() - size.rows;
         let (right_shifts, words) = words.split_at_mut(right_columns * PROBLEMS);
         let (left_shifts, right_shifts) = (cast_slice_mut(left_shifts), cast_slice_mut(right_shifts));
-        let mut scaled: [Option<ScaledBits>; PROBLEMS] = std::array::from_fn(|_| None);
+        let mut ranges = [None; PROBLEMS];
         for (lane, problem) in problems.iter().enumerate() {
             let Some(problem) = problem else { continue };
             let ready = problem.check(ctx.maximum_modulus_bits());
             match ready.and_then(|()| scale_operands(ctx, 1, problem, workspace)) {
                 Err(error @ (Error::Cancelled | Error::OutOfMemory { .. })) => return Err(error),
                 Err(_) => continue,
-                Ok(own) => scaled[lane] = Some(own),
+                Ok(own) => ranges[lane] = own.common_range(),
             }
             for (shifts, all) in
                 [(&workspace.left_shifts, &mut *left_shifts), (&workspace.right_shifts, &mut *right_shifts)]
@@ -110,14 +110,14 @@ impl LaneProducts {
                 all.iter_mut().skip(lane).step_by(PROBLEMS).zip(shifts).for_each(|(own, &shift)| *own = shift);
             }
         }
-        let Some(range_bits) = self.most_frequent_range(&scaled) else {
+        let Some(range_bits) = most_frequent(&ranges) else {
             workspace.operands = buffer;
             return Ok(LanesDone::default());
         };
         let mut results: [Option<MatrixViewMut<'_>>; PROBLEMS] = std::array::from_fn(|_| None);
         for (lane, (problem, destination)) in problems.iter().zip(destinations).enumerate() {
             let (Some(problem), Some(destination)) = (problem, destination) else { continue };
-            if scaled[lane].as_ref().and_then(ScaledBits::common_range) != Some(range_bits) {
+            if ranges[lane] != Some(range_bits) {
                 continue;
             }
             match destination.prepare(problem.result_shape(), self.bits.result) {
@@ -143,14 +143,6 @@ impl LaneProducts {
             }
         }
         Ok(LanesDone { mask, range_bits })
-    }
-
-    /// The bits for the range of exponents that most of these problems ask for, among those that the lanes have room
-    /// for.
-    fn most_frequent_range(&self, scaled: &[Option<ScaledBits>; PROBLEMS]) -> Option<u32> {
-        let ranges =
-            || scaled.iter().flatten().filter_map(ScaledBits::common_range).filter(|&bits| bits <= MOST_RANGE_BITS);
-        ranges().max_by_key(|&bits| (ranges().filter(|&other| other == bits).count(), Reverse(bits)))
     }
 
     /// Multiplies the operands of the problems that have a place for their result.
@@ -196,6 +188,12 @@ impl LaneProducts {
         let there = (0..PROBLEMS).filter(|&lane| results[lane].is_some()).fold(0, |bits, lane| bits | 1 << lane);
         there & !beyond
     }
+}
+
+/// The bits for the range of exponents that most of these problems ask for, among those that lanes have room for.
+fn most_frequent(ranges: &[Option<u32>; PROBLEMS]) -> Option<u32> {
+    let fitting = || ranges.iter().flatten().copied().filter(|&bits| bits <= MOST_RANGE_BITS);
+    fitting().max_by_key(|&bits| (fitting().filter(|&other| other == bits).count(), Reverse(bits)))
 }
 
 #[cfg(test)]
