@@ -110,8 +110,13 @@ struct Factor<'o> {
 }
 
 impl Factor<'_> {
-    /// Factors of matrices of one order, side by side; a bit for each that is done.
-    fn factor_together(&self, ctx: &Context, together: &LaneFactors, items: &mut [Item<'_, '_, Self>]) -> Result<u8> {
+    /// Factors of matrices of one order, side by side.
+    fn factor_together(
+        &self,
+        ctx: &Context,
+        together: &LaneFactors,
+        items: &mut [Item<'_, '_, Self>],
+    ) -> Result<LanesDone> {
         assert!(items.len() <= PROBLEMS);
         let (order, precision_bits) = (items[0].shape.rows, self.precision_bits);
         // The single call reports matrices that are not symmetric.
@@ -123,7 +128,7 @@ impl Factor<'_> {
             lowers[count] = Some((at, view));
             count += 1;
         }
-        let Some(&Some((_, first))) = lowers[..count].first() else { return Ok(0) };
+        let Some(&Some((_, first))) = lowers[..count].first() else { return Ok(LanesDone::default()) };
         let views: [MatrixView<'_>; PROBLEMS] =
             std::array::from_fn(|lane| lowers[lane].map_or(first, |(_, view)| view));
         let mut factors: [Matrix; PROBLEMS] = std::array::from_fn(|_| Matrix::empty());
@@ -137,17 +142,17 @@ impl Factor<'_> {
             };
             factor.clear_above_diagonal();
         }
-        let mut done = 0;
-        let right = together.factor(ctx, &views[..count], &mut factors[..count])?;
+        let LanesDone { mask: of_lanes, range_bits } = together.factor(ctx, &views[..count], &mut factors[..count])?;
+        let (mut mask, working_bits) = (0, together.working_bits(range_bits));
         for (lane, (&at, factor)) in numbers[..count].iter().zip(factors).enumerate() {
-            let is_done = right >> lane & 1 == 1;
-            done |= u8::from(is_done) << at;
+            let is_done = of_lanes >> lane & 1 == 1;
+            mask |= u8::from(is_done) << at;
             *items[at].output = match is_done {
-                true => Cholesky::made(factor, together.working_bits).with_accuracy(self.options.accuracy),
+                true => Cholesky::made(factor, working_bits).with_accuracy(self.options.accuracy),
                 false => Cholesky::default(), // what was begun is no factor
             };
         }
-        Ok(done)
+        Ok(LanesDone { mask, range_bits })
     }
 }
 
@@ -186,8 +191,7 @@ impl Verb for Factor<'_> {
         let Some(together) = LaneFactors::choose(ctx, shape.rows, self.precision_bits, self.options) else {
             return Ok(LanesDone::default());
         };
-        let mask = self.factor_together(ctx, &together, items)?;
-        Ok(LanesDone { mask, range_bits: together.range_bits() })
+        self.factor_together(ctx, &together, items)
     }
 
     fn run(&self, ctx: &Context, matrix: &Symmetric<'_>, output: &mut &mut Cholesky) -> Result<CallFigures> {

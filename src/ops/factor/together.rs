@@ -2,17 +2,19 @@
 //!
 //! The same integers by the same rules (`math::pivot`), so the same bits as one after the other. A matrix that is not
 //! positive definite, or with a rounding too close to call, is left to the single call; so is one whose entrywise
-//! accuracy takes more bits than those that matrices with entries of similar size begin with.
+//! accuracy takes other bits than that of most of its neighbours.
 
 use crate::context::{Context, WorkspaceNeeds};
 use crate::error::Result;
 use crate::kernels::problem_lanes::{Matrices, PROBLEMS, ProblemLanes};
 use crate::math::float::{Head, limbs_for};
+use crate::math::pivot::RowWeight;
 use crate::matrix::{Matrix, MatrixView, check_exponent};
 use crate::ops::factor::entrywise::{RangeBits, check_bytes, deepest_entry, needed_bits};
 use crate::ops::factor::options::CholeskyOptions;
 use crate::ops::factor::problem::{FactorInput, FactorProblem, working_bits};
 use crate::ops::product::problem::Accuracy;
+use crate::ops::product::together::{LanesDone, MOST_RANGE_BITS, most_frequent};
 use crate::store::Buffer;
 use bytemuck::cast_slice_mut;
 
@@ -24,9 +26,15 @@ pub(crate) struct LaneFactors {
     lanes: ProblemLanes,
     order: usize,
     precision_bits: u32,
-    pub working_bits: u32,
-    /// The bits among them for the range of exponents; `None` by norms.
+    /// Fixed-point bits by norms.
+    working_bits: u32,
+    /// The bits beyond them for matrices with entries of similar size; `None` by norms.
     range: Option<RangeBits>,
+}
+
+/// The most bits for the range of exponents that lanes have room for.
+fn most_range_bits(range: Option<RangeBits>) -> u32 {
+    range.map_or(0, |range| range.at_least(range.bits + MOST_RANGE_BITS).bits)
 }
 
 impl LaneFactors {
@@ -40,40 +48,54 @@ impl LaneFactors {
             Accuracy::Norm => None,
             Accuracy::Entrywise => Some(RangeBits::even(order, precision_bits).at_least(options.range_bits)),
         };
-        let range_bits = range.map_or(0, |range| range.bits);
-        let working_bits = working_bits(precision_bits, ctx.maximum_modulus_bits()).ok()? + range_bits;
-        let lanes = ProblemLanes::new(working_bits)?;
+        let working_bits = working_bits(precision_bits, ctx.maximum_modulus_bits()).ok()?;
+        let lanes = ProblemLanes::new(working_bits + most_range_bits(range))?;
         let together = LaneFactors { lanes, order, precision_bits, working_bits, range };
         (order <= together.lanes.most_terms() && together.bytes() <= MOST_BYTES).then_some(together)
     }
 
-    /// Bits beyond those of norms, of all factors that are done here.
-    pub fn range_bits(&self) -> u32 {
-        self.range.map_or(0, |range| range.bits)
+    /// Fixed-point bits of factors with these bits for the range of exponents.
+    pub fn working_bits(&self, range_bits: u32) -> u32 {
+        self.working_bits + range_bits
     }
 
-    /// Whether the bits of these lanes are those that the single call begins with.
-    fn begins_here(&self, input: FactorInput<'_>) -> bool {
-        self.range.is_none_or(|range| range.for_depth(deepest_entry(input)).bits == range.bits)
+    /// A matrix scaled for the bits that the single call begins with, and these bits for the range of exponents.
+    fn scaled(
+        &self,
+        exponents: Vec<i64>,
+        weights: Vec<RowWeight>,
+        lower: MatrixView<'_>,
+    ) -> Result<(FactorProblem, u32)> {
+        let in_lists = |exponents, weights, range_bits| {
+            FactorProblem::in_lists(exponents, weights, lower, self.precision_bits, self.working_bits(range_bits))
+        };
+        let Some(range) = self.range else { return Ok((in_lists(exponents, weights, 0)?, 0)) };
+        let problem = in_lists(exponents, weights, range.bits)?;
+        let needed = range.for_depth(deepest_entry(FactorInput { problem: &problem, lower })).bits;
+        if needed == range.bits {
+            return Ok((problem, needed));
+        }
+        Ok((in_lists(problem.exponents, problem.weights, needed)?, needed))
     }
 
-    /// The lanes among `done` whose factors keep the promise of entrywise accuracy with the bits of these lanes.
+    /// The lanes among those that are done whose factors keep the promise of entrywise accuracy with their bits.
     fn promised(
         &self,
         ctx: &Context,
         exponents: &[i64],
         lowers: &[MatrixView<'_>],
         factors: &[Matrix],
-        done: u8,
+        LanesDone { mask, range_bits }: LanesDone,
     ) -> Result<u8> {
         let (order, mut promised) = (self.order, 0);
-        let mut problem = FactorProblem::unscaled(order, order, self.precision_bits, self.working_bits)?;
-        for lane in (0..lowers.len()).filter(|lane| done >> lane & 1 == 1) {
+        let working_bits = self.working_bits(range_bits);
+        let mut problem = FactorProblem::unscaled(order, order, self.precision_bits, working_bits)?;
+        for lane in (0..lowers.len()).filter(|lane| mask >> lane & 1 == 1) {
             problem.exponents.clear();
             problem.exponents.extend(exponents.iter().skip(lane).step_by(PROBLEMS));
             let input = FactorInput { problem: &problem, lower: lowers[lane] };
             let needed = needed_bits(ctx, input, &factors[lane])?;
-            promised |= u8::from(needed <= self.range_bits()) << lane;
+            promised |= u8::from(needed <= range_bits) << lane;
         }
         Ok(promised)
     }
@@ -91,16 +113,15 @@ impl LaneFactors {
         Buffer::bytes_for(self.words()) + lists + check
     }
 
-    /// Factors the matrices with these lower triangles, up to eight, into `factors` of their order and precision: a bit
-    /// for each that is done.
+    /// Factors the matrices with these lower triangles, up to eight, into `factors` of their order and precision.
     ///
     /// # Errors
     /// [`crate::Error::OutOfMemory`].
-    pub fn factor(&self, ctx: &Context, lowers: &[MatrixView<'_>], factors: &mut [Matrix]) -> Result<u8> {
+    pub fn factor(&self, ctx: &Context, lowers: &[MatrixView<'_>], factors: &mut [Matrix]) -> Result<LanesDone> {
         let order = self.order;
         let memory = ctx.memory_beside_tables();
         if memory.admit(self.bytes()).is_err() {
-            return Ok(0); // tables of larger problems leave no room for eight at a time
+            return Ok(LanesDone::default()); // tables of larger problems leave no room for eight at a time
         }
         assert!(lowers.len() <= PROBLEMS && lowers.len() == factors.len());
         let mut workspace = ctx.workspace();
@@ -113,21 +134,24 @@ impl LaneFactors {
         let (exponents, words) = workspace.operands.words(self.words())?.split_at_mut(order * PROBLEMS);
         let (limits, words) = words.split_at_mut(order * PROBLEMS);
         let exponents = cast_slice_mut::<u64, i64>(exponents);
-        let mut whole = 0u8;
+        let mut ranges = [None; PROBLEMS];
         for (lane, lower) in lowers.iter().enumerate() {
-            let problem = FactorProblem::in_lists(shifts, weights, *lower, self.precision_bits, self.working_bits)?;
-            let fits = problem.is_whole() && problem.weights.iter().all(|weight| weight.sum == 0);
-            if fits && self.begins_here(FactorInput { problem: &problem, lower: *lower }) {
-                whole |= 1 << lane;
+            let (problem, range_bits) = self.scaled(shifts, weights, *lower)?;
+            if problem.is_whole() && problem.weights.iter().all(|weight| weight.sum == 0) {
+                ranges[lane] = Some(range_bits);
                 for (row, (exponent, weight)) in problem.exponents.iter().zip(&problem.weights).enumerate() {
                     (exponents[row * PROBLEMS + lane], limits[row * PROBLEMS + lane]) = (*exponent, weight.limit);
                 }
             }
             (shifts, weights) = (problem.exponents, problem.weights);
         }
+        let range_bits = most_frequent(&ranges, most_range_bits(self.range)).unwrap_or(0);
+        let lanes = ProblemLanes::new(self.working_bits(range_bits));
+        let of_group = |lane: &usize| lanes.is_some() && ranges[*lane] == Some(range_bits);
+        let whole = (0..lowers.len()).filter(of_group).fold(0u8, |mask, lane| mask | 1 << lane);
         let first = whole.trailing_zeros() as usize;
         let mut done = 0;
-        if whole != 0 {
+        if let Some(lanes) = lanes.filter(|_| whole != 0) {
             // Lanes without a matrix repeat the work of the first one.
             let is_whole = |lane: usize| whole >> lane & 1 == 1;
             for lane in (0..PROBLEMS).filter(|&lane| !is_whole(lane)) {
@@ -140,13 +164,14 @@ impl LaneFactors {
             let matrices = Matrices { views, order, exponents, limits, precision_bits };
             let mut beyond = 0u8;
             done = whole
-                & self.lanes.factor(&matrices, words, &mut |(row, col), heads, limbs| {
+                & lanes.factor(&matrices, words, &mut |(row, col), heads, limbs| {
                     beyond |= scatter(row, col, heads, limbs, factors);
                 });
             done &= !beyond;
         }
+        let mut done = LanesDone { mask: done, range_bits };
         if self.range.is_some() {
-            done = self.promised(ctx, exponents, lowers, factors, done)?;
+            done.mask = self.promised(ctx, exponents, lowers, factors, done)?;
         }
         (workspace.left_shifts, workspace.weights[1]) = (shifts, weights);
         Ok(done)

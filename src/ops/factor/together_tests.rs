@@ -44,9 +44,9 @@ fn check_factors() {
             let matrices = matrices.collect::<Vec<_>>();
             let lowers = matrices.iter().map(Matrix::view).collect::<Vec<_>>();
             let mut factors = vec![Matrix::zeros(order, order, bits).unwrap(); count];
-            let done = together.factor(&ctx, &lowers, &mut factors).unwrap();
+            let done = together.factor(&ctx, &lowers, &mut factors).unwrap().mask;
             for (lane, (lower, got)) in lowers.iter().zip(&factors).enumerate() {
-                let problem = FactorProblem::new(*lower, bits, together.working_bits).unwrap();
+                let problem = FactorProblem::new(*lower, bits, together.working_bits(0)).unwrap();
                 let want = reference::factor(FactorInput { problem: &problem, lower: *lower })
                     .map(|rows| rows.to_matrix(&problem).unwrap());
                 let is_done = done >> lane & 1 == 1;
@@ -93,9 +93,9 @@ fn check_scales() {
     });
     let lowers = matrices.iter().map(Matrix::view).collect::<Vec<_>>();
     let mut factors = vec![Matrix::zeros(order, order, bits).unwrap(); PROBLEMS];
-    assert_eq!(together.factor(&ctx, &lowers, &mut factors).unwrap(), u8::MAX);
+    assert_eq!(together.factor(&ctx, &lowers, &mut factors).unwrap().mask, u8::MAX);
     for (lower, got) in lowers.iter().zip(&factors) {
-        let problem = FactorProblem::new(*lower, bits, together.working_bits).unwrap();
+        let problem = FactorProblem::new(*lower, bits, together.working_bits(0)).unwrap();
         let want = reference::factor(FactorInput { problem: &problem, lower: *lower })
             .map(|rows| rows.to_matrix(&problem).unwrap());
         assert!(want.is_ok_and(|want| *got == want));
@@ -112,7 +112,7 @@ fn check_entrywise() {
     let ctx = Context::builder().threads(1).build().unwrap();
     let mut rng = RandState::new();
     rng.seed(&Integer::from(76));
-    let (mut done_here, mut left) = (0, 0);
+    let (mut done_here, mut left, mut ranges) = (0, 0, std::collections::BTreeSet::new());
     for (case, bits) in [64u32, 155, 256, 510, 768, 1024].into_iter().enumerate() {
         for order in [1usize, 2, 9, 31, 32, 33, 40] {
             for least_bits in [0, 40] {
@@ -125,7 +125,13 @@ fn check_entrywise() {
                 let matrices = matrices.collect::<Vec<_>>();
                 let lowers = matrices.iter().map(Matrix::view).collect::<Vec<_>>();
                 let mut factors = vec![Matrix::zeros(order, order, bits).unwrap(); count];
-                let done = together.factor(&ctx, &lowers, &mut factors).unwrap();
+                let LanesDone { mask: done, range_bits } = together.factor(&ctx, &lowers, &mut factors).unwrap();
+                let choices = lowers.iter().map(|lower| {
+                    let (problem, range_bits) = together.scaled(Vec::new(), Vec::new(), *lower).unwrap();
+                    problem.is_whole().then_some(range_bits)
+                });
+                let choices = choices.collect::<Vec<_>>();
+                assert!(choices.contains(&Some(range_bits)) || done == 0, "{choices:?}: {range_bits}");
                 for (lane, (matrix, got)) in matrices.iter().zip(&factors).enumerate() {
                     let lower = crate::matrix::Symmetric::lower(matrix);
                     let single = crate::cholesky_with(&ctx, lower, bits, &options);
@@ -135,15 +141,19 @@ fn check_entrywise() {
                         assert!(!is_done, "{what} has no factor");
                         continue;
                     };
-                    let same_range = single.report.range_bits == together.range_bits();
+                    let same_range = single.report.range_bits == range_bits;
                     assert!(!is_done || same_range, "{what}");
                     assert!(!is_done || *got == *single.result.factor(), "{what}");
                     assert!(!is_done || single.report.accuracy == Accuracy::Entrywise, "{what}");
                     assert!(is_done || lane > 1 || !same_range, "{what} is left to the single call");
+                    ranges.insert(range_bits);
                     (done_here, left) = (done_here + u32::from(is_done), left + u32::from(!is_done));
                 }
             }
         }
     }
-    assert!((done_here > 100 && left > 10) || ProblemLanes::new(100).is_none(), "{done_here} done, {left} left");
+    assert!(
+        (done_here > 100 && left > 10 && ranges.len() > 2) || ProblemLanes::new(100).is_none(),
+        "{done_here} done, {left} left"
+    );
 }

@@ -23,7 +23,7 @@ use std::cmp::Reverse;
 const MOST_BYTES: u64 = 2 << 20;
 
 /// Most bits for the range of exponents that lanes have room for: entries of similar size ask for 8 or 16.
-const MOST_RANGE_BITS: u32 = 32;
+pub(crate) const MOST_RANGE_BITS: u32 = 32;
 
 /// Products of one size and precision.
 pub(crate) struct LaneProducts {
@@ -110,7 +110,7 @@ impl LaneProducts {
                 all.iter_mut().skip(lane).step_by(PROBLEMS).zip(shifts).for_each(|(own, &shift)| *own = shift);
             }
         }
-        let Some(range_bits) = most_frequent(&ranges) else {
+        let Some(range_bits) = most_frequent(&ranges, MOST_RANGE_BITS) else {
             workspace.operands = buffer;
             return Ok(LanesDone::default());
         };
@@ -190,9 +190,9 @@ impl LaneProducts {
     }
 }
 
-/// The bits for the range of exponents that most of these problems ask for, among those that lanes have room for.
-fn most_frequent(ranges: &[Option<u32>; PROBLEMS]) -> Option<u32> {
-    let fitting = || ranges.iter().flatten().copied().filter(|&bits| bits <= MOST_RANGE_BITS);
+/// The bits for the range of exponents that most of these problems ask for, of at most `most_bits`.
+pub(crate) fn most_frequent(ranges: &[Option<u32>; PROBLEMS], most_bits: u32) -> Option<u32> {
+    let fitting = || ranges.iter().flatten().copied().filter(|&bits| bits <= most_bits);
     fitting().max_by_key(|&bits| (fitting().filter(|&other| other == bits).count(), Reverse(bits)))
 }
 
