@@ -211,7 +211,7 @@ impl<'a> Factoring<'a> {
     /// Factors with more and more bits, until each entry of the residual is as small as its own terms require.
     fn entrywise(mut self, mut memory: Matrix) -> Result<(Matrix, CholeskyReport)> {
         let order = self.lower.rows();
-        let mut range = RangeBits::even(order, self.precision_bits).at_least(self.options.range_bits);
+        let mut range = RangeBits::first(order, self.precision_bits, self.options.range_bits);
         let mut problem = self.problem(range.bits)?;
         let planned_bits = problem.working_bits;
         range = range.for_depth(entrywise::deepest_entry(self.input(&problem)));

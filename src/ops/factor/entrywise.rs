@@ -51,6 +51,11 @@ impl RangeBits {
         RangeBits { bits, repeats: 0, most }
     }
 
+    /// The bits of a first try: those of [`RangeBits::even`], at least `least_bits`.
+    pub fn first(order: usize, precision_bits: u32, least_bits: u32) -> RangeBits {
+        RangeBits::even(order, precision_bits).at_least(least_bits)
+    }
+
     /// At least `bits` bits, but no more than the most.
     pub fn at_least(self, bits: u32) -> RangeBits {
         RangeBits { bits: self.bits.max(bits.min(self.most).next_multiple_of(RANGE_STEP_BITS)).min(self.most), ..self }

@@ -277,7 +277,7 @@ pub fn plan_cholesky(
     let (range_bits, check_bytes) = match options.accuracy {
         Accuracy::Norm => (0, 0),
         Accuracy::Entrywise => {
-            (RangeBits::even(order, precision_bits).at_least(options.range_bits).bits, entrywise::check_bytes(order))
+            (RangeBits::first(order, precision_bits, options.range_bits).bits, entrywise::check_bytes(order))
         }
     };
     let working_bits = working_bits(precision_bits, ctx.maximum_modulus_bits())? + range_bits;

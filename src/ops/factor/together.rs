@@ -46,7 +46,7 @@ impl LaneFactors {
         }
         let range = match options.accuracy {
             Accuracy::Norm => None,
-            Accuracy::Entrywise => Some(RangeBits::even(order, precision_bits).at_least(options.range_bits)),
+            Accuracy::Entrywise => Some(RangeBits::first(order, precision_bits, options.range_bits)),
         };
         let working_bits = working_bits(precision_bits, ctx.maximum_modulus_bits()).ok()?;
         let lanes = ProblemLanes::new(working_bits + most_range_bits(range))?;

@@ -126,16 +126,10 @@ impl LaneProducts {
                 Ok(view) => results[lane] = Some(view),
             }
         }
-        let mask = match self.accuracy {
-            Accuracy::Norm => self.multiply(&self.lanes, problems, [left_shifts, right_shifts], words, &mut results),
-            Accuracy::Entrywise => {
-                let bits = Bits::scaled(self.bits.result, size.contracted);
-                let lanes = ProblemLanes::new(bits.widened(bits.working + range_bits).operand);
-                lanes.map_or(0, |lanes| {
-                    self.multiply(&lanes, problems, [left_shifts, right_shifts], words, &mut results)
-                })
-            }
-        };
+        let bits = Bits::scaled(self.bits.result, size.contracted);
+        let lanes = ProblemLanes::new(bits.widened(bits.working + range_bits).operand);
+        let mask =
+            lanes.map_or(0, |lanes| self.multiply(&lanes, problems, [left_shifts, right_shifts], words, &mut results));
         workspace.operands = buffer;
         for (result, problem) in results.into_iter().zip(problems) {
             if let (Some(view), Some(problem)) = (result, problem) {

@@ -2,7 +2,7 @@
 
 use crate::api::cholesky::store_factor;
 use crate::api::products::{Applied, Terms, nothing, terms_of};
-use crate::api::triangular::{TriangleUse, part_read};
+use crate::api::triangular::part_read;
 use crate::api::{diag_of, op_of, part_of, scalar, side_of, symmetric_of, uplo_of};
 use crate::array::{Operand, Part};
 use crate::call::{Call, Input, enter};
@@ -11,6 +11,7 @@ use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_matrix, sunzi_status};
 use rug::Float;
 use std::borrow::Cow;
+use sunzi::advanced::calls::TriangularKind;
 use sunzi::batch::{cholesky_batch_into, gemm_batch_into, syrk_batch_into, trsm_batch_into};
 use sunzi::report::BatchReport;
 use sunzi::{
@@ -140,7 +141,7 @@ pub unsafe extern "C" fn sunzi_trsm_batch(
             let (op, diag) = (op_of("trans", trans)?, diag_of(diag)?);
             let (t, b) = (batch.operands("t", t)?, batch.operands("b", b)?);
             let alpha = scalar(call, "alpha", alpha)?;
-            batch.trsm(call, TriangleUse { side, uplo, op, diag }, alpha.as_ref(), &t, &b)
+            batch.trsm(call, TriangularKind { side, uplo, op, diag }, alpha.as_ref(), &t, &b)
         })
     }
 }
@@ -433,7 +434,7 @@ impl Batch {
     unsafe fn trsm(
         self,
         call: &Call<'_>,
-        TriangleUse { side, uplo, op, diag }: TriangleUse,
+        TriangularKind { side, uplo, op, diag }: TriangularKind,
         alpha: Option<&Float>,
         t: &[Operand],
         b: &[Operand],

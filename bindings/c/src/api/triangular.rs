@@ -7,7 +7,8 @@ use crate::context::sunzi_context;
 use crate::failure::Outcome;
 use crate::types::{sunzi_matrix, sunzi_status};
 use rug::Float;
-use sunzi::{Diag, Matrix, MatrixView, Op, Side, TrmmOptions, TrsmOptions, Uplo};
+use sunzi::advanced::calls::TriangularKind;
+use sunzi::{Diag, Matrix, MatrixView, Side, TrmmOptions, TrsmOptions, Uplo};
 
 /// Solves a triangular system in place: `B := alpha op(T)^-1 B` (`side = SUNZI_LEFT`) or `B := alpha B op(T)^-1`
 /// (`SUNZI_RIGHT`).
@@ -45,18 +46,9 @@ pub unsafe extern "C" fn sunzi_trsm(
             let (op, diag) = (op_of("trans", trans)?, diag_of(diag)?);
             let [t, b] = operands(["t", "b"], [t, b])?;
             let alpha = scalar(call, "alpha", alpha)?;
-            trsm(call, TriangleUse { side, uplo, op, diag }, alpha.as_ref(), &t, &b)
+            trsm(call, TriangularKind { side, uplo, op, diag }, alpha.as_ref(), &t, &b)
         })
     }
-}
-
-/// How a triangular matrix is used.
-#[derive(Clone, Copy)]
-pub(crate) struct TriangleUse {
-    pub side: Side,
-    pub uplo: Uplo,
-    pub op: Op,
-    pub diag: Diag,
 }
 
 /// `b := alpha op(t)^-1 b`, or from the right.
@@ -65,12 +57,12 @@ pub(crate) struct TriangleUse {
 /// The header's rules.
 pub(crate) unsafe fn trsm(
     call: &Call<'_>,
-    kind: TriangleUse,
+    kind: TriangularKind,
     alpha: Option<&Float>,
     t: &Operand,
     b: &Operand,
 ) -> Outcome<()> {
-    let TriangleUse { side, uplo, op, diag } = kind;
+    let TriangularKind { side, uplo, op, diag } = kind;
     let work = |call: &Call<'_>, t: MatrixView<'_>, b: MatrixView<'_>, bits, result: &mut Matrix| {
         let options = TrsmOptions::new().side(side).uplo(uplo).op(op).diag(diag).accuracy(call.accuracy()).alpha(alpha);
         call.note_solve(&call.done(sunzi::trsm_into(&call.context(), t, b, bits, &options, result))?);
@@ -84,8 +76,14 @@ pub(crate) unsafe fn trsm(
 ///
 /// # Safety
 /// The header's rules.
-pub(crate) unsafe fn trmm(call: &Call<'_>, kind: TriangleUse, alpha: &Float, t: &Operand, b: &Operand) -> Outcome<()> {
-    let TriangleUse { side, uplo, op, diag } = kind;
+pub(crate) unsafe fn trmm(
+    call: &Call<'_>,
+    kind: TriangularKind,
+    alpha: &Float,
+    t: &Operand,
+    b: &Operand,
+) -> Outcome<()> {
+    let TriangularKind { side, uplo, op, diag } = kind;
     let work = |call: &Call<'_>, t: MatrixView<'_>, b: MatrixView<'_>, bits, result: &mut Matrix| {
         let options = TrmmOptions::new().side(side).uplo(uplo).op(op).diag(diag).accuracy(call.accuracy()).alpha(alpha);
         call.note_product(&call.done(sunzi::trmm_into(&call.context(), t, b, bits, &options, result))?);
@@ -97,7 +95,7 @@ pub(crate) unsafe fn trmm(call: &Call<'_>, kind: TriangleUse, alpha: &Float, t: 
 
 /// A triangle and the matrix that it is applied to.
 struct Operands<'a> {
-    kind: TriangleUse,
+    kind: TriangularKind,
     alpha: Option<&'a Float>,
     t: &'a Operand,
     b: &'a Operand,
@@ -112,7 +110,7 @@ unsafe fn replace(
     operands: &Operands<'_>,
     work: impl FnOnce(&Call<'_>, MatrixView<'_>, MatrixView<'_>, u32, &mut Matrix) -> Outcome<()>,
 ) -> Outcome<()> {
-    let Operands { kind: TriangleUse { side, uplo, diag, .. }, alpha, t, b } = *operands;
+    let Operands { kind: TriangularKind { side, uplo, diag, .. }, alpha, t, b } = *operands;
     t.check_square()?;
     match side {
         Side::Left => b.check_shape(t.rows(), b.cols())?,

@@ -61,7 +61,7 @@ pub fn plan_cholesky(
     let (range_bits, check_bytes) = match options.accuracy {
         Accuracy::Norm => (0, 0),
         Accuracy::Entrywise => {
-            let range = RangeBits::even(order, precision_bits).at_least(options.range_bits);
+            let range = RangeBits::first(order, precision_bits, options.range_bits);
             (range.bits, entrywise::check_bytes(order, world.size()))
         }
     };

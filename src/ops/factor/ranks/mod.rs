@@ -239,7 +239,7 @@ impl RankFactoring<'_> {
     /// As in one process, see `ops::cholesky`. Collective.
     fn entrywise(mut self, mut memory: DistMatrix) -> Result<MadeFactor> {
         let (world, a, order): (&dyn Transport, _, _) = (self.site.world(), self.a, self.a.map().rows);
-        let mut range = RangeBits::even(order, self.precision_bits).at_least(self.options.range_bits);
+        let mut range = RangeBits::first(order, self.precision_bits, self.options.range_bits);
         let mut problem = self.problem(range.bits)?;
         range = range.for_depth(entrywise::deepest_entry(world, &problem, a)?);
         let check_bytes = entrywise::check_bytes(order, world.size());

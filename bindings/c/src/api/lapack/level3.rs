@@ -2,12 +2,12 @@
 
 use crate::api::lapack::{Entries, Place, info, op_of, sides_of, sizes, terms, twins, uplo_of};
 use crate::api::products::Applied;
-use crate::api::triangular::TriangleUse;
 use crate::api::{number, products, triangular};
 use crate::array::Operand;
 use crate::call::Call;
 use crate::failure::Outcome;
 use std::ffi::{c_char, c_void};
+use sunzi::advanced::calls::TriangularKind;
 use sunzi::{Op, Side};
 
 twins! {
@@ -161,7 +161,7 @@ impl TriangleAndMatrix {
     unsafe fn replace(
         &self,
         entries: Entries,
-        work: impl FnOnce(TriangleUse, &Operand, &Operand, &Operand) -> Outcome<()>,
+        work: impl FnOnce(TriangularKind, &Operand, &Operand, &Operand) -> Outcome<()>,
     ) -> Outcome<()> {
         // SAFETY: by contract, for all below.
         unsafe {

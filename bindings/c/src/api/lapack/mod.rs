@@ -22,7 +22,6 @@ pub use symmetric::*;
 pub(crate) use twins::twins;
 
 use crate::api::products::Terms;
-use crate::api::triangular::TriangleUse;
 use crate::array::{MpfEntry, MpfrEntry, Operand, invalid};
 use crate::call::{Call, run};
 use crate::context::sunzi_context;
@@ -30,6 +29,7 @@ use crate::failure::{Failure, Outcome};
 use crate::types::*;
 use rug::Float;
 use std::ffi::{c_char, c_void};
+use sunzi::advanced::calls::TriangularKind;
 use sunzi::{Diag, Op, Side, Uplo};
 
 /// Calls a routine with arguments of these names on entries of `format`; returns what LAPACK calls info.
@@ -197,11 +197,11 @@ pub(crate) unsafe fn sides_of(
     uplo: *const c_char,
     transa: *const c_char,
     diag: *const c_char,
-) -> Outcome<TriangleUse> {
+) -> Outcome<TriangularKind> {
     // SAFETY: by contract.
     unsafe {
         let (side, uplo, op) = (side_of(side)?, uplo_of(uplo)?, op_of("transa", transa)?);
-        Ok(TriangleUse { side, uplo, op, diag: diag_of(diag)? })
+        Ok(TriangularKind { side, uplo, op, diag: diag_of(diag)? })
     }
 }
 

@@ -4,11 +4,10 @@ use super::checks::{A, B, C, Checks, SubMatrix};
 use super::{checked, info};
 use crate::api::lapack::{Entries, leaves_as_it_is, op_of, sides_of, twins, uplo_of};
 use crate::api::products::Terms;
-use crate::api::triangular::TriangleUse;
 use crate::call::Call;
 use crate::failure::Outcome;
 use std::ffi::{c_char, c_int, c_void};
-use sunzi::advanced::calls::{TriangularKind, gemm_over, syrk_over, trsm_over};
+use sunzi::advanced::calls::{gemm_over, syrk_over, trsm_over};
 use sunzi::{Op, Side};
 
 twins! {
@@ -187,8 +186,7 @@ impl Pdtrsm {
                 if b.is_empty() {
                     return Ok(());
                 }
-                let TriangleUse { side, uplo, op, diag } = kind;
-                trsm_over(call, team, TriangularKind { side, uplo, op, diag }, alpha.as_ref(), a, b)
+                trsm_over(call, team, kind, alpha.as_ref(), a, b)
             })
         }
     }
