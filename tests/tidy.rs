@@ -374,18 +374,18 @@ fn named_in_section(page: &str, section: &str) -> Vec<(String, Option<String>)> 
 }
 
 #[test]
-fn the_way_in_names_files_and_functions_that_exist() {
+fn the_reading_order_names_files_and_functions_that_exist() {
     let page = fs::read_to_string(root().join("docs/ARCHITECTURE.md")).unwrap();
-    let named = named_in_section(&page, "A way in");
+    let named = named_in_section(&page, "Reading order");
     assert!(named.len() >= 20 && named.iter().filter(|(_, function)| function.is_some()).count() >= 5, "{named:?}");
     for (file, function) in named {
         let text = fs::read_to_string(root().join(&file)).unwrap_or_else(|error| panic!("{file}: {error}"));
         let declares = |name: &String| text.contains(&format!("fn {name}(")) || text.contains(&format!("fn {name}<"));
         assert!(function.iter().all(declares), "{file} has no function {function:?}");
     }
-    let planted = "\n## A way in\n| 1 | `src/no.rs` | text |\n| why | `a.rs` | `f` |\n## Next\n| `b.rs` |\n";
+    let planted = "\n## Reading order\n| 1 | `src/no.rs` | text |\n| why | `a.rs` | `f` |\n## Next\n| `b.rs` |\n";
     let expected = [("src/no.rs".into(), None), ("a.rs".into(), Some("f".into()))];
-    assert_eq!(named_in_section(planted, "A way in"), expected);
+    assert_eq!(named_in_section(planted, "Reading order"), expected);
 }
 
 #[test]
