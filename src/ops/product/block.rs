@@ -13,7 +13,7 @@ use crate::ops::product::problem::{Accuracy, ColumnRange, ProductProblem};
 use rug::Float;
 
 pub(crate) use crate::ops::product::call::needs;
-pub(crate) use crate::ops::product::size::BlockShape;
+pub(crate) use crate::ops::product::problem::BlockShape;
 
 /// One product of two views.
 #[derive(Clone, Copy)]

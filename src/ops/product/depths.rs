@@ -9,10 +9,9 @@ use crate::error::Result;
 use crate::kernels::max_plus::{DepthRow, EMPTY, PANEL, depth, largest_sums};
 use crate::math::float::Head;
 use crate::matrix::{EntryIndex, Uplo};
-use crate::ops::product::problem::OperandRows;
+use crate::ops::product::problem::{OperandRows, ProductSize};
 use crate::ops::product::scale::NormPass;
 use crate::ops::product::segments::in_triangle;
-use crate::ops::product::size::ProductSize;
 use crate::store::filled;
 
 /// Bytes of a row of a panel.

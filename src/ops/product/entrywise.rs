@@ -20,10 +20,9 @@ use crate::ops::fixed_sum::{FixedSum, Sign};
 pub(crate) use crate::ops::product::depths::choice_bytes;
 use crate::ops::product::depths::{Depths, OnePanel};
 use crate::ops::product::path::{direct_nanoseconds, plane_nanoseconds};
-use crate::ops::product::problem::{Bits, ColumnRange, OperandRows};
+use crate::ops::product::problem::{Bits, ColumnRange, OperandRows, ProductSize};
 use crate::ops::product::scale::{NormPass, ordered, unordered};
 use crate::ops::product::segments::in_triangle;
-use crate::ops::product::size::ProductSize;
 
 /// Work on single entries that a worker takes at a time: asking for it takes a microsecond.
 const GROUP_NANOSECONDS: f64 = 50_000.0;

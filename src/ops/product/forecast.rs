@@ -8,8 +8,7 @@ use crate::ops::product::direct;
 use crate::ops::product::entrywise::{Singles, choice_bytes, possible_range_bits, takes_all};
 use crate::ops::product::path::{choose_path, plan_on, plan_request};
 use crate::ops::product::plan::{Plan, PlanRequest};
-use crate::ops::product::problem::{Accuracy, Bits, IntegerBits, check_precision};
-use crate::ops::product::size::ProductSize;
+use crate::ops::product::problem::{Accuracy, Bits, IntegerBits, ProductSize, check_precision};
 use crate::options::setters;
 
 /// The properties of the operands that a plan of a product needs.

@@ -3,8 +3,7 @@
 use crate::comm::Say;
 use crate::context::Context;
 use crate::kernels::{self, ConversionCosts, PlaneKernel};
-use crate::ops::product::problem::Bits;
-use crate::ops::product::size::ProductSize;
+use crate::ops::product::problem::{Bits, ProductSize};
 use std::collections::BTreeSet;
 
 /// The kernel of a product on planes: the context's for moduli of this size ([`Context::kernel_for`]), or another one

@@ -31,7 +31,6 @@ pub(crate) mod scale;
 pub(crate) mod schedule;
 pub(crate) mod segments;
 mod shares;
-pub(crate) mod size;
 mod space;
 pub(crate) mod streamed;
 pub(crate) mod together;

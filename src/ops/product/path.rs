@@ -9,8 +9,7 @@ use crate::math::float::limbs_for;
 use crate::ops::product::device::{CutCounts, DevicePlan, DeviceRequest};
 use crate::ops::product::direct;
 use crate::ops::product::plan::{Plan, PlanRequest, plan_planes};
-use crate::ops::product::problem::Accuracy;
-use crate::ops::product::size::ProductSize;
+use crate::ops::product::problem::{Accuracy, ProductSize};
 use crate::plan::PlanBytes;
 use crate::site::Site;
 

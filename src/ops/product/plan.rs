@@ -2,16 +2,14 @@
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::kernels::{EngineSpec, PlaneEngine, PlaneKernel};
-use crate::math::bound;
+use crate::kernels::{PlaneEngine, PlaneKernel};
 use crate::math::float::limbs_for;
 use crate::matrix::Matrix;
 use crate::ops::product::device::DevicePart;
 use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::kernel::choose_kernel;
-use crate::ops::product::problem::{Accuracy, Bits};
+use crate::ops::product::problem::{Accuracy, Bits, BlockShape, ProductSize};
 use crate::ops::product::schedule::{Cutting, ProductSchedule};
-use crate::ops::product::size::{BlockShape, ProductSize};
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid, Cut, DiskInput, PlanBytes, PlanInput, WindowWords};
 use crate::store::{Buffer, available_bytes};
 use serde::Serialize;
@@ -278,25 +276,5 @@ pub(crate) fn describe(
         load_max_over_mean: jobs.assignment.max_over_mean(),
         team: None,
         devices: Vec::new(),
-    }
-}
-
-impl Bits {
-    /// Bit counts of a product whose columns are scaled to the working precision.
-    pub fn scaled(precision_bits: u32, contracted: usize) -> Bits {
-        let working = bound::working_bits(precision_bits, contracted);
-        let modulus = bound::modulus_bits(working, working);
-        Bits { working, operand: working, modulus, result: precision_bits }
-    }
-
-    /// The same with `working_bits`, where they are more.
-    pub fn widened(self, working_bits: u32) -> Bits {
-        let working = working_bits.max(self.working);
-        Bits { working, operand: working, modulus: bound::modulus_bits(working, working), ..self }
-    }
-
-    /// The requirements of such a product on an engine, with a redundant prime where wanted.
-    pub fn spec(self, redundant: bool) -> EngineSpec {
-        EngineSpec { operand_bits: self.operand, modulus_bits: self.modulus, redundant }
     }
 }

@@ -17,8 +17,7 @@ use crate::ops::product::device::{
     CutCounts, DevicePlan, DeviceReport, DeviceRequest, DeviceRun, Owners, ResultTarget,
 };
 use crate::ops::product::plan::{Plan, TeamPlan};
-use crate::ops::product::problem::{Accuracy, Bits, Hooks, OperandRows};
-use crate::ops::product::size::ProductSize;
+use crate::ops::product::problem::{Accuracy, Bits, Hooks, OperandRows, ProductSize};
 use crate::plan::overhead;
 use crate::plan::{DeviceCut, PlanBytes, even_share};
 use crate::site::{NodeLayout, Site};

@@ -12,7 +12,9 @@ use crate::ops::product::combine::{AddedMatrix, Epilogue};
 use crate::ops::product::entrywise::{self, Entrywise, Singles, Terms};
 use crate::ops::product::kernel::{choice_of_kernels, most_modulus_bits};
 use crate::ops::product::plan::PlannedRun;
-use crate::ops::product::problem::{Accuracy, Bits, IntegerBits, OperandRows, ProductOperand, check_precision};
+use crate::ops::product::problem::{
+    Accuracy, Bits, IntegerBits, OperandRows, ProductOperand, ProductSize, check_precision,
+};
 use crate::ops::product::ranks::devices::RankProduct;
 use crate::ops::product::ranks::finish::{NodeLimits, finish_singles, make_report, without_product};
 use crate::ops::product::ranks::plan::{ClusterRequest, plan_cluster};
@@ -20,7 +22,6 @@ use crate::ops::product::ranks::{DistOptions, DistOutcome, PlanHook};
 use crate::ops::product::report::Report;
 use crate::ops::product::run::{ProductRun, RunState};
 use crate::ops::product::scale;
-use crate::ops::product::size::ProductSize;
 use crate::ops::product::space::{Space, worker_spaces};
 use crate::plan::NodeShape;
 use crate::plan::default_tile_size;

@@ -14,7 +14,7 @@ use crate::matrix::Matrix;
 use crate::ops::product::block::working_bits_below;
 use crate::ops::product::forecast::{larger_refusal, plan_integers};
 use crate::ops::product::kernel::shorter_ends;
-use crate::ops::product::size::ProductSize;
+use crate::ops::product::problem::ProductSize;
 
 /// Entries that are summed one by one at a time.
 pub(super) const SINGLES_AT_ONCE: usize = 4096;
