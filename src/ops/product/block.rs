@@ -7,8 +7,7 @@ use crate::math::bound;
 use crate::matrix::{Destination, Matrix, MatrixView, Op};
 use crate::ops::product::call;
 use crate::ops::product::combine::{AddedMatrix, Epilogue};
-use crate::ops::product::path::plan_request;
-use crate::ops::product::plan::{Plan, PlanRequest};
+use crate::ops::product::plan::{Plan, PlanRequest, plan_request};
 use crate::ops::product::problem::{Accuracy, ColumnRange, ProductProblem};
 use rug::Float;
 

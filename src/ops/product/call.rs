@@ -5,12 +5,14 @@ use crate::context::{Context, Workspace, WorkspaceNeeds};
 use crate::error::{Error, Result};
 use crate::matrix::{Destination, Matrix, MatrixView, MatrixViewMut};
 use crate::ops::product::clock::{PhaseClock, RankPhase};
-use crate::ops::product::device::{CutCounts, DevicePlan, DeviceRequest, DeviceRun, ResultTarget};
+use crate::ops::product::device::{DeviceRequest, DeviceRun, ResultTarget};
 use crate::ops::product::direct;
 use crate::ops::product::entrywise::{self, Entrywise, Singles, Terms};
-use crate::ops::product::forecast::{larger_refusal, plan_widened};
-use crate::ops::product::path::{ProductMethod, choose_path, is_worth_a_device, other_path, plan_alone};
-use crate::ops::product::plan::{Plan, PlanRequest, PlannedRun, plan_planes};
+use crate::ops::product::path::{ProductMethod, choose_path, is_worth_a_device, other_path};
+use crate::ops::product::plan::{
+    Plan, PlanRequest, PlannedRun, larger_refusal, plan_alone, plan_devices, plan_direct, plan_entries, plan_planes,
+    plan_widened,
+};
 use crate::ops::product::problem::{Bits, ColumnRange, IntegerBits, OperandRows, ProductOperand, ProductProblem};
 use crate::ops::product::recover::RecoveryTime;
 use crate::ops::product::report::{Phases, Report};
@@ -75,7 +77,7 @@ fn path_within_limit(
     if ctx.memory_bytes().is_none() || problem.size().is_empty() || is_summed(problem) {
         return Ok((path, None));
     }
-    let Some(other) = other_path(path, ctx, &request(problem, problem.scaled_bits())) else { return Ok((path, None)) };
+    let Some(other) = other_path(path, ctx, &problem.size(), &problem.scaled_bits()) else { return Ok((path, None)) };
     let scaled = scale_operands(ctx, 1, problem, workspace)?;
     if matches!(scaled.entrywise.singles, Singles::All) {
         return Ok((path, Some(scaled)));
@@ -95,11 +97,11 @@ fn run_direct(
     let Begun { problem, start, .. } = begun;
     let (bits, ctx, end) = (scaled.bits, &scaled.beside(ctx, problem), Instant::now());
     let summed = matches!(scaled.entrywise.singles, Singles::All);
-    let plan = if summed { direct::plan_entries } else { direct::plan }(ctx, &request(problem, bits))?;
+    let plan = if summed { plan_entries } else { plan_direct }(ctx, &request(problem, bits))?;
     workspace.trim(ctx.memory_beside_tables(), &needs(&plan));
     let mut result = result.prepare(problem.result_shape(), bits.result)?;
     if !summed {
-        direct::run(ctx, problem, &bits, &plan, workspace, result.reborrow())?;
+        direct::run(ctx, problem, &bits, plan.bytes.operand_window, workspace, result.reborrow())?;
     }
     scaled.complete(ctx, 1, problem, &mut result)?;
     let (scale, product) = ((end - start).as_secs_f64(), end.elapsed().as_secs_f64());
@@ -176,18 +178,11 @@ fn devices_take(ctx: &Context, problem: &ProductProblem<'_>) -> Result<bool> {
         return Ok(false);
     }
     let bits = problem.scaled_bits();
-    match DevicePlan::new(Site::one_process(ctx), &DeviceRequest::of(problem, bits), None) {
-        Ok(plan) => Ok(ctx.admit(device_host_bytes(ctx, problem, bits, &plan)).is_ok()),
+    match plan_devices(ctx, &request(problem, bits), &DeviceRequest::of(problem, bits)) {
+        Ok((_, plan)) => Ok(ctx.admit(plan.planned_bytes).is_ok()),
         Err(Error::DeviceLimit { .. }) => Ok(false),
         Err(error) => Err(error),
     }
-}
-
-/// Bytes on the host of a product on devices.
-fn device_host_bytes(ctx: &Context, problem: &ProductProblem<'_>, bits: Bits, plan: &DevicePlan) -> u64 {
-    let (rows, cols) = problem.result_shape();
-    let beside = plan.pinned_bytes() + plan.list_bytes(ctx.freivalds().then(|| ctx.threads()));
-    Matrix::bytes_for(rows, cols, bits.result).saturating_add(beside)
 }
 
 fn run_devices(
@@ -201,9 +196,8 @@ fn run_devices(
     let scaled = ctx.install(|| scale_operands(ctx, workers, problem, workspace))?;
     let (bits, ctx) = (scaled.bits, &scaled.beside(ctx, problem));
     let scale = start.elapsed().as_secs_f64();
-    let request = DeviceRequest::of(problem, bits);
-    let plan = DevicePlan::new(Site::one_process(ctx), &request, None)?;
-    let planned_bytes = device_host_bytes(ctx, problem, bits, &plan);
+    let on_devices = DeviceRequest::of(problem, bits);
+    let (devices, Plan { planned_bytes, bytes, .. }) = plan_devices(ctx, &request(problem, bits), &on_devices)?;
     ctx.admit(planned_bytes)?;
     workspace.trim(ctx.memory(), &WorkspaceNeeds { planned_bytes, ..WorkspaceNeeds::default() });
     let start = Instant::now();
@@ -212,42 +206,27 @@ fn run_devices(
     let left = OperandRows { blocks: &blocks[0], shifts: &workspace.left_shifts };
     let right = problem.right.map(|_| OperandRows { blocks: &blocks[1], shifts: &workspace.right_shifts });
     let epilogue = problem.epilogue;
-    let run = DeviceRun { site: Site::one_process(ctx), left, right, epilogue, request, owners: None };
-    let (plan, devices) = run.run(plan, ResultTarget::Whole(result.reborrow()), &mut PhaseClock::alone(start))?;
+    let run = DeviceRun { site: Site::one_process(ctx), left, right, epilogue, request: on_devices, owners: None };
+    let (ran, devices) = run.run(devices, ResultTarget::Whole(result.reborrow()), &mut PhaseClock::alone(start))?;
     scaled.complete(ctx, workers, problem, &mut result)?;
-    let CutCounts { batches, bands, chunks } = plan.cuts();
+    // Where a device was short of memory, another plan ran than the first one.
+    let plan = Plan::on_devices(problem.operation, &problem.size(), &bits, &ran, workers, bytes);
+    let phases = Phases { scale, product: start.elapsed().as_secs_f64(), ..Phases::default() };
     let report = Report {
-        operation: problem.operation,
-        rows: problem.contracted(),
-        cols: problem.result_shape().1,
-        precision_bits: problem.precision_bits,
-        working_bits: bits.working,
-        threads: workers,
-        kernel: plan.kernel(),
-        primes: plan.moduli(),
-        batches,
-        bands,
-        chunks,
-        phases: Phases { scale, product: start.elapsed().as_secs_f64(), ..Phases::default() },
-        planned_bytes,
         checked: ctx.self_check() || ctx.freivalds(),
         devices,
-        ..Report::default()
+        ..Report::new(&plan, problem.precision_bits, phases)
     };
     Ok(scaled.report(report, problem))
 }
 
 fn request(problem: &ProductProblem<'_>, bits: Bits) -> PlanRequest {
-    let (rows, cols) = problem.result_shape();
-    let result_bytes = Matrix::bytes_for(rows, cols, bits.result);
     PlanRequest {
         operation: problem.operation,
-        size: problem.size(),
-        bits,
-        result_bytes,
         cut: problem.hooks.cut,
         on_cpu: true,
         is_part: problem.inner_bits.is_some(),
+        ..PlanRequest::new(problem.size(), bits)
     }
 }
 

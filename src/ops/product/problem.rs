@@ -10,7 +10,7 @@ use crate::math::bound;
 use crate::matrix::mirror::{Workers, mirror};
 use crate::matrix::{MatrixView, MatrixViewMut, Op, Uplo};
 use crate::ops::product::combine::Epilogue;
-use crate::plan::{Cut, DeviceCut};
+use crate::plan::{BLOCK, BlockGrid, Cut, DeviceCut};
 use serde::Serialize;
 
 /// Rows from which the triangle of a result is mirrored by all threads: below, waking them takes longer.
@@ -352,6 +352,11 @@ impl ProductSize {
         let most = [contracted, rows, cols].iter().copied().max().unwrap_or(0);
         let fits = most < 1 << 40 && (contracted * (rows + cols)).max(rows * cols) * 8 * bits < 1 << 62;
         if self.is_empty() || fits { Ok(()) } else { Err(overflow) }
+    }
+
+    /// The panels of both operands, as rows and columns of a grid.
+    pub fn panels(&self) -> BlockGrid {
+        BlockGrid { rows: self.rows.div_ceil(BLOCK), cols: self.cols.div_ceil(BLOCK), triangle: self.triangle }
     }
 
     /// Columns of the operands that are converted.

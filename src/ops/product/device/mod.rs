@@ -68,18 +68,29 @@ pub(crate) struct DeviceRequest {
 }
 
 impl DeviceRequest {
+    /// The request of the product itself, in one process, of operands with the precision of the result.
+    pub fn plain(size: ProductSize, bits: Bits) -> DeviceRequest {
+        DeviceRequest {
+            size,
+            upper: false,
+            plain: true,
+            input_limbs: limbs_for(bits.result),
+            bits,
+            cut: None,
+            exchanged: 0,
+            most_entries: usize::MAX,
+        }
+    }
+
     /// The request of a product in one process.
     pub fn of(problem: &ProductProblem<'_>, bits: Bits) -> DeviceRequest {
         let limbs = |operand: ProductOperand<'_>| operand.view.limbs_per_element();
         DeviceRequest {
-            size: problem.size(),
             upper: problem.uplo == Uplo::Upper,
             plain: problem.epilogue.is_plain(),
             input_limbs: limbs(problem.left).max(limbs(problem.right_operand())),
-            bits,
             cut: problem.hooks.device_cut,
-            exchanged: 0,
-            most_entries: usize::MAX,
+            ..DeviceRequest::plain(problem.size(), bits)
         }
     }
 }

@@ -115,9 +115,7 @@ impl FileProduct {
         cut: &ResultCut,
         caching: Caching,
     ) -> Result<(PlannedRun, OutOfCoreProductPlan)> {
-        let ProductSize { rows, cols, triangle, .. } = self.size();
-        let panels = BlockGrid { rows: rows.div_ceil(BLOCK), cols: cols.div_ceil(BLOCK), triangle };
-        let mut most = widest_bands(panels, cut.block_rows / BLOCK, site.team.size());
+        let mut most = widest_bands(self.size().panels(), cut.block_rows / BLOCK, site.team.size());
         let planned = loop {
             let planned = site.agreed(site.of_node(self.plan_in_bands(share, cut, caching, most)))?;
             // All ranks use the same bands, chosen for the rank with the least memory.
@@ -154,13 +152,9 @@ impl FileProduct {
         let size = ProductSize { contracted, rows, cols, ..size };
         let tile_bytes = cut.most_bytes(self.precision_bits);
         let request = PlanRequest {
-            operation: self.operation,
-            size,
-            bits,
             result_bytes: self.tile_buffers(ctx) as u64 * IoBuffer::memory_bytes(tile_bytes),
-            cut: None,
             on_cpu: true,
-            is_part: false,
+            ..PlanRequest::new(size, bits)
         };
         let disk = DiskInput {
             piece_bytes: &|panels, rows| self.stream_bytes(panels, rows),

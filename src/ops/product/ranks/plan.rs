@@ -9,11 +9,10 @@ use crate::matrix::{Matrix, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::product::entrywise::{choice_bytes, possible_range_bits};
 use crate::ops::product::exchange::MESSAGE_WORDS;
-use crate::ops::product::forecast::{ProductPlanOptions, larger_refusal};
 use crate::ops::product::inner_check::InnerCheck;
-use crate::ops::product::kernel::choose_kernel;
 use crate::ops::product::packing::Packing;
-use crate::ops::product::plan::{NodePlan, Plan, PlannedRun, TeamPlan, describe};
+use crate::ops::product::path::choose_kernel;
+use crate::ops::product::plan::{NodePlan, Plan, PlannedRun, ProductPlanOptions, TeamPlan, describe, larger_refusal};
 use crate::ops::product::problem::{Accuracy, Bits, ProductSize, check_precision};
 use crate::ops::product::ranks::devices::{self, DeviceShape};
 use crate::ops::product::schedule::{Cutting, ProductSchedule};
@@ -32,7 +31,6 @@ const MOST_WORKERS: usize = 1 << 16;
 
 /// The ranks that a product runs on, and its problem.
 pub(crate) struct ClusterRequest<'a> {
-    pub operation: &'static str,
     pub size: ProductSize,
     pub bits: Bits,
     /// The ranks of each node.
@@ -65,7 +63,7 @@ pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>, own_node
     let cut = choose(ctx, request, &*engine, &shapes, contracted)?;
     let chunks = contracted.div_ceil(cut.chunk_rows);
     let (mut plan, slot_panels, parts) = with_input(ctx, request, &*engine, &shapes, contracted, |input| {
-        let plan = describe(kernel, request.operation, &request.size, &request.bits, input, &cut);
+        let plan = describe(kernel, request.size.operation(), &request.size, &request.bits, input, &cut);
         (plan, input.slot_panels(&cut), input.parts(&cut))
     });
     let mut team = describe_team(request);
@@ -91,9 +89,7 @@ pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>, own_node
     plan.team = Some(team);
     let words = words.expect("every node has a shape");
     let cutting = Cutting { cut, chunks, slot_panels };
-    let ProductSize { rows, cols, triangle, .. } = request.size;
-    let panels = BlockGrid { rows: rows.div_ceil(BLOCK), cols: cols.div_ceil(BLOCK), triangle };
-    let schedule = ProductSchedule::new(&cutting, panels, plan.primes).in_parts(parts);
+    let schedule = ProductSchedule::new(&cutting, request.size.panels(), plan.primes).in_parts(parts);
     Ok(PlannedRun { engine, cutting, schedule, words, plan })
 }
 
@@ -253,10 +249,8 @@ fn sent_bytes(request: &ClusterRequest<'_>, shapes: &[EqualNodes<'_>], engine: &
     if request.nodes.len() == 1 {
         return 0;
     }
-    let (rows, cols) = (request.size.rows.div_ceil(BLOCK), request.size.cols.div_ceil(BLOCK));
-    let grid = BlockGrid { rows, cols, triangle: request.size.triangle };
     let owned = shapes.iter().map(|shape| shape.owned_blocks).min().unwrap_or(0);
-    Packing::new(engine).plane_bits((grid.len() - owned) * engine.block_words()).div_ceil(8)
+    Packing::new(engine).plane_bits((request.size.panels().len() - owned) * engine.block_words()).div_ceil(8)
 }
 
 fn describe_node(shape: &EqualNodes<'_>, input: &PlanInput<'_>, cut: &Cut, jobs: &JobList) -> NodePlan {
@@ -480,8 +474,7 @@ impl<'a> Cluster<'a> {
             true => {
                 let (node_bytes, ranks) = (&vec![ctx.memory_bytes().unwrap_or(u64::MAX); nodes.len()], &nodes[..]);
                 let (nodes, cut, chooses) = (&node_shapes[..], None, true);
-                let operation = size.operation();
-                let request = ClusterRequest { operation, size, bits, nodes, ranks, map, node_bytes, cut, chooses };
+                let request = ClusterRequest { size, bits, nodes, ranks, map, node_bytes, cut, chooses };
                 plan_cluster(ctx, &request, self.layout.node_of[self.own_rank]).map(|planned| planned.plan)
             }
             false => self.plan_on_devices(ctx, size, bits, map),

@@ -10,7 +10,7 @@ use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::product::clock::{PhaseClock, RankPhase};
 use crate::ops::product::combine::{AddedMatrix, Epilogue};
 use crate::ops::product::entrywise::{self, Entrywise, Singles, Terms};
-use crate::ops::product::kernel::{choice_of_kernels, most_modulus_bits};
+use crate::ops::product::path::{choice_of_kernels, most_modulus_bits};
 use crate::ops::product::plan::PlannedRun;
 use crate::ops::product::problem::{
     Accuracy, Bits, IntegerBits, OperandRows, ProductOperand, ProductSize, check_precision,
@@ -142,7 +142,6 @@ fn run_on_cpus(
     let planned = plan_cluster(
         ctx,
         &ClusterRequest {
-            operation: problem.operation,
             size,
             bits,
             nodes: &nodes,
