@@ -1,6 +1,6 @@
 //! Sums over ranks of the residues on their devices: each rank gets the sums for the entries in its own tiles.
 //!
-//! Ranks send each other residues in as many bits as their modulus has (`packing`), as nodes of CPUs do. Ranks of a
+//! Ranks send each other residues in as many bits as their modulus has (`Packing`), as nodes of CPUs do. Ranks of a
 //! node first add up their residues for a rank of another node, so that every residue travels between nodes once. Sums
 //! modulo the moduli are exact: no order of ranks can change a bit.
 //! A rank holds a bounded number of entries at a time (`DeviceInput::exchanged`), however large the result is.
@@ -17,7 +17,7 @@ use crate::ops::product::device::lane::Lane;
 use crate::ops::product::device::portions::{Portion, copies_of, entries_of};
 use crate::ops::product::device::stage::{EntrySink, ResultTarget};
 use crate::ops::product::device::turns::{ExchangeTurn, Owners};
-use crate::ops::product::packing::Packing;
+use crate::ops::product::exchange::Packing;
 use crate::plan::{DeviceCut, DeviceInput, Strip};
 use crate::site::NodeLayout;
 use crate::tile::TileMap;
