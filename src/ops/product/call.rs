@@ -14,11 +14,10 @@ use crate::ops::product::plan::{
     plan_widened,
 };
 use crate::ops::product::problem::{Bits, ColumnRange, IntegerBits, OperandRows, ProductOperand, ProductProblem};
-use crate::ops::product::recover::RecoveryTime;
 use crate::ops::product::report::{Phases, Report};
 use crate::ops::product::run::{ProductRun, RunState};
 use crate::ops::product::scale;
-use crate::ops::product::space::worker_spaces;
+use crate::ops::product::steps::{RecoveryTime, worker_spaces};
 use crate::plan::NodeShape;
 use crate::site::Site;
 use std::borrow::Cow;

@@ -15,19 +15,17 @@ use crate::comm::window::{Level, NodeWindow, Partition, Run, TwoParts};
 use crate::drive::Meter;
 use crate::error::{Error, Result};
 use crate::kernels::PlaneEngine;
-use crate::math::bound::range_check_bits;
 use crate::matrix::Uplo;
 use crate::ops::product::clock::{PhaseClock, RankPhase};
 use crate::ops::product::combine::Epilogue;
-use crate::ops::product::convert::{CONVERT_UNITS, Conversion, MatrixRows};
 use crate::ops::product::exchange::{Exchange, PlaneExchange};
 use crate::ops::product::inner_check::InnerCheck;
-use crate::ops::product::multiply::{Multiplication, Task};
 use crate::ops::product::problem::{Bits, FaultHook, OperandRows};
-use crate::ops::product::recover::{RECOVER_UNITS, Recovery, RecoveryTime};
 use crate::ops::product::schedule::{BandLoad, Cutting, HeldBands, ProductSchedule, ProductStep, Side, StepPart};
 use crate::ops::product::segments::{Region, ResultEntries, SegmentIter};
-use crate::ops::product::space::Space;
+use crate::ops::product::steps::{
+    CONVERT_UNITS, Conversion, MatrixRows, Multiplication, RECOVER_UNITS, Recovery, RecoveryTime, Space, Task,
+};
 use crate::ops::product::streamed::StreamedOperands;
 use crate::plan::rank_chunk;
 use crate::plan::{BLOCK, BandPair, JobList, NodeShape, plan_jobs};
@@ -372,17 +370,9 @@ impl<'a> ProductRun<'a> {
             outcome = sent.map(|words| clock.note_sent(words));
         }
         let window = clock.wait(|| products.read(&self.fence(), outcome))?;
-        let recovery = Recovery {
-            engine: self.engine,
-            window,
-            region,
-            left_shifts: self.left.shifts,
-            right_shifts: self.right().shifts,
-            epilogue: self.epilogue,
-            largest_bits: self.site.ctx.self_check().then(|| range_check_bits(self.bits.modulus)),
-            precision_bits: self.bits.result,
-            check,
-        };
+        let rounding =
+            Rounding::new(self.site.ctx, &self.left, &self.right(), &self.bits, self.epilogue, check);
+        let recovery = Recovery { engine: self.engine, window, region, rounding };
         let mut fill = |segments: SegmentIter<'_>| {
             let run = || recovery.run(segments, spaces, meter);
             time.add(self.on_workers(run)?);

@@ -3,8 +3,8 @@
 use crate::error::Result;
 use crate::io::{Block, BlockStream, BlockStreamOptions, BlockStreamStatistics, FileBlock, MatrixFile, StreamedBlock};
 use crate::matrix::Op;
-use crate::ops::product::convert::MatrixRows;
 use crate::ops::product::schedule::{ProductSchedule, Side};
+use crate::ops::product::steps::MatrixRows;
 use crate::plan::{BLOCK, rank_chunk};
 use std::ops::Range;
 use std::sync::Arc;

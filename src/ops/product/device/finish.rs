@@ -117,10 +117,10 @@ impl<'a, 'b> Finish<'a, 'b> {
             rows,
             left_shifts: Some(&left),
             right_shifts: right.as_ref(),
-            precision_bits: self.sink.precision_bits,
+            precision_bits: self.sink.rounding.precision_bits,
             heads: &out.region(0..count * 8),
             limbs: &out.region(count * 8..entries_bytes),
-            largest_bits: self.sink.largest_bits,
+            largest_bits: self.sink.rounding.largest_bits,
             faults: &faults,
             first_index: 0,
         })
@@ -134,7 +134,7 @@ impl<'a, 'b> Finish<'a, 'b> {
         while let Some(oldest) = self.pending.pop_front() {
             self.store(lanes, &oldest, target)?;
         }
-        if let Some(check) = self.sink.check {
+        if let Some(check) = self.sink.rounding.check {
             self.sums.into_iter().flatten().for_each(|sums| check.collect(sums));
         }
         Ok(())

@@ -26,7 +26,6 @@ use crate::device::{Device, DeviceKind, Event, MemoryShare, Traffic};
 use crate::drive::Meter;
 use crate::error::{Error, Result};
 use crate::kernels::device::{DeviceEngine, DeviceFamily};
-use crate::math::bound::range_check_bits;
 use crate::math::float::limbs_for;
 use crate::matrix::Uplo;
 use crate::ops::product::clock::{PhaseClock, RankPhase};
@@ -38,6 +37,7 @@ use crate::ops::product::device::recover::DeviceRecovery;
 use crate::ops::product::device::stage::EntrySink;
 use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::problem::{Bits, OperandRows, ProductOperand, ProductProblem, ProductSize};
+use crate::ops::product::steps::Rounding;
 use crate::plan::{DEVICE_ALIGN, DeviceBytes, DeviceCut, DeviceInput, shares};
 use crate::site::{NodeLayout, Site};
 use crate::store::{room_for_threads, start_in};
@@ -416,15 +416,11 @@ impl DeviceRun<'_> {
         let (ctx, world) = (site.ctx, site.world());
         let check = ctx.freivalds().then(|| InnerCheck::new(site, self.left, self.right)).transpose()?;
         let uplo = if self.request.upper { Uplo::Upper } else { Uplo::Lower };
+        let (left, right, triangle) = (&self.left, &self.right(), self.request.size.triangle);
         let sink = EntrySink {
             ctx,
-            triangle: self.request.size.triangle.then_some(uplo),
-            left_shifts: self.left.shifts,
-            right_shifts: self.right().shifts,
-            epilogue: self.epilogue,
-            precision_bits: bits.result,
-            largest_bits: ctx.self_check().then(|| range_check_bits(bits.modulus)),
-            check: check.as_ref(),
+            triangle: triangle.then_some(uplo),
+            rounding: Rounding::new(ctx, left, right, &bits, self.epilogue, check.as_ref()),
         };
         for lane in &mut lanes {
             // A lane sends back rounded entries, or integers.

@@ -20,7 +20,7 @@ use crate::ops::product::plan::PlannedRun;
 use crate::ops::product::problem::{Bits, OperandRows};
 use crate::ops::product::report::Phases;
 use crate::ops::product::run::{ProductRun, RunState};
-use crate::ops::product::space::worker_spaces;
+use crate::ops::product::steps::worker_spaces;
 use crate::ops::product::streamed::StreamedOperands;
 use crate::plan::NodeShape;
 use crate::site::Site;

@@ -22,7 +22,7 @@ use crate::ops::product::ranks::{DistOptions, DistOutcome, PlanHook};
 use crate::ops::product::report::Report;
 use crate::ops::product::run::{ProductRun, RunState};
 use crate::ops::product::scale;
-use crate::ops::product::space::{Space, worker_spaces};
+use crate::ops::product::steps::{Space, worker_spaces};
 use crate::plan::NodeShape;
 use crate::plan::default_tile_size;
 use crate::site::{NodeLayout, Site, Team, Windows};
