@@ -11,7 +11,6 @@ use crate::ops::product::plan::{Plan, PlanRequest, plan_request};
 use crate::ops::product::problem::{Accuracy, ColumnRange, ProductProblem};
 use rug::Float;
 
-pub(crate) use crate::ops::product::call::needs;
 pub(crate) use crate::ops::product::problem::BlockShape;
 
 /// One product of two views.

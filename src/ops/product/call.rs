@@ -1,11 +1,10 @@
 //! Runs a product: norms, plan, the direct path or the planes, the result and its report.
 
-use crate::comm::window::NodeWindow;
 use crate::context::{Context, Workspace, WorkspaceNeeds};
 use crate::error::{Error, Result};
 use crate::matrix::{Destination, Matrix, MatrixView, MatrixViewMut};
 use crate::ops::product::clock::{PhaseClock, RankPhase};
-use crate::ops::product::device::{DeviceRequest, DeviceRun, ResultTarget};
+use crate::ops::product::device::{DeviceRequest, DeviceRun};
 use crate::ops::product::direct;
 use crate::ops::product::entrywise::{self, Entrywise, Singles, Terms};
 use crate::ops::product::path::{ProductMethod, choose_path, is_worth_a_device, other_path};
@@ -15,9 +14,10 @@ use crate::ops::product::plan::{
 };
 use crate::ops::product::problem::{Bits, ColumnRange, IntegerBits, OperandRows, ProductOperand, ProductProblem};
 use crate::ops::product::report::{Phases, Report};
-use crate::ops::product::run::{ProductRun, RunState};
+use crate::ops::product::run::{ProductRun, RunMemory};
 use crate::ops::product::scale;
-use crate::ops::product::steps::{RecoveryTime, worker_spaces};
+use crate::ops::product::sink::ResultTarget;
+use crate::ops::product::steps::RecoveryTime;
 use crate::plan::NodeShape;
 use crate::site::Site;
 use std::borrow::Cow;
@@ -97,7 +97,7 @@ fn run_direct(
     let (bits, ctx, end) = (scaled.bits, &scaled.beside(ctx, problem), Instant::now());
     let summed = matches!(scaled.entrywise.singles, Singles::All);
     let plan = if summed { plan_entries } else { plan_direct }(ctx, &request(problem, bits))?;
-    workspace.trim(ctx.memory_beside_tables(), &needs(&plan));
+    workspace.trim(ctx.memory_beside_tables(), &plan.needs());
     let mut result = result.prepare(problem.result_shape(), bits.result)?;
     if !summed {
         direct::run(ctx, problem, &bits, plan.bytes.operand_window, workspace, result.reborrow())?;
@@ -121,7 +121,7 @@ fn run_planes(
     let problem = begun.problem;
     let ctx = &scaled.beside(ctx, problem);
     let planned = plan_planes(ctx, &request(problem, scaled.bits), workers, workspace.bytes())?;
-    workspace.trim(ctx.memory(), &needs(&planned.plan));
+    workspace.trim(ctx.memory(), &planned.plan.needs());
     let mut result = result.prepare(problem.result_shape(), scaled.bits.result)?;
     let recovery = fill_planes(ctx, problem, scaled.bits, &planned, workspace, &mut clock, &mut result)?;
     scaled.complete(ctx, workers, problem, &mut result)?;
@@ -135,36 +135,29 @@ fn fill_planes(
     ctx: &Context,
     problem: &ProductProblem<'_>,
     bits: Bits,
-    planned: &PlannedRun,
+    PlannedRun { run, plan }: &PlannedRun,
     workspace: &mut Workspace,
     clock: &mut PhaseClock,
     result: &mut MatrixViewMut<'_>,
 ) -> Result<RecoveryTime> {
-    let PlannedRun { engine, cutting, schedule, words, plan } = planned;
     workspace.reserve_workers(plan.threads);
     let Workspace { operands, products, workers, left_shifts, right_shifts, .. } = workspace;
-    let spaces = worker_spaces(&mut workers[..plan.threads], engine.magnitude_limbs(), words.scratch)?;
     let blocks = [problem.left, problem.right_operand()].map(|operand| [operand.view]);
-    let shape = NodeShape::alone(problem.contracted(), plan.threads);
     let run = ProductRun {
         site: Site::one_process(ctx),
-        shape: &shape,
-        engine: &**engine,
-        cutting: *cutting,
-        schedule: schedule.clone(),
+        shape: &NodeShape::alone(problem.contracted(), plan.threads),
+        plan: run,
         left: OperandRows { blocks: &blocks[0], shifts: left_shifts },
         right: problem.right.map(|_| OperandRows { blocks: &blocks[1], shifts: right_shifts }),
-        streamed: None,
+        source: None,
         uplo: problem.uplo,
         bits,
         epilogue: problem.epilogue,
         owners: None,
         fault: problem.hooks.fault,
     };
-    let operands = NodeWindow::Alone(operands.words(words.operands)?);
-    let products = NodeWindow::Alone(products.words(words.products)?);
-    clock.skip();
-    run.run(&mut RunState { operands, products, spaces, clock }, result)
+    let memory = RunMemory { operands, products, workers: &mut workers[..plan.threads] };
+    run.run_alone(memory, clock, &mut ResultTarget::Whole(result.reborrow()))
 }
 
 /// Whether a product runs on devices. A product inside another operation, which has planned for the CPU, does so where
@@ -406,16 +399,4 @@ fn operand_exponents(
     shifts.resize(operand.view.cols(), 0);
     scale::norm_exponents(pass, &[operand.view], operand.transposed, shifts)?;
     Ok(shifts.iter().copied().max().unwrap_or(0).max(0))
-}
-
-/// The kept memory that a call uses.
-pub(crate) fn needs(plan: &Plan) -> WorkspaceNeeds {
-    let bytes = &plan.bytes;
-    WorkspaceNeeds {
-        operand_bytes: bytes.operand_window,
-        product_bytes: bytes.product_window,
-        workers: plan.threads,
-        worker_bytes: (bytes.scratch + bytes.integers) / plan.threads.max(1) as u64,
-        planned_bytes: plan.planned_bytes,
-    }
 }

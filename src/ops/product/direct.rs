@@ -14,7 +14,7 @@ use crate::matrix::{EntryIndex, MatrixView, MatrixViewMut};
 use crate::ops::exact_sum::ExactEntry;
 use crate::ops::product::combine::Epilogue;
 use crate::ops::product::problem::{Bits, ProductProblem, ProductSize};
-use crate::ops::product::segments::in_triangle;
+use crate::ops::product::sink::in_triangle;
 use crate::store::Buffer;
 use std::ops::Range;
 

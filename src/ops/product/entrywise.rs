@@ -21,7 +21,7 @@ use crate::ops::fixed_sum::{FixedSum, Sign};
 use crate::ops::product::path::{direct_nanoseconds, plane_nanoseconds};
 use crate::ops::product::problem::{Bits, ColumnRange, OperandRows, ProductSize};
 use crate::ops::product::scale::{NormPass, ordered, unordered};
-use crate::ops::product::segments::in_triangle;
+use crate::ops::product::sink::in_triangle;
 use crate::store::filled;
 
 /// Work on single entries that a worker takes at a time: asking for it takes a microsecond.

@@ -12,7 +12,7 @@ use crate::comm::{Incoming, Outgoing};
 use crate::error::Result;
 use crate::kernels::{PlaneEngine, ResidueLanes};
 use crate::matrix::Uplo;
-use crate::ops::product::segments::Region;
+use crate::ops::product::sink::Region;
 use crate::plan::{BLOCK, pieces};
 use crate::site::Team;
 use crate::tile::{TileId, TileMap};

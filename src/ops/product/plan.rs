@@ -1,9 +1,9 @@
 //! Plans of products, as numbers a user can read: of a call on the path it takes, and by sizes alone before there are
 //! operands. Made without allocating windows or computing anything.
 
-use crate::context::Context;
+use crate::context::{Context, WorkspaceNeeds};
 use crate::error::{Error, Result};
-use crate::kernels::{PlaneEngine, PlaneKernel};
+use crate::kernels::PlaneKernel;
 use crate::math::float::limbs_for;
 use crate::matrix::Matrix;
 use crate::ops::product::combine::Epilogue;
@@ -13,13 +13,12 @@ use crate::ops::product::entrywise::{Singles, choice_bytes, possible_range_bits,
 use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::path::{ProductMethod, choose_kernel, choose_path, other_path};
 use crate::ops::product::problem::{Accuracy, Bits, BlockShape, IntegerBits, ProductSize, check_precision};
-use crate::ops::product::schedule::{Cutting, ProductSchedule};
+use crate::ops::product::run::{Cutting, ProductSchedule, RunPlan};
 use crate::options::setters;
-use crate::plan::{BLOCK, BLOCK_WORDS, Cut, DiskInput, PlanBytes, PlanInput, WindowWords};
+use crate::plan::{BLOCK, BLOCK_WORDS, Cut, DiskInput, PlanBytes, PlanInput};
 use crate::site::Site;
 use crate::store::{Buffer, available_bytes};
 use serde::Serialize;
-use std::sync::Arc;
 
 /// From this many new bytes on, a call without a limit queries the system's free memory, which takes a fraction of a
 /// millisecond.
@@ -129,6 +128,18 @@ pub struct NodePlan {
 }
 
 impl Plan {
+    /// The kept memory that a call in one process uses.
+    pub(crate) fn needs(&self) -> WorkspaceNeeds {
+        let bytes = &self.bytes;
+        WorkspaceNeeds {
+            operand_bytes: bytes.operand_window,
+            product_bytes: bytes.product_window,
+            workers: self.threads,
+            worker_bytes: (bytes.scratch + bytes.integers) / self.threads.max(1) as u64,
+            planned_bytes: self.planned_bytes,
+        }
+    }
+
     /// The part of a plan that is the same on each path.
     fn of(
         operation: &'static str,
@@ -322,12 +333,9 @@ pub(crate) fn plan_devices(
     Ok((devices, plan))
 }
 
-/// A plan with the objects needed to run it.
+/// A plan of a product on planes, and what its run needs.
 pub(crate) struct PlannedRun {
-    pub engine: Arc<dyn PlaneEngine>,
-    pub cutting: Cutting,
-    pub schedule: ProductSchedule,
-    pub words: WindowWords,
+    pub run: RunPlan,
     pub plan: Plan,
 }
 
@@ -389,7 +397,7 @@ fn plan_with(
     let (words, slot_panels) = (input.window_words(&cut), input.slot_panels(&cut));
     let cutting = Cutting { cut, chunks: input.chunks(&cut), slot_panels };
     let schedule = ProductSchedule::new(&cutting, size.panels(), input.primes);
-    Ok(PlannedRun { cutting, schedule, plan, words, engine })
+    Ok(PlannedRun { run: RunPlan { engine, cutting, schedule, words }, plan })
 }
 
 /// The cut for the context's limit, or for the machine's memory where the whole might not fit it.

@@ -12,7 +12,7 @@ use crate::ops::exact_sum::ExactEntry;
 use crate::ops::product::combine::Epilogue;
 use crate::ops::product::inner_check::{InnerCheck, RowSums};
 use crate::ops::product::problem::{Bits, OperandRows};
-use crate::ops::product::segments::{ColumnPiece, Region, Segment};
+use crate::ops::product::sink::{ColumnPiece, Region, Segment};
 use crate::plan::{BLOCK, BlockGrid, Job};
 use std::collections::VecDeque;
 use std::ops::Range;

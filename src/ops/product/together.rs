@@ -13,7 +13,7 @@ use crate::ops::product::call::scale_operands;
 use crate::ops::product::entrywise::{choice_bytes, takes_all};
 use crate::ops::product::path::goes_side_by_side;
 use crate::ops::product::problem::{Accuracy, Bits, ProductProblem, ProductSize, check_precision};
-use crate::ops::product::segments::in_triangle;
+use crate::ops::product::sink::in_triangle;
 use crate::store::Buffer;
 use bytemuck::cast_slice_mut;
 use std::cmp::Reverse;

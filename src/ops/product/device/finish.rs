@@ -7,9 +7,10 @@ use crate::error::Result;
 use crate::kernels::device::{DeviceReconstruct, Integers, PackIntegers, Residues, Round};
 use crate::ops::product::device::lane::{FAULT_BYTES, Lane, LaneSlot};
 use crate::ops::product::device::portions::Portion;
-use crate::ops::product::device::stage::{EntrySink, ResultTarget, float_bytes};
+use crate::ops::product::device::stage::{EntrySink, float_bytes};
 use crate::ops::product::device::timer::TimedPart;
 use crate::ops::product::inner_check::RowSums;
+use crate::ops::product::sink::ResultTarget;
 use std::collections::VecDeque;
 
 /// Entries on their way to the host.

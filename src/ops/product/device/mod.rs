@@ -16,7 +16,6 @@ mod timer;
 mod turns;
 
 pub use report::DeviceReport;
-pub(crate) use stage::ResultTarget;
 pub use timer::DeviceSeconds;
 pub(crate) use turns::Owners;
 
@@ -37,6 +36,7 @@ use crate::ops::product::device::recover::DeviceRecovery;
 use crate::ops::product::device::stage::EntrySink;
 use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::problem::{Bits, OperandRows, ProductOperand, ProductProblem, ProductSize};
+use crate::ops::product::sink::ResultTarget;
 use crate::ops::product::steps::Rounding;
 use crate::plan::{DEVICE_ALIGN, DeviceBytes, DeviceCut, DeviceInput, shares};
 use crate::site::{NodeLayout, Site};

@@ -9,7 +9,8 @@ use crate::kernels::device::Residues;
 use crate::ops::product::device::finish::Finish;
 use crate::ops::product::device::lane::{Lane, LaneSlot};
 use crate::ops::product::device::portions::{Portion, of_strip};
-use crate::ops::product::device::stage::{EntrySink, ResultTarget};
+use crate::ops::product::device::stage::EntrySink;
+use crate::ops::product::sink::ResultTarget;
 use crate::plan::Strip;
 use std::ops::Range;
 

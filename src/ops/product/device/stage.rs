@@ -4,12 +4,11 @@ use crate::context::Context;
 use crate::drive;
 use crate::error::{Error, Result};
 use crate::math::float::{Head, limbs_for};
-use crate::matrix::{EntryIndex, MAXIMUM_EXPONENT, MatrixView, MatrixViewMut, Uplo};
-use crate::ops::distribution::matrix::DistMatrix;
+use crate::matrix::{EntryIndex, MAXIMUM_EXPONENT, MatrixView, Uplo};
 use crate::ops::product::device::portions::{CopyPiece, Portion, entries_of};
 use crate::ops::product::inner_check::{InnerCheck, RowSums};
+use crate::ops::product::sink::ResultTarget;
 use crate::ops::product::steps::Rounding;
-use crate::tile::TileId;
 use std::ops::Range;
 
 /// Bytes of `entries` heads and as many times `limbs` limbs.
@@ -55,29 +54,6 @@ pub(super) struct EntrySink<'a> {
     pub triangle: Option<Uplo>,
     /// The last steps on the product.
     pub rounding: Rounding<'a>,
-}
-
-/// The result of this process, or of this rank.
-pub(crate) enum ResultTarget<'a> {
-    /// All of it.
-    Whole(MatrixViewMut<'a>),
-    /// The tiles of a rank.
-    Tiles(&'a mut DistMatrix),
-}
-
-impl ResultTarget<'_> {
-    /// The matrix that a piece lies in, and where that begins in the result. A piece lies in one tile of this rank.
-    fn part(&mut self, piece: &CopyPiece) -> (MatrixViewMut<'_>, (usize, usize)) {
-        match self {
-            ResultTarget::Whole(view) => (view.reborrow(), (0, 0)),
-            ResultTarget::Tiles(matrix) => {
-                let map = *matrix.map();
-                let id = TileId { row: piece.rows.start / map.tile_size, col: piece.cols.start / map.tile_size };
-                let tile = matrix.tile_mut(id).expect("a tile of this rank");
-                (tile.view_mut(), (map.row_range(id.row).start, map.col_range(id.col).start))
-            }
-        }
-    }
 }
 
 /// One column of the result, and where in a copy its entries begin.
@@ -127,7 +103,9 @@ impl EntrySink<'_> {
         work: impl Fn(&mut L, ResultColumn<'_>) -> Result<()> + Send + Sync,
     ) -> Result<()> {
         let Portion { piece, at, .. } = portion;
-        let (view, (first_row, first_col)) = target.part(piece);
+        // A piece lies in one tile of this rank.
+        let first = EntryIndex { row: piece.rows.start, col: piece.cols.start };
+        let (view, EntryIndex { row: first_row, col: first_col }) = target.part(first).expect("a tile of this rank");
         let (count, width) = (first_row + view.rows(), view.limbs_per_element());
         let inside = piece.cols.start.min(first_col + view.cols())..piece.cols.end.min(first_col + view.cols());
         if view.rows() == 0 || inside.is_empty() {

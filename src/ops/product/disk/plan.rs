@@ -1,14 +1,14 @@
 //! The division of memory in an out-of-core product, and the bytes that it reads.
 
 use super::OutOfCoreProductOptions;
-use super::problem::FileProduct;
+use super::operands::FileProduct;
 use crate::context::Context;
 use crate::error::Result;
 use crate::io::{BlockStream, BlockStreamOptions};
 use crate::ops::disk::{LARGEST_TILE, ResultCut};
 use crate::ops::product::plan::{Plan, PlanRequest, PlannedRun, plan_above_disk};
 use crate::ops::product::problem::{Bits, ProductSize};
-use crate::ops::product::schedule::{ProductSchedule, Side};
+use crate::ops::product::run::{ProductSchedule, Side};
 use crate::plan::overhead;
 use crate::plan::{BLOCK, BandPair, BlockGrid, DiskInput, assign, band_pairs, rank_chunk};
 use crate::site::{Site, Team};
@@ -119,20 +119,20 @@ impl FileProduct {
         let planned = loop {
             let planned = site.agreed(site.of_node(self.plan_in_bands(share, cut, caching, most)))?;
             // All ranks use the same bands, chosen for the rank with the least memory.
-            let own = planned.cutting.cut.band_panels as u64;
+            let own = planned.run.cutting.cut.band_panels as u64;
             let least = site.smallest(own)?;
             if least == site.largest(own)? {
                 break planned;
             }
             most = least as usize;
         };
-        let schedule = of_rank(planned.schedule.clone(), site.team);
+        let schedule = of_rank(planned.run.schedule.clone(), site.team);
         let plan = OutOfCoreProductPlan {
             tile_size: cut.block_rows,
             tiles: cut.blocks().count(),
             scan_bytes: self.scan_bytes(),
-            read_bytes: self.read_bytes(&schedule, planned.cutting.chunks),
-            least_read_bytes: self.read_bytes(&schedule.in_one_batch(), planned.cutting.chunks),
+            read_bytes: self.read_bytes(&schedule, planned.run.cutting.chunks),
+            least_read_bytes: self.read_bytes(&schedule.in_one_batch(), planned.run.cutting.chunks),
             product: planned.plan.clone(),
         };
         Ok((planned, plan))

@@ -14,7 +14,7 @@ use crate::ops::product::entrywise::{Singles, Terms};
 use crate::ops::product::plan::Plan;
 use crate::ops::product::report::{Phases, Report, TeamReport};
 use crate::ops::product::scale::NormPass;
-use crate::ops::product::segments::in_triangle;
+use crate::ops::product::sink::in_triangle;
 use crate::site::Site;
 use crate::site::Team;
 use crate::tile::{TileId, TileMap};

@@ -4,7 +4,6 @@ mod devices;
 mod finish;
 pub(crate) mod plan;
 mod request;
-mod tiles;
 
 use crate::comm::{Reduction, Said, Say, Transport, agree, check_alike, say_fields};
 use crate::context::Context;
@@ -153,7 +152,7 @@ pub fn syrk(
     options: &DistOptions<'_>,
 ) -> Result<DistOutcome> {
     check_addend(team.world(), options.accumulate)?;
-    let problem = RankProblem { operation: "syrk", left: blocks, right: None, precision_bits, options };
+    let problem = RankProblem { left: blocks, right: None, precision_bits, options };
     let outcome = request::run(ctx, team, &problem)?;
     Ok(DistOutcome { result: outcome.result.into_symmetric()?, ..outcome })
 }
@@ -204,7 +203,7 @@ pub fn gemm_rows(
     options: &DistOptions<'_>,
 ) -> Result<DistOutcome> {
     let (left, right) = (blocks.0, Some(blocks.1));
-    let problem = RankProblem { operation: "gemm", left, right, precision_bits, options };
+    let problem = RankProblem { left, right, precision_bits, options };
     request::run(ctx, team, &problem)
 }
 

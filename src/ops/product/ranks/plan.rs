@@ -14,7 +14,7 @@ use crate::ops::product::path::choose_kernel;
 use crate::ops::product::plan::{NodePlan, Plan, PlannedRun, ProductPlanOptions, TeamPlan, describe, larger_refusal};
 use crate::ops::product::problem::{Accuracy, Bits, ProductSize, check_precision};
 use crate::ops::product::ranks::devices::{self, DeviceShape};
-use crate::ops::product::schedule::{Cutting, ProductSchedule};
+use crate::ops::product::run::{Cutting, ProductSchedule, RunPlan};
 use crate::plan::default_tile_size;
 use crate::plan::overhead;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid, Cut, JobList, NodeShape, PlanInput, even_share};
@@ -89,7 +89,7 @@ pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>, own_node
     let words = words.expect("every node has a shape");
     let cutting = Cutting { cut, chunks, slot_panels };
     let schedule = ProductSchedule::new(&cutting, request.size.panels(), plan.primes).in_parts(parts);
-    Ok(PlannedRun { engine, cutting, schedule, words, plan })
+    Ok(PlannedRun { run: RunPlan { engine, cutting, schedule, words }, plan })
 }
 
 /// Nodes that are alike.

@@ -22,6 +22,7 @@ use crate::ops::product::ranks::{DistOptions, DistOutcome, PlanHook};
 use crate::ops::product::report::Report;
 use crate::ops::product::run::{ProductRun, RunState};
 use crate::ops::product::scale;
+use crate::ops::product::sink::ResultTarget;
 use crate::ops::product::steps::{Space, worker_spaces};
 use crate::plan::NodeShape;
 use crate::plan::default_tile_size;
@@ -31,7 +32,6 @@ use std::borrow::Cow;
 
 /// A product as one rank calls for it.
 pub(crate) struct RankProblem<'a> {
-    pub operation: &'static str,
     /// Rows of the operand whose columns are the rows of the result.
     pub left: &'a [MatrixView<'a>],
     /// The same rows of the other operand; `None` for SYRK.
@@ -243,7 +243,7 @@ struct RankPart<'a> {
 impl RankPart<'_> {
     /// Opens windows, takes scratch, runs. Collective.
     fn compute(&self, site: Site<'_>, clock: &mut PhaseClock, result: &mut DistMatrix) -> Result<()> {
-        let (words, Site { ctx, team }) = (&self.planned.words, site);
+        let (words, Site { ctx, team }) = (&self.planned.run.words, site);
         let take = || team.take_windows(words.operands, words.products, self.limited);
         let (opened, mut windows) = match clock.time(RankPhase::Windows, take) {
             Ok(windows) => (Ok(()), Some(windows)),
@@ -260,7 +260,7 @@ impl RankPart<'_> {
         };
         workspace.trim(ctx.memory(), &needs);
         workspace.reserve_workers(ctx.threads());
-        let limbs = self.planned.engine.magnitude_limbs();
+        let limbs = self.planned.run.engine.magnitude_limbs();
         let spaces = worker_spaces(&mut workspace.workers[..ctx.threads()], limbs, words.scratch);
         let outcome = opened.and(match &spaces {
             Ok(_) => Ok(()),
@@ -291,12 +291,10 @@ impl RankPart<'_> {
         let run = ProductRun {
             site,
             shape: self.shape,
-            engine: &*self.planned.engine,
-            cutting: self.planned.cutting,
-            schedule: self.planned.schedule.clone(),
+            plan: &self.planned.run,
             left,
             right,
-            streamed: None,
+            source: None,
             // A general product has no triangle to transpose.
             uplo: if right.is_some() { Uplo::Lower } else { self.uplo },
             bits,
@@ -305,17 +303,21 @@ impl RankPart<'_> {
             fault: hooks.fault,
         };
         let (operands, products) = (NodeWindow::Shared(operands), NodeWindow::Shared(products));
-        run.run(&mut RunState { operands, products, spaces, clock }, result).map(drop)
+        run.run(&mut RunState { operands, products, spaces, clock }, &mut ResultTarget::Tiles(result)).map(drop)
     }
 }
 
 impl RankProblem<'_> {
+    fn operation(&self) -> &'static str {
+        if self.right.is_none() { "syrk" } else { "gemm" }
+    }
+
     /// The checks that this rank can make on its arguments without the others.
     fn check(&self, ranks: usize) -> Result<()> {
         let same_cols = |blocks: &[MatrixView<'_>]| {
             let first = blocks.first().map_or(0, MatrixView::cols);
             match blocks.iter().position(|block| block.cols() != first) {
-                Some(index) => Err(mismatch(self.operation, &blocks[0], &blocks[index])),
+                Some(index) => Err(mismatch(self.operation(), &blocks[0], &blocks[index])),
                 None => Ok(()),
             }
         };
@@ -327,7 +329,7 @@ impl RankProblem<'_> {
                 return Err(Error::InvalidArgument(message));
             }
             if let Some((a, b)) = self.left.iter().zip(right).find(|(a, b)| a.rows() != b.rows()) {
-                return Err(mismatch(self.operation, a, b));
+                return Err(mismatch(self.operation(), a, b));
             }
         }
         self.options.grid.map_or(Ok(()), |grid| grid.check_ranks(ranks))?;
@@ -377,7 +379,7 @@ impl RankProblem<'_> {
     }
 
     fn options_hash(&self, ctx: &Context) -> u64 {
-        hash(&(self.operation, self.options, ctx.self_check(), ctx.freivalds()))
+        hash(&(self.operation(), self.options, ctx.self_check(), ctx.freivalds()))
     }
 
     fn size(&self, shared: &SharedRankData) -> ProductSize {
