@@ -18,10 +18,11 @@ use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::{EntryIndex, Uplo};
 use crate::ops::exact_sum::ExactEntry;
 use crate::ops::fixed_sum::{FixedSum, Sign};
+use crate::ops::product::combine::Epilogue;
 use crate::ops::product::path::{direct_nanoseconds, plane_nanoseconds};
 use crate::ops::product::problem::{Bits, ColumnRange, OperandRows, ProductSize};
 use crate::ops::product::scale::{NormPass, ordered, unordered};
-use crate::ops::product::sink::in_triangle;
+use crate::ops::product::sink::{ResultTarget, in_triangle};
 use crate::store::filled;
 
 /// Work on single entries that a worker takes at a time: asking for it takes a microsecond.
@@ -272,11 +273,31 @@ impl Singles {
         }
     }
 
+    /// Puts the sums of all terms of these entries into `result`, as far as this rank has them. Collective.
+    ///
+    /// # Errors
+    /// [`Error::ExponentRange`] on all ranks; [`Error::Cancelled`], [`Error::Transport`].
+    pub fn finish(
+        &self,
+        pass: &NormPass<'_>,
+        terms: &Terms<'_>,
+        epilogue: &Epilogue<'_>,
+        result: &mut ResultTarget<'_>,
+    ) -> Result<()> {
+        let precision_bits = result.precision_bits();
+        self.sum(pass, terms, |place, exact| {
+            if let Some((head, limbs)) = result.entry(place) {
+                *head = epilogue.finish(exact, place, precision_bits, limbs)?.0;
+            }
+            Ok(())
+        })
+    }
+
     /// Passes the sum of all terms of each of these entries to `store`, one column after the other. Collective.
     ///
     /// # Errors
     /// The first error of `store`, on all ranks; [`Error::Cancelled`], [`Error::Transport`].
-    pub fn sum(
+    fn sum(
         &self,
         pass: &NormPass<'_>,
         terms: &Terms<'_>,

@@ -1,5 +1,5 @@
-//! The order of a product on residue planes, and its run on one rank of a team: convert own rows, multiply own jobs, add
-//! up over nodes, reconstruct own entries. One process is a team of one rank.
+//! The order of a product on residue planes, and its run on one rank of a team: convert own rows, multiply own jobs,
+//! add up over nodes, reconstruct own entries. One process is a team of one rank.
 //!
 //! For each pair of bands all batches of primes, and within each all chunks of rows. The product window holds all
 //! primes of one pair of bands. The operand window holds one batch of primes of two bands and one chunk; its content is
@@ -10,7 +10,7 @@
 //! wait at, and its windows are plain memory.
 //! Where nodes exchange residues, the products of a batch are formed part by part: the calling thread exchanges one
 //! part while the workers multiply the next.
-//! Does not know: where entries come from (`Source`) and go to (`Sink`).
+//! Does not know: where entries come from (`OperandSource`) and where they go (`ResultSink`).
 
 use crate::comm::Fence;
 use crate::comm::window::{Level, NodeWindow, Partition, Run, TwoParts};
@@ -24,7 +24,7 @@ use crate::ops::product::combine::Epilogue;
 use crate::ops::product::exchange::{Exchange, PlaneExchange};
 use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::problem::{Bits, FaultHook, OperandRows};
-use crate::ops::product::sink::{Region, SegmentIter, Sink};
+use crate::ops::product::sink::{Region, ResultSink, SegmentIter};
 use crate::ops::product::steps::{
     CONVERT_UNITS, Conversion, MatrixRows, Multiplication, RECOVER_UNITS, Recovery, RecoveryTime, Rounding, Space,
     Task, worker_spaces,
@@ -198,16 +198,16 @@ pub(crate) struct RunPlan {
 }
 
 /// Operands that are read piece by piece: a band and a chunk of rows each, in the order of [`ProductSchedule::loads`].
-pub(crate) trait Source {
+pub(crate) trait OperandSource {
     /// Waits for the next piece, which is one of the operand on this `side`.
     ///
     /// # Errors
     /// Those of the read.
-    fn next(&self, side: Side) -> Result<Box<dyn SourcePiece>>;
+    fn next(&self, side: Side) -> Result<Box<dyn OperandPiece>>;
 }
 
 /// A piece of an operand. Its buffer is free again when it is dropped.
-pub(crate) trait SourcePiece {
+pub(crate) trait OperandPiece {
     /// All its rows, transposed where the operand is.
     ///
     /// # Errors
@@ -226,7 +226,7 @@ pub(crate) struct ProductRun<'a> {
     /// `None` for SYRK.
     pub right: Option<OperandRows<'a>>,
     /// The entries of both, where they are not in memory; the blocks of rows are then empty.
-    pub source: Option<&'a dyn Source>,
+    pub source: Option<&'a dyn OperandSource>,
     pub uplo: Uplo,
     pub bits: Bits,
     pub epilogue: Epilogue<'a>,
@@ -292,7 +292,7 @@ impl<'a> ProductRun<'a> {
     ///
     /// # Errors
     /// Those of [`crate::syrk_with`], the same on all ranks.
-    pub fn run(&self, state: &mut RunState<'_>, result: &mut dyn Sink) -> Result<RecoveryTime> {
+    pub fn run(&self, state: &mut RunState<'_>, result: &mut dyn ResultSink) -> Result<RecoveryTime> {
         let check = (self.site.ctx.freivalds()).then(|| InnerCheck::new(self.site, self.left, self.right));
         let check = check.transpose()?;
         let meter = Meter::new(self.site.ctx, self.total_units());
@@ -323,7 +323,7 @@ impl<'a> ProductRun<'a> {
         &self,
         memory: RunMemory<'_>,
         clock: &mut PhaseClock,
-        result: &mut dyn Sink,
+        result: &mut dyn ResultSink,
     ) -> Result<RecoveryTime> {
         let WindowWords { operands, products, scratch, .. } = self.plan.words;
         let spaces = worker_spaces(memory.workers, self.engine().magnitude_limbs(), scratch)?;
@@ -568,7 +568,7 @@ impl<'a> ProductRun<'a> {
         region: Region,
         rest: Option<PlaneExchange<'_, '_>>,
         state: &mut RunState<'_>,
-        result: &mut dyn Sink,
+        result: &mut dyn ResultSink,
         meter: &Meter<'_>,
         check: Option<&InnerCheck>,
     ) -> Result<RecoveryTime> {

@@ -102,7 +102,7 @@ pub(crate) struct Segment<'w> {
 pub(crate) type SegmentIter<'w> = Box<dyn Iterator<Item = Segment<'w>> + Send + 'w>;
 
 /// A matrix, or one rank's part of one, that a product fills.
-pub(crate) trait Sink: Send {
+pub(crate) trait ResultSink: Send {
     /// Passes the part of `region` that is held here to `fill`, as segments in places of the whole matrix: all at once,
     /// or piece by piece.
     ///
@@ -151,7 +151,7 @@ impl ResultTarget<'_> {
     }
 }
 
-impl Sink for ResultTarget<'_> {
+impl ResultSink for ResultTarget<'_> {
     fn fill(&mut self, region: Region, fill: &mut dyn FnMut(SegmentIter<'_>) -> Result<()>) -> Result<()> {
         match self {
             ResultTarget::Whole(view) => fill(Box::new(Segments::new(region, view.reborrow()))),

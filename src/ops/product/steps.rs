@@ -229,8 +229,8 @@ pub(crate) struct Recovery<'a> {
     pub rounding: Rounding<'a>,
 }
 
-/// From the exact integers of a scaled product to entries of the result, on CPUs and for what devices leave to the host:
-/// the range check, the scale, the epilogue, one rounding.
+/// From the exact integers of a scaled product to entries of the result, on CPUs and for what devices leave to the
+/// host: the range check, the scale, the epilogue, one rounding.
 #[derive(Clone, Copy)]
 pub(crate) struct Rounding<'a> {
     /// Scale shift of each left column.
@@ -248,8 +248,8 @@ pub(crate) struct Rounding<'a> {
 }
 
 impl<'a> Rounding<'a> {
-    /// The last steps on a product of operands with these shifts; the range is checked where the context has a redundant
-    /// prime.
+    /// The last steps on a product of operands with these shifts; the range is checked where the context has a
+    /// redundant prime.
     pub fn new(
         ctx: &Context,
         left: &OperandRows<'a>,

@@ -1,5 +1,5 @@
-//! A product of matrices in files: its shape, its checks, the pass over its operands in which their norms are found, and
-//! the pieces of bands that are read ahead, in the order of the schedule.
+//! A product of matrices in files: its shape, its checks, the pass over its operands in which their norms are found,
+//! and the pieces of bands that are read ahead, in the order of the schedule.
 
 use super::OperandFile;
 use crate::context::{Context, ProgressCallback};
@@ -12,7 +12,7 @@ use crate::math::scale::{norm_exponent, square_bound};
 use crate::matrix::{MatrixView, Op};
 use crate::ops::disk::{ResultCut, progress_of, scanned_by_root};
 use crate::ops::product::problem::{Bits, ProductSize, check_precision};
-use crate::ops::product::run::{ProductSchedule, Side, Source, SourcePiece};
+use crate::ops::product::run::{OperandPiece, OperandSource, ProductSchedule, Side};
 use crate::plan::{BLOCK, rank_chunk};
 use crate::site::Site;
 use crate::storage::Identity;
@@ -220,22 +220,22 @@ pub(crate) struct StreamedOperands {
 }
 
 /// A piece of an operand.
-struct OperandPiece {
+struct FilePiece {
     block: StreamedBlock,
     transposed: bool,
 }
 
-impl SourcePiece for OperandPiece {
+impl OperandPiece for FilePiece {
     fn view(&self) -> Result<MatrixView<'_>> {
         let view = self.block.view()?;
         Ok(if self.transposed { view.transposed() } else { view })
     }
 }
 
-impl Source for StreamedOperands {
-    fn next(&self, side: Side) -> Result<Box<dyn SourcePiece>> {
+impl OperandSource for StreamedOperands {
+    fn next(&self, side: Side) -> Result<Box<dyn OperandPiece>> {
         let block = self.stream.next_block().expect("a piece for each band that is converted")?;
-        Ok(Box::new(OperandPiece { block, transposed: self.transposed[side as usize] }))
+        Ok(Box::new(FilePiece { block, transposed: self.transposed[side as usize] }))
     }
 }
 

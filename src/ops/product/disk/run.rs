@@ -19,7 +19,7 @@ use crate::ops::product::plan::PlannedRun;
 use crate::ops::product::problem::{Bits, OperandRows};
 use crate::ops::product::report::Phases;
 use crate::ops::product::run::{ProductRun, RunMemory, RunPlan};
-use crate::ops::product::sink::{Region, SegmentIter, Sink, tile_segments};
+use crate::ops::product::sink::{Region, ResultSink, SegmentIter, tile_segments};
 use crate::plan::{BLOCK, BandPair, NodeShape};
 use crate::site::Site;
 use crate::storage::{Caching, Identity};
@@ -211,7 +211,7 @@ fn is_wanted(tiles: &StoredResult, pair: &BandPair) -> bool {
 /// The tiles that pairs of bands are rounded into.
 struct PairTiles<'t>(&'t mut StoredResult);
 
-impl Sink for PairTiles<'_> {
+impl ResultSink for PairTiles<'_> {
     fn fill(&mut self, region: Region, fill: &mut dyn FnMut(SegmentIter<'_>) -> Result<()>) -> Result<()> {
         let left = region.first_left..region.first_left + region.grid.rows;
         let right = region.first_right..region.first_right + region.grid.cols;

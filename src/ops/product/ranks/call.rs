@@ -1,31 +1,31 @@
-//! From the call of one rank to a plan that all ranks share: the ranks' requests are gathered, compared and planned.
+//! From the call of one rank to its tiles and the report of all: the ranks' requests are gathered, compared, planned as
+//! one and run.
 
 use crate::comm::window::NodeWindow;
 use crate::comm::{Reduction, Said, Say, Transport, agree, agreed};
 use crate::context::{Context, WorkspaceNeeds};
 use crate::error::{Error, Result};
-use crate::matrix::{MatrixView, Op, Uplo};
+use crate::matrix::{EntryIndex, MatrixView, Op, Uplo};
 use crate::ops::distribution::matrix::{DistMatrix, check_tile_size};
 use crate::ops::distribution::shared_devices::with_shared_devices;
-use crate::ops::product::clock::{PhaseClock, RankPhase};
+use crate::ops::exact_sum::ExactEntry;
+use crate::ops::product::clock::{PhaseClock, RankPhase, spread_over_ranks};
 use crate::ops::product::combine::{AddedMatrix, Epilogue};
 use crate::ops::product::entrywise::{self, Entrywise, Singles, Terms};
 use crate::ops::product::path::{choice_of_kernels, most_modulus_bits};
-use crate::ops::product::plan::PlannedRun;
+use crate::ops::product::plan::{Plan, PlannedRun};
 use crate::ops::product::problem::{
     Accuracy, Bits, IntegerBits, OperandRows, ProductOperand, ProductSize, check_precision,
 };
 use crate::ops::product::ranks::devices::RankProduct;
-use crate::ops::product::ranks::finish::{NodeLimits, finish_singles, make_report, without_product};
 use crate::ops::product::ranks::plan::{ClusterRequest, plan_cluster};
 use crate::ops::product::ranks::{DistOptions, DistOutcome, PlanHook};
-use crate::ops::product::report::Report;
+use crate::ops::product::report::{Phases, Report, TeamReport};
 use crate::ops::product::run::{ProductRun, RunState};
-use crate::ops::product::scale;
-use crate::ops::product::sink::ResultTarget;
+use crate::ops::product::scale::{self, NormPass};
+use crate::ops::product::sink::{ResultTarget, in_triangle};
 use crate::ops::product::steps::{Space, worker_spaces};
-use crate::plan::NodeShape;
-use crate::plan::default_tile_size;
+use crate::plan::{NodeShape, default_tile_size};
 use crate::site::{NodeLayout, Site, Team, Windows};
 use crate::tile::{RankGrid, TileMap};
 use std::borrow::Cow;
@@ -114,14 +114,15 @@ pub(crate) fn run(ctx: &Context, team: &Team, problem: &RankProblem<'_>) -> Resu
     let product = RankProduct { left, right, size, bits, map, epilogue, hooks };
     shared.hold(team.layout(), entrywise.singles.bytes(&size, problem.precision_bits));
     let outcome = match (&entrywise.singles, ctx.devices().is_empty()) {
-        _ if size.is_empty() => without_product(team, map, bits.result, shared.limits(), Some(&epilogue)),
-        (Singles::All, _) => without_product(team, map, bits.result, shared.limits(), None),
+        _ if size.is_empty() => without_product(team, map, bits.result, &shared, Some(&epilogue)),
+        (Singles::All, _) => without_product(team, map, bits.result, &shared, None),
         (_, true) => run_on_cpus(site, problem, &shared, &product, clock),
         (_, false) => run_on_devices(site, problem, &shared, &product, clock),
     };
     let DistOutcome { mut result, report, spans } = outcome.map_err(|error| shared.restated(error))?;
     let terms = problem.terms(size, left, right);
-    finish_singles(site, &terms, &entrywise.singles, &epilogue, &mut result)?;
+    let pass = NormPass::of_ranks(site);
+    entrywise.singles.finish(&pass, &terms, &epilogue, &mut ResultTarget::Tiles(&mut result))?;
     let (accuracy, range_bits) = (problem.options.accuracy, entrywise.range_bits);
     let report = Report { accuracy, range_bits, single_entries: entrywise.singles.count(&size), ..report };
     Ok(DistOutcome { result, report, spans })
@@ -156,10 +157,8 @@ fn run_on_cpus(
     if let Some(PlanHook(tell)) = problem.options.on_plan {
         tell(&planned.plan);
     }
-    let limited = shared.limited[own_node];
-    agree(team.world(), team.in_world(team.make_room(planned.plan.planned_bytes + shared.held_bytes, limited)))?;
-    let mut result = agreed(team.world(), DistMatrix::zeros(map, team.rank(), bits.result))?;
-    let uplo = problem.options.uplo;
+    let mut result = tiles(team, shared.make_room(team, planned.plan.planned_bytes), map, bits.result)?;
+    let (uplo, limited) = (problem.options.uplo, shared.limited[own_node]);
     let part = RankPart { product, uplo, planned: &planned, shape: &nodes[own_node], limited };
     part.compute(site, &mut clock, &mut result)?;
     let report = make_report(ctx, team, &planned.plan, problem.precision_bits, &clock)?;
@@ -175,19 +174,16 @@ fn run_on_devices(
     mut clock: PhaseClock,
 ) -> Result<DistOutcome> {
     let Site { ctx, team } = site;
-    let (world, node) = (team.world(), team.layout().node_of[team.rank()]);
+    let node = team.layout().node_of[team.rank()];
     let sends = shared.rows.iter().map(|&rows| rows > 0).collect::<Vec<_>>();
     let planned = product.plan(site, &sends, shared.node_bytes[node], shared.threads.iter().sum())?;
     let plan = planned.plan.clone();
     if let Some(PlanHook(tell)) = problem.options.on_plan {
         tell(&plan);
     }
-    let limited = shared.limited[node];
-    let roomy = team.make_room(plan.planned_bytes + shared.held_bytes, limited);
-    // Devices need no windows, and under a limit none are kept.
-    let roomy = roomy.and(if limited { team.close_product_windows() } else { Ok(()) });
-    agree(world, team.in_world(roomy))?;
-    let mut result = agreed(world, DistMatrix::zeros(product.map, team.rank(), product.bits.result))?;
+    // Devices need no windows.
+    let roomy = shared.make_room_without_windows(team, plan.planned_bytes);
+    let mut result = tiles(team, roomy, product.map, product.bits.result)?;
     let devices = product.compute(site, &sends, planned, &mut clock, &mut result)?;
     let report = Report { devices, ..make_report(ctx, team, &plan, problem.precision_bits, &clock)? };
     Ok(DistOutcome { result, report, spans: clock.into_spans() })
@@ -202,9 +198,17 @@ impl SharedRankData {
         self.held_bytes = rank_bytes * layout.nodes.iter().map(Vec::len).max().unwrap_or(0) as u64;
     }
 
-    /// The bytes that the nodes may take in addition to those held.
-    fn limits(&self) -> NodeLimits<'_> {
-        NodeLimits { bytes: &self.node_bytes, limited: &self.limited, held_bytes: self.held_bytes }
+    /// Makes room on this rank's node for `node_bytes` in addition to those held.
+    fn make_room(&self, team: &Team, node_bytes: u64) -> Result<()> {
+        let node = team.layout().node_of[team.rank()];
+        team.make_room(node_bytes + self.held_bytes, self.limited[node])
+    }
+
+    /// The same for what needs no windows: under a limit none are kept.
+    fn make_room_without_windows(&self, team: &Team, node_bytes: u64) -> Result<()> {
+        let node = team.layout().node_of[team.rank()];
+        let roomy = self.make_room(team, node_bytes);
+        roomy.and(if self.limited[node] { team.close_product_windows() } else { Ok(()) })
     }
 
     /// A refusal in terms of the whole limit.
@@ -226,6 +230,12 @@ impl SharedRankData {
         };
         layout.nodes.iter().map(shape).collect()
     }
+}
+
+/// This rank's tiles of the result, where all ranks have room for theirs. Collective.
+fn tiles(team: &Team, roomy: Result<()>, map: TileMap, precision_bits: u32) -> Result<DistMatrix> {
+    agree(team.world(), team.in_world(roomy))?;
+    agreed(team.world(), DistMatrix::zeros(map, team.rank(), precision_bits))
 }
 
 /// The part of one rank.
@@ -394,7 +404,7 @@ impl RankProblem<'_> {
             let check = || operands.try_for_each(|operand| scale::check_operand_integers(site.ctx.threads(), &operand));
             site.agree(site.ctx.install(check))?;
         }
-        scale::norm_exponents(&scale::NormPass::of_ranks(site), blocks, false, exponents)
+        scale::norm_exponents(&NormPass::of_ranks(site), blocks, false, exponents)
     }
 
     /// `alpha * product + beta * addend`.
@@ -459,7 +469,7 @@ impl RankProblem<'_> {
         site.agree(site.ctx.admit(ranks_here.iter().map(bytes).sum()))?;
         let left = OperandRows { blocks: self.left, shifts: &exponents[0] };
         let right = self.right.map(|blocks| OperandRows { blocks, shifts: &exponents[1] });
-        entrywise::choose(&scale::NormPass::of_ranks(site), &self.terms(size, left, right), None)
+        entrywise::choose(&NormPass::of_ranks(site), &self.terms(size, left, right), None)
     }
 
     /// Tiles of the result and their owners.
@@ -499,4 +509,75 @@ fn mismatch(operation: &'static str, left: &MatrixView<'_>, right: &MatrixView<'
         right_rows: right.rows(),
         right_cols: right.cols(),
     }
+}
+
+/// The result where no product is formed: 0, or `combination` applied to 0. Only this result counts against a limit;
+/// kept windows do not. Collective.
+///
+/// # Errors
+/// [`Error::MemoryLimit`] where a node has no room for it.
+fn without_product(
+    team: &Team,
+    map: TileMap,
+    precision_bits: u32,
+    shared: &SharedRankData,
+    epilogue: Option<&Epilogue<'_>>,
+) -> Result<DistOutcome> {
+    let layout = team.layout();
+    let of = |ranks: &[usize]| ranks.iter().map(|&rank| DistMatrix::bytes_for(&map, rank, precision_bits)).sum::<u64>();
+    for (ranks, &limit_bytes) in layout.nodes.iter().zip(&shared.node_bytes) {
+        let minimum_bytes = of(ranks);
+        if minimum_bytes > limit_bytes {
+            return Err(Error::MemoryLimit { limit_bytes, minimum_bytes });
+        }
+    }
+    let node = layout.node_of[team.rank()];
+    let roomy = shared.make_room_without_windows(team, of(&layout.nodes[node]));
+    let mut result = tiles(team, roomy, map, precision_bits)?;
+    let report = Report { team: Some(TeamReport::default()), ..Report::default() };
+    agree(team.world(), epilogue.map_or(Ok(()), |epilogue| finish_tiles(epilogue, &mut result)))?;
+    Ok(DistOutcome { result, report, spans: Vec::new() })
+}
+
+/// Fills a rank's tiles where no row is contracted and the product is 0.
+fn finish_tiles(epilogue: &Epilogue<'_>, result: &mut DistMatrix) -> Result<()> {
+    let (map, precision_bits) = (*result.map(), result.precision_bits());
+    for (id, tile) in result.tiles_mut() {
+        let (rows, cols, width) = (map.row_range(id.row), map.col_range(id.col), tile.limbs_per_element());
+        let (heads, limbs) = tile.parts_mut();
+        let mut entries = heads.iter_mut().zip(limbs.chunks_exact_mut(width));
+        for (col, row) in cols.flat_map(|col| rows.clone().map(move |row| (col, row))) {
+            let (head, limbs) = entries.next().expect("an entry for each place");
+            if map.triangle.is_none_or(|uplo| in_triangle(uplo, row, col)) {
+                *head = epilogue.finish(ExactEntry::ZERO, EntryIndex { row, col }, precision_bits, limbs)?.0;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The report, the same on all ranks. Collective.
+fn make_report(ctx: &Context, team: &Team, plan: &Plan, precision_bits: u32, clock: &PhaseClock) -> Result<Report> {
+    let mut most = [clock.seconds().to_bits(), team.window_bytes()];
+    team.world().all_reduce(Reduction::Max, &mut most)?; // positive doubles are ordered like their bits
+    let nanoseconds = |seconds: f64| (seconds * 1e9) as u64;
+    let exchange = [clock.hidden_seconds(), clock.seconds_in(RankPhase::Exchange)].map(nanoseconds);
+    let mut sums = [8 * clock.sent_words(), exchange[0], exchange[1]];
+    team.world().all_reduce(Reduction::Sum, &mut sums)?;
+    let [exchanged_bytes, hidden, whole] = sums;
+    let rank_phases = spread_over_ranks(team.world(), &clock.totals())?;
+    let team_plan = plan.team.clone().unwrap_or_default();
+    Ok(Report {
+        seconds: f64::from_bits(most[0]),
+        checked: ctx.self_check() || ctx.freivalds(),
+        team: Some(TeamReport {
+            plan: team_plan,
+            rank_phases,
+            window: team.window_kind(),
+            window_bytes: most[1],
+            exchanged_bytes,
+            exchange_hidden: hidden as f64 / whole.max(1) as f64,
+        }),
+        ..Report::new(plan, precision_bits, Phases::longest(&rank_phases))
+    })
 }
