@@ -20,7 +20,7 @@ use crate::ops::exact_sum::ExactEntry;
 use crate::ops::fixed_sum::{FixedSum, Sign};
 use crate::ops::product::combine::Epilogue;
 use crate::ops::product::path::{direct_nanoseconds, plane_nanoseconds};
-use crate::ops::product::problem::{Bits, ColumnRange, OperandRows, ProductSize};
+use crate::ops::product::problem::{Bits, ColumnRange, OperandRows, ProductProblem, ProductSize};
 use crate::ops::product::scale::{NormPass, ordered, unordered};
 use crate::ops::product::sink::{ResultTarget, in_triangle};
 use crate::store::filled;
@@ -358,6 +358,13 @@ impl SingleSum {
 }
 
 impl<'a> Terms<'a> {
+    /// Those of a product in one process, with the norm exponents of the operands' columns.
+    pub fn of(problem: &'a ProductProblem<'_>, left: &'a [i64], right: &'a [i64]) -> Terms<'a> {
+        let (left, right) = problem.operands(left, right);
+        let ProductProblem { uplo, precision_bits, .. } = *problem;
+        Terms { size: problem.size(), uplo, precision_bits, left, right }
+    }
+
     /// The factors of the own terms of an entry.
     fn pairs(&self, place: EntryIndex) -> impl Iterator<Item = (FloatRef<'a>, FloatRef<'a>)> + Clone + use<'a> {
         let EntryIndex { row, col } = place;

@@ -12,7 +12,9 @@ use crate::ops::product::direct;
 use crate::ops::product::entrywise::{Singles, choice_bytes, possible_range_bits, takes_all};
 use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::path::{ProductMethod, choose_kernel, choose_path, other_path};
-use crate::ops::product::problem::{Accuracy, Bits, BlockShape, IntegerBits, ProductSize, check_precision};
+use crate::ops::product::problem::{
+    Accuracy, Bits, BlockShape, IntegerBits, ProductProblem, ProductSize, check_precision,
+};
 use crate::ops::product::run::{Cutting, ProductSchedule, RunPlan};
 use crate::options::setters;
 use crate::plan::{BLOCK, BLOCK_WORDS, Cut, DiskInput, PlanBytes, PlanInput};
@@ -215,6 +217,22 @@ impl PlanRequest {
             on_cpu: false,
             is_part: false,
         }
+    }
+
+    /// A call in one process whose operands need these bits; it has chosen between CPU and devices already.
+    pub fn of(problem: &ProductProblem<'_>, bits: Bits) -> PlanRequest {
+        PlanRequest {
+            operation: problem.operation,
+            cut: problem.hooks.cut,
+            on_cpu: true,
+            is_part: problem.inner_bits.is_some(),
+            ..PlanRequest::new(problem.size(), bits)
+        }
+    }
+
+    /// Bytes while the bits of entrywise accuracy are chosen: the result may be there already.
+    pub fn choice_bytes(&self) -> u64 {
+        choice_bytes(&self.size).saturating_add(self.result_bytes)
     }
 
     /// A product inside another operation.
@@ -575,7 +593,7 @@ fn plan_entrywise(ctx: &Context, request: &PlanRequest, range_bits: Option<u32>)
         return Ok(Plan { accuracy, working_bits: 0, planned_bytes, ..plan });
     }
     let range_bits = possible_range_bits(size, bits.result, range_bits);
-    let choice = choice_bytes(size).saturating_add(request.result_bytes);
+    let choice = request.choice_bytes();
     let chosen = ctx.admit(choice);
     let plan = plan_widened(ctx, request, range_bits);
     let plan = larger_refusal(chosen, plan)?;

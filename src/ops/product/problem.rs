@@ -48,6 +48,11 @@ impl<'a> ProductOperand<'a> {
             Op::Transpose => ProductOperand { view: view.transposed(), transposed: true },
         }
     }
+
+    /// All its rows, as one block, with these shifts.
+    fn rows<'s>(&'s self, shifts: &'s [i64]) -> OperandRows<'s> {
+        OperandRows { blocks: std::slice::from_ref(&self.view), shifts }
+    }
 }
 
 /// The rows of one operand that a rank holds, as blocks one above the other, and the scale shifts of its columns.
@@ -213,6 +218,15 @@ impl<'a> ProductProblem<'a> {
     /// The operand that gives the result's columns.
     pub fn right_operand(&self) -> ProductOperand<'a> {
         self.right.unwrap_or(self.left)
+    }
+
+    /// The rows of both operands, with these shifts of their columns; no right one for SYRK.
+    pub fn operands<'s>(
+        &'s self,
+        left_shifts: &'s [i64],
+        right_shifts: &'s [i64],
+    ) -> (OperandRows<'s>, Option<OperandRows<'s>>) {
+        (self.left.rows(left_shifts), self.right.as_ref().map(|right| right.rows(right_shifts)))
     }
 
     /// Whether the result is one triangle.
