@@ -3,21 +3,16 @@
 //! Big floats are sent to the devices and back: scaling, residues, products, reconstruction and rounding run there.
 //! Promise: whatever fails on a device, the operands are untouched, and the error says what happened.
 
-mod finish;
 mod lane;
 mod portions;
 mod products;
 mod rank_sum;
 mod rates;
 mod recover;
-mod report;
 mod stage;
-mod timer;
-mod turns;
 
-pub use report::DeviceReport;
-pub use timer::DeviceSeconds;
-pub(crate) use turns::Owners;
+pub use lane::{DeviceReport, DeviceSeconds};
+pub(crate) use rank_sum::Owners;
 
 use crate::comm::{Reduction, agree, agreed};
 use crate::context::Context;
@@ -444,7 +439,7 @@ impl DeviceRun<'_> {
             }
         }
         check.map_or(Ok(()), |check| check.finish(world))?;
-        let reports = lanes.iter().zip(before).map(|(lane, before)| DeviceReport::new(lane, before));
+        let reports = lanes.iter().zip(before).map(|(lane, before)| lane.report(before));
         agreed(world, reports.collect())
     }
 
