@@ -265,14 +265,12 @@ pub(super) fn scale_operands<'a>(
             }
             let terms = Terms::of(problem, &workspace.left_shifts, &workspace.right_shifts);
             let entrywise = entrywise::choose(&pass, &terms, problem.range)?;
-            let bits = problem.scaled_bits();
-            ScaledProduct { problem, bits: bits.widened(bits.working + entrywise.range_bits), entrywise }
+            ScaledProduct { problem, bits: problem.scaled_bits().with_range(entrywise.range_bits), entrywise }
         }
         false => by_norms(problem.scaled_bits()),
     };
-    let bits = &scaled.bits;
     for exponent in workspace.left_shifts.iter_mut().chain(&mut workspace.right_shifts) {
-        *exponent = if problem.exact_integers { 0 } else { i64::from(bits.working) - *exponent };
+        *exponent = scaled.bits.shift(*exponent);
     }
     Ok(scaled)
 }

@@ -13,7 +13,6 @@ pub mod disk;
 pub(crate) mod entrywise;
 mod exchange;
 mod inner_check;
-mod integers;
 pub(crate) mod path;
 pub(crate) mod plan;
 pub(crate) mod problem;

@@ -604,9 +604,8 @@ fn plan_entrywise(ctx: &Context, request: &PlanRequest, range_bits: Option<u32>)
 /// The plan of a product with `range_bits` more bits than norm-wise accuracy needs, on the path that is chosen without
 /// them.
 pub(crate) fn plan_widened(ctx: &Context, request: &PlanRequest, range_bits: u32) -> Result<Plan> {
-    let bits = request.bits;
-    let widened = PlanRequest { bits: bits.widened(bits.working + range_bits), ..*request };
-    plan_on(choose_path(ctx, &request.size, bits.operand), ctx, &widened)
+    let widened = PlanRequest { bits: request.bits.with_range(range_bits), ..*request };
+    plan_on(choose_path(ctx, &request.size, request.bits.operand), ctx, &widened)
 }
 
 /// `planned`, or `admitted` where it is a refusal; of two refusals the one that names more bytes.

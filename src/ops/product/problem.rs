@@ -289,6 +289,16 @@ impl Bits {
         Bits { working, operand: working, modulus: bound::modulus_bits(working, working), ..self }
     }
 
+    /// The same with `range_bits` more for the range of exponents.
+    pub fn with_range(self, range_bits: u32) -> Bits {
+        if range_bits == 0 { self } else { self.widened(self.working + range_bits) }
+    }
+
+    /// The shift that scales a column with this norm exponent; 0 in exact arithmetic.
+    pub fn shift(&self, norm_exponent: i64) -> i64 {
+        if self.working == 0 { 0 } else { i64::from(self.working) - norm_exponent }
+    }
+
     /// The requirements of such a product on an engine, with a redundant prime where wanted.
     pub fn spec(self, redundant: bool) -> EngineSpec {
         EngineSpec { operand_bits: self.operand, modulus_bits: self.modulus, redundant }

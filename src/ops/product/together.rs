@@ -52,7 +52,7 @@ impl LaneProducts {
         if !goes_side_by_side(ctx, &size, bits.working) || is_entrywise && takes_all(&size, precision_bits) {
             return None;
         }
-        let bits = if is_entrywise { bits.widened(bits.working + MOST_RANGE_BITS) } else { bits };
+        let bits = bits.with_range(if is_entrywise { MOST_RANGE_BITS } else { 0 });
         let together = LaneProducts { lanes: ProblemLanes::new(bits.operand)?, size, bits, accuracy };
         (size.contracted <= together.lanes.most_terms() && together.bytes() <= MOST_BYTES).then_some(together)
     }
@@ -125,8 +125,8 @@ impl LaneProducts {
                 Ok(view) => results[lane] = Some(view),
             }
         }
-        let bits = Bits::scaled(self.bits.result, size.contracted);
-        let lanes = ProblemLanes::new(bits.widened(bits.working + range_bits).operand);
+        let bits = Bits::scaled(self.bits.result, size.contracted).with_range(range_bits);
+        let lanes = ProblemLanes::new(bits.operand);
         let mask =
             lanes.map_or(0, |lanes| self.multiply(&lanes, problems, [left_shifts, right_shifts], words, &mut results));
         workspace.operands = buffer;

@@ -86,7 +86,7 @@ impl FileProduct {
             };
             Ok((exponents, [left_checksum, right_checksum]))
         })?;
-        shifts.iter_mut().for_each(|exponent| *exponent = i64::from(bits.working) - *exponent);
+        shifts.iter_mut().for_each(|exponent| *exponent = bits.shift(*exponent));
         let right_shifts = shifts.split_off(self.left.cols());
         let [left_checksum, right_checksum] = checksums;
         Ok(Scanned { left_shifts: shifts, right_shifts, left_checksum, right_checksum })

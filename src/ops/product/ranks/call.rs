@@ -102,10 +102,8 @@ pub(crate) fn run(ctx: &Context, team: &Team, problem: &RankProblem<'_>) -> Resu
     let epilogue = problem.epilogue(addend.as_deref());
     let bits = problem.bits(site, &shared, &exponents, &epilogue)?;
     let entrywise = problem.entrywise(site, &shared, &exponents)?;
-    let bits = if entrywise.range_bits > 0 { bits.widened(bits.working + entrywise.range_bits) } else { bits };
-    for exponent in exponents.iter_mut().flatten() {
-        *exponent = if problem.options.exact_integers { 0 } else { i64::from(bits.working) - *exponent };
-    }
+    let bits = bits.with_range(entrywise.range_bits);
+    exponents.iter_mut().flatten().for_each(|exponent| *exponent = bits.shift(*exponent));
     let [left_shifts, right_shifts] = exponents;
     let size = problem.size(&shared);
     let left = OperandRows { blocks: problem.left, shifts: &left_shifts };

@@ -466,8 +466,7 @@ impl<'a> Cluster<'a> {
             }
             _ => (0, 0),
         };
-        let bits = Bits::scaled(precision_bits, contracted);
-        let bits = if range_bits > 0 { bits.widened(bits.working + range_bits) } else { bits };
+        let bits = Bits::scaled(precision_bits, contracted).with_range(range_bits);
         let map = TileMap { rows: size.rows, cols: size.cols, tile_size, grid, triangle };
         let planned = match ctx.devices().is_empty() || size.is_empty() {
             true => {
