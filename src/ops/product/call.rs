@@ -2,7 +2,7 @@
 
 use crate::context::{Context, Workspace, WorkspaceNeeds};
 use crate::error::{Error, Result};
-use crate::matrix::{Destination, MatrixViewMut};
+use crate::matrix::{Destination, MatrixViewMut, SymmetricDestination, SymmetricMatrix};
 use crate::ops::product::clock::{PhaseClock, RankPhase};
 use crate::ops::product::device::{DeviceRequest, DeviceRun};
 use crate::ops::product::direct;
@@ -40,6 +40,28 @@ pub(crate) fn run(ctx: &Context, problem: &ProductProblem<'_>, result: Destinati
     };
     report.seconds = start.elapsed().as_secs_f64();
     Ok(report)
+}
+
+/// Fills a symmetric result by `fill`, whose second argument is whether the other triangle becomes the mirror image of
+/// the one that is computed.
+///
+/// # Errors
+/// Those of `fill`.
+pub(crate) fn fill_symmetric(
+    result: SymmetricDestination<'_>,
+    fill: impl FnOnce(Destination<'_>, bool) -> Result<Report>,
+) -> Result<Report> {
+    match result {
+        SymmetricDestination::Matrix(result) => {
+            // While it is half written it is not symmetric, so it is moved out of sight.
+            let mut matrix = std::mem::take(result).into_matrix();
+            let report = fill(Destination::Matrix(&mut matrix), true)?;
+            *result = SymmetricMatrix::trusted(matrix);
+            Ok(report)
+        }
+        SymmetricDestination::Block(block) => fill(Destination::Block(block), true),
+        SymmetricDestination::Triangle(result) => fill(result, false),
+    }
 }
 
 /// The path of a product; with its operands scaled, where the choice had to look at them.
