@@ -1,7 +1,8 @@
 //! The product of residue planes behind `syrk` and `gemm`: `C := alpha * X^T Y + beta * C0`.
 //!
-//! `problem` states the task, `plan` how it will run, `run` runs it, `report` describes the run; `ranks` is the same on
-//! many ranks, `device` on devices. Source: docs/ALGORITHM.md.
+//! `problem` states the task, `plan` how it will run, `run` runs it, `report` describes the run; `call` is this
+//! sequence in one process, `ranks` on many ranks, `disk` above a disk; `device` runs on devices.
+//! Source: docs/ALGORITHM.md.
 
 pub(crate) mod block;
 pub(crate) mod call;

@@ -13,7 +13,7 @@ use crate::ops::product::clock::{PhaseClock, RankPhase, spread_over_ranks};
 use crate::ops::product::combine::{AddedMatrix, Epilogue};
 use crate::ops::product::entrywise::{self, Entrywise, Singles, Terms};
 use crate::ops::product::path::{choice_of_kernels, most_modulus_bits};
-use crate::ops::product::plan::{Plan, PlannedRun};
+use crate::ops::product::plan::Plan;
 use crate::ops::product::problem::{
     Accuracy, Bits, IntegerBits, OperandRows, ProductOperand, ProductSize, check_precision,
 };
@@ -24,7 +24,7 @@ use crate::ops::product::report::{Phases, Report, TeamReport};
 use crate::ops::product::run::{ProductRun, RunState};
 use crate::ops::product::scale::{self, NormPass};
 use crate::ops::product::sink::{ResultTarget, in_triangle};
-use crate::ops::product::steps::{Space, worker_spaces};
+use crate::ops::product::steps::worker_spaces;
 use crate::plan::{NodeShape, default_tile_size};
 use crate::site::{NodeLayout, Site, Team, Windows};
 use crate::tile::{RankGrid, TileMap};
@@ -135,7 +135,7 @@ fn run_on_cpus(
     mut clock: PhaseClock,
 ) -> Result<DistOutcome> {
     let Site { ctx, team } = site;
-    let RankProduct { size, bits, map, hooks, .. } = *product;
+    let RankProduct { left, right, size, bits, map, epilogue, hooks } = *product;
     let layout = team.layout().clone();
     let (nodes, own_node) = (shared.shapes(&layout), layout.node_of[team.rank()]);
     let planned = plan_cluster(
@@ -156,9 +156,22 @@ fn run_on_cpus(
         tell(&planned.plan);
     }
     let mut result = tiles(team, shared.make_room(team, planned.plan.planned_bytes), map, bits.result)?;
-    let (uplo, limited) = (problem.options.uplo, shared.limited[own_node]);
-    let part = RankPart { product, uplo, planned: &planned, shape: &nodes[own_node], limited };
-    part.compute(site, &mut clock, &mut result)?;
+    let run = ProductRun {
+        site,
+        shape: &nodes[own_node],
+        plan: &planned.run,
+        left,
+        right,
+        source: None,
+        // A general product has no triangle to transpose.
+        uplo: if right.is_some() { Uplo::Lower } else { problem.options.uplo },
+        bits,
+        epilogue,
+        owners: Some(&map),
+        fault: hooks.fault,
+    };
+    let planned_bytes = planned.plan.planned_bytes;
+    run_in_windows(&run, shared.limited[own_node], planned_bytes, &mut clock, &mut ResultTarget::Tiles(&mut result))?;
     let report = make_report(ctx, team, &planned.plan, problem.precision_bits, &clock)?;
     Ok(DistOutcome { result, report, spans: clock.into_spans() })
 }
@@ -236,83 +249,49 @@ fn tiles(team: &Team, roomy: Result<()>, map: TileMap, precision_bits: u32) -> R
     agreed(team.world(), DistMatrix::zeros(map, team.rank(), precision_bits))
 }
 
-/// The part of one rank.
-struct RankPart<'a> {
-    product: &'a RankProduct<'a>,
-    /// The triangle wanted of a SYRK.
-    uplo: Uplo,
-    planned: &'a PlannedRun,
-    /// The ranks of this node.
-    shape: &'a NodeShape,
-    /// Whether some rank of the node has a memory limit.
+/// Opens windows, takes scratch, runs; `limited` where a rank of the node has a memory limit. Collective.
+fn run_in_windows(
+    run: &ProductRun<'_>,
     limited: bool,
-}
-
-impl RankPart<'_> {
-    /// Opens windows, takes scratch, runs. Collective.
-    fn compute(&self, site: Site<'_>, clock: &mut PhaseClock, result: &mut DistMatrix) -> Result<()> {
-        let (words, Site { ctx, team }) = (&self.planned.run.words, site);
-        let take = || team.take_windows(words.operands, words.products, self.limited);
-        let (opened, mut windows) = match clock.time(RankPhase::Windows, take) {
-            Ok(windows) => (Ok(()), Some(windows)),
-            Err(error) => (Err(error), None),
-        };
-        let mut workspace = ctx.workspace();
-        let needs = WorkspaceNeeds {
-            operand_bytes: 0,
-            product_bytes: 0,
-            workers: ctx.threads(),
-            worker_bytes: words.scratch as u64 * 8 + words.call_bytes,
-            // The memory that other ranks of the node keep is unknown here: under a common limit no rank keeps any.
-            planned_bytes: if self.shape.ranks() > 1 { u64::MAX } else { self.planned.plan.planned_bytes },
-        };
-        workspace.trim(ctx.memory(), &needs);
-        workspace.reserve_workers(ctx.threads());
-        let limbs = self.planned.run.engine.magnitude_limbs();
-        let spaces = worker_spaces(&mut workspace.workers[..ctx.threads()], limbs, words.scratch);
-        let outcome = opened.and(match &spaces {
-            Ok(_) => Ok(()),
-            Err(_) => Err(Error::OutOfMemory { bytes: needs.worker_bytes * ctx.threads() as u64 }),
-        });
-        let all = site.agree(team.in_world(outcome));
-        let done = match (all, &mut windows, spaces) {
-            (Ok(()), Some(windows), Ok(spaces)) => self.run(site, windows, spaces, clock, result),
-            (all, ..) => all,
-        };
-        if let Some(windows) = windows {
-            team.keep_windows(windows);
+    planned_bytes: u64,
+    clock: &mut PhaseClock,
+    result: &mut ResultTarget<'_>,
+) -> Result<()> {
+    let (words, Site { ctx, team }) = (&run.plan.words, run.site);
+    let take = || team.take_windows(words.operands, words.products, limited);
+    let (opened, mut windows) = match clock.time(RankPhase::Windows, take) {
+        Ok(windows) => (Ok(()), Some(windows)),
+        Err(error) => (Err(error), None),
+    };
+    let mut workspace = ctx.workspace();
+    let needs = WorkspaceNeeds {
+        operand_bytes: 0,
+        product_bytes: 0,
+        workers: ctx.threads(),
+        worker_bytes: words.scratch as u64 * 8 + words.call_bytes,
+        // The memory that other ranks of the node keep is unknown here: under a common limit no rank keeps any.
+        planned_bytes: if run.shape.ranks() > 1 { u64::MAX } else { planned_bytes },
+    };
+    workspace.trim(ctx.memory(), &needs);
+    workspace.reserve_workers(ctx.threads());
+    let limbs = run.plan.engine.magnitude_limbs();
+    let spaces = worker_spaces(&mut workspace.workers[..ctx.threads()], limbs, words.scratch);
+    let outcome = opened.and(match &spaces {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Error::OutOfMemory { bytes: needs.worker_bytes * ctx.threads() as u64 }),
+    });
+    let all = run.site.agree(team.in_world(outcome));
+    let done = match (all, &mut windows, spaces) {
+        (Ok(()), Some(Windows { operands, products }), Ok(spaces)) => {
+            let (operands, products) = (NodeWindow::Shared(operands), NodeWindow::Shared(products));
+            run.run(&mut RunState { operands, products, spaces, clock }, result).map(drop)
         }
-        done
+        (all, ..) => all,
+    };
+    if let Some(windows) = windows {
+        team.keep_windows(windows);
     }
-
-    /// The product in windows that are open. Collective.
-    fn run(
-        &self,
-        site: Site<'_>,
-        Windows { operands, products }: &mut Windows,
-        spaces: Vec<Space<'_>>,
-        clock: &mut PhaseClock,
-        result: &mut DistMatrix,
-    ) -> Result<()> {
-        let map = *result.map();
-        let RankProduct { left, right, bits, epilogue, hooks, .. } = *self.product;
-        let run = ProductRun {
-            site,
-            shape: self.shape,
-            plan: &self.planned.run,
-            left,
-            right,
-            source: None,
-            // A general product has no triangle to transpose.
-            uplo: if right.is_some() { Uplo::Lower } else { self.uplo },
-            bits,
-            epilogue,
-            owners: Some(&map),
-            fault: hooks.fault,
-        };
-        let (operands, products) = (NodeWindow::Shared(operands), NodeWindow::Shared(products));
-        run.run(&mut RunState { operands, products, spaces, clock }, &mut ResultTarget::Tiles(result)).map(drop)
-    }
+    done
 }
 
 impl RankProblem<'_> {
