@@ -36,13 +36,6 @@ pub(crate) struct PlaneExchange<'e, 'a> {
     planes: Range<usize>,
 }
 
-/// Such an exchange under way.
-struct PlaneRound<'e, 'a> {
-    exchange: &'e Exchange<'a>,
-    planes: Range<usize>,
-    packing: Packing,
-}
-
 impl<'a> Exchange<'a> {
     /// The exchange of the planes of `region` of a result that `map` distributes.
     pub fn new(team: &'a Team, engine: &'a dyn PlaneEngine, map: &TileMap, region: &Region) -> Exchange<'a> {
@@ -83,16 +76,9 @@ impl PlaneExchange<'_, '_> {
     ///
     /// # Errors
     /// [`crate::Error::Transport`].
-    pub fn run(self, shares: Shares<'_>) -> Result<u64> {
-        let PlaneExchange { exchange, planes } = self;
-        let packing = Packing::of_planes(exchange.engine, planes.clone());
-        PlaneRound { exchange, planes, packing }.run(shares)
-    }
-}
-
-impl PlaneRound<'_, '_> {
-    fn run(&self, shares: Shares<'_>) -> Result<u64> {
+    pub fn run(&self, shares: Shares<'_>) -> Result<u64> {
         let Exchange { team, engine, owners, .. } = self.exchange;
+        let packing = Packing::of_planes(*engine, self.planes.clone());
         let layout = team.layout();
         let (own, rest) = shares.with_rest();
         let mut own = own.collect::<Vec<_>>();
@@ -114,35 +100,42 @@ impl PlaneRound<'_, '_> {
             let sender = from[local % from.len()];
             let longest = streams.iter().map(|(_, stream)| stream.len()).max().unwrap_or(0).max(stream.len());
             for range in pieces(longest, MESSAGE_WORDS) {
-                let messages = streams.iter().map(|(to, stream)| (*to, self.pack(stream, &range, &rest)));
+                let messages = streams.iter().map(|(to, stream)| (*to, pack(&packing, stream, &range, &rest)));
                 let messages = messages.filter(|(_, words)| !words.is_empty()).collect::<Vec<_>>();
                 let sends = messages.iter().map(|(to, words)| Outgoing { to: *to, words }).collect::<Vec<_>>();
                 sent_words += messages.iter().map(|(_, words)| words.len() as u64).sum::<u64>();
                 let wanted = within(&stream, &range);
-                let words = &mut received[..self.packing.message_words(&stream, wanted.clone())];
+                let words = &mut received[..packing.message_words(&stream, wanted.clone())];
                 let mut receives = Vec::new();
                 if !words.is_empty() {
                     receives.push(Incoming { from: sender, words });
                 }
                 team.world().exchange(&sends, &mut receives)?;
-                self.add(&stream, wanted, &received, &mut own);
+                self.add(&packing, &stream, wanted, &received, &mut own);
             }
         }
         Ok(sent_words)
     }
 
-    /// The words `range` of a stream, as far as it goes, packed.
-    fn pack(&self, stream: &ShareStream, range: &Range<usize>, rest: &Rest<'_>) -> Vec<u64> {
-        self.packing.pack(stream, within(stream, range), |plane, words| rest.words((plane, 0), words))
-    }
-
     /// Adds a message to this rank's blocks.
-    fn add(&self, stream: &ShareStream, range: Range<usize>, message: &[u64], own: &mut [&mut [u64]]) {
+    fn add(
+        &self,
+        packing: &Packing,
+        stream: &ShareStream,
+        range: Range<usize>,
+        message: &[u64],
+        own: &mut [&mut [u64]],
+    ) {
         let runs = own.len() / self.planes.len();
-        self.packing.unpack(message, stream, range, |plane, run, within, words| {
+        packing.unpack(message, stream, range, |plane, run, within, words| {
             self.exchange.engine.add(self.planes.start + plane, &mut own[plane * runs + run][within], words);
         });
     }
+}
+
+/// The words `range` of a stream, as far as it goes, packed.
+fn pack(packing: &Packing, stream: &ShareStream, range: &Range<usize>, rest: &Rest<'_>) -> Vec<u64> {
+    packing.pack(stream, within(stream, range), |plane, words| rest.words((plane, 0), words))
 }
 
 /// As much of a range as a stream has.

@@ -12,9 +12,7 @@ use crate::ops::product::direct;
 use crate::ops::product::entrywise::{Singles, choice_bytes, possible_range_bits, takes_all};
 use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::path::{ProductMethod, choose_kernel, choose_path, other_path};
-use crate::ops::product::problem::{
-    Accuracy, Bits, BlockShape, IntegerBits, ProductProblem, ProductSize, check_precision,
-};
+use crate::ops::product::problem::{Accuracy, Bits, BlockShape, IntegerBits, ProductProblem, ProductSize};
 use crate::ops::product::run::{Cutting, ProductSchedule, RunPlan};
 use crate::options::setters;
 use crate::plan::{BLOCK, BLOCK_WORDS, Cut, DiskInput, PlanBytes, PlanInput};
@@ -573,8 +571,7 @@ pub(crate) fn plan_integers(ctx: &Context, size: ProductSize, bits: i64) -> Resu
 }
 
 fn plan_size(ctx: &Context, size: ProductSize, precision_bits: u32, options: &ProductPlanOptions) -> Result<Plan> {
-    check_precision(ctx.maximum_modulus_bits(), precision_bits, size.contracted)?;
-    size.check(precision_bits)?;
+    size.check(ctx.maximum_modulus_bits(), precision_bits)?;
     let request = PlanRequest::new(size, Bits::scaled(precision_bits, size.contracted));
     match options.accuracy {
         Accuracy::Entrywise if !size.is_empty() => plan_entrywise(ctx, &request, options.range_bits),

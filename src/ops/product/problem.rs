@@ -268,8 +268,7 @@ impl<'a> ProductProblem<'a> {
                 (right.view.rows(), right.view.cols()),
             ));
         }
-        check_precision(maximum_modulus_bits, self.precision_bits, self.contracted())?;
-        self.size().check(self.precision_bits)?;
+        self.size().check(maximum_modulus_bits, self.precision_bits)?;
         let (rows, cols) = self.result_shape();
         self.epilogue.check(rows, cols, self.exact_integers)
     }
@@ -360,11 +359,13 @@ impl ProductSize {
         self.contracted == 0 || self.rows == 0 || self.cols == 0
     }
 
-    /// Refuses sizes whose planes could not be addressed by any plan, so that no later arithmetic overflows.
+    /// Refuses precisions as [`check_precision`] does, and sizes whose planes could not be addressed by any plan, so
+    /// that no later arithmetic overflows.
     ///
     /// # Errors
-    /// [`Error::DimensionOverflow`] with the shape of the largest matrix.
-    pub fn check(&self, precision_bits: u32) -> Result<()> {
+    /// [`Error::Precision`]; [`Error::DimensionOverflow`] with the shape of the largest matrix.
+    pub fn check(&self, maximum_modulus_bits: u32, precision_bits: u32) -> Result<()> {
+        check_precision(maximum_modulus_bits, precision_bits, self.contracted)?;
         let (rows, cols) = match self.contracted > self.rows.max(self.cols) {
             true => (self.contracted, self.rows.max(self.cols)),
             false => (self.rows, self.cols),

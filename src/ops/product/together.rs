@@ -12,7 +12,7 @@ use crate::matrix::{Destination, EntryIndex, MatrixViewMut};
 use crate::ops::product::call::scale_operands;
 use crate::ops::product::entrywise::{choice_bytes, takes_all};
 use crate::ops::product::path::goes_side_by_side;
-use crate::ops::product::problem::{Accuracy, Bits, ProductProblem, ProductSize, check_precision};
+use crate::ops::product::problem::{Accuracy, Bits, ProductProblem, ProductSize};
 use crate::ops::product::sink::in_triangle;
 use crate::store::Buffer;
 use bytemuck::cast_slice_mut;
@@ -45,8 +45,7 @@ pub(crate) struct LanesDone {
 impl LaneProducts {
     /// The path where this processor has it, and single calls of that size take longer.
     pub fn choose(ctx: &Context, size: ProductSize, precision_bits: u32, accuracy: Accuracy) -> Option<LaneProducts> {
-        check_precision(ctx.maximum_modulus_bits(), precision_bits, size.contracted).ok()?;
-        size.check(precision_bits).ok()?;
+        size.check(ctx.maximum_modulus_bits(), precision_bits).ok()?;
         let bits = Bits::scaled(precision_bits, size.contracted);
         let is_entrywise = accuracy == Accuracy::Entrywise;
         if !goes_side_by_side(ctx, &size, bits.working) || is_entrywise && takes_all(&size, precision_bits) {

@@ -11,7 +11,7 @@ use crate::math::float::{FloatRef, Head};
 use crate::math::scale::{norm_exponent, square_bound};
 use crate::matrix::{MatrixView, Op};
 use crate::ops::disk::{ResultCut, progress_of, scanned_by_root};
-use crate::ops::product::problem::{Bits, ProductSize, check_precision};
+use crate::ops::product::problem::{Bits, ProductSize};
 use crate::ops::product::run::{OperandPiece, OperandSource, ProductSchedule, Side};
 use crate::plan::{BLOCK, rank_chunk};
 use crate::site::Site;
@@ -67,8 +67,7 @@ impl FileProduct {
                     .into(),
             ));
         }
-        check_precision(ctx.maximum_modulus_bits(), self.precision_bits, left.rows())?;
-        self.size().check(self.precision_bits)
+        self.size().check(ctx.maximum_modulus_bits(), self.precision_bits)
     }
 
     /// Shifts of the columns that scale them to the working precision, and the checksums of the files, as rank 0 finds

@@ -14,9 +14,7 @@ use crate::ops::product::combine::{AddedMatrix, Epilogue};
 use crate::ops::product::entrywise::{self, Entrywise, Singles, Terms};
 use crate::ops::product::path::{choice_of_kernels, most_modulus_bits};
 use crate::ops::product::plan::Plan;
-use crate::ops::product::problem::{
-    Accuracy, Bits, IntegerBits, OperandRows, ProductOperand, ProductSize, check_precision,
-};
+use crate::ops::product::problem::{Accuracy, Bits, IntegerBits, OperandRows, ProductOperand, ProductSize};
 use crate::ops::product::ranks::devices::RankProduct;
 use crate::ops::product::ranks::plan::{ClusterRequest, plan_cluster};
 use crate::ops::product::ranks::{DistOptions, DistOutcome, PlanHook};
@@ -413,8 +411,7 @@ impl RankProblem<'_> {
         epilogue: &Epilogue<'_>,
     ) -> Result<Bits> {
         let (size, most) = (self.size(shared), most_modulus_bits(site.ctx, shared.alike));
-        check_precision(most, self.precision_bits, size.contracted)?;
-        size.check(self.precision_bits)?;
+        size.check(most, self.precision_bits)?;
         if !self.options.exact_integers {
             return Ok(Bits::scaled(self.precision_bits, size.contracted));
         }

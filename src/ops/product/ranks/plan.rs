@@ -12,7 +12,7 @@ use crate::ops::product::exchange::{MESSAGE_WORDS, Packing};
 use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::path::choose_kernel;
 use crate::ops::product::plan::{NodePlan, Plan, PlannedRun, ProductPlanOptions, TeamPlan, describe, larger_refusal};
-use crate::ops::product::problem::{Accuracy, Bits, ProductSize, check_precision};
+use crate::ops::product::problem::{Accuracy, Bits, ProductSize};
 use crate::ops::product::ranks::devices::{self, DeviceShape};
 use crate::ops::product::run::{Cutting, ProductSchedule, RunPlan};
 use crate::plan::default_tile_size;
@@ -446,8 +446,7 @@ impl<'a> Cluster<'a> {
         options: &ProductPlanOptions,
     ) -> Result<Plan> {
         let contracted = size.contracted;
-        check_precision(ctx.maximum_modulus_bits(), precision_bits, contracted)?;
-        size.check(precision_bits)?;
+        size.check(ctx.maximum_modulus_bits(), precision_bits)?;
         let nodes = &self.layout.nodes;
         let ranks = self.layout.node_of.len();
         let shape = |node: &Vec<usize>| NodeShape {
