@@ -44,8 +44,7 @@ struct SharedRankData {
     rows: Vec<usize>,
     /// Threads of each rank.
     threads: Vec<usize>,
-    /// Columns of the left and of the right operand.
-    cols: [usize; 2],
+    size: ProductSize,
     /// Whether all ranks would choose the same kernel for the product.
     alike: bool,
     /// Bytes that each node may take.
@@ -89,7 +88,9 @@ pub(crate) fn run(ctx: &Context, team: &Team, problem: &RankProblem<'_>) -> Resu
     let ctx = &with_shared_devices(ctx, team.world())?;
     let site = Site { ctx, team };
     let mut exponents = [Vec::new(), Vec::new()];
-    for ((exponents, blocks), cols) in exponents.iter_mut().zip([Some(problem.left), problem.right]).zip(shared.cols) {
+    for ((exponents, blocks), cols) in
+        exponents.iter_mut().zip([Some(problem.left), problem.right]).zip([shared.size.rows, shared.size.cols])
+    {
         if let Some(blocks) = blocks {
             exponents.resize(cols, 0);
             clock.time(RankPhase::Scale, || problem.norm_exponents(site, blocks, exponents))?;
@@ -103,7 +104,7 @@ pub(crate) fn run(ctx: &Context, team: &Team, problem: &RankProblem<'_>) -> Resu
     let bits = bits.with_range(entrywise.range_bits);
     exponents.iter_mut().flatten().for_each(|exponent| *exponent = bits.shift(*exponent));
     let [left_shifts, right_shifts] = exponents;
-    let size = problem.size(&shared);
+    let size = shared.size;
     let left = OperandRows { blocks: problem.left, shifts: &left_shifts };
     let right = problem.right.map(|blocks| OperandRows { blocks, shifts: &right_shifts });
     let hooks = problem.options.hooks;
@@ -352,10 +353,13 @@ impl RankProblem<'_> {
         let left = left?;
         let nodes = &team.layout().nodes;
         let limited = |&rank: &usize| facts[rank][Fact::Limited as usize] != 0;
+        let rows = column(Fact::Rows).map(|word| word as usize).collect::<Vec<_>>();
+        let (contracted, triangle) = (rows.iter().sum(), self.right.is_none());
+        let cols = if triangle { left } else { right? };
         Ok(SharedRankData {
-            rows: column(Fact::Rows).map(|word| word as usize).collect(),
+            size: ProductSize { contracted, rows: left, cols, triangle },
+            rows,
             threads: column(Fact::Threads).map(|word| word as usize).collect(),
-            cols: [left, if self.right.is_some() { right? } else { left }],
             alike: same(column(Fact::Choice), "kernels of large products").is_ok(),
             node_bytes: nodes.iter().map(|ranks| facts[ranks[0]][Fact::NodeBytes as usize]).collect(),
             limited: nodes.iter().map(|ranks| ranks.iter().any(limited)).collect(),
@@ -365,11 +369,6 @@ impl RankProblem<'_> {
 
     fn options_hash(&self, ctx: &Context) -> u64 {
         hash(&(self.operation(), self.options, ctx.self_check(), ctx.freivalds()))
-    }
-
-    fn size(&self, shared: &SharedRankData) -> ProductSize {
-        let [rows, cols] = shared.cols;
-        ProductSize { contracted: shared.rows.iter().sum(), rows, cols, triangle: self.right.is_none() }
     }
 
     /// The norm exponents of one operand; in exact arithmetic its entries must be integers. Collective.
@@ -410,7 +409,7 @@ impl RankProblem<'_> {
         exponents: &[Vec<i64>; 2],
         epilogue: &Epilogue<'_>,
     ) -> Result<Bits> {
-        let (size, most) = (self.size(shared), most_modulus_bits(site.ctx, shared.alike));
+        let (size, most) = (shared.size, most_modulus_bits(site.ctx, shared.alike));
         size.check(most, self.precision_bits)?;
         if !self.options.exact_integers {
             return Ok(Bits::scaled(self.precision_bits, size.contracted));
@@ -431,7 +430,7 @@ impl RankProblem<'_> {
 
     /// The needs of the accuracy, from the norm exponents of all columns. Collective.
     fn entrywise(&self, site: Site<'_>, shared: &SharedRankData, exponents: &[Vec<i64>; 2]) -> Result<Entrywise> {
-        let (size, team) = (self.size(shared), site.team);
+        let (size, team) = (shared.size, site.team);
         if self.options.accuracy == Accuracy::Norm || self.options.exact_integers || size.is_empty() {
             return Ok(Entrywise::default());
         }
@@ -448,7 +447,7 @@ impl RankProblem<'_> {
 
     /// Tiles of the result and their owners.
     fn map(&self, team: &Team, shared: &SharedRankData) -> TileMap {
-        let [rows, cols] = shared.cols;
+        let ProductSize { rows, cols, .. } = shared.size;
         let grid = self.options.grid.unwrap_or_else(|| RankGrid::for_ranks(team.size()));
         let tile_size = self.options.tile_size.unwrap_or_else(|| default_tile_size(rows.max(cols), grid));
         let triangle = if self.right.is_none() { Some(self.options.uplo) } else { None };
