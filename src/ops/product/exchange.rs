@@ -469,7 +469,7 @@ mod tests {
         assert!(whole.is_sorted());
         for size in [1, 63, 64, 1000, stream.len()] {
             let mut joined = Vec::new();
-            for range in crate::plan::pieces(stream.len(), size) {
+            for range in pieces(stream.len(), size) {
                 stream.for_each(range, |piece| {
                     joined.extend(piece.words.clone().map(|word| (piece.plane, piece.run, word)));
                 });
