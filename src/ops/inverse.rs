@@ -9,7 +9,7 @@ use crate::matrix::{Destination, Matrix, Symmetric, SymmetricMatrix, check_expon
 use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with, plan_cholesky};
 use crate::ops::columns::{Column, ColumnRef, each_column};
 use crate::ops::estimate::optional_estimate;
-use crate::ops::product::block::{BlockProduct, BlockShape, maximum_working_bits, needs, plan};
+use crate::ops::product::block::{BlockProduct, BlockShape, maximum_working_bits, plan};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use crate::ops::solve::SolvePlan;
@@ -331,7 +331,7 @@ impl StripPlan {
         for rows in strips(order) {
             let shape = BlockShape { rows: rows.len(), cols: rows.end, contracted: order - rows.start };
             let need = plan(&holding, shape, precision_bits, product_bits(precision_bits, order));
-            let bytes = need.map(|plan| plan.planned_bytes + first_needs.beyond(&needs(&plan)));
+            let bytes = need.map(|plan| plan.planned_bytes + first_needs.beyond(&plan.needs()));
             products = larger(products, bytes.map(|bytes| holding.memory().total(bytes)));
         }
         let planned = match ctx.memory_bytes() {

@@ -8,10 +8,8 @@ use crate::math::bound::{REFINE_GUARD_BITS, RESIDUAL_SIZE_BITS, cholesky_solve_g
 use crate::matrix::Matrix;
 use crate::ops::cholesky::{CholeskyOptions, CholeskyPlan, plan_cholesky};
 use crate::ops::product::block::{BlockShape, plan, working_bits_below};
-use crate::ops::product::kernel::shorter_ends;
-use crate::ops::product::path::{ProductMethod, choose_path};
-use crate::ops::product::problem::{Accuracy, Bits};
-use crate::ops::product::size::ProductSize;
+use crate::ops::product::path::{ProductMethod, choose_path, shorter_ends};
+use crate::ops::product::problem::{Accuracy, Bits, ProductSize};
 use crate::ops::solve::cut::{larger, least_limit};
 use crate::ops::solve::path::Path;
 use crate::ops::solve::plan::{SolvePlan, SolveShape, check_sizes};

@@ -11,7 +11,7 @@ use crate::math::bound::{cholesky_solve_guard_bits, trsm_guard_bits};
 use crate::matrix::{Diag, Matrix, Side, Uplo};
 use crate::ops::distributed::{DistMatrix, Team};
 use crate::ops::distribution::travel;
-use crate::ops::product::forecast::larger_refusal;
+use crate::ops::product::plan::larger_refusal;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColumns};

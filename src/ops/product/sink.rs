@@ -1,9 +1,11 @@
-//! Cuts the part of a result that one pair of bands fills into segments that workers write on their own.
+//! Where the entries of a product go: a matrix, the tiles of a rank, tiles of a file.
 //!
-//! A segment is up to 8 neighbouring columns of the result and some blocks of rows of them.
+//! The part of a result that one pair of bands fills is cut into segments that workers write on their own: up to 8
+//! neighbouring columns of the result and some blocks of rows of them.
 
 use crate::error::Result;
-use crate::matrix::{MatrixViewMut, Uplo};
+use crate::matrix::{EntryIndex, MatrixViewMut, Uplo};
+use crate::ops::distribution::matrix::DistMatrix;
 use crate::plan::{BLOCK, BlockGrid};
 use crate::tile::TileId;
 use std::ops::Range;
@@ -100,7 +102,7 @@ pub(crate) struct Segment<'w> {
 pub(crate) type SegmentIter<'w> = Box<dyn Iterator<Item = Segment<'w>> + Send + 'w>;
 
 /// A matrix, or one rank's part of one, that a product fills.
-pub(crate) trait ResultEntries: Send {
+pub(crate) trait ResultSink: Send {
     /// Passes the part of `region` that is held here to `fill`, as segments in places of the whole matrix: all at once,
     /// or piece by piece.
     ///
@@ -109,9 +111,59 @@ pub(crate) trait ResultEntries: Send {
     fn fill(&mut self, region: Region, fill: &mut dyn FnMut(SegmentIter<'_>) -> Result<()>) -> Result<()>;
 }
 
-impl ResultEntries for MatrixViewMut<'_> {
+/// A result in memory: of this process, or of this rank.
+pub(crate) enum ResultTarget<'a> {
+    /// All of it.
+    Whole(MatrixViewMut<'a>),
+    /// The tiles of a rank.
+    Tiles(&'a mut DistMatrix),
+}
+
+impl ResultTarget<'_> {
+    /// Precision of the entries.
+    pub fn precision_bits(&self) -> u32 {
+        match self {
+            ResultTarget::Whole(view) => view.precision_bits(),
+            ResultTarget::Tiles(matrix) => matrix.precision_bits(),
+        }
+    }
+
+    /// The matrix that an entry lies in, and where that begins in the result; `None` where the tile is not this rank's.
+    pub fn part(&mut self, place: EntryIndex) -> Option<(MatrixViewMut<'_>, EntryIndex)> {
+        match self {
+            ResultTarget::Whole(view) => Some((view.reborrow(), EntryIndex { row: 0, col: 0 })),
+            ResultTarget::Tiles(matrix) => {
+                let map = *matrix.map();
+                let id = TileId { row: place.row / map.tile_size, col: place.col / map.tile_size };
+                let first = EntryIndex { row: map.row_range(id.row).start, col: map.col_range(id.col).start };
+                Some((matrix.tile_mut(id)?.view_mut(), first))
+            }
+        }
+    }
+
+    /// Head and limbs of an entry, where this rank has it.
+    pub fn entry(&mut self, place: EntryIndex) -> Option<(&mut u64, &mut [u64])> {
+        let (part, first) = self.part(place)?;
+        let (stride, width) = (part.leading_dimension(), part.limbs_per_element());
+        let at = place.row - first.row + (place.col - first.col) * stride;
+        let (heads, limbs) = part.into_parts();
+        Some((&mut heads[at], &mut limbs[at * width..][..width]))
+    }
+}
+
+impl ResultSink for ResultTarget<'_> {
     fn fill(&mut self, region: Region, fill: &mut dyn FnMut(SegmentIter<'_>) -> Result<()>) -> Result<()> {
-        fill(Box::new(Segments::new(region, self.reborrow())))
+        match self {
+            ResultTarget::Whole(view) => fill(Box::new(Segments::new(region, view.reborrow()))),
+            ResultTarget::Tiles(matrix) => {
+                let tile_blocks = matrix.map().tile_size / BLOCK;
+                fill(Box::new(matrix.tiles_mut().iter_mut().flat_map(move |(id, tile)| {
+                    let rows = tile.rows();
+                    let (heads, limbs) = tile.parts_mut();
+                    tile_segments(region, *id, tile_blocks, rows, heads, limbs)
+                })))
+            }
+        }
     }
 }
 
