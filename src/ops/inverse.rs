@@ -13,14 +13,13 @@ use crate::ops::product::block::{BlockProduct, BlockShape, maximum_working_bits,
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use crate::ops::solve::SolvePlan;
-use crate::ops::solve::band::Band;
+use crate::ops::solve::band::{Band, Spaces};
 use crate::ops::solve::cut::{TriangleCut, larger, least_limit};
 use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::{LOWER, ScaledRows, SolveBits, SystemShape};
 use crate::ops::solve::report::SolveReport;
 use crate::ops::solve::run::make_room;
-use crate::ops::solve::spaces::Spaces;
 use crate::ops::solve::step::TriangleSolver;
 use crate::ops::solve::triangle::scaled;
 use crate::site::Team;

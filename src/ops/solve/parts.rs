@@ -11,14 +11,12 @@ use crate::io::Block;
 use crate::matrix::{Diag, Matrix, Uplo};
 use crate::ops::columns::each_column;
 use crate::ops::fixed_sum::FixedSum;
-use crate::ops::solve::band::{Band, gather, scatter, with_column};
+use crate::ops::solve::band::{Band, Room, Spaces, gather, scatter, with_column};
 use crate::ops::solve::blocks::TriangleBlocks;
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::gathered::GatheredColumns;
-use crate::ops::solve::room::Room;
 use crate::ops::solve::scalar::ScalarBlock;
 use crate::ops::solve::schedule::{PartStep, SolveSchedule};
-use crate::ops::solve::spaces::Spaces;
 use crate::ops::solve::triangle::Triangle;
 use crate::ops::solve::update::Update;
 

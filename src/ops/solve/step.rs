@@ -7,13 +7,12 @@ use crate::error::Result;
 use crate::matrix::{Matrix, check_exponent};
 use crate::ops::columns::each_column;
 use crate::ops::fixed_sum::{FixedSum, OwnFloat, Sign};
-use crate::ops::solve::band::Band;
+use crate::ops::solve::band::{Band, Spaces};
 use crate::ops::solve::cut::{TriangleCut, TrianglePieces};
 use crate::ops::solve::fixed::FixedTriangle;
 use crate::ops::solve::memory::UnsolvedColumns;
 use crate::ops::solve::parts::Parts;
 use crate::ops::solve::path::{Method, Path};
-use crate::ops::solve::spaces::Spaces;
 use crate::ops::solve::triangle::Triangle;
 
 /// A substitution.

@@ -10,9 +10,8 @@ use crate::matrix::{Matrix, MatrixView};
 use crate::ops::columns::{ColumnRef, each_column};
 use crate::ops::product::block::{BlockProduct, moved};
 use crate::ops::product::problem::{Accuracy, ColumnRange};
-use crate::ops::solve::band::with_column;
+use crate::ops::solve::band::{Room, with_column};
 use crate::ops::solve::cut::TriangleCut;
-use crate::ops::solve::room::Room;
 use std::ops::Range;
 
 /// `w_rows := w_rows - T_(rows, cols) w_cols`.
