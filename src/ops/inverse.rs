@@ -19,8 +19,7 @@ use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColu
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::{LOWER, ScaledRows, SolveBits, SystemShape};
 use crate::ops::solve::report::SolveReport;
-use crate::ops::solve::run::make_room;
-use crate::ops::solve::step::TriangleSolver;
+use crate::ops::solve::run::{TriangleSolver, make_room};
 use crate::ops::solve::triangle::scaled;
 use crate::site::Team;
 use std::ops::Range;

@@ -4,16 +4,14 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{Destination, Matrix, MatrixView};
 use crate::ops::product::problem::Accuracy;
-use crate::ops::solve::dots;
 use crate::ops::solve::memory::{FirstTryKernel, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::{
     CHOLESKY, LDLT, ScaledRows, SolveBits, SystemShape, half_exponents, reciprocals, working_bits,
 };
 use crate::ops::solve::report::SolveReport;
-use crate::ops::solve::run::{Right, Solve};
-use crate::ops::solve::step::{SolveStep, TriangleSolver};
-use crate::ops::solve::sums;
+use crate::ops::solve::run::{Right, Solve, SolveStep, TriangleSolver};
+use crate::ops::solve::{dots, sums};
 use crate::site::Team;
 use std::sync::OnceLock;
 use std::time::Instant;

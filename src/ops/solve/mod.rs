@@ -25,7 +25,6 @@ pub(crate) mod run;
 mod scalar;
 mod schedule;
 pub(crate) mod side_by_side;
-pub(crate) mod step;
 mod sums;
 mod tiles;
 pub(crate) mod triangle;
