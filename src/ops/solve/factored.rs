@@ -5,12 +5,10 @@ use crate::error::{Error, Result};
 use crate::matrix::{Destination, Matrix, MatrixView};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::memory::{FirstTryKernel, SolveMemory, UnsolvedColumns};
-use crate::ops::solve::path::{Method, Path};
-use crate::ops::solve::problem::{
-    CHOLESKY, LDLT, ScaledRows, SolveBits, SystemShape, half_exponents, reciprocals, working_bits,
-};
+use crate::ops::solve::problem::{CHOLESKY, LDLT, Method, Path, SolveBits, SystemShape, working_bits};
 use crate::ops::solve::report::SolveReport;
 use crate::ops::solve::run::{Right, Solve, SolveStep, TriangleSolver};
+use crate::ops::solve::triangle::{ScaledRows, half_exponents, reciprocals};
 use crate::ops::solve::{dots, sums};
 use crate::site::Team;
 use std::sync::OnceLock;

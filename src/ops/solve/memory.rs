@@ -427,7 +427,7 @@ impl SolveMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::solve::path::{Method, Path};
+    use crate::ops::solve::problem::{Method, Path};
 
     #[test]
     fn bands_cover_all_columns_and_narrow_until_they_fit() {

@@ -1,19 +1,16 @@
 //! Linear systems with a symmetric positive definite matrix: by one factorisation, or refined from a cheaper one.
 
 pub(crate) mod band;
-pub(crate) mod blocks;
 mod cholesky;
 pub(crate) mod cut;
 pub mod disk;
 mod dots;
 pub(crate) mod factored;
 mod fixed;
-mod gathered;
 pub(crate) mod ldlt;
 pub(crate) mod memory;
 pub(crate) mod options;
 mod parts;
-pub(crate) mod path;
 mod plan;
 pub(crate) mod problem;
 pub(crate) mod ranks;
@@ -22,14 +19,11 @@ mod refine_plan;
 pub(crate) mod report;
 mod residual;
 pub(crate) mod run;
-mod scalar;
-mod schedule;
 pub(crate) mod side_by_side;
 mod sums;
 mod tiles;
 pub(crate) mod triangle;
 pub(crate) mod triangular;
-mod update;
 
 use crate::context::Context;
 use crate::error::Result;
@@ -37,8 +31,8 @@ use crate::matrix::{Destination, Matrix, MatrixView, Symmetric};
 use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with};
 use crate::ops::estimate::optional_estimate;
 use crate::ops::product::report::Outcome;
-pub use path::Path;
 pub use plan::{SolvePlan, plan_solve, plan_trsm};
+pub use problem::Path;
 pub use refine::RefineReport;
 pub use refine_plan::{RefineOptions, plan_solve_refined};
 pub use report::SolveReport;

@@ -8,13 +8,12 @@ use crate::matrix::Matrix;
 use crate::ops::cholesky::{CholeskyOptions, plan_cholesky};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::TriangleCut;
-use crate::ops::solve::dots;
 use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColumns};
-use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::{
-    CHOLESKY, LOWER, ScaledRows, SolveBits, Substitution, SystemShape, triangle_working_bits, working_bits,
+    CHOLESKY, LOWER, Method, Path, SolveBits, Substitution, SystemShape, triangle_working_bits, working_bits,
 };
-use crate::ops::solve::sums;
+use crate::ops::solve::triangle::ScaledRows;
+use crate::ops::solve::{dots, sums};
 use serde::Serialize;
 
 /// How a solve will run: its path, its bands and its bytes.

@@ -13,9 +13,8 @@ use crate::ops::product::path::{ProductMethod, choose_path};
 use crate::ops::product::problem::{Accuracy, Bits};
 use crate::ops::product::size::ProductSize;
 use crate::ops::solve::cut::{larger, least_limit};
-use crate::ops::solve::path::Path;
 use crate::ops::solve::plan::{SolvePlan, SolveShape, check_sizes};
-use crate::ops::solve::problem::{CHOLESKY, working_bits};
+use crate::ops::solve::problem::{CHOLESKY, Path, working_bits};
 use crate::ops::solve::residual::{SymmetricSystem, scaled_bytes};
 use crate::options::setters;
 

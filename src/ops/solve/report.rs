@@ -4,8 +4,7 @@ use crate::context::Context;
 use crate::ops::factor::report::CholeskyReport;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::kernel_name;
-use crate::ops::solve::path::{Method, Path};
-use crate::ops::solve::problem::{SolveBits, SystemShape};
+use crate::ops::solve::problem::{Method, Path, SolveBits, SystemShape};
 use serde::Serialize;
 use std::time::Instant;
 

@@ -18,7 +18,7 @@ use crate::ops::solve::cut::{TriangleCut, TrianglePieces};
 use crate::ops::solve::fixed::FixedTriangle;
 use crate::ops::solve::memory::{Bands, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::parts::Parts;
-use crate::ops::solve::path::{Method, Path};
+use crate::ops::solve::problem::{Method, Path};
 use crate::ops::solve::triangle::Triangle;
 use crate::site::{Site, Team};
 use std::ops::Range;

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::io::{Block, BlockStream, BlockStreamOptions, FileBlock, MatrixFile, StreamedBlock};
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::{Matrix, MatrixView};
-use crate::ops::solve::blocks::{BlockOrder, TriangleBlocks};
+use crate::ops::solve::triangle::{BlockOrder, TriangleBlocks};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

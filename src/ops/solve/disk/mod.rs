@@ -24,8 +24,7 @@ use crate::ops::factor::disk::OutOfCoreReport;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::kernel_name;
 use crate::ops::solve::memory::LEAST_COLUMNS;
-use crate::ops::solve::path::{self, Method};
-use crate::ops::solve::problem::{SolveBits, Substitution, SystemShape};
+use crate::ops::solve::problem::{self, Method, SolveBits, Substitution, SystemShape};
 use crate::options::setters;
 use crate::site::Site;
 use crate::storage::Caching;
@@ -152,7 +151,7 @@ impl SystemShape {
     fn method(self, operation: &str, substitutions: &[Substitution], accuracy: Accuracy) -> Result<Method> {
         let SystemShape { order, columns } = self;
         let method = Method::choose(substitutions, order, columns, accuracy);
-        if method.path != path::Path::Parts || method.by_parts_of_files() || self.is_empty() {
+        if method.path != problem::Path::Parts || method.by_parts_of_files() || self.is_empty() {
             return Ok(method);
         }
         Err(Error::InvalidArgument(format!(

@@ -3,8 +3,8 @@
 use super::blocks::{FileBlocks, FileTriangle};
 use crate::error::Result;
 use crate::math::float::FloatRef;
-use crate::ops::solve::blocks::TriangleBlocks;
 use crate::ops::solve::fixed::{RowPiece, TriangleRows};
+use crate::ops::solve::triangle::TriangleBlocks;
 use std::ops::Range;
 
 /// The rows of a triangle in a file. Those of an upper triangle come from the last to the first, reversed, so that it

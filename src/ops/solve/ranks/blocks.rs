@@ -6,9 +6,9 @@ use crate::io::Block;
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::distribution::rect::{Rect, pack, unpack};
 use crate::ops::product::problem::Accuracy;
-use crate::ops::solve::blocks::{BlockOrder, TriangleBlocks};
 use crate::ops::solve::cut::TrianglePieces;
 use crate::ops::solve::ranks::source::{MessageBuffers, StreamSource};
+use crate::ops::solve::triangle::{BlockOrder, TriangleBlocks};
 use crate::plan::BLOCK;
 use std::ops::Range;
 

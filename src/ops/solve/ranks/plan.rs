@@ -16,10 +16,10 @@ use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::options::TrsmOptions;
-use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::plan::check_sizes;
-use crate::ops::solve::problem::{CHOLESKY, LOWER, ScaledRows, SolveBits, Substitution, SystemShape, working_bits};
+use crate::ops::solve::problem::{CHOLESKY, LOWER, Method, Path, SolveBits, Substitution, SystemShape, working_bits};
 use crate::ops::solve::tiles::NodeShared;
+use crate::ops::solve::triangle::ScaledRows;
 use crate::site::Site;
 use crate::tile::{RankGrid, TileMap};
 

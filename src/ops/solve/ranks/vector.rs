@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::kernels::dots::DIGIT_BITS;
 use crate::math::float::{FloatRef, Head, limbs_for, round_integer};
 use crate::matrix::Matrix;
-use crate::ops::solve::dots::unknowns::{BlockSums, FactorPiece, Scaling, Sweep, Unknowns};
+use crate::ops::solve::dots::{BlockSums, FactorPiece, Scaling, Sweep, Unknowns};
 use crate::ops::solve::ranks::factor::FactorTiles;
 use crate::plan::BLOCK;
 use crate::site::Site;

@@ -4,25 +4,22 @@
 //! Where `|d| 2^(-2 h)` lies in `[1/4, 1)` for the pivots found so far, columns are scaled by `2^h`, so that the norms
 //! in the products' bounds are those of the rows of `|L| |D|^(1/2)`.
 
-mod block;
-
 use crate::context::{Context, Progress};
 use crate::error::{Error, Result};
 use crate::math::bound::{guard_bits, ldlt_guard_bits};
-use crate::math::float::Head;
+use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Diag, Matrix, MatrixView, Uplo, check_exponent};
 use crate::ops::columns::{ColumnRef, each_column};
-use crate::ops::fixed_sum::{FixedSum, OwnFloat};
+use crate::ops::fixed_sum::{FixedSum, OwnFloat, Sign};
 use crate::ops::product::block::{BlockProduct, BlockShape, moved, plan};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::band::{Band, Spaces};
 use crate::ops::solve::cut::{TriangleCut, larger};
 use crate::ops::solve::memory::{FirstTryKernel, SolveMemory, UnsolvedColumns};
-use crate::ops::solve::path::{Method, Path};
-use crate::ops::solve::problem::{LOWER, SolveBits, SystemShape, half_exponent, working_bits};
+use crate::ops::solve::problem::{LOWER, Method, Path, SolveBits, SystemShape, working_bits};
 use crate::ops::solve::report::SolveReport;
 use crate::ops::solve::run::{SolutionPlace, TriangleSolver, load, make_room, store};
-use crate::ops::solve::triangle::{Triangle, scaled};
+use crate::ops::solve::triangle::{Triangle, half_exponent, scaled};
 use crate::site::Team;
 use std::ops::Range;
 
@@ -169,7 +166,7 @@ impl LdltFactoring<'_> {
         let Some(halves) = Halves::of(&range) else {
             let (done, total) = (range.start as u64, self.l.rows() as u64);
             self.ctx.report_progress(Progress::new("factor", done, total))?;
-            block::factor(&mut self.l, &mut self.pivots, &range)?;
+            factor_block(&mut self.l, &mut self.pivots, &range)?;
             self.scale_columns(&range, range.clone());
             return Ok(());
         };
@@ -300,5 +297,73 @@ fn transposed(error: Error) -> Error {
             Error::ExponentRange { row: column, column: row, exponent, limit }
         }
         other => other,
+    }
+}
+
+/// Factors the block of rows and columns `range` of `l`, whose lower triangle holds the Schur complement of `A` there.
+///
+/// Afterwards `l` holds the unit triangle and `pivots` the block's part of `D`.
+///
+/// # Errors
+/// [`Error::Singular`] with the index of a pivot that is 0, [`Error::ExponentRange`].
+fn factor_block(l: &mut Matrix, pivots: &mut Matrix, range: &Range<usize>) -> Result<()> {
+    let bits = l.precision_bits();
+    let mut work = BlockFactoring {
+        start: range.start,
+        products: Matrix::zeros(range.len(), range.len(), bits)?,
+        sum: FixedSum::new(bits),
+        limbs: vec![0; l.limbs_per_element()],
+    };
+    for col in range.clone() {
+        for row in col..range.end {
+            work.reduce(l, row, col)?;
+        }
+        let pivot = work.product(col, col);
+        if pivot.head.is_zero() {
+            return Err(Error::Singular { index: col });
+        }
+        let reciprocal = OwnFloat::reciprocal(pivot, bits);
+        pivots.set(col, 0, pivot);
+        l.set_f64(col, col, 1.0)?;
+        for row in col + 1..range.end {
+            work.divide(l, row, col, &reciprocal)?;
+        }
+    }
+    Ok(())
+}
+
+struct BlockFactoring {
+    /// First row and column of the block.
+    start: usize,
+    /// Column k is column k of `L` times its pivot, as it was before the division.
+    products: Matrix,
+    sum: FixedSum,
+    limbs: Vec<u64>,
+}
+
+impl BlockFactoring {
+    fn product(&self, row: usize, col: usize) -> FloatRef<'_> {
+        self.products.get(row - self.start, col - self.start)
+    }
+
+    /// `products_ij := l_ij - sum over k < j in the block of products_ik l_jk`.
+    fn reduce(&mut self, l: &Matrix, row: usize, col: usize) -> Result<()> {
+        let BlockFactoring { start, products, sum, limbs } = self;
+        let own = l.get(row, col);
+        let factors = |k: usize| (products.get(row - *start, k - *start), l.get(col, k));
+        sum.set(own, (*start..col).map(factors), Sign::Minus);
+        let head = sum.round(limbs);
+        check_exponent(head.exponent(), row, col)?;
+        products.set(row - *start, col - *start, FloatRef { head, limbs });
+        Ok(())
+    }
+
+    /// `l_ij := products_ij / d_j`.
+    fn divide(&mut self, l: &mut Matrix, row: usize, col: usize, reciprocal: &OwnFloat) -> Result<()> {
+        let value = self.products.get(row - self.start, col - self.start);
+        let head = self.sum.multiply(value, reciprocal, &mut self.limbs);
+        check_exponent(head.exponent(), row, col)?;
+        l.set(row, col, FloatRef { head, limbs: &self.limbs });
+        Ok(())
     }
 }
