@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::matrix::Side;
 use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::solve::disk::{TriangleOptions, solve_triangle};
-use crate::ops::solve::options::{TrsmOptions, check_scalar};
+use crate::ops::solve::system::{TrsmOptions, check_scalar};
 use crate::site::{Site, Team};
 
 /// The solution `X` of `op(T) X = alpha B` for a triangular `T`, from file to file, with finished columns

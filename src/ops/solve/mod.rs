@@ -1,27 +1,23 @@
 //! Linear systems with a symmetric positive definite matrix: by one factorisation, or refined from a cheaper one.
 
 pub(crate) mod band;
-mod cholesky;
 pub(crate) mod cut;
 pub mod disk;
 mod dots;
-pub(crate) mod factored;
 mod fixed;
 pub(crate) mod ldlt;
 pub(crate) mod memory;
-pub(crate) mod options;
 mod parts;
 mod plan;
 pub(crate) mod problem;
 pub(crate) mod ranks;
 mod refine;
-pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod side_by_side;
 mod sums;
+pub(crate) mod system;
 mod tiles;
 pub(crate) mod triangle;
-pub(crate) mod triangular;
 
 use crate::context::Context;
 use crate::error::Result;
@@ -32,8 +28,8 @@ use crate::ops::product::report::Outcome;
 pub use plan::{SolvePlan, plan_solve, plan_trsm};
 pub use problem::Path;
 pub use refine::{RefineOptions, RefineReport, plan_solve_refined};
-pub use report::SolveReport;
 use std::time::Instant;
+pub use system::SolveReport;
 
 /// `A X = B`; see [`solve_with`].
 ///

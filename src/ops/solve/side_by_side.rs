@@ -12,9 +12,9 @@ use crate::matrix::{Destination, MatrixView, MatrixViewMut, check_exponent};
 use crate::ops::exact_sum::ExactEntry;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::problem::{LOWER, Method, Path, SystemShape, triangle_working_bits};
+use crate::ops::solve::system::TriangularSystem;
 use crate::ops::solve::tiles::{first_bits, tries};
 use crate::ops::solve::triangle::Triangle;
-use crate::ops::solve::triangular::TriangularSystem;
 use crate::store::Buffer;
 use bytemuck::cast_slice_mut;
 
@@ -231,7 +231,8 @@ mod tests {
     use crate::matrix::{Diag, MAXIMUM_EXPONENT, Matrix, Op, Side, Uplo};
     use crate::ops::product::problem::Accuracy;
     use crate::ops::trsm::{TrsmOptions, oriented, trsm_with};
-    use rug::{Float, Integer, rand::RandState};
+    use rug::rand::RandState;
+    use rug::{Float, Integer};
 
     /// The special property of a lane.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
