@@ -1,346 +1,58 @@
 //! Solves with a triangular factor in tiles over many ranks, which stays where it is.
 
 mod blocks;
-mod columns;
 mod factor;
-mod inverse;
 mod plan;
 mod right;
 mod source;
 mod stream;
 mod strip;
 mod sums;
-mod trsm;
 mod vector;
+mod verbs;
 
-pub use inverse::{inverse, inverse_local};
-pub use plan::{TrsmBits, plan_solve, plan_solve_local, plan_trsm, plan_trsm_local};
-pub use right::LocalSolution;
-pub use trsm::{trsm, trsm_into, trsm_local, trsm_with};
-
-use crate::comm::{Reduction, Said, agreed, alike};
+use crate::comm::{Reduction, Said, Transport, agreed, alike};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::math::bound::cholesky_solve_guard_bits;
+use crate::kernels::tiles::PANEL_ROWS;
 use crate::math::processor;
-use crate::matrix::{Matrix, Uplo};
-use crate::ops::cholesky::log_det_of;
+use crate::matrix::{Diag, Matrix, Uplo};
 use crate::ops::distributed::{DistMatrix, Team};
-use crate::ops::distribution::redistribute::LocalPart;
-use crate::ops::distribution::shared_devices::with_shared_devices;
+use crate::ops::distribution::travel;
 use crate::ops::fixed_sum::OwnFloat;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use crate::ops::solve::band::with_column;
+use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::dots::{Scaling, Sweep, bytes, store_columns};
-use crate::ops::solve::memory::{FirstTryKernel, SolveMemory};
+use crate::ops::solve::fixed::{FixedTriangle, LowerForm};
+use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColumns};
+use crate::ops::solve::parts::Parts;
 use crate::ops::solve::problem::{CHOLESKY, Method, Path, SCALAR_ROWS, Substitution, SystemShape, working_bits};
-use crate::ops::solve::run::{Right, make_room};
-use crate::ops::solve::system::{Factored, SolveReport};
+use crate::ops::solve::ranks::blocks::RankBlocks;
+use crate::ops::solve::ranks::factor::FactorTiles;
+use crate::ops::solve::ranks::right::RightSides;
+use crate::ops::solve::ranks::source::{MessageBuffers, StreamSource, message_bytes};
+use crate::ops::solve::ranks::stream::Stream;
+use crate::ops::solve::ranks::vector::SubstitutionPass;
+use crate::ops::solve::run::{Right, Solve, SolveStep, TriangleSolver, make_room};
+use crate::ops::solve::system::SolveReport;
 use crate::ops::solve::tiles::NodeShared;
+use crate::plan::even_share;
 use crate::site::Site;
-use columns::{Substitutions, panel_columns, panel_share};
-use factor::FactorTiles;
-use right::RightSides;
-use rug::Float;
-use source::StreamSource;
+use crate::tile::{Distribution, TileMap};
+pub use plan::{TrsmBits, plan_solve, plan_solve_local, plan_trsm, plan_trsm_local};
+pub use right::LocalSolution;
 use std::ops::Range;
-use std::sync::OnceLock;
-use vector::SubstitutionPass;
+use std::ops::Range;
+pub use verbs::{
+    DistSolution, inverse, inverse_local, log_det, pivots, solve, solve_into, solve_local, solve_with, trsm, trsm_into,
+    trsm_local, trsm_with,
+};
 
 /// Rows from which on the ranks of a node make the residues of a triangle together: below there are few tiles, and a
 /// window costs more.
 const TOGETHER_ROWS: usize = 256;
-
-/// A solution in tiles over the ranks.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct DistSolution {
-    /// This rank's tiles of `X`, distributed like the right sides, all of them.
-    pub solution: DistMatrix,
-}
-
-/// [`solve_with`] entry by entry. Collective.
-///
-/// ```
-/// use sunzi::comm::{Transport, local};
-/// use sunzi::distributed::{self, DistMatrix, Team, TeamOptions, TileMap, even_rows};
-/// use sunzi::{Context, Matrix};
-/// let ranks = local::run(2, |rank| -> sunzi::Result<Option<Matrix>> {
-///     let ctx = Context::builder().threads(1).build()?;
-///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
-///     // In tiles over the ranks: `l`, the factor of [4 2; 2 5].
-/// #   let row = Matrix::from_f64s(1, 2, 128, &[[2.0, 0.0], [1.0, 2.0]][rank.rank()])?;
-/// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
-///     // Likewise `b`, the right side (8, 12).
-/// #   let map = TileMap { cols: 1, triangle: None, ..TileMap::symmetric(2, 8) };
-/// #   let own = Matrix::from_f64s(1, 1, 128, &[[8.0, 12.0][rank.rank()]])?;
-/// #   let b = DistMatrix::from_local(team.world(), &even_rows(2, 1, 2), &own, map)?;
-///     let x = distributed::solve(&ctx, &team, &l, &b, 128)?;
-///     x.solution.gather(team.world(), 0)
-/// });
-/// let whole = ranks.into_iter().next().unwrap()?; // that of rank 0
-/// assert_eq!(whole.unwrap().view().to_f64s(), [1.0, 2.0]);
-/// # Ok::<(), sunzi::Error>(())
-/// ```
-///
-/// # Errors
-/// As [`solve_with`].
-pub fn solve(
-    ctx: &Context,
-    team: &Team,
-    factor: &DistMatrix,
-    b: &DistMatrix,
-    precision_bits: u32,
-) -> Result<DistSolution> {
-    solve_with(ctx, team, factor, b, precision_bits, Accuracy::default())
-}
-
-/// `X` with `L L^T X = B`, rounded to `precision_bits` bits, for a factor `L` in tiles over the ranks of `team`.
-/// Collective.
-///
-/// Shapes: `factor` is `n x n`, of which the lower triangle is read, such as [`crate::distributed::cholesky`] gives it;
-/// `b` and the result are `n x m`, in tiles and grids of their own.
-/// Accuracy and bits: as [`crate::Cholesky::solve`] of a factor with that accuracy in one process, for any grid, tile
-/// size and number of threads.
-///
-/// One to three right sides: each rank multiplies its own tiles with the unknowns, which all ranks have. For each row
-/// of tiles, in both substitutions, the ranks that own it send the sums to the owner of the diagonal tile, which sends
-/// the unknowns to all; both are repeated where the common exponent of the unknowns grows. Memory: the unknowns on each
-/// rank, as numbers and as digits.
-/// Eight and more: each rank takes whole columns of `B`, and the factor is sent to all ranks by rows of tiles, twice
-/// for every 512 right sides of a rank, and again for columns that need another try. From 256 rows on and by norms the
-/// ranks of a node share the residues of a row of tiles: in the first try each entry is sent once to each node. Memory:
-/// a row of tiles, or a rank's part of the node's shared tiles, in addition to that of one process for these columns.
-/// Four to seven, and columns that outgrow every try: each rank has all of these right sides, a group at a time, and
-/// computes its share of the rows of every product; the ranks that own these rows of the factor send them to it. Each
-/// substitution sends the factor once in all, and the unknowns of a step to every rank. Memory: some rows of the
-/// factor.
-/// One to three entry by entry: each rank has the unknowns of some of the right sides, and the factor is sent to all
-/// ranks by its rows, twice.
-/// Orders up to 16: every rank has the factor, and takes whole columns of `B`.
-/// Source: docs/ALGORITHM.md, "Many ranks".
-///
-/// ```
-/// use sunzi::comm::{Transport, local};
-/// use sunzi::distributed::{self, DistMatrix, Team, TeamOptions, TileMap, even_rows};
-/// use sunzi::{Accuracy, Context, Matrix};
-/// let ranks = local::run(2, |rank| -> sunzi::Result<Option<Matrix>> {
-///     let ctx = Context::builder().threads(1).build()?;
-///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
-///     // In tiles over the ranks: `l`, the factor of [4 2; 2 5].
-/// #   let row = Matrix::from_f64s(1, 2, 128, &[[2.0, 0.0], [1.0, 2.0]][rank.rank()])?;
-/// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
-///     // Likewise `b`, the right side (8, 12).
-/// #   let map = TileMap { cols: 1, triangle: None, ..TileMap::symmetric(2, 8) };
-/// #   let own = Matrix::from_f64s(1, 1, 128, &[[8.0, 12.0][rank.rank()]])?;
-/// #   let b = DistMatrix::from_local(team.world(), &even_rows(2, 1, 2), &own, map)?;
-///     let x = distributed::solve_with(&ctx, &team, &l, &b, 128, Accuracy::Norm)?;
-///     x.solution.gather(team.world(), 0)
-/// });
-/// let whole = ranks.into_iter().next().unwrap()?; // that of rank 0
-/// assert_eq!(whole.unwrap().view().to_f64s(), [1.0, 2.0]);
-/// # Ok::<(), sunzi::Error>(())
-/// ```
-///
-/// # Errors
-/// As [`crate::Cholesky::solve`], on every rank, as [`Error::Rank`] where one rank met it; a memory limit is that of
-/// a node; places are those in `B`.
-/// [`Error::Singular`] for a zero on the diagonal; [`Error::InvalidArgument`] for an upper triangle and where ranks
-/// differ in shapes, tiles or precision; [`Error::Transport`].
-pub fn solve_with(
-    ctx: &Context,
-    team: &Team,
-    factor: &DistMatrix,
-    b: &DistMatrix,
-    precision_bits: u32,
-    accuracy: Accuracy,
-) -> Result<DistSolution> {
-    let mut solution = DistMatrix::empty();
-    solve_into(ctx, team, factor, b, precision_bits, accuracy, &mut solution)?;
-    Ok(DistSolution { solution })
-}
-
-/// [`solve_with`] into `result`, in the memory that it has where it is distributed like `b`, all of it, at
-/// `precision_bits` bits; it is made anew else. Its entries are arbitrary after an error. Collective.
-///
-/// Without a memory limit a context also keeps a rank's columns of the right sides and of the solution, so that calls
-/// which follow each other take no fresh memory.
-///
-/// ```
-/// use sunzi::comm::{Transport, local};
-/// use sunzi::distributed::{self, DistMatrix, Team, TeamOptions, TileMap, even_rows};
-/// use sunzi::{Accuracy, Context, Matrix};
-/// let ranks = local::run(2, |rank| -> sunzi::Result<Option<Matrix>> {
-///     let ctx = Context::builder().threads(1).build()?;
-///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
-///     // In tiles over the ranks: `l`, the factor of [4 2; 2 5].
-/// #   let row = Matrix::from_f64s(1, 2, 128, &[[2.0, 0.0], [1.0, 2.0]][rank.rank()])?;
-/// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
-///     // Likewise `b`, the right side (8, 12).
-/// #   let map = TileMap { cols: 1, triangle: None, ..TileMap::symmetric(2, 8) };
-/// #   let own = Matrix::from_f64s(1, 1, 128, &[[8.0, 12.0][rank.rank()]])?;
-/// #   let b = DistMatrix::from_local(team.world(), &even_rows(2, 1, 2), &own, map)?;
-///     let mut x = distributed::solve(&ctx, &team, &l, &b, 128)?.solution;
-///     distributed::solve_into(&ctx, &team, &l, &b, 128, Accuracy::Norm, &mut x)?; // in the same memory
-///     x.gather(team.world(), 0)
-/// });
-/// let whole = ranks.into_iter().next().unwrap()?; // that of rank 0
-/// assert_eq!(whole.unwrap().view().to_f64s(), [1.0, 2.0]);
-/// # Ok::<(), sunzi::Error>(())
-/// ```
-///
-/// # Errors
-/// As [`solve_with`].
-pub fn solve_into(
-    ctx: &Context,
-    team: &Team,
-    factor: &DistMatrix,
-    b: &DistMatrix,
-    precision_bits: u32,
-    accuracy: Accuracy,
-    result: &mut DistMatrix,
-) -> Result<()> {
-    let ctx = &with_shared_devices(ctx, team.world())?;
-    let solved = solve_right(ctx, team, factor, RightSides::Tiles(b), precision_bits, accuracy)?;
-    solved.into_tiles(ctx, team.world(), b.map(), result)
-}
-
-/// [`solve_with`] for right sides as a caller has them, in any distribution: none of them is put into tiles. The
-/// solution stays where the ranks have found it until [`LocalSolution::fill_local`]. Collective.
-///
-/// Memory: as [`solve_with`], without tiles of right sides and solutions.
-///
-/// ```
-/// use sunzi::comm::{Transport, local};
-/// use sunzi::distributed::{self, DistMatrix, LocalPart, Team, TeamOptions, TileMap, even_rows};
-/// use sunzi::{Accuracy, Context, Matrix};
-/// let ranks = local::run(2, |rank| -> sunzi::Result<Vec<f64>> {
-///     let ctx = Context::builder().threads(1).build()?;
-///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
-///     // In tiles over the ranks: `l`, the factor of [4 2; 2 5].
-/// #   let row = Matrix::from_f64s(1, 2, 128, &[[2.0, 0.0], [1.0, 2.0]][rank.rank()])?;
-/// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
-///     let own = Matrix::from_f64s(1, 1, 128, &[[8.0, 12.0][rank.rank()]])?; // a row on each rank
-///     let (rows, mut x) = (even_rows(2, 1, 2), Matrix::zeros(1, 1, 128)?);
-///     let b = LocalPart { distribution: &rows, local: own.view() };
-///     let found = distributed::solve_local(&ctx, &team, &l, b, 128, Accuracy::Norm)?;
-///     found.fill_local(team.world(), &rows, x.view_mut())?; // this rank's row of the solution
-///     Ok(x.view().to_f64s())
-/// });
-/// assert_eq!(ranks.into_iter().collect::<sunzi::Result<Vec<_>>>()?, [[1.0], [2.0]]);
-/// # Ok::<(), sunzi::Error>(())
-/// ```
-///
-/// # Errors
-/// As [`solve_with`] and [`DistMatrix::from_local`].
-pub fn solve_local(
-    ctx: &Context,
-    team: &Team,
-    factor: &DistMatrix,
-    b: LocalPart<'_>,
-    precision_bits: u32,
-    accuracy: Accuracy,
-) -> Result<LocalSolution> {
-    let ctx = &with_shared_devices(ctx, team.world())?;
-    let b = RightSides::of_local(team.world(), b)?;
-    solve_right(ctx, team, factor, b, precision_bits, accuracy)
-}
-
-fn solve_right(
-    ctx: &Context,
-    team: &Team,
-    factor: &DistMatrix,
-    b: RightSides<'_>,
-    precision_bits: u32,
-    accuracy: Accuracy,
-) -> Result<LocalSolution> {
-    let site = Site { ctx, team };
-    let call = SolveCall { site, factor, b, precision_bits, accuracy, alpha: None };
-    let order = call.check("solve with a factor")?;
-    let guard_bits = cholesky_solve_guard_bits(order);
-    let working_bits = site.agreed(working_bits(ctx, precision_bits, guard_bits, order))?;
-    let tiles = FactorTiles::new(factor);
-    tiles.check_diagonal(site.world())?;
-    let total_columns = b.shape().1;
-    call.solve(&tiles, CHOLESKY, working_bits, |ctx, lower, right| {
-        let factored = Factored {
-            accuracy,
-            lower,
-            pivots: None,
-            precision_bits,
-            guard_bits,
-            total_columns,
-            row_norms: &OnceLock::new(),
-        };
-        let mut result = Matrix::empty();
-        let report = factored.solve(ctx, right.view(), (&mut result).into())?;
-        Ok(Outcome { result, report })
-    })
-}
-
-/// The diagonal of a factor in tiles over the ranks, as a column on every rank. Collective.
-///
-/// ```
-/// use sunzi::comm::{Transport, local};
-/// use sunzi::distributed::{self, DistMatrix, Team, TeamOptions, TileMap, even_rows};
-/// use sunzi::{Matrix};
-/// let ranks = local::run(2, |rank| -> sunzi::Result<Matrix> {
-///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
-///     // In tiles over the ranks: `l`, the factor of [4 2; 2 5].
-/// #   let row = Matrix::from_f64s(1, 2, 128, &[[2.0, 0.0], [1.0, 2.0]][rank.rank()])?;
-/// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
-///     distributed::pivots(&team, &l) // on every rank
-/// });
-/// for pivots in ranks {
-///     assert_eq!(pivots?.view().to_f64s(), [2.0, 2.0]);
-/// }
-/// # Ok::<(), sunzi::Error>(())
-/// ```
-///
-/// # Errors
-/// [`Error::ShapeMismatch`] for a factor that is not square; [`Error::InvalidArgument`] for an upper triangle;
-/// [`Error::Transport`], [`Error::OutOfMemory`].
-pub fn pivots(team: &Team, factor: &DistMatrix) -> Result<Matrix> {
-    let world = team.world();
-    factor.check_group(world)?;
-    let map = factor.map();
-    if map.rows != map.cols {
-        return Err(Error::shape_mismatch("diagonal", (map.rows, map.cols), (map.cols, map.rows)));
-    }
-    if map.triangle == Some(Uplo::Upper) {
-        return Err(Error::InvalidArgument("diagonal: a factor in tiles is lower triangular".to_string()));
-    }
-    FactorTiles::new(factor).pivots(world)
-}
-
-/// `log det A = 2 sum log |l_ii|` for a factor `L` of `A = L L^T` in tiles over the ranks, at `precision_bits` bits, on
-/// every rank. Collective.
-///
-/// Accuracy and bits: as [`crate::estimate::log_det_of`]. Cost: the diagonal is sent to all ranks.
-///
-/// ```
-/// use sunzi::comm::{Transport, local};
-/// use sunzi::distributed::{self, DistMatrix, Team, TeamOptions, TileMap, even_rows};
-/// use sunzi::{Matrix, rug::Float};
-/// let ranks = local::run(2, |rank| -> sunzi::Result<Float> {
-///     let team = Team::new(rank.split(0)?, TeamOptions::new())?;
-///     // In tiles over the ranks: `l`, the factor of [4 2; 2 5].
-/// #   let row = Matrix::from_f64s(1, 2, 128, &[[2.0, 0.0], [1.0, 2.0]][rank.rank()])?;
-/// #   let l = DistMatrix::from_local(team.world(), &even_rows(2, 2, 2), &row, TileMap::symmetric(2, 8))?;
-///     distributed::log_det(&team, &l, 128) // on every rank
-/// });
-/// for log_det in ranks {
-///     assert!((log_det? - Float::with_val(128, 16).ln()).abs() < 1e-37);
-/// }
-/// # Ok::<(), sunzi::Error>(())
-/// ```
-///
-/// # Errors
-/// As [`pivots`].
-pub fn log_det(team: &Team, factor: &DistMatrix, precision_bits: u32) -> Result<Float> {
-    Ok(log_det_of(&pivots(team, factor)?, precision_bits))
-}
 
 /// The problem of a call.
 struct SolveCall<'a> {
@@ -542,4 +254,144 @@ fn is_small(order: usize, method: Method) -> bool {
 fn vectors_bytes(ctx: &Context, shape: SystemShape, right_bits: u32, precision_bits: u32) -> u64 {
     // Each right side has its unknowns at the same time, and sums that are twice as long.
     3 * bytes(ctx, shape, precision_bits) + shape.right_bytes(right_bits)
+}
+
+/// The columns of `rank`: whole panels, evenly.
+pub(super) fn panel_share(cols: usize, ranks: usize, rank: usize) -> Range<usize> {
+    let panels = even_share(cols.div_ceil(PANEL_ROWS), ranks, rank);
+    panels.start * PANEL_ROWS..(panels.end * PANEL_ROWS).min(cols)
+}
+
+/// The columns of all ranks.
+pub(super) fn panel_columns(shape: SystemShape, ranks: usize) -> Distribution {
+    let SystemShape { order, columns } = shape;
+    let starts = (0..ranks).map(|rank| panel_share(columns, ranks, rank).start.min(columns)).chain([columns]).collect();
+    Distribution::col_blocks(order, starts)
+}
+
+/// The layout of a solution found by columns on the ranks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum SolutionLayout {
+    /// These tiles, made while the memory of a try in fixed point is still kept.
+    Tiles(TileMap),
+    /// Memory of the caller.
+    Caller,
+}
+
+impl SolutionLayout {
+    /// Bytes of this rank's tiles of a solution of `total` columns, of which it finds as many as `own` has, and of the
+    /// messages that bring the columns to the tiles.
+    pub fn result_bytes(self, own: SystemShape, total: usize, precision_bits: u32, world: &dyn Transport) -> u64 {
+        let (rank, ranks) = (world.rank(), world.size());
+        let SystemShape { order, columns } = own;
+        let [given, all] = [columns, total].map(|columns| Matrix::bytes_for(order, columns, precision_bits));
+        match self {
+            SolutionLayout::Tiles(map) => {
+                let taken = DistMatrix::bytes_for(&map, rank, precision_bits);
+                taken + travel::tile_message_bytes(&map, ranks, precision_bits, given, taken)
+            }
+            SolutionLayout::Caller => {
+                let share = all.div_ceil(ranks as u64);
+                travel::redistribution_bytes(ranks, (order, precision_bits), (given, share))
+            }
+        }
+    }
+}
+
+/// Bytes of the buffers for entries of the factor on their way between ranks: in a solve by parts at most a piece, and
+/// on one rank only the blocks on the diagonal.
+pub(super) fn buffer_bytes(path: Path, cut: &TriangleCut, factor_bits: u32, ranks: usize) -> u64 {
+    let entries = match (path, ranks) {
+        (Path::Tiles, _) => cut.order * cut.order,
+        (_, 1) => cut.order.min(SCALAR_ROWS).pow(2),
+        _ => cut.most_piece_entries(),
+    };
+    message_bytes(entries, factor_bits, ranks)
+}
+
+/// The substitutions, their working precision and their promise.
+pub(super) struct Substitutions<'a> {
+    pub list: &'a [Substitution],
+    pub working_bits: u32,
+    pub method: Method,
+    /// Right sides of all ranks.
+    pub total: usize,
+    /// Where the solution goes.
+    pub target: SolutionLayout,
+}
+
+/// Solves for the right sides, this rank's own columns of all `total`, into `x`, by substitutions with the factor that
+/// `source` has: in fixed point while its rows are streamed, where the path is by tiles, and by parts that all ranks
+/// solve together for columns that outgrow every try; returns the bytes of the plan. Collective.
+///
+/// # Errors
+/// As [`crate::distributed::solve`].
+pub(super) fn solve_columns(
+    ctx: &Context,
+    source: StreamSource<'_>,
+    tiles: &FactorTiles<'_>,
+    &Substitutions { list, working_bits, method, total, target }: &Substitutions<'_>,
+    right: Right<'_>,
+    x: &mut Matrix,
+) -> Result<u64> {
+    let Method { path, accuracy } = method;
+    let (site, order) = (Site { ctx, team: source.team }, tiles.order());
+    let world = site.world();
+    let (mut steps, mut cuts) = (Vec::new(), Vec::new());
+    let factor_bits = source.factor.precision_bits();
+    let pieces = blocks::pieces(order, factor_bits, accuracy, world.size());
+    for &substitution in list {
+        let reversed = substitution == Substitution::Upper;
+        let parts = |cut| {
+            let blocks = RankBlocks {
+                source,
+                transposed: reversed,
+                pieces,
+                accuracy,
+                piece: Matrix::empty(),
+                buffers: MessageBuffers::default(),
+            };
+            let uplo = if reversed { Uplo::Upper } else { Uplo::Lower };
+            Parts { blocks: Box::new(blocks), uplo, diag: Diag::NonUnit, cut }
+        };
+        let cut = TriangleCut { order, working_bits, first_try_bits: None, accuracy, pieces };
+        if path != Path::Tiles {
+            cuts.push(cut);
+            steps.push(SolveStep::Triangle(TriangleSolver::of_sources(cut, None, Some(parts(cut)))));
+            continue;
+        }
+        let exponents = match (reversed, source.scale) {
+            (false, Some(_)) => vec![0; order], // the scale is that of these norms
+            (false, None) => tiles.row_exponents(site)?,
+            (true, scale) => tiles.col_exponents(site, scale)?.into_iter().rev().collect(),
+        };
+        let stream = site.agreed(Stream::new(ctx, source, reversed))?;
+        let form = LowerForm { reversed, unit: false, exponents };
+        let fixed = FixedTriangle::of_rows(Box::new(stream), form, working_bits, accuracy);
+        let cut = TriangleCut { first_try_bits: fixed.tries().next(), ..cut };
+        cuts.push(cut);
+        steps.push(SolveStep::Triangle(TriangleSolver::of_sources(cut, Some(fixed), Some(parts(cut)))));
+    }
+    let piece_row_bytes = Matrix::bytes_for(1, order, factor_bits);
+    let message_bytes = buffer_bytes(path, &cuts[0], factor_bits, world.size());
+    let result = match path {
+        Path::Tiles => target.result_bytes(SystemShape { order, columns: x.cols() }, total, x.precision_bits(), world),
+        _ => 0,
+    };
+    let right_bytes = Matrix::bytes_for(order, x.cols(), right.b.precision_bits());
+    let mut memory = SolveMemory {
+        ctx: ctx.holding(right_bytes + x.bytes() + result),
+        cuts,
+        piece_row_bytes,
+        message_bytes,
+        left: UnsolvedColumns::shared(total),
+        together: ranks_together(site, order, source.factor.map().tile_size, accuracy)?,
+        first_tries: FirstTryKernel::Own,
+    };
+    memory.first_tries = first_kernel(source.team, &memory, Bands::widest(right.b.cols()).columns)?;
+    let mut solve = Solve { memory, team: source.team, steps, scale: source.scale, order, working_bits };
+    let (bands, planned_bytes) = site.agreed(solve.bands(right.b.cols()))?;
+    let left = solve.run(bands, &right, &mut x.view_mut())?;
+    debug_assert!(left.is_empty(), "parts solve for all columns");
+    Ok(planned_bytes)
 }

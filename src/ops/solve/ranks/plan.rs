@@ -1,9 +1,8 @@
 //! The memory that a solve over ranks takes, before there is a factor.
 
 use super::blocks::pieces;
-use super::columns::{SolutionLayout, buffer_bytes, panel_share};
 use super::sums::SumSizes;
-use super::{first_kernel, is_small, ranks_together, vectors_bytes};
+use super::{SolutionLayout, buffer_bytes, first_kernel, is_small, panel_share, ranks_together, vectors_bytes};
 use crate::comm::{agree, agreed};
 use crate::context::Context;
 use crate::error::Result;

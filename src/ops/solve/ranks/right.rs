@@ -8,7 +8,7 @@ use crate::matrix::{Matrix, MatrixViewMut};
 use crate::ops::distributed::DistMatrix;
 use crate::ops::distribution::redistribute::{LocalPart, check_target};
 use crate::ops::distribution::travel::travel_bytes;
-use crate::ops::solve::ranks::columns::SolutionLayout;
+use crate::ops::solve::ranks::SolutionLayout;
 use crate::tile::{Distribution, RankGrid, TileMap};
 
 /// Right sides over ranks.
