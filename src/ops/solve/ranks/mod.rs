@@ -1,12 +1,9 @@
 //! Solves with a triangular factor in tiles over many ranks, which stays where it is.
 
-mod blocks;
-mod factor;
+mod operands;
 mod plan;
-mod right;
 mod source;
 mod stream;
-mod strip;
 mod sums;
 mod vector;
 mod verbs;
@@ -29,11 +26,9 @@ use crate::ops::solve::fixed::{FixedTriangle, LowerForm};
 use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::parts::Parts;
 use crate::ops::solve::problem::{CHOLESKY, Method, Path, SCALAR_ROWS, Substitution, SystemShape, working_bits};
-use crate::ops::solve::ranks::blocks::RankBlocks;
-use crate::ops::solve::ranks::factor::FactorTiles;
-use crate::ops::solve::ranks::right::RightSides;
+use crate::ops::solve::ranks::operands::{FactorTiles, RightSides};
 use crate::ops::solve::ranks::source::{MessageBuffers, StreamSource, message_bytes};
-use crate::ops::solve::ranks::stream::Stream;
+use crate::ops::solve::ranks::stream::{RankBlocks, Stream};
 use crate::ops::solve::ranks::vector::SubstitutionPass;
 use crate::ops::solve::run::{Right, Solve, SolveStep, TriangleSolver, make_room};
 use crate::ops::solve::system::SolveReport;
@@ -41,9 +36,8 @@ use crate::ops::solve::tiles::NodeShared;
 use crate::plan::even_share;
 use crate::site::Site;
 use crate::tile::{Distribution, TileMap};
+pub use operands::LocalSolution;
 pub use plan::{TrsmBits, plan_solve, plan_solve_local, plan_trsm, plan_trsm_local};
-pub use right::LocalSolution;
-use std::ops::Range;
 use std::ops::Range;
 pub use verbs::{
     DistSolution, inverse, inverse_local, log_det, pivots, solve, solve_into, solve_local, solve_with, trsm, trsm_into,

@@ -1,8 +1,5 @@
 //! The memory that a solve over ranks takes, before there is a factor.
 
-use super::blocks::pieces;
-use super::sums::SumSizes;
-use super::{SolutionLayout, buffer_bytes, first_kernel, is_small, panel_share, ranks_together, vectors_bytes};
 use crate::comm::{agree, agreed};
 use crate::context::Context;
 use crate::error::Result;
@@ -16,6 +13,11 @@ use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::plan::check_sizes;
 use crate::ops::solve::problem::{CHOLESKY, LOWER, Method, Path, SolveBits, Substitution, SystemShape, working_bits};
+use crate::ops::solve::ranks::stream::pieces;
+use crate::ops::solve::ranks::sums::SumSizes;
+use crate::ops::solve::ranks::{
+    SolutionLayout, buffer_bytes, first_kernel, is_small, panel_share, ranks_together, vectors_bytes,
+};
 use crate::ops::solve::system::TrsmOptions;
 use crate::ops::solve::tiles::NodeShared;
 use crate::ops::solve::triangle::ScaledRows;

@@ -1,14 +1,15 @@
 //! A few right sides entry by entry: each rank substitutes for some of them, while the rows of the factor are streamed.
 
-use super::{FactorTiles, LocalSolution, SolveCall};
 use crate::context::{Context, Progress};
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, limbs_for};
 use crate::matrix::{EntryIndex, Matrix};
 use crate::ops::distribution::rect::{Rect, unpack};
 use crate::ops::solve::problem::{SolveBits, SystemShape};
-use crate::ops::solve::ranks::blocks::rows_of;
+use crate::ops::solve::ranks::SolveCall;
+use crate::ops::solve::ranks::operands::{FactorTiles, LocalSolution};
 use crate::ops::solve::ranks::source::{MessageBuffers, StreamSource, message_bytes};
+use crate::ops::solve::ranks::stream::rows_of;
 use crate::ops::solve::run::make_room;
 use crate::ops::solve::sums::worker_bytes;
 use crate::ops::vector::{RightSide, SubstitutionRoom, VectorTriangle};

@@ -18,7 +18,7 @@ use crate::kernels::dots::DIGIT_BITS;
 use crate::math::float::{FloatRef, Head, limbs_for, round_integer};
 use crate::matrix::Matrix;
 use crate::ops::solve::dots::{BlockSums, FactorPiece, Scaling, Sweep, Unknowns};
-use crate::ops::solve::ranks::factor::FactorTiles;
+use crate::ops::solve::ranks::operands::FactorTiles;
 use crate::plan::BLOCK;
 use crate::site::Site;
 use crate::tile::TileId;
