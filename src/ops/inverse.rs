@@ -15,7 +15,7 @@ use crate::ops::product::report::Outcome;
 use crate::ops::solve::SolvePlan;
 use crate::ops::solve::band::{Band, Spaces};
 use crate::ops::solve::cut::{TriangleCut, larger, least_limit};
-use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColumns};
+use crate::ops::solve::memory::{Bands, SolveMemory};
 use crate::ops::solve::problem::{LOWER, Method, Path, SolveBits, SystemShape};
 use crate::ops::solve::run::{TriangleSolver, make_room};
 use crate::ops::solve::system::SolveReport;
@@ -308,15 +308,7 @@ impl StripPlan {
         let order = cut.order;
         let columns = order.min(STRIP_COLUMNS);
         let holding = ctx.holding(Matrix::bytes_for(order, order, cut.working_bits));
-        let memory = SolveMemory {
-            ctx: holding.clone(),
-            cuts: vec![cut],
-            piece_row_bytes: 0,
-            message_bytes: 0,
-            left: UnsolvedColumns::Parts,
-            together: None,
-            first_tries: FirstTryKernel::Own,
-        };
+        let memory = SolveMemory::new(holding.clone(), vec![cut]);
         let bands = Bands::widest(columns);
         // Without a limit the windows of the strips are kept in addition to those of the products where they are
         // larger.

@@ -4,7 +4,6 @@
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::math::bound::ldlt_solve_guard_bits;
 use crate::math::magnitude::Magnitude;
 use crate::matrix::{Destination, Matrix, MatrixView, Symmetric};
 use crate::ops::product::problem::Accuracy;
@@ -260,7 +259,6 @@ impl Ldlt {
             lower: &self.lower,
             pivots: Some(&self.pivots),
             precision_bits,
-            guard_bits: ldlt_solve_guard_bits(self.lower.rows()),
             total_columns: b.cols(),
             accuracy: self.accuracy,
             row_norms: &OnceLock::new(),

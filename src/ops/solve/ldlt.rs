@@ -15,7 +15,7 @@ use crate::ops::product::block::{BlockProduct, BlockShape, moved, plan};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::band::{Band, Spaces};
 use crate::ops::solve::cut::{TriangleCut, larger};
-use crate::ops::solve::memory::{FirstTryKernel, SolveMemory, UnsolvedColumns};
+use crate::ops::solve::memory::SolveMemory;
 use crate::ops::solve::problem::{LOWER, Method, Path, SolveBits, SystemShape, working_bits};
 use crate::ops::solve::run::{SolutionPlace, TriangleSolver, load, make_room, store};
 use crate::ops::solve::system::SolveReport;
@@ -105,15 +105,7 @@ impl Halves {
     /// The memory of the panel's solve, in addition to a strip of the Schur complement.
     fn memory(&self, ctx: &Context, cut: TriangleCut) -> SolveMemory {
         let strip = Matrix::bytes_for(self.left.len(), STRIP_COLUMNS, cut.working_bits);
-        SolveMemory {
-            ctx: ctx.holding(strip),
-            cuts: vec![cut],
-            piece_row_bytes: 0,
-            message_bytes: 0,
-            left: UnsolvedColumns::Parts,
-            together: None,
-            first_tries: FirstTryKernel::Own,
-        }
+        SolveMemory::new(ctx.holding(strip), vec![cut])
     }
 
     /// The context of the products of [`LdltFactoring::update`]: it holds the panel and a strip of the Schur

@@ -10,7 +10,9 @@ use crate::kernels::PlaneKernel;
 use crate::matrix::Matrix;
 use crate::ops::factor::kernel::solve_kernel;
 use crate::ops::solve::cut::{ALL_LEVELS, TriangleCut, larger, least_limit};
+use crate::ops::solve::problem::{LDLT, SolveBits, Substitution, SystemShape};
 use crate::ops::solve::tiles::{NodeShared, TilePlan, TrySize, most_fixed_bits, workers};
+use crate::ops::solve::triangle::ScaledRows;
 use std::ops::Range;
 
 /// Most right sides in a band: the conversions of the triangle then cost some hundredths of the products, and more
@@ -134,6 +136,37 @@ impl Bands {
 }
 
 impl SolveMemory {
+    /// The memory of a solve with triangles that lie in memory: on the context's kernel, and by parts for columns that
+    /// outgrow every try.
+    pub fn new(ctx: Context, cuts: Vec<TriangleCut>) -> SolveMemory {
+        SolveMemory {
+            ctx,
+            cuts,
+            piece_row_bytes: 0,
+            message_bytes: 0,
+            left: UnsolvedColumns::Parts,
+            together: None,
+            first_tries: FirstTryKernel::Own,
+        }
+    }
+
+    /// The memory of a solve by `substitutions` in one process, which also holds its solution, and of a factor the
+    /// scaled heads and the reciprocals of the pivots.
+    pub fn of_system(
+        ctx: &Context,
+        substitutions: &[Substitution],
+        shape: SystemShape,
+        bits: SolveBits,
+        cuts: Vec<TriangleCut>,
+    ) -> SolveMemory {
+        let order = shape.order;
+        let scaled_bytes = if substitutions.len() > 1 { ScaledRows::bytes(order) } else { 0 };
+        let pivot_bytes = || Matrix::bytes_for(order, 1, bits.working) + 64 * order as u64;
+        let middle_bytes = if substitutions == LDLT { pivot_bytes() } else { 0 };
+        let ctx = ctx.holding(shape.right_bytes(bits.precision)).holding(scaled_bytes).holding(middle_bytes);
+        SolveMemory { first_tries: FirstTryKernel::Suited, ..SolveMemory::new(ctx, cuts) }
+    }
+
     /// The widest bands that fit the context's limit, and the bytes that the whole solve takes with them.
     ///
     /// # Errors
@@ -437,16 +470,7 @@ mod tests {
             let plan = |limit| {
                 let cuts = vec![TriangleCut::expected(300, 200, Method::by_norms(path))];
                 let ctx = context(limit).holding(1000);
-                SolveMemory {
-                    ctx,
-                    cuts,
-                    piece_row_bytes: 0,
-                    message_bytes: 0,
-                    left: UnsolvedColumns::Parts,
-                    together: None,
-                    first_tries: FirstTryKernel::Own,
-                }
-                .plan(total)
+                SolveMemory::new(ctx, cuts).plan(total)
             };
             let (bands, most) = plan(None).unwrap();
             assert!(bands.columns <= BAND_COLUMNS);

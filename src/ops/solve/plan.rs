@@ -8,11 +8,10 @@ use crate::matrix::Matrix;
 use crate::ops::cholesky::{CholeskyOptions, plan_cholesky};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::TriangleCut;
-use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColumns};
+use crate::ops::solve::memory::{Bands, SolveMemory};
 use crate::ops::solve::problem::{
     CHOLESKY, LOWER, Method, Path, SolveBits, Substitution, SystemShape, triangle_working_bits, working_bits,
 };
-use crate::ops::solve::triangle::ScaledRows;
 use crate::ops::solve::{dots, sums};
 use serde::Serialize;
 
@@ -138,21 +137,12 @@ impl SolveShape {
         let SolveShape { operation, substitutions, order, columns, precision_bits, accuracy } = *self;
         let method = Method::choose(substitutions, order, columns, accuracy);
         let path = method.path;
-        let scaled_bytes = if substitutions == CHOLESKY { ScaledRows::bytes(order) } else { 0 };
-        let result_bytes = Matrix::bytes_for(order, columns, precision_bits);
-        let holding = ctx.holding(held_bytes);
-        let memory = SolveMemory {
-            ctx: holding.holding(scaled_bytes).holding(result_bytes),
-            cuts: vec![TriangleCut::expected(order, working_bits, method); substitutions.len()],
-            piece_row_bytes: 0,
-            message_bytes: 0,
-            left: UnsolvedColumns::Parts,
-            together: None,
-            first_tries: FirstTryKernel::Suited,
-        };
-        // Column by column there are no bands.
         let (shape, bits) =
             (SystemShape { order, columns }, SolveBits { precision: precision_bits, working: working_bits });
+        let holding = ctx.holding(held_bytes);
+        let cuts = vec![TriangleCut::expected(order, working_bits, method); substitutions.len()];
+        let memory = SolveMemory::of_system(&holding, substitutions, shape, bits, cuts);
+        // Column by column there are no bands.
         let by_columns = match path {
             Path::Dots => Some(dots::bytes(ctx, shape, precision_bits)),
             Path::Sums => Some(sums::bytes(ctx, shape, bits, limbs_for(precision_bits))),

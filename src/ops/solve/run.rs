@@ -259,6 +259,16 @@ pub(crate) enum SolveStep<'a> {
     Diagonal(Vec<OwnFloat>),
 }
 
+impl SolveStep<'_> {
+    /// How its triangle is cut.
+    pub fn cut(&self) -> Option<TriangleCut> {
+        match self {
+            SolveStep::Triangle(solver) => Some(solver.cut()),
+            SolveStep::Diagonal(_) => None,
+        }
+    }
+}
+
 /// A triangle prepared for solves at one working precision.
 pub(crate) struct TriangleSolver<'a> {
     cut: TriangleCut,

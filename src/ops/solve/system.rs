@@ -4,16 +4,17 @@
 use crate::comm::say_fields;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::math::bound::cholesky_solve_guard_bits;
+use crate::math::bound::{cholesky_solve_guard_bits, ldlt_solve_guard_bits};
 use crate::matrix::{Destination, Diag, Matrix, MatrixView, Op, Side, Uplo};
 use crate::ops::cholesky::Cholesky;
 use crate::ops::factor::report::CholeskyReport;
 use crate::ops::fixed_sum::OwnFloat;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::kernel_name;
-use crate::ops::solve::memory::{FirstTryKernel, SolveMemory, UnsolvedColumns};
+use crate::ops::solve::memory::SolveMemory;
 use crate::ops::solve::problem::{
-    CHOLESKY, LDLT, LOWER, Method, Path, SolveBits, SystemShape, UPPER, triangle_working_bits, working_bits,
+    CHOLESKY, LDLT, LOWER, Method, Path, SolveBits, Substitution, SystemShape, UPPER, triangle_working_bits,
+    working_bits,
 };
 use crate::ops::solve::run::{Right, Solve, SolveStep, TriangleSolver};
 use crate::ops::solve::triangle::{ScaledRows, Triangle, half_exponents, reciprocals};
@@ -140,6 +141,31 @@ impl SolveReport {
     }
 }
 
+/// A solve in one process by `substitutions` that are prepared as `steps`, in a system scaled by `scale`; completes the
+/// report.
+fn solve_by_bands(
+    ctx: &Context,
+    substitutions: &[Substitution],
+    steps: Vec<SolveStep<'_>>,
+    scale: Option<&[i64]>,
+    right: &Right<'_>,
+    result: Destination<'_>,
+    report: &mut SolveReport,
+) -> Result<()> {
+    let SolveReport { order, columns, precision_bits, working_bits, .. } = *report;
+    let bits = SolveBits { precision: precision_bits, working: working_bits };
+    let cuts = steps.iter().filter_map(SolveStep::cut).collect();
+    let memory = SolveMemory::of_system(ctx, substitutions, SystemShape { order, columns }, bits, cuts);
+    let mut solve = Solve { memory, team: Team::one_process(), steps, scale, order, working_bits };
+    let (bands, planned_bytes) = solve.bands(columns)?;
+    report.kernel = solve.memory.kernel(bands)?;
+    let shape = if right.transposed { (columns, order) } else { (order, columns) };
+    let mut result = result.prepare(shape, precision_bits)?;
+    solve.run(bands, right, &mut result)?;
+    (report.bands, report.planned_bytes) = (bands.count(), planned_bytes);
+    Ok(())
+}
+
 /// `T X = alpha B`, or the transpose of that, in the form that the solve takes.
 pub(crate) struct TriangularSystem<'a> {
     /// A square view, of which the triangle `uplo` counts.
@@ -172,29 +198,13 @@ impl TriangularSystem<'_> {
         let method = Method::choose(substitutions, order, self.total_columns, self.accuracy);
         let bits = SolveBits { precision, working: working_bits };
         let mut report = SolveReport::new(ctx, "trsm", SystemShape { order, columns }, bits, method);
-        let shape = if self.transposed { (columns, order) } else { (order, columns) };
         if order == 0 || columns == 0 {
+            let shape = if self.transposed { (columns, order) } else { (order, columns) };
             return result.prepare(shape, precision).map(|_| report);
         }
-        let solver = TriangleSolver::new(triangle, working_bits, method);
-        let result_bytes = Matrix::bytes_for(shape.0, shape.1, precision);
-        let memory = SolveMemory {
-            ctx: ctx.holding(result_bytes),
-            cuts: vec![solver.cut()],
-            piece_row_bytes: 0,
-            message_bytes: 0,
-            left: UnsolvedColumns::Parts,
-            together: None,
-            first_tries: FirstTryKernel::Suited,
-        };
-        let steps = vec![SolveStep::Triangle(solver)];
-        let mut solve = Solve { memory, team: Team::one_process(), steps, scale: None, order, working_bits };
-        let (bands, planned_bytes) = solve.bands(columns)?;
-        report.kernel = solve.memory.kernel(bands)?;
-        let mut result = result.prepare(shape, precision)?;
+        let steps = vec![SolveStep::Triangle(TriangleSolver::new(triangle, working_bits, method))];
         let right = Right { b: self.b, alpha: self.alpha, first_column: 0, transposed: self.transposed };
-        solve.run(bands, &right, &mut result)?;
-        (report.bands, report.planned_bytes) = (bands.count(), planned_bytes);
+        solve_by_bands(ctx, substitutions, steps, None, &right, result, &mut report)?;
         report.seconds = start.elapsed().as_secs_f64();
         Ok(report)
     }
@@ -208,8 +218,6 @@ pub(crate) struct Factored<'a> {
     pub pivots: Option<&'a Matrix>,
     /// Bits of the solution.
     pub precision_bits: u32,
-    /// Bits beyond them that the solve takes.
-    pub guard_bits: u32,
     /// Column count of the whole call; it selects the algorithm, hence the bits.
     pub total_columns: usize,
     /// Accuracy promised for the residual.
@@ -230,62 +238,39 @@ impl Factored<'_> {
             return Err(Error::shape_mismatch("solve with a factor", (order, order), (b.rows(), b.cols())));
         }
         let (columns, precision) = (b.cols(), self.precision_bits);
-        let working_bits = working_bits(ctx, precision, self.guard_bits, order)?;
-        let substitutions = if self.pivots.is_some() { LDLT } else { CHOLESKY };
+        let (substitutions, guard_bits) = match self.pivots {
+            Some(_) => (LDLT, ldlt_solve_guard_bits(order)),
+            None => (CHOLESKY, cholesky_solve_guard_bits(order)),
+        };
+        let working_bits = working_bits(ctx, precision, guard_bits, order)?;
         let method = Method::choose(substitutions, order, self.total_columns, self.accuracy);
         let bits = SolveBits { precision, working: working_bits };
         let mut report = SolveReport::new(ctx, "solve", SystemShape { order, columns }, bits, method);
         if order == 0 || columns == 0 {
             return result.prepare((order, columns), precision).map(|_| report);
         }
-        ((report.bands, report.planned_bytes), report.kernel) = match method.path {
+        (report.bands, report.planned_bytes) = match method.path {
             Path::Dots => {
                 let norms = dots::kept_row_norms(ctx, self.lower, self.row_norms)?;
-                ((1, dots::solve_columns(ctx, self.lower, norms, b, precision, result)?), report.kernel)
+                (1, dots::solve_columns(ctx, self.lower, norms, b, precision, result)?)
             }
-            Path::Sums => ((1, sums::solve_columns(ctx, self.lower, b, bits, result)?), report.kernel),
-            _ => self.solve_by_bands(ctx, b, working_bits, method, result)?,
+            Path::Sums => (1, sums::solve_columns(ctx, self.lower, b, bits, result)?),
+            _ => {
+                let halves = self.pivots.map_or(Vec::new(), half_exponents);
+                let scaled = ScaledRows::new(self.lower, &halves);
+                let triangle = |triangle| SolveStep::Triangle(TriangleSolver::new(triangle, working_bits, method));
+                let mut steps = vec![triangle(scaled.lower()?)];
+                let middle = self.pivots.map(|pivots| reciprocals(pivots, &halves, working_bits));
+                steps.extend(middle.map(SolveStep::Diagonal));
+                steps.push(triangle(scaled.upper()?));
+                let right = Right { b, alpha: None, first_column: 0, transposed: false };
+                let scale = Some(&scaled.exponents[..]);
+                solve_by_bands(ctx, substitutions, steps, scale, &right, result, &mut report)?;
+                (report.bands, report.planned_bytes)
+            }
         };
         report.seconds = start.elapsed().as_secs_f64();
         Ok(report)
-    }
-
-    /// The number of bands, the bytes that they were planned for, and the kernel of the tiles.
-    fn solve_by_bands(
-        &self,
-        ctx: &Context,
-        b: MatrixView<'_>,
-        working_bits: u32,
-        method: Method,
-        result: Destination<'_>,
-    ) -> Result<((usize, u64), &'static str)> {
-        let order = self.lower.rows();
-        let halves = self.pivots.map_or(Vec::new(), half_exponents);
-        let scaled = ScaledRows::new(self.lower, &halves);
-        let lower = TriangleSolver::new(scaled.lower()?, working_bits, method);
-        let upper = TriangleSolver::new(scaled.upper()?, working_bits, method);
-        let result_bytes = Matrix::bytes_for(order, b.cols(), self.precision_bits);
-        let middle_bytes = self.pivots.map_or(0, |_| lower.cut().right_bytes(1) + 64 * order as u64);
-        let memory = SolveMemory {
-            ctx: ctx.holding(result_bytes).holding(ScaledRows::bytes(order)).holding(middle_bytes),
-            cuts: vec![lower.cut(), upper.cut()],
-            piece_row_bytes: 0,
-            message_bytes: 0,
-            left: UnsolvedColumns::Parts,
-            together: None,
-            first_tries: FirstTryKernel::Suited,
-        };
-        let mut steps = vec![SolveStep::Triangle(lower)];
-        steps.extend(self.pivots.map(|pivots| SolveStep::Diagonal(reciprocals(pivots, &halves, working_bits))));
-        steps.push(SolveStep::Triangle(upper));
-        let scale = Some(&scaled.exponents[..]);
-        let mut solve = Solve { memory, team: Team::one_process(), steps, scale, order, working_bits };
-        let (bands, planned_bytes) = solve.bands(b.cols())?;
-        let kernel = solve.memory.kernel(bands)?;
-        let mut result = result.prepare((order, b.cols()), self.precision_bits)?;
-        let right = Right { b, alpha: None, first_column: 0, transposed: false };
-        solve.run(bands, &right, &mut result)?;
-        Ok(((bands.count(), planned_bytes), kernel))
     }
 }
 
@@ -330,16 +315,7 @@ impl Cholesky {
     ) -> Result<SolveReport> {
         let b = b.into();
         self.scaled_doubles.heed_limit(ctx);
-        let factored = Factored {
-            lower: self.factor(),
-            pivots: None,
-            precision_bits,
-            guard_bits: cholesky_solve_guard_bits(self.factor().rows()),
-            total_columns: b.cols(),
-            accuracy: self.accuracy,
-            row_norms: &self.row_norms,
-        };
-        factored.solve(ctx, b, result.into())
+        self.factored(precision_bits, b.cols(), self.accuracy).solve(ctx, b, result.into())
     }
 
     /// [`Cholesky::solve`] for any number of columns, each solved as if it were the only one, with entrywise accuracy:
@@ -349,18 +325,15 @@ impl Cholesky {
     /// As [`Cholesky::solve`].
     pub(crate) fn solve_columns(&self, ctx: &Context, b: MatrixView<'_>, precision_bits: u32) -> Result<Matrix> {
         self.scaled_doubles.heed_limit(ctx);
-        let factored = Factored {
-            lower: self.factor(),
-            pivots: None,
-            precision_bits,
-            guard_bits: cholesky_solve_guard_bits(self.factor().rows()),
-            total_columns: 1,
-            accuracy: Accuracy::Entrywise,
-            row_norms: &self.row_norms,
-        };
         let mut result = Matrix::empty();
+        let factored = self.factored(precision_bits, 1, Accuracy::Entrywise);
         factored.solve(ctx, b, Destination::Matrix(&mut result))?;
         Ok(result)
+    }
+
+    fn factored(&self, precision_bits: u32, total_columns: usize, accuracy: Accuracy) -> Factored<'_> {
+        let (lower, row_norms) = (self.factor(), &self.row_norms);
+        Factored { lower, pivots: None, precision_bits, total_columns, accuracy, row_norms }
     }
 
     /// For each row of the factor the `r_i` with `norm(l_i) <= 2^r_i`, at most about twice the norm.

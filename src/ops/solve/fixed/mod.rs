@@ -355,7 +355,7 @@ mod tests {
     use crate::kernels;
     use crate::matrix::{Diag, MAXIMUM_EXPONENT, Uplo};
     use crate::ops::solve::cut::TrianglePieces;
-    use crate::ops::solve::memory::{FirstTryKernel, SolveMemory, UnsolvedColumns};
+    use crate::ops::solve::memory::{SolveMemory, UnsolvedColumns};
 
     const ORDER: usize = 80;
 
@@ -378,15 +378,7 @@ mod tests {
         let first_try_bits = fixed.tries().next();
         let (accuracy, pieces) = (Accuracy::Norm, TrianglePieces::WHOLE);
         let cut = TriangleCut { order: ORDER, working_bits: 100, first_try_bits, accuracy, pieces };
-        let memory = SolveMemory {
-            ctx: ctx.clone(),
-            cuts: vec![cut],
-            piece_row_bytes: 0,
-            message_bytes: 0,
-            left: UnsolvedColumns::Stay,
-            together: None,
-            first_tries: FirstTryKernel::Own,
-        };
+        let memory = SolveMemory { left: UnsolvedColumns::Stay, ..SolveMemory::new(ctx.clone(), vec![cut]) };
         let band = Band {
             memory: &memory,
             team: Team::one_process(),

@@ -1,5 +1,5 @@
-//! The entries of a factor in tiles, and the transfer of pieces of it to the ranks that need them, or into a window that
-//! the ranks of a node read as one matrix.
+//! The entries of a factor in tiles, and the transfer of pieces of it to the ranks that need them, or into a window
+//! that the ranks of a node read as one matrix.
 //!
 //! In a window heads come first, column by column, then limbs, column by column.
 

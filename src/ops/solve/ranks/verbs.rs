@@ -236,15 +236,8 @@ fn solve_right(
     tiles.check_diagonal(site.world())?;
     let total_columns = b.shape().1;
     call.solve(&tiles, CHOLESKY, working_bits, |ctx, lower, right| {
-        let factored = Factored {
-            accuracy,
-            lower,
-            pivots: None,
-            precision_bits,
-            guard_bits,
-            total_columns,
-            row_norms: &OnceLock::new(),
-        };
+        let factored =
+            Factored { accuracy, lower, pivots: None, precision_bits, total_columns, row_norms: &OnceLock::new() };
         let mut result = Matrix::empty();
         let report = factored.solve(ctx, right.view(), (&mut result).into())?;
         Ok(Outcome { result, report })
