@@ -30,6 +30,7 @@ use crate::ops::solve::cut::{larger, least_limit};
 use crate::ops::solve::plan::{SolvePlan, SolveShape, check_sizes};
 use crate::ops::solve::problem::{CHOLESKY, Path, working_bits};
 use crate::ops::solve::run::{SolutionPlace, store};
+use crate::ops::solve::triangle::scaled_head;
 use crate::options::setters;
 use serde::Serialize;
 use std::sync::{Mutex, PoisonError};
@@ -560,11 +561,7 @@ impl ScaledHeads {
     /// Heads of `matrix` with the entry at each place times `2^shift(row, col)`.
     fn new(matrix: &Matrix, shift: impl Fn(usize, usize) -> i64) -> ScaledHeads {
         let rows = matrix.rows();
-        let scale = |(at, &word): (usize, &u64)| {
-            let head = Head(word);
-            let exponent = || head.exponent() + shift(at % rows, at / rows);
-            if head.is_zero() { 0 } else { Head::new(head.is_negative(), exponent()).0 }
-        };
+        let scale = |(at, &word): (usize, &u64)| scaled_head(Head(word), shift(at % rows, at / rows)).0;
         let signed: Vec<u64> = matrix.parts().0.iter().enumerate().map(scale).collect();
         let sizes = signed.iter().map(|&word| size(Head(word)).0).collect();
         ScaledHeads { signed, sizes }

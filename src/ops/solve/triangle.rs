@@ -109,19 +109,13 @@ impl<'a> ScaledRows<'a> {
     /// read.
     pub fn new(factor: &'a Matrix, columns: &[i64]) -> ScaledRows<'a> {
         let order = factor.rows();
-        let head = |row: usize, col: usize| {
-            let head = factor.get(row, col).head;
-            let exponent = || head.exponent() + columns.get(col).copied().unwrap_or(0);
-            if head.is_zero() { head } else { Head::new(head.is_negative(), exponent()) }
-        };
+        let head =
+            |row: usize, col: usize| scaled_head(factor.get(row, col).head, columns.get(col).copied().unwrap_or(0));
         let exponents = (0..order).map(|row| column_exponent((0..=row).map(|col| head(row, col)))).collect::<Vec<_>>();
         let mut heads = vec![0; order * order];
         for (col, column) in heads.chunks_mut(order.max(1)).enumerate() {
             for (row, word) in column.iter_mut().enumerate().skip(col) {
-                let head = head(row, col);
-                if !head.is_zero() {
-                    *word = Head::new(head.is_negative(), head.exponent() - exponents[row]).0;
-                }
+                *word = scaled_head(head(row, col), -exponents[row]).0;
             }
         }
         ScaledRows { factor, heads, exponents }
@@ -168,12 +162,13 @@ pub(crate) fn reciprocals(pivots: &Matrix, halves: &[i64], working_bits: u32) ->
 /// `value * 2^shift`, exactly.
 #[inline]
 pub(crate) fn scaled(value: FloatRef<'_>, shift: i64) -> FloatRef<'_> {
-    let head = value.head;
-    if head.is_zero() {
-        value
-    } else {
-        FloatRef { head: Head::new(head.is_negative(), head.exponent() + shift), ..value }
-    }
+    FloatRef { head: scaled_head(value.head, shift), ..value }
+}
+
+/// The head of a number times `2^shift`.
+#[inline]
+pub(crate) fn scaled_head(head: Head, shift: i64) -> Head {
+    if head.is_zero() { head } else { Head::new(head.is_negative(), head.exponent() + shift) }
 }
 
 /// Blocks in the order in which a substitution needs them.

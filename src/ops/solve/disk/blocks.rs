@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::io::{Block, BlockStream, BlockStreamOptions, FileBlock, MatrixFile, StreamedBlock};
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::{Matrix, MatrixView};
-use crate::ops::solve::triangle::{BlockOrder, TriangleBlocks};
+use crate::ops::solve::triangle::{BlockOrder, TriangleBlocks, scaled_head};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -52,8 +52,7 @@ impl FileTriangle {
 
     /// The head of an entry of row `row` of the file, scaled.
     fn scaled(&self, row: usize, head: u64) -> u64 {
-        let (value, scale) = (Head(head), self.scale.as_ref().map_or(0, |scale| scale[row]));
-        if value.is_zero() { head } else { Head::new(value.is_negative(), value.exponent() - scale).0 }
+        scaled_head(Head(head), self.scale.as_ref().map_or(0, |scale| -scale[row])).0
     }
 }
 

@@ -18,6 +18,7 @@ use crate::ops::factor::disk::{self, OutOfCoreOptions, grid_of};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::larger;
 use crate::ops::solve::problem::{CHOLESKY, Path as SolvePath, SolveBits, SystemShape, working_bits};
+use crate::ops::solve::triangle::scaled_head;
 use crate::site::{Site, Team};
 use crate::storage::{Caching, Identity};
 use std::fs;
@@ -55,10 +56,7 @@ fn exponents(ctx: &Context, file: &MatrixFile, path: SolvePath) -> Result<Expone
     if path != SolvePath::Tiles {
         return Ok((scale, Vec::new()));
     }
-    let scaled = |row: usize, head: Head| match head.is_zero() {
-        true => head,
-        false => Head::new(head.is_negative(), head.exponent() - scale[row]),
-    };
+    let scaled = |row: usize, head: Head| scaled_head(head, -scale[row]);
     let mut cols = LineNorms::new(n);
     lower(Box::new(|row, col, head| cols.see(col, scaled(row, head))))?;
     lower(Box::new(|row, col, head| cols.add(col, scaled(row, head))))?;

@@ -395,8 +395,3 @@ impl Columns for FactorRowNorms<'_> {
         });
     }
 }
-
-/// The head of a number times `2^shift`.
-pub(super) fn scaled_head(head: Head, shift: i64) -> Head {
-    if head.is_zero() { head } else { Head::new(head.is_negative(), head.exponent() + shift) }
-}

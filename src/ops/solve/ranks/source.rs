@@ -11,7 +11,7 @@ use crate::matrix::{Matrix, MatrixView};
 use crate::ops::distributed::{DistMatrix, Team};
 use crate::ops::distribution::rect::{Rect, trade, unpack};
 use crate::ops::distribution::travel::most_of_one;
-use crate::ops::solve::ranks::operands::scaled_head;
+use crate::ops::solve::triangle::scaled_head;
 use crate::tile::TileId;
 use std::ops::Range;
 
