@@ -27,8 +27,8 @@ use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColu
 use crate::ops::solve::parts::Parts;
 use crate::ops::solve::problem::{CHOLESKY, Method, Path, SCALAR_ROWS, Substitution, SystemShape, working_bits};
 use crate::ops::solve::ranks::operands::{FactorTiles, RightSides};
-use crate::ops::solve::ranks::source::{MessageBuffers, StreamSource, message_bytes};
-use crate::ops::solve::ranks::stream::{RankBlocks, Stream};
+use crate::ops::solve::ranks::source::{StreamSource, message_bytes};
+use crate::ops::solve::ranks::stream::{RankBlocks, Stream, pieces};
 use crate::ops::solve::ranks::vector::SubstitutionPass;
 use crate::ops::solve::run::{Right, Solve, SolveStep, TriangleSolver, make_room};
 use crate::ops::solve::system::SolveReport;
@@ -146,8 +146,9 @@ impl SolveCall<'_> {
                 report.planned_bytes
             }
             false => {
-                let how = Substitutions { list: substitutions, working_bits, method, total, target: self.b.target() };
-                self.solve_columns(tiles, &how, &b, own, &mut x)?
+                let (b, alpha) = (b.view(), self.alpha.clone());
+                let right = Right { b, alpha, first_column: own.start, transposed: false };
+                self.solve_columns(tiles, substitutions, working_bits, method, &right, &mut x)?
             }
         };
         Ok(LocalSolution::of_columns(columns, world.rank(), x, b).planned(planned_bytes))
@@ -168,25 +169,35 @@ impl SolveCall<'_> {
         site.agreed(site.of_node(solved))
     }
 
-    /// This rank's columns of the right sides into `x`, with the factor that stays where it is; the bytes of its plan.
-    /// Collective.
+    /// This rank's columns of the right sides into `x`, with the factor that stays where it is: in fixed point while
+    /// its rows are streamed, where the path is by tiles, and by parts that all ranks solve together for columns that
+    /// outgrow every try; the bytes of the plan. Collective.
     fn solve_columns(
         &self,
         tiles: &FactorTiles<'_>,
-        how: &Substitutions<'_>,
-        b: &Matrix,
-        own: Range<usize>,
+        substitutions: &[Substitution],
+        working_bits: u32,
+        method: Method,
+        right: &Right<'_>,
         x: &mut Matrix,
     ) -> Result<u64> {
-        let site = self.site;
-        site.agree(x.reshape(tiles.order(), own.len(), self.precision_bits))?;
-        let scale = (how.list == CHOLESKY).then(|| tiles.row_exponents(site)).transpose()?;
-        let pivots = tiles.pivots(site.world())?;
-        let limited = site.ctx.memory_bytes().is_some();
-        let source =
-            StreamSource { team: site.team, factor: self.factor, pivots: &pivots, scale: scale.as_deref(), limited };
-        let right = Right { b: b.view(), alpha: self.alpha.clone(), first_column: own.start, transposed: false };
-        let solved = columns::solve_columns(&site.share(), source, tiles, how, right, x);
+        let (site, own) = (self.site, SystemShape { order: tiles.order(), columns: right.b.cols() });
+        site.agree(x.reshape(own.order, own.columns, self.precision_bits))?;
+        let scale = (substitutions == CHOLESKY).then(|| tiles.row_exponents(site)).transpose()?;
+        let pivots = &tiles.pivots(site.world())?;
+        let source = StreamSource { team: site.team, factor: self.factor, scale: scale.as_deref() };
+        let sizes = ColumnSizes {
+            own,
+            total: self.b.shape().1,
+            right_bits: right.b.precision_bits(),
+            precision_bits: self.precision_bits,
+            factor_bits: self.factor.precision_bits(),
+            path: method.path,
+            target: self.b.target(),
+        };
+        let share = &site.share();
+        let triangles = ColumnTriangles { site: site.with(share), source, tiles, pivots, working_bits, method };
+        let solved = triangles.solve(substitutions, &sizes, right, x);
         site.agreed(site.of_node(solved))
     }
 }
@@ -226,15 +237,15 @@ fn ranks_together(
     }))
 }
 
-/// The kernel of first tries of this rank in bands of at most `columns` columns. Tiles of a triangle that the ranks of
-/// a node make together lie in one window, in the form of one kernel: the one that suits all of these ranks, or the
-/// context's where they differ. Collective.
+/// The kernel of first tries of this rank on `own` columns in bands. Tiles of a triangle that the ranks of a node make
+/// together lie in one window, in the form of one kernel: the one that suits all of these ranks, or the context's where
+/// they differ. Collective.
 ///
 /// # Errors
 /// [`Error::Transport`].
-fn first_kernel(team: &Team, memory: &SolveMemory, columns: usize) -> Result<FirstTryKernel> {
+fn first_kernel(team: &Team, memory: &SolveMemory, own: usize) -> Result<FirstTryKernel> {
     let Some(NodeShared { ranks, .. }) = memory.together else { return Ok(FirstTryKernel::Suited) };
-    let suited = memory.suited_kernel(columns, ranks);
+    let suited = memory.suited_kernel(Bands::widest(own).columns, ranks);
     let alike = alike(team.node(), suited.map_or("", |kernel| kernel.name()))?;
     Ok(suited.filter(|_| alike).map_or(FirstTryKernel::Own, FirstTryKernel::Agreed))
 }
@@ -251,13 +262,13 @@ fn vectors_bytes(ctx: &Context, shape: SystemShape, right_bits: u32, precision_b
 }
 
 /// The columns of `rank`: whole panels, evenly.
-pub(super) fn panel_share(cols: usize, ranks: usize, rank: usize) -> Range<usize> {
+fn panel_share(cols: usize, ranks: usize, rank: usize) -> Range<usize> {
     let panels = even_share(cols.div_ceil(PANEL_ROWS), ranks, rank);
     panels.start * PANEL_ROWS..(panels.end * PANEL_ROWS).min(cols)
 }
 
 /// The columns of all ranks.
-pub(super) fn panel_columns(shape: SystemShape, ranks: usize) -> Distribution {
+fn panel_columns(shape: SystemShape, ranks: usize) -> Distribution {
     let SystemShape { order, columns } = shape;
     let starts = (0..ranks).map(|rank| panel_share(columns, ranks, rank).start.min(columns)).chain([columns]).collect();
     Distribution::col_blocks(order, starts)
@@ -265,7 +276,7 @@ pub(super) fn panel_columns(shape: SystemShape, ranks: usize) -> Distribution {
 
 /// The layout of a solution found by columns on the ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum SolutionLayout {
+enum SolutionLayout {
     /// These tiles, made while the memory of a try in fixed point is still kept.
     Tiles(TileMap),
     /// Memory of the caller.
@@ -292,100 +303,116 @@ impl SolutionLayout {
     }
 }
 
-/// Bytes of the buffers for entries of the factor on their way between ranks: in a solve by parts at most a piece, and
-/// on one rank only the blocks on the diagonal.
-pub(super) fn buffer_bytes(path: Path, cut: &TriangleCut, factor_bits: u32, ranks: usize) -> u64 {
-    let entries = match (path, ranks) {
-        (Path::Tiles, _) => cut.order * cut.order,
-        (_, 1) => cut.order.min(SCALAR_ROWS).pow(2),
-        _ => cut.most_piece_entries(),
-    };
-    message_bytes(entries, factor_bits, ranks)
-}
-
-/// The substitutions, their working precision and their promise.
-pub(super) struct Substitutions<'a> {
-    pub list: &'a [Substitution],
-    pub working_bits: u32,
-    pub method: Method,
+/// The sizes that the memory of a rank's columns depends on.
+struct ColumnSizes {
+    /// This rank's part of the system.
+    own: SystemShape,
     /// Right sides of all ranks.
-    pub total: usize,
+    total: usize,
+    right_bits: u32,
+    precision_bits: u32,
+    factor_bits: u32,
+    path: Path,
     /// Where the solution goes.
-    pub target: SolutionLayout,
+    target: SolutionLayout,
 }
 
-/// Solves for the right sides, this rank's own columns of all `total`, into `x`, by substitutions with the factor that
-/// `source` has: in fixed point while its rows are streamed, where the path is by tiles, and by parts that all ranks
-/// solve together for columns that outgrow every try; returns the bytes of the plan. Collective.
-///
-/// # Errors
-/// As [`crate::distributed::solve`].
-pub(super) fn solve_columns(
-    ctx: &Context,
-    source: StreamSource<'_>,
-    tiles: &FactorTiles<'_>,
-    &Substitutions { list, working_bits, method, total, target }: &Substitutions<'_>,
-    right: Right<'_>,
-    x: &mut Matrix,
-) -> Result<u64> {
-    let Method { path, accuracy } = method;
-    let (site, order) = (Site { ctx, team: source.team }, tiles.order());
-    let world = site.world();
-    let (mut steps, mut cuts) = (Vec::new(), Vec::new());
-    let factor_bits = source.factor.precision_bits();
-    let pieces = blocks::pieces(order, factor_bits, accuracy, world.size());
-    for &substitution in list {
-        let reversed = substitution == Substitution::Upper;
-        let parts = |cut| {
-            let blocks = RankBlocks {
-                source,
-                transposed: reversed,
-                pieces,
-                accuracy,
-                piece: Matrix::empty(),
-                buffers: MessageBuffers::default(),
-            };
-            let uplo = if reversed { Uplo::Upper } else { Uplo::Lower };
-            Parts { blocks: Box::new(blocks), uplo, diag: Diag::NonUnit, cut }
-        };
-        let cut = TriangleCut { order, working_bits, first_try_bits: None, accuracy, pieces };
-        if path != Path::Tiles {
-            cuts.push(cut);
-            steps.push(SolveStep::Triangle(TriangleSolver::of_sources(cut, None, Some(parts(cut)))));
-            continue;
+impl ColumnSizes {
+    /// Bytes of the messages that bring the solution to its tiles, and of these.
+    fn result_bytes(&self, world: &dyn Transport) -> u64 {
+        match self.path {
+            Path::Tiles => self.target.result_bytes(self.own, self.total, self.precision_bits, world),
+            _ => 0,
         }
+    }
+
+    /// Bytes of the buffers for entries of the factor on their way between ranks: in a solve by parts at most a piece,
+    /// and on one rank only the blocks on the diagonal.
+    fn buffer_bytes(&self, cut: &TriangleCut, ranks: usize) -> u64 {
+        let entries = match (self.path, ranks) {
+            (Path::Tiles, _) => cut.order * cut.order,
+            (_, 1) => cut.order.min(SCALAR_ROWS).pow(2),
+            _ => cut.most_piece_entries(),
+        };
+        message_bytes(entries, self.factor_bits, ranks)
+    }
+
+    /// The memory of the solve with triangles that are cut so, on a site with this rank's share of the limit.
+    fn memory(&self, site: Site<'_>, cuts: Vec<TriangleCut>, together: Option<NodeShared>) -> SolveMemory {
+        let (own, world) = (self.own, site.world());
+        let held_bytes = own.right_bytes(self.right_bits) + own.right_bytes(self.precision_bits);
+        SolveMemory {
+            piece_row_bytes: Matrix::bytes_for(1, own.order, self.factor_bits),
+            message_bytes: self.buffer_bytes(&cuts[0], world.size()),
+            left: UnsolvedColumns::shared(self.total),
+            together,
+            ..SolveMemory::new(site.ctx.holding(held_bytes + self.result_bytes(world)), cuts)
+        }
+    }
+}
+
+/// A factor in tiles, as the triangles of a solve by columns.
+struct ColumnTriangles<'a> {
+    /// With this rank's share of the limit.
+    site: Site<'a>,
+    source: StreamSource<'a>,
+    tiles: &'a FactorTiles<'a>,
+    /// The diagonal of the factor.
+    pivots: &'a Matrix,
+    working_bits: u32,
+    method: Method,
+}
+
+impl<'a> ColumnTriangles<'a> {
+    /// Solves for the right sides, this rank's own columns, into `x`; returns the bytes of the plan. Collective.
+    fn solve(
+        &self,
+        substitutions: &[Substitution],
+        sizes: &ColumnSizes,
+        right: &Right<'_>,
+        x: &mut Matrix,
+    ) -> Result<u64> {
+        let ColumnTriangles { site, source, working_bits, method, .. } = *self;
+        let (order, own) = (self.tiles.order(), right.b.cols());
+        let mut steps = Vec::new();
+        for substitution in substitutions {
+            steps.push(SolveStep::Triangle(self.triangle(*substitution == Substitution::Upper)?));
+        }
+        let cuts = steps.iter().filter_map(SolveStep::cut).collect();
+        let together = ranks_together(site, order, source.factor.map().tile_size, method.accuracy)?;
+        let mut memory = sizes.memory(site, cuts, together);
+        memory.first_tries = first_kernel(site.team, &memory, own)?;
+        let mut solve = Solve { memory, team: site.team, steps, scale: source.scale, order, working_bits };
+        let (bands, planned_bytes) = site.agreed(solve.bands(own))?;
+        let left = solve.run(bands, right, &mut x.view_mut())?;
+        debug_assert!(left.is_empty(), "parts solve for all columns");
+        Ok(planned_bytes)
+    }
+
+    /// The factor, or its transpose, prepared: its rows for fixed point where the path is by tiles, and its blocks.
+    /// Collective.
+    fn triangle(&self, reversed: bool) -> Result<TriangleSolver<'a>> {
+        let ColumnTriangles { site, source, tiles, working_bits, method: Method { path, accuracy }, .. } = *self;
+        let order = tiles.order();
+        let fixed = if path == Path::Tiles { Some(self.fixed_point(reversed)?) } else { None };
+        let first_try_bits = fixed.as_ref().and_then(|fixed| fixed.tries().next());
+        let pieces = pieces(order, source.factor.precision_bits(), accuracy, site.world().size());
+        let cut = TriangleCut { order, working_bits, first_try_bits, accuracy, pieces };
+        let uplo = if reversed { Uplo::Upper } else { Uplo::Lower };
+        let blocks = Box::new(RankBlocks::new(source, reversed, pieces, accuracy));
+        Ok(TriangleSolver::of_sources(cut, fixed, Some(Parts { blocks, uplo, diag: Diag::NonUnit, cut })))
+    }
+
+    /// Its rows, in the order of the unknowns. Collective.
+    fn fixed_point(&self, reversed: bool) -> Result<FixedTriangle<'a>> {
+        let ColumnTriangles { site, source, tiles, .. } = *self;
         let exponents = match (reversed, source.scale) {
-            (false, Some(_)) => vec![0; order], // the scale is that of these norms
+            (false, Some(_)) => vec![0; tiles.order()], // the scale is that of these norms
             (false, None) => tiles.row_exponents(site)?,
             (true, scale) => tiles.col_exponents(site, scale)?.into_iter().rev().collect(),
         };
-        let stream = site.agreed(Stream::new(ctx, source, reversed))?;
+        let stream = site.agreed(Stream::new(site.ctx, source, self.pivots, reversed))?;
         let form = LowerForm { reversed, unit: false, exponents };
-        let fixed = FixedTriangle::of_rows(Box::new(stream), form, working_bits, accuracy);
-        let cut = TriangleCut { first_try_bits: fixed.tries().next(), ..cut };
-        cuts.push(cut);
-        steps.push(SolveStep::Triangle(TriangleSolver::of_sources(cut, Some(fixed), Some(parts(cut)))));
+        Ok(FixedTriangle::of_rows(Box::new(stream), form, self.working_bits, self.method.accuracy))
     }
-    let piece_row_bytes = Matrix::bytes_for(1, order, factor_bits);
-    let message_bytes = buffer_bytes(path, &cuts[0], factor_bits, world.size());
-    let result = match path {
-        Path::Tiles => target.result_bytes(SystemShape { order, columns: x.cols() }, total, x.precision_bits(), world),
-        _ => 0,
-    };
-    let right_bytes = Matrix::bytes_for(order, x.cols(), right.b.precision_bits());
-    let mut memory = SolveMemory {
-        ctx: ctx.holding(right_bytes + x.bytes() + result),
-        cuts,
-        piece_row_bytes,
-        message_bytes,
-        left: UnsolvedColumns::shared(total),
-        together: ranks_together(site, order, source.factor.map().tile_size, accuracy)?,
-        first_tries: FirstTryKernel::Own,
-    };
-    memory.first_tries = first_kernel(source.team, &memory, Bands::widest(right.b.cols()).columns)?;
-    let mut solve = Solve { memory, team: source.team, steps, scale: source.scale, order, working_bits };
-    let (bands, planned_bytes) = site.agreed(solve.bands(right.b.cols()))?;
-    let left = solve.run(bands, &right, &mut x.view_mut())?;
-    debug_assert!(left.is_empty(), "parts solve for all columns");
-    Ok(planned_bytes)
 }

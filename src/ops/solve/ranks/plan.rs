@@ -10,17 +10,16 @@ use crate::ops::distribution::travel;
 use crate::ops::product::forecast::larger_refusal;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::TriangleCut;
-use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColumns};
+use crate::ops::solve::memory::SolveMemory;
 use crate::ops::solve::plan::check_sizes;
 use crate::ops::solve::problem::{CHOLESKY, LOWER, Method, Path, SolveBits, Substitution, SystemShape, working_bits};
 use crate::ops::solve::ranks::stream::pieces;
 use crate::ops::solve::ranks::sums::SumSizes;
 use crate::ops::solve::ranks::{
-    SolutionLayout, buffer_bytes, first_kernel, is_small, panel_share, ranks_together, vectors_bytes,
+    ColumnSizes, SolutionLayout, first_kernel, is_small, panel_share, ranks_together, vectors_bytes,
 };
 use crate::ops::solve::system::TrsmOptions;
 use crate::ops::solve::tiles::NodeShared;
-use crate::ops::solve::triangle::ScaledRows;
 use crate::site::Site;
 use crate::tile::{RankGrid, TileMap};
 
@@ -274,7 +273,7 @@ impl SolveSizes {
             Needs::Bytes(bytes) => return Ok(bytes + copied_bytes),
             Needs::Columns(memory, own, result) => (memory, own, result),
         };
-        memory.first_tries = first_kernel(team, &memory, Bands::widest(own).columns)?;
+        memory.first_tries = first_kernel(team, &memory, own)?;
         let planned = site.of_node(memory.plan(own).map(|(_, bytes)| bytes));
         // Copies count as an even share of those of the node.
         let all = site.agreed(planned)? - site.share().memory().held_bytes() + copied_bytes;
@@ -307,39 +306,26 @@ impl SolveSizes {
             ctx.admit(site.on_node(sizes.bytes()))?;
             return Ok(Needs::Bytes(sizes.bytes()));
         }
-        let own = panel_share(columns, ranks, world.rank()).len();
-        let own_bytes = Matrix::bytes_for(order, own, right_bits) + Matrix::bytes_for(order, own, precision_bits);
+        let own = SystemShape { order, columns: panel_share(columns, ranks, world.rank()).len() };
+        let share = site.share();
         let expected = TriangleCut::expected(order, working_bits, method);
-        let (held_bytes, message_bytes, left, cut, result) = match is_small(order, method) {
+        let (memory, result) = match is_small(order, method) {
             true => {
-                let scaled_bytes = if is_factor { ScaledRows::bytes(order) } else { 0 };
-                let factor_bytes = Matrix::bytes_for(order, order, triangle_bits) + scaled_bytes;
-                (own_bytes + factor_bytes, 0, UnsolvedColumns::Parts, expected, 0)
+                let held_bytes = own.right_bytes(right_bits) + Matrix::bytes_for(order, order, triangle_bits);
+                let bits = SolveBits { precision: precision_bits, working: working_bits };
+                let cuts = vec![expected; substitutions.len()];
+                (SolveMemory::of_system(&share.holding(held_bytes), substitutions, own, bits, cuts), 0)
             }
             false => {
                 let pieces = pieces(order, triangle_bits, accuracy, ranks);
-                let cut = TriangleCut { pieces, ..expected };
-                let messages = buffer_bytes(method.path, &cut, triangle_bits, ranks);
-                let result = match method.path {
-                    Path::Tiles => {
-                        let own = SystemShape { order, columns: own };
-                        self.target(team).result_bytes(own, columns, precision_bits, world)
-                    }
-                    _ => 0,
-                };
-                (own_bytes + result, messages, UnsolvedColumns::shared(columns), cut, result)
+                let cuts = vec![TriangleCut { pieces, ..expected }; substitutions.len()];
+                let (path, target) = (method.path, self.target(team));
+                let (total, factor_bits) = (columns, triangle_bits);
+                let sizes = ColumnSizes { own, total, right_bits, precision_bits, factor_bits, path, target };
+                (sizes.memory(site.with(&share), cuts, together), sizes.result_bytes(world))
             }
         };
-        let memory = SolveMemory {
-            ctx: site.share().holding(held_bytes),
-            cuts: vec![cut; substitutions.len()],
-            piece_row_bytes: Matrix::bytes_for(1, order, triangle_bits),
-            message_bytes,
-            left,
-            together,
-            first_tries: FirstTryKernel::Own,
-        };
-        Ok(Needs::Columns(Box::new(memory), own, result))
+        Ok(Needs::Columns(Box::new(memory), own.columns, result))
     }
 }
 
@@ -348,6 +334,7 @@ mod tests {
     use super::*;
     use crate::comm::{Transport, local};
     use crate::kernels;
+    use crate::ops::solve::memory::Bands;
     use crate::site::TeamOptions;
 
     /// The names of the kernels that ranks with these contexts take for a solve, with `ranks_per_node` ranks on each
@@ -361,7 +348,7 @@ mod tests {
             let needs = SolveSizes::of_factor(shape, 60, 60, Accuracy::Norm).needs(site, together);
             let Ok(Needs::Columns(mut memory, own, _)) = needs else { panic!("solved in bands") };
             let columns = Bands::widest(own).columns;
-            memory.first_tries = first_kernel(&team, &memory, columns).unwrap();
+            memory.first_tries = first_kernel(&team, &memory, own).unwrap();
             memory.first_kernel(columns).map_or("", |kernel| kernel.name())
         })
     }

@@ -33,12 +33,8 @@ pub(super) struct StreamSource<'a> {
     /// The ranks that have parts of the factor.
     pub team: &'a Team,
     pub factor: &'a DistMatrix,
-    /// Its diagonal, as a column.
-    pub pivots: &'a Matrix,
     /// Row `i` of the factor is scaled by `2^-scale[i]`.
     pub scale: Option<&'a [i64]>,
-    /// Whether this rank has a memory limit.
-    pub limited: bool,
 }
 
 impl StreamSource<'_> {

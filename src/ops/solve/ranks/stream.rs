@@ -30,6 +30,8 @@ fn in_order(view: MatrixView<'_>, reversed: bool) -> MatrixView<'_> {
 pub(super) struct Stream<'a> {
     ctx: &'a Context,
     source: StreamSource<'a>,
+    /// The diagonal of the factor, as a column.
+    pivots: &'a Matrix,
     reversed: bool,
     /// The pivots, scaled as the rows are.
     pivot_heads: Vec<u64>,
@@ -50,12 +52,13 @@ impl<'a> Stream<'a> {
     ///
     /// # Errors
     /// [`crate::Error::OutOfMemory`].
-    pub fn new(ctx: &'a Context, source: StreamSource<'a>, reversed: bool) -> Result<Stream<'a>> {
+    pub fn new(ctx: &'a Context, source: StreamSource<'a>, pivots: &'a Matrix, reversed: bool) -> Result<Stream<'a>> {
         let scale = |row: usize| source.scale.map_or(0, |scale| -scale[row]);
-        let heads = source.pivots.parts().0.iter().enumerate();
+        let heads = pivots.parts().0.iter().enumerate();
         Ok(Stream {
             ctx,
             source,
+            pivots,
             reversed,
             pivot_heads: heads.map(|(row, &head)| scaled_head(Head(head), scale(row)).0).collect(),
             piece: Matrix::zeros(0, 0, 2)?,
@@ -89,7 +92,7 @@ impl<'a> Stream<'a> {
 impl TriangleRows for Stream<'_> {
     fn pivot(&self, row: usize) -> FloatRef<'_> {
         let at = if self.reversed { self.pivot_heads.len() - 1 - row } else { row };
-        FloatRef { head: Head(self.pivot_heads[at]), limbs: self.source.pivots.get(at, 0).limbs }
+        FloatRef { head: Head(self.pivot_heads[at]), limbs: self.pivots.get(at, 0).limbs }
     }
 
     fn begin(&mut self, piece_rows: usize) -> Result<()> {
@@ -126,7 +129,7 @@ impl TriangleRows for Stream<'_> {
 impl Stream<'_> {
     /// Takes the memory of an earlier pass, where there is no limit.
     fn take_kept(&mut self) {
-        if !self.source.limited {
+        if self.ctx.memory_bytes().is_none() {
             let mut workspace = self.ctx.workspace();
             self.piece = std::mem::take(&mut workspace.piece);
             let [incoming, outgoing] = std::mem::take(&mut workspace.buffers);
@@ -138,7 +141,7 @@ impl Stream<'_> {
     fn free(&mut self) {
         let MessageBuffers { incoming, outgoing } = std::mem::take(&mut self.buffers);
         let piece = std::mem::take(&mut self.piece);
-        if !self.source.limited {
+        if self.ctx.memory_bytes().is_none() {
             let mut workspace = self.ctx.workspace();
             (workspace.piece, workspace.buffers) = (piece, [incoming, outgoing]);
         }
@@ -198,7 +201,7 @@ impl SharedRows for Stream<'_> {
 
     fn end(&mut self) -> Result<()> {
         let team = self.source.team;
-        let mut limited = [u64::from(self.source.limited)];
+        let mut limited = [u64::from(self.ctx.memory_bytes().is_some())];
         team.node().all_reduce(Reduction::Max, &mut limited)?;
         let closed = match self.windows.take() {
             Some(windows) if limited[0] == 0 => {
@@ -230,17 +233,23 @@ pub(super) fn rows_of(order: usize, factor_bits: u32) -> usize {
 
 /// The blocks of `L`, or of `L^T`.
 pub(super) struct RankBlocks<'a> {
-    pub source: StreamSource<'a>,
+    source: StreamSource<'a>,
     /// Whether the triangle is `L^T`.
-    pub transposed: bool,
-    pub pieces: TrianglePieces,
-    pub accuracy: Accuracy,
+    transposed: bool,
+    pieces: TrianglePieces,
+    accuracy: Accuracy,
     /// This rank's part of a block.
-    pub piece: Matrix,
-    pub buffers: MessageBuffers,
+    piece: Matrix,
+    buffers: MessageBuffers,
 }
 
-impl RankBlocks<'_> {
+impl<'a> RankBlocks<'a> {
+    /// The blocks of `L`, or of `L^T`, in these pieces.
+    pub fn new(source: StreamSource<'a>, transposed: bool, pieces: TrianglePieces, accuracy: Accuracy) -> Self {
+        let (piece, buffers) = (Matrix::empty(), MessageBuffers::default());
+        RankBlocks { source, transposed, pieces, accuracy, piece, buffers }
+    }
+
     /// The part of the factor that some rows of a block lie in.
     fn place(&self, rows: Range<usize>, cols: &Range<usize>) -> Rect {
         let cols = cols.clone();

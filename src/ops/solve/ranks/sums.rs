@@ -103,7 +103,7 @@ impl SolveCall<'_> {
         let of_rank = |rank| even_share(columns, world.size(), rank);
         let own = of_rank(world.rank()).map(|index| SubstitutionColumn::new(index, order, bits));
         let mut own = site.agreed(own.collect::<Result<Vec<_>>>())?;
-        let source = StreamSource { team: site.team, factor: self.factor, pivots: &right, scale: None, limited: false };
+        let source = StreamSource { team: site.team, factor: self.factor, scale: None };
         for upper in [false, true] {
             self.pass(&source, &mut own, &right, upper)?;
         }
