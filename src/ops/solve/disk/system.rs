@@ -1,22 +1,322 @@
-//! A list of substitutions with triangles in files, carried out band by band.
+//! A list of substitutions with triangles in files: the width of its bands and its memory, computed from sizes only;
+//! how a band is solved, by the path of the call; and all bands, one after the other.
 
-use super::OutOfCoreSolveReport;
-use super::needs::BandPlan;
-use super::solver::{BandSolver, DiskSystem};
 use crate::comm::{Reduction, agree, agreed};
+use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::io::Block;
-use crate::matrix::Matrix;
-use crate::ops::disk::{DiskUse, ResultPlace, StoredResult, rank_directory, until_whole, write_file};
+use crate::io::{Block, MatrixFile};
+use crate::matrix::{Diag, Matrix, MatrixViewMut, Uplo};
+use crate::ops::disk::{DiskUse, DiskWatch, ResultPlace, StoredResult, rank_directory, until_whole, write_file};
 use crate::ops::fixed_sum::OwnFloat;
-use crate::ops::solve::memory::{Bands, LEAST_COLUMNS};
-use crate::ops::solve::run::Right;
-use crate::storage::{Caching, Identity};
+use crate::ops::solve::cut::{TriangleCut, TrianglePieces};
+use crate::ops::solve::disk::OutOfCoreSolveReport;
+use crate::ops::solve::disk::blocks::{FileBlocks, FileRows, FileTriangle, piece_row_bytes, stream_bytes};
+use crate::ops::solve::dots::{DotSystem, store_columns, vector_bytes};
+use crate::ops::solve::fixed::{FixedTriangle, LowerForm};
+use crate::ops::solve::memory::{Bands, FirstTryKernel, LEAST_COLUMNS, SolveMemory, UnsolvedColumns};
+use crate::ops::solve::parts::Parts;
+use crate::ops::solve::problem::{Method, Path, SCALAR_ROWS, SolveBits, SystemShape};
+use crate::ops::solve::run::{Right, Solve, SolveStep, TriangleSolver, make_room};
+use crate::plan::overhead;
+use crate::site::{Site, Team};
+use crate::storage::{Caching, Identity, StorageContents, StorageOptions, padded_bytes};
+use crate::store::IoBuffer;
 use crate::tile::TileId;
+use rug::Float;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
+
+/// Most rows of a piece of a triangle that is read for a few right sides: more would only take memory.
+const PIECE_ROWS: usize = 128;
+
+/// Fewest rows of a piece, which has the blocks that are solved at once.
+const LEAST_PIECE_ROWS: usize = SCALAR_ROWS;
+
+/// The width of the bands, and the memory of the solve with them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BandPlan {
+    pub columns: usize,
+    /// Most rows of a piece of a triangle, for dot products and for a solve by parts.
+    pub piece_rows: usize,
+    pub planned_bytes: u64,
+}
+
+/// Bits of the numbers of a solve's files.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FileBits {
+    pub right: u32,
+    pub triangle: u32,
+    pub solution: u32,
+}
+
+/// All that the memory of a solve with files depends on.
+pub(super) struct BandNeeds<'a> {
+    pub ctx: &'a Context,
+    pub shape: SystemShape,
+    pub method: Method,
+    pub bits: FileBits,
+    /// Bytes of each row of a piece of a triangle, and of its read-ahead.
+    pub piece_row_bytes: u64,
+    pub stream_bytes: u64,
+    pub cuts: Vec<TriangleCut>,
+}
+
+impl BandNeeds<'_> {
+    /// Bytes in addition to the solve: the band's part of both files, and the data for each row and panel.
+    fn held_bytes(&self, columns: usize) -> u64 {
+        let SystemShape { order, columns: total } = self.shape;
+        let FileBits { right, triangle, solution } = self.bits;
+        let panels = total.div_ceil(LEAST_COLUMNS) as u64;
+        let contents = StorageContents { groups: panels, objects: panels, name_bytes: panels * overhead::NAME };
+        let storage = StorageOptions::default().memory_bytes(&contents);
+        Matrix::bytes_for(order, columns, right)
+            + Matrix::bytes_for(order, columns, solution)
+            + Matrix::bytes_for(order, 1, triangle)
+            + overhead::FILE_ROW * order as u64
+            + IoBuffer::memory_bytes(padded_bytes(self.shape.panels().most_bytes(solution)))
+            + storage
+            + self.stream_bytes
+            + overhead::FILE_PASS
+    }
+
+    /// The memory of a solve in bands of `columns` columns, by parts in pieces of `piece_rows` rows.
+    pub fn memory(&self, columns: usize, piece_rows: usize) -> SolveMemory {
+        let pieces = TrianglePieces { rows: piece_rows, row_bytes: self.piece_row_bytes, ..TrianglePieces::WHOLE };
+        SolveMemory {
+            ctx: self.ctx.holding(self.held_bytes(columns)),
+            cuts: self.cuts.iter().map(|cut| TriangleCut { pieces, ..*cut }).collect(),
+            piece_row_bytes: self.piece_row_bytes,
+            message_bytes: 0,
+            left: UnsolvedColumns::by_parts(self.method.by_parts_of_files()),
+            together: None,
+            first_tries: FirstTryKernel::Own,
+        }
+    }
+
+    /// The widest bands that fit the context's limit.
+    ///
+    /// # Errors
+    /// [`Error::MemoryLimit`] with the least limit that would do.
+    pub fn plan(&self) -> Result<BandPlan> {
+        let mut columns = Bands::widest(self.shape.columns).columns;
+        loop {
+            match self.highest_pieces(columns) {
+                Err(Error::MemoryLimit { .. }) if columns > LEAST_COLUMNS => {
+                    columns = (columns / 2).next_multiple_of(LEAST_COLUMNS).min(columns - 1);
+                }
+                plan => return plan,
+            }
+        }
+    }
+
+    /// The plan of bands of `columns` columns, with pieces as high as the limit allows.
+    fn highest_pieces(&self, columns: usize) -> Result<BandPlan> {
+        let mut piece_rows = PIECE_ROWS.min(self.shape.order.next_multiple_of(LEAST_PIECE_ROWS));
+        loop {
+            match self.bytes(columns, piece_rows) {
+                Err(Error::MemoryLimit { .. }) if piece_rows > LEAST_PIECE_ROWS => {
+                    piece_rows = (piece_rows / 2).next_multiple_of(LEAST_PIECE_ROWS);
+                }
+                bytes => return bytes.map(|planned_bytes| BandPlan { columns, piece_rows, planned_bytes }),
+            }
+        }
+    }
+
+    /// Bytes of the whole call.
+    fn bytes(&self, columns: usize, piece_rows: usize) -> Result<u64> {
+        if self.method.path == Path::Dots {
+            let band = SystemShape { columns, ..self.shape };
+            let vectors = vector_bytes(self.ctx, band, self.bits.solution);
+            let pieces = piece_rows as u64 * self.piece_row_bytes;
+            return self.ctx.memory().admit(self.held_bytes(columns) + vectors + pieces);
+        }
+        let memory = self.memory(columns, piece_rows);
+        memory.bytes(memory.ctx.memory(), columns)
+    }
+}
+
+/// A plan from only the sizes of the triangles, for a refusal before a file is read.
+///
+/// # Errors
+/// Those of [`BandNeeds::plan`].
+pub(super) fn plan_expected(
+    ctx: &Context,
+    shape: SystemShape,
+    method: Method,
+    bits: FileBits,
+    working_bits: u32,
+    substitutions: usize,
+) -> Result<BandPlan> {
+    let cut = TriangleCut::expected(shape.order, working_bits, method);
+    let is_scaled = substitutions > 1 && method.path != Path::Dots;
+    BandNeeds {
+        ctx,
+        shape,
+        method,
+        bits,
+        piece_row_bytes: piece_row_bytes(shape.order, bits.triangle, is_scaled),
+        stream_bytes: stream_bytes(shape.order, bits.triangle),
+        cuts: vec![cut; substitutions],
+    }
+    .plan()
+}
+
+/// One substitution.
+pub(super) struct Prepared {
+    pub triangle: FileTriangle,
+    /// Exponents of the norms of its rows, in the order of the unknowns.
+    pub exponents: Vec<i64>,
+    /// Whether the diagonal is ones.
+    pub unit: bool,
+}
+
+/// A system whose triangles are in files.
+pub(super) struct DiskSystem<'a> {
+    pub site: Site<'a>,
+    /// The site's, with this rank's share of the limit.
+    pub ctx: &'a Context,
+    pub watch: DiskWatch,
+    pub shape: SystemShape,
+    pub right: Arc<MatrixFile>,
+    pub alpha: Option<&'a Float>,
+    pub steps: Vec<Prepared>,
+    pub scale: Option<Arc<[i64]>>,
+    pub bits: SolveBits,
+    pub method: Method,
+}
+
+/// A solve, prepared.
+pub(super) enum BandSolver<'a> {
+    /// By substitutions on all right sides of a band.
+    Bands(Box<Solve<'a>>),
+    /// One right side after the other, with exact dot products.
+    Dots(Box<DotSolve<'a>>),
+}
+
+/// `L L^T X = B` with the blocks of both triangles.
+pub(super) struct DotSolve<'a> {
+    ctx: &'a Context,
+    system: DotSystem,
+    triangles: [FileBlocks; 2],
+    planned_bytes: u64,
+}
+
+impl BandSolver<'_> {
+    /// Solves for all columns of `right` into `solution`; returns the columns that outgrow every try.
+    ///
+    /// # Errors
+    /// Those of [`crate::out_of_core::trsm`], with places in the call.
+    pub fn run(&mut self, bands: Bands, right: &Right<'_>, mut solution: MatrixViewMut<'_>) -> Result<Vec<usize>> {
+        match self {
+            BandSolver::Bands(solve) => solve.run(bands, right, &mut solution),
+            BandSolver::Dots(solve) => {
+                let DotSolve { ctx, system, triangles: [lower, upper], planned_bytes } = &mut **solve;
+                make_room(ctx, *planned_bytes);
+                store_columns(&system.solve(ctx, [lower, upper], right.b)?, solution)?;
+                Ok(Vec::new())
+            }
+        }
+    }
+}
+
+impl DiskSystem<'_> {
+    /// All that the memory depends on.
+    pub fn needs(&self, cuts: Vec<TriangleCut>) -> BandNeeds<'_> {
+        let triangle_bits = self.steps[0].triangle.file.precision_bits();
+        BandNeeds {
+            ctx: self.ctx,
+            shape: self.shape,
+            method: self.method,
+            bits: FileBits {
+                right: self.right.precision_bits(),
+                triangle: triangle_bits,
+                solution: self.bits.precision,
+            },
+            piece_row_bytes: piece_row_bytes(
+                self.shape.order,
+                triangle_bits,
+                self.scale.is_some() && self.method.path != Path::Dots,
+            ),
+            stream_bytes: stream_bytes(self.shape.order, triangle_bits),
+            cuts,
+        }
+    }
+
+    /// The bands of the call, and their solver.
+    ///
+    /// # Errors
+    /// Those of [`BandNeeds::plan`].
+    pub fn solver(&self) -> Result<(BandPlan, BandSolver<'_>)> {
+        if self.method.path == Path::Dots {
+            let plan = self.needs(Vec::new()).plan()?;
+            let blocks = |step: &Prepared| {
+                // The sums do their own scaling by norms.
+                let mut triangle = step.triangle.clone();
+                triangle.scale = None;
+                FileBlocks::new(triangle)
+            };
+            let norms = self.scale.as_deref().expect("a factor has the norms of its rows");
+            let solve = DotSolve {
+                ctx: self.ctx,
+                system: DotSystem::new(self.bits.precision, norms, plan.piece_rows),
+                triangles: [blocks(&self.steps[0]), blocks(&self.steps[1])],
+                planned_bytes: plan.planned_bytes,
+            };
+            return Ok((plan, BandSolver::Dots(Box::new(solve))));
+        }
+        let fixed = self.steps.iter().map(|step| self.fixed_point(step)).collect::<Vec<_>>();
+        let cuts = fixed.iter().map(|fixed| self.cut(fixed.as_ref())).collect();
+        let needs = self.needs(cuts);
+        let plan = needs.plan()?;
+        let memory = needs.memory(plan.columns, plan.piece_rows);
+        let each = self.steps.iter().zip(fixed).zip(&memory.cuts);
+        let steps =
+            each.map(|((step, fixed), cut)| SolveStep::Triangle(self.triangle_solver(step, fixed, *cut))).collect();
+        let (order, working_bits) = (self.shape.order, self.bits.working);
+        let scale = self.scale.as_deref();
+        let solve = Solve { memory, team: Team::one_process(), steps, scale, order, working_bits };
+        Ok((plan, BandSolver::Bands(Box::new(solve))))
+    }
+
+    /// A triangle in fixed point, where the path takes it.
+    fn fixed_point(&self, step: &Prepared) -> Option<FixedTriangle<'static>> {
+        (self.method.path == Path::Tiles).then(|| {
+            let rows = FileRows::new(step.triangle.clone());
+            let (reversed, unit, exponents) = (step.triangle.reversed, step.unit, step.exponents.clone());
+            let form = LowerForm { reversed, unit, exponents };
+            FixedTriangle::of_rows(Box::new(rows), form, self.bits.working, self.method.accuracy)
+        })
+    }
+
+    /// How a triangle is cut, before the plan sets the pieces of its blocks.
+    fn cut(&self, fixed: Option<&FixedTriangle<'_>>) -> TriangleCut {
+        TriangleCut {
+            order: self.shape.order,
+            working_bits: self.bits.working,
+            first_try_bits: fixed.and_then(|fixed| fixed.tries().next()),
+            accuracy: self.method.accuracy,
+            pieces: TrianglePieces::WHOLE,
+        }
+    }
+
+    fn triangle_solver(
+        &self,
+        step: &Prepared,
+        fixed: Option<FixedTriangle<'static>>,
+        cut: TriangleCut,
+    ) -> TriangleSolver<'static> {
+        let parts = self.method.by_parts_of_files().then(|| Parts {
+            blocks: Box::new(FileBlocks::new(step.triangle.clone())),
+            uplo: if step.triangle.reversed { Uplo::Upper } else { Uplo::Lower },
+            diag: if step.unit { Diag::Unit } else { Diag::NonUnit },
+            cut,
+        });
+        TriangleSolver::of_sources(cut, fixed, parts)
+    }
+}
 
 /// The paths of finished panels, and of the solution.
 #[derive(Clone, Copy)]

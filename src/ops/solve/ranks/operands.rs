@@ -13,6 +13,7 @@ use crate::ops::distribution::redistribute::{LocalPart, check_target};
 use crate::ops::distribution::travel::travel_bytes;
 use crate::ops::product::scale::{ColumnHeads, Columns, exponent_of, exponents_over_ranks};
 use crate::ops::solve::ranks::SolutionLayout;
+use crate::ops::solve::triangle::scaled_head;
 use crate::site::Site;
 use crate::tile::{Distribution, RankGrid, TileId, TileMap};
 use std::ops::Range;
