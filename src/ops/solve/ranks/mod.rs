@@ -4,7 +4,6 @@ mod operands;
 mod plan;
 mod source;
 mod stream;
-mod sums;
 mod vector;
 mod verbs;
 

@@ -14,7 +14,7 @@ use crate::ops::solve::memory::SolveMemory;
 use crate::ops::solve::plan::check_sizes;
 use crate::ops::solve::problem::{CHOLESKY, LOWER, Method, Path, SolveBits, Substitution, SystemShape, working_bits};
 use crate::ops::solve::ranks::stream::pieces;
-use crate::ops::solve::ranks::sums::SumSizes;
+use crate::ops::solve::ranks::vector::SumSizes;
 use crate::ops::solve::ranks::{
     ColumnSizes, SolutionLayout, first_kernel, is_small, panel_share, ranks_together, vectors_bytes,
 };

@@ -4,12 +4,12 @@
 //! In a window heads come first, column by column, then limbs, column by column.
 
 use crate::comm::window::{Level, Partition, Run, Shares};
-use crate::comm::{Incoming, Outgoing};
+use crate::comm::{Incoming, Outgoing, Transport};
 use crate::error::Result;
 use crate::math::float::{Head, limbs_for};
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::distributed::{DistMatrix, Team};
-use crate::ops::distribution::rect::{Rect, trade, unpack};
+use crate::ops::distribution::rect::{Rect, pack, trade, unpack};
 use crate::ops::distribution::travel::most_of_one;
 use crate::ops::solve::triangle::scaled_head;
 use crate::tile::TileId;
@@ -267,6 +267,24 @@ impl StreamSource<'_> {
             }
         })
     }
+}
+
+/// Gives all ranks the part of a matrix that `rank` has. Collective.
+///
+/// # Errors
+/// [`crate::Error::OutOfMemory`] on that rank, [`crate::Error::Transport`].
+pub(super) fn share(world: &dyn Transport, rank: usize, place: &Rect, matrix: &mut Matrix) -> Result<()> {
+    let count = place.entries() * (1 + matrix.limbs_per_element());
+    let mut words = Vec::with_capacity(count);
+    if rank == world.rank() {
+        pack(matrix.view(), place, &mut words)?;
+    }
+    words.resize(count, 0);
+    world.broadcast(rank, &mut words)?;
+    if rank != world.rank() {
+        unpack(&words, place, matrix);
+    }
+    Ok(())
 }
 
 /// The longest range of which no rank has more than `most`, wherever it begins.

@@ -8,11 +8,11 @@ use crate::error::Result;
 use crate::io::Block;
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::{Matrix, MatrixView};
-use crate::ops::distribution::rect::{Rect, pack, unpack};
+use crate::ops::distribution::rect::Rect;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::TrianglePieces;
 use crate::ops::solve::fixed::{Making, RowPiece, RowsFrom, SharedRows, TriangleRows};
-use crate::ops::solve::ranks::source::{MESSAGE_WORDS, MessageBuffers, StreamSource, WindowStrip, reserve};
+use crate::ops::solve::ranks::source::{MESSAGE_WORDS, MessageBuffers, StreamSource, WindowStrip, reserve, share};
 use crate::ops::solve::triangle::{BlockOrder, TriangleBlocks, scaled_head};
 use crate::plan::BLOCK;
 use crate::site::{Team, close_all};
@@ -293,15 +293,7 @@ impl TriangleBlocks for RankBlocks<'_> {
             if place.is_empty() {
                 break;
             }
-            let mut words = Vec::with_capacity(place.entries() * (1 + w.limbs_per_element()));
-            if rank == world.rank() {
-                pack(w.view(), &place, &mut words)?;
-            }
-            words.resize(place.entries() * (1 + w.limbs_per_element()), 0);
-            world.broadcast(rank, &mut words)?;
-            if rank != world.rank() {
-                unpack(&words, &place, w);
-            }
+            share(world, rank, &place, w)?;
         }
         Ok(())
     }
