@@ -67,11 +67,6 @@ pub(crate) enum UnsolvedColumns {
 }
 
 impl UnsolvedColumns {
-    /// [`UnsolvedColumns::Parts`], or none.
-    pub fn by_parts(by_parts: bool) -> UnsolvedColumns {
-        if by_parts { UnsolvedColumns::Parts } else { UnsolvedColumns::Stay }
-    }
-
     /// [`UnsolvedColumns::SharedParts`] of a call with `total` right sides.
     pub fn shared(total: usize) -> UnsolvedColumns {
         UnsolvedColumns::SharedParts(total.min(LEAST_COLUMNS))

@@ -2,7 +2,6 @@
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::math::bound::cholesky_solve_guard_bits;
 use crate::math::float::limbs_for;
 use crate::matrix::Matrix;
 use crate::ops::cholesky::{CholeskyOptions, plan_cholesky};
@@ -10,7 +9,7 @@ use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::memory::{Bands, SolveMemory};
 use crate::ops::solve::problem::{
-    CHOLESKY, LOWER, Method, Path, SolveBits, Substitution, SystemShape, triangle_working_bits, working_bits,
+    CHOLESKY, LOWER, Method, Path, SolveBits, Substitution, SystemShape, solve_working_bits,
 };
 use crate::ops::solve::{dots, sums};
 use serde::Serialize;
@@ -74,7 +73,7 @@ pub fn plan_trsm(
     accuracy: Accuracy,
 ) -> Result<SolvePlan> {
     check_sizes(order, columns, precision_bits)?;
-    let working_bits = triangle_working_bits(ctx, precision_bits, order)?;
+    let working_bits = solve_working_bits(ctx, LOWER, precision_bits, order)?;
     let shape = SolveShape { operation: "trsm", substitutions: LOWER, order, columns, precision_bits, accuracy };
     shape.plan(ctx, working_bits, 0, 0)
 }
@@ -101,7 +100,7 @@ pub fn plan_solve(
 ) -> Result<SolvePlan> {
     check_sizes(order, columns, precision_bits)?;
     let accuracy = options.accuracy;
-    let working_bits = working_bits(ctx, precision_bits, cholesky_solve_guard_bits(order), order)?;
+    let working_bits = solve_working_bits(ctx, CHOLESKY, precision_bits, order)?;
     let unlimited = ctx.with_memory_bytes(None);
     let factorisation = plan_cholesky(&unlimited, order, precision_bits, options)?;
     let factor_bytes = Matrix::bytes_for(order, order, precision_bits);

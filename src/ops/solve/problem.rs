@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::math::bound::{guard_bits, trsm_guard_bits};
+use crate::math::bound::{cholesky_solve_guard_bits, guard_bits, ldlt_solve_guard_bits, trsm_guard_bits};
 use crate::matrix::Matrix;
 use crate::ops::product::block::maximum_working_bits;
 use crate::ops::product::problem::Accuracy;
@@ -73,12 +73,22 @@ pub(crate) fn working_bits(ctx: &Context, precision_bits: u32, guard: u32, order
     Ok(precision_bits + guard)
 }
 
-/// [`working_bits`] of a solve with one triangle.
+/// [`working_bits`] of a solve by `substitutions`.
 ///
 /// # Errors
 /// As [`working_bits`].
-pub(crate) fn triangle_working_bits(ctx: &Context, precision_bits: u32, order: usize) -> Result<u32> {
-    working_bits(ctx, precision_bits, trsm_guard_bits(order), order)
+pub(crate) fn solve_working_bits(
+    ctx: &Context,
+    substitutions: &[Substitution],
+    precision_bits: u32,
+    order: usize,
+) -> Result<u32> {
+    let guard_bits = match substitutions {
+        CHOLESKY => cholesky_solve_guard_bits(order),
+        LDLT => ldlt_solve_guard_bits(order),
+        _ => trsm_guard_bits(order),
+    };
+    working_bits(ctx, precision_bits, guard_bits, order)
 }
 
 /// Most right sides that are solved for one by one: the residues of the factor would cost more.

@@ -8,9 +8,7 @@ use crate::context::{Context, KEPT_ENGINES};
 use crate::error::{Error, Result};
 use crate::kernels::EngineSpec;
 use crate::kernels::digit_lanes::STEP_BITS;
-use crate::math::bound::{
-    REFINE_GUARD_BITS, RESIDUAL_COVERED_BITS, RESIDUAL_SIZE_BITS, cholesky_solve_guard_bits, guard_bits, residual_bits,
-};
+use crate::math::bound::{REFINE_GUARD_BITS, RESIDUAL_COVERED_BITS, RESIDUAL_SIZE_BITS, guard_bits, residual_bits};
 use crate::math::float::{FloatRef, Head, round_integer};
 use crate::math::magnitude::Magnitude;
 use crate::math::pivot::diagonal_exponent;
@@ -28,7 +26,7 @@ use crate::ops::product::report::Outcome;
 use crate::ops::product::size::ProductSize;
 use crate::ops::solve::cut::{larger, least_limit};
 use crate::ops::solve::plan::{SolvePlan, SolveShape, check_sizes};
-use crate::ops::solve::problem::{CHOLESKY, Path, working_bits};
+use crate::ops::solve::problem::{CHOLESKY, Path, solve_working_bits};
 use crate::ops::solve::run::{SolutionPlace, store};
 use crate::ops::solve::triangle::scaled_head;
 use crate::options::setters;
@@ -204,7 +202,7 @@ pub fn plan_solve_refined(
 pub(super) fn plan_refined(ctx: &Context, shape: RefineShape) -> Result<SolvePlan> {
     let RefineShape { order, columns, factor_bits, .. } = shape;
     let factorisation = shape.factorisation(ctx)?;
-    let working_bits = working_bits(ctx, factor_bits, cholesky_solve_guard_bits(order), order)?;
+    let working_bits = solve_working_bits(ctx, CHOLESKY, factor_bits, order)?;
     let (accuracy, precision_bits) = (Accuracy::Norm, factor_bits);
     let solve =
         SolveShape { operation: "solve_refined", substitutions: CHOLESKY, order, columns, precision_bits, accuracy };

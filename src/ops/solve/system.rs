@@ -4,7 +4,6 @@
 use crate::comm::say_fields;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::math::bound::{cholesky_solve_guard_bits, ldlt_solve_guard_bits};
 use crate::matrix::{Destination, Diag, Matrix, MatrixView, Op, Side, Uplo};
 use crate::ops::cholesky::Cholesky;
 use crate::ops::factor::report::CholeskyReport;
@@ -13,8 +12,7 @@ use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::kernel_name;
 use crate::ops::solve::memory::SolveMemory;
 use crate::ops::solve::problem::{
-    CHOLESKY, LDLT, LOWER, Method, Path, SolveBits, Substitution, SystemShape, UPPER, triangle_working_bits,
-    working_bits,
+    CHOLESKY, LDLT, LOWER, Method, Path, SolveBits, Substitution, SystemShape, UPPER, solve_working_bits,
 };
 use crate::ops::solve::run::{Right, Solve, SolveStep, TriangleSolver};
 use crate::ops::solve::triangle::{ScaledRows, Triangle, half_exponents, reciprocals};
@@ -192,9 +190,9 @@ impl TriangularSystem<'_> {
     pub fn solve(self, ctx: &Context, result: Destination<'_>) -> Result<SolveReport> {
         let start = Instant::now();
         let (order, columns, precision) = (self.b.rows(), self.b.cols(), self.precision_bits);
-        let working_bits = triangle_working_bits(ctx, precision, order)?;
-        let triangle = Triangle::new(self.t, self.uplo, self.diag)?;
         let substitutions = if self.uplo == Uplo::Lower { LOWER } else { UPPER };
+        let working_bits = solve_working_bits(ctx, substitutions, precision, order)?;
+        let triangle = Triangle::new(self.t, self.uplo, self.diag)?;
         let method = Method::choose(substitutions, order, self.total_columns, self.accuracy);
         let bits = SolveBits { precision, working: working_bits };
         let mut report = SolveReport::new(ctx, "trsm", SystemShape { order, columns }, bits, method);
@@ -238,11 +236,8 @@ impl Factored<'_> {
             return Err(Error::shape_mismatch("solve with a factor", (order, order), (b.rows(), b.cols())));
         }
         let (columns, precision) = (b.cols(), self.precision_bits);
-        let (substitutions, guard_bits) = match self.pivots {
-            Some(_) => (LDLT, ldlt_solve_guard_bits(order)),
-            None => (CHOLESKY, cholesky_solve_guard_bits(order)),
-        };
-        let working_bits = working_bits(ctx, precision, guard_bits, order)?;
+        let substitutions = if self.pivots.is_some() { LDLT } else { CHOLESKY };
+        let working_bits = solve_working_bits(ctx, substitutions, precision, order)?;
         let method = Method::choose(substitutions, order, self.total_columns, self.accuracy);
         let bits = SolveBits { precision, working: working_bits };
         let mut report = SolveReport::new(ctx, "solve", SystemShape { order, columns }, bits, method);

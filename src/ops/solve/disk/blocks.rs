@@ -89,16 +89,6 @@ impl FileBlocks {
         let pivot_heads = heads.map(|(row, &head)| triangle.scaled(row, head)).collect();
         FileBlocks { triangle, pivot_heads, stream: None, block: None, heads: Vec::new() }
     }
-
-    /// The triangle.
-    pub fn triangle(&self) -> &FileTriangle {
-        &self.triangle
-    }
-
-    /// The pivot of row `row`.
-    pub fn pivot(&self, row: usize) -> FloatRef<'_> {
-        FloatRef { head: Head(self.pivot_heads[row]), limbs: self.triangle.pivots.get(row, 0).limbs }
-    }
 }
 
 impl TriangleBlocks for FileBlocks {
@@ -106,7 +96,7 @@ impl TriangleBlocks for FileBlocks {
         let triangle = self.triangle.clone();
         let buffer_words = most_entries * (1 + triangle.file.limbs());
         let options = BlockStreamOptions { buffers: BLOCKS, buffer_words, forget: triangle.forget };
-        self.finish(); // its buffers count on the memory of the next ones
+        TriangleBlocks::finish(self); // its buffers count on the memory of the next ones
         let places = order.map(move |block| FileBlock { file: triangle.file.clone(), block: triangle.place(block) });
         self.stream = Some(BlockStream::counting(options, places, self.triangle.read_bytes.clone())?);
         Ok(())
@@ -144,41 +134,31 @@ impl TriangleBlocks for FileBlocks {
     }
 }
 
-/// The rows of a triangle in a file. Those of an upper triangle come from the last to the first, reversed, so that it
-/// is lower.
-pub(super) struct FileRows(FileBlocks);
-
-impl FileRows {
-    /// The rows of a triangle.
-    pub fn new(triangle: FileTriangle) -> FileRows {
-        FileRows(FileBlocks::new(triangle))
-    }
-}
-
-impl TriangleRows for FileRows {
+/// The rows of a triangle. Those of an upper one come from the last to the first, reversed, so that it is lower.
+impl TriangleRows for FileBlocks {
     fn pivot(&self, row: usize) -> FloatRef<'_> {
-        let triangle = self.0.triangle();
-        self.0.pivot(if triangle.reversed { triangle.order() - 1 - row } else { row })
+        let row = if self.triangle.reversed { self.triangle.order() - 1 - row } else { row };
+        FloatRef { head: Head(self.pivot_heads[row]), limbs: self.triangle.pivots.get(row, 0).limbs }
     }
 
     fn begin(&mut self, piece_rows: usize) -> Result<()> {
-        let triangle = self.0.triangle().clone();
+        let triangle = self.triangle.clone();
         let order = triangle.order();
         let pieces = (0..order).step_by(piece_rows.max(1));
         let blocks = pieces.map(move |start| triangle.block_of_rows(&(start..(start + piece_rows).min(order))));
-        self.0.begin(Box::new(blocks), piece_rows.min(order) * order)
+        TriangleBlocks::begin(self, Box::new(blocks), piece_rows.min(order) * order)
     }
 
     fn rows(&mut self, rows: Range<usize>) -> Result<RowPiece<'_>> {
-        let (block, reversed) = (self.0.triangle().block_of_rows(&rows), self.0.triangle().reversed);
-        let view = self.0.block(&block)?;
+        let (block, reversed) = (self.triangle.block_of_rows(&rows), self.triangle.reversed);
+        let view = self.block(&block)?;
         let turned = || view.reversed_rows().transposed().reversed_rows().transposed();
         let view = if reversed { turned() } else { view };
         Ok(RowPiece { view, first: rows.start, first_col: 0 })
     }
 
     fn finish(&mut self) -> Result<()> {
-        self.0.finish();
+        TriangleBlocks::finish(self);
         Ok(())
     }
 }

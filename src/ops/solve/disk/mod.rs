@@ -11,7 +11,6 @@ use crate::comm::agreed;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::io::{HeadVisitor, MatrixFile, MatrixFileShape};
-use crate::math::bound::cholesky_solve_guard_bits;
 use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Diag, Matrix, Op, Uplo};
 use crate::ops::disk::{DiskUse, DiskWatch, ResultCut, make_directory, progress_of, scanned_by_root, write_zeros};
@@ -22,8 +21,7 @@ use crate::ops::solve::disk::blocks::{FileTriangle, LineNorms};
 use crate::ops::solve::disk::system::{DiskSystem, FileBits, PanelPaths, Prepared, plan_expected};
 use crate::ops::solve::memory::LEAST_COLUMNS;
 use crate::ops::solve::problem::{
-    CHOLESKY, LOWER, Method, Path as SolvePath, SolveBits, Substitution, SystemShape, UPPER, triangle_working_bits,
-    working_bits,
+    CHOLESKY, LOWER, Method, Path as SolvePath, SolveBits, Substitution, SystemShape, UPPER, solve_working_bits,
 };
 use crate::ops::solve::triangle::scaled_head;
 use crate::options::setters;
@@ -296,13 +294,8 @@ fn solve_files(
     let (start, ctx) = (Instant::now(), site.ctx);
     let SolvePaths { matrix, right, solution, storage } = paths;
     let file = site.agreed(MatrixFile::open(matrix))?;
-    let right = site.agreed(open_right(right, "solve", &file))?;
-    let shape = SystemShape { order: right.rows(), columns: right.cols() };
-    let guard = cholesky_solve_guard_bits(shape.order);
-    let working_bits = site.agreed(working_bits(ctx, precision_bits, guard, shape.order))?;
-    let method = site.agreed(shape.method("solve", CHOLESKY, Accuracy::Norm))?;
-    let bits = SolveBits { precision: precision_bits, working: working_bits };
-    let mut report = OutOfCoreSolveReport::new(ctx, "solve", shape, bits, method);
+    let opened = OpenedSystem::new(site, "solve", &file, right, precision_bits, CHOLESKY, Accuracy::Norm)?;
+    let OpenedSystem { right, shape, bits, method, mut report } = opened;
     if shape.is_empty() {
         return shape.write_empty(site, solution, precision_bits).map(|()| report);
     }
@@ -310,7 +303,7 @@ fn solve_files(
     // Refused before the work of a factorisation.
     let file_bits = FileBits { right: right.precision_bits(), triangle: precision_bits, solution: precision_bits };
     let factor_bytes = factoring.planned_bytes();
-    let bands = plan_expected(&site.share(), shape, method, file_bits, working_bits, 2);
+    let bands = plan_expected(&site.share(), shape, method, file_bits, bits.working, 2);
     let band_bytes = site.agreed(site.of_node(bands.map(|plan| plan.planned_bytes)));
     larger(band_bytes, factor_bytes)?;
     let (_, [checksum, right_checksum]) = scanned_by_root(site, || {
@@ -497,7 +490,7 @@ impl HeadVisitor for TriangleNorms<'_> {
 ///
 /// # Errors
 /// Those of reading; [`Error::Singular`] with the first zero, unless the diagonal counts as ones.
-pub(super) fn pivots(file: &MatrixFile, unit: bool) -> Result<Matrix> {
+fn pivots(file: &MatrixFile, unit: bool) -> Result<Matrix> {
     let mut pivots = Matrix::zeros(file.rows(), 1, file.precision_bits())?;
     for (row, head) in file.diagonal_heads()?.into_iter().enumerate() {
         if head.is_zero() && !unit {
@@ -509,7 +502,7 @@ pub(super) fn pivots(file: &MatrixFile, unit: bool) -> Result<Matrix> {
 }
 
 /// Opens right sides, which have to be stored with all entries.
-pub(super) fn open_right(path: &Path, operation: &'static str, triangle: &MatrixFile) -> Result<Arc<MatrixFile>> {
+fn open_right(path: &Path, operation: &'static str, triangle: &MatrixFile) -> Result<Arc<MatrixFile>> {
     let right = MatrixFile::open(path)?;
     let (order, cols) = (triangle.rows(), triangle.cols());
     if order != cols || right.rows() != order {
@@ -520,6 +513,36 @@ pub(super) fn open_right(path: &Path, operation: &'static str, triangle: &Matrix
         return Err(Error::InvalidArgument(format!("{path}: right sides above a disk are stored with all entries")));
     }
     Ok(Arc::new(right))
+}
+
+/// A system whose files are open.
+struct OpenedSystem {
+    right: Arc<MatrixFile>,
+    shape: SystemShape,
+    bits: SolveBits,
+    method: Method,
+    report: OutOfCoreSolveReport,
+}
+
+impl OpenedSystem {
+    /// Opens the right sides of a matrix or triangle, and chooses the bits and the method. Collective.
+    fn new(
+        site: Site<'_>,
+        operation: &'static str,
+        matrix: &MatrixFile,
+        right: &Path,
+        precision_bits: u32,
+        substitutions: &[Substitution],
+        accuracy: Accuracy,
+    ) -> Result<OpenedSystem> {
+        let right = site.agreed(open_right(right, operation, matrix))?;
+        let shape = SystemShape { order: right.rows(), columns: right.cols() };
+        let working = site.agreed(solve_working_bits(site.ctx, substitutions, precision_bits, shape.order))?;
+        let method = site.agreed(shape.method(operation, substitutions, accuracy))?;
+        let bits = SolveBits { precision: precision_bits, working };
+        let report = OutOfCoreSolveReport::new(site.ctx, operation, shape, bits, method);
+        Ok(OpenedSystem { right, shape, bits, method, report })
+    }
 }
 
 /// A triangular system on the left side.
@@ -541,16 +564,12 @@ pub(crate) fn solve_triangle(
     precision_bits: u32,
     options: &TriangleOptions<'_>,
 ) -> Result<OutOfCoreSolveReport> {
-    let (start, ctx) = (Instant::now(), site.ctx);
+    let start = Instant::now();
     let file = Arc::new(site.agreed(MatrixFile::open(matrix))?);
-    let right = site.agreed(open_right(right, "trsm", &file))?;
-    let shape = SystemShape { order: right.rows(), columns: right.cols() };
-    let working_bits = site.agreed(triangle_working_bits(ctx, precision_bits, shape.order))?;
     let triangle = DiskTriangle::of(&file, options);
     let substitutions = if triangle.reversed() { UPPER } else { LOWER };
-    let method = site.agreed(shape.method("trsm", substitutions, options.accuracy))?;
-    let bits = SolveBits { precision: precision_bits, working: working_bits };
-    let mut report = OutOfCoreSolveReport::new(ctx, "trsm", shape, bits, method);
+    let opened = OpenedSystem::new(site, "trsm", &file, right, precision_bits, substitutions, options.accuracy)?;
+    let OpenedSystem { right, shape, bits, method, mut report } = opened;
     if shape.is_empty() {
         return shape.write_empty(site, solution, precision_bits).map(|()| report);
     }
@@ -558,7 +577,7 @@ pub(crate) fn solve_triangle(
     let ctx = &watch.told(&site.share());
     let file_bits =
         FileBits { right: right.precision_bits(), triangle: file.precision_bits(), solution: precision_bits };
-    site.agreed(site.of_node(plan_expected(ctx, shape, method, file_bits, working_bits, 1)))?;
+    site.agreed(site.of_node(plan_expected(ctx, shape, method, file_bits, bits.working, 1)))?;
     let (exponents, [checksum, right_checksum]) = scanned_by_root(site, || {
         let (exponents, checksum) = triangle.exponents(ctx)?;
         Ok((exponents, [checksum, right.check(progress_of(ctx), |_, _, _| Ok(()))?]))

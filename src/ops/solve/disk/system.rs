@@ -10,10 +10,10 @@ use crate::ops::disk::{DiskUse, DiskWatch, ResultPlace, StoredResult, rank_direc
 use crate::ops::fixed_sum::OwnFloat;
 use crate::ops::solve::cut::{TriangleCut, TrianglePieces};
 use crate::ops::solve::disk::OutOfCoreSolveReport;
-use crate::ops::solve::disk::blocks::{FileBlocks, FileRows, FileTriangle, piece_row_bytes, stream_bytes};
+use crate::ops::solve::disk::blocks::{FileBlocks, FileTriangle, piece_row_bytes, stream_bytes};
 use crate::ops::solve::dots::{DotSystem, store_columns, vector_bytes};
 use crate::ops::solve::fixed::{FixedTriangle, LowerForm};
-use crate::ops::solve::memory::{Bands, FirstTryKernel, LEAST_COLUMNS, SolveMemory, UnsolvedColumns};
+use crate::ops::solve::memory::{Bands, LEAST_COLUMNS, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::parts::Parts;
 use crate::ops::solve::problem::{Method, Path, SCALAR_ROWS, SolveBits, SystemShape};
 use crate::ops::solve::run::{Right, Solve, SolveStep, TriangleSolver, make_room};
@@ -24,7 +24,7 @@ use crate::store::IoBuffer;
 use crate::tile::TileId;
 use rug::Float;
 use std::ops::Range;
-use std::path::Path;
+use std::path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -58,13 +58,17 @@ pub(super) struct BandNeeds<'a> {
     pub shape: SystemShape,
     pub method: Method,
     pub bits: FileBits,
-    /// Bytes of each row of a piece of a triangle, and of its read-ahead.
-    pub piece_row_bytes: u64,
-    pub stream_bytes: u64,
+    /// Whether the rows of the triangles are scaled.
+    pub is_scaled: bool,
     pub cuts: Vec<TriangleCut>,
 }
 
 impl BandNeeds<'_> {
+    /// Bytes of each row of a piece of a triangle. Dot products do their own scaling.
+    fn piece_row_bytes(&self) -> u64 {
+        piece_row_bytes(self.shape.order, self.bits.triangle, self.is_scaled && self.method.path != Path::Dots)
+    }
+
     /// Bytes in addition to the solve: the band's part of both files, and the data for each row and panel.
     fn held_bytes(&self, columns: usize) -> u64 {
         let SystemShape { order, columns: total } = self.shape;
@@ -78,22 +82,18 @@ impl BandNeeds<'_> {
             + overhead::FILE_ROW * order as u64
             + IoBuffer::memory_bytes(padded_bytes(self.shape.panels().most_bytes(solution)))
             + storage
-            + self.stream_bytes
+            + stream_bytes(order, triangle)
             + overhead::FILE_PASS
     }
 
     /// The memory of a solve in bands of `columns` columns, by parts in pieces of `piece_rows` rows.
     pub fn memory(&self, columns: usize, piece_rows: usize) -> SolveMemory {
-        let pieces = TrianglePieces { rows: piece_rows, row_bytes: self.piece_row_bytes, ..TrianglePieces::WHOLE };
-        SolveMemory {
-            ctx: self.ctx.holding(self.held_bytes(columns)),
-            cuts: self.cuts.iter().map(|cut| TriangleCut { pieces, ..*cut }).collect(),
-            piece_row_bytes: self.piece_row_bytes,
-            message_bytes: 0,
-            left: UnsolvedColumns::by_parts(self.method.by_parts_of_files()),
-            together: None,
-            first_tries: FirstTryKernel::Own,
-        }
+        let piece_row_bytes = self.piece_row_bytes();
+        let pieces = TrianglePieces { rows: piece_rows, row_bytes: piece_row_bytes, ..TrianglePieces::WHOLE };
+        let cuts = self.cuts.iter().map(|cut| TriangleCut { pieces, ..*cut }).collect();
+        let left = if self.method.by_parts_of_files() { UnsolvedColumns::Parts } else { UnsolvedColumns::Stay };
+        let ctx = self.ctx.holding(self.held_bytes(columns));
+        SolveMemory { piece_row_bytes, left, ..SolveMemory::new(ctx, cuts) }
     }
 
     /// The widest bands that fit the context's limit.
@@ -130,7 +130,7 @@ impl BandNeeds<'_> {
         if self.method.path == Path::Dots {
             let band = SystemShape { columns, ..self.shape };
             let vectors = vector_bytes(self.ctx, band, self.bits.solution);
-            let pieces = piece_rows as u64 * self.piece_row_bytes;
+            let pieces = piece_rows as u64 * self.piece_row_bytes();
             return self.ctx.memory().admit(self.held_bytes(columns) + vectors + pieces);
         }
         let memory = self.memory(columns, piece_rows);
@@ -150,18 +150,8 @@ pub(super) fn plan_expected(
     working_bits: u32,
     substitutions: usize,
 ) -> Result<BandPlan> {
-    let cut = TriangleCut::expected(shape.order, working_bits, method);
-    let is_scaled = substitutions > 1 && method.path != Path::Dots;
-    BandNeeds {
-        ctx,
-        shape,
-        method,
-        bits,
-        piece_row_bytes: piece_row_bytes(shape.order, bits.triangle, is_scaled),
-        stream_bytes: stream_bytes(shape.order, bits.triangle),
-        cuts: vec![cut; substitutions],
-    }
-    .plan()
+    let cuts = vec![TriangleCut::expected(shape.order, working_bits, method); substitutions];
+    BandNeeds { ctx, shape, method, bits, is_scaled: substitutions > 1, cuts }.plan()
 }
 
 /// One substitution.
@@ -225,24 +215,10 @@ impl BandSolver<'_> {
 impl DiskSystem<'_> {
     /// All that the memory depends on.
     pub fn needs(&self, cuts: Vec<TriangleCut>) -> BandNeeds<'_> {
-        let triangle_bits = self.steps[0].triangle.file.precision_bits();
-        BandNeeds {
-            ctx: self.ctx,
-            shape: self.shape,
-            method: self.method,
-            bits: FileBits {
-                right: self.right.precision_bits(),
-                triangle: triangle_bits,
-                solution: self.bits.precision,
-            },
-            piece_row_bytes: piece_row_bytes(
-                self.shape.order,
-                triangle_bits,
-                self.scale.is_some() && self.method.path != Path::Dots,
-            ),
-            stream_bytes: stream_bytes(self.shape.order, triangle_bits),
-            cuts,
-        }
+        let DiskSystem { ctx, shape, method, .. } = *self;
+        let triangle = self.steps[0].triangle.file.precision_bits();
+        let bits = FileBits { right: self.right.precision_bits(), triangle, solution: self.bits.precision };
+        BandNeeds { ctx, shape, method, bits, is_scaled: self.scale.is_some(), cuts }
     }
 
     /// The bands of the call, and their solver.
@@ -284,7 +260,7 @@ impl DiskSystem<'_> {
     /// A triangle in fixed point, where the path takes it.
     fn fixed_point(&self, step: &Prepared) -> Option<FixedTriangle<'static>> {
         (self.method.path == Path::Tiles).then(|| {
-            let rows = FileRows::new(step.triangle.clone());
+            let rows = FileBlocks::new(step.triangle.clone());
             let (reversed, unit, exponents) = (step.triangle.reversed, step.unit, step.exponents.clone());
             let form = LowerForm { reversed, unit, exponents };
             FixedTriangle::of_rows(Box::new(rows), form, self.bits.working, self.method.accuracy)
@@ -321,10 +297,10 @@ impl DiskSystem<'_> {
 /// The paths of finished panels, and of the solution.
 #[derive(Clone, Copy)]
 pub(super) struct PanelPaths<'a> {
-    pub storage: &'a Path,
+    pub storage: &'a path::Path,
     pub identity: &'a Identity,
     pub caching: Caching,
-    pub solution: &'a Path,
+    pub solution: &'a path::Path,
 }
 
 impl DiskSystem<'_> {

@@ -24,7 +24,7 @@ use crate::ops::solve::dots::{Scaling, Sweep, bytes, store_columns};
 use crate::ops::solve::fixed::{FixedTriangle, LowerForm};
 use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::parts::Parts;
-use crate::ops::solve::problem::{CHOLESKY, Method, Path, SCALAR_ROWS, Substitution, SystemShape, working_bits};
+use crate::ops::solve::problem::{CHOLESKY, Method, Path, SCALAR_ROWS, Substitution, SystemShape};
 use crate::ops::solve::ranks::operands::{FactorTiles, RightSides};
 use crate::ops::solve::ranks::source::{StreamSource, message_bytes};
 use crate::ops::solve::ranks::stream::{RankBlocks, Stream, pieces};
@@ -37,6 +37,7 @@ use crate::site::Site;
 use crate::tile::{Distribution, TileMap};
 pub use operands::LocalSolution;
 pub use plan::{TrsmBits, plan_solve, plan_solve_local, plan_trsm, plan_trsm_local};
+use std::ops::Range;
 use std::ops::Range;
 pub use verbs::{
     DistSolution, inverse, inverse_local, log_det, pivots, solve, solve_into, solve_local, solve_with, trsm, trsm_into,

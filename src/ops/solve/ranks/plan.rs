@@ -3,7 +3,6 @@
 use crate::comm::{agree, agreed};
 use crate::context::Context;
 use crate::error::Result;
-use crate::math::bound::{cholesky_solve_guard_bits, trsm_guard_bits};
 use crate::matrix::{Diag, Matrix, Side, Uplo};
 use crate::ops::distributed::{DistMatrix, Team};
 use crate::ops::distribution::travel;
@@ -12,7 +11,9 @@ use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::memory::SolveMemory;
 use crate::ops::solve::plan::check_sizes;
-use crate::ops::solve::problem::{CHOLESKY, LOWER, Method, Path, SolveBits, Substitution, SystemShape, working_bits};
+use crate::ops::solve::problem::{
+    CHOLESKY, LOWER, Method, Path, SolveBits, Substitution, SystemShape, solve_working_bits,
+};
 use crate::ops::solve::ranks::stream::pieces;
 use crate::ops::solve::ranks::vector::SumSizes;
 use crate::ops::solve::ranks::{
@@ -290,9 +291,7 @@ impl SolveSizes {
         }
         let Site { ctx, team } = site;
         let world = team.world();
-        let is_factor = substitutions == CHOLESKY;
-        let guard_bits = if is_factor { cholesky_solve_guard_bits(order) } else { trsm_guard_bits(order) };
-        let working_bits = working_bits(ctx, precision_bits, guard_bits, order)?;
+        let working_bits = solve_working_bits(ctx, substitutions, precision_bits, order)?;
         let method = Method::choose(substitutions, order, columns, accuracy);
         if method.path == Path::Dots {
             let bytes = vectors_bytes(ctx, SystemShape { order, columns }, right_bits, precision_bits);

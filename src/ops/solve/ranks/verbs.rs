@@ -4,7 +4,6 @@
 use crate::comm::{Transport, agree, agreed, check_alike};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::math::bound::cholesky_solve_guard_bits;
 use crate::matrix::{Diag, Matrix, Op, Side, Uplo};
 use crate::ops::cholesky::log_det_of;
 use crate::ops::distributed::{DistMatrix, Team};
@@ -13,7 +12,7 @@ use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use crate::ops::solve::dots::bytes;
-use crate::ops::solve::problem::{CHOLESKY, LOWER, UPPER, triangle_working_bits, working_bits};
+use crate::ops::solve::problem::{CHOLESKY, LOWER, UPPER, solve_working_bits};
 use crate::ops::solve::ranks::operands::{FactorTiles, RightSides};
 use crate::ops::solve::ranks::{LocalSolution, SolveCall};
 use crate::ops::solve::run::Right;
@@ -230,8 +229,7 @@ fn solve_right(
     let site = Site { ctx, team };
     let call = SolveCall { site, factor, b, precision_bits, accuracy, alpha: None };
     let order = call.check("solve with a factor")?;
-    let guard_bits = cholesky_solve_guard_bits(order);
-    let working_bits = site.agreed(working_bits(ctx, precision_bits, guard_bits, order))?;
+    let working_bits = site.agreed(solve_working_bits(ctx, CHOLESKY, precision_bits, order))?;
     let tiles = FactorTiles::new(factor);
     tiles.check_diagonal(site.world())?;
     let total_columns = b.shape().1;
@@ -540,7 +538,7 @@ fn trsm_right(
     let factor = lower_triangle(world, t, uplo, diag)?;
     let call = SolveCall { site: Site { ctx, team }, factor: &factor, b, precision_bits, accuracy, alpha };
     let order = call.check("trsm")?;
-    let working_bits = agreed(world, triangle_working_bits(ctx, precision_bits, order))?;
+    let working_bits = agreed(world, solve_working_bits(ctx, LOWER, precision_bits, order))?;
     let tiles = FactorTiles::new(&factor);
     tiles.check_diagonal(world)?;
     // The system is that of the lower triangle, or of its transpose.
