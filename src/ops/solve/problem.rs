@@ -61,6 +61,17 @@ pub(crate) struct SolveBits {
     pub working: u32,
 }
 
+/// Bits of the entries of a triangular solve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrsmBits {
+    /// Bits of the triangle.
+    pub triangle: u32,
+    /// Bits of the right sides.
+    pub right: u32,
+    /// Bits of the solution.
+    pub solution: u32,
+}
+
 /// The working precision of a solve for results of `precision_bits`, with `guard` guard bits.
 ///
 /// # Errors

@@ -18,10 +18,11 @@ use crate::ops::factor::disk::{self, OutOfCoreOptions, OutOfCoreReport, grid_of}
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::{kernel_name, larger};
 use crate::ops::solve::disk::blocks::{FileTriangle, LineNorms};
-use crate::ops::solve::disk::system::{DiskSystem, FileBits, PanelPaths, Prepared, plan_expected};
+use crate::ops::solve::disk::system::{DiskSystem, PanelPaths, Prepared, plan_expected};
 use crate::ops::solve::memory::LEAST_COLUMNS;
 use crate::ops::solve::problem::{
-    CHOLESKY, LOWER, Method, Path as SolvePath, SolveBits, Substitution, SystemShape, UPPER, solve_working_bits,
+    CHOLESKY, LOWER, Method, Path as SolvePath, SolveBits, Substitution, SystemShape, TrsmBits, UPPER,
+    solve_working_bits,
 };
 use crate::ops::solve::triangle::scaled_head;
 use crate::options::setters;
@@ -301,7 +302,7 @@ fn solve_files(
     }
     let factoring = DiskFactoring::new(site, matrix, storage, precision_bits, options);
     // Refused before the work of a factorisation.
-    let file_bits = FileBits { right: right.precision_bits(), triangle: precision_bits, solution: precision_bits };
+    let file_bits = TrsmBits { right: right.precision_bits(), triangle: precision_bits, solution: precision_bits };
     let factor_bytes = factoring.planned_bytes();
     let bands = plan_expected(&site.share(), shape, method, file_bits, bits.working, 2);
     let band_bytes = site.agreed(site.of_node(bands.map(|plan| plan.planned_bytes)));
@@ -576,7 +577,7 @@ pub(crate) fn solve_triangle(
     let watch = DiskWatch::default();
     let ctx = &watch.told(&site.share());
     let file_bits =
-        FileBits { right: right.precision_bits(), triangle: file.precision_bits(), solution: precision_bits };
+        TrsmBits { right: right.precision_bits(), triangle: file.precision_bits(), solution: precision_bits };
     site.agreed(site.of_node(plan_expected(ctx, shape, method, file_bits, bits.working, 1)))?;
     let (exponents, [checksum, right_checksum]) = scanned_by_root(site, || {
         let (exponents, checksum) = triangle.exponents(ctx)?;

@@ -15,7 +15,7 @@ use crate::ops::solve::dots::{DotSystem, store_columns, vector_bytes};
 use crate::ops::solve::fixed::{FixedTriangle, LowerForm};
 use crate::ops::solve::memory::{Bands, LEAST_COLUMNS, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::parts::Parts;
-use crate::ops::solve::problem::{Method, Path, SCALAR_ROWS, SolveBits, SystemShape};
+use crate::ops::solve::problem::{Method, Path, SCALAR_ROWS, SolveBits, SystemShape, TrsmBits};
 use crate::ops::solve::run::{Right, Solve, SolveStep, TriangleSolver, make_room};
 use crate::plan::overhead;
 use crate::site::{Site, Team};
@@ -44,20 +44,12 @@ pub(super) struct BandPlan {
     pub planned_bytes: u64,
 }
 
-/// Bits of the numbers of a solve's files.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FileBits {
-    pub right: u32,
-    pub triangle: u32,
-    pub solution: u32,
-}
-
 /// All that the memory of a solve with files depends on.
 pub(super) struct BandNeeds<'a> {
     pub ctx: &'a Context,
     pub shape: SystemShape,
     pub method: Method,
-    pub bits: FileBits,
+    pub bits: TrsmBits,
     /// Whether the rows of the triangles are scaled.
     pub is_scaled: bool,
     pub cuts: Vec<TriangleCut>,
@@ -72,7 +64,7 @@ impl BandNeeds<'_> {
     /// Bytes in addition to the solve: the band's part of both files, and the data for each row and panel.
     fn held_bytes(&self, columns: usize) -> u64 {
         let SystemShape { order, columns: total } = self.shape;
-        let FileBits { right, triangle, solution } = self.bits;
+        let TrsmBits { right, triangle, solution } = self.bits;
         let panels = total.div_ceil(LEAST_COLUMNS) as u64;
         let contents = StorageContents { groups: panels, objects: panels, name_bytes: panels * overhead::NAME };
         let storage = StorageOptions::default().memory_bytes(&contents);
@@ -146,7 +138,7 @@ pub(super) fn plan_expected(
     ctx: &Context,
     shape: SystemShape,
     method: Method,
-    bits: FileBits,
+    bits: TrsmBits,
     working_bits: u32,
     substitutions: usize,
 ) -> Result<BandPlan> {
@@ -217,7 +209,7 @@ impl DiskSystem<'_> {
     pub fn needs(&self, cuts: Vec<TriangleCut>) -> BandNeeds<'_> {
         let DiskSystem { ctx, shape, method, .. } = *self;
         let triangle = self.steps[0].triangle.file.precision_bits();
-        let bits = FileBits { right: self.right.precision_bits(), triangle, solution: self.bits.precision };
+        let bits = TrsmBits { right: self.right.precision_bits(), triangle, solution: self.bits.precision };
         BandNeeds { ctx, shape, method, bits, is_scaled: self.scale.is_some(), cuts }
     }
 

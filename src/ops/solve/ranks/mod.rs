@@ -24,6 +24,7 @@ use crate::ops::solve::dots::{Scaling, Sweep, bytes, store_columns};
 use crate::ops::solve::fixed::{FixedTriangle, LowerForm};
 use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::parts::Parts;
+pub use crate::ops::solve::problem::TrsmBits;
 use crate::ops::solve::problem::{CHOLESKY, Method, Path, SCALAR_ROWS, Substitution, SystemShape};
 use crate::ops::solve::ranks::operands::{FactorTiles, RightSides};
 use crate::ops::solve::ranks::source::{StreamSource, message_bytes};
@@ -36,7 +37,7 @@ use crate::plan::even_share;
 use crate::site::Site;
 use crate::tile::{Distribution, TileMap};
 pub use operands::LocalSolution;
-pub use plan::{TrsmBits, plan_solve, plan_solve_local, plan_trsm, plan_trsm_local};
+pub use plan::{plan_solve, plan_solve_local, plan_trsm, plan_trsm_local};
 use std::ops::Range;
 use std::ops::Range;
 pub use verbs::{
@@ -94,6 +95,12 @@ impl SolveCall<'_> {
     /// The shape of the system, once the arguments are checked.
     fn shape(&self, tiles: &FactorTiles<'_>) -> SystemShape {
         SystemShape { order: tiles.order(), columns: self.b.shape().1 }
+    }
+
+    /// Bits of factor, right sides and solution.
+    fn bits(&self) -> TrsmBits {
+        let (triangle, right) = (self.factor.precision_bits(), self.b.precision_bits());
+        TrsmBits { triangle, right, solution: self.precision_bits }
     }
 
     /// All right sides by substitution. Collective.
@@ -186,15 +193,8 @@ impl SolveCall<'_> {
         let scale = (substitutions == CHOLESKY).then(|| tiles.row_exponents(site)).transpose()?;
         let pivots = &tiles.pivots(site.world())?;
         let source = StreamSource { team: site.team, factor: self.factor, scale: scale.as_deref() };
-        let sizes = ColumnSizes {
-            own,
-            total: self.b.shape().1,
-            right_bits: right.b.precision_bits(),
-            precision_bits: self.precision_bits,
-            factor_bits: self.factor.precision_bits(),
-            path: method.path,
-            target: self.b.target(),
-        };
+        let sizes =
+            ColumnSizes { own, total: self.b.shape().1, bits: self.bits(), path: method.path, target: self.b.target() };
         let share = &site.share();
         let triangles = ColumnTriangles { site: site.with(share), source, tiles, pivots, working_bits, method };
         let solved = triangles.solve(substitutions, &sizes, right, x);
@@ -309,9 +309,7 @@ struct ColumnSizes {
     own: SystemShape,
     /// Right sides of all ranks.
     total: usize,
-    right_bits: u32,
-    precision_bits: u32,
-    factor_bits: u32,
+    bits: TrsmBits,
     path: Path,
     /// Where the solution goes.
     target: SolutionLayout,
@@ -321,7 +319,7 @@ impl ColumnSizes {
     /// Bytes of the messages that bring the solution to its tiles, and of these.
     fn result_bytes(&self, world: &dyn Transport) -> u64 {
         match self.path {
-            Path::Tiles => self.target.result_bytes(self.own, self.total, self.precision_bits, world),
+            Path::Tiles => self.target.result_bytes(self.own, self.total, self.bits.solution, world),
             _ => 0,
         }
     }
@@ -334,15 +332,15 @@ impl ColumnSizes {
             (_, 1) => cut.order.min(SCALAR_ROWS).pow(2),
             _ => cut.most_piece_entries(),
         };
-        message_bytes(entries, self.factor_bits, ranks)
+        message_bytes(entries, self.bits.triangle, ranks)
     }
 
     /// The memory of the solve with triangles that are cut so, on a site with this rank's share of the limit.
     fn memory(&self, site: Site<'_>, cuts: Vec<TriangleCut>, together: Option<NodeShared>) -> SolveMemory {
         let (own, world) = (self.own, site.world());
-        let held_bytes = own.right_bytes(self.right_bits) + own.right_bytes(self.precision_bits);
+        let held_bytes = own.right_bytes(self.bits.right) + own.right_bytes(self.bits.solution);
         SolveMemory {
-            piece_row_bytes: Matrix::bytes_for(1, own.order, self.factor_bits),
+            piece_row_bytes: Matrix::bytes_for(1, own.order, self.bits.triangle),
             message_bytes: self.buffer_bytes(&cuts[0], world.size()),
             left: UnsolvedColumns::shared(self.total),
             together,

@@ -12,7 +12,7 @@ use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::memory::SolveMemory;
 use crate::ops::solve::plan::check_sizes;
 use crate::ops::solve::problem::{
-    CHOLESKY, LOWER, Method, Path, SolveBits, Substitution, SystemShape, solve_working_bits,
+    CHOLESKY, LOWER, Method, Path, SolveBits, Substitution, SystemShape, TrsmBits, solve_working_bits,
 };
 use crate::ops::solve::ranks::stream::pieces;
 use crate::ops::solve::ranks::vector::SumSizes;
@@ -92,17 +92,6 @@ pub fn plan_solve_local(
 ) -> Result<u64> {
     let asked = SolveSizes::of_factor(SystemShape { order, columns }, right_bits, precision_bits, accuracy);
     SolveSizes { in_tiles: false, ..asked }.plan(ctx, team, OperandCopies::default())
-}
-
-/// Bits of the entries of a triangular solve.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TrsmBits {
-    /// Bits of the triangle.
-    pub triangle: u32,
-    /// Bits of the right sides.
-    pub right: u32,
-    /// Bits of the solution.
-    pub solution: u32,
 }
 
 /// The plan of [`super::trsm_with`] for a triangle of `order` rows, in tiles of only that triangle, and `columns` right
@@ -204,11 +193,8 @@ fn tiles_bytes(team: &Team, rows: usize, cols: usize, precision_bits: u32, trian
 #[derive(Clone, Copy)]
 struct SolveSizes {
     substitutions: &'static [Substitution],
-    order: usize,
-    columns: usize,
-    triangle_bits: u32,
-    right_bits: u32,
-    precision_bits: u32,
+    shape: SystemShape,
+    bits: TrsmBits,
     accuracy: Accuracy,
     /// Whether the solution goes into tiles like those of the right sides.
     in_tiles: bool,
@@ -230,46 +216,35 @@ struct OperandCopies {
 }
 
 impl SolveSizes {
-    fn of_factor(
-        SystemShape { order, columns }: SystemShape,
-        right_bits: u32,
-        precision_bits: u32,
-        accuracy: Accuracy,
-    ) -> SolveSizes {
-        let (substitutions, triangle_bits, in_tiles) = (CHOLESKY, precision_bits, true);
-        SolveSizes { substitutions, order, columns, triangle_bits, right_bits, precision_bits, accuracy, in_tiles }
+    fn of_factor(shape: SystemShape, right_bits: u32, precision_bits: u32, accuracy: Accuracy) -> SolveSizes {
+        let bits = TrsmBits { triangle: precision_bits, right: right_bits, solution: precision_bits };
+        SolveSizes { substitutions: CHOLESKY, shape, bits, accuracy, in_tiles: true }
     }
 
-    fn of_triangle(
-        SystemShape { order, columns }: SystemShape,
-        bits: TrsmBits,
-        options: &TrsmOptions<'_>,
-    ) -> SolveSizes {
-        let TrsmBits { triangle: triangle_bits, right: right_bits, solution: precision_bits } = bits;
-        let (substitutions, accuracy, in_tiles) = (LOWER, options.accuracy, true);
-        SolveSizes { substitutions, order, columns, triangle_bits, right_bits, precision_bits, accuracy, in_tiles }
+    fn of_triangle(shape: SystemShape, bits: TrsmBits, options: &TrsmOptions<'_>) -> SolveSizes {
+        SolveSizes { substitutions: LOWER, shape, bits, accuracy: options.accuracy, in_tiles: true }
     }
 
     fn target(&self, team: &Team) -> SolutionLayout {
-        let tiles = || SolutionLayout::Tiles(tiles_of(team, self.order, self.columns, None));
+        let tiles = || SolutionLayout::Tiles(tiles_of(team, self.shape.order, self.shape.columns, None));
         if self.in_tiles { tiles() } else { SolutionLayout::Caller }
     }
 
     /// Bytes of this rank's copy of the triangle, where the call works on one.
     fn copied_bytes(&self, team: &Team, options: &TrsmOptions<'_>) -> u64 {
+        let order = self.shape.order;
         match (options.uplo, options.diag) {
             (Uplo::Lower, Diag::NonUnit) => 0,
-            _ => tiles_bytes(team, self.order, self.order, self.triangle_bits, Some(Uplo::Lower)),
+            _ => tiles_bytes(team, order, order, self.bits.triangle, Some(Uplo::Lower)),
         }
     }
 
     /// Bytes of this rank in addition to the operands, including the copies of them that it holds. Collective.
     fn plan(&self, ctx: &Context, team: &Team, copies: OperandCopies) -> Result<u64> {
-        let SolveSizes { order, accuracy, .. } = *self;
         let copied_bytes = copies.triangle + copies.rights;
         let ctx = &Site { ctx, team }.holding(copied_bytes)?;
         let site = Site { ctx, team };
-        let together = ranks_together(site, order, FACTOR_TILE, accuracy)?;
+        let together = ranks_together(site, self.shape.order, FACTOR_TILE, self.accuracy)?;
         let (mut memory, own, result) = match site.agreed(self.needs(site, together))? {
             Needs::Bytes(bytes) => return Ok(bytes + copied_bytes),
             Needs::Columns(memory, own, result) => (memory, own, result),
@@ -283,44 +258,40 @@ impl SolveSizes {
     }
 
     fn needs(&self, site: Site<'_>, together: Option<NodeShared>) -> Result<Needs> {
-        let SolveSizes { substitutions, order, columns, triangle_bits, right_bits, precision_bits, accuracy, .. } =
-            *self;
-        check_sizes(order, columns, precision_bits)?;
-        if order == 0 || columns == 0 {
+        let SolveSizes { substitutions, shape, bits, accuracy, .. } = *self;
+        let SystemShape { order, columns } = shape;
+        check_sizes(order, columns, bits.solution)?;
+        if shape.is_empty() {
             return Ok(Needs::Bytes(0));
         }
         let Site { ctx, team } = site;
         let world = team.world();
-        let working_bits = solve_working_bits(ctx, substitutions, precision_bits, order)?;
+        let working = solve_working_bits(ctx, substitutions, bits.solution, order)?;
         let method = Method::choose(substitutions, order, columns, accuracy);
-        if method.path == Path::Dots {
-            let bytes = vectors_bytes(ctx, SystemShape { order, columns }, right_bits, precision_bits);
+        let ranks = world.size();
+        let on_each = match method.path {
+            Path::Dots => Some(vectors_bytes(ctx, shape, bits.right, bits.solution)),
+            Path::Sums => Some(SumSizes { shape, working_bits: working, bits, ranks }.bytes()),
+            Path::Parts | Path::Tiles => None,
+        };
+        if let Some(bytes) = on_each {
             ctx.admit(site.on_node(bytes))?;
             return Ok(Needs::Bytes(bytes));
         }
-        let ranks = world.size();
-        if method.path == Path::Sums {
-            let bits = SolveBits { precision: precision_bits, working: working_bits };
-            let sizes = SumSizes { order, columns, bits, right_bits, factor_bits: triangle_bits, ranks };
-            ctx.admit(site.on_node(sizes.bytes()))?;
-            return Ok(Needs::Bytes(sizes.bytes()));
-        }
         let own = SystemShape { order, columns: panel_share(columns, ranks, world.rank()).len() };
         let share = site.share();
-        let expected = TriangleCut::expected(order, working_bits, method);
+        let expected = TriangleCut::expected(order, working, method);
         let (memory, result) = match is_small(order, method) {
             true => {
-                let held_bytes = own.right_bytes(right_bits) + Matrix::bytes_for(order, order, triangle_bits);
-                let bits = SolveBits { precision: precision_bits, working: working_bits };
+                let held_bytes = own.right_bytes(bits.right) + Matrix::bytes_for(order, order, bits.triangle);
+                let bits = SolveBits { precision: bits.solution, working };
                 let cuts = vec![expected; substitutions.len()];
                 (SolveMemory::of_system(&share.holding(held_bytes), substitutions, own, bits, cuts), 0)
             }
             false => {
-                let pieces = pieces(order, triangle_bits, accuracy, ranks);
+                let pieces = pieces(order, bits.triangle, accuracy, ranks);
                 let cuts = vec![TriangleCut { pieces, ..expected }; substitutions.len()];
-                let (path, target) = (method.path, self.target(team));
-                let (total, factor_bits) = (columns, triangle_bits);
-                let sizes = ColumnSizes { own, total, right_bits, precision_bits, factor_bits, path, target };
+                let sizes = ColumnSizes { own, total: columns, bits, path: method.path, target: self.target(team) };
                 (sizes.memory(site.with(&share), cuts, together), sizes.result_bytes(world))
             }
         };

@@ -22,7 +22,7 @@ use crate::ops::distribution::rect::Rect;
 use crate::ops::product::block::moved;
 use crate::ops::solve::band::scatter;
 use crate::ops::solve::dots::{BlockSums, FactorPiece, Scaling, Sweep, Unknowns};
-use crate::ops::solve::problem::{SolveBits, SystemShape};
+use crate::ops::solve::problem::{SolveBits, SystemShape, TrsmBits};
 use crate::ops::solve::ranks::SolveCall;
 use crate::ops::solve::ranks::operands::{FactorTiles, LocalSolution};
 use crate::ops::solve::ranks::source::{MessageBuffers, StreamSource, message_bytes, share};
@@ -422,24 +422,24 @@ fn sum_rows(order: usize, factor_bits: u32) -> usize {
 /// The sizes that the memory of a call depends on.
 #[derive(Clone, Copy)]
 pub(super) struct SumSizes {
-    pub order: usize,
-    pub columns: usize,
-    pub bits: SolveBits,
-    pub right_bits: u32,
-    pub factor_bits: u32,
+    pub shape: SystemShape,
+    pub working_bits: u32,
+    pub bits: TrsmBits,
     pub ranks: usize,
 }
 
 impl SumSizes {
     /// Bytes of a rank: the right sides and solutions of all, the memory of a substitution, a piece and a message.
     pub fn bytes(&self) -> u64 {
-        let SumSizes { order, columns, bits, right_bits, factor_bits, ranks } = *self;
-        let own = even_share(columns, ranks, 0).len() as u64;
-        Matrix::bytes_for(order, columns, right_bits)
-            + Matrix::bytes_for(order, columns, bits.precision)
-            + own * (worker_bytes(order, bits, limbs_for(factor_bits)) + Matrix::bytes_for(order, 1, bits.precision))
-            + Matrix::bytes_for(sum_rows(order, factor_bits), order, factor_bits)
-            + message_bytes(sum_rows(order, factor_bits) * order, factor_bits, 1)
+        let SumSizes { shape, working_bits, bits, ranks } = *self;
+        let (order, own) = (shape.order, even_share(shape.columns, ranks, 0).len() as u64);
+        let (each, solution) = (SolveBits { precision: bits.solution, working: working_bits }, bits.solution);
+        let piece_rows = sum_rows(order, bits.triangle);
+        shape.right_bytes(bits.right)
+            + shape.right_bytes(solution)
+            + own * (worker_bytes(order, each, limbs_for(bits.triangle)) + Matrix::bytes_for(order, 1, solution))
+            + Matrix::bytes_for(piece_rows, order, bits.triangle)
+            + message_bytes(piece_rows * order, bits.triangle, 1)
     }
 }
 
@@ -483,10 +483,10 @@ impl SolveCall<'_> {
     pub(super) fn solve_sums(&self, tiles: &FactorTiles<'_>, working_bits: u32) -> Result<LocalSolution> {
         let (ctx, site) = (self.site.ctx, self.site);
         let world = site.world();
-        let SystemShape { order, columns } = self.shape(tiles);
+        let shape = self.shape(tiles);
+        let SystemShape { order, columns } = shape;
         let bits = SolveBits { working: working_bits, precision: self.precision_bits };
-        let (right_bits, factor_bits) = (self.b.precision_bits(), self.factor.precision_bits());
-        let sizes = SumSizes { order, columns, bits, right_bits, factor_bits, ranks: world.size() };
+        let sizes = SumSizes { shape, working_bits, bits: self.bits(), ranks: world.size() };
         site.admit(sizes.bytes())?;
         make_room(ctx, site.on_node(sizes.bytes()));
         let right = self.b.everywhere(world)?;
