@@ -102,6 +102,15 @@ impl Spaces {
         Ok(Spaces { w: next()?, result: next()?, again: next()? })
     }
 
+    /// Gives back the memory of right sides that were tried again, and of the product, on which the next try counts.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfMemory`].
+    pub fn release_copies(&mut self) -> Result<()> {
+        (self.result, self.again) = (Matrix::zeros(0, 0, 2)?, Matrix::zeros(0, 0, 2)?);
+        Ok(())
+    }
+
     /// Leaves them for the next call, unless a memory limit has other uses for them.
     pub fn give_back(self, ctx: &Context) {
         if ctx.memory_bytes().is_none() {

@@ -22,6 +22,7 @@ use crate::ops::product::block::{BlockProduct, moved};
 use crate::ops::product::problem::{Accuracy, ColumnRange};
 use crate::ops::solve::band::{Band, Room, Spaces, gather, scatter, with_column};
 use crate::ops::solve::cut::{PartStep, SolveSchedule, TriangleCut};
+use crate::ops::solve::memory::Retry;
 use crate::ops::solve::triangle::{Triangle, TriangleBlocks};
 use std::ops::Range;
 
@@ -41,7 +42,7 @@ impl Parts<'_> {
     /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::MemoryLimit`];
     /// [`crate::Error::Cancelled`]; [`crate::Error::SelfCheck`]; [`crate::Error::OutOfMemory`]; those of the blocks.
     pub fn run(&mut self, band: &Band<'_>, left: Vec<usize>, spaces: &mut Spaces) -> Result<()> {
-        let Spaces { w, result, again } = spaces;
+        let Spaces { w, result, .. } = spaces;
         assert_eq!((w.rows(), w.precision_bits()), (self.cut.order, self.cut.working_bits));
         let first = band.first_row;
         assert!(first == 0 || self.uplo == Uplo::Lower, "an upper triangle begins at its last row");
@@ -54,18 +55,12 @@ impl Parts<'_> {
             return self.solve_columns(&room, first, &|error| band.placed(error), w, result);
         }
         let retry = band.memory.retry(band.columns)?;
-        let (ctx, limit_bytes) = (band.ctx().with_memory_bytes(Some(retry.limit_bytes)), band.ctx().memory_bytes());
         for some in left.chunks(retry.columns) {
-            gather(w, some, again)?;
-            let ctx = ctx.holding(band.memory.held_by_parts(&self.cut, band.columns, Some(some.len())));
-            let placed = |error| band.placed(with_column(error, some));
-            let room = Room { ctx: &ctx, limit_bytes };
-            self.solve_columns(&room, first, &placed, again, result)?;
-            scatter(again, some, &[], w);
+            gather(&spaces.w, some, &mut spaces.again)?;
+            self.solve_copies(band, retry, &|error| band.placed(with_column(error, some)), spaces)?;
+            scatter(&spaces.again, some, &[], &mut spaces.w);
         }
-        *again = Matrix::zeros(0, 0, 2)?; // the next try counts on their memory
-        *result = Matrix::zeros(0, 0, 2)?;
-        Ok(())
+        spaces.release_copies()
     }
 
     /// [`Parts::run`] over ranks, each of which has columns of its own; `left` are its columns still to solve. Each of
@@ -74,7 +69,6 @@ impl Parts<'_> {
     /// # Errors
     /// Those of [`Parts::run`], on every rank.
     pub fn run_shared(&mut self, band: &Band<'_>, left: &[usize], spaces: &mut Spaces) -> Result<()> {
-        let Spaces { w, result, again } = spaces;
         let site = band.site();
         let world = site.world();
         let mut counts = vec![0; world.size()];
@@ -85,24 +79,34 @@ impl Parts<'_> {
         }
         let retry = site.agreed(band.memory.retry(band.columns))?;
         let together = site.smallest(retry.columns as u64)? as usize;
-        let (ctx, limit_bytes) = (band.ctx().with_memory_bytes(Some(retry.limit_bytes)), band.ctx().memory_bytes());
         let mut start = 0;
         while start < total {
             let some = GatheredColumns::new(&counts, start..total.min(start + together));
             let own = &left[some.of_rank(world.rank()).own];
-            *result = Matrix::empty(); // the messages count on its memory
-            let numbers = some.spread(world, own, band.first_column, w, again)?;
-            let held = band.memory.held_by_parts(&self.cut, band.columns, Some(numbers.len()));
+            spaces.result = Matrix::empty(); // the messages count on its memory
+            let numbers = some.spread(world, own, band.first_column, &spaces.w, &mut spaces.again)?;
             // All ranks meet the same error of a column, or the rank that met one names it.
             let placed = |error| Band { first_column: 0, ..*band }.placed(with_column(error, &numbers));
-            let room = Room { ctx: &ctx.holding(held), limit_bytes };
-            self.solve_columns(&room, 0, &placed, again, result)?;
-            some.take_back(world.rank(), own, again, w);
+            self.solve_copies(band, retry, &placed, spaces)?;
+            some.take_back(world.rank(), own, &spaces.again, &mut spaces.w);
             start += together;
         }
-        *again = Matrix::zeros(0, 0, 2)?; // the next try counts on their memory
-        *result = Matrix::zeros(0, 0, 2)?;
-        Ok(())
+        spaces.release_copies()
+    }
+
+    /// All steps on the copies of some columns in `spaces.again`, within the bytes of a later try.
+    fn solve_copies(
+        &mut self,
+        band: &Band<'_>,
+        retry: Retry,
+        placed: &dyn Fn(Error) -> Error,
+        spaces: &mut Spaces,
+    ) -> Result<()> {
+        let Spaces { result, again, .. } = spaces;
+        let held_bytes = band.memory.held_by_parts(&self.cut, band.columns, Some(again.cols()));
+        let ctx = &band.ctx().with_memory_bytes(Some(retry.limit_bytes)).holding(held_bytes);
+        let room = Room { ctx, limit_bytes: band.ctx().memory_bytes() };
+        self.solve_columns(&room, band.first_row, placed, again, result)
     }
 
     /// All steps on the columns of `w`, which are 0 above row `first`; `result` takes one product at a time, and the

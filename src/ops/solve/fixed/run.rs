@@ -112,14 +112,14 @@ pub fn run(
     let mut workspace = ctx.workspace();
     let workspace = &mut *workspace;
     let taken = take_memory(plan, workspace);
-    let ((words, row_words), mut scratch) = match rows.together().filter(|_| plan.together.is_some()) {
+    let ((words, row_words), mut scratch) = match rows.together().filter(|_| plan.size.together.is_some()) {
         Some(rows) => agreed(rows.team().world(), taken)?,
         None => taken?,
     };
     let run = FixedRun::new(fixed, &**rows, plan, w, first);
     let meter = Meter::new(ctx, ((plan.tiles() - run.first) * plan.strips()) as u64);
     let mut strips = run.strips(words);
-    let solved = match rows.together().filter(|_| plan.together.is_some()) {
+    let solved = match rows.together().filter(|_| plan.size.together.is_some()) {
         Some(rows) => run.solve_together(&meter, rows, &mut strips, &mut scratch),
         None => run.solve(&meter, &mut **rows, &mut strips, row_words, &mut scratch),
     };
@@ -155,9 +155,9 @@ impl<'a> FixedRun<'a> {
         w: &'a Matrix,
         first: usize,
     ) -> FixedRun<'a> {
-        let bits = i64::from(plan.fixed_bits);
+        let bits = i64::from(plan.size.fixed_bits);
         let right = if fixed.form.reversed { w.view().reversed_rows() } else { w.view() }.transposed();
-        let extra_bits = plan.fixed_bits - fixed.working_bits;
+        let extra_bits = plan.size.fixed_bits - fixed.working_bits;
         // Entry by entry, half of the bits are for rows far below the largest unknown.
         let growth_bits = if fixed.accuracy == Accuracy::Entrywise { extra_bits / 2 } else { extra_bits };
         let spare = i64::from(growth_bits) - i64::from(TRSM_FIXED_SPARE_BITS);
@@ -172,10 +172,10 @@ impl<'a> FixedRun<'a> {
             plan,
             engine: &*plan.engine,
             right,
-            pivots: fixed.pivots(rows, plan.fixed_bits),
+            pivots: fixed.pivots(rows, plan.size.fixed_bits),
             triangle_shifts: (
                 fixed.form.exponents.iter().map(|exponent| bits - exponent).collect(),
-                vec![0; plan.order],
+                vec![0; plan.size.order],
             ),
             right_shifts: (
                 exponents.iter().map(|exponent| 2 * bits - exponent).collect(),
@@ -191,7 +191,7 @@ impl<'a> FixedRun<'a> {
     fn strips<'w>(&self, mut words: &'w mut [u64]) -> Vec<RightSideStrip<'w>> {
         let plan = self.plan;
         // An entry of B is 1 at most, and so is the sum of squares of a row that is not rejected.
-        let one = RowWeight::new(&(Integer::from(1) << (2 * plan.fixed_bits)), plan.fixed_bits);
+        let one = RowWeight::new(&(Integer::from(1) << (2 * plan.size.fixed_bits)), plan.size.fixed_bits);
         let mut strips = Vec::with_capacity(plan.strips());
         for index in 0..plan.strips() {
             let mut tiles = Vec::with_capacity(plan.tiles());
@@ -201,7 +201,7 @@ impl<'a> FixedRun<'a> {
                 words = rest;
             }
             let rights = plan.rights(index).len();
-            let depths = self.is_entrywise().then(|| UnknownDepths::new(plan.order, rights));
+            let depths = self.is_entrywise().then(|| UnknownDepths::new(plan.size.order, rights));
             strips.push(RightSideStrip { index, tiles, weights: vec![one; rights], depths });
         }
         strips
@@ -261,7 +261,7 @@ impl<'a> FixedRun<'a> {
     pub fn busiest_panels(&self) -> usize {
         let (strips, each) = (self.plan.strips(), self.step_strip_count());
         let turns = strips.div_ceil(each).div_ceil(self.plan.threads);
-        (turns * each * self.plan.right_rows.div_ceil(PANEL_ROWS)).min(self.plan.columns.div_ceil(PANEL_ROWS))
+        (turns * each * self.plan.right_rows.div_ceil(PANEL_ROWS)).min(self.plan.size.columns.div_ceil(PANEL_ROWS))
     }
 
     fn is_entrywise(&self) -> bool {
@@ -362,7 +362,7 @@ impl<'a> FixedRun<'a> {
             engine.solve(SolveTile { shape, words: &mut *words, weights: &mut *weights }, diagonal, scratch);
             if let (Some(unknowns), Some(depths)) = (unknowns, row_tiles.depths()) {
                 self.take_depths(shape, words, plan.rows(row), unknowns, scratch);
-                let deepest = trsm_fixed_depth(self.extra_bits, plan.order);
+                let deepest = trsm_fixed_depth(self.extra_bits, plan.size.order);
                 unknowns.reject(depths, deepest, &self.right, plan.rights(strip).start, weights);
             }
         }
@@ -414,7 +414,7 @@ impl<'a> FixedRun<'a> {
         for (col, row) in rows.enumerate() {
             for panel in 0..shape.panels() {
                 self.engine.entries(shape, words, PanelColumn { panel, col }, magnitudes);
-                depths.set(row, panel * PANEL_ROWS, magnitudes, self.plan.fixed_bits);
+                depths.set(row, panel * PANEL_ROWS, magnitudes, self.plan.size.fixed_bits);
             }
         }
     }
@@ -478,7 +478,7 @@ impl ResultColumns<'_> {
                 let row = if fixed.form.reversed { rows - 1 - unknown } else { unknown };
                 for &lane in &live {
                     let magnitude = &magnitudes[lane * each..][..each];
-                    let exponent = exponents[lane] - i64::from(plan.fixed_bits);
+                    let exponent = exponents[lane] - i64::from(plan.size.fixed_bits);
                     let at = lane * rows + row;
                     let out = &mut limbs[at * width..][..width];
                     let head = round_integer(signs >> lane & 1 == 1, magnitude, exponent, fixed.working_bits, out);

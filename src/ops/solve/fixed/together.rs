@@ -134,7 +134,7 @@ impl FixedRun<'_> {
         let team = rows.team();
         let (world, node, layout) = (team.world(), team.node(), team.layout());
         let (local, own_node, several) = (node.rank(), layout.node_of[world.rank()], layout.nodes.len() > 1);
-        let costs = Costs::new(plan.fixed_bits);
+        let costs = Costs::new(plan.size.fixed_bits);
         let makers = |node: usize| share_out(&loads[node], costs, row - first, row);
         let own = makers(own_node);
         // Only where there are other nodes do ranks need to know which parts of the factor the others want.
