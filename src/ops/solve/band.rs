@@ -4,8 +4,10 @@
 use crate::context::{Context, MemoryBudget};
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
+use crate::ops::columns::{ColumnRef, each_column};
 use crate::ops::solve::memory::SolveMemory;
 use crate::site::{Site, Team};
+use std::ops::Range;
 
 /// A band of right sides under way.
 pub(crate) struct Band<'a> {
@@ -24,7 +26,13 @@ pub(crate) struct Band<'a> {
     pub transposed: bool,
 }
 
-impl Band<'_> {
+impl<'a> Band<'a> {
+    /// A band of right sides of one process, the first of the call, with bands of at most `columns` columns.
+    pub fn first(memory: &'a SolveMemory, columns: usize, limit_bytes: Option<u64>) -> Band<'a> {
+        let team = Team::one_process();
+        Band { memory, team, columns, limit_bytes, first_column: 0, first_row: 0, transposed: false }
+    }
+
     /// The context of the call.
     pub fn ctx(&self) -> &Context {
         &self.memory.ctx
@@ -69,6 +77,27 @@ pub(crate) fn scatter(source: &Matrix, columns: &[usize], without: &[usize], tar
             target.set(row, col, source.get(row, at));
         }
     }
+}
+
+/// Copies all of `source` into the columns `columns` of `target`, its rows from `first` on.
+pub(crate) fn copy_rows(
+    ctx: &Context,
+    source: &Matrix,
+    first: usize,
+    columns: &Range<usize>,
+    target: &mut Matrix,
+) -> Result<()> {
+    each_column(
+        ctx,
+        target,
+        || (),
+        |_, mut column| {
+            if columns.contains(&column.index) {
+                column.copy_from(first, ColumnRef::of(source, 0..source.rows(), column.index - columns.start));
+            }
+            Ok(())
+        },
+    )
 }
 
 /// The error with the column that `columns` gives for the one it names.

@@ -9,18 +9,17 @@ use crate::error::{Error, Result};
 use crate::math::bound::{guard_bits, ldlt_guard_bits};
 use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Diag, Matrix, MatrixView, Uplo, check_exponent};
-use crate::ops::columns::{ColumnRef, each_column};
+use crate::ops::columns::each_column;
 use crate::ops::fixed_sum::{FixedSum, OwnFloat, Sign};
 use crate::ops::product::block::{BlockProduct, BlockShape, moved, plan};
 use crate::ops::product::problem::Accuracy;
-use crate::ops::solve::band::{Band, Spaces};
+use crate::ops::solve::band::{Band, Spaces, copy_rows};
 use crate::ops::solve::cut::{TriangleCut, larger};
 use crate::ops::solve::memory::SolveMemory;
 use crate::ops::solve::problem::{LOWER, Method, Path, SolveBits, SystemShape, working_bits};
 use crate::ops::solve::run::{SolutionPlace, TriangleSolver, load, make_room, store};
 use crate::ops::solve::system::SolveReport;
 use crate::ops::solve::triangle::{Triangle, half_exponent, scaled};
-use crate::site::Team;
 use std::ops::Range;
 
 /// Rows of the blocks that are factored scalar by scalar.
@@ -188,16 +187,7 @@ impl LdltFactoring<'_> {
         let triangle = Triangle::new(scaled.block(done.clone(), done.clone())?, Uplo::Lower, Diag::NonUnit)?;
         let mut solver = TriangleSolver::new(triangle, self.working_bits, halves.method(self.accuracy));
         let memory = halves.memory(self.ctx, solver.cut());
-        let columns = left.len();
-        let band = Band {
-            memory: &memory,
-            team: Team::one_process(),
-            columns,
-            limit_bytes: self.ctx.memory_bytes(),
-            first_column: 0,
-            first_row: 0,
-            transposed: false,
-        };
+        let band = Band::first(&memory, left.len(), self.ctx.memory_bytes());
         let right = self.l.transposed().block(done.clone(), left.clone())?;
         let mut spaces = Spaces::take(self.ctx)?;
         spaces.w.reshape(done.len(), left.len(), self.working_bits)?;
@@ -255,18 +245,7 @@ impl LdltFactoring<'_> {
             };
             product.reshape(rows.len(), columns.len(), self.working_bits)?;
             strip.run(&beside, product).map_err(|error| moved(error, rows.start, columns.start))?;
-            each_column(
-                self.ctx,
-                &mut self.l,
-                || (),
-                |(), mut column| {
-                    if columns.contains(&column.index) {
-                        let source = ColumnRef::of(product, 0..rows.len(), column.index - columns.start);
-                        column.copy_from(rows.start, source);
-                    }
-                    Ok(())
-                },
-            )?;
+            copy_rows(self.ctx, product, rows.start, &columns, &mut self.l)?;
         }
         Ok(())
     }

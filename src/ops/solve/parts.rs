@@ -15,12 +15,12 @@ use crate::drive::Meter;
 use crate::error::{Error, Result};
 use crate::io::Block;
 use crate::matrix::{Diag, Matrix, MatrixView, Uplo, check_exponent};
-use crate::ops::columns::{Column, ColumnRef, each_column};
+use crate::ops::columns::{Column, each_column};
 use crate::ops::distribution::rect::{Rect, unpack};
 use crate::ops::fixed_sum::{FixedSum, OwnFloat, Sign};
 use crate::ops::product::block::{BlockProduct, moved};
 use crate::ops::product::problem::{Accuracy, ColumnRange};
-use crate::ops::solve::band::{Band, Room, Spaces, gather, scatter, with_column};
+use crate::ops::solve::band::{Band, Room, Spaces, copy_rows, gather, scatter, with_column};
 use crate::ops::solve::cut::{PartStep, SolveSchedule, TriangleCut};
 use crate::ops::solve::memory::Retry;
 use crate::ops::solve::triangle::{Triangle, TriangleBlocks};
@@ -286,21 +286,6 @@ fn swap_columns(w: &mut Matrix, first: usize, second: usize) {
         let (before, after) = words.split_at_mut(second * each);
         before[first * each..][..each].swap_with_slice(&mut after[..each]);
     }
-}
-
-/// Copies all of `source` into the columns `columns` of `target`, its rows from `first` on.
-fn copy_rows(ctx: &Context, source: &Matrix, first: usize, columns: &Range<usize>, target: &mut Matrix) -> Result<()> {
-    each_column(
-        ctx,
-        target,
-        || (),
-        |_, mut column| {
-            if columns.contains(&column.index) {
-                column.copy_from(first, ColumnRef::of(source, 0..source.rows(), column.index - columns.start));
-            }
-            Ok(())
-        },
-    )
 }
 
 /// A diagonal block that is solved scalar by scalar.

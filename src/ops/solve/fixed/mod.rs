@@ -379,15 +379,7 @@ mod tests {
         let (accuracy, pieces) = (Accuracy::Norm, TrianglePieces::WHOLE);
         let cut = TriangleCut { order: ORDER, working_bits: 100, first_try_bits, accuracy, pieces };
         let memory = SolveMemory { left: UnsolvedColumns::Stay, ..SolveMemory::new(ctx.clone(), vec![cut]) };
-        let band = Band {
-            memory: &memory,
-            team: Team::one_process(),
-            columns: 9,
-            limit_bytes: None,
-            first_column: 0,
-            first_row: 0,
-            transposed: false,
-        };
+        let band = Band::first(&memory, 9, None);
         let empty = || Matrix::zeros(0, 0, 2).unwrap();
         let mut spaces = Spaces { w: std::mem::replace(w, empty()), result: empty(), again: empty() };
         let left = fixed.run(&band, &cut, (0..9).collect(), &mut spaces);
