@@ -156,23 +156,32 @@ impl StreamSource<'_> {
         self.parts_of(rank, place).map(|(_, part)| part.entries() * width).sum()
     }
 
+    /// The parts of a place in this rank's tiles, tile by tile, with their entries.
+    fn own_parts(&self, place: &Rect) -> impl Iterator<Item = (Rect, StripEntries<'_>)> {
+        self.parts_of(self.factor.rank(), place).map(|(id, part)| {
+            let tile = self.factor.tile(id).expect("a tile of this rank");
+            let ((heads, limbs), stride) = (tile.parts(), tile.rows());
+            let inside = part.within(&Rect::of_tile(self.factor.map(), id));
+            let first = inside.rows.start + inside.cols.start * stride;
+            (part, StripEntries { heads, limbs, first, stride })
+        })
+    }
+
     /// Copies the part of a place that lies in this rank's tiles, heads scaled, into a piece for that place.
     fn copy_own(&self, place: &Rect, piece: &mut Matrix) {
-        let (factor, height, width) = (self.factor, piece.rows(), piece.limbs_per_element());
+        let (height, width) = (piece.rows(), piece.limbs_per_element());
         let (all_heads, all_limbs) = piece.parts_mut();
-        for (id, part) in self.parts_of(factor.rank(), place) {
-            let tile = factor.tile(id).expect("a tile of this rank");
-            let (heads, limbs) = tile.parts();
-            let (from, to) = (part.within(&Rect::of_tile(factor.map(), id)), part.within(place));
-            for (from_col, to_col) in from.cols.zip(to.cols) {
-                let source = from.rows.start + from_col * tile.rows()..from.rows.end + from_col * tile.rows();
-                let target = to.rows.start + to_col * height..to.rows.end + to_col * height;
-                let rows = part.rows.clone().zip(&heads[source.clone()]);
+        for (part, from) in self.own_parts(place) {
+            let to = part.within(place);
+            for (index, col) in to.cols.enumerate() {
+                let source = from.column(index, part.rows.len());
+                let target = to.rows.start + col * height..to.rows.end + col * height;
+                let rows = part.rows.clone().zip(&from.heads[source.clone()]);
                 all_heads[target.clone()].iter_mut().zip(rows).for_each(|(to, (row, &head))| {
                     *to = self.scaled(row, head);
                 });
                 all_limbs[target.start * width..target.end * width]
-                    .copy_from_slice(&limbs[source.start * width..source.end * width]);
+                    .copy_from_slice(&from.limbs[source.start * width..source.end * width]);
             }
         }
     }
@@ -185,22 +194,16 @@ impl StreamSource<'_> {
     /// Heads, scaled, and limbs of the part of a place that lies in this rank's tiles, tile by tile and column by
     /// column.
     fn pack(&self, place: &Rect, words: &mut Vec<u64>) {
-        let factor = self.factor;
+        let (factor, width) = (self.factor, limbs_for(self.factor.precision_bits()));
         words.clear();
         words.reserve_exact(self.words_of(factor.rank(), place));
-        for (id, part) in self.parts_of(factor.rank(), place) {
-            let tile = factor.tile(id).expect("a tile of this rank");
-            let ((heads, limbs), width) = (tile.parts(), tile.limbs_per_element());
-            let inside = part.within(&Rect::of_tile(factor.map(), id));
-            let column = |col: usize| inside.rows.start + col * tile.rows()..inside.rows.end + col * tile.rows();
-            for col in inside.cols.clone() {
-                let rows = part.rows.clone().zip(&heads[column(col)]);
+        for (part, from) in self.own_parts(place) {
+            let columns = (0..part.cols.len()).map(|index| from.column(index, part.rows.len()));
+            for at in columns.clone() {
+                let rows = part.rows.clone().zip(&from.heads[at]);
                 words.extend(rows.map(|(row, &head)| self.scaled(row, head)));
             }
-            for col in inside.cols.clone() {
-                let at = column(col);
-                words.extend_from_slice(&limbs[at.start * width..at.end * width]);
-            }
+            columns.for_each(|at| words.extend_from_slice(&from.limbs[at.start * width..at.end * width]));
         }
     }
 
@@ -245,12 +248,7 @@ impl StreamSource<'_> {
         places: &dyn Fn(usize) -> Rect,
         buffers: &mut MessageBuffers,
     ) -> Result<()> {
-        let factor = self.factor;
-        for (id, part) in self.parts_of(factor.rank(), writer.strip().place()) {
-            let tile = factor.tile(id).expect("a tile of this rank");
-            let ((heads, limbs), stride) = (tile.parts(), tile.rows());
-            let inside = part.within(&Rect::of_tile(factor.map(), id));
-            let entries = StripEntries { heads, limbs, first: inside.rows.start + inside.cols.start * stride, stride };
+        for (part, entries) in self.own_parts(writer.strip().place()) {
             writer.write(&part, entries, |row, head| self.scaled(row, head));
         }
         let node_of = &self.team.layout().node_of;
@@ -332,6 +330,14 @@ pub(super) struct StripEntries<'a> {
     pub first: usize,
     /// Indices from a column to the next.
     pub stride: usize,
+}
+
+impl StripEntries<'_> {
+    /// The indices of a column, of `rows` rows.
+    fn column(&self, index: usize, rows: usize) -> Range<usize> {
+        let start = self.first + index * self.stride;
+        start..start + rows
+    }
 }
 
 /// A part of a matrix, and the rank of the node that writes it.
@@ -432,8 +438,7 @@ impl<'w> StripWriter<'w> {
         let WindowStrip { place, width } = self.strip;
         let (inside, height, width) = (part.within(place), place.rows.len(), *width);
         for (index, col) in inside.cols.clone().enumerate() {
-            let source = from.first + index * from.stride;
-            let source = source..source + inside.rows.len();
+            let source = from.column(index, inside.rows.len());
             let target = inside.rows.start + col * height..inside.rows.end + col * height;
             let heads = part.rows.clone().zip(&from.heads[source.clone()]);
             self.words(target.clone()).iter_mut().zip(heads).for_each(|(to, (row, &from))| *to = head(row, from));
