@@ -289,7 +289,7 @@ fn swap_columns(w: &mut Matrix, first: usize, second: usize) {
 }
 
 /// A diagonal block that is solved scalar by scalar.
-pub(super) struct ScalarBlock<'a> {
+struct ScalarBlock<'a> {
     triangle: Triangle<'a>,
     /// Its rows in the whole triangle.
     rows: Range<usize>,
@@ -330,13 +330,13 @@ impl<'a> ScalarBlock<'a> {
 }
 
 /// Some of the columns of all ranks, those of rank 0 first.
-pub(crate) struct GatheredColumns {
+struct GatheredColumns {
     ranks: Vec<OfRank>,
 }
 
 /// GatheredColumns of one rank.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct OfRank {
+struct OfRank {
     /// Which of the rank's columns they are.
     pub own: Range<usize>,
     /// Their places among the gathered columns.

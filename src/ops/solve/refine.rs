@@ -55,7 +55,7 @@ setters! { new RefineOptions { factor_bits: u32, max_iterations: usize } }
 
 /// The shapes and precisions that the memory of a refined solve depends on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RefineShape {
+struct RefineShape {
     pub order: usize,
     /// Right sides.
     pub columns: usize,
@@ -199,7 +199,7 @@ pub fn plan_solve_refined(
 }
 
 /// The plan for a matrix of any precision.
-pub(super) fn plan_refined(ctx: &Context, shape: RefineShape) -> Result<SolvePlan> {
+fn plan_refined(ctx: &Context, shape: RefineShape) -> Result<SolvePlan> {
     let RefineShape { order, columns, factor_bits, .. } = shape;
     let factorisation = shape.factorisation(ctx)?;
     let working_bits = solve_working_bits(ctx, CHOLESKY, factor_bits, order)?;
@@ -424,7 +424,7 @@ impl Refinement<'_> {
 }
 
 /// A symmetric matrix and right sides, ready for residuals.
-pub(super) struct SymmetricSystem<'a> {
+struct SymmetricSystem<'a> {
     a: Matrix,
     b: MatrixView<'a>,
     /// Column `j` of `A` is scaled by `2^-exponents[j]`.
@@ -441,7 +441,7 @@ struct ScaledHeads {
 }
 
 /// A residual and its size.
-pub(super) struct Residual {
+struct Residual {
     /// `B - A X`; each entry is off by at most `2^-bits (|A| |X| + |B|)` for the requested `bits`, and by one rounding.
     pub matrix: Matrix,
     /// How large it is.
@@ -450,7 +450,7 @@ pub(super) struct Residual {
 
 /// Two measures of a residual.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct ResidualSizes {
+struct ResidualSizes {
     /// At least `log2` of the largest `|r| / (|A| |x| + |b|)`; `i64::MIN` where all are 0.
     pub componentwise_log2: i64,
     /// About `log2` of the largest residual relative to the norms of its row and column.

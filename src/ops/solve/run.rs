@@ -329,7 +329,7 @@ impl<'a> TriangleSolver<'a> {
 ///
 /// # Errors
 /// [`crate::Error::ExponentRange`] with the place in `w`.
-pub(crate) fn multiply_rows(ctx: &Context, w: &mut Matrix, factors: &[OwnFloat]) -> Result<()> {
+fn multiply_rows(ctx: &Context, w: &mut Matrix, factors: &[OwnFloat]) -> Result<()> {
     let precision_bits = w.precision_bits();
     each_column(
         ctx,

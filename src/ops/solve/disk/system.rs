@@ -45,7 +45,7 @@ pub(super) struct BandPlan {
 }
 
 /// All that the memory of a solve with files depends on.
-pub(super) struct BandNeeds<'a> {
+struct BandNeeds<'a> {
     pub ctx: &'a Context,
     pub shape: SystemShape,
     pub method: Method,
@@ -171,7 +171,7 @@ pub(super) struct DiskSystem<'a> {
 }
 
 /// A solve, prepared.
-pub(super) enum BandSolver<'a> {
+enum BandSolver<'a> {
     /// By substitutions on all right sides of a band.
     Bands(Box<Solve<'a>>),
     /// One right side after the other, with exact dot products.
@@ -179,7 +179,7 @@ pub(super) enum BandSolver<'a> {
 }
 
 /// `L L^T X = B` with the blocks of both triangles.
-pub(super) struct DotSolve<'a> {
+struct DotSolve<'a> {
     ctx: &'a Context,
     system: DotSystem,
     triangles: [FileBlocks; 2],
@@ -206,7 +206,7 @@ impl BandSolver<'_> {
 
 impl DiskSystem<'_> {
     /// All that the memory depends on.
-    pub fn needs(&self, cuts: Vec<TriangleCut>) -> BandNeeds<'_> {
+    fn needs(&self, cuts: Vec<TriangleCut>) -> BandNeeds<'_> {
         let DiskSystem { ctx, shape, method, .. } = *self;
         let triangle = self.steps[0].triangle.file.precision_bits();
         let bits = TrsmBits { right: self.right.precision_bits(), triangle, solution: self.bits.precision };
@@ -217,7 +217,7 @@ impl DiskSystem<'_> {
     ///
     /// # Errors
     /// Those of [`BandNeeds::plan`].
-    pub fn solver(&self) -> Result<(BandPlan, BandSolver<'_>)> {
+    fn solver(&self) -> Result<(BandPlan, BandSolver<'_>)> {
         if self.method.path == Path::Dots {
             let plan = self.needs(Vec::new()).plan()?;
             let blocks = |step: &Prepared| {
