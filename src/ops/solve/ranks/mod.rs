@@ -12,15 +12,13 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::kernels::tiles::PANEL_ROWS;
 use crate::math::processor;
-use crate::matrix::{Diag, Matrix, Uplo};
+use crate::matrix::{Destination, Diag, Matrix, Uplo};
 use crate::ops::distributed::{DistMatrix, Team};
 use crate::ops::distribution::travel;
 use crate::ops::fixed_sum::OwnFloat;
 use crate::ops::product::problem::Accuracy;
-use crate::ops::product::report::Outcome;
 use crate::ops::solve::band::with_column;
 use crate::ops::solve::cut::TriangleCut;
-use crate::ops::solve::dots::{Scaling, Sweep, bytes, store_columns};
 use crate::ops::solve::fixed::{FixedTriangle, LowerForm};
 use crate::ops::solve::memory::{Bands, FirstTryKernel, SolveMemory, UnsolvedColumns};
 use crate::ops::solve::parts::Parts;
@@ -29,8 +27,7 @@ use crate::ops::solve::problem::{CHOLESKY, Method, Path, SCALAR_ROWS, Substituti
 use crate::ops::solve::ranks::operands::{FactorTiles, RightSides};
 use crate::ops::solve::ranks::source::{StreamSource, message_bytes};
 use crate::ops::solve::ranks::stream::{RankBlocks, Stream, pieces};
-use crate::ops::solve::ranks::vector::SubstitutionPass;
-use crate::ops::solve::run::{Right, Solve, SolveStep, TriangleSolver, make_room};
+use crate::ops::solve::run::{Right, Solve, SolveStep, TriangleSolver};
 use crate::ops::solve::system::SolveReport;
 use crate::ops::solve::tiles::NodeShared;
 use crate::plan::even_share;
@@ -38,7 +35,6 @@ use crate::site::Site;
 use crate::tile::{Distribution, TileMap};
 pub use operands::LocalSolution;
 pub use plan::{plan_solve, plan_solve_local, plan_trsm, plan_trsm_local};
-use std::ops::Range;
 use std::ops::Range;
 pub use verbs::{
     DistSolution, inverse, inverse_local, log_det, pivots, solve, solve_into, solve_local, solve_with, trsm, trsm_into,
@@ -103,24 +99,6 @@ impl SolveCall<'_> {
         TrsmBits { triangle, right, solution: self.precision_bits }
     }
 
-    /// All right sides by substitution. Collective.
-    fn solve_vectors(&self, tiles: &FactorTiles<'_>) -> Result<LocalSolution> {
-        let SystemShape { order, columns } = self.shape(tiles);
-        let site = self.site;
-        let needed = vectors_bytes(site.ctx, self.shape(tiles), self.b.precision_bits(), self.precision_bits);
-        site.admit(needed)?;
-        make_room(site.ctx, site.on_node(needed));
-        let scaling = Scaling::new(self.precision_bits, &tiles.row_exponents(site)?);
-        let right = self.b.everywhere(site.world())?;
-        let pass = |sweep| SubstitutionPass::new(site, tiles, &scaling, sweep, columns);
-        let middle = pass(Sweep::Forward).run(&|column, row| right.float(row, column))?;
-        let solution = pass(Sweep::Backward).run(&|column, row| middle[column][row].clone())?;
-        let whole = Matrix::zeros(order, solution.len(), self.precision_bits)
-            .and_then(|mut whole| store_columns(&solution, whole.view_mut()).map(|()| whole));
-        let planned_bytes = site.share().memory().total(needed);
-        Ok(LocalSolution::on_every_rank(site.world(), site.agreed(whole)?).planned(planned_bytes))
-    }
-
     /// All right sides by the path that one process takes; `alone` solves a small system for some columns on one rank,
     /// with the whole factor. Collective.
     fn solve(
@@ -128,7 +106,7 @@ impl SolveCall<'_> {
         tiles: &FactorTiles<'_>,
         substitutions: &[Substitution],
         working_bits: u32,
-        alone: impl FnOnce(&Context, &Matrix, &Matrix) -> Result<Outcome<Matrix, SolveReport>>,
+        alone: impl FnOnce(&Context, &Matrix, &Matrix, Destination<'_>) -> Result<SolveReport>,
     ) -> Result<LocalSolution> {
         let (world, shape) = (self.site.world(), self.shape(tiles));
         let SystemShape { order, columns: total } = shape;
@@ -148,9 +126,8 @@ impl SolveCall<'_> {
         self.b.bring(world, &columns, &mut b)?;
         let planned_bytes = match is_small(order, method) {
             true => {
-                let Outcome { result, report } = self.solve_small(&b, own, alone)?;
-                x = result;
-                report.planned_bytes
+                x = Matrix::empty();
+                self.solve_small(&b, own, alone, &mut x)?
             }
             false => {
                 let (b, alpha) = (b.view(), self.alpha.clone());
@@ -161,19 +138,21 @@ impl SolveCall<'_> {
         Ok(LocalSolution::of_columns(columns, world.rank(), x, b).planned(planned_bytes))
     }
 
-    /// This rank's columns of the right sides by themselves, with a factor so small that every rank has it. Collective.
+    /// This rank's columns of the right sides by themselves into `x`, with a factor so small that every rank has it;
+    /// the bytes of the plan. Collective.
     fn solve_small(
         &self,
         b: &Matrix,
         own: Range<usize>,
-        alone: impl FnOnce(&Context, &Matrix, &Matrix) -> Result<Outcome<Matrix, SolveReport>>,
-    ) -> Result<Outcome<Matrix, SolveReport>> {
+        alone: impl FnOnce(&Context, &Matrix, &Matrix, Destination<'_>) -> Result<SolveReport>,
+        x: &mut Matrix,
+    ) -> Result<u64> {
         let site = self.site;
         let factor = self.factor.everywhere(site.world())?;
         let ctx = site.share().holding(factor.bytes() + b.bytes());
         let numbers = own.collect::<Vec<_>>();
-        let solved = alone(&ctx, &factor, b).map_err(|error| with_column(error, &numbers));
-        site.agreed(site.of_node(solved))
+        let solved = alone(&ctx, &factor, b, x.into()).map_err(|error| with_column(error, &numbers));
+        site.agreed(site.of_node(solved.map(|report| report.planned_bytes)))
     }
 
     /// This rank's columns of the right sides into `x`, with the factor that stays where it is: in fixed point while
@@ -253,12 +232,6 @@ fn first_kernel(team: &Team, memory: &SolveMemory, own: usize) -> Result<FirstTr
 /// Whether every rank takes the whole factor: it is one block that is solved scalar by scalar.
 fn is_small(order: usize, method: Method) -> bool {
     method.path == Path::Parts && order <= SCALAR_ROWS
-}
-
-/// Bytes of a rank that has all right sides, of `right_bits` bits, and their unknowns.
-fn vectors_bytes(ctx: &Context, shape: SystemShape, right_bits: u32, precision_bits: u32) -> u64 {
-    // Each right side has its unknowns at the same time, and sums that are twice as long.
-    3 * bytes(ctx, shape, precision_bits) + shape.right_bytes(right_bits)
 }
 
 /// The columns of `rank`: whole panels, evenly.

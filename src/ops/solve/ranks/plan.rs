@@ -15,10 +15,8 @@ use crate::ops::solve::problem::{
     CHOLESKY, LOWER, Method, Path, SolveBits, Substitution, SystemShape, TrsmBits, solve_working_bits,
 };
 use crate::ops::solve::ranks::stream::pieces;
-use crate::ops::solve::ranks::vector::SumSizes;
-use crate::ops::solve::ranks::{
-    ColumnSizes, SolutionLayout, first_kernel, is_small, panel_share, ranks_together, vectors_bytes,
-};
+use crate::ops::solve::ranks::vector::{SumSizes, vectors_bytes};
+use crate::ops::solve::ranks::{ColumnSizes, SolutionLayout, first_kernel, is_small, panel_share, ranks_together};
 use crate::ops::solve::system::TrsmOptions;
 use crate::ops::solve::tiles::NodeShared;
 use crate::site::Site;

@@ -12,7 +12,7 @@
 //! have work to the end.
 
 use crate::comm::{Incoming, Transport};
-use crate::context::Progress;
+use crate::context::{Context, Progress};
 use crate::drive;
 use crate::error::Result;
 use crate::kernels::dots::DIGIT_BITS;
@@ -21,7 +21,7 @@ use crate::matrix::{EntryIndex, Matrix};
 use crate::ops::distribution::rect::Rect;
 use crate::ops::product::block::moved;
 use crate::ops::solve::band::scatter;
-use crate::ops::solve::dots::{BlockSums, FactorPiece, Scaling, Sweep, Unknowns};
+use crate::ops::solve::dots::{BlockSums, FactorPiece, Scaling, Sweep, Unknowns, bytes, store_columns};
 use crate::ops::solve::problem::{SolveBits, SystemShape, TrsmBits};
 use crate::ops::solve::ranks::SolveCall;
 use crate::ops::solve::ranks::operands::{FactorTiles, LocalSolution};
@@ -411,6 +411,12 @@ fn read_value(words: &[u64], bits: u32) -> Float {
     }
 }
 
+/// Bytes of a rank that has all right sides, of `right_bits` bits, and their unknowns.
+pub(super) fn vectors_bytes(ctx: &Context, shape: SystemShape, right_bits: u32, precision_bits: u32) -> u64 {
+    // Each right side has its unknowns at the same time, and sums that are twice as long.
+    3 * bytes(ctx, shape, precision_bits) + shape.right_bytes(right_bits)
+}
+
 /// Most rows of a piece: more would only take memory.
 const PIECE_ROWS: usize = 64;
 
@@ -479,6 +485,24 @@ impl SubstitutionColumn {
 }
 
 impl SolveCall<'_> {
+    /// All right sides by substitution. Collective.
+    pub(super) fn solve_vectors(&self, tiles: &FactorTiles<'_>) -> Result<LocalSolution> {
+        let SystemShape { order, columns } = self.shape(tiles);
+        let site = self.site;
+        let needed = vectors_bytes(site.ctx, self.shape(tiles), self.b.precision_bits(), self.precision_bits);
+        site.admit(needed)?;
+        make_room(site.ctx, site.on_node(needed));
+        let scaling = Scaling::new(self.precision_bits, &tiles.row_exponents(site)?);
+        let right = self.b.everywhere(site.world())?;
+        let pass = |sweep| SubstitutionPass::new(site, tiles, &scaling, sweep, columns);
+        let middle = pass(Sweep::Forward).run(&|column, row| right.float(row, column))?;
+        let solution = pass(Sweep::Backward).run(&|column, row| middle[column][row].clone())?;
+        let whole = Matrix::zeros(order, solution.len(), self.precision_bits)
+            .and_then(|mut whole| store_columns(&solution, whole.view_mut()).map(|()| whole));
+        let planned_bytes = site.share().memory().total(needed);
+        Ok(LocalSolution::on_every_rank(site.world(), site.agreed(whole)?).planned(planned_bytes))
+    }
+
     /// All right sides by sums of digits, as one process finds them. Collective.
     pub(super) fn solve_sums(&self, tiles: &FactorTiles<'_>, working_bits: u32) -> Result<LocalSolution> {
         let (ctx, site) = (self.site.ctx, self.site);

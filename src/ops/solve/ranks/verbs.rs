@@ -10,7 +10,6 @@ use crate::ops::distributed::{DistMatrix, Team};
 use crate::ops::distribution::redistribute::LocalPart;
 use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::product::problem::Accuracy;
-use crate::ops::product::report::Outcome;
 use crate::ops::solve::dots::bytes;
 use crate::ops::solve::problem::{CHOLESKY, LOWER, UPPER, solve_working_bits};
 use crate::ops::solve::ranks::operands::{FactorTiles, RightSides};
@@ -233,12 +232,10 @@ fn solve_right(
     let tiles = FactorTiles::new(factor);
     tiles.check_diagonal(site.world())?;
     let total_columns = b.shape().1;
-    call.solve(&tiles, CHOLESKY, working_bits, |ctx, lower, right| {
-        let factored =
-            Factored { accuracy, lower, pivots: None, precision_bits, total_columns, row_norms: &OnceLock::new() };
-        let mut result = Matrix::empty();
-        let report = factored.solve(ctx, right.view(), (&mut result).into())?;
-        Ok(Outcome { result, report })
+    call.solve(&tiles, CHOLESKY, working_bits, |ctx, lower, right, result| {
+        let row_norms = &OnceLock::new();
+        let factored = Factored { accuracy, lower, pivots: None, precision_bits, total_columns, row_norms };
+        factored.solve(ctx, right.view(), result)
     })
 }
 
@@ -544,14 +541,12 @@ fn trsm_right(
     // The system is that of the lower triangle, or of its transpose.
     let is_lower = (uplo == Uplo::Lower) != ((op == Op::Transpose) != (side == Side::Right));
     let (substitutions, total_columns) = (if is_lower { LOWER } else { UPPER }, b.shape().1);
-    call.solve(&tiles, substitutions, working_bits, |ctx, lower, right| {
+    call.solve(&tiles, substitutions, working_bits, |ctx, lower, right, result| {
         let (t, uplo) = if is_lower { (lower.view(), Uplo::Lower) } else { (lower.transposed(), Uplo::Upper) };
         let (diag, b, alpha) = (Diag::NonUnit, right.view(), call.alpha.clone());
         let transposed = false;
         let system = TriangularSystem { t, uplo, diag, b, alpha, transposed, precision_bits, accuracy, total_columns };
-        let mut result = Matrix::empty();
-        let report = system.solve(ctx, (&mut result).into())?;
-        Ok(Outcome { result, report })
+        system.solve(ctx, result)
     })
 }
 
