@@ -119,6 +119,20 @@ impl Bands {
         (self.columns > LEAST_COLUMNS).then_some(Bands { columns, ..self })
     }
 
+    /// The widest bands, these or narrower ones, that `plan` does not refuse for their memory, and its plan of them.
+    ///
+    /// # Errors
+    /// Those of `plan`.
+    pub fn fitting<T>(self, plan: impl Fn(&Bands) -> Result<T>) -> Result<(Bands, T)> {
+        let mut bands = self;
+        loop {
+            match (plan(&bands), bands.narrower()) {
+                (Err(Error::MemoryLimit { .. }), Some(narrower)) => bands = narrower,
+                (planned, _) => return planned.map(|planned| (bands, planned)),
+            }
+        }
+    }
+
     /// Number of bands.
     pub fn count(&self) -> usize {
         self.total.div_ceil(self.columns.max(1))
@@ -167,7 +181,9 @@ impl SolveMemory {
     /// # Errors
     /// [`Error::MemoryLimit`] with the least limit that would do.
     pub fn plan(&self, total: usize) -> Result<(Bands, u64)> {
-        self.widest_within(Bands::widest(total), |bands| self.bytes(self.ctx.memory(), bands.columns))
+        let widest = Bands::widest(total);
+        let (bands, bytes) = widest.fitting(|bands| self.bytes(self.ctx.memory(), bands.columns))?;
+        Ok((Bands { limit_bytes: self.ctx.memory_bytes().map(|_| bytes), ..bands }, bytes))
     }
 
     /// The least limit that would do.
@@ -178,7 +194,7 @@ impl SolveMemory {
         // With a cache of its own, since tables that only a limit requires would stay in the context's cache.
         let apart = SolveMemory { ctx: self.ctx.without_cache(), ..self.clone() };
         let none = self.ctx.memory().within(Some(0));
-        let planned = self.widest_within(Bands::widest(total), |bands| apart.bytes(none, bands.columns));
+        let planned = Bands::widest(total).fitting(|bands| apart.bytes(none, bands.columns));
         least_limit(planned.map(|(_, bytes)| bytes))
     }
 
@@ -201,19 +217,6 @@ impl SolveMemory {
         let columns = widths.filter(fits).map(|bands| bands.columns).next();
         let fewest = self.left.fewest(LEAST_COLUMNS);
         Ok(Retry { columns: columns.unwrap_or(fewest).max(fewest.min(LEAST_COLUMNS)), limit_bytes })
-    }
-
-    fn widest_within(&self, widest: Bands, bytes: impl Fn(&Bands) -> Result<u64>) -> Result<(Bands, u64)> {
-        let mut bands = widest;
-        loop {
-            match (bytes(&bands), bands.narrower()) {
-                (Err(Error::MemoryLimit { .. }), Some(narrower)) => bands = narrower,
-                (needed, _) => {
-                    let limit_bytes = |needed| self.ctx.memory_bytes().map(|_| needed);
-                    return needed.map(|needed| (Bands { limit_bytes: limit_bytes(needed), ..bands }, needed));
-                }
-            }
-        }
     }
 
     /// Bytes of a solve in bands of `columns` columns, with room for every later try.
@@ -305,25 +308,26 @@ impl SolveMemory {
 
     /// Bytes of a first try on all columns of a band.
     fn first_try_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, columns: usize, fixed_bits: u32) -> Result<u64> {
-        memory
-            .admit(self.try_plan(memory, cut, columns, fixed_bits, self.together, self.first_kernel(columns))?.bytes())
+        let size = self.try_size(cut, columns, fixed_bits, self.together, self.first_kernel(columns));
+        memory.admit(TilePlan::new(&self.ctx, memory, size)?.bytes())
     }
 
     /// Bytes of a later try, for which each rank makes all tiles of the triangle itself.
     fn try_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, columns: usize, fixed_bits: u32) -> Result<u64> {
-        memory.admit(self.try_plan(memory, cut, columns, fixed_bits, None, None)?.bytes())
+        let size = self.try_size(cut, columns, fixed_bits, None, None);
+        memory.admit(TilePlan::new(&self.ctx, memory, size)?.bytes())
     }
 
-    fn try_plan(
+    /// The problem of a try on some columns.
+    pub fn try_size(
         &self,
-        memory: MemoryBudget,
         cut: &TriangleCut,
         columns: usize,
         fixed_bits: u32,
         together: Option<NodeShared>,
         kernel: Option<&'static dyn PlaneKernel>,
-    ) -> Result<TilePlan> {
-        let size = TrySize {
+    ) -> TrySize {
+        TrySize {
             order: cut.order,
             columns,
             fixed_bits,
@@ -332,8 +336,7 @@ impl SolveMemory {
             accuracy: cut.accuracy,
             together,
             kernel,
-        };
-        TilePlan::new(&self.ctx, memory, size)
+        }
     }
 
     /// The kernel of all first tries where it is not the context's, in bands of at most `columns` columns: one for all
@@ -363,7 +366,8 @@ impl SolveMemory {
         let Some(cut) = self.cuts.first() else { return Ok(self.ctx.kernel().name()) };
         let Some(bits) = cut.first_try_bits else { return Ok(cut.product_kernel(&self.ctx).name()) };
         let memory = self.ctx.memory().within(bands.limit_bytes);
-        Ok(self.try_plan(memory, cut, bands.columns, bits, self.together, self.first_kernel(bands.columns))?.kernel)
+        let size = self.try_size(cut, bands.columns, bits, self.together, self.first_kernel(bands.columns));
+        Ok(TilePlan::new(&self.ctx, memory, size)?.kernel)
     }
 
     /// The kept memory that the first try of a solve with one triangle uses, without a limit; none where it is solved
@@ -374,7 +378,8 @@ impl SolveMemory {
     pub fn first_needs(&self, columns: usize) -> Result<WorkspaceNeeds> {
         let [cut] = &self.cuts[..] else { return Ok(WorkspaceNeeds::default()) };
         let Some(bits) = cut.first_try_bits else { return Ok(WorkspaceNeeds::default()) };
-        Ok(self.try_plan(self.ctx.memory().within(None), cut, columns, bits, None, self.first_kernel(columns))?.needs())
+        let size = self.try_size(cut, columns, bits, None, self.first_kernel(columns));
+        Ok(TilePlan::new(&self.ctx, self.ctx.memory().within(None), size)?.needs())
     }
 
     fn parts_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, columns: usize) -> Result<u64> {

@@ -14,7 +14,7 @@ use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::problem::{LOWER, Method, Path, SystemShape, solve_working_bits};
 use crate::ops::solve::system::TriangularSystem;
 use crate::ops::solve::tiles::{first_bits, tries};
-use crate::ops::solve::triangle::Triangle;
+use crate::ops::solve::triangle::{Triangle, backwards};
 use crate::store::Buffer;
 use bytemuck::cast_slice_mut;
 
@@ -96,7 +96,7 @@ impl LaneSolves {
         let growth = (0..order).map(|i| triangle.row_exponent(i, &(0..order)) + 1 - exponent(i)).max()?;
         let extra_bits = u32::try_from(first_bits(growth, Accuracy::Norm)).ok()?;
         let reversed = !triangle.is_lower();
-        let lower = if reversed { reversed_both(system.t) } else { system.t };
+        let lower = if reversed { backwards(system.t) } else { system.t };
         let right = if reversed { system.b.reversed_rows() } else { system.b };
         Some(OneSystem { triangle, lower, right, extra_bits })
     }
@@ -182,11 +182,6 @@ impl LaneSolves {
         });
         done & there & !beyond
     }
-}
-
-/// A square matrix with its rows and columns backwards.
-fn reversed_both(view: MatrixView<'_>) -> MatrixView<'_> {
-    view.reversed_rows().transposed().reversed_rows().transposed()
 }
 
 /// Where the solutions of all lanes go.

@@ -95,6 +95,11 @@ impl<'a> Triangle<'a> {
     }
 }
 
+/// A matrix with its rows and columns in reverse order, which makes an upper triangle a lower one.
+pub(crate) fn backwards(view: MatrixView<'_>) -> MatrixView<'_> {
+    view.reversed_rows().transposed().reversed_rows().transposed()
+}
+
 /// A lower triangular `L H = S L'`: the rows of `L'` have norms in `(1/5, 1]`.
 pub(crate) struct ScaledRows<'a> {
     factor: &'a Matrix,

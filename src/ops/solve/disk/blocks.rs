@@ -7,7 +7,7 @@ use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::math::scale::{norm_exponent, square_bound};
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::solve::fixed::{RowPiece, TriangleRows};
-use crate::ops::solve::triangle::{BlockOrder, TriangleBlocks, scaled_head};
+use crate::ops::solve::triangle::{BlockOrder, TriangleBlocks, backwards, scaled_head};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -152,8 +152,7 @@ impl TriangleRows for FileBlocks {
     fn rows(&mut self, rows: Range<usize>) -> Result<RowPiece<'_>> {
         let (block, reversed) = (self.triangle.block_of_rows(&rows), self.triangle.reversed);
         let view = self.block(&block)?;
-        let turned = || view.reversed_rows().transposed().reversed_rows().transposed();
-        let view = if reversed { turned() } else { view };
+        let view = if reversed { backwards(view) } else { view };
         Ok(RowPiece { view, first: rows.start, first_col: 0 })
     }
 

@@ -93,15 +93,8 @@ impl BandNeeds<'_> {
     /// # Errors
     /// [`Error::MemoryLimit`] with the least limit that would do.
     pub fn plan(&self) -> Result<BandPlan> {
-        let mut columns = Bands::widest(self.shape.columns).columns;
-        loop {
-            match self.highest_pieces(columns) {
-                Err(Error::MemoryLimit { .. }) if columns > LEAST_COLUMNS => {
-                    columns = (columns / 2).next_multiple_of(LEAST_COLUMNS).min(columns - 1);
-                }
-                plan => return plan,
-            }
-        }
+        let widest = Bands::widest(self.shape.columns);
+        widest.fitting(|bands| self.highest_pieces(bands.columns)).map(|(_, plan)| plan)
     }
 
     /// The plan of bands of `columns` columns, with pieces as high as the limit allows.

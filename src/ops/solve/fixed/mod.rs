@@ -22,7 +22,7 @@ use crate::ops::solve::band::{Band, Spaces, gather, scatter, with_column, within
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::memory::Retry;
 use crate::ops::solve::tiles::{NodeShared, TilePlan, TrySize, first_bits, piece_rows, tries};
-use crate::ops::solve::triangle::Triangle;
+use crate::ops::solve::triangle::{Triangle, backwards};
 use crate::site::Team;
 use rug::Integer;
 use std::ops::Range;
@@ -82,8 +82,7 @@ impl<'a> FixedTriangle<'a> {
     /// A triangle that is at hand, for unknowns of `working_bits` bits; it is reversed if needed so that it is lower.
     pub fn new(triangle: &Triangle<'a>, working_bits: u32, accuracy: Accuracy) -> FixedTriangle<'a> {
         let reversed = !triangle.is_lower();
-        let view = triangle.view();
-        let lower = if reversed { view.reversed_rows().transposed().reversed_rows().transposed() } else { view };
+        let lower = if reversed { backwards(triangle.view()) } else { triangle.view() };
         let mut exponents = triangle.row_exponents(&(0..triangle.order()));
         if reversed {
             exponents.reverse();
@@ -172,9 +171,7 @@ impl<'a> FixedTriangle<'a> {
     ) -> Result<Vec<usize>> {
         let Try { fixed_bits, retry, some, together, kernel } = attempt;
         let (ctx, memory, site) = (band.ctx(), band.memory, band.site());
-        let (piece_row_bytes, message_bytes) = (memory.piece_row_bytes, memory.message_bytes);
-        let (order, columns, accuracy) = (self.fixed.order(), some.len(), self.fixed.accuracy);
-        let size = TrySize { order, columns, fixed_bits, piece_row_bytes, message_bytes, accuracy, together, kernel };
+        let size = memory.try_size(cut, some.len(), fixed_bits, together, kernel);
         let copied = if retry.is_some() { some.len() } else { 0 };
         let limit_bytes = retry.map_or(band.limit_bytes, |retry| Some(retry.limit_bytes));
         if retry.is_some() {
