@@ -235,9 +235,14 @@ impl SolveMemory {
         }
     }
 
+    /// The largest need of a triangle.
+    fn largest(&self, bytes: impl FnMut(&TriangleCut) -> Result<u64>) -> Result<u64> {
+        self.cuts.iter().map(bytes).fold(Ok(0), larger)
+    }
+
     /// Bytes of the first try on all columns of a band, or of the solve by parts where there is no try.
     fn first_bytes(&self, memory: MemoryBudget, columns: usize) -> Result<u64> {
-        let each = self.cuts.iter().map(|cut| {
+        self.largest(|cut| {
             let beside = memory.holding(cut.right_bytes(columns));
             match cut.first_try_bits {
                 Some(bits) => {
@@ -249,8 +254,7 @@ impl SolveMemory {
                     self.parts_bytes(beside.holding(copied), cut, self.left.untried(columns))
                 }
             }
-        });
-        each.fold(Ok(0), larger)
+        })
     }
 
     /// Bytes without a memory limit, in bands of `columns` columns: of the first try, or of the outermost products of a
@@ -259,7 +263,7 @@ impl SolveMemory {
     /// # Errors
     /// Those of planning.
     pub fn unlimited_bytes(&self, columns: usize) -> Result<u64> {
-        let each = self.cuts.iter().map(|cut| {
+        self.largest(|cut| {
             let beside = self.ctx.memory().holding(cut.right_bytes(columns));
             match cut.first_try_bits {
                 Some(bits) => self.first_try_bytes(beside.within(None), cut, columns, bits),
@@ -270,8 +274,7 @@ impl SolveMemory {
                     cut.product_bytes(&self.ctx.with_memory(beside), columns, 1)
                 }
             }
-        });
-        each.fold(Ok(0), larger)
+        })
     }
 
     /// Whether a first try on all columns of a band fits the context's limit.
@@ -291,7 +294,7 @@ impl SolveMemory {
 
     /// Bytes while some columns of a band are tried again with the most bits, or solved by parts.
     fn retry_bytes(&self, memory: MemoryBudget, columns: usize, some: usize) -> Result<u64> {
-        let each = self.cuts.iter().map(|cut| {
+        self.largest(|cut| {
             let beside = memory.holding(cut.right_bytes(columns)).holding(cut.right_bytes(some));
             let kept_bytes = self.kept_bytes(memory, columns)?;
             let again = match most_fixed_bits(cut.working_bits) {
@@ -302,8 +305,7 @@ impl SolveMemory {
                 UnsolvedColumns::Stay => again,
                 _ => larger(again, self.parts_bytes(beside, cut, some)),
             }
-        });
-        each.fold(Ok(0), larger)
+        })
     }
 
     /// Bytes of a first try on all columns of a band.
@@ -413,14 +415,14 @@ impl SolveMemory {
     /// # Errors
     /// Those of making the tables of products.
     pub fn held_beside_windows(&self, columns: usize) -> Result<u64> {
-        let each = self.cuts.iter().map(|cut| match cut.first_try_bits {
+        let most = self.largest(|cut| match cut.first_try_bits {
             Some(_) => Ok(cut.right_bytes(columns)),
             None => {
                 let parts = [cut.parts_bytes(columns), cut.choice_bytes(columns), cut.table_bytes(&self.ctx)?];
                 Ok(parts.into_iter().fold(cut.right_bytes(columns), u64::saturating_add))
             }
         });
-        each.fold(Ok(0), larger).map(|most| self.ctx.memory().total(most))
+        most.map(|most| self.ctx.memory().total(most))
     }
 
     /// Bytes of a band held while products by parts run: on all its columns, or on copies of some of them.
@@ -452,8 +454,7 @@ impl SolveMemory {
         if self.left == UnsolvedColumns::Stay || !self.plans_retry(memory, columns) {
             return Ok(0);
         }
-        let each = self.cuts.iter().map(|cut| cut.table_bytes(&self.ctx));
-        each.fold(Ok(0), larger)
+        self.largest(|cut| cut.table_bytes(&self.ctx))
     }
 }
 
