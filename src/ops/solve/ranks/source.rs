@@ -158,7 +158,7 @@ impl StreamSource<'_> {
 
     /// The parts of a place in this rank's tiles, tile by tile, with their entries.
     fn own_parts(&self, place: &Rect) -> impl Iterator<Item = (Rect, StripEntries<'_>)> {
-        self.parts_of(self.factor.rank(), place).map(|(id, part)| {
+        self.parts_of(self.factor.rank(), place).map(move |(id, part)| {
             let tile = self.factor.tile(id).expect("a tile of this rank");
             let ((heads, limbs), stride) = (tile.parts(), tile.rows());
             let inside = part.within(&Rect::of_tile(self.factor.map(), id));
