@@ -13,7 +13,6 @@ mod together;
 use crate::comm::window::{Shown, WindowPieces};
 use crate::context::Context;
 use crate::error::Result;
-use crate::kernels::PlaneKernel;
 use crate::math::float::FloatRef;
 use crate::math::pivot::round_shift;
 use crate::matrix::{Matrix, MatrixView};
@@ -21,7 +20,7 @@ use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::band::{Band, Spaces, gather, scatter, with_column, within_reach};
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::memory::Retry;
-use crate::ops::solve::tiles::{NodeShared, TilePlan, TrySize, first_bits, piece_rows, tries};
+use crate::ops::solve::tiles::{TilePlan, TrySize, first_bits, piece_rows, tries};
 use crate::ops::solve::triangle::{Triangle, backwards};
 use crate::site::Team;
 use rug::Integer;
@@ -151,7 +150,8 @@ impl<'a> FixedTriangle<'a> {
             for round in 0..rounds as usize {
                 let end = left.len().min((round + 1) * most);
                 let some = &left[end.min(round * most)..end];
-                rest.extend(self.attempt(band, cut, Try { fixed_bits, retry, some, together, kernel }, spaces)?);
+                let size = band.memory.try_size(cut, some.len(), fixed_bits, together, kernel);
+                rest.extend(self.attempt(band, cut, size, retry, some, spaces)?);
             }
             left = rest;
             if retry.is_some() {
@@ -161,17 +161,18 @@ impl<'a> FixedTriangle<'a> {
         Ok(left)
     }
 
-    /// One try on some columns; returns the columns that outgrow it. Collective.
+    /// One try on some columns, in place on all columns of a band, or on copies within the limits of `retry`; returns
+    /// the columns that outgrow it. Collective.
     fn attempt(
         &mut self,
         band: &Band<'_>,
         cut: &TriangleCut,
-        attempt: Try<'_>,
+        size: TrySize,
+        retry: Option<Retry>,
+        some: &[usize],
         spaces: &mut Spaces,
     ) -> Result<Vec<usize>> {
-        let Try { fixed_bits, retry, some, together, kernel } = attempt;
-        let (ctx, memory, site) = (band.ctx(), band.memory, band.site());
-        let size = memory.try_size(cut, some.len(), fixed_bits, together, kernel);
+        let (ctx, memory, site, together) = (band.ctx(), band.memory, band.site(), size.together);
         let copied = if retry.is_some() { some.len() } else { 0 };
         let limit_bytes = retry.map_or(band.limit_bytes, |retry| Some(retry.limit_bytes));
         if retry.is_some() {
@@ -228,18 +229,6 @@ impl<'a> FixedTriangle<'a> {
 fn plan_try(ctx: &Context, planned_bytes: Option<u64>, held_bytes: u64, size: TrySize) -> Result<TilePlan> {
     let memory = |bytes| ctx.memory().within(bytes).holding(held_bytes);
     within_reach(planned_bytes, ctx.memory_bytes(), |bytes| TilePlan::new(ctx, memory(bytes), size))
-}
-
-/// A try on some columns.
-struct Try<'a> {
-    fixed_bits: u32,
-    /// Limits of a try after the first one, which runs in place on all columns of a band.
-    retry: Option<Retry>,
-    some: &'a [usize],
-    /// Ranks of this node, where they make the tiles of the triangle together.
-    together: Option<NodeShared>,
-    /// Another kernel than the context's, in a first try.
-    kernel: Option<&'static dyn PlaneKernel>,
 }
 
 /// A lower triangle, row by row.
