@@ -24,12 +24,12 @@ use crate::ops::solve::problem::{
     CHOLESKY, LOWER, Method, Path as SolvePath, SolveBits, Substitution, SystemShape, TrsmBits, UPPER,
     solve_working_bits,
 };
+use crate::ops::solve::system::TrsmOptions;
 use crate::ops::solve::triangle::scaled_head;
 use crate::options::setters;
 use crate::site::{Site, Team};
 use crate::storage::{Caching, Identity};
 use crate::tile::RankGrid;
-use rug::Float;
 use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -430,7 +430,7 @@ struct DiskTriangle<'a> {
 
 impl<'a> DiskTriangle<'a> {
     /// The selected triangle; the upper one of a symmetric file is the lower one transposed.
-    fn of(file: &'a MatrixFile, options: &TriangleOptions<'_>) -> DiskTriangle<'a> {
+    fn of(file: &'a MatrixFile, options: &TrsmOptions<'_>) -> DiskTriangle<'a> {
         let is_mirrored = file.is_symmetric() && options.uplo == Uplo::Upper;
         DiskTriangle {
             file,
@@ -546,24 +546,13 @@ impl OpenedSystem {
     }
 }
 
-/// A triangular system on the left side.
-#[derive(Clone, Copy)]
-pub(crate) struct TriangleOptions<'a> {
-    pub uplo: Uplo,
-    pub op: Op,
-    pub diag: Diag,
-    pub accuracy: Accuracy,
-    /// Finite; `None` is 1.
-    pub alpha: Option<&'a Float>,
-    pub caching: Caching,
-}
-
-/// See [`crate::out_of_core::trsm`]. Collective.
+/// See [`crate::out_of_core::trsm`]; the triangle stands on the left side, and alpha is finite. Collective.
 pub(crate) fn solve_triangle(
     site: Site<'_>,
     SolvePaths { matrix, right, solution, storage }: SolvePaths<'_>,
     precision_bits: u32,
-    options: &TriangleOptions<'_>,
+    options: &TrsmOptions<'_>,
+    caching: Caching,
 ) -> Result<OutOfCoreSolveReport> {
     let start = Instant::now();
     let file = Arc::new(site.agreed(MatrixFile::open(matrix))?);
@@ -594,7 +583,7 @@ pub(crate) fn solve_triangle(
         .with("right_checksum", format!("{right_checksum:016x}"))
         .with("system", format!("{:?} {:?} {:?} {:?}", options.uplo, options.op, options.diag, method.accuracy))
         .with("alpha", options.alpha.map_or("1".into(), |alpha| alpha.to_string_radix(16, None)));
-    let forget = options.caching != Caching::Cached;
+    let forget = caching != Caching::Cached;
     let triangle = FileTriangle {
         file: file.clone(),
         transposed,
@@ -606,7 +595,7 @@ pub(crate) fn solve_triangle(
     };
     let steps = vec![Prepared { triangle, exponents, unit }];
     let system = DiskSystem { ctx, site, watch, shape, right, alpha: options.alpha, steps, scale: None, bits, method };
-    let paths = PanelPaths { storage, identity: &identity, caching: options.caching, solution };
+    let paths = PanelPaths { storage, identity: &identity, caching, solution };
     system.run(paths, &mut report)?;
     report.seconds = start.elapsed().as_secs_f64();
     Ok(report)
