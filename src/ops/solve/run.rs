@@ -25,7 +25,7 @@ use std::ops::Range;
 
 /// A solve, prepared.
 pub(crate) struct Solve<'a> {
-    /// Its context and its memory.
+    /// Its context and its memory, with a cut for each triangle.
     pub memory: SolveMemory,
     /// The ranks that take its steps together.
     pub team: &'a Team,
@@ -33,10 +33,6 @@ pub(crate) struct Solve<'a> {
     pub steps: Vec<SolveStep<'a>>,
     /// Row `i` of the system is scaled by `2^-scale[i]`, and so is that of its unknowns.
     pub scale: Option<&'a [i64]>,
-    /// Rows of the factor.
-    pub order: usize,
-    /// Bits of right sides and unknowns during the solve.
-    pub working_bits: u32,
 }
 
 /// The right sides of a solve.
@@ -94,7 +90,8 @@ impl Solve<'_> {
 
     /// Fills `w` with a band of right sides.
     fn load(&self, right: &Right<'_>, columns: &Range<usize>, w: &mut Matrix) -> Result<()> {
-        w.reshape(self.order, columns.len(), self.working_bits)?;
+        let TriangleCut { order, working_bits, .. } = self.memory.cuts[0];
+        w.reshape(order, columns.len(), working_bits)?;
         load(&self.memory.ctx, &right.b, columns.start, right.alpha.as_ref(), w)?;
         self.scale.map_or(Ok(()), |scale| unscale(&self.memory.ctx, w, scale))
     }

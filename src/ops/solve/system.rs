@@ -154,7 +154,7 @@ fn solve_by_bands(
     let bits = SolveBits { precision: precision_bits, working: working_bits };
     let cuts = steps.iter().filter_map(SolveStep::cut).collect();
     let memory = SolveMemory::of_system(ctx, substitutions, SystemShape { order, columns }, bits, cuts);
-    let mut solve = Solve { memory, team: Team::one_process(), steps, scale, order, working_bits };
+    let mut solve = Solve { memory, team: Team::one_process(), steps, scale };
     let (bands, planned_bytes) = solve.bands(columns)?;
     report.kernel = solve.memory.kernel(bands)?;
     let shape = if right.transposed { (columns, order) } else { (order, columns) };

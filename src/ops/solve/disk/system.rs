@@ -236,9 +236,7 @@ impl DiskSystem<'_> {
         let each = self.steps.iter().zip(fixed).zip(&memory.cuts);
         let steps =
             each.map(|((step, fixed), cut)| SolveStep::Triangle(self.triangle_solver(step, fixed, *cut))).collect();
-        let (order, working_bits) = (self.shape.order, self.bits.working);
-        let scale = self.scale.as_deref();
-        let solve = Solve { memory, team: Team::one_process(), steps, scale, order, working_bits };
+        let solve = Solve { memory, team: Team::one_process(), steps, scale: self.scale.as_deref() };
         Ok((plan, BandSolver::Bands(Box::new(solve))))
     }
 

@@ -343,17 +343,17 @@ impl<'a> ColumnTriangles<'a> {
         right: &Right<'_>,
         x: &mut Matrix,
     ) -> Result<u64> {
-        let ColumnTriangles { site, source, working_bits, method, .. } = *self;
-        let (order, own) = (self.tiles.order(), right.b.cols());
+        let ColumnTriangles { site, source, tiles, method, .. } = *self;
+        let own = right.b.cols();
         let mut steps = Vec::new();
         for substitution in substitutions {
             steps.push(SolveStep::Triangle(self.triangle(*substitution == Substitution::Upper)?));
         }
         let cuts = steps.iter().filter_map(SolveStep::cut).collect();
-        let together = ranks_together(site, order, source.factor.map().tile_size, method.accuracy)?;
+        let together = ranks_together(site, tiles.order(), source.factor.map().tile_size, method.accuracy)?;
         let mut memory = sizes.memory(site, cuts, together);
         memory.first_tries = first_kernel(site.team, &memory, own)?;
-        let mut solve = Solve { memory, team: site.team, steps, scale: source.scale, order, working_bits };
+        let mut solve = Solve { memory, team: site.team, steps, scale: source.scale };
         let (bands, planned_bytes) = site.agreed(solve.bands(own))?;
         let left = solve.run(bands, right, &mut x.view_mut())?;
         debug_assert!(left.is_empty(), "parts solve for all columns");
