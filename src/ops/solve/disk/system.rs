@@ -197,6 +197,15 @@ impl BandSolver<'_> {
     }
 }
 
+/// The paths of finished panels, and of the solution.
+#[derive(Clone, Copy)]
+pub(super) struct PanelPaths<'a> {
+    pub storage: &'a path::Path,
+    pub identity: &'a Identity,
+    pub caching: Caching,
+    pub solution: &'a path::Path,
+}
+
 impl DiskSystem<'_> {
     /// All that the memory depends on.
     fn needs(&self, cuts: Vec<TriangleCut>) -> BandNeeds<'_> {
@@ -228,15 +237,27 @@ impl DiskSystem<'_> {
             };
             return Ok((plan, BandSolver::Dots(Box::new(solve))));
         }
+        let (order, working_bits, accuracy) = (self.shape.order, self.bits.working, self.method.accuracy);
         let fixed = self.steps.iter().map(|step| self.fixed_point(step)).collect::<Vec<_>>();
-        let cuts = fixed.iter().map(|fixed| self.cut(fixed.as_ref())).collect();
-        let needs = self.needs(cuts);
+        // The plan sets the pieces.
+        let cuts = fixed.iter().map(|fixed| {
+            let first_try_bits = fixed.as_ref().and_then(|fixed| fixed.tries().next());
+            TriangleCut { order, working_bits, first_try_bits, accuracy, pieces: TrianglePieces::WHOLE }
+        });
+        let needs = self.needs(cuts.collect());
         let plan = needs.plan()?;
         let memory = needs.memory(plan.columns, plan.piece_rows);
-        let each = self.steps.iter().zip(fixed).zip(&memory.cuts);
-        let steps =
-            each.map(|((step, fixed), cut)| SolveStep::Triangle(self.triangle_solver(step, fixed, *cut))).collect();
-        let solve = Solve { memory, team: Team::one_process(), steps, scale: self.scale.as_deref() };
+        let steps = self.steps.iter().zip(fixed).zip(&memory.cuts).map(|((step, fixed), &cut)| {
+            let parts = self.method.by_parts_of_files().then(|| Parts {
+                blocks: Box::new(FileBlocks::new(step.triangle.clone())),
+                uplo: if step.triangle.reversed { Uplo::Upper } else { Uplo::Lower },
+                diag: if step.unit { Diag::Unit } else { Diag::NonUnit },
+                cut,
+            });
+            SolveStep::Triangle(TriangleSolver::of_sources(cut, fixed, parts))
+        });
+        let (steps, scale) = (steps.collect(), self.scale.as_deref());
+        let solve = Solve { memory, team: Team::one_process(), steps, scale };
         Ok((plan, BandSolver::Bands(Box::new(solve))))
     }
 
@@ -250,43 +271,6 @@ impl DiskSystem<'_> {
         })
     }
 
-    /// How a triangle is cut, before the plan sets the pieces of its blocks.
-    fn cut(&self, fixed: Option<&FixedTriangle<'_>>) -> TriangleCut {
-        TriangleCut {
-            order: self.shape.order,
-            working_bits: self.bits.working,
-            first_try_bits: fixed.and_then(|fixed| fixed.tries().next()),
-            accuracy: self.method.accuracy,
-            pieces: TrianglePieces::WHOLE,
-        }
-    }
-
-    fn triangle_solver(
-        &self,
-        step: &Prepared,
-        fixed: Option<FixedTriangle<'static>>,
-        cut: TriangleCut,
-    ) -> TriangleSolver<'static> {
-        let parts = self.method.by_parts_of_files().then(|| Parts {
-            blocks: Box::new(FileBlocks::new(step.triangle.clone())),
-            uplo: if step.triangle.reversed { Uplo::Upper } else { Uplo::Lower },
-            diag: if step.unit { Diag::Unit } else { Diag::NonUnit },
-            cut,
-        });
-        TriangleSolver::of_sources(cut, fixed, parts)
-    }
-}
-
-/// The paths of finished panels, and of the solution.
-#[derive(Clone, Copy)]
-pub(super) struct PanelPaths<'a> {
-    pub storage: &'a path::Path,
-    pub identity: &'a Identity,
-    pub caching: Caching,
-    pub solution: &'a path::Path,
-}
-
-impl DiskSystem<'_> {
     /// Solves for all columns that no rank has in its directory, and writes the solution. A damaged panel is made
     /// again. Collective.
     ///
