@@ -300,10 +300,12 @@ fn solve_files(
     if shape.is_empty() {
         return shape.write_empty(site, solution, precision_bits).map(|()| report);
     }
-    let factoring = DiskFactoring::new(site, matrix, storage, precision_bits, options);
+    let OutOfCoreSolveOptions { lower, tile_rows, caching, grid } = *options;
+    let of_factor = OutOfCoreOptions { lower, tile_rows, caching, grid, ..OutOfCoreOptions::default() };
+    let factoring = DiskFactoring { site, matrix, storage, precision_bits, options: of_factor };
     // Refused before the work of a factorisation.
     let file_bits = TrsmBits { right: right.precision_bits(), triangle: precision_bits, solution: precision_bits };
-    let factor_bytes = factoring.planned_bytes();
+    let factor_bytes = disk::plan_file(site, matrix, precision_bits, &of_factor).map(|plan| plan.planned_bytes);
     let bands = plan_expected(&site.share(), shape, method, file_bits, bits.working, 2);
     let band_bytes = site.agreed(site.of_node(bands.map(|plan| plan.planned_bytes)));
     larger(band_bytes, factor_bytes)?;
@@ -328,16 +330,15 @@ fn solve_files(
         reversed,
         scale: Some(scale.clone()),
         pivots: pivots.clone(),
-        forget: options.caching != Caching::Cached,
+        forget: caching != Caching::Cached,
         read_bytes: watch.read_bytes.clone(),
     };
     let lower = Prepared { triangle: triangle(false), exponents: vec![0; shape.order], unit: false };
     let steps = vec![lower, Prepared { triangle: triangle(true), exponents: upper, unit: false }];
     let (ctx, scale) = (&watch.told(&site.share()), Some(scale.clone()));
     let system = DiskSystem { ctx, site, watch, shape, right, alpha: None, steps, scale, bits, method };
-    let directory = &storage.join(SOLUTION);
-    system
-        .run(PanelPaths { storage: directory, identity: &identity, caching: options.caching, solution }, &mut report)?;
+    let paths = PanelPaths { storage: &storage.join(SOLUTION), identity: &identity, caching, solution };
+    system.run(paths, &mut report)?;
     report.seconds = start.elapsed().as_secs_f64();
     Ok(report)
 }
@@ -351,25 +352,7 @@ struct DiskFactoring<'a> {
     options: OutOfCoreOptions,
 }
 
-impl<'a> DiskFactoring<'a> {
-    fn new(
-        site: Site<'a>,
-        matrix: &'a Path,
-        storage: &'a Path,
-        precision_bits: u32,
-        options: &OutOfCoreSolveOptions,
-    ) -> DiskFactoring<'a> {
-        let OutOfCoreSolveOptions { lower, tile_rows, caching, grid } = *options;
-        let options = OutOfCoreOptions { lower, tile_rows, caching, grid, ..OutOfCoreOptions::default() };
-        DiskFactoring { site, matrix, storage, precision_bits, options }
-    }
-
-    /// Collective.
-    fn planned_bytes(&self) -> Result<u64> {
-        let plan = disk::plan_file(self.site, self.matrix, self.precision_bits, &self.options)?;
-        Ok(plan.planned_bytes)
-    }
-
+impl DiskFactoring<'_> {
     /// The file of the factor, whose name identifies the matrix and options: the file is complete, or does not exist.
     fn path(&self, file: &MatrixFile, checksum: u64) -> PathBuf {
         let triangle = if self.options.lower { "-lower" } else { "" };
