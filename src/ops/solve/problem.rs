@@ -84,22 +84,22 @@ pub(crate) fn working_bits(ctx: &Context, precision_bits: u32, guard: u32, order
     Ok(precision_bits + guard)
 }
 
-/// [`working_bits`] of a solve by `substitutions`.
+/// The bits of a solve by `substitutions`.
 ///
 /// # Errors
 /// As [`working_bits`].
-pub(crate) fn solve_working_bits(
+pub(crate) fn solve_bits(
     ctx: &Context,
     substitutions: &[Substitution],
     precision_bits: u32,
     order: usize,
-) -> Result<u32> {
+) -> Result<SolveBits> {
     let guard_bits = match substitutions {
         CHOLESKY => cholesky_solve_guard_bits(order),
         LDLT => ldlt_solve_guard_bits(order),
         _ => trsm_guard_bits(order),
     };
-    working_bits(ctx, precision_bits, guard_bits, order)
+    Ok(SolveBits { precision: precision_bits, working: working_bits(ctx, precision_bits, guard_bits, order)? })
 }
 
 /// Most right sides that are solved for one by one: the residues of the factor would cost more.

@@ -25,8 +25,8 @@ use crate::ops::product::problem::{Accuracy, Bits};
 use crate::ops::product::report::Outcome;
 use crate::ops::product::size::ProductSize;
 use crate::ops::solve::cut::{larger, least_limit};
-use crate::ops::solve::plan::{SolvePlan, SolveShape, check_sizes};
-use crate::ops::solve::problem::{CHOLESKY, Path, solve_working_bits};
+use crate::ops::solve::plan::{PlannedSolve, SolvePlan, check_sizes};
+use crate::ops::solve::problem::{CHOLESKY, Path, SystemShape, solve_bits};
 use crate::ops::solve::run::{SolutionPlace, store};
 use crate::ops::solve::triangle::scaled_head;
 use crate::options::setters;
@@ -202,10 +202,9 @@ pub fn plan_solve_refined(
 fn plan_refined(ctx: &Context, shape: RefineShape) -> Result<SolvePlan> {
     let RefineShape { order, columns, factor_bits, .. } = shape;
     let factorisation = shape.factorisation(ctx)?;
-    let working_bits = solve_working_bits(ctx, CHOLESKY, factor_bits, order)?;
-    let (accuracy, precision_bits) = (Accuracy::Norm, factor_bits);
-    let solve =
-        SolveShape { operation: "solve_refined", substitutions: CHOLESKY, order, columns, precision_bits, accuracy };
+    let bits = solve_bits(ctx, CHOLESKY, factor_bits, order)?;
+    let (system, accuracy) = (SystemShape { order, columns }, Accuracy::Norm);
+    let solve = PlannedSolve { operation: "solve_refined", substitutions: CHOLESKY, shape: system, bits, accuracy };
     // The context keeps the tables of the factorisation, and of the residuals from planning them on.
     let beside = |ctx: &Context| -> Result<(Context, u64)> {
         let tables = shape.residual_tables(ctx)?;
@@ -214,7 +213,7 @@ fn plan_refined(ctx: &Context, shape: RefineShape) -> Result<SolvePlan> {
     };
     let correction = |ctx: &Context| {
         let ctx = ctx.holding(shape.held_bytes()).holding(shape.residual_bytes());
-        solve.plan(&ctx, working_bits, 0, 0)
+        solve.plan(&ctx, 0, 0)
     };
     let (none, least_bytes) = beside(&ctx.with_memory(ctx.memory().within(Some(0))))?;
     let least_bytes = least_limit(correction(&none).map(|plan| plan.planned_bytes))?

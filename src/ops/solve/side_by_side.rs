@@ -11,7 +11,7 @@ use crate::math::float::{FloatRef, Head, round_integer};
 use crate::matrix::{Destination, MatrixView, MatrixViewMut, check_exponent};
 use crate::ops::exact_sum::ExactEntry;
 use crate::ops::product::problem::Accuracy;
-use crate::ops::solve::problem::{LOWER, Method, Path, SystemShape, solve_working_bits};
+use crate::ops::solve::problem::{LOWER, Method, Path, SystemShape, solve_bits};
 use crate::ops::solve::system::TriangularSystem;
 use crate::ops::solve::tiles::{first_bits, tries};
 use crate::ops::solve::triangle::{Triangle, backwards};
@@ -55,7 +55,7 @@ impl LaneSolves {
         if path != Path::Tiles || ctx.forced_kernel().is_some() || !ctx.devices().is_empty() {
             return None;
         }
-        let working_bits = solve_working_bits(ctx, LOWER, precision_bits, order).ok()?;
+        let working_bits = solve_bits(ctx, LOWER, precision_bits, order).ok()?.working;
         tries(working_bits, extra_bits.into()).next()?;
         let lanes = ProblemLanes::new(working_bits + extra_bits)?;
         let all = LaneSolves { lanes, shape, precision_bits, working_bits, extra_bits };

@@ -12,7 +12,7 @@ use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::kernel_name;
 use crate::ops::solve::memory::SolveMemory;
 use crate::ops::solve::problem::{
-    CHOLESKY, LDLT, LOWER, Method, Path, SolveBits, Substitution, SystemShape, UPPER, solve_working_bits,
+    CHOLESKY, LDLT, LOWER, Method, Path, SolveBits, Substitution, SystemShape, UPPER, solve_bits,
 };
 use crate::ops::solve::run::{Right, Solve, SolveStep, TriangleSolver};
 use crate::ops::solve::triangle::{ScaledRows, Triangle, half_exponents, reciprocals};
@@ -191,16 +191,15 @@ impl TriangularSystem<'_> {
         let start = Instant::now();
         let (order, columns, precision) = (self.b.rows(), self.b.cols(), self.precision_bits);
         let substitutions = if self.uplo == Uplo::Lower { LOWER } else { UPPER };
-        let working_bits = solve_working_bits(ctx, substitutions, precision, order)?;
+        let bits = solve_bits(ctx, substitutions, precision, order)?;
         let triangle = Triangle::new(self.t, self.uplo, self.diag)?;
         let method = Method::choose(substitutions, order, self.total_columns, self.accuracy);
-        let bits = SolveBits { precision, working: working_bits };
         let mut report = SolveReport::new(ctx, "trsm", SystemShape { order, columns }, bits, method);
         if order == 0 || columns == 0 {
             let shape = if self.transposed { (columns, order) } else { (order, columns) };
             return result.prepare(shape, precision).map(|_| report);
         }
-        let steps = vec![SolveStep::Triangle(TriangleSolver::new(triangle, working_bits, method))];
+        let steps = vec![SolveStep::Triangle(TriangleSolver::new(triangle, bits.working, method))];
         let right = Right { b: self.b, alpha: self.alpha, first_column: 0, transposed: self.transposed };
         solve_by_bands(ctx, substitutions, steps, None, &right, result, &mut report)?;
         report.seconds = start.elapsed().as_secs_f64();
@@ -237,9 +236,8 @@ impl Factored<'_> {
         }
         let (columns, precision) = (b.cols(), self.precision_bits);
         let substitutions = if self.pivots.is_some() { LDLT } else { CHOLESKY };
-        let working_bits = solve_working_bits(ctx, substitutions, precision, order)?;
+        let bits = solve_bits(ctx, substitutions, precision, order)?;
         let method = Method::choose(substitutions, order, self.total_columns, self.accuracy);
-        let bits = SolveBits { precision, working: working_bits };
         let mut report = SolveReport::new(ctx, "solve", SystemShape { order, columns }, bits, method);
         if order == 0 || columns == 0 {
             return result.prepare((order, columns), precision).map(|_| report);
@@ -253,9 +251,9 @@ impl Factored<'_> {
             _ => {
                 let halves = self.pivots.map_or(Vec::new(), half_exponents);
                 let scaled = ScaledRows::new(self.lower, &halves);
-                let triangle = |triangle| SolveStep::Triangle(TriangleSolver::new(triangle, working_bits, method));
+                let triangle = |triangle| SolveStep::Triangle(TriangleSolver::new(triangle, bits.working, method));
                 let mut steps = vec![triangle(scaled.lower()?)];
-                let middle = self.pivots.map(|pivots| reciprocals(pivots, &halves, working_bits));
+                let middle = self.pivots.map(|pivots| reciprocals(pivots, &halves, bits.working));
                 steps.extend(middle.map(SolveStep::Diagonal));
                 steps.push(triangle(scaled.upper()?));
                 let right = Right { b, alpha: None, first_column: 0, transposed: false };

@@ -21,8 +21,7 @@ use crate::ops::solve::disk::blocks::{FileTriangle, LineNorms};
 use crate::ops::solve::disk::system::{DiskSystem, PanelPaths, Prepared, plan_expected};
 use crate::ops::solve::memory::LEAST_COLUMNS;
 use crate::ops::solve::problem::{
-    CHOLESKY, LOWER, Method, Path as SolvePath, SolveBits, Substitution, SystemShape, TrsmBits, UPPER,
-    solve_working_bits,
+    CHOLESKY, LOWER, Method, Path as SolvePath, SolveBits, Substitution, SystemShape, TrsmBits, UPPER, solve_bits,
 };
 use crate::ops::solve::system::TrsmOptions;
 use crate::ops::solve::triangle::scaled_head;
@@ -521,9 +520,8 @@ impl OpenedSystem {
     ) -> Result<OpenedSystem> {
         let right = site.agreed(open_right(right, operation, matrix))?;
         let shape = SystemShape { order: right.rows(), columns: right.cols() };
-        let working = site.agreed(solve_working_bits(site.ctx, substitutions, precision_bits, shape.order))?;
+        let bits = site.agreed(solve_bits(site.ctx, substitutions, precision_bits, shape.order))?;
         let method = site.agreed(shape.method(operation, substitutions, accuracy))?;
-        let bits = SolveBits { precision: precision_bits, working };
         let report = OutOfCoreSolveReport::new(site.ctx, operation, shape, bits, method);
         Ok(OpenedSystem { right, shape, bits, method, report })
     }

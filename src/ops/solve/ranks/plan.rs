@@ -11,9 +11,7 @@ use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::memory::SolveMemory;
 use crate::ops::solve::plan::check_sizes;
-use crate::ops::solve::problem::{
-    CHOLESKY, LOWER, Method, Path, SolveBits, Substitution, SystemShape, TrsmBits, solve_working_bits,
-};
+use crate::ops::solve::problem::{CHOLESKY, LOWER, Method, Path, Substitution, SystemShape, TrsmBits, solve_bits};
 use crate::ops::solve::ranks::stream::pieces;
 use crate::ops::solve::ranks::vector::{SumSizes, vectors_bytes};
 use crate::ops::solve::ranks::{ColumnSizes, SolutionLayout, first_kernel, is_small, panel_share, ranks_together};
@@ -264,12 +262,12 @@ impl SolveSizes {
         }
         let Site { ctx, team } = site;
         let world = team.world();
-        let working = solve_working_bits(ctx, substitutions, bits.solution, order)?;
+        let of_solve = solve_bits(ctx, substitutions, bits.solution, order)?;
         let method = Method::choose(substitutions, order, columns, accuracy);
         let ranks = world.size();
         let on_each = match method.path {
             Path::Dots => Some(vectors_bytes(ctx, shape, bits.right, bits.solution)),
-            Path::Sums => Some(SumSizes { shape, working_bits: working, bits, ranks }.bytes()),
+            Path::Sums => Some(SumSizes { shape, working_bits: of_solve.working, bits, ranks }.bytes()),
             Path::Parts | Path::Tiles => None,
         };
         if let Some(bytes) = on_each {
@@ -278,13 +276,12 @@ impl SolveSizes {
         }
         let own = SystemShape { order, columns: panel_share(columns, ranks, world.rank()).len() };
         let share = site.share();
-        let expected = TriangleCut::expected(order, working, method);
+        let expected = TriangleCut::expected(order, of_solve.working, method);
         let (memory, result) = match is_small(order, method) {
             true => {
                 let held_bytes = own.right_bytes(bits.right) + Matrix::bytes_for(order, order, bits.triangle);
-                let bits = SolveBits { precision: bits.solution, working };
                 let cuts = vec![expected; substitutions.len()];
-                (SolveMemory::of_system(&share.holding(held_bytes), substitutions, own, bits, cuts), 0)
+                (SolveMemory::of_system(&share.holding(held_bytes), substitutions, own, of_solve, cuts), 0)
             }
             false => {
                 let pieces = pieces(order, bits.triangle, accuracy, ranks);

@@ -10,7 +10,7 @@ use crate::ops::distributed::{DistMatrix, Team};
 use crate::ops::distribution::redistribute::LocalPart;
 use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::product::problem::Accuracy;
-use crate::ops::solve::problem::{CHOLESKY, LOWER, UPPER, solve_working_bits};
+use crate::ops::solve::problem::{CHOLESKY, LOWER, UPPER, solve_bits};
 use crate::ops::solve::ranks::operands::{FactorTiles, RightSides};
 use crate::ops::solve::ranks::{LocalSolution, SolveCall};
 use crate::ops::solve::system::{Factored, TriangularSystem, TrsmOptions, check_scalar};
@@ -226,7 +226,7 @@ fn solve_right(
     let site = Site { ctx, team };
     let call = SolveCall { site, factor, b, precision_bits, accuracy, alpha: None };
     let order = call.check("solve with a factor")?;
-    let working_bits = site.agreed(solve_working_bits(ctx, CHOLESKY, precision_bits, order))?;
+    let working_bits = site.agreed(solve_bits(ctx, CHOLESKY, precision_bits, order))?.working;
     let tiles = FactorTiles::new(factor);
     tiles.check_diagonal(site.world())?;
     let total_columns = b.shape().1;
@@ -533,7 +533,7 @@ fn trsm_right(
     let factor = lower_triangle(world, t, uplo, diag)?;
     let call = SolveCall { site: Site { ctx, team }, factor: &factor, b, precision_bits, accuracy, alpha };
     let order = call.check("trsm")?;
-    let working_bits = agreed(world, solve_working_bits(ctx, LOWER, precision_bits, order))?;
+    let working_bits = agreed(world, solve_bits(ctx, LOWER, precision_bits, order))?.working;
     let tiles = FactorTiles::new(&factor);
     tiles.check_diagonal(world)?;
     // The system is that of the lower triangle, or of its transpose.
