@@ -271,7 +271,7 @@ impl StreamSource<'_> {
 ///
 /// # Errors
 /// [`crate::Error::OutOfMemory`] on that rank, [`crate::Error::Transport`].
-pub(super) fn share(world: &dyn Transport, rank: usize, place: &Rect, matrix: &mut Matrix) -> Result<()> {
+pub(super) fn broadcast_part(world: &dyn Transport, rank: usize, place: &Rect, matrix: &mut Matrix) -> Result<()> {
     let count = place.entries() * (1 + matrix.limbs_per_element());
     let mut words = Vec::with_capacity(count);
     if rank == world.rank() {

@@ -12,7 +12,9 @@ use crate::ops::distribution::rect::Rect;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::TrianglePieces;
 use crate::ops::solve::fixed::{Making, RowPiece, RowsFrom, SharedRows, TriangleRows};
-use crate::ops::solve::ranks::source::{MESSAGE_WORDS, MessageBuffers, StreamSource, WindowStrip, reserve, share};
+use crate::ops::solve::ranks::source::{
+    MESSAGE_WORDS, MessageBuffers, StreamSource, WindowStrip, broadcast_part, reserve,
+};
 use crate::ops::solve::triangle::{BlockOrder, TriangleBlocks, scaled_head};
 use crate::plan::BLOCK;
 use crate::site::{Team, close_all};
@@ -293,7 +295,7 @@ impl TriangleBlocks for RankBlocks<'_> {
             if place.is_empty() {
                 break;
             }
-            share(world, rank, &place, w)?;
+            broadcast_part(world, rank, &place, w)?;
         }
         Ok(())
     }

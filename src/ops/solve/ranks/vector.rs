@@ -25,7 +25,7 @@ use crate::ops::solve::dots::{BlockSums, FactorPiece, Scaling, Sweep, Unknowns, 
 use crate::ops::solve::problem::{SolveBits, SystemShape, TrsmBits};
 use crate::ops::solve::ranks::SolveCall;
 use crate::ops::solve::ranks::operands::{FactorTiles, LocalSolution};
-use crate::ops::solve::ranks::source::{MessageBuffers, StreamSource, message_bytes, share};
+use crate::ops::solve::ranks::source::{MessageBuffers, StreamSource, broadcast_part, message_bytes};
 use crate::ops::solve::ranks::stream::rows_of;
 use crate::ops::solve::run::make_room;
 use crate::ops::solve::sums::worker_bytes;
@@ -527,7 +527,7 @@ impl SolveCall<'_> {
                 if rank == world.rank() {
                     scatter(&own[at].values[1], &[index], &[], &mut whole);
                 }
-                share(world, rank, &Rect { rows: 0..order, cols: index..index + 1 }, &mut whole)?;
+                broadcast_part(world, rank, &Rect { rows: 0..order, cols: index..index + 1 }, &mut whole)?;
             }
         }
         Ok(LocalSolution::on_every_rank(world, whole).planned(site.share().memory().total(sizes.bytes())))
