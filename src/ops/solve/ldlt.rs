@@ -4,28 +4,22 @@
 //! Where `|d| 2^(-2 h)` lies in `[1/4, 1)` for the pivots found so far, columns are scaled by `2^h`, so that the norms
 //! in the products' bounds are those of the rows of `|L| |D|^(1/2)`.
 
-mod block;
-
 use crate::context::{Context, Progress};
 use crate::error::{Error, Result};
 use crate::math::bound::{guard_bits, ldlt_guard_bits};
-use crate::math::float::Head;
+use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Diag, Matrix, MatrixView, Uplo, check_exponent};
-use crate::ops::columns::{ColumnRef, each_column};
-use crate::ops::fixed_sum::{FixedSum, OwnFloat};
+use crate::ops::columns::each_column;
+use crate::ops::fixed_sum::{FixedSum, OwnFloat, Sign};
 use crate::ops::product::block::{BlockProduct, BlockShape, moved, plan};
 use crate::ops::product::problem::Accuracy;
-use crate::ops::solve::band::Band;
+use crate::ops::solve::band::{Band, Spaces, copy_rows};
 use crate::ops::solve::cut::{TriangleCut, larger};
-use crate::ops::solve::memory::{FirstTryKernel, SolveMemory, UnsolvedColumns};
-use crate::ops::solve::path::{Method, Path};
-use crate::ops::solve::problem::{LOWER, SolveBits, SystemShape, half_exponent, working_bits};
-use crate::ops::solve::report::SolveReport;
-use crate::ops::solve::run::{SolutionPlace, load, make_room, store};
-use crate::ops::solve::spaces::Spaces;
-use crate::ops::solve::step::TriangleSolver;
-use crate::ops::solve::triangle::{Triangle, scaled};
-use crate::site::Team;
+use crate::ops::solve::memory::SolveMemory;
+use crate::ops::solve::problem::{LOWER, Method, Path, SolveBits, SystemShape, working_bits};
+use crate::ops::solve::run::{SolutionPlace, TriangleSolver, load, make_room, store};
+use crate::ops::solve::system::SolveReport;
+use crate::ops::solve::triangle::{Triangle, half_exponent, scaled};
 use std::ops::Range;
 
 /// Rows of the blocks that are factored scalar by scalar.
@@ -110,15 +104,7 @@ impl Halves {
     /// The memory of the panel's solve, in addition to a strip of the Schur complement.
     fn memory(&self, ctx: &Context, cut: TriangleCut) -> SolveMemory {
         let strip = Matrix::bytes_for(self.left.len(), STRIP_COLUMNS, cut.working_bits);
-        SolveMemory {
-            ctx: ctx.holding(strip),
-            cuts: vec![cut],
-            piece_row_bytes: 0,
-            message_bytes: 0,
-            left: UnsolvedColumns::Parts,
-            together: None,
-            first_tries: FirstTryKernel::Own,
-        }
+        SolveMemory::new(ctx.holding(strip), vec![cut])
     }
 
     /// The context of the products of [`LdltFactoring::update`]: it holds the panel and a strip of the Schur
@@ -171,7 +157,7 @@ impl LdltFactoring<'_> {
         let Some(halves) = Halves::of(&range) else {
             let (done, total) = (range.start as u64, self.l.rows() as u64);
             self.ctx.report_progress(Progress::new("factor", done, total))?;
-            block::factor(&mut self.l, &mut self.pivots, &range)?;
+            factor_block(&mut self.l, &mut self.pivots, &range)?;
             self.scale_columns(&range, range.clone());
             return Ok(());
         };
@@ -201,16 +187,7 @@ impl LdltFactoring<'_> {
         let triangle = Triangle::new(scaled.block(done.clone(), done.clone())?, Uplo::Lower, Diag::NonUnit)?;
         let mut solver = TriangleSolver::new(triangle, self.working_bits, halves.method(self.accuracy));
         let memory = halves.memory(self.ctx, solver.cut());
-        let columns = left.len();
-        let band = Band {
-            memory: &memory,
-            team: Team::one_process(),
-            columns,
-            limit_bytes: self.ctx.memory_bytes(),
-            first_column: 0,
-            first_row: 0,
-            transposed: false,
-        };
+        let band = Band::first(&memory, left.len(), self.ctx.memory_bytes());
         let right = self.l.transposed().block(done.clone(), left.clone())?;
         let mut spaces = Spaces::take(self.ctx)?;
         spaces.w.reshape(done.len(), left.len(), self.working_bits)?;
@@ -268,18 +245,7 @@ impl LdltFactoring<'_> {
             };
             product.reshape(rows.len(), columns.len(), self.working_bits)?;
             strip.run(&beside, product).map_err(|error| moved(error, rows.start, columns.start))?;
-            each_column(
-                self.ctx,
-                &mut self.l,
-                || (),
-                |(), mut column| {
-                    if columns.contains(&column.index) {
-                        let source = ColumnRef::of(product, 0..rows.len(), column.index - columns.start);
-                        column.copy_from(rows.start, source);
-                    }
-                    Ok(())
-                },
-            )?;
+            copy_rows(self.ctx, product, rows.start, &columns, &mut self.l)?;
         }
         Ok(())
     }
@@ -302,5 +268,73 @@ fn transposed(error: Error) -> Error {
             Error::ExponentRange { row: column, column: row, exponent, limit }
         }
         other => other,
+    }
+}
+
+/// Factors the block of rows and columns `range` of `l`, whose lower triangle holds the Schur complement of `A` there.
+///
+/// Afterwards `l` holds the unit triangle and `pivots` the block's part of `D`.
+///
+/// # Errors
+/// [`Error::Singular`] with the index of a pivot that is 0, [`Error::ExponentRange`].
+fn factor_block(l: &mut Matrix, pivots: &mut Matrix, range: &Range<usize>) -> Result<()> {
+    let bits = l.precision_bits();
+    let mut work = BlockFactoring {
+        start: range.start,
+        products: Matrix::zeros(range.len(), range.len(), bits)?,
+        sum: FixedSum::new(bits),
+        limbs: vec![0; l.limbs_per_element()],
+    };
+    for col in range.clone() {
+        for row in col..range.end {
+            work.reduce(l, row, col)?;
+        }
+        let pivot = work.product(col, col);
+        if pivot.head.is_zero() {
+            return Err(Error::Singular { index: col });
+        }
+        let reciprocal = OwnFloat::reciprocal(pivot, bits);
+        pivots.set(col, 0, pivot);
+        l.set_f64(col, col, 1.0)?;
+        for row in col + 1..range.end {
+            work.divide(l, row, col, &reciprocal)?;
+        }
+    }
+    Ok(())
+}
+
+struct BlockFactoring {
+    /// First row and column of the block.
+    start: usize,
+    /// Column k is column k of `L` times its pivot, as it was before the division.
+    products: Matrix,
+    sum: FixedSum,
+    limbs: Vec<u64>,
+}
+
+impl BlockFactoring {
+    fn product(&self, row: usize, col: usize) -> FloatRef<'_> {
+        self.products.get(row - self.start, col - self.start)
+    }
+
+    /// `products_ij := l_ij - sum over k < j in the block of products_ik l_jk`.
+    fn reduce(&mut self, l: &Matrix, row: usize, col: usize) -> Result<()> {
+        let BlockFactoring { start, products, sum, limbs } = self;
+        let own = l.get(row, col);
+        let factors = |k: usize| (products.get(row - *start, k - *start), l.get(col, k));
+        sum.set(own, (*start..col).map(factors), Sign::Minus);
+        let head = sum.round(limbs);
+        check_exponent(head.exponent(), row, col)?;
+        products.set(row - *start, col - *start, FloatRef { head, limbs });
+        Ok(())
+    }
+
+    /// `l_ij := products_ij / d_j`.
+    fn divide(&mut self, l: &mut Matrix, row: usize, col: usize, reciprocal: &OwnFloat) -> Result<()> {
+        let value = self.products.get(row - self.start, col - self.start);
+        let head = self.sum.multiply(value, reciprocal, &mut self.limbs);
+        check_exponent(head.exponent(), row, col)?;
+        l.set(row, col, FloatRef { head, limbs: &self.limbs });
+        Ok(())
     }
 }
