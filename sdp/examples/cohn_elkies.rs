@@ -131,11 +131,11 @@ fn calls(degree: usize, bits: u32, iterations: u64) -> Result<()> {
     let each = 1e6 / iterations.max(1) as f64;
     let alone = times.values().map(|time| time.seconds).sum::<f64>();
     println!("degree {degree}, {bits} bits, {iterations} iterations, microseconds for each of them:");
-    println!("iteration {:.0}, calls alone {:.0}, ratio {:.3}", seconds * each, alone * each, seconds / alone);
+    println!("iteration {:.0}, its calls timed separately {:.0}, ratio {:.3}", seconds * each, alone * each, seconds / alone);
     println!("{phases:?}");
     let mut list = times.into_iter().collect::<Vec<_>>();
     list.sort_by(|(_, a), (_, b)| b.seconds.total_cmp(&a.seconds));
-    println!("| verb | rows, columns, terms | bits | calls | alone |\n|---|---|---|---|---|");
+    println!("| verb | rows, columns, terms | bits | calls | timed separately |\n|---|---|---|---|---|");
     for (call, time) in list {
         let (count, alone) = (time.count as f64 / iterations.max(1) as f64, time.seconds * each);
         println!("| {} | {:?} | {} | {count:.2} | {alone:.1} |", call.verb, call.shape, call.bits);
@@ -160,7 +160,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
             }
             Some(_) => {
                 return Err(format!(
-                    "'{word}' is no degree, threads=N, bits=N, calls=N, json=FOLDER or certify=FOLDER"
+                    "'{word}' is not a degree, threads=N, bits=N, calls=N, json=FOLDER or certify=FOLDER"
                 )
                 .into());
             }

@@ -85,7 +85,7 @@ impl SolverOptions {
         }
         let infeasibility = &self.infeasibility_threshold;
         match infeasibility.is_nan() || *infeasibility < 0 {
-            true => Err(refused("infeasibilityThreshold", infeasibility, "at least 0, where 0 never ends a run")),
+            true => Err(refused("infeasibilityThreshold", infeasibility, "at least 0 (0 never ends a run)")),
             false => Ok(()),
         }
     }

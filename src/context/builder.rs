@@ -118,7 +118,7 @@ impl ContextBuilder {
         let Some(family) = DeviceFamily::by_name(name) else {
             let kernel = kernels::by_name(name)?;
             if !set.devices.is_empty() {
-                let reason = "it runs on the CPU, and devices were asked for";
+                let reason = "it runs on the CPU only, but devices were requested";
                 return Err(Error::KernelUnavailable { name: kernel.name(), reason });
             }
             return Ok((Some(kernel), set));

@@ -105,7 +105,7 @@ fn read_header(reader: &mut impl Read, source: &Source<'_>) -> Result<BinaryHead
         && found != expected
     {
         let word = if found < expected { "truncated" } else { "too long" };
-        return Err(format(format!("the file is {word}: it has {found} bytes, its header calls for {expected}")));
+        return Err(format(format!("the file is {word}: it has {found} bytes, but its header requires {expected}")));
     }
     Ok(header)
 }
@@ -203,7 +203,7 @@ impl<R: Read> WordStream<'_, R> {
         let (found, computed) = (u64::from_le_bytes(bytes), self.checksum.digest());
         if found != computed {
             let message =
-                format!("the entries are damaged: their checksum is {computed:016x}, it should be {found:016x}");
+                format!("the entries are damaged: their checksum is {computed:016x} instead of {found:016x}");
             return Err(self.error(message));
         }
         if read_full(&mut self.reader, &mut bytes[..1], self.path)? != 0 {

@@ -126,7 +126,7 @@ impl MatrixFile {
         match header.file_bytes() {
             Some(expected) if expected != found => {
                 let word = if found < expected { "truncated" } else { "too long" };
-                Err(format(format!("the file is {word}: it has {found} bytes, its header calls for {expected}")))
+                Err(format(format!("the file is {word}: it has {found} bytes, but its header requires {expected}")))
             }
             _ => Ok(MatrixFile { path: path.to_path_buf(), file, header }),
         }
@@ -348,7 +348,7 @@ impl MatrixFile {
         let (found, computed) = (self.checksum()?, pass.checksum.digest());
         if found != computed {
             let message =
-                format!("the entries are damaged: their checksum is {computed:016x}, it should be {found:016x}");
+                format!("the entries are damaged: their checksum is {computed:016x} instead of {found:016x}");
             return Err(Error::Format { path: self.path.clone(), message });
         }
         pass.reporter.finish()?;

@@ -171,7 +171,7 @@ pub fn compare_within<'a, 'b>(
     let Tolerance { absolute, relative, of_largest } = tolerance;
     let given = [absolute, relative, of_largest];
     if let Some(wrong) = given.into_iter().flatten().find(|bound| bound.is_nan() || bound.is_sign_negative()) {
-        return Err(Error::InvalidArgument(format!("a tolerance of {wrong:.3e}: it must be 0 or more")));
+        return Err(Error::InvalidArgument(format!("the tolerance is {wrong:.3e}, but must be 0 or more")));
     }
     let largest_entry = [left, right].into_iter().filter_map(largest).reduce(|a, b| a.max(&b));
     let mut comparison = Comparison {

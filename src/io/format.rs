@@ -109,7 +109,7 @@ impl FileFormat {
         let (format, _) = by_ending(path.as_os_str().as_bytes());
         match format {
             Some(format) if format.is_written() => Ok(format),
-            Some(_) => Err(Error::InvalidArgument(format!("{}: this format is read, not written", path.display()))),
+            Some(_) => Err(Error::InvalidArgument(format!("{}: this format can be read, but not written", path.display()))),
             None if is_device(path) => Ok(FileFormat::MatrixMarket),
             None => Err(FileFormat::unknown(path)),
         }

@@ -53,7 +53,7 @@ impl<'r> Plain<'r> {
                 reader.read_exact(&mut [0; 3]).map_err(|error| failed(source.path, error))?;
             }
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
-                let message = "the file is text in UTF-16, as its byte order mark says: save it as UTF-8".into();
+                let message = "the file is text in UTF-16, as its byte order mark shows: save it as UTF-8".into();
                 return Err(Error::Format { path: source.path.to_path_buf(), message });
             }
             _ => {}

@@ -88,7 +88,7 @@ fn read_row<S: Syntax, R: Read>(scanner: &mut Scanner<'_, R>, outline: &mut Outl
     }
     loop {
         if next::<S, R>(scanner)? == S::OPEN {
-            return Err(scanner.error("a list inside of a row: a matrix has two levels of lists"));
+            return Err(scanner.error("a list within a row: a matrix has two levels of lists"));
         }
         let word = S::word(scanner)?;
         outline.entry(scanner, word)?;
@@ -113,7 +113,7 @@ pub(super) fn goes_on<S: Syntax, R: Read>(scanner: &mut Scanner<'_, R>) -> Resul
 /// # Errors
 /// [`Error::Format`] at the end of the file.
 pub(super) fn next<S: Syntax, R: Read>(scanner: &mut Scanner<'_, R>) -> Result<u8> {
-    S::skip(scanner)?.ok_or_else(|| scanner.error("the file ends inside of a list"))
+    S::skip(scanner)?.ok_or_else(|| scanner.error("the file ends within a list"))
 }
 
 /// Steps over this byte.
@@ -171,7 +171,7 @@ impl Syntax for Mathematica {
             let (mut depth, mut last) = (1, b' ');
             while depth > 0 {
                 let Some(byte) = scanner.skip(|_| false)? else {
-                    return Err(scanner.error("the file ends inside of a comment"));
+                    return Err(scanner.error("the file ends within a comment"));
                 };
                 scanner.step();
                 (depth, last) = match (last, byte) {

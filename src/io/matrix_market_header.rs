@@ -97,7 +97,7 @@ fn parse_banner(line: &[u8]) -> std::result::Result<MatrixMarketHeader, String> 
     let arrangement = match *arrangement {
         b"array" => Arrangement::Array,
         b"coordinate" => Arrangement::Coordinate,
-        other => return Err(format!("unknown arrangement {}: array and coordinate are read", shown(other))),
+        other => return Err(format!("unknown arrangement {}: array and coordinate are supported", shown(other))),
     };
     let field = match *field {
         b"real" | b"double" => Field::Real,

@@ -223,7 +223,7 @@ pub fn read_stream_info(reader: impl Read, source: &Source<'_>) -> Result<FileIn
 fn check_member(format: FileFormat, source: &Source<'_>) -> Result<()> {
     match source.member {
         Some(member) if !format.has_members() => Err(Error::InvalidArgument(format!(
-            "{}: a file of format {} holds one matrix, and none called '{member}'",
+            "{}: a file of format {} contains a single matrix, so '{member}' cannot be selected in it",
             source.path.display(),
             format.name()
         ))),
@@ -305,7 +305,7 @@ pub fn write_stream<'a>(
         }
         FileFormat::Npy => npy_write::write(sink, matrix, options.number_form),
         FileFormat::Sdpa => {
-            Err(Error::InvalidArgument(format!("{}: SDPA's format is read, not written", path.display())))
+            Err(Error::InvalidArgument(format!("{}: SDPA's format can be read, but not written", path.display())))
         }
     }
 }

@@ -101,7 +101,7 @@ impl<'a, R: Read> NpyFile<'a, R> {
             Some(found) if found != expected => {
                 let word = if found < expected { "truncated" } else { "too long" };
                 Err(self
-                    .error(format_args!("the file is {word}: it has {found} bytes, its header calls for {expected}")))
+                    .error(format_args!("the file is {word}: it has {found} bytes, but its header requires {expected}")))
             }
             _ => Ok(()),
         }
@@ -198,7 +198,7 @@ impl<'a, R: Read> NpyFile<'a, R> {
         };
         Pickle::new(&mut self.stream, limit_bytes).read(&mut put)?;
         if index != count {
-            return Err(self.error(format_args!("the array has {index} objects, its header calls for {count}")));
+            return Err(self.error(format_args!("the array has {index} objects, but its header requires {count}")));
         }
         Ok(())
     }

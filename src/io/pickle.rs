@@ -136,7 +136,7 @@ impl<'s, 'a, R: Read> Pickle<'s, 'a, R> {
     }
 
     fn unknown(&self) -> Error {
-        self.stream.error("an object of the array is no number that is read: use astype(str) before numpy.save")
+        self.stream.error("an object of the array is not a number of a supported type: use astype(str) before numpy.save")
     }
 
     /// Elements of the stack from `start` on go to the list below them.
@@ -147,7 +147,7 @@ impl<'s, 'a, R: Read> Pickle<'s, 'a, R> {
         }
         for value in self.stack.drain(start..) {
             let Value::Word(word) = value else {
-                let message = "an object of the array is no number that is read: use astype(str) before numpy.save";
+                let message = "an object of the array is not a number of a supported type: use astype(str) before numpy.save";
                 return Err(self.stream.error(message));
             };
             put(&word).map_err(|Rejected { refusal, place }| {
@@ -284,8 +284,8 @@ impl<'s, 'a, R: Read> Pickle<'s, 'a, R> {
                 }
                 let name: String = name.escape_default().collect();
                 return Err(self.stream.error(format_args!(
-                    "objects of type {name} are not read: texts, integers, floats, Decimal, Fraction and mpf are; use \
-                     astype(str) before numpy.save"
+                    "objects of type {name} are not supported: texts, integers, floats, Decimal, Fraction and mpf are; \
+                     use astype(str) before numpy.save"
                 )));
             }
         };

@@ -59,7 +59,7 @@ pub(super) fn write<W: Write>(
     let is_table = style.outer[0].is_empty();
     if rows == 0 && cols > 0 || is_table && cols == 0 {
         let name = style.format.name();
-        return Err(Error::InvalidArgument(format!("a {rows} x {cols} matrix has no form in the format {name}")));
+        return Err(Error::InvalidArgument(format!("the format {name} cannot represent a {rows} x {cols} matrix")));
     }
     let mut numbers = NumberWriter::new(matrix.precision_bits(), style, number_form)?;
     sink.buffer().extend_from_slice(style.outer[0].as_bytes());

@@ -167,7 +167,7 @@ pub(super) fn second<R: Read>(scanner: &Scanner<'_, R>, at: EntryPlace) -> Error
 }
 
 fn cut_off<R: Read>(scanner: &Scanner<'_, R>) -> Error {
-    scanner.error("the file ends inside of an entry 'constraint block row column value'")
+    scanner.error("the file ends within an entry 'constraint block row column value'")
 }
 
 fn next_index<R: Read>(
@@ -258,7 +258,7 @@ impl SdpaHeader {
                 Ok(Member::Block { constraint, block })
             }
             _ => Err(scanner.error(format_args!(
-                "no matrix is called {}: 'c' is the vector, '3/1' block 1 of constraint 3; there are constraints 0 to \
+                "there is no matrix '{}': 'c' is the vector, '3/1' block 1 of constraint 3; there are constraints 0 to \
                  {} and blocks 1 to {count}",
                 shown(name.as_bytes()),
                 self.constraints

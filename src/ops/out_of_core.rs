@@ -117,7 +117,7 @@ fn trsm_at(
 ) -> Result<OutOfCoreSolveReport> {
     let TrsmOptions { side, uplo, op, diag, accuracy, alpha } = *system;
     if side == Side::Right {
-        return Err(Error::InvalidArgument("trsm above a disk: the triangle stands on the left side".into()));
+        return Err(Error::InvalidArgument("trsm out of core: only triangles on the left side are supported".into()));
     }
     alpha.map(check_scalar).transpose()?;
     let system = TriangleOptions { uplo, op, diag, accuracy, alpha, caching: options.caching };

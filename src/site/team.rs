@@ -31,7 +31,7 @@ impl TeamOptions {
             Ok(text) => match text.trim().parse::<usize>() {
                 Ok(count) if count > 0 => Some(count),
                 _ => {
-                    let message = format!("SUNZI_RANKS_PER_NODE is '{text}': it must be a count from 1 on");
+                    let message = format!("SUNZI_RANKS_PER_NODE is '{text}': it must be a count of at least 1");
                     return Err(Error::InvalidArgument(message));
                 }
             },
@@ -144,7 +144,7 @@ impl Team {
         world.all_gather(&own.map(|number| number as u64), &mut facts)?;
         let facts = facts.chunks_exact(3).map(|of| [of[0], of[1], of[2]]).collect::<Vec<_>>();
         if let Some(other) = facts.iter().position(|of| of[1..] != facts[0][1..]) {
-            let message = format!("ranks 0 and {other} ask for different nodes or windows");
+            let message = format!("ranks 0 and {other} have different settings of nodes or windows");
             return Err(Error::InvalidArgument(message));
         }
         let machine_of = facts.iter().map(|of| of[0] as usize).collect::<Vec<_>>();

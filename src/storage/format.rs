@@ -106,7 +106,7 @@ impl GroupHeader {
     pub fn bytes_of(first: &[u8]) -> Result<u64, String> {
         let mut fields = Fields(first);
         if fields.take(8)? != MAGIC {
-            return Err("it is no file of a group of stored objects".to_string());
+            return Err("it is not a file of a group of stored objects".to_string());
         }
         match fields.number_32()? {
             VERSION => {}
@@ -174,7 +174,7 @@ impl<'a> Fields<'a> {
 
     fn text(&mut self) -> Result<&'a str, String> {
         let bytes = self.number_32()? as usize;
-        std::str::from_utf8(self.take(bytes)?).map_err(|_| "a name in its header is no text".to_string())
+        std::str::from_utf8(self.take(bytes)?).map_err(|_| "a name in its header is not text".to_string())
     }
 }
 

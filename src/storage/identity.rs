@@ -66,8 +66,8 @@ impl Identity {
         let stored: Stored = serde_json::from_slice(text).map_err(|wrong| Error::Format {
             path: path.to_path_buf(),
             message: format!(
-                "no identity of a storage directory: {wrong}; the file is damaged, and what is finished there cannot \
-                 be gone on from: remove the directory, or name a new one"
+                "the identity of the storage directory is damaged ({wrong}), so that no run can resume from it: remove \
+                 the directory, or choose another"
             ),
         })?;
         let mut pairs = vec![

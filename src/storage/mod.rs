@@ -106,7 +106,7 @@ impl Storage {
         let mut storage = Storage::open_in(Arc::new(folder), identity, options, deliver)?;
         match rings {
             Some(Ok(())) => storage.report.calls = Calls::Ring,
-            Some(Err(refused)) => storage.report.remarks.push(format!("no io_uring here: {refused}")),
+            Some(Err(refused)) => storage.report.remarks.push(format!("io_uring is not available: {refused}")),
             None => {}
         }
         Ok(storage)

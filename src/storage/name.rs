@@ -29,7 +29,7 @@ impl ObjectName {
         match text.len() {
             1..=OBJECT_NAME_BYTES => Ok(ObjectName(text.into())),
             bytes => Err(Error::InvalidArgument(format!(
-                "the name of a stored object takes 1 to {OBJECT_NAME_BYTES} bytes: this one has {bytes}"
+                "the name of a stored object must have 1 to {OBJECT_NAME_BYTES} bytes: this one has {bytes}"
             ))),
         }
     }

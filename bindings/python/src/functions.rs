@@ -81,8 +81,8 @@ impl ProductTerms {
         call.run(|ctx| {
             work(ctx).map_err(|error| match error {
                 Error::Precision { precision_bits, maximum_bits } if exact => Error::InvalidArgument(format!(
-                    "the exact result may have {precision_bits} bits, and products of at most {maximum_bits} are \
-                     there: use smaller integers, or precision= for a rounded product"
+                    "the exact result may have {precision_bits} bits, but products have at most {maximum_bits}: use \
+                     smaller integers, or precision= for a rounded product"
                 )),
                 other => other,
             })

@@ -2,7 +2,7 @@
 //!
 //! The lock goes with its process, however that ends, so the file of a killed process is recognised as a leftover. A
 //! file is named by its own number in the file system, which no other one has while somebody holds or looks at it.
-#![cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "software devices are those of one process"))]
+#![cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "software devices cannot be shared between processes"))]
 
 use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};

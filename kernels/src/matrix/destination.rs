@@ -53,7 +53,7 @@ impl<'a> Destination<'a> {
                 Err(Error::shape_mismatch("the block for the result", (rows, cols), (block.rows(), block.cols())))
             }
             Destination::Block(block) if block.precision_bits() != precision_bits => Err(Error::InvalidArgument(
-                format!("the block for the result has {} bits, the result {precision_bits}", block.precision_bits()),
+                format!("the block for the result has {} bits, but the result has {precision_bits}", block.precision_bits()),
             )),
             Destination::Block(block) => Ok(block),
         }

@@ -97,7 +97,7 @@ pub(super) fn check_block(rows: &Range<usize>, cols: &Range<usize>, height: usiz
         return Ok(());
     }
     Err(Error::InvalidArgument(format!(
-        "block of rows {rows:?}, columns {cols:?} leaves the {height} x {width} matrix"
+        "block of rows {rows:?}, columns {cols:?} exceeds the {height} x {width} matrix"
     )))
 }
 

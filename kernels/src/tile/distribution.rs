@@ -190,10 +190,10 @@ impl Distribution {
                     return refuse(format!("{what} in blocks of {block}: choose {LARGEST_BLOCK} at most"));
                 }
                 Axis::Cyclic { block, offset, .. } if offset >= block => {
-                    return refuse(format!("the first of blocks of {block} {what} lacks {offset}"));
+                    return refuse(format!("the first block of {block} {what} cannot lack {offset}"));
                 }
                 Axis::Cyclic { first, .. } if *first >= deal.numbers => {
-                    return refuse(format!("the first {what} on number {first} of {}", deal.numbers));
+                    return refuse(format!("the first {what} are assigned to number {first}, but there are {}", deal.numbers));
                 }
                 Axis::Cyclic { .. } => {}
                 Axis::Consecutive { starts, .. } => {

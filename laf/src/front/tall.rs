@@ -64,7 +64,7 @@ impl Session {
     ) -> Result<TallMatrix> {
         let chunks = self.chunks(rows)?;
         if cols == 0 {
-            return Err(Error::InvalidArgument(format!("a matrix of {rows} rows and no columns")));
+            return Err(Error::InvalidArgument(format!("a matrix of {rows} rows must have columns")));
         }
         if rows.checked_mul(cols).is_none_or(|count| count > isize::MAX as usize / 16) {
             return Err(Error::DimensionOverflow { rows, cols, precision_bits: 53 });

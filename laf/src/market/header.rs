@@ -144,7 +144,7 @@ impl<'a, R: BufRead> Lines<'a, R> {
 
     /// The line as text.
     pub fn text(&self) -> Result<&str> {
-        str::from_utf8(&self.bytes).map_err(|_| self.error(format_args!("the line is no text")))
+        str::from_utf8(&self.bytes).map_err(|_| self.error(format_args!("the line is not text")))
     }
 
     /// The beginning of the line, for messages.

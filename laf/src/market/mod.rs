@@ -116,7 +116,7 @@ fn next_entry<R: BufRead>(
 fn number(word: &str, field: Field, parser: &mut NumberParser) -> std::result::Result<f64, String> {
     let is_plain = word.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
     if field == Field::Integer && !word.trim_start_matches(['+', '-']).bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!("'{word}' is no integer"));
+        return Err(format!("'{word}' is not an integer"));
     }
     let value = match word.parse::<f64>() {
         Ok(value) if is_plain => value,

@@ -53,7 +53,7 @@ pub fn rayleigh_ritz(gram: &SmallMatrix, image: &SmallMatrix, options: &RitzOpti
     if dimension < options.count {
         let wanted = options.count;
         return Err(Error::InvalidArgument(format!(
-            "{size} vectors span {dimension} dimensions, and {wanted} are wanted"
+            "{wanted} vectors are requested, but {size} vectors span only {dimension} dimensions"
         )));
     }
     let small = symmetric(&basis.times(true, &image.times(false, &basis)));

@@ -62,7 +62,7 @@ pub fn multiply_diagonal(block: &SparseBlock<'_>, x: &[f64], y: &mut [f64], vect
     fits(x, shape.cols, vectors)?;
     fits(y, shape.rows, vectors)?;
     if !shape.lower {
-        return Err(damaged(format_args!("it is no lower triangle")));
+        return Err(damaged(format_args!("it is not a lower triangle")));
     }
     at_width!(block, lower(block, x, y, vectors))
 }

@@ -91,8 +91,8 @@ impl BoundTask<'_> {
         let wanted = (bits + distance - NEAR + 32).div_euclid(32) * 32;
         let smaller = distance - NEAR;
         format!(
-            ": its distance from the equations is 2^{distance} times what it allows; if there is an interior, error \
-             thresholds smaller by 2^{smaller}, or {wanted} bits in place of {bits}, would suffice"
+            ": its distance from the equations is 2^{distance} times the distance that it allows; if there is an \
+             interior, error thresholds smaller by 2^{smaller}, or {wanted} bits in place of {bits}, would suffice"
         )
     }
 

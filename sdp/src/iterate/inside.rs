@@ -117,7 +117,7 @@ impl Inside {
 
     /// Remarks on it for the end of a run.
     pub fn sentences(&self) -> impl Iterator<Item = String> + '_ {
-        let units = "thresholds, gap, errors and sizes are in units in which the numbers of the program are near 1";
+        let units = "thresholds, gap, errors and sizes refer to the program scaled to numbers near 1";
         let of_units = self.units.iter().map(|_| units.to_string());
         self.dependent.iter().map(Dependent::sentence).chain(of_units)
     }

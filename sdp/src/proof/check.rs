@@ -50,7 +50,7 @@ pub fn verify(program: &Program, proof: &Proof, threads: usize) -> Result<()> {
         proof.exponents().into_iter().find(|exponent| !(-MAXIMUM_EXPONENT..=MAXIMUM_EXPONENT).contains(exponent))
     {
         return Err(Error::verification(format!(
-            "the proof has 2^{exponent}, but the limit is 2^{MAXIMUM_EXPONENT} and its inverse"
+            "the proof contains 2^{exponent}, but exponents are limited to +-{MAXIMUM_EXPONENT}"
         )));
     }
     let room = Room::new(program.bytes.saturating_add(proof.bytes()));
@@ -244,7 +244,7 @@ fn check_lower(program: &Program, proof: &LowerProof, threads: usize) -> Refusal
     let distance = value - &proof.claim;
     match distance >= 0 && distance.square() >= square {
         true => Ok(()),
-        false => Err("the proof does not show that the dual objective is that large".into()),
+        false => Err("the proof does not show that the dual objective reaches the claimed bound".into()),
     }
 }
 
@@ -295,7 +295,7 @@ fn check_upper(program: &Program, proof: &UpperProof, threads: usize) -> Refusal
     let distance = Rational::from(&proof.claim - &value);
     match distance >= 0 && distance.square() >= square {
         true => Ok(()),
-        false => Err("the proof does not show that the primal objective is that small".into()),
+        false => Err("the proof does not show that the primal objective reaches the claimed bound".into()),
     }
 }
 

@@ -193,17 +193,17 @@ fn discard(mailbox: &mut dyn Mailbox, scratch: &mut Vec<u64>) -> Result<()> {
 /// Refuses what cannot be sent.
 pub(in crate::comm) fn check_message(to: usize, size: usize, header: &[u64]) -> Result<()> {
     if to >= size {
-        return Err(Error::Transport(format!("a message to rank {to} of a group of {size}")));
+        return Err(Error::Transport(format!("rank {to} does not exist: the group has {size} ranks")));
     }
     if header.len() > HEADER_WORDS {
-        return Err(Error::Transport(format!("a header of {} words, of at most {HEADER_WORDS}", header.len())));
+        return Err(Error::Transport(format!("a header has {} words, but the limit is {HEADER_WORDS}", header.len())));
     }
     Ok(())
 }
 
 /// The error where a payload is requested that was not announced.
 pub(in crate::comm) fn not_announced(from: usize) -> Error {
-    Error::Transport(format!("rank {from} has announced no payload that has not been asked for"))
+    Error::Transport(format!("rank {from} has announced no payload that is still to be received"))
 }
 
 /// Gives `buffer` room for `words` words.

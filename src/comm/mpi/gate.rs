@@ -47,7 +47,7 @@ impl Gate {
         // Before anything is locked: a lock that another thread held stays locked in a fork.
         let process = std::process::id();
         if let Some(first) = PROCESS.get().filter(|&&first| first != process) {
-            let text = format!("process {process} is a fork of {first}, which alone may call MPI");
+            let text = format!("process {process} is a fork of process {first}; only that one may call MPI");
             return Err(Error::Transport(text));
         }
         let alive = ALIVE.read().unwrap_or_else(PoisonError::into_inner);

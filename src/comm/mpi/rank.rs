@@ -74,7 +74,7 @@ impl MpiRank {
         let gate = Gate::enter()?;
         // SAFETY: live by contract. All of its ranks get the same answer.
         if gate.call(|| unsafe { result::is_inter(comm) })? {
-            let message = "an intercommunicator: choose a communicator of one group, as MPI_Intercomm_merge makes it";
+            let message = "the communicator is an intercommunicator: pass an intracommunicator, as MPI_Intercomm_merge returns";
             return Err(Error::InvalidArgument(message.into()));
         }
         // SAFETY: live by contract, and `gate` says that MPI is.
@@ -100,7 +100,7 @@ impl MpiRank {
                 // SAFETY: live by contract.
                 unsafe { MpiRank::from_raw(comm) }
             }
-            None => Err(Error::InvalidArgument(format!("{handle} is the Fortran handle of no communicator"))),
+            None => Err(Error::InvalidArgument(format!("{handle} is not the Fortran handle of a communicator"))),
         }
     }
 

@@ -203,8 +203,8 @@ fn not_definite(a: &BallMatrix, relative: &Matrix) -> Error {
         format!("; the largest radius is {:.3e} at row {row}, column {col}", a.radius().float(row, col).to_f64())
     });
     Error::InvalidArgument(format!(
-        "cholesky: the {order} x {order} balls may hold a matrix that is not positive definite: beside the factor L of \
-         the midpoint, L^-1 (A - L L^T) L^-T may have a row of sum {widest:.3}, and the proof needs a spectral radius \
-         below 1{radius}"
+        "cholesky: the {order} x {order} balls may contain a matrix that is not positive definite: with the factor L \
+         of the midpoint, the absolute sum of a row of L^-1 (A - L L^T) L^-T may be {widest:.3}, but the proof needs a \
+         spectral radius below 1{radius}"
     ))
 }

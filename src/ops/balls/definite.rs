@@ -95,8 +95,8 @@ fn not_regular(a: BallView<'_>, operation: &str, unproven: &Unproven) -> Error {
     let Unproven { ratio } = unproven;
     let order = a.midpoint.rows();
     Error::InvalidArgument(format!(
-        "{operation}: the {order} x {order} balls may hold a singular matrix: with the inverse R of the midpoint, \
-         |I - R A| for a point A shrinks some vectors by {ratio:.3} only, and the proof needs less than 1: the radii \
-         are too large beside the least eigenvalue"
+        "{operation}: the {order} x {order} balls may contain a singular matrix: with an approximate inverse R of the \
+         midpoint, |I - R A| for a matrix A in the balls scales some vector by {ratio:.3}, but the proof needs a \
+         factor below 1: the radii are too large compared with the least eigenvalue"
     ))
 }

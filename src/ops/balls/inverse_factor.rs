@@ -37,7 +37,7 @@ impl InverseFactor {
         let regular = match Regular::prove(ctx, near.view(), BallView::point(factor), start)? {
             Ok(regular) => regular,
             Err(unproven) => {
-                let message = format!("the inverse of a Cholesky factor is off by {:.3e} times itself", unproven.ratio);
+                let message = format!("the inverse of a Cholesky factor has a relative error of {:.3e}", unproven.ratio);
                 return Err(Error::InvalidArgument(message));
             }
         };

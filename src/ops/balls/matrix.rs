@@ -114,7 +114,7 @@ impl BallMatrix {
     pub fn scaled(&self, factor: &Ball) -> Result<BallMatrix> {
         let Ball { midpoint, radius } = factor;
         if !midpoint.is_finite() || !radius.is_finite() || radius.is_sign_negative() && !radius.is_zero() {
-            let message = format!("the scalar {midpoint} with radius {radius} is no ball of finite numbers");
+            let message = format!("the scalar {midpoint} with radius {radius} is not a ball of finite numbers");
             return Err(Error::InvalidArgument(message));
         }
         let bits = self.midpoint.precision_bits() + midpoint.prec();

@@ -190,7 +190,7 @@ impl DistMatrix {
     /// the root cannot hold the matrix; [`crate::Error::Transport`].
     pub fn gather(&self, group: &dyn Transport, root: usize) -> Result<Option<Matrix>> {
         self.check_group(group)?;
-        let refusal = || Error::InvalidArgument(format!("gather: rank {root} of {}", group.size()));
+        let refusal = || Error::InvalidArgument(format!("gather: there is no rank {root} among {} ranks", group.size()));
         agree(group, if root < group.size() { Ok(()) } else { Err(refusal()) })?;
         let said = (root, self.map, self.precision_bits, self.symmetric);
         check_alike(group, &said, "gather: ranks differ in the root, the tiles, the precision or the symmetry")?;
@@ -322,7 +322,7 @@ pub(crate) fn check_place(group: &dyn Transport, rank: usize, grid: RankGrid) ->
 /// Refuses a root outside the group.
 pub(crate) fn check_root(group: &dyn Transport, root: usize) -> Result<()> {
     let ranks = group.size();
-    if root < ranks { Ok(()) } else { Err(Error::InvalidArgument(format!("root {root} of {ranks} ranks"))) }
+    if root < ranks { Ok(()) } else { Err(Error::InvalidArgument(format!("root {root} does not exist: there are {ranks} ranks"))) }
 }
 
 /// Refuses tiles that are not whole blocks.
@@ -350,14 +350,14 @@ fn check_scatter(
     map.grid.check_ranks(group.size())?;
     check_root(group, root)?;
     if whole.is_some() != (rank == root) {
-        return refuse(format!("rank {rank}: the matrix comes from rank {root} and from no other"));
+        return refuse(format!("rank {rank}: only rank {root} may pass the matrix"));
     }
     let Some(whole) = whole else { return Ok(()) };
     if (whole.rows(), whole.cols()) != (map.rows, map.cols) {
         return Err(Error::shape_mismatch("scatter", (whole.rows(), whole.cols()), (map.rows, map.cols)));
     }
     if whole.precision_bits() != precision_bits {
-        return refuse(format!("scatter: a matrix of {} bits into one of {precision_bits}", whole.precision_bits()));
+        return refuse(format!("scatter: the matrix has {} bits, but the result has {precision_bits}", whole.precision_bits()));
     }
     Ok(())
 }

@@ -123,7 +123,7 @@ impl DistMatrix {
     fn check_triangle(&self, triangle: Option<Uplo>) -> Result<()> {
         match (self.map().triangle, triangle) {
             (Some(held), Some(wanted)) if held != wanted && !self.is_symmetric() => {
-                let message = format!("the {wanted:?} triangle of a matrix that has the {held:?} one alone");
+                let message = format!("the {wanted:?} triangle is requested, but the matrix has only the {held:?} triangle");
                 Err(Error::InvalidArgument(message))
             }
             _ => Ok(()),
@@ -234,7 +234,7 @@ pub(crate) fn check_target(rows: usize, cols: usize, precision_bits: u32, local:
     }
     match local.precision_bits() {
         bits if bits == precision_bits => Ok(()),
-        bits => Err(Error::InvalidArgument(format!("a local part of {bits} bits for a matrix of {precision_bits}"))),
+        bits => Err(Error::InvalidArgument(format!("the local part has {bits} bits, but the matrix has {precision_bits}"))),
     }
 }
 

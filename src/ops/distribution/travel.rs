@@ -250,7 +250,7 @@ impl Travel<'_> {
 
     /// Refuses invalid arguments, with the same error on all ranks. Collective.
     fn check(&self, group: &dyn Transport) -> Result<()> {
-        check_alike(group, self, "ranks ask for different distributions or triangles of a matrix")?;
+        check_alike(group, self, "the ranks request different distributions or triangles of a matrix")?;
         // The next steps are the same on all ranks.
         let (from, to) = ((self.from.rows, self.from.cols), (self.to.rows, self.to.cols));
         if from != to {

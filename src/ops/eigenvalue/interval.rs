@@ -195,7 +195,7 @@ impl<'a> Search<'a> {
         let EigenvalueInterval { lower, upper } = self.interval();
         Err(Error::verification(format!(
             "the smallest eigenvalue is between {lower:.10e} and {upper:.10e}: {MOST_FACTORISATIONS} factorisations do \
-             not tell it to {} bits",
+             not determine it to {} bits",
             self.precision_bits
         )))
     }

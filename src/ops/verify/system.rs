@@ -247,7 +247,7 @@ fn check_bits(operation: &str, precision_bits: u32) -> Result<()> {
         return Ok(());
     }
     let message =
-        format!("{operation}: at {precision_bits} bits the bound says nothing: it takes {LEAST_BITS} or more");
+        format!("{operation}: the bound is void at {precision_bits} bits: at least {LEAST_BITS} are needed");
     Err(Error::InvalidArgument(message))
 }
 
@@ -301,7 +301,10 @@ fn check_definite(operation: &str, lower: MatrixView<'_>, name: &str, slack: i64
         if let Some(i) = (j + 1..lower.rows()).find(is_beyond) {
             return refusal(&|base| {
                 let place = base.place(i, j);
-                format!("the entry at {place} of {name} is too large beside the diagonal: it is not positive definite")
+                format!(
+                    "the entry at {place} of {name} is too large compared with the diagonal: {name} is not positive \
+                     definite"
+                )
             });
         }
     }

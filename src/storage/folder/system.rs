@@ -264,9 +264,9 @@ mod direct {
             device_block(answer.stx_dev_major, answer.stx_dev_minor).unwrap_or(IoBuffer::ALIGNMENT as u32)
         };
         match alignment {
-            0 => absent("the file system says that it has none"),
+            0 => absent("the file system reports that it has none"),
             wide if wide as usize > IoBuffer::ALIGNMENT => {
-                absent(&format!("it wants an alignment of {wide} bytes, above {}", IoBuffer::ALIGNMENT))
+                absent(&format!("it requires an alignment of {wide} bytes, above {}", IoBuffer::ALIGNMENT))
             }
             alignment => Ok(DirectIo::Aligned(alignment)),
         }

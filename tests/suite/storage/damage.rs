@@ -129,5 +129,5 @@ fn a_group_of_another_directory_is_not_taken_for_one_of_this() {
     };
     drop(open());
     folder.put_file("g.group", file);
-    assert_eq!(open().damaged()[0].reason, "it is from another directory");
+    assert_eq!(open().damaged()[0].reason, "it belongs to another directory");
 }

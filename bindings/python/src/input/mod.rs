@@ -246,7 +246,7 @@ fn stacked<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Option<Opera
     let views: Vec<View> = parts.iter().map(|part| part.get().view()).collect();
     let cols = views[0].cols();
     if let Some((at, other)) = views.iter().map(View::cols).enumerate().find(|(_, other)| *other != cols) {
-        return Err(PyValueError::new_err(format!("{name}: matrix {at} has {other} columns, matrix 0 has {cols}")));
+        return Err(PyValueError::new_err(format!("{name}: matrix {at} has {other} columns, but matrix 0 has {cols}")));
     }
     let (rows, bits) = (views.iter().map(View::rows).sum(), View::largest_precision(&views));
     let rounded_bits = views.iter().filter_map(View::rounded_bits).min();

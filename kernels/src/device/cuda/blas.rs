@@ -66,7 +66,7 @@ struct Arguments {
 
 /// A size as cuBLAS takes it.
 fn size(number: usize) -> Result<c_int> {
-    c_int::try_from(number).map_err(|_| Error::Device(format!("cuBLAS takes no size of {number}")))
+    c_int::try_from(number).map_err(|_| Error::Device(format!("cuBLAS does not accept a size of {number}")))
 }
 
 /// A product as cuBLAS takes it.

@@ -154,7 +154,7 @@ impl CudaDevice {
     unsafe fn submit(&self, queue: &Queue, function: CUfunction, threads: u64, words: &[u64]) -> Result<()> {
         let blocks = threads.div_ceil(BLOCK_THREADS);
         if blocks > GRID_BLOCKS {
-            return Err(Error::Device(format!("{threads} threads are more than one launch has room for")));
+            return Err(Error::Device(format!("{threads} threads exceed the size of one launch")));
         }
         let (mut threads, mut words) = (threads, words.to_vec());
         // A structure without fields still has a byte.

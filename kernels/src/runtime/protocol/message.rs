@@ -93,7 +93,7 @@ impl Message {
             }
             [FINISHED] => Ok(Message::Finished),
             [STOP] => Ok(Message::Stop),
-            _ => Err(Error::Transport(format!("a message of {} words that nobody sends", words.len()))),
+            _ => Err(Error::Transport(format!("a message of {} words is not part of the protocol", words.len()))),
         }
     }
 }

@@ -22,7 +22,7 @@ pub unsafe fn probe(comm: sys::MPI_Comm, tag: Tag) -> Result<Option<(usize, usiz
     // SAFETY: a status is a struct of numbers, for which zeros are values.
     let status = unsafe { status.assume_init() };
     let from = usize::try_from(status.MPI_SOURCE);
-    let from = from.map_err(|_| Error::Transport("MPI_Iprobe: a message from nobody".into()))?;
+    let from = from.map_err(|_| Error::Transport("MPI_Iprobe reports a message without a sender".into()))?;
     Ok(Some((from, words_received(&status)?)))
 }
 
@@ -49,7 +49,7 @@ pub unsafe fn test_some(requests: &mut [sys::MPI_Request]) -> Result<Vec<(usize,
         check("MPI_Testsome", code)?;
     }
     // A negative number means that no request is active, which cannot be.
-    let done = usize::try_from(done).map_err(|_| Error::Transport("MPI_Testsome: no request is live".into()))?;
+    let done = usize::try_from(done).map_err(|_| Error::Transport("MPI_Testsome: there is no active request".into()))?;
     let outcome = |status: sys::MPI_Status| {
         if some_failed { check("MPI_Testsome", status.MPI_ERROR).map(|()| status) } else { Ok(status) }
     };

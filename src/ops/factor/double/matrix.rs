@@ -182,7 +182,7 @@ impl DoubleMatrix {
         let order = self.map.rows;
         let other_length = vectors.iter().map(Vec::len).find(|&entries| entries != order);
         let fit = other_length.map_or(Ok(()), |entries| {
-            let message = format!("a vector of {entries} entries beside a matrix of order {order}");
+            let message = format!("a vector of {entries} entries does not fit a matrix of order {order}");
             Err(Error::InvalidArgument(message))
         });
         self.check_group(world, fit, &vectors.len())?;
@@ -222,7 +222,7 @@ impl DoubleMatrix {
         check_alike(
             world,
             &(self.map, asked),
-            "ranks differ in how a matrix of doubles is cut or in what is asked of it",
+            "the ranks have different tilings of a matrix of doubles, or different requests",
         )
     }
 

@@ -58,7 +58,8 @@ impl FileProduct {
         }
         if ctx.freivalds() {
             return Err(Error::InvalidArgument(
-                "Freivalds' test would read the operands of a product above a disk once more: the self-check is there"
+                "Freivalds' test is not supported out of core, since it would read the operands once more: use the \
+                 self-check"
                     .into(),
             ));
         }

@@ -323,7 +323,7 @@ impl RankProblem<'_> {
         if let Some(right) = self.right {
             same_cols(right)?;
             if right.len() != self.left.len() {
-                let message = format!("{} blocks of A against {} blocks of B", self.left.len(), right.len());
+                let message = format!("there are {} blocks of A, but {} blocks of B", self.left.len(), right.len());
                 return Err(Error::InvalidArgument(message));
             }
             if let Some((a, b)) = self.left.iter().zip(right).find(|(a, b)| a.rows() != b.rows()) {

@@ -156,8 +156,8 @@ impl SystemShape {
             return Ok(method);
         }
         Err(Error::InvalidArgument(format!(
-            "{operation} above a disk, accurate entry by entry, takes at least 8 right sides of at least 8 rows, here \
-             are {columns} of {order} rows: ask for accuracy by norms, or solve them in memory"
+            "{operation} out of core with entrywise accuracy needs at least 8 right sides of at least 8 rows, but here \
+             are {columns} of {order} rows: choose accuracy by norms, or solve in memory"
         )))
     }
 }

@@ -117,8 +117,8 @@ impl DiskSystem<'_> {
         match outgrown.first() {
             None => Ok(x),
             Some(first) => Err(Error::InvalidArgument(format!(
-                "the unknowns of right side {} (counted from 1) outgrow fixed point, in which columns are solved above \
-                 a disk entry by entry: ask for accuracy by norms, or solve it in memory",
+                "the unknowns of right side {} (counted from 1) exceed the range of fixed point, which solves out of \
+                 core with entrywise accuracy use: choose accuracy by norms, or solve in memory",
                 cols.start + first + 1
             ))),
         }

@@ -210,7 +210,7 @@ pub fn trsm_local(
     let world = team.world();
     check_options(world, options)?;
     if options.side == Side::Right {
-        let message = "trsm: right sides as a caller has them are solved for from the left side".to_string();
+        let message = "trsm: right sides in the caller's own distribution are supported only for side left".to_string();
         return Err(Error::InvalidArgument(message));
     }
     check_triangle(world, t, options.uplo)?;
@@ -230,7 +230,7 @@ fn check_options(world: &dyn Transport, options: &TrsmOptions<'_>) -> Result<()>
 fn check_triangle(world: &dyn Transport, t: &DistMatrix, uplo: Uplo) -> Result<()> {
     let held = t.map().triangle;
     let wrong = held.is_some_and(|held| held != uplo) || (t.is_symmetric() && t.map().rows == t.map().cols);
-    let message = || format!("trsm: the {uplo:?} triangle of a matrix that holds {held:?}");
+    let message = || format!("trsm: the {uplo:?} triangle is requested, but the matrix has {held:?}");
     agree(world, if wrong { Err(Error::InvalidArgument(message())) } else { Ok(()) })
 }
 
