@@ -19,7 +19,8 @@ const ZERO_ENTRIES: u64 = 29;
 /// Entries with full random significands and signs; exponents are uniform in `[-spread_bits, spread_bits]`, and where
 /// that is more than 0 some entries are 0.
 ///
-/// The same bits for the same arguments, on any number of threads. Runs on the threads of the pool it is called in.
+/// The result has the same bits for the same arguments, on any number of threads. It runs on the threads of the current
+/// rayon pool.
 ///
 /// # Errors
 /// Those of [`Matrix::zeros`].

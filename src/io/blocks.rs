@@ -35,7 +35,7 @@ pub struct MatrixFile {
     header: BinaryHeader,
 }
 
-/// A block of a matrix: for a file that stores the lower triangle, of that triangle.
+/// A block of a matrix; in a file that stores the lower triangle, a block of that triangle.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Block {
     /// Rows of the matrix.
@@ -111,8 +111,8 @@ impl MatrixFile {
     /// Opens a file and reads its header.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Format`] for a file that is no binary matrix file, or has another length than its header
-    /// requires.
+    /// [`Error::Io`]; [`Error::Format`] for a file that is not a binary matrix file, or has another length than its
+    /// header requires.
     pub fn open(path: &Path) -> Result<MatrixFile> {
         let file = File::open(path).map_err(failed(path, "open"))?;
         let format = |message| Error::Format { path: path.to_path_buf(), message };
@@ -201,11 +201,10 @@ impl MatrixFile {
     }
 
     /// Checks that all stored entries of a block are valid numbers, in words as [`MatrixFile::read_block`] leaves them:
-    /// a file may have been written over since it was checked as a whole.
-    /// Cost: a pass over the words.
+    /// the file may have been overwritten since it was checked as a whole. Cost: a pass over the words.
     ///
     /// # Errors
-    /// [`Error::Format`] for the first that is none.
+    /// [`Error::Format`] for the first entry that is not a valid number.
     pub fn check_block(&self, block: &Block, words: &[u64]) -> Result<()> {
         let limbs = self.limbs();
         let (heads, rest) = words.split_at((block.rows.len() * block.cols.len()).min(words.len()));
@@ -267,11 +266,11 @@ impl MatrixFile {
         Ok(limbs)
     }
 
-    /// Reads the whole file once, and its heads twice: every number is checked, and the checksum. `visit` sees each
-    /// stored entry's row, column and head.
+    /// Reads the whole file once, and its heads twice; checks every number and the checksum. `visit` sees each stored
+    /// entry's row, column and head.
     ///
     /// # Errors
-    /// [`Error::Format`] for damage and invalid numbers, [`Error::Io`], [`Error::Cancelled`], those of `visit`.
+    /// [`Error::Format`] for damage and invalid numbers, [`Error::Io`], [`Error::Cancelled`], the errors of `visit`.
     pub fn check(
         &self,
         progress: Option<Arc<ProgressCallback>>,
@@ -301,7 +300,7 @@ impl MatrixFile {
     /// [`MatrixFile::check`] for a visitor that needs the heads twice, or whole numbers.
     ///
     /// # Errors
-    /// As [`MatrixFile::check`]; those of the visitor.
+    /// As [`MatrixFile::check`]; the errors of the visitor.
     pub fn check_heads(&self, progress: Option<Arc<ProgressCallback>>, visitor: &mut impl HeadVisitor) -> Result<u64> {
         let (entries, limbs) = (self.header.entries(), self.limbs());
         let bytes = 8 * entries * (2 + limbs as u64);
