@@ -77,7 +77,7 @@ pub struct Context {
     /// Whether the memory is limited, or was limited in the context of which this is a clone without the limit.
     under_limit: bool,
     kernel: Option<&'static dyn PlaneKernel>,
-    /// Times of a multiplication that the choice of a kernel assumes; `None` measures this CPU.
+    /// The multiplier units that the choice of a kernel assumes; `None` for the units of this CPU.
     multipliers: Option<Multipliers>,
     devices: Arc<DeviceSet>,
     self_check: bool,

@@ -12,15 +12,15 @@ use crate::ops::product::problem::{Accuracy, Bits, IntegerBits, check_precision}
 use crate::ops::product::size::ProductSize;
 use crate::options::setters;
 
-/// The properties of the operands that a plan of a product needs.
+/// The properties of the operands that the plan of a product needs.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct ProductPlanOptions {
     /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
-    /// With [`Accuracy::Entrywise`]: the bits that the exponents of the operands need, in steps of 8
-    /// ([`crate::report::Report`] has them as `range_bits`); `None` takes the bits for entries of one size. Entries
-    /// that a product leaves to sums of their own are not planned for.
+    /// With [`Accuracy::Entrywise`]: the bits that the exponents of the operands need, in steps of 8 (`range_bits` in
+    /// [`crate::report::Report`]); with `None`, the bits for entries of one size. The plan does not include entries
+    /// that a product computes as separate sums.
     pub range_bits: Option<u32>,
 }
 
@@ -29,7 +29,7 @@ setters! { new ProductPlanOptions {
     range_bits: impl Into<Option<u32>>,
 } }
 
-/// [`plan_syrk_with`] with the default choices.
+/// [`plan_syrk_with`] with default options.
 ///
 /// ```
 /// use sunzi::{Context, Matrix, plans};
@@ -48,7 +48,7 @@ pub fn plan_syrk(ctx: &Context, rows: usize, cols: usize, precision_bits: u32) -
 
 /// The plan of [`crate::syrk`] for a `rows x cols` operand: bytes of every part, batches, bands, chunks, jobs.
 ///
-/// Nothing is computed and no window allocated; the kernel's tables are made and kept in the context.
+/// Nothing is computed and no window allocated; only the kernel's tables are made and kept in the context.
 ///
 /// ```
 /// use sunzi::{Accuracy, Context, Error, plans};
@@ -60,7 +60,7 @@ pub fn plan_syrk(ctx: &Context, rows: usize, cols: usize, precision_bits: u32) -
 /// ```
 ///
 /// # Errors
-/// [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`] names the least limit that would do.
+/// [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`] with the smallest limit that suffices.
 pub fn plan_syrk_with(
     ctx: &Context,
     (rows, cols): (usize, usize),
@@ -71,7 +71,7 @@ pub fn plan_syrk_with(
     plan_size(ctx, size, precision_bits, options)
 }
 
-/// [`plan_gemm_with`] with the default choices.
+/// [`plan_gemm_with`] with default options.
 ///
 /// ```
 /// use sunzi::{Accuracy, Context, plans};

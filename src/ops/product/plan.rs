@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// millisecond.
 const ASK_SYSTEM_BYTES: u64 = 64 << 20;
 
-/// How a product will run: cuts, bytes and jobs.
+/// How a product will run: batches, bands, chunks, bytes and jobs.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct Plan {
@@ -39,13 +39,13 @@ pub struct Plan {
     pub working_bits: u32,
     /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
-    /// Bits among `working_bits` that are assumed for the range of the operands' exponents.
+    /// Part of `working_bits`: the bits assumed for the range of the operands' exponents.
     pub range_bits: u32,
     /// Name of the kernel, or `direct` for the path of tiny sizes.
     pub kernel: &'static str,
     /// Worker threads.
     pub threads: usize,
-    /// Planes, a redundant one included; 0 on the direct path.
+    /// Residue planes, including a redundant one; 0 on the direct path.
     pub primes: usize,
     /// Groups of primes whose operand planes are in memory at the same time.
     pub batches: usize,
@@ -53,11 +53,11 @@ pub struct Plan {
     pub batch_primes: usize,
     /// Bands of the result, in its longer direction.
     pub bands: usize,
-    /// Columns of a band; the last may have fewer.
+    /// Columns of a band; the last band may have fewer.
     pub band_columns: usize,
     /// Chunks of contracted rows.
     pub chunks: usize,
-    /// Rows of a chunk; the last may have fewer.
+    /// Rows of a chunk; the last chunk may have fewer.
     pub chunk_rows: usize,
     /// Bytes of each part.
     pub bytes: PlanBytes,
@@ -65,18 +65,18 @@ pub struct Plan {
     pub planned_bytes: u64,
     /// Kernel calls of each worker for one full batch on the largest pair of bands.
     pub jobs_per_worker: Vec<usize>,
-    /// Largest load of a worker over the mean, in blocks.
+    /// Largest load of a worker divided by the mean load, in blocks.
     pub load_max_over_mean: f64,
-    /// How ranks share the product; `None` in one process. The bytes above are then those of the node that takes most,
-    /// and the threads are those of all ranks.
+    /// The division of the product between ranks; `None` in one process. The bytes above are then the largest over the
+    /// nodes, and the threads are those of all ranks.
     #[serde(flatten)]
     pub team: Option<TeamPlan>,
-    /// The memory that each device will hold; empty on the CPU. The bytes above are then those of the host.
+    /// The memory that each device will use; empty on the CPU. The bytes above are then those of the host.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DevicePart>,
 }
 
-/// How the ranks of a team share a product.
+/// The division of a product between the ranks of a team.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct TeamPlan {
@@ -88,23 +88,23 @@ pub struct TeamPlan {
     pub grid: (usize, usize),
     /// Rows and columns of a tile of the result.
     pub tile_size: usize,
-    /// The needs of each kind of node.
+    /// The memory and work of each kind of node.
     pub per_node: Vec<NodePlan>,
-    /// Bytes of residues that the node which sends most of them sends to others; 0 on one node. Where ranks have
-    /// devices, bytes that its ranks send each other count too.
+    /// The largest number of bytes of residues that a node sends to others; 0 on one node. If ranks have devices, bytes
+    /// sent between ranks of a node are included.
     pub sent_bytes: u64,
     /// Parts of a batch of primes that are multiplied one after the other, each while the previous one is exchanged; 1
-    /// where little is exchanged.
+    /// if little is exchanged.
     pub exchange_parts: usize,
 }
 
-/// The needs of a group of equal nodes.
+/// The memory and work of each node of a group of equal nodes.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct NodePlan {
     /// The nodes.
     pub count: usize,
-    /// The first of them.
+    /// Number of the first node of the group.
     pub first_node: usize,
     /// Ranks of such a node.
     pub ranks: usize,
@@ -112,13 +112,13 @@ pub struct NodePlan {
     pub workers: usize,
     /// Contracted rows on such a node.
     pub rows: usize,
-    /// Rows of a chunk, at most.
+    /// The largest number of rows of a chunk.
     pub chunk_rows: usize,
     /// Kernel calls for one full batch on the largest pair of bands.
     pub jobs: usize,
-    /// Fewest and most jobs of a worker.
+    /// The smallest and the largest number of jobs of a worker.
     pub jobs_per_worker: (usize, usize),
-    /// Bytes of each part, at most.
+    /// The largest number of bytes of each part.
     pub bytes: PlanBytes,
     /// Sum of `bytes`.
     pub planned_bytes: u64,

@@ -37,9 +37,9 @@ pub(crate) struct StepPart {
 /// Which operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Side {
-    /// The operand of the result's rows.
+    /// The operand that provides the rows of the result.
     Left,
-    /// The operand of the result's columns.
+    /// The operand that provides the columns of the result.
     Right,
 }
 

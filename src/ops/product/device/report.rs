@@ -7,31 +7,31 @@ use crate::ops::product::device::timer::DeviceSeconds;
 use crate::plan::DeviceCut;
 use serde::Serialize;
 
-/// One device in one call.
+/// The work of one device in one call.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct DeviceReport {
-    /// As its maker calls it.
+    /// Name of the device, as given by its maker.
     pub name: String,
     /// `cuda`, `soft` or `host`.
     pub kind: DeviceKind,
-    /// Number among the devices of its kind.
+    /// Number of the device among the devices of its kind.
     pub index: usize,
-    /// Moduli of its share.
+    /// Moduli assigned to the device.
     pub moduli: usize,
-    /// Operand planes of its share.
+    /// Operand planes assigned to the device.
     pub planes: usize,
     /// Columns of a strip, rows of a chunk, moduli of a batch, ...
     pub cut: DeviceCut,
     /// Bytes allocated on it.
     pub device_bytes: u64,
-    /// Multiply-adds of planes issued, including those on padding and outside a triangle.
+    /// Multiply-adds of residue planes, including those on padding and outside a triangle.
     pub multiply_adds: u64,
-    /// Bytes over the bus.
+    /// Bytes copied to and from the device.
     pub traffic: Traffic,
     /// Its own time.
     pub seconds: DeviceSeconds,
-    /// Ranks of the machine that share the device; 1 if only this process uses it.
+    /// Number of ranks of the machine that share the device; 1 if only this process uses it.
     pub ranks: usize,
 }
 

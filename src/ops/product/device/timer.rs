@@ -17,19 +17,19 @@ pub(super) enum TimedPart {
     Round,
 }
 
-/// Seconds of a device's clock; copies and scaling overlap them and are not in them.
+/// Seconds measured by a device's clock, without copies and scaling, which overlap them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct DeviceSeconds {
-    /// Digits to operand planes.
+    /// Conversion of digits to operand planes.
     pub to_residues: f64,
-    /// Products of planes, with the reductions that do not overlap them.
+    /// Products of planes, with those reductions that do not overlap them.
     pub product: f64,
     /// Residues to integers.
     pub reconstruct: f64,
-    /// Integers to big floats.
+    /// Conversion of integers to big floats.
     pub round: f64,
-    /// From the first copy in to the last copy out.
+    /// Time from the first copy to the device to the last copy from it.
     pub total: f64,
 }
 

@@ -41,11 +41,11 @@ pub struct OutOfCoreProductPlan {
     pub tile_size: usize,
     /// Tiles of the result.
     pub tiles: usize,
-    /// Bytes of the pass over the operands before the product.
+    /// Bytes read by the pass over the operands before the product.
     pub scan_bytes: u64,
-    /// Bytes of the operands that the product reads, tiles of an earlier run not counted.
+    /// Bytes of the operands that the product reads, assuming that no tile exists from an earlier run.
     pub read_bytes: u64,
-    /// The fewest bytes that bands of this width read: each pair of them once, for all primes.
+    /// The smallest number of bytes that bands of this width can read: each pair of bands once, for all primes.
     pub least_read_bytes: u64,
     /// Bands, chunks, and bytes of memory.
     #[serde(flatten)]
