@@ -13,12 +13,11 @@ use crate::ops::solve::report::SolveReport;
 impl Cholesky {
     /// The solution `X` of `A X = B`, rounded to `precision_bits` bits.
     ///
-    /// Shapes: `b` and the result are `n x m`.
-    /// Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column, where `p` is
-    /// the smaller of `precision_bits` and the precision of the factor; for a factor of accuracy entry by entry (see
-    /// [`Cholesky::with_accuracy`]) `|b - A x|_i <= 2^(4 - p) (|L| |L^T| |x| + |b|)_i`. The bits depend only on the
-    /// factor, its accuracy, `b` and the precision.
-    /// Cost: `n^2 m` word products for each prime. Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
+    /// Shapes: `b` and the result are `n x m`. Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| +
+    /// |b_i|)` for each column, where `p` is the smaller of `precision_bits` and the precision of the factor; for a
+    /// factor with entrywise accuracy (see [`Cholesky::with_accuracy`]) `|b - A x|_i <= 2^(4 - p) (|L| |L^T| |x| +
+    /// |b|)_i`. The bits depend only on the factor, its accuracy, `b` and the precision. Cost: `n^2 m` word products
+    /// for each prime. Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
     ///
     /// ```
     /// use sunzi::{Context, Matrix};

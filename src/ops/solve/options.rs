@@ -8,19 +8,19 @@ use crate::ops::product::problem::Accuracy;
 use crate::options::setters;
 use rug::Float;
 
-/// Choices of a triangular solve beyond the operands and the precision.
+/// Options of a triangular solve in addition to the operands and the precision.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct TrsmOptions<'a> {
     /// `Left` solves `op(T) X = alpha B` (the default), `Right` solves `X op(T) = alpha B`.
     pub side: Side,
-    /// The triangle of `T` that is read; the other may hold anything.
+    /// The triangle of `T` that is read; the contents of the other triangle are ignored.
     pub uplo: Uplo,
     /// Whether `T` is used transposed.
     pub op: Op,
     /// Whether the diagonal of `T` is read or taken as ones.
     pub diag: Diag,
-    /// Accuracy promised for each entry of the residual.
+    /// Accuracy of each entry of the residual.
     pub accuracy: Accuracy,
     /// Scalar of `B`; `None` is 1.
     pub alpha: Option<&'a Float>,

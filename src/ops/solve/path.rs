@@ -51,18 +51,19 @@ impl Method {
     }
 }
 
-/// How the unknowns of a solve are found; the path decides the bits of the solution.
+/// The algorithm of a solve; it determines the bits of the solution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Path {
-    /// One right side after the other, with exact dot products of fixed-point digits.
+    /// One right-hand side after the other, with exact dot products of fixed-point digits.
     Dots,
-    /// The triangle cut recursively: products off the diagonal blocks, scalar by scalar within them.
+    /// Recursive splitting of the triangle: products off the diagonal blocks, substitution by scalars within them.
     #[default]
     Parts,
-    /// One right side after the other, with sums of digits below the largest term of each row.
+    /// One right-hand side after the other, with sums of digits below the largest term of each row.
     Sums,
-    /// In fixed point on tiles of residues; columns that outgrow it are solved by parts.
+    /// In fixed point on tiles of residues; columns that exceed the range of fixed point are solved by recursive
+    /// splitting.
     Tiles,
 }
 

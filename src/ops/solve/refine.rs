@@ -16,22 +16,22 @@ use crate::ops::solve::run::{SolutionPlace, store};
 use serde::Serialize;
 use std::time::Instant;
 
-/// How a solution was refined.
+/// The report of a refinement.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct RefineReport {
-    /// Corrections made, the first solution included.
+    /// Number of corrections, including the first solution.
     pub iterations: usize,
-    /// An upper bound of `log2` of the componentwise backward error of the solution,
-    /// `max_ij |b - A x|_ij / (|A| |x| + |b|)_ij`; `i64::MIN` where there is nothing but zeros.
+    /// An upper bound of `log2` of the componentwise backward error of the solution, `max_ij |b - A x|_ij / (|A| |x| +
+    /// |b|)_ij`; `i64::MIN` if all numbers are zero.
     pub backward_error_log2: i64,
     /// Wall-clock seconds of the call.
     pub seconds: f64,
-    /// Most bytes of the call, the result included, as [`crate::plans::plan_solve_refined`] has them.
+    /// The largest number of bytes of the call, including the result, as in [`crate::plans::plan_solve_refined`].
     pub planned_bytes: u64,
-    /// Name of the kernel of the residuals, the widest of which is the last.
+    /// Name of the kernel of the last residual, which has the most bits.
     pub kernel: &'static str,
-    /// The factorisation that the call began with.
+    /// The report of the factorisation at the start of the call.
     pub factorisation: CholeskyReport,
 }
 

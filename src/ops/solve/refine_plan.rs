@@ -25,7 +25,7 @@ use crate::options::setters;
 pub struct RefineOptions {
     /// Precision of the factorisation, at least 2 bits.
     pub factor_bits: u32,
-    /// Most corrections that are made, the first solution included.
+    /// The largest number of corrections, including the first solution.
     pub max_iterations: usize,
 }
 
@@ -156,11 +156,11 @@ impl RefineShape {
     }
 }
 
-/// The plan of [`crate::solve_refined_with`] for a matrix of `order` rows and `columns` right sides, all of
-/// `precision_bits` bits: the factorisation, then a solve at the factor's precision and a residual in turn.
+/// The plan of [`crate::solve_refined_with`] for a matrix of `order` rows and `columns` right-hand sides, all of
+/// `precision_bits` bits: the factorisation, then alternately a solve at the factor's precision and a residual.
 ///
-/// Nothing is computed; the kernel's tables are made and kept in the context. Pivots as in [`crate::plans::plan_trsm`].
-/// Without a limit a call with many right sides may take a third less.
+/// Nothing is computed; the kernel's tables are made and kept in the context. The assumption on pivots is that of
+/// [`crate::plans::plan_trsm`]. Without a limit a call with many right-hand sides may need a third less.
 ///
 /// ```
 /// use sunzi::{Context, RefineOptions, plans};

@@ -17,31 +17,31 @@ pub struct SolveReport {
     pub operation: &'static str,
     /// Rows of the triangle, or of the matrix.
     pub order: usize,
-    /// Right sides; those of the first panel for `ldlt`, the order for `inverse`.
+    /// Right-hand sides; for `ldlt` the columns of the first panel, for `inverse` the order.
     pub columns: usize,
     /// Requested precision.
     pub precision_bits: u32,
     /// Bits of right sides and unknowns during the solve.
     pub working_bits: u32,
-    /// How the unknowns were found.
+    /// The algorithm that computed the unknowns.
     pub path: Path,
-    /// The accuracy that holds for the residual; for a solve with a given factor, the residual of the system with the
-    /// product of the factors. Accuracy by norms also where the factorisation before the solve had too few bits for
-    /// entrywise accuracy.
+    /// The accuracy that holds for the residual; for a solve with a given factor, the residual of the system whose
+    /// matrix is the product of the factors. It is accuracy by norms also if the factorisation before the solve had too
+    /// few bits for entrywise accuracy.
     pub accuracy: Accuracy,
     /// Name of the kernel.
     pub kernel: &'static str,
     /// Worker threads.
     pub threads: usize,
-    /// Bands of right sides that were solved one after the other.
+    /// Bands of right-hand sides that were solved one after the other.
     pub bands: usize,
     /// Wall-clock seconds of the call.
     pub seconds: f64,
-    /// Bytes that the plan allows for under a memory limit, the result included. Without a limit the bytes of the first
-    /// try: right sides that outgrow it take more.
+    /// Bytes that the plan allows under a memory limit, including the result. Without a limit, the bytes of the first
+    /// pass: right-hand sides that are solved with more bits need more.
     pub planned_bytes: u64,
-    /// Approximate number of correct digits of the answer, see [`crate::Cholesky::solution_digits`]; `None` where it
-    /// was not requested, and where the memory limit left no room for an estimate.
+    /// Approximate number of correct digits of the result, see [`crate::Cholesky::solution_digits`]; `None` if it was
+    /// not requested, or if the memory limit was too small for an estimate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digits: Option<f64>,
     /// The factorisation that the call began with.

@@ -71,13 +71,12 @@ fn exponents(ctx: &Context, file: &MatrixFile, path: SolvePath) -> Result<Expone
 /// The solution `X` of `A X = B` for a symmetric positive definite `A`, from the binary files `matrix` and `right` to
 /// the binary file `solution`.
 ///
-/// Shapes: `matrix` as for [`crate::out_of_core::cholesky`], `right` is `n x m`.
-/// Accuracy and bits: those of [`crate::solve_with`] by norms: the file is the same, byte for byte, whatever the limit,
-/// the threads, and however often the run was ended and begun again.
-/// The directory `storage` holds the tiles of the factorisation, the file of the factor, and finished columns: a run
-/// that was ended continues from them. Memory: as planned, at most the context's limit.
-/// Cost: that of the factorisation, and the factor is read twice for each band of right sides.
-/// Source: docs/OUT_OF_CORE.md.
+/// Shapes: `matrix` as for [`crate::out_of_core::cholesky`], `right` is `n x m`. Accuracy and bits: those of
+/// [`crate::solve_with`] with [`crate::Accuracy::Norm`]. The file is the same, byte for byte, for any memory limit and
+/// number of threads, and after any number of interruptions. The directory `storage` contains the tiles of the
+/// factorisation, the file of the factor, and finished columns: an interrupted run resumes from them. Memory: as
+/// planned, at most the context's limit. Cost: that of the factorisation; in addition the factor is read twice for each
+/// band of right-hand sides. Source: docs/OUT_OF_CORE.md.
 ///
 /// ```
 /// use sunzi::io::{self, ReadOptions, WriteOptions};
@@ -95,7 +94,7 @@ fn exponents(ctx: &Context, file: &MatrixFile, path: SolvePath) -> Result<Expone
 /// ```
 ///
 /// # Errors
-/// Those of [`crate::out_of_core::cholesky`] and of [`crate::out_of_core::trsm`].
+/// The errors of [`crate::out_of_core::cholesky`] and of [`crate::out_of_core::trsm`].
 pub fn solve(
     ctx: &Context,
     paths: SolvePaths<'_>,
@@ -106,9 +105,9 @@ pub fn solve(
     solve_files(Site::one_process(ctx), paths, precision_bits, &options)
 }
 
-/// [`solve`] over the ranks of `team`: they factor as in [`crate::out_of_core::cholesky_over_ranks`], and each solves
-/// for columns of its own. Each has directories of its own below those of one process, and an equal share of its node's
-/// limit. Collective.
+/// [`solve`] over the ranks of `team`: they factor as in [`crate::out_of_core::cholesky_over_ranks`], and each rank
+/// solves for its own columns. Each rank has its own directories in those of one process, and an equal share of its
+/// node's limit. Collective.
 ///
 /// The factor is one file, which rank 0 writes and all ranks read.
 ///
@@ -137,7 +136,7 @@ pub fn solve(
 /// ```
 ///
 /// # Errors
-/// As [`solve`], the same on every rank; [`Error::InvalidArgument`] for a grid of more ranks than there are;
+/// As [`solve`], the same error on every rank; [`Error::InvalidArgument`] for a grid of more ranks than there are;
 /// [`Error::Transport`].
 pub fn solve_over_ranks(
     ctx: &Context,

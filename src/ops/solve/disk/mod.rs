@@ -33,18 +33,18 @@ use crate::tile::RankGrid;
 use serde::Serialize;
 use std::path::Path;
 
-/// Choices of an out-of-core solve.
+/// Options of an out-of-core solve.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct OutOfCoreSolveOptions {
     /// Whether only the lower triangle of a symmetric matrix stored with all entries is used; by default both triangles
-    /// are, and must agree. Triangular solves have their own option for the triangle.
+    /// are read and must be equal. Triangular solves have their own option for the triangle.
     pub lower: bool,
     /// Rows of a tile of the factorisation; by default chosen from the order.
     pub tile_rows: Option<usize>,
     /// Whether the system's cache is used for the files of the storage directory.
     pub caching: Caching,
-    /// Rows and columns of the ranks that factor, where there are several; by default nearly square.
+    /// Rows and columns of the grid of ranks that factor, if there are several; by default nearly square.
     pub grid: Option<RankGrid>,
 }
 
@@ -58,7 +58,7 @@ setters! { new OutOfCoreSolveOptions {
 /// The files of a solve, and the directory for finished parts.
 #[derive(Clone, Copy, Debug)]
 pub struct SolvePaths<'a> {
-    /// The matrix or triangle.
+    /// The file of the matrix or triangle.
     pub matrix: &'a Path,
     /// The right sides.
     pub right: &'a Path,
@@ -80,9 +80,9 @@ pub struct OutOfCoreSolveReport {
     pub columns: usize,
     /// Requested precision.
     pub precision_bits: u32,
-    /// Bits of right sides and unknowns on the way.
+    /// Working precision in bits of right-hand sides and unknowns.
     pub working_bits: u32,
-    /// Accuracy promised for the residual.
+    /// Accuracy of the residual.
     pub accuracy: Accuracy,
     /// Name of the kernel.
     pub kernel: &'static str,
@@ -90,15 +90,14 @@ pub struct OutOfCoreSolveReport {
     pub threads: usize,
     /// Ranks.
     pub ranks: usize,
-    /// Most right sides at a time: the triangle is read once for each band of this width and each substitution, and
-    /// again for columns that need another try.
+    /// The largest number of right-hand sides that are solved together: the triangle is read once for each band of this
+    /// width and each substitution, and again for columns that are solved with more bits.
     pub band_columns: usize,
-    /// Bands that were solved, by all ranks.
+    /// Bands of right-hand sides that were solved, by all ranks.
     pub bands: usize,
-    /// Bytes that the plan of a rank allows for.
+    /// Bytes that the plan allows for one rank.
     pub planned_bytes: u64,
-    /// The panels of eight columns found in the directory of the solution, and the bytes read and written, by all
-    /// ranks.
+    /// Panels of eight columns found in the directory of the solution, and bytes read and written, by all ranks.
     #[serde(flatten)]
     pub disk: DiskUse,
     /// Wall-clock seconds of the call.
@@ -109,7 +108,7 @@ pub struct OutOfCoreSolveReport {
     pub solve_seconds: f64,
     /// Seconds of writing the solution.
     pub store_seconds: f64,
-    /// The factorisation that the call began with, where it was not found finished.
+    /// The report of the factorisation at the start of the call, unless a finished factor was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub factorisation: Option<OutOfCoreReport>,
 }

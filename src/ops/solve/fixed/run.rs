@@ -97,7 +97,7 @@ impl RowTiles for LoadedRow<'_> {
     }
 }
 
-/// Replaces the columns of `w` that fit by their solutions; the numbers of the others.
+/// Replaces the columns of `w` that fit the scale by their solutions; returns the numbers of the other columns.
 ///
 /// # Errors
 /// Those of [`FixedTriangle::run`].

@@ -10,13 +10,13 @@ use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::product::problem::Accuracy;
 use crate::tile::TileMap;
 
-/// `X` with `L L^T X = I`, rounded to `precision_bits` bits, for a factor `L` in tiles over the ranks of `team`: the
-/// whole matrix, in tiles like those of the factor. Collective.
+/// The solution `X` of `L L^T X = I`, rounded to `precision_bits` bits, for a factor `L` in tiles over the ranks of
+/// `team`: the whole matrix, in tiles like those of the factor. Collective.
 ///
-/// Accuracy and bits: those of [`solve_with`] with the identity as right side, on any number of ranks and in one
-/// process, so each column is as accurate as a solution. It is symmetric up to that accuracy only, and not the matrix
-/// of [`crate::Cholesky::inverse`], which is a product and costs more bits: docs/decisions/108-two-inverses.md.
-/// Cost and memory: as [`solve_with`] with `n` right sides.
+/// Accuracy and bits: those of [`solve_with`] with the identity as right-hand side, on any number of ranks and in one
+/// process, so each column is as accurate as a solution. The result is symmetric only up to that accuracy, and differs
+/// from [`crate::Cholesky::inverse`], which is a product and needs more bits: docs/decisions/108-two-inverses.md. Cost
+/// and memory: as [`solve_with`] with `n` right-hand sides.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -48,7 +48,8 @@ pub fn inverse(
     solve_with(ctx, team, factor, &identity(team, factor)?, precision_bits, accuracy)
 }
 
-/// [`inverse`], which stays where the ranks have found it: see [`crate::distributed::solve_local`]. Collective.
+/// [`inverse`] whose result stays in the distribution in which it was computed: see
+/// [`crate::distributed::solve_local`]. Collective.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};

@@ -59,11 +59,11 @@ const TOGETHER_ROWS: usize = 256;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DistSolution {
-    /// This rank's tiles of `X`, distributed like the right sides, all of them.
+    /// This rank's tiles of `X`, distributed like the right-hand sides, both triangles included.
     pub solution: DistMatrix,
 }
 
-/// [`solve_with`] entry by entry. Collective.
+/// [`solve_with`] with entrywise accuracy. Collective.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -99,30 +99,28 @@ pub fn solve(
     solve_with(ctx, team, factor, b, precision_bits, Accuracy::default())
 }
 
-/// `X` with `L L^T X = B`, rounded to `precision_bits` bits, for a factor `L` in tiles over the ranks of `team`.
-/// Collective.
+/// The solution `X` of `L L^T X = B`, rounded to `precision_bits` bits, for a factor `L` in tiles over the ranks of
+/// `team`. Collective.
 ///
-/// Shapes: `factor` is `n x n`, of which the lower triangle is read, such as [`crate::distributed::cholesky`] gives it;
-/// `b` and the result are `n x m`, in tiles and grids of their own.
-/// Accuracy and bits: as [`crate::Cholesky::solve`] of a factor with that accuracy in one process, for any grid, tile
-/// size and number of threads.
+/// Shapes: `factor` is `n x n`, of which the lower triangle is read, such as the result of
+/// [`crate::distributed::cholesky`]; `b` and the result are `n x m`, each with its own tiles and grid. Accuracy and
+/// bits: as [`crate::Cholesky::solve`] of a factor with that accuracy in one process, for any grid, tile size and
+/// number of threads.
 ///
-/// One to three right sides: each rank multiplies its own tiles with the unknowns, which all ranks have. For each row
-/// of tiles, in both substitutions, the ranks that own it send the sums to the owner of the diagonal tile, which sends
-/// the unknowns to all; both are repeated where the common exponent of the unknowns grows. Memory: the unknowns on each
-/// rank, as numbers and as digits.
-/// Eight and more: each rank takes whole columns of `B`, and the factor is sent to all ranks by rows of tiles, twice
-/// for every 512 right sides of a rank, and again for columns that need another try. From 256 rows on and by norms the
-/// ranks of a node share the residues of a row of tiles: in the first try each entry is sent once to each node. Memory:
-/// a row of tiles, or a rank's part of the node's shared tiles, in addition to that of one process for these columns.
-/// Four to seven, and columns that outgrow every try: each rank has all of these right sides, a group at a time, and
-/// computes its share of the rows of every product; the ranks that own these rows of the factor send them to it. Each
-/// substitution sends the factor once in all, and the unknowns of a step to every rank. Memory: some rows of the
-/// factor.
-/// One to three entry by entry: each rank has the unknowns of some of the right sides, and the factor is sent to all
-/// ranks by its rows, twice.
-/// Orders up to 16: every rank has the factor, and takes whole columns of `B`.
-/// Source: docs/ALGORITHM.md, "Many ranks".
+/// One to three right-hand sides: each rank multiplies its own tiles with the unknowns, which all ranks have. For each
+/// row of tiles, in both substitutions, the ranks that own it send their sums to the owner of the diagonal tile, which
+/// sends the unknowns to all ranks; both substitutions are repeated if the common exponent of the unknowns grows.
+/// Memory: the unknowns on each rank, as numbers and as digits. Eight or more right-hand sides: each rank solves for
+/// whole columns of `B`, and the factor is sent to all ranks by rows of tiles, twice for every 512 right-hand sides of
+/// a rank, and again for columns that are solved with more bits. From 256 rows on and with accuracy by norms, the ranks
+/// of a node share the residues of a row of tiles: in the first pass each entry is sent once to each node. Memory: a
+/// row of tiles, or a rank's part of the node's shared tiles, in addition to that of one process for these columns.
+/// Four to seven right-hand sides, and columns that exceed the range of fixed point: each rank has all of these
+/// right-hand sides, a group at a time, and computes its share of the rows of every product; the ranks that own these
+/// rows of the factor send them to it. Each substitution sends the factor once in total, and the unknowns of a step to
+/// every rank. Memory: some rows of the factor. One to three right-hand sides with entrywise accuracy: each rank has
+/// the unknowns of some of the right-hand sides, and the factor is sent to all ranks by its rows, twice. Orders up to
+/// 16: every rank has the factor, and solves for whole columns of `B`. Source: docs/ALGORITHM.md, "Many ranks".
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -147,10 +145,10 @@ pub fn solve(
 /// ```
 ///
 /// # Errors
-/// As [`crate::Cholesky::solve`], on every rank, as [`Error::Rank`] where one rank met it; a memory limit is that of
-/// a node; places are those in `B`.
-/// [`Error::Singular`] for a zero on the diagonal; [`Error::InvalidArgument`] for an upper triangle and where ranks
-/// differ in shapes, tiles or precision; [`Error::Transport`].
+/// As [`crate::Cholesky::solve`], on every rank, as [`Error::Rank`] if it occurred on one rank; a memory limit is that
+/// of a node; rows and columns in errors are those of `B`. [`Error::Singular`] for a zero on the diagonal;
+/// [`Error::InvalidArgument`] for an upper triangle and if ranks differ in shapes, tiles or precision;
+/// [`Error::Transport`].
 pub fn solve_with(
     ctx: &Context,
     team: &Team,
@@ -164,11 +162,11 @@ pub fn solve_with(
     Ok(DistSolution { solution })
 }
 
-/// [`solve_with`] into `result`, in the memory that it has where it is distributed like `b`, all of it, at
-/// `precision_bits` bits; it is made anew else. Its entries are arbitrary after an error. Collective.
+/// [`solve_with`] into `result`; its memory is reused if it is a whole matrix distributed like `b` with
+/// `precision_bits` bits, and otherwise it is allocated anew. Its entries are arbitrary after an error. Collective.
 ///
-/// Without a memory limit a context also keeps a rank's columns of the right sides and of the solution, so that calls
-/// which follow each other take no fresh memory.
+/// Without a memory limit a context also keeps a rank's columns of the right-hand sides and of the solution, so that
+/// repeated calls allocate no fresh memory.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -209,10 +207,10 @@ pub fn solve_into(
     solved.into_tiles(ctx, team.world(), b.map(), result)
 }
 
-/// [`solve_with`] for right sides as a caller has them, in any distribution: none of them is put into tiles. The
-/// solution stays where the ranks have found it until [`LocalSolution::fill_local`]. Collective.
+/// [`solve_with`] for right-hand sides in the caller's own distribution, which are not converted to tiles. The solution
+/// stays in the distribution in which it was computed until [`LocalSolution::fill_local`]. Collective.
 ///
-/// Memory: as [`solve_with`], without tiles of right sides and solutions.
+/// Memory: as [`solve_with`], without the tiles of right-hand sides and solutions.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};

@@ -53,12 +53,12 @@ pub fn trsm(ctx: &Context, team: &Team, t: &DistMatrix, b: &DistMatrix, precisio
 /// The solution `X` of `op(T) X = alpha B` or `X op(T) = alpha B`, rounded to `precision_bits` bits, for a triangular
 /// `T` in tiles over the ranks of `team`. Collective.
 ///
-/// Shapes: as [`crate::trsm_with`]; `t` holds the triangle that the options name, or is whole; the result is
-/// distributed like `b`, all of it.
-/// Accuracy and bits: as [`crate::trsm_with`] in one process, for any grid, tile size and number of threads.
-/// Cost and memory: as [`crate::distributed::solve_with`], the factor being sent once where that sends it twice; one to
-/// three right sides are solved as four to seven are. An upper triangle, and a unit diagonal, take a copy of `T`;
-/// the right side a copy of `B` and of the result. A limit counts these copies.
+/// Shapes: as [`crate::trsm_with`]; `t` is the triangle that the options name, or a whole matrix; the result is a whole
+/// matrix distributed like `b`. Accuracy and bits: as [`crate::trsm_with`] in one process, for any grid, tile size and
+/// number of threads. Cost and memory: as [`crate::distributed::solve_with`], except that the factor is sent once
+/// instead of twice; one to three right-hand sides are solved as four to seven are. An upper triangle, and a unit
+/// diagonal, need a copy of `T`; side right needs a copy of `B` and of the result. A memory limit includes these
+/// copies.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -84,8 +84,8 @@ pub fn trsm(ctx: &Context, team: &Team, t: &DistMatrix, b: &DistMatrix, precisio
 /// ```
 ///
 /// # Errors
-/// As [`crate::trsm_with`] and [`crate::distributed::solve_with`]; [`Error::InvalidArgument`] for the other triangle
-/// than the one that `t` holds.
+/// As [`crate::trsm_with`] and [`crate::distributed::solve_with`]; [`Error::InvalidArgument`] if `t` has only the other
+/// triangle.
 pub fn trsm_with(
     ctx: &Context,
     team: &Team,
@@ -99,7 +99,7 @@ pub fn trsm_with(
     Ok(DistSolution { solution })
 }
 
-/// [`trsm_with`] into `result`; from the left side in the memory that it has, as [`crate::distributed::solve_into`].
+/// [`trsm_with`] into `result`; for side left its memory is reused, as in [`crate::distributed::solve_into`].
 /// Collective.
 ///
 /// ```
@@ -172,9 +172,8 @@ pub fn trsm_into(
     Ok(())
 }
 
-/// [`trsm_with`] for right sides as a caller has them, in any distribution, and from the left side: for `X op(T) = B`
-/// pass the transposes of `B` and of its distribution, and the other `op`. As [`crate::distributed::solve_local`].
-/// Collective.
+/// [`trsm_with`] for right-hand sides in the caller's own distribution, for side left; for `X op(T) = B` pass the
+/// transposes of `B` and of its distribution, and the other `op`. As [`crate::distributed::solve_local`]. Collective.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -198,7 +197,7 @@ pub fn trsm_into(
 /// ```
 ///
 /// # Errors
-/// As [`trsm_with`] and [`DistMatrix::from_local`]; [`Error::InvalidArgument`] for the right side.
+/// As [`trsm_with`] and [`DistMatrix::from_local`]; [`Error::InvalidArgument`] for side right.
 pub fn trsm_local(
     ctx: &Context,
     team: &Team,
