@@ -1,6 +1,6 @@
-//! Blocks of symmetric matrices: dense ones, and diagonals.
+//! Blocks of symmetric matrices: dense blocks, and diagonal blocks.
 //!
-//! Does not know: programs, how blocks are factored.
+//! This module does not know programs, nor how blocks are factored.
 
 use crate::numbers::{Arithmetic, column, largest, rounded};
 use rug::Float;
@@ -23,7 +23,7 @@ impl Shape {
         }
     }
 
-    /// Rows and columns of the matrix that is stored.
+    /// Rows and columns of the stored matrix.
     pub fn stored(self) -> (usize, usize) {
         match self {
             Shape::Dense(order) => (order, order),
@@ -31,7 +31,7 @@ impl Shape {
         }
     }
 
-    /// An estimate of the work on such a block in an iteration.
+    /// An estimate of the work on such a block in one iteration.
     pub fn cost(self) -> u64 {
         match self {
             Shape::Dense(order) => (order as u64).pow(3),
@@ -45,7 +45,7 @@ impl Shape {
 pub enum Block {
     /// All entries, both triangles.
     Dense(Matrix),
-    /// The diagonal, as a column; all else is 0.
+    /// The diagonal, as a column; all other entries are 0.
     Diagonal(Matrix),
 }
 
@@ -90,14 +90,14 @@ impl Block {
         }
     }
 
-    /// The entries that are stored.
+    /// The stored entries.
     pub fn stored(&self) -> &Matrix {
         match self {
             Block::Dense(matrix) | Block::Diagonal(matrix) => matrix,
         }
     }
 
-    /// The same, to be changed.
+    /// The stored entries, for changes.
     pub fn stored_mut(&mut self) -> &mut Matrix {
         match self {
             Block::Dense(matrix) | Block::Diagonal(matrix) => matrix,

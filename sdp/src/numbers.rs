@@ -52,7 +52,7 @@ pub fn flat(matrix: &Matrix) -> Result<MatrixView<'_>> {
     MatrixView::from_parts(matrix.parts(), (count, 1), count, matrix.precision_bits())
 }
 
-/// The matrix rounded to `bits`; itself where it has them.
+/// The matrix rounded to `bits`, or itself if it has no more.
 ///
 /// # Errors
 /// Those of [`MatrixView::rounded`].

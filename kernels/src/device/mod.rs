@@ -35,7 +35,7 @@ use std::sync::Arc;
 /// CUDA device number `index`.
 ///
 /// # Errors
-/// [`Error::NoDevice`]: no such device, driver or library, or a build without the feature `cuda`.
+/// [`Error::NoDevice`] if there is no such device, driver or library, or if the build has no feature `cuda`.
 pub fn open_cuda(index: usize) -> Result<Arc<dyn Device>> {
     #[cfg(feature = "cuda")]
     return match cuda::CudaDevice::open(index, None) {
@@ -50,7 +50,7 @@ pub fn open_cuda(index: usize) -> Result<Arc<dyn Device>> {
 /// All CUDA devices.
 ///
 /// # Errors
-/// [`Error::NoDevice`]: no device, driver or library, or a build without the feature `cuda`.
+/// [`Error::NoDevice`] if there is no device, driver or library, or if the build has no feature `cuda`.
 pub fn cuda_devices() -> Result<Vec<Description>> {
     #[cfg(feature = "cuda")]
     return cuda::probe();
@@ -209,7 +209,7 @@ pub type HostKernel = unsafe extern "C" fn(first: u64, end: u64, arguments: *con
 /// arguments instead, so the source must work both ways.
 pub type Defines<'a> = &'a [(&'static str, u64)];
 
-/// The description of a device, and the accounts of its users, memory and transfers.
+/// The description of a device, and the statistics of its users, memory and transfers.
 pub trait DeviceStatus: Send + Sync {
     /// The description of the device.
     fn description(&self) -> Description;
@@ -229,7 +229,7 @@ pub trait DeviceStatus: Send + Sync {
     fn traffic(&self) -> Traffic;
 }
 
-/// The memory of a device, and the host's memory for copies.
+/// The memory of a device, and host memory for copies.
 pub trait DeviceAllocator: Send + Sync {
     /// Memory on the device, dirty, aligned to 256 bytes.
     ///
@@ -243,7 +243,7 @@ pub trait DeviceAllocator: Send + Sync {
     fn allocate_pinned(&self, bytes: usize) -> Result<Pinned>;
 }
 
-/// Events: marks in the work of streams, to order it and to wait for it.
+/// Events: markers in the work of streams, which order it and can be waited for.
 pub trait DeviceEvents: Send + Sync {
     /// Marks the end of the work that was submitted to `stream` so far.
     ///
@@ -267,7 +267,7 @@ pub trait DeviceEvents: Send + Sync {
     fn seconds_between(&self, from: &Event, to: &Event) -> Result<f64>;
 }
 
-/// A processor with memory of its own: streams, and the copies, products and kernels that are submitted to them.
+/// A processor with its own memory: streams, and the copies, products and kernels that are submitted to them.
 pub trait Device: DeviceStatus + DeviceAllocator + DeviceEvents {
     /// A new stream.
     ///

@@ -37,7 +37,7 @@ impl Head {
         self.0 == 0
     }
 
-    /// Whether the number is below 0.
+    /// Whether the number is negative.
     #[inline]
     pub fn is_negative(self) -> bool {
         self.0 & 1 == 1
@@ -49,7 +49,7 @@ impl Head {
         (self.0 as i64) >> 2
     }
 
-    /// The same number with the other sign.
+    /// The head of the number with the opposite sign.
     #[inline]
     pub fn negated(self) -> Head {
         if self.is_zero() { self } else { Head(self.0 ^ 1) }
@@ -61,7 +61,7 @@ impl Head {
 pub struct FloatRef<'a> {
     /// Sign and exponent.
     pub head: Head,
-    /// Significand, least limb first.
+    /// Significand, least significant limb first.
     pub limbs: &'a [u64],
 }
 

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 /// The variable that hides instructions.
 pub const VARIABLE: &str = "SUNZI_CPU";
 
-/// Sets of instructions, each with all that come before it.
+/// Levels of instruction sets; each level includes all lower levels.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Level {
     /// The instructions that the compiler assumes.
@@ -18,7 +18,7 @@ pub enum Level {
     /// AVX2 with FMA and BMI2.
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// With AVX-VNNI: VNNI on 256 bits, in processors without AVX-512 as well.
+    /// AVX2 with AVX-VNNI: VNNI on 256 bits, which also processors without AVX-512 have.
     #[cfg(target_arch = "x86_64")]
     AvxVnni,
     /// AVX-512 F, BW, DQ, VL and CD.
@@ -27,10 +27,10 @@ pub enum Level {
     /// With VNNI.
     #[cfg(target_arch = "x86_64")]
     Vnni,
-    /// NEON, and no extension of it.
+    /// NEON without extensions.
     #[cfg(target_arch = "aarch64")]
     Neon,
-    /// All that the processor has.
+    /// All instructions of the processor.
     Native,
 }
 
@@ -51,7 +51,7 @@ impl Level {
         Level::Native,
     ];
 
-    /// Its name in the environment.
+    /// Its name in the environment variable.
     pub fn name(self) -> &'static str {
         match self {
             Level::Portable => "portable",

@@ -12,14 +12,14 @@ use std::cmp::Ordering;
 /// Rows and columns of the blocks in which triangles are compared: both stay in the nearest cache.
 const BLOCK: usize = 16;
 
-/// Two mirrored entries that show that the triangles of a matrix do not go together.
+/// Two mirrored entries that show that the triangles of a matrix contradict each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TriangleConflict {
-    /// Row, from 0, of the entry in the triangle that is named.
+    /// Row, from 0, of the entry in the selected triangle.
     pub row: usize,
     /// Its column.
     pub column: usize,
-    /// Whether all of the named triangle outside the diagonal is zero.
+    /// Whether all entries of the selected triangle outside the diagonal are zero.
     pub named_is_zero: bool,
 }
 
@@ -63,12 +63,12 @@ impl TriangleCheck {
     }
 }
 
-/// Whether the triangle that is not `uplo` differs from the mirror image of `uplo`.
+/// Whether the triangle other than `uplo` contradicts the mirror image of `uplo`.
 ///
-/// It may be all zero, as where only one triangle is stored. Otherwise the named triangle has to hold something other
-/// than zeros outside the diagonal, and `|a_ij - a_ji| <= 2^(2-b) sqrt(|a_ii a_jj|)` for all pairs, `b` being `bits`,
-/// those of the input: entries of a symmetric positive definite matrix that were rounded one by one differ by less. The
-/// triangle that is not named is read from `other`, of the same shape; both are square.
+/// It may be entirely zero, as in a file that stores only one triangle. Otherwise the selected triangle must have a
+/// nonzero entry outside the diagonal, and `|a_ij - a_ji| <= 2^(2-b) sqrt(|a_ii a_jj|)` must hold for all pairs, where
+/// `b` is `bits`, the precision of the input: entries of a symmetric positive definite matrix that were rounded one by
+/// one differ by less. The triangle other than `uplo` is read from `other`, of the same shape; both are square.
 ///
 /// Cost: one comparison for each pair of entries.
 pub fn triangle_conflict(

@@ -74,7 +74,7 @@ pub fn rank_chunk(rows: usize, chunks: usize, index: usize) -> Range<usize> {
     (index * each).min(rows)..((index + 1) * each).min(rows)
 }
 
-/// The rows that `rank` of `ranks` holds where `rows` rows are distributed evenly.
+/// The rows of `rank` if `rows` rows are distributed evenly over `ranks` ranks.
 pub fn even_share(rows: usize, ranks: usize, rank: usize) -> Range<usize> {
     let (each, more) = (rows / ranks, rows % ranks);
     let start = |rank: usize| rank * each + rank.min(more);

@@ -1,6 +1,6 @@
-//! Blocks of sparse matrices, each one object of bytes, and their products with blocks of vectors.
+//! Blocks of sparse matrices, stored as one object of bytes each, and their products with blocks of vectors.
 //!
-//! Knows: entries, bytes. Does not know: where a block lies in its matrix, where bytes are kept.
+//! Knows: entries, bytes. This module does not know the place of a block in its matrix, nor where bytes are stored.
 
 mod block;
 mod build;

@@ -98,10 +98,11 @@ pub(crate) struct Seen {
     pub error: Float,
 }
 
-/// How the points of a run at one precision have become better and worse, up to the one before that of its state.
+/// The history of the points of a run at one precision, up to the point before that of its state: how they improved and
+/// worsened.
 ///
-/// A run that goes on from a state with its course ends as the run would have ended that left it. A copy shares the
-/// best point.
+/// A run that continues from a state with its history ends as the uninterrupted run would. A copy shares the best
+/// point.
 #[derive(Clone, Debug)]
 pub struct Course {
     pub(crate) best: Option<Arc<Best>>,

@@ -23,7 +23,7 @@ use ledger::Held;
 use serde::Serialize;
 use sunzi::{Context, Error, Result};
 
-/// The memory that a run takes; see [`super::Solver::plan`]. The parts are those of the step that takes the most.
+/// The memory that a run needs; see [`super::Solver::plan`]. The parts are those of the step that needs the most.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct MemoryPlan {
     /// The program at the lower precision of the first iterations, and tables of sparse matrices.
@@ -32,21 +32,21 @@ pub struct MemoryPlan {
     pub block_bytes: u64,
     /// The factor of the Schur complement, and the matrices of free variables.
     pub system_bytes: u64,
-    /// Tasks and calls of the library at work.
+    /// Running tasks and calls of the library.
     pub call_bytes: u64,
     /// All of them.
     pub planned_bytes: u64,
-    /// The same for the iterations at each single precision. A run may take more at the lower ones where the limit, or
-    /// the plan, has room for it.
+    /// The memory of the iterations at each single precision. A run may use more at the lower precisions if the limit,
+    /// or the plan, allows it.
     pub precisions: Vec<PrecisionPlan>,
 }
 
-/// The memory that iterations at one precision take.
+/// The memory that iterations at one precision need.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct PrecisionPlan {
     /// The precision.
     pub precision_bits: u32,
-    /// All that is there at the step that takes most.
+    /// The total at the step that needs the most.
     pub planned_bytes: u64,
 }
 

@@ -14,7 +14,7 @@ const SMALL_STEP: f64 = 0.01;
 /// Powers of ten by which scales are advised to be larger.
 const MORE_DIGITS: f64 = 20.0;
 
-/// The summary of the first iterations of a run: of the original run, also where later runs went on from its states.
+/// The summary of the first iterations of a run; if later runs continue from its states, of the original run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Outset {
     /// The complementarity at the first and at the last of the iterations that had only small steps.

@@ -8,12 +8,12 @@ use crate::problem::{Constraints, Problem};
 use rug::Float;
 use sunzi::{Matrix, Result};
 
-/// Where a block stands.
+/// The place of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cone {
     /// Its group.
     pub group: usize,
-    /// Its number in the group.
+    /// Its number within the group.
     pub number: usize,
     /// Kind and order.
     pub shape: Shape,
@@ -52,7 +52,7 @@ pub struct Point {
 }
 
 impl Point {
-    /// Multiples of the identity in these blocks, and zeros.
+    /// Multiples of the identity in the blocks of X and Y, and zeros in x and y.
     ///
     /// # Errors
     /// Those of [`Matrix::zeros`].

@@ -19,15 +19,15 @@ use sunzi::{FloatRef, Head, Matrix, Result};
 pub struct Sparse {
     /// Variables of the group.
     pub variables: usize,
-    /// The blocks; they stay as they are once a sum or a product with them has been formed.
+    /// The blocks; they must not change once a sum or a product with them has been computed.
     pub cones: Vec<SparseCone>,
-    /// Made from them on first use.
+    /// Tables made from the blocks at their first use.
     tables: OnceLock<Tables>,
 }
 
 impl Sparse {
-    /// The matrices of `variables` variables in these blocks. Entries are put in the order of their columns, so that no
-    /// bit and no hash depends on how a file lists them.
+    /// The matrices of `variables` variables in these blocks. Entries are sorted by column, so that bits and hashes do
+    /// not depend on their order in a file.
     pub fn new(variables: usize, mut cones: Vec<SparseCone>) -> Sparse {
         let place = |entry: &Entry| (entry.col, entry.row);
         for list in cones.iter_mut().flat_map(|cone| cone.entries.iter_mut().chain([&mut cone.constant])) {
@@ -100,8 +100,8 @@ impl Sparse {
         Ok(Block::Dense(whole))
     }
 
-    /// The lower triangle of `S_pq = Tr(A_p X^-1 A_q Y)` on the root, from all blocks of the group, which every rank
-    /// has. Collective.
+    /// The lower triangle of `S_pq = Tr(A_p X^-1 A_q Y)` on the root, from all blocks of the group; every rank has the
+    /// blocks. Collective.
     ///
     /// # Errors
     /// Those of the library's products.
@@ -123,10 +123,10 @@ impl Sparse {
         Ok(self.tables()?.cones.iter().map(|table| table.positions.len()).collect())
     }
 
-    /// Whether block `cone` of a sum of the matrices has few entries, as [`Sparse::entries_of`] takes them.
+    /// Whether block `cone` of a sum of the matrices has few entries, as [`Sparse::entries_of`] requires.
     ///
     /// # Errors
-    /// Those of making the tables of its matrices.
+    /// The errors of making the tables of its matrices.
     pub fn is_sparse(&self, cone: usize, bits: u32) -> Result<bool> {
         Ok(self.tables()?.cones[cone].is_sparse(bits))
     }
@@ -140,8 +140,8 @@ impl Sparse {
         Ok(table.is_sparse(bits).then(|| entry_bytes(table.entries(), bits)))
     }
 
-    /// The entries of a symmetric dense block at the places where any of the matrices has one, which are all of a sum
-    /// of these; with at most `bits` bits.
+    /// The entries of a symmetric dense block at all places where one of the matrices has an entry; a sum of the
+    /// matrices has no others. They have at most `bits` bits.
     ///
     /// # Errors
     /// Those of [`SparseMatrix::from_entries`].

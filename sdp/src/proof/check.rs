@@ -23,18 +23,18 @@ type Refusal<T> = std::result::Result<T, String>;
 
 /// Checks a proof against its program.
 ///
-/// A lower bound: there is a dual feasible point whose objective is at least that, so no primal feasible point has a
-/// smaller one. An upper bound: there is a primal feasible point whose objective is at most that, so no dual feasible
-/// point has a larger one. A ray: the other side has no feasible point.
+/// A lower bound: there is a dual feasible point with at least this objective, so no primal feasible point has a
+/// smaller one. An upper bound: there is a primal feasible point with at most this objective, so no dual feasible point
+/// has a larger one. A ray: the opposite program has no feasible point.
 ///
-/// Accuracy: exact; roundings go in one direction, and are counted. Cost, in integers of the lengths of the
-/// certificate's numbers: `n^3 / 6` products for each factor of n rows, on `threads` threads; for a polynomial matrix
-/// of m rows at D points `m^2 D^3 / 8` for its equations and as many for X, `D^3 / 2` for its Gram matrix; `P N^2 / 2`
-/// for the equations of N free variables with P numbers in each. Memory: docs/SDP.md has all limits.
-/// Source: docs/CHECKS.md, "Certificates of semidefinite programs".
+/// Accuracy: exact; numbers are rounded in the safe direction, and rounding errors are included. Cost, in integers of
+/// the lengths of the certificate's numbers: `n^3 / 6` products for each factor of n rows, on `threads` threads; for a
+/// polynomial matrix of m rows at D points `m^2 D^3 / 8` for its equations and as many for X, `D^3 / 2` for its Gram
+/// matrix; `P N^2 / 2` for the equations of N free variables with P numbers in each. Memory: docs/SDP.md has all
+/// limits. Source: docs/CHECKS.md, "Certificates of semidefinite programs".
 ///
 /// # Errors
-/// [`Error::Verification`] with the first thing that is not shown.
+/// [`Error::Verification`] with the first statement that is not proven.
 pub fn verify(program: &Program, proof: &Proof, threads: usize) -> Result<()> {
     let refused = |side: &str, message: String| Error::verification(format!("{side}: {message}"));
     if proof.digest != program.digest {
@@ -105,7 +105,7 @@ impl Proof {
         all
     }
 
-    /// A proof of nothing yet.
+    /// A proof without statements.
     pub fn new(digest: &str) -> Proof {
         Proof { digest: digest.into(), samplings: Vec::new(), lower: None, upper: None, no_primal: None, no_dual: None }
     }

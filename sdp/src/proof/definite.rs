@@ -14,7 +14,7 @@ use std::thread::Builder;
 pub struct Witness {
     /// `tau` is 2 to this power.
     pub exponent: i64,
-    /// `L`, the lower triangle; nothing for a diagonal matrix.
+    /// The lower triangle `L`; empty for a diagonal matrix.
     pub factor: Fixed,
 }
 

@@ -11,7 +11,7 @@ use rug::Rational;
 pub struct ProofGroup {
     /// `c`.
     pub costs: Scaled,
-    /// `B`, row by row.
+    /// The matrix `B`, row by row.
     pub free: Scaled,
     /// The matrices `A_p`, and `C`.
     pub constraints: ProofConstraints,

@@ -23,14 +23,14 @@ pub fn triangle(order: usize) -> usize {
 pub struct Scaled {
     /// The numerators.
     pub numerators: Vec<Integer>,
-    /// The denominator, above 0.
+    /// The common denominator, above 0.
     pub denominator: Integer,
 }
 
 /// `values 2^-bits`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fixed {
-    /// Bits behind the point.
+    /// Bits after the binary point.
     pub bits: u32,
     /// The integers.
     pub values: Vec<Integer>,
@@ -76,7 +76,7 @@ impl Scaled {
     /// Takes the room of numbers over their common denominator, which it returns.
     ///
     /// # Errors
-    /// A text where the denominator is too long, or there is no room for the numerators.
+    /// A text if the denominator is too long, or there is no memory for the numerators.
     pub fn fits<'a>(values: impl Iterator<Item = &'a Rational> + Clone, room: &Room) -> Result<Integer, String> {
         let denominator = common(values.clone().map(Rational::denom))?;
         let whole = u64::from(denominator.significant_bits());

@@ -75,7 +75,7 @@ struct ArchiveReader<'a> {
 /// Reads a block from `inner`, called `path` in messages.
 ///
 /// # Errors
-/// [`Error::Format`] with the fault of the archive; those of [`Matrix::zeros`].
+/// [`Error::Format`] with the fault of the archive; the errors of [`Matrix::zeros`].
 pub fn read(inner: &mut dyn Read, path: &Path, shapes: &Shapes, bits: u32) -> Result<BlockData> {
     reader(inner, path, bits).block(shapes)
 }

@@ -101,20 +101,20 @@ impl Memories {
 }
 
 impl RankGrid {
-    /// [`Memories::least_slots`] where each rank has a memory of its own.
+    /// [`Memories::least_slots`] if each rank has its own memory.
     pub fn least_slots(&self, tiles: usize) -> usize {
         Memories::apart().least_slots(*self, tiles)
     }
 
-    /// As many slots as there is any use for, at most `slots`: no more than tiles, and than numbers for them.
+    /// The largest useful number of slots, at most `slots`: no more than tiles, and than numbers for them.
     pub fn useful_slots(&self, tiles: usize, slots: usize) -> usize {
         slots.min(tiles.saturating_mul(tiles + 1) / 2).min(MOST_SLOTS)
     }
 
-    /// [`Memories::check`] where each rank has a memory of its own.
+    /// [`Memories::check`] if each rank has its own memory.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] with the numbers.
+    /// [`Error::InvalidArgument`] with the numbers of slots.
     pub fn check(&self, tiles: usize, slots: usize) -> Result<()> {
         Memories::apart().check(*self, tiles, slots)
     }
