@@ -181,7 +181,7 @@ impl Context {
     /// else within the limit.
     ///
     /// # Errors
-    /// Those of the step.
+    /// The errors of the step.
     pub(crate) fn within_plan<R>(&self, planned_bytes: u64, mut step: impl FnMut(&Context) -> Result<R>) -> Result<R> {
         match self.memory_bytes() {
             Some(limit_bytes) if planned_bytes < limit_bytes => {
@@ -331,7 +331,7 @@ impl Context {
     /// The product engine of `kernel` for `spec`; it is made by the first call and kept.
     ///
     /// # Errors
-    /// Those of [`PlaneKernel::prepare`].
+    /// The errors of [`PlaneKernel::prepare`].
     pub fn engine(&self, kernel: &'static dyn PlaneKernel, spec: EngineSpec) -> Result<Arc<dyn PlaneEngine>> {
         // Entrywise accuracy needs other bits in each call, but the same engine in most.
         let (key, make) = ((kernel.name(), kernel.class(spec)), || kernel.prepare(&spec));
@@ -363,7 +363,7 @@ impl Context {
     /// With devices, the first device runs the updates, and `kernel` everything else.
     ///
     /// # Errors
-    /// Those of [`PlaneKernel::tile_engine`].
+    /// The errors of [`PlaneKernel::tile_engine`].
     pub fn tile_engine(&self, kernel: &'static dyn PlaneKernel, working_bits: u32) -> Result<Arc<dyn TileEngine>> {
         let (key, kept) = ((kernel.name(), working_bits, self.devices.shares()), &self.kept.tables.tile_engines);
         let make = || self.devices.tile_engine(working_bits, self.self_check, kernel.tile_engine(working_bits)?);

@@ -175,7 +175,7 @@ fn timed(work: impl FnOnce() -> Result<()>) -> Result<f64> {
 /// the memory limit has no room even for those, or [`TIMED_BYTES`] none for one.
 ///
 /// # Errors
-/// [`Error::Cancelled`], and those of the operation except for memory.
+/// [`Error::Cancelled`], and the errors of the operation except for memory.
 pub fn forecast(ctx: &Context, workload: &Workload) -> Result<Option<f64>> {
     match extrapolate(workload, |small| small.time(ctx)) {
         Err(Error::MemoryLimit { .. } | Error::OutOfMemory { .. }) => Ok(None),

@@ -67,7 +67,7 @@ impl GrowingDiagonal {
     /// Cost: proportional to the rows that may have entries in the block, plus sorting the entries of the block.
     ///
     /// # Errors
-    /// Those of [`pack`].
+    /// The errors of [`pack`].
     pub fn block(&self, chunks: Chunks, row_chunk: usize, col_chunk: usize) -> Result<Vec<u8>> {
         let (rows, cols) = (chunks.range(row_chunk), chunks.range(col_chunk));
         let shape = BlockShape { rows: rows.len(), cols: cols.len(), lower: row_chunk == col_chunk };

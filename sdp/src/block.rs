@@ -62,7 +62,7 @@ impl Block {
     /// `value` times the identity.
     ///
     /// # Errors
-    /// Those of [`Matrix::from_fn`].
+    /// The errors of [`Matrix::from_fn`].
     pub fn scaled_identity(shape: Shape, value: &Float, bits: u32) -> Result<Block> {
         match shape {
             Shape::Diagonal(order) => Ok(Block::Diagonal(column(order, bits, |_| value.clone())?)),
@@ -115,7 +115,7 @@ impl Block {
     /// The block rounded to `bits`.
     ///
     /// # Errors
-    /// Those of [`Matrix::from_fn`].
+    /// The errors of [`Matrix::from_fn`].
     pub fn rounded(self, bits: u32) -> Result<Block> {
         Ok(match self {
             Block::Dense(matrix) => Block::Dense(rounded(matrix, bits)?),
@@ -126,7 +126,7 @@ impl Block {
     /// `self + alpha other`.
     ///
     /// # Errors
-    /// Those of [`sunzi::blas::axpy`].
+    /// The errors of [`sunzi::blas::axpy`].
     pub fn plus(&self, k: Arithmetic<'_>, alpha: &Float, other: &Block) -> Result<Block> {
         Ok(self.like(k.sum(alpha, other.stored(), self.stored())?))
     }
@@ -134,7 +134,7 @@ impl Block {
     /// `Tr(self other)`.
     ///
     /// # Errors
-    /// Those of [`sunzi::blas::dot`].
+    /// The errors of [`sunzi::blas::dot`].
     pub fn inner(&self, k: Arithmetic<'_>, other: &Block) -> Result<Float> {
         k.inner(self.stored(), other.stored())
     }

@@ -89,7 +89,7 @@ impl Ranks {
     /// A call of the library on all ranks, of which there are several.
     ///
     /// # Errors
-    /// Those of the call.
+    /// The errors of the call.
     pub fn together<R>(&self, call: impl FnOnce(&mut Team) -> Result<R>) -> Result<R> {
         let alone = || Error::InvalidArgument("a call on several ranks in one process".into());
         let several = self.several.as_ref().ok_or_else(alone)?;
@@ -161,7 +161,7 @@ impl Ranks {
     /// All matrices of `list`, of `bits` bits, on every rank; `made` are those of this rank, in the order of the list.
     ///
     /// # Errors
-    /// Those of any rank; [`Error::OutOfMemory`], [`Error::Transport`].
+    /// The errors of any rank; [`Error::OutOfMemory`], [`Error::Transport`].
     pub fn everywhere(&self, bits: u32, list: &[Piece], made: Result<Vec<Matrix>>) -> Result<Vec<Matrix>> {
         let own = self.agreed(made)?;
         let Some(Several { world, .. }) = &self.several else { return Ok(own) };
@@ -269,7 +269,7 @@ impl Ranks {
     /// Each rank adds up its share of the rows.
     ///
     /// # Errors
-    /// As [`Ranks::everywhere`]; those of [`axpy`].
+    /// As [`Ranks::everywhere`]; the errors of [`axpy`].
     pub fn sum(&self, ctx: &Context, start: &Matrix, owners: &[usize], made: Result<Vec<Matrix>>) -> Result<Matrix> {
         let own = self.agreed(made)?;
         let (bits, rows) = (start.precision_bits(), start.rows());

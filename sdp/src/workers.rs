@@ -53,7 +53,7 @@ impl Workers {
     /// of all together.
     ///
     /// # Errors
-    /// Those of [`sunzi::ContextBuilder::build`].
+    /// The errors of [`sunzi::ContextBuilder::build`].
     pub fn new(all: Context) -> Result<Workers> {
         let count = all.threads();
         let single = || {

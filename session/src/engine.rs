@@ -73,7 +73,7 @@ impl Engine {
 /// The least bytes that a plan needs, made with the threads of `builder`, regardless of any limit.
 ///
 /// # Errors
-/// Those of planning, except [`Error::MemoryLimit`].
+/// The errors of planning, except [`Error::MemoryLimit`].
 pub fn least_bytes<T>(builder: ContextBuilder, plan: impl FnOnce(&Context) -> Result<T>) -> Result<u64> {
     match plan(&builder.memory_bytes(0).build()?) {
         Err(Error::MemoryLimit { minimum_bytes, .. }) => Ok(minimum_bytes),

@@ -29,7 +29,7 @@ pub trait Session {
     /// Runs `write`, which a request to stop does not interrupt.
     ///
     /// # Errors
-    /// Those of `write`; [`sunzi::Error::Cancelled`] where the request came before.
+    /// The errors of `write`; [`sunzi::Error::Cancelled`] where the request came before.
     fn write_file(&self, write: &mut dyn FnMut() -> Result<()>) -> Result<()>;
 
     /// The report that was requested, once.

@@ -127,7 +127,7 @@ impl Trace {
     /// Runs `step` and notes how long it took; returns the seconds too.
     ///
     /// # Errors
-    /// Those of `step`.
+    /// The errors of `step`.
     pub fn span<T>(&mut self, name: &str, step: impl FnOnce() -> Result<T>) -> Result<(T, f64)> {
         if let Some(tell) = &self.tell {
             tell(name);

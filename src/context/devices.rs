@@ -96,7 +96,7 @@ impl DeviceSet {
     /// The result of `measure` for device number `index` and `family`, kept after the first call.
     ///
     /// # Errors
-    /// Those of `measure`.
+    /// The errors of `measure`.
     pub fn rate(&self, index: usize, family: DeviceFamily, measure: impl FnOnce() -> Result<f64>) -> Result<f64> {
         // Unlocked meanwhile: measuring may wait for threads that need a rate themselves.
         self.kept.rates.get_or_make_unlocked((index, family), measure)

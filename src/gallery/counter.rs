@@ -23,7 +23,7 @@ const ZERO_ENTRIES: u64 = 29;
 /// rayon pool.
 ///
 /// # Errors
-/// Those of [`Matrix::zeros`].
+/// The errors of [`Matrix::zeros`].
 pub fn counter_random(size: Size, spread_bits: u32, seed: u64) -> Result<Matrix> {
     let mut matrix = Matrix::zeros(size.rows, size.cols, size.precision_bits)?;
     let (rows, limbs) = (matrix.rows(), matrix.limbs_per_element());

@@ -247,7 +247,7 @@ impl StreamedBlock {
     /// Its entries. In a symmetric file the entries above the diagonal are read from their mirror images.
     ///
     /// # Errors
-    /// Those of [`MatrixView::from_parts`].
+    /// The errors of [`MatrixView::from_parts`].
     pub fn view(&self) -> Result<MatrixView<'_>> {
         let FileBlock { file, block } = &self.place;
         let (rows, cols) = (block.rows.len(), block.cols.len());

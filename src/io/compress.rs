@@ -167,7 +167,7 @@ impl<W: Write> Packer<W> {
     /// Writes the rest.
     ///
     /// # Errors
-    /// Those of the output.
+    /// The errors of the output.
     pub fn finish(mut self) -> io::Result<()> {
         if let Packer::Zstd(writer, pending) = &mut self {
             writer.write_all(&compress_to_vec(pending.as_slice(), CompressionLevel::Fastest))?;

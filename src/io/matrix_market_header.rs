@@ -39,7 +39,7 @@ impl MatrixMarketHeader {
     ///
     /// # Errors
     /// [`crate::Error::Format`] for a wrong banner, size or comment, and for shapes that could never be stored at
-    /// `least_bits` bits; those of the scanner.
+    /// `least_bits` bits; the errors of the scanner.
     pub fn read<R: Read>(scanner: &mut Scanner<'_, R>, least_bits: u32) -> Result<MatrixMarketHeader> {
         let mut header = read_banner(scanner)?;
         loop {

@@ -93,7 +93,7 @@ impl Outline {
     /// Takes the next entry of the row.
     ///
     /// # Errors
-    /// Those of [`Intake::push`]; [`Error::Format`] for more entries than the rows before have.
+    /// The errors of [`Intake::push`]; [`Error::Format`] for more entries than the rows before have.
     #[inline]
     pub fn entry<R: Read>(&mut self, scanner: &Scanner<'_, R>, word: BufferSpan) -> Result<()> {
         if self.cols == Some(self.col) {
@@ -126,7 +126,7 @@ impl Outline {
     /// The matrix of all rows.
     ///
     /// # Errors
-    /// Those of the matrix's memory.
+    /// The errors of the matrix's memory.
     pub fn finish(self) -> Result<Loaded> {
         let (rows, cols) = (self.rows, self.cols.unwrap_or(0));
         let precision_bits_comment = self.receiver.marked_bits();

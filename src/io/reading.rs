@@ -237,7 +237,7 @@ impl Loaded {
     /// its mirror image and must be equal to it.
     ///
     /// # Errors
-    /// Those of [`SymmetricMatrix::new`].
+    /// The errors of [`SymmetricMatrix::new`].
     pub fn into_symmetric(self) -> Result<SymmetricMatrix> {
         match self.symmetric {
             true => SymmetricMatrix::from_triangle(self.matrix, Uplo::Lower),

@@ -117,7 +117,7 @@ impl<'a> Site<'a> {
     /// The outcome of a step within [`Site::share`]; a refusal names the limit of the node.
     ///
     /// # Errors
-    /// Those of `outcome`.
+    /// The errors of `outcome`.
     pub fn of_node<T>(&self, outcome: Result<T>) -> Result<T> {
         outcome.map_err(|error| match error {
             // A rank without a limit of its own passes on the refusal of a rank with one.
@@ -132,7 +132,7 @@ impl<'a> Site<'a> {
     /// Numbers that the root finds, on all ranks. Collective.
     ///
     /// # Errors
-    /// Those of `find`; [`Error::Transport`].
+    /// The errors of `find`; [`Error::Transport`].
     pub fn root_finds(&self, find: impl FnOnce() -> Result<Vec<u64>>) -> Result<Vec<u64>> {
         let found = self.agreed(self.is_root().then(find).transpose())?.unwrap_or_default();
         if self.team.size() == 1 {

@@ -46,7 +46,7 @@ impl Completions {
     /// Waits for the next answer; `None` once they are closed. While none comes, `quiet` is called every second.
     ///
     /// # Errors
-    /// Those of `quiet`.
+    /// The errors of `quiet`.
     pub fn wait(&self, quiet: impl Fn() -> Result<()>) -> Result<Option<Completion>> {
         loop {
             let state = self.lock();
@@ -96,7 +96,7 @@ impl AnsweredStorage {
     /// Opens the directory and deletes the damaged groups in it; returns their number.
     ///
     /// # Errors
-    /// Those of [`Storage::open`] and of deletions.
+    /// The errors of [`Storage::open`] and of deletions.
     pub fn open(path: &Path, identity: &Identity, caching: Caching) -> Result<(AnsweredStorage, usize)> {
         let answers = Arc::new(Completions::default());
         let told = answers.clone();
@@ -116,7 +116,7 @@ impl AnsweredStorage {
     /// Deletes the group of an object that turned out to be damaged.
     ///
     /// # Errors
-    /// Those of the deletion.
+    /// The errors of the deletion.
     pub fn discard(&self, object: &str) -> Result<()> {
         let known = self.storage.objects().into_iter().find(|known| known.name.as_str() == object);
         known.map_or(Ok(()), |damaged| self.delete(&damaged.group))
@@ -126,7 +126,7 @@ impl AnsweredStorage {
     /// its contents after an error are arbitrary.
     ///
     /// # Errors
-    /// Those of the storage.
+    /// The errors of the storage.
     pub fn read_now(&self, object: ObjectName, buffer: &mut Option<IoBuffer>, tag: u64) -> Result<()> {
         if self.storage.object(&object).is_none() {
             return Err(Error::InvalidArgument(format!("there is no stored object '{object}'")));

@@ -104,7 +104,7 @@ impl Service {
     /// Puts a request into the queue that `make` makes, which sees the catalogue and may change it.
     ///
     /// # Errors
-    /// Those of `make`.
+    /// The errors of `make`.
     pub fn submit(&self, priority: Priority, make: impl FnOnce(&mut Catalog) -> Result<Request>) -> Result<()> {
         let mut state = self.state();
         let request = make(&mut state.catalog)?;

@@ -127,7 +127,7 @@ impl Pinned {
     /// Submits a copy of `bytes` bytes from byte `at` on, with the host kept away meanwhile. Panics beyond the end.
     ///
     /// # Errors
-    /// Those of `enqueue`, which returns the event at which the copy is done.
+    /// The errors of `enqueue`, which returns the event at which the copy is done.
     pub fn submit(&self, at: usize, bytes: usize, enqueue: impl FnOnce() -> Result<Event>) -> Result<()> {
         assert!(at.checked_add(bytes).is_some_and(|end| end <= self.bytes()), "{bytes} bytes from byte {at} on");
         let _touch = self.0.touch.lock().unwrap_or_else(PoisonError::into_inner);

@@ -157,7 +157,7 @@ impl Streams {
     /// One more stream.
     ///
     /// # Errors
-    /// Those of [`Device::stream`].
+    /// The errors of [`Device::stream`].
     pub fn take(&mut self) -> Result<Stream> {
         let stream = self.device.stream()?;
         self.streams.push(stream);

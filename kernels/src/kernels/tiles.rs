@@ -312,8 +312,8 @@ pub trait TileEngine: TileFormat + TileDevices {
     /// (GEMM).
     ///
     /// # Errors
-    /// Those of a device, where a device does the work; none on a CPU. The place in [`crate::Error::SelfCheck`] is the
-    /// place within the tile.
+    /// The errors of a device, where a device does the work; none on a CPU. The place in [`crate::Error::SelfCheck`] is
+    /// the place within the tile.
     fn update(
         &self,
         tiles: &mut [UpdateTile<'_>],

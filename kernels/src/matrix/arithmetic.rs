@@ -21,7 +21,7 @@ impl Symmetric<'_> {
     /// Largest column sum of `|a_ij|` (the 1-norm), to about `precision_bits - log2(rows)` bits.
     ///
     /// # Errors
-    /// Those of [`Symmetric::triangle_view`].
+    /// The errors of [`Symmetric::triangle_view`].
     pub fn one_norm(&self) -> Result<Float> {
         let lower = self.lower_view("the norm of a symmetric matrix")?;
         let bits = lower.precision_bits();

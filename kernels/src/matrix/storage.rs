@@ -100,7 +100,7 @@ impl Matrix {
     /// The identity of `order` rows and columns.
     ///
     /// # Errors
-    /// Those of [`Matrix::zeros`].
+    /// The errors of [`Matrix::zeros`].
     pub fn identity(order: usize, precision_bits: u32) -> Result<Matrix> {
         let mut matrix = Matrix::zeros(order, order, precision_bits)?;
         (0..order).try_for_each(|at| matrix.set_f64(at, at, 1.0))?;

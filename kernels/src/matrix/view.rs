@@ -40,7 +40,7 @@ impl ColumnMajor {
     /// Heads and limbs from the first element to the last, where there are `heads` and `limbs` of them.
     ///
     /// # Errors
-    /// Those of [`MatrixView::from_parts`].
+    /// The errors of [`MatrixView::from_parts`].
     pub fn checked_words(&self, heads: usize, limbs: usize) -> Result<(usize, usize)> {
         let ColumnMajor { rows, cols, leading_dimension, precision_bits } = *self;
         if !(2..=MAXIMUM_PRECISION_BITS).contains(&precision_bits) {

@@ -98,7 +98,7 @@ impl DoubleSide<'_> {
 /// Times a factorisation of doubles on all ranks and reports the results. Collective.
 ///
 /// # Errors
-/// [`Error::Verification`] for a wrong factor, [`Error::InvalidArgument`], and those of the factorisation.
+/// [`Error::Verification`] for a wrong factor, [`Error::InvalidArgument`], and the errors of the factorisation.
 pub fn run(session: &mut dyn Session, config: &BenchDouble, all: &BenchRanks<'_>) -> Result<()> {
     let world = all.ranks;
     let is_alone = world.size() == 1;

@@ -88,7 +88,7 @@ impl<'a> System<'a> {
     /// `L X = B`.
     ///
     /// # Errors
-    /// Those of [`Matrix::zeros`].
+    /// The errors of [`Matrix::zeros`].
     pub fn triangular(l: &'a Matrix, b: &'a Matrix, accuracy: Accuracy) -> Result<System<'a>> {
         System::new(Method::Triangular(l, accuracy), b)
     }
@@ -96,7 +96,7 @@ impl<'a> System<'a> {
     /// `L L^T X = B`; the factor is imported outside the clock.
     ///
     /// # Errors
-    /// Those of [`Cholesky::from_factor`] and [`Matrix::zeros`].
+    /// The errors of [`Cholesky::from_factor`] and [`Matrix::zeros`].
     pub fn factored(l: &Matrix, b: &'a Matrix, accuracy: Accuracy) -> Result<System<'a>> {
         let factor = Cholesky::from_factor(l.clone())?.with_accuracy(accuracy);
         System::new(Method::Factored(Box::new(factor)), b)

@@ -84,7 +84,8 @@ pub struct Bench {
 /// Times an operation in this process and reports the results.
 ///
 /// # Errors
-/// [`Error::Verification`] for a wrong result on either side, [`Error::InvalidArgument`], and those of the operation.
+/// [`Error::Verification`] for a wrong result on either side, [`Error::InvalidArgument`], and the errors of the
+/// operation.
 pub fn run(session: &mut dyn Session, config: &Bench) -> Result<()> {
     let needs_ranks =
         [("--memory-fractions", !config.memory_parts.is_empty()), ("--window", config.window != WindowKind::Auto)];

@@ -118,7 +118,7 @@ impl<'a> OnRanks<'a> {
 /// Times factorisations or solves on all ranks and reports the results. Collective.
 ///
 /// # Errors
-/// [`Error::Verification`] for other bits than those of one process, [`Error::InvalidArgument`], and those of the
+/// [`Error::Verification`] for other bits than those of one process, [`Error::InvalidArgument`], and the errors of the
 /// operation.
 pub(super) fn run(session: &mut dyn Session, config: &Bench, world: &dyn Transport) -> Result<()> {
     config.engine.refuse_devices(match config.operation {

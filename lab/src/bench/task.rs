@@ -14,7 +14,7 @@ pub trait Task {
     /// Does the whole operation once, from operands in memory to the result.
     ///
     /// # Errors
-    /// Those of the operation.
+    /// The errors of the operation.
     fn run(&mut self, ctx: &Context) -> Result<Account>;
 
     /// The result of the last run.

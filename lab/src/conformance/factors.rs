@@ -32,7 +32,7 @@ const SMALL_BYTES: u64 = 256 << 20;
 /// it that those of a row add up to less than a half. Only its lower triangle means anything.
 ///
 /// # Errors
-/// Those of [`Matrix::zeros`].
+/// The errors of [`Matrix::zeros`].
 pub fn dominant(order: usize, precision_bits: u32) -> Result<Matrix> {
     let mut matrix = counter_random(Size { rows: order, cols: order, precision_bits }, 0, order as u64)?;
     if order == 0 {

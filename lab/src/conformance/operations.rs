@@ -28,7 +28,7 @@ impl Fixture<'_> {
     /// A fixture on a device.
     ///
     /// # Errors
-    /// Those of [`Device::stream`].
+    /// The errors of [`Device::stream`].
     pub fn new(device: &dyn Device) -> Result<Fixture<'_>> {
         Ok(Fixture { device, stream: device.stream()? })
     }

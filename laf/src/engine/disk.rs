@@ -33,7 +33,7 @@ pub(super) struct Disk {
 
 impl Disk {
     /// # Errors
-    /// Those of [`Storage::open`].
+    /// The errors of [`Storage::open`].
     pub fn open(path: &Path, deliver: impl Fn(Completion) + Send + Sync + 'static) -> Result<Disk> {
         let identity = Identity::new("objects of a linear-algebra front end");
         let storage = Storage::open(path, &identity, options(), Box::new(deliver))?;

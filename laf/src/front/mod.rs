@@ -113,7 +113,7 @@ impl Session {
     /// The division of `rows` rows into chunks.
     ///
     /// # Errors
-    /// Those of [`Chunks::new`].
+    /// The errors of [`Chunks::new`].
     pub fn chunks(&self, rows: usize) -> Result<Chunks> {
         Chunks::new(rows, self.inner.chunk_rows)
     }

@@ -104,7 +104,7 @@ impl<'a> PointParts<'a> {
     /// and skips any other.
     ///
     /// # Errors
-    /// Those of `take` and of [`Matrix::zeros`].
+    /// The errors of `take` and of [`Matrix::zeros`].
     pub fn point(&self, bits: u32, mut take: impl FnMut(PointPart, bool) -> Result<Option<Matrix>>) -> Result<Point> {
         let mut point = Point { x: Vec::new(), primal: Vec::new(), y: Matrix::zeros(0, 1, bits)?, dual: Vec::new() };
         for part in self.all() {

@@ -79,7 +79,7 @@ fn of_system(site: &Site<'_>, factor: &Factor) -> Result<Float> {
 /// How near the matrices of an iteration are to singular ones. Collective.
 ///
 /// # Errors
-/// Those of any rank.
+/// The errors of any rank.
 pub fn conditions(place: &SystemPoint<'_>, system: &System) -> Result<Conditions> {
     let SystemPoint { site, point, factors } = *place;
     let (groups, free) = system.factors();

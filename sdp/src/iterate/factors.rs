@@ -71,7 +71,7 @@ fn dual(k: Arithmetic<'_>, block: &Block) -> Result<SidePart> {
 /// positive definite. Collective.
 ///
 /// # Errors
-/// Those of the library.
+/// The errors of the library.
 pub fn factor(site: &Site<'_>, point: &Point) -> Result<std::result::Result<Vec<ConeFactors>, (usize, Side)>> {
     let (cones, bits) = (site.cones, site.bits);
     let both = (0..cones.len()).flat_map(|at| [(at, Side::Primal), (at, Side::Dual)]);

@@ -88,7 +88,7 @@ impl Planners {
 /// Bytes that an iteration on a whole program takes at `bits` bits, whatever the limit of `ctx`.
 ///
 /// # Errors
-/// Those of the library's plans and contexts.
+/// The errors of the library's plans and contexts.
 pub fn of_iteration(ctx: &Context, problem: &Problem, bits: u32) -> Result<u64> {
     let share = Share::new(Ranks::alone(), problem, None);
     let gap = Gap::of(&SolverOptions::new(problem.form).duality_gap_threshold);
@@ -101,7 +101,7 @@ impl Memory {
     /// The memory of a run in `ctx`, whatever its limit, on the part of a rank.
     ///
     /// # Errors
-    /// Those of the library's plans and contexts.
+    /// The errors of the library's plans and contexts.
     pub fn new(ctx: &Context, part: ProgramPart<'_>, options: &SolverOptions) -> Result<Memory> {
         let planners = Planners::of(ctx);
         let full = part.problem.precision_bits;
@@ -185,7 +185,7 @@ pub struct Limit {
 /// Collective.
 ///
 /// # Errors
-/// [`Error::MemoryLimit`] with the least limit that would do for all nodes, on all ranks; [`Error::Transport`].
+/// [`Error::MemoryLimit`] with the smallest limit that suffices for all nodes, on all ranks; [`Error::Transport`].
 pub fn of_rank(ranks: &Ranks, plan: &MemoryPlan, limit_bytes: u64) -> Result<Limit> {
     let (node_bytes, node_ranks) = ranks.node_sum(plan.planned_bytes)?;
     let most = !ranks.least(!node_bytes)?;

@@ -186,7 +186,7 @@ impl<'p> Solver<'p> {
     /// Other programs may need more memory in entrywise accurate products; under a limit, such a call is refused.
     ///
     /// # Errors
-    /// Those of the library's plans.
+    /// The errors of the library's plans.
     pub fn plan(&self) -> Result<MemoryPlan> {
         let part = ProgramPart { problem: &self.problem, cones: &self.cones, share: &self.share };
         let memory = Memory::new(self.crew(0).at(IterationStep::Next).all(), part, &self.options);
@@ -315,7 +315,7 @@ impl<'p> Solver<'p> {
     /// The initial state of a run.
     ///
     /// # Errors
-    /// Those of [`Point::initial`].
+    /// The errors of [`Point::initial`].
     pub fn begin(&self) -> Result<State> {
         let bits = self.problem.precision_bits;
         let point = Point::initial(&self.problem, &self.cones, &self.options, bits);

@@ -227,7 +227,7 @@ impl Solution {
     /// The solution with numbers of `bits` bits.
     ///
     /// # Errors
-    /// Those of [`sunzi::Matrix::from_fn`].
+    /// The errors of [`sunzi::Matrix::from_fn`].
     pub(super) fn rounded(self, bits: u32) -> Result<Solution> {
         Ok(Solution { point: self.point.rounded(bits)?, ..self })
     }

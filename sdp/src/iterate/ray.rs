@@ -48,7 +48,7 @@ impl Ray {
     /// Collective.
     ///
     /// # Errors
-    /// Those of the library's sums.
+    /// The errors of the library's sums.
     pub fn both(
         site: &Site<'_>,
         quality: &Quality,
@@ -101,7 +101,7 @@ impl Ray {
     /// Collective.
     ///
     /// # Errors
-    /// Those of the library.
+    /// The errors of the library.
     pub fn corrected(&self, place: &SystemPoint<'_>, residuals: &Residuals) -> Result<Option<Ray>> {
         let (site, is_primal) = (&place.site, self.end == Termination::PrimalInfeasible);
         let rest = site.agreed(self.rest(site, residuals))?;

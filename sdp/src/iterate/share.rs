@@ -196,7 +196,7 @@ impl Share {
     /// The whole point on the root, from the parts of all ranks. Collective.
     ///
     /// # Errors
-    /// Those of [`Ranks::on_root`].
+    /// The errors of [`Ranks::on_root`].
     pub fn gathered(&self, point: &Point) -> Result<Option<Point>> {
         if !self.ranks.are_several() {
             return Ok(Some(point.clone()));
@@ -226,7 +226,7 @@ impl Share {
     /// The numbers of all blocks on every rank; `made` are those of the blocks at hand. Collective.
     ///
     /// # Errors
-    /// Those of [`Ranks::numbers`].
+    /// The errors of [`Ranks::numbers`].
     pub fn of_cones<const W: usize>(&self, bits: u32, made: Result<Vec<[Float; W]>>) -> Result<Vec<[Float; W]>> {
         self.ranks.numbers(bits, &self.cone_owners, made)
     }
@@ -234,7 +234,7 @@ impl Share {
     /// The numbers of all groups on every rank; `made` are those of [`Share::spoken_for`]. Collective.
     ///
     /// # Errors
-    /// Those of [`Ranks::numbers`].
+    /// The errors of [`Ranks::numbers`].
     pub fn of_groups<const W: usize>(&self, bits: u32, made: Result<Vec<[Float; W]>>) -> Result<Vec<[Float; W]>> {
         self.ranks.numbers(bits, &self.group_owners, made)
     }

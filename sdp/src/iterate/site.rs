@@ -44,7 +44,7 @@ impl<'s> Site<'s> {
     /// The result of `work` for each block at hand; the same outcome on all ranks. Collective.
     ///
     /// # Errors
-    /// Those of `work`.
+    /// The errors of `work`.
     pub fn map<R: Send>(
         &self,
         task: ConeTask,
@@ -68,7 +68,7 @@ impl<'s> Site<'s> {
     /// Sums over all blocks of the program, in their order; `made` are the numbers of the blocks at hand. Collective.
     ///
     /// # Errors
-    /// Those of any rank.
+    /// The errors of any rank.
     pub fn sum<const W: usize>(&self, made: Result<Vec<[Float; W]>>) -> Result<[Float; W]> {
         let mut sums = std::array::from_fn(|_| Float::new(self.bits));
         for values in self.share.of_cones(self.bits, made)? {
@@ -80,7 +80,7 @@ impl<'s> Site<'s> {
     /// `Tr(X Y)` of X of one point and Y of another, for each of these. Collective.
     ///
     /// # Errors
-    /// Those of [`sunzi::blas::dot`] on any rank.
+    /// The errors of [`sunzi::blas::dot`] on any rank.
     pub fn complementarity<const W: usize>(&self, points: [Sides<&Point>; W]) -> Result<[Float; W]> {
         let k = self.arithmetic();
         let of_cone = |at: usize| {

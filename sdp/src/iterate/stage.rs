@@ -69,7 +69,7 @@ impl Stage<'_> {
     /// Iterates until a test ends the run, or the precision is not enough.
     ///
     /// # Errors
-    /// Those of [`super::Solver::run`].
+    /// The errors of [`super::Solver::run`].
     pub fn run(&self, mut state: State, run: &mut Run<'_>) -> Result<StageEnd> {
         let scales = Scales::new(&self.site)?;
         let mut course = self.course_of(&scales, &mut state)?;

@@ -58,7 +58,7 @@ impl System {
     /// Forms and factors the equation. Collective.
     ///
     /// # Errors
-    /// Those of the library, except for a matrix that is not positive definite, which is a result.
+    /// The errors of the library, except for a matrix that is not positive definite, which is a result.
     pub fn new(place: &SystemPoint<'_>) -> Result<std::result::Result<System, Singular>> {
         let SystemPoint { site, .. } = *place;
         let (problem, share) = (site.problem, site.share);
@@ -122,7 +122,7 @@ impl System {
     /// `dx` and `dy` for the right sides `r` and `p`. Collective.
     ///
     /// # Errors
-    /// Those of the library's solves.
+    /// The errors of the library's solves.
     pub fn solve(&self, site: &Site<'_>, r: &[Matrix], p: &Matrix) -> Result<(Vec<Matrix>, Matrix)> {
         let (ranks, bits) = (&site.share.ranks, site.bits);
         let Some(free) = &self.free else {

@@ -282,7 +282,7 @@ impl Dependent {
     /// The program without these equations and their variables.
     ///
     /// # Errors
-    /// Those of [`Matrix::from_fn`].
+    /// The errors of [`Matrix::from_fn`].
     pub fn applied(&self, problem: &Problem) -> Result<Problem> {
         let mut changed = problem.clone();
         changed.objective = without(&problem.objective, &self.free, &[])?;
@@ -318,7 +318,7 @@ impl Dependent {
     /// The variables x, or y where `is_free`, without theirs.
     ///
     /// # Errors
-    /// Those of [`Matrix::from_fn`].
+    /// The errors of [`Matrix::from_fn`].
     pub fn shortened(&self, column: &Matrix, is_free: bool) -> Result<Matrix> {
         without(column, if is_free { &self.free } else { &self.variables }, &[])
     }
@@ -326,7 +326,7 @@ impl Dependent {
     /// The same with zeros for theirs.
     ///
     /// # Errors
-    /// Those of [`Matrix::from_fn`].
+    /// The errors of [`Matrix::from_fn`].
     pub fn lengthened(&self, column: &Matrix, is_free: bool) -> Result<Matrix> {
         with_zeros(column, if is_free { &self.free } else { &self.variables })
     }

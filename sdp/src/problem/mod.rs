@@ -115,7 +115,7 @@ impl Constraints {
     /// Block `cone` of `sum_p x_p A_p`.
     ///
     /// # Errors
-    /// Those of the library's products.
+    /// The errors of the library's products.
     pub fn weighted_sum(&self, k: Arithmetic<'_>, cone: usize, x: &Matrix) -> Result<Block> {
         match self {
             Constraints::Sampled(sampled) => sampled.weighted_sum(k, cone, x),
@@ -127,7 +127,7 @@ impl Constraints {
     /// Block `cone` of `M - C`.
     ///
     /// # Errors
-    /// Those of [`Matrix::set_float`].
+    /// The errors of [`Matrix::set_float`].
     pub fn less_constant(&self, cone: usize, block: Block) -> Result<Block> {
         match self {
             Constraints::Sampled(_) | Constraints::Scalars(_) => Ok(block),
@@ -159,7 +159,7 @@ impl Constraints {
     /// Whether the matrices have so few entries in a dense block that these are computed one by one.
     ///
     /// # Errors
-    /// Those of sparse matrices of the library.
+    /// The errors of sparse matrices of the library.
     pub fn meets_few(&self, cone: usize, bits: u32) -> Result<bool> {
         match self {
             Constraints::Sampled(_) | Constraints::Scalars(_) => Ok(false),
@@ -214,7 +214,7 @@ impl Problem {
     /// The program with all numbers rounded to at most `bits` bits.
     ///
     /// # Errors
-    /// Those of [`Matrix::from_fn`].
+    /// The errors of [`Matrix::from_fn`].
     pub fn rounded(&self, bits: u32) -> Result<Problem> {
         let group = |group: &Group| {
             let constraints = match &group.constraints {

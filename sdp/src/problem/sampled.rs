@@ -94,7 +94,7 @@ impl Sampled {
     /// The block with bases rounded to `bits` bits.
     ///
     /// # Errors
-    /// Those of [`Matrix::from_fn`].
+    /// The errors of [`Matrix::from_fn`].
     pub fn rounded(&self, bits: u32) -> Result<Sampled> {
         let bases = self.bases.iter().map(|basis| rounded(basis.clone(), bits)).collect::<Result<_>>()?;
         let (parities, origin) = (self.parities.clone(), self.origin.clone());
@@ -139,7 +139,7 @@ impl Sampled {
     /// Block `(r, s)` is `q diag(x^{rs}) q^T`, or half of it if `r` and `s` differ.
     ///
     /// # Errors
-    /// Those of [`sunzi::gemm_with`].
+    /// The errors of [`sunzi::gemm_with`].
     pub fn weighted_sum(&self, k: Arithmetic<'_>, cone: usize, x: &Matrix) -> Result<Block> {
         let basis = &self.bases[cone];
         let (order, points) = (basis.rows(), self.points);
@@ -169,7 +169,7 @@ impl Sampled {
     /// `v_k^T M^{rs} v_k` for all variables.
     ///
     /// # Errors
-    /// Those of [`sunzi::gemm_with`].
+    /// The errors of [`sunzi::gemm_with`].
     pub fn pairings(&self, k: Arithmetic<'_>, cone: usize, block: &Block) -> Result<Vec<Float>> {
         let basis = &self.bases[cone];
         let (order, matrix) = (basis.rows(), block.stored());
@@ -220,7 +220,7 @@ impl Sampled {
     /// are undefined.
     ///
     /// # Errors
-    /// Those of the library's products.
+    /// The errors of the library's products.
     pub fn schur(&self, k: Arithmetic<'_>, operands: &[SchurOperand<'_>]) -> Result<Matrix> {
         let (mut grams, mut held) = (Vec::with_capacity(operands.len()), 0);
         for (cone, operand) in operands.iter().enumerate() {

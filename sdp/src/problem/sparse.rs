@@ -41,7 +41,7 @@ impl Sparse {
     /// The same matrices as one sparse matrix of the library.
     ///
     /// # Errors
-    /// Those of [`Tables::new`].
+    /// The errors of [`Tables::new`].
     pub(super) fn tables(&self) -> Result<&Tables> {
         if let Some(tables) = self.tables.get() {
             return Ok(tables);
@@ -53,7 +53,7 @@ impl Sparse {
     /// The memory of the tasks that form the Schur complement; see [`task_bytes`].
     ///
     /// # Errors
-    /// Those of [`Tables::new`] and of `gemm`.
+    /// The errors of [`Tables::new`] and of `gemm`.
     pub(crate) fn schur_tasks<G: Fn(usize, usize, usize) -> Result<u64>>(
         &self,
         bits: u32,
@@ -70,7 +70,7 @@ impl Sparse {
     /// Bytes of the tables.
     ///
     /// # Errors
-    /// Those of [`Tables::new`].
+    /// The errors of [`Tables::new`].
     pub(crate) fn table_bytes(&self) -> Result<u64> {
         Ok(self.tables()?.bytes())
     }
@@ -78,7 +78,7 @@ impl Sparse {
     /// Block `cone` of `sum_p x_p A_p`.
     ///
     /// # Errors
-    /// Those of [`sunzi::sparse::spmm`].
+    /// The errors of [`sunzi::sparse::spmm`].
     pub fn weighted_sum(&self, k: Arithmetic<'_>, cone: usize, x: &Matrix) -> Result<Block> {
         let (tables, shape) = (self.tables()?, self.cones[cone].shape);
         let table = &tables.cones[cone];
@@ -104,7 +104,7 @@ impl Sparse {
     /// blocks. Collective.
     ///
     /// # Errors
-    /// Those of the library's products.
+    /// The errors of the library's products.
     pub fn schur(
         &self,
         workers: &Workers,
@@ -118,7 +118,7 @@ impl Sparse {
     /// Positions of each block.
     ///
     /// # Errors
-    /// Those of [`Tables::new`].
+    /// The errors of [`Tables::new`].
     pub(crate) fn heights(&self) -> Result<Vec<usize>> {
         Ok(self.tables()?.cones.iter().map(|table| table.positions.len()).collect())
     }
@@ -134,7 +134,7 @@ impl Sparse {
     /// Bytes of such entries at `bits` bits, and of the list that they are made from; nothing where they are many.
     ///
     /// # Errors
-    /// Those of [`Tables::new`].
+    /// The errors of [`Tables::new`].
     pub(crate) fn sparse_bytes(&self, cone: usize, bits: u32) -> Result<Option<u64>> {
         let table = &self.tables()?.cones[cone];
         Ok(table.is_sparse(bits).then(|| entry_bytes(table.entries(), bits)))
@@ -144,7 +144,7 @@ impl Sparse {
     /// matrices has no others. They have at most `bits` bits.
     ///
     /// # Errors
-    /// Those of [`SparseMatrix::from_entries`].
+    /// The errors of [`SparseMatrix::from_entries`].
     pub fn entries_of(&self, cone: usize, matrix: &Matrix, bits: u32) -> Result<SparseMatrix> {
         let table = &self.tables()?.cones[cone];
         let bits = bits.min(matrix.precision_bits());
@@ -159,7 +159,7 @@ impl Sparse {
     /// The numbers of block `cone` of M at its positions, of which [`Sparse::paired`] makes `A_p . M`.
     ///
     /// # Errors
-    /// Those of [`sunzi::sparse::sddmm`].
+    /// The errors of [`sunzi::sparse::sddmm`].
     pub fn numbers(&self, k: Arithmetic<'_>, cone: usize, summand: &Summand<'_>) -> Result<Matrix> {
         let table = &self.tables()?.cones[cone];
         let mut numbers = Matrix::zeros(table.positions.len(), 1, k.bits)?;
@@ -185,7 +185,7 @@ impl Sparse {
     /// `A_p . M` for all variables, a column, of the numbers of all blocks.
     ///
     /// # Errors
-    /// Those of [`sunzi::sparse::spmm`].
+    /// The errors of [`sunzi::sparse::spmm`].
     pub fn paired(&self, k: Arithmetic<'_>, of_blocks: &[Matrix]) -> Result<Matrix> {
         let tables = self.tables()?;
         let mut numbers = Matrix::zeros(tables.positions(), 1, k.bits)?;

@@ -18,7 +18,7 @@ pub struct Entry {
     pub row: usize,
     /// Column, at most the row.
     pub col: usize,
-    /// The number, with no trailing zero limbs.
+    /// The number, with as few bits as it needs.
     pub value: Float,
 }
 
@@ -63,7 +63,7 @@ impl SparseCone {
     /// `M - C`.
     ///
     /// # Errors
-    /// Those of [`Matrix::set_float`].
+    /// The errors of [`Matrix::set_float`].
     pub fn less_constant(&self, block: Block) -> Result<Block> {
         let (Block::Dense(mut whole) | Block::Diagonal(mut whole)) = block;
         for entry in &self.constant {

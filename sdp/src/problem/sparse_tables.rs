@@ -109,7 +109,7 @@ impl Tables {
     /// The tables of a group of `variables` variables.
     ///
     /// # Errors
-    /// Those of [`SparseMatrix::from_entries`].
+    /// The errors of [`SparseMatrix::from_entries`].
     pub fn new(variables: usize, cones: &[SparseCone]) -> Result<Tables> {
         let mut weights = vec![0; variables];
         for cone in cones {
@@ -228,7 +228,7 @@ impl ConeTables {
     /// The rows of the matrices of neighbouring constraints.
     ///
     /// # Errors
-    /// Those of [`SparseView::row_range`].
+    /// The errors of [`SparseView::row_range`].
     pub fn rows_of(&self, parts: &[ConstraintPart]) -> Result<SparseView<'_>> {
         let first = parts.first().map_or(0, |part| part.first_row);
         self.rows.view().row_range(first..parts.last().map_or(0, |part| part.first_row + part.rows.len()))

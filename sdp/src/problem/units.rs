@@ -236,7 +236,7 @@ impl Units {
     /// The program in these units.
     ///
     /// # Errors
-    /// Those of copies of matrices.
+    /// The errors of copies of matrices.
     pub fn applied(&self, problem: &Problem) -> Result<Problem> {
         self.program(problem, 1)
     }
@@ -244,7 +244,7 @@ impl Units {
     /// The program of which a program in these units was made.
     ///
     /// # Errors
-    /// Those of copies of matrices.
+    /// The errors of copies of matrices.
     pub fn removed(&self, problem: &Problem) -> Result<Problem> {
         self.program(problem, -1)
     }

@@ -56,7 +56,7 @@ impl Container {
     /// The bytes of a file.
     ///
     /// # Errors
-    /// Those of [`Files::read`]; refusals of the module.
+    /// The errors of [`Files::read`]; refusals of the module.
     pub fn read(&mut self, name: &str, files: &mut Files) -> Result<Vec<u8>> {
         match self {
             Container::Folder(folder) => files.read(&folder.join(name)),

@@ -27,7 +27,7 @@ fn extension(path: &Path) -> Option<&str> {
 /// Reads the program at `path`.
 ///
 /// # Errors
-/// Those of [`super::read_exact`].
+/// The errors of [`super::read_exact`].
 pub fn read(path: &Path, files: &mut Files) -> Result<Program> {
     let mut parts = ProofParts::default();
     add_file(path, files, &mut HashSet::new(), 0, &mut parts)?;

@@ -69,7 +69,7 @@ impl Room {
     /// The number that a word of a file stands for.
     ///
     /// # Errors
-    /// Those of [`exact_number`] and [`Room::take`].
+    /// The errors of [`exact_number`] and [`Room::take`].
     pub fn number(&self, word: &str) -> Result<Rational, String> {
         let value = exact_number(word)?;
         self.take(bytes_of(&value))?;

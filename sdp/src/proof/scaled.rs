@@ -68,7 +68,7 @@ impl Scaled {
     /// The same for the numbers of files.
     ///
     /// # Errors
-    /// Those of [`Scaled::fits`].
+    /// The errors of [`Scaled::fits`].
     pub fn read(values: &[Rational], room: &Room) -> Result<Scaled, String> {
         Ok(Scaled::over(values, Scaled::fits(values.iter(), room)?))
     }

@@ -32,7 +32,7 @@ const RAISED_LOG2: i64 = -30;
 /// The balls that hold the factor of all symmetric points; the page is [`super::cholesky`].
 ///
 /// # Errors
-/// Those of [`super::cholesky`].
+/// The errors of [`super::cholesky`].
 pub(super) fn cholesky(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
     let definite = Definite::new(ctx, a, precision_bits, Accuracy::Entrywise)?;
     let factor = definite.factor.factor();

@@ -35,7 +35,7 @@ const SETTLED: f64 = 1e-3;
 /// The ball that holds `log det A` for all points; the page is [`super::log_det`].
 ///
 /// # Errors
-/// Those of [`super::log_det`].
+/// The errors of [`super::log_det`].
 pub(super) fn log_det(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<Ball> {
     let definite = Definite::new(ctx, a, precision_bits, Accuracy::Norm)?;
     let factor = definite.factor.factor();

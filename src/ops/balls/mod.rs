@@ -57,7 +57,7 @@ use product::BallProduct;
 /// ```
 ///
 /// # Errors
-/// Those of [`crate::gemm_with`].
+/// The errors of [`crate::gemm_with`].
 pub fn gemm(
     ctx: &Context,
     (a, op_a): (&BallMatrix, Op),
@@ -87,7 +87,7 @@ pub fn gemm(
 /// ```
 ///
 /// # Errors
-/// Those of [`crate::syrk_with`].
+/// The errors of [`crate::syrk_with`].
 pub fn syrk(
     ctx: &Context,
     (p, op): (&BallMatrix, Op),
@@ -147,7 +147,7 @@ pub fn solve(ctx: &Context, a: &BallMatrix, b: &BallMatrix, precision_bits: u32)
 /// ```
 ///
 /// # Errors
-/// Those of [`solve()`].
+/// The errors of [`solve()`].
 pub fn inverse(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
     solve::inverse(ctx, a, precision_bits)
 }

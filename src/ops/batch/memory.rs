@@ -27,7 +27,7 @@ impl BatchMemory {
     /// Plans a batch of these items.
     ///
     /// # Errors
-    /// [`Error::MemoryLimit`] with the least limit that would do.
+    /// [`Error::MemoryLimit`] with the smallest limit that suffices.
     pub fn new<V: Verb>(ctx: &Context, verb: &V, items: &[Item<'_, '_, V>]) -> Result<BatchMemory> {
         let list_bytes =
             items.len() * (size_of::<Item<'_, '_, V>>() + 2 * size_of::<Result<()>>() + size_of::<V::Result>());

@@ -113,7 +113,7 @@ impl<'a> CallAccount<'a> {
     /// A result of the library on the reduced limit, its limits in terms of the whole one.
     ///
     /// # Errors
-    /// Those of the result.
+    /// The errors of the result.
     pub fn done<T>(&self, result: Result<T>) -> Result<T> {
         result.map_err(|error| match error {
             Error::MemoryLimit { minimum_bytes, .. } => Error::MemoryLimit {

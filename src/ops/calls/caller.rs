@@ -165,7 +165,7 @@ pub trait Caller {
 /// The result of `work`; a panic in it is a failure.
 ///
 /// # Errors
-/// Those of `work`, a defect, and memory that was refused.
+/// The errors of `work`, a defect, and memory that was refused.
 pub fn caught<T, F: CallFailure>(work: impl FnOnce() -> Result<T, F>) -> Result<T, F> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let panic = match panic.downcast::<Error>() {

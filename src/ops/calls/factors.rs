@@ -35,7 +35,7 @@ pub struct TriangularKind {
 /// The factor of `a` in its place: in one triangle, or as a whole matrix. Collective.
 ///
 /// # Errors
-/// Shapes; those of the caller and of [`crate::distributed::cholesky_with`]; on all ranks.
+/// Shapes; the errors of the caller and of [`crate::distributed::cholesky_with`]; on all ranks.
 pub fn cholesky_over<C: Caller>(
     caller: &C,
     team: &Team,
@@ -62,7 +62,7 @@ pub fn cholesky_over<C: Caller>(
 /// `b := alpha op(t)^-1 b`, or from the right. Collective.
 ///
 /// # Errors
-/// Shapes; those of the caller and of [`crate::distributed::trsm_with`]; on all ranks.
+/// Shapes; the errors of the caller and of [`crate::distributed::trsm_with`]; on all ranks.
 pub fn trsm_over<C: Caller>(
     caller: &C,
     team: &Team,
@@ -97,7 +97,7 @@ pub fn trsm_over<C: Caller>(
 /// `b := a^-1 b` for a symmetric positive definite `a`. Collective.
 ///
 /// # Errors
-/// Shapes; those of the caller and of [`crate::distributed::solve_with`]; on all ranks.
+/// Shapes; the errors of the caller and of [`crate::distributed::solve_with`]; on all ranks.
 pub fn solve_over<C: Caller>(
     caller: &C,
     team: &Team,
@@ -114,7 +114,7 @@ pub fn solve_over<C: Caller>(
 /// `x := a^-1`, the whole matrix, for a symmetric positive definite `a`. Collective.
 ///
 /// # Errors
-/// Shapes; those of the caller and of [`crate::distributed::inverse`]; on all ranks.
+/// Shapes; the errors of the caller and of [`crate::distributed::inverse`]; on all ranks.
 pub fn inverse_over<C: Caller>(
     caller: &C,
     team: &Team,
@@ -152,7 +152,7 @@ pub fn cholesky_solve_over<C: Caller>(
 /// pivots to [`stored_log_det`] on a rank that needs the number. Collective.
 ///
 /// # Errors
-/// [`Error::Singular`]; those of the caller; on all ranks.
+/// [`Error::Singular`]; the errors of the caller; on all ranks.
 pub fn log_det_over<C: Caller>(
     caller: &C,
     team: &Team,

@@ -48,7 +48,7 @@ impl KeptFactor {
     /// The factor of `a`, at `asked_bits` bits, or with 0 at the largest precision of its entries. Collective.
     ///
     /// # Errors
-    /// Shapes; those of the caller and of [`crate::distributed::cholesky_with`]; on all ranks.
+    /// Shapes; the errors of the caller and of [`crate::distributed::cholesky_with`]; on all ranks.
     pub fn new<C: Caller>(
         caller: &C,
         team: &Team,
@@ -132,7 +132,7 @@ impl KeptFactor {
     /// `b := a^-1 b` for the factored `a`. Collective.
     ///
     /// # Errors
-    /// Shapes; those of the caller and of [`crate::distributed::solve_with`]; on all ranks.
+    /// Shapes; the errors of the caller and of [`crate::distributed::solve_with`]; on all ranks.
     pub fn solve<C: Caller>(&self, caller: &C, team: &Team, b: PlacedMatrix<C::Array>) -> CallOutcome<(), C> {
         b.check_shape::<C::Failure>(self.order(), b.cols())?;
         let bits = b.result_place(&CallRanks::new(caller, team), None)?;
@@ -142,7 +142,7 @@ impl KeptFactor {
     /// `x := a^-1` for the factored `a`. Collective.
     ///
     /// # Errors
-    /// Shapes; those of the caller and of [`crate::distributed::inverse`]; on all ranks.
+    /// Shapes; the errors of the caller and of [`crate::distributed::inverse`]; on all ranks.
     pub fn inverse<C: Caller>(&self, caller: &C, team: &Team, x: PlacedMatrix<C::Array>) -> CallOutcome<(), C> {
         x.check_shape::<C::Failure>(self.order(), self.order())?;
         let bits = x.result_place(&CallRanks::new(caller, team), None)?;
@@ -165,7 +165,7 @@ impl KeptFactor {
     /// Stores the factor in a triangle of `a`, as its transpose in the upper one. Collective.
     ///
     /// # Errors
-    /// Shapes; those of the caller; on all ranks.
+    /// Shapes; the errors of the caller; on all ranks.
     pub fn store<C: Caller>(
         &self,
         caller: &C,

@@ -41,7 +41,7 @@ pub(super) fn contracted_first<A: LocalArray>(a: PlacedMatrix<A>, is_first: bool
 /// `c := alpha op(a) op(a)^T + beta c` on a triangle, or on both. Collective.
 ///
 /// # Errors
-/// Shapes; those of the caller and of [`crate::distributed::syrk`]; on all ranks.
+/// Shapes; the errors of the caller and of [`crate::distributed::syrk`]; on all ranks.
 pub fn syrk_over<C: Caller>(
     caller: &C,
     team: &mut Team,

@@ -275,7 +275,7 @@ impl LocalPart<'_> {
     /// least the precision of every rank's. Collective.
     ///
     /// # Errors
-    /// Those of [`Travel::run`].
+    /// The errors of [`Travel::run`].
     pub(crate) fn bring(&self, group: &dyn Transport, to: &Distribution, local: MatrixViewMut<'_>) -> Result<()> {
         let (part, width) = (Moved::All, local.limbs_per_element());
         let travel = Travel { from: self.distribution, to, part, asked: None, width };

@@ -157,7 +157,7 @@ impl Certificate<'_> {
     /// Cost: as [`Certificate::log_det_error`].
     ///
     /// # Errors
-    /// Those of [`crate::cholesky_with`].
+    /// The errors of [`crate::cholesky_with`].
     pub fn log_det_digits(&self, ctx: &Context) -> Result<f64> {
         let bits = self.factor.factor().precision_bits();
         let size = Float::with_val_round(ESTIMATE_BITS, self.factor.log_det().abs(), Round::Down).0;
@@ -180,7 +180,7 @@ impl Certificate<'_> {
     /// ```
     ///
     /// # Errors
-    /// Those of [`crate::cholesky_with`].
+    /// The errors of [`crate::cholesky_with`].
     pub fn log_det_error(&self, ctx: &Context) -> Result<Option<Float>> {
         let order = self.proven.lower.rows();
         let bits = self.factor.factor().precision_bits();

@@ -25,7 +25,7 @@ impl ScaledDoubles {
     /// them, until a call with one.
     ///
     /// # Errors
-    /// Those of reading the factor.
+    /// The errors of reading the factor.
     pub fn new(factor: &Cholesky, ctx: &Context) -> Result<Option<ScaledDoubles>> {
         let exponents = factor.row_exponents(ctx)?;
         let order = exponents.len();

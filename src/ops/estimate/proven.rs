@@ -32,7 +32,7 @@ pub(crate) trait Solver: std::fmt::Debug + Sync {
     /// About `A^-1 B`.
     ///
     /// # Errors
-    /// Those of the solve.
+    /// The errors of the solve.
     fn solve_nearly(&self, ctx: &Context, b: &Matrix, precision_bits: u32) -> Result<Matrix>;
 }
 

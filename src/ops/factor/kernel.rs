@@ -49,7 +49,7 @@ pub(crate) type KernelOfTiles = (Arc<dyn TileEngine>, &'static dyn PlaneKernel);
 /// they are those of the context's kernel.
 ///
 /// # Errors
-/// Those of [`Context::tile_engine`].
+/// The errors of [`Context::tile_engine`].
 pub(crate) fn engine_for(
     ctx: &Context,
     order: usize,
@@ -67,7 +67,7 @@ pub(crate) fn engine_for(
 /// prefers `preferred` rows. Ranks may have different kernels; their tiles then travel as integers.
 ///
 /// # Errors
-/// Those of [`Context::tile_engine`].
+/// The errors of [`Context::tile_engine`].
 pub(crate) fn engine_on_rank(
     ctx: &Context,
     order: usize,

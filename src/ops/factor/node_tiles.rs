@@ -69,7 +69,7 @@ impl<'w> NodeTiles<'w> {
     /// This rank's tiles to be written, in order, and the tiles of the node. Collective over the node.
     ///
     /// # Errors
-    /// Those of [`SharedWindow::pieces`].
+    /// The errors of [`SharedWindow::pieces`].
     pub fn new(
         TileWindow { node, window, plan }: TileWindow<'w>,
         tiling: &TileMap,

@@ -433,7 +433,7 @@ impl TileFile {
     /// Reads a finished tile into a buffer, which stays, and waits for it.
     ///
     /// # Errors
-    /// Those of the storage.
+    /// The errors of the storage.
     pub fn read_now(&self, tile: TileId, buffer: &mut Option<IoBuffer>) -> Result<()> {
         let read = self.objects.read_now(object_name(tile), buffer, tag(tile, TileAccess::Read));
         read.inspect_err(|error| self.note(error))

@@ -101,7 +101,7 @@ impl<'a> TileWork<'a> {
     /// of each tile are those in its own row; for a tile on the diagonal they are `y`. The order of columns is free.
     ///
     /// # Errors
-    /// Those of [`TileEngine::update`]; places are those in the matrix.
+    /// The errors of [`TileEngine::update`]; places are those in the matrix.
     pub fn update(&self, first: TileId, tiles: &mut [UpdateTile<'_>], y: &[&[u64]], scratch: &mut [u64]) -> Result<()> {
         let updated = self.engine.update(tiles, y, self.tiling.tile_size, scratch);
         updated.map_err(|error| match error {

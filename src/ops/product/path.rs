@@ -148,7 +148,7 @@ pub(crate) fn plane_nanoseconds(size: &ProductSize, operand_bits: u32) -> f64 {
 /// The plan of any product.
 ///
 /// # Errors
-/// [`crate::Error::MemoryLimit`] with the least limit that would do.
+/// [`crate::Error::MemoryLimit`] with the smallest limit that suffices.
 pub(crate) fn plan_request(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
     plan_on(choose_path(ctx, &request.size, request.bits.operand), ctx, request)
 }

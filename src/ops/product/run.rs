@@ -102,7 +102,7 @@ impl<'a> ProductRun<'a> {
     /// Fills this rank's entries of `result`. Collective.
     ///
     /// # Errors
-    /// Those of [`crate::syrk_with`], the same on all ranks.
+    /// The errors of [`crate::syrk_with`], the same on all ranks.
     pub fn run(&self, state: &mut RunState<'_>, result: &mut impl ResultEntries) -> Result<RecoveryTime> {
         let check = (self.site.ctx.freivalds()).then(|| InnerCheck::new(self.site, self.left, self.right));
         let check = check.transpose()?;

@@ -105,7 +105,7 @@ pub(crate) trait ResultEntries: Send {
     /// or piece by piece.
     ///
     /// # Errors
-    /// Those of `fill`, and of the allocation for a piece.
+    /// The errors of `fill`, and of the allocation for a piece.
     fn fill(&mut self, region: Region, fill: &mut dyn FnMut(SegmentIter<'_>) -> Result<()>) -> Result<()>;
 }
 

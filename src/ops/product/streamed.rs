@@ -59,7 +59,7 @@ impl OperandPiece {
     /// Its rows, all of them.
     ///
     /// # Errors
-    /// Those of [`StreamedBlock::view`].
+    /// The errors of [`StreamedBlock::view`].
     pub fn part(&self) -> Result<MatrixRows<'_>> {
         let view = self.block.view()?;
         let view = if self.transposed { view.transposed() } else { view };
@@ -72,7 +72,7 @@ impl StreamedOperands {
     /// read.
     ///
     /// # Errors
-    /// Those of [`BlockStream::new`].
+    /// The errors of [`BlockStream::new`].
     pub fn new(
         left: &FileOperand,
         right: &FileOperand,
@@ -93,7 +93,7 @@ impl StreamedOperands {
     /// Waits for the next piece of the schedule, which is one of the operand on this `side`.
     ///
     /// # Errors
-    /// Those of the read.
+    /// The errors of the read.
     pub fn next(&self, side: Side) -> Result<OperandPiece> {
         let block = self.stream.next_block().expect("a piece for each band that is converted")?;
         Ok(OperandPiece { block, transposed: self.transposed[side as usize] })

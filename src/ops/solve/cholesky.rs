@@ -86,7 +86,7 @@ impl Cholesky {
     /// For each row of the factor the `r_i` with `norm(l_i) <= 2^r_i`, at most about twice the norm.
     ///
     /// # Errors
-    /// Those of the pass over the factor on the context's threads.
+    /// The errors of the pass over the factor on the context's threads.
     pub(crate) fn row_exponents(&self, ctx: &Context) -> Result<&[i64]> {
         dots::kept_row_norms(ctx, self.factor(), &self.row_norms)
     }

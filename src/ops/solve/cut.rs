@@ -199,7 +199,7 @@ impl TriangleCut {
     /// Bytes of the tables of the widest of these products.
     ///
     /// # Errors
-    /// Those of [`Context::engine`].
+    /// The errors of [`Context::engine`].
     pub fn table_bytes(&self, ctx: &Context) -> Result<u64> {
         self.widened_table_bytes(ctx, self.most_range_bits())
     }
@@ -294,7 +294,7 @@ pub(crate) fn larger(first: Result<u64>, second: Result<u64>) -> Result<u64> {
 /// The least limit that would do: the bytes of a plan without a limit, or the least that its refusal names.
 ///
 /// # Errors
-/// Those of planning, except [`Error::MemoryLimit`].
+/// The errors of planning, except [`Error::MemoryLimit`].
 pub(crate) fn least_limit(planned: Result<u64>) -> Result<u64> {
     match planned {
         Err(Error::MemoryLimit { minimum_bytes, .. }) => Ok(minimum_bytes),

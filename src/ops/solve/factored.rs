@@ -40,7 +40,7 @@ impl Factored<'_> {
     /// The solution of `L D L^T X = B`, into `result`.
     ///
     /// # Errors
-    /// Those of [`crate::trsm_into`].
+    /// The errors of [`crate::trsm_into`].
     pub fn solve(&self, ctx: &Context, b: MatrixView<'_>, result: Destination<'_>) -> Result<SolveReport> {
         let start = Instant::now();
         let order = self.lower.rows();

@@ -137,7 +137,7 @@ impl SolveMemory {
     /// The widest bands that fit the context's limit, and the bytes that the whole solve takes with them.
     ///
     /// # Errors
-    /// [`Error::MemoryLimit`] with the least limit that would do.
+    /// [`Error::MemoryLimit`] with the smallest limit that suffices.
     pub fn plan(&self, total: usize) -> Result<(Bands, u64)> {
         self.widest_within(Bands::widest(total), |bands| self.bytes(self.ctx.memory(), bands.columns))
     }
@@ -145,7 +145,7 @@ impl SolveMemory {
     /// The least limit that would do.
     ///
     /// # Errors
-    /// Those of planning, except [`Error::MemoryLimit`].
+    /// The errors of planning, except [`Error::MemoryLimit`].
     pub fn least_bytes(&self, total: usize) -> Result<u64> {
         // With a cache of its own, since tables that only a limit requires would stay in the context's cache.
         let apart = SolveMemory { ctx: self.ctx.without_cache(), ..self.clone() };
@@ -158,7 +158,7 @@ impl SolveMemory {
     /// is more.
     ///
     /// # Errors
-    /// Those of [`SolveMemory::plan`].
+    /// The errors of [`SolveMemory::plan`].
     pub fn retry(&self, columns: usize) -> Result<Retry> {
         // Planning makes tables, which may be larger than those of the previous try: its windows are released to make
         // room.
@@ -191,7 +191,7 @@ impl SolveMemory {
     /// Bytes of a solve in bands of `columns` columns, with room for every later try.
     ///
     /// # Errors
-    /// [`Error::MemoryLimit`] with the least limit that would do.
+    /// [`Error::MemoryLimit`] with the smallest limit that suffices.
     pub fn bytes(&self, memory: MemoryBudget, columns: usize) -> Result<u64> {
         let first = self.first_bytes(memory, columns);
         let tries = self.cuts.iter().any(|cut| cut.first_try_bits.is_some());
@@ -226,7 +226,7 @@ impl SolveMemory {
     /// solve by parts. Takes almost no time; later tries may take more.
     ///
     /// # Errors
-    /// Those of planning.
+    /// The errors of planning.
     pub fn unlimited_bytes(&self, columns: usize) -> Result<u64> {
         let each = self.cuts.iter().map(|cut| {
             let beside = self.ctx.memory().holding(cut.right_bytes(columns));
@@ -246,7 +246,7 @@ impl SolveMemory {
     /// Whether a first try on all columns of a band fits the context's limit.
     ///
     /// # Errors
-    /// Those of planning, except [`Error::MemoryLimit`].
+    /// The errors of planning, except [`Error::MemoryLimit`].
     pub fn tries_in_place(&self, cut: &TriangleCut, columns: usize, fixed_bits: u32) -> Result<bool> {
         if self.ctx.memory_bytes().is_none() {
             return Ok(true);
@@ -330,7 +330,7 @@ impl SolveMemory {
     /// Name of the kernel of the first try on bands, or of the products of a solve by parts.
     ///
     /// # Errors
-    /// Those of planning.
+    /// The errors of planning.
     pub fn kernel(&self, bands: Bands) -> Result<&'static str> {
         let Some(cut) = self.cuts.first() else { return Ok(self.ctx.kernel().name()) };
         let Some(bits) = cut.first_try_bits else { return Ok(cut.product_kernel(&self.ctx).name()) };
@@ -342,7 +342,7 @@ impl SolveMemory {
     /// by parts.
     ///
     /// # Errors
-    /// Those of [`Context::tile_engine_for`].
+    /// The errors of [`Context::tile_engine_for`].
     pub fn first_needs(&self, columns: usize) -> Result<WorkspaceNeeds> {
         let [cut] = &self.cuts[..] else { return Ok(WorkspaceNeeds::default()) };
         let Some(bits) = cut.first_try_bits else { return Ok(WorkspaceNeeds::default()) };
@@ -378,7 +378,7 @@ impl SolveMemory {
     /// Bytes of a first try, or of a solve by parts, that do not lie in the windows of the context.
     ///
     /// # Errors
-    /// Those of making the tables of products.
+    /// The errors of making the tables of products.
     pub fn held_beside_windows(&self, columns: usize) -> Result<u64> {
         let each = self.cuts.iter().map(|cut| match cut.first_try_bits {
             Some(_) => Ok(cut.right_bytes(columns)),
@@ -400,7 +400,7 @@ impl SolveMemory {
     /// Bytes of a band, and of copies of `copied` of its columns, held while a try runs.
     ///
     /// # Errors
-    /// Those of making the tables of products.
+    /// The errors of making the tables of products.
     pub fn held_by_try(&self, cut: &TriangleCut, columns: usize, copied: usize) -> Result<u64> {
         let kept_bytes = self.kept_bytes(self.ctx.memory(), columns)?;
         let held = [cut.right_bytes(columns), cut.right_bytes(copied), kept_bytes];

@@ -36,7 +36,8 @@ impl Parts<'_> {
     ///
     /// # Errors
     /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::MemoryLimit`];
-    /// [`crate::Error::Cancelled`]; [`crate::Error::SelfCheck`]; [`crate::Error::OutOfMemory`]; those of the blocks.
+    /// [`crate::Error::Cancelled`]; [`crate::Error::SelfCheck`]; [`crate::Error::OutOfMemory`]; the errors of the
+    /// blocks.
     pub fn run(&mut self, band: &Band<'_>, left: Vec<usize>, spaces: &mut Spaces) -> Result<()> {
         let Spaces { w, result, again } = spaces;
         assert_eq!((w.rows(), w.precision_bits()), (self.cut.order, self.cut.working_bits));
@@ -69,7 +70,7 @@ impl Parts<'_> {
     /// these visits all ranks, which share the rows of the products with it. Collective.
     ///
     /// # Errors
-    /// Those of [`Parts::run`], on every rank.
+    /// The errors of [`Parts::run`], on every rank.
     pub fn run_shared(&mut self, band: &Band<'_>, left: &[usize], spaces: &mut Spaces) -> Result<()> {
         let Spaces { w, result, again } = spaces;
         let site = band.site();

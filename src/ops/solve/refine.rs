@@ -49,7 +49,7 @@ pub(super) fn check_shapes(a: &MatrixView<'_>, b: &MatrixView<'_>) -> Result<()>
 /// See [`crate::solve_refined_into`]; of `a` the lower triangle is read.
 ///
 /// # Errors
-/// Those of [`crate::solve_refined_into`].
+/// The errors of [`crate::solve_refined_into`].
 pub(super) fn refine(
     ctx: &Context,
     a: MatrixView<'_>,

@@ -97,7 +97,7 @@ impl<'a> SymmetricSystem<'a> {
     /// The residual of `x`, correct to `bits` bits relative to `|A| |X| + |B|`.
     ///
     /// # Errors
-    /// Those of a product.
+    /// The errors of a product.
     pub fn residual(&self, ctx: &Context, x: &Matrix, bits: u32) -> Result<Residual> {
         let order = self.a.rows();
         let scaled = ScaledHeads::new(x, |row, _| self.exponents[row]);

@@ -15,7 +15,7 @@ impl Room<'_> {
     /// The result of `work` within the plan, or within the larger memory that it requires. It may run more than once.
     ///
     /// # Errors
-    /// Those of `work`.
+    /// The errors of `work`.
     pub fn within<T>(&self, mut work: impl FnMut(&Context) -> Result<T>) -> Result<T> {
         let memory = self.ctx.memory();
         let with = |bytes| self.ctx.with_memory(memory.within(bytes));
@@ -27,7 +27,7 @@ impl Room<'_> {
 /// planned and the limit of the call has room for that. A refusal names the limit of the call.
 ///
 /// # Errors
-/// Those of `work`.
+/// The errors of `work`.
 pub(crate) fn within_reach<T>(
     mut planned_bytes: Option<u64>,
     limit_bytes: Option<u64>,

@@ -52,7 +52,7 @@ impl Solve<'_> {
     /// releases kept memory that leaves no room for them.
     ///
     /// # Errors
-    /// [`crate::Error::MemoryLimit`] with the least limit that would do.
+    /// [`crate::Error::MemoryLimit`] with the smallest limit that suffices.
     pub fn bands(&self, total: usize) -> Result<(Bands, u64)> {
         if self.memory.ctx.memory_bytes().is_none() {
             let bands = Bands::widest(total);
@@ -67,7 +67,7 @@ impl Solve<'_> {
     /// are 0: none where the whole factor is at hand. Collective.
     ///
     /// # Errors
-    /// Those of [`crate::trsm()`], with places in the call.
+    /// The errors of [`crate::trsm()`], with places in the call.
     pub fn run(&mut self, bands: Bands, right: &Right<'_>, solution: &mut MatrixViewMut<'_>) -> Result<Vec<usize>> {
         let ctx = self.memory.ctx.clone();
         let site = Site { ctx: &ctx, team: self.team };

@@ -80,7 +80,7 @@ impl TilePlan {
     /// solution.
     ///
     /// # Errors
-    /// Those of [`Context::tile_engine`].
+    /// The errors of [`Context::tile_engine`].
     pub fn new(ctx: &Context, memory: MemoryBudget, size: TrySize) -> Result<TilePlan> {
         let TrySize { order, columns, fixed_bits, piece_row_bytes, message_bytes, accuracy, together, kernel } = size;
         let threads = workers(ctx, columns);

@@ -37,7 +37,7 @@ impl TriangularSystem<'_> {
     /// Solves into `result`.
     ///
     /// # Errors
-    /// Those of [`crate::trsm_into`].
+    /// The errors of [`crate::trsm_into`].
     pub fn solve(self, ctx: &Context, result: Destination<'_>) -> Result<SolveReport> {
         let start = Instant::now();
         let (order, columns, precision) = (self.b.rows(), self.b.cols(), self.precision_bits);

@@ -27,7 +27,7 @@ impl Update<'_> {
     /// Updates all columns of `w`; `result` takes a product, and the room's context holds its memory too.
     ///
     /// # Errors
-    /// [`Error::ExponentRange`] with the place in `w`; those of the product.
+    /// [`Error::ExponentRange`] with the place in `w`; the errors of the product.
     pub fn run(&self, room: &Room<'_>, w: &mut Matrix, result: &mut Matrix) -> Result<()> {
         let (cut, columns) = (&self.cut, 0..w.cols());
         if cut.accuracy == Accuracy::Norm {

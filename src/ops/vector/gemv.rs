@@ -248,7 +248,7 @@ impl VectorSums<'_> {
     /// Fills `result`; `runs` gives the terms of an entry, with the entries of `x` as factors.
     ///
     /// # Errors
-    /// Those of [`gemv_into`].
+    /// The errors of [`gemv_into`].
     pub fn run<'t, const N: usize>(
         &self,
         ctx: &Context,

@@ -51,7 +51,7 @@ impl<'py> OtherTriangle<'py> {
     /// Refuses a triangle that contradicts `view`, of numbers that are read with `bits` and are known to `known_bits`.
     ///
     /// # Errors
-    /// `NotSymmetricError` with both entries; those of [`super::Operand::view`].
+    /// `NotSymmetricError` with both entries; the errors of [`super::Operand::view`].
     pub fn check(self, py: Python<'py>, view: &View, bits: Bits, known_bits: u32) -> PyResult<()> {
         let order = view.rows();
         let other = match self.source {

@@ -247,7 +247,7 @@ impl<'py> Pending<'py> {
     /// The program at `bits` bits.
     ///
     /// # Errors
-    /// As [`Operand::view`]; `NotSymmetricError`; those of [`Problem::standard`].
+    /// As [`Operand::view`]; `NotSymmetricError`; the errors of [`Problem::standard`].
     pub fn problem(self, py: Python<'py>, bits: u32) -> PyResult<Problem> {
         let rounded = |operand: Operand<'py>| -> PyResult<sunzi::Matrix> {
             operand.view(py, Bits::Round(bits))?.entries().rounded(bits).or_raise(py)

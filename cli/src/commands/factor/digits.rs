@@ -67,7 +67,7 @@ impl Answer<'_> {
     /// Estimates the correct digits, and proves some where that was requested.
     ///
     /// # Errors
-    /// Those of the estimates, except lack of memory or of precision.
+    /// The errors of the estimates, except lack of memory or of precision.
     pub fn digits(&self, steps: &Steps<'_>, config: &Factoring, trace: &mut Trace) -> Result<Digits> {
         let choices = &config.factor.digits;
         if choices.no_estimate || (self.matrix.is_none() && !self.log_det) {

@@ -39,7 +39,7 @@ struct Made {
 /// Reads, factors, solves and gathers. Collective.
 ///
 /// # Errors
-/// Those of reading, and of the operations; the same on all ranks.
+/// The errors of reading, and of the operations; the same on all ranks.
 pub fn compute(
     session: &Session,
     config: &Factoring,

@@ -13,7 +13,7 @@ impl OpenBlas {
     /// Sets OpenBLAS to one thread per call.
     ///
     /// # Errors
-    /// Those of [`result::use_one_thread`].
+    /// The errors of [`result::use_one_thread`].
     pub fn probe() -> Result<OpenBlas, &'static str> {
         result::use_one_thread().map(OpenBlas)
     }

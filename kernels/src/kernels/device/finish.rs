@@ -114,7 +114,7 @@ impl Launcher<'_> {
     /// Sums to residues.
     ///
     /// # Errors
-    /// Those of [`crate::device::Device::launch`].
+    /// The errors of [`crate::device::Device::launch`].
     pub fn reduce(&self, reduce: &Reduce<'_>) -> Result<()> {
         let Reduce { sum_stride, entries, ref moduli, residues, into, .. } = *reduce;
         let planes = self.engine.planes(moduli.clone()).len();
@@ -151,7 +151,7 @@ impl Launcher<'_> {
     /// Residues of a rectangle to residues of a list.
     ///
     /// # Errors
-    /// Those of [`crate::device::Device::launch`].
+    /// The errors of [`crate::device::Device::launch`].
     pub fn select(&self, select: &Select<'_>) -> Result<()> {
         let Select { from, leading, rows, cols, ref moduli, to } = *select;
         let (entries, bytes) = (rows * cols, self.engine.residue_bytes());
@@ -188,7 +188,7 @@ impl Launcher<'_> {
     /// Residues to integers.
     ///
     /// # Errors
-    /// Those of [`crate::device::Device::launch`].
+    /// The errors of [`crate::device::Device::launch`].
     pub fn reconstruct(&self, reconstruct: &DeviceReconstruct<'_>) -> Result<()> {
         let DeviceReconstruct { residues, integers } = *reconstruct;
         let (count, entries) = (self.engine.moduli().len(), integers.entries);
@@ -220,7 +220,7 @@ impl Launcher<'_> {
     /// Prepares the two words in which [`Launcher::round`] reports faults.
     ///
     /// # Errors
-    /// Those of [`crate::device::Device::launch`].
+    /// The errors of [`crate::device::Device::launch`].
     pub fn clear_faults(&self, faults: &Region) -> Result<()> {
         let arguments = [Argument::Address(part("faults", faults, 8, 2)), Argument::Number(u64::MAX)];
         // SAFETY: these are the fields of `fill_arguments`; each of two threads writes one of two words.
@@ -230,7 +230,7 @@ impl Launcher<'_> {
     /// Integers to big floats.
     ///
     /// # Errors
-    /// Those of [`crate::device::Device::launch`].
+    /// The errors of [`crate::device::Device::launch`].
     pub fn round(&self, round: &Round<'_>) -> Result<()> {
         let (entries, rows) = (round.integers.entries, round.rows);
         if entries == 0 {
@@ -271,7 +271,7 @@ impl Launcher<'_> {
     /// Integers to packed ones.
     ///
     /// # Errors
-    /// Those of [`crate::device::Device::launch`].
+    /// The errors of [`crate::device::Device::launch`].
     pub fn pack(&self, pack: &PackIntegers<'_>) -> Result<()> {
         let (entries, limb_count) = (pack.integers.entries, self.engine.limbs());
         let integers = self.integers(&pack.integers);

@@ -125,7 +125,7 @@ impl Launcher<'_> {
     /// Big floats to digits.
     ///
     /// # Errors
-    /// Those of [`crate::device::Device::launch`].
+    /// The errors of [`crate::device::Device::launch`].
     pub fn scale(&self, scale: &Scale<'_>) -> Result<()> {
         let Scale { limbs_per_element, rows, cols, digits, ld, first_col, .. } = *scale;
         let block = PlaneBlock { digits, rows, cols, ld, first_col };
@@ -161,7 +161,7 @@ impl Launcher<'_> {
     /// Packed integers to digits.
     ///
     /// # Errors
-    /// Those of [`crate::device::Device::launch`].
+    /// The errors of [`crate::device::Device::launch`].
     pub fn unpack(&self, unpack: &Unpack<'_>) -> Result<()> {
         let Unpack { limbs_per_element, rows, cols, digits, ld, first_col, .. } = *unpack;
         let block = PlaneBlock { digits, rows, cols, ld, first_col };
@@ -190,7 +190,7 @@ impl Launcher<'_> {
     /// Digits to operand planes.
     ///
     /// # Errors
-    /// Those of [`crate::device::Device::launch`].
+    /// The errors of [`crate::device::Device::launch`].
     pub fn to_planes(&self, to: &ToPlanes<'_>) -> Result<()> {
         let planes = self.engine.planes(to.moduli.clone()).len();
         let element_bytes = self.engine.element().operand_bytes();
@@ -201,7 +201,7 @@ impl Launcher<'_> {
     /// Digits to least residues.
     ///
     /// # Errors
-    /// Those of [`crate::device::Device::launch`].
+    /// The errors of [`crate::device::Device::launch`].
     pub fn to_residues(&self, to: &DeviceToResidues<'_>) -> Result<()> {
         let element_bytes = self.engine.residue_bytes();
         assert_eq!(to.residues.first_modulus, 0, "residues of integers begin with the first modulus");

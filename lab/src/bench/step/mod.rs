@@ -133,7 +133,7 @@ fn timed<T>(world: &dyn Transport, work: impl FnOnce() -> Result<T>) -> Result<(
 ///
 /// # Errors
 /// [`Error::Verification`] for a wrong answer on any side, or other bits than those of one process;
-/// [`Error::InvalidArgument`], and those of the operations.
+/// [`Error::InvalidArgument`], and the errors of the operations.
 pub fn run(session: &mut dyn Session, config: &BenchStep, world: &dyn Transport) -> Result<()> {
     config.engine.refuse_devices("a step")?;
     let names = config.baselines.iter().map(|name| admitted(name, config.precision_bits));

@@ -86,7 +86,7 @@ impl Calls<'_> {
     /// The Gram matrix of the columns of a `rows x cols` matrix.
     ///
     /// # Errors
-    /// Those of the library's plans, as of all others here.
+    /// The errors of the library's plans, as of all others here.
     pub fn syrk(&self, rows: usize, cols: usize) -> Result<u64> {
         self.product(cols, |options| plan_syrk_with(self.ctx, (rows, cols), self.bits, options))
     }

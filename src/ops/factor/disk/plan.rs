@@ -144,7 +144,7 @@ impl DiskNeeds<'_> {
     /// The plan under the context's limit, which is that of the node. Collective.
     ///
     /// # Errors
-    /// [`Error::MemoryLimit`] with the least limit that would do: room for three tiles.
+    /// [`Error::MemoryLimit`] with the smallest limit that suffices: room for three tiles.
     pub fn plan(&self) -> Result<OutOfCorePlan> {
         let (ctx, team) = (self.site.ctx, self.site.team);
         let (graph, slot_bytes) = (CholeskyGraph::of(self.tiling), Buffer::bytes_for(self.tiles.slot_words));

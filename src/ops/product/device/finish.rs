@@ -36,7 +36,7 @@ impl<'a, 'b> Finish<'a, 'b> {
     /// Where the next copy, of `entries` entries, is made; the slot's previous content is stored first.
     ///
     /// # Errors
-    /// Those of [`Finish::store_all`].
+    /// The errors of [`Finish::store_all`].
     pub fn place(&mut self, lanes: &[Lane], entries: usize, target: &mut ResultTarget<'_>) -> Result<LaneSlot> {
         let at = self.turns.next(entries);
         while self.pending.iter().any(|other| other.at == at) {

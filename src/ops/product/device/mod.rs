@@ -157,7 +157,7 @@ impl DevicePlan {
     /// ranks, this rank's own first.
     ///
     /// # Errors
-    /// Those of [`DevicePlan::new`].
+    /// The errors of [`DevicePlan::new`].
     pub fn among(ctx: &Context, requests: &[DeviceRequest]) -> Result<DevicePlan> {
         let plan_of = |request| DevicePlan::new(Site::one_process(ctx), request, None);
         let mut plans = requests.iter().map(plan_of).collect::<Result<Vec<_>>>()?;
@@ -344,7 +344,7 @@ impl DeviceRun<'_> {
     /// Collective over the ranks.
     ///
     /// # Errors
-    /// Those of [`crate::syrk_with`], [`Error::DeviceMemory`], [`Error::DeviceLost`], on all ranks.
+    /// The errors of [`crate::syrk_with`], [`Error::DeviceMemory`], [`Error::DeviceLost`], on all ranks.
     pub fn run(
         &self,
         plan: DevicePlan,

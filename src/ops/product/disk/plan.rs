@@ -99,7 +99,7 @@ impl FileProduct {
     /// The plan of one process.
     ///
     /// # Errors
-    /// Those of the check of the operands, and of [`FileProduct::plan`].
+    /// The errors of the check of the operands, and of [`FileProduct::plan`].
     pub fn planned(&self, ctx: &Context, options: &OutOfCoreProductOptions) -> Result<OutOfCoreProductPlan> {
         self.check(ctx)?;
         Ok(self.plan(Site::one_process(ctx), ctx, &self.cut(options), options.caching)?.1)
@@ -108,7 +108,7 @@ impl FileProduct {
     /// The plan within `share`, the context with this rank's share of the limit of the site. Collective.
     ///
     /// # Errors
-    /// [`crate::Error::MemoryLimit`] with the least limit that would do.
+    /// [`crate::Error::MemoryLimit`] with the smallest limit that suffices.
     pub(super) fn plan(
         &self,
         site: Site<'_>,

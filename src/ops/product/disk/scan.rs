@@ -52,7 +52,7 @@ impl HeadVisitor for ColumnNorms {
 /// The norm exponents of an operand's columns, and the checksum of its file.
 ///
 /// # Errors
-/// Those of [`crate::io::MatrixFile::check`].
+/// The errors of [`crate::io::MatrixFile::check`].
 pub(super) fn scan(operand: &FileOperand, progress: Option<Arc<ProgressCallback>>) -> Result<(Vec<i64>, u64)> {
     let cols = operand.cols();
     let mut norms = ColumnNorms {

@@ -82,7 +82,7 @@ const UNKNOWN: u64 = u64::MAX;
 /// Computes `problem`. Collective.
 ///
 /// # Errors
-/// Those of [`super::syrk`].
+/// The errors of [`super::syrk`].
 pub(crate) fn run(ctx: &Context, team: &Team, problem: &RankProblem<'_>) -> Result<DistOutcome> {
     agree(team.world(), problem.check(team.size()))?;
     let mut clock = PhaseClock::new();

@@ -83,7 +83,7 @@ impl BandNeeds<'_> {
     /// The widest bands that fit the context's limit.
     ///
     /// # Errors
-    /// [`Error::MemoryLimit`] with the least limit that would do.
+    /// [`Error::MemoryLimit`] with the smallest limit that suffices.
     pub fn plan(&self) -> Result<BandPlan> {
         let mut columns = Bands::widest(self.shape.columns).columns;
         loop {
@@ -125,7 +125,7 @@ impl BandNeeds<'_> {
 /// A plan from only the sizes of the triangles, for a refusal before a file is read.
 ///
 /// # Errors
-/// Those of [`BandNeeds::plan`].
+/// The errors of [`BandNeeds::plan`].
 pub(super) fn plan_expected(
     ctx: &Context,
     shape: SystemShape,

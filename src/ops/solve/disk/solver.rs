@@ -65,7 +65,7 @@ impl BandSolver<'_> {
     /// Solves for all columns of `right` into `solution`; returns the columns that outgrow every try.
     ///
     /// # Errors
-    /// Those of [`crate::out_of_core::trsm`], with places in the call.
+    /// The errors of [`crate::out_of_core::trsm`], with places in the call.
     pub fn run(&mut self, bands: Bands, right: &Right<'_>, mut solution: MatrixViewMut<'_>) -> Result<Vec<usize>> {
         match self {
             BandSolver::Bands(solve) => solve.run(bands, right, &mut solution),
@@ -105,7 +105,7 @@ impl DiskSystem<'_> {
     /// The bands of the call, and their solver.
     ///
     /// # Errors
-    /// Those of [`BandNeeds::plan`].
+    /// The errors of [`BandNeeds::plan`].
     pub fn solver(&self) -> Result<(BandPlan, BandSolver<'_>)> {
         if self.method.path == Path::Dots {
             let plan = self.needs(Vec::new()).plan()?;

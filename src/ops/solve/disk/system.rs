@@ -32,7 +32,7 @@ impl DiskSystem<'_> {
     /// again. Collective.
     ///
     /// # Errors
-    /// Those of [`crate::out_of_core::trsm`].
+    /// The errors of [`crate::out_of_core::trsm`].
     pub fn run(&self, paths: PanelPaths<'_>, report: &mut OutOfCoreSolveReport) -> Result<()> {
         let (site, world) = (self.site, self.site.world());
         let (plan, mut solve) = site.agreed(site.of_node(self.solver()))?;

@@ -92,7 +92,7 @@ impl HeadVisitor for TriangleNorms<'_> {
 /// The diagonal of a file as a column.
 ///
 /// # Errors
-/// Those of reading; [`Error::Singular`] with the first zero, unless the diagonal counts as ones.
+/// The errors of reading; [`Error::Singular`] with the first zero, unless the diagonal counts as ones.
 pub(super) fn pivots(file: &MatrixFile, unit: bool) -> Result<Matrix> {
     let mut pivots = Matrix::zeros(file.rows(), 1, file.precision_bits())?;
     for (row, head) in file.diagonal_heads()?.into_iter().enumerate() {

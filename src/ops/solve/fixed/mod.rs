@@ -118,7 +118,7 @@ impl<'a> FixedTriangle<'a> {
     ///
     /// # Errors
     /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::Cancelled`];
-    /// [`crate::Error::OutOfMemory`]; those of `rows`.
+    /// [`crate::Error::OutOfMemory`]; the errors of `rows`.
     pub fn run(
         &mut self,
         band: &Band<'_>,

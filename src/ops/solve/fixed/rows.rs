@@ -15,7 +15,7 @@ pub(crate) trait TriangleRows {
     /// Begins a pass over the rows, in pieces of `_piece_rows` rows. Collective where the rows come from ranks.
     ///
     /// # Errors
-    /// Those of the source that brings the rows.
+    /// The errors of the source that brings the rows.
     fn begin(&mut self, _piece_rows: usize) -> Result<()> {
         Ok(())
     }
@@ -23,13 +23,13 @@ pub(crate) trait TriangleRows {
     /// The rows `rows`, at least as far as their diagonal. Called from the first row to the last.
     ///
     /// # Errors
-    /// Those of the source that brings the rows.
+    /// The errors of the source that brings the rows.
     fn rows(&mut self, rows: Range<usize>) -> Result<RowPiece<'_>>;
 
     /// Ends the pass, whether or not all rows were read. Collective where the rows come from ranks.
     ///
     /// # Errors
-    /// Those of the source that brings the rows.
+    /// The errors of the source that brings the rows.
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }

@@ -100,7 +100,7 @@ impl RowTiles for LoadedRow<'_> {
 /// Replaces the columns of `w` that fit the scale by their solutions; returns the numbers of the other columns.
 ///
 /// # Errors
-/// Those of [`FixedTriangle::run`].
+/// The errors of [`FixedTriangle::run`].
 pub fn run(
     ctx: &Context,
     triangle: &mut FixedTriangle<'_>,

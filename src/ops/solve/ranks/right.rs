@@ -24,7 +24,7 @@ impl<'a> RightSides<'a> {
     /// The right sides of a caller. Collective.
     ///
     /// # Errors
-    /// Those of [`LocalPart::check`].
+    /// The errors of [`LocalPart::check`].
     pub fn of_local(world: &dyn Transport, part: LocalPart<'a>) -> Result<RightSides<'a>> {
         Ok(RightSides::Local(part, part.check(world)?))
     }

@@ -37,7 +37,7 @@ impl IntegerSums {
     /// Adds the integers of a matrix of the same shape, column by column on all threads of the context.
     ///
     /// # Errors
-    /// Those of [`parallel_for`].
+    /// The errors of [`parallel_for`].
     pub fn add(&mut self, ctx: &Context, integers: &Matrix) -> Result<()> {
         let width = self.width;
         let mut columns = self.words.chunks_exact_mut(self.rows * width).enumerate();
