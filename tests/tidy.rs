@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 mod counts;
 #[path = "tidy/imports.rs"]
 mod imports;
+#[path = "tidy/language.rs"]
+mod language;
 #[path = "tidy/layers.rs"]
 mod layers;
 #[path = "tidy/public.rs"]
