@@ -1,6 +1,6 @@
 //! `Context`: the choices of a caller (threads, memory, kernel, checks, progress) and the data kept between calls.
 //!
-//! Knows: the thread pool, the engines (moduli and tables) and the windows of earlier calls. Does not know:
+//! Depends on: the thread pool, the engines (moduli and tables) and the windows of earlier calls. Does not know:
 //! operations. Calls on one context may overlap, but only one of them uses the kept windows; each keeps the memory
 //! limit for itself.
 

@@ -1,7 +1,7 @@
 //! Matrices that have to be symmetric: whether their triangles agree, and the message where they do not.
 //!
 //! A matrix that is not symmetric never becomes another one unnoticed: the advice is only such that the result belongs
-//! to the file. Does not know: options of commands, how matrices are read.
+//! to the file. Independent of: options of commands, how matrices are read.
 
 use crate::args::NamedTriangle;
 use rug::Float;

@@ -1,6 +1,6 @@
 //! The one error type: every bad input has a variant that carries the numbers.
 //!
-//! Knows: the exit code of each variant. Does not know: where an error is printed.
+//! Depends on: the exit code of each variant. Independent of: where an error is printed.
 
 mod more_bits;
 mod text;

@@ -2,7 +2,7 @@
 //!
 //! The time of a run is taken as `a` times its products plus `b` times the entries that it converts; runs of different
 //! sizes and one precision, of the same shape unless it is long and thin, determine `a` and `b`. Within a factor
-//! 1.5 of the time of a run on an idle machine, from some hundred rows on. Does not know: plans, files, devices.
+//! 1.5 of the time of a run on an idle machine, from some hundred rows on. Independent of: plans, files, devices.
 
 use std::time::Instant;
 use sunzi::gallery::{Kind, Size, generate};
@@ -47,9 +47,9 @@ pub enum ForecastOperation {
     Gemm,
     /// `A = L L^T`; rows.
     Cholesky,
-    /// `T X = B`; rows, right sides.
+    /// `T X = B`; rows, right-hand sides.
     Trsm,
-    /// `A X = B`; rows, right sides.
+    /// `A X = B`; rows, right-hand sides.
     Solve {
         /// Precision of the factor, where the solution is refined.
         refine_from: Option<u32>,

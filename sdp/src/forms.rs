@@ -1,6 +1,6 @@
 //! The form of a text with a semidefinite program, where its name does not tell.
 //!
-//! Does not know: readers.
+//! Independent of: readers.
 
 use sunzi::io::FileFormat;
 use sunzi::{Error, Result};

@@ -1,6 +1,6 @@
 //! Whole matrices as vectors: sums, inner products, sizes, other precisions.
 //!
-//! Every sum has one order, so no result depends on threads. Does not know: programs, blocks.
+//! Every sum has one order, so no result depends on threads. Independent of: programs, blocks.
 
 use crate::calls::{Call, call, dot};
 use rug::Float;

@@ -1,4 +1,4 @@
-//! How long a run still takes, from the rate at which it nears its end. Does not know: clocks, terminals.
+//! How long a run still takes, from the rate at which it nears its end. Independent of: clocks, terminals.
 
 use crate::iterate::Iteration;
 use crate::options::SolverOptions;

@@ -3,7 +3,7 @@
 //! Every method but [`Ranks::rank`] and its like is collective. Methods that take the results of a rank take a
 //! `Result`: where one rank failed, all return the same error, so no rank waits for another one that is gone. Numbers
 //! are combined in the order of a list that all ranks have: no bit depends on which rank made which.
-//! Does not know: programs, what the matrices are.
+//! Independent of: programs, what the matrices are.
 
 use rug::Float;
 use std::sync::{Mutex, PoisonError};

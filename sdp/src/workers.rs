@@ -2,7 +2,7 @@
 //!
 //! Each task runs on one thread in a context of that thread, and its result goes to the place of its number, so that no
 //! result depends on which thread runs which task. A single task has all threads. Under a memory limit every task has a
-//! part of the memory that remains, and one that needs more is done again when no other task runs. Does not know: what
+//! part of the memory that remains, and one that needs more is done again when no other task runs. Independent of: what
 //! the tasks are.
 
 use rayon::prelude::*;

@@ -5,7 +5,7 @@
 //! - [`report`]: files of results; [`trace`]: files for trace viewers; [`plot`]: pictures;
 //! - [`units`]: counts, sizes and times as people write and read them.
 //!
-//! Knows: the library. Does not know: command lines, terminals, signals, benchmarks.
+//! Depends on: the library. Independent of: command lines, terminals, signals, benchmarks.
 
 pub mod engine;
 pub mod memory;

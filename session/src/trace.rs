@@ -1,7 +1,7 @@
 //! When each step of a command ran, and each task of a factorisation: spans in the JSON form that trace viewers
 //! (<https://ui.perfetto.dev>, chrome://tracing) read, with names of processes and threads.
 //!
-//! Whole or absent, as a report. Does not know: what the steps do.
+//! Whole or absent, as a report. Independent of: what the steps do.
 
 use crate::report::ReportFile;
 use crate::session::Session;

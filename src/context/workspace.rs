@@ -21,7 +21,7 @@ pub struct Workspace {
     pub right_shifts: Vec<i64>,
     /// Matrices that solves work in, of arbitrary contents.
     pub matrices: Vec<Matrix>,
-    /// Right sides and solutions of a rank as whole columns, of arbitrary contents.
+    /// Right-hand sides and solutions of a rank as whole columns, of arbitrary contents.
     pub columns: Vec<Matrix>,
     /// A piece of a streamed factor, and its message buffers, all of arbitrary contents.
     pub piece: Matrix,

@@ -1,6 +1,6 @@
 //! Carries out planned work on the context's threads: shared queues, own job lists, a common stop.
 //!
-//! Knows: threads and locks. Does not know: what the work is. Promise: every item is worked on at most once, and
+//! Depends on: threads and locks. Independent of: what the work is. Promise: every item is worked on at most once, and
 //! exactly once unless an item fails; the results never depend on which thread does it, since items own the data that
 //! they write. Must be called inside [`crate::Context::install`] where there is more than one worker.
 #![forbid(unsafe_code)]

@@ -4,7 +4,7 @@
 //! first waits for its own work to be done. So copies of one run overlap with the work of another, and a tile that a
 //! run updates more than once stays for it. Submitted work is ordered by the events of the streams, so holds end with
 //! the submission.
-//! Knows: moves, events. Does not know: what the work is, who owns a tile.
+//! Depends on: moves, events. Independent of: what the work is, who owns a tile.
 #![forbid(unsafe_code)]
 
 use super::streams::{HostCopy, TileStreams};

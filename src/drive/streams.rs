@@ -3,7 +3,7 @@
 //! The cache's decisions are submitted in order, to up to three streams: uploads, work, downloads. Each slot has events
 //! of its last fill, work and save, and every command waits only for the events that it depends on, so that copies both
 //! ways and work overlap. Nothing here waits on the host but [`TileStreams::finish`].
-//! Knows: slots and events. Does not know: which tile is where and why (the cache does), what the work is.
+//! Depends on: slots and events. Independent of: which tile is where and why (the cache does), what the work is.
 #![forbid(unsafe_code)]
 
 use crate::device::{Allowance, Device, Event, Memory, Pinned, Region, Stream, Streams};

@@ -3,7 +3,7 @@
 //! After the header (`binary_header`) come the stored entries column by column: first a 64-bit head of each, then
 //! `ceil(precision_bits / 64)` limbs of each, both as `math::float` states them, little-endian; at the end the
 //! XXH3 (64 bits) of heads and limbs. A matrix that is read has passed every rule of `math::float`.
-//! Does not know: how files are opened.
+//! Independent of: how files are opened.
 
 use crate::error::{Error, Result};
 use crate::io::atomic::FileSink;

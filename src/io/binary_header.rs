@@ -16,7 +16,7 @@
 //! | 48..56 | 0 |
 //! | 56..64 | XXH3 (64 bits) of bytes 0..56 |
 //!
-//! Does not know: entries, files.
+//! Independent of: entries, files.
 
 use crate::io::{FileFormat, FileInfo, Symmetry, stored_entries};
 use crate::math::float::limbs_for;

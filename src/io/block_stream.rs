@@ -1,8 +1,8 @@
 //! Blocks of matrix files, read ahead in a given order by a thread of its own.
 //!
 //! Promise: blocks come in order, each exactly once, and an error in place of the first block that cannot be read; no
-//! more is held than the buffers made at the start; dropping the stream ends its thread. Does not know: what the blocks
-//! are for.
+//! more is held than the buffers made at the start; dropping the stream ends its thread. Independent of: what the
+//! blocks are for.
 
 use crate::error::{Error, Result};
 use crate::io::{Block, MatrixFile};

@@ -2,7 +2,7 @@
 //!
 //! Promise: a file that [`MatrixFile::check`] has passed obeys every rule of `math::float`, as a matrix that was read
 //! whole.
-//! Does not know: what the blocks are for, threads.
+//! Independent of: what the blocks are for, threads.
 
 use crate::context::ProgressCallback;
 use crate::error::{Error, Result};

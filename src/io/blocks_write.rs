@@ -1,7 +1,7 @@
 //! Parts of a binary matrix file, written in place: for matrices larger than memory.
 //!
-//! Promise: a file that is written is complete under its final name, or absent. Does not know: what the blocks are for,
-//! threads.
+//! Promise: a file that is written is complete under its final name, or absent. Independent of: what the blocks are
+//! for, threads.
 
 use crate::context::ProgressCallback;
 use crate::error::{Error, Result};

@@ -1,6 +1,6 @@
 //! The bytes of a binary file, read one after the other; every error has the file's name and the position.
 //!
-//! Does not know: what the bytes mean.
+//! Independent of: what the bytes mean.
 
 use crate::error::{Error, Result};
 use crate::io::progress::Reporter;

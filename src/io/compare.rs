@@ -1,7 +1,7 @@
 //! Compares two matrices entry by entry: are they equal, and if not, where and by how much they differ.
 //!
 //! Equality is of values: the same numbers at different precisions are equal. Indices count from 0, those printed
-//! from 1, as in Matrix Market files. Does not know: files.
+//! from 1, as in Matrix Market files. Independent of: files.
 
 use crate::error::{Error, Result};
 use crate::math::float::FloatRef;

@@ -2,7 +2,7 @@
 //!
 //! Promise: memory is that of the decoders' windows, whatever a stream claims; a stream that ends early is called
 //! truncated, any other fault damaged, checksums included. Both decoders read streams of several members.
-//! Does not know: matrices.
+//! Independent of: matrices.
 
 use crate::io::format::Compression;
 use flate2::bufread::MultiGzDecoder;

@@ -2,7 +2,7 @@
 //!
 //! Promise: the words held never exceed those of the finished matrix plus one per placed element; no page is touched
 //! for elements that have not arrived. The finished matrix has the least precision that holds all exact numbers, at
-//! least the requested one. Does not know: files, text.
+//! least the requested one. Independent of: files, text.
 
 use crate::error::Error;
 use crate::io::number::{Number, NumberReader, Refusal};

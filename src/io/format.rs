@@ -1,6 +1,6 @@
 //! The formats there are: their names, the endings of file names that mean them, and how their first bytes look.
 //!
-//! Promise: the one list of formats, for the library, the program and Python. Does not know: how any is read.
+//! Promise: the one list of formats, for the library, the program and Python. Independent of: how any is read.
 
 use crate::error::{Error, Result};
 use crate::io::atomic::is_device;

@@ -1,4 +1,4 @@
-//! Visitors of the heads of a matrix file while it is checked. Does not know: files.
+//! Visitors of the heads of a matrix file while it is checked. Independent of: files.
 
 use crate::error::Result;
 use crate::math::float::{FloatRef, Head};

@@ -1,7 +1,7 @@
 //! The layer between a file and the reader of its format: compression, a byte order mark, the format where no name
 //! determines it.
 //!
-//! Does not know: how any format is read.
+//! Independent of: how any format is read.
 
 use crate::error::{Error, Result};
 use crate::io::Source;

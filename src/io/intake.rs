@@ -1,6 +1,6 @@
 //! Words of a text file on their way into memory as numbers, and the errors for those that are none.
 //!
-//! Rows and columns in messages count from 1, as in the files. Does not know: formats.
+//! Rows and columns in messages count from 1, as in the files. Independent of: formats.
 
 use crate::error::{Error, Result};
 use crate::io::ReadOptions;

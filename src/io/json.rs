@@ -1,7 +1,7 @@
 //! JSON: nested lists of numbers or strings, as a whole file or as a value inside of objects and lists.
 //!
 //! A name such as `B` or `0/samplePoints` leads to it: keys of objects and positions in lists, from 0, with `/` between
-//! them. Other values are skipped without being kept. Does not know: how lists become matrices.
+//! them. Other values are skipped without being kept. Independent of: how lists become matrices.
 
 use crate::error::{Error, Result};
 use crate::io::lists::{Syntax, expect, goes_on, next, unexpected};

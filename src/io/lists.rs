@@ -1,7 +1,7 @@
 //! Reads nested lists: a list of rows, each a list of numbers; or one list of numbers, a column.
 //!
 //! One reader for JSON and Mathematica, which differ in brackets and words ([`Syntax`]). Numbers of any length arrive
-//! as text, and memory stays near the longest of them. Does not know: how a number is read.
+//! as text, and memory stays near the longest of them. Independent of: how a number is read.
 
 use crate::error::{Error, Result};
 use crate::io::outline::{Outline, Receiver};

@@ -1,6 +1,6 @@
 //! The head of a Matrix Market file: banner, comments, size line.
 //!
-//! Does not know: entries.
+//! Independent of: entries.
 
 use crate::error::Result;
 use crate::io::number::Field;

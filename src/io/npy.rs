@@ -1,7 +1,7 @@
 //! Reads arrays of NumPy: numbers, texts of one width, and objects that are texts or numbers.
 //!
 //! Numbers are taken exactly. Entries are counted from 1 in messages, as in all files. Objects are pickled; `pickle`
-//! reads NumPy's form of them, and runs no code. Does not know: how texts become numbers.
+//! reads NumPy's form of them, and runs no code. Independent of: how texts become numbers.
 
 use crate::error::{Error, Result};
 use crate::io::bytes::ByteStream;

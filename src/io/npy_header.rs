@@ -1,6 +1,6 @@
 //! The head of a file of NumPy: which numbers, in which order, of which shape.
 //!
-//! Format: NumPy Enhancement Proposal 1, versions 1.0 to 3.0. Does not know: entries.
+//! Format: NumPy Enhancement Proposal 1, versions 1.0 to 3.0. Independent of: entries.
 
 /// Longest header that is read; NumPy's own are below 200 bytes.
 const MAXIMUM_BYTES: usize = 1 << 16;

@@ -2,7 +2,7 @@
 //!
 //! Promise: nothing is run and nothing is looked up; of Python's pickles (protocols 2 to 5) this reads the objects
 //! around such an array, and refuses every other type by name. Numbers are passed on as they arrive; only objects to
-//! which the pickle may refer later are kept, within the limit. Does not know: numbers.
+//! which the pickle may refer later are kept, within the limit. Independent of: numbers.
 
 use crate::error::{Error, Result};
 use crate::io::bytes::ByteStream;

@@ -1,6 +1,6 @@
 //! The options of a read, and its result.
 //!
-//! Does not know: how any format is read.
+//! Independent of: how any format is read.
 
 use crate::context::ProgressCallback;
 use crate::error::{Error, Result};

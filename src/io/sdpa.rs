@@ -4,7 +4,7 @@
 //! number of constraints, the number of blocks, their orders (negative for a diagonal block), the vector c, and lines
 //! `constraint block row column value` for the upper triangles. A member of a file is named `3/1` for block 1 of
 //! constraint 3 (0 is the constant matrix), or `c` for the vector. Everything counts from 1, as in the files.
-//! Does not know: how a number is read.
+//! Independent of: how a number is read.
 
 use crate::error::{Error, Result};
 use crate::io::elements::{Elements, MatrixLayout, Order};

@@ -1,6 +1,6 @@
 //! A whole semidefinite program in SDPA's sparse format: orders of blocks, the vector c, and every entry that is given.
 //!
-//! The syntax is that of the reader of single blocks, which is shared. Does not know: how programs are solved.
+//! The syntax is that of the reader of single blocks, which is shared. Independent of: how programs are solved.
 
 use crate::error::{Error, Result};
 use crate::io::elements::{Elements, MatrixLayout, Order};

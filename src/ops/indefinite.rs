@@ -93,7 +93,7 @@ impl Ldlt {
     ///
     /// Shapes: `a` is the matrix that was factored, `b` and `x` are `n x m`; `rounding` describes the rounding of the
     /// input. 0 if the factors are too inaccurate for an estimate: their residual, which grows with [`Ldlt::growth`],
-    /// is as large as the least eigenvalue of the scaled matrix. Cost: at most five solves with two right sides, a
+    /// is as large as the least eigenvalue of the scaled matrix. Cost: at most five solves with two right-hand sides, a
     /// product with `A` and a solve for all columns. Source: docs/CHECKS.md, "Correct digits".
     ///
     /// ```

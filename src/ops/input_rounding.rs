@@ -1,6 +1,6 @@
 //! Roundings of operands when they were read.
 //!
-//! Does not know: readers, uses of the operands.
+//! Independent of: readers, uses of the operands.
 
 use crate::options::setters;
 use rug::Float;
@@ -30,7 +30,7 @@ impl InputRounding {
         *self == InputRounding::default()
     }
 
-    /// The relative bounds of entries of the matrix and of the right sides.
+    /// The relative bounds of entries of the matrix and of the right-hand sides.
     pub(crate) fn units(&self) -> [Float; 2] {
         let unit = |bits: u32| Float::with_val(UNIT_BITS, 1) >> bits;
         [self.matrix_bits, self.right_bits].map(|bits| bits.map_or_else(|| Float::new(UNIT_BITS), unit))

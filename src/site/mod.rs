@@ -1,6 +1,6 @@
 //! Where a call runs: a context, and the ranks that compute together.
 //!
-//! Knows: ranks, nodes, windows, memory limits. Does not know: matrices.
+//! Depends on: ranks, nodes, windows, memory limits. Independent of: matrices.
 
 mod team;
 

@@ -1,6 +1,6 @@
 //! A directory of objects with its answers: waited for one by one, or by their tags.
 //!
-//! Does not know: what the objects are.
+//! Independent of: what the objects are.
 
 use super::{
     Caching, Completion, DeleteRequest, GroupName, Identity, ObjectName, Priority, ReadRequest, Storage, StorageOptions,

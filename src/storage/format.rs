@@ -3,7 +3,7 @@
 //! Little endian: magic (8 bytes), version, count of objects (4 each), bytes of the header, bytes of the file,
 //! checksum of the directory's identity (8 each); length (4) and text of the group's name; for each object offset,
 //! bytes and XXH3-64 of the bytes (8 each), length (4) and text of the name; zeros; the last 8 bytes of the header are
-//! the XXH3-64 of all before them. Does not know: files.
+//! the XXH3-64 of all before them. Independent of: files.
 
 use super::name::{GroupName, ObjectName};
 use crate::store::IoBuffer;

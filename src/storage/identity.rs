@@ -1,6 +1,6 @@
 //! The identity of a storage directory's contents, as a small text file in it.
 //!
-//! Does not know: files; what the values mean.
+//! Independent of: files; what the values mean.
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};

@@ -33,7 +33,7 @@
 //! # }
 //! ```
 //!
-//! Knows: files, threads, bytes. Does not know: what the objects are, which ones are wanted next.
+//! Depends on: files, threads, bytes. Independent of: what the objects are, which ones are wanted next.
 
 mod answered;
 mod catalog;

@@ -1,6 +1,6 @@
 //! Names of objects and of the groups that they are published in.
 //!
-//! Does not know: what is named.
+//! Independent of: what is named.
 
 use crate::error::{Error, Result};
 use std::fmt;

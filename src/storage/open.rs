@@ -1,6 +1,6 @@
 //! Opening a directory: its lock, its identity, files of killed runs, published groups.
 //!
-//! Does not know: threads, requests.
+//! Independent of: threads, requests.
 
 use super::catalog::Catalog;
 use super::folder::{Access, DirectIo, Folder, Lock, read_whole, write_whole};

@@ -1,6 +1,6 @@
 //! How fast a disk is, by writing a file and reading it again.
 //!
-//! Does not know: groups.
+//! Independent of: groups.
 
 use super::folder::{Access, Folder, ReadPiece, WritePiece};
 use super::open::{RATES_FILE, not_written, refused};

@@ -1,6 +1,6 @@
 //! The requests to a storage directory, and the answers.
 //!
-//! Does not know: how requests are carried out.
+//! Independent of: how requests are carried out.
 
 use super::catalog::StorageContents;
 use super::name::{GroupName, ObjectName};

@@ -1,7 +1,7 @@
 //! The threads that carry out requests, and their shared state.
 //!
 //! One lock guards the queue, the catalogue and the counters; nothing is read, written or delivered under it. Threads
-//! sleep until there is a request that may begin. Does not know: how a request is carried out.
+//! sleep until there is a request that may begin. Independent of: how a request is carried out.
 
 use super::catalog::Catalog;
 use super::format::GroupHeader;

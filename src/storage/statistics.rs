@@ -1,6 +1,6 @@
 //! The bytes moved, and the time taken.
 //!
-//! Does not know: what a request is.
+//! Independent of: what a request is.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

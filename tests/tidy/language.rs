@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 /// Words and what to write in their place. A `^` stands for the beginning of a sentence.
-const WORDS: [(&str, &str); 64] = [
+const WORDS: [(&str, &str); 63] = [
     ("so many", "the number, or a name for it"),
     ("so much", "the amount, or a name for it"),
     ("as many as", "the number itself, 'equal to'"),
@@ -68,7 +68,6 @@ const WORDS: [(&str, &str); 64] = [
     ("^whatever", "a noun"),
     ("^which", "a noun"),
     ("^why", "a noun: the reason"),
-    ("^how", "a noun: the number, the order, the layout"),
     ("^those of", "a noun: the errors of"),
     ("^those that", "a noun"),
     ("^those which", "a noun"),
@@ -79,9 +78,7 @@ const WORDS: [(&str, &str); 64] = [
 ];
 
 /// Phrases in which the words are right, each with its reason.
-const ALLOWED: [(&str, &str); 14] = [
-    ("how to", "the head of a page that explains steps"),
-    ("how many", "names a number"),
+const ALLOWED: [(&str, &str); 12] = [
     ("which is", "the beginning of a relative clause after a formula"),
     ("that is to say", "an idiom"),
     ("is no longer", "a comparison"),

@@ -249,7 +249,7 @@ impl Symmetric {
         CholeskyOptions::new().accuracy(self.accuracy).rounding(self.rounding(None))
     }
 
-    /// How far the matrix and right sides may lie from the numbers that were given.
+    /// How far the matrix and right-hand sides may lie from the numbers that were given.
     pub fn rounding(&self, right: Option<&View>) -> InputRounding {
         InputRounding::new().matrix_bits(self.view.rounded_bits()).right_bits(right.and_then(View::rounded_bits))
     }

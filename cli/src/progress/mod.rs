@@ -1,7 +1,7 @@
 //! Progress of the whole run on standard error, as a bar or as plain lines; and the answer to the progress callbacks of
 //! all long calls.
 //!
-//! Knows: stages, phases, clocks. Does not know: what is computed.
+//! Depends on: stages, phases, clocks. Independent of: what is computed.
 
 mod run;
 mod weights;

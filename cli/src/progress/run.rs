@@ -1,6 +1,6 @@
 //! How far a whole command is: its stages in order, each with its share of the time.
 //!
-//! Promise: [`Run::fraction`] never falls. Does not know: clocks, terminals, what a stage does.
+//! Promise: [`Run::fraction`] never falls. Independent of: clocks, terminals, what a stage does.
 
 /// A stage of a command.
 #[derive(Clone, PartialEq, Debug)]

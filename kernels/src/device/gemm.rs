@@ -124,7 +124,7 @@ pub struct Trsm {
     pub n: usize,
     /// The triangle.
     pub l: GemmOperand,
-    /// The right sides.
+    /// The right-hand sides.
     pub b: GemmOperand,
 }
 

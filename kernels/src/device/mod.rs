@@ -2,7 +2,7 @@
 //!
 //! [`Device`] and the traits that it names have two implementations: [`soft`], plain memory with a capacity and counted
 //! transfers, and `cuda` (feature `cuda`), loaded at run time. Everything above the traits runs on both.
-//! Knows: bytes, addresses, streams. Does not know: matrices, residues, operations.
+//! Depends on: bytes, addresses, streams. Independent of: matrices, residues, operations.
 //!
 //! Work is *submitted* to a stream and done later; work of one stream is done in order, work of different streams in
 //! any order unless an [`Event`] says otherwise. Memory lives until the work submitted on it is done.

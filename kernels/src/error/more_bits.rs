@@ -1,6 +1,6 @@
 //! Whether a higher precision can help where a factorisation found a pivot that is not positive.
 //!
-//! Does not know: how that was found out.
+//! Independent of: how that was found out.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! Texts of errors that name rows and columns: counted from 0, as code indexes, or from 1, as files and the program do.
 //!
-//! Does not know: which error a text belongs to.
+//! Independent of: which error a text belongs to.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

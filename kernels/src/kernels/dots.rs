@@ -3,7 +3,7 @@
 //!
 //! In a product of `D` digits by `D` digits, only pairs of digits that meet in a column from [`first_column`] on count.
 //! Nothing else is cut, so every kernel gives the same integers.
-//! Knows: limbs, views. Does not know: triangles, error bounds.
+//! Depends on: limbs, views. Independent of: triangles, error bounds.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

@@ -1,7 +1,7 @@
 //! The integers of a factorisation or a triangular solve on limbs: how wide they are, and their roots and quotients,
 //! each rounded once.
 //!
-//! Knows: slices of limbs. Does not know: matrices, tiles, which rows are rejected.
+//! Depends on: slices of limbs. Independent of: matrices, tiles, which rows are rejected.
 
 use crate::kernels::limbs;
 use crate::math::bound::{CHOLESKY_GUARD_BITS, LIMB_QUOTIENT_WINDOW, TILE_SPARE_BITS};

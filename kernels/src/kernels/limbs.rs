@@ -1,6 +1,6 @@
 //! Products and sums of integers on contiguous limbs, through GMP's lowest level: no heap object per number.
 //!
-//! Knows: slices of limbs. Does not know: signs, matrices, residues. All lengths are checked here.
+//! Depends on: slices of limbs. Independent of: signs, matrices, residues. All lengths are checked here.
 
 use crate::math::family::IFMA52_BITS;
 use crate::math::fixed;

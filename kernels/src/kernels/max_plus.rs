@@ -2,7 +2,7 @@
 //!
 //! A *depth* is the distance of an exponent below that of the norm of its column: a negated 16-bit number, so that 16
 //! of them fit a vector. Sums saturate and maxima do not depend on order, so every instruction set gives the same.
-//! Knows: heads of big floats. Does not know: what the depths are for, threads.
+//! Depends on: heads of big floats. Independent of: what the depths are for, threads.
 
 use crate::math::float::Head;
 #[cfg(target_arch = "x86_64")]

@@ -1,7 +1,7 @@
 //! Plane kernels: residues in, exact products modulo each prime, integers out; one trait, one table.
 //!
-//! Knows: `math`, `device`, `matrix` views as input, `plan::BlockGrid` as the output layout. Does not know: threads,
-//! files, memory limits, operations. To add a kernel: a folder with its `PlaneKernel`, and a row in [`TABLE`].
+//! Depends on: `math`, `device`, `matrix` views as input, `plan::BlockGrid` as the output layout. Independent of:
+//! threads, files, memory limits, operations. To add a kernel: a folder with its `PlaneKernel`, and a row in [`TABLE`].
 //!
 //! Layouts that all kernels share, so that everything above them is written once:
 //! - an operand plane is a row of *panels* of 8 columns, `panel_words(rows)` words each; inside a panel the order is
@@ -112,7 +112,7 @@ pub trait KernelSelection: Send + Sync {
     fn large_factors(&self) -> Option<FactorCosts> {
         None
     }
-    /// The same for triangular solves with many right sides.
+    /// The same for triangular solves with many right-hand sides.
     fn large_solves(&self) -> Option<FactorCosts> {
         None
     }

@@ -28,17 +28,18 @@ pub struct Matrices<'a> {
     pub precision_bits: u32,
 }
 
-/// Eight lower triangles and their right sides, in fixed point with as many bits after the point as the lanes have.
+/// Eight lower triangles and their right-hand sides, in fixed point with as many bits after the point as the lanes
+/// have.
 pub struct Systems<'a> {
     /// One triangle for each lane; nothing above the diagonal is read.
     pub triangles: [MatrixView<'a>; PROBLEMS],
     /// Whether diagonals are ones, which are not read.
     pub unit: bool,
-    /// Right sides as columns.
+    /// Right-hand sides as columns.
     pub rights: [MatrixView<'a>; PROBLEMS],
     /// Rows of a triangle.
     pub order: usize,
-    /// Right sides of a problem.
+    /// Right-hand sides of a problem.
     pub columns: usize,
     /// For each row the exponents of all eight problems: row `i` is scaled by `2^-exponents[i]`.
     pub exponents: &'a [i64],

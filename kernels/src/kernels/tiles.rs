@@ -3,7 +3,7 @@
 //!
 //! A tile is `rows x cols` integers of the scaled matrix, held as residues and, once it is finished, as integers too.
 //! All updates are exact, so the order in which they come cannot show in the result.
-//! Knows: `math`, `matrix` views as input. Does not know: the task graph, threads, files.
+//! Depends on: `math`, `matrix` views as input. Independent of: the task graph, threads, files.
 
 use crate::device::{Description, Traffic};
 use crate::math::pivot::RowWeight;

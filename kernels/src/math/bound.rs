@@ -1,6 +1,6 @@
 //! Every inequality of the method, each as one named function; docs/ALGORITHM.md proves them.
 //!
-//! Knows: bit counts. Does not know: matrices, kernels. Nothing else in the crate may repeat one of these bounds.
+//! Depends on: bit counts. Independent of: matrices, kernels. Nothing else in the crate may repeat one of these bounds.
 
 /// `ceil(log2(max(count, 1)))`.
 pub fn ceil_log2(count: usize) -> u32 {

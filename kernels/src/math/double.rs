@@ -1,4 +1,4 @@
-//! Doubles as big floats and back: both ways rounded to nearest, ties to even. Does not know: matrices.
+//! Doubles as big floats and back: both ways rounded to nearest, ties to even. Independent of: matrices.
 
 use crate::math::float::{FloatRef, Head};
 

@@ -1,6 +1,6 @@
 //! Signed sums in fixed point on a slice of limbs, in two's complement.
 //!
-//! Knows: limbs and shifts. Does not know: where the point is, floats, products.
+//! Depends on: limbs and shifts. Independent of: where the point is, floats, products.
 
 /// `sum := sum + magnitude * 2^shift`, or minus it, modulo the limbs of `sum`.
 ///

@@ -3,7 +3,7 @@
 //! A number is `(-1)^negative * 0.s * 2^exponent`, `s` the significand: little-endian 64-bit limbs, the top bit of
 //! the last limb set, bits below the precision zero (MPFR's form). Zero has the head 0 and limbs 0, so that
 //! zeroed memory is a zero matrix. There is one zero, without sign; NaN and infinity cannot be written down.
-//! Does not know: matrices, files, rug.
+//! Independent of: matrices, files, rug.
 
 /// Number of bits in a limb.
 pub const LIMB_BITS: u32 = 64;

@@ -1,7 +1,7 @@
 //! The scalar rules of a fixed-point Cholesky factorisation: scaling, rounding, and when a row is rejected.
 //!
-//! Knows: integers. Does not know: tiles, residues, matrices. Every path of the factorisation follows these rules, so
-//! that all give the same bits and fail at the same index. Proofs: docs/ALGORITHM.md, "Cholesky in residues".
+//! Depends on: integers. Independent of: tiles, residues, matrices. Every path of the factorisation follows these
+//! rules, so that all give the same bits and fail at the same index. Proofs: docs/ALGORITHM.md, "Cholesky in residues".
 
 use crate::math::float::{bit_length, shift_down};
 use rug::Integer;

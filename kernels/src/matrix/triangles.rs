@@ -2,7 +2,7 @@
 //!
 //! A caller who names a triangle of a full matrix may hold a matrix that is not symmetric, and would get a right answer
 //! for another matrix. [`triangle_conflict`] finds that: the other triangle has to be empty, or the mirror image up to
-//! the rounding of the input. Comparisons are exact. Does not know: files, options, messages.
+//! the rounding of the input. Comparisons are exact. Independent of: files, options, messages.
 
 use crate::math::float::{FloatRef, Head, LIMB_BITS};
 use crate::matrix::{EntryIndex, MatrixView, Uplo};

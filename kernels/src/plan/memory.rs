@@ -1,6 +1,6 @@
 //! The memory plan of a product: how many primes, columns and rows are in the windows at the same time.
 //!
-//! Knows: the numbers an engine and a shape supply. Does not know: engines, matrices, the machine.
+//! Depends on: the numbers an engine and a shape supply. Independent of: engines, matrices, the machine.
 //! Promise: the bytes of a cut cover all that the call allocates; the cut chosen for a limit never exceeds it; where
 //! none fits, the least limit named is exactly the bytes of the smallest cut.
 //!

@@ -15,7 +15,7 @@ pub const FACTOR_RANK: u64 = 8 << 10;
 /// A call with files once: passes over them, checksums, lists of the storage.
 pub const FILE_CALL: u64 = 6 << 20;
 
-/// The passes of a solve over files of its triangle and its right sides.
+/// The passes of a solve over files of its triangle and its right-hand sides.
 pub const FILE_PASS: u64 = 4 << 20;
 
 /// Opening a storage directory: texts and blocks.

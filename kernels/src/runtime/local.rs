@@ -6,7 +6,7 @@
 //! is held until the write has ended. Jobs are planned while there is room, ahead of the workers: fetches of later jobs
 //! go on under the work of earlier ones.
 //! Promise: as [`Residency`]; every planned job can run once its fetches have ended, whatever the others do.
-//! Knows: ids and bytes. Does not know: what jobs compute, what a move takes, clocks.
+//! Depends on: ids and bytes. Independent of: what jobs compute, what a move takes, clocks.
 //! Source: Saule, Aktulga, Yang, Ng, Catalyurek, "An Out-of-Core Task-based Middleware for Data-Intensive Scientific
 //! Computing", section 3.
 

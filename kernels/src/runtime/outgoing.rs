@@ -1,6 +1,6 @@
 //! Tiles that other ranks get from the disk of this one: requested, read, on their way.
 //!
-//! Knows: tiles, and how many copies are in memory. Does not know: who the readers are, what moves a tile.
+//! Depends on: tiles, and how many copies are in memory. Independent of: who the readers are, what moves a tile.
 
 use crate::tile::TileId;
 use rustc_hash::FxHashMap;

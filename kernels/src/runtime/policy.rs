@@ -1,7 +1,8 @@
 //! Which ready task a device takes next.
 //!
 //! The first four are those of the papers (docs/decisions/014-tiles-on-devices.md); the choice never changes a result,
-//! only the bytes moved and the time. Knows: tasks, which tiles are resident. Does not know: bytes of memory, clocks.
+//! only the bytes moved and the time. Depends on: tasks, which tiles are resident. Independent of: bytes of memory,
+//! clocks.
 
 use crate::error::{Error, Result};
 use crate::runtime::{BottomLevels, CholeskyGraph, Task};

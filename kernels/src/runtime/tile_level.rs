@@ -5,7 +5,7 @@
 //! once, stays as long as there is room, and goes when no task of this rank reads it again. Runs on the next block may
 //! be planned as long as the block at work, and the runs on it, keep their room; so the first unfinished block always
 //! goes on.
-//! Knows: the graph, blocks, which tiles are here. Does not know: what carries moves out, bytes of a file.
+//! Depends on: the graph, blocks, which tiles are here. Independent of: what carries moves out, bytes of a file.
 
 use crate::runtime::CholeskyGraph;
 use crate::runtime::local::{LocalScheduler, Planned, Ticket};

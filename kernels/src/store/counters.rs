@@ -1,6 +1,6 @@
 //! Bytes that a program has allocated, as far as its allocator counts, and their peak.
 //!
-//! Does not know: who allocates.
+//! Independent of: who allocates.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};

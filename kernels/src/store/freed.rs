@@ -1,7 +1,7 @@
 //! How the C library's allocator handles memory that is given back.
 //!
 //! Promise: after [`return_freed_memory`], memory that a program frees goes back to the system, up to small blocks;
-//! after [`keep_freed_memory`], it stays for the next block. Does not know: who allocates.
+//! after [`keep_freed_memory`], it stays for the next block. Independent of: who allocates.
 
 /// Smallest block, in bytes, that gets pages of its own; and most bytes at the end of the heap that stay unused.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

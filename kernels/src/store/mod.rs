@@ -1,6 +1,6 @@
 //! Where the words of matrices, windows and scratch live, and how much memory the machine has.
 //!
-//! Knows: allocation, huge pages, the system's memory figures. Does not know: what the words mean.
+//! Depends on: allocation, huge pages, the system's memory figures. Independent of: what the words mean.
 
 mod buffer;
 mod counters;

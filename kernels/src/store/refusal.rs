@@ -2,7 +2,7 @@
 //!
 //! Rust's allocation, GMP's and the C library's own end the process by SIGABRT then. After [`end_where_refused`] the
 //! process ends with one line on standard error and the exit code of [`Error::OutOfMemory`]: from the allocator, before
-//! the caller sees the refusal. Only for programs: a library leaves such things to its host. Does not know: what the
+//! the caller sees the refusal. Only for programs: a library leaves such things to its host. Independent of: what the
 //! memory was for.
 
 use super::counters::{grown, shrunk};

@@ -23,7 +23,7 @@ use sunzi::gallery::Size;
 use sunzi::{Context, Error, Matrix, Result, TrsmOptions, Uplo};
 use sunzi_session::session::{ROOT, Session};
 
-/// Rows of a tile of the factor and of the right sides.
+/// Rows of a tile of the factor and of the right-hand sides.
 const TILE_ROWS: usize = 64;
 
 /// The report.
@@ -56,7 +56,7 @@ struct OnRanks<'a> {
     a: DistMatrix,
     /// The factor of the last run.
     factor: DistMatrix,
-    /// Right sides, and as one process has it a solution, kept from run to run.
+    /// Right-hand sides, and as one process has it a solution, kept from run to run.
     sides: Option<[DistMatrix; 2]>,
     seconds: Vec<f64>,
 }

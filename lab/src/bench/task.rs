@@ -1,6 +1,6 @@
 //! Our side of a comparison, and the account of each run, whatever the operation.
 //!
-//! Knows: the results of runs. Does not know: clocks, baselines.
+//! Depends on: the results of runs. Independent of: clocks, baselines.
 
 use rug::Float;
 use serde::{Serialize, Serializer};

@@ -1,7 +1,7 @@
 //! Checks of factorisations and triangular solves on devices: big floats have every bit of the CPU's, doubles a small
 //! residual.
 //!
-//! Knows: the public verbs. Does not know: how tiles move.
+//! Depends on: the public verbs. Independent of: how tiles move.
 
 use super::products::{Subject, random};
 use super::{Setup, failed, least_bytes};
@@ -196,7 +196,7 @@ pub fn solves(subject: &Subject<'_>) -> Result<()> {
     same(subject, &ctx, "a system", &|ctx| solve(ctx, Symmetric::lower(&a), &b, bits))
 }
 
-/// Five right sides go by parts, with a product for each part; an inverse and `L D L^T` multiply as well.
+/// Five right-hand sides go by parts, with a product for each part; an inverse and `L D L^T` multiply as well.
 pub fn products_in_solves(subject: &Subject<'_>) -> Result<()> {
     let (order, bits) = (72, 128);
     let (a, b) = (dominant(order, bits)?, random(order, 5, bits, 5)?);

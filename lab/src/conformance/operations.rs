@@ -1,7 +1,7 @@
 //! Checks of a device's own operations: copies, products and solves against a loop on the host, the order of streams.
 //!
-//! Knows: the trait [`Device`]. Does not know: big floats, residues. All numbers are integers small enough for sums to
-//! be exact in any order, but for triangular solves.
+//! Depends on: the trait [`Device`]. Independent of: big floats, residues. All numbers are integers small enough for
+//! sums to be exact in any order, but for triangular solves.
 
 use super::failed;
 use rand::{Rng, RngCore, SeedableRng};

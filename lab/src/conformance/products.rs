@@ -1,6 +1,6 @@
 //! Checks of products of big floats on devices: every bit as on the CPU.
 //!
-//! Knows: the public verbs. Does not know: how a product is cut or converted.
+//! Depends on: the public verbs. Independent of: how a product is cut or converted.
 
 use super::{Setup, failed, least_bytes};
 use rug::{Float, Integer, integer::Order};

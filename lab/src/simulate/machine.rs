@@ -1,6 +1,6 @@
 //! The machine to be simulated: sizes, rates and delays, from a TOML file or built in.
 //!
-//! Knows: numbers. Does not know: where a file lies, what the numbers are used for.
+//! Depends on: numbers. Independent of: where a file lies, what the numbers are used for.
 
 use serde::{Deserialize, Serialize};
 use sunzi::advanced::runtime::{LevelShape, Task};

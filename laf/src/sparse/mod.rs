@@ -1,6 +1,7 @@
 //! Blocks of sparse matrices, stored as one object of bytes each, and their products with blocks of vectors.
 //!
-//! Knows: entries, bytes. This module does not know the place of a block in its matrix, nor where bytes are stored.
+//! Depends on: entries, bytes. This module does not know the place of a block in its matrix, nor where bytes are
+//! stored.
 
 mod block;
 mod build;

@@ -1,7 +1,7 @@
 //! Proofs of bounds from the results of the solver: guesses in floating-point numbers of the library, each confirmed by
 //! the check of [`crate::proof`] before it counts.
 //!
-//! Design: docs/decisions/056-certificates.md. Does not know: how proofs are stored.
+//! Design: docs/decisions/056-certificates.md. Independent of: how proofs are stored.
 
 mod equations;
 mod feasible;

@@ -1,6 +1,6 @@
 //! The parts of the points of a program that a rank keeps: all of them in one process.
 //!
-//! Does not know: files.
+//! Independent of: files.
 
 use crate::block::Block;
 use crate::iterate::{Cone, Point, Share, Solver, block_numbers, cones};

@@ -174,7 +174,7 @@ fn scaled(k: Arithmetic<'_>, factors: &Matrix, b: &Matrix) -> Result<Matrix> {
     })
 }
 
-/// Gives out the right sides, which every rank has, in the tiles of the factor, and the solution to every rank.
+/// Gives out the right-hand sides, which every rank has, in the tiles of the factor, and the solution to every rank.
 fn in_tiles(
     ranks: &Ranks,
     factor: &DistMatrix,

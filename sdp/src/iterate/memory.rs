@@ -4,7 +4,7 @@
 //! of the library's calls (`calls`). Under a limit the calls of a step have the memory that the ledger leaves. So a
 //! call whose numbers take more bits than were planned for takes narrower bands, or is refused, and never exceeds the
 //! limit silently; except for calls of several ranks together, which are planned and have no limit (`definite`).
-//! Does not know: numbers of a program, except how many there are.
+//! Independent of: numbers of a program, except how many there are.
 
 mod calls;
 mod ledger;

@@ -2,7 +2,7 @@
 //!
 //! X and Y begin as multiples of the identity, which have to be larger than the solution. Where feasible points lie far
 //! beyond, directions are large relative to the point, steps to the boundary are small, and the point grows by little
-//! more than the corrector adds, for hundreds of iterations. Does not know: points.
+//! more than the corrector adds, for hundreds of iterations. Independent of: points.
 
 use crate::iterate::side::Sides;
 use crate::options::SolverOptions;

@@ -119,7 +119,7 @@ impl System {
         (self.groups.iter().map(|group| &group.factor), self.free.as_ref())
     }
 
-    /// `dx` and `dy` for the right sides `r` and `p`. Collective.
+    /// `dx` and `dy` for the right-hand sides `r` and `p`. Collective.
     ///
     /// # Errors
     /// The errors of the library's solves.

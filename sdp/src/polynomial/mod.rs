@@ -5,7 +5,7 @@
 //! determined by its values at `d + 1` points `x_k`; that it is positive semidefinite for `x >= 0` becomes the
 //! existence of Y with `M(x_k)_{rs} s_k = A_{rsk} . Y` ([`crate::Sampled`]).
 //! Source: the manual of SDPB, equations 2.2 and 3.1; SDPB (`src/pmp`, `src/pmp2sdp`); arXiv:2509.14307.
-//! Does not know: files.
+//! Independent of: files.
 
 mod basis;
 mod points;

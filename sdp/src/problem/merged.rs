@@ -4,7 +4,7 @@
 //! of linear inequalities, and an iteration makes some forty calls of the library for each, of a product or two. Put
 //! together they are groups of [`Scalars`] with one diagonal each, behind the other groups. There are several of them,
 //! of a fixed size, to share out among ranks and threads: no number depends on how many these are.
-//! Does not know: files, iterations.
+//! Independent of: files, iterations.
 
 use super::{Constraints, Group, Problem, Scalars};
 use crate::block::{Block, Shape};

@@ -4,7 +4,7 @@
 //! `max f + C . Y + b^T y` subject to `A_p . Y + (B y)_p = c_p`, `Y >= 0`. Variables x come in groups: matrices of
 //! two groups share no block, so the Schur complement is one matrix for each group, and only y joins them.
 //! SDPB's programs have `C = 0` and a group for each block of theirs; SDPA's have no y and one group.
-//! Does not know: files, iterations.
+//! Independent of: files, iterations.
 
 mod dependent;
 mod merged;

@@ -1,7 +1,7 @@
 //! Matrices with one entry each: one-point blocks of a polynomial program, combined.
 //!
 //! `A_p = a_p e_p e_p^T`, so X and Y are one diagonal, and with it `S_pp = a_p^2 Y_pp / X_pp` and zeros outside the
-//! diagonal. Each number is a few products of its own, and no call of the library is as short. Does not know: which
+//! diagonal. Each number is a few products of its own, and no call of the library is as short. Independent of: which
 //! blocks these are.
 
 use crate::block::{Block, Shape};

@@ -5,7 +5,7 @@
 //! position, so that pairings and the Schur complement are its products with the numbers at the positions, and sums
 //! of matrices are products with its transpose. Off the diagonal a position stands for two entries: its number is the
 //! sum of both, and on the diagonal twice the entry, so that there the matrices have half of theirs.
-//! Does not know: iterations, threads.
+//! Independent of: iterations, threads.
 
 use super::sparse_cone::{Entry, SparseCone};
 use crate::block::Shape;

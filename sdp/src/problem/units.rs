@@ -9,7 +9,7 @@
 //! Exponents rho, sigma and tau bring those of the largest entries of all `A_pk` and `B_pj` as near to 0 as least
 //! squares do, gamma and delta those of the largest costs and constants to 0. So a program whose constraints or blocks
 //! are multiplied by powers of two has the same numbers in these units, except for roundings of exponents.
-//! Does not know: files, iterations.
+//! Independent of: files, iterations.
 
 use super::{Constraints, Form, Group, Problem, Sparse, SparseCone};
 use crate::block::Shape;

@@ -1,4 +1,4 @@
-//! Certificates: proofs that a bound of a program's optimal value holds. Does not know: how it is checked.
+//! Certificates: proofs that a bound of a program's optimal value holds. Independent of: how it is checked.
 
 use super::definite::Witness;
 use super::polynomial::ProofSampling;

@@ -1,7 +1,7 @@
 //! Definiteness by an approximate factor and an exact residual.
 //!
 //! `S - tau I - L L^T` of Frobenius norm at most `tau / 2` shows `S >= (tau / 2) I`, whatever L is: docs/CHECKS.md,
-//! "Certificates of semidefinite programs". Does not know: where S comes from.
+//! "Certificates of semidefinite programs". Independent of: where S comes from.
 
 use super::scaled::{Fixed, Scaled, floor_shifted, packed, triangle};
 use rug::{Complete, Integer};

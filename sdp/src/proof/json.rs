@@ -1,6 +1,6 @@
 //! JSON with the texts of its numbers kept as they stand.
 //!
-//! Does not know: what the values mean.
+//! Independent of: what the values mean.
 
 use super::number::{as_text, shown};
 use std::collections::HashSet;

@@ -1,6 +1,6 @@
 //! Words of a file as exact rational numbers, in the one syntax of numbers (docs/FORMATS.md).
 //!
-//! Does not know: precisions, files.
+//! Independent of: precisions, files.
 
 use super::limits::{MAXIMUM_POWER, MAXIMUM_WORD};
 use rug::ops::Pow;

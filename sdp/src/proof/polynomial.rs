@@ -3,7 +3,7 @@
 //! `M(x) = C(x) - sum_i y_i B_i(x)` of degree at most d is positive semidefinite for all `x >= 0` where
 //! `M^{rs}(x) = q(x)^T (Y_0^{rs} + x Y_1^{rs}) q(x)` with Y positive semidefinite, and both sides are equal where they
 //! are equal at `d + 1` points. So a proof may choose points, weights and basis freely.
-//! The theorem: docs/CHECKS.md, "Certificates of polynomial programs". Does not know: files, prefactors.
+//! The theorem: docs/CHECKS.md, "Certificates of polynomial programs". Independent of: files, prefactors.
 
 use super::group::{ProofConstraints, ProofGroup};
 use super::limits::MAXIMUM_SAMPLING_BITS;

@@ -2,7 +2,7 @@
 //! `SDP[objective, normalization, {PositiveMatrixWithPrefactor[prefactor, {{{p, ...}, ...}}]}]`.
 //!
 //! The text is cut into numbers, names and marks first. Blanks and comments stand between them and never inside of
-//! one, but a backslash at the end of a line goes on with a number in the next. Does not know: the solver's reader.
+//! one, but a backslash at the end of a line goes on with a number in the next. Independent of: the solver's reader.
 
 use super::choices::{Choices, Prefactor};
 use super::limits::{NUMBER_BYTES, bytes_of};

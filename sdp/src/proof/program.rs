@@ -1,7 +1,7 @@
 //! A semidefinite program with the numbers of its files, exactly.
 //!
 //! `min f + c^T x`, `X = sum_p x_p A_p - C >= 0`, `B^T x = b`, and its dual `max f + C . Y + b^T y`,
-//! `A_p . Y + (B y)_p = c_p`, `Y >= 0`. Does not know: files, the solver and its types.
+//! `A_p . Y + (B y)_p = c_p`, `Y >= 0`. Independent of: files, the solver and its types.
 
 use super::group::{ProofConstraints, ProofGroup};
 use super::polynomial::{ProofPolynomialMatrix, ProofSampling};

@@ -1,7 +1,7 @@
 //! Programs in files, with their numbers exactly: SDPA's sparse format, SDPB's blocks in a directory or an archive, and
 //! polynomial programs.
 //!
-//! A second reader, independent of that of the solver, so that a proof does not rest on it. Does not know: precisions.
+//! A second reader, independent of that of the solver, so that a proof does not rest on it. Independent of: precisions.
 
 use super::archive::{Container, ProofArchive, is_archive};
 use super::binary::{self, Table};

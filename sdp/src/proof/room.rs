@@ -1,4 +1,4 @@
-//! How many bytes and products may still be made of the numbers of files, within the limits. Does not know: files,
+//! How many bytes and products may still be made of the numbers of files, within the limits. Independent of: files,
 //! programs.
 
 use super::limits::{BYTES_PER_BYTE, FREE_BYTES, FREE_STEPS, STEPS_PER_BYTE, bytes_of};

@@ -1,6 +1,6 @@
 //! Vectors of exact numbers: rational ones over one denominator, dyadic ones over one power of two.
 //!
-//! Symmetric matrices are their lower triangles, row by row. Does not know: programs, proofs.
+//! Symmetric matrices are their lower triangles, row by row. Independent of: programs, proofs.
 
 use super::limits::{bytes_of_bits, common};
 use super::room::Room;

@@ -1,6 +1,6 @@
 //! The file of a proof: lines of words and integers in hexadecimal, and a checksum at the end.
 //!
-//! The format is described in docs/SDP.md. Does not know: programs, whether a proof is right.
+//! The format is described in docs/SDP.md. Independent of: programs, whether a proof is right.
 
 use super::certificate::{GramProof, LowerGroup, LowerProof, Proof, UpperProof};
 use super::definite::Witness;

@@ -11,7 +11,7 @@
 //! Source: SDPB (`src/pmp2sdp/write_block_data.cxx`, `src/sdpb_util/boost_serialization.hxx`), Boost 1.74
 //! (`boost/archive/basic_binary_oarchive.hpp`), GMP (`mpf/init2.c`). That the exponent stands behind the number of
 //! limbs is how Elemental writes MPFR's numbers; where GMP's stand the other way around, the first number shows it.
-//! Does not know: what the matrices mean.
+//! Independent of: what the matrices mean.
 
 use crate::numbers::Dimensions;
 use rug::{Float, Integer, integer::Order};

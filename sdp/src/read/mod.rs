@@ -1,6 +1,6 @@
 //! Programs in files: SDPA's sparse format, SDPB's blocks in a directory or an archive, and polynomial programs.
 //!
-//! Numbers are read in the library's one syntax. Does not know: iterations.
+//! Numbers are read in the library's one syntax. Independent of: iterations.
 
 mod archive;
 mod binary;

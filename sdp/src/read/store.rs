@@ -1,6 +1,6 @@
 //! Where the files of a program lie: a directory, or an archive of one.
 //!
-//! Does not know: what the files hold.
+//! Independent of: what the files hold.
 
 use super::archive::Archive;
 use std::fs::File;

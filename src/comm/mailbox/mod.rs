@@ -2,10 +2,10 @@
 //! that have arrived or left.
 //!
 //! A message is a short *header*, which always travels, and perhaps a *payload*: words that stay with the sender until
-//! the receiver requests them, so that the receiver chooses where and when they take memory. Knows: words and ranks.
-//! Does not know: the meaning of headers, and threads that work meanwhile, except for the [`Waker`] that they may hold.
-//! Promise: headers from one rank to another arrive in the order in which they were sent, and their payloads are
-//! delivered in that order; nothing here but [`drain`] waits for other ranks.
+//! the receiver requests them, so that the receiver chooses where and when they take memory. Depends on: words and
+//! ranks. Independent of: the meaning of headers, and threads that work meanwhile, except for the [`Waker`] that they
+//! may hold. Promise: headers from one rank to another arrive in the order in which they were sent, and their payloads
+//! are delivered in that order; nothing here but [`drain`] waits for other ranks.
 
 #[cfg(test)]
 pub(crate) mod faulty;

@@ -3,8 +3,8 @@
 //! Over several ranks only the calling thread calls the mailbox, as MPI may require; it sleeps while nothing moves, and
 //! workers are threads of their own. Where one process owns all tiles there are no messages, and the workers are those
 //! of the context's pool. They share one [`TaskMachine`], which decides the next steps, under a lock that no thread
-//! holds while it computes, copies or sends. Knows: threads, locks, messages, buffers. Does not know: numbers, what a
-//! task computes. Promise: all ranks come to an end, and with the same outcome, whichever of them fails.
+//! holds while it computes, copies or sends. Depends on: threads, locks, messages, buffers. Independent of: numbers,
+//! what a task computes. Promise: all ranks come to an end, and with the same outcome, whichever of them fails.
 
 mod disk;
 mod disk_state;

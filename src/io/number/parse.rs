@@ -1,6 +1,6 @@
 //! Numbers in strings of a caller, by the syntax of files.
 //!
-//! Does not know: files.
+//! Independent of: files.
 
 use super::{Field, NumberReader, Refusal};
 use crate::math::float::{FloatRef, limbs_for};

@@ -14,7 +14,7 @@ use crate::ops::estimate::bounds::Upper;
 use crate::ops::product::problem::Accuracy;
 use rug::Float;
 
-/// Right sides.
+/// Right-hand sides.
 enum BallRightSides<'a> {
     Balls(&'a BallMatrix),
     Identity,

@@ -21,7 +21,7 @@ use crate::ops::trsm::{TrsmOptions, oriented, trsm_into};
 pub struct TrsmProblem<'a> {
     /// The triangular matrix.
     pub t: MatrixView<'a>,
-    /// The right sides.
+    /// The right-hand sides.
     pub b: MatrixView<'a>,
 }
 
@@ -116,7 +116,7 @@ impl Trsm<'_> {
         is_plain.then(|| LaneSolves::choose(ctx, self.system_shape(shape), self.precision_bits)).flatten()
     }
 
-    /// Rows of the triangle, and right sides.
+    /// Rows of the triangle, and right-hand sides.
     fn system_shape(&self, ProblemShape { rows, cols, .. }: ProblemShape) -> SystemShape {
         let (order, columns) = if self.options.side == Side::Left { (rows, cols) } else { (cols, rows) };
         SystemShape { order, columns }

@@ -4,7 +4,8 @@
 //! A caller says how the numbers of its arrays are read and written ([`Caller`], [`LocalArray`]). The verbs take
 //! operands into tiles, call `distributed`, and store this rank's part of the result. They count the bytes of each step
 //! ([`CallAccount`]), so that the memory of a node stays within its limit and a plan states what a call takes. An error
-//! of one rank is one of all. Knows: distributions, products, factors, solves. Does not know: the caller's formats.
+//! of one rank is one of all. Depends on: distributions, products, factors, solves. Independent of: the caller's
+//! formats.
 
 mod account;
 mod caller;

@@ -188,8 +188,8 @@ impl<'a, C: Caller> CallSteps<'a, C> {
         Ok(map)
     }
 
-    /// The right sides, and a solve for them: `placed` is the bytes of its result in the form of its array, `copies`
-    /// those of its copies of the triangle.
+    /// The right-hand sides, and a solve for them: `placed` is the bytes of its result in the form of its array,
+    /// `copies` those of its copies of the triangle.
     pub(super) fn right_sides(
         &mut self,
         b: &PlacedMatrix<C::Array>,

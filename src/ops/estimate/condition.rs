@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rug::Float;
 
-/// Bits of right sides.
+/// Bits of right-hand sides.
 pub(crate) const RIGHT_BITS: u32 = 53;
 
 /// Most steps of the ascent; two are enough nearly always.

@@ -1,7 +1,7 @@
 //! Proven bounds of the errors of solutions, of a symmetric matrix whose eigenvalues are known not to be near 0.
 //!
 //! The inverse times a residual is bounded by the least eigenvalue, and a correction by a factor, whose own residual is
-//! known, makes the bound sharp. Does not know: how eigenvalues are bounded, what kind of factor there is.
+//! known, makes the bound sharp. Independent of: how eigenvalues are bounded, what kind of factor there is.
 //! Proof: docs/CHECKS.md, "Correct digits".
 
 use super::bounds::{Upper, magnitude, spread_bits};

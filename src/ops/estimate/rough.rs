@@ -13,7 +13,7 @@ use rug::Float;
 /// Below this power of two of the scaled condition doubles are enough: each of the two substitutions loses half of it.
 pub(crate) const DOUBLES_LOG2: i64 = 80;
 
-/// Bits of right sides.
+/// Bits of right-hand sides.
 const RIGHT_BITS: u32 = 53;
 
 /// Solutions in doubles are accurate relative to the largest scaled unknown; with scales further apart than this that

@@ -21,7 +21,7 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rug::Float;
 use rug::float::Special;
 
-/// Up to this number of right sides each one is examined; of more, this number of random combinations.
+/// Up to this number of right-hand sides each one is examined; of more, this number of random combinations.
 const PROBES: usize = 4;
 
 /// Random combinations for an inverse.
@@ -223,7 +223,7 @@ impl Cholesky {
         if order == own { Ok(()) } else { Err(Error::shape_mismatch(operation, (own, own), (order, order))) }
     }
 
-    /// Refuses solutions to other right sides, and right sides of another matrix.
+    /// Refuses solutions to other right-hand sides, and right-hand sides of another matrix.
     pub(super) fn check_solution(&self, operation: &'static str, b: &MatrixView<'_>, x: &MatrixView<'_>) -> Result<()> {
         let (right, solution) = ((b.rows(), b.cols()), (x.rows(), x.cols()));
         let fits = b.rows() == self.factor().rows() && solution == right;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// No kernel is chosen by its costs for fewer rows.
 const LEAST_ROWS: usize = 400;
 
-/// Nor for fewer right sides of a solve, which share the converted triangle.
+/// Nor for fewer right-hand sides of a solve, which share the converted triangle.
 const LEAST_RIGHT_SIDES: usize = 400;
 
 /// Rows of the smallest tiles that costs were measured with: sums of smaller ones are reduced more often.
@@ -106,8 +106,8 @@ fn other_engine(
 }
 
 /// The kernel of a solve with a given triangle of `order` rows and `working_bits` bits after the point, where it is not
-/// the context's: `columns` right sides share the converted triangle, and a worker has `each` of them. Under a limit
-/// there is no such choice; the caller must check that, since the context may not show the limit.
+/// the context's: `columns` right-hand sides share the converted triangle, and a worker has `each` of them. Under a
+/// limit there is no such choice; the caller must check that, since the context may not show the limit.
 pub(crate) fn solve_kernel(
     ctx: &Context,
     order: usize,

@@ -2,7 +2,7 @@
 //! storage directory. Reads and writes begun here are answered by events.
 //!
 //! A finished tile is an object of the storage, the tiles that one run finished are a group. Buffers are made once:
-//! a writer waits for a free one, a read waits in the queue. Does not know: the contents of tiles.
+//! a writer waits for a free one, a read waits in the queue. Independent of: the contents of tiles.
 
 use crate::context::DiskProgress;
 use crate::drive::DiskEvent;

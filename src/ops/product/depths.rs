@@ -1,7 +1,7 @@
 //! How far the largest term of each sum of a product lies below the product of the norms: the depths of both operands,
 //! panel by panel, and their product in the (max, +) semiring.
 //!
-//! The ranks of a team each have some rows of the operands; the result is the same on all. Does not know: how it is
+//! The ranks of a team each have some rows of the operands; the result is the same on all. Independent of: how it is
 //! used.
 
 use crate::comm::{Reduction, Transport};

@@ -1,6 +1,6 @@
 //! Residues on their way between nodes: as many bits each as their modulus has, one after the other.
 //!
-//! Promise: unpacking returns the packed words. Does not know: ranks, who owns what.
+//! Promise: unpacking returns the packed words. Independent of: ranks, who owns what.
 
 use crate::kernels::{PlaneEngine, ResidueLanes};
 use crate::ops::product::shares::ShareStream;

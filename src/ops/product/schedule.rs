@@ -1,7 +1,8 @@
 //! The order of a product: pairs of bands, in each all batches of primes, in each all chunks of rows; and which bands
 //! are converted for which of these steps.
 //!
-//! Promise: the runner, the count of its work and the read-ahead of operands follow one order. Does not know: operands.
+//! Promise: the runner, the count of its work and the read-ahead of operands follow one order. Independent of:
+//! operands.
 
 use crate::plan::{BandPair, BlockGrid, Cut, band_pairs, part_primes, pieces};
 use std::ops::Range;

@@ -3,7 +3,7 @@
 //!
 //! A matrix of full rank modulo one odd prime is nonsingular: its determinant is an integer over a power of two, and
 //! not 0 modulo the prime. That a matrix is singular is claimed only together with an exact solution of `A x = 0`,
-//! which is found by p-adic lifting and then multiplied out. Does not know: factorisations, rounding.
+//! which is found by p-adic lifting and then multiplied out. Independent of: factorisations, rounding.
 
 mod lifting;
 mod modular;

@@ -1,6 +1,6 @@
 //! Matrices modulo one prime below `2^61`: elimination with pivots, and the inverse.
 //!
-//! Does not know: where the numbers come from, beyond [`Exact`].
+//! Independent of: where the numbers come from, beyond [`Exact`].
 
 use super::Exact;
 use rug::Integer;

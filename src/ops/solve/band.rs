@@ -1,4 +1,4 @@
-//! A band of right sides in progress, and single columns of it.
+//! A band of right-hand sides in progress, and single columns of it.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -6,7 +6,7 @@ use crate::matrix::Matrix;
 use crate::ops::solve::memory::SolveMemory;
 use crate::site::{Site, Team};
 
-/// A band of right sides under way.
+/// A band of right-hand sides under way.
 pub(crate) struct Band<'a> {
     pub memory: &'a SolveMemory,
     /// The ranks that solve for their columns together.
@@ -17,9 +17,9 @@ pub(crate) struct Band<'a> {
     pub limit_bytes: Option<u64>,
     /// Column of the call that is the first of the band.
     pub first_column: usize,
-    /// Right sides are 0 above this row; 0 for an upper triangle.
+    /// Right-hand sides are 0 above this row; 0 for an upper triangle.
     pub first_row: usize,
-    /// Whether the caller's right sides are the transposes.
+    /// Whether the caller's right-hand sides are the transposes.
     pub transposed: bool,
 }
 
@@ -34,7 +34,7 @@ impl Band<'_> {
         Site { ctx: self.ctx(), team: self.team }
     }
 
-    /// The error with its place in the caller's right sides.
+    /// The error with its place in the caller's right-hand sides.
     pub fn placed(&self, error: Error) -> Error {
         match error {
             Error::ExponentRange { row, column, exponent, limit } => {

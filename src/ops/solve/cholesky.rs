@@ -23,7 +23,7 @@ impl Cholesky {
     /// use sunzi::{Context, Matrix};
     /// let ctx = Context::new()?;
     /// let a = Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?;
-    /// let factor = sunzi::cholesky(&ctx, &a, 128)?; // once, for any number of right sides
+    /// let factor = sunzi::cholesky(&ctx, &a, 128)?; // once, for any number of right-hand sides
     /// let b = Matrix::from_f64s(2, 2, 128, &[8.0, 12.0, 6.0, 7.0])?;
     /// assert_eq!(factor.solve(&ctx, &b, 128)?.view().to_f64s(), [1.0, 2.0, 1.0, 1.0]);
     /// # Ok::<(), sunzi::Error>(())

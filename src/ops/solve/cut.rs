@@ -33,7 +33,7 @@ pub(crate) const ALL_LEVELS: u32 = u32::MAX;
 pub(crate) struct TriangleCut {
     /// Rows of the triangle.
     pub order: usize,
-    /// Bits of right sides and solutions.
+    /// Bits of right-hand sides and solutions.
     pub working_bits: u32,
     /// Bits after the point at which columns are first tried in fixed point; `None` where they are solved by parts.
     pub first_try_bits: Option<u32>,
@@ -139,7 +139,7 @@ impl TriangleCut {
         Some(pieces(rows, count))
     }
 
-    /// Bytes of `columns` right sides while they travel between ranks.
+    /// Bytes of `columns` right-hand sides while they travel between ranks.
     pub fn right_bytes(&self, columns: usize) -> u64 {
         Matrix::bytes_for(self.order, columns, self.working_bits)
     }

@@ -1,8 +1,8 @@
-//! The memory of a solve: the bands of right sides that it runs in, and its bytes, computed from sizes only.
+//! The memory of a solve: the bands of right-hand sides that it runs in, and its bytes, computed from sizes only.
 //!
 //! Columns are independent of each other, so bands never change the result. Columns that outgrow a try are tried again,
 //! or solved by parts, in narrower bands that take no more memory than the first try; so the plan does not depend on
-//! the entries of the right sides.
+//! the entries of the right-hand sides.
 
 use crate::context::{Context, MemoryBudget, WorkspaceNeeds};
 use crate::error::{Error, Result};
@@ -13,14 +13,14 @@ use crate::ops::solve::cut::{ALL_LEVELS, TriangleCut, larger, least_limit};
 use crate::ops::solve::tiles::{NodeShared, TilePlan, TrySize, most_fixed_bits, workers};
 use std::ops::Range;
 
-/// Most right sides in a band: the conversions of the triangle then cost some hundredths of the products, and more
-/// right sides would only take memory, which is slow to get.
+/// Most right-hand sides in a band: the conversions of the triangle then cost some hundredths of the products, and more
+/// right-hand sides would only take memory, which is slow to get.
 const BAND_COLUMNS: usize = 512;
 
-/// Fewest right sides worth a band: products pad to as many.
+/// Fewest right-hand sides worth a band: products pad to as many.
 pub(crate) const LEAST_COLUMNS: usize = 8;
 
-/// Number of right sides from which on a later try on the fewest columns takes less than the first one on all.
+/// Number of right-hand sides from which on a later try on the fewest columns takes less than the first one on all.
 const ROOMY_COLUMNS: usize = 64;
 
 /// All that the memory of a solve depends on.
@@ -70,7 +70,7 @@ impl UnsolvedColumns {
         if by_parts { UnsolvedColumns::Parts } else { UnsolvedColumns::Stay }
     }
 
-    /// [`UnsolvedColumns::SharedParts`] of a call with `total` right sides.
+    /// [`UnsolvedColumns::SharedParts`] of a call with `total` right-hand sides.
     pub fn shared(total: usize) -> UnsolvedColumns {
         UnsolvedColumns::SharedParts(total.min(LEAST_COLUMNS))
     }
@@ -92,9 +92,9 @@ impl UnsolvedColumns {
 /// The bands of a solve.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bands {
-    /// Right sides in all.
+    /// Right-hand sides in all.
     pub total: usize,
-    /// Right sides of a band; the last may have fewer.
+    /// Right-hand sides of a band; the last may have fewer.
     pub columns: usize,
     /// Bytes of the call that they were planned for; `None` without a memory limit.
     pub limit_bytes: Option<u64>,

@@ -37,7 +37,7 @@ setters! { new TrsmOptions<'a> {
 
 say_fields! { TrsmOptions<'_> { side, uplo, op, diag, accuracy, alpha } }
 
-/// The scalar of right sides.
+/// The scalar of right-hand sides.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] where it is not finite.

@@ -32,7 +32,7 @@ pub(crate) struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Replaces the right sides `left` in `spaces.w` by the solutions.
+    /// Replaces the right-hand sides `left` in `spaces.w` by the solutions.
     ///
     /// # Errors
     /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::MemoryLimit`];

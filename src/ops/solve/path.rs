@@ -4,10 +4,10 @@ use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::problem::{CHOLESKY, Substitution};
 use serde::Serialize;
 
-/// Most right sides that are solved for one by one: the residues of the factor would cost more.
+/// Most right-hand sides that are solved for one by one: the residues of the factor would cost more.
 const DOTS_COLUMNS: usize = 3;
 
-/// From this many right sides on, and for triangles larger than a block, tiles cost less than parts.
+/// From this many right-hand sides on, and for triangles larger than a block, tiles cost less than parts.
 const TILE_COLUMNS: usize = 8;
 
 /// From this many rows on tiles cost less than sums scalar by scalar, where accuracy is entry by entry. By norms the
@@ -25,8 +25,8 @@ pub(crate) struct Method {
 }
 
 impl Method {
-    /// The method of a solve by `substitutions` with a factor of `order` rows, for `total_columns` right sides in the
-    /// whole call.
+    /// The method of a solve by `substitutions` with a factor of `order` rows, for `total_columns` right-hand sides in
+    /// the whole call.
     pub fn choose(substitutions: &[Substitution], order: usize, total_columns: usize, accuracy: Accuracy) -> Method {
         let path = match (Path::choose(substitutions, order, total_columns), accuracy) {
             // Sums below one exponent for all unknowns lose small ones.
@@ -68,8 +68,8 @@ pub enum Path {
 }
 
 impl Path {
-    /// The path of a solve by `substitutions` with a factor of `order` rows, for `total_columns` right sides in the
-    /// whole call.
+    /// The path of a solve by `substitutions` with a factor of `order` rows, for `total_columns` right-hand sides in
+    /// the whole call.
     pub(crate) fn choose(substitutions: &[Substitution], order: usize, total_columns: usize) -> Path {
         match total_columns {
             1..=DOTS_COLUMNS if substitutions == CHOLESKY => Path::Dots,

@@ -25,7 +25,7 @@ pub struct SolvePlan {
     pub operation: &'static str,
     /// Rows of the triangle, or of the matrix.
     pub order: usize,
-    /// Right sides.
+    /// Right-hand sides.
     pub columns: usize,
     /// Precision of the solution.
     pub precision_bits: u32,

@@ -43,7 +43,7 @@ pub(crate) const UPPER: &[Substitution] = &[Substitution::Upper];
 pub(crate) struct SystemShape {
     /// Rows and columns of the matrix.
     pub order: usize,
-    /// Right sides.
+    /// Right-hand sides.
     pub columns: usize,
 }
 
@@ -53,7 +53,7 @@ impl SystemShape {
         self.order == 0 || self.columns == 0
     }
 
-    /// Bytes of right sides or of a solution, at `precision_bits` bits.
+    /// Bytes of right-hand sides or of a solution, at `precision_bits` bits.
     pub fn right_bytes(self, precision_bits: u32) -> u64 {
         Matrix::bytes_for(self.order, self.columns, precision_bits)
     }
@@ -64,7 +64,7 @@ impl SystemShape {
 pub(crate) struct SolveBits {
     /// Of the solution, as requested.
     pub precision: u32,
-    /// Of right sides and unknowns during the solve.
+    /// Of right-hand sides and unknowns during the solve.
     pub working: u32,
 }
 

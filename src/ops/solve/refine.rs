@@ -38,7 +38,7 @@ pub struct RefineReport {
 /// Corrections in a row that may gain less than a bit.
 const IDLE_CORRECTIONS: usize = 2;
 
-/// Refuses a matrix that is not square, and right sides of another number of rows.
+/// Refuses a matrix that is not square, and right-hand sides of another number of rows.
 pub(super) fn check_shapes(a: &MatrixView<'_>, b: &MatrixView<'_>) -> Result<()> {
     if a.rows() == a.cols() && a.rows() == b.rows() {
         return Ok(());

@@ -42,7 +42,7 @@ setters! { new RefineOptions { factor_bits: u32, max_iterations: usize } }
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RefineShape {
     pub order: usize,
-    /// Right sides.
+    /// Right-hand sides.
     pub columns: usize,
     /// Precision of the matrix as it is given.
     pub input_bits: u32,

@@ -21,7 +21,7 @@ pub struct SolveReport {
     pub columns: usize,
     /// Requested precision.
     pub precision_bits: u32,
-    /// Bits of right sides and unknowns during the solve.
+    /// Bits of right-hand sides and unknowns during the solve.
     pub working_bits: u32,
     /// The algorithm that computed the unknowns.
     pub path: Path,

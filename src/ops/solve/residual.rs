@@ -17,7 +17,7 @@ use crate::ops::product::block::BlockProduct;
 use crate::ops::product::problem::Accuracy;
 use std::sync::{Mutex, PoisonError};
 
-/// A symmetric matrix and right sides, ready for residuals.
+/// A symmetric matrix and right-hand sides, ready for residuals.
 pub(super) struct SymmetricSystem<'a> {
     a: Matrix,
     b: MatrixView<'a>,

@@ -1,8 +1,8 @@
-//! Runs a solve: right sides go in by bands, pass through the list of substitutions, and come out rounded.
+//! Runs a solve: right-hand sides go in by bands, pass through the list of substitutions, and come out rounded.
 //!
-//! The same for one process, which has the whole factor, and for a rank that has some columns of the right sides while
-//! the rows of the factor are streamed: the differences are the source of a triangle's rows, and the ranks that agree
-//! on it.
+//! The same for one process, which has the whole factor, and for a rank that has some columns of the right-hand sides
+//! while the rows of the factor are streamed: the differences are the source of a triangle's rows, and the ranks that
+//! agree on it.
 
 use crate::context::{Context, MemoryBudget, WorkspaceNeeds};
 use crate::error::Result;
@@ -32,23 +32,23 @@ pub(crate) struct Solve<'a> {
     pub scale: Option<&'a [i64]>,
     /// Rows of the factor.
     pub order: usize,
-    /// Bits of right sides and unknowns during the solve.
+    /// Bits of right-hand sides and unknowns during the solve.
     pub working_bits: u32,
 }
 
-/// The right sides of a solve.
+/// The right-hand sides of a solve.
 pub(crate) struct Right<'a> {
     pub b: MatrixView<'a>,
     /// Scalar of `b`; `None` is 1.
     pub alpha: Option<OwnFloat>,
     /// Column of the call that is the first of `b`.
     pub first_column: usize,
-    /// Whether the caller's right sides and solution are the transposes.
+    /// Whether the caller's right-hand sides and solution are the transposes.
     pub transposed: bool,
 }
 
 impl Solve<'_> {
-    /// The bands in which `total` right sides fit the memory limit, and the bytes that the call takes with them;
+    /// The bands in which `total` right-hand sides fit the memory limit, and the bytes that the call takes with them;
     /// releases kept memory that leaves no room for them.
     ///
     /// # Errors
@@ -89,7 +89,7 @@ impl Solve<'_> {
         Ok(outgrown)
     }
 
-    /// Fills `w` with a band of right sides.
+    /// Fills `w` with a band of right-hand sides.
     fn load(&self, right: &Right<'_>, columns: &Range<usize>, w: &mut Matrix) -> Result<()> {
         w.reshape(self.order, columns.len(), self.working_bits)?;
         load(&self.memory.ctx, &right.b, columns.start, right.alpha.as_ref(), w)?;

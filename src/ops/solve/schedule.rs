@@ -1,6 +1,6 @@
 //! The order of a solve by parts: which block of the triangle takes part in which step.
 //!
-//! Promise: the solve and the read-ahead follow one order. Does not know: entries.
+//! Promise: the solve and the read-ahead follow one order. Independent of: entries.
 
 use crate::io::Block;
 use crate::ops::solve::cut::TriangleCut;
@@ -9,7 +9,8 @@ use std::ops::Range;
 /// A step of a solve by parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum PartStep {
-    /// The products of a block with the known unknowns of its columns are subtracted from the right sides of its rows.
+    /// The products of a block with the known unknowns of its columns are subtracted from the right-hand sides of its
+    /// rows.
     Update(Block),
     /// A block on the diagonal is solved scalar by scalar.
     Scalar(Range<usize>),
@@ -37,7 +38,7 @@ struct Frame {
 pub(crate) struct SolveSchedule {
     cut: TriangleCut,
     is_lower: bool,
-    /// Right sides are 0 above this row, for a lower triangle.
+    /// Right-hand sides are 0 above this row, for a lower triangle.
     first: usize,
     /// The ranges that the one under way is part of, from the outermost on.
     frames: Vec<Frame>,
@@ -48,7 +49,7 @@ pub(crate) struct SolveSchedule {
 }
 
 impl SolveSchedule {
-    /// The steps with a lower or an upper triangle that is cut so, for right sides that are 0 above row `first`.
+    /// The steps with a lower or an upper triangle that is cut so, for right-hand sides that are 0 above row `first`.
     pub fn new(cut: TriangleCut, is_lower: bool, first: usize) -> SolveSchedule {
         SolveSchedule { cut, is_lower, first, frames: Vec::new(), update: None, part: Some(0..cut.order) }
     }

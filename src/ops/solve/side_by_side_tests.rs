@@ -13,7 +13,7 @@ enum Kind {
     Plain,
     /// Exponents of rows and columns far apart, some entries 0.
     Spread,
-    /// Right sides of which one is 0, and zeros below the diagonal.
+    /// Right-hand sides of which one is 0, and zeros below the diagonal.
     Zeros,
     /// Pivots so small that the first try takes more bits.
     SmallPivots,
@@ -38,7 +38,7 @@ const KINDS: [Kind; PROBLEMS] = [
     Kind::Beyond,
 ];
 
-/// A triangle, stored as a whole matrix so that either part can be used, and right sides of that shape.
+/// A triangle, stored as a whole matrix so that either part can be used, and right-hand sides of that shape.
 fn system(kind: Kind, (order, shape): (usize, (usize, usize)), bits: u32, rng: &mut RandState<'_>) -> [Matrix; 2] {
     let mut t = Matrix::zeros(order, order, bits).unwrap();
     let mut random = |bits: u32| Float::with_val(bits, Float::random_bits(rng)) - 0.5f64;

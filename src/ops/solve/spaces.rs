@@ -6,11 +6,11 @@ use crate::matrix::Matrix;
 
 /// Matrices of arbitrary contents.
 pub(crate) struct Spaces {
-    /// The right sides, which become the solutions.
+    /// The right-hand sides, which become the solutions.
     pub w: Matrix,
     /// The result of a product.
     pub result: Matrix,
-    /// Right sides that are tried again.
+    /// Right-hand sides that are tried again.
     pub again: Matrix,
 }
 

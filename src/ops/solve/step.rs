@@ -59,8 +59,8 @@ impl<'a> TriangleSolver<'a> {
         self.cut
     }
 
-    /// Replaces the right sides `live` in `spaces.w`, of the working precision, by the solutions; returns the columns
-    /// that outgrow every try, unchanged. Collective.
+    /// Replaces the right-hand sides `live` in `spaces.w`, of the working precision, by the solutions; returns the
+    /// columns that outgrow every try, unchanged. Collective.
     ///
     /// # Errors
     /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::MemoryLimit`];

@@ -24,7 +24,7 @@ pub(crate) struct TriangularSystem<'a> {
     /// As many rows as `t`.
     pub b: MatrixView<'a>,
     pub alpha: Option<OwnFloat>,
-    /// Whether the caller's right sides and solution are the transposes.
+    /// Whether the caller's right-hand sides and solution are the transposes.
     pub transposed: bool,
     pub precision_bits: u32,
     /// Accuracy promised for the residual.

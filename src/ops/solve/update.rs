@@ -1,4 +1,5 @@
-//! A step of a solve by parts: the products of a block with the known unknowns, taken off the right sides of its rows.
+//! A step of a solve by parts: the products of a block with the known unknowns, taken off the right-hand sides of its
+//! rows.
 //!
 //! Promise: the result of a column depends only on the block, the precision and the column. Entry by entry each column
 //! has the bits that it needs by itself; columns that need equally many share a product.

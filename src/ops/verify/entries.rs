@@ -2,7 +2,7 @@
 //!
 //! Promise: an entry passes if and only if `|C_ij - (L^T R)_ij| <= 2^(1-b) ||l_i|| ||r_j||`, decided by integers (only
 //! where exponents spread over more than a million bits, up to the allowance that `Bounds::floor` proves).
-//! Does not know: random vectors.
+//! Independent of: random vectors.
 
 use super::exact::{Accumulator, CutColumn, Dyadic, KEEP_ALL, ProductSum, UpperBound, term};
 use super::{Bounds, Claim, ClaimedProduct, Verification, VerifyOptions, map_indices};

@@ -2,7 +2,7 @@
 //!
 //! Promise: [`Accumulator`] loses no bit; every operation of [`UpperBound`] rounds up, by less than `2^-62` of the
 //! result.
-//! Does not know: matrices of results, random vectors, threads.
+//! Independent of: matrices of results, random vectors, threads.
 
 use crate::math::float::FloatRef;
 use crate::matrix::MatrixView;

@@ -1,7 +1,7 @@
 //! The residual `r = L^T (R x) - C x` for random vectors `x`, summed without rounding.
 //!
 //! Promise: every `r_i` is the exact value (or within the allowance that [`Bounds::floor`] proves), for any exponents.
-//! Does not know: which operation is judged.
+//! Independent of: which operation is judged.
 
 use super::exact::{Accumulator, Dyadic, ProductSum, UpperBound, term};
 use super::{Bounds, ClaimedProduct, Verification, VerifyOptions, entries, map_indices};

@@ -2,7 +2,7 @@
 //!
 //! Promise: a solution that meets the bound of [`solve_with`](crate::solve_with), [`trsm_with`](crate::trsm_with) or
 //! [`inverse_with`](crate::inverse_with) is never rejected. A system is the claim that its right side is a product, so
-//! it is tested like a product, with other bounds. Does not know: how a system is solved.
+//! it is tested like a product, with other bounds. Independent of: how a system is solved.
 //! Source: docs/CHECKS.md, "Verification".
 
 use super::exact::{ColumnSize, UpperBound, column_size};

@@ -1,6 +1,6 @@
 //! The calls that storage makes of a file system, as traits: the system's own below them, or a simulated one.
 //!
-//! Promise: no code above these traits accesses a file in another way. Does not know: groups, objects, threads.
+//! Promise: no code above these traits accesses a file in another way. Independent of: groups, objects, threads.
 
 mod ring;
 mod simulated;

@@ -1,6 +1,6 @@
 //! A folder of the system's, by its descriptor: it stays the same folder when it is renamed.
 //!
-//! Does not know: what the files hold.
+//! Independent of: what the files hold.
 
 use super::ring::{Memory, Rings, TransferPart};
 use super::{Access, DirectIo, File, Folder, Lock, ReadPiece, WritePiece, read_whole, write_whole};

@@ -1,9 +1,9 @@
 //! Matrices in the caller's memory: checked descriptions, and how numbers get out of them and into them.
 //!
-//! Knows: the layouts of `mpfr_t`, of `mpf_t` and of raw limbs. Does not know: contexts, operations. Promise: an entry
-//! outside the requested part is neither read nor written. Entries are copied out of the caller's memory and written
-//! through pointers, so that operands may overlap; only arrays of limbs are also lent as views, to read from before
-//! anything is written, and then to write into.
+//! Depends on: the layouts of `mpfr_t`, of `mpf_t` and of raw limbs. Independent of: contexts, operations. Promise: an
+//! entry outside the requested part is neither read nor written. Entries are copied out of the caller's memory and
+//! written through pointers, so that operands may overlap; only arrays of limbs are also lent as views, to read from
+//! before anything is written, and then to write into.
 
 mod entry;
 mod grid;

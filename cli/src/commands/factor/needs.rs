@@ -22,7 +22,7 @@ pub fn admit(session: &Session, config: &Factoring, at: ReadAt) -> Result<()> {
     })
 }
 
-/// Bytes of the work on a matrix of `order` rows and `columns` right sides, the result included.
+/// Bytes of the work on a matrix of `order` rows and `columns` right-hand sides, the result included.
 fn needed_bytes(session: &Session, config: &Factoring, order: usize, columns: usize, bits: u32) -> Result<u64> {
     let context = || session.context(&config.factor.engine);
     let choices = CholeskyOptions::new()

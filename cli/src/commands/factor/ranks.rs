@@ -128,7 +128,7 @@ fn matrix_tiles(config: &Factoring, world: &dyn Transport, rows: usize) -> Resul
     Ok(TileMap { rows, cols: rows, tile_size: default_tile_size(rows, grid), grid, triangle })
 }
 
-/// The tiles of right sides.
+/// The tiles of right-hand sides.
 fn right_tiles(grid: RankGrid, rows: usize, cols: usize) -> TileMap {
     TileMap { rows, cols, tile_size: RIGHT_TILE, grid, triangle: None }
 }

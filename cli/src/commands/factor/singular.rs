@@ -1,7 +1,7 @@
 //! Matrices that are singular, in the file or as they were read: a factor of one exists only by rounding, at any
 //! precision.
 //!
-//! Does not know: how that is proven.
+//! Independent of: how that is proven.
 
 use super::{FactorInputs, Factoring, ReadAt, reader};
 use crate::input::Reader;

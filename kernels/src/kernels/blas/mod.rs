@@ -3,7 +3,7 @@
 //! Three floors: `sys` declares, `result` turns what the library reports about itself into a `Result`, `safe` checks
 //! shapes, so that nothing above needs `unsafe`. Without the cargo feature `blas` only [`probe`] exists, and returns an
 //! error.
-//! Does not know: moduli, blocks, threads.
+//! Independent of: moduli, blocks, threads.
 
 #[cfg(feature = "blas")]
 pub mod result;

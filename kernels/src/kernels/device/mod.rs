@@ -1,9 +1,9 @@
 //! Conversions, reductions and rounding on a device: the steps between big floats and a device's products.
 //!
 //! Every kernel is written once, in `cu/`, as CUDA C that is also C11: a CUDA device compiles the text when it runs,
-//! and the build script compiles it for the software device, which so runs the same source.
-//! Knows: the trait [`crate::device::Device`], moduli, layouts of integers and residues. Does not know: operations,
-//! tiles, streams other than the one it is given.
+//! and the build script compiles it for the software device, which so runs the same source. Depends on: the trait
+//! [`crate::device::Device`], moduli, layouts of integers and residues. Independent of: operations, tiles, streams
+//! other than the one it is given.
 //!
 //! The way of a product, all on the device, with a call of [`Launcher`] for each step:
 //!

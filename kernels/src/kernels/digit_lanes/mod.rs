@@ -7,7 +7,7 @@
 //! (`halves`): it is linear, so halves are added once for each integer, and sums once for each column. A *panel* holds
 //! four columns as `[row][block of digits][digit][lane]`; one column of a panel is multiplied with all four of another.
 //!
-//! Does not know: matrices, signs apart from numbers, which columns are wanted.
+//! Independent of: matrices, signs apart from numbers, which columns are wanted.
 
 mod halves;
 mod products;

@@ -3,7 +3,7 @@
 //! A term is the product of a number that is cut into digits of 52 bits where it stands below the largest term, and of
 //! a number that has been cut beforehand. Only pairs of digits that meet in one of the first columns count; all kernels
 //! give the same integers. Proof: docs/ALGORITHM.md, "Sums digit by digit".
-//! Knows: limbs. Does not know: matrices, precisions.
+//! Depends on: limbs. Independent of: matrices, precisions.
 
 #[cfg(target_arch = "x86_64")]
 mod ifma;

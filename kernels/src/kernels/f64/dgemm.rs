@@ -1,7 +1,7 @@
 //! The product in doubles that the `f64` family is based on: one small trait, and the pure-Rust implementation of it.
 //!
 //! Promise: shapes are checked here, so that no caller needs `unsafe`; the entries are summed in any order, which the
-//! family's moduli make exact. Does not know: moduli, blocks.
+//! family's moduli make exact. Independent of: moduli, blocks.
 
 use crate::device::dgemm::function;
 use crate::math::processor::dgemm_crate_runs;

@@ -1,7 +1,7 @@
-//! Substitutions in doubles, eight right sides side by side.
+//! Substitutions in doubles, eight right-hand sides side by side.
 //!
 //! Products are rounded before they are subtracted, so every instruction set gives the same.
-//! Does not know: big floats, what the solutions are for, threads.
+//! Independent of: big floats, what the solutions are for, threads.
 
 use super::simd::{DoubleVector, F64Isa, F64Task};
 
@@ -10,7 +10,7 @@ pub use super::simd::LANES;
 /// One entry of each right side.
 pub type RightSideRow = [f64; LANES];
 
-/// Replaces right sides, row by row, by the solutions of `L L^T X = B`.
+/// Replaces right-hand sides, row by row, by the solutions of `L L^T X = B`.
 ///
 /// `lower` has the columns of `L` one after the other, each from its diagonal entry on: `n (n + 1) / 2` entries for the
 /// `n` rows (asserted).

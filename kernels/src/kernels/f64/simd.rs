@@ -1,7 +1,7 @@
 //! Eight doubles at a time, and which instructions compute them: AVX-512, AVX2 with FMA, or plain Rust.
 //!
 //! An algorithm is an [`F64Task`], written once over [`DoubleVector`]; [`F64Isa::run`] compiles it once per instruction
-//! set and calls the instance that the holder of the `F64Isa` has proven the CPU to have. Does not know: what is
+//! set and calls the instance that the holder of the `F64Isa` has proven the CPU to have. Independent of: what is
 //! computed.
 //!
 //! The task's code must reach the vector operations through `#[inline(always)]` functions and plain loops, never

@@ -78,14 +78,14 @@ pub const SOLVES_AT_ONE_A_CYCLE: FactorCosts = FactorCosts { rows: 600.0, row_bi
 /// Factors where it issues two: measured on a Zen 5 from 256 to 2048 bits.
 pub const FACTORS_AT_TWO_A_CYCLE: FactorCosts = FactorCosts { rows: 950.0, row_bits: 0.12 };
 
-/// The same for triangular solves with 500 right sides, whose limit the precision does not move: measured from 256 to
-/// 2048 bits.
+/// The same for triangular solves with 500 right-hand sides, whose limit the precision does not move: measured from 256
+/// to 2048 bits.
 pub const SOLVES_AT_TWO_A_CYCLE: FactorCosts = FactorCosts { rows: 800.0, row_bits: 0.0 };
 
 /// Factors on Intel's processors that issue two: measured on an Emerald Rapids from 256 to 2048 bits.
 pub const FACTORS_ON_INTEL: FactorCosts = FactorCosts { rows: 1350.0, row_bits: 0.25 };
 
-/// The same for triangular solves with 500 and 1000 right sides.
+/// The same for triangular solves with 500 and 1000 right-hand sides.
 pub const SOLVES_ON_INTEL: FactorCosts = FactorCosts { rows: 800.0, row_bits: 0.6 };
 
 /// Rows of several operands that are multiplied in one pass: a strip of panels stays in the second-level cache.

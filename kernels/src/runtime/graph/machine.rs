@@ -3,10 +3,9 @@
 //! Each node has a memory of its own ([`LocalScheduler`]) and plans its tasks in the order of Algorithm 1: those whose
 //! inputs exist, or will because a task that is planned there makes them. A task goes to a node once all that it waits
 //! for is done or placed on that node. An object that a node lacks comes from the memory or the disk of the node that
-//! holds it.
-//! Promise: as [`LocalScheduler`]; every wanted task runs once; an object that no task and no handle needs is deleted
-//! at once. Where there is a disk, a limit that holds each task alone is enough. Does not know: what tasks compute, how
-//! bytes move.
+//! holds it. Promise: as [`LocalScheduler`]; every wanted task runs once; an object that no task and no handle needs is
+//! deleted at once. Where there is a disk, a limit that holds each task alone is enough. Independent of: what tasks
+//! compute, how bytes move.
 
 use super::{Changes, ObjectId, Placement, TaskGraph, TaskId, TaskOrder, TaskSpec};
 use crate::runtime::{Access, Eviction, Limits, LocalScheduler, Move, NO_SPARE, Planned, Ticket, TileUse};

@@ -5,7 +5,7 @@
 //! were added, and a task that reads one runs after those that were added before it; once an object is read it does not
 //! change any more. Nothing runs before its result is [wanted](TaskGraph::want).
 //! Promise: nothing here does I/O, owns a thread or reads a clock; the same calls give the same answers, and no call
-//! goes over all tasks. Knows: ids and bytes. Does not know: what tasks compute, how much memory there is.
+//! goes over all tasks. Depends on: ids and bytes. Independent of: what tasks compute, how much memory there is.
 //! Source: Saule, Aktulga, Yang, Ng, Catalyurek, "An Out-of-Core Task-based Middleware for Data-Intensive Scientific
 //! Computing", section 3.
 

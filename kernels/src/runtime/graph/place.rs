@@ -1,6 +1,6 @@
 //! Which node runs a task: the one where most bytes of its inputs lie, or will.
 //!
-//! Does not know: what a task waits for.
+//! Independent of: what a task waits for.
 
 use super::{ObjectId, SizedObject, TaskId};
 use rustc_hash::FxHashMap;

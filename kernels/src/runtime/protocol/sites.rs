@@ -2,7 +2,7 @@
 //!
 //! A tile belongs to one device, which runs its updates and its TRSM; POTRF is computed on the host, as a run of its
 //! own, by workers of the host or by those of the device.
-//! Knows: numbers. Does not know: what a device is.
+//! Depends on: numbers. Independent of: what a device is.
 
 use super::{ProtocolOptions, TileRun};
 use crate::runtime::Task;

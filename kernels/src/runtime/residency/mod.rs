@@ -1,13 +1,12 @@
 //! Tiles on one of two levels of memory: which of them have copies on the upper level, the state of each copy, and the
 //! moves before a task can run there.
 //!
-//! Every tile has its home on the lower level: a device stands above the host, the host above a disk. Per tile there
-//! is a state, `Invalid` (not here), `Shared` (as at home) or `Modified` (newer than at home), and how often it is
-//! held.
+//! Every tile has its home on the lower level: a device stands above the host, the host above a disk. Per tile there is
+//! a state, `Invalid` (not here), `Shared` (as at home) or `Modified` (newer than at home), and how often it is held.
 //! Promise: the limits are never exceeded; a held tile never leaves; a `Modified` tile is written back before it
 //! leaves, so no write is lost; a reader always finds the last write. A request that cannot be met changes nothing.
-//! Knows: ids and bytes. Does not know: which levels these are, what tiles are made of, when moves are carried out.
-//! Moves must be carried out in order, or with the same effect. Where the lower level answers later,
+//! Depends on: ids and bytes. Independent of: which levels these are, what tiles are made of, when moves are carried
+//! out. Moves must be carried out in order, or with the same effect. Where the lower level answers later,
 //! [`LocalScheduler`](super::LocalScheduler) holds what is on its way.
 
 mod eviction;

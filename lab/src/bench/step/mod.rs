@@ -40,7 +40,7 @@ pub const NAMES: [&str; 2] = ["sdpb", "mpfr"];
 /// The stages of a step.
 const STAGES: [&str; 4] = ["v", "q", "cholesky", "solves"];
 
-/// Right sides, one after the other.
+/// Right-hand sides, one after the other.
 const SOLVES: usize = 2;
 
 /// A first run of another side that takes longer than this counts.

@@ -60,7 +60,7 @@ pub struct BlockCalls {
     pub syr2k: u64,
     /// A Gram matrix.
     pub syrk: u64,
-    /// A solve for as many right sides as rows.
+    /// A solve for as many right-hand sides as rows.
     pub trsm: u64,
     /// The factor, where exponents spread as little as in most matrices.
     pub cholesky: u64,

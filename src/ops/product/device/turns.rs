@@ -1,6 +1,6 @@
 //! The order of messages: at each turn the sender, the receiver and the owner of the entries.
 //!
-//! Pure: numbers of ranks and nodes. Does not know: residues, messages.
+//! Pure: numbers of ranks and nodes. Independent of: residues, messages.
 
 use crate::site::NodeLayout;
 use crate::tile::TileMap;

@@ -1,8 +1,8 @@
 //! Triangular solves and solves larger than memory: from binary files to a binary file.
 //!
-//! The triangle is streamed once for each substitution of a band of right sides; the right sides come band by band from
-//! their file, and panels of solutions go to a storage directory, so that a run that was ended continues from them.
-//! The bits are those of a solve in memory, whose loop and tiles are used. Source: docs/OUT_OF_CORE.md.
+//! The triangle is streamed once for each substitution of a band of right-hand sides; the right-hand sides come band by
+//! band from their file, and panels of solutions go to a storage directory, so that a run that was ended continues from
+//! them. The bits are those of a solve in memory, whose loop and tiles are used. Source: docs/OUT_OF_CORE.md.
 
 mod blocks;
 mod factored;
@@ -60,7 +60,7 @@ setters! { new OutOfCoreSolveOptions {
 pub struct SolvePaths<'a> {
     /// The file of the matrix or triangle.
     pub matrix: &'a Path,
-    /// The right sides.
+    /// The right-hand sides.
     pub right: &'a Path,
     /// The solution.
     pub solution: &'a Path,
@@ -76,7 +76,7 @@ pub struct OutOfCoreSolveReport {
     pub operation: &'static str,
     /// Rows of the triangle, or of the matrix.
     pub order: usize,
-    /// Right sides.
+    /// Right-hand sides.
     pub columns: usize,
     /// Requested precision.
     pub precision_bits: u32,

@@ -13,7 +13,7 @@ use crate::plan::overhead;
 use crate::storage::{StorageContents, StorageOptions, padded_bytes};
 use crate::store::IoBuffer;
 
-/// Most rows of a piece of a triangle that is read for a few right sides: more would only take memory.
+/// Most rows of a piece of a triangle that is read for a few right-hand sides: more would only take memory.
 const PIECE_ROWS: usize = 128;
 
 /// Fewest rows of a piece, which has the blocks that are solved at once.

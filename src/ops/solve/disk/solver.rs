@@ -1,4 +1,4 @@
-//! How a band of right sides is solved with triangles in files, by the path of the call.
+//! How a band of right-hand sides is solved with triangles in files, by the path of the call.
 
 use super::blocks::{FileBlocks, FileTriangle, piece_row_bytes, stream_bytes};
 use super::needs::{BandNeeds, BandPlan, FileBits};
@@ -47,7 +47,7 @@ pub(super) struct DiskSystem<'a> {
 
 /// A solve, prepared.
 pub(super) enum BandSolver<'a> {
-    /// By substitutions on all right sides of a band.
+    /// By substitutions on all right-hand sides of a band.
     Bands(Box<Solve<'a>>),
     /// One right side after the other, with exact dot products.
     Dots(Box<DotSolve<'a>>),

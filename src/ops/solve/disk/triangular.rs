@@ -104,7 +104,7 @@ pub(super) fn pivots(file: &MatrixFile, unit: bool) -> Result<Matrix> {
     Ok(pivots)
 }
 
-/// Opens right sides, which have to be stored with all entries.
+/// Opens right-hand sides, which have to be stored with all entries.
 pub(super) fn open_right(path: &Path, operation: &'static str, triangle: &MatrixFile) -> Result<Arc<MatrixFile>> {
     let right = MatrixFile::open(path)?;
     let (order, cols) = (triangle.rows(), triangle.cols());

@@ -154,7 +154,7 @@ impl DotSystem {
         })
     }
 
-    /// One of the two substitutions, on `columns` columns with the right sides `right(row, col)`.
+    /// One of the two substitutions, on `columns` columns with the right-hand sides `right(row, col)`.
     fn sweep(
         &self,
         meter: &Meter<'_>,

@@ -1,7 +1,7 @@
-//! Which rank of a node makes which tiles of a row of the triangle: ranks that solve for fewer right sides make more of
-//! them, so that all are done with the row at about the same time.
+//! Which rank of a node makes which tiles of a row of the triangle: ranks that solve for fewer right-hand sides make
+//! more of them, so that all are done with the row at about the same time.
 //!
-//! Knows: only counts, so that all ranks find the same.
+//! Depends on: only counts, so that all ranks find the same.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,20 +10,20 @@ use std::ops::Range;
 /// The work of a rank in every row in addition to the tiles that it makes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct RankLoad {
-    /// Panels of right sides of its busiest worker.
+    /// Panels of right-hand sides of its busiest worker.
     pub panels: usize,
     /// Workers, which share the rank's work.
     pub workers: usize,
 }
 
-/// Costs of the parts of the work on a row, in hundredths of the update of one panel of right sides by one tile.
+/// Costs of the parts of the work on a row, in hundredths of the update of one panel of right-hand sides by one tile.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Costs {
     /// Making a tile before the diagonal.
     make: u64,
     /// Making the one on the diagonal, of which half counts.
     make_diagonal: u64,
-    /// Loading a panel of right sides, and solving for it with the tile on the diagonal.
+    /// Loading a panel of right-hand sides, and solving for it with the tile on the diagonal.
     solve: u64,
 }
 
@@ -42,7 +42,7 @@ impl Costs {
         Costs { make, make_diagonal: make / 2, solve: 5 * UPDATE / 2 }
     }
 
-    /// Cost of the right sides of a row, without the tiles that are made. Even one panel brings the tiles into the
+    /// Cost of the right-hand sides of a row, without the tiles that are made. Even one panel brings the tiles into the
     /// caches.
     fn solving(&self, panels: usize, tiles: usize) -> u64 {
         let panels = if panels == 0 { 0 } else { panels as u64 + SHARED_PANELS };

@@ -31,7 +31,7 @@ impl RowTiles for LateRow<'_> {
     }
 }
 
-/// A lower triangle with a large diagonal, and right sides.
+/// A lower triangle with a large diagonal, and right-hand sides.
 fn system() -> [Matrix; 2] {
     let mut state = 9u64;
     let mut entry = move || {

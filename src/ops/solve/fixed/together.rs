@@ -2,9 +2,9 @@
 //!
 //! Tile row by tile row: all ranks agree on the outcome of the previous row; the entries arrive in a window of each
 //! node, where each rank makes the residues of some tiles from them and publishes them to the others. A rank that has
-//! made its tiles continues with its right sides, using the tiles that are published. A rank with fewer right sides
-//! makes more tiles, so that no rank waits long for the last tile or at the end of the row. Every rank takes part in
-//! every row, with or without right sides. The tiles are those of a try on one rank, so the bits are the same.
+//! made its tiles continues with its right-hand sides, using the tiles that are published. A rank with fewer right-hand
+//! sides makes more tiles, so that no rank waits long for the last tile or at the end of the row. Every rank takes part
+//! in every row, with or without right-hand sides. The tiles are those of a try on one rank, so the bits are the same.
 
 use super::makers::{Costs, RankLoad, share_out};
 use super::rows::{Making, RowsFrom, SharedRows};

@@ -1,5 +1,5 @@
-//! Whole columns of the right sides on each rank: solved there in fixed point while the factor's rows are streamed, or
-//! by parts with all ranks.
+//! Whole columns of the right-hand sides on each rank: solved there in fixed point while the factor's rows are
+//! streamed, or by parts with all ranks.
 
 use crate::comm::Transport;
 use crate::context::Context;
@@ -84,15 +84,15 @@ pub(super) struct Substitutions<'a> {
     pub list: &'a [Substitution],
     pub working_bits: u32,
     pub method: Method,
-    /// Right sides of all ranks.
+    /// Right-hand sides of all ranks.
     pub total: usize,
     /// Where the solution goes.
     pub target: SolutionLayout,
 }
 
-/// Solves for the right sides, this rank's own columns of all `total`, into `x`, by substitutions with the factor that
-/// `source` has: in fixed point while its rows are streamed, where the path is by tiles, and by parts that all ranks
-/// solve together for columns that outgrow every try; returns the bytes of the plan. Collective.
+/// Solves for the right-hand sides, this rank's own columns of all `total`, into `x`, by substitutions with the factor
+/// that `source` has: in fixed point while its rows are streamed, where the path is by tiles, and by parts that all
+/// ranks solve together for columns that outgrow every try; returns the bytes of the plan. Collective.
 ///
 /// # Errors
 /// As [`crate::distributed::solve`].

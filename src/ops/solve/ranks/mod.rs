@@ -350,7 +350,7 @@ struct SolveCall<'a> {
     b: RightSides<'a>,
     precision_bits: u32,
     accuracy: Accuracy,
-    /// Scalar of the right sides; `None` is 1.
+    /// Scalar of the right-hand sides; `None` is 1.
     alpha: Option<OwnFloat>,
 }
 
@@ -391,7 +391,7 @@ impl SolveCall<'_> {
         SystemShape { order: tiles.order(), columns: self.b.shape().1 }
     }
 
-    /// All right sides by substitution. Collective.
+    /// All right-hand sides by substitution. Collective.
     fn solve_vectors(&self, tiles: &FactorTiles<'_>) -> Result<LocalSolution> {
         let SystemShape { order, columns } = self.shape(tiles);
         let site = self.site;
@@ -409,8 +409,8 @@ impl SolveCall<'_> {
         Ok(LocalSolution::on_every_rank(site.world(), site.agreed(whole)?).planned(planned_bytes))
     }
 
-    /// All right sides by the path that one process takes; `alone` solves a small system for some columns on one rank,
-    /// with the whole factor. Collective.
+    /// All right-hand sides by the path that one process takes; `alone` solves a small system for some columns on one
+    /// rank, with the whole factor. Collective.
     fn solve(
         &self,
         tiles: &FactorTiles<'_>,
@@ -448,7 +448,8 @@ impl SolveCall<'_> {
         Ok(LocalSolution::of_columns(columns, world.rank(), x, b).planned(planned_bytes))
     }
 
-    /// This rank's columns of the right sides by themselves, with a factor so small that every rank has it. Collective.
+    /// This rank's columns of the right-hand sides by themselves, with a factor so small that every rank has it.
+    /// Collective.
     fn solve_small(
         &self,
         b: &Matrix,
@@ -463,8 +464,8 @@ impl SolveCall<'_> {
         site.agreed(site.of_node(solved))
     }
 
-    /// This rank's columns of the right sides into `x`, with the factor that stays where it is; the bytes of its plan.
-    /// Collective.
+    /// This rank's columns of the right-hand sides into `x`, with the factor that stays where it is; the bytes of its
+    /// plan. Collective.
     fn solve_columns(
         &self,
         tiles: &FactorTiles<'_>,
@@ -486,7 +487,7 @@ impl SolveCall<'_> {
     }
 }
 
-/// Memory for a rank's columns of the right sides and of the solution: that of an earlier call, without a limit.
+/// Memory for a rank's columns of the right-hand sides and of the solution: that of an earlier call, without a limit.
 fn take_columns(ctx: &Context) -> [Matrix; 2] {
     let kept = std::mem::take(&mut ctx.workspace().columns);
     match ctx.memory_bytes() {
@@ -539,7 +540,7 @@ fn is_small(order: usize, method: Method) -> bool {
     method.path == Path::Parts && order <= SCALAR_ROWS
 }
 
-/// Bytes of a rank that has all right sides, of `right_bits` bits, and their unknowns.
+/// Bytes of a rank that has all right-hand sides, of `right_bits` bits, and their unknowns.
 fn vectors_bytes(ctx: &Context, shape: SystemShape, right_bits: u32, precision_bits: u32) -> u64 {
     // Each right side has its unknowns at the same time, and sums that are twice as long.
     3 * bytes(ctx, shape, precision_bits) + shape.right_bytes(right_bits)

@@ -209,7 +209,7 @@ struct SolveSizes {
     right_bits: u32,
     precision_bits: u32,
     accuracy: Accuracy,
-    /// Whether the solution goes into tiles like those of the right sides.
+    /// Whether the solution goes into tiles like those of the right-hand sides.
     in_tiles: bool,
 }
 
@@ -217,7 +217,7 @@ struct SolveSizes {
 enum Needs {
     /// A number of bytes.
     Bytes(u64),
-    /// The memory of a solve, its number of right sides, and the bytes for bringing the result to its place.
+    /// The memory of a solve, its number of right-hand sides, and the bytes for bringing the result to its place.
     Columns(Box<SolveMemory>, usize, u64),
 }
 

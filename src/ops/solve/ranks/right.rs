@@ -1,4 +1,4 @@
-//! Right sides of a solve over ranks in any distribution, and solutions as the ranks find them.
+//! Right-hand sides of a solve over ranks in any distribution, and solutions as the ranks find them.
 
 use crate::comm::{Said, Say, Transport, agree, agreed};
 use crate::context::Context;
@@ -11,7 +11,7 @@ use crate::ops::distribution::travel::travel_bytes;
 use crate::ops::solve::ranks::columns::SolutionLayout;
 use crate::tile::{Distribution, RankGrid, TileMap};
 
-/// Right sides over ranks.
+/// Right-hand sides over ranks.
 #[derive(Clone, Copy)]
 pub(super) enum RightSides<'a> {
     /// In tiles.
@@ -21,7 +21,7 @@ pub(super) enum RightSides<'a> {
 }
 
 impl<'a> RightSides<'a> {
-    /// The right sides of a caller. Collective.
+    /// The right-hand sides of a caller. Collective.
     ///
     /// # Errors
     /// The errors of [`LocalPart::check`].
@@ -53,7 +53,7 @@ impl<'a> RightSides<'a> {
         }
     }
 
-    /// The layout of their solutions: that of the right sides.
+    /// The layout of their solutions: that of the right-hand sides.
     pub fn target(&self) -> SolutionLayout {
         match self {
             RightSides::Tiles(tiles) => SolutionLayout::Tiles(TileMap { triangle: None, ..*tiles.map() }),
@@ -120,7 +120,7 @@ pub struct LocalSolution {
 }
 
 impl LocalSolution {
-    /// Whole columns on each rank, and the memory of their right sides for reuse.
+    /// Whole columns on each rank, and the memory of their right-hand sides for reuse.
     pub(super) fn of_columns(distribution: Distribution, rank: usize, part: Matrix, spare: Matrix) -> LocalSolution {
         LocalSolution { distribution, rank, part, spare: Some(spare), planned_bytes: 0 }
     }

@@ -1,4 +1,5 @@
-//! A few right sides entry by entry: each rank substitutes for some of them, while the rows of the factor are streamed.
+//! A few right-hand sides entry by entry: each rank substitutes for some of them, while the rows of the factor are
+//! streamed.
 
 use super::{FactorTiles, LocalSolution, SolveCall};
 use crate::context::{Context, Progress};
@@ -35,7 +36,7 @@ pub(super) struct SumSizes {
 }
 
 impl SumSizes {
-    /// Bytes of a rank: the right sides and solutions of all, the memory of a substitution, a piece and a message.
+    /// Bytes of a rank: the right-hand sides and solutions of all, the memory of a substitution, a piece and a message.
     pub fn bytes(&self) -> u64 {
         let SumSizes { order, columns, bits, right_bits, factor_bits, ranks } = *self;
         let own = even_share(columns, ranks, 0).len() as u64;
@@ -88,7 +89,7 @@ impl SubstitutionColumn {
 }
 
 impl SolveCall<'_> {
-    /// All right sides by sums of digits, as one process finds them. Collective.
+    /// All right-hand sides by sums of digits, as one process finds them. Collective.
     pub(super) fn solve_sums(&self, tiles: &FactorTiles<'_>, working_bits: u32) -> Result<LocalSolution> {
         let (ctx, site) = (self.site.ctx, self.site);
         let world = site.world();

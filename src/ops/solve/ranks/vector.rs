@@ -345,7 +345,7 @@ impl<'a> SubstitutionPass<'a> {
         1 + limbs_for(self.scaling.bits)
     }
 
-    /// The rows of some blocks and the right sides, in the order in which the unknowns travel.
+    /// The rows of some blocks and the right-hand sides, in the order in which the unknowns travel.
     fn answer_places(&self, step: usize, blocks: Range<usize>) -> Vec<(usize, usize)> {
         let rows = blocks.flat_map(|block| self.block_rows(step, block));
         rows.flat_map(|row| (0..self.unknowns.len()).map(move |column| (row, column))).collect()

@@ -3,7 +3,7 @@
 //! Promise: a factor is accepted if and only if `|A - L L^T|_ij <= 2^(2-b) sqrt(a_ii a_jj)` for all `i >= j`; no
 //! rounding takes place before the decision. Products come from the residue pipeline as exact integers, and Freivalds'
 //! test must pass before one is believed; rows whose entries spread too far for that are summed one by one.
-//! Does not know: how a factor is made. Source: docs/CHECKS.md, "Verification".
+//! Independent of: how a factor is made. Source: docs/CHECKS.md, "Verification".
 
 mod cut;
 mod file;

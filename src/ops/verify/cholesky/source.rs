@@ -1,6 +1,6 @@
 //! The sources of the verifier's numbers: matrices in memory, or files of which blocks are read.
 //!
-//! Both are read as lower triangles. Does not know: the use of the numbers.
+//! Both are read as lower triangles. Independent of: the use of the numbers.
 
 use crate::context::Context;
 use crate::error::Result;

@@ -1,6 +1,6 @@
 //! Sums of integers, one for each entry of a tile, of a fixed number of words.
 //!
-//! Promise: exact, as long as every sum fits its words with its sign. Does not know: where the integers come from.
+//! Promise: exact, as long as every sum fits its words with its sign. Independent of: where the integers come from.
 
 use crate::context::Context;
 use crate::drive::parallel_for;

@@ -1,6 +1,6 @@
 //! In place of rings, on systems without them.
 //!
-//! Does not know: transfers.
+//! Independent of: transfers.
 
 use super::TransferPart;
 use rustix::fd::BorrowedFd;

@@ -18,7 +18,7 @@ use sunzi::{
 
 pub const BITS: u32 = 140;
 
-/// A matrix or triangle, right sides, and a place for a directory.
+/// A matrix or triangle, right-hand sides, and a place for a directory.
 pub struct Case {
     folder: tempfile::TempDir,
     pub matrix: Matrix,
@@ -26,7 +26,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// Right sides of other bits than the matrix.
+    /// Right-hand sides of other bits than the matrix.
     pub fn new(matrix: Matrix, columns: usize) -> Case {
         let size = Size { rows: matrix.rows(), cols: columns, precision_bits: 170 };
         let right = generate(Kind::Random, size, 9).unwrap();
