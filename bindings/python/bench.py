@@ -1,4 +1,4 @@
-"""Cholesky and solve on Python numbers beside mpmath and python-flint.
+"""Cholesky and solve on Python numbers, compared with mpmath and python-flint.
 
     python bindings/python/bench.py [--order 500] [--precision 512] [--runs 5]
 

@@ -54,7 +54,7 @@ use values::{format, progress, written_format};
                   sunzi syrk P.bin -o Q.bin\n  sunzi cholesky Q.bin -o L.bin\n  sunzi verify cholesky Q.bin L.bin"
 )]
 pub struct Arguments {
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub command: Command,
     #[command(flatten)]

@@ -104,8 +104,9 @@ impl<'a> Reader<'a> {
         bytes(info, &self.options_for(Some(info)))
     }
 
-    /// Refuses a memory limit in which a command cannot run, before any of its files is read: `needed_bytes` are those
-    /// of its work beside them, by their headers. A file without a header is refused later, where it is too large.
+    /// Returns an error for a memory limit that is too small for a command, before any of its files is read:
+    /// `needed_bytes` is the memory of its computation, and the headers of the files give the rest. A file without a
+    /// header is refused later, where it is too large.
     ///
     /// # Errors
     /// [`Error::MemoryLimit`] with the smallest limit that suffices; the errors of [`header`] and of `needed_bytes`.

@@ -24,7 +24,7 @@ pub struct Work<'a> {
     pub output: Option<(&'a Path, (usize, usize))>,
 }
 
-/// The state that a command needs besides its choices: where it may print, and its report.
+/// The state that a command needs in addition to its options: where it may print, and its report.
 pub struct Session {
     quiet: bool,
     report: Option<ReportFile>,
@@ -68,7 +68,7 @@ impl Session {
         self.bar.expect(read.chain(stages).chain(write).collect());
     }
 
-    /// One call goes through all stages that are expected, and its phases tell the current one.
+    /// One call runs all expected stages, and its phases determine the current stage.
     pub fn follow_phases(&self) {
         self.bar.follow_phases();
     }

@@ -1,4 +1,4 @@
-//! The one error type: every bad input has a variant that carries the numbers.
+//! The error type of the library: every invalid input has a variant with the numbers.
 //!
 //! Depends on: the exit code of each variant. Independent of: where an error is printed.
 
@@ -120,7 +120,7 @@ pub enum Error {
     KernelUnavailable {
         /// The kernel requested.
         name: &'static str,
-        /// What is missing.
+        /// The missing requirement.
         reason: &'static str,
     },
     /// A device that was requested does not exist, or cannot be used.
@@ -225,7 +225,7 @@ pub enum Error {
         problem: usize,
         /// Problems in the batch.
         count: usize,
-        /// Why it failed.
+        /// The reason of the failure.
         error: Box<Error>,
     },
     /// The progress callback or a signal requested a stop.

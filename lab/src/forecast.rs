@@ -35,7 +35,7 @@ const LONGEST_SIDE: usize = 64;
 /// Least determinant, relative to the product of its squares, at which runs of several sizes determine two paces.
 const TELLING_APART: f64 = 1e-3;
 
-/// Bytes of the numbers of a run, which a memory limit has to have room for.
+/// Bytes of the numbers of a run, which a memory limit must allow.
 pub const TIMED_BYTES: u64 = 32 << 20;
 
 /// An operation.
@@ -61,7 +61,7 @@ pub enum ForecastOperation {
 /// An operation of some size.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload {
-    /// Which.
+    /// The operation.
     pub operation: ForecastOperation,
     /// Its sides, as the operation has them; 1 for those that it has not.
     pub sides: [usize; 3],
@@ -171,8 +171,8 @@ fn timed(work: impl FnOnce() -> Result<()>) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// The seconds that `workload` takes on the threads of `ctx`, from runs of less than a second together. `None` where
-/// the memory limit has no room even for those, or [`TIMED_BYTES`] none for one.
+/// The seconds that `workload` takes on the threads of `ctx`, from runs of less than a second together. `None` if the
+/// memory limit does not allow even these runs, or if [`TIMED_BYTES`] allows none.
 ///
 /// # Errors
 /// [`Error::Cancelled`], and the errors of the operation except for memory.

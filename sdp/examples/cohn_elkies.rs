@@ -4,8 +4,8 @@
 //! Each degree is solved, and a row of a table printed; with `json=FOLDER` the programs are written there instead, as
 //! `pmp.json` files that `sunzi sdp` and SDPB's pmp2sdp read; with `certify=FOLDER` they are written, solved, and
 //! bounds of f(0) are proven, which the row shows: the first bounds packings. With `calls=N` the first N iterations are
-//! made on one thread, and then again with each call of the library timed alone: how many times as long as its calls an
-//! iteration takes, and which calls these are.
+//! made on one thread, and then again with each call of the library timed separately: the ratio of an iteration to its
+//! calls, and the list of these calls.
 
 #[path = "../tests/inputs/cohn_elkies.rs"]
 mod cohn_elkies;

@@ -1,4 +1,4 @@
-//! The form of a text with a semidefinite program, where its name does not tell.
+//! The form of a text with a semidefinite program, if its name does not determine it.
 //!
 //! Independent of: readers.
 

@@ -49,8 +49,8 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Contexts of one thread each in addition to `all`, as many as that has threads; a memory limit of `all` is that
-    /// of all together.
+    /// Contexts of one thread each in addition to `all`, one for each of its threads; a memory limit of `all` holds for
+    /// all of them together.
     ///
     /// # Errors
     /// The errors of [`sunzi::ContextBuilder::build`].

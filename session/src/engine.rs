@@ -115,7 +115,7 @@ pub fn limited(builder: ContextBuilder, budget: Option<Budget>) -> (ContextBuild
 /// single row, before any file is read at that precision.
 ///
 /// # Errors
-/// [`Error::Precision`] with the largest precision that would do.
+/// [`Error::Precision`] with the largest precision that is possible.
 pub fn check_reach(precision_bits: u32, kernel: Option<&'static str>) -> Result<()> {
     let reach = |kernel: &dyn kernels::PlaneKernel| largest_precision_bits(kernel.maximum_modulus_bits());
     let maximum_bits = match kernel {

@@ -1,4 +1,4 @@
-//! What the commands of a program share, whether they compute or measure.
+//! Code that the commands of a program share, whether they compute or measure.
 //!
 //! - [`mod@session`]: a command under way, as a trait of the program: printing, progress, its report, whether to stop;
 //! - [`engine`]: its choices of threads, memory, kernel and devices; [`memory`]: the limit of the whole process;

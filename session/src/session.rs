@@ -1,4 +1,4 @@
-//! The demands of a command on the program around it: printing, a progress bar, a report file, and whether to go on.
+//! The requirements of a command on its program: printing, a progress bar, a report file, and requests to stop.
 
 use crate::engine::Engine;
 use crate::report::ReportFile;

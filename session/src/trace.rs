@@ -32,7 +32,7 @@ pub struct Timed {
     pub name: String,
     /// The process that did it.
     pub process: usize,
-    /// Which of its threads or engines.
+    /// The number of the thread or engine.
     pub thread: usize,
     /// Its start.
     pub start: f64,

@@ -1,6 +1,6 @@
 //! Whether this process was started by an MPI launcher, found from its environment without calling MPI.
 //!
-//! A build without MPI uses it too: as one of several ranks it would do the whole work once per rank.
+//! A build without MPI uses it too: started as one of several ranks, it would repeat the whole work once per rank.
 
 /// Number of ranks that the launcher started, or `None` where this process was started without one.
 ///

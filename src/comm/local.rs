@@ -35,7 +35,7 @@ struct Hub {
 struct LocalState {
     /// Words that the ranks have deposited for each collective call, and the number of ranks that have taken them.
     boards: HashMap<usize, Board>,
-    /// Pieces of messages on their way, by sender and receiver.
+    /// Pieces of messages in transit, by sender and receiver.
     mail: HashMap<(usize, usize), VecDeque<Vec<u64>>>,
     /// Groups made by `split`, by call and color, and heaps made by `open_window`, by call.
     hubs: HashMap<(usize, usize), Arc<Hub>>,

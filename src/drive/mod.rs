@@ -66,7 +66,7 @@ fn in_scope<'scope>(spawn: &mut (dyn FnMut(&rayon::Scope<'scope>) + Send)) {
     rayon::scope(|scope| spawn(scope));
 }
 
-/// Works on all items that `next` hands out, one worker for each local.
+/// Works on all items that `next` returns, one worker for each local.
 ///
 /// `next` runs under a lock, so it must be quick; it may store data of the item in the worker's local.
 ///

@@ -40,7 +40,7 @@ pub struct Submission<'a> {
 }
 
 impl SharedStreams {
-    /// With no tiles on the device; `moves` has room for the slots of the streams.
+    /// With no tiles on the device; `moves` holds the slots of the streams.
     pub fn new(streams: TileStreams<TileId>, graph: CholeskyGraph, moves: TaskMoves) -> SharedStreams {
         let resident = (0..graph.tile_count()).map(|_| AtomicBool::new(false)).collect();
         let device = streams.device().clone();

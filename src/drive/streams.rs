@@ -136,7 +136,7 @@ impl<T: Copy + Eq + Hash + Debug> TileStreams<T> {
                     self.saved.insert(tile, stamp);
                 }
                 Move::Drop(tile) => {
-                    let slot = self.places.remove(&tile).expect("what is dropped is here");
+                    let slot = self.places.remove(&tile).expect("a dropped tile is in memory");
                     self.free.push_back(slot);
                 }
             }

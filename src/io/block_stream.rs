@@ -32,7 +32,7 @@ pub struct BlockStreamOptions {
     pub buffers: usize,
     /// Words of each buffer, see [`MatrixFile::block_words`].
     pub buffer_words: usize,
-    /// Whether the system is asked to drop the bytes read from its cache.
+    /// Whether the system is requested to drop the bytes read from its cache.
     pub forget: bool,
 }
 

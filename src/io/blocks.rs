@@ -225,7 +225,7 @@ impl MatrixFile {
         }
     }
 
-    /// Asks the system to drop a block from its cache.
+    /// Requests the system to drop a block from its cache.
     pub fn forget_block(&self, block: &Block) {
         for piece in self.header.pieces(block) {
             self.advise(piece.limbs_at, 8 * piece.limbs(self.limbs()).len() as u64, Advice::DontNeed);

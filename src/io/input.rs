@@ -22,7 +22,7 @@ pub(super) struct Plain<'r> {
 }
 
 impl<'r> Plain<'r> {
-    /// Unpacks `reader`, steps over a mark of UTF-8, and finds the format where `source` does not say it.
+    /// Unpacks `reader`, skips a UTF-8 byte order mark, and detects the format if `source` does not state it.
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::Format`] for text in UTF-16.

@@ -1,4 +1,4 @@
-//! Words of a text file on their way into memory as numbers, and the errors for those that are none.
+//! Words of a text file, converted to numbers, and the errors for words that are not numbers.
 //!
 //! Rows and columns in messages count from 1, as in the files. Independent of: formats.
 

@@ -83,7 +83,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Which entries of a matrix are written.
+/// Selects the entries of a matrix that are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Symmetry {
     /// All of them.
@@ -109,7 +109,7 @@ pub enum NumberForm {
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct WriteOptions {
-    /// Which entries.
+    /// The selected entries.
     pub symmetry: Symmetry,
     /// Decimal or hexadecimal; ignored for binary files, and Mathematica has only decimals.
     pub number_form: NumberForm,

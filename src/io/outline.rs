@@ -1,6 +1,7 @@
 //! Matrices in texts without a header: their shape is found while their rows are read.
 //!
-//! Promise: all rows have the same number of entries, or the error says which has not. Independent of: formats.
+//! Promise: all rows have the same number of entries, or the error names the first row that does not. Independent of:
+//! formats.
 
 use crate::error::{Error, Result};
 use crate::io::elements::{Elements, MatrixLayout, Order};

@@ -1,4 +1,4 @@
-//! Determinants from the diagonals of factors: products that no exponent on the way can overflow.
+//! Determinants from the diagonals of factors: products in which no intermediate exponent can overflow.
 
 use crate::error::{Error, Result};
 use crate::math::bound::ceil_log2;

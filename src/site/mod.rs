@@ -85,7 +85,7 @@ impl<'a> Site<'a> {
         self.largest(!number).map(|largest| !largest)
     }
 
-    /// Refuses on every rank where some node's limit has no room for `bytes` on each of its ranks. Collective.
+    /// Returns an error on every rank if some node's limit does not allow `bytes` on each of its ranks. Collective.
     ///
     /// # Errors
     /// [`Error::MemoryLimit`]; [`Error::Transport`].

@@ -102,7 +102,7 @@ impl GroupHeader {
     /// Bytes of a header that begins with the block `first`.
     ///
     /// # Errors
-    /// In words, why it is none.
+    /// In words, why it is not valid.
     pub fn bytes_of(first: &[u8]) -> Result<u64, String> {
         let mut fields = Fields(first);
         if fields.take(8)? != MAGIC {

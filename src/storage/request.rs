@@ -106,7 +106,7 @@ pub enum Caching {
     Direct,
     /// They go through the cache, and the system decides what stays in it.
     Cached,
-    /// They go through the cache, and the system is asked to drop each piece when it is read, or synced.
+    /// They go through the cache, and the system is requested to drop each piece when it is read, or synced.
     DropBehind,
 }
 

@@ -47,7 +47,7 @@ pub struct Request {
     pub work: StorageWork,
 }
 
-/// What is under the lock.
+/// The data under the lock.
 pub struct ServiceState {
     pub catalog: Catalog,
     queue: Queue<Request>,
@@ -114,7 +114,7 @@ impl Service {
         Ok(())
     }
 
-    /// What is under the lock.
+    /// The data under the lock.
     pub fn state(&self) -> MutexGuard<'_, ServiceState> {
         self.shared.state()
     }

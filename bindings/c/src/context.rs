@@ -23,7 +23,7 @@ pub struct sunzi_context {
     answers: Mutex<HashMap<u64, FailureMessage>>,
     report: Mutex<sunzi_report>,
     team: Mutex<Option<Team>>,
-    /// The process that made it: a fork is none of the ranks.
+    /// The process that made the context: a fork is not one of the ranks.
     process: u32,
     /// The grids of ranks that numbers in descriptors of ScaLAPACK stand for.
     grids: Mutex<HashMap<c_int, (RankGrid, GridOrder)>>,

@@ -21,7 +21,7 @@ pub struct Named {
     only: bool,
 }
 
-/// Which triangle of a symmetric matrix counts: both, which must agree, unless one is named.
+/// The triangle of a symmetric matrix that is read: both, which must agree, unless one is selected.
 pub const SYMMETRIC: &[(&str, Option<Named>)] = &[
     ("both", None),
     ("lower", Some(Named { uplo: Uplo::Lower, only: false })),

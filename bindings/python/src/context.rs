@@ -152,7 +152,8 @@ impl Context {
 impl Context {
     /// The library's context, of this process.
     ///
-    /// The lock is held by whoever holds the interpreter, and a fork is made by such a thread: no fork finds it taken.
+    /// The thread that holds the interpreter also holds the lock, and a fork is made by such a thread, so a fork never
+    /// finds the lock held by another.
     pub fn get(&self, py: Python<'_>) -> PyResult<Arc<sunzi::Context>> {
         let process = std::process::id();
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);

@@ -19,7 +19,7 @@ use sunzi::{
     Accuracy, CholeskyOptions, Diag, Error, GemmOptions, Outcome, RefineOptions, SyrkOptions, TrsmOptions, Uplo,
 };
 
-/// The operands of a product besides its matrices.
+/// The operands of a product in addition to its matrices.
 pub struct ProductTerms {
     pub precision_bits: u32,
     pub accuracy: Accuracy,

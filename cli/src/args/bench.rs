@@ -18,12 +18,12 @@ use sunzi_session::engine::check_reach;
                         sunzi bench cholesky --rows 500 --precision 512 --threads 1 --report r.json"
 )]
 pub struct Bench {
-    /// What is timed.
+    /// The operation to time.
     #[command(subcommand)]
     pub operation: BenchOperation,
 }
 
-/// What is timed.
+/// The operation to time.
 #[derive(Subcommand, Debug)]
 pub enum BenchOperation {
     /// Product Q = P^T P.

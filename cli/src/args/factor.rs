@@ -47,7 +47,7 @@ impl Triangle {
 /// A triangle selected on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NamedTriangle {
-    /// Which.
+    /// The selected command.
     pub uplo: Uplo,
     /// Whether the contents of the other triangle are ignored.
     pub ignores_other: bool,

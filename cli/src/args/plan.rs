@@ -43,7 +43,7 @@ impl FromArgMatches for Plan {
     }
 }
 
-/// What is planned.
+/// The operation to plan.
 #[derive(Subcommand, Clone, Debug)]
 pub enum PlanOperation {
     /// Product Q = P^T P, on this machine or on a cluster.

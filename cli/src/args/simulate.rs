@@ -20,12 +20,12 @@ use sunzi_session::units::{parse_count, parse_size};
                         sunzi simulate soak --seeds 100"
 )]
 pub struct Simulate {
-    /// What is simulated.
+    /// The simulation to run.
     #[command(subcommand)]
     pub what: Simulation,
 }
 
-/// What is simulated.
+/// The simulation to run.
 #[derive(Subcommand, Debug)]
 pub enum Simulation {
     /// Tiled factorisation A = L L^T on a cluster. Several broadcasts, policies, evictions or terminations give a

@@ -5,7 +5,7 @@
 //! Depends on: bytes, addresses, streams. Independent of: matrices, residues, operations.
 //!
 //! Work is *submitted* to a stream and done later; work of one stream is done in order, work of different streams in
-//! any order unless an [`Event`] says otherwise. Memory lives until the work submitted on it is done.
+//! any order unless an [`Event`] orders it. Memory lives until the work submitted on it is done.
 //!
 //! Safety: [`Device::launch`] is the only unsafe call. Copies and products check their own bounds, and host memory
 //! that copies are under way to or from is waited for before it is touched ([`Pinned::lock`]).

@@ -29,7 +29,7 @@ impl DeviceName {
     /// Reads a name: `0` or `cuda:0`, `all` or `cuda`, `soft`, `soft:SIZE`, `host`; `size` reads the bytes of a size.
     ///
     /// # Errors
-    /// A text that says what a name should look like.
+    /// A text that describes valid names.
     pub fn parse(
         text: &str,
         size: impl Fn(&str) -> std::result::Result<u64, String>,

@@ -1,4 +1,4 @@
-//! The kernels, besides the preferred one, on which large calls gain.
+//! The kernels, in addition to the preferred one, that are faster for large calls.
 
 use super::{ConversionCosts, FactorCosts, Multipliers, PlaneKernel, TABLE, i8, i16};
 

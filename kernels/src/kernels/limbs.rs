@@ -41,8 +41,9 @@ pub fn multiply_any(out: &mut [u64], a: &[u64], b: &[u64]) {
     unsafe { gmp::mpn_mul(target, long.as_ptr(), long_count, short.as_ptr(), short_count) };
 }
 
-/// `quotient := floor(numerator / divisor)` and the remainder; the divisor's top limb is not 0, the numerator has at
-/// least as many limbs, the quotient one more than the difference, the remainder as many as the divisor (asserted).
+/// `quotient := floor(numerator / divisor)` and the remainder; the divisor's top limb is not 0, the numerator is at
+/// least as long, the quotient has one limb more than the difference of the lengths, the remainder has the length of
+/// the divisor (asserted).
 pub fn divide(quotient: &mut [u64], remainder: &mut [u64], numerator: &[u64], divisor: &[u64]) {
     let (long, short) = (numerator.len(), divisor.len());
     assert!(long >= short && divisor.last().is_some_and(|&top| top != 0));
@@ -132,7 +133,7 @@ fn add_window<const A: usize, const B: usize, const S: usize, const R: usize>(
 }
 
 /// `sum := sum + a b`, or minus it, modulo the limbs of `sum`: more than both operands have, which have the same
-/// number, at least 1 (asserted). `product` is scratch with as many as both (asserted).
+/// number, at least 1 (asserted). `product` is scratch memory with the limbs of both (asserted).
 #[inline]
 pub fn add_product(sum: &mut [u64], a: &[u64], b: &[u64], negative: bool, product: &mut [u64]) {
     assert!(a.len() == b.len() && sum.len() > 2 * a.len());

@@ -115,7 +115,7 @@ mod native {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-#[expect(missing_docs, reason = "that of the module for x86-64")]
+#[expect(missing_docs, reason = "documented in the module for x86-64")]
 mod absent {
     use super::{Matrices, ProblemProducts, Rounded, Systems};
 

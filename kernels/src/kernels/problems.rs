@@ -76,6 +76,6 @@ pub struct ProblemProducts<'a> {
     pub right: Option<ProblemColumns<'a>>,
     /// Bits of the results.
     pub precision_bits: u32,
-    /// Which entries are wanted, by row and column.
+    /// Selects the entries, by row and column.
     pub wanted: &'a dyn Fn(usize, usize) -> bool,
 }

@@ -8,7 +8,7 @@ pub use crate::kernels::x86_64::ifma52::row_lanes::{ENTRIES, LaneColumns, RowLan
 pub use absent::{ENTRIES, LaneColumns, RowLanes};
 
 #[cfg(not(target_arch = "x86_64"))]
-#[expect(missing_docs, reason = "that of the module for x86-64")]
+#[expect(missing_docs, reason = "documented in the module for x86-64")]
 mod absent {
     use crate::matrix::{EntryIndex, MatrixView};
 

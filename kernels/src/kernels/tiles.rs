@@ -81,7 +81,7 @@ impl TileShape {
     }
 }
 
-/// Which entries of a tile count.
+/// Selects the entries of a tile that are used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TilePart {
     /// All of them.
@@ -134,9 +134,9 @@ pub struct PanelColumn {
     pub col: usize,
 }
 
-/// Where the integers of a finished tile come from, 8 at a time: the results of [`TileEngine::entries`], with as many
-/// limbs as the magnitudes have room for. Called in any order; in a tile on the diagonal not for columns beyond the
-/// panel's rows, and entries above the diagonal are undefined.
+/// The source of the integers of a finished tile, 8 at a time: the results of [`TileEngine::entries`], with the limbs
+/// of the magnitudes. Called in any order; in a tile on the diagonal not for columns beyond the panel's rows, and
+/// entries above the diagonal are undefined.
 pub type EntrySource<'s> = dyn FnMut(PanelColumn, &mut [u64]) -> u8 + 's;
 
 /// The integers of a finished tile, at most `limbs_for(working_bits + 2)` limbs each.
@@ -211,7 +211,7 @@ pub trait DiagonalData: Send + Sync {
 pub struct DiagonalTile<'a> {
     /// Its words.
     pub words: &'a [u64],
-    /// What solves need in addition to them, made by the same kernels.
+    /// Operations that solves need in addition, by the same kernels.
     pub data: &'a dyn DiagonalData,
 }
 

@@ -27,7 +27,7 @@ pub fn range_bits(depth: u32) -> u32 {
 pub const RANGE_STEP_BITS: u32 = 8;
 
 /// Bits over which exponents are expected to spread, and that a condition and a scaling may take, where nothing is
-/// known. A need beyond them is no reason for a slower kernel that reaches further.
+/// known. A need beyond them does not justify a slower kernel with more bits.
 pub const EXPECTED_SPREAD_BITS: u32 = 256;
 
 /// Working bits `B = b + guard_bits`: the scaled column `p_j * 2^(B - e_j)` is rounded to integers.
@@ -340,7 +340,8 @@ pub fn trsm_guard_bits(order: usize) -> u32 {
 /// A triangular solve in fixed point takes multiples of this number of bits beyond those of the unknowns.
 pub const TRSM_FIXED_BITS: u32 = 32;
 
-/// Of these bits, those that pay for rounding in fixed point; unknowns may outgrow their right side by the others.
+/// Part of these bits cover rounding errors in fixed point; unknowns may exceed their right-hand side by the other
+/// bits.
 pub const TRSM_FIXED_SPARE_BITS: u32 = 3;
 
 /// Bits by which the largest term of a row may lie below the scale `2^e` of its column in a triangular solve in fixed

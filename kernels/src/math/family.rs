@@ -99,7 +99,7 @@ pub(super) fn floor_log2_of_products(primes: &[u64]) -> Vec<u32> {
 
 /// Number of `f64` primes whose product exceeds `2^modulus_bits`: the least that does, from the products themselves.
 ///
-/// A product of odd primes is no power of two, so it exceeds `2^modulus_bits` if `floor(log2)` is at least that.
+/// A product of odd primes is never a power of two, so it exceeds `2^modulus_bits` if `floor(log2)` is at least that.
 pub fn f64_prime_count(modulus_bits: u32) -> usize {
     f64_bits().partition_point(|&bits| bits < modulus_bits.max(1))
 }

@@ -59,7 +59,7 @@ impl Modulus {
 
     /// A square root of -1; the prime must be 1 mod 4 (asserted).
     pub fn root_of_minus_one(self) -> u64 {
-        assert_eq!(self.prime % 4, 1, "-1 is no square modulo {}", self.prime);
+        assert_eq!(self.prime % 4, 1, "-1 is not a square modulo {}", self.prime);
         let quarter = (self.prime - 1) / 4;
         (2..)
             .map(|base| self.power(base, quarter))

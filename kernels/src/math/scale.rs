@@ -9,7 +9,7 @@ use rug::Integer;
 /// The unit of a column's sum of squares is `2^(2 (largest - UNIT_BITS))`.
 const UNIT_BITS: i64 = 31;
 
-/// A bound on the square of one entry from its head alone, in units of `2^(2 (largest - 31))`.
+/// A bound on the square of one entry, computed from its head without the limbs, in units of `2^(2 (largest - 31))`.
 ///
 /// An entry of exponent `largest - d` lies below `2^(31 - d)` units; one with `d > 31` counts as a whole unit. At most
 /// `2^62`; 0 for the number 0. `largest` is at least the entry's exponent.

@@ -54,8 +54,8 @@ impl TriangleCheck {
         }
     }
 
-    /// The pair to show, in the lower triangle; `None` where the triangles go together: the other one is zero, or all
-    /// pairs are equal up to rounding.
+    /// The pair to show, in the lower triangle; `None` if the triangles match: the other one is zero, or all pairs are
+    /// equal up to rounding.
     pub fn conflict(self) -> Option<TriangleConflict> {
         let first = self.other?;
         let found = if self.named_is_zero { Some(first) } else { self.different };

@@ -89,7 +89,7 @@ pub struct DeviceCut {
 /// Bytes of every part of a call on one device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct DeviceBytes {
-    /// Big floats on their way in.
+    /// Big floats copied to the device.
     pub input: u64,
     /// Digits of scaled entries.
     pub digits: u64,
@@ -99,7 +99,7 @@ pub struct DeviceBytes {
     pub sums: u64,
     /// Residues of the product.
     pub residues: u64,
-    /// Integers and big floats on their way out.
+    /// Integers and big floats copied from the device.
     pub output: u64,
     /// Moduli, tables and shifts.
     pub tables: u64,
@@ -209,7 +209,7 @@ impl DeviceInput {
         self.all_moduli * entries * self.residue_bytes
     }
 
-    /// Bytes of the shifts of a piece's entries, one for each, where these are no rectangle.
+    /// Bytes of the shifts of a piece's entries, one for each, if these are not a rectangle.
     pub fn entry_shift_bytes(&self, cut: &DeviceCut) -> usize {
         if self.exchanged == 0 { 0 } else { 8 * self.made_entries(cut) }
     }

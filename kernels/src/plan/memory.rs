@@ -210,8 +210,8 @@ impl PlanInput<'_> {
         (words / LEAST_PART_WORDS).clamp(1, MOST_PARTS).div_ceil(self.batches(cut))
     }
 
-    /// Panels that the operand window has room for: one band of the left operand and one of the right, or a single
-    /// band where the product is one triangle.
+    /// Panels that fit the operand window: one band of the left operand and one of the right, or a single band if the
+    /// product is one triangle.
     pub fn slot_panels(&self, cut: &Cut) -> (usize, usize) {
         let left = cut.band_panels.min(self.left_panels);
         let one_triangle = self.triangle && self.bands(cut).0 == 1;
@@ -301,7 +301,7 @@ impl PlanInput<'_> {
         }
     }
 
-    /// The cut of least cost whose bytes are within `limit_bytes`, or the least limit that would do.
+    /// The cheapest cut whose bytes are within `limit_bytes`, or the smallest limit that suffices.
     ///
     /// # Errors
     /// The bytes of the finest cut, where even that exceeds the limit; with that limit the call succeeds.

@@ -1,10 +1,10 @@
 //! Overheads: the bytes of a call that its plan does not count one by one.
 //!
-//! A plan counts matrices, windows, tiles, scratch and tables by the functions that size their allocations. What
-//! remains is small and has no such function: lists, locks, queues, names, the stacks of threads, the records of the
-//! allocator and of libraries. Each constant is what one unit takes of them at most, as measured with the counting
-//! allocators of the tests of memory, which hold the peak of every verb against its plan and fail where one is too
-//! small.
+//! A plan counts matrices, windows, tiles, scratch and tables by the functions that size their allocations. The
+//! remaining overhead is small and has no function of its own: lists, locks, queues, names, the stacks of threads, the
+//! records of the allocator and of libraries. Each constant is what one unit takes of them at most, as measured with
+//! the counting allocators of the tests of memory, which hold the peak of every verb against its plan and fail where
+//! one is too small.
 
 /// A call once: queues, lists of tiles and their locks, slices.
 pub const CALL: u64 = 16 << 10;

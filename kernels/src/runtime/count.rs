@@ -11,9 +11,9 @@ const ALONE: RankGrid = RankGrid { rows: 1, cols: 1 };
 /// Choices of one rank with one upper level.
 #[derive(Clone, Copy, Debug)]
 pub struct CountOptions {
-    /// Which task next.
+    /// The order of tasks.
     pub policy: Policy,
-    /// Which tile leaves.
+    /// The rule of eviction.
     pub eviction: Eviction,
     /// Tiles that there is room for.
     pub room_tiles: usize,

@@ -1,6 +1,7 @@
 //! The blocks that a rank above a disk works by: of those that fit its memory, the ones that read the fewest bytes.
 //!
-//! Depends on: tiles and bytes. Independent of: how many bytes of memory a tile takes, what else lies there.
+//! Depends on: tiles and bytes. Independent of: how many bytes of memory a tile takes, and other contents of the
+//! memory.
 
 use crate::runtime::CholeskyGraph;
 use crate::runtime::level_count::{LevelBytes, least_level_bytes};

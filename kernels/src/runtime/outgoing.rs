@@ -1,4 +1,4 @@
-//! Tiles that other ranks get from the disk of this one: requested, read, on their way.
+//! Tiles that other ranks receive from the disk of this one: requested, read, in transit.
 //!
 //! Depends on: tiles, and how many copies are in memory. Independent of: who the readers are, what moves a tile.
 
@@ -6,7 +6,7 @@ use crate::tile::TileId;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// Most tiles of other ranks that come at a time to a rank above a disk, and most copies that are on their way from it.
+/// The largest number of tiles that a rank above a disk receives at a time, and of copies in transit from it.
 pub const MOST_TRANSFERS: usize = 4;
 
 /// A tile whose words are in memory for others.

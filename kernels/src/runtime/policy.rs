@@ -1,4 +1,4 @@
-//! Which ready task a device takes next.
+//! The rule that selects the next task of a device.
 //!
 //! The first four are those of the papers (docs/decisions/014-tiles-on-devices.md); the choice never changes a result,
 //! only the bytes moved and the time. Depends on: tasks, which tiles are resident. Independent of: bytes of memory,

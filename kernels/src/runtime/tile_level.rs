@@ -3,9 +3,9 @@
 //!
 //! A tile under work is held from its first task to its last: it has no home to go to. A finished tile is written at
 //! once, stays as long as there is room, and goes when no task of this rank reads it again. Runs on the next block may
-//! be planned as long as the block at work, and the runs on it, keep their room; so the first unfinished block always
-//! goes on.
-//! Depends on: the graph, blocks, which tiles are here. Independent of: what carries moves out, bytes of a file.
+//! be planned if the current block, and the runs on it, keep their memory; so the first unfinished block always makes
+//! progress. Depends on: the graph, blocks, which tiles are here. Independent of: what carries moves out, bytes of a
+//! file.
 
 use crate::runtime::CholeskyGraph;
 use crate::runtime::local::{LocalScheduler, Planned, Ticket};
@@ -114,9 +114,9 @@ impl TileLevel {
         self.plan();
     }
 
-    /// Whether a run on a tile is wanted, where `most` runs may be under way. On one rank always. On several, runs on
-    /// the first unfinished block are wanted; other runs must leave half of the room to it, as it may wait for tiles of
-    /// other ranks and go on later.
+    /// Whether a run on a tile is wanted, where `most` runs may be under way. On one rank always. On several ranks,
+    /// runs on the first unfinished block are wanted; other runs must leave half of the memory to it, as it may wait
+    /// for tiles of other ranks and continue later.
     pub fn admits(&self, tile: TileId, most: usize) -> bool {
         if self.owner.grid.size() == 1 {
             return true;
@@ -195,7 +195,7 @@ impl TileLevel {
         self.scheduler.next_job()
     }
 
-    /// Runs whose tiles are here and that were not handed out.
+    /// Runs whose tiles are in memory and that have not been started.
     pub fn ready(&self) -> usize {
         self.scheduler.ready()
     }
@@ -256,7 +256,7 @@ impl TileLevel {
         }
     }
 
-    /// Gives up all runs that were not handed out: they are never done.
+    /// Removes all runs that have not been started: they are never done.
     pub fn abandon(&mut self) -> Vec<TileRun> {
         let pending = std::mem::take(&mut self.pending).into_values();
         pending.chain(self.scheduler.abandon()).collect()

@@ -12,8 +12,8 @@ const KEPT_BYTES: i32 = 256 << 10;
 /// The GNU C library starts that way (at 128 KiB), but raises its threshold, up to 32 MiB, to the size of each large
 /// block that is freed: later blocks below it come from the heap, where one that is still in use keeps all freed ones
 /// before it. The memory held then exceeds what is allocated, by a sixth in products under a memory limit, and no plan
-/// can take it into account. A threshold that is set stays. For programs, at their start; a library leaves its host's
-/// allocator alone. Other C libraries are left as they are.
+/// can take it into account. A threshold that is set stays. For programs, at their start; a library does not change its
+/// host's allocator. Other C libraries are left as they are.
 pub fn return_freed_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     set_thresholds(KEPT_BYTES, KEPT_BYTES);

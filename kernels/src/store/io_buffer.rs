@@ -37,12 +37,12 @@ impl IoBuffer {
         Ok(IoBuffer { words, start, bytes })
     }
 
-    /// Bytes that it has room for: whole blocks.
+    /// Its capacity in bytes: whole blocks.
     pub fn len(&self) -> usize {
         self.bytes
     }
 
-    /// Whether it has room for nothing.
+    /// Whether its capacity is 0.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }

@@ -11,7 +11,7 @@ pub fn raise(error: Error) -> ! {
 }
 
 /// Starts a thread in `scope`; one that the system refuses is [`Error::Threads`] in a panic, see [`raise`]. The caller
-/// checks beforehand whether threads have room ([`super::room_for_threads`]).
+/// checks beforehand whether memory allows the threads ([`super::room_for_threads`]).
 pub fn start_in<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() -> T + Send + 'scope,

@@ -88,8 +88,8 @@ pub fn address_space(bytes: usize) -> Result<()> {
     }
 }
 
-/// Looks whether `threads` threads with stacks of the usual size have room. A thread that finds none while it starts
-/// would end the process.
+/// Checks whether memory allows `threads` threads with stacks of the usual size. A thread that finds none while it
+/// starts would end the process.
 ///
 /// # Errors
 /// [`Error::Threads`] with the bytes of all.

@@ -1,4 +1,4 @@
-//! How the rows of a matrix, or its columns, are dealt out: a formula.
+//! The distribution of the rows of a matrix, or of its columns, as a formula.
 
 use super::RankGrid;
 
@@ -35,7 +35,7 @@ pub enum Axis {
     Consecutive {
         /// One value more than there are coordinates, ascending, from 0 to the length of the axis.
         starts: Vec<usize>,
-        /// Which number of a rank counts.
+        /// Selects the coordinate of a rank.
         along: Along,
     },
 }

@@ -1,4 +1,4 @@
-//! How the entries of a matrix are dealt out to ranks: a formula for each axis.
+//! The distribution of the entries of a matrix over ranks: a formula for each axis.
 
 use super::axis::{Along, Axis};
 use super::deal::{Deal, Holders};

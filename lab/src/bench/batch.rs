@@ -34,7 +34,7 @@ const CHECKED_PROBLEMS: usize = 5;
 /// A batch to time.
 #[derive(Clone, Debug)]
 pub struct BenchBatch {
-    /// Which operation.
+    /// The operation.
     pub operation: Operation,
     /// Problems.
     pub count: usize,

@@ -33,9 +33,9 @@ pub struct BenchDouble {
     pub rows: usize,
     /// Rows of a tile; `None` for the library's choice.
     pub tile_rows: Option<usize>,
-    /// Which task runs next; `None` for the library's choice.
+    /// The order of ready tasks; `None` for the library's choice.
     pub policy: Option<Policy>,
-    /// Which tile leaves a full device; `None` for the library's choice.
+    /// The rule of eviction of a full device; `None` for the library's choice.
     pub eviction: Option<Eviction>,
     /// Timed runs.
     pub runs: usize,

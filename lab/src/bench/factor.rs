@@ -17,7 +17,7 @@ pub struct Factorisation<'a> {
 }
 
 impl<'a> Factorisation<'a> {
-    /// `A = L L^T` with tiles of `tile_rows` rows, or as many as the library chooses.
+    /// `A = L L^T` with tiles of `tile_rows` rows; `None` leaves the choice to the library.
     pub fn new(a: &'a Matrix, tile_rows: Option<usize>, accuracy: Accuracy) -> Factorisation<'a> {
         let options = CholeskyOptions::new().tile_rows(tile_rows).accuracy(accuracy);
         Factorisation { a, options, factor: Cholesky::default() }

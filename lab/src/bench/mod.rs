@@ -55,7 +55,7 @@ use task::Task;
 /// An operation to time.
 #[derive(Clone, Debug)]
 pub struct Bench {
-    /// Which operation.
+    /// The operation.
     pub operation: Operation,
     /// Rows of each operand.
     pub rows: usize,

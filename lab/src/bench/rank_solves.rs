@@ -180,7 +180,7 @@ fn say(session: &mut dyn Session, ranks: &OnRanks<'_>, one_process: &[f64], thre
     };
     session.finish_report(&report)?;
     let RankSolvesBench { operation, ranks: count, nodes, ratio, ratio_of_least, .. } = &report;
-    let sides = if ranks.sides.is_some() { format!(", {cols} right sides") } else { String::new() };
+    let sides = if ranks.sides.is_some() { format!(", {cols} right-hand sides") } else { String::new() };
     let lines = [
         format!(
             "{operation} {rows} rows{sides}, {precision_bits} bits, {count} ranks on {nodes} nodes, {threads} threads, \

@@ -162,7 +162,7 @@ pub fn little_memory(subject: &Subject<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Matrices that have no factor: the same index as on the CPU, and the device goes on.
+/// Matrices that have no factor: the same index as on the CPU, and the device works afterwards.
 pub fn not_positive_definite(subject: &Subject<'_>) -> Result<()> {
     let (order, bits) = (60, 150);
     let options = CholeskyOptions::new().accuracy(Accuracy::Norm).tile_rows(8);

@@ -70,7 +70,7 @@ pub struct Setup {
     pub threads: Option<usize>,
     /// Small sizes on GPUs too.
     pub quick: bool,
-    /// Whether to go on.
+    /// Whether to continue.
     pub progress: Arc<ProgressCallback>,
 }
 

@@ -334,7 +334,7 @@ pub fn square(size: usize, c: &Region) -> Gemm {
     }
 }
 
-/// More memory than may be used is refused with the numbers, and the device goes on.
+/// More memory than may be used is refused with the numbers, and the device works afterwards.
 pub fn memory(device: &dyn Device, _large: bool) -> Result<()> {
     let capacity_bytes = device.capacity_bytes();
     let Ok(bytes) = usize::try_from(capacity_bytes.saturating_add(1)) else { return Ok(()) };

@@ -211,7 +211,7 @@ pub fn self_checks(subject: &Subject<'_>) -> Result<()> {
         subject.gemm(&ctx, &p, &p, &options)?;
         let outcome = subject.syrk(&ctx, &p, &SyrkOptions::new().accuracy(Accuracy::Norm))?;
         if !outcome.report.checked {
-            return failed("the report does not say that the product was checked".into());
+            return failed("the report does not state that the product was checked".into());
         }
     }
     Ok(())

@@ -50,7 +50,7 @@ struct GpuCheckReport {
     passed: bool,
     /// Without `--quick`.
     rates: Option<RatesReport>,
-    /// Why there are none.
+    /// The reason why there are none.
     rates_failure: Option<String>,
     seconds: f64,
 }

@@ -66,7 +66,7 @@ pub(super) struct Accelerator {
     down: SerialEngine,
     /// Its kernels.
     pub kernels: SerialEngine,
-    /// Tiles on their way here, and to the host, with their ends.
+    /// Tiles in transit to the device, and to the host, with the ends of their transfers.
     coming: Vec<(u32, f64)>,
     going: Vec<(u32, f64)>,
     /// Jobs that wait for others to let tiles go.

@@ -107,7 +107,7 @@ pub(super) struct DiskLevel {
     tickets: FxHashMap<TileId, Ticket>,
     /// Tiles in their places.
     here: FxHashSet<TileId>,
-    /// Places that are taken, some by tiles that are on their way.
+    /// Occupied places, including those of tiles in transit.
     places: usize,
     /// Finished tiles on the disk.
     published: FxHashSet<TileId>,
@@ -172,7 +172,7 @@ impl DiskLevel {
         self.counts
     }
 
-    /// Tiles here or on their way here.
+    /// Tiles in memory or in transit to it.
     pub fn held_tiles(&self) -> usize {
         self.places
     }

@@ -41,7 +41,7 @@ use std::time::Instant;
 use sunzi::Result;
 use world::World;
 
-/// Simulates a factorisation; `proceed` is called now and then and decides whether to go on.
+/// Simulates a factorisation; `proceed` is called now and then and decides whether to continue.
 ///
 /// # Errors
 /// [`sunzi::Error::InvalidArgument`] for options that cannot be simulated, such as too few slots;

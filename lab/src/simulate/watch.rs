@@ -54,7 +54,7 @@ impl Watch {
         }
     }
 
-    /// A run is handed out.
+    /// A run is started.
     pub fn start(&self, process: usize, run: &TileRun) -> Result<()> {
         let TileRun { updates, finish, .. } = run;
         for tile in run.tiles() {

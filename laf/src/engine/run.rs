@@ -46,7 +46,7 @@ pub struct NodeTraffic {
 pub struct Sample {
     /// Time since the engine was made.
     pub seconds: f64,
-    /// Which node.
+    /// The number of the node.
     pub node: usize,
     /// Its tasks and memory.
     pub state: NodeState,
@@ -292,7 +292,7 @@ impl Engine {
             Held { buffer: Arc::clone(&held.buffer), words: held.words }
         };
         let reads = spec.reads.iter().map(share).collect();
-        let taken = spec.updates.iter().map(|object| memory.remove(object).expect("what is updated is here"));
+        let taken = spec.updates.iter().map(|object| memory.remove(object).expect("an updated object is in memory"));
         let mut writes = taken.collect::<Vec<_>>();
         for object in &spec.creates {
             let words = self.words[object];

@@ -36,7 +36,7 @@ pub enum FileSymmetry {
 pub struct Header {
     /// Kind of numbers.
     pub field: Field,
-    /// Which of them.
+    /// The kind of the entries.
     pub symmetry: FileSymmetry,
     /// Rows of the matrix.
     pub rows: u64,

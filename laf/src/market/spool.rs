@@ -1,4 +1,5 @@
-//! Entries on their way into blocks: full buffers go to the end of a file without a name, and are found again there.
+//! Entries in transit into blocks: full buffers are written to the end of a file without a name, and are found there
+//! again.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};

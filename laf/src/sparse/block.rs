@@ -12,10 +12,10 @@
 //! | 1 to 4 a row | entries of each row |
 //! | 0 to 7 | zeros up to a multiple of 8 |
 //!
-//! An index takes as many bytes as the largest possible one needs, so that a block of 65,536 columns takes 10 bytes an
-//! entry and one of 16 million columns 11, besides the counts of the rows.
-//! Promise: [`SparseBlock::parse`] accepts no bytes whose lengths are wrong. A column index out of range, or counts
-//! that do not add up, are found where they are used: no kernel reads or writes elsewhere.
+//! An index takes the number of bytes that the largest possible index needs, so that a block of 65,536 columns takes 10
+//! bytes an entry and one of 16 million columns 11, in addition to the counts of the rows. Promise:
+//! [`SparseBlock::parse`] accepts no bytes whose lengths are wrong. A column index out of range, or counts that do not
+//! add up, are found where they are used: no kernel reads or writes elsewhere.
 
 use sunzi::{Error, Result};
 

@@ -164,7 +164,7 @@ pub fn shown(k: Arithmetic<'_>, matrix: &Matrix) -> Result<Option<Witness>> {
     Ok(None)
 }
 
-/// The number, exactly; 0 where it is none.
+/// The number, exactly; 0 if the double is not a number.
 pub fn to_rational(value: &Float) -> Rational {
     value.to_rational().unwrap_or_default()
 }

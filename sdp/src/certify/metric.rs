@@ -31,8 +31,8 @@ pub fn size_of(square: &Float) -> i64 {
     exponent(square).div_euclid(2) + 1
 }
 
-/// The part of a change of this size that is taken: all where it is below 1, and otherwise so much that it is below a
-/// half.
+/// The fraction of a change of this size that is used: 1 if the size is below 1, otherwise a fraction that makes it
+/// less than a half.
 pub fn part_of(size: i64) -> Float {
     let one = Float::with_val(2, 1);
     if size <= 0 { one } else { one >> (size + 1).min(1 << 20) as u32 }

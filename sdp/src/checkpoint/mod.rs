@@ -3,10 +3,10 @@
 //!
 //! The column has a head of [`HEADER`] numbers: a version; the iterations, both steps and the precision; the
 //! fingerprint of the program; the course of earlier points; the summary of the first iterations; what steps have
-//! reached. Behind it stand the point, and the best point where there is one. Any run of the same program may go on, at
-//! another precision and with other threads, ranks and options; at the same precision and options it goes on with the
-//! same bits, and ends as the run would have ended that wrote it. A run that had reached its end is continued beyond
-//! it.
+//! reached. Behind it stand the point, and the best point where there is one. Any run of the same program may continue,
+//! at another precision and with other threads, ranks and options; at the same precision and options it continues with
+//! the same bits, and ends as the run that wrote the checkpoint would have ended. A run that had reached its end is
+//! continued beyond it.
 
 mod binary;
 mod lock;
@@ -45,7 +45,7 @@ const LEAST_BITS: u32 = 64;
 /// The content behind the numbers of a state in the head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Behind {
-    /// Zeros: the run had reached its end, and a run that goes on continues beyond it. Files of versions that did not
+    /// Zeros: the run had reached its end, and a continued run goes beyond it. Files of versions that did not
     /// distinguish ends from breaks have this where nothing is known of earlier points.
     End = 0,
     /// The course of earlier points: the run was under way.

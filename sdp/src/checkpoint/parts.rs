@@ -40,7 +40,7 @@ impl PointSizes {
 pub struct PointParts<'a> {
     /// Sizes of the whole points.
     pub sizes: &'a PointSizes,
-    /// Which rank has which part, where there are several.
+    /// The distribution of the parts over the ranks, if there are several.
     share: Option<&'a Share>,
 }
 

@@ -60,8 +60,8 @@ impl Inside {
         Ok((found, inside))
     }
 
-    /// Which rank has which part of the program that is solved, and of the caller's, where that is another. From here
-    /// on points are those of this rank.
+    /// The distribution over the ranks of the program that is solved, and of the caller's program if it differs. From
+    /// here on points are those of this rank.
     pub fn shares(&mut self, ranks: Ranks, inside: &Problem, caller: &Problem) -> (Share, Option<Share>) {
         let is_other = self.is_other();
         let share = Share::new(ranks, inside, self.merged.take());

@@ -73,7 +73,7 @@ use visit::Visitor as _;
 /// The caller's answer after an iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Control {
-    /// Go on.
+    /// Continue the run.
     Continue,
     /// End here.
     Stop,

@@ -164,7 +164,7 @@ pub struct PhaseSeconds {
 /// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Solution {
-    /// Why it ended.
+    /// The reason of the end.
     pub termination: Termination,
     /// The last point.
     pub point: Point,

@@ -28,7 +28,7 @@ const ENOUGH_BITS: i64 = 256;
 /// The ray that a point shows which has moved far along it.
 #[derive(Clone, Copy, Debug)]
 pub struct Ray {
-    /// Which side is infeasible.
+    /// The infeasible side.
     pub end: Termination,
     /// The magnitudes of a feasible point have a sum of at least 2 to this power.
     pub bits: i64,

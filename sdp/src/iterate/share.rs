@@ -1,4 +1,4 @@
-//! Which rank has which part of a program.
+//! The distribution of a program over the ranks.
 //!
 //! A group of samples lies on one rank, with its blocks. A group of sparse matrices lies on all, since its matrices
 //! meet all of its blocks, and its blocks lie on one each. The most expensive parts are assigned first, each to the

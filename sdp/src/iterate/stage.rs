@@ -32,7 +32,7 @@ pub struct Stage<'s> {
     pub site: Site<'s>,
     /// The options that decide when it ends.
     pub options: &'s SolverOptions,
-    /// The precision at which to go on where this one is not enough, and the last one, which ends runs.
+    /// The precision at which to continue if this one is not sufficient, and the last precision, which ends runs.
     pub later: Option<Later>,
 }
 
@@ -49,7 +49,7 @@ pub struct Later {
 pub enum StageEnd {
     /// The run ends as well.
     Solution(Box<Solution>),
-    /// The precision is not enough: another stage goes on.
+    /// The precision is not sufficient: another stage continues.
     Raise(Box<State>),
 }
 

@@ -34,7 +34,7 @@ struct GroupSystem {
 /// caller.
 type Made = std::result::Result<GroupSystem, usize>;
 
-/// Which matrix was not positive definite.
+/// The matrix that was not positive definite.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Singular {
     /// The Schur complement of a group, by its number among all of the caller's.

@@ -1,4 +1,4 @@
-//! SDPB's `iterations.json`, line by line as a run goes on.
+//! SDPB's `iterations.json`, line by line during a run.
 
 use super::aside::{KEPT_COPIES, failed, names, number_of};
 use super::decimal;

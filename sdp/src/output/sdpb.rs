@@ -32,7 +32,7 @@ impl WriteSolution {
     /// Parses SDPB's list: x, y, z, X, Y, separated by commas or blanks.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] with the word that is none of these.
+    /// [`Error::InvalidArgument`] with the first invalid word.
     pub fn parse(list: &str) -> Result<WriteSolution> {
         let mut found = WriteSolution::default();
         for word in list.split([',', ' ']).filter(|word| !word.is_empty()) {
@@ -44,7 +44,7 @@ impl WriteSolution {
                 "Y" => &mut found.dual,
                 _ => {
                     return Err(Error::InvalidArgument(format!(
-                        "writeSolution must be a list of x, y, z, X and Y, separated by commas: '{word}' is none of \
+                        "writeSolution must be a list of x, y, z, X and Y, separated by commas: '{word}' is not one of \
                          them"
                     )));
                 }

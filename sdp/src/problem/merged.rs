@@ -41,7 +41,7 @@ pub struct Owned<'a> {
 pub struct Owners {
     /// The rank that represents each group.
     pub groups: Vec<usize>,
-    /// The one that has each block.
+    /// The group of each block.
     pub blocks: Vec<usize>,
 }
 

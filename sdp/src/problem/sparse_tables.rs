@@ -219,7 +219,8 @@ impl ConeTables {
         self.positions_ns(part, bits) > whole_ns(order, order, bits)
     }
 
-    /// Whether some rows of the matrices have so many entries that their product with a block is one of whole matrices.
+    /// Whether some rows of the matrices have many entries, so that their product with a block is a product of whole
+    /// matrices.
     pub fn is_full(&self, rows: SparseView<'_>, bits: u32) -> bool {
         let Shape::Dense(order) = self.shape else { return false };
         (rows.entries() * order) as f64 * term_ns(bits) > whole_ns(rows.rows(), order, bits)

@@ -55,7 +55,7 @@ impl Archive {
     /// Opens the archive at `path` and checks its list of members.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Format`] for a file that is no archive, or is refused: see the module.
+    /// [`Error::Io`]; [`Error::Format`] for a file that is not an archive, or is refused: see the module.
     pub fn open(path: &Path) -> Result<Archive> {
         let file = File::open(path);
         let file = file.map_err(|source| Error::Io { path: path.to_path_buf(), action: "open", source })?;

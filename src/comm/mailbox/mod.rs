@@ -136,7 +136,7 @@ const DRAIN_PAUSE: Duration = Duration::from_millis(1);
 /// Rounds that may fail before ranks give up messages that are still on their way.
 const DRAIN_TRIES: u32 = 20;
 
-/// Receives and discards all messages still on their way between the ranks of `group`, which are those of `mailbox`.
+/// Receives and discards all messages in transit between the ranks of `group`, which are those of `mailbox`.
 /// Collective: each rank calls it when it has no more messages to send, at the end or after a failure.
 ///
 /// When it returns, no message is under way: all payloads have been returned, whether or not their receivers had

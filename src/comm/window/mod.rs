@@ -1,5 +1,5 @@
-//! Memory that all ranks of a node address, handed out in phases: either all ranks read, or each writes a share of its
-//! own, or each has pieces that it writes until it publishes them to the others (`pieces`).
+//! Memory that all ranks of a node address, divided in phases: either all ranks read, or each writes its own share, or
+//! each has pieces that it writes until it publishes them to the others (`pieces`).
 //!
 //! Every phase begins with a fence of the node's ranks, at which they also agree on the phase. So slices of a window
 //! are as safe as slices of a `Vec`: within a process by the borrow checker, between processes (and between ranks that
@@ -232,7 +232,7 @@ impl SharedWindow {
         assert!(partition.start() >= end || partition.end() <= own.base(), "parts that overlap");
         self.sync();
         source.sync();
-        let phase = format!("from {:x} beside {:x} {end}", source.id, own.hash());
+        let phase = format!("from {:x} with {:x} {end}", source.id, own.hash());
         fence.pass(outcome, self.token(fence, &phase, partition.hash()))?;
         source.sync();
         self.sync();

@@ -1,4 +1,4 @@
-//! Which rank writes which words of a window in one phase.
+//! The assignment of the words of a window to the ranks that write them in one phase.
 
 use bytemuck::cast_slice;
 use std::ops::Range;

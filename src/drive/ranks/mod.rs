@@ -191,7 +191,7 @@ pub enum DiskEvent {
     Failed(Error),
 }
 
-/// Tiles on their way that a rank has room for, each at least one.
+/// Tiles in transit that a rank can hold, each at least one.
 #[derive(Clone, Copy, Debug)]
 pub struct TransferRoom {
     /// Own tiles packed for sending.

@@ -17,12 +17,12 @@ pub enum SpanKind {
     Pack,
     /// A received tile was made an operand.
     Unpack,
-    /// A tile was on its way from another rank, from the time of its request at the mailbox.
+    /// A tile was in transit from another rank, from the time of its request at the mailbox.
     Receive {
         /// The sender.
         from: u32,
     },
-    /// A tile was on its way to another rank.
+    /// A tile was in transit to another rank.
     Send {
         /// The receiver.
         to: u32,

@@ -72,7 +72,7 @@ impl BatchMemory {
         Ok(BatchMemory { workers, share_bytes: Some(share_bytes), largest_bytes, ..self })
     }
 
-    /// Whether a worker's share has room for `bytes` bytes in addition to results.
+    /// Whether `bytes` bytes fit a worker's share in addition to results.
     pub fn has_room(&self, bytes: u64) -> bool {
         self.share_bytes.is_none_or(|share_bytes| bytes <= share_bytes)
     }

@@ -20,7 +20,7 @@ pub struct BatchReport {
     pub accuracy: Accuracy,
     /// The largest number of bits that entrywise accuracy needed in addition to those for accuracy by norms.
     pub range_bits: u32,
-    /// Worker threads, each with its own problems; under a memory limit only as many as the limit allows.
+    /// Worker threads, each with its own problems; under a memory limit at most the number that the limit allows.
     pub threads: usize,
     /// Problems that were computed on limbs, without residues and tiles: the smallest products and factors, and systems
     /// computed together in lanes.

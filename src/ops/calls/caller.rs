@@ -1,4 +1,4 @@
-//! What a caller of verbs over ranks provides: its arrays, its failures, and its account of a call.
+//! The interface that a caller of verbs over ranks provides: its arrays, its failures, and its statistics of a call.
 
 use super::account::CallAccount;
 use super::triangle::LocalTriangle;
@@ -7,18 +7,18 @@ use crate::matrix::{Matrix, MatrixView, MatrixViewMut};
 use crate::ops::Accuracy;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Why an argument is refused.
+/// The reason why an argument is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ArgumentFault {
-    /// It makes no sense.
+    /// It is not valid.
     Value,
     /// It has a wrong size.
     Size,
-    /// It is no precision.
+    /// It is not a valid precision.
     Precision,
 }
 
-/// Why a call fails, in the form of a caller.
+/// The reason why a call fails, in the form of a caller.
 pub trait CallFailure: From<Error> {
     /// The library's error about an argument; the message begins with its name.
     fn about(argument: &'static str, error: Error) -> Self;

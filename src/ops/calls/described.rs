@@ -19,11 +19,11 @@ pub struct DistributionNumbers {
     pub grid_cols: i64,
     /// The order of the ranks in the grid.
     pub order: GridOrder,
-    /// The numbering of the ranks among which the rows are dealt out; `None` where every rank has all.
+    /// The coordinate of the ranks over which the rows are distributed; `None` if every rank has all rows.
     pub row_along: Option<Along>,
     /// The same for the columns.
     pub col_along: Option<Along>,
-    /// Rows that are dealt out together; 0 for consecutive rows.
+    /// Rows of a block of the distribution; 0 for consecutive rows.
     pub row_block: i64,
     /// The same for the columns.
     pub col_block: i64,
@@ -45,7 +45,7 @@ struct AxisRule {
 /// A described matrix, before the ranks have exchanged the sizes of their parts.
 pub struct DescribedMatrix<A, F> {
     local: A,
-    /// Which of the call's matrices it is.
+    /// The number of the matrix among those of the call.
     at: usize,
     grid: RankGrid,
     order: GridOrder,
@@ -87,7 +87,7 @@ impl<A: LocalArray, F: CallFailure> DescribedMatrix<A, F> {
     /// every rank comes to the same end.
     ///
     /// # Errors
-    /// Numbers that are no distribution, and parts of other shapes than it assigns.
+    /// Numbers that are not a distribution, and parts whose shapes differ from it.
     pub fn place(self, shapes: &RankShapes) -> Result<PlacedMatrix<A>, F> {
         let (rows, row_axis) = self.axis(self.row_rule, 0, shapes)?;
         let (cols, col_axis) = self.axis(self.col_rule, 1, shapes)?;

@@ -49,7 +49,7 @@ pub struct Opening<'a> {
 struct SharedValue {
     argument: &'static str,
     entry: Option<usize>,
-    /// Which of the argument's values it is.
+    /// The number of the value among those of the argument.
     what: String,
     /// The value, for messages.
     shown: String,

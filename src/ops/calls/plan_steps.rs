@@ -56,7 +56,7 @@ pub(super) struct CallSteps<'a, C> {
     /// Tallies of the call as requested, and of one whose ranks all have a limit.
     tallies: [Tally; 2],
     copied: u64,
-    /// The most that a call under a limit takes of it, on all ranks of the node.
+    /// The largest number of bytes that a call under a limit takes of it, on all ranks of the node.
     node: u64,
 }
 

@@ -34,7 +34,7 @@ impl Tally {
         self.keeps
     }
 
-    /// The most that there was at a time.
+    /// The largest number of bytes at one time.
     pub fn most(&self) -> u64 {
         self.most
     }

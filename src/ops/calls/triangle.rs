@@ -51,7 +51,7 @@ impl From<Uplo> for TrianglePart {
 pub struct LocalTriangle {
     /// Where the diagonal passes through this rank's part.
     pub diagonal: LocalDiagonal,
-    /// Which side of it counts.
+    /// The side of the diagonal that is used.
     pub part: TrianglePart,
 }
 

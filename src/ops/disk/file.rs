@@ -54,7 +54,7 @@ pub(crate) fn write_file<S: StoredBlocks>(
     by_root(site, path, stored.shape(), |writer| match writer {
         Some(writer) if site.team.size() == 1 => write_all(site.ctx, writer, stored, &mut spaces),
         writer => {
-            let space = spaces.first_mut().expect("each rank has room for a block");
+            let space = spaces.first_mut().expect("each rank can hold a block");
             over_ranks(site, writer, stored, space)
         }
     })

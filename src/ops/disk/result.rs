@@ -1,4 +1,4 @@
-//! A result on its way to a file: blocks of it, each an object of a storage directory.
+//! A result that is being written to a file: blocks of it, each an object of a storage directory.
 
 use super::{Attempt, StoredBlocks};
 use crate::comm::{Reduction, Transport};

@@ -1,4 +1,4 @@
-//! Entries on their way from one distribution of a matrix to another.
+//! Entries in transit from one distribution of a matrix to another.
 
 use crate::comm::{Incoming, Outgoing, Said, Say, Transport, check_alike, say_fields};
 use crate::error::{Error, Result};
@@ -184,7 +184,7 @@ pub(crate) struct Travel<'a> {
     pub part: Moved,
     /// The requested triangle, which decides the later moves: it must be the same on all ranks.
     pub asked: Option<Uplo>,
-    /// Limbs of an entry in a message, at least as many as a source has.
+    /// Limbs of an entry in a message, not fewer than a source has.
     pub width: usize,
 }
 
@@ -235,8 +235,8 @@ impl Travel<'_> {
     /// each rank that gets it; memory: messages of 1 to 8 MiB to and from this rank, at least a column of the matrix.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for arguments that are no distribution, and where ranks differ;
-    /// [`Error::ShapeMismatch`] for distributions of different shapes; on every rank. [`Error::Transport`].
+    /// On every rank: [`Error::InvalidArgument`] for arguments that are not a distribution, and if ranks differ;
+    /// [`Error::ShapeMismatch`] for distributions of different shapes. [`Error::Transport`].
     pub fn run(&self, group: &dyn Transport, source: &dyn EntryReader, target: &mut dyn EntryWriter) -> Result<()> {
         self.check(group)?;
         let (rows, cols) = (self.from.rows, self.from.cols);

@@ -1,4 +1,4 @@
-//! Which kernel a factorisation or a triangular solve in tiles runs on, in one process and over ranks.
+//! The choice of the kernel of a factorisation or a triangular solve in tiles, in one process and over ranks.
 
 use crate::context::Context;
 use crate::error::Result;

@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 pub(crate) struct NodeTilePlan {
     /// The ranks of the node.
     ranks: Vec<usize>,
-    /// Which of them this one is.
+    /// The number of this one among them.
     local: usize,
     /// Their tiles, in order.
     pieces: WindowPieces,

@@ -65,7 +65,7 @@ pub(crate) struct FactorPlan {
     pub tiling: TileMap,
     /// This rank.
     pub rank: usize,
-    /// Tiles of other ranks that every rank has room for.
+    /// Tiles of other ranks that every rank can hold.
     pub slots: usize,
     /// Tiles of other ranks that this one receives in all: it has memory for no more.
     pub received: usize,
@@ -75,7 +75,7 @@ pub(crate) struct FactorPlan {
     pub memories: Memories,
     /// The window in which the ranks of this node have their tiles, where they do.
     pub node: Option<NodeTilePlan>,
-    /// Tiles on their way that this rank has room for.
+    /// Tiles in transit that this rank can hold.
     pub room: TransferRoom,
     /// Words of the operand in a slot.
     pub operand_words: usize,
@@ -167,8 +167,8 @@ impl FactorPlan {
         RankPlan { grid, memories, graph, protocol, spans: options.spans, room }
     }
 
-    /// Which ready tile is worked on next: where no tile travels the leftmost ones, since no rank waits for a tile in
-    /// transit, and all updates of a tile come at once.
+    /// The order of ready tiles: if no tile is sent, the leftmost first, since no rank waits for a tile in transit, and
+    /// all updates of a tile come at once.
     pub fn policy(&self, options: &DistCholeskyOptions) -> Policy {
         let least = self.memories.least_slots(self.tiling.grid, self.tiling.tile_rows());
         options.policy.unwrap_or(if least == 0 { Policy::Leftmost } else { Policy::CriticalPath })

@@ -1,4 +1,4 @@
-//! The tiles of a factorisation that have no room in memory: entries in the file of the matrix, finished tiles in a
+//! The tiles of a factorisation that do not fit in memory: entries in the file of the matrix, finished tiles in a
 //! storage directory. Reads and writes begun here are answered by events.
 //!
 //! A finished tile is an object of the storage, the tiles that one run finished are a group. Buffers are made once:
@@ -105,7 +105,7 @@ pub(crate) struct TileFile {
     reads: Mutex<Reads>,
     writes: Mutex<Writes>,
     written: Condvar,
-    /// Most tiles that come from other ranks at a time, and that are on their way to others.
+    /// The largest number of tiles that are received from other ranks at a time, and that are in transit to others.
     transfers: usize,
     /// Buffers for arrived tiles, and for tiles that are sent to others.
     keeps: Mutex<Vec<IoBuffer>>,
@@ -334,7 +334,7 @@ impl TileFile {
         self.begin_write(tiles, buffer, TileAccess::Write)
     }
 
-    /// Most tiles that come from other ranks at a time, and most that are on their way to others.
+    /// The largest numbers of tiles that are received from other ranks at a time, and that are in transit to others.
     pub fn transfers(&self) -> (usize, usize) {
         (self.transfers, self.transfers)
     }

@@ -153,7 +153,7 @@ impl<'a> TileWork<'a> {
         self.engine.solve(tile, DiagonalTile { words: diagonal, data }, scratch);
     }
 
-    /// Rounds the leading rows and columns of a finished tile into `matrix`, as many as both have.
+    /// Rounds the leading rows and columns of a finished tile that `matrix` has into `matrix`.
     ///
     /// Entries above the diagonal stay unchanged.
     ///

@@ -41,7 +41,7 @@ pub const RANK_PHASES: [(RankPhase, &str); 7] = [
 /// One stretch of work of a rank, in nanoseconds since all ranks began the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankSpan {
-    /// What was done.
+    /// The kind of work.
     pub phase: RankPhase,
     /// Its start.
     pub start_ns: u64,

@@ -1,4 +1,4 @@
-//! Which entries of a matrix are integers.
+//! Selects the entries of a matrix that are integers.
 
 use crate::error::{Error, Result};
 use crate::math::float::FloatRef;

@@ -1,4 +1,4 @@
-//! Which kernel a product on planes runs on.
+//! The choice of the kernel of a product on planes.
 
 use crate::comm::Say;
 use crate::context::Context;

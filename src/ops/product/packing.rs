@@ -1,4 +1,4 @@
-//! Residues on their way between nodes: as many bits each as their modulus has, one after the other.
+//! Residues in transit between nodes: each with the number of bits of its modulus, one after the other.
 //!
 //! Promise: unpacking returns the packed words. Independent of: ranks, who owns what.
 
@@ -82,7 +82,7 @@ impl Packing {
         (words * self.lanes.count() * self.bits[plane] as usize).div_ceil(64)
     }
 
-    /// A message with words of one plane, into zeroed words, as many as [`Packing::words_of_plane`] returns.
+    /// A message with words of one plane, into zeroed words; their number is that of [`Packing::words_of_plane`].
     pub fn pack_plane(&self, plane: usize, words: &[u64], message: &mut [u64]) {
         self.append(&mut Message { words: message, at: 0 }, plane, words);
     }

@@ -1,4 +1,4 @@
-//! Which path a product takes, and its plan on that path: exact sums on limbs, residue planes, devices.
+//! The choice of the path of a product, and its plan on that path: exact sums on limbs, residue planes, devices.
 
 use crate::context::Context;
 use crate::error::{Error, Result};

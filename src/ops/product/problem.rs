@@ -41,7 +41,7 @@ pub(crate) struct ProductOperand<'a> {
 }
 
 impl<'a> ProductOperand<'a> {
-    /// The caller's view, transposed where `op` says so.
+    /// The caller's view, transposed if `op` is a transpose.
     pub fn new(view: MatrixView<'a>, op: Op) -> ProductOperand<'a> {
         match op {
             Op::NoTranspose => ProductOperand { view, transposed: false },
@@ -171,7 +171,7 @@ impl<'a> ProductProblem<'a> {
         }
     }
 
-    /// The lower triangle of `P^T P`, or of `P P^T` where `op` says so.
+    /// The lower triangle of `P^T P`, or of `P P^T`, depending on `op`.
     pub fn syrk(p: MatrixView<'a>, op: Op, precision_bits: u32) -> ProductProblem<'a> {
         ProductProblem {
             operation: "syrk",

@@ -15,7 +15,7 @@ pub(crate) struct Cutting {
     pub cut: Cut,
     /// Chunks of rows, of which every rank cuts its own.
     pub chunks: usize,
-    /// Panels that the operand window has room for, of the left and of the right operand.
+    /// Panels that fit the operand window, of the left and of the right operand.
     pub slot_panels: (usize, usize),
 }
 
@@ -108,7 +108,7 @@ impl ProductSchedule {
         ProductSchedule { pairs, ..self }
     }
 
-    /// The same with the products of the last chunk of each batch in `parts` parts: each is on its way to other nodes
+    /// The same with the products of the last chunk of each batch in `parts` parts: each is in transit to other nodes
     /// while the next one is multiplied.
     pub fn in_parts(self, parts: usize) -> ProductSchedule {
         ProductSchedule { parts: parts.max(1), ..self }

@@ -1,4 +1,4 @@
-//! Which rank owns which blocks of a product plane, and the stream of words that one rank is sent of them.
+//! The owners of the blocks of a product plane, and the stream of words of them that is sent to one rank.
 
 use crate::matrix::Uplo;
 use crate::ops::product::segments::Region;
@@ -59,7 +59,7 @@ pub(crate) struct ShareStream {
 pub(crate) struct StreamPiece {
     /// The plane.
     pub plane: usize,
-    /// Which of the rank's runs.
+    /// The number of the run among the rank's runs.
     pub run: usize,
     /// Words, counted from the start of the run.
     pub within: Range<usize>,

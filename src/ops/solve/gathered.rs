@@ -15,7 +15,7 @@ pub(crate) struct GatheredColumns {
 /// GatheredColumns of one rank.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct OfRank {
-    /// Which of the rank's columns they are.
+    /// The numbers of the columns among the rank's columns.
     pub own: Range<usize>,
     /// Their places among the gathered columns.
     pub places: Range<usize>,
@@ -39,7 +39,7 @@ impl GatheredColumns {
         GatheredColumns { ranks: counts.iter().map(of_rank).collect() }
     }
 
-    /// Those of a rank.
+    /// The columns of a rank.
     pub fn of_rank(&self, rank: usize) -> OfRank {
         self.ranks[rank].clone()
     }

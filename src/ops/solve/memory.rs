@@ -1,8 +1,8 @@
 //! The memory of a solve: the bands of right-hand sides that it runs in, and its bytes, computed from sizes only.
 //!
-//! Columns are independent of each other, so bands never change the result. Columns that outgrow a try are tried again,
-//! or solved by parts, in narrower bands that take no more memory than the first try; so the plan does not depend on
-//! the entries of the right-hand sides.
+//! Columns are independent of each other, so bands never change the result. Columns that exceed the range of a try are
+//! tried again, or solved by recursive splitting, in narrower bands that take no more memory than the first try; so the
+//! plan does not depend on the entries of the right-hand sides.
 
 use crate::context::{Context, MemoryBudget, WorkspaceNeeds};
 use crate::error::{Error, Result};
@@ -34,7 +34,7 @@ pub(crate) struct SolveMemory {
     pub piece_row_bytes: u64,
     /// Bytes of the messages that bring them.
     pub message_bytes: u64,
-    /// Treatment of columns that outgrow every try, or of all where no try is made.
+    /// Treatment of columns that exceed the range of every try, or of all columns if no try is made.
     pub left: UnsolvedColumns,
     /// Ranks of this node, where these make the tiles of a triangle together in the first try.
     pub together: Option<NodeShared>,
@@ -47,7 +47,7 @@ pub(crate) struct SolveMemory {
 pub(crate) enum FirstTryKernel {
     /// The context's.
     Own,
-    /// The one that suits the call.
+    /// The treatment that suits the call.
     Suited,
     /// A kernel other than the context's, on which ranks have agreed.
     Agreed(&'static dyn PlaneKernel),
@@ -60,7 +60,8 @@ pub(crate) enum UnsolvedColumns {
     Stay,
     /// They are solved by parts.
     Parts,
-    /// All ranks together solve them by parts, whichever rank has them; the plan has room for this number at a time.
+    /// All ranks together solve these columns by recursive splitting, independent of their owner; the plan allows this
+    /// number at a time.
     SharedParts(usize),
 }
 
@@ -142,7 +143,7 @@ impl SolveMemory {
         self.widest_within(Bands::widest(total), |bands| self.bytes(self.ctx.memory(), bands.columns))
     }
 
-    /// The least limit that would do.
+    /// The smallest limit that suffices.
     ///
     /// # Errors
     /// The errors of planning, except [`Error::MemoryLimit`].

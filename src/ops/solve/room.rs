@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 pub(crate) struct Room<'a> {
     /// With the bytes of a plan as its limit.
     pub ctx: &'a Context,
-    /// The limit of the call, which products may reach that outgrow the plan.
+    /// The limit of the call, up to which products may exceed the plan.
     pub limit_bytes: Option<u64>,
 }
 

@@ -49,7 +49,7 @@ pub(crate) struct Right<'a> {
 
 impl Solve<'_> {
     /// The bands in which `total` right-hand sides fit the memory limit, and the bytes that the call takes with them;
-    /// releases kept memory that leaves no room for them.
+    /// releases kept memory if it would exceed the limit.
     ///
     /// # Errors
     /// [`crate::Error::MemoryLimit`] with the smallest limit that suffices.
@@ -63,8 +63,8 @@ impl Solve<'_> {
         Ok((bands, planned_bytes))
     }
 
-    /// Solves for all columns of `right` into `solution`; returns the columns that outgrow every step, whose solutions
-    /// are 0: none where the whole factor is at hand. Collective.
+    /// Solves for all columns of `right` into `solution`; returns the columns that exceed the range of every step,
+    /// whose solutions are 0: none if the whole factor is available. Collective.
     ///
     /// # Errors
     /// The errors of [`crate::trsm()`], with places in the call.

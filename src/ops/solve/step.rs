@@ -60,7 +60,7 @@ impl<'a> TriangleSolver<'a> {
     }
 
     /// Replaces the right-hand sides `live` in `spaces.w`, of the working precision, by the solutions; returns the
-    /// columns that outgrow every try, unchanged. Collective.
+    /// columns that exceed the range of every try, unchanged. Collective.
     ///
     /// # Errors
     /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::MemoryLimit`];

@@ -225,7 +225,7 @@ impl TilePlan {
         self.engine.scratch_words(self.tile_rows)
     }
 
-    /// Gives back kept memory that the plan leaves no room for.
+    /// Gives back kept memory that exceeds the plan.
     pub fn trim(&self, workspace: &mut Workspace) {
         workspace.trim(self.memory, &self.needs());
     }

@@ -34,7 +34,7 @@ impl<'a> Triangle<'a> {
         Triangle { view, uplo, diag }
     }
 
-    /// Which triangle counts, and its diagonal.
+    /// The triangle that is used, and its diagonal.
     pub fn kind(&self) -> (Uplo, Diag) {
         (self.uplo, self.diag)
     }

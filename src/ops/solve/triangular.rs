@@ -1,4 +1,4 @@
-//! A solve with one triangle as it stands: `T X = alpha B`.
+//! A solve with one triangle, not transposed: `T X = alpha B`.
 
 use crate::context::Context;
 use crate::error::Result;

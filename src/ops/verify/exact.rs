@@ -162,7 +162,7 @@ fn add_shifted(sum: &mut Vec<u64>, at: usize, limbs: &[u64], shift: u32) {
 pub struct CutColumn<'a> {
     /// The matrix.
     pub view: MatrixView<'a>,
-    /// Which of its columns.
+    /// The number of the column.
     pub index: usize,
     /// As in [`term`].
     pub floor: i64,

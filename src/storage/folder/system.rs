@@ -43,7 +43,7 @@ impl SystemFolder {
     /// From now on large transfers of its files go through io_uring.
     ///
     /// # Errors
-    /// Why there is none; transfers stay as they were.
+    /// The reason why there is none; transfers stay as they were.
     pub fn use_rings(&mut self) -> io::Result<()> {
         self.rings = Some(Arc::new(Rings::probe()?));
         Ok(())

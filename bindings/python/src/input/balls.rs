@@ -1,4 +1,4 @@
-//! Operands that are balls: midpoints, and radii that include the roundings on the way in.
+//! Operands that are balls: midpoints, and radii that include the rounding errors of reading.
 
 use super::{Bits, Operand};
 use crate::errors::OrRaise;

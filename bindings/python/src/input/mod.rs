@@ -33,7 +33,7 @@ use sunzi::io::NumberParser;
 use sunzi::{Error, FloatRef, Head, MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Uplo};
 use triangles::OtherTriangle;
 
-/// Which entries of an operand are read.
+/// Selects the entries of an operand that are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadPart {
     /// All.

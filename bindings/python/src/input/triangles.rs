@@ -11,8 +11,8 @@ use pyo3::prelude::*;
 use sunzi::io::triangle_conflict;
 use sunzi::{FloatRef, Uplo};
 
-/// The entries of the triangle that is not named, without the diagonal; an entry that is no finite number counts as an
-/// empty place.
+/// The entries of the triangle that is not selected, without the diagonal; an entry that is not a finite number counts
+/// as an empty place.
 pub struct OtherTriangle<'py> {
     named: Uplo,
     /// `None` where the matrix itself holds them.

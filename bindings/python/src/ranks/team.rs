@@ -70,7 +70,7 @@ pub struct RankTeam {
     accuracy: Accuracy,
     copies: CopyPool,
     team: Mutex<Team>,
-    /// The process that made it: a fork is none of the ranks.
+    /// The process that made the object: a fork is not one of the ranks.
     process: u32,
 }
 

@@ -1,4 +1,5 @@
-//! Checkpoints of runs: where one goes on from, where they are written, and when.
+//! Checkpoints of runs: the checkpoint from which a run starts, the folder in which it writes checkpoints, and the
+//! times.
 
 use super::program::read;
 use pyo3::exceptions::PyValueError;
@@ -57,7 +58,7 @@ impl Checkpoints {
         self.folder.as_deref().map(CheckpointLock::take).transpose()
     }
 
-    /// The state in which the run goes on, or begins where there is no checkpoint, and none has to be.
+    /// The state from which the run continues, or the initial state if no checkpoint exists and none is required.
     ///
     /// # Errors
     /// The errors of [`sunzi_sdp::Checkpoints::load`]; [`Error::InvalidArgument`] where the initial one is missing.

@@ -27,8 +27,9 @@ pub fn factors_at(session: &Session, config: &Factoring, bits: u32) -> Result<()
     in_mode(Mode::Computing, || engine.run(|ctx| cholesky_with(ctx, &a, bits, &options))).map(drop)
 }
 
-/// Reads and computes the task at one precision; where digits are proven or requested, decimals are read once more, to
-/// as many bits as needed, if their rounding is the reason for fewer digits and the memory limit has room for it.
+/// Reads and computes the task at one precision. If digits are proven or requested, and the rounding of decimals
+/// reduces their number, decimals are read once more with as many bits as needed, provided that the memory limit allows
+/// it.
 ///
 /// # Errors
 /// The errors of reading, and of the operations.

@@ -17,8 +17,8 @@ const SHOWN_DIGITS: usize = 30;
 /// Below this number of correct digits a warning is printed.
 const FEW_DIGITS: f64 = 3.0;
 
-/// Correct digits of the answer. Estimates and proven bounds are absent where they were not requested, or the memory
-/// limit has no room for them.
+/// Correct digits of the answer. Estimates and proven bounds are absent if they were not requested, or if the memory
+/// limit is too small for them.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Digits {
     /// An estimate of the correct digits of the solution or the inverse.

@@ -60,7 +60,7 @@ impl Examined {
 }
 
 /// Examines the matrix in the file, and as it is read at the precision given or stated, or at `bits`. Nothing is known
-/// where the memory limit has no room for that.
+/// if the memory limit is too small for the test.
 ///
 /// # Errors
 /// The errors of reading.

@@ -1,4 +1,4 @@
-//! What is installed: driver, libraries and GPUs. No query panics, and none opens a GPU.
+//! Detects the installed driver, libraries and GPUs. No query panics, and none opens a GPU.
 
 use super::compile::compiler_version;
 use super::core::describe;
@@ -33,7 +33,7 @@ impl Installation {
         ask(driver, unsafe { (driver.init)(0) }, "start")?;
         let mut number = 0;
         // SAFETY: the place is for one number.
-        ask(driver, unsafe { (driver.driver_get_version)(&mut number) }, "say its version")?;
+        ask(driver, unsafe { (driver.driver_get_version)(&mut number) }, "report its version")?;
         let driver_version = (number.unsigned_abs() / 1000, number.unsigned_abs() % 1000 / 10);
         let (blas_version, compiler_version) = (blas_version(Blas::load()?), compiler_version()?);
         fit(driver_version, "cuBLAS", blas_version)?;

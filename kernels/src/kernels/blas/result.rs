@@ -1,4 +1,4 @@
-//! What OpenBLAS reports about itself, as a `Result`: whether it can run on the calling thread only.
+//! The properties that OpenBLAS reports, as a `Result`: whether it can run on only the calling thread.
 
 use super::sys;
 

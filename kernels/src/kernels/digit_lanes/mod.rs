@@ -238,7 +238,7 @@ impl DigitLanes {
                 }
             }
         }
-        let top = *pairs.next().expect("what is above the pairs") as i64;
+        let top = *pairs.next().expect("a digit above the pairs") as i64;
         out[at] = limb | (top as u64) << held;
         let mut above = if held == 0 { top >> 63 } else { top >> (64 - held) };
         for limb in &mut out[at + 1..] {

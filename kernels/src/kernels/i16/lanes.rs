@@ -145,7 +145,7 @@ enum I16Level {
     Vnni,
     #[cfg(target_arch = "aarch64")]
     Neon,
-    /// Plain Rust in the shapes of AVX-512: the joined panels and the tile that only its registers have room for.
+    /// Plain Rust in the shapes of AVX-512: the joined panels and the tile that fits only into its registers.
     #[cfg(test)]
     Wide,
 }

@@ -4,8 +4,8 @@
 //! `lanes` has the vector instructions, and which CPU has which; `micro` the register tile, which does all products:
 //! those of planes (`product`), of digits by radix powers (`to_residues`), of residues by digits of cofactors
 //! (`reconstruct`). Layout of an operand panel (`form`): `[row][8 columns]`, 16 bits each; of a tile, which only one
-//! process writes and reads, pairs of rows, which are multiplied as they lie (`panels`); of a block of a product plane:
-//! 64 residues of 16 bits. Proofs: docs/ALGORITHM.md, "Residues of 16 bits".
+//! process writes and reads, pairs of rows, which are multiplied in place (`panels`); of a block of a product plane: 64
+//! residues of 16 bits. Proofs: docs/ALGORITHM.md, "Residues of 16 bits".
 
 mod choice;
 mod lanes;
@@ -451,7 +451,7 @@ impl I16Engine {
     fn composites(&self) -> (&Composites, &Wholes) {
         match (&self.conversion, &self.recovery) {
             (ResidueConversion::Composites(composites), Recovery::Composites(wholes)) => (composites, wholes),
-            _ => unreachable!("conversions are handed out where both are there"),
+            _ => unreachable!("conversions are chosen only if both exist"),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! inputs exist, or will because a task that is planned there makes them. A task goes to a node once all that it waits
 //! for is done or placed on that node. An object that a node lacks comes from the memory or the disk of the node that
 //! holds it. Promise: as [`LocalScheduler`]; every wanted task runs once; an object that no task and no handle needs is
-//! deleted at once. Where there is a disk, a limit that holds each task alone is enough. Independent of: what tasks
+//! deleted at once. With a disk, a limit that suffices for each single task is enough. Independent of: what tasks
 //! compute, how bytes move.
 
 use super::{Changes, ObjectId, Placement, TaskGraph, TaskId, TaskOrder, TaskSpec};
@@ -35,21 +35,21 @@ pub enum GraphAction {
     },
     /// Write an object to the node's disk; ends with [`Machine::written`].
     Write {
-        /// The node whose memory and disk are meant.
+        /// The node with this memory and disk.
         node: usize,
         /// The object.
         object: ObjectId,
     },
     /// Give an object's room in the memory back.
     Drop {
-        /// The node whose memory is meant.
+        /// The node with this memory.
         node: usize,
         /// The object.
         object: ObjectId,
     },
     /// Delete the copy of an object on a disk, if there is one.
     Delete {
-        /// The node whose disk is meant.
+        /// The node with this disk.
         node: usize,
         /// The object.
         object: ObjectId,
@@ -74,7 +74,7 @@ pub struct NodeOptions {
     pub has_disk: bool,
 }
 
-/// The reason why nothing goes on.
+/// The reason why no task can run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooSmall {
     /// The node whose memory is too small.
@@ -209,8 +209,8 @@ impl Machine {
         self.actions.pop_front()
     }
 
-    /// Whether a task is planned, running or on its way; where none is although tasks are wanted,
-    /// [`Machine::too_small`] gives the reason.
+    /// Whether a task is planned, running or waiting for its inputs; if none is although tasks are required,
+    /// [`Machine::too_small`] returns the reason.
     pub fn is_busy(&self) -> bool {
         !self.planned.is_empty()
             || !self.actions.is_empty()

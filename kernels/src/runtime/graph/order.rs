@@ -41,7 +41,7 @@ impl TaskOrder {
         assert!(known.is_none(), "{task:?} is added once");
     }
 
-    /// Records that an object is here, or on its way.
+    /// Records that an object is in memory, or being read.
     pub fn came(&mut self, object: ObjectId) {
         if self.here.insert(object) {
             self.adjust(object, |missing, bytes| missing - bytes);

@@ -1,4 +1,4 @@
-//! Which node runs a task: the one where most bytes of its inputs lie, or will.
+//! The choice of the node that runs a task: the node that has, or will have, most bytes of its inputs.
 //!
 //! Independent of: what a task waits for.
 

@@ -44,7 +44,7 @@ struct Object {
     writer: Option<TaskId>,
     /// Whether a task that reads it was added.
     is_read: bool,
-    /// Whether a task was handed out that writes it, or it was there from the beginning.
+    /// Whether a task that writes it has been started, or it existed from the beginning.
     is_written: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Which rank sends a finished tile to which.
+//! The rule that determines the sender of a finished tile for each receiver.
 //!
 //! A tile and the ranks that read it, its owner first, are numbered from 0; a rule depends only on these numbers.
 
@@ -44,11 +44,11 @@ pub struct PointToPoint;
 /// client need not keep the tile for it.
 #[derive(Clone, Copy, Debug)]
 pub struct CsList {
-    /// Whether readers wait for a notice before they ask.
+    /// Whether readers wait for a notice before they request a tile.
     pub notices: bool,
 }
 
-/// A binomial tree known in advance: each reader asks its parent.
+/// A binomial tree known in advance: each reader requests the tile from its parent.
 #[derive(Clone, Copy, Debug)]
 pub struct Binomial;
 

@@ -130,7 +130,7 @@ impl TaskMachine {
         machine
     }
 
-    /// Records that some own tiles were finished before: their tasks are not handed out. Called before anything else.
+    /// Records that some own tiles were finished before: their tasks are not started. Called before anything else.
     ///
     /// Tiles of other ranks are requested and passed on all the same, as those ranks may count on it.
     pub fn resume(&mut self, finished: &dyn Fn(TileId) -> bool) {
@@ -165,7 +165,7 @@ impl TaskMachine {
         self.admission.in_use()
     }
 
-    /// Whether [`ProtocolAction::Finished`] was handed out.
+    /// Whether [`ProtocolAction::Finished`] has been returned.
     pub fn is_finished(&self) -> bool {
         self.finished
     }
@@ -180,8 +180,8 @@ impl TaskMachine {
         self.poll_near(&|_, _| true, &|_| true)
     }
 
-    /// The next action; `resident` tells which tiles lie at a site, `admits` whether a run on a tile is wanted now. A
-    /// run that is not wanted also keeps the runs after it waiting.
+    /// The next action; `resident` decides whether a tile is at a site, `admits` whether a run on a tile is wanted now.
+    /// A run that is not wanted also keeps the runs after it waiting.
     pub fn poll_near(
         &mut self,
         resident: &dyn Fn(usize, TileId) -> bool,
@@ -440,7 +440,7 @@ impl TaskMachine {
         for client in &mut clients {
             client.asked |= early.contains(&client.rank);
         }
-        let (place, slot) = self.admission.find(tile).expect("a tile comes only where it was asked for");
+        let (place, slot) = self.admission.find(tile).expect("a tile arrives only after a request");
         slot.depth = Some(depth);
         slot.list = ClientList::new(clients);
         self.counters.depth = self.counters.depth.max(depth);

@@ -1,4 +1,4 @@
-//! Which ranks share a memory: such ranks read each other's finished tiles where they lie.
+//! The ranks that share a memory: such ranks read each other's finished tiles in place.
 //!
 //! Such a tile is announced ([`super::Message::Shown`]) and takes no slot. All other readers get it as if there were
 //! only its owner and them: they request it, it is sent to them, and some pass it on.

@@ -8,7 +8,7 @@ use crate::tile::TileId;
 pub struct Client {
     /// The rank.
     pub rank: u32,
-    /// Whether it has asked already: its request will not be forwarded.
+    /// Whether it has sent a request already: its request will not be forwarded.
     pub asked: bool,
 }
 

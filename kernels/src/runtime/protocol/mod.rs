@@ -49,13 +49,13 @@ pub enum Termination {
 /// Choices of a rank; the same on all of them but for the policy and the choices for workers and devices.
 #[derive(Clone, Copy, Debug)]
 pub struct ProtocolOptions {
-    /// Which rank sends a tile to which.
+    /// The rule that determines the sender of a finished tile for each receiver.
     pub delivery: DeliveryKind,
     /// When a rank may end.
     pub termination: Termination,
-    /// Which ready tile is worked on next.
+    /// The order of ready tiles.
     pub policy: Policy,
-    /// Tiles of other ranks that have room at a time.
+    /// Tiles of other ranks that a rank can hold at a time.
     pub slots: usize,
     /// Runs that may be under way at a time; on the host, where there are devices.
     pub workers: usize,
@@ -73,7 +73,7 @@ pub struct ProtocolOptions {
     pub loads_ahead: bool,
     /// Whether a tile that came must be converted before tasks can read it ([`ProtocolEvent::Imported`]).
     pub imports: bool,
-    /// Tiles that each device has room for, for the policies that use it.
+    /// Tiles that fit each device, for the policies that use it.
     pub room_tiles: usize,
 }
 
@@ -181,6 +181,6 @@ pub enum ProtocolAction {
     Run(TileRun),
     /// The data of a tile of another rank, or the copy of an own one that was kept for sending, is not needed again.
     Release(TileId),
-    /// This rank is done: handed out once, as the last action.
+    /// This rank is done: returned once, as the last action.
     Finished,
 }

@@ -338,7 +338,7 @@ impl Progress {
             let index = self.index(tile);
             let own = &mut self.tiles[index];
             let is_under_way = own.stage == TileStage::Running && own.applied as usize == run.updates.start;
-            assert!(is_under_way, "{run:?} was not handed out");
+            assert!(is_under_way, "{run:?} was not started");
             own.applied = run.updates.end as u32;
             own.stage = if run.finish { TileStage::Finished } else { TileStage::Waiting };
         }

@@ -1,4 +1,4 @@
-//! Which tile leaves a full memory first.
+//! The rule that selects the first tile to be evicted from a full memory.
 //!
 //! Depends on: ids, and when each came and was last used. Independent of: which of them may leave (the cache does).
 

@@ -6,8 +6,8 @@
 //! Promise: the limits are never exceeded; a held tile never leaves; a `Modified` tile is written back before it
 //! leaves, so no write is lost; a reader always finds the last write. A request that cannot be met changes nothing.
 //! Depends on: ids and bytes. Independent of: which levels these are, what tiles are made of, when moves are carried
-//! out. Moves must be carried out in order, or with the same effect. Where the lower level answers later,
-//! [`LocalScheduler`](super::LocalScheduler) holds what is on its way.
+//! out. Moves must be carried out in order, or with the same effect. If the lower level answers later,
+//! [`LocalScheduler`](super::LocalScheduler) holds the objects in transit.
 
 mod eviction;
 mod tasks;
@@ -176,7 +176,7 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
         Residency { limits, used_bytes: 0, held, entries, order, counters: CacheCounters::default() }
     }
 
-    /// Allows `tiles` tiles from now on, at least as many as before.
+    /// Allows `tiles` tiles from now on, not fewer than before.
     pub fn allow(&mut self, tiles: usize) {
         assert!(tiles >= self.limits.tiles, "a memory does not shrink: {tiles} of {}", self.limits.tiles);
         self.limits.tiles = tiles;

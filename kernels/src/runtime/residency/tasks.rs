@@ -11,7 +11,7 @@ use crate::runtime::{CholeskyGraph, Task};
 use crate::tile::{RankGrid, TileId};
 use rustc_hash::FxHashMap;
 
-/// The owner whose tasks are meant: number `number` of a grid of owners.
+/// Number `number` of a grid of owners, whose tasks are counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Owner {
     /// All owners.
@@ -32,7 +32,7 @@ pub struct TaskMoves {
     lease: Option<Lease<TileId>>,
 }
 
-/// The fewest tiles that the upper level must have room for: the operands of one task.
+/// The smallest number of tiles that the upper level must hold: the operands of one task.
 pub fn least_room_tiles(graph: CholeskyGraph) -> usize {
     match graph.tiles {
         0 | 1 => 0,

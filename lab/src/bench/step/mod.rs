@@ -57,7 +57,7 @@ pub struct BenchStep {
     pub cols: usize,
     /// Precision.
     pub precision_bits: u32,
-    /// Which other sides: `sdpb`, `mpfr`.
+    /// The other implementations: `sdpb`, `mpfr`.
     pub baselines: Vec<String>,
     /// Timed runs of each side.
     pub runs: usize,

@@ -29,7 +29,7 @@ pub unsafe fn probe(comm: sys::MPI_Comm, tag: Tag) -> Result<Option<(usize, usiz
 /// The finished ones of `requests`, also those with an error, by falling index.
 ///
 /// # Safety
-/// All `requests` are live. Those that are returned are not used again.
+/// All `requests` are live. The returned requests are not used again.
 pub unsafe fn test_some(requests: &mut [sys::MPI_Request]) -> Result<Vec<(usize, Result<sys::MPI_Status>)>> {
     if requests.is_empty() {
         return Ok(Vec::new());

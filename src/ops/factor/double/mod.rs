@@ -228,7 +228,7 @@ impl DoubleOptions {
 /// How one rank's part will run.
 struct DoublePlan {
     graph: CholeskyGraph,
-    /// Tiles of other ranks that this one has room for.
+    /// Tiles of other ranks that this rank can hold.
     slots: usize,
     /// The devices, as a grid over the tiles of the rank; `None` where there are none, or no tiles for them. As ranks
     /// beyond their grid, devices beyond theirs have nothing to do.

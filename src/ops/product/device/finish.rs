@@ -28,7 +28,7 @@ pub(super) struct Finish<'a, 'b> {
 }
 
 impl<'a, 'b> Finish<'a, 'b> {
-    /// Nothing is on its way yet.
+    /// No copy is in transit yet.
     pub fn new(sink: &'a EntrySink<'b>, lanes: &[Lane]) -> Finish<'a, 'b> {
         Finish { sink, pending: VecDeque::new(), turns: Turns::new(lanes), sums: sink.row_sums() }
     }
@@ -126,7 +126,7 @@ impl<'a, 'b> Finish<'a, 'b> {
         })
     }
 
-    /// Stores all copies that are still on their way, and returns the sums for Freivalds' test.
+    /// Stores all copies that are still in transit, and returns the sums for Freivalds' test.
     ///
     /// # Errors
     /// [`crate::Error::SelfCheck`], [`crate::Error::ExponentRange`], [`crate::Error::DeviceLost`].

@@ -1,7 +1,7 @@
 //! Products on devices: one or several, each with a share of the moduli; the same bits as on the CPU.
 //!
 //! Big floats are sent to the devices and back: scaling, residues, products, reconstruction and rounding run there.
-//! Promise: whatever fails on a device, the operands are untouched, and the error says what happened.
+//! Promise: after any failure of a device, the operands are untouched, and the error describes the failure.
 
 mod finish;
 mod lane;
@@ -141,8 +141,8 @@ impl DevicePlan {
     /// the same on all ranks. Collective.
     ///
     /// # Errors
-    /// [`Error::DeviceLimit`] names the least memory that would do; [`Error::Precision`]; [`Error::InvalidArgument`]
-    /// where ranks force different kernels; on all ranks.
+    /// On all ranks: [`Error::DeviceLimit`] with the smallest memory that suffices; [`Error::Precision`];
+    /// [`Error::InvalidArgument`] if ranks force different kernels.
     pub fn new(site: Site<'_>, request: &DeviceRequest, limit_bytes: Option<u64>) -> Result<DevicePlan> {
         let (ctx, world) = (site.ctx, site.world());
         let family = rates::family(site, &request.bits.spec(ctx.self_check()))?;
@@ -220,8 +220,8 @@ impl DevicePlan {
         self.parts.iter().map(|part| part.input.pinned_bytes(&part.cut)).sum()
     }
 
-    /// Bytes of the host's lists in addition: the shifts of all columns, of the product and on their way to each
-    /// device, and Freivalds' test where `check_threads` threads make it.
+    /// Bytes of the host's lists in addition: the shifts of all columns, of the product and in transit to each device,
+    /// and Freivalds' test if `check_threads` threads make it.
     pub fn list_bytes(&self, check_threads: Option<usize>) -> u64 {
         let DeviceInput { contracted, rows, cols, .. } = self.parts[0].input;
         let shifts = (1 + self.parts.len()) * 8 * (rows + cols);
@@ -335,7 +335,7 @@ pub(crate) struct DeviceRun<'a> {
     pub right: Option<OperandRows<'a>>,
     pub epilogue: Epilogue<'a>,
     pub request: DeviceRequest,
-    /// Which rank owns which tiles; `None` in one process.
+    /// The ranks that own the tiles; `None` in one process.
     pub owners: Option<Owners<'a>>,
 }
 

@@ -132,7 +132,7 @@ pub(super) struct RankSum<'a, 'b> {
     pub world: &'a dyn Transport,
     pub owners: Owners<'a>,
     pub sink: &'a EntrySink<'b>,
-    /// Asked whether to go on.
+    /// Called to decide whether to continue.
     pub meter: &'a Meter<'a>,
     pub strips: Vec<Strip>,
     /// Entries of the band.

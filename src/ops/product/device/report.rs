@@ -1,4 +1,4 @@
-//! What a device did in a call.
+//! The work of a device in a call.
 
 use crate::device::{DeviceKind, Traffic};
 use crate::error::Result;

@@ -29,7 +29,7 @@ pub(super) struct ExchangeTurn {
 pub(crate) struct Owners<'a> {
     /// This rank.
     pub rank: usize,
-    /// Which ranks lie on which node.
+    /// The nodes of the ranks.
     pub layout: &'a NodeLayout,
     /// Tiles of the result.
     pub map: &'a TileMap,

@@ -155,8 +155,8 @@ impl SystemShape {
             return Ok(method);
         }
         Err(Error::InvalidArgument(format!(
-            "{operation} out of core with entrywise accuracy needs at least 8 right sides of at least 8 rows, but here \
-             are {columns} of {order} rows: choose accuracy by norms, or solve in memory"
+            "{operation} out of core with entrywise accuracy needs at least 8 right-hand sides of at least 8 rows, but \
+             here are {columns} of {order} rows: choose accuracy by norms, or solve in memory"
         )))
     }
 }

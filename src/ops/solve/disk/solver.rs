@@ -62,7 +62,7 @@ pub(super) struct DotSolve<'a> {
 }
 
 impl BandSolver<'_> {
-    /// Solves for all columns of `right` into `solution`; returns the columns that outgrow every try.
+    /// Solves for all columns of `right` into `solution`; returns the columns that exceed the range of every try.
     ///
     /// # Errors
     /// The errors of [`crate::out_of_core::trsm`], with places in the call.

@@ -1,5 +1,5 @@
-//! Which rank of a node makes which tiles of a row of the triangle: ranks that solve for fewer right-hand sides make
-//! more of them, so that all are done with the row at about the same time.
+//! The assignment of the tiles of a row of the triangle to the ranks of a node: ranks that solve for fewer right-hand
+//! sides make more tiles, so that all finish the row at about the same time.
 //!
 //! Depends on: only counts, so that all ranks find the same.
 

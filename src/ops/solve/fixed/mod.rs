@@ -1,10 +1,9 @@
 //! Triangular solves in fixed point: exact updates on tiles of residues, one rounding per unknown.
 //!
-//! Each right side has one power of two for all of its unknowns. The growth of the unknowns relative to the right side
-//! is guessed from the diagonal; a column that outgrows the guess is detected exactly, and tried again with more bits
-//! or left to the solve by parts. Promise: the result of a column depends only on the triangle, the column and the
-//! precision.
-//! Proof: docs/ALGORITHM.md, "Solves in fixed point".
+//! Each right side has one power of two for all of its unknowns. The growth of the unknowns relative to the right-hand
+//! side is guessed from the diagonal; a column that exceeds the guess is detected exactly, and solved again with more
+//! bits or left to recursive splitting. Promise: the result of a column depends only on the triangle, the column and
+//! the precision. Proof: docs/ALGORITHM.md, "Solves in fixed point".
 
 mod check;
 mod makers;

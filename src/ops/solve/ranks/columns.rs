@@ -49,8 +49,8 @@ pub(super) enum SolutionLayout {
 }
 
 impl SolutionLayout {
-    /// Bytes of this rank's tiles of a solution of `total` columns, of which it finds as many as `own` has, and of the
-    /// messages that bring the columns to the tiles.
+    /// Bytes of this rank's tiles of a solution of `total` columns, of which it computes the number in `own`, and of
+    /// the messages that bring the columns to the tiles.
     pub fn result_bytes(self, own: SystemShape, total: usize, precision_bits: u32, world: &dyn Transport) -> u64 {
         let (rank, ranks) = (world.rank(), world.size());
         let SystemShape { order, columns } = own;

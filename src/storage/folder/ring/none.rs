@@ -10,7 +10,7 @@ use std::io;
 pub enum Rings {}
 
 impl Rings {
-    /// Says so.
+    /// Reports this.
     ///
     /// # Errors
     /// Always.

@@ -207,7 +207,7 @@ impl DeviceTiles {
 
 impl TileFormat for DeviceTiles {
     fn form(&self) -> &'static str {
-        "integers beside a device"
+        "integers on a device"
     }
 
     fn primes(&self) -> usize {

@@ -19,7 +19,7 @@ const GROUP: usize = 5;
 /// Rows between two passes over the sums.
 const CHUNK: usize = 4 * ROWS;
 
-const _: () = assert!(GROUP <= PADDING, "a group reads up to so many digits beyond an entry's own");
+const _: () = assert!(GROUP <= PADDING, "a group reads up to this number of digits beyond an entry's own");
 
 const MASK: u64 = (1 << DIGIT_BITS) - 1;
 

@@ -266,7 +266,7 @@ struct DigitStrip<'a> {
 struct StripLanes {
     /// Where each byte comes from.
     order: __m512i,
-    /// The entries below 0, as they lie there.
+    /// The negative entries, in place.
     negative: u32,
 }
 
