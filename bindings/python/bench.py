@@ -17,7 +17,7 @@ import sunzi
 
 
 def best(runs: int, work: Callable[[], object]) -> float:
-    """The least of the seconds that `work` takes."""
+    """The shortest time of `work` in seconds."""
     times = []
     for _ in range(runs):
         start = time.perf_counter()

@@ -142,11 +142,11 @@ pub enum Error {
         share_in_words(*ranks)
     )]
     DeviceLimit {
-        /// Bytes that may be used.
+        /// Bytes that the call may use.
         limit_bytes: u64,
         /// The smallest limit that suffices.
         minimum_bytes: u64,
-        /// Ranks of the machine that share the device; 1 if only this process uses it.
+        /// Number of ranks of the machine that share the device; 1 if only this process uses it.
         ranks: usize,
     },
     /// A device stopped working in the middle of a call. Data on the host is intact.

@@ -25,7 +25,7 @@
 //! - [`gallery`]: a large test matrix, block by block; [`market`]: Matrix Market files as streams.
 //!
 //! Promise: a result depends on the operands and on the chunks, not on threads, nodes, memory limits or the order in
-//! which tasks end. Depends on: the library. This package does not know the program.
+//! which tasks end. Depends on: the library. This package is independent of the program.
 #![forbid(unsafe_code)]
 
 pub mod chunks;

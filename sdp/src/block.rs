@@ -1,6 +1,6 @@
 //! Blocks of symmetric matrices: dense blocks, and diagonal blocks.
 //!
-//! This module does not know programs, nor how blocks are factored.
+//! Independent of: programs, the factorisation of blocks.
 
 use crate::numbers::{Arithmetic, column, largest, rounded};
 use rug::Float;

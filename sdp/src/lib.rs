@@ -32,7 +32,7 @@
 //! (docs/SDP.md has their number). Memory: [`Solver::plan`]. Source: SDPB, arXiv:1502.02033; SDPA-GMP.
 //!
 //! Promise: the bits of a solution depend on the program, the options and the precision, not on threads or ranks. This
-//! package depends only on the public API of the library. It does not know the command line.
+//! package depends only on the public API of the library. It is independent of the command line.
 #![forbid(unsafe_code)]
 
 mod balance;

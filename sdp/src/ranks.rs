@@ -71,7 +71,7 @@ impl Ranks {
         team.into_inner().unwrap_or_else(PoisonError::into_inner).close()
     }
 
-    /// This rank, from 0.
+    /// The number of this rank, counted from 0.
     pub fn rank(&self) -> usize {
         self.several.as_ref().map_or(ROOT, |several| several.world.rank())
     }

@@ -1,10 +1,10 @@
 //! Ranks that work together: messages, collective calls, and memory that the ranks of a node share.
 //!
-//! This module depends on words and ranks. It does not know matrices, residues, or the owners of tiles. [`Transport`]
-//! is implemented by `local` (the ranks are threads of one process) and by MPI; all code above the trait is shared.
-//! Promise: calls that all ranks of a group must make ("collective") are matched only by their order, so that a program
-//! which makes the same calls on every rank cannot deadlock; an error that one rank meets between two collective calls
-//! reaches all of them by [`agree`].
+//! Depends on: words and ranks. Independent of: matrices, residues, owners of tiles. [`Transport`] is implemented by
+//! `local` (the ranks are threads of one process) and by MPI; all code above the trait is shared. Promise: calls that
+//! all ranks of a group must make ("collective") are matched only by their order, so that a program which makes the
+//! same calls on every rank cannot deadlock; an error that one rank meets between two collective calls reaches all of
+//! them by [`agree`].
 
 mod agree;
 pub(crate) mod idle;

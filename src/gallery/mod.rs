@@ -1,9 +1,9 @@
 //! Test matrices by name: random matrices, matrices with known factors, and one from the conformal bootstrap.
 //!
 //! Promise: the same arguments give the same bits on any machine, with any number of threads; every entry is exact or
-//! rounded once, to nearest even, at the requested precision (`bootstrap1d`: see its file). This module does not know
-//! operations. Formulas follow N. J. Higham, "The Test Matrix Toolbox for Matlab" (1995), extended to any number of
-//! rows and columns by the same formula.
+//! rounded once, to nearest even, at the requested precision (`bootstrap1d`: see its file). Independent of: operations.
+//! Formulas follow N. J. Higham, "The Test Matrix Toolbox for Matlab" (1995), extended to any number of rows and
+//! columns by the same formula.
 
 mod bootstrap;
 mod columns;

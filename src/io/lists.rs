@@ -189,7 +189,7 @@ impl Syntax for Mathematica {
         }
         match Self::skip(scanner)? {
             None => Ok(()),
-            Some(found) => Err(unexpected(scanner, found, "the end of the file behind the list")),
+            Some(found) => Err(unexpected(scanner, found, "the end of the file after the list")),
         }
     }
 }

@@ -21,7 +21,7 @@ pub(super) enum Arrangement {
     Coordinate,
 }
 
-/// The header above the entries.
+/// The header before the entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct MatrixMarketHeader {
     pub arrangement: Arrangement,

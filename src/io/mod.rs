@@ -4,7 +4,7 @@
 //!
 //! All are read and written as streams; [`write()`] makes a file appear complete or not at all. The file name
 //! determines the format; for a device or pipe the first bytes do, and output to a device or pipe is in Matrix Market.
-//! Depends on: matrices, files. This module does not know residues, operations, or the command line.
+//! Depends on: matrices, files. Independent of: residues, operations, the command line.
 //!
 //! ```
 //! use sunzi::{Matrix, io::{self, NumberForm, ReadOptions, WriteOptions}};

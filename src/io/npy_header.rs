@@ -25,7 +25,7 @@ pub(super) enum NpyElement {
     Objects,
 }
 
-/// The header above the entries.
+/// The header before the entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct NpyHeader {
     pub kind: NpyElement,

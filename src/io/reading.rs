@@ -25,7 +25,7 @@ pub enum Headings {
     Absent,
 }
 
-/// How a file is read.
+/// Options for reading a file.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ReadOptions {

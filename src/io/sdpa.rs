@@ -29,7 +29,7 @@ enum Member {
     Block { constraint: usize, block: usize },
 }
 
-/// The header above the entries.
+/// The header before the entries.
 pub(super) struct SdpaHeader {
     pub constraints: usize,
     /// Order of each block, and whether it is diagonal.

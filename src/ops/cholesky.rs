@@ -118,9 +118,9 @@ pub fn cholesky<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: 
 /// L^T|_ij <= 2^(2 - precision_bits) (|L| |L^T|)_ij`. The report states whether the entrywise bound was reached:
 /// entries of the factor that decay exponentially in places where entries of `A` are 0 may need more bits than the
 /// largest try. The bits depend only on `A`, the precision and the accuracy, not on threads, tiles, kernel or memory
-/// limit. Cost: `n^3 / 6` word products for each of about `2 precision_bits / 52` primes, and `n^2 / 2` conversions;
-/// for entrywise accuracy with the additional bits in the report, and once more for each repetition. Source:
-/// docs/ALGORITHM.md, "Cholesky in residues" and "Componentwise accuracy of Cholesky factors".
+/// limit. Cost: `n^3 / 6` word products for each of about `2 precision_bits / 52` primes, and `n^2 / 2` conversions.
+/// Entrywise accuracy needs primes for `range_bits` more (see the report), and repeats the factorisation if these were
+/// too few. Source: docs/ALGORITHM.md, "Cholesky in residues" and "Componentwise accuracy of Cholesky factors".
 ///
 /// ```
 /// use sunzi::{Accuracy, CholeskyOptions, Context, Matrix};

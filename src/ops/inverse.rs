@@ -136,10 +136,11 @@ const EXPECTED_NORM_EXPONENT: i64 = 25;
 /// The plan of [`inverse_with`] for a matrix of `order` rows: the factorisation, followed by the inverse while the
 /// factor is held.
 ///
-/// Nothing is computed; the kernel's tables are made and kept in the context. The plan assumes that the pivots are at
-/// least `2^-21` of the norms of their rows: with smaller pivots a call computes with more bits, and needs
-/// correspondingly more memory. If the maximum precision of a kernel is within some tens of bits of the precision,
-/// other pivots may move a call to another kernel than planned, which needs more or fewer bytes for each entry.
+/// Nothing is computed, except that the kernel's tables are made and kept in the context. The plan assumes that the
+/// pivots are at least `2^-21` of the norms of their rows: with smaller pivots a call computes with more bits, and
+/// needs correspondingly more memory. If the maximum precision of a kernel is within some tens of bits of the
+/// precision, other pivots may move a call to another kernel than planned, which needs more or fewer bytes for each
+/// entry.
 ///
 /// ```
 /// use sunzi::{CholeskyOptions, Context, plans};

@@ -78,8 +78,8 @@ pub fn syr2k<'a, 'b>(
 /// `alpha * (A^T B + B^T A) + beta * C` for two matrices and a symmetric `C`, rounded to `precision_bits` bits.
 ///
 /// Shapes: `a` and `b` are `K x N`; with [`Op::Transpose`] they are `N x K` and the result is `A B^T + B A^T`. The
-/// result and `accumulate` are `N x N`; one triangle is computed and mirrored. Accuracy: `|computed - exact|_ij <= 2^(1
-/// - precision_bits) (|alpha| s_ij + |beta c_ij|)` with `s_ij = ||a_i|| ||b_j|| + ||b_i|| ||a_j||`, or, with
+/// result and `accumulate` are `N x N`; one triangle is computed and mirrored. Accuracy: `|computed - exact|_ij <=
+/// 2^(1 - precision_bits) (|alpha| s_ij + |beta c_ij|)` with `s_ij = ||a_i|| ||b_j|| + ||b_i|| ||a_j||`, or, with
 /// [`Accuracy::Entrywise`], `s_ij = (|A|^T |B| + |B|^T |A|)_ij`. The bits depend only on the operands, the precision
 /// and the options. Cost: `K N^2` word products for each prime, and an `N x N` matrix during the call.
 ///

@@ -18,7 +18,7 @@ use rug::Float;
 pub struct SyrkOptions<'a> {
     /// `NoTranspose` gives `P^T P` (the default), `Transpose` gives `P P^T`.
     pub op: Op,
-    /// The triangle of the result that is computed; the other is its mirror image. Never changes the result.
+    /// The triangle of the result that is computed; the other is its mirror image. It does not affect the result.
     pub uplo: Uplo,
     /// `P` is a matrix of integers and the result is exact; `precision_bits` is then only a lower bound of the
     /// precision of the result.
@@ -32,7 +32,7 @@ pub struct SyrkOptions<'a> {
     /// A symmetric matrix to add: the result is `alpha * P^T P + beta * accumulate`, rounded once. The symmetry of a
     /// plain matrix is checked, see [`Symmetric`].
     pub accumulate: Option<Symmetric<'a>>,
-    /// Changes that tests make to the product.
+    /// Faults that tests inject into the product.
     #[doc(hidden)]
     pub hooks: Hooks<'a>,
 }

@@ -27,7 +27,7 @@ const MOST_BANDS: usize = 8;
 pub struct TrmmOptions<'a> {
     /// `Left` gives `op(T) B` (the default), `Right` gives `B op(T)`.
     pub side: Side,
-    /// The triangle of `T` that is read; the other may hold anything.
+    /// The triangle of `T` that is read; the contents of the other triangle are ignored.
     pub uplo: Uplo,
     /// Whether `T` is used transposed.
     pub op: Op,

@@ -14,7 +14,7 @@ pub struct TeamOptions {
     /// Treats each group of this many ranks of a machine as a node, for tests of many nodes on one machine;
     /// `None` makes a node of each machine.
     pub ranks_per_node: Option<usize>,
-    /// Where the memory that ranks share comes from.
+    /// The source of the memory that ranks share.
     pub window: WindowKind,
 }
 

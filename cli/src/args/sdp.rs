@@ -248,7 +248,7 @@ impl Places {
 }
 
 impl ParameterChoices {
-    /// These, completed by those of `file`.
+    /// These options, completed by those of `file`.
     pub fn or(self, file: ParameterChoices) -> ParameterChoices {
         ParameterChoices {
             precision: self.precision.or(file.precision),

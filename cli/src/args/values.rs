@@ -157,7 +157,7 @@ pub fn jitter(text: &str) -> Parsed<f64> {
     value.ok_or_else(|| "not a number of 0 or more".into())
 }
 
-/// How progress is shown.
+/// The form in which progress is shown.
 pub fn progress() -> impl TypedValueParser<Value = ProgressForm> {
     let (auto, bar) = (("auto", ProgressForm::Auto), ("bar", ProgressForm::Bar));
     named(vec![auto, bar, ("plain", ProgressForm::Plain), ("none", ProgressForm::None)])

@@ -34,7 +34,7 @@ impl Element {
 pub struct GemmOperand {
     /// From the first element of the first matrix on.
     pub region: Region,
-    /// Elements from one column to the next.
+    /// Distance in elements from one column to the next.
     pub ld: usize,
     /// Elements from one matrix of the batch to the next; 0 for the same matrix in every product.
     pub stride: usize,

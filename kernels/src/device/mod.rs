@@ -119,11 +119,11 @@ impl fmt::Display for DeviceKind {
 /// A description of a device.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Description {
-    /// As its maker calls it.
+    /// Name of the device, as given by its maker.
     pub name: String,
     /// Its kind: what runs its work.
     pub kind: DeviceKind,
-    /// Number among the devices of its kind.
+    /// Number of the device among the devices of its kind.
     pub index: usize,
     /// Version of the driver, and of the libraries; empty for a software device.
     pub driver: String,

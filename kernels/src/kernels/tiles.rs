@@ -22,11 +22,11 @@ pub const PANEL_ROWS: usize = 8;
 pub struct TileTraffic {
     /// The device.
     pub device: Description,
-    /// Name of the kernel that multiplies there.
+    /// Name of the kernel of the device.
     pub kernel: &'static str,
     /// Moduli there.
     pub moduli: usize,
-    /// Bytes over the bus.
+    /// Bytes copied to and from the device.
     pub traffic: Traffic,
     /// Bytes that would have moved if every product of two tiles sent both, and its sums there and back.
     pub baseline_bytes: u64,

@@ -116,7 +116,7 @@ impl Matrix {
     /// Writes `integer * 2^exponent`, rounded to nearest even at the matrix's precision.
     ///
     /// # Errors
-    /// [`Error::ExponentRange`] where the result's exponent lies outside +-[`crate::matrix::MAXIMUM_EXPONENT`].
+    /// [`Error::ExponentRange`] if the exponent of the result is outside +-[`crate::matrix::MAXIMUM_EXPONENT`].
     pub fn set_integer_exponent(&mut self, row: usize, col: usize, integer: &Integer, exponent: i64) -> Result<()> {
         self.view_mut().set_integer_exponent(row, col, integer, exponent)
     }

@@ -72,7 +72,7 @@ pub enum SymmetricDestination<'a> {
 }
 
 impl SymmetricDestination<'_> {
-    /// The same place, for a shorter time.
+    /// The same destination with a shorter lifetime.
     #[doc(hidden)]
     pub fn reborrow(&mut self) -> SymmetricDestination<'_> {
         match self {

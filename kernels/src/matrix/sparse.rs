@@ -145,7 +145,7 @@ impl<'a> SparseView<'a> {
         self.cols
     }
 
-    /// Entries that are not 0.
+    /// Number of entries that are not 0.
     pub fn entries(&self) -> usize {
         self.row_starts[self.rows()] - self.row_starts[0]
     }

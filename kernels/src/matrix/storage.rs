@@ -195,7 +195,8 @@ impl Matrix {
         FloatRef { head: Head(heads[index]), limbs: &all_limbs[index * limbs..][..limbs] }
     }
 
-    /// Writes an element: its head, and its limbs in the form described in `math::float`. Panics outside the shape.
+    /// Writes an element: its head, and its limbs in the form described in `math::float`. If the place is outside the
+    /// matrix.
     pub fn set(&mut self, row: usize, col: usize, value: FloatRef<'_>) {
         let index = self.index(row, col);
         let limbs = self.limbs_per_element();

@@ -64,7 +64,7 @@ impl SymmetricMatrix {
         SymmetricMatrix { whole }
     }
 
-    /// Sets every element to 0 without giving the memory back.
+    /// Sets every element to 0 and keeps the memory.
     pub fn clear(&mut self) {
         self.whole.clear();
     }

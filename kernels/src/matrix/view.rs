@@ -31,7 +31,7 @@ impl std::fmt::Debug for MatrixView<'_> {
 pub(super) struct ColumnMajor {
     pub rows: usize,
     pub cols: usize,
-    /// Elements from one column to the next.
+    /// Distance in elements from one column to the next.
     pub leading_dimension: usize,
     pub precision_bits: u32,
 }
@@ -216,13 +216,13 @@ impl<'a> MatrixView<'a> {
         FloatRef { head: Head(self.heads[index]), limbs: &self.limbs[index * limbs..][..limbs] }
     }
 
-    /// The head of the element at `(row, col)`. Panics outside the view.
+    /// The head of the element at `(row, col)`. If the place is outside the view.
     #[inline]
     pub fn head(&self, row: usize, col: usize) -> Head {
         Head(self.heads[self.element_index(row, col)])
     }
 
-    /// Index of element `(row, col)` in [`MatrixView::all_heads`]. Panics outside the view.
+    /// Index of element `(row, col)` in [`MatrixView::all_heads`]. If the place is outside the view.
     #[inline]
     pub fn element_index(&self, row: usize, col: usize) -> usize {
         assert!(row < self.rows && col < self.cols, "({row}, {col}) outside {} x {}", self.rows, self.cols);

@@ -1,9 +1,9 @@
 //! How a product is cut for the memory of one device.
 //!
-//! Depends on: the numbers a device engine and a shape supply. Independent of: engines, devices, matrices.
-//! The result is made in *bands* of columns; a band is cut into *strips* that one batch of products fills. Rows come in
-//! *chunks*, moduli in *batches*. Promise: the bytes of a cut are all that the call allocates on the device; where no
-//! cut fits, the least limit named is that of the finest one.
+//! Depends on: the numbers a device engine and a shape supply. Independent of: engines, devices, matrices. The result
+//! is made in *bands* of columns; a band is cut into *strips* that one batch of products fills. Rows come in *chunks*,
+//! moduli in *batches*. Promise: the bytes of a cut are all that the call allocates on the device; where no cut fits,
+//! the least limit named is that of the finest one.
 
 use serde::Serialize;
 use std::ops::Range;

@@ -1,8 +1,8 @@
 //! The memory plan of a product: how many primes, columns and rows are in the windows at the same time.
 //!
-//! Depends on: the numbers an engine and a shape supply. Independent of: engines, matrices, the machine.
-//! Promise: the bytes of a cut cover all that the call allocates; the cut chosen for a limit never exceeds it; where
-//! none fits, the least limit named is exactly the bytes of the smallest cut.
+//! Depends on: the numbers an engine and a shape supply. Independent of: engines, matrices, the machine. Promise: the
+//! bytes of a cut cover all that the call allocates; the cut chosen for a limit never exceeds it; where none fits, the
+//! least limit named is exactly the bytes of the smallest cut.
 //!
 //! A product that does not fit is cut three ways. Fewer primes at a time (batches) read and cut the operands once more
 //! for each batch; fewer rows at a time (chunks) pass over the product planes once more for each chunk; both shrink
@@ -72,7 +72,7 @@ pub struct PlanInput<'a> {
     pub right_panels: usize,
     /// Whether the result is one triangle of `X^T X`.
     pub triangle: bool,
-    /// Planes, a redundant one included.
+    /// Residue planes, including a redundant one.
     pub primes: usize,
     /// Worker threads.
     pub workers: usize,

@@ -42,7 +42,7 @@ impl<R> Default for Outgoing<R> {
 }
 
 impl<R> Outgoing<R> {
-    /// Records that a rank gets a tile, which is on the disk or will be.
+    /// Records that a rank will receive a tile, which is on the disk or will be written to it.
     pub fn ask(&mut self, tile: TileId, reader: R, is_written: bool) {
         let asked = self.asked.entry(tile).or_insert_with(|| Request { readers: Vec::new(), is_queued: false });
         asked.readers.push(reader);
@@ -61,7 +61,7 @@ impl<R> Outgoing<R> {
         }
     }
 
-    /// The next tile to be read, where fewer than `most` copies are under way.
+    /// The next tile to be read; `None` if `most` copies are being read or sent.
     pub fn next(&mut self, most: usize) -> Option<TileId> {
         let tile = if self.copies < most { self.ready.pop_front() } else { None }?;
         self.copies += 1;

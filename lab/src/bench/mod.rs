@@ -75,7 +75,7 @@ pub struct Bench {
     pub tile_rows: Option<usize>,
     /// Divisors of the memory that a product on several ranks takes.
     pub memory_parts: Vec<u64>,
-    /// Where the memory that ranks share comes from.
+    /// The source of the memory that ranks share.
     pub window: WindowKind,
     /// The engine.
     pub engine: Engine,

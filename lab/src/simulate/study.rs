@@ -22,7 +22,7 @@ const TRACE_SPANS: usize = 1_000_000;
 
 const GIBIBYTE: f64 = (1u64 << 30) as f64;
 
-/// How large the matrix is.
+/// The size of the matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MatrixSize {
     /// Rows.

@@ -2,7 +2,7 @@
 //!
 //! A node emulates a machine of a cluster: it has its own memory limit, threads and directory. Bytes sent from one node
 //! to another are counted as communication, bytes of disks separately. Promise: the objects on a node never exceed its
-//! memory limit. This module does not know the computations of tasks.
+//! memory limit. This module is independent of the computations of tasks.
 
 mod disk;
 mod run;

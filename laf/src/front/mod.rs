@@ -118,12 +118,12 @@ impl Session {
         Chunks::new(rows, self.inner.chunk_rows)
     }
 
-    /// The moves and computations of each node so far.
+    /// The transfers and computing time of each node until now.
     pub fn traffic(&self) -> Vec<NodeTraffic> {
         self.inner.engine.borrow().traffic()
     }
 
-    /// The states of the nodes, where they are kept.
+    /// The recorded states of the nodes, if they are recorded.
     pub fn trace(&self) -> Vec<Sample> {
         self.inner.engine.borrow().trace().to_vec()
     }

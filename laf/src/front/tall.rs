@@ -144,7 +144,7 @@ pub fn inner(left: &[&TallMatrix], right: &[&TallMatrix]) -> Result<Small> {
 
 fn first_of<'a>(parts: &[&'a TallMatrix]) -> Result<&'a TallMatrix> {
     let first = parts.first().copied();
-    first.ok_or_else(|| Error::InvalidArgument("an operation on no matrices".to_string()))
+    first.ok_or_else(|| Error::InvalidArgument("an operation needs at least one matrix".to_string()))
 }
 
 impl Session {

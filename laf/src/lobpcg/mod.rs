@@ -60,7 +60,7 @@ pub struct LobpcgStep {
     pub iteration: usize,
     /// The Ritz values.
     pub values: Vec<f64>,
-    /// `|A x - theta x|` of each.
+    /// `|A x - theta x|` of each eigenpair.
     pub residuals: Vec<f64>,
 }
 

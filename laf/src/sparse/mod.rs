@@ -1,7 +1,6 @@
 //! Blocks of sparse matrices, stored as one object of bytes each, and their products with blocks of vectors.
 //!
-//! Depends on: entries, bytes. This module does not know the place of a block in its matrix, nor where bytes are
-//! stored.
+//! Depends on: entries, bytes. Independent of: the place of a block in its matrix, the place of its bytes.
 
 mod block;
 mod build;

@@ -53,7 +53,7 @@ pub fn multiply_symmetric(block: &SparseBlock<'_>, x: [&[f64]; 2], y: [&mut [f64
 
 /// `Y := Y + A X` for a block `A` on the diagonal of a symmetric matrix, of which the lower triangle is stored.
 ///
-/// Cost: `4 vectors` operations an entry. Errors: as [`multiply`].
+/// Cost: `4 vectors` operations for each entry. Errors: as [`multiply`].
 ///
 /// # Errors
 /// As [`multiply`].

@@ -194,10 +194,10 @@ impl<'p> Solver<'p> {
         self.share.ranks.agreed(memory.and_then(|memory| memory.beside(beside).plan()))
     }
 
-    /// The six errors of the DIMACS challenge, which benchmarks use to compare solutions: `||c - A*(Y) - B y||` over `1
-    /// + max |c|`, `||A(x) - C - X|| + ||b - B^T x||` over `1 + max(|C|, |b|)`, the gap `p - d` and `X . Y` over `1 +
-    /// |p| + |d|` (objectives without f) are the first, third, fifth and sixth; the others are 0, since X and Y are
-    /// positive definite.
+    /// The six errors of the DIMACS challenge, which benchmarks use to compare solutions: `||c - A*(Y) - B y||` over
+    /// `1 + max |c|`, `||A(x) - C - X|| + ||b - B^T x||` over `1 + max(|C|, |b|)`, the gap `p - d` and `X . Y` over
+    /// `1 + |p| + |d|` (objectives without f) are the first, third, fifth and sixth; the others are 0, since X and Y
+    /// are positive definite.
     ///
     /// # Errors
     /// The errors of the library's products.

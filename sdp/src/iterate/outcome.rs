@@ -174,7 +174,8 @@ pub struct Solution {
     pub iterations: u64,
     /// The last primal and dual step lengths.
     pub steps: (Float, Float),
-    /// Whether the steps, without rounding, would have brought the primal and the dual error below their thresholds.
+    /// Whether the steps, without rounding errors, would have reduced the primal and the dual error below their
+    /// thresholds.
     pub reached: (bool, bool),
     /// The history of earlier points, if this is the last one.
     pub course: Option<Course>,

@@ -17,7 +17,7 @@ use sunzi::{FloatRef, Head, Matrix, Result};
 /// All matrices of a group, block by block.
 #[derive(Clone, Debug)]
 pub struct Sparse {
-    /// Variables of the group.
+    /// Number of variables of the group.
     pub variables: usize,
     /// The blocks; they must not change once a sum or a product with them has been computed.
     pub cones: Vec<SparseCone>,

@@ -1,7 +1,7 @@
 //! Checks proofs: all numbers are rational and exact, every inequality is decided in integers.
 //!
-//! The theorem and its proof: docs/CHECKS.md, "Certificates of semidefinite programs". Independent of: the solver,
-//! how proofs are found.
+//! The theorem and its proof: docs/CHECKS.md, "Certificates of semidefinite programs". Independent of: the solver, how
+//! proofs are found.
 
 use super::certificate::{GramProof, LowerGroup, LowerProof, Proof, UpperProof, free_bits};
 use super::definite::{Witness, is_definite, shifted_product};

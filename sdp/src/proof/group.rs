@@ -6,7 +6,7 @@ use super::shape::{Gram, ProofShape};
 use super::sparse::ProofSparse;
 use rug::Rational;
 
-/// Variables that share blocks.
+/// A group of variables that share blocks.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ProofGroup {
     /// `c`.

@@ -5,7 +5,7 @@
 //! programs"; the design is in docs/decisions/056-certificates.md. This module uses no part of the solver: neither its
 //! readers, nor its types, nor the products of the library.
 //!
-//! It does not know the solver, floating-point numbers, or how proofs are found.
+//! It is independent of the solver, floating-point numbers, and the search for proofs.
 
 mod archive;
 mod binary;

@@ -122,7 +122,7 @@ pub trait Mailbox: Send {
     /// A rank that has announced a payload which has not been requested.
     fn announced(&self) -> Option<usize>;
 
-    /// Headers and payloads sent that have not left.
+    /// Headers and payloads whose transfer has not ended.
     fn in_flight(&self) -> usize {
         self.counts().leaving
     }

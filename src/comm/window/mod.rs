@@ -69,7 +69,7 @@ pub unsafe trait Backing: Send + Sync {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// `heap`, `mpi` or `posix`.
+    /// Source of the windows' memory: `heap`, `mpi` or `posix`.
     fn name(&self) -> &'static str;
     /// Makes what this rank has written visible to others after the next fence, and what others wrote before it
     /// visible here.

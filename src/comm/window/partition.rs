@@ -101,7 +101,7 @@ impl Partition {
         first(rank)..first(rank + 1)
     }
 
-    /// The run at a position in the order of the ranks, in ascending order for each of them.
+    /// The run at a position in the order of the ranks; the runs of each rank are in ascending order.
     pub fn run(&self, position: usize) -> &Run {
         &self.runs[self.by_rank.get(position).map_or(position, |&index| index as usize)]
     }

@@ -218,7 +218,7 @@ pub struct RankPlan {
     pub graph: CholeskyGraph,
     /// Choices of the protocol. `imports` and the numbers of workers are ignored: the driver sets them.
     pub protocol: ProtocolOptions,
-    /// Whether the report has the spans of all tasks and transfers.
+    /// Whether the report includes the time spans of all tasks and transfers.
     pub spans: bool,
     /// Room for travelling tiles; not the same on all ranks.
     pub room: TransferRoom,

@@ -83,7 +83,7 @@ pub struct RankReport {
     pub sent_bytes: u64,
     /// Bytes of tiles received.
     pub received_bytes: u64,
-    /// Most bytes of buffers for tiles of other ranks.
+    /// The largest number of bytes of buffers for tiles of other ranks.
     pub peak_buffer_bytes: u64,
     /// Most bytes of finished own tiles that waited to be sent. Elements that travel as they are take no more memory
     /// for it.

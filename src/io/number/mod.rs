@@ -29,7 +29,7 @@ pub(super) enum Field {
 pub(super) enum Refusal {
     /// NaN or infinity; the text names which.
     NotFinite(&'static str),
-    /// No number at all.
+    /// The text is not a number.
     NotANumber,
     /// A number with a fraction or an exponent where integers are wanted.
     NotAnInteger,

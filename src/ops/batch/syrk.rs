@@ -96,7 +96,7 @@ pub fn syrk_batch_with<'a, P: Into<SyrkProblem<'a>>>(
     Ok(Outcome { result: with_outcomes(results, result), report })
 }
 
-/// [`syrk_batch_with`] into the caller's memory, one place for each problem; see [`SymmetricDestination`]. Gives the
+/// [`syrk_batch_with`] into the caller's memory, one place for each problem; see [`SymmetricDestination`]. Returns the
 /// outcome of each problem.
 ///
 /// After an error of a problem, the contents of its place are as after an error of [`crate::syrk_into`].

@@ -86,8 +86,8 @@ pub fn trsm_batch_with<'a, P: Into<TrsmProblem<'a>>>(
     Ok(Outcome { result: with_outcomes(results, result), report })
 }
 
-/// [`trsm_batch_with`] into the caller's memory, one place for each problem; see [`Destination`]. Gives the outcome of
-/// each problem.
+/// [`trsm_batch_with`] into the caller's memory, one place for each problem; see [`Destination`]. Returns the outcome
+/// of each problem.
 ///
 /// # Errors
 /// As [`trsm_batch_with`]; [`crate::Error::InvalidArgument`] if the numbers of places and problems differ.

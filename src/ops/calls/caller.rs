@@ -44,7 +44,7 @@ pub trait CallFailure: From<Error> {
     /// The argument that is at fault.
     fn argument(&self) -> Option<&'static str>;
 
-    /// Which entry of that argument is at fault, from 1, where it is a descriptor.
+    /// The number of the faulty entry of that argument, from 1, if the argument is a descriptor.
     fn entry(&self) -> Option<usize>;
 }
 

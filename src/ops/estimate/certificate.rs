@@ -166,8 +166,8 @@ impl Certificate<'_> {
 
     /// A proven bound of the absolute error of [`Cholesky::log_det`]; `None` if none is found.
     ///
-    /// Cost: a factorisation with more bits than the factor has: usually some tens, at most the bits that the
-    /// condition requires.
+    /// Cost: a factorisation with more bits than the factor has: usually some tens, at most the bits that the condition
+    /// requires.
     ///
     /// ```
     /// use sunzi::{Context, Matrix};

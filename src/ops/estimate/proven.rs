@@ -1,8 +1,8 @@
 //! Proven bounds of the errors of solutions, of a symmetric matrix whose eigenvalues are known not to be near 0.
 //!
 //! The inverse times a residual is bounded by the least eigenvalue, and a correction by a factor, whose own residual is
-//! known, makes the bound sharp. Independent of: how eigenvalues are bounded, what kind of factor there is.
-//! Proof: docs/CHECKS.md, "Correct digits".
+//! known, makes the bound sharp. Independent of: how eigenvalues are bounded, what kind of factor there is. Proof:
+//! docs/CHECKS.md, "Correct digits".
 
 use super::bounds::{Upper, magnitude, spread_bits};
 use super::{ESTIMATE_BITS, all_digits, correct_digits, power};

@@ -113,7 +113,7 @@ impl RankSummary {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RanksReport {
-    /// Rows and columns of ranks that own tiles.
+    /// Rows and columns of the grid of ranks that own tiles.
     pub grid: RankGrid,
     /// All ranks.
     pub ranks: usize,

@@ -44,7 +44,7 @@ pub struct Span {
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct TaskTimes {
-    /// Entries of the matrix to residues.
+    /// Conversion of entries of the matrix to residues.
     pub load: f64,
     /// Updates of tiles: all cubic work except within tile columns.
     pub update: f64,

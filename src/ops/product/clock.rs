@@ -205,15 +205,15 @@ pub struct Spread {
 pub struct RankPhases {
     /// Norms and scale exponents.
     pub scale: Spread,
-    /// Opening windows and placing their pages.
+    /// Opening windows and placing their pages in memory.
     pub windows: Spread,
-    /// Scaled integers and their residues.
+    /// Conversion to scaled integers and their residues.
     pub to_residues: Spread,
     /// Plane products.
     pub product: Spread,
     /// Exchange of residues: sent, received and added.
     pub exchange: Spread,
-    /// Residues back to integers, rounded and stored.
+    /// Reconstruction of integers from residues, rounded and stored.
     pub reconstruct: Spread,
     /// Waiting for other ranks.
     pub wait: Spread,

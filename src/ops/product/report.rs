@@ -14,7 +14,7 @@ use serde::Serialize;
 pub struct Phases {
     /// Norms and scale exponents.
     pub scale: f64,
-    /// Scaled integers and their residues.
+    /// Conversion to scaled integers and their residues.
     pub to_residues: f64,
     /// Plane products.
     pub product: f64,
@@ -86,7 +86,7 @@ pub struct Report {
     pub working_bits: u32,
     /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
-    /// Bits of `working_bits` that entrywise accuracy takes for the range of exponents.
+    /// Part of `working_bits`: the bits that entrywise accuracy needs for the range of exponents.
     pub range_bits: u32,
     /// Entries that were summed term by term, since their exponents are far outside the range of the others.
     pub single_entries: u64,
@@ -94,7 +94,7 @@ pub struct Report {
     pub threads: usize,
     /// Name of the kernel, or `direct` for the path of tiny sizes.
     pub kernel: &'static str,
-    /// Planes, a redundant one included.
+    /// Residue planes, including a redundant one.
     pub primes: usize,
     /// Groups of primes whose operand planes were in memory at the same time.
     pub batches: usize,

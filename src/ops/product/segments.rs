@@ -154,7 +154,7 @@ pub(crate) struct Segments<'w> {
     heads: ChunksMut<'w, u64>,
     limbs: ChunksMut<'w, u64>,
     matrix_rows: usize,
-    /// Elements from one column to the next.
+    /// Distance in elements from one column to the next.
     stride: usize,
     width: usize,
     next_col: usize,

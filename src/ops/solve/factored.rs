@@ -24,13 +24,13 @@ pub(crate) struct Factored<'a> {
     pub lower: &'a Matrix,
     /// `D`, an `n x 1` matrix without zeros.
     pub pivots: Option<&'a Matrix>,
-    /// Bits of the solution.
+    /// Bits of the entries of the solution.
     pub precision_bits: u32,
     /// Bits beyond them that the solve takes.
     pub guard_bits: u32,
     /// Column count of the whole call; it selects the algorithm, hence the bits.
     pub total_columns: usize,
-    /// Accuracy promised for the residual.
+    /// Accuracy of the residual.
     pub accuracy: Accuracy,
     /// Norms of the rows of `L`, computed by the first solve that needs them.
     pub row_norms: &'a OnceLock<Vec<i64>>,

@@ -72,12 +72,12 @@ pub fn solve<'a, 'b>(
 /// The solution `X` of `A X = B` for a symmetric positive definite `A`, rounded to `precision_bits` bits.
 ///
 /// Shapes: `a` is `n x n`, given as a plain matrix, a symmetric matrix or one triangle, see [`Symmetric`]; `b` and the
-/// result are `n x m`. The options are those of the factorisation. Accuracy: `|b - A x|_i <= 2^(4 - precision_bits)
+/// result are `n x m`. The options are options of the factorisation. Accuracy: `|b - A x|_i <= 2^(4 - precision_bits)
 /// (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column; with [`Accuracy::Entrywise`](crate::Accuracy) in the
-/// options `|b - A x|_i <= 2^(4 - precision_bits) (|L| |L^T| |x| +
-/// |b|)_i`, where the factorisation reached it according to the report. The bits depend only on `A`, `B`, the precision
-/// and the accuracy. Cost: one factorisation, `n^3 / 6` word products for each prime, and `n^2 m` word products for the
-/// solve. Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
+/// options `|b - A x|_i <= 2^(4 - precision_bits) (|L| |L^T| |x| + |b|)_i`, where the factorisation reached it
+/// according to the report. The bits depend only on `A`, `B`, the precision and the accuracy. Cost: one factorisation,
+/// `n^3 / 6` word products for each prime, and `n^2 m` word products for the solve. Source: docs/ALGORITHM.md, "Solves
+/// with a Cholesky factor".
 ///
 /// ```
 /// use sunzi::{CholeskyOptions, Context, Matrix};

@@ -33,7 +33,7 @@ pub struct SolvePlan {
     pub working_bits: u32,
     /// The algorithm that computes the unknowns.
     pub path: Path,
-    /// Accuracy promised for the residual.
+    /// Accuracy of the residual.
     pub accuracy: Accuracy,
     /// Name of the kernel.
     pub kernel: &'static str,
@@ -53,9 +53,9 @@ pub struct SolvePlan {
 
 /// The plan of [`crate::trsm()`] for a triangle of `order` rows and `columns` right-hand sides.
 ///
-/// Nothing is computed; the kernel's tables are made and kept in the context. The plan assumes that the pivots are at
-/// least `2^-21` of the norms of their rows: with smaller pivots a call without a memory limit needs some more memory,
-/// and a call under a limit uses narrower bands.
+/// Nothing is computed, except that the kernel's tables are made and kept in the context. The plan assumes that the
+/// pivots are at least `2^-21` of the norms of their rows: with smaller pivots a call without a memory limit needs some
+/// more memory, and a call under a limit uses narrower bands.
 ///
 /// ```
 /// use sunzi::{Accuracy, Context, plans};

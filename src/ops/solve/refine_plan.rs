@@ -159,8 +159,8 @@ impl RefineShape {
 /// The plan of [`crate::solve_refined_with`] for a matrix of `order` rows and `columns` right-hand sides, all of
 /// `precision_bits` bits: the factorisation, then alternately a solve at the factor's precision and a residual.
 ///
-/// Nothing is computed; the kernel's tables are made and kept in the context. The assumption on pivots is that of
-/// [`crate::plans::plan_trsm`]. Without a limit a call with many right-hand sides may need a third less.
+/// Nothing is computed, except that the kernel's tables are made and kept in the context. The assumption on pivots is
+/// that of [`crate::plans::plan_trsm`]. Without a limit a call with many right-hand sides may need a third less.
 ///
 /// ```
 /// use sunzi::{Context, RefineOptions, plans};

@@ -44,7 +44,7 @@ pub struct SolveReport {
     /// not requested, or if the memory limit was too small for an estimate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digits: Option<f64>,
-    /// The factorisation that the call began with.
+    /// The report of the factorisation at the start of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub factorisation: Option<CholeskyReport>,
 }

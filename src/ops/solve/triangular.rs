@@ -27,7 +27,7 @@ pub(crate) struct TriangularSystem<'a> {
     /// Whether the caller's right-hand sides and solution are the transposes.
     pub transposed: bool,
     pub precision_bits: u32,
-    /// Accuracy promised for the residual.
+    /// Accuracy of the residual.
     pub accuracy: Accuracy,
     /// Column count of the whole call; it selects the algorithm, hence the bits.
     pub total_columns: usize,

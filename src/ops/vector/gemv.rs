@@ -77,8 +77,8 @@ pub fn gemv<'a, 'x>(
 ///
 /// Shapes: `op(A)` is `M x N`; `x` has `N` entries, the result and `accumulate` have `M`; vectors are matrices or views
 /// of one column or one row. Any size may be 0. Accuracy: `|computed - exact|_i <= 2^(1 - precision_bits) (|alpha| (|A|
-/// |x|)_i + |beta| |y0_i|)`: a componentwise bound, for any exponents. The same bits on any number of threads. Cost:
-/// one product of limbs for each entry of `A`. Source: docs/decisions/032-vectors.md.
+/// |x|)_i + |beta| |y0_i|)`: a componentwise bound, for any exponents. The bits are the same on any number of threads.
+/// Cost: one product of limbs for each entry of `A`. Source: docs/decisions/032-vectors.md.
 ///
 /// ```
 /// use sunzi::{Context, Matrix, Op, blas, rug::Float};

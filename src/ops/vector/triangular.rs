@@ -20,7 +20,7 @@ use std::time::Instant;
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct TriangleVectorOptions<'a> {
-    /// The triangle of `T` that is read; the other may hold anything.
+    /// The triangle of `T` that is read; the contents of the other triangle are ignored.
     pub uplo: Uplo,
     /// Whether `T` is used transposed.
     pub op: Op,

@@ -65,7 +65,7 @@ pub const KEEP_ALL: i64 = i64::MIN;
 /// A nonzero number as limbs without zero limbs below; its lowest bit weighs `2^low`.
 #[derive(Clone, Copy)]
 pub struct Term<'a> {
-    /// Whether the number is below 0.
+    /// Whether the number is negative.
     pub negative: bool,
     /// Magnitude, least limb first.
     pub limbs: &'a [u64],

@@ -1,7 +1,7 @@
 //! Freivalds' test modulo a random 61-bit prime: is an integer matrix exactly the product of two others?
 //!
-//! Promise: a right result always passes. Independent of: bounds, floats with fractions.
-//! Source: R. Freivalds, "Fast probabilistic algorithms", 1979; docs/CHECKS.md, "Verification".
+//! Promise: a right result always passes. Independent of: bounds, floats with fractions. Source: R. Freivalds, "Fast
+//! probabilistic algorithms", 1979; docs/CHECKS.md, "Verification".
 
 use super::{ClaimedProduct, Verification, VerifyOptions, fresh_seed, map_indices};
 use crate::context::Context;

@@ -98,10 +98,9 @@ pub struct Verification {
 ///
 /// There are three tests, and all must pass. (1) No entry exceeds the Cauchy-Schwarz bound. (2) For random vectors `x`
 /// with `x_j = +-2^(s_j)`, the residual `r = P^T (P x) - Q x`, without any rounding, has `|r_i| <= 2^(1-b) ||p_i||
-/// sum_j
-/// ||p_j|| |x_j|`: every fourth vector has `s_j = 0`, the others `||p_j|| |x_j|` in (1/4, 1]. (3) Sampled entries have
-/// `|Q_ij - (P^T P)_ij| <= 2^(1-b) ||p_i|| ||p_j||`, compared by integers. With `exact_integers`, (2) is Freivalds'
-/// test modulo a random prime ([`freivalds_syrk`]) and (3) requires equality.
+/// sum_j ||p_j|| |x_j|`: every fourth vector has `s_j = 0`, the others `||p_j|| |x_j|` in (1/4, 1]. (3) Sampled entries
+/// have `|Q_ij - (P^T P)_ij| <= 2^(1-b) ||p_i|| ||p_j||`, compared by integers. With `exact_integers`, (2) is
+/// Freivalds' test modulo a random prime ([`freivalds_syrk`]) and (3) requires equality.
 ///
 /// An error in an entry that is not compared is found by (2): always where it exceeds `8 N` times its bound and the
 /// rest of its row is right, else with probability at least `1 - 2^-v` beyond `4 N` times (`v` scaled vectors: 3 by

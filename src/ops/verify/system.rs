@@ -2,8 +2,8 @@
 //!
 //! Promise: a solution that meets the bound of [`solve_with`](crate::solve_with), [`trsm_with`](crate::trsm_with) or
 //! [`inverse_with`](crate::inverse_with) is never rejected. A system is the claim that its right side is a product, so
-//! it is tested like a product, with other bounds. Independent of: how a system is solved.
-//! Source: docs/CHECKS.md, "Verification".
+//! it is tested like a product, with other bounds. Independent of: how a system is solved. Source: docs/CHECKS.md,
+//! "Verification".
 
 use super::exact::{ColumnSize, UpperBound, column_size};
 use super::{Bounds, Claim, ClaimedProduct, Verification, VerifyOptions, fresh_seed, judge, map_indices};

@@ -227,7 +227,7 @@ impl Launcher<'_> {
         unsafe { self.device.launch(self.stream, &FILL, &[], 2, &arguments) }
     }
 
-    /// Integers to big floats.
+    /// Conversion of integers to big floats.
     ///
     /// # Errors
     /// The errors of [`crate::device::Device::launch`].

@@ -187,7 +187,7 @@ impl Launcher<'_> {
         unsafe { self.device.launch(self.stream, &UNPACK, &[], block.threads(), &arguments) }
     }
 
-    /// Digits to operand planes.
+    /// Conversion of digits to operand planes.
     ///
     /// # Errors
     /// The errors of [`crate::device::Device::launch`].

@@ -156,7 +156,7 @@ impl Machine {
         self.graph.hold(object);
     }
 
-    /// One handle less on an object.
+    /// Removes one handle of an object.
     pub fn release(&mut self, object: ObjectId) {
         let changes = self.graph.release(object);
         self.take_in(changes);

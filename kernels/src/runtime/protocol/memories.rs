@@ -82,7 +82,7 @@ impl Memories {
     /// Refuses a grid of no ranks, or with fewer slots than [`Memories::least_slots`].
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] with the numbers.
+    /// [`Error::InvalidArgument`] with the numbers of slots.
     pub fn check(&self, grid: RankGrid, tiles: usize, slots: usize) -> Result<()> {
         let RankGrid { rows, cols } = grid;
         if rows == 0 || cols == 0 {

@@ -51,7 +51,7 @@ pub enum Termination {
 pub struct ProtocolOptions {
     /// The rule that determines the sender of a finished tile for each receiver.
     pub delivery: DeliveryKind,
-    /// When a rank may end.
+    /// The rule by which a rank detects that it may end.
     pub termination: Termination,
     /// The order of ready tiles.
     pub policy: Policy,

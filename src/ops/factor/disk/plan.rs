@@ -33,11 +33,11 @@ const MOST_READS: usize = 32;
 pub struct OutOfCorePlan {
     /// Rows of a tile.
     pub tile_rows: usize,
-    /// Rows of the matrix in tiles.
+    /// Number of tile rows of the matrix.
     pub tiles: usize,
     /// Tiles that fit in memory.
     pub room_tiles: usize,
-    /// Rows and columns of a block in tiles: a block stays in memory while all columns before it are streamed.
+    /// Rows and columns of a block, counted in tiles: a block stays in memory while all columns before it are streamed.
     pub block_tiles: (usize, usize),
     /// The largest number of tiles of a block that are computed and written together.
     pub strip_tiles: usize,

@@ -22,9 +22,9 @@ use crate::tile::TileMap;
 /// The plan of [`super::cholesky_with`] for a matrix in the tiles `map`, whose entries have `input_bits`, including the
 /// symmetry check of a whole matrix: the bytes that this rank needs, including the factor. Collective.
 ///
-/// Nothing is computed; the kernel's tables are made and kept in the context. The memory limit of the context is that
-/// of the node, as for the factorisation. Entries of many sizes need more bits for entrywise accuracy, which can be
-/// given as [`DistCholeskyOptions::range_bits`] if they are known. A factor in the memory of an old one
+/// Nothing is computed, except that the kernel's tables are made and kept in the context. The memory limit of the
+/// context is that of the node, as for the factorisation. Entries of many sizes need more bits for entrywise accuracy,
+/// which can be given as [`DistCholeskyOptions::range_bits`] if they are known. A factor in the memory of an old one
 /// ([`super::cholesky_into`]) may need in addition the bytes of tiles in transit, since the old factor is held from the
 /// start.
 ///

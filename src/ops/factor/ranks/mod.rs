@@ -59,7 +59,7 @@ pub struct DistCholesky {
 pub struct DistCholeskyReport {
     /// How the factor was computed; the same on all ranks.
     pub report: CholeskyReport,
-    /// The work of this rank, with its spans and samples.
+    /// The work of this rank, with its time spans and samples.
     pub own: drive::RankReport,
     /// Bytes that the plan allows for this rank, including its tiles of the factor; the report has the largest number
     /// over the ranks.
@@ -127,12 +127,12 @@ pub fn cholesky(ctx: &Context, team: &Team, a: &DistMatrix, precision_bits: u32)
 /// ```
 ///
 /// # Errors
-/// The same on every rank. [`crate::Error::NotPositiveDefinite`] with the index of the first computed pivot that is not
-/// positive, as in one process; [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`] for a matrix that is
-/// not square; [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`] with the smallest limit that suffices;
-/// [`crate::Error::InvalidArgument`] for too few slots, a grid without ranks or with more than there are, tiles whose
-/// height is not a multiple of 8 of at most 4088, and for tiles, a precision or options that differ between ranks;
-/// [`crate::Error::DimensionOverflow`]; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`];
+/// The same error on every rank. [`crate::Error::NotPositiveDefinite`] with the index of the first computed pivot that
+/// is not positive, as in one process; [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`] for a matrix
+/// that is not square; [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`] with the smallest limit that
+/// suffices; [`crate::Error::InvalidArgument`] for too few slots, a grid without ranks or with more than there are,
+/// tiles whose height is not a multiple of 8 of at most 4088, and for tiles, a precision or options that differ between
+/// ranks; [`crate::Error::DimensionOverflow`]; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`];
 /// [`crate::Error::Transport`].
 pub fn cholesky_with(
     ctx: &Context,
@@ -149,9 +149,9 @@ pub fn cholesky_with(
 /// [`cholesky_with`] into `result`; its memory is reused if it is such a factor, for example from an earlier call.
 /// Collective.
 ///
-/// Fresh memory is slow to get, so repeated factorisations of one size gain from this. If its tiles or its precision do
-/// not fit, or if the context has a memory limit, its memory is released before the matrix is read. After an error
-/// `result` has no entries.
+/// Allocating fresh memory is slow, so repeated factorisations of one size are faster this way. If its tiles or its
+/// precision do not fit, or if the context has a memory limit, its memory is released before the matrix is read. After
+/// an error `result` has no entries.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};

@@ -102,15 +102,15 @@ pub(crate) struct CutCounts {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct DevicePart {
-    /// As its maker calls it.
+    /// Name of the device, as given by its maker.
     pub name: String,
     /// `cuda`, `soft` or `host`.
     pub kind: DeviceKind,
-    /// Number among the devices of its kind.
+    /// Number of the device among the devices of its kind.
     pub index: usize,
-    /// Moduli of its share.
+    /// Moduli assigned to the device.
     pub moduli: usize,
-    /// Operand planes of its share.
+    /// Operand planes assigned to the device.
     pub planes: usize,
     /// How the product is cut.
     pub cut: DeviceCut,
@@ -118,7 +118,7 @@ pub struct DevicePart {
     pub bytes: DeviceBytes,
     /// Sum of `bytes`.
     pub planned_bytes: u64,
-    /// Ranks of the machine that share the device; 1 if only this process uses it.
+    /// Number of ranks of the machine that share the device; 1 if only this process uses it.
     pub ranks: usize,
     /// Bytes of its memory that this rank may use; absent where it may use all.
     #[serde(skip_serializing_if = "Option::is_none")]

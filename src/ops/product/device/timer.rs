@@ -7,13 +7,13 @@ use serde::Serialize;
 /// A part of a call whose device time is reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum TimedPart {
-    /// Digits to operand planes.
+    /// Conversion of digits to operand planes.
     ToResidues,
-    /// Products of planes, with the reductions that do not overlap them.
+    /// Products of planes, with those reductions that do not overlap them.
     Product,
     /// Residues to integers.
     Reconstruct,
-    /// Integers to big floats.
+    /// Conversion of integers to big floats.
     Round,
 }
 

@@ -60,10 +60,10 @@ pub struct ProductPaths<'a> {
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct OutOfCoreProductOptions {
-    /// Rows and columns of a tile of the result, in multiples of 8; by default chosen from its shape. A directory
-    /// belongs to tiles of one size.
+    /// Rows and columns of a tile of the result, in multiples of 8; by default chosen from its shape. All tiles in a
+    /// directory have one size.
     pub tile_size: Option<usize>,
-    /// Whether the system's cache is used.
+    /// Whether the system's page cache is used.
     pub caching: Caching,
 }
 
@@ -164,7 +164,7 @@ pub fn syrk(
 ///
 /// All ranks read their bands from the operand's file, and rank 0 reads all of it once; rank 0 writes the result. A
 /// resumed run may have another number of ranks: a rank does not compute again the tiles that it finds in its
-/// directory. The bytes of the file are those of one process.
+/// directory. The file has the bytes of a run in one process.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};

@@ -43,7 +43,7 @@ pub struct DistOptions<'a> {
     /// Rows and columns of a tile of the result, a multiple of 8; with `None` they are chosen. It does not affect the
     /// bits of the result.
     pub tile_size: Option<usize>,
-    /// The grid of ranks that owns the result; with `None` it is chosen. Does not change a bit.
+    /// The grid of ranks that owns the result; with `None` it is chosen. It does not affect the bits of the result.
     pub grid: Option<RankGrid>,
     /// A function that receives the plan before anything is allocated; it may differ between ranks.
     pub on_plan: Option<PlanHook<'a>>,

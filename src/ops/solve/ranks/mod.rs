@@ -114,13 +114,14 @@ pub fn solve(
 /// whole columns of `B`, and the factor is sent to all ranks by rows of tiles, twice for every 512 right-hand sides of
 /// a rank, and again for columns that are solved with more bits. From 256 rows on and with accuracy by norms, the ranks
 /// of a node share the residues of a row of tiles: in the first pass each entry is sent once to each node. Memory: a
-/// row of tiles, or a rank's part of the node's shared tiles, in addition to that of one process for these columns.
-/// Four to seven right-hand sides, and columns that exceed the range of fixed point: each rank has all of these
-/// right-hand sides, a group at a time, and computes its share of the rows of every product; the ranks that own these
-/// rows of the factor send them to it. Each substitution sends the factor once in total, and the unknowns of a step to
-/// every rank. Memory: some rows of the factor. One to three right-hand sides with entrywise accuracy: each rank has
-/// the unknowns of some of the right-hand sides, and the factor is sent to all ranks by its rows, twice. Orders up to
-/// 16: every rank has the factor, and solves for whole columns of `B`. Source: docs/ALGORITHM.md, "Many ranks".
+/// row of tiles, or a rank's part of the node's shared tiles, in addition to the memory of one process for these
+/// columns. Four to seven right-hand sides, and columns that exceed the range of fixed point: each rank has all of
+/// these right-hand sides, a group at a time, and computes its share of the rows of every product; the ranks that own
+/// these rows of the factor send them to it. Each substitution sends the factor once in total, and the unknowns of a
+/// step to every rank. Memory: some rows of the factor. One to three right-hand sides with entrywise accuracy: each
+/// rank has the unknowns of some of the right-hand sides, and the factor is sent to all ranks by its rows, twice.
+/// Orders up to 16: every rank has the factor, and solves for whole columns of `B`. Source: docs/ALGORITHM.md, "Many
+/// ranks".
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};

@@ -30,8 +30,8 @@ const FACTOR_TILE: usize = 64;
 /// The plan of [`super::solve_with`] for a factor of `order` rows and `columns` right-hand sides whose entries have
 /// `right_bits`: the bytes that this rank needs in addition to the factor. Collective.
 ///
-/// Nothing is computed; the kernel's tables are made and kept in the context. The memory limit of the context is that
-/// of the node, as for the solve. The assumption on pivots is that of [`crate::plans::plan_trsm`].
+/// Nothing is computed, except that the kernel's tables are made and kept in the context. The memory limit of the
+/// context is that of the node, as for the solve. The assumption on pivots is that of [`crate::plans::plan_trsm`].
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
