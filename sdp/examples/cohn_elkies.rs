@@ -131,7 +131,8 @@ fn calls(degree: usize, bits: u32, iterations: u64) -> Result<()> {
     let each = 1e6 / iterations.max(1) as f64;
     let alone = times.values().map(|time| time.seconds).sum::<f64>();
     println!("degree {degree}, {bits} bits, {iterations} iterations, microseconds for each of them:");
-    println!("iteration {:.0}, its calls timed separately {:.0}, ratio {:.3}", seconds * each, alone * each, seconds / alone);
+    let (iteration, calls, ratio) = (seconds * each, alone * each, seconds / alone);
+    println!("iteration {iteration:.0}, its calls timed separately {calls:.0}, ratio {ratio:.3}");
     println!("{phases:?}");
     let mut list = times.into_iter().collect::<Vec<_>>();
     list.sort_by(|(_, a), (_, b)| b.seconds.total_cmp(&a.seconds));

@@ -110,7 +110,10 @@ impl FileFormat {
         let (format, _) = by_ending(path.as_os_str().as_bytes());
         match format {
             Some(format) if format.is_written() => Ok(format),
-            Some(_) => Err(Error::InvalidArgument(format!("{}: this format can be read, but not written", path.display()))),
+            Some(_) => {
+                let path = path.display();
+                Err(Error::InvalidArgument(format!("{path}: this format can be read, but not written")))
+            }
             None if is_device(path) => Ok(FileFormat::MatrixMarket),
             None => Err(FileFormat::unknown(path)),
         }

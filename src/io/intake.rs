@@ -93,7 +93,9 @@ pub(super) fn refused(
         }
         Refusal::NotFinite(kind) => format!("{at} is {kind}: every entry must be finite"),
         Refusal::NotANumber => format!("{at} is not a number: {found}"),
-        Refusal::NotAnInteger => format!("{at} is not an integer, although the first line of the file announces integers: {found}"),
+        Refusal::NotAnInteger => {
+            format!("{at} is not an integer, although the first line of the file announces integers: {found}")
+        }
         Refusal::NoPrecision => {
             format!("{at} has to be rounded, but the file does not state its precision: give it in bits; found {found}")
         }

@@ -100,8 +100,9 @@ impl<'a, R: Read> NpyFile<'a, R> {
         match self.bytes.map(u128::from) {
             Some(found) if found != expected => {
                 let word = if found < expected { "truncated" } else { "too long" };
-                Err(self
-                    .error(format_args!("the file is {word}: it has {found} bytes, but its header requires {expected}")))
+                Err(self.error(format_args!(
+                    "the file is {word}: it has {found} bytes, but its header requires {expected}"
+                )))
             }
             _ => Ok(()),
         }

@@ -136,7 +136,7 @@ impl<'s, 'a, R: Read> Pickle<'s, 'a, R> {
     }
 
     fn unknown(&self) -> Error {
-        self.stream.error("an object of the array is not a number of a supported type: use astype(str) before numpy.save")
+        self.stream.error("an object of the array has an unsupported type: use astype(str) before numpy.save")
     }
 
     /// Elements of the stack from `start` on go to the list below them.
@@ -147,7 +147,7 @@ impl<'s, 'a, R: Read> Pickle<'s, 'a, R> {
         }
         for value in self.stack.drain(start..) {
             let Value::Word(word) = value else {
-                let message = "an object of the array is not a number of a supported type: use astype(str) before numpy.save";
+                let message = "an object of the array has an unsupported type: use astype(str) before numpy.save";
                 return Err(self.stream.error(message));
             };
             put(&word).map_err(|Rejected { refusal, place }| {

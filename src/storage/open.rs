@@ -244,7 +244,9 @@ fn read_header(
     let first = IoBuffer::ALIGNMENT;
     let mut found = read_whole(&*file, &mut block[..first], 0)?;
     let mut bytes = match GroupHeader::bytes_of(&block[..found]) {
-        Ok(bytes) if bytes > file_bytes => return Ok(Err(format!("it has {file_bytes} bytes, but its header states {bytes}"))),
+        Ok(bytes) if bytes > file_bytes => {
+            return Ok(Err(format!("it has {file_bytes} bytes, but its header states {bytes}")));
+        }
         Ok(bytes) => bytes as usize,
         Err(reason) => return Ok(Err(reason)),
     };

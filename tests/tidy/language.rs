@@ -348,7 +348,8 @@ fn planted_words_are_found() {
         let lines = texts.iter().flat_map(|text| vec![text.line; unclear(&text.text).len()]);
         lines.collect::<Vec<_>>()
     };
-    let code = "//! Beside it.\n\n/// What is\n/// told.\npub fn f() {}\n/// Told.\nfn g() { h(\"it is told so\"); } // told\n";
+    let code = "//! Beside it.\n\n/// What is\n/// told.\npub fn f() {}\n/// Told.\n";
+    let code = format!("{code}fn g() {{ h(\"it is told so\"); }} // told\n");
     let tests = "#[cfg(test)]\nmod tests {\n    /// Told.\n    pub fn f() { g(\"all of it told\"); }\n}\n";
     let file = File::new("src/a.rs", &format!("{code}{tests}"));
     assert_eq!(lines(documentation(&file)), [1, 3, 3]);

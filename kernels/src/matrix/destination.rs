@@ -52,9 +52,11 @@ impl<'a> Destination<'a> {
             Destination::Block(block) if (block.rows(), block.cols()) != (rows, cols) => {
                 Err(Error::shape_mismatch("the block for the result", (rows, cols), (block.rows(), block.cols())))
             }
-            Destination::Block(block) if block.precision_bits() != precision_bits => Err(Error::InvalidArgument(
-                format!("the block for the result has {} bits, but the result has {precision_bits}", block.precision_bits()),
-            )),
+            Destination::Block(block) if block.precision_bits() != precision_bits => {
+                let bits = block.precision_bits();
+                let message = format!("the block for the result has {bits} bits, but the result has {precision_bits}");
+                Err(Error::InvalidArgument(message))
+            }
             Destination::Block(block) => Ok(block),
         }
     }

@@ -193,7 +193,8 @@ impl Distribution {
                     return refuse(format!("the first block of {block} {what} cannot lack {offset}"));
                 }
                 Axis::Cyclic { first, .. } if *first >= deal.numbers => {
-                    return refuse(format!("the first {what} are assigned to number {first}, but there are {}", deal.numbers));
+                    let numbers = deal.numbers;
+                    return refuse(format!("the first {what} are on number {first}, but there are {numbers} numbers"));
                 }
                 Axis::Cyclic { .. } => {}
                 Axis::Consecutive { starts, .. } => {

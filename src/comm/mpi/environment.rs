@@ -42,8 +42,8 @@ impl Environment {
     /// Finalises MPI if [`Environment::start`] initialised it. Collective. Calls on remaining ranks return errors
     /// afterwards.
     ///
-    /// A rank that fails while others continue must call [`crate::comm::Transport::abort`] instead, since this call waits for all
-    /// ranks.
+    /// A rank that fails while others continue must call [`crate::comm::Transport::abort`] instead, since
+    /// this call waits for all ranks.
     ///
     /// # Errors
     /// [`Error::Transport`].

@@ -74,7 +74,7 @@ impl MpiRank {
         let gate = Gate::enter()?;
         // SAFETY: live by contract. All of its ranks get the same answer.
         if gate.call(|| unsafe { result::is_inter(comm) })? {
-            let message = "the communicator is an intercommunicator: pass an intracommunicator, as MPI_Intercomm_merge returns";
+            let message = "it is an intercommunicator: pass an intracommunicator, such as MPI_Intercomm_merge returns";
             return Err(Error::InvalidArgument(message.into()));
         }
         // SAFETY: live by contract, and `gate` says that MPI is.

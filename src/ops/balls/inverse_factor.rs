@@ -37,7 +37,8 @@ impl InverseFactor {
         let regular = match Regular::prove(ctx, near.view(), BallView::point(factor), start)? {
             Ok(regular) => regular,
             Err(unproven) => {
-                let message = format!("the inverse of a Cholesky factor has a relative error of {:.3e}", unproven.ratio);
+                let ratio = unproven.ratio;
+                let message = format!("the inverse of a Cholesky factor has a relative error of {ratio:.3e}");
                 return Err(Error::InvalidArgument(message));
             }
         };

@@ -192,7 +192,7 @@ impl DistMatrix {
     /// [`crate::Error::OutOfMemory`] if the root cannot hold the matrix; [`crate::Error::Transport`].
     pub fn gather(&self, group: &dyn Transport, root: usize) -> Result<Option<Matrix>> {
         self.check_group(group)?;
-        let refusal = || Error::InvalidArgument(format!("gather: there is no rank {root} among {} ranks", group.size()));
+        let refusal = || Error::InvalidArgument(format!("gather: rank {root} is not one of {} ranks", group.size()));
         agree(group, if root < group.size() { Ok(()) } else { Err(refusal()) })?;
         let said = (root, self.map, self.precision_bits, self.symmetric);
         check_alike(group, &said, "gather: ranks differ in the root, the tiles, the precision or the symmetry")?;
@@ -325,7 +325,7 @@ pub(crate) fn check_place(group: &dyn Transport, rank: usize, grid: RankGrid) ->
 /// Refuses a root outside the group.
 pub(crate) fn check_root(group: &dyn Transport, root: usize) -> Result<()> {
     let ranks = group.size();
-    if root < ranks { Ok(()) } else { Err(Error::InvalidArgument(format!("root {root} does not exist: there are {ranks} ranks"))) }
+    if root < ranks { Ok(()) } else { Err(Error::InvalidArgument(format!("root {root} is not one of {ranks} ranks"))) }
 }
 
 /// Refuses tiles that are not whole blocks.
@@ -360,7 +360,8 @@ fn check_scatter(
         return Err(Error::shape_mismatch("scatter", (whole.rows(), whole.cols()), (map.rows, map.cols)));
     }
     if whole.precision_bits() != precision_bits {
-        return refuse(format!("scatter: the matrix has {} bits, but the result has {precision_bits}", whole.precision_bits()));
+        let bits = whole.precision_bits();
+        return refuse(format!("scatter: the matrix has {bits} bits, but the result has {precision_bits}"));
     }
     Ok(())
 }

@@ -123,7 +123,7 @@ impl DistMatrix {
     fn check_triangle(&self, triangle: Option<Uplo>) -> Result<()> {
         match (self.map().triangle, triangle) {
             (Some(held), Some(wanted)) if held != wanted && !self.is_symmetric() => {
-                let message = format!("the {wanted:?} triangle is requested, but the matrix has only the {held:?} triangle");
+                let message = format!("the {wanted:?} triangle is requested, but the matrix has only the {held:?} one");
                 Err(Error::InvalidArgument(message))
             }
             _ => Ok(()),
@@ -234,7 +234,10 @@ pub(crate) fn check_target(rows: usize, cols: usize, precision_bits: u32, local:
     }
     match local.precision_bits() {
         bits if bits == precision_bits => Ok(()),
-        bits => Err(Error::InvalidArgument(format!("the local part has {bits} bits, but the matrix has {precision_bits}"))),
+        bits => {
+            let message = format!("the local part has {bits} bits, but the matrix has {precision_bits}");
+            Err(Error::InvalidArgument(message))
+        }
     }
 }
 

@@ -133,7 +133,8 @@ fn entries_of_array_files() {
         assert_eq!(refusal(&file, FileFormat::MatrixMarket), want);
     }
     let file = format!("%%MatrixMarket matrix array integer symmetric\n2 2\n1\n2.5\n{digits}\n");
-    let want = "line 4: entry at row 2, column 1 (counted from 1) is not an integer, although the first line of the file announces integers: '2.5'";
+    let want = "line 4: entry at row 2, column 1 (counted from 1) is not an integer, although the first line of the \
+                file announces integers: '2.5'";
     assert_eq!(refusal(file.as_bytes(), FileFormat::MatrixMarket), want);
     let file = format!("%%MatrixMarket matrix array real general\n1 1\n{digits}x\n");
     let shown = &digits[..40];

@@ -83,7 +83,8 @@ fn without_direct_io_pages_are_dropped_and_the_report_says_so() {
     let report = opened.storage.report().clone();
     assert_eq!((report.caching, report.alignment), (Caching::DropBehind, None));
     let remark = report.remarks.concat();
-    assert!(remark.starts_with("/simulated: direct I/O is not available (the simulated file system has none)"), "{remark}");
+    let absent = "/simulated: direct I/O is not available (the simulated file system has none)";
+    assert!(remark.starts_with(absent), "{remark}");
     opened.publish("g", &[("a", 5)]).unwrap();
     opened.check(&["a"]).unwrap();
     drop(opened);

@@ -66,7 +66,7 @@ impl<'py> OtherTriangle<'py> {
         let shown = |entry: FloatRef<'_>| format!("{:.20e}", entry.to_float(64 * entry.limbs.len() as u32));
         let (first, second) = (shown(named.get(row, col)), shown(entries.get(col, row)));
         let reason = match conflict.named_is_zero {
-            true => format!("uplo='{word}' names a triangle that is zero outside the diagonal, but the other triangle is not"),
+            true => format!("uplo='{word}' names a triangle that is zero outside the diagonal, but the other is not"),
             false => format!("uplo='{word}_only' ignores the other triangle"),
         };
         let text = format!(

@@ -113,8 +113,8 @@ pub(super) fn open_right(path: &Path, operation: &'static str, triangle: &Matrix
     }
     if right.is_symmetric() {
         let path = path.display();
-        return Err(Error::InvalidArgument(format!("{path}: right-hand sides of a solve out of core must be stored with \
-                                                   all entries")));
+        let message = format!("{path}: right-hand sides of a solve out of core must be stored with all entries");
+        return Err(Error::InvalidArgument(message));
     }
     Ok(Arc::new(right))
 }
