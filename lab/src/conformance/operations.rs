@@ -346,8 +346,8 @@ pub fn memory(device: &dyn Device, _large: bool) -> Result<()> {
     let used_bytes = device.used_bytes();
     let held = device.allocate(4096)?;
     if device.used_bytes() < used_bytes + held.bytes() as u64 || device.peak_bytes() < device.used_bytes() {
-        return failed(format!("after an allocation of 4096 bytes {} bytes are counted, before it {used_bytes}", \
-                               device.used_bytes()));
+        let after = device.used_bytes();
+        return failed(format!("after an allocation of 4096 bytes {after} bytes are counted, before it {used_bytes}"));
     }
     Ok(())
 }

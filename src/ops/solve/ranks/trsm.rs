@@ -209,8 +209,7 @@ pub fn trsm_local(
     let world = team.world();
     check_options(world, options)?;
     if options.side == Side::Right {
-        let message = "trsm: right-hand sides in the caller's own distribution are supported only for side \
-                       left".to_string();
+        let message = "trsm: right-hand sides in the caller's own distribution need side left".to_string();
         return Err(Error::InvalidArgument(message));
     }
     check_triangle(world, t, options.uplo)?;
