@@ -118,7 +118,7 @@ def solved(work: Callable[[], object]) -> object:
     try:
         return work()
     except ValueError as error:
-        assert "balls may hold" in str(error) or isinstance(error, sunzi.NotPositiveDefiniteError)
+        assert "balls may contain" in str(error) or isinstance(error, sunzi.NotPositiveDefiniteError)
         return None
 
 

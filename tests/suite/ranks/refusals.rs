@@ -66,7 +66,7 @@ fn a_matrix_is_scattered_from_one_root_as_all_say() {
         DistMatrix::scatter(rank, root, (rank.rank() == holder).then_some(&whole), shape, bits)
     };
     let good = map(20, 12);
-    refused("root 2 of 2 ranks", |rank| scatter(rank, 2, 2, good, 100));
+    refused("root 2 is not one of 2 ranks", |rank| scatter(rank, 2, 2, good, 100));
     let wide = TileMap { grid: RankGrid { rows: 3, cols: 1 }, ..good };
     refused("a grid of 3 x 1 ranks for 2", |rank| scatter(rank, 0, 0, wide, 100));
     refused("only rank 0 may pass the matrix", |rank| scatter(rank, 0, 1, good, 100));
@@ -80,7 +80,7 @@ fn a_matrix_is_scattered_from_one_root_as_all_say() {
         })
     };
     assert!(none().into_iter().all(|is_refused| is_refused));
-    refused("gather: rank 2 of 2", |rank| scatter(rank, 0, 0, good, 100)?.gather(rank, 2));
+    refused("gather: rank 2 is not one of 2 ranks", |rank| scatter(rank, 0, 0, good, 100)?.gather(rank, 2));
 }
 
 #[test]
