@@ -74,7 +74,7 @@ pub type ProgressCallback = dyn Fn(Progress) -> bool + Send + Sync;
 pub struct Context {
     threads: usize,
     memory: MemoryBudget,
-    /// Whether the memory is limited, or was limited in the context of which this is a clone without the limit.
+    /// Whether the memory is limited, here or in the context from which this one was cloned without its limit.
     under_limit: bool,
     kernel: Option<&'static dyn PlaneKernel>,
     /// The multiplier units that the choice of a kernel assumes; `None` for the units of this CPU.

@@ -17,8 +17,8 @@ pub struct CholeskyOptions {
     pub tile_rows: Option<usize>,
     /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
-    /// The smallest number of additional bits with which entrywise accuracy begins: the number that an earlier matrix
-    /// of the same kind needed saves a repetition. Unused for accuracy by norms.
+    /// The smallest number of additional bits with which entrywise accuracy begins. If an earlier matrix of the same
+    /// kind needed a known number, passing that number saves a repetition. Unused for accuracy by norms.
     pub range_bits: u32,
     /// Whether [`crate::solve_with`] and [`crate::inverse_with`] also estimate the number of correct digits of their
     /// result, for the report. There is no such estimate for a factor.
