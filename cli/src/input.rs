@@ -83,8 +83,8 @@ impl<'a> Reader<'a> {
         Reader { options: self.options.keep_written(true), ..self }
     }
 
-    /// The entries of the symmetric matrix read last that were rounded, as they were written, those of the triangle
-    /// that counts; `None` where they were not kept.
+    /// The entries of the last symmetric matrix that were rounded when it was read, as they were written, of the
+    /// selected triangle; `None` if they were not kept.
     pub fn written(&self) -> Option<Vec<WrittenEntry>> {
         self.written.take()
     }

@@ -5,7 +5,7 @@
 use sunzi::io::FileFormat;
 use sunzi::{Error, Result};
 
-/// Bytes at the beginning of a file that are looked at.
+/// Bytes at the beginning of a file that are examined.
 pub const FIRST_BYTES: usize = 1 << 12;
 
 /// A form of programs that are one text.

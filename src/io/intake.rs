@@ -47,7 +47,7 @@ impl Intake {
         self
     }
 
-    /// Takes in the entry at `place`, any number.
+    /// Adds the entry at `place`, any number.
     ///
     /// # Errors
     /// As [`Intake::push_at`].
@@ -56,7 +56,7 @@ impl Intake {
         self.push_at(scanner, word, ReadPosition { place, rows: 0, field: Field::Real })
     }
 
-    /// Takes in the entry at a place.
+    /// Adds the entry at a place.
     ///
     /// # Errors
     /// [`Error::Format`] with the line, the place and the word; [`Error::OutOfMemory`], [`Error::MemoryLimit`].

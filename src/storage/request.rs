@@ -126,8 +126,8 @@ pub enum Durability {
     /// A power cut: files and the directory are synced before the answer.
     #[default]
     PowerCut,
-    /// Nothing but the end of the process: no sync is waited for. For objects that no later run reads. After a power
-    /// cut they may be missing or damaged, and are reported as such.
+    /// Only the end of the process: no sync is waited for. For objects that no later run reads. After a power cut they
+    /// may be missing or damaged, and are reported as such.
     Scratch,
 }
 

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 /// Words and what to write in their place. A `^` stands for the beginning of a sentence.
-const WORDS: [(&str, &str); 63] = [
+const WORDS: [(&str, &str); 76] = [
     ("so many", "the number, or a name for it"),
     ("so much", "the amount, or a name for it"),
     ("as many as", "the number itself, 'equal to'"),
@@ -64,6 +64,19 @@ const WORDS: [(&str, &str); 63] = [
     ("whoever", "a noun: the caller"),
     ("right sides", "right-hand sides"),
     ("the most that", "the largest number of"),
+    ("triangle that counts", "the triangle that is read"),
+    ("part that counts", "the part that is used"),
+    ("looks at", "reads, checks"),
+    ("looked at", "read, checked"),
+    ("^takes in", "reads, adds, processes"),
+    ("taken in", "read, added"),
+    ("finds out", "detects"),
+    ("learns", "receives, detects"),
+    ("forgets", "removes"),
+    ("remembers", "records"),
+    ("nothing but", "only"),
+    ("at hand", "available"),
+    ("as they come", "in their order"),
     ("^what", "a noun"),
     ("^whatever", "a noun"),
     ("^which", "a noun"),

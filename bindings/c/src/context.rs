@@ -118,7 +118,7 @@ impl sunzi_context {
         self.made.as_ref().map_or_else(|_| Accuracy::default(), |made| made.accuracy)
     }
 
-    /// Remembers how a call of this thread ended.
+    /// Records the outcome of a call of this thread.
     pub fn answer(&self, outcome: &Outcome<()>) {
         let thread = thread_number();
         match outcome {
@@ -157,7 +157,7 @@ impl sunzi_context {
         *lock(&self.report)
     }
 
-    /// Remembers the report of a call.
+    /// Records the report of a call.
     pub fn set_report(&self, report: sunzi_report) {
         *lock(&self.report) = report;
     }

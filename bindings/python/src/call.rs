@@ -137,7 +137,7 @@ impl<'py> Call<'py> {
         self.asked_bits.unwrap_or(2)
     }
 
-    /// Looks at `out` before anything is computed.
+    /// Checks `out` before anything is computed.
     ///
     /// # Errors
     /// As [`Destination::new`].

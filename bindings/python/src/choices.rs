@@ -17,7 +17,7 @@ pub const SIDES: &[(&str, Side)] = &[("left", Side::Left), ("right", Side::Right
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Named {
     pub uplo: Uplo,
-    /// Whether the other one is not looked at.
+    /// Whether the other triangle is not read.
     only: bool,
 }
 

@@ -274,7 +274,7 @@ pub fn read_beside(call: &Call<'_>, numbers: &Bound<'_, PyAny>, name: &str, fact
     operand.view(call.py(), Bits::InFull(bits))
 }
 
-/// A call that looks at digits.
+/// A call that estimates or proves digits.
 pub fn digits_call<'py>(
     py: Python<'py>,
     uplo: Option<&str>,

@@ -38,7 +38,7 @@ impl ProductTerms {
         ProductTerms::with(call, operands, ProductTerms::added(call, part)?)
     }
 
-    /// Looks at `c`.
+    /// Checks `c` without converting its numbers.
     ///
     /// # Errors
     /// As [`Operand::of`].
@@ -46,7 +46,7 @@ impl ProductTerms {
         call.object("c")?.map(|c| Operand::of(&c, "c", part)).transpose()
     }
 
-    /// The same where `c` has been looked at.
+    /// The same if `c` has been checked.
     ///
     /// # Errors
     /// As [`ProductTerms::of`].
@@ -207,7 +207,7 @@ pub fn trsm<'py>(
     call.finish(result, ResultForm::General, shape, json(&report)?)
 }
 
-/// A symmetric matrix, the triangle that counts where one is named, and the precision of results computed from it.
+/// A symmetric matrix, the selected triangle if one is selected, and the precision of results computed from it.
 pub struct Symmetric {
     pub view: View,
     pub uplo: Option<Named>,
@@ -226,7 +226,7 @@ impl Symmetric {
         Symmetric::read(call, Operand::of(a, "a", part_of(uplo))?, others)
     }
 
-    /// The same of an operand that has been looked at.
+    /// The same for an operand that has been checked.
     ///
     /// # Errors
     /// As [`Symmetric::of`].

@@ -20,7 +20,7 @@ pub const DIGIT_BITS: u32 = 52;
 /// Zero digits before and after the digits of an entry of a [`FixedVector`].
 pub const PADDING: usize = 8;
 
-/// The first column, `a + b` for a product of digits `a` and `b`, that counts for operands of `digits` digits.
+/// The first column, `a + b` for a product of digits `a` and `b`, that is used for operands of `digits` digits.
 ///
 /// The part left out of a product is below `digits 2^(52 (digits - 2))`.
 pub const fn first_column(digits: usize) -> usize {

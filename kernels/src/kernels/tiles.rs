@@ -95,9 +95,9 @@ pub enum TilePart {
 /// Where a tile's entries come from.
 #[derive(Clone)]
 pub struct TileSource<'a> {
-    /// The matrix; nothing outside of the part that counts is read.
+    /// The matrix; nothing outside the selected part is read.
     pub matrix: MatrixView<'a>,
-    /// The part that counts; the rest of the tile becomes undefined and is not read.
+    /// The selected part; the rest of the tile becomes undefined and is not read.
     pub part: TilePart,
     /// Rows of the tile.
     pub rows: Range<usize>,

@@ -156,7 +156,7 @@ pub struct Symmetric<'a> {
 enum SymmetrySource {
     /// It is known to be symmetric.
     Known,
-    /// The caller names the triangle that counts.
+    /// The caller selects one triangle.
     Named(Uplo),
     /// Not known to be symmetric: it is checked.
     Plain,

@@ -23,7 +23,7 @@ pub struct TriangleConflict {
     pub named_is_zero: bool,
 }
 
-/// Looks at mirrored entries in any order, and keeps the first pair that does not fit, column by column.
+/// Compares mirrored entries in any order, and keeps the first pair that does not fit, column by column.
 pub struct TriangleCheck {
     /// Bits to which the input is known.
     bits: u32,

@@ -59,7 +59,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Nothing but the kernel is known.
+    /// Only the kernel is known.
     pub fn of_kernel(kernel: &'static str) -> Account {
         Account {
             kernel,

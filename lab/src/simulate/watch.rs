@@ -1,4 +1,4 @@
-//! Rules that must hold in every run: each task once, in order, with its operands at hand; every process ends.
+//! Rules that must hold in every run: each task once, in order, with its operands available; every process ends.
 
 use rustc_hash::FxHashSet;
 use sunzi::advanced::runtime::CholeskyGraph;

@@ -67,7 +67,7 @@ fn dual(k: Arithmetic<'_>, block: &Block) -> Result<SidePart> {
     }
 }
 
-/// Factors of the blocks at hand, or the first block of the caller's program, by its number among all, that is not
+/// Factors of the blocks of this rank, or the first block of the caller's program, by its number among all, that is not
 /// positive definite. Collective.
 ///
 /// # Errors

@@ -53,9 +53,9 @@ pub struct PrecisionPlan {
 /// A rank's part of a program.
 #[derive(Clone, Copy)]
 pub struct ProgramPart<'a> {
-    /// The groups at hand.
+    /// The groups of this rank.
     pub problem: &'a Problem,
-    /// The blocks at hand.
+    /// The blocks of this rank.
     pub cones: &'a [Cone],
     /// The parts of all ranks.
     pub share: &'a Share,

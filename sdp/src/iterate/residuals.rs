@@ -93,7 +93,7 @@ impl Objectives {
     }
 }
 
-/// `A*(M)` of all groups at hand, for the blocks at hand of a matrix. Collective.
+/// `A*(M)` of all groups of this rank, for its blocks of a matrix. Collective.
 ///
 /// # Errors
 /// The errors of the library's products.

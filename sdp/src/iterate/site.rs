@@ -14,9 +14,9 @@ use sunzi::{Context, Result};
 /// See the module.
 #[derive(Clone, Copy)]
 pub struct Site<'s> {
-    /// The groups at hand, rounded to `bits`.
+    /// The groups of this rank, rounded to `bits`.
     pub problem: &'s Problem,
-    /// The blocks at hand.
+    /// The blocks of this rank.
     pub cones: &'s [Cone],
     /// The other ranks.
     pub share: &'s Share,
@@ -41,7 +41,7 @@ impl<'s> Site<'s> {
         Arithmetic { ctx: self.workers.all(), bits: self.bits }
     }
 
-    /// The result of `work` for each block at hand; the same outcome on all ranks. Collective.
+    /// The result of `work` for each block of this rank; the same outcome on all ranks. Collective.
     ///
     /// # Errors
     /// The errors of `work`.
@@ -65,7 +65,8 @@ impl<'s> Site<'s> {
         self.share.ranks.agreed(made)
     }
 
-    /// Sums over all blocks of the program, in their order; `made` are the numbers of the blocks at hand. Collective.
+    /// Sums over all blocks of the program, in their order; `made` are the numbers of the blocks of this rank.
+    /// Collective.
     ///
     /// # Errors
     /// The errors of any rank.

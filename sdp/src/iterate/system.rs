@@ -18,7 +18,7 @@ use sunzi::{Accuracy, Context, Error, Matrix, Op, Result};
 
 /// The factored equation.
 pub struct System {
-    /// Systems of the groups at hand.
+    /// Systems of the groups of this rank.
     groups: Vec<GroupSystem>,
     /// The factor of Q, where there are free variables.
     free: Option<Factor>,
@@ -114,7 +114,7 @@ impl System {
         Ok(free.map(|free| System { groups, free: Some(free) }).ok_or(Singular::Free))
     }
 
-    /// The factors of the groups at hand, and that of Q.
+    /// The factors of the groups of this rank, and the factor of Q.
     pub fn factors(&self) -> (impl Iterator<Item = &Factor>, Option<&Factor>) {
         (self.groups.iter().map(|group| &group.factor), self.free.as_ref())
     }

@@ -1,4 +1,4 @@
-//! Programs of matrices that a caller has at hand: SDPA's standard form, with equations for x where there are some.
+//! Programs whose matrices are in a caller's memory: SDPA's standard form, optionally with equations for x.
 
 use super::{Constraints, Form, Group, Problem, Sparse, SparseCone};
 use crate::block::Shape;

@@ -63,7 +63,7 @@ impl PackedTiles {
         has_room
     }
 
-    /// Takes in the words of a tile for which room was set aside, and returns the readers that wait for them.
+    /// Stores the words of a tile for which memory was set aside, and returns the readers that wait for them.
     pub fn keep(&mut self, tile: TileId, words: Payload) -> Vec<Reader> {
         self.under_way -= 1;
         self.bytes += bytes_of(&words);

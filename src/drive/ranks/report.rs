@@ -9,7 +9,7 @@ use std::time::Instant;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpanKind {
-    /// SYRK or GEMM: that many of them; with none of them, the tile was taken in ahead of its tasks.
+    /// SYRK or GEMM: the number of them; if it is 0, the tile was loaded before its tasks.
     Updates(u32),
     /// Updates, then POTRF or TRSM.
     Finish(u32),
@@ -164,7 +164,7 @@ impl SampleLog {
         SampleLog { samples: Vec::new(), stride: 1, events: 0 }
     }
 
-    /// Takes in an event; `sample` is called where the event is to be kept.
+    /// Processes an event; `sample` is called if the event is to be recorded.
     pub fn event(&mut self, sample: impl FnOnce() -> Sample) {
         if self.events.is_multiple_of(self.stride) {
             if self.samples.len() == MOST_SAMPLES {

@@ -72,7 +72,7 @@ pub trait LocalArray: Sized {
     fn place_for(&mut self, precision_bits: u32) -> Option<MatrixViewMut<'_>>;
 }
 
-/// An operand that has been taken in.
+/// An operand that has been read.
 pub enum LocalInput<'a> {
     /// A copy, and whether it is that of the transpose.
     Copied(Matrix, bool),

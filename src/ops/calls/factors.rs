@@ -24,7 +24,7 @@ use rug::float::{FreeCache, free_cache};
 pub struct TriangularKind {
     /// The side on which it stands.
     pub side: Side,
-    /// The triangle that counts.
+    /// The selected triangle.
     pub uplo: Uplo,
     /// The matrix or its transpose.
     pub op: Op,

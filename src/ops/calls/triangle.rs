@@ -61,7 +61,7 @@ impl LocalTriangle {
         LocalTriangle { diagonal: self.diagonal.transposed(), part: self.part.transposed() }
     }
 
-    /// The rows of column `col` that count, of `rows` rows.
+    /// The rows of column `col` in the part, of `rows` rows.
     pub fn rows(self, col: usize, rows: usize) -> Range<usize> {
         let LocalTriangle { diagonal, part } = self;
         match part {

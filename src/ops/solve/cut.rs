@@ -236,7 +236,7 @@ impl TriangleCut {
     }
 
     /// Most bytes while the products of a solve by parts run, on `columns` columns; `ctx` holds the scratch for the
-    /// result of a product. Looks at the outermost `levels` levels of the recursion.
+    /// result of a product. Examines the outermost `levels` levels of the recursion.
     ///
     /// # Errors
     /// [`crate::Error::MemoryLimit`] with the least that the most demanding product needs.

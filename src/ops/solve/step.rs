@@ -34,7 +34,7 @@ pub(crate) struct TriangleSolver<'a> {
 }
 
 impl<'a> TriangleSolver<'a> {
-    /// Prepares a triangle that is at hand.
+    /// Prepares a triangle in memory.
     pub fn new(triangle: Triangle<'a>, working_bits: u32, method: Method) -> TriangleSolver<'a> {
         let Method { path, accuracy } = method;
         let fixed = (path == Path::Tiles).then(|| FixedTriangle::new(&triangle, working_bits, accuracy));

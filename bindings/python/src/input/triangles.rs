@@ -20,7 +20,7 @@ pub struct OtherTriangle<'py> {
 }
 
 impl<'py> OtherTriangle<'py> {
-    /// The other triangle of a matrix, which holds both; `None` where it is not looked at.
+    /// The other triangle of a matrix, which holds both; `None` if it is not read.
     pub fn of_matrix(part: ReadPart) -> Option<OtherTriangle<'py>> {
         let ReadPart::Symmetric(named) = part else { return None };
         Some(OtherTriangle { named, source: None })

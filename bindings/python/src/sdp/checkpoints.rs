@@ -78,7 +78,7 @@ impl Checkpoints {
         if self.folder.is_some() { 2 * problem.point_bytes() } else { 0 }
     }
 
-    /// Remembers a state for [`Checkpoints::keep_last`], where there is a folder.
+    /// Records a state for [`Checkpoints::keep_last`], if there is a folder.
     pub fn remember(&self, state: &State) {
         if self.folder.is_some() {
             let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);

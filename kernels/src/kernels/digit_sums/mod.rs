@@ -95,7 +95,8 @@ impl DigitVector {
         Eights::bytes(len.div_ceil(8).saturating_mul(columns))
     }
 
-    /// Sets a number to a significand, as little-endian limbs. Digits beyond the columns meet none of those that count.
+    /// Sets a number to a significand, as little-endian limbs. Digits beyond the columns have no product in the columns
+    /// used.
     pub fn set(&mut self, index: usize, limbs: &[u64]) {
         let mut digits = [0; MOST_COLUMNS];
         let digits = &mut digits[..self.columns];

@@ -36,7 +36,7 @@ impl ClientList {
         self.entries.is_empty()
     }
 
-    /// Takes in a request.
+    /// Processes a request.
     pub fn request(&mut self, rank: u32) -> Route {
         let place = self.entries.iter().position(|entry| entry.client.rank == rank);
         let place = place.unwrap_or_else(|| panic!("rank {rank} requests a tile that it has or never reads"));

@@ -276,7 +276,7 @@ impl TaskMachine {
         self.grid.size() as u64 - 1
     }
 
-    /// Takes in an event.
+    /// Processes an event.
     pub fn handle(&mut self, event: ProtocolEvent) {
         match event {
             ProtocolEvent::Done(run) => self.done(&run),

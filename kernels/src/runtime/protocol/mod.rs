@@ -2,12 +2,11 @@
 //!
 //! The owner of a tile runs its tasks. Ranks that share its memory read a finished tile where it lies, to all other
 //! ranks it is sent on request, and a rank holds tiles that were sent to it in a fixed number of slots.
-//! [`TaskMachine::handle`] takes in events, [`TaskMachine::poll`] returns the next action; drivers move messages and
-//! compute. Every driver (threads, MPI, simulator) runs this code.
-//! Promise: with at least [`Memories::least_slots`] slots, and drivers that deliver every message and run
-//! every task, every rank comes to an end, in whatever order messages arrive (docs/decisions/017-one-protocol.md).
-//! Source: Tsujita, Endo, Fujisawa, "The Scalable Petascale Data-Driven Approach for the Cholesky Factorization with
-//! multiple GPUs", ESPM2 2015.
+//! [`TaskMachine::handle`] processes events, [`TaskMachine::poll`] returns the next action; drivers move messages and
+//! compute. Every driver (threads, MPI, simulator) runs this code. Promise: with at least [`Memories::least_slots`]
+//! slots, and drivers that deliver every message and run every task, every rank comes to an end, in whatever order
+//! messages arrive (docs/decisions/017-one-protocol.md). Source: Tsujita, Endo, Fujisawa, "The Scalable Petascale
+//! Data-Driven Approach for the Cholesky Factorization with multiple GPUs", ESPM2 2015.
 
 mod admission;
 mod counters;
@@ -35,7 +34,7 @@ use crate::tile::TileId;
 use serde::Serialize;
 use std::ops::Range;
 
-/// How a rank finds out that no other rank will send it a request.
+/// How a rank detects that no other rank will send it a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Termination {

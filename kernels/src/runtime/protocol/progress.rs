@@ -289,7 +289,7 @@ impl Progress {
         run
     }
 
-    /// A run that takes in the leftmost own tile that nothing was done on and nothing can be done on yet.
+    /// A run that starts on the leftmost own tile on which nothing was done and nothing can be done yet.
     pub fn start_ahead(&mut self) -> Option<TileRun> {
         let (grid, tiles) = (self.grid, self.graph.tiles);
         while self.ahead.col < tiles {

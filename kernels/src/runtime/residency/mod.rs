@@ -313,7 +313,7 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
         Some(Move::WriteBack(tile))
     }
 
-    /// Forgets a tile, because its home changes or because it is not needed again. It must not be held or modified.
+    /// Removes a tile, because its owner changes or because it is not needed again. It must not be held or modified.
     pub fn discard(&mut self, tile: T) -> Option<Move<T>> {
         let entry = self.entries.get(&tile)?;
         assert!(!entry.modified && entry.hold_count == 0, "{tile:?} cannot go: {entry:?}");
@@ -323,7 +323,7 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
         Some(Move::Drop(tile))
     }
 
-    /// Forgets a tile that will not be read again, written back or not. It must not be held.
+    /// Removes a tile that will not be read again, written back or not. It must not be held.
     pub fn destroy(&mut self, tile: T) -> Option<Move<T>> {
         self.entries.get_mut(&tile)?.modified = false;
         self.discard(tile)

@@ -97,7 +97,7 @@ struct ResultColumn<'r> {
 }
 
 impl EntrySink<'_> {
-    /// Whether entries are rounded on the device: nothing but the product is wanted, and no test needs its integers.
+    /// Whether entries are rounded on the device: only the product is required, and no test needs its integers.
     pub fn rounds_on_device(&self) -> bool {
         self.epilogue.is_plain() && self.check.is_none()
     }

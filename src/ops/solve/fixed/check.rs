@@ -51,8 +51,8 @@ impl UnknownDepths {
         UnknownDepths { panels: vec![vec![[EMPTY; PANEL]; order]; rights.div_ceil(PANEL)] }
     }
 
-    /// Takes in the unknown `row` of 8 right-hand sides from `first` on, given by its magnitudes with `fixed_bits`
-    /// after the point.
+    /// Adds the unknown `row` of 8 right-hand sides from `first` on, given by its magnitudes with `fixed_bits` after
+    /// the point.
     pub fn set(&mut self, row: usize, first: usize, magnitudes: &[u64], fixed_bits: u32) {
         let each = magnitudes.len() / PANEL_ROWS;
         let lanes = &mut self.panels[first / PANEL][row][first % PANEL..][..PANEL_ROWS];

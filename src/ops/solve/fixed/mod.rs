@@ -79,7 +79,7 @@ pub(crate) struct FixedTriangle<'a> {
 }
 
 impl<'a> FixedTriangle<'a> {
-    /// A triangle that is at hand, for unknowns of `working_bits` bits; it is reversed if needed so that it is lower.
+    /// A triangle in memory, for unknowns of `working_bits` bits; it is reversed if needed so that it is lower.
     pub fn new(triangle: &Triangle<'a>, working_bits: u32, accuracy: Accuracy) -> FixedTriangle<'a> {
         let reversed = !triangle.is_lower();
         let view = triangle.view();

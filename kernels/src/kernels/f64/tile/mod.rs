@@ -2,7 +2,7 @@
 //!
 //! Tiles are column-major. Operands are packed into scratch memory of fixed size and multiplied in register tiles that
 //! the best instructions of the CPU compute; solving and factoring use the same register tile. Sums may be rounded once
-//! or twice per product and are taken in an order of their own, so a result has no fixed bits across instruction sets;
+//! or twice per product and are added in their own order, so a result has no fixed bits across instruction sets;
 //! on one of them it depends on only the operands and the shapes. Independent of: matrices, threads, ranks. Source:
 //! Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM Trans. Math. Softw. 34 (2008);
 //! Gustavson, "Recursion leads to automatic variable blocking for dense linear-algebra algorithms", IBM J. Res. Dev. 41
