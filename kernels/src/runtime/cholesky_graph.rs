@@ -131,7 +131,7 @@ impl CholeskyGraph {
         MissingKey { missing, col: tile.col, k, row: tile.row }
     }
 
-    /// The tasks that must be done before `task`, where the updates of a tile are applied in the order of their columns.
+    /// The tasks that must be done before `task`; the updates of a tile are applied in the order of their columns.
     pub fn predecessors(&self, task: Task) -> Vec<Task> {
         let before = |tile: TileId, k: usize| (k > 0).then(|| self.update(tile, k - 1));
         let own = self.output(task);
