@@ -25,7 +25,7 @@ struct Request<R> {
     is_queued: bool,
 }
 
-/// The tiles that others get; `R` names the receiver of a tile, and what goes with it.
+/// The tiles that other ranks receive; `R` identifies the receiver of a tile and the data sent with it.
 pub struct Outgoing<R> {
     asked: FxHashMap<TileId, Request<R>>,
     /// Tiles on the disk that were requested, and that are not being read.

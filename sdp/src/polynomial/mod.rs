@@ -144,7 +144,7 @@ impl PolynomialProgram {
     /// once. The orthonormal bases are fully accurate, whereas those of pmp2sdp lose some digits to the condition of a
     /// matrix of moments: 6 of 231 at 24 points, 10 at 31. Cost for each matrix: `m^2 n d D / 2` products for the
     /// values (one by one above 2500 bits), about `3 D^3 / 4` for the bases, and for each point a root by Newton's
-    /// method. Source: the module's; docs/decisions/057-polynomial-programs.md.
+    /// method. Source: as for the module; docs/decisions/057-polynomial-programs.md.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] with the number of the matrix, from 0, if the numbers of entries, points or scalings

@@ -61,7 +61,7 @@ pub struct TeamReport {
     pub rank_phases: RankPhases,
     /// Source of the windows' memory: `heap`, `mpi` or `posix`.
     pub window: &'static str,
-    /// Bytes of windows, of the node with the largest.
+    /// The largest number of bytes of windows on a node.
     pub window_bytes: u64,
     /// Bytes of residues that all ranks sent to other nodes; if ranks have devices, to any rank.
     pub exchanged_bytes: u64,
