@@ -23,7 +23,7 @@ pub enum DeviceName {
 }
 
 impl DeviceName {
-    /// A software device with the memory that it has where no size is given.
+    /// A software device with the default memory size.
     pub const SOFT: DeviceName = DeviceName::Soft(SOFT_BYTES);
 
     /// Reads a name: `0` or `cuda:0`, `all` or `cuda`, `soft`, `soft:SIZE`, `host`; `size` reads the bytes of a size.

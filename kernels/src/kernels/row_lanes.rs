@@ -1,5 +1,5 @@
-//! Exact products of a few columns of integers with the vector instructions for 52-bit integers, where the processor
-//! has them: [`RowLanes`].
+//! Exact products of a few columns of integers with the vector instructions for 52-bit integers, if the processor has
+//! them: [`RowLanes`].
 
 #[cfg(target_arch = "x86_64")]
 pub use crate::kernels::x86_64::ifma52::row_lanes::{ENTRIES, LaneColumns, RowLanes};

@@ -109,8 +109,8 @@ impl Installation {
 /// All CUDA GPUs of this machine.
 ///
 /// # Errors
-/// [`Error::NoDevice`] where there is no driver, library or GPU, or where they do not fit each other; the text names
-/// what is missing.
+/// [`Error::NoDevice`] if there is no driver, library or GPU, or if their versions do not match; the text names the
+/// missing part.
 pub fn probe() -> Result<Vec<Description>> {
     let installation = Installation::find()?;
     (0..installation.count).map(|index| installation.describe(index)).collect()

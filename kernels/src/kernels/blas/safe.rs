@@ -1,6 +1,6 @@
 //! dgemm and dsyrk of OpenBLAS with checked shapes.
 //!
-//! Promise: no call leaves its slices, whatever the arguments; calls from several threads are independent.
+//! Promise: no call accesses memory outside its slices, for any arguments; calls from several threads are independent.
 
 use super::{result, sys};
 use crate::kernels::f64::dgemm::{Dgemm, DgemmShape, DoubleColumns};

@@ -1,4 +1,4 @@
-//! Eight problems side by side on processors with AVX2 and no AVX-512 IFMA.
+//! Eight problems computed together on processors with AVX2 and without AVX-512 IFMA.
 //!
 //! The same sources as `ifma52::problem_lanes`: the build script copies them, lets `std::arch::x86_64` read `vectors`,
 //! where eight lanes are two registers, and compiles them for AVX2 and FMA. The parts that differ are written here:
