@@ -1,8 +1,8 @@
-//! `Context`: the choices of a caller (threads, memory, kernel, checks, progress) and the data kept between calls.
+//! `Context`: the options of a caller (threads, memory, kernel, checks, progress) and the data kept between calls.
 //!
-//! Depends on: the thread pool, the engines (moduli and tables) and the windows of earlier calls. Does not know:
-//! operations. Calls on one context may overlap, but only one of them uses the kept windows; each keeps the memory
-//! limit for itself.
+//! Depends on: the thread pool, the engines (moduli and tables) and the windows of earlier calls. Independent of:
+//! operations. Calls on one context may overlap, but only one of them uses the kept windows; the memory limit holds for
+//! each call separately.
 
 mod budget;
 mod builder;
@@ -99,7 +99,7 @@ struct ContextCache {
 struct Tables {
     /// By kernel.
     engines: KeyedCache<(&'static str, EngineSpec), Arc<dyn PlaneEngine>>,
-    /// Keyed by the properties that they are made for.
+    /// Cached by the properties for which they are made.
     tile_engines: KeyedCache<TileEngineKey, Arc<dyn TileEngine>>,
     /// The engines for few rows, which have no tables, by kernel and working bits.
     small_tile_engines: KeyedCache<(&'static str, u32), Arc<dyn TileEngine>>,

@@ -57,7 +57,7 @@ pub struct WorkspaceNeeds {
     pub workers: usize,
     /// Bytes of each worker.
     pub worker_bytes: u64,
-    /// Bytes of the whole call, the ones above included.
+    /// Bytes of the whole call, including those above.
     pub planned_bytes: u64,
 }
 
@@ -99,7 +99,7 @@ impl Workspace {
         };
     }
 
-    /// Makes room for `workers` workers.
+    /// Extends the memory to `workers` workers.
     pub fn reserve_workers(&mut self, workers: usize) {
         let space = || WorkerSpace { scratch: Buffer::default(), integers: IntegerBlock::new(0) };
         self.workers.resize_with(self.workers.len().max(workers), space);

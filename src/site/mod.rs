@@ -1,4 +1,4 @@
-//! Where a call runs: a context, and the ranks that compute together.
+//! The site of a call: a context, and the ranks that compute together.
 //!
 //! Depends on: ranks, nodes, windows, memory limits. Independent of: matrices.
 
@@ -48,7 +48,7 @@ impl<'a> Site<'a> {
         self.team.rank() == ROOT
     }
 
-    /// `Ok` where every rank passes `Ok`, else the same error on every rank. Collective.
+    /// Returns `Ok` if every rank passes `Ok`, else the same error on every rank. Collective.
     ///
     /// # Errors
     /// As [`agree`].
@@ -56,7 +56,7 @@ impl<'a> Site<'a> {
         agree(self.world(), outcome)
     }
 
-    /// A value that every rank has, else the same error on every rank. Collective.
+    /// Returns the value if every rank has one, else the same error on every rank. Collective.
     ///
     /// # Errors
     /// As [`agree`].
@@ -93,12 +93,12 @@ impl<'a> Site<'a> {
         self.agree(self.ctx.admit(self.on_node(bytes)))
     }
 
-    /// Bytes of the node where each of its ranks takes `bytes`.
+    /// Bytes of the node if each of its ranks uses `bytes`.
     pub fn on_node(&self, bytes: u64) -> u64 {
         bytes.saturating_mul(self.team.ranks_here())
     }
 
-    /// A context with an even share of the node's limit, and of the bytes held of it.
+    /// A context with an even share of the node's limit, and of the bytes that are held within it.
     pub fn share(&self) -> Context {
         self.ctx.with_memory(self.ctx.memory().divided(self.team.ranks_here()))
     }
@@ -114,7 +114,7 @@ impl<'a> Site<'a> {
         Ok(self.ctx.holding(sum[0]))
     }
 
-    /// The outcome of a step within [`Site::share`]; a refusal names the limit of the node.
+    /// The outcome of a step within [`Site::share`]; an error of memory names the limit of the node.
     ///
     /// # Errors
     /// The errors of `outcome`.
@@ -129,7 +129,7 @@ impl<'a> Site<'a> {
         })
     }
 
-    /// Numbers that the root finds, on all ranks. Collective.
+    /// Numbers that the root determines, on all ranks. Collective.
     ///
     /// # Errors
     /// The errors of `find`; [`Error::Transport`].

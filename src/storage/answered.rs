@@ -37,13 +37,14 @@ impl Completions {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes an answer in.
+    /// Adds an answer.
     pub fn push(&self, answer: Completion) {
         self.lock().answers.push_back(answer);
         self.changed.notify_all();
     }
 
-    /// Waits for the next answer; `None` once they are closed. While none comes, `quiet` is called every second.
+    /// Waits for the next answer; `None` once the answers are closed. While no answer comes, `quiet` is called every
+    /// second.
     ///
     /// # Errors
     /// The errors of `quiet`.
@@ -66,7 +67,7 @@ impl Completions {
         }
     }
 
-    /// Waits for the answer with a tag, where several wait for theirs.
+    /// Waits for the answer with a tag, if several callers wait for answers.
     pub fn wait_for(&self, tag: u64) -> Completion {
         let mut state = self.lock();
         loop {
@@ -77,14 +78,14 @@ impl Completions {
         }
     }
 
-    /// No caller waits any more.
+    /// Records that no caller waits any more.
     pub fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();
     }
 }
 
-/// An open directory and its answers.
+/// An open directory and the answers to its requests.
 pub struct AnsweredStorage {
     /// The directory.
     pub storage: Arc<Storage>,
@@ -113,7 +114,7 @@ impl AnsweredStorage {
         self.answers.wait_for(DELETION).result
     }
 
-    /// Deletes the group of an object that turned out to be damaged.
+    /// Deletes the group of a damaged object.
     ///
     /// # Errors
     /// The errors of the deletion.

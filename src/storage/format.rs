@@ -26,7 +26,7 @@ const MAXIMUM_HEADER_BYTES: u64 = 1 << 30;
 
 /// Bytes that an object of `bytes` bytes takes in a file and in a buffer: whole blocks of [`IoBuffer::ALIGNMENT`].
 ///
-/// Objects that are read together lie in the buffer one after another, each at the start of a block.
+/// Objects that are read together are stored in the buffer one after another, each at the start of a block.
 pub fn padded_bytes(bytes: u64) -> u64 {
     let alignment = IoBuffer::ALIGNMENT as u64;
     bytes.div_ceil(alignment).saturating_mul(alignment)

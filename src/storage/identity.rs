@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 /// The version of the layout of a directory and of its files.
 pub const LAYOUT_VERSION: u32 = 1;
 
-/// The identity of the objects of a directory: an operation, and all that their bytes depend on.
+/// The identity of the objects of a directory: an operation, and all values on which their bytes depend.
 ///
 /// ```
 /// use sunzi::advanced::storage::Identity;
@@ -37,7 +37,7 @@ impl Identity {
         Identity { operation: operation.into(), entries: Vec::new() }
     }
 
-    /// The same with one more value, or another one, that the objects depend on.
+    /// The same with one more value on which the objects depend, or another value.
     pub fn with(mut self, key: impl Into<String>, value: impl ToString) -> Identity {
         let key = key.into();
         self.entries.retain(|(known, _)| *known != key);

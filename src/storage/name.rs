@@ -24,7 +24,7 @@ impl ObjectName {
     /// The name `text`.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where it is empty or too long.
+    /// [`Error::InvalidArgument`] if it is empty or too long.
     pub fn new(text: &str) -> Result<ObjectName> {
         match text.len() {
             1..=OBJECT_NAME_BYTES => Ok(ObjectName(text.into())),
@@ -44,7 +44,7 @@ impl GroupName {
     /// The name `text`.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where it cannot be part of a file's name everywhere.
+    /// [`Error::InvalidArgument`] if it cannot be part of a file's name on every system.
     pub fn new(text: &str) -> Result<GroupName> {
         let is_fine = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
         let has_fine_length = (1..=GROUP_NAME_BYTES).contains(&text.len());

@@ -18,7 +18,7 @@ const THREADS: usize = 4;
 /// Bytes of one call.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// The bytes that a disk moves in a second.
+/// The bytes that a disk transfers per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DiskRates {
     /// Bytes read.

@@ -1,8 +1,8 @@
-//! The instruction sets of the processor, and which of them are used.
+//! The instruction sets of the processor, and those that are used.
 //!
 //! The environment variable `SUNZI_CPU` hides instructions from the whole library: `portable` and `native` everywhere,
-//! `avx2`, `avx-vnni`, `avx512` and `vnni` on x86-64, `neon` on AArch64. Results have the same bits; it serves for
-//! tests, and for measurements as on other processors.
+//! `avx2`, `avx-vnni`, `avx512` and `vnni` on x86-64, `neon` on AArch64. Results have the same bits; it is for tests,
+//! and for measurements that emulate other processors.
 
 use crate::error::{Error, Result};
 use std::sync::LazyLock;
@@ -80,12 +80,12 @@ static ASKED: LazyLock<std::result::Result<Level, String>> = LazyLock::new(|| {
     Level::by_name(&name).ok_or(name)
 });
 
-/// The instructions that may be used: all, or those that `SUNZI_CPU` allows; it is read once.
+/// The instructions that may be used: all, or those that `SUNZI_CPU` allows; the variable is read once.
 pub fn level() -> Level {
     ASKED.as_ref().copied().unwrap_or(Level::Native)
 }
 
-/// Whether `SUNZI_CPU`, where it is set, names a level.
+/// Checks that `SUNZI_CPU`, if it is set, is the name of a level.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] with the names.
@@ -118,8 +118,8 @@ macro_rules! processor_has {
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) use processor_has;
 
-/// Whether the crate `gemm` has code for this processor: it goes by one extension of several that it then relies on,
-/// and ends the program where another is missing (AMD's Piledriver has FMA and no AVX2).
+/// Whether the crate `gemm` has code for this processor: it tests one of several extensions on which it then relies,
+/// and the program would crash if another is missing (AMD's Piledriver has FMA and no AVX2).
 #[cfg(target_arch = "x86_64")]
 pub fn dgemm_crate_runs() -> bool {
     use gemm_common::simd::{MixedSimd, V3, V4};
@@ -132,7 +132,7 @@ pub fn dgemm_crate_runs() -> bool {
     *RUNS
 }
 
-/// Whether the crate `gemm`, which has code of its own for this architecture, may use it.
+/// Whether the crate `gemm`, which has its own code for this architecture, may use it.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn dgemm_crate_runs() -> bool {
     level() > Level::Portable

@@ -1,6 +1,6 @@
 //! Dense big-float matrices: one flat block of heads and limbs, and strided views of it.
 //!
-//! Depends on: `math::float`, rug for exchange; threads only if a caller on a pool requests them. Does not know:
+//! Depends on: `math::float`, rug for exchange; threads only if a caller on a pool requests them. Independent of:
 //! residues, files.
 #![forbid(unsafe_code)]
 

@@ -10,7 +10,7 @@ pub struct EntryIndex {
 }
 
 impl EntryIndex {
-    /// The entry's place in the transposed matrix.
+    /// The place of the entry in the transposed matrix.
     #[inline]
     #[must_use]
     pub fn transposed(self) -> EntryIndex {

@@ -11,7 +11,7 @@ use rug::Float;
 /// Largest magnitude of an exponent that conversions accept (MPFR's default range).
 pub const MAXIMUM_EXPONENT: i64 = (1 << 30) - 1;
 
-/// Refuses an exponent that a matrix cannot hold.
+/// Returns an error for an exponent that a matrix cannot store.
 ///
 /// # Errors
 /// [`Error::ExponentRange`] with the place of the entry.

@@ -25,7 +25,7 @@ pub struct TriangleConflict {
 
 /// Compares mirrored entries in any order, and keeps the first pair that does not fit, column by column.
 pub struct TriangleCheck {
-    /// Bits to which the input is known.
+    /// Bits to which the input was rounded.
     bits: u32,
     named_is_zero: bool,
     /// Column and row of the first entry of the other triangle that is not 0.
@@ -35,13 +35,13 @@ pub struct TriangleCheck {
 }
 
 impl TriangleCheck {
-    /// Nothing seen yet of a matrix whose entries are known to `bits` bits.
+    /// A comparison without entries, for a matrix whose entries are known to `bits` bits.
     pub fn new(bits: u32) -> TriangleCheck {
         TriangleCheck { bits, named_is_zero: true, other: None, different: None }
     }
 
-    /// Takes the entry `at` of the lower triangle, which is the one that is named, its mirror image, and the diagonal
-    /// entries of its row and column.
+    /// Adds the entry `at` of the selected lower triangle, its mirror image, and the diagonal entries of its row and
+    /// column.
     pub fn pair(&mut self, at: EntryIndex, named: FloatRef<'_>, other: FloatRef<'_>, diagonal: [FloatRef<'_>; 2]) {
         let EntryIndex { row, col: column } = at;
         let is_first = |known: Option<(usize, usize)>| known.is_none_or(|known| (column, row) < known);

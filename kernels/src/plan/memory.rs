@@ -13,7 +13,7 @@ use crate::plan::overhead;
 use crate::plan::{BlockGrid, JobList, plan_jobs};
 use serde::Serialize;
 
-/// Rows of the smallest chunk: below this a product plane is read and written more often than it pays.
+/// Rows of the smallest chunk: for smaller chunks, reading and writing the product plane costs more than it saves.
 pub const LEAST_CHUNK_ROWS: usize = 256;
 
 /// The same where pieces of the operands are read from a disk: bands of more columns read less, which pays for passes.
@@ -40,7 +40,7 @@ pub fn part_primes(batch_primes: usize, parts: usize) -> usize {
     batch_primes.div_ceil(parts.max(1))
 }
 
-/// How finely a product is cut.
+/// The blocking of a product.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Cut {
     /// Primes whose operand planes are in the window at the same time.
@@ -62,13 +62,13 @@ impl Cut {
     }
 }
 
-/// The numbers a plan is made from; the functions come from the engine.
+/// The numbers from which a plan is computed; the functions come from the engine.
 pub struct PlanInput<'a> {
     /// Contracted rows; at least 1.
     pub contracted: usize,
-    /// Panels of the operand that gives the result's rows; at least 1.
+    /// Panels of the operand for the result's rows; at least 1.
     pub left_panels: usize,
-    /// Panels of the operand that gives the result's columns; the same panels for a triangle.
+    /// Panels of the operand for the result's columns; the same panels for a triangle.
     pub right_panels: usize,
     /// Whether the result is one triangle of `X^T X`.
     pub triangle: bool,
@@ -76,9 +76,10 @@ pub struct PlanInput<'a> {
     pub primes: usize,
     /// Worker threads.
     pub workers: usize,
-    /// Fewest workers that share out the planes of a batch: fewer than `workers` where the plan is for several nodes.
+    /// Smallest number of workers that share the planes of a batch: fewer than `workers` if the plan is for several
+    /// nodes.
     pub least_workers: usize,
-    /// Bytes of the result, counted also where the caller supplies it, so that both run by the same cut.
+    /// Bytes of the result, also counted if the caller supplies it, so that both cases use the same cut.
     pub result_bytes: u64,
     /// Bytes of the engine's tables.
     pub table_bytes: u64,
@@ -92,17 +93,17 @@ pub struct PlanInput<'a> {
     pub operand_limbs: usize,
     /// Words of one operand panel of a given number of rows.
     pub panel_words: &'a dyn Fn(usize) -> usize,
-    /// Words of scratch of one worker for a given number of rows and a grid.
+    /// Words of scratch memory of one worker for a given number of rows and a grid.
     pub scratch_words: &'a dyn Fn(usize, &BlockGrid) -> usize,
-    /// The same where no worker multiplies a whole plane.
+    /// The same if no worker multiplies a whole plane.
     pub part_scratch_words: &'a dyn Fn(usize, &BlockGrid) -> usize,
     /// Bytes that a kernel call of one worker allocates for itself for a given number of rows and a grid.
     pub call_bytes: &'a dyn Fn(usize, &BlockGrid) -> u64,
-    /// Bytes that a window of a given number of words takes, alignment included.
+    /// Bytes of a window of a given number of words, alignment included.
     pub window_bytes: &'a dyn Fn(usize) -> u64,
-    /// Bytes that a given number of words of scratch takes.
+    /// Bytes of a given number of words of scratch memory.
     pub scratch_bytes: &'a dyn Fn(usize) -> u64,
-    /// Where operands and result are on a disk.
+    /// The use of a disk, if operands and result are on a disk.
     pub disk: Option<DiskInput<'a>>,
     /// Whether nodes exchange the products.
     pub exchanges: bool,
@@ -116,7 +117,7 @@ pub struct DiskInput<'a> {
     pub entry_bytes: u64,
     /// Panels of a tile of the result; bands are whole tiles.
     pub tile_panels: usize,
-    /// Most panels of a band: whole tiles.
+    /// Largest number of panels of a band: whole tiles.
     pub most_band_panels: usize,
     /// Bytes that do not depend on the cut.
     pub fixed_bytes: u64,
@@ -150,7 +151,7 @@ fn is_zero(bytes: &u64) -> bool {
 }
 
 impl PlanBytes {
-    /// The part of it that the context keeps for later calls, until the memory is needed.
+    /// The part that the context keeps for later calls, until the memory is needed.
     pub fn windows(&self) -> u64 {
         let parts = [self.operand_window, self.product_window, self.scratch, self.integers];
         parts.iter().fold(0, |sum, &part| sum.saturating_add(part))
@@ -177,7 +178,7 @@ pub struct WindowWords {
 }
 
 impl PlanInput<'_> {
-    /// The cut that keeps everything in memory at once, in the widest bands there may be.
+    /// The cut that keeps everything in memory at once, in the widest possible bands.
     pub fn whole(&self) -> Cut {
         let most = self.disk.as_ref().map_or(usize::MAX, |disk| disk.most_band_panels);
         let band_panels = self.left_panels.max(self.right_panels).min(most);
@@ -200,7 +201,7 @@ impl PlanInput<'_> {
     }
 
     /// Parts of a batch that are multiplied one after the other, so that products are exchanged while the next ones are
-    /// formed; 1 where nothing is exchanged, or little.
+    /// computed; 1 if little or nothing is exchanged.
     pub fn parts(&self, cut: &Cut) -> usize {
         if !self.exchanges {
             return 1;
@@ -304,7 +305,7 @@ impl PlanInput<'_> {
     /// The cheapest cut whose bytes are within `limit_bytes`, or the smallest limit that suffices.
     ///
     /// # Errors
-    /// The bytes of the finest cut, where even that exceeds the limit; with that limit the call succeeds.
+    /// The bytes of the finest cut, if even that exceeds the limit; with that limit the call succeeds.
     pub fn choose(&self, limit_bytes: u64) -> Result<Cut, u64> {
         let fits = |cut: &Cut| self.bytes(cut).total() <= limit_bytes;
         let least_chunk = if self.disk.is_some() { LEAST_READ_ROWS } else { LEAST_CHUNK_ROWS }.min(self.contracted);

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::hash::Hash;
 
-/// A job that is planned.
+/// A planned job.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Ticket(u64);
 
@@ -26,9 +26,9 @@ pub struct Ticket(u64);
 pub enum Planned {
     /// It will run.
     Yes,
-    /// There is no room now; something that is under way will make some, or a job that is done.
+    /// There is not enough memory now; the end of a transfer or of a job will free some.
     Later,
-    /// Its objects exceed the memory even if nothing else is there.
+    /// Its objects exceed the memory even without other objects.
     TooLarge {
         /// Bytes of the objects.
         bytes: u64,
@@ -72,8 +72,7 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         }
     }
 
-    /// Plans a job on these objects, if it leaves `spare` of the memory that no job holds; gives it back where it does
-    /// not.
+    /// Plans a job on these objects, if it leaves `spare` of the memory that no job holds; otherwise returns it.
     ///
     /// An object named [`Access::Create`] is made by the job; the others must be in memory, being fetched, or in the
     /// lower level.
@@ -124,12 +123,12 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         }
     }
 
-    /// The next move to be begun, in this order: a place that a [`Move::Drop`] frees may be taken by the next fetch.
+    /// The next move to begin, in this order: memory that a [`Move::Drop`] frees may be used by the next fetch.
     pub fn next_move(&mut self) -> Option<Move<T>> {
         self.moves.pop_front()
     }
 
-    /// The next job that can run: its objects are here.
+    /// The next job that can run, whose objects are in memory.
     pub fn next_job(&mut self) -> Option<(Ticket, J)> {
         let ticket = self.ready.pop_front()?;
         let job = self.jobs.get_mut(&ticket).and_then(|job| job.job.take());
@@ -141,7 +140,7 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         self.ready.len()
     }
 
-    /// Jobs that are planned, ready or at work.
+    /// Jobs that are planned, ready or running.
     pub fn planned(&self) -> usize {
         self.jobs.len()
     }
@@ -167,14 +166,14 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         }
     }
 
-    /// Records that a job is done: it holds its objects no longer.
+    /// Records that a job is done and no longer holds its objects.
     pub fn done(&mut self, ticket: Ticket) {
         let job = self.jobs.remove(&ticket).expect("the job is planned");
         assert!(job.job.is_none(), "the job was started");
         self.objects.release(job.lease);
     }
 
-    /// Removes all jobs that have not been started. Nothing can be planned after that.
+    /// Removes all jobs that have not been started. No job can be planned after that.
     pub fn abandon(&mut self) -> Vec<J> {
         self.moves.clear();
         self.ready.clear();
@@ -182,7 +181,8 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         self.jobs.values_mut().filter_map(|job| job.job.take()).collect()
     }
 
-    /// Begins to write an object that is newer than below; it stays, and stays until that has ended.
+    /// Begins to write an object that is newer than its copy in the lower level; it stays in memory, at least until the
+    /// write has ended.
     pub fn write(&mut self, tile: T) {
         if let Some(step) = self.objects.write_back(tile) {
             let lease = self.objects.hold(tile);
@@ -191,7 +191,7 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         }
     }
 
-    /// Holds an object that is here until the lease is [released](LocalScheduler::release).
+    /// Holds an object in memory until the lease is [released](LocalScheduler::release).
     pub fn hold(&mut self, tile: T) -> Lease<T> {
         self.objects.hold(tile)
     }
@@ -202,7 +202,7 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
     }
 
     /// Records that an object will not be requested again; it may be held only by a write. If it was not written yet,
-    /// it never will be.
+    /// it will not be written.
     pub fn forget(&mut self, tile: T) {
         match self.leaving.get_mut(&tile) {
             Some((_, forget)) => *forget = true,
@@ -230,16 +230,16 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         self.coming.len() + self.leaving.len()
     }
 
-    /// All moves so far.
+    /// All transfers until now.
     pub fn counters(&self) -> CacheCounters {
         self.objects.counters()
     }
 }
 
-/// The spare that leaves nothing free.
+/// The value of `spare` that leaves no memory free.
 pub const NO_SPARE: Limits = Limits { bytes: 0, tiles: 0 };
 
-/// A use that copies the object from below.
+/// A use that copies the object from the lower level.
 pub fn reads<T>(tile: T, bytes: u64) -> TileUse<T> {
     TileUse { tile, bytes, access: Access::Read }
 }

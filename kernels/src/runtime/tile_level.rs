@@ -25,7 +25,7 @@ pub struct LevelShape {
     pub blocks: BlockShape,
     /// Most tiles of a run.
     pub strip_tiles: usize,
-    /// Most updates of a run on each of its tiles.
+    /// Largest number of updates of a run on each of its tiles.
     pub most_updates: usize,
 }
 
@@ -34,20 +34,21 @@ impl LevelShape {
     pub const SINGLE_TILES: LevelShape =
         LevelShape { room_tiles: 0, blocks: BlockShape { rows: 1, cols: 1 }, strip_tiles: 1, most_updates: 1 };
 
-    /// Most tiles that a run needs: its own, the operands that are subtracted from them, and the tile on the diagonal.
+    /// Largest number of tiles that a run needs: its own tiles, the operands that are subtracted from them, and the
+    /// tile on the diagonal.
     pub fn run_tiles(&self) -> usize {
         let operands = (self.strip_tiles + 1) * self.most_updates;
         self.strip_tiles + operands + usize::from(self.most_updates > 1)
     }
 
-    /// Room for the tiles that two steps of a block read, where a run needs no more: one is fetched under the work of
-    /// the other.
+    /// Memory for the tiles that two steps of a block read, if a run needs no more: one step is fetched during the
+    /// computation of the other.
     pub fn steps_room(&self) -> usize {
         let step = (self.blocks.rows + self.blocks.cols) * self.most_updates;
         (2 * step).max(self.run_tiles() - self.strip_tiles)
     }
 
-    /// The fewest tiles that there must be room for: the tiles of a block under work and the operands of one run.
+    /// The smallest number of tiles that memory must hold: the tiles of the current block and the operands of one run.
     pub fn least_room(&self, own_tiles_of_block: usize) -> usize {
         own_tiles_of_block + self.run_tiles() - self.strip_tiles
     }
@@ -72,18 +73,18 @@ pub struct TileLevel {
     /// The blocks of all ranks.
     all_blocks: BlockShape,
     scheduler: LocalScheduler<TileId, TileRun>,
-    /// Runs that wait for room, in order.
+    /// Runs that wait for memory, in order.
     pending: BTreeMap<RunKey, TileRun>,
     /// Tiles under work.
     holds: FxHashMap<TileId, Lease<TileId>>,
     /// Blocks with unfinished tiles, in their order.
     blocks: BTreeMap<(usize, usize), BlockState>,
-    /// Tasks that are still to read a finished tile, from the first of them on.
+    /// Tasks that have not read a finished tile yet, from the first of them on.
     unread: FxHashMap<TileId, usize>,
 }
 
 impl TileLevel {
-    /// An empty memory; `finished` tiles lie on the disk already.
+    /// An empty memory; `finished` tiles are on the disk already.
     pub fn new(graph: CholeskyGraph, owner: Owner, shape: LevelShape, finished: impl Fn(TileId) -> bool) -> TileLevel {
         let (mut blocks, all_blocks) = (BTreeMap::<_, BlockState>::new(), shape.blocks.over(owner.grid));
         let own = OwnTiles::new(owner.grid, graph.tiles, owner.number);
@@ -106,7 +107,7 @@ impl TileLevel {
         }
     }
 
-    /// Takes a run that can be done as far as tasks go, and plans all runs that find room.
+    /// Adds a run whose tasks can be done, and plans all runs that fit in memory.
     pub fn take(&mut self, run: TileRun) {
         let (TileId { row, col }, block) = (run.tile, self.all_blocks.block(run.tile));
         self.blocks.get_mut(&block).expect("its block is unfinished").runs += 1;
@@ -114,9 +115,9 @@ impl TileLevel {
         self.plan();
     }
 
-    /// Whether a run on a tile is wanted, where `most` runs may be under way. On one rank always. On several ranks,
-    /// runs on the first unfinished block are wanted; other runs must leave half of the memory to it, as it may wait
-    /// for tiles of other ranks and continue later.
+    /// Whether a run on a tile is wanted, if `most` runs may be active. On one rank every run is wanted. On several
+    /// ranks, runs on the first unfinished block are wanted; other runs must leave half of the memory to it, as it may
+    /// wait for tiles of other ranks and continue later.
     pub fn admits(&self, tile: TileId, most: usize) -> bool {
         if self.owner.grid.size() == 1 {
             return true;
@@ -126,7 +127,7 @@ impl TileLevel {
         first || blocks.map(|(_, block)| block.runs).sum::<usize>() < most / 2
     }
 
-    /// The tiles of a run: own ones, and those it reads.
+    /// The tiles of a run: its own tiles, and the tiles that it reads.
     pub fn uses(&self, run: &TileRun) -> Vec<TileUse<TileId>> {
         let one = |tile, access| TileUse { tile, bytes: 1, access };
         let mut uses = run.tiles().map(|tile| one(tile, Access::Update)).collect::<Vec<_>>();
@@ -185,12 +186,12 @@ impl TileLevel {
         }
     }
 
-    /// The next move to be begun, in this order.
+    /// The next move to begin, in this order.
     pub fn next_move(&mut self) -> Option<Move<TileId>> {
         self.scheduler.next_move()
     }
 
-    /// The next run whose tiles are here.
+    /// The next run whose tiles are in memory.
     pub fn next_run(&mut self) -> Option<(Ticket, TileRun)> {
         self.scheduler.next_job()
     }
@@ -205,7 +206,7 @@ impl TileLevel {
         self.scheduler.fetched(tile);
     }
 
-    /// Records that a finished tile lies on the disk.
+    /// Records that a finished tile is on the disk.
     pub fn written(&mut self, tile: TileId) {
         self.scheduler.written(tile);
         self.plan();

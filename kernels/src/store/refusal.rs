@@ -26,7 +26,8 @@ static COUNTS: AtomicBool = AtomicBool::new(false);
 /// Memory that is given back at the first refusal.
 static RESERVE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
-/// From now on a refused allocation ends the process in order, unless it was requested as by [`super::reserve`].
+/// From now on a refused allocation ends the process with an error message, unless it was requested as by
+/// [`super::reserve`].
 pub fn end_where_refused() {
     if ENDS.swap(true, Ordering::Relaxed) {
         return;
@@ -76,7 +77,7 @@ fn end(bytes: usize) -> ! {
     }
 }
 
-/// From now on [`super::allocated_bytes`] counts numbers of GMP and MPFR as well: for programs with
+/// From now on [`super::allocated_bytes`] includes numbers of GMP and MPFR: for programs with
 /// [`super::CountingAllocator`] that have no such numbers yet.
 pub fn count_numbers() {
     COUNTS.store(true, Ordering::Relaxed);

@@ -4,7 +4,7 @@ use super::axis::Axis;
 use super::diagonal::Line;
 use std::ops::Range;
 
-/// An axis with its length and its numbers, once it has been checked.
+/// An axis with its length and its coordinates, after a check.
 #[derive(Clone, Copy)]
 pub struct Deal<'a> {
     pub(super) axis: &'a Axis,
@@ -14,7 +14,7 @@ pub struct Deal<'a> {
 }
 
 impl Deal<'_> {
-    /// The number that owns `index`, and where the run of consecutive indices ends that it owns as one block.
+    /// The coordinate that owns `index`, and the end of the run of consecutive indices that it owns as one block.
     pub fn run_at(&self, index: usize) -> (usize, usize) {
         match self.axis {
             Axis::Whole => (0, self.len),
@@ -29,7 +29,7 @@ impl Deal<'_> {
         }
     }
 
-    /// The runs of a number within `range`, ascending.
+    /// The runs of a coordinate within `range`, ascending.
     pub fn runs(&self, number: usize, range: Range<usize>) -> impl Iterator<Item = Range<usize>> + use<'_> {
         // Counted from the start of the first block, whether it is whole or not.
         let offset = self.offset();

@@ -7,7 +7,8 @@ use super::{RankGrid, TileMap};
 use crate::error::{Error, Result};
 use std::ops::Range;
 
-/// Most rows or columns of a block or a tile, of which a turn of all ranks is counted: a multiple of 8.
+/// Largest number of rows or columns of a block or a tile for which the block-cyclic turns are counted: a multiple
+/// of 8.
 pub const LARGEST_BLOCK: usize = u32::MAX as usize - 7;
 
 /// The numbering of the ranks of a group within their grid.

@@ -17,7 +17,7 @@ pub struct RankGrid {
     pub cols: usize,
 }
 
-/// Where a rank stands in its grid.
+/// The row and column of a rank in its grid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RankPlace {
     /// Row of ranks.
@@ -100,7 +100,7 @@ pub fn first_from(from: usize, residue: usize, modulus: usize) -> usize {
     from + (residue + modulus - from % modulus) % modulus
 }
 
-/// How many numbers of `range` are `residue` modulo `modulus`.
+/// The count of numbers in `range` that are `residue` modulo `modulus`.
 pub fn count_in(range: Range<usize>, residue: usize, modulus: usize) -> usize {
     let first = first_from(range.start, residue, modulus);
     if first >= range.end { 0 } else { (range.end - first).div_ceil(modulus) }

@@ -143,7 +143,7 @@ impl SparseMatrix {
     /// The product `A X`: SpMM, symmetric SpMM, and MV for one column.
     ///
     /// The products of a run of chunks ([`SessionOptions::run_chunks`](super::SessionOptions)) are summed into one
-    /// partial result, from the first to the last, and the partial results in the order of [`mod@sum`](crate::sum).
+    /// partial result, from the first to the last, and the partial results in the order of [`sum`](mod@crate::sum).
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`].

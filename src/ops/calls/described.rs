@@ -6,12 +6,12 @@ use super::shapes::RankShapes;
 use crate::tile::{Along, Axis, Distribution, GridOrder, RankGrid};
 use std::marker::PhantomData;
 
-/// A distribution as a caller describes it.
+/// A distribution in a caller's description.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DistributionNumbers {
     /// Rows of the matrix, or -1 for their sum over the ranks.
     pub rows: i64,
-    /// Columns of the matrix, or -1 likewise.
+    /// Columns of the matrix, or -1 for their sum over the ranks.
     pub cols: i64,
     /// Rows of the grid of ranks.
     pub grid_rows: i64,
@@ -27,7 +27,7 @@ pub struct DistributionNumbers {
     pub row_block: i64,
     /// The same for the columns.
     pub col_block: i64,
-    /// The number of the ranks that have the first row.
+    /// The coordinate of the ranks that have the first row.
     pub row_first: i64,
     /// The same for the first column.
     pub col_first: i64,
@@ -83,8 +83,8 @@ impl<A: LocalArray, F: CallFailure> DescribedMatrix<A, F> {
         Ok(DescribedMatrix { local, at, grid, order: numbers.order, row_rule, col_rule, failure: PhantomData })
     }
 
-    /// The matrix, whose numbers are the same on all ranks, with its distribution and the parts of all ranks checked:
-    /// every rank comes to the same end.
+    /// The matrix with its distribution, after a check that its description is the same on all ranks and fits the parts
+    /// of all ranks: every rank returns the same result.
     ///
     /// # Errors
     /// Numbers that are not a distribution, and parts whose shapes differ from it.

@@ -16,7 +16,7 @@ use crate::ops::solve::ranks::LocalSolution;
 use crate::tile::{Distribution, TileMap};
 use std::collections::HashMap;
 
-/// A matrix over ranks, with its numbers checked.
+/// A matrix over ranks whose description has been checked.
 #[derive(Clone, Debug)]
 pub struct PlacedMatrix<A> {
     /// The part of this rank.

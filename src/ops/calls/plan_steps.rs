@@ -22,7 +22,7 @@ use crate::plan::even_share;
 use crate::site::Team;
 use crate::tile::{Distribution, RankGrid, TileMap};
 
-/// Memory that a call over ranks would take.
+/// Predicted memory of a call over ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallPlan {
     /// Bytes of the copies of operands and of the result on this rank, in addition to its arrays.

@@ -12,25 +12,25 @@ use crate::runtime::{Access, Eviction, Limits, LocalScheduler, Move, NO_SPARE, P
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeSet, VecDeque};
 
-/// Where the bytes of an object are copied from.
+/// The source of the bytes of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CopySource {
     /// The memory of another node.
     Memory(usize),
-    /// The disk of this node or another one.
+    /// The disk of this node or of another one.
     Disk(usize),
 }
 
-/// Something to be carried out, in this order; those with an event end later.
+/// An action, to be carried out in this order; actions with an event end later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GraphAction {
-    /// Take room for an object and copy it; ends with [`Machine::fetched`].
+    /// Reserve memory for an object and copy it; ends with [`Machine::fetched`].
     Fetch {
-        /// The node to whose memory it goes.
+        /// The node of the destination.
         node: usize,
         /// The object.
         object: ObjectId,
-        /// Where it comes from. An object in a memory is copied at once.
+        /// The source of the object. An object in a memory is copied at once.
         source: CopySource,
     },
     /// Write an object to the node's disk; ends with [`Machine::written`].
@@ -40,7 +40,7 @@ pub enum GraphAction {
         /// The object.
         object: ObjectId,
     },
-    /// Give an object's room in the memory back.
+    /// Release the memory of an object.
     Drop {
         /// The node with this memory.
         node: usize,
@@ -79,7 +79,7 @@ pub struct NodeOptions {
 pub struct TooSmall {
     /// The node whose memory is too small.
     pub node: usize,
-    /// Bytes that would let the next task run.
+    /// Bytes with which the next task could run.
     pub minimum_bytes: u64,
 }
 
@@ -103,7 +103,7 @@ pub struct Machine {
     nodes: Vec<Node>,
     /// The node that holds the last version of an object, in memory or on its disk.
     home: FxHashMap<ObjectId, usize>,
-    /// For a task that is placed and not planned, the tasks that it waits for which are not planned.
+    /// For a task that is assigned and not planned, the tasks that it waits for which are not planned.
     unplanned: FxHashMap<TaskId, usize>,
     planned: FxHashSet<TaskId>,
     actions: VecDeque<GraphAction>,
@@ -151,7 +151,7 @@ impl Machine {
         self.graph.add(spec)
     }
 
-    /// One more handle on an object.
+    /// Adds one handle to an object.
     pub fn hold(&mut self, object: ObjectId) {
         self.graph.hold(object);
     }
@@ -422,7 +422,7 @@ impl Machine {
     }
 }
 
-/// How a node stands.
+/// The state of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NodeState {
     /// Tasks that can be planned and are not.

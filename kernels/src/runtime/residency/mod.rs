@@ -28,9 +28,9 @@ use std::hash::Hash;
 pub enum TileState {
     /// There is none.
     Invalid,
-    /// It is the same as at home.
+    /// It equals the copy at home.
     Shared,
-    /// It is newer than at home.
+    /// It is newer than the copy at home.
     Modified,
 }
 
@@ -41,7 +41,7 @@ pub enum Access {
     Read,
     /// Reads and writes it.
     Update,
-    /// Creates it: there is nothing to copy from its home.
+    /// Creates it: nothing is copied from its home.
     Create,
 }
 
@@ -56,14 +56,14 @@ pub struct TileUse<T> {
     pub access: Access,
 }
 
-/// A move to be carried out.
+/// A move to carry out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Move<T> {
     /// Copy the tile to its home.
     WriteBack(T),
-    /// Forget the tile: its place is free.
+    /// Remove the tile: its memory is free.
     Drop(T),
-    /// Find a place for the tile and copy it from its home.
+    /// Find memory for the tile and copy it from its home.
     Fetch(T),
 }
 
@@ -72,7 +72,7 @@ pub enum Move<T> {
 pub struct Limits {
     /// Bytes of all tiles.
     pub bytes: u64,
-    /// Tiles, where they lie in slots of one size.
+    /// Number of tiles, if they are stored in slots of one size.
     pub tiles: usize,
 }
 
@@ -91,12 +91,12 @@ pub enum Admission<T> {
         /// To be released after the task.
         lease: Lease<T>,
     },
-    /// Too much is held by other tasks now.
+    /// Other tasks hold too many tiles now.
     Busy,
-    /// Too many tiles are newer than at home; these tiles must be written back before others find room (only from
-    /// [`Residency::acquire_clean`]). Empty where enough writes are under way.
+    /// Too many tiles are newer than at home; these tiles must be written back before others fit (only from
+    /// [`Residency::acquire_clean`]). Empty if enough writes are under way.
     Unwritten(Vec<T>),
-    /// The tiles exceed the limits even if nothing else is there.
+    /// The tiles exceed the limits even without other tiles.
     TooLarge {
         /// Bytes of the tiles.
         bytes: u64,
@@ -105,7 +105,7 @@ pub enum Admission<T> {
     },
 }
 
-/// Counts of moves, and of moves that were not needed.
+/// Counts of moves, and of moves that were unnecessary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct CacheCounters {
     /// Bytes copied from their homes.
@@ -116,14 +116,14 @@ pub struct CacheCounters {
     pub uploads: u64,
     /// Tiles written back.
     pub write_backs: u64,
-    /// Tiles found where they were needed.
+    /// Tiles that were in memory when they were needed.
     pub hits: u64,
-    /// Tiles that had to leave for others.
+    /// Tiles that were evicted for others.
     pub evictions: u64,
 }
 
 impl CacheCounters {
-    /// The counts since `earlier`; all counts where a new memory has been counting since.
+    /// The counts since `earlier`; all counts if a new memory has been counting since then.
     pub fn since(&self, earlier: &CacheCounters) -> CacheCounters {
         if earlier.up_bytes > self.up_bytes {
             return *self;
@@ -191,12 +191,12 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
         }
     }
 
-    /// How many tasks hold a tile.
+    /// The number of tasks that hold a tile.
     pub fn hold_count(&self, tile: T) -> usize {
         self.entries.get(&tile).map_or(0, |entry| entry.hold_count)
     }
 
-    /// Bytes of all tiles here.
+    /// Bytes of all tiles in this memory.
     pub fn used_bytes(&self) -> u64 {
         self.used_bytes
     }
@@ -227,8 +227,8 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
         self.grant(&uses, moves)
     }
 
-    /// As [`Residency::acquire`], where a tile that was written back may leave only when the write has ended: no write
-    /// is among the moves, and a tile that is being written is held ([`Residency::hold`]) by the caller.
+    /// As [`Residency::acquire`], if a tile that was written back may be evicted only when the write has ended: no
+    /// write is among the moves, and the caller holds a tile that is being written ([`Residency::hold`]).
     pub fn acquire_clean(&mut self, uses: &[TileUse<T>]) -> Admission<T> {
         let uses = merged(uses);
         if let Some(refusal) = self.too_large(&uses) {
@@ -288,13 +288,13 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
         }
     }
 
-    /// Holds a tile that is here.
+    /// Holds a tile in this memory.
     pub fn hold(&mut self, tile: T) -> Lease<T> {
         self.entries.get_mut(&tile).unwrap_or_else(|| panic!("{tile:?} is not here")).hold(&mut self.held);
         Lease(vec![tile])
     }
 
-    /// Bytes and tiles that could come if all tiles that are not held left, modified or not.
+    /// Bytes and tiles that could be loaded if all tiles that are not held were evicted, modified or not.
     pub fn unheld(&self) -> Limits {
         Limits { bytes: self.limits.bytes - self.held.bytes, tiles: self.limits.tiles - self.held.tiles }
     }
@@ -304,7 +304,7 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
         self.limits
     }
 
-    /// Writes a tile back where it is modified; it stays.
+    /// Writes a tile back if it is modified; it stays in memory.
     pub fn write_back(&mut self, tile: T) -> Option<Move<T>> {
         let entry = self.entries.get_mut(&tile).filter(|entry| entry.modified)?;
         entry.modified = false;
@@ -329,7 +329,7 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
         self.discard(tile)
     }
 
-    /// Writes everything back that is modified, in the order of eviction.
+    /// Writes back all modified tiles, in the order of eviction.
     pub fn flush(&mut self) -> Vec<Move<T>> {
         let tiles = self.order.iter().collect::<Vec<_>>();
         tiles.into_iter().filter_map(|tile| self.write_back(tile)).collect()
