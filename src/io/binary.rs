@@ -202,8 +202,7 @@ impl<R: Read> WordStream<'_, R> {
         }
         let (found, computed) = (u64::from_le_bytes(bytes), self.checksum.digest());
         if found != computed {
-            let message =
-                format!("the entries are damaged: their checksum is {computed:016x} instead of {found:016x}");
+            let message = format!("the entries are damaged: their checksum is {computed:016x} instead of {found:016x}");
             return Err(self.error(message));
         }
         if read_full(&mut self.reader, &mut bytes[..1], self.path)? != 0 {

@@ -346,8 +346,7 @@ impl MatrixFile {
         }
         let (found, computed) = (self.checksum()?, pass.checksum.digest());
         if found != computed {
-            let message =
-                format!("the entries are damaged: their checksum is {computed:016x} instead of {found:016x}");
+            let message = format!("the entries are damaged: their checksum is {computed:016x} instead of {found:016x}");
             return Err(Error::Format { path: self.path.clone(), message });
         }
         pass.reporter.finish()?;

@@ -49,7 +49,8 @@ pub unsafe fn test_some(requests: &mut [sys::MPI_Request]) -> Result<Vec<(usize,
         check("MPI_Testsome", code)?;
     }
     // A negative number means that no request is active, which cannot be.
-    let done = usize::try_from(done).map_err(|_| Error::Transport("MPI_Testsome: there is no active request".into()))?;
+    let done =
+        usize::try_from(done).map_err(|_| Error::Transport("MPI_Testsome: there is no active request".into()))?;
     let outcome = |status: sys::MPI_Status| {
         if some_failed { check("MPI_Testsome", status.MPI_ERROR).map(|()| status) } else { Ok(status) }
     };
