@@ -156,7 +156,7 @@ impl<'a> SparseView<'a> {
     /// [`Error::InvalidArgument`] if the matrix does not have these rows.
     pub fn row_range(self, rows: Range<usize>) -> Result<SparseView<'a>> {
         if rows.start > rows.end || rows.end > self.rows() {
-            let message = format!("rows {rows:?} are outside a sparse matrix that has {}", self.rows());
+            let message = format!("rows {rows:?} are outside a sparse matrix of {} rows", self.rows());
             return Err(Error::InvalidArgument(message));
         }
         Ok(SparseView { row_starts: &self.row_starts[rows.start..=rows.end], ..self })

@@ -89,7 +89,8 @@ pub fn plan_gemm(ctx: &Context, rows: usize, cols: usize, contracted: usize, pre
     plan_gemm_with(ctx, (rows, cols), contracted, precision_bits, &ProductPlanOptions::new())
 }
 
-/// The plan of [`crate::gemm`] for an `rows x contracted` by `contracted x cols` product; see [`plan_syrk_with`].
+/// The plan of [`crate::gemm`] for a product of a `rows x contracted` and a `contracted x cols` matrix; see
+/// [`plan_syrk_with`].
 ///
 /// ```
 /// use sunzi::{Accuracy, Context, plans};

@@ -32,7 +32,7 @@ const DIRT: u8 = 0xA7;
 /// Rates of the device's clock; they do not affect results.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
-    /// Bytes per second to the device, and the same from it at the same time.
+    /// Bytes per second to the device; the rate from the device is the same, and both directions overlap.
     pub bytes_per_second: f64,
     /// Multiply-adds of doubles per second.
     pub f64_per_second: f64,
