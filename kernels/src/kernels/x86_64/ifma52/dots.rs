@@ -1,9 +1,9 @@
 //! Products of a panel of 8 columns with one vector: digits of 52 bits, all pairs of them from a first column on.
 //!
 //! Sums are kept by column of digits, low and high halves apart. With `R = 2^52`, `D` digits and the first column `F`,
-//! a negative term is added as the complement of its digits, `R - 1 - x_a` for each of them. As `sum of (R
-//! - 1) y_b R^(a + b)` over `a + b >= F` is `R^D Y - sum of y_b R^max(b, F)`, these two sums over the negative terms
-//! correct for that; both are kept per lane.
+//! a negative term is added as the complement of its digits, `R - 1 - x_a` for each of them. As
+//! `sum of (R - 1) y_b R^(a + b)` over `a + b >= F` is `R^D Y - sum of y_b R^max(b, F)`, these two sums over the
+//! negative terms correct for that; both are kept per lane.
 
 use super::digits::{Cutter, ROWS, padded};
 use crate::kernels::dots::{DIGIT_BITS, DotSource, FixedVector, PADDING, first_column};
