@@ -1,10 +1,11 @@
-//! Many small problems in one call: the threads share them out, and each has a result, or an error, of its own.
+//! Many small problems in one call: the threads share the problems, and each problem has its own result or its own
+//! error.
 //!
-//! A single small problem cannot keep several threads busy; here each is the work of one thread, and several of one
-//! shape may be computed side by side. Shapes and precisions of the operands may differ from problem to problem; the
-//! precision of the results and the options are common to all. Each result has the bits of a call for only its problem.
-//! The forms `verb` return the error of the first problem that has no result, the others give the outcome of each
-//! problem.
+//! A single small problem cannot keep several threads busy. In a batch each problem is computed by one thread, and
+//! several problems of one shape may be computed together in the lanes of one core. Shapes and precisions of the
+//! operands may differ from problem to problem; the precision of the results and the options are common to all. Each
+//! result has the bits of a call for only its problem. The functions `verb` return the error of the first problem that
+//! has no result; the other forms return the outcome of each problem.
 //!
 //! ```
 //! use sunzi::{Context, Matrix, batch};

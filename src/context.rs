@@ -1,8 +1,8 @@
-//! `Context`: the choices of a caller (threads, memory, kernel, checks, progress) and the data kept between calls.
+//! `Context`: the options of a caller (threads, memory, kernel, checks, progress) and the data kept between calls.
 //!
-//! Knows: the thread pool, the engines (moduli and tables) and the windows of earlier calls. Does not know:
-//! operations. Calls on one context may overlap, but only one of them uses the kept windows; each keeps the memory
-//! limit for itself.
+//! Depends on: the thread pool, the engines (moduli and tables) and the windows of earlier calls. Independent of:
+//! operations. Calls on one context may overlap, but only one of them uses the kept windows; the memory limit holds for
+//! each call separately.
 
 mod budget;
 mod builder;
@@ -28,7 +28,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// The argument of a progress callback.
+/// The progress of a call, passed to a progress callback.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Progress {
@@ -42,7 +42,7 @@ pub struct Progress {
     pub disk: Option<DiskProgress>,
 }
 
-/// The progress of the disk of a call so far.
+/// The progress of the disk so far, in this call.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct DiskProgress {
@@ -50,14 +50,14 @@ pub struct DiskProgress {
     pub read_bytes: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// Bytes that tasks read of objects which were still in memory.
+    /// Bytes of objects that tasks read while the objects were still in memory.
     pub reused_bytes: u64,
-    /// For how long the oldest request that is under way has had no answer.
+    /// Age of the oldest request to the disk that has no answer yet.
     pub waiting: Option<Duration>,
 }
 
 impl Progress {
-    /// `done` units of `total` are done.
+    /// Reports that `done` units of `total` are done.
     pub fn new(phase: &'static str, done: u64, total: u64) -> Progress {
         Progress { phase, done, total, disk: None }
     }
@@ -66,7 +66,7 @@ impl Progress {
 /// A progress callback: returns `false` to cancel the call, which then ends with [`Error::Cancelled`].
 pub type ProgressCallback = dyn Fn(Progress) -> bool + Send + Sync;
 
-/// Choices and kept state for all operations.
+/// Choices and kept state for all operations: threads, memory limit, kernel, devices, checks, caches.
 ///
 /// A second call of the same shape and precision allocates only its result. A clone is cheap: threads, tables and kept
 /// memory are shared with the original. Dropping the last clone waits until the threads have ended.
@@ -74,10 +74,10 @@ pub type ProgressCallback = dyn Fn(Progress) -> bool + Send + Sync;
 pub struct Context {
     threads: usize,
     memory: MemoryBudget,
-    /// Whether the memory is limited, or was where this is a clone without the limit.
+    /// Whether the memory is limited, here or in the context from which this one was cloned without its limit.
     under_limit: bool,
     kernel: Option<&'static dyn PlaneKernel>,
-    /// Multipliers that the choice of a kernel assumes; `None` for those of this CPU.
+    /// The multiplier units that the choice of a kernel assumes; `None` for the units of this CPU.
     multipliers: Option<Multipliers>,
     devices: Arc<DeviceSet>,
     self_check: bool,
@@ -99,7 +99,7 @@ struct ContextCache {
 struct Tables {
     /// By kernel.
     engines: KeyedCache<(&'static str, EngineSpec), Arc<dyn PlaneEngine>>,
-    /// Keyed by the properties that they are made for.
+    /// Cached by the properties for which they are made.
     tile_engines: KeyedCache<TileEngineKey, Arc<dyn TileEngine>>,
     /// The engines for few rows, which have no tables, by kernel and working bits.
     small_tile_engines: KeyedCache<(&'static str, u32), Arc<dyn TileEngine>>,
@@ -165,7 +165,7 @@ impl Context {
 
     /// A clone under another memory limit.
     ///
-    /// For callers that hold a part of a limit themselves, such as copies of their operands, during one call.
+    /// For callers that reserve a part of the limit themselves during one call, such as for copies of their operands.
     pub fn with_memory_bytes(&self, memory_bytes: Option<u64>) -> Context {
         self.with_memory(self.memory.within(memory_bytes))
     }
@@ -181,7 +181,7 @@ impl Context {
     /// else within the limit.
     ///
     /// # Errors
-    /// Those of the step.
+    /// The errors of the step.
     pub(crate) fn within_plan<R>(&self, planned_bytes: u64, mut step: impl FnMut(&Context) -> Result<R>) -> Result<R> {
         match self.memory_bytes() {
             Some(limit_bytes) if planned_bytes < limit_bytes => {
@@ -217,14 +217,14 @@ impl Context {
         first.into_iter().chain((0..).map(other)).take(count)
     }
 
-    /// A clone on the same threads with a cache of its own: tables of plans that are never run are dropped with it. The
-    /// memory limit stays.
+    /// A clone on the same threads with its own cache: tables of plans that are never run are dropped with it. The
+    /// clone has the same memory limit.
     #[must_use]
     pub fn without_cache(&self) -> Context {
         Context { kept: Arc::default(), ..self.clone() }
     }
 
-    /// A context of one thread, without devices and limit, with a cache of its own: for plans that are never run.
+    /// A context of one thread, without devices and limit, with its own cache, for plans that are never run.
     #[must_use]
     pub fn apart(&self) -> Context {
         self.alone(Arc::default())
@@ -253,9 +253,9 @@ impl Context {
         self.kernel
     }
 
-    /// The kernel that calls run on: the forced one, else the fastest available. Where none is forced, large calls may
-    /// run on another one that is faster for them, and calls of more bits than its moduli reach on one that has more;
-    /// reports name it.
+    /// The kernel that calls run on: the forced one, else the fastest available. If no kernel is forced, large calls
+    /// may run on another kernel that is faster for them, and calls that need more bits than the moduli of this kernel
+    /// provide run on one with more; reports name the kernel used.
     pub fn kernel(&self) -> &'static dyn PlaneKernel {
         self.kernel.unwrap_or_else(kernels::preferred)
     }
@@ -312,7 +312,7 @@ impl Context {
 
     /// A clone with another progress callback.
     ///
-    /// For a caller who follows, or may cancel, one call among several that share a context.
+    /// For callers that follow or may cancel one of several calls that share a context.
     pub fn with_progress(&self, callback: impl Fn(Progress) -> bool + Send + Sync + 'static) -> Context {
         Context { progress: Some(Arc::new(callback)), ..self.clone() }
     }
@@ -328,10 +328,10 @@ impl Context {
         }
     }
 
-    /// The engine of `kernel` for `spec`, made at the first call and kept.
+    /// The product engine of `kernel` for `spec`; it is made by the first call and kept.
     ///
     /// # Errors
-    /// Those of [`PlaneKernel::prepare`].
+    /// The errors of [`PlaneKernel::prepare`].
     pub fn engine(&self, kernel: &'static dyn PlaneKernel, spec: EngineSpec) -> Result<Arc<dyn PlaneEngine>> {
         // Entrywise accuracy needs other bits in each call, but the same engine in most.
         let (key, make) = ((kernel.name(), kernel.class(spec)), || kernel.prepare(&spec));
@@ -358,12 +358,12 @@ impl Context {
         }
     }
 
-    /// The tile kernels of `kernel` for `working_bits`, made at the first call and kept.
+    /// The tile kernels of `kernel` for `working_bits`; they are made by the first call and kept.
     ///
-    /// With devices, the first of them runs the updates, and `kernel` the rest.
+    /// With devices, the first device runs the updates, and `kernel` everything else.
     ///
     /// # Errors
-    /// Those of [`PlaneKernel::tile_engine`].
+    /// The errors of [`PlaneKernel::tile_engine`].
     pub fn tile_engine(&self, kernel: &'static dyn PlaneKernel, working_bits: u32) -> Result<Arc<dyn TileEngine>> {
         let (key, kept) = ((kernel.name(), working_bits, self.devices.shares()), &self.kept.tables.tile_engines);
         let make = || self.devices.tile_engine(working_bits, self.self_check, kernel.tile_engine(working_bits)?);

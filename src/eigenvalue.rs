@@ -1,4 +1,4 @@
-//! Intervals that hold an extreme eigenvalue of a symmetric matrix.
+//! Intervals that contain an extreme eigenvalue of a symmetric matrix.
 //!
 //! The smallest or the largest eigenvalue of `A` ([`extreme_eigenvalue`]) or of `L^-1 X L^-T` ([`pencil_eigenvalue`])
 //! is approximated by Lanczos' method in doubles. Both ends of the interval are then proven: for the smallest

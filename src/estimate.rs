@@ -1,9 +1,9 @@
-//! Properties of a matrix or an answer: proven digits, whether a matrix is singular, its determinant.
+//! Properties of a matrix or a result: proven digits, whether a matrix is singular, its determinant.
 //!
 //! A [`Certificate`] or an [`LdltCertificate`], which [`Cholesky::certify`](crate::Cholesky::certify) and
 //! [`Ldlt::certify`](crate::Ldlt::certify) make, proves how many digits of an answer are correct; methods of the
 //! factors themselves, such as [`Cholesky::solution_digits`](crate::Cholesky::solution_digits), estimate it at less
-//! cost. [`InputRounding`] describes how far the operands may lie from the numbers that they stand for.
+//! cost. [`InputRounding`] describes how far the operands may differ from the numbers that they represent.
 //! [`singularity()`] decides in exact arithmetic whether a matrix is singular.
 //!
 //! ```

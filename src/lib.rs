@@ -1,7 +1,7 @@
 //! Dense linear algebra on big floats, of any precision from 2 to 5000 bits, through word-size residues.
 //!
-//! Numbers are scaled to integers, split into residues modulo many word-size primes, and multiplied prime by prime on
-//! the vector units of the CPU or on GPUs; each entry of a result is put together and rounded once.
+//! Numbers are scaled to integers, reduced modulo many word-size primes, and multiplied prime by prime on the vector
+//! units of the CPU or on GPUs; each entry of a result is then reconstructed and rounded once.
 //!
 //! ```
 //! use sunzi::{Context, Matrix, rug::Float};
@@ -41,59 +41,59 @@
 //! | [`ldlt`](ldlt()) | `L`, `D` with `A = L D L^T`, without pivoting | symmetric quasi-definite |
 //! | [`inverse`](inverse()) | `A^-1` | symmetric positive definite |
 //!
-//! Each has three forms:
-//! - `verb(ctx, operands, precision)` gives the result,
-//! - `verb_with(ctx, operands, precision, &options)` gives an [`Outcome`]: the result, and a report of time and memory,
-//! - `verb_into(ctx, operands, precision, &options, result)` writes into memory of the caller, a matrix or a block of
-//!   one ([`Destination`], [`SymmetricDestination`]), and gives the report.
+//! Each verb has three forms:
+//! - `verb(ctx, operands, precision)` returns the result,
+//! - `verb_with(ctx, operands, precision, &options)` returns an [`Outcome`]: the result, and a report of time and
+//!   memory,
+//! - `verb_into(ctx, operands, precision, &options, result)` writes into the caller's memory, a matrix or a block of
+//!   one ([`Destination`], [`SymmetricDestination`]), and returns the report.
 //!
-//! `cholesky_into`, `inverse_into` and `solve_refined_into` work in the memory of an earlier result; `ldlt` has no
-//! `_into`.
-//! A [`Cholesky`] or an [`Ldlt`] solves again and again.
+//! `cholesky_into`, `inverse_into` and `solve_refined_into` reuse the memory of an earlier result; `ldlt` has no
+//! `_into`. A [`Cholesky`] or an [`Ldlt`] can be used for any number of solves.
 //!
 //! # Modules
 //!
-//! | module | what it has |
+//! | module | contents |
 //! |---|---|
 //! | [`blas`] | products, sums and substitutions on vectors, products entry by entry |
 //! | [`sparse`] | matrices with few entries, times dense ones |
 //! | [`batch`] | many small problems in one call |
 //! | [`eigenvalue`] | intervals that hold the smallest or largest eigenvalue |
 //! | [`estimate`] | whether a matrix is singular, in exact arithmetic; certificates; the logarithm of a determinant |
-//! | [`ball`] | enclosures: balls that hold the exact result for every point of balls |
+//! | [`ball`] | enclosures: balls that contain the exact result for every point of the operands' balls |
 //! | [`verify`] | tests of a result that share no step with the verb |
-//! | [`plans`], [`report`] | what a call would take, and what it took |
-//! | [`distributed`] | the verbs over many ranks, which talk through a [`comm::Transport`] |
+//! | [`plans`], [`report`] | memory and time of a call, predicted and measured |
+//! | [`distributed`] | the verbs over many ranks, which communicate through a [`comm::Transport`] |
 //! | [`out_of_core`] | the verbs on matrices in files, larger than memory |
 //! | [`double`] | Cholesky factors of doubles |
-//! | [`devices`] | GPUs that a context is given |
+//! | [`devices`] | GPUs for a context |
 //! | [`io`], [`gallery`] | matrices in files, test matrices |
-//! | [`advanced`] | kernels, task graphs, storage, for those who extend the library; it may change in any release |
+//! | [`advanced`] | kernels, task graphs, storage, for extensions of the library; it may change in any release |
 //!
 //! Operands are borrowed [`Matrix`]es or views: blocks and transposes cost nothing ([`MatrixView`]). A symmetric
-//! operand can be a [`SymmetricMatrix`], a plain matrix (then symmetry is checked), or one triangle, chosen with
+//! operand can be a [`SymmetricMatrix`], a plain matrix (then symmetry is checked), or one triangle, selected with
 //! [`Symmetric`].
 //!
 //! # Accuracy
 //!
-//! By default ([`Accuracy::Entrywise`]) errors are bounded componentwise: for products
-//! `|computed - exact| <= 2^(1 - precision_bits) (|A| |B|)_ij`, for any number of rows. [`Accuracy::Norm`] takes fewer
-//! bits inside and bounds them by the norms of the row and the column instead.
-//! The page of each verb states its bound, docs/ALGORITHM.md proves it. The bits of a result depend only on the
-//! operands, the precision and the options, not on threads, memory limit, kernel, devices or the number of ranks. A
-//! verb of [`distributed`] has the bits of its namesake here, with one exception: [`distributed::inverse`] has those of
-//! [`Cholesky::solve`] with the identity, and not those of [`Cholesky::inverse`].
+//! By default ([`Accuracy::Entrywise`]) errors are bounded componentwise: for products `|computed - exact| <= 2^(1 -
+//! precision_bits) (|A| |B|)_ij`, for any number of rows. [`Accuracy::Norm`] computes with fewer bits and bounds errors
+//! by the norms of the row and the column instead. The page of each verb states its bound, and docs/ALGORITHM.md proves
+//! it. The bits of a result depend only on the operands, the precision and the options, not on threads, memory limit,
+//! kernel, devices or the number of ranks. A verb of [`distributed`] has the bits of the verb of the same name here,
+//! with one exception: [`distributed::inverse`] has the bits of [`Cholesky::solve`] with the identity, and not those of
+//! [`Cholesky::inverse`].
 //!
-//! How many digits of an answer are right, [`Cholesky::solution_digits`] and its neighbours estimate, and
-//! [`Cholesky::certify`] proves.
+//! [`Cholesky::solution_digits`] and similar methods estimate how many digits of a result are correct, and
+//! [`Cholesky::certify`] proves a number of correct digits.
 //!
 //! # Features
 //!
 //! `blas`: a kernel on OpenBLAS. `mpi`: ranks that are processes under MPI. `cuda`: NVIDIA GPUs, found at run time.
-//! Without any, all verbs run on the CPU, and on ranks that are threads.
+//! Without any of these features, all verbs run on the CPU, and on ranks that are threads.
 //!
 //! The repository has a book (`make book`, sources in `docs/`): a tutorial, a cookbook, troubleshooting, the proofs,
-//! and manuals of the program, the C library and the Python package that stand on this library.
+//! and manuals of the program, the C library and the Python package, which use this library.
 
 pub mod advanced;
 pub mod batch;

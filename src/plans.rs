@@ -1,9 +1,9 @@
 //! Plans of calls: how they would run and the memory they need, before any computation or allocation.
 //!
 //! A plan depends on the shapes, the precision, the options and the context: its threads, its devices and its memory
-//! limit. It counts the bytes of all that a call holds but its operands, and names the kernel and how the work is cut.
-//! Where the limit is too small, [`Error::MemoryLimit`](crate::Error::MemoryLimit) names the least that would do. Plans
-//! for matrices in files are in [`crate::out_of_core`], those over ranks in [`crate::distributed`].
+//! limit. It counts the bytes of everything that a call holds except its operands, and names the kernel and the
+//! blocking. If the limit is too small, [`Error::MemoryLimit`](crate::Error::MemoryLimit) names the smallest limit that
+//! suffices. Plans for matrices in files are in [`crate::out_of_core`], plans over ranks in [`crate::distributed`].
 //!
 //! ```
 //! use sunzi::{CholeskyOptions, Context, Error, plans};

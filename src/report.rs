@@ -1,9 +1,9 @@
 //! Reports of calls: time by phase, memory, kernel, devices.
 //!
-//! In one process all forms of a verb that take options give a report: `verb_with` together with the result
-//! ([`Outcome`](crate::Outcome)), `verb_into` for a result in memory of the caller. Seconds are those of the wall clock
-//! where a field does not say otherwise, and `planned_bytes` are the bytes that the plan allows for, with the result
-//! and without the operands. Reports implement `Serialize` of the crate serde.
+//! In one process all forms of a verb with options return a report: `verb_with` together with the result
+//! ([`Outcome`](crate::Outcome)), `verb_into` for a result in the caller's memory. Seconds are wall-clock seconds
+//! unless a field states otherwise, and `planned_bytes` are the bytes that the plan allows, including the result and
+//! excluding the operands. Reports implement `Serialize` of the crate serde.
 //!
 //! ```
 //! use sunzi::{Context, GemmOptions, Matrix};

@@ -1,9 +1,9 @@
 //! Matrices with few entries, and their products with dense ones.
 //!
-//! A [`SparseMatrix`] keeps its entries in compressed rows, exactly as they are given; a [`SparseView`] is some
-//! neighbouring rows of it. [`spmm`] multiplies it with a dense matrix, [`sddmm`] forms named entries of a product of
-//! dense matrices. Each entry of a result is one sum that is rounded once, so its error is small relative to the sizes
-//! of its own terms.
+//! A [`SparseMatrix`] stores its entries in compressed rows, exactly as they are given; a [`SparseView`] is a range of
+//! its rows. [`spmm`] multiplies it with a dense matrix, [`sddmm`] computes selected entries of a product of dense
+//! matrices. Each entry of a result is one sum that is rounded once, so its error is small relative to the sizes of its
+//! own terms.
 //!
 //! ```
 //! use sunzi::sparse::{SparseMatrix, spmm};

@@ -1,7 +1,7 @@
 //! The rules of the source tree as a test: layers, sizes, headers, the fence for `unsafe`, leftovers, links.
 //!
 //! Reads the repository's files as text. Each rule is a function from one file to its violations, and each has a
-//! planted violation below that it must find. Does not know: what the code computes.
+//! planted violation below that it must find. Independent of: what the code computes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 mod counts;
 #[path = "tidy/imports.rs"]
 mod imports;
+#[path = "tidy/language.rs"]
+mod language;
 #[path = "tidy/layers.rs"]
 mod layers;
 #[path = "tidy/public.rs"]

@@ -1,4 +1,4 @@
-"""Cholesky and solve on Python numbers beside mpmath and python-flint.
+"""Cholesky and solve on Python numbers, compared with mpmath and python-flint.
 
     python bindings/python/bench.py [--order 500] [--precision 512] [--runs 5]
 
@@ -17,7 +17,7 @@ import sunzi
 
 
 def best(runs: int, work: Callable[[], object]) -> float:
-    """The least of the seconds that `work` takes."""
+    """The shortest time of `work` in seconds."""
     times = []
     for _ in range(runs):
         start = time.perf_counter()

@@ -54,12 +54,12 @@ use values::{format, progress, written_format};
                   sunzi syrk P.bin -o Q.bin\n  sunzi cholesky Q.bin -o L.bin\n  sunzi verify cholesky Q.bin L.bin"
 )]
 pub struct Arguments {
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub command: Command,
     #[command(flatten)]
     pub global: Global,
-    /// The files that are named.
+    /// The files named on the command line.
     #[arg(skip)]
     pub paths: Paths,
     /// The memory limit of the process.
@@ -67,10 +67,10 @@ pub struct Arguments {
     pub memory_bytes: Option<u64>,
 }
 
-/// How progress is shown.
+/// The form in which progress is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ProgressForm {
-    /// A bar on a terminal that can show one, else nothing.
+    /// A bar on a terminal that can show one, otherwise nothing.
     #[default]
     Auto,
     /// A bar on any terminal.
@@ -81,7 +81,7 @@ pub enum ProgressForm {
     None,
 }
 
-/// What holds for every command.
+/// Options of every command.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "In every command")]
 pub struct Global {
@@ -110,7 +110,7 @@ pub struct Global {
 }
 
 impl Global {
-    /// What the first line of a table is.
+    /// The meaning of the first line of a table.
     pub fn table_header(&self) -> Headings {
         match (self.header, self.no_header) {
             (true, _) => Headings::Present,
@@ -184,7 +184,7 @@ pub enum Command {
     },
 }
 
-/// The definition of the command line, for the code that describes it.
+/// The definition of the command line, for code that describes it.
 pub fn definition() -> Parser {
     let mut parser = Arguments::command();
     parser.build();
@@ -205,7 +205,7 @@ fn with_signs(parser: Parser) -> Parser {
 /// Reads a command line; the first word is the name of the program.
 ///
 /// # Errors
-/// Refusals of the parser, and requests for help.
+/// Errors of the parser, and requests for help.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> std::result::Result<Arguments, clap::Error> {
     let matches = with_signs(Arguments::command()).try_get_matches_from(words)?;
     let (paths, memory_bytes) = (Paths::of(&matches), memory_limit(&matches));

@@ -100,7 +100,7 @@ pub fn bits(info: &FileInfo, options: &ReadOptions) -> u32 {
 /// The header of a file, with the facts on its matrix; `None` for a pipe or device, which can be read only once.
 ///
 /// # Errors
-/// Those of [`io::read_info`].
+/// The errors of [`io::read_info`].
 pub fn header(path: &Path) -> Result<Option<FileInfo>> {
     if is_stream(path) {
         return Ok(None);
@@ -120,7 +120,7 @@ pub fn header(path: &Path) -> Result<Option<FileInfo>> {
 /// Reads the matrix that `path` names.
 ///
 /// # Errors
-/// Those of [`io::read`].
+/// The errors of [`io::read`].
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Loaded> {
     if let Some((_, loaded)) = locked(&PEEKED).take_if(|(peeked, _)| peeked == path) {
         return match loaded.matrix.precision_bits() >= options.precision_bits.unwrap_or(2) {
@@ -143,7 +143,7 @@ fn as_chosen(options: &ReadOptions) -> ReadOptions {
 /// Writes a matrix to the place that `path` names.
 ///
 /// # Errors
-/// Those of [`io::write()`].
+/// The errors of [`io::write()`].
 pub fn write<'a>(path: &Path, matrix: impl Into<MatrixView<'a>>, options: &WriteOptions) -> Result<()> {
     let format = output_format(path)?;
     match is_standard(path) {
@@ -167,7 +167,7 @@ pub fn admit(bytes: u64) -> Result<()> {
 /// The precision given, else the one that the file states, of which no other fact is needed.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] where there is neither; those of reading, for a stream, which is read for it.
+/// [`Error::InvalidArgument`] where there is neither; the errors of reading, for a stream, which is read for it.
 pub fn stated_precision(given: Option<u32>, path: &Path, info: Option<&FileInfo>) -> Result<u32> {
     if let Some(bits) = given.or(info.and_then(|info| info.precision_bits_comment)) {
         return Ok(bits);
@@ -208,7 +208,7 @@ const EXACT_BITS: u32 = 64;
 /// The precision given, else the one that the file states; a product of integers needs neither.
 ///
 /// # Errors
-/// Those of [`header`] and [`stated_precision`].
+/// The errors of [`header`] and [`stated_precision`].
 pub fn product_precision(given: Option<u32>, path: &Path, exact_integers: bool) -> Result<u32> {
     if exact_integers && given.is_none() && is_stream(path) {
         return Ok(EXACT_BITS);

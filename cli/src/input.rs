@@ -50,7 +50,7 @@ impl<'a> Reader<'a> {
     /// Reads within the memory limit of `engine`, at the precision given, else the one that `first` states.
     ///
     /// # Errors
-    /// Those of [`header`] and [`stated_precision`].
+    /// The errors of [`header`] and [`stated_precision`].
     pub fn new(session: &'a Session, engine: &'a Engine, typed: &Precision, first: &Path) -> Result<Reader<'a>> {
         let precision_bits = stated_precision(typed.bits, first, header(first)?.as_ref())?;
         Ok(Reader::at(session, engine, typed, precision_bits))
@@ -83,8 +83,8 @@ impl<'a> Reader<'a> {
         Reader { options: self.options.keep_written(true), ..self }
     }
 
-    /// The entries of the symmetric matrix read last that were rounded, as they were written, those of the triangle
-    /// that counts; `None` where they were not kept.
+    /// The entries of the last symmetric matrix that were rounded when it was read, as they were written, of the
+    /// selected triangle; `None` if they were not kept.
     pub fn written(&self) -> Option<Vec<WrittenEntry>> {
         self.written.take()
     }
@@ -104,11 +104,12 @@ impl<'a> Reader<'a> {
         bytes(info, &self.options_for(Some(info)))
     }
 
-    /// Refuses a memory limit in which a command cannot run, before any of its files is read: `needed_bytes` are those
-    /// of its work beside them, by their headers. A file without a header is refused later, where it is too large.
+    /// Returns an error for a memory limit that is too small for a command, before any of its files is read:
+    /// `needed_bytes` is the memory of its computation, and the headers of the files give the rest. A file without a
+    /// header is refused later, where it is too large.
     ///
     /// # Errors
-    /// [`Error::MemoryLimit`] with the least limit that would do; those of [`header`] and of `needed_bytes`.
+    /// [`Error::MemoryLimit`] with the smallest limit that suffices; the errors of [`header`] and of `needed_bytes`.
     pub fn admit(&self, files: &[&Path], needed_bytes: impl FnOnce(&[FileInfo]) -> Result<u64>) -> Result<()> {
         let Some(budget) = self.engine.budget(0) else { return Ok(()) };
         let infos = files.iter().map(|file| header(file)).collect::<Result<Option<Vec<_>>>>()?;
@@ -120,7 +121,7 @@ impl<'a> Reader<'a> {
     /// The matrices that headers announce; `None` where a file has none.
     ///
     /// # Errors
-    /// Those of [`header`].
+    /// The errors of [`header`].
     pub fn announced(&self, files: &[&Path]) -> Result<Option<Vec<Announced>>> {
         let announced = |info: FileInfo| {
             let bits = bits(&info, &self.options_for(Some(&info)));
@@ -147,7 +148,7 @@ impl<'a> Reader<'a> {
     /// A matrix.
     ///
     /// # Errors
-    /// [`Error::MemoryLimit`] by its header, and those of [`Session::read`].
+    /// [`Error::MemoryLimit`] by its header, and the errors of [`Session::read`].
     pub fn matrix(&self, path: &Path) -> Result<Matrix> {
         self.load(path).map(|loaded| loaded.matrix)
     }
@@ -156,8 +157,8 @@ impl<'a> Reader<'a> {
     /// names its use.
     ///
     /// # Errors
-    /// [`Error::NotSquare`] where it is not, before it is read where that is possible; [`Error::Format`]
-    /// with two entries that differ; those of [`Reader::matrix`].
+    /// [`Error::NotSquare`] where it is not, before it is read where that is possible; [`Error::Format`] with two
+    /// entries that differ; the errors of [`Reader::matrix`].
     pub fn symmetric(
         &self,
         path: &Path,

@@ -2,7 +2,7 @@
 //!
 //! Promise: an error is one line on standard error that starts with `sunzi: error: `, with the exit code of
 //! [`Error::exit_code`]; a result file is complete or absent. Even a bug ends that way, with code 70.
-//! Does not know: how anything is computed.
+//! Independent of: how anything is computed.
 
 mod args;
 mod commands;

@@ -7,7 +7,7 @@ use sunzi::{Error, Result};
 /// The number written as `text`; `what` names it in the error. Decimals are rounded once at `precision_bits`.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for anything that is no finite number.
+/// [`Error::InvalidArgument`] for anything that is not a finite number.
 pub fn parse_scalar(what: &str, text: &str, precision_bits: u32) -> Result<Float> {
     let parsed = parse_number(text, precision_bits);
     parsed.map(|parsed| parsed.value).map_err(|error| Error::InvalidArgument(format!("{what}: '{text}' {error}")))

@@ -20,8 +20,8 @@ pub fn set_speaking(speaks: bool) {
     SPEAKS.store(speaks, Ordering::Relaxed);
 }
 
-/// Writes text for people to standard output, or to standard error where data go there. A reader that went away is no
-/// error.
+/// Writes text for people to standard output, or to standard error where data go there. It is not an error if the
+/// reader of the output has ended.
 ///
 /// # Errors
 /// [`Error::Io`], such as on a full disk.
@@ -33,7 +33,7 @@ pub fn print(text: &str) -> Result<()> {
     print_bytes(text.as_bytes())
 }
 
-/// Writes bytes to standard output. A reader that went away is no error.
+/// Writes bytes to standard output. It is not an error if the reader of the output has ended.
 ///
 /// # Errors
 /// [`Error::Io`], such as on a full disk.
@@ -60,7 +60,7 @@ pub fn print_refusal(error: &Error) {
     print_error(error.text().in_base(IndexBase::One));
 }
 
-/// Writes a remark that is no error.
+/// Writes a remark, which is not an error.
 pub fn print_note(message: &str) {
     if !SPEAKS.load(Ordering::Relaxed) {
         return;
@@ -68,8 +68,8 @@ pub fn print_note(message: &str) {
     let _ = writeln!(std::io::stderr(), "sunzi: {}", one_line(message));
 }
 
-/// The lines of a text as one, in which control characters (of the name of a file, say) are written out: a terminal
-/// would obey them.
+/// The lines of a text as one line, in which control characters (for example of the name of a file) are escaped, since
+/// a terminal would interpret them.
 pub fn one_line(text: &str) -> String {
     let line = text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
     let mut shown = String::with_capacity(line.len());

@@ -16,7 +16,7 @@ const WORDS: usize = 3;
 /// one has no header. Collective.
 ///
 /// # Errors
-/// Those of reading headers, on every rank.
+/// The errors of reading headers, on every rank.
 pub fn announced<'a>(
     world: &dyn Transport,
     files: &[&Path],
@@ -55,7 +55,8 @@ pub struct Held {
 /// planning the steps of the work within the limit that is left. Collective.
 ///
 /// # Errors
-/// [`sunzi::Error::MemoryLimit`] with the least limit that would do for all steps, on every rank; those of planning.
+/// [`sunzi::Error::MemoryLimit`] with the smallest limit that suffices for all steps, on every rank; the errors of
+/// planning.
 pub fn admit(
     team: &Team,
     engine: &Engine,

@@ -24,7 +24,7 @@ pub struct Work<'a> {
     pub output: Option<(&'a Path, (usize, usize))>,
 }
 
-/// The state that a command needs besides its choices: where it may print, and its report.
+/// The state that a command needs in addition to its options: where it may print, and its report.
 pub struct Session {
     quiet: bool,
     report: Option<ReportFile>,
@@ -68,7 +68,7 @@ impl Session {
         self.bar.expect(read.chain(stages).chain(write).collect());
     }
 
-    /// One call goes through all stages that are expected, and its phases tell the current one.
+    /// One call runs all expected stages, and its phases determine the current stage.
     pub fn follow_phases(&self) {
         self.bar.follow_phases();
     }
@@ -130,7 +130,7 @@ impl Session {
     /// Reads a file.
     ///
     /// # Errors
-    /// Those of [`files::read`]; [`Error::OutOfMemory`] where the header announces more than the machine has.
+    /// The errors of [`files::read`]; [`Error::OutOfMemory`] where the header announces more than the machine has.
     pub fn read(&self, path: &Path, options: ReadOptions) -> Result<Loaded> {
         if let Some(info) = header(path)? {
             admit(bytes(&info, &options))?;
@@ -149,7 +149,7 @@ impl Session {
     /// Writes a matrix to the place of `output`, after which no signal cancels the run any more.
     ///
     /// # Errors
-    /// Those of [`files::write`].
+    /// The errors of [`files::write`].
     pub fn write<'a>(&self, output: &Output, matrix: impl Into<MatrixView<'a>>, symmetry: Symmetry) -> Result<()> {
         let options =
             WriteOptions::new().symmetry(symmetry).number_form(output.number_form()).progress(self.progress());

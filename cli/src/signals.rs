@@ -22,11 +22,11 @@ use sunzi::{Error, Result};
 pub enum Mode {
     /// End the process at once.
     Free,
-    /// Ask the computation to stop; end the process at the second signal.
+    /// Requests the computation to stop; ends the process at the second signal.
     Computing,
-    /// Ask the program to stop before the file being written is complete.
+    /// Requests the program to stop before the file being written is complete.
     Writing,
-    /// Ask the ranks to stop together; kept until the result is complete.
+    /// Requests the ranks to stop together; kept until the result is complete.
     Together,
     /// Nothing; kept to the end.
     Complete,

@@ -1,7 +1,7 @@
 //! Matrices that have to be symmetric: whether their triangles agree, and the message where they do not.
 //!
 //! A matrix that is not symmetric never becomes another one unnoticed: the advice is only such that the result belongs
-//! to the file. Does not know: options of commands, how matrices are read.
+//! to the file. Independent of: options of commands, how matrices are read.
 
 use crate::args::NamedTriangle;
 use rug::Float;
@@ -65,7 +65,7 @@ impl SymmetricUse {
     /// As [`SymmetricUse::check`] for a file of which the triangle `named` is read block by block.
     ///
     /// # Errors
-    /// [`Error::Format`] with two entries that differ; those of [`MatrixFile::triangle_conflict`].
+    /// [`Error::Format`] with two entries that differ; the errors of [`MatrixFile::triangle_conflict`].
     pub fn check_file(&self, file: &MatrixFile, named: Option<NamedTriangle>) -> Result<()> {
         let Some(NamedTriangle { uplo, ignores_other: false }) = named else { return Ok(()) };
         let Some(conflict) = file.triangle_conflict(uplo)? else { return Ok(()) };

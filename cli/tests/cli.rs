@@ -1,7 +1,7 @@
 //! The program as users run it: every command, every option that a script relies on, and what happens on a signal.
 //!
-//! Knows: the binary, files and exit codes. Numbers are checked through `sunzi verify` and `sunzi compare`, whose own
-//! failures are tested here too.
+//! Depends on: the binary, files and exit codes. Numbers are checked through `sunzi verify` and `sunzi compare`, whose
+//! own failures are tested here too.
 
 #[path = "cli/arguments.rs"]
 mod arguments;

@@ -1,6 +1,6 @@
-//! The one error type: every bad input has a variant that carries the numbers.
+//! The error type of the library: every invalid input has a variant with the numbers.
 //!
-//! Knows: the exit code of each variant. Does not know: where an error is printed.
+//! Depends on: the exit code of each variant. Independent of: where an error is printed.
 
 mod more_bits;
 mod text;
@@ -15,7 +15,7 @@ use words::{bytes_in_words, process_in_words, share_in_words, whose_range};
 
 /// The errors of the library and the program.
 ///
-/// The `Display` text is one line, meant for a user; rows and columns in it count from 0, and from 1 in one form of
+/// The `Display` text is one line, meant for a user; rows and columns in it count from 0, or from 1 in one form of
 /// [`Error::text`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -50,7 +50,7 @@ pub enum Error {
         /// The largest magnitude supported.
         limit: i64,
     },
-    /// Two shapes do not fit each other.
+    /// The shapes of two operands do not match.
     #[error("{operation}: shapes do not fit: {left_rows} x {left_cols} against {right_rows} x {right_cols}")]
     ShapeMismatch {
         /// The operation that was requested.
@@ -64,7 +64,7 @@ pub enum Error {
         /// Columns of the second operand, as used.
         right_cols: usize,
     },
-    /// A matrix that has to be square is not.
+    /// A matrix that must be square is not square.
     #[error("{operation}: the matrix must be square: it is {rows} x {cols}")]
     NotSquare {
         /// The operation, or the kind of matrix, that was requested.
@@ -84,7 +84,7 @@ pub enum Error {
         /// The precision requested.
         precision_bits: u32,
     },
-    /// The precision is 0 or above what the kernel supports.
+    /// The precision is 0 or exceeds the kernel's maximum.
     #[error(
         "precision of {precision_bits} bits is outside the supported range of 2 to {maximum_bits} bits{}",
         whose_range(*maximum_bits)
@@ -92,10 +92,10 @@ pub enum Error {
     Precision {
         /// The precision requested.
         precision_bits: u64,
-        /// The largest one supported.
+        /// The largest precision supported.
         maximum_bits: u64,
     },
-    /// The memory limit is below the least that the operation can run in.
+    /// The memory limit is too small for the operation.
     #[error(
         "a memory limit of {} is too small: this operation needs at least {}",
         bytes_in_words(*limit_bytes),
@@ -104,7 +104,7 @@ pub enum Error {
     MemoryLimit {
         /// The limit given.
         limit_bytes: u64,
-        /// The least limit that would do.
+        /// The smallest limit that suffices.
         minimum_bytes: u64,
     },
     /// No kernel of that name exists.
@@ -112,41 +112,41 @@ pub enum Error {
     UnknownKernel {
         /// The name given.
         name: String,
-        /// The names that exist.
+        /// The names of the existing kernels.
         known: String,
     },
-    /// The kernel exists, but this CPU or this build lacks what it needs.
+    /// The kernel exists, but this CPU or this build lacks a feature that it needs.
     #[error("kernel '{name}' cannot run here: {reason}")]
     KernelUnavailable {
         /// The kernel requested.
         name: &'static str,
-        /// What is missing.
+        /// The missing requirement.
         reason: &'static str,
     },
     /// A device that was requested does not exist, or cannot be used.
     #[error("no such device: {0}")]
     NoDevice(String),
-    /// A device's memory cannot take what a step needs.
+    /// A device's memory is too small for a step.
     #[error("device memory: cannot allocate {bytes} bytes: {used_bytes} of {capacity_bytes} usable bytes are in use")]
     DeviceMemory {
         /// Bytes requested.
         bytes: u64,
-        /// Bytes in use then.
+        /// Bytes in use at that time.
         used_bytes: u64,
-        /// Bytes that may be used.
+        /// Bytes that the call may use.
         capacity_bytes: u64,
     },
-    /// A device limit is below the least that the operation can run in.
+    /// A device memory limit is too small for the operation.
     #[error(
         "{limit_bytes} bytes of device memory{} are too few: this operation needs at least {minimum_bytes} bytes",
         share_in_words(*ranks)
     )]
     DeviceLimit {
-        /// Bytes that may be used.
+        /// Bytes that the call may use.
         limit_bytes: u64,
-        /// The least that would do.
+        /// The smallest limit that suffices.
         minimum_bytes: u64,
-        /// Ranks of the machine that share the device; 1 where only this process uses it.
+        /// Number of ranks of the machine that share the device; 1 if only this process uses it.
         ranks: usize,
     },
     /// A device stopped working in the middle of a call. Data on the host is intact.
@@ -163,7 +163,7 @@ pub enum Error {
         /// Column of the entry of the result.
         column: usize,
     },
-    /// A verification found that a stored result breaks its bound.
+    /// A verification found that a stored result exceeds its error bound.
     #[error("verification failed: {0}")]
     Verification(ErrorText),
     /// A matrix to be factored is not positive definite at this precision.
@@ -173,20 +173,20 @@ pub enum Error {
     )]
     NotPositiveDefinite {
         /// Row and column, from 0, at which the factorisation ended (LAPACK's `info - 1`): the first whose pivot, as
-        /// computed at this precision, is not positive. Where leading minors of the exact matrix are as small as
-        /// rounding errors, the first of them that is not positive may be another.
+        /// computed at this precision, is not positive. If leading minors of the exact matrix are as small as rounding
+        /// errors, another of them may be the first that is not positive.
         index: usize,
-        /// The pivot computed there, or an upper bound of it where its row was rejected before: at most 0.
+        /// The computed pivot, or an upper bound of it if its row was rejected before: at most 0.
         pivot: rug::Float,
         /// The diagonal entry of that row.
         diagonal: rug::Float,
         /// Whether more bits of precision might help.
         more_bits: MoreBits,
-        /// A precision at which the matrix was found to have a factor, where one was looked for. It need not be the
-        /// least one.
+        /// A precision at which the matrix was found to have a factor, if such a precision was searched for. Lower
+        /// precisions may suffice.
         enough_bits: Option<u32>,
     },
-    /// A matrix that has to be symmetric is not.
+    /// A matrix that must be symmetric is not symmetric.
     #[error(
         "the matrix is not symmetric: the entries at row {row}, column {column} and at row {column}, column {row} \
          differ; choose the triangle to read, or copy it to the other one"
@@ -218,14 +218,14 @@ pub enum Error {
         /// Precision of the factor.
         factor_bits: u32,
     },
-    /// A problem of a batch failed; the others are not touched by that.
+    /// A problem of a batch failed; the other problems are not affected.
     #[error("problem {problem} of {count}: {error}")]
     Problem {
         /// Its number in the batch, from 0.
         problem: usize,
         /// Problems in the batch.
         count: usize,
-        /// Why it failed.
+        /// The reason of the failure.
         error: Box<Error>,
     },
     /// The progress callback or a signal requested a stop.
@@ -236,7 +236,7 @@ pub enum Error {
     Format {
         /// The file.
         path: PathBuf,
-        /// What is wrong, with the line number where there is one.
+        /// The fault, with the line number if there is one.
         message: String,
     },
     /// The operating system refused a file operation.
@@ -244,12 +244,12 @@ pub enum Error {
     Io {
         /// The file.
         path: PathBuf,
-        /// The action that was tried: `read`, `write`, `create`, `rename`.
+        /// The attempted action: `read`, `write`, `create`, `rename`.
         action: &'static str,
         /// The system's reason.
         source: std::io::Error,
     },
-    /// A disk has no room for the data to be written. Earlier contents are intact.
+    /// A disk has no space for the data to be written. Earlier contents are intact.
     #[error(
         "{path}: the disk is full: {} are to be written, {} are free",
         bytes_in_words(*bytes),
@@ -263,27 +263,27 @@ pub enum Error {
         /// Bytes that are free now.
         free_bytes: u64,
     },
-    /// A storage directory belongs to something else.
+    /// A storage directory belongs to another computation.
     #[error("{path}: the directory belongs to another computation: {key} is {found} there and {wanted} in this run")]
     StorageMismatch {
         /// The directory.
         path: PathBuf,
-        /// The first thing that differs.
+        /// The first property in which the computations differ.
         key: String,
         /// Its value there.
         found: String,
         /// Its value in this run.
         wanted: String,
     },
-    /// Another process works in a storage directory.
+    /// Another process uses a storage directory.
     #[error("{path}: {} is using this directory", process_in_words(*process))]
     StorageInUse {
         /// The directory.
         path: PathBuf,
-        /// The number of the process, where it is known.
+        /// The number of the process, if it is known.
         process: Option<u32>,
     },
-    /// The bytes of a stored object are not those that were written.
+    /// The bytes of a stored object differ from the bytes that were written.
     #[error("{path}: object '{object}' is damaged: its checksum is {found:016x} instead of {expected:016x}")]
     Damaged {
         /// The file of its group.
@@ -302,13 +302,13 @@ pub enum Error {
         path: PathBuf,
         /// Its name.
         object: String,
-        /// Bytes from the end of the file to that of the object.
+        /// Bytes missing at the end of the file.
         missing_bytes: u64,
     },
-    /// An argument of the library or the command line makes no sense.
+    /// An argument of the library or the command line is not valid.
     #[error("{0}")]
     InvalidArgument(String),
-    /// Ranks could not reach each other, or a shared window could not be made.
+    /// Ranks could not communicate, or a shared window could not be allocated.
     #[error("communication failed: {0}")]
     Transport(String),
     /// The error of a rank, reported to all ranks.
@@ -320,7 +320,7 @@ pub enum Error {
         exit_code: u8,
         /// Its error as one line.
         message: ErrorText,
-        /// The error of this rank itself, where it is one of the ranks that failed.
+        /// The error of this rank itself, if it is one of the ranks that failed.
         own: Option<Box<Error>>,
     },
     /// The system refused an allocation.
@@ -329,7 +329,7 @@ pub enum Error {
         /// Size of the allocation.
         bytes: u64,
     },
-    /// The system refused threads: each takes memory, and their number may be limited.
+    /// The system refused to start threads: each needs memory, and their number may be limited.
     #[error("cannot start {threads} threads: {reason}")]
     Threads {
         /// The number of threads requested.
@@ -340,7 +340,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// A verification that failed, and its finding.
+    /// A failed verification and its finding.
     pub fn verification(text: impl Into<ErrorText>) -> Error {
         Error::Verification(text.into())
     }
@@ -394,7 +394,7 @@ impl Error {
         })
     }
 
-    /// Two shapes, rows and columns each, that do not fit each other.
+    /// Two shapes, rows and columns each, that do not match.
     #[doc(hidden)]
     pub fn shape_mismatch(operation: &'static str, left: (usize, usize), right: (usize, usize)) -> Error {
         let ((left_rows, left_cols), (right_rows, right_cols)) = (left, right);
@@ -407,8 +407,8 @@ impl Error {
         Error::Precision { precision_bits: precision_bits.into(), maximum_bits: maximum_bits.into() }
     }
 
-    /// The same error, for other callers that waited for the work that failed on a device; an error of another kind
-    /// becomes [`Error::Device`] with its text.
+    /// A copy of the error, for other callers that waited for the work that failed on a device; an error of another
+    /// kind becomes [`Error::Device`] with its text.
     #[doc(hidden)]
     pub fn repeated(&self) -> Error {
         match self {
@@ -422,8 +422,8 @@ impl Error {
         }
     }
 
-    /// Exit code of the program for this error: 2 for arguments, 3 for input, 4 for limits (a full disk is one), 5 for
-    /// a failed check, 6 for failed communication, 7 for a failed device, 130 for a stop.
+    /// Exit code of the program for this error: 2 for arguments, 3 for input, 4 for limits (including a full disk), 5
+    /// for a failed check, 6 for failed communication, 7 for a failed device, 130 for a cancelled run.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::InvalidArgument(_)

@@ -1,7 +1,7 @@
 //! The foundation of the library `sunzi`: numbers, matrices, tiles, devices, plans of work, and products of residues.
 //!
-//! Programs use the package `sunzi`, which exports the parts of this one that are meant for them; the others may change
-//! in any release.
+//! Programs use the package `sunzi`, which exports the public parts of this package; the other parts may change in any
+//! release.
 
 pub mod device;
 pub mod error;

@@ -2,7 +2,7 @@
 //!
 //! The time of a run is taken as `a` times its products plus `b` times the entries that it converts; runs of different
 //! sizes and one precision, of the same shape unless it is long and thin, determine `a` and `b`. Within a factor
-//! 1.5 of the time of a run on an idle machine, from some hundred rows on. Does not know: plans, files, devices.
+//! 1.5 of the time of a run on an idle machine, from some hundred rows on. Independent of: plans, files, devices.
 
 use std::time::Instant;
 use sunzi::gallery::{Kind, Size, generate};
@@ -35,7 +35,7 @@ const LONGEST_SIDE: usize = 64;
 /// Least determinant, relative to the product of its squares, at which runs of several sizes determine two paces.
 const TELLING_APART: f64 = 1e-3;
 
-/// Bytes of the numbers of a run, which a memory limit has to have room for.
+/// Bytes of the numbers of a run, which a memory limit must allow.
 pub const TIMED_BYTES: u64 = 32 << 20;
 
 /// An operation.
@@ -47,9 +47,9 @@ pub enum ForecastOperation {
     Gemm,
     /// `A = L L^T`; rows.
     Cholesky,
-    /// `T X = B`; rows, right sides.
+    /// `T X = B`; rows, right-hand sides.
     Trsm,
-    /// `A X = B`; rows, right sides.
+    /// `A X = B`; rows, right-hand sides.
     Solve {
         /// Precision of the factor, where the solution is refined.
         refine_from: Option<u32>,
@@ -61,7 +61,7 @@ pub enum ForecastOperation {
 /// An operation of some size.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload {
-    /// Which.
+    /// The operation.
     pub operation: ForecastOperation,
     /// Its sides, as the operation has them; 1 for those that it has not.
     pub sides: [usize; 3],
@@ -171,11 +171,11 @@ fn timed(work: impl FnOnce() -> Result<()>) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// The seconds that `workload` takes on the threads of `ctx`, from runs of less than a second together. `None` where
-/// the memory limit has no room even for those, or [`TIMED_BYTES`] none for one.
+/// The seconds that `workload` takes on the threads of `ctx`, from runs of less than a second together. `None` if the
+/// memory limit does not allow even these runs, or if [`TIMED_BYTES`] allows none.
 ///
 /// # Errors
-/// [`Error::Cancelled`], and those of the operation except for memory.
+/// [`Error::Cancelled`], and the errors of the operation except for memory.
 pub fn forecast(ctx: &Context, workload: &Workload) -> Result<Option<f64>> {
     match extrapolate(workload, |small| small.time(ctx)) {
         Err(Error::MemoryLimit { .. } | Error::OutOfMemory { .. }) => Ok(None),

@@ -10,7 +10,8 @@
 //!
 //! They print through a [`Session`](sunzi_session::session::Session) of the caller's.
 //!
-//! Knows: the library, and what commands share (`sunzi_session`). Does not know: command lines, terminals, signals.
+//! Depends on: the library, and what commands share (`sunzi_session`). Independent of: command lines, terminals,
+//! signals.
 
 pub mod baselines;
 pub mod bench;

@@ -31,7 +31,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Looks at the machine.
+    /// Reads the properties of the machine.
     pub fn look() -> Machine {
         Machine {
             cpu: cpu_name(),

@@ -1,4 +1,4 @@
-//! How the rows of a matrix are cut into chunks.
+//! The division of the rows of a matrix into chunks.
 
 use std::ops::Range;
 use sunzi::{Error, Result};
@@ -35,7 +35,7 @@ impl Chunks {
         self.rows.div_ceil(self.chunk_rows)
     }
 
-    /// Rows of one chunk; empty behind the last one.
+    /// Rows of one chunk; empty after the last one.
     pub fn range(self, chunk: usize) -> Range<usize> {
         let start = chunk.saturating_mul(self.chunk_rows).min(self.rows);
         start..start.saturating_add(self.chunk_rows).min(self.rows)
@@ -51,7 +51,7 @@ impl Chunks {
         self.rows == 0
     }
 
-    /// The chunk of a row.
+    /// The chunk that contains a row.
     pub fn of(self, row: usize) -> usize {
         row / self.chunk_rows
     }

@@ -1,4 +1,4 @@
-//! A large sparse symmetric matrix of any order, made block by block: every entry depends only on its place.
+//! A large sparse symmetric matrix of any order, generated block by block: every entry depends only on its place.
 
 use crate::chunks::Chunks;
 use crate::random;
@@ -9,11 +9,10 @@ use sunzi::{Error, Result};
 /// A symmetric matrix with a growing diagonal and small entries off the diagonal, spread over all columns.
 ///
 /// `A_ii = sqrt(1 + i)`; row `i` has one entry at a random place in each of `links` strips of equal width that cover
-/// the
-/// columns from `i + 1` on, cyclically, up to half of the order, and these are mirrored: `1 + 2 links` entries a row in
-/// the mean. They are uniform in `[-1, 1) / (2 links)`, so that the sum of the magnitudes in a row is below about 1
-/// and the matrix strictly diagonally dominant, hence positive definite, but for rare rows at the very top. The lowest
-/// eigenvalues are near `sqrt(1), sqrt(2), ..`.
+/// the columns from `i + 1` on, cyclically, up to half of the order, and these entries are mirrored: on average `1 + 2
+/// links` entries per row. The entries are uniform in `[-1, 1) / (2 links)`, so that the sum of the magnitudes in a row
+/// is below about 1 and the matrix is strictly diagonally dominant, hence positive definite, except for rare rows at
+/// the very top. The lowest eigenvalues are near `sqrt(1), sqrt(2), ..`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GrowingDiagonal {
     order: usize,
@@ -26,7 +25,7 @@ impl GrowingDiagonal {
     /// [`Error::InvalidArgument`] for an order of `2^48` and more, or more links than columns up to half of the order.
     pub fn new(order: usize, links: usize, seed: u64) -> Result<GrowingDiagonal> {
         if order >= 1 << 48 || links > order.saturating_sub(1) / 2 {
-            let message = format!("{links} links in each of {order} rows: an order of n has room for (n - 1) / 2");
+            let message = format!("{links} links in each of {order} rows: an order of n allows (n - 1) / 2");
             return Err(Error::InvalidArgument(message));
         }
         Ok(GrowingDiagonal { order, links, seed })
@@ -62,12 +61,13 @@ impl GrowingDiagonal {
         (strip.start + offset, random::symmetric(self.seed, 2 * place + 1) / (2 * self.links) as f64)
     }
 
-    /// The bytes of the block in these chunks of rows and columns, of which `row_chunk >= col_chunk` are stored.
+    /// The bytes of the block in these chunks of rows and columns; only blocks with `row_chunk >= col_chunk` are
+    /// stored.
     ///
-    /// Cost: that of the rows which may have entries there, and of sorting the block's.
+    /// Cost: proportional to the rows that may have entries in the block, plus sorting the entries of the block.
     ///
     /// # Errors
-    /// Those of [`pack`].
+    /// The errors of [`pack`].
     pub fn block(&self, chunks: Chunks, row_chunk: usize, col_chunk: usize) -> Result<Vec<u8>> {
         let (rows, cols) = (chunks.range(row_chunk), chunks.range(col_chunk));
         let shape = BlockShape { rows: rows.len(), cols: cols.len(), lower: row_chunk == col_chunk };
@@ -158,6 +158,6 @@ mod tests {
     #[test]
     fn impossible_orders_are_refused() {
         let error = GrowingDiagonal::new(10, 5, 0).unwrap_err().to_string();
-        assert_eq!(error, "5 links in each of 10 rows: an order of n has room for (n - 1) / 2");
+        assert_eq!(error, "5 links in each of 10 rows: an order of n allows (n - 1) / 2");
     }
 }

@@ -13,19 +13,19 @@
 //! # Ok::<(), sunzi::Error>(())
 //! ```
 //!
-//! - [`Session`], [`TallMatrix`], [`SparseMatrix`], [`Small`]: matrices that are made when they are needed, and the
-//!   operations on them; [`lobpcg()`] is written only with these;
-//! - [`engine`]: emulated nodes with threads, a memory limit and a directory each; [`partition`]: which node has which
-//!   part;
+//! - [`Session`], [`TallMatrix`], [`SparseMatrix`], [`Small`]: matrices that are computed when needed, and operations
+//!   on them; [`lobpcg()`] uses only these;
+//! - [`engine`]: emulated nodes, each with threads, a memory limit and a directory; [`partition`]: the assignment of
+//!   parts to nodes;
 //! - [`sparse`]: a block of a sparse matrix as one object of bytes, and its products;
-//! - [`dense`]: operations on chunks of tall matrices, which lie row by row;
+//! - [`dense`]: operations on chunks of tall matrices, which are stored row by row;
 //! - [`small`]: matrices of a few dozen rows: symmetric eigenproblems, orthonormal bases;
-//! - [`mod@sum`]: the one order in which partial results are added up;
-//! - [`chunks`]: how rows are cut; [`random`]: numbers that depend only on their place;
+//! - [`mod@sum`]: the fixed order in which partial results are summed;
+//! - [`chunks`]: the division of rows into chunks; [`random`]: random numbers that depend only on their place;
 //! - [`gallery`]: a large test matrix, block by block; [`market`]: Matrix Market files as streams.
 //!
-//! Promise: a result depends on the operands and on how rows are cut, not on threads, nodes, memory limits or the order
-//! in which tasks end. Knows: the library. Does not know: the program.
+//! Promise: a result depends on the operands and on the chunks, not on threads, nodes, memory limits or the order in
+//! which tasks end. Depends on: the library. This package is independent of the program.
 #![forbid(unsafe_code)]
 
 pub mod chunks;

@@ -1,16 +1,16 @@
-//! Which node has which chunk of a vector, and which block of a symmetric matrix.
+//! The assignment of chunks of vectors, and of blocks of a symmetric matrix, to nodes.
 //!
-//! Of a block and its mirror image one is stored, and one node multiplies with both. In one dimension a node has a band
-//! of rows, and of each row of blocks those in the half of the matrix that follows the diagonal, cyclically. In two
-//! dimensions `k^2` nodes share `k` bands: a diagonal node has the blocks of its own band, and those of two bands
-//! are halved between the two nodes of that pair. Every node owns a part of the vector that it needs anyway.
-//! Source: figure 4 of Saule, Aktulga, Yang, Ng, Catalyurek, "An Out-of-Core Task-based Middleware for Data-Intensive
-//! Scientific Computing", 2015.
+//! Of a block and its mirror image only one is stored, and one node multiplies with both. In one dimension a node has a
+//! band of rows, and in each row of blocks the blocks in the half of the matrix that follows the diagonal cyclically.
+//! In two dimensions `k^2` nodes share `k` bands: a diagonal node has the blocks of its own band, and the blocks of two
+//! different bands are divided equally between the two nodes of that pair. Every node owns a part of the vector that it
+//! needs for its own blocks. Source: figure 4 of Saule, Aktulga, Yang, Ng, Catalyurek, "An Out-of-Core Task-based
+//! Middleware for Data-Intensive Scientific Computing", 2015.
 
 use crate::chunks::Chunks;
 use sunzi::{Error, Result};
 
-/// How blocks are shared by the nodes.
+/// The partition of blocks over the nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Layout {
     /// By bands of rows.
@@ -20,7 +20,7 @@ pub enum Layout {
     TwoDimensional,
 }
 
-/// Owners of chunks and blocks.
+/// The owners of chunks and blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Partition {
     layout: Layout,
@@ -31,7 +31,7 @@ pub struct Partition {
 
 impl Partition {
     /// # Errors
-    /// [`Error::InvalidArgument`] for no nodes, and for a number of nodes that is no square in two dimensions.
+    /// [`Error::InvalidArgument`] for no nodes, and in two dimensions for a number of nodes that is not a square.
     pub fn new(layout: Layout, nodes: usize) -> Result<Partition> {
         let side = match layout {
             Layout::OneDimensional => nodes,
@@ -87,7 +87,8 @@ impl Partition {
         }
     }
 
-    /// Chunks of vectors that a node needs for its blocks, and those of them that it does not own, of a full matrix.
+    /// Number of chunks of vectors that a node needs for its blocks, and number of those that it does not own, for a
+    /// full matrix.
     pub fn touched(self, chunks: Chunks, node: usize) -> (usize, usize) {
         let count = chunks.count();
         let mut touched = vec![false; count];

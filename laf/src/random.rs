@@ -1,20 +1,20 @@
-//! Numbers that look random and depend only on a seed and a place: the same on any partition.
+//! Pseudorandom numbers that depend only on a seed and a place: the same for any partition.
 //!
 //! Source: the finaliser of G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 
-/// Bits of a place, uniform.
+/// Uniform random bits for a place.
 #[inline]
 pub fn bits(seed: u64, place: u64) -> u64 {
     mix(mix(seed ^ 0x9e37_79b9_7f4a_7c15).wrapping_add(place.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
 }
 
-/// A multiple of `2^-52`, uniform in `[-1, 1)`.
+/// A uniform random multiple of `2^-52` in `[-1, 1)`.
 #[inline]
 pub fn symmetric(seed: u64, place: u64) -> f64 {
     unit(seed, place) * 2.0 - 1.0
 }
 
-/// A multiple of `2^-53`, uniform in `[0, 1)`.
+/// A uniform random multiple of `2^-53` in `[0, 1)`.
 #[inline]
 pub fn unit(seed: u64, place: u64) -> f64 {
     (bits(seed, place) >> 11) as f64 * (0.5f64).powi(53)

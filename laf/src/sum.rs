@@ -1,28 +1,28 @@
-//! The one order in which partial results are added up.
+//! The fixed order in which partial results are summed.
 //!
-//! Partial results are numbered, as the chunks are that they come from. Runs of [`ARITY`] neighbours are added from
-//! left to right into one, runs of [`ARITY`] of those again, until one is left. The sum does not depend on where a
-//! partial result comes from, or when. Each run can be added up as its parts arrive, in place, so that at most one sum
-//! of each level is open in addition to the parts that came too early.
+//! Partial results are numbered like the chunks from which they are computed. Groups of [`ARITY`] consecutive partial
+//! results are added from left to right, then groups of [`ARITY`] of these sums, and so on, until one sum remains. The
+//! sum does not depend on where or when a partial result is computed. Each group can be summed in place as its parts
+//! arrive, so that at most one sum of each level is open in addition to the parts that arrived early.
 
 use std::ops::Range;
 
-/// Partial results that are added into one.
+/// The number of partial results in a group.
 pub const ARITY: usize = 5;
 
 /// One sum of a tree: its parts are partial results, or sums of the level below.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Run {
-    /// 0 for sums of partial results.
+    /// The level: 0 for sums of partial results.
     pub level: usize,
-    /// Its number in the level.
+    /// The index of the sum within its level.
     pub number: usize,
     /// The parts, in the order in which they are added.
     pub parts: Range<usize>,
 }
 
-/// All sums of a tree over `parts` partial results, each behind its parts; the last one is the whole. Empty where there
-/// is at most one part.
+/// All sums of a tree over `parts` partial results, each after its parts; the last sum is the total. Empty if there is
+/// at most one part.
 pub fn tree(parts: usize, arity: usize) -> Vec<Run> {
     let (mut runs, mut open, mut level) = (Vec::new(), parts, 0);
     while open > 1 {

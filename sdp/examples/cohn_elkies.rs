@@ -4,8 +4,8 @@
 //! Each degree is solved, and a row of a table printed; with `json=FOLDER` the programs are written there instead, as
 //! `pmp.json` files that `sunzi sdp` and SDPB's pmp2sdp read; with `certify=FOLDER` they are written, solved, and
 //! bounds of f(0) are proven, which the row shows: the first bounds packings. With `calls=N` the first N iterations are
-//! made on one thread, and then again with each call of the library timed alone: how many times as long as its calls an
-//! iteration takes, and which calls these are.
+//! made on one thread, and then again with each call of the library timed separately: the ratio of an iteration to its
+//! calls, and the list of these calls.
 
 #[path = "../tests/inputs/cohn_elkies.rs"]
 mod cohn_elkies;
@@ -131,11 +131,12 @@ fn calls(degree: usize, bits: u32, iterations: u64) -> Result<()> {
     let each = 1e6 / iterations.max(1) as f64;
     let alone = times.values().map(|time| time.seconds).sum::<f64>();
     println!("degree {degree}, {bits} bits, {iterations} iterations, microseconds for each of them:");
-    println!("iteration {:.0}, calls alone {:.0}, ratio {:.3}", seconds * each, alone * each, seconds / alone);
+    let (iteration, calls, ratio) = (seconds * each, alone * each, seconds / alone);
+    println!("iteration {iteration:.0}, its calls timed separately {calls:.0}, ratio {ratio:.3}");
     println!("{phases:?}");
     let mut list = times.into_iter().collect::<Vec<_>>();
     list.sort_by(|(_, a), (_, b)| b.seconds.total_cmp(&a.seconds));
-    println!("| verb | rows, columns, terms | bits | calls | alone |\n|---|---|---|---|---|");
+    println!("| verb | rows, columns, terms | bits | calls | timed separately |\n|---|---|---|---|---|");
     for (call, time) in list {
         let (count, alone) = (time.count as f64 / iterations.max(1) as f64, time.seconds * each);
         println!("| {} | {:?} | {} | {count:.2} | {alone:.1} |", call.verb, call.shape, call.bits);
@@ -160,7 +161,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
             }
             Some(_) => {
                 return Err(format!(
-                    "'{word}' is no degree, threads=N, bits=N, calls=N, json=FOLDER or certify=FOLDER"
+                    "'{word}' is not a degree, threads=N, bits=N, calls=N, json=FOLDER or certify=FOLDER"
                 )
                 .into());
             }

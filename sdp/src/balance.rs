@@ -1,4 +1,4 @@
-//! Which worker takes which job.
+//! The assignment of jobs to workers.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

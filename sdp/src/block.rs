@@ -1,6 +1,6 @@
-//! Blocks of symmetric matrices: dense ones, and diagonals.
+//! Blocks of symmetric matrices: dense blocks, and diagonal blocks.
 //!
-//! Does not know: programs, how blocks are factored.
+//! Independent of: programs, the factorisation of blocks.
 
 use crate::numbers::{Arithmetic, column, largest, rounded};
 use rug::Float;
@@ -23,7 +23,7 @@ impl Shape {
         }
     }
 
-    /// Rows and columns of the matrix that is stored.
+    /// Rows and columns of the stored matrix.
     pub fn stored(self) -> (usize, usize) {
         match self {
             Shape::Dense(order) => (order, order),
@@ -31,7 +31,7 @@ impl Shape {
         }
     }
 
-    /// An estimate of the work on such a block in an iteration.
+    /// An estimate of the work on such a block in one iteration.
     pub fn cost(self) -> u64 {
         match self {
             Shape::Dense(order) => (order as u64).pow(3),
@@ -45,7 +45,7 @@ impl Shape {
 pub enum Block {
     /// All entries, both triangles.
     Dense(Matrix),
-    /// The diagonal, as a column; all else is 0.
+    /// The diagonal, as a column; all other entries are 0.
     Diagonal(Matrix),
 }
 
@@ -62,7 +62,7 @@ impl Block {
     /// `value` times the identity.
     ///
     /// # Errors
-    /// Those of [`Matrix::from_fn`].
+    /// The errors of [`Matrix::from_fn`].
     pub fn scaled_identity(shape: Shape, value: &Float, bits: u32) -> Result<Block> {
         match shape {
             Shape::Diagonal(order) => Ok(Block::Diagonal(column(order, bits, |_| value.clone())?)),
@@ -90,14 +90,14 @@ impl Block {
         }
     }
 
-    /// The entries that are stored.
+    /// The stored entries.
     pub fn stored(&self) -> &Matrix {
         match self {
             Block::Dense(matrix) | Block::Diagonal(matrix) => matrix,
         }
     }
 
-    /// The same, to be changed.
+    /// The stored entries, for changes.
     pub fn stored_mut(&mut self) -> &mut Matrix {
         match self {
             Block::Dense(matrix) | Block::Diagonal(matrix) => matrix,
@@ -115,7 +115,7 @@ impl Block {
     /// The block rounded to `bits`.
     ///
     /// # Errors
-    /// Those of [`Matrix::from_fn`].
+    /// The errors of [`Matrix::from_fn`].
     pub fn rounded(self, bits: u32) -> Result<Block> {
         Ok(match self {
             Block::Dense(matrix) => Block::Dense(rounded(matrix, bits)?),
@@ -126,7 +126,7 @@ impl Block {
     /// `self + alpha other`.
     ///
     /// # Errors
-    /// Those of [`sunzi::blas::axpy`].
+    /// The errors of [`sunzi::blas::axpy`].
     pub fn plus(&self, k: Arithmetic<'_>, alpha: &Float, other: &Block) -> Result<Block> {
         Ok(self.like(k.sum(alpha, other.stored(), self.stored())?))
     }
@@ -134,7 +134,7 @@ impl Block {
     /// `Tr(self other)`.
     ///
     /// # Errors
-    /// Those of [`sunzi::blas::dot`].
+    /// The errors of [`sunzi::blas::dot`].
     pub fn inner(&self, k: Arithmetic<'_>, other: &Block) -> Result<Float> {
         k.inner(self.stored(), other.stored())
     }

@@ -18,23 +18,23 @@ use sunzi::{
     Syr2kOptions, SyrkOptions, TrsmOptions,
 };
 
-/// A call, as far as its time depends on it.
+/// The properties of a call that determine its time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Call {
-    /// The verb of the library.
+    /// Name of the verb of the library.
     pub verb: &'static str,
-    /// Rows and columns of the result, and the terms of its sums; of sparse matrices their entries.
+    /// Rows and columns of the result, and the number of terms of its sums; for sparse matrices the number of entries.
     pub shape: (usize, usize, usize),
     /// Precision of the result.
     pub bits: u32,
 }
 
-/// How often a call was made, and the seconds that all of them take by themselves.
+/// The number of times that a call was made, and the seconds of all of them when they are timed separately.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct CallTime {
     /// Calls.
     pub count: u64,
-    /// Their seconds: of each call the least of some times.
+    /// Their total seconds: for each call the shortest of several measured times.
     pub seconds: f64,
 }
 
@@ -49,9 +49,9 @@ thread_local! {
     static RECORD: RefCell<Option<CallTimes>> = const { RefCell::new(None) };
 }
 
-/// The result of `work`, and the calls that it made on this thread: all of them where its context has one thread.
-/// Results have the same bits, and take a few times as long. The progress of a call is reported once for each
-/// repetition, and while a call is repeated there is one more result of it than a plan counts.
+/// The result of `work`, and the calls that it made on this thread; these are all calls if its context has one thread.
+/// Results have the same bits; the run takes several times as long. The progress of a call is reported once for each
+/// repetition, and while a call is repeated, one more result is held than a plan counts.
 pub fn time_calls<R>(work: impl FnOnce() -> R) -> (R, CallTimes) {
     let mut outer = Outer(RECORD.replace(Some(CallTimes::new())));
     let result = work();

@@ -1,11 +1,11 @@
-//! The form of a text with a semidefinite program, where its name does not tell.
+//! The form of a text with a semidefinite program, if its name does not determine it.
 //!
-//! Does not know: readers.
+//! Independent of: readers.
 
 use sunzi::io::FileFormat;
 use sunzi::{Error, Result};
 
-/// Bytes at the beginning of a file that are looked at.
+/// Bytes at the beginning of a file that are examined.
 pub const FIRST_BYTES: usize = 1 << 12;
 
 /// A form of programs that are one text.

@@ -1,10 +1,10 @@
 //! Semidefinite programs at 100 to 5000 bits, on the products and factorisations of `sunzi`.
 //!
-//! [`read_problem`] reads SDPB's blocks and polynomial programs and SDPA's sparse files into a [`Problem`], and a
-//! [`PolynomialProgram`] becomes one; a [`Solver`] takes it from [`State`] to [`State`], by a primal-dual
-//! predictor-corrector method with SDPB's options ([`SolverOptions`]), until it has a [`Solution`]; [`output`] writes
-//! the files of both programs; [`save_checkpoint`] keeps a state. The manual is docs/SDP.md, the design
-//! docs/decisions/054-a-solver-on-the-public-api.md.
+//! [`read_problem`] reads SDPB's blocks and polynomial programs and SDPA's sparse files into a [`Problem`], and
+//! [`PolynomialProgram::problem`] makes one from polynomials. A [`Solver`] takes it from [`State`] to [`State`], by a
+//! primal-dual predictor-corrector method with SDPB's options ([`SolverOptions`]), until it has a [`Solution`].
+//! [`output`] writes the files of both programs, and [`save_checkpoint`] stores a state. The manual is docs/SDP.md, the
+//! design docs/decisions/054-a-solver-on-the-public-api.md.
 //!
 //! ```
 //! use sunzi::Context;
@@ -20,20 +20,19 @@
 //! # Ok::<(), sunzi::Error>(())
 //! ```
 //!
-//! [`certify`] proves bounds of the optimal value near a solution, for the numbers of the files as they stand;
+//! [`certify`] proves bounds of the optimal value near a solution, for the exact numbers in the files;
 //! [`proof::verify`] checks a proof, independently of the solver (docs/decisions/056-certificates.md).
 //!
-//! Cost of an iteration, in products of numbers, for groups of P variables, blocks of n rows and N free variables:
-//! `P N^2 / 2` for Q and `P^2 N / 2` for its operands, `P^3 / 6` for the factor of each Schur complement and `N^3 / 6`
-//! for that of Q; for each block `4 n^3` and a few for steps, and for the Schur complement of m rows of polynomials at
-//! D points `m^4 D^2 / 2` in addition to two products of `n^2 m D`, or, of sparse matrices, docs/decisions/055.
-//! Accuracy: every product and factor is accurate entry by entry, except Q, which is accurate relative to its norm;
-//! residuals of both sides are those of the precision, once the first iterations with fewer bits are behind
-//! (docs/SDP.md has how many).
-//! Memory: [`Solver::plan`]. Source: SDPB, arXiv:1502.02033; SDPA-GMP.
+//! Cost of an iteration, in products of numbers, for groups of P variables, blocks of n rows and N free variables: `P
+//! N^2 / 2` for Q and `P^2 N / 2` for its operands, `P^3 / 6` for the factor of each Schur complement and `N^3 / 6` for
+//! that of Q. Each block needs `4 n^3` and a few products for step lengths. The Schur complement needs, for m rows of
+//! polynomials at D points, `m^4 D^2 / 2` in addition to two products of `n^2 m D`; for sparse matrices see
+//! docs/decisions/055. Accuracy: every product and factor is componentwise accurate, except Q, which is accurate
+//! relative to its norm; residuals of both sides reach the precision after the first iterations, which use fewer bits
+//! (docs/SDP.md has their number). Memory: [`Solver::plan`]. Source: SDPB, arXiv:1502.02033; SDPA-GMP.
 //!
-//! Promise: the bits of a solution depend on the program, the options and the precision, not on threads or ranks.
-//! Knows: the public API of the library. Does not know: the command line.
+//! Promise: the bits of a solution depend on the program, the options and the precision, not on threads or ranks. This
+//! package depends only on the public API of the library. It is independent of the command line.
 #![forbid(unsafe_code)]
 
 mod balance;

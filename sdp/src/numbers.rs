@@ -1,6 +1,6 @@
 //! Whole matrices as vectors: sums, inner products, sizes, other precisions.
 //!
-//! Every sum has one order, so no result depends on threads. Does not know: programs, blocks.
+//! Every sum has one order, so no result depends on threads. Independent of: programs, blocks.
 
 use crate::calls::{Call, call, dot};
 use rug::Float;
@@ -46,16 +46,16 @@ pub fn entrywise<'a>() -> GemmOptions<'a> {
 /// All entries, column by column, as one column.
 ///
 /// # Errors
-/// Those of [`MatrixView::from_parts`].
+/// The errors of [`MatrixView::from_parts`].
 pub fn flat(matrix: &Matrix) -> Result<MatrixView<'_>> {
     let count = matrix.rows() * matrix.cols();
     MatrixView::from_parts(matrix.parts(), (count, 1), count, matrix.precision_bits())
 }
 
-/// The matrix rounded to `bits`; itself where it has them.
+/// The matrix rounded to `bits`, or itself if it has no more.
 ///
 /// # Errors
-/// Those of [`MatrixView::rounded`].
+/// The errors of [`MatrixView::rounded`].
 pub fn rounded(matrix: Matrix, bits: u32) -> Result<Matrix> {
     if matrix.precision_bits() == bits { Ok(matrix) } else { matrix.view().rounded(bits) }
 }
@@ -80,7 +80,7 @@ pub fn largest(matrix: &Matrix) -> Float {
 /// The column of `entry(index)`.
 ///
 /// # Errors
-/// Those of [`Matrix::from_fn`].
+/// The errors of [`Matrix::from_fn`].
 pub fn column(rows: usize, bits: u32, mut entry: impl FnMut(usize) -> Float) -> Result<Matrix> {
     Matrix::from_fn(rows, 1, bits, |row, _| entry(row))
 }
@@ -96,7 +96,7 @@ impl<'c> Arithmetic<'c> {
     /// `alpha x + y`, rounded once.
     ///
     /// # Errors
-    /// Those of [`axpy_into`].
+    /// The errors of [`axpy_into`].
     pub fn sum(&self, alpha: &Float, x: &Matrix, y: &Matrix) -> Result<Matrix> {
         let count = x.rows() * x.cols();
         call(Call { verb: "axpy", shape: (count, 1, 2), bits: self.bits }, || {
@@ -110,7 +110,7 @@ impl<'c> Arithmetic<'c> {
     /// `x - y`, rounded once.
     ///
     /// # Errors
-    /// Those of [`axpy_into`].
+    /// The errors of [`axpy_into`].
     pub fn difference(&self, x: &Matrix, y: &Matrix) -> Result<Matrix> {
         self.sum(&Float::with_val(2, -1), y, x)
     }
@@ -118,7 +118,7 @@ impl<'c> Arithmetic<'c> {
     /// The sum of the products of entries.
     ///
     /// # Errors
-    /// Those of [`dot`].
+    /// The errors of [`dot`].
     pub fn inner(&self, x: &Matrix, y: &Matrix) -> Result<Float> {
         dot(self.ctx, flat(x)?, flat(y)?, self.bits)
     }

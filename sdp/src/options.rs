@@ -9,54 +9,54 @@ use sunzi::{Error, Result};
 /// Bits of numbers that are given as decimals.
 const BITS: u32 = 256;
 
-/// The choices that decide how a run goes and when it ends.
+/// The options of the solver.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SolverOptions {
-    /// Ends where a primal feasible point is found.
+    /// Whether to stop at a primal feasible point.
     pub find_primal_feasible: bool,
-    /// Ends where a dual feasible point is found.
+    /// Whether to stop at a dual feasible point.
     pub find_dual_feasible: bool,
-    /// Ends after a primal step of 1.
+    /// Whether to stop after a primal step of 1.
     pub detect_primal_feasible_jump: bool,
-    /// Ends after a dual step of 1.
+    /// Whether to stop after a dual step of 1.
     pub detect_dual_feasible_jump: bool,
     /// Iterations at most.
     pub max_iterations: u64,
     /// Seconds at most.
     pub max_runtime: u64,
-    /// The gap at which a feasible point counts as optimal: above 0, as all thresholds.
+    /// The gap below which a feasible point is optimal; like all thresholds it must be above 0.
     pub duality_gap_threshold: Float,
-    /// Errors below it are those of a primal feasible point.
+    /// The primal error below which a point is primal feasible.
     pub primal_error_threshold: Float,
-    /// Errors below it are those of a dual feasible point.
+    /// The dual error below which a point is dual feasible.
     pub dual_error_threshold: Float,
-    /// X begins as this multiple of the identity.
+    /// The multiple of the identity at which X begins.
     pub initial_matrix_scale_primal: Float,
-    /// Y begins as this multiple of the identity.
+    /// The multiple of the identity at which Y begins.
     pub initial_matrix_scale_dual: Float,
-    /// The least factor by which the complementarity is to shrink at feasible points.
+    /// The smallest factor by which a step aims to reduce the complementarity at feasible points.
     pub feasible_centering_parameter: Float,
-    /// The same at other points.
+    /// The smallest factor by which a step aims to reduce the complementarity at other points.
     pub infeasible_centering_parameter: Float,
-    /// The part of the way to the boundary that a step takes.
+    /// The fraction of the distance to the boundary that a step takes.
     pub step_length_reduction: Float,
-    /// Ends where a primal step is smaller.
+    /// Stop if a primal step is smaller than this.
     pub min_primal_step: Float,
-    /// Ends where a dual step is smaller.
+    /// Stop if a dual step is smaller than this.
     pub min_dual_step: Float,
-    /// Ends where the complementarity exceeds it.
+    /// Stop if the complementarity exceeds this.
     pub max_complementarity: Float,
-    /// Ends where a ray proves to this error that there is no feasible point, or none whose magnitudes have a sum below
-    /// its inverse: 0 never does. Where precision ends a run, a remark may mention that there may be none.
+    /// Stop if a ray proves, with at most this error, that no feasible point exists, or none whose magnitudes have a
+    /// sum below its inverse; with 0 the test never stops a run. If the precision ends a run, a remark may mention that
+    /// there may be no feasible point.
     pub infeasibility_threshold: Float,
-    /// Ends where a point that is only primal feasible has an objective that is not above it: SDPA's lowerBound.
+    /// Stop if a point that is primal but not dual feasible has an objective of at most this: SDPA's lowerBound.
     pub lower_bound: Option<Float>,
-    /// Ends where a point that is only dual feasible has an objective that is not below it: SDPA's upperBound.
+    /// Stop if a point that is dual but not primal feasible has an objective of at least this: SDPA's upperBound.
     pub upper_bound: Option<Float>,
-    /// Whether the first iterations have as few bits as they need.
+    /// Whether the first iterations use only as many bits as they need.
     pub ramp: bool,
-    /// Whether iterations report how far they are from the central path, which takes a product of each block of X and
-    /// Y.
+    /// Whether iterations report their distance from the central path, which needs a product of each block of X and Y.
     pub measures_centre: bool,
 }
 
@@ -85,7 +85,7 @@ impl SolverOptions {
         }
         let infeasibility = &self.infeasibility_threshold;
         match infeasibility.is_nan() || *infeasibility < 0 {
-            true => Err(refused("infeasibilityThreshold", infeasibility, "at least 0, where 0 never ends a run")),
+            true => Err(refused("infeasibilityThreshold", infeasibility, "at least 0 (0 never ends a run)")),
             false => Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-//! How long a run still takes, from the rate at which it nears its end. Does not know: clocks, terminals.
+//! How long a run still takes, from the rate at which it nears its end. Independent of: clocks, terminals.
 
 use crate::iterate::Iteration;
 use crate::options::SolverOptions;
@@ -17,7 +17,7 @@ const LEAST_RATE: f64 = 1.0 / 64.0;
 /// The gap of objectives that agree about their size.
 const AGREED: f64 = 0.5;
 
-/// An estimate of what remains of a run.
+/// An estimate of the remaining time of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Left {
     /// Iterations.
@@ -26,21 +26,21 @@ pub struct Left {
     pub seconds: f64,
 }
 
-/// The last iterations of a run, and the end that they let expect.
+/// The last iterations of a run, from which its end is estimated.
 ///
-/// Complementarity and errors fall by a factor in each iteration, which changes slowly. The values of the last ten
-/// iterations are extrapolated to the thresholds; the slowest one that has to be reached counts, or limits of
-/// iterations and time where they come first. Accuracy: a guess, good where steps are long, and none (`None`) where a
-/// value does not shrink any more. An end by a jump, a ray or too low a precision is not foreseen, and neither are
-/// iterations that take longer because they have more bits.
+/// Complementarity and errors decrease by a factor in each iteration, which changes slowly. The values of the last ten
+/// iterations are extrapolated to the thresholds; the estimate is the slowest of the necessary values, or the limit of
+/// iterations or time if that is reached first. Accuracy: a rough estimate, good if steps are long; `None` if a value
+/// does not decrease any more. The estimate does not include an end by a jump, a ray or too low a precision, nor that
+/// iterations with more bits take longer.
 ///
-/// Cost: some logarithms in doubles for each iteration; the numbers of the last ten are kept.
-/// Source: docs/decisions/079-ends-as-users-know-them.md.
+/// Cost: some logarithms in doubles for each iteration; the values of the last ten are kept. Source:
+/// docs/decisions/079-ends-as-users-know-them.md.
 pub struct Pace {
     options: SolverOptions,
     rows: usize,
     seen: VecDeque<SeenIteration>,
-    /// The number of the first iteration that was seen.
+    /// The number of the first recorded iteration.
     first: Option<u64>,
 }
 
@@ -64,12 +64,12 @@ fn bits(value: &Float) -> f64 {
 }
 
 impl Pace {
-    /// The pace of a run with these options, of a program with `rows` rows of X.
+    /// A new estimate for a run with these options, of a program with `rows` rows of X.
     pub fn new(options: &SolverOptions, rows: usize) -> Pace {
         Pace { options: options.clone(), rows, seen: VecDeque::new(), first: None }
     }
 
-    /// Takes in the next iteration; returns what remains after it, where that can be estimated.
+    /// Records the next iteration; returns what remains of the run after it, if that can be estimated.
     pub fn see(&mut self, iteration: &Iteration) -> Option<Left> {
         let Iteration { quality, mu, seconds: (total, own), .. } = iteration;
         // At feasible points X . Y is the difference of the objectives; their common value is known as soon as they

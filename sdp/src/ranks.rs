@@ -3,7 +3,7 @@
 //! Every method but [`Ranks::rank`] and its like is collective. Methods that take the results of a rank take a
 //! `Result`: where one rank failed, all return the same error, so no rank waits for another one that is gone. Numbers
 //! are combined in the order of a list that all ranks have: no bit depends on which rank made which.
-//! Does not know: programs, what the matrices are.
+//! Independent of: programs, what the matrices are.
 
 use rug::Float;
 use std::sync::{Mutex, PoisonError};
@@ -71,7 +71,7 @@ impl Ranks {
         team.into_inner().unwrap_or_else(PoisonError::into_inner).close()
     }
 
-    /// This rank, from 0.
+    /// The number of this rank, counted from 0.
     pub fn rank(&self) -> usize {
         self.several.as_ref().map_or(ROOT, |several| several.world.rank())
     }
@@ -89,7 +89,7 @@ impl Ranks {
     /// A call of the library on all ranks, of which there are several.
     ///
     /// # Errors
-    /// Those of the call.
+    /// The errors of the call.
     pub fn together<R>(&self, call: impl FnOnce(&mut Team) -> Result<R>) -> Result<R> {
         let alone = || Error::InvalidArgument("a call on several ranks in one process".into());
         let several = self.several.as_ref().ok_or_else(alone)?;
@@ -161,7 +161,7 @@ impl Ranks {
     /// All matrices of `list`, of `bits` bits, on every rank; `made` are those of this rank, in the order of the list.
     ///
     /// # Errors
-    /// Those of any rank; [`Error::OutOfMemory`], [`Error::Transport`].
+    /// The errors of any rank; [`Error::OutOfMemory`], [`Error::Transport`].
     pub fn everywhere(&self, bits: u32, list: &[Piece], made: Result<Vec<Matrix>>) -> Result<Vec<Matrix>> {
         let own = self.agreed(made)?;
         let Some(Several { world, .. }) = &self.several else { return Ok(own) };
@@ -269,7 +269,7 @@ impl Ranks {
     /// Each rank adds up its share of the rows.
     ///
     /// # Errors
-    /// As [`Ranks::everywhere`]; those of [`axpy`].
+    /// As [`Ranks::everywhere`]; the errors of [`axpy`].
     pub fn sum(&self, ctx: &Context, start: &Matrix, owners: &[usize], made: Result<Vec<Matrix>>) -> Result<Matrix> {
         let own = self.agreed(made)?;
         let (bits, rows) = (start.precision_bits(), start.rows());

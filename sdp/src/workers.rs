@@ -2,7 +2,7 @@
 //!
 //! Each task runs on one thread in a context of that thread, and its result goes to the place of its number, so that no
 //! result depends on which thread runs which task. A single task has all threads. Under a memory limit every task has a
-//! part of the memory that remains, and one that needs more is done again when no other task runs. Does not know: what
+//! part of the memory that remains, and one that needs more is done again when no other task runs. Independent of: what
 //! the tasks are.
 
 use rayon::prelude::*;
@@ -49,11 +49,11 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Contexts of one thread each in addition to `all`, as many as that has threads; a memory limit of `all` is that
-    /// of all together.
+    /// Contexts of one thread each in addition to `all`, one for each of its threads; a memory limit of `all` holds for
+    /// all of them together.
     ///
     /// # Errors
-    /// Those of [`sunzi::ContextBuilder::build`].
+    /// The errors of [`sunzi::ContextBuilder::build`].
     pub fn new(all: Context) -> Result<Workers> {
         let count = all.threads();
         let single = || {

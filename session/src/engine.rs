@@ -73,7 +73,7 @@ impl Engine {
 /// The least bytes that a plan needs, made with the threads of `builder`, regardless of any limit.
 ///
 /// # Errors
-/// Those of planning, except [`Error::MemoryLimit`].
+/// The errors of planning, except [`Error::MemoryLimit`].
 pub fn least_bytes<T>(builder: ContextBuilder, plan: impl FnOnce(&Context) -> Result<T>) -> Result<u64> {
     match plan(&builder.memory_bytes(0).build()?) {
         Err(Error::MemoryLimit { minimum_bytes, .. }) => Ok(minimum_bytes),
@@ -115,7 +115,7 @@ pub fn limited(builder: ContextBuilder, budget: Option<Budget>) -> (ContextBuild
 /// single row, before any file is read at that precision.
 ///
 /// # Errors
-/// [`Error::Precision`] with the largest precision that would do.
+/// [`Error::Precision`] with the largest precision that is possible.
 pub fn check_reach(precision_bits: u32, kernel: Option<&'static str>) -> Result<()> {
     let reach = |kernel: &dyn kernels::PlaneKernel| largest_precision_bits(kernel.maximum_modulus_bits());
     let maximum_bits = match kernel {

@@ -1,7 +1,7 @@
 //! The memory limit of the whole process, or of a node that is planned for, turned into the memory that an operation
 //! may allocate.
 //!
-//! Knows: the memory that the process holds (resident set, from the system). Does not know: plans.
+//! Depends on: the memory that the process holds (resident set, from the system). Independent of: plans.
 
 use crate::units::format_bytes;
 use sunzi::comm::{Reduction, Transport};

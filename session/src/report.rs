@@ -1,7 +1,7 @@
 //! Reports as JSON: one object in one file, whole or absent.
 //!
 //! A folder that cannot be written is an error before any work; nothing lies on the disk until the report is complete.
-//! A name that exists and is no regular file (`/dev/stdout`) is written to directly.
+//! A name that exists and is not a regular file (`/dev/stdout`) is written to directly.
 
 use serde::Serialize;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! The demands of a command on the program around it: printing, a progress bar, a report file, and whether to go on.
+//! The requirements of a command on its program: printing, a progress bar, a report file, and requests to stop.
 
 use crate::engine::Engine;
 use crate::report::ReportFile;
@@ -29,7 +29,7 @@ pub trait Session {
     /// Runs `write`, which a request to stop does not interrupt.
     ///
     /// # Errors
-    /// Those of `write`; [`sunzi::Error::Cancelled`] where the request came before.
+    /// The errors of `write`; [`sunzi::Error::Cancelled`] where the request came before.
     fn write_file(&self, write: &mut dyn FnMut() -> Result<()>) -> Result<()>;
 
     /// The report that was requested, once.

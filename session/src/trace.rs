@@ -1,7 +1,7 @@
 //! When each step of a command ran, and each task of a factorisation: spans in the JSON form that trace viewers
 //! (<https://ui.perfetto.dev>, chrome://tracing) read, with names of processes and threads.
 //!
-//! Whole or absent, as a report. Does not know: what the steps do.
+//! Whole or absent, as a report. Independent of: what the steps do.
 
 use crate::report::ReportFile;
 use crate::session::Session;
@@ -32,7 +32,7 @@ pub struct Timed {
     pub name: String,
     /// The process that did it.
     pub process: usize,
-    /// Which of its threads or engines.
+    /// The number of the thread or engine.
     pub thread: usize,
     /// Its start.
     pub start: f64,
@@ -127,7 +127,7 @@ impl Trace {
     /// Runs `step` and notes how long it took; returns the seconds too.
     ///
     /// # Errors
-    /// Those of `step`.
+    /// The errors of `step`.
     pub fn span<T>(&mut self, name: &str, step: impl FnOnce() -> Result<T>) -> Result<(T, f64)> {
         if let Some(tell) = &self.tell {
             tell(name);

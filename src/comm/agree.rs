@@ -9,15 +9,16 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Returns `Ok` where every rank passes `Ok`, else on every rank the error of the first failed rank. Collective.
 ///
 /// # Errors
-/// Where all ranks pass the same error, that error. Where all that fail lack memory, [`Error::MemoryLimit`] with the
-/// least limit that would do for all of them. Otherwise that of the first failed rank: unchanged if it is
-/// [`Error::Cancelled`] or [`Error::NotPositiveDefinite`], which concern the whole matrix, else [`Error::Rank`] with
-/// the rank's number, its message and its exit code, and on each failed rank also its own error. [`Error::Transport`].
+/// If all ranks pass the same error, every rank gets that error. If all failing ranks lack memory, every rank gets
+/// [`Error::MemoryLimit`] with the smallest limit that suffices for all of them. Otherwise every rank gets the error of
+/// the first failed rank: unchanged if it is [`Error::Cancelled`] or [`Error::NotPositiveDefinite`], which concern the
+/// whole matrix, else [`Error::Rank`] with the rank's number, its message and its exit code; a failed rank also gets
+/// its own error. [`Error::Transport`].
 pub fn agree(group: &dyn Transport, outcome: Result<()>) -> Result<()> {
     agree_on(group, outcome, 0)
 }
 
-/// A value that every rank has, or on every rank the error of the first rank that has none. Collective.
+/// Returns the value on every rank, or on every rank the error of the first rank that failed. Collective.
 ///
 /// # Errors
 /// As [`agree`].
@@ -150,7 +151,7 @@ fn decode(bytes: &[u8]) -> Result<Error> {
     })
 }
 
-/// The place where ranks wait for each other between phases.
+/// A fence: ranks wait for each other between two phases.
 pub struct Fence<'a> {
     group: &'a dyn Transport,
 }

@@ -1,11 +1,11 @@
 //! Whether this process was started by an MPI launcher, found from its environment without calling MPI.
 //!
-//! A build without MPI uses it too: as one of several ranks it would do the whole work once per rank.
+//! A build without MPI uses it too: started as one of several ranks, it would repeat the whole work once per rank.
 
 /// Number of ranks that the launcher started, or `None` where this process was started without one.
 ///
-/// Open MPI, MPICH and its relatives, `srun`, Flux and PMIx launchers are known. Where a launcher gives a rank but no
-/// number of ranks, the answer is the least that fits: this rank and those before it.
+/// Open MPI, MPICH and its relatives, `srun`, Flux and PMIx launchers are known. If a launcher states a rank but no
+/// number of ranks, the result is the smallest number that is possible: this rank's number plus 1.
 pub fn launched() -> Option<usize> {
     launched_in(|name| std::env::var(name).ok())
 }

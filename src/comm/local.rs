@@ -20,7 +20,7 @@ const PIECE_WORDS: usize = 1 << 13;
 pub struct LocalRank {
     hub: Arc<Hub>,
     rank: usize,
-    /// Collective calls made so far: the same on all ranks, so that it names a call.
+    /// The number of collective calls made so far: it is the same on all ranks, so it identifies a call.
     calls: AtomicUsize,
 }
 
@@ -35,7 +35,7 @@ struct Hub {
 struct LocalState {
     /// Words that the ranks have deposited for each collective call, and the number of ranks that have taken them.
     boards: HashMap<usize, Board>,
-    /// Pieces of messages on their way, by sender and receiver.
+    /// Pieces of messages in transit, by sender and receiver.
     mail: HashMap<(usize, usize), VecDeque<Vec<u64>>>,
     /// Groups made by `split`, by call and color, and heaps made by `open_window`, by call.
     hubs: HashMap<(usize, usize), Arc<Hub>>,
@@ -52,13 +52,13 @@ struct Board {
     readers: usize,
 }
 
-/// The ranks of a new group of `size`, to be given to a thread each.
+/// Makes the ranks of a new group of `size` ranks, one for each thread.
 pub fn group(size: usize) -> Vec<LocalRank> {
     let hub = Arc::new(Hub::new(size));
     (0..size).map(|rank| LocalRank::new(hub.clone(), rank)).collect()
 }
 
-/// The only rank of a group, for one process without others.
+/// Makes a group of one rank, for a single process.
 pub fn alone() -> &'static LocalRank {
     static ALONE: LazyLock<LocalRank> = LazyLock::new(|| LocalRank::new(Arc::new(Hub::new(1)), 0));
     &ALONE
@@ -67,7 +67,7 @@ pub fn alone() -> &'static LocalRank {
 /// Runs `work` on `size` ranks, a thread each, and returns what they return, in the order of the ranks.
 ///
 /// # Panics
-/// Where a rank panics.
+/// If a rank panics.
 pub fn run<R: Send>(size: usize, work: impl Fn(&LocalRank) -> R + Sync) -> Vec<R> {
     std::thread::scope(|scope| {
         let work = &work;

@@ -1,10 +1,10 @@
 //! Ranks that work together: messages, collective calls, and memory that the ranks of a node share.
 //!
-//! Knows: words and ranks. Does not know: matrices, residues, owners. [`Transport`] is implemented by `local` (the
-//! ranks are threads of one process) and by MPI; all code above the trait is shared.
-//! Promise: calls that all ranks of a group must make ("collective") are matched only by their order, so that a program
-//! which makes the same calls on every rank cannot deadlock; an error that one rank meets between two collective calls
-//! reaches all of them by [`agree`].
+//! Depends on: words and ranks. Independent of: matrices, residues, owners of tiles. [`Transport`] is implemented by
+//! `local` (the ranks are threads of one process) and by MPI; all code above the trait is shared. Promise: calls that
+//! all ranks of a group must make ("collective") are matched only by their order, so that a program which makes the
+//! same calls on every rank cannot deadlock; an error that one rank meets between two collective calls reaches all of
+//! them by [`agree`].
 
 mod agree;
 pub(crate) mod idle;
@@ -56,12 +56,12 @@ pub struct Incoming<'a> {
 
 /// A group of ranks, seen from one of them.
 ///
-/// All methods but `rank`, `size`, `post`, `settle` and `abort` are collective over the group, [`Transport::exchange`]
-/// over the ranks named in it.
+/// All methods except `rank`, `size`, `post`, `settle` and `abort` are collective over the group;
+/// [`Transport::exchange`] is collective over the ranks named in it.
 ///
 /// # Safety
 /// Windows rely on it: [`Transport::all_reduce`] returns on no rank before all ranks of the group have called it, with
-/// the same result everywhere, and what a rank wrote before its call is visible to all after theirs.
+/// the same result everywhere, and writes of a rank before its call are visible to all ranks after theirs.
 pub unsafe trait Transport: Send + Sync {
     /// This rank within the group, from 0.
     fn rank(&self) -> usize;

@@ -19,12 +19,12 @@ impl Said {
         said.0.digest()
     }
 
-    /// Says a number.
+    /// Adds a number.
     pub fn number(&mut self, number: u64) {
         self.0.update(&number.to_le_bytes());
     }
 
-    /// Says some bytes.
+    /// Adds some bytes.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.number(bytes.len() as u64);
         self.0.update(bytes);

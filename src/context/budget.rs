@@ -13,7 +13,7 @@ pub(crate) struct MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// A budget with no bytes held; `None` is no limit.
+    /// A budget with no bytes held; `None` means that there is no limit.
     pub fn new(limit_bytes: Option<u64>) -> MemoryBudget {
         MemoryBudget { limit_bytes, held_bytes: 0 }
     }

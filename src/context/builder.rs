@@ -29,7 +29,7 @@ impl ContextBuilder {
         self
     }
 
-    /// Limit on all that a call works with, result included and operands excluded; default: none.
+    /// Limit on all memory that a call uses, including the result and excluding the operands; default: none.
     pub fn memory_bytes(mut self, bytes: u64) -> Self {
         self.memory_bytes = Some(bytes);
         self
@@ -43,24 +43,24 @@ impl ContextBuilder {
         self
     }
 
-    /// Limit on the memory used of each device; default: all it has.
+    /// Limit on the memory used on each device; default: all its memory.
     pub fn device_memory_bytes(mut self, bytes: u64) -> Self {
         self.device_memory_bytes = Some(bytes);
         self
     }
 
-    /// Kernel by name, or `auto` (the default: the fastest one this CPU and build have, or this device).
+    /// Kernel by name, or `auto` (the default: the fastest kernel for this CPU and build, or for the device).
     ///
-    /// `cuda-f64` and `cuda-i8` need [`ContextBuilder::devices`], or take the first CUDA device.
+    /// `cuda-f64` and `cuda-i8` need [`ContextBuilder::devices`]; without it they use the first CUDA device.
     pub fn kernel(mut self, name: &str) -> Self {
         self.kernel = Some(name.to_string());
         self
     }
 
-    /// Whether each product is checked by a redundant prime; off by default, costs about one part in the prime count.
+    /// Whether each product is checked by a redundant prime; off by default; adds one prime to the work.
     ///
-    /// Factorisations and triangular solves are not checked, except for the products of a solve by parts:
-    /// [`crate::verify::verify_cholesky`] checks all of a factor.
+    /// Factorisations and triangular solves are not checked, except for the products of a solve by recursive splitting:
+    /// [`crate::verify::verify_cholesky`] checks a whole factor.
     pub fn self_check(mut self, on: bool) -> Self {
         self.self_check = on;
         self
@@ -68,8 +68,8 @@ impl ContextBuilder {
 
     /// Whether each product is tested with a random vector before it is rounded (Freivalds); off by default.
     ///
-    /// Covers conversions, which the self-check does not, and the same operations. Reads every entry of the operands
-    /// twice more.
+    /// It also checks conversions, which the self-check does not; it applies to the same operations. It reads every
+    /// entry of the operands two more times.
     pub fn freivalds(mut self, on: bool) -> Self {
         self.freivalds = on;
         self
@@ -118,7 +118,7 @@ impl ContextBuilder {
         let Some(family) = DeviceFamily::by_name(name) else {
             let kernel = kernels::by_name(name)?;
             if !set.devices.is_empty() {
-                let reason = "it runs on the CPU, and devices were asked for";
+                let reason = "it runs on the CPU only, but devices were requested";
                 return Err(Error::KernelUnavailable { name: kernel.name(), reason });
             }
             return Ok((Some(kernel), set));

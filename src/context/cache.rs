@@ -29,7 +29,7 @@ impl<K: PartialEq, V: Clone, const CAPACITY: usize> KeyedCache<K, V, CAPACITY> {
     /// The value of `key`, made where it is missing; other callers wait meanwhile, so that no value is made twice.
     ///
     /// # Errors
-    /// Those of `make`.
+    /// The errors of `make`.
     pub fn get_or_make(&self, key: K, make: impl FnOnce() -> Result<V>) -> Result<V> {
         self.fetch(key, make)
     }
@@ -59,7 +59,7 @@ impl<K: PartialEq, V: Clone, const CAPACITY: usize> KeyedCache<K, V, CAPACITY> {
     /// made.
     ///
     /// # Errors
-    /// Those of `make`.
+    /// The errors of `make`.
     pub fn get_or_replace(&self, key: K, make: impl FnOnce() -> Result<V>) -> Result<V> {
         let mut entries = self.lock();
         if let Some(known) = use_again(&mut entries, &key) {
@@ -75,7 +75,7 @@ impl<K: PartialEq, V: Clone, const CAPACITY: usize> KeyedCache<K, V, CAPACITY> {
     /// threads that may need a value themselves.
     ///
     /// # Errors
-    /// Those of `make`.
+    /// The errors of `make`.
     pub fn get_or_make_unlocked(&self, key: K, make: impl FnOnce() -> Result<V>) -> Result<V> {
         if let Some(known) = use_again(&mut self.lock(), &key) {
             return Ok(known);

@@ -12,13 +12,13 @@ use std::sync::Arc;
 /// The devices that products run on, and the data kept for them.
 #[derive(Default)]
 pub struct DeviceSet {
-    /// In the caller's order; empty where products run on the CPU.
+    /// In the caller's order; empty if products run on the CPU.
     pub devices: Vec<Arc<dyn Device>>,
-    /// The family that was forced; else the faster one is measured.
+    /// The family that was forced; otherwise the faster one is measured.
     pub family: Option<DeviceFamily>,
-    /// Bytes that may be used of each; `None` for all it has.
+    /// Bytes that may be used on each device; `None` for all its memory.
     pub memory_bytes: Option<u64>,
-    /// This rank's share of each device; empty where only this process uses them.
+    /// This rank's share of each device; empty if only this process uses them.
     shares: Arc<[MemoryShare]>,
     kept: Arc<DeviceCache>,
 }
@@ -32,7 +32,7 @@ struct DeviceCache {
 }
 
 impl DeviceSet {
-    /// These devices, and the memory of each that may be used; announces the use to other processes.
+    /// These devices, and the memory that may be used on each; announces the use to other processes.
     pub fn new(devices: Vec<Arc<dyn Device>>, memory_bytes: Option<u64>) -> DeviceSet {
         devices.iter().for_each(|device| device.announce());
         DeviceSet { devices, memory_bytes, ..DeviceSet::default() }
@@ -55,7 +55,7 @@ impl DeviceSet {
         Allowance { share, limit_bytes: self.memory_bytes }
     }
 
-    /// The engine of `family` for `spec`, made at the first call and kept.
+    /// The engine of `family` for `spec`; it is made by the first call and kept.
     ///
     /// # Errors
     /// [`crate::Error::Precision`].
@@ -68,7 +68,7 @@ impl DeviceSet {
         self.devices.is_empty()
     }
 
-    /// Tile kernels over the devices, or those of the CPU where there are no devices.
+    /// Tile kernels over the devices, or on the CPU if there are no devices.
     ///
     /// # Errors
     /// [`crate::Error::Precision`].
@@ -96,7 +96,7 @@ impl DeviceSet {
     /// The result of `measure` for device number `index` and `family`, kept after the first call.
     ///
     /// # Errors
-    /// Those of `measure`.
+    /// The errors of `measure`.
     pub fn rate(&self, index: usize, family: DeviceFamily, measure: impl FnOnce() -> Result<f64>) -> Result<f64> {
         // Unlocked meanwhile: measuring may wait for threads that need a rate themselves.
         self.kept.rates.get_or_make_unlocked((index, family), measure)

@@ -21,8 +21,8 @@ impl WorkerPool {
     /// Starts `threads` threads.
     ///
     /// # Errors
-    /// [`Error::Threads`] where they have no room, or the system refuses some of them; threads already started have
-    /// then ended.
+    /// [`Error::Threads`] if memory does not allow them, or the system refuses some of them; threads already started
+    /// have then ended.
     pub fn new(threads: usize) -> Result<WorkerPool> {
         room_for_threads(threads)?;
         let mut handles = Vec::with_capacity(threads);

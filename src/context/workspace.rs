@@ -21,7 +21,7 @@ pub struct Workspace {
     pub right_shifts: Vec<i64>,
     /// Matrices that solves work in, of arbitrary contents.
     pub matrices: Vec<Matrix>,
-    /// Right sides and solutions of a rank as whole columns, of arbitrary contents.
+    /// Right-hand sides and solutions of a rank as whole columns, of arbitrary contents.
     pub columns: Vec<Matrix>,
     /// A piece of a streamed factor, and its message buffers, all of arbitrary contents.
     pub piece: Matrix,
@@ -57,7 +57,7 @@ pub struct WorkspaceNeeds {
     pub workers: usize,
     /// Bytes of each worker.
     pub worker_bytes: u64,
-    /// Bytes of the whole call, the ones above included.
+    /// Bytes of the whole call, including those above.
     pub planned_bytes: u64,
 }
 
@@ -99,7 +99,7 @@ impl Workspace {
         };
     }
 
-    /// Makes room for `workers` workers.
+    /// Extends the memory to `workers` workers.
     pub fn reserve_workers(&mut self, workers: usize) {
         let space = || WorkerSpace { scratch: Buffer::default(), integers: IntegerBlock::new(0) };
         self.workers.resize_with(self.workers.len().max(workers), space);

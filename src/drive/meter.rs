@@ -22,10 +22,10 @@ impl<'a> Meter<'a> {
         self.ctx
     }
 
-    /// Adds `units` done in `phase` and reports; 0 units only check for cancellation.
+    /// Adds `units` finished units of `phase` and reports them; with 0 units it only checks for cancellation.
     ///
     /// # Errors
-    /// [`crate::Error::Cancelled`] where the callback requests a stop.
+    /// [`crate::Error::Cancelled`] if the callback requests a stop.
     pub fn add(&self, phase: &'static str, units: u64) -> Result<()> {
         let done = self.done.fetch_add(units, Ordering::Relaxed) + units;
         self.ctx.report_progress(Progress::new(phase, done.min(self.total), self.total))

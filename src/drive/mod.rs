@@ -1,8 +1,8 @@
-//! Carries out planned work on the context's threads: shared queues, own job lists, a common stop.
+//! Runs planned work on the context's threads: shared queues, separate job lists, a common stop.
 //!
-//! Knows: threads and locks. Does not know: what the work is. Promise: every item is worked on at most once, and
-//! exactly once unless an item fails; the results never depend on which thread does it, since items own the data that
-//! they write. Must be called inside [`crate::Context::install`] where there is more than one worker.
+//! Depends on: threads and locks. Independent of: the kind of work. Promise: every item is processed at most once, and
+//! exactly once unless an item fails; the results do not depend on the thread that processes it, since items own the
+//! data that they write. It must be called inside [`crate::Context::install`] if there is more than one worker.
 #![forbid(unsafe_code)]
 
 mod meter;
@@ -66,9 +66,9 @@ fn in_scope<'scope>(spawn: &mut (dyn FnMut(&rayon::Scope<'scope>) + Send)) {
     rayon::scope(|scope| spawn(scope));
 }
 
-/// Works on all items that `next` hands out, one worker for each local.
+/// Processes all items that `next` returns, with one worker for each local state.
 ///
-/// `next` runs under a lock, so it must be quick; it may store data of the item in the worker's local.
+/// `next` runs under a lock, so it must be quick; it may store data of the item in the worker's local state.
 ///
 /// # Errors
 /// The first error of `work`; no new item is started after it.
@@ -97,7 +97,7 @@ pub fn parallel_for<L: Send, T>(
     stop.into_result()
 }
 
-/// Works on the items of one list for each local: every worker drains its own list from the front, then takes items
+/// Processes the items of one list for each local state: every worker takes items from the front of its own list, then
 /// from the back of the others' lists.
 ///
 /// # Errors
@@ -126,7 +126,7 @@ pub fn parallel_queues<L: Send, T: Send>(
     stop.into_result()
 }
 
-/// `work(0), work(1), ...` on the context's threads.
+/// Runs `work(0), work(1), ...` on the context's threads.
 pub fn map_indices<R: Send>(ctx: &Context, count: usize, work: impl Fn(usize) -> R + Send + Sync) -> Vec<R> {
     if ctx.threads() == 1 {
         return (0..count).map(work).collect();

@@ -4,7 +4,7 @@
 //! first waits for its own work to be done. So copies of one run overlap with the work of another, and a tile that a
 //! run updates more than once stays for it. Submitted work is ordered by the events of the streams, so holds end with
 //! the submission.
-//! Knows: moves, events. Does not know: what the work is, who owns a tile.
+//! Depends on: moves, events. Independent of: what the work is, who owns a tile.
 #![forbid(unsafe_code)]
 
 use super::streams::{HostCopy, TileStreams};
@@ -24,23 +24,24 @@ struct Inner {
     broken: Option<Error>,
 }
 
-/// Streams with the cache that decides which tiles move.
+/// Streams with the cache that decides which tiles are copied.
 pub struct SharedStreams {
     device: Arc<dyn Device>,
     graph: CholeskyGraph,
     inner: Mutex<Inner>,
-    /// By tile number: whether the tile is there, or about to arrive. Read without a lock, only for choices.
+    /// By tile number: whether the tile is on the device, or will be soon. Read without a lock, only for heuristic
+    /// choices.
     resident: Vec<AtomicBool>,
 }
 
-/// The device for one worker: its submissions come after all earlier ones.
+/// The device for one worker, whose submissions follow all earlier ones.
 pub struct Submission<'a> {
     shared: &'a SharedStreams,
     inner: MutexGuard<'a, Inner>,
 }
 
 impl SharedStreams {
-    /// With no tiles on the device; `moves` has room for the slots of the streams.
+    /// With no tiles on the device; `moves` holds the slots of the streams.
     pub fn new(streams: TileStreams<TileId>, graph: CholeskyGraph, moves: TaskMoves) -> SharedStreams {
         let resident = (0..graph.tile_count()).map(|_| AtomicBool::new(false)).collect();
         let device = streams.device().clone();
@@ -68,13 +69,13 @@ impl SharedStreams {
         self.submission().inner.streams.room_tiles()
     }
 
-    /// The counters of moves, and the number of tasks run.
+    /// The counters of copies, and the number of tasks run.
     pub fn counters(&self) -> (CacheCounters, u64) {
         let guard = self.submission();
         (guard.inner.moves.counters(), guard.inner.tasks)
     }
 
-    /// Waits for everything; seconds of the device's clock since the streams were made.
+    /// Waits for all work; returns the seconds of the device's clock since the streams were made.
     ///
     /// # Errors
     /// [`crate::Error::DeviceLost`].
@@ -84,12 +85,13 @@ impl SharedStreams {
 }
 
 impl Submission<'_> {
-    /// Submits a task, the moves that it needs before it, and those that may follow it. `host_copy` finds host memory
-    /// for a tile; `submit` gets the places of the tiles in the order of the graph's inputs, then its output. Returns
-    /// the end of the task.
+    /// Submits a task, after the copies that it needs, and before those that may follow it. `host_copy` finds host
+    /// memory for a tile; `submit` receives the slots of the tiles in the order of the graph's inputs, then the output.
+    /// Returns the end of the task.
     ///
     /// # Errors
-    /// [`crate::Error::DeviceLost`], and those of `host_copy` and `submit`; the same again for every guard after that.
+    /// [`crate::Error::DeviceLost`], and the errors of `host_copy` and `submit`; afterwards every guard returns the
+    /// same error.
     pub fn run(
         &mut self,
         task: Task,

@@ -3,7 +3,7 @@
 //! The cache's decisions are submitted in order, to up to three streams: uploads, work, downloads. Each slot has events
 //! of its last fill, work and save, and every command waits only for the events that it depends on, so that copies both
 //! ways and work overlap. Nothing here waits on the host but [`TileStreams::finish`].
-//! Knows: slots and events. Does not know: which tile is where and why (the cache does), what the work is.
+//! Depends on: slots and events. Independent of: which tile is where and why (the cache does), what the work is.
 #![forbid(unsafe_code)]
 
 use crate::device::{Allowance, Device, Event, Memory, Pinned, Region, Stream, Streams};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Slots start at multiples of this number of bytes.
 const ALIGN_BYTES: usize = 256;
 
-/// The copy of a tile in host memory of this device that holds its bytes from the first on.
+/// The copy of a tile in host memory of this device that contains its bytes from the first on.
 pub struct HostCopy {
     /// The memory.
     pub pinned: Pinned,
@@ -50,7 +50,7 @@ pub struct TileStreams<T> {
     memory: Memory,
     slot_bytes: usize,
     slots: Vec<StreamSlot>,
-    /// Slots without a tile, the one free for longest first.
+    /// Slots without a tile, the slot that has been free for the longest time first.
     free: VecDeque<usize>,
     places: HashMap<T, usize>,
     /// When each tile was last copied to the host.
@@ -65,10 +65,10 @@ pub fn slot_bytes(tile_bytes: usize) -> usize {
 }
 
 impl<T: Copy + Eq + Hash + Debug> TileStreams<T> {
-    /// As many slots as there is memory for, in the range `slots`; 1 to 3 streams.
+    /// The number of slots in the range `slots` that memory allows; 1 to 3 streams.
     ///
     /// # Errors
-    /// [`Error::DeviceLimit`] where the least number of slots does not fit; [`Error::DeviceLost`].
+    /// [`Error::DeviceLimit`] if the smallest number of slots does not fit; [`Error::DeviceLost`].
     pub fn new(
         device: Arc<dyn Device>,
         tile_bytes: usize,
@@ -108,10 +108,10 @@ impl<T: Copy + Eq + Hash + Debug> TileStreams<T> {
         self.slots.len()
     }
 
-    /// Submits moves in order; `host_copy` finds host memory of this device for a tile.
+    /// Submits copies in order; `host_copy` finds host memory of this device for a tile.
     ///
     /// # Errors
-    /// [`Error::DeviceLost`], and those of `host_copy`.
+    /// [`Error::DeviceLost`], and the errors of `host_copy`.
     pub fn carry_out(&mut self, moves: &[Move<T>], mut host_copy: impl FnMut(T) -> Result<HostCopy>) -> Result<()> {
         for step in moves {
             match *step {
@@ -136,7 +136,7 @@ impl<T: Copy + Eq + Hash + Debug> TileStreams<T> {
                     self.saved.insert(tile, stamp);
                 }
                 Move::Drop(tile) => {
-                    let slot = self.places.remove(&tile).expect("what is dropped is here");
+                    let slot = self.places.remove(&tile).expect("a dropped tile is in memory");
                     self.free.push_back(slot);
                 }
             }
@@ -144,11 +144,11 @@ impl<T: Copy + Eq + Hash + Debug> TileStreams<T> {
         Ok(())
     }
 
-    /// Submits work that reads `inputs` and updates `output`, all of which are here: `submit` gets the slots of the
-    /// inputs in that order, then that of the output. Returns its end.
+    /// Submits work that reads `inputs` and updates `output`, all of which are on the device: `submit` receives the
+    /// slots of the inputs in that order, then the slot of the output. Returns its end.
     ///
     /// # Errors
-    /// [`Error::DeviceLost`], and those of `submit`.
+    /// [`Error::DeviceLost`], and the errors of `submit`.
     pub fn work(
         &mut self,
         inputs: &[T],

@@ -19,10 +19,11 @@ const ZERO_ENTRIES: u64 = 29;
 /// Entries with full random significands and signs; exponents are uniform in `[-spread_bits, spread_bits]`, and where
 /// that is more than 0 some entries are 0.
 ///
-/// The same bits for the same arguments, on any number of threads. Runs on the threads of the pool it is called in.
+/// The result has the same bits for the same arguments, on any number of threads. It runs on the threads of the current
+/// rayon pool.
 ///
 /// # Errors
-/// Those of [`Matrix::zeros`].
+/// The errors of [`Matrix::zeros`].
 pub fn counter_random(size: Size, spread_bits: u32, seed: u64) -> Result<Matrix> {
     let mut matrix = Matrix::zeros(size.rows, size.cols, size.precision_bits)?;
     let (rows, limbs) = (matrix.rows(), matrix.limbs_per_element());

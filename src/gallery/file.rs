@@ -20,12 +20,13 @@ pub struct FileMatrix {
     pub size: Size,
     /// Seed of the random kinds.
     pub seed: u64,
-    /// Whether only its lower triangle is stored and stands for the whole: for square matrices of a symmetric kind.
+    /// Whether only its lower triangle is stored, as a symmetric file; possible for square matrices of a symmetric
+    /// kind.
     pub symmetric: bool,
 }
 
 impl FileMatrix {
-    /// Refuses symmetric storage of a matrix that is not symmetric.
+    /// Returns an error if a matrix that is not symmetric is to be stored as symmetric.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`].
@@ -40,13 +41,14 @@ impl FileMatrix {
 }
 
 /// Writes the binary file `path`, which appears complete or not at all: byte for byte the one that [`crate::io::write`]
-/// makes of the matrix of [`generate`](super::generate). Returns the time that making the entries took.
+/// makes of the matrix of [`generate`](super::generate). Returns the time spent on making the entries.
 ///
-/// Cost: as `generate`, and the file is read once for its checksum. Memory: a few MB, and a column (for `bootstrap1d`
-/// 16 rows) for each thread. Told to `progress`: entries (phase `generate`), bytes (phase `checksum`).
+/// Cost: as `generate`; in addition the file is read once for its checksum. Memory: a few MB, and a column (for
+/// `bootstrap1d` 16 rows) for each thread. `progress` receives the entries done (phase `generate`) and the bytes read
+/// (phase `checksum`).
 ///
 /// # Errors
-/// Those of [`FileMatrix::check`], [`generate_block`] and [`write_blocks`]; [`Error::Cancelled`].
+/// The errors of [`FileMatrix::check`], [`generate_block`] and [`write_blocks`]; [`Error::Cancelled`].
 pub fn generate_file(path: &Path, matrix: &FileMatrix, progress: Option<Arc<ProgressCallback>>) -> Result<Duration> {
     matrix.check()?;
     let FileMatrix { kind, size, seed, symmetric } = *matrix;

@@ -1,7 +1,7 @@
-//! Test matrices by name: random ones, ones with known factors, and one from the conformal bootstrap.
+//! Test matrices by name: random matrices, matrices with known factors, and one from the conformal bootstrap.
 //!
 //! Promise: the same arguments give the same bits on any machine, with any number of threads; every entry is exact or
-//! rounded once, to nearest even, at the requested precision (`bootstrap1d`: see its file). Does not know: operations.
+//! rounded once, to nearest even, at the requested precision (`bootstrap1d`: see its file). Independent of: operations.
 //! Formulas follow N. J. Higham, "The Test Matrix Toolbox for Matlab" (1995), extended to any number of rows and
 //! columns by the same formula.
 
@@ -97,8 +97,8 @@ impl Kind {
         matches!(self, Hilbert | Cauchy | Lehmer | Minij | Pascal | Moler | Kms)
     }
 
-    /// Rows and columns of blocks that make up a matrix of this kind, where `lower` its lower triangle, each of about
-    /// `bytes` bytes.
+    /// Splits a matrix of this kind, or its lower triangle if `lower` is set, into blocks of about `bytes` bytes each;
+    /// returns their rows and columns.
     ///
     /// A block has one column at least, or for `bootstrap1d` 16 rows. Making all by [`generate_block`] costs as much as
     /// making the matrix by [`generate`].
@@ -113,24 +113,24 @@ impl Kind {
 /// lengths, `bootstrap1d` with the precision. Memory: the matrix, and a column or a few rows more for each thread.
 ///
 /// # Errors
-/// Those of [`Matrix::zeros`]; [`Error::ExponentRange`] for a `bootstrap1d` of more than about 10^7 columns.
+/// The errors of [`Matrix::zeros`]; [`Error::ExponentRange`] for a `bootstrap1d` of more than about 10^7 columns.
 pub fn generate(kind: Kind, size: Size, seed: u64) -> Result<Matrix> {
     generate_block(kind, size, seed, (0..size.rows, 0..size.cols))
 }
 
 /// The entries of some rows and columns of the matrix that [`generate`] makes, bit for bit.
 ///
-/// Cost: as [`generate`] for the block; `random`, `graded` and `pascal` also make what stands above it in its columns,
-/// `bootstrap1d` what stands to the left in its rows. Memory: the block, and a column or a few rows more for each
-/// thread.
+/// Cost: as [`generate`] for the block; `random`, `graded` and `pascal` also compute the entries above it in its
+/// columns, `bootstrap1d` the entries to its left in its rows. Memory: the block, and a column or a few rows more for
+/// each thread.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for a block that is not inside the matrix; those of [`generate`].
+/// [`Error::InvalidArgument`] for a block that is not inside the matrix; the errors of [`generate`].
 pub fn generate_block(kind: Kind, size: Size, seed: u64, (rows, cols): (Range<usize>, Range<usize>)) -> Result<Matrix> {
     if rows.start > rows.end || cols.start > cols.end || rows.end > size.rows || cols.end > size.cols {
         let (all_rows, all_cols) = (size.rows, size.cols);
         return Err(Error::InvalidArgument(format!(
-            "rows {rows:?}, columns {cols:?} are no block of a {all_rows} x {all_cols} matrix"
+            "rows {rows:?}, columns {cols:?} are not a block of a {all_rows} x {all_cols} matrix"
         )));
     }
     Matrix::check_size(rows.len(), cols.len(), size.precision_bits)?;

@@ -79,21 +79,21 @@ pub fn is_device(path: &Path) -> bool {
 /// A file of that name is replaced and keeps its permissions; a symbolic link is followed.
 ///
 /// # Errors
-/// [`Error::Io`] with the step that failed, and those of `body`.
+/// [`Error::Io`] with the step that failed; the errors of `body`.
 pub fn write_atomically(path: &Path, body: impl FnOnce(&File) -> Result<()>) -> Result<()> {
     AtomicFiles::default().write(path, body)
 }
 
 /// Files that are written one after the other, each as by [`write_atomically`]; their folders are synced once, by
-/// [`AtomicFiles::sync`] or when this is dropped. Until then a crash of the machine may bring back the previous file of
-/// a name, always as a whole; for some names and not for others, regardless of the order of the writes.
+/// [`AtomicFiles::sync`] or when the value is dropped. Before that, a crash of the machine may restore the previous
+/// file of some of the names, in any order, but always a complete file.
 #[derive(Debug, Default)]
 pub struct AtomicFiles {
     folders: BTreeSet<PathBuf>,
 }
 
 impl AtomicFiles {
-    /// Lets `body` write one of them.
+    /// Writes one of the files by `body`.
     ///
     /// # Errors
     /// As [`write_atomically`].
@@ -102,7 +102,8 @@ impl AtomicFiles {
     }
 
     /// Syncs the folders of all files written since the last call: no crash removes their names any more, and a file
-    /// written next, such as a marker, gets its name after them. File systems that sync no folders promise less.
+    /// written next, such as a marker, is durable only after them. File systems that do not sync folders guarantee
+    /// less.
     ///
     /// # Errors
     /// [`Error::Io`] with the folder; the remaining folders are synced by the next call.

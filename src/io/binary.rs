@@ -3,7 +3,7 @@
 //! After the header (`binary_header`) come the stored entries column by column: first a 64-bit head of each, then
 //! `ceil(precision_bits / 64)` limbs of each, both as `math::float` states them, little-endian; at the end the
 //! XXH3 (64 bits) of heads and limbs. A matrix that is read has passed every rule of `math::float`.
-//! Does not know: how files are opened.
+//! Independent of: how files are opened.
 
 use crate::error::{Error, Result};
 use crate::io::atomic::FileSink;
@@ -105,7 +105,7 @@ fn read_header(reader: &mut impl Read, source: &Source<'_>) -> Result<BinaryHead
         && found != expected
     {
         let word = if found < expected { "truncated" } else { "too long" };
-        return Err(format(format!("the file is {word}: it has {found} bytes, its header calls for {expected}")));
+        return Err(format(format!("the file is {word}: it has {found} bytes, but its header requires {expected}")));
     }
     Ok(header)
 }
@@ -202,8 +202,7 @@ impl<R: Read> WordStream<'_, R> {
         }
         let (found, computed) = (u64::from_le_bytes(bytes), self.checksum.digest());
         if found != computed {
-            let message =
-                format!("the entries are damaged: their checksum is {computed:016x}, it should be {found:016x}");
+            let message = format!("the entries are damaged: their checksum is {computed:016x} instead of {found:016x}");
             return Err(self.error(message));
         }
         if read_full(&mut self.reader, &mut bytes[..1], self.path)? != 0 {

@@ -16,7 +16,7 @@
 //! | 48..56 | 0 |
 //! | 56..64 | XXH3 (64 bits) of bytes 0..56 |
 //!
-//! Does not know: entries, files.
+//! Independent of: entries, files.
 
 use crate::io::{FileFormat, FileInfo, Symmetry, stored_entries};
 use crate::math::float::limbs_for;
@@ -81,18 +81,18 @@ impl BinaryHeader {
     /// Reads and checks a header; the error is a message.
     pub fn parse(bytes: &[u8; HEADER_BYTES]) -> Result<BinaryHeader, String> {
         if bytes[..8] != MAGIC {
-            return Err("this is no binary matrix file: the magic bytes at its start are wrong".into());
+            return Err("this is not a binary matrix file: the magic bytes at its start are wrong".into());
         }
         let version = word32(bytes, 8);
         if word32(bytes, 12) == ENDIANNESS_MARK.swap_bytes() {
             return Err("the file is big-endian; only little-endian files are read".into());
         }
         if version != VERSION {
-            return Err(format!("format version {version} is not known: version {VERSION} is read"));
+            return Err(format!("format version {version} is not supported: only version {VERSION} is"));
         }
         let (found, computed) = (word64(bytes, 56), xxh3_64(&bytes[..56]));
         if found != computed {
-            return Err(format!("the header is damaged: its checksum is {computed:016x}, it should be {found:016x}"));
+            return Err(format!("the header is damaged: its checksum is {computed:016x} instead of {found:016x}"));
         }
         let symmetry = match (word32(bytes, 12), bytes[36], bytes[37], &bytes[38..40], word64(bytes, 48)) {
             (ENDIANNESS_MARK, 0, ELEMENT_FORM, [0, 0], 0) => Symmetry::General,

@@ -1,8 +1,8 @@
 //! Blocks of matrix files, read ahead in a given order by a thread of its own.
 //!
 //! Promise: blocks come in order, each exactly once, and an error in place of the first block that cannot be read; no
-//! more is held than the buffers made at the start; dropping the stream ends its thread. Does not know: what the blocks
-//! are for.
+//! more is held than the buffers made at the start; dropping the stream ends its thread. Independent of: what the
+//! blocks are for.
 
 use crate::error::{Error, Result};
 use crate::io::{Block, MatrixFile};
@@ -28,26 +28,26 @@ pub struct FileBlock {
 /// How blocks are read.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockStreamOptions {
-    /// Buffers: at least 1; with 2 the next block is read while one is in use.
+    /// Number of buffers, at least 1; with 2 the next block is read while one is in use.
     pub buffers: usize,
-    /// Words of each, see [`MatrixFile::block_words`].
+    /// Words of each buffer, see [`MatrixFile::block_words`].
     pub buffer_words: usize,
-    /// Whether the system is asked to drop the bytes read from its cache.
+    /// Whether the system is requested to drop the bytes read from its cache.
     pub forget: bool,
 }
 
-/// The work of a stream.
+/// Statistics of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BlockStreamStatistics {
     /// Bytes read, by all streams that add to its counter.
     pub read_bytes: u64,
     /// Seconds during which the thread was reading.
     pub read_seconds: f64,
-    /// Seconds during which [`BlockStream::next_block`] waited.
+    /// Seconds during which [`BlockStream::next_block`] waited for a block.
     pub wait_seconds: f64,
 }
 
-/// Blocks in order, read ahead.
+/// Blocks of a file in a given order, read in advance by a thread.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -135,7 +135,7 @@ impl Drop for End {
 }
 
 impl BlockStream {
-    /// Begins to read `order`, one block after the other.
+    /// Starts to read the blocks of `order`, one after the other.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], [`Error::Threads`].
@@ -146,7 +146,7 @@ impl BlockStream {
         BlockStream::counting(options, order, Arc::default())
     }
 
-    /// The same, with the bytes that it reads added to a counter as they are read.
+    /// The same; the bytes are also added to a counter as they are read.
     ///
     /// # Errors
     /// As [`BlockStream::new`].
@@ -171,7 +171,7 @@ impl BlockStream {
         Ok(BlockStream { shared, reader: Mutex::new(Some(reader)) })
     }
 
-    /// Bytes of memory that a stream takes; `widest` are the columns of the widest block of a symmetric file.
+    /// Bytes of memory that a stream uses; `widest` are the columns of the widest block of a symmetric file.
     pub fn memory_bytes(options: &BlockStreamOptions, widest: usize, limbs: usize) -> u64 {
         let buffer = IoBuffer::memory_bytes((options.buffer_words as u64).saturating_mul(8));
         let buffers = (options.buffers.max(1) as u64).saturating_mul(buffer);
@@ -181,8 +181,8 @@ impl BlockStream {
     /// Waits for the next block in order; `None` after the last one, and after an error.
     ///
     /// # Errors
-    /// Those of [`MatrixFile::read_block`]; [`Error::InvalidArgument`] for a block that is larger than a buffer.
-    /// Where the caller holds as many blocks as there are buffers, it waits for itself.
+    /// The errors of [`MatrixFile::read_block`]; [`Error::InvalidArgument`] for a block that is larger than a buffer. A
+    /// caller that holds as many blocks as there are buffers waits forever.
     pub fn next_block(&self) -> Option<Result<StreamedBlock>> {
         let start = Instant::now();
         let mut state = self.shared.lock();
@@ -244,10 +244,10 @@ impl StreamedBlock {
         &self.place
     }
 
-    /// Its entries. In a symmetric file the entries above the diagonal are those of the mirror image.
+    /// Its entries. In a symmetric file the entries above the diagonal are read from their mirror images.
     ///
     /// # Errors
-    /// Those of [`MatrixView::from_parts`].
+    /// The errors of [`MatrixView::from_parts`].
     pub fn view(&self) -> Result<MatrixView<'_>> {
         let FileBlock { file, block } = &self.place;
         let (rows, cols) = (block.rows.len(), block.cols.len());

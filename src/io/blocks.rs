@@ -2,7 +2,7 @@
 //!
 //! Promise: a file that [`MatrixFile::check`] has passed obeys every rule of `math::float`, as a matrix that was read
 //! whole.
-//! Does not know: what the blocks are for, threads.
+//! Independent of: what the blocks are for, threads.
 
 use crate::context::ProgressCallback;
 use crate::error::{Error, Result};
@@ -35,7 +35,7 @@ pub struct MatrixFile {
     header: BinaryHeader,
 }
 
-/// A block of a matrix: for a file that stores the lower triangle, of that triangle.
+/// A block of a matrix; in a file that stores the lower triangle, a block of that triangle.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Block {
     /// Rows of the matrix.
@@ -111,8 +111,8 @@ impl MatrixFile {
     /// Opens a file and reads its header.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Format`] for a file that is no binary matrix file, or has another length than its header
-    /// requires.
+    /// [`Error::Io`]; [`Error::Format`] for a file that is not a binary matrix file, or has another length than its
+    /// header requires.
     pub fn open(path: &Path) -> Result<MatrixFile> {
         let file = File::open(path).map_err(failed(path, "open"))?;
         let format = |message| Error::Format { path: path.to_path_buf(), message };
@@ -126,7 +126,7 @@ impl MatrixFile {
         match header.file_bytes() {
             Some(expected) if expected != found => {
                 let word = if found < expected { "truncated" } else { "too long" };
-                Err(format(format!("the file is {word}: it has {found} bytes, its header calls for {expected}")))
+                Err(format(format!("the file is {word}: it has {found} bytes, but its header requires {expected}")))
             }
             _ => Ok(MatrixFile { path: path.to_path_buf(), file, header }),
         }
@@ -201,11 +201,10 @@ impl MatrixFile {
     }
 
     /// Checks that all stored entries of a block are valid numbers, in words as [`MatrixFile::read_block`] leaves them:
-    /// a file may have been written over since it was checked as a whole.
-    /// Cost: a pass over the words.
+    /// the file may have been overwritten since it was checked as a whole. Cost: a pass over the words.
     ///
     /// # Errors
-    /// [`Error::Format`] for the first that is none.
+    /// [`Error::Format`] for the first entry that is not a valid number.
     pub fn check_block(&self, block: &Block, words: &[u64]) -> Result<()> {
         let limbs = self.limbs();
         let (heads, rest) = words.split_at((block.rows.len() * block.cols.len()).min(words.len()));
@@ -226,7 +225,7 @@ impl MatrixFile {
         }
     }
 
-    /// Asks the system to drop a block from its cache.
+    /// Requests the system to drop a block from its cache.
     pub fn forget_block(&self, block: &Block) {
         for piece in self.header.pieces(block) {
             self.advise(piece.limbs_at, 8 * piece.limbs(self.limbs()).len() as u64, Advice::DontNeed);
@@ -267,11 +266,11 @@ impl MatrixFile {
         Ok(limbs)
     }
 
-    /// Reads the whole file once, and its heads twice: every number is checked, and the checksum. `visit` sees each
-    /// stored entry's row, column and head.
+    /// Reads the whole file once, and its heads twice; checks every number and the checksum. `visit` sees each stored
+    /// entry's row, column and head.
     ///
     /// # Errors
-    /// [`Error::Format`] for damage and invalid numbers, [`Error::Io`], [`Error::Cancelled`], those of `visit`.
+    /// [`Error::Format`] for damage and invalid numbers, [`Error::Io`], [`Error::Cancelled`], the errors of `visit`.
     pub fn check(
         &self,
         progress: Option<Arc<ProgressCallback>>,
@@ -301,7 +300,7 @@ impl MatrixFile {
     /// [`MatrixFile::check`] for a visitor that needs the heads twice, or whole numbers.
     ///
     /// # Errors
-    /// As [`MatrixFile::check`]; those of the visitor.
+    /// As [`MatrixFile::check`]; the errors of the visitor.
     pub fn check_heads(&self, progress: Option<Arc<ProgressCallback>>, visitor: &mut impl HeadVisitor) -> Result<u64> {
         let (entries, limbs) = (self.header.entries(), self.limbs());
         let bytes = 8 * entries * (2 + limbs as u64);
@@ -347,8 +346,7 @@ impl MatrixFile {
         }
         let (found, computed) = (self.checksum()?, pass.checksum.digest());
         if found != computed {
-            let message =
-                format!("the entries are damaged: their checksum is {computed:016x}, it should be {found:016x}");
+            let message = format!("the entries are damaged: their checksum is {computed:016x} instead of {found:016x}");
             return Err(Error::Format { path: self.path.clone(), message });
         }
         pass.reporter.finish()?;

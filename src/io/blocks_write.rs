@@ -1,7 +1,7 @@
 //! Parts of a binary matrix file, written in place: for matrices larger than memory.
 //!
-//! Promise: a file that is written is complete under its final name, or absent. Does not know: what the blocks are for,
-//! threads.
+//! Promise: a file that is written is complete under its final name, or absent. Independent of: what the blocks are
+//! for, threads.
 
 use crate::context::ProgressCallback;
 use crate::error::{Error, Result};
@@ -36,12 +36,13 @@ pub struct MatrixFileShape {
     pub symmetric: bool,
 }
 
-/// Writes the binary file `path`, which appears when `body` has written all blocks.
+/// Writes the binary file `path`, which appears only when `body` has written all blocks.
 ///
 /// Entries that no block writes are 0. At the end the file is read once for its checksum.
 ///
 /// # Errors
-/// [`Error::Io`]; [`Error::DimensionOverflow`] where no file could be so long; [`Error::Cancelled`]; those of `body`.
+/// [`Error::Io`]; [`Error::DimensionOverflow`] if the file would exceed the largest length; [`Error::Cancelled`]; the
+/// errors of `body`.
 pub fn write_blocks(
     path: &Path,
     shape: MatrixFileShape,
@@ -68,8 +69,8 @@ impl MatrixFileWriter<'_> {
         self.header.precision_bits
     }
 
-    /// Writes a block: heads and limbs column by column, as
-    /// [`MatrixFile::read_block`](crate::io::MatrixFile::read_block) gives them. Several threads may write at a time.
+    /// Writes a block: heads and limbs column by column, in the layout of
+    /// [`MatrixFile::read_block`](crate::io::MatrixFile::read_block). Several threads may write at a time.
     ///
     /// # Errors
     /// [`Error::Io`].

@@ -1,6 +1,6 @@
 //! The bytes of a binary file, read one after the other; every error has the file's name and the position.
 //!
-//! Does not know: what the bytes mean.
+//! Independent of: what the bytes mean.
 
 use crate::error::{Error, Result};
 use crate::io::progress::Reporter;
@@ -58,7 +58,7 @@ impl<'a, R: Read> ByteStream<'a, R> {
     pub fn fill(&mut self, out: &mut [u8], what: &str) -> Result<()> {
         match self.take(out)? {
             count if count == out.len() => Ok(()),
-            _ => Err(self.error(format_args!("the file ends after {} bytes, inside of {what}", self.offset))),
+            _ => Err(self.error(format_args!("the file ends after {} bytes, within {what}", self.offset))),
         }
     }
 
@@ -92,7 +92,7 @@ impl<'a, R: Read> ByteStream<'a, R> {
     /// [`Error::Format`] where something does, [`Error::Cancelled`].
     pub fn finish(&mut self, what: &str) -> Result<()> {
         if self.take(&mut [0])? > 0 {
-            return Err(self.error(format_args!("more follows after the {} bytes of {what}", self.offset - 1)));
+            return Err(self.error(format_args!("the file continues after the {} bytes of {what}", self.offset - 1)));
         }
         self.reporter.finish()
     }

@@ -1,7 +1,7 @@
 //! Compares two matrices entry by entry: are they equal, and if not, where and by how much they differ.
 //!
 //! Equality is of values: the same numbers at different precisions are equal. Indices count from 0, those printed
-//! from 1, as in Matrix Market files. Does not know: files.
+//! from 1, as in Matrix Market files. Independent of: files.
 
 use crate::error::{Error, Result};
 use crate::math::float::FloatRef;
@@ -25,13 +25,13 @@ pub struct Difference {
     pub left: Float,
     /// The entry of the second matrix, exactly.
     pub right: Float,
-    /// `|left - right|`, rounded to 64 bits; infinite where it leaves MPFR's range.
+    /// `|left - right|`, rounded to 64 bits; infinite if it exceeds MPFR's range.
     pub absolute: Float,
     /// `|left - right| / max(|left|, |right|)`, to 63 bits; at most 2.
     pub relative: Float,
 }
 
-/// The accepted differences; none by default. An entry agrees where it keeps any of the three.
+/// The accepted differences; none by default. An entry is accepted if it meets any of the three bounds.
 #[derive(Clone, PartialEq, Debug, Default)]
 #[non_exhaustive]
 pub struct Tolerance {
@@ -50,13 +50,13 @@ setters! { new Tolerance {
 } }
 
 impl Tolerance {
-    /// `digits` decimal digits in the maximum norm: at most `10^-digits` times the largest entry.
+    /// `digits` decimal digits in the maximum norm: differences of at most `10^-digits` times the largest entry.
     pub fn digits(digits: u32) -> Tolerance {
         let power = Float::with_val(DIFFERENCE_BITS, Float::u_pow_u(10, digits));
         Tolerance::new().of_largest(power.recip())
     }
 
-    /// Whether no difference is accepted.
+    /// Whether all three bounds are 0, so that no difference is accepted.
     pub fn is_none(&self) -> bool {
         *self == Tolerance::default()
     }
@@ -71,7 +71,7 @@ impl Tolerance {
     }
 }
 
-/// The result of a comparison. The differences are present exactly where there are differing entries.
+/// The result of a comparison. The differences are `None` if and only if all entries are equal.
 #[derive(Clone, PartialEq, Debug, Default)]
 #[non_exhaustive]
 pub struct Comparison {
@@ -155,7 +155,7 @@ pub fn compare<'a, 'b>(left: impl Into<MatrixView<'a>>, right: impl Into<MatrixV
     compare_within(left, right, &Tolerance::default())
 }
 
-/// [`compare`] with a tolerance; differences are held against it as rounded to 64 bits.
+/// [`compare`] with a tolerance; differences are compared with the bounds after rounding to 64 bits.
 ///
 /// # Errors
 /// As [`compare`]; [`Error::InvalidArgument`] for a tolerance that is negative or not a number.
@@ -171,7 +171,7 @@ pub fn compare_within<'a, 'b>(
     let Tolerance { absolute, relative, of_largest } = tolerance;
     let given = [absolute, relative, of_largest];
     if let Some(wrong) = given.into_iter().flatten().find(|bound| bound.is_nan() || bound.is_sign_negative()) {
-        return Err(Error::InvalidArgument(format!("a tolerance of {wrong:.3e}: it must be 0 or more")));
+        return Err(Error::InvalidArgument(format!("the tolerance is {wrong:.3e}, but must be 0 or more")));
     }
     let largest_entry = [left, right].into_iter().filter_map(largest).reduce(|a, b| a.max(&b));
     let mut comparison = Comparison {

@@ -2,7 +2,7 @@
 //!
 //! Promise: memory is that of the decoders' windows, whatever a stream claims; a stream that ends early is called
 //! truncated, any other fault damaged, checksums included. Both decoders read streams of several members.
-//! Does not know: matrices.
+//! Independent of: matrices.
 
 use crate::io::format::Compression;
 use flate2::bufread::MultiGzDecoder;
@@ -167,7 +167,7 @@ impl<W: Write> Packer<W> {
     /// Writes the rest.
     ///
     /// # Errors
-    /// Those of the output.
+    /// The errors of the output.
     pub fn finish(mut self) -> io::Result<()> {
         if let Packer::Zstd(writer, pending) = &mut self {
             writer.write_all(&compress_to_vec(pending.as_slice(), CompressionLevel::Fastest))?;

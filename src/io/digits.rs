@@ -1,6 +1,6 @@
 //! Digits to limbs: the inner loops of reading a number.
 //!
-//! Eight digits are converted at a time inside one 64-bit word. Does not know: signs, exponents, rounding.
+//! Eight digits are converted at a time inside one 64-bit word. Independent of: signs, exponents, rounding.
 
 /// The leading bytes that are digits. `is_digit` should be free of branches: 16 bytes are tried at a time.
 #[inline]

@@ -2,7 +2,7 @@
 //!
 //! Promise: the words held never exceed those of the finished matrix plus one per placed element; no page is touched
 //! for elements that have not arrived. The finished matrix has the least precision that holds all exact numbers, at
-//! least the requested one. Does not know: files, text.
+//! least the requested one. Independent of: files, text.
 
 use crate::error::Error;
 use crate::io::number::{Number, NumberReader, Refusal};
@@ -179,7 +179,7 @@ impl Elements {
     /// All that was read of a file.
     ///
     /// # Errors
-    /// Those of [`Matrix::zeros`].
+    /// The errors of [`Matrix::zeros`].
     pub fn loaded(mut self, layout: MatrixLayout) -> Result<Loaded, Error> {
         let (rounded_bits, written) = (self.rounded_bits, self.written.take());
         Ok(Loaded { rounded_bits, written, symmetric: layout.mirrored, ..Loaded::new(self.finish(layout)?) })
@@ -188,7 +188,7 @@ impl Elements {
     /// The matrix of all elements, each given back as soon as it is copied.
     ///
     /// # Errors
-    /// Those of [`Matrix::zeros`].
+    /// The errors of [`Matrix::zeros`].
     pub fn finish(self, layout: MatrixLayout) -> Result<Matrix, Error> {
         let mut matrix = Matrix::zeros(layout.rows, layout.cols, self.precision_bits)?;
         let width = matrix.limbs_per_element();

@@ -1,6 +1,6 @@
 //! The formats there are: their names, the endings of file names that mean them, and how their first bytes look.
 //!
-//! Promise: the one list of formats, for the library, the program and Python. Does not know: how any is read.
+//! Promise: the one list of formats, for the library, the program and Python. Independent of: how any is read.
 
 use crate::error::{Error, Result};
 use crate::io::atomic::is_device;
@@ -16,7 +16,8 @@ pub enum FileFormat {
     MatrixMarket,
     /// The binary format, `.bin`.
     Binary,
-    /// Lines of numbers with commas between them, `.csv`. Reading takes semicolons, tabs and blanks as well.
+    /// Lines of numbers with commas between them, `.csv`. When read, semicolons, tabs and blanks are also accepted as
+    /// separators.
     Csv,
     /// The same, written with tabs, `.tsv`.
     Tsv,
@@ -24,12 +25,12 @@ pub enum FileFormat {
     Text,
     /// An array of NumPy, `.npy`.
     Npy,
-    /// Nested lists in JSON, `.json`; one value of an object is named behind a colon, `block.json:B`.
+    /// Nested lists in JSON, `.json`; one value of an object is selected after a colon, `block.json:B`.
     Json,
     /// Nested lists of Mathematica, `.m` and `.wl`.
     Mathematica,
-    /// A semidefinite program in SDPA's sparse format, `.dat-s`, which is read and not written; a matrix of it is named
-    /// behind a colon, `theta1.dat-s:3/1` for block 1 of constraint 3.
+    /// A semidefinite program in SDPA's sparse format, `.dat-s`, which can be read but not written; a matrix in it is
+    /// selected after a colon, `theta1.dat-s:3/1` for block 1 of constraint 3.
     Sdpa,
 }
 
@@ -80,36 +81,39 @@ impl FileFormat {
         all
     };
 
-    /// The short name, that of the ending: `mtx`, `csv`.
+    /// The short name, which is the ending without the dot: `mtx`, `csv`.
     pub fn name(self) -> &'static str {
         FORMATS.iter().find(|entry| entry.format == self).map_or("", |entry| entry.name)
     }
 
-    /// The format of this short name.
+    /// The format with this short name.
     pub fn by_name(name: &str) -> Option<FileFormat> {
         FORMATS.iter().find(|entry| entry.name == name).map(|entry| entry.format)
     }
 
-    /// Whether matrices can be written in it.
+    /// Whether matrices can be written in this format.
     pub fn is_written(self) -> bool {
         self != FileFormat::Sdpa
     }
 
-    /// Whether a matrix inside the file may have to be named.
+    /// Whether a file of this format may contain several matrices, so that one must be selected.
     pub fn has_members(self) -> bool {
         matches!(self, FileFormat::Json | FileFormat::Sdpa)
     }
 
-    /// The format in which a file of this name is written: that of its ending, without `.gz` or `.zst`; Matrix Market
-    /// for a device or pipe without an ending that is known.
+    /// The format in which a file of this name is written: it follows from the ending, without `.gz` or `.zst`; Matrix
+    /// Market for a device or pipe without a known ending.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] with the endings there are; for a format that is only read.
+    /// [`Error::InvalidArgument`] with the known endings; also for a format that can only be read.
     pub fn of(path: &Path) -> Result<FileFormat> {
         let (format, _) = by_ending(path.as_os_str().as_bytes());
         match format {
             Some(format) if format.is_written() => Ok(format),
-            Some(_) => Err(Error::InvalidArgument(format!("{}: this format is read, not written", path.display()))),
+            Some(_) => {
+                let path = path.display();
+                Err(Error::InvalidArgument(format!("{path}: this format can be read, but not written")))
+            }
             None if is_device(path) => Ok(FileFormat::MatrixMarket),
             None => Err(FileFormat::unknown(path)),
         }
@@ -156,7 +160,7 @@ fn by_ending(name: &[u8]) -> (Option<FileFormat>, Compression) {
     (FORMATS.iter().find(means).map(|entry| entry.format), compression)
 }
 
-/// A matrix in a file, as one names it: the file, and where that holds several, which of them.
+/// The location of a matrix: a file, and if that contains several matrices, which of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Location {
@@ -164,12 +168,12 @@ pub struct Location {
     pub file: PathBuf,
     /// The format that its name determines.
     pub format: Option<FileFormat>,
-    /// The matrix inside: `B` of `block_data_0.json:B`.
+    /// The selected matrix in the file: `B` in `block_data_0.json:B`.
     pub member: Option<String>,
 }
 
 impl Location {
-    /// Splits a name at the colon behind `.json` or `.dat-s` (and `.gz` or `.zst`). Looks at no file.
+    /// Splits a name at the colon after `.json` or `.dat-s` (and `.gz` or `.zst`). No file is opened.
     pub fn parse(path: &Path) -> Location {
         let bytes = path.as_os_str().as_bytes();
         let (format, _) = by_ending(bytes);

@@ -1,9 +1,9 @@
-//! Visitors of the heads of a matrix file while it is checked. Does not know: files.
+//! Visitors of the heads of a matrix file while it is checked. Independent of: files.
 
 use crate::error::Result;
 use crate::math::float::{FloatRef, Head};
 
-/// Sees the heads of all stored entries, in two walks of the same order.
+/// A visitor of the heads of all stored entries, in two passes of the same order.
 pub trait HeadVisitor {
     /// The first walk, in which a head may be malformed.
     ///

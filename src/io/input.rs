@@ -1,7 +1,7 @@
 //! The layer between a file and the reader of its format: compression, a byte order mark, the format where no name
 //! determines it.
 //!
-//! Does not know: how any format is read.
+//! Independent of: how any format is read.
 
 use crate::error::{Error, Result};
 use crate::io::Source;
@@ -22,7 +22,7 @@ pub(super) struct Plain<'r> {
 }
 
 impl<'r> Plain<'r> {
-    /// Unpacks `reader`, steps over a mark of UTF-8, and finds the format where `source` does not say it.
+    /// Unpacks `reader`, skips a UTF-8 byte order mark, and detects the format if `source` does not state it.
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::Format`] for text in UTF-16.
@@ -53,7 +53,7 @@ impl<'r> Plain<'r> {
                 reader.read_exact(&mut [0; 3]).map_err(|error| failed(source.path, error))?;
             }
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
-                let message = "the file is text in UTF-16, as its byte order mark says: save it as UTF-8".into();
+                let message = "the file is text in UTF-16, as its byte order mark shows: save it as UTF-8".into();
                 return Err(Error::Format { path: source.path.to_path_buf(), message });
             }
             _ => {}

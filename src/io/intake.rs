@@ -1,6 +1,6 @@
-//! Words of a text file on their way into memory as numbers, and the errors for those that are none.
+//! Words of a text file, converted to numbers, and the errors for words that are not numbers.
 //!
-//! Rows and columns in messages count from 1, as in the files. Does not know: formats.
+//! Rows and columns in messages count from 1, as in the files. Independent of: formats.
 
 use crate::error::{Error, Result};
 use crate::io::ReadOptions;
@@ -47,7 +47,7 @@ impl Intake {
         self
     }
 
-    /// Takes in the entry at `place`, any number.
+    /// Adds the entry at `place`, any number.
     ///
     /// # Errors
     /// As [`Intake::push_at`].
@@ -56,7 +56,7 @@ impl Intake {
         self.push_at(scanner, word, ReadPosition { place, rows: 0, field: Field::Real })
     }
 
-    /// Takes in the entry at a place.
+    /// Adds the entry at a place.
     ///
     /// # Errors
     /// [`Error::Format`] with the line, the place and the word; [`Error::OutOfMemory`], [`Error::MemoryLimit`].
@@ -93,9 +93,11 @@ pub(super) fn refused(
         }
         Refusal::NotFinite(kind) => format!("{at} is {kind}: every entry must be finite"),
         Refusal::NotANumber => format!("{at} is not a number: {found}"),
-        Refusal::NotAnInteger => format!("{at} is not an integer, as the first line promises: {found}"),
+        Refusal::NotAnInteger => {
+            format!("{at} is not an integer, although the first line of the file announces integers: {found}")
+        }
         Refusal::NoPrecision => {
-            format!("{at} has to be rounded, and the file does not state its precision: give it in bits; found {found}")
+            format!("{at} has to be rounded, but the file does not state its precision: give it in bits; found {found}")
         }
         Refusal::ExponentRange => format!("{at} has a binary exponent outside +-{MAXIMUM_EXPONENT}: {found}"),
         Refusal::TooLong(bits) => {

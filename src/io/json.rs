@@ -1,7 +1,7 @@
 //! JSON: nested lists of numbers or strings, as a whole file or as a value inside of objects and lists.
 //!
 //! A name such as `B` or `0/samplePoints` leads to it: keys of objects and positions in lists, from 0, with `/` between
-//! them. Other values are skipped without being kept. Does not know: how lists become matrices.
+//! them. Other values are skipped without being kept. Independent of: how lists become matrices.
 
 use crate::error::{Error, Result};
 use crate::io::lists::{Syntax, expect, goes_on, next, unexpected};
@@ -97,7 +97,7 @@ fn enter_object<R: Read>(scanner: &mut Scanner<'_, R>, wanted: &str) -> Result<(
 /// Goes to an element of a list.
 fn enter_list<R: Read>(scanner: &mut Scanner<'_, R>, wanted: &str) -> Result<()> {
     let index = wanted.parse::<u64>().map_err(|_| {
-        scanner.error(format_args!("a list is found where '{wanted}' leads: name one of its values by number, from 0"))
+        scanner.error(format_args!("'{wanted}' is a list: select one of its values by number, counted from 0"))
     })?;
     scanner.step();
     let mut count = 0;
@@ -113,7 +113,7 @@ fn enter_list<R: Read>(scanner: &mut Scanner<'_, R>, wanted: &str) -> Result<()>
             }
         }
     }
-    Err(scanner.error(format_args!("the list has {count} values, none of number {index} (counted from 0)")))
+    Err(scanner.error(format_args!("the list has {count} values, so there is no number {index} (counted from 0)")))
 }
 
 /// The error for an object of which no value was named.
@@ -149,7 +149,7 @@ fn key<R: Read>(scanner: &mut Scanner<'_, R>) -> Result<Vec<u8>> {
     let span = scanner.take_until(|byte| byte == b'"' || byte == b'\n')?;
     let text = scanner.bytes(span).to_vec();
     close_string(scanner, &shown(&text))?;
-    expect::<Json, R>(scanner, b':', "a colon behind a key")?;
+    expect::<Json, R>(scanner, b':', "a colon after a key")?;
     Ok(text)
 }
 
@@ -185,7 +185,7 @@ fn pass_string<R: Read>(scanner: &mut Scanner<'_, R>) -> Result<()> {
     scanner.step();
     loop {
         match scanner.skip(|byte| byte != b'"' && byte != b'\\')? {
-            None => return Err(scanner.error("the file ends inside of a string")),
+            None => return Err(scanner.error("the file ends within a string")),
             Some(b'"') => {
                 scanner.step();
                 return Ok(());
@@ -204,7 +204,7 @@ fn pass_string<R: Read>(scanner: &mut Scanner<'_, R>) -> Result<()> {
 fn close<R: Read>(scanner: &mut Scanner<'_, R>, mut depth: usize) -> Result<()> {
     while let Some(found) = Json::skip(scanner)? {
         match found {
-            _ if depth == 0 => return Err(unexpected(scanner, found, "the end of the file behind the list")),
+            _ if depth == 0 => return Err(unexpected(scanner, found, "the end of the file after the list")),
             b']' | b'}' => {
                 scanner.step();
                 depth -= 1;

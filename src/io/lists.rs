@@ -1,7 +1,7 @@
 //! Reads nested lists: a list of rows, each a list of numbers; or one list of numbers, a column.
 //!
 //! One reader for JSON and Mathematica, which differ in brackets and words ([`Syntax`]). Numbers of any length arrive
-//! as text, and memory stays near the longest of them. Does not know: how a number is read.
+//! as text, and memory stays near the longest of them. Independent of: how a number is read.
 
 use crate::error::{Error, Result};
 use crate::io::outline::{Outline, Receiver};
@@ -88,7 +88,7 @@ fn read_row<S: Syntax, R: Read>(scanner: &mut Scanner<'_, R>, outline: &mut Outl
     }
     loop {
         if next::<S, R>(scanner)? == S::OPEN {
-            return Err(scanner.error("a list inside of a row: a matrix has two levels of lists"));
+            return Err(scanner.error("a list within a row: a matrix has two levels of lists"));
         }
         let word = S::word(scanner)?;
         outline.entry(scanner, word)?;
@@ -113,7 +113,7 @@ pub(super) fn goes_on<S: Syntax, R: Read>(scanner: &mut Scanner<'_, R>) -> Resul
 /// # Errors
 /// [`Error::Format`] at the end of the file.
 pub(super) fn next<S: Syntax, R: Read>(scanner: &mut Scanner<'_, R>) -> Result<u8> {
-    S::skip(scanner)?.ok_or_else(|| scanner.error("the file ends inside of a list"))
+    S::skip(scanner)?.ok_or_else(|| scanner.error("the file ends within a list"))
 }
 
 /// Steps over this byte.
@@ -171,7 +171,7 @@ impl Syntax for Mathematica {
             let (mut depth, mut last) = (1, b' ');
             while depth > 0 {
                 let Some(byte) = scanner.skip(|_| false)? else {
-                    return Err(scanner.error("the file ends inside of a comment"));
+                    return Err(scanner.error("the file ends within a comment"));
                 };
                 scanner.step();
                 (depth, last) = match (last, byte) {
@@ -189,7 +189,7 @@ impl Syntax for Mathematica {
         }
         match Self::skip(scanner)? {
             None => Ok(()),
-            Some(found) => Err(unexpected(scanner, found, "the end of the file behind the list")),
+            Some(found) => Err(unexpected(scanner, found, "the end of the file after the list")),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Format: R. Boisvert, R. Pozo, K. Remington, "The Matrix Market exchange formats: initial design", NISTIR 5935,
 //! 1996; here with numbers of any length. Array files may have any number of entries on a line, coordinate files
 //! have one. Promise: see [`super::read`]. Rows and columns in messages count from 1, as in the files.
-//! Does not know: how a number is read, how files are opened.
+//! Independent of: how a number is read, how files are opened.
 
 use crate::error::{Error, Result};
 use crate::io::elements::{Elements, MatrixLayout, Order};

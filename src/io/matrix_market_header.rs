@@ -1,6 +1,6 @@
 //! The head of a Matrix Market file: banner, comments, size line.
 //!
-//! Does not know: entries.
+//! Independent of: entries.
 
 use crate::error::Result;
 use crate::io::number::Field;
@@ -21,7 +21,7 @@ pub(super) enum Arrangement {
     Coordinate,
 }
 
-/// The header above the entries.
+/// The header before the entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct MatrixMarketHeader {
     pub arrangement: Arrangement,
@@ -39,7 +39,7 @@ impl MatrixMarketHeader {
     ///
     /// # Errors
     /// [`crate::Error::Format`] for a wrong banner, size or comment, and for shapes that could never be stored at
-    /// `least_bits` bits; those of the scanner.
+    /// `least_bits` bits; the errors of the scanner.
     pub fn read<R: Read>(scanner: &mut Scanner<'_, R>, least_bits: u32) -> Result<MatrixMarketHeader> {
         let mut header = read_banner(scanner)?;
         loop {
@@ -97,7 +97,7 @@ fn parse_banner(line: &[u8]) -> std::result::Result<MatrixMarketHeader, String> 
     let arrangement = match *arrangement {
         b"array" => Arrangement::Array,
         b"coordinate" => Arrangement::Coordinate,
-        other => return Err(format!("unknown arrangement {}: array and coordinate are read", shown(other))),
+        other => return Err(format!("unknown arrangement {}: array and coordinate are supported", shown(other))),
     };
     let field = match *field {
         b"real" | b"double" => Field::Real,

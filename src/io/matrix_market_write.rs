@@ -1,6 +1,6 @@
 //! Writes Matrix Market text, always as an array of reals.
 //!
-//! Promise: the bytes depend only on shape, precision, numbers and options. Does not know: how files are opened.
+//! Promise: the bytes depend only on shape, precision, numbers and options. Independent of: how files are opened.
 
 use crate::error::{Error, Result};
 use crate::io::atomic::FileSink;

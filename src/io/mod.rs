@@ -3,8 +3,8 @@
 //! compressed (`.gz`, `.zst`). docs/FORMATS.md describes them, and the syntax of numbers.
 //!
 //! All are read and written as streams; [`write()`] makes a file appear complete or not at all. The file name
-//! determines the format; for a device or pipe the first bytes do, and output to one is Matrix Market.
-//! Knows: matrices, files. Does not know: residues, operations, the command line.
+//! determines the format; for a device or pipe the first bytes do, and output to a device or pipe is in Matrix Market.
+//! Depends on: matrices, files. Independent of: residues, operations, the command line.
 //!
 //! ```
 //! use sunzi::{Matrix, io::{self, NumberForm, ReadOptions, WriteOptions}};
@@ -83,14 +83,14 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Which entries of a matrix are written.
+/// Selects the entries of a matrix that are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Symmetry {
     /// All of them.
     #[default]
     General,
-    /// The lower triangle, which stands for the whole; formats without such a form hold all entries. A matrix that is
-    /// not symmetric is refused; a matrix of which only one triangle is stored is written by way of
+    /// The lower triangle, which represents the whole matrix; formats without a symmetric form contain all entries. A
+    /// matrix that is not symmetric is refused; a matrix of which only one triangle is stored can be written after
     /// [`crate::Symmetric::to_symmetric`].
     SymmetricLower,
 }
@@ -109,7 +109,7 @@ pub enum NumberForm {
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct WriteOptions {
-    /// Which entries.
+    /// The selected entries.
     pub symmetry: Symmetry,
     /// Decimal or hexadecimal; ignored for binary files, and Mathematica has only decimals.
     pub number_form: NumberForm,
@@ -125,16 +125,16 @@ setters! { new WriteOptions {
 
 /// Reads the matrix in the file `path`; [`Location`] describes how the names of files are read.
 ///
-/// Accuracy: hexadecimal floats, integers and binary numbers are taken exactly, however long; all else is rounded
-/// once, to nearest, ties to even, at the input precision. The matrix has the least precision that holds all this,
-/// and at least `precision_bits`. Memory: pages for the matrix and at most 35 MiB more, but not above twice the
-/// matrix; 8 bytes more for each entry of a coordinate file, and twice the matrix where its entries come in no order,
-/// or row by row in a text that does not say their number. Cost: linear in the file.
+/// Accuracy: hexadecimal floats, integers and binary numbers are read exactly, however long; all others are rounded
+/// once, to nearest, ties to even, at the input precision. The matrix has the smallest precision that represents all
+/// these numbers, and at least `precision_bits`. Memory: pages for the matrix and at most 35 MiB more, but not above
+/// twice the matrix; 8 bytes more for each entry of a coordinate file, and twice the matrix if its entries come in no
+/// order, or row by row in a text that does not state their number. Cost: linear in the file.
 ///
 /// # Errors
-/// [`Error::Format`] with the line number for whatever the format does not allow, NaN and infinities included;
-/// [`Error::Io`], [`Error::InvalidArgument`] for the file name, or where the precision is given nowhere,
-/// [`Error::Precision`], [`Error::OutOfMemory`], [`Error::MemoryLimit`], [`Error::Cancelled`].
+/// [`Error::Format`] with the line number for text that the format does not allow, NaN and infinities included;
+/// [`Error::Io`], [`Error::InvalidArgument`] for the file name, or if no precision is given, [`Error::Precision`],
+/// [`Error::OutOfMemory`], [`Error::MemoryLimit`], [`Error::Cancelled`].
 pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Loaded> {
     let location = Location::parse(path.as_ref());
     let source = Source::at(&location, options.format)?;
@@ -143,7 +143,7 @@ pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Loaded> {
 }
 
 /// The information of the file `path` about its matrix, without its numbers: from its header, or from the whole file
-/// for a text without one.
+/// for a text without a header.
 ///
 /// # Errors
 /// As [`read`], for the part that is read.
@@ -223,7 +223,7 @@ pub fn read_stream_info(reader: impl Read, source: &Source<'_>) -> Result<FileIn
 fn check_member(format: FileFormat, source: &Source<'_>) -> Result<()> {
     match source.member {
         Some(member) if !format.has_members() => Err(Error::InvalidArgument(format!(
-            "{}: a file of format {} holds one matrix, and none called '{member}'",
+            "{}: a file of format {} contains a single matrix, so '{member}' cannot be selected in it",
             source.path.display(),
             format.name()
         ))),
@@ -244,10 +244,10 @@ fn open(path: &Path) -> Result<(File, Option<u64>)> {
 /// The bytes depend only on the matrix and the options. Memory: about 1 MiB and that of one number.
 ///
 /// # Errors
-/// [`Error::Io`] with the system's reason (a folder that cannot be written, a full disk);
-/// [`Error::InvalidArgument`] for the file name, or a symmetric matrix that is not square;
-/// [`Error::NotSymmetric`] for one that is to be written as symmetric and is not; [`Error::ExponentRange`] for an entry
-/// that could not be read back; [`Error::Cancelled`].
+/// [`Error::Io`] with the system's reason (a folder that cannot be written, a full disk); [`Error::InvalidArgument`]
+/// for the file name, or a symmetric matrix that is not square; [`Error::NotSymmetric`] for a matrix that is to be
+/// written as symmetric but is not; [`Error::ExponentRange`] for an entry that could not be read back;
+/// [`Error::Cancelled`].
 pub fn write<'a>(path: impl AsRef<Path>, matrix: impl Into<MatrixView<'a>>, options: &WriteOptions) -> Result<()> {
     let (path, matrix) = (path.as_ref(), matrix.into());
     let format = FileFormat::of(path)?;
@@ -272,7 +272,7 @@ pub fn write_as<'a>(
     })
 }
 
-/// As [`write()`], to any stream, called `path` in messages. A failure leaves half of it written.
+/// As [`write()`], to any stream, called `path` in messages. After a failure the stream contains a part of the output.
 ///
 /// # Errors
 /// As [`write()`].
@@ -305,7 +305,7 @@ pub fn write_stream<'a>(
         }
         FileFormat::Npy => npy_write::write(sink, matrix, options.number_form),
         FileFormat::Sdpa => {
-            Err(Error::InvalidArgument(format!("{}: SDPA's format is read, not written", path.display())))
+            Err(Error::InvalidArgument(format!("{}: SDPA's format can be read, but not written", path.display())))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Reads arrays of NumPy: numbers, texts of one width, and objects that are texts or numbers.
 //!
 //! Numbers are taken exactly. Entries are counted from 1 in messages, as in all files. Objects are pickled; `pickle`
-//! reads NumPy's form of them, and runs no code. Does not know: how texts become numbers.
+//! reads NumPy's form of them, and runs no code. Independent of: how texts become numbers.
 
 use crate::error::{Error, Result};
 use crate::io::bytes::ByteStream;
@@ -100,8 +100,9 @@ impl<'a, R: Read> NpyFile<'a, R> {
         match self.bytes.map(u128::from) {
             Some(found) if found != expected => {
                 let word = if found < expected { "truncated" } else { "too long" };
-                Err(self
-                    .error(format_args!("the file is {word}: it has {found} bytes, its header calls for {expected}")))
+                Err(self.error(format_args!(
+                    "the file is {word}: it has {found} bytes, but its header requires {expected}"
+                )))
             }
             _ => Ok(()),
         }
@@ -198,7 +199,7 @@ impl<'a, R: Read> NpyFile<'a, R> {
         };
         Pickle::new(&mut self.stream, limit_bytes).read(&mut put)?;
         if index != count {
-            return Err(self.error(format_args!("the array has {index} objects, its header calls for {count}")));
+            return Err(self.error(format_args!("the array has {index} objects, but its header requires {count}")));
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The head of a file of NumPy: which numbers, in which order, of which shape.
 //!
-//! Format: NumPy Enhancement Proposal 1, versions 1.0 to 3.0. Does not know: entries.
+//! Format: NumPy Enhancement Proposal 1, versions 1.0 to 3.0. Independent of: entries.
 
 /// Longest header that is read; NumPy's own are below 200 bytes.
 const MAXIMUM_BYTES: usize = 1 << 16;
@@ -25,7 +25,7 @@ pub(super) enum NpyElement {
     Objects,
 }
 
-/// The header above the entries.
+/// The header before the entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct NpyHeader {
     pub kind: NpyElement,
@@ -81,7 +81,7 @@ pub(super) fn text_range(first: &[u8; 12]) -> Result<std::ops::Range<usize>, Str
         version => return Err(format!("version {version} of NumPy's format is not known: 1, 2 and 3 are")),
     };
     if !(2..=MAXIMUM_BYTES).contains(&length) {
-        return Err(format!("a header of {length} bytes is not read: 2 to {MAXIMUM_BYTES} are"));
+        return Err(format!("a header of {length} bytes is not supported: the limits are 2 and {MAXIMUM_BYTES} bytes"));
     }
     Ok(start..start + length)
 }
@@ -92,7 +92,7 @@ impl NpyHeader {
     /// # Errors
     /// A description of the defect.
     pub fn parse(text: &[u8]) -> Result<NpyHeader, String> {
-        let text = std::str::from_utf8(text).map_err(|_| "the header is no text")?;
+        let text = std::str::from_utf8(text).map_err(|_| "the header is not text")?;
         let (kind, is_big_endian) = parse_type(value_of(text, "descr")?)?;
         let order = value_of(text, "fortran_order")?;
         let fortran_order = match order {
@@ -119,8 +119,8 @@ fn parse_type(value: &str) -> Result<(NpyElement, bool), String> {
     let refused = || {
         let shown: String = name.chars().take(20).filter(char::is_ascii_graphic).collect();
         Err(format!(
-            "entries of type '{shown}' are not read: doubles and singles (f8, f4), integers, truth values, texts (U, \
-             S) and objects (O) are"
+            "entries of type '{shown}' are not supported: doubles and singles (f8, f4), integers, truth values, texts \
+             (U, S) and objects (O) are"
         ))
     };
     let (order, rest) = match name.as_bytes() {
@@ -150,12 +150,12 @@ fn parse_shape(value: &str) -> Result<(usize, usize), String> {
     let mut sizes = Vec::new();
     for word in words {
         let digits = word.trim_end_matches('L');
-        sizes.push(digits.parse::<usize>().map_err(|_| "'shape' of the header has a size that is no number")?);
+        sizes.push(digits.parse::<usize>().map_err(|_| "'shape' of the header contains a size that is not a number")?);
     }
     match sizes[..] {
         [] => Ok((1, 1)),
         [rows] => Ok((rows, 1)),
         [rows, cols] => Ok((rows, cols)),
-        _ => Err(format!("an array of {} dimensions is no matrix", sizes.len())),
+        _ => Err(format!("an array of {} dimensions is not a matrix", sizes.len())),
     }
 }

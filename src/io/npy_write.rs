@@ -1,6 +1,6 @@
 //! Writes arrays of NumPy: doubles where they hold every entry exactly, else texts of one width with all digits.
 //!
-//! Promise: the file reads back to the same numbers, by NumPy too, without pickles. Does not know: how files are
+//! Promise: the file reads back to the same numbers, by NumPy too, without pickles. Independent of: how files are
 //! opened.
 
 use crate::error::{Error, Result};

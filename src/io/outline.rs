@@ -1,6 +1,7 @@
 //! Matrices in texts without a header: their shape is found while their rows are read.
 //!
-//! Promise: all rows have the same number of entries, or the error says which has not. Does not know: formats.
+//! Promise: all rows have the same number of entries, or the error names the first row that does not. Independent of:
+//! formats.
 
 use crate::error::{Error, Result};
 use crate::io::elements::{Elements, MatrixLayout, Order};
@@ -93,7 +94,7 @@ impl Outline {
     /// Takes the next entry of the row.
     ///
     /// # Errors
-    /// Those of [`Intake::push`]; [`Error::Format`] for more entries than the rows before have.
+    /// The errors of [`Intake::push`]; [`Error::Format`] for more entries than the rows before have.
     #[inline]
     pub fn entry<R: Read>(&mut self, scanner: &Scanner<'_, R>, word: BufferSpan) -> Result<()> {
         if self.cols == Some(self.col) {
@@ -126,7 +127,7 @@ impl Outline {
     /// The matrix of all rows.
     ///
     /// # Errors
-    /// Those of the matrix's memory.
+    /// The errors of the matrix's memory.
     pub fn finish(self) -> Result<Loaded> {
         let (rows, cols) = (self.rows, self.cols.unwrap_or(0));
         let precision_bits_comment = self.receiver.marked_bits();

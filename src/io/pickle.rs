@@ -2,7 +2,7 @@
 //!
 //! Promise: nothing is run and nothing is looked up; of Python's pickles (protocols 2 to 5) this reads the objects
 //! around such an array, and refuses every other type by name. Numbers are passed on as they arrive; only objects to
-//! which the pickle may refer later are kept, within the limit. Does not know: numbers.
+//! which the pickle may refer later are kept, within the limit. Independent of: numbers.
 
 use crate::error::{Error, Result};
 use crate::io::bytes::ByteStream;
@@ -136,7 +136,7 @@ impl<'s, 'a, R: Read> Pickle<'s, 'a, R> {
     }
 
     fn unknown(&self) -> Error {
-        self.stream.error("an object of the array is no number that is read: use astype(str) before numpy.save")
+        self.stream.error("an object of the array has an unsupported type: use astype(str) before numpy.save")
     }
 
     /// Elements of the stack from `start` on go to the list below them.
@@ -147,7 +147,7 @@ impl<'s, 'a, R: Read> Pickle<'s, 'a, R> {
         }
         for value in self.stack.drain(start..) {
             let Value::Word(word) = value else {
-                let message = "an object of the array is no number that is read: use astype(str) before numpy.save";
+                let message = "an object of the array has an unsupported type: use astype(str) before numpy.save";
                 return Err(self.stream.error(message));
             };
             put(&word).map_err(|Rejected { refusal, place }| {
@@ -284,8 +284,8 @@ impl<'s, 'a, R: Read> Pickle<'s, 'a, R> {
                 }
                 let name: String = name.escape_default().collect();
                 return Err(self.stream.error(format_args!(
-                    "objects of type {name} are not read: texts, integers, floats, Decimal, Fraction and mpf are; use \
-                     astype(str) before numpy.save"
+                    "objects of type {name} are not supported: texts, integers, floats, Decimal, Fraction and mpf are; \
+                     use astype(str) before numpy.save"
                 )));
             }
         };

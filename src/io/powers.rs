@@ -1,6 +1,6 @@
 //! Powers of five, kept for later numbers.
 //!
-//! Numbers of one file have similar exponents, so each power is computed about once. Does not know: files.
+//! Numbers of one file have similar exponents, so each power is computed about once. Independent of: files.
 
 use rug::{Assign, Integer};
 

@@ -1,6 +1,6 @@
 //! Progress of one file: the part done, reported to the caller's callback, which may cancel.
 //!
-//! Does not know: files.
+//! Independent of: files.
 
 use crate::context::{Progress, ProgressCallback};
 use crate::error::{Error, Result};

@@ -1,6 +1,6 @@
 //! The options of a read, and its result.
 //!
-//! Does not know: how any format is read.
+//! Independent of: how any format is read.
 
 use crate::context::ProgressCallback;
 use crate::error::{Error, Result};
@@ -13,39 +13,37 @@ use rug::Rational;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The kind of a table's first line.
+/// The meaning of a table's first line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Headings {
-    /// Headings where it holds no number, else a row. A line that only counts the columns is refused where it may be
-    /// either.
+    /// Headings if it contains no number, else a row. A line that only counts the columns is ambiguous and refused.
     #[default]
     Detect,
-    /// Headings, whatever it holds.
+    /// Headings, whatever the line contains.
     Present,
     /// A row of numbers.
     Absent,
 }
 
-/// How a file is read.
+/// Options for reading a file.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ReadOptions {
     /// Bits to which decimals are rounded, and the least precision of the matrix; `None` for the precision that the
     /// file states.
     pub precision_bits: Option<u32>,
-    /// Bits to which decimals are rounded instead, where given.
+    /// Bits to which decimals are rounded, if they differ from the precision.
     pub input_precision_bits: Option<u32>,
-    /// The format of a file whose name determines none; `None` for the one that the first bytes of a device or pipe
-    /// show.
+    /// The format of a file whose name determines none; with `None` the first bytes of a device or pipe determine it.
     pub format: Option<FileFormat>,
-    /// The kind of a table's first line; other formats have no headings.
+    /// The meaning of a table's first line; other formats have no headings.
     pub header: Headings,
-    /// Bytes that the matrix may take, including, for formats without a header, the buffers of its numbers; `None` for
+    /// Bytes that the matrix may use, including, for formats without a header, the buffers of its numbers; `None` for
     /// the memory of the machine.
     pub memory_bytes: Option<u64>,
-    /// Whether numbers that reading rounds are kept as they were written as well: see [`Loaded::written`].
+    /// Whether the text of numbers that are rounded is kept as well: see [`Loaded::written`].
     pub keep_written: bool,
-    /// Called with the bytes read (phase `read`; the total is 0 for a stream and a compressed file), may cancel.
+    /// Called with the bytes read (phase `read`; the total is 0 for a stream and a compressed file); it may cancel.
     pub progress: Option<Arc<ProgressCallback>>,
 }
 
@@ -68,7 +66,8 @@ pub(super) struct FilePrecisions {
 }
 
 impl ReadOptions {
-    /// Reading at `precision_bits` bits, or with `None` at those that the file states; everything else as usual.
+    /// Options for reading at `precision_bits` bits, or with `None` at the precision that the file states; all other
+    /// options have their defaults.
     pub fn new(precision_bits: impl Into<Option<u32>>) -> ReadOptions {
         let precision_bits = precision_bits.into();
         ReadOptions {
@@ -137,13 +136,13 @@ impl ReadOptions {
 pub struct Source<'a> {
     /// Its name in messages.
     pub path: &'a Path,
-    /// Its format; `None` for the one that its first bytes show: a table of numbers where they show no other.
+    /// Its format; `None` lets the first bytes determine it: a table of numbers if they show no other format.
     pub format: Option<FileFormat>,
-    /// Which matrix in it, for formats that hold several.
+    /// The selected matrix, for formats that may contain several.
     pub member: Option<&'a str>,
     /// Its length, where known.
     pub bytes: Option<u64>,
-    /// The kind of a table's first line, for information about it without reading it as a matrix.
+    /// The meaning of a table's first line, for information about it without reading it as a matrix.
     pub header: Headings,
 }
 
@@ -153,11 +152,11 @@ impl<'a> Source<'a> {
         Source { path, format: format.into(), member: None, bytes: None, header: Headings::Detect }
     }
 
-    /// The source that is meant by a name, whose format is that of its ending, or else `format`.
+    /// The stream of a named file, whose format follows from its ending, or else is `format`.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a file, other than a device or pipe, whose format is given neither by its name
-    /// nor by `format`.
+    /// [`Error::InvalidArgument`] for a file other than a device or pipe, if neither its name nor `format` determines
+    /// the format.
     pub fn at(location: &'a Location, format: Option<FileFormat>) -> Result<Source<'a>> {
         let format = match location.format.or(format) {
             None if !is_device(&location.file) => return Err(FileFormat::unknown(&location.file)),
@@ -166,19 +165,19 @@ impl<'a> Source<'a> {
         Ok(Source::new(&location.file, format).member(location.member.as_deref()))
     }
 
-    /// The same with the matrix inside that is meant.
+    /// The same stream with a selected matrix.
     #[must_use]
     pub fn member(self, member: impl Into<Option<&'a str>>) -> Source<'a> {
         Source { member: member.into(), ..self }
     }
 
-    /// The same with the kind of the first line.
+    /// The same stream with the meaning of the first line.
     #[must_use]
     pub fn header(self, header: Headings) -> Source<'a> {
         Source { header, ..self }
     }
 
-    /// The same with its length.
+    /// The same stream with its length.
     #[must_use]
     pub fn bytes(self, bytes: impl Into<Option<u64>>) -> Source<'a> {
         Source { bytes: bytes.into(), ..self }
@@ -196,27 +195,28 @@ pub struct WrittenEntry {
     pub value: Rational,
 }
 
-/// A matrix from a file, with the file's information about it.
+/// A matrix read from a file, with the file's information about it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Loaded {
-    /// The matrix, all of it: of a file that stores one triangle, both are filled.
+    /// The whole matrix: if the file stores one triangle, both triangles are filled.
     pub matrix: Matrix,
-    /// Whether the file stores it as symmetric.
+    /// Whether the file stores the matrix as symmetric.
     pub symmetric: bool,
     /// Precision that the file states: in the comment `%sunzi precision_bits=N`, in the header of a binary file, by the
-    /// type of NumPy's numbers, by the first mark of Mathematica.
+    /// type of NumPy's numbers, or by the first accuracy mark of Mathematica.
     pub precision_bits_comment: Option<u32>,
-    /// The fewest bits to which an entry was rounded on the way in, where one is not the number that was written: each
-    /// is off by at most `2^-bits` of its magnitude. See [`crate::estimate::InputRounding`]. `None` where decimals were
-    /// read to the precision that the file states: they stand for numbers of that precision.
+    /// The smallest number of bits to which an entry was rounded when it was read, if any entry differs from the number
+    /// in the file: the error of each entry is at most `2^-bits` of its magnitude. See
+    /// [`crate::estimate::InputRounding`]. `None` if decimals were read to the precision that the file states: such
+    /// decimals represent numbers of that precision.
     pub rounded_bits: Option<u32>,
-    /// The entries that were rounded when they were read, as they were written, each with its place in the matrix; of a
-    /// file that stores one triangle, those of that triangle. `None` where [`ReadOptions::keep_written`] is off, where
-    /// more than 100,000 were rounded, or where one has a decimal exponent beyond 20,000. Empty where
-    /// [`Loaded::rounded_bits`] is `None`.
+    /// The text of the entries that were rounded when they were read, each with its place in the matrix; if the file
+    /// stores one triangle, only entries of that triangle. `None` if [`ReadOptions::keep_written`] is off, if more than
+    /// 100,000 entries were rounded, or if one has a decimal exponent beyond 20,000. Empty if [`Loaded::rounded_bits`]
+    /// is `None`.
     pub written: Option<Vec<WrittenEntry>>,
-    /// The skipped parts of the file, one remark for each: a line of headings.
+    /// The skipped parts of the file, one remark for each, such as a line of headings.
     pub remarks: Vec<String>,
 }
 
@@ -233,11 +233,11 @@ impl Loaded {
         }
     }
 
-    /// The matrix as one that is known to be symmetric: the file states it, or every entry is compared with its mirror
-    /// image, which must be the same number.
+    /// The matrix as a symmetric matrix: either the file states that it is symmetric, or every entry is compared with
+    /// its mirror image and must be equal to it.
     ///
     /// # Errors
-    /// Those of [`SymmetricMatrix::new`].
+    /// The errors of [`SymmetricMatrix::new`].
     pub fn into_symmetric(self) -> Result<SymmetricMatrix> {
         match self.symmetric {
             true => SymmetricMatrix::from_triangle(self.matrix, Uplo::Lower),
@@ -262,6 +262,6 @@ pub struct FileInfo {
     pub stored_entries: u64,
     /// As [`Loaded::precision_bits_comment`].
     pub precision_bits_comment: Option<u32>,
-    /// Decimal digits of the longest number, where the file had to be read to its end.
+    /// Decimal digits of the longest number, if the file had to be read to its end.
     pub longest_digits: Option<u32>,
 }

@@ -1,6 +1,6 @@
 //! Writes matrices row by row as text: tables of numbers, and nested lists of JSON and Mathematica.
 //!
-//! Promise: the bytes depend only on shape, precision, numbers and options. Does not know: how files are opened.
+//! Promise: the bytes depend only on shape, precision, numbers and options. Independent of: how files are opened.
 
 use crate::error::{Error, Result};
 use crate::io::atomic::FileSink;
@@ -59,7 +59,7 @@ pub(super) fn write<W: Write>(
     let is_table = style.outer[0].is_empty();
     if rows == 0 && cols > 0 || is_table && cols == 0 {
         let name = style.format.name();
-        return Err(Error::InvalidArgument(format!("a {rows} x {cols} matrix has no form in the format {name}")));
+        return Err(Error::InvalidArgument(format!("the format {name} cannot represent a {rows} x {cols} matrix")));
     }
     let mut numbers = NumberWriter::new(matrix.precision_bits(), style, number_form)?;
     sink.buffer().extend_from_slice(style.outer[0].as_bytes());

@@ -1,7 +1,7 @@
 //! Words and lines of a text file, read as a stream through one buffer.
 //!
 //! Promise: memory stays near the longest word or line, which may have [`MAXIMUM_WORD_BYTES`] bytes; every error
-//! carries the file's name and a line number. Does not know: matrices, numbers.
+//! carries the file's name and a line number. Independent of: matrices, numbers.
 
 use crate::error::{Error, Result};
 use crate::io::progress::Reporter;

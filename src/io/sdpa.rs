@@ -4,7 +4,7 @@
 //! number of constraints, the number of blocks, their orders (negative for a diagonal block), the vector c, and lines
 //! `constraint block row column value` for the upper triangles. A member of a file is named `3/1` for block 1 of
 //! constraint 3 (0 is the constant matrix), or `c` for the vector. Everything counts from 1, as in the files.
-//! Does not know: how a number is read.
+//! Independent of: how a number is read.
 
 use crate::error::{Error, Result};
 use crate::io::elements::{Elements, MatrixLayout, Order};
@@ -29,7 +29,7 @@ enum Member {
     Block { constraint: usize, block: usize },
 }
 
-/// The header above the entries.
+/// The header before the entries.
 pub(super) struct SdpaHeader {
     pub constraints: usize,
     /// Order of each block, and whether it is diagonal.
@@ -167,7 +167,7 @@ pub(super) fn second<R: Read>(scanner: &Scanner<'_, R>, at: EntryPlace) -> Error
 }
 
 fn cut_off<R: Read>(scanner: &Scanner<'_, R>) -> Error {
-    scanner.error("the file ends inside of an entry 'constraint block row column value'")
+    scanner.error("the file ends within an entry 'constraint block row column value'")
 }
 
 fn next_index<R: Read>(
@@ -258,7 +258,7 @@ impl SdpaHeader {
                 Ok(Member::Block { constraint, block })
             }
             _ => Err(scanner.error(format_args!(
-                "no matrix is called {}: 'c' is the vector, '3/1' block 1 of constraint 3; there are constraints 0 to \
+                "there is no matrix '{}': 'c' is the vector, '3/1' block 1 of constraint 3; there are constraints 0 to \
                  {} and blocks 1 to {count}",
                 shown(name.as_bytes()),
                 self.constraints

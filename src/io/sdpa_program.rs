@@ -1,6 +1,6 @@
 //! A whole semidefinite program in SDPA's sparse format: orders of blocks, the vector c, and every entry that is given.
 //!
-//! The syntax is that of the reader of single blocks, which is shared. Does not know: how programs are solved.
+//! The syntax is that of the reader of single blocks, which is shared. Independent of: how programs are solved.
 
 use crate::error::{Error, Result};
 use crate::io::elements::{Elements, MatrixLayout, Order};
@@ -16,7 +16,7 @@ use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
 
-/// A block of the matrices of a program.
+/// A block of the matrices of a semidefinite program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SdpaBlock {
     /// Rows and columns.
@@ -25,7 +25,7 @@ pub struct SdpaBlock {
     pub diagonal: bool,
 }
 
-/// Where a given entry stands; its number is in [`SdpaProgram::values`].
+/// The place of a given entry; its number is in [`SdpaProgram::values`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SdpaEntry {
     /// 0 for the constant matrix, else the number of the constraint, from 1.
@@ -42,7 +42,7 @@ pub struct SdpaEntry {
 /// `Y >= 0`: the content of a file in SDPA's sparse format.
 #[derive(Clone, Debug)]
 pub struct SdpaProgram {
-    /// The blocks of each matrix.
+    /// The blocks that each matrix has.
     pub blocks: Vec<SdpaBlock>,
     /// The vector c, a column.
     pub costs: Matrix,
@@ -54,9 +54,9 @@ pub struct SdpaProgram {
 
 /// Reads a whole program in SDPA's sparse format (`.dat-s`), compressed or not.
 ///
-/// Accuracy: as [`crate::io::read`]: integers are taken exactly, decimals are rounded once; the precision of
-/// `costs` and `values` is at least that of the options. Memory: the numbers and 48 bytes for each of them, at most
-/// twice that on the way. Cost: linear in the file. Source: the manual of SDPA, "sparse data format".
+/// Accuracy: as [`crate::io::read`]: integers are taken exactly, decimals are rounded once; the precision of `costs`
+/// and `values` is at least that of the options. Memory: the numbers and 48 bytes for each of them, at most twice that
+/// during reading. Cost: linear in the file. Source: the manual of SDPA, "sparse data format".
 ///
 /// ```
 /// use sunzi::io::{ReadOptions, read_sdpa};

@@ -3,7 +3,7 @@
 //! The first line with numbers decides which of them, for the whole file. Lines that begin with `#` or `%` are
 //! comments, blank lines are skipped, and so is a first line without any number: headings, which a remark repeats. A
 //! first line that counts the columns is refused where it may be headings, unless the caller specifies its kind.
-//! Memory stays near the longest entry. Does not know: how a number is read, how files are opened.
+//! Memory stays near the longest entry. Independent of: how a number is read, how files are opened.
 
 use crate::error::{Error, Result};
 use crate::io::matrix_market_header::precision_comment;

@@ -3,7 +3,7 @@
 //! Promise: where the file system has unnamed files, no file is left of an output that was not completed, however the
 //! process ended. Elsewhere, and everywhere in the moment in which a complete file takes the place of an older one, it
 //! has a name of the form `.sunzi-HOST-RANDOM.tmp` and its writer holds a lock on it; a file that a killed process left
-//! is recognised by its missing lock and removed by the next output in that folder. Does not know: what is written.
+//! is recognised by its missing lock and removed by the next output in that folder. Independent of: what is written.
 
 use rustix::fs::FlockOperation;
 use std::fs::{self, DirEntry, File, OpenOptions};

@@ -1,7 +1,7 @@
 //! Writes one number as text: a decimal that reads back to the same bits, or a C99 hexadecimal float.
 //!
 //! Promise: decimals are rounded to nearest, ties to even, in the last digit; equal numbers of equal precision give
-//! equal text. Does not know: files, matrices.
+//! equal text. Independent of: files, matrices.
 
 use crate::io::powers::{MAXIMUM_POWER, PowersOfFive};
 use crate::math::float::FloatRef;

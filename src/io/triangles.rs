@@ -12,10 +12,10 @@ const BLOCK_WORDS: usize = 1 << 17;
 
 impl MatrixFile {
     /// Compares both triangles of a file that stores all entries of a square matrix, in blocks of `step` rows and
-    /// columns; memory for two blocks.
+    /// columns; needs memory for two blocks.
     ///
     /// # Errors
-    /// [`Error::NotSymmetric`] with the first entry found, block by block, that is not that of its mirror image;
+    /// [`Error::NotSymmetric`] with the first entry found, block by block, that differs from its mirror image;
     /// [`Error::NotSquare`], [`Error::Io`], [`Error::OutOfMemory`].
     pub fn check_symmetric(&self, step: usize) -> Result<()> {
         self.visit_mirrored(step, |place, lower, upper| match lower == upper {
@@ -25,8 +25,8 @@ impl MatrixFile {
     }
 
     /// Whether the triangle other than `uplo` contradicts the mirror image of `uplo`, in the sense of
-    /// [`triangle_conflict`](crate::matrix::triangle_conflict), in a file whose bits are those that it states; block by
-    /// block. Memory for two blocks of at most 1 MiB and the diagonal.
+    /// [`triangle_conflict`](crate::matrix::triangle_conflict), in a file read at its stated precision; block by block.
+    /// Needs memory for two blocks of at most 1 MiB and the diagonal.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::OutOfMemory`].

@@ -23,7 +23,7 @@ use rug::Float;
 use rug::float::{Constant, prec_max};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// A factor `L` with `A = L L^T`; by default that of the 0 x 0 matrix.
+/// A factor `L` with `A = L L^T`; the default value is the factor of the 0 x 0 matrix.
 #[derive(Clone, Debug, Default)]
 pub struct Cholesky {
     factor: Matrix,
@@ -112,15 +112,15 @@ pub fn cholesky<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: 
 
 /// The lower triangular `L` with `A = L L^T` for a symmetric positive definite `A`, rounded to `precision_bits` bits.
 ///
-/// Shapes: `a` is `n x n` (n may be 0): a [`SymmetricMatrix`](crate::SymmetricMatrix), a plain matrix, which is
-/// checked, or a triangle that the caller names, see [`Symmetric`].
-/// Accuracy: `|A - L L^T|_ij <= 2^(2 - precision_bits) sqrt(a_ii a_jj)`, whatever n and the condition of `A`; with
-/// [`Accuracy::Entrywise`] `|A - L L^T|_ij <= 2^(2 - precision_bits) (|L| |L^T|)_ij` too. The report says whether that
-/// was reached: entries of the factor that decay exponentially where those of `A` are 0 may need more bits than any try
-/// has. The bits depend only on `A`, the precision and the accuracy, not on threads, tiles, kernel or memory limit.
-/// Cost: `n^3 / 6` word products for each of about `2 precision_bits / 52` primes, and `n^2 / 2` conversions; entry by
-/// entry with the additional bits in the report, and once more for each repetition.
-/// Source: docs/ALGORITHM.md, "Cholesky in residues" and "Componentwise accuracy of Cholesky factors".
+/// Shapes: `a` is `n x n` (n may be 0), given as a [`SymmetricMatrix`](crate::SymmetricMatrix), as a plain matrix,
+/// which is checked for symmetry, or as one triangle, see [`Symmetric`]. Accuracy: `|A - L L^T|_ij <= 2^(2 -
+/// precision_bits) sqrt(a_ii a_jj)`, for any n and any condition of `A`; with [`Accuracy::Entrywise`] also `|A - L
+/// L^T|_ij <= 2^(2 - precision_bits) (|L| |L^T|)_ij`. The report states whether the entrywise bound was reached:
+/// entries of the factor that decay exponentially in places where entries of `A` are 0 may need more bits than the
+/// largest try. The bits depend only on `A`, the precision and the accuracy, not on threads, tiles, kernel or memory
+/// limit. Cost: `n^3 / 6` word products for each of about `2 precision_bits / 52` primes, and `n^2 / 2` conversions.
+/// Entrywise accuracy needs primes for `range_bits` more (see the report), and repeats the factorisation if these were
+/// too few. Source: docs/ALGORITHM.md, "Cholesky in residues" and "Componentwise accuracy of Cholesky factors".
 ///
 /// ```
 /// use sunzi::{Accuracy, CholeskyOptions, Context, Matrix};
@@ -135,9 +135,8 @@ pub fn cholesky<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: 
 ///
 /// # Errors
 /// [`crate::Error::NotPositiveDefinite`] with the index of the first computed pivot that is not positive;
-/// [`crate::Error::NotSymmetric`]; [`crate::Error::NotSquare`] where `A` is not square;
-/// [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`];
-/// [`crate::Error::OutOfMemory`].
+/// [`crate::Error::NotSymmetric`]; [`crate::Error::NotSquare`] if `A` is not square; [`crate::Error::Precision`];
+/// [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`].
 pub fn cholesky_with<'a>(
     ctx: &Context,
     a: impl Into<Symmetric<'a>>,
@@ -149,10 +148,10 @@ pub fn cholesky_with<'a>(
     Ok(Outcome { result, report })
 }
 
-/// [`cholesky_with`] in the memory of a factor that is no longer needed, such as that of an earlier call.
+/// [`cholesky_with`] in the memory of a factor that is no longer needed, such as the result of an earlier call.
 ///
-/// Fresh memory is slow to get, so repeated factorisations of one size gain from this. Where its order or precision do
-/// not fit, the memory is released. After an error `result` is the factor of the 0 x 0 matrix.
+/// Allocating fresh memory is slow, so repeated factorisations of one size are faster this way. If its order or
+/// precision do not fit, the memory is released. After an error `result` is the factor of the 0 x 0 matrix.
 ///
 /// ```
 /// use sunzi::{CholeskyOptions, Context, Matrix};
@@ -346,14 +345,14 @@ impl Cholesky {
         Cholesky { working_bits: Some(working_bits), ..Cholesky::new(factor, Accuracy::Norm) }
     }
 
-    /// The same factor, for solves of that accuracy. By default a factor made here solves with the accuracy it was made
-    /// with, one made elsewhere entry by entry.
+    /// The same factor with another accuracy of its solves. By default a factor computed here solves with the accuracy
+    /// of its factorisation, and a factor made elsewhere with entrywise accuracy.
     #[must_use]
     pub fn with_accuracy(self, accuracy: Accuracy) -> Cholesky {
         Cholesky { accuracy, ..self }
     }
 
-    /// Accuracy that solves with the factor promise.
+    /// Accuracy of solves with the factor.
     pub fn accuracy(&self) -> Accuracy {
         self.accuracy
     }
@@ -365,18 +364,18 @@ impl Cholesky {
         Cholesky { working_bits, log_det_spread: OnceLock::new(), ..self }
     }
 
-    /// Fixed-point bits of the factorisation; `None` for a factor that was made elsewhere.
+    /// Fixed-point bits of the factorisation; `None` for a factor made elsewhere.
     pub fn working_bits(&self) -> Option<u32> {
         self.working_bits
     }
 
-    /// A place for a factor in the memory of a matrix that is no longer needed, for [`cholesky_into`]. Until then it is
-    /// no valid factor.
+    /// A place for a factor in the memory of a matrix that is no longer needed, for [`cholesky_into`]. It is not a
+    /// valid factor before that call.
     pub fn with_memory(memory: Matrix) -> Cholesky {
         Cholesky::new(memory, Accuracy::default())
     }
 
-    /// Takes a factor made elsewhere; entries above its diagonal are not read.
+    /// A factor made elsewhere; entries above its diagonal are not read.
     ///
     /// ```
     /// use sunzi::{Cholesky, Context, Matrix};
@@ -388,7 +387,7 @@ impl Cholesky {
     /// ```
     ///
     /// # Errors
-    /// [`crate::Error::NotSquare`] where it is not square, [`crate::Error::Singular`] for a zero on its diagonal.
+    /// [`crate::Error::NotSquare`] if it is not square, [`crate::Error::Singular`] for a zero on its diagonal.
     pub fn from_factor(mut factor: Matrix) -> Result<Cholesky> {
         let (rows, cols) = (factor.rows(), factor.cols());
         if rows != cols {
@@ -413,7 +412,7 @@ impl Cholesky {
         self.factor
     }
 
-    /// `log det A = 2 sum log l_ii`, to nearly the factor's precision; see [`log_det_of`].
+    /// `log det A = 2 sum log l_ii`, to nearly the precision of the factor; see [`log_det_of`].
     ///
     /// ```
     /// use sunzi::{Context, Matrix, rug::Float};
@@ -430,11 +429,11 @@ impl Cholesky {
 
 /// `log det A = 2 sum log |l_ii|` for a factor of `A = L L^T`, at `precision_bits` bits.
 ///
-/// Only the diagonal of `factor` is read, which may also be a matrix of one column; a zero on it gives minus infinity.
-/// Accuracy: the product of the entries' significands is rounded at `precision_bits + 32` bits at each of `n` steps, so
-/// are its logarithm, that of the power of two and their sum; the result once more.
-/// A precision below 1 bit counts as 1, and one above MPFR's maximum as that maximum.
-/// Cost: one product for each row.
+/// Only the diagonal of `factor` is read; `factor` may also be a matrix of one column, the diagonal. A zero on it gives
+/// minus infinity. Accuracy: the product of the entries' significands is rounded to `precision_bits + 32` bits at each
+/// of `n` steps, as are its logarithm, the logarithm of the power of two and their sum; the result is rounded once
+/// more. A precision below 1 bit counts as 1, and one above MPFR's maximum as that maximum. Cost: one product for each
+/// row.
 ///
 /// ```
 /// use sunzi::{Matrix, estimate, rug::Float};

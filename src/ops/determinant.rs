@@ -1,4 +1,4 @@
-//! Determinants from the diagonals of factors: products that no exponent on the way can overflow.
+//! Determinants from the diagonals of factors: products in which no intermediate exponent can overflow.
 
 use crate::error::{Error, Result};
 use crate::math::bound::ceil_log2;
@@ -13,9 +13,9 @@ const SPARE_BITS: u32 = 16;
 impl Cholesky {
     /// `det A = (prod l_ii)^2`, rounded to the factor's precision `p`; 1 for an empty matrix.
     ///
-    /// Accuracy: `2^(1 - p)` relative to the determinant of `L L^T` for the factor as it is.
-    /// [`Cholesky::log_det_digits`] estimates how near that is to `det A`: the absolute error of the logarithm is the
-    /// relative one of the determinant. Cost: two products for each row.
+    /// Accuracy: `2^(1 - p)` relative to the determinant of `L L^T`, taking the factor as exact.
+    /// [`Cholesky::log_det_digits`] estimates how close this is to `det A`: the absolute error of the logarithm is the
+    /// relative error of the determinant. Cost: two products for each row.
     ///
     /// ```
     /// use sunzi::{Context, Matrix};
@@ -26,7 +26,7 @@ impl Cholesky {
     /// ```
     ///
     /// # Errors
-    /// [`Error::ExponentRange`] for a determinant beyond all exponents: its logarithm is [`Cholesky::log_det`].
+    /// [`Error::ExponentRange`] for a determinant outside the exponent range; its logarithm is [`Cholesky::log_det`].
     pub fn det(&self) -> Result<Float> {
         let factor = self.factor();
         let diagonal = (0..factor.rows()).map(|i| factor.float(i, i));
@@ -37,8 +37,8 @@ impl Cholesky {
 impl Ldlt {
     /// `det A = prod d_i`, rounded to the precision `p` of the factors; 1 for an empty matrix.
     ///
-    /// Accuracy: `2^(1 - p)` relative to the determinant of `L D L^T` for the factors as they are.
-    /// Cost: one product for each row.
+    /// Accuracy: `2^(1 - p)` relative to the determinant of `L D L^T`, taking the factors as exact. Cost: one product
+    /// for each row.
     ///
     /// ```
     /// use sunzi::{Context, Matrix};
@@ -49,7 +49,7 @@ impl Ldlt {
     /// ```
     ///
     /// # Errors
-    /// [`Error::ExponentRange`] for a determinant beyond all exponents.
+    /// [`Error::ExponentRange`] for a determinant outside the exponent range.
     pub fn det(&self) -> Result<Float> {
         let pivots = self.pivots();
         product((0..pivots.rows()).map(|i| pivots.float(i, 0)), pivots.rows(), pivots.precision_bits())

@@ -12,7 +12,7 @@ use crate::ops::product::report::{Outcome, Report};
 use crate::options::setters;
 use rug::Float;
 
-/// Choices of a GEMM beyond the operands and the precision.
+/// Options of a GEMM in addition to the operands and the precision.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct GemmOptions<'a> {
@@ -30,7 +30,7 @@ pub struct GemmOptions<'a> {
     pub beta: Option<&'a Float>,
     /// A matrix to add: the result is `alpha * op(A) op(B) + beta * accumulate`, rounded once.
     pub accumulate: Option<MatrixView<'a>>,
-    /// Changes that tests make to the product.
+    /// Faults that tests inject into the product.
     #[doc(hidden)]
     pub hooks: Hooks<'a>,
 }
@@ -73,9 +73,8 @@ pub fn gemm<'a, 'b>(
 ///
 /// Shapes: `op(A)` is `M x K`, `op(B)` is `K x N`, the result and `accumulate` are `M x N`; any of them may be 0.
 /// Accuracy: `|computed - exact| <= 2^(1 - precision_bits) * ||a_i|| * ||b_j||` with the norms of row `i` of `op(A)`
-/// and column `j` of `op(B)`; scalars, exact integers and [`Accuracy::Entrywise`] as in
-/// [`crate::syrk_with`]. The same bits on any number of
-/// threads, memory limit and kernel. Cost: `M * N * K` word products for each prime.
+/// and column `j` of `op(B)`; scalars, exact integers and [`Accuracy::Entrywise`] as in [`crate::syrk_with`]. The bits
+/// are the same for any number of threads, memory limit and kernel. Cost: `M * N * K` word products for each prime.
 ///
 /// ```
 /// use sunzi::{Context, GemmOptions, Matrix, Op, rug::Float};
@@ -92,7 +91,7 @@ pub fn gemm<'a, 'b>(
 /// ```
 ///
 /// # Errors
-/// As [`crate::syrk_with`]; [`crate::Error::ShapeMismatch`] also where the contracted sizes differ.
+/// As [`crate::syrk_with`]; [`crate::Error::ShapeMismatch`] also if the contracted sizes differ.
 pub fn gemm_with<'a, 'b>(
     ctx: &Context,
     a: impl Into<MatrixView<'a>>,
@@ -105,8 +104,8 @@ pub fn gemm_with<'a, 'b>(
     Ok(Outcome { result, report })
 }
 
-/// [`gemm_with`] into memory of the caller: a matrix, which is replaced where its shape or precision do not fit, or a
-/// block of a larger one, see [`Destination`].
+/// [`gemm_with`] into the caller's memory: a matrix, which is replaced if its shape or precision do not fit, or a block
+/// of a larger one, see [`Destination`].
 ///
 /// After an error the contents of `result` are unspecified numbers.
 ///

@@ -74,7 +74,7 @@ impl LdltCertificate<'_> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`]; those of [`crate::symm_with`] and [`Ldlt::solve`].
+    /// [`Error::ShapeMismatch`]; the errors of [`crate::symm_with`] and [`Ldlt::solve`].
     pub fn solution_digits<'b, 'x>(
         &self,
         ctx: &Context,
@@ -91,11 +91,10 @@ impl Ldlt {
     /// Approximate number of correct digits of a solution `X` of `A X = B`: `-log10` of the relative error of the worst
     /// column in the maximum norm.
     ///
-    /// Shapes: `a` is the matrix that was factored, `b` and `x` are `n x m`; `rounding` describes the roundings of the
-    /// input. 0 where the factors are too rough for an estimate: their residual, which grows with [`Ldlt::growth`], is
-    /// as large as the least eigenvalue of the scaled matrix.
-    /// Cost: at most five solves with two right sides, a product with `A` and a solve for all columns.
-    /// Source: docs/CHECKS.md, "Correct digits".
+    /// Shapes: `a` is the matrix that was factored, `b` and `x` are `n x m`; `rounding` describes the rounding of the
+    /// input. 0 if the factors are too inaccurate for an estimate: their residual, which grows with [`Ldlt::growth`],
+    /// is as large as the least eigenvalue of the scaled matrix. Cost: at most five solves with two right-hand sides, a
+    /// product with `A` and a solve for all columns. Source: docs/CHECKS.md, "Correct digits".
     ///
     /// ```
     /// use sunzi::{Context, Matrix, estimate::InputRounding};
@@ -109,7 +108,7 @@ impl Ldlt {
     /// ```
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`], [`Error::NotSymmetric`]; those of [`crate::symm_with`] and [`Ldlt::solve`].
+    /// [`Error::ShapeMismatch`], [`Error::NotSymmetric`]; the errors of [`crate::symm_with`] and [`Ldlt::solve`].
     pub fn solution_digits<'a, 'b, 'x>(
         &self,
         ctx: &Context,
@@ -152,14 +151,14 @@ impl Ldlt {
         Ok((0..x.cols()).map(column).fold(all_digits(x.precision_bits()), f64::min))
     }
 
-    /// Proves that no eigenvalue of the factored matrix `A`, scaled by powers of two, is nearer to 0 than some number;
-    /// from it the [`LdltCertificate`] proves how many digits of solutions are right.
+    /// Proves a lower bound of the magnitude of all eigenvalues of the factored matrix `A`, scaled by powers of two;
+    /// the resulting [`LdltCertificate`] proves how many digits of solutions are correct.
     ///
-    /// `A - s D^2` and `A + s D^2` are factored; where the positive pivots of the first and the negative pivots of the
-    /// second are `n` together, no eigenvalue of the scaled matrix lies between `-s` and `s`, up to the residuals of
-    /// both, which their growth bounds (Sylvester's law of inertia). `None` where no proof is found. Cost: two
-    /// factorisations, with as many bits as condition and growth take, and that of [`Ldlt::solution_digits`] for one
-    /// column.
+    /// `A - s D^2` and `A + s D^2` are factored; if the positive pivots of the first and the negative pivots of the
+    /// second are `n` in total, no eigenvalue of the scaled matrix lies between `-s` and `s`, up to the residuals of
+    /// both factorisations, which are bounded by their growth (Sylvester's law of inertia). `None` if no proof is
+    /// found. Cost: two factorisations, with as many bits as condition and growth require, and the cost of
+    /// [`Ldlt::solution_digits`] for one column.
     ///
     /// ```
     /// use sunzi::{Context, Matrix, estimate::InputRounding};
@@ -171,7 +170,8 @@ impl Ldlt {
     /// ```
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`], [`Error::NotSymmetric`]; those of [`crate::ldlt_with`] except [`Error::Singular`].
+    /// [`Error::ShapeMismatch`], [`Error::NotSymmetric`]; the errors of [`crate::ldlt_with`] except
+    /// [`Error::Singular`].
     pub fn certify<'a>(
         &'a self,
         ctx: &Context,

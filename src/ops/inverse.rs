@@ -45,9 +45,8 @@ pub fn inverse<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: u
 
 /// The inverse of a symmetric positive definite `A`, from its Cholesky factor at `precision_bits` bits.
 ///
-/// Accuracy: that of [`crate::cholesky_with`], then of [`Cholesky::inverse`]. The options are those of the
-/// factorisation.
-/// Cost: about `n^3 / 2` word products for each prime.
+/// Accuracy: that of [`crate::cholesky_with`], followed by that of [`Cholesky::inverse`]. The options are options of
+/// the factorisation. Cost: about `n^3 / 2` word products for each prime.
 ///
 /// ```
 /// use sunzi::{CholeskyOptions, Context, Matrix};
@@ -60,7 +59,7 @@ pub fn inverse<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: u
 /// ```
 ///
 /// # Errors
-/// Those of [`crate::cholesky_with`] and [`Cholesky::inverse`].
+/// The errors of [`crate::cholesky_with`] and [`Cholesky::inverse`].
 pub fn inverse_with<'a>(
     ctx: &Context,
     a: impl Into<Symmetric<'a>>,
@@ -130,13 +129,14 @@ fn invert_and_keep(
 /// their rows, and the four bits by which a call overestimates.
 const EXPECTED_NORM_EXPONENT: i64 = 25;
 
-/// The plan of [`inverse_with`] for a matrix of `order` rows: the factorisation, then the inverse while the factor is
-/// held.
+/// The plan of [`inverse_with`] for a matrix of `order` rows: the factorisation, followed by the inverse while the
+/// factor is held.
 ///
-/// Nothing is computed; the kernel's tables are made and kept in the context. The pivots are taken to lie within
-/// `2^-21` of the norms of their rows: with smaller ones a call works with more bits, and takes correspondingly more
-/// memory. Where one kernel ends within some tens of bits of the precision, other pivots may move a call to another one
-/// than planned, which takes more or fewer bytes for each entry.
+/// Nothing is computed, except that the kernel's tables are made and kept in the context. The plan assumes that the
+/// pivots are at least `2^-21` of the norms of their rows: with smaller pivots a call computes with more bits, and
+/// needs correspondingly more memory. If the maximum precision of a kernel is within some tens of bits of the
+/// precision, other pivots may move a call to another kernel than planned, which needs more or fewer bytes for each
+/// entry.
 ///
 /// ```
 /// use sunzi::{CholeskyOptions, Context, plans};
@@ -148,7 +148,7 @@ const EXPECTED_NORM_EXPONENT: i64 = 25;
 /// ```
 ///
 /// # Errors
-/// [`Error::Precision`]; [`Error::DimensionOverflow`]; [`Error::MemoryLimit`] names the least limit that would do.
+/// [`Error::Precision`]; [`Error::DimensionOverflow`]; [`Error::MemoryLimit`] with the smallest limit that suffices.
 pub fn plan_inverse(ctx: &Context, order: usize, precision_bits: u32, options: &CholeskyOptions) -> Result<SolvePlan> {
     Matrix::check_size(order, order, precision_bits)?;
     let factorisation = plan_cholesky(&ctx.with_memory_bytes(None), order, precision_bits, options)?;
@@ -188,10 +188,10 @@ pub fn plan_inverse(ctx: &Context, order: usize, precision_bits: u32, options: &
 impl Cholesky {
     /// The inverse of `L L^T`, rounded to `precision_bits` bits.
     ///
-    /// Accuracy: with `Z = (L L^T)^-1` for the factor as it is, `|computed - Z|_ij <= 2^(2 - precision_bits) sqrt(z_ii
-    /// z_jj)`, whatever the condition. The bits depend only on the factor and the precision.
-    /// Cost: about `n^3 / 3` word products for each prime, at a precision raised by half the bits of the condition.
-    /// Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
+    /// Accuracy: with `Z = (L L^T)^-1`, taking the factor as exact, `|computed - Z|_ij <= 2^(2 - precision_bits)
+    /// sqrt(z_ii z_jj)`, for any condition. The bits depend only on the factor and the precision. Cost: about `n^3 / 3`
+    /// word products for each prime, at a precision raised by half the bits of the condition. Source:
+    /// docs/ALGORITHM.md, "Solves with a Cholesky factor".
     ///
     /// ```
     /// use sunzi::{Context, Matrix};
@@ -203,16 +203,16 @@ impl Cholesky {
     /// ```
     ///
     /// # Errors
-    /// As [`crate::trsm()`]; [`Error::Precision`] also where the condition requires more bits than the kernel has.
+    /// As [`crate::trsm()`]; [`Error::Precision`] also if the condition requires more bits than the kernel has.
     pub fn inverse(&self, ctx: &Context, precision_bits: u32) -> Result<SymmetricMatrix> {
         let mut result = SymmetricMatrix::default();
         self.inverse_into(ctx, precision_bits, &mut result)?;
         Ok(result)
     }
 
-    /// [`Cholesky::inverse`] into a matrix of the caller, which is replaced where its order or precision do not fit.
+    /// [`Cholesky::inverse`] into a matrix of the caller, which is replaced if its order or precision do not fit.
     ///
-    /// After an error it is empty.
+    /// After an error the matrix is empty.
     ///
     /// # Errors
     /// As [`Cholesky::inverse`].

@@ -34,11 +34,11 @@ pub struct Ldlt {
     accuracy: Accuracy,
 }
 
-/// Choices of an `L D L^T` beyond the matrix and the precision.
+/// Options of an `L D L^T` factorisation in addition to the matrix and the precision.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct LdltOptions {
-    /// Accuracy promised for each entry, and for the residuals of solves with the factors.
+    /// Accuracy of each entry, and of the residuals of solves with the factors.
     pub accuracy: Accuracy,
 }
 
@@ -65,14 +65,13 @@ pub fn ldlt<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: u32)
 
 /// Factors a symmetric `A = L D L^T` without pivoting, at `precision_bits` bits.
 ///
-/// Shapes: `a` is `n x n` (n may be 0), plain, known to be symmetric or a named triangle, see [`Symmetric`].
+/// Shapes: `a` is `n x n` (n may be 0), given as a plain matrix, a symmetric matrix or one triangle, see [`Symmetric`].
 /// Accuracy: with `g_i = (|L| |D| |L^T|)_ii`, `|A - L D L^T|_ij <= 2^(3 - precision_bits) sqrt(g_i g_j)`. For positive
 /// definite matrices `g_i` is about `a_ii`; for quasi-definite ones, `[H B^T; B -K]` with `H` and `K` positive
-/// definite, it is moderate unless `B` is large relative to them; for others it may be of any size, see
-/// [`Ldlt::growth`]. With [`Accuracy::Entrywise`] `|A - L D L^T|_ij <= 2^(3 - precision_bits) (|L| |D| |L^T|)_ij`.
-/// The bits depend only on `A`, the precision and the accuracy.
-/// Cost: `n^3 / 6` word products for each of about `2 precision_bits / 52` primes.
-/// Source: docs/ALGORITHM.md, "LDL^T without pivoting".
+/// definite, it is moderate unless `B` is large relative to `H` and `K`; for other matrices it may have any size, see
+/// [`Ldlt::growth`]. With [`Accuracy::Entrywise`] `|A - L D L^T|_ij <= 2^(3 - precision_bits) (|L| |D| |L^T|)_ij`. The
+/// bits depend only on `A`, the precision and the accuracy. Cost: `n^3 / 6` word products for each of about `2
+/// precision_bits / 52` primes. Source: docs/ALGORITHM.md, "LDL^T without pivoting".
 ///
 /// ```
 /// use sunzi::{Accuracy, Context, LdltOptions, Matrix};
@@ -85,10 +84,9 @@ pub fn ldlt<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: u32)
 /// ```
 ///
 /// # Errors
-/// [`crate::Error::Singular`] with the index of a pivot that is 0; [`crate::Error::NotSymmetric`];
-/// [`crate::Error::NotSquare`] where `A` is not square; [`crate::Error::Precision`];
-/// [`crate::Error::ExponentRange`]; [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`];
-/// [`crate::Error::OutOfMemory`].
+/// [`crate::Error::Singular`] with the index of a zero pivot; [`crate::Error::NotSymmetric`];
+/// [`crate::Error::NotSquare`] if `A` is not square; [`crate::Error::Precision`]; [`crate::Error::ExponentRange`];
+/// [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`].
 pub fn ldlt_with<'a>(
     ctx: &Context,
     a: impl Into<Symmetric<'a>>,
@@ -123,8 +121,8 @@ fn growth(a: &MatrixView<'_>, lower: &Matrix, pivots: &Matrix) -> Float {
 }
 
 impl Ldlt {
-    /// Takes factors made elsewhere, with their [`Ldlt::growth`]; entries on and above the diagonal of `lower` are not
-    /// read. Solves are accurate entry by entry, see [`Ldlt::with_accuracy`].
+    /// Factors made elsewhere, with their [`Ldlt::growth`]; entries on and above the diagonal of `lower` are not read.
+    /// Solves have entrywise accuracy, see [`Ldlt::with_accuracy`].
     ///
     /// ```
     /// use sunzi::{Context, Ldlt, Matrix, rug::Float};
@@ -138,8 +136,8 @@ impl Ldlt {
     /// ```
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`] where `lower` is not `n x n` or `pivots` not `n x 1`; [`Error::Singular`] for a zero
-    /// pivot; [`Error::InvalidArgument`] for a growth that is not positive and finite, or two precisions.
+    /// [`Error::ShapeMismatch`] if `lower` is not `n x n` or `pivots` is not `n x 1`; [`Error::Singular`] for a zero
+    /// pivot; [`Error::InvalidArgument`] if the growth is not positive and finite, or the precisions differ.
     pub fn from_factors(mut lower: Matrix, pivots: Matrix, growth: Float) -> Result<Ldlt> {
         let (order, bits) = (lower.rows(), lower.precision_bits());
         if (lower.cols(), pivots.rows(), pivots.cols()) != (order, order, 1) {
@@ -160,13 +158,13 @@ impl Ldlt {
         Ok(Ldlt { lower, pivots, growth, accuracy: Accuracy::default() })
     }
 
-    /// The same factors, for solves of that accuracy; see [`crate::Cholesky::with_accuracy`].
+    /// The same factors with another accuracy of solves; see [`crate::Cholesky::with_accuracy`].
     #[must_use]
     pub fn with_accuracy(self, accuracy: Accuracy) -> Ldlt {
         Ldlt { accuracy, ..self }
     }
 
-    /// Accuracy that solves with the factors promise.
+    /// Accuracy of solves with the factors.
     pub fn accuracy(&self) -> Accuracy {
         self.accuracy
     }
@@ -202,9 +200,10 @@ impl Ldlt {
         Inertia { positive: self.pivots.rows() - negative, negative }
     }
 
-    /// Element growth: the largest entry of `|L| |D| |L^T|` over the largest of `|A|`, 53 bits; 1 for an empty matrix.
+    /// Element growth: the largest entry of `|L| |D| |L^T|` divided by the largest of `|A|`, 53 bits; 1 for an empty
+    /// matrix.
     ///
-    /// `log2` of it is how many bits of the precision the missing pivoting costs.
+    /// Its `log2` is the number of bits that are lost because there is no pivoting.
     ///
     /// ```
     /// use sunzi::{Context, Matrix};
@@ -219,11 +218,10 @@ impl Ldlt {
 
     /// The solution `X` of `A X = B`, rounded to `precision_bits` bits.
     ///
-    /// Shapes: `b` and the result are `n x m`.
-    /// Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(g_i) sum_j sqrt(g_j) |x_j| + |b_i|)` for each column, with the `g_i`
-    /// of [`ldlt`] and `p` the smaller of `precision_bits` and the precision of the factors; for factors of accuracy
-    /// entry by entry `|b - A x|_i <= 2^(4 - p) (|L| |D| |L^T| |x| + |b|)_i`.
-    /// Cost: `n^2 m` word products for each prime. Source: docs/ALGORITHM.md, "LDL^T without pivoting".
+    /// Shapes: `b` and the result are `n x m`. Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(g_i) sum_j sqrt(g_j) |x_j| +
+    /// |b_i|)` for each column, with the `g_i` of [`ldlt`] and `p` the smaller of `precision_bits` and the precision of
+    /// the factors; for factors with entrywise accuracy `|b - A x|_i <= 2^(4 - p) (|L| |D| |L^T| |x| + |b|)_i`. Cost:
+    /// `n^2 m` word products for each prime. Source: docs/ALGORITHM.md, "LDL^T without pivoting".
     ///
     /// ```
     /// use sunzi::{Context, Matrix};

@@ -1,6 +1,6 @@
 //! The public verbs, and the verification of their results.
 //!
-//! Joins `plan`, `kernels` and the context's threads. Does not know: the command line.
+//! Joins `plan`, `kernels` and the context's threads. Independent of: the command line.
 
 pub mod balls;
 mod batch;

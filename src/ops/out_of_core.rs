@@ -1,7 +1,8 @@
-//! Operations on matrices larger than memory, from binary files to a binary file, with a storage directory for finished
-//! parts. A run that was ended continues from them; the result is that of a call in memory, byte for byte.
+//! Operations on matrices larger than memory: they read and write binary files, and keep finished parts in a storage
+//! directory. An interrupted run resumes from the finished parts; the result is that of a call in memory, byte for
+//! byte.
 //!
-//! docs/OUT_OF_CORE.md describes how they work and what they cost.
+//! docs/OUT_OF_CORE.md describes the algorithms and their costs.
 
 pub use crate::ops::disk::DiskUse;
 pub use crate::ops::factor::disk::{OutOfCoreOptions, OutOfCorePlan, OutOfCoreReport};
@@ -22,16 +23,15 @@ use crate::ops::solve::disk::solve_triangle;
 use crate::ops::solve::system::{TrsmOptions, check_scalar};
 use crate::site::{Site, Team};
 
-/// The solution `X` of `op(T) X = alpha B` for a triangular `T`, from file to file, with finished columns
-/// in the directory.
+/// The solution `X` of `op(T) X = alpha B` for a triangular `T`, from files to a file; finished columns are kept in the
+/// directory.
 ///
-/// Shapes and accuracy as [`crate::trsm_with`] on the left side; of a file that stores one triangle of a symmetric
-/// matrix, `uplo` selects the triangle of that matrix. Bits: those of `trsm_with`: the file is the same, byte for byte,
-/// whatever the limit, the threads, and however often the run was ended and begun again.
-/// Entrywise accuracy needs at least eight right sides of at least 8 rows. Memory: as planned, at most the context's
-/// limit; without one, bands of up to 512 right sides. The triangle is read once, its heads twice, and then once for
-/// each band, and again for columns that need another try.
-/// Cost: as `trsm_with`. Source: docs/OUT_OF_CORE.md.
+/// Shapes and accuracy as [`crate::trsm_with`] on the left side; if the file of `T` stores one triangle of a symmetric
+/// matrix, `uplo` selects the triangle of that matrix. Bits: those of `trsm_with`. The file is the same, byte for byte,
+/// for any memory limit and number of threads, and after any number of interruptions. Entrywise accuracy needs at least
+/// eight right-hand sides of at least 8 rows. Memory: as planned, at most the context's limit; without a limit, bands
+/// of up to 512 right-hand sides. The triangle is read once, its heads twice, then once for each band, and again for
+/// columns that are solved with more bits. Cost: as `trsm_with`. Source: docs/OUT_OF_CORE.md.
 ///
 /// ```
 /// use sunzi::io::{self, ReadOptions, WriteOptions};
@@ -50,10 +50,10 @@ use crate::site::{Site, Team};
 /// ```
 ///
 /// # Errors
-/// Those of [`crate::trsm_with`]; [`Error::InvalidArgument`] for [`Side::Right`], and entry by entry for few right
-/// sides and for columns whose unknowns outgrow fixed point; [`Error::Format`] for a damaged file;
-/// [`Error::StorageMismatch`] for the directory of another solve, [`Error::StorageInUse`] where another run works
-/// there; [`Error::DiskFull`], [`Error::Io`]: finished parts stay, and the next call continues from them.
+/// The errors of [`crate::trsm_with`]; [`Error::InvalidArgument`] for [`Side::Right`], and with entrywise accuracy for
+/// few right-hand sides and for columns whose unknowns exceed the range of fixed point; [`Error::Format`] for a damaged
+/// file; [`Error::StorageMismatch`] for the directory of another solve, [`Error::StorageInUse`] if another run uses it;
+/// [`Error::DiskFull`], [`Error::Io`]: finished parts are kept, and the next call continues from them.
 pub fn trsm(
     ctx: &Context,
     paths: SolvePaths<'_>,
@@ -64,10 +64,11 @@ pub fn trsm(
     trsm_at(Site::one_process(ctx), paths, precision_bits, system, options)
 }
 
-/// [`trsm`] over the ranks of `team`: each solves for columns of its own, has a directory of its own below that of
-/// `paths`, and an equal share of its node's limit. Collective.
+/// [`trsm`] over the ranks of `team`: each rank solves for its own columns, has its own directory in that of `paths`,
+/// and an equal share of its node's limit. Collective.
 ///
-/// All ranks read the files, each its own columns, and rank 0 all of both once; rank 0 writes the solution.
+/// All ranks read the triangle and their columns from the files, and rank 0 reads both files completely once; rank 0
+/// writes the solution.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -95,7 +96,7 @@ pub fn trsm(
 /// ```
 ///
 /// # Errors
-/// As [`trsm`], the same on every rank; [`Error::Transport`].
+/// As [`trsm`], the same error on every rank; [`Error::Transport`].
 pub fn trsm_over_ranks(
     ctx: &Context,
     team: &Team,
@@ -116,7 +117,7 @@ fn trsm_at(
     options: &OutOfCoreSolveOptions,
 ) -> Result<OutOfCoreSolveReport> {
     if system.side == Side::Right {
-        return Err(Error::InvalidArgument("trsm above a disk: the triangle stands on the left side".into()));
+        return Err(Error::InvalidArgument("trsm out of core: only triangles on the left side are supported".into()));
     }
     system.alpha.map(check_scalar).transpose()?;
     solve_triangle(site, paths, precision_bits, system, options.caching)

@@ -12,7 +12,7 @@ use crate::ops::product::report::{Outcome, Report};
 use crate::options::setters;
 use rug::Float;
 
-/// Choices of a SYMM beyond the operands and the precision.
+/// Options of a SYMM in addition to the operands and the precision.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct SymmOptions<'a> {
@@ -24,7 +24,7 @@ pub struct SymmOptions<'a> {
     pub alpha: Option<&'a Float>,
     /// Scalar of `accumulate`; `None` is 1.
     pub beta: Option<&'a Float>,
-    /// A matrix to add, the result is rounded once.
+    /// A matrix to add; the sum is rounded once.
     pub accumulate: Option<MatrixView<'a>>,
 }
 
@@ -61,9 +61,10 @@ pub fn symm<'a, 'b>(
 
 /// `alpha * A B + beta * C` or `alpha * B A + beta * C` for a symmetric `A`, rounded to `precision_bits` bits.
 ///
-/// Shapes: `a` is `n x n`, plain, known to be symmetric or a named triangle, of which the other one is not read, see
-/// [`Symmetric`]; `b`, the result and `accumulate` are `n x m` on the left side, `m x n` on the right.
-/// Accuracy, bits and cost are those of [`crate::gemm_with`] for the whole matrix; a named triangle is copied into one.
+/// Shapes: `a` is `n x n`, given as a plain matrix, a symmetric matrix or one triangle (the other triangle is then not
+/// read), see [`Symmetric`]; `b`, the result and `accumulate` are `n x m` for side left, `m x n` for side right.
+/// Accuracy, bits and cost are those of [`crate::gemm_with`] for the whole matrix; if one triangle is given, the whole
+/// matrix is first made from it.
 ///
 /// ```
 /// use sunzi::{Context, Matrix, Side, SymmOptions};
@@ -78,7 +79,7 @@ pub fn symm<'a, 'b>(
 /// ```
 ///
 /// # Errors
-/// As [`crate::gemm_with`]; [`crate::Error::NotSymmetric`] for a plain matrix that is not.
+/// As [`crate::gemm_with`]; [`crate::Error::NotSymmetric`] for a plain matrix that is not symmetric.
 pub fn symm_with<'a, 'b>(
     ctx: &Context,
     a: impl Into<Symmetric<'a>>,
@@ -91,8 +92,8 @@ pub fn symm_with<'a, 'b>(
     Ok(Outcome { result, report })
 }
 
-/// [`symm_with`] into memory of the caller: a matrix, which is replaced where its shape or precision do not fit, or a
-/// block of a larger one, see [`Destination`].
+/// [`symm_with`] into the caller's memory: a matrix, which is replaced if its shape or precision do not fit, or a block
+/// of a larger one, see [`Destination`].
 ///
 /// After an error the contents of `result` are unspecified numbers.
 ///

@@ -25,13 +25,13 @@ const PRODUCT_BITS: u32 = 2;
 /// Bits of the sum of two entries beyond those of the result, where scalars follow.
 const SUM_BITS: u32 = 64;
 
-/// Choices of a SYR2K beyond the operands and the precision.
+/// Options of a SYR2K in addition to the operands and the precision.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Syr2kOptions<'a> {
     /// `NoTranspose` gives `A^T B + B^T A` (the default, as in [`crate::SyrkOptions`]), `Transpose` `A B^T + B A^T`.
     pub op: Op,
-    /// The triangle of the result that is computed; the other is its mirror image. Never changes the result.
+    /// The triangle of the result that is computed; the other is its mirror image. It does not affect the result.
     pub uplo: Uplo,
     /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
@@ -39,7 +39,7 @@ pub struct Syr2kOptions<'a> {
     pub alpha: Option<&'a Float>,
     /// Scalar of `accumulate`; `None` is 1.
     pub beta: Option<&'a Float>,
-    /// A symmetric matrix to add, the result is rounded once.
+    /// A symmetric matrix to add; the sum is rounded once.
     pub accumulate: Option<Symmetric<'a>>,
 }
 
@@ -78,11 +78,10 @@ pub fn syr2k<'a, 'b>(
 /// `alpha * (A^T B + B^T A) + beta * C` for two matrices and a symmetric `C`, rounded to `precision_bits` bits.
 ///
 /// Shapes: `a` and `b` are `K x N`; with [`Op::Transpose`] they are `N x K` and the result is `A B^T + B A^T`. The
-/// result and `accumulate` are `N x N`; one triangle is computed and mirrored.
-/// Accuracy: `|computed - exact|_ij <= 2^(1 - precision_bits) (|alpha| s_ij + |beta c_ij|)` with
-/// `s_ij = ||a_i|| ||b_j|| + ||b_i|| ||a_j||`, or, with [`Accuracy::Entrywise`], `s_ij = (|A|^T |B| + |B|^T |A|)_ij`.
-/// The bits depend only on the operands, the precision and the options. Cost: `K N^2` word products for each prime, and
-/// a matrix of `N x N` for the time of the call.
+/// result and `accumulate` are `N x N`; one triangle is computed and mirrored. Accuracy: `|computed - exact|_ij <=
+/// 2^(1 - precision_bits) (|alpha| s_ij + |beta c_ij|)` with `s_ij = ||a_i|| ||b_j|| + ||b_i|| ||a_j||`, or, with
+/// [`Accuracy::Entrywise`], `s_ij = (|A|^T |B| + |B|^T |A|)_ij`. The bits depend only on the operands, the precision
+/// and the options. Cost: `K N^2` word products for each prime, and an `N x N` matrix during the call.
 ///
 /// ```
 /// use sunzi::{Context, Matrix, Op, Syr2kOptions, rug::Float};
@@ -98,7 +97,7 @@ pub fn syr2k<'a, 'b>(
 /// ```
 ///
 /// # Errors
-/// As [`crate::syrk_with`]; [`Error::ShapeMismatch`] also where the shapes of the operands differ.
+/// As [`crate::syrk_with`]; [`Error::ShapeMismatch`] also if the shapes of the operands differ.
 pub fn syr2k_with<'a, 'b>(
     ctx: &Context,
     a: impl Into<MatrixView<'a>>,
@@ -111,7 +110,7 @@ pub fn syr2k_with<'a, 'b>(
     Ok(Outcome { result, report })
 }
 
-/// [`syr2k_with`] into memory of the caller, as [`crate::syrk_into`].
+/// [`syr2k_with`] into the caller's memory, as [`crate::syrk_into`].
 ///
 /// # Errors
 /// As [`syr2k_with`] and [`crate::syrk_into`].

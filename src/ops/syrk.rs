@@ -12,15 +12,16 @@ use crate::ops::product::report::{Outcome, Report};
 use crate::options::setters;
 use rug::Float;
 
-/// Choices of a SYRK beyond the operand and the precision.
+/// Options of a SYRK in addition to the operand and the precision.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SyrkOptions<'a> {
     /// `NoTranspose` gives `P^T P` (the default), `Transpose` gives `P P^T`.
     pub op: Op,
-    /// The triangle of the result that is computed; the other is its mirror image. Never changes the result.
+    /// The triangle of the result that is computed; the other is its mirror image. It does not affect the result.
     pub uplo: Uplo,
-    /// `P` holds integers and the result is exact; `precision_bits` is then only a lower bound for the bits stored.
+    /// `P` is a matrix of integers and the result is exact; `precision_bits` is then only a lower bound of the
+    /// precision of the result.
     pub exact_integers: bool,
     /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
@@ -28,10 +29,10 @@ pub struct SyrkOptions<'a> {
     pub alpha: Option<&'a Float>,
     /// Scalar of `accumulate`; `None` is 1.
     pub beta: Option<&'a Float>,
-    /// A symmetric matrix to add: the result is `alpha * P^T P + beta * accumulate`, rounded once. A plain matrix is
-    /// checked, see [`Symmetric`].
+    /// A symmetric matrix to add: the result is `alpha * P^T P + beta * accumulate`, rounded once. The symmetry of a
+    /// plain matrix is checked, see [`Symmetric`].
     pub accumulate: Option<Symmetric<'a>>,
-    /// Changes that tests make to the product.
+    /// Faults that tests inject into the product.
     #[doc(hidden)]
     pub hooks: Hooks<'a>,
 }
@@ -67,13 +68,13 @@ pub fn syrk<'a>(ctx: &Context, p: impl Into<MatrixView<'a>>, precision_bits: u32
 /// `Q := alpha * P^T P + beta * C` for a big-float matrix `P` and a symmetric `C`, rounded to `precision_bits` bits.
 ///
 /// Shapes: `p` is `K x N` (either may be 0), read only; with [`Op::Transpose`] it is `N x K` and the result is `P P^T`.
-/// The result and `accumulate` are `N x N`; one triangle is computed and mirrored.
-/// Accuracy: without scalars, `|computed - exact| <= 2^(1 - precision_bits) * ||p_i|| * ||p_j||`; with them, the same
-/// product before its rounding, times alpha, plus beta times C, rounded once. With `exact_integers` the result is
-/// exact, at a precision that holds it. [`Accuracy::Entrywise`] promises more: each entry is accurate relative to the
-/// sizes of its terms.
-/// The bits depend only on the operands, the precision and the options, not on threads, memory limit or kernel.
-/// Cost: `K * N * (N + 1) / 2` word products for each of about `(2 precision_bits + log2 K) / 52` primes.
+/// The result and `accumulate` are `N x N`; one triangle is computed and mirrored. Accuracy: without scalars,
+/// `|computed - exact| <= 2^(1 - precision_bits) * ||p_i|| * ||p_j||`; with scalars, alpha times the same product
+/// before its rounding, plus beta times C, is rounded once. With `exact_integers` the result is exact, at a precision
+/// that represents it. [`Accuracy::Entrywise`] gives a stronger, componentwise bound: the error of each entry is small
+/// relative to the sizes of its terms. The bits depend only on the operands, the precision and the options, not on
+/// threads, memory limit or kernel. Cost: `K * N * (N + 1) / 2` word products for each of about `(2 precision_bits +
+/// log2 K) / 52` primes.
 ///
 /// ```
 /// use sunzi::{Context, Matrix, Op, Symmetric, SyrkOptions};
@@ -89,9 +90,9 @@ pub fn syrk<'a>(ctx: &Context, p: impl Into<MatrixView<'a>>, precision_bits: u32
 ///
 /// # Errors
 /// [`crate::Error::Precision`]; [`crate::Error::ShapeMismatch`] and [`crate::Error::NotSymmetric`] for `accumulate`;
-/// [`crate::Error::MemoryLimit`] with the least limit that would do; [`crate::Error::NotInteger`] with
+/// [`crate::Error::MemoryLimit`] with the smallest limit that suffices; [`crate::Error::NotInteger`] with
 /// `exact_integers`; [`crate::Error::InvalidArgument`] for scalars that are not finite, or not integers with
-/// `exact_integers`; [`crate::Error::ExponentRange`] where an entry of the result leaves the exponent range;
+/// `exact_integers`; [`crate::Error::ExponentRange`] if an entry of the result is outside the exponent range;
 /// [`crate::Error::SelfCheck`]; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`].
 pub fn syrk_with<'a>(
     ctx: &Context,
@@ -104,10 +105,10 @@ pub fn syrk_with<'a>(
     Ok(Outcome { result, report })
 }
 
-/// [`syrk_with`] into memory of the caller: a symmetric matrix, which is replaced where its order or precision do not
-/// fit, a block of a larger matrix, or one triangle of either, see [`SymmetricDestination`].
+/// [`syrk_with`] into the caller's memory: a symmetric matrix, which is replaced if its order or precision do not fit,
+/// a block of a larger matrix, or one triangle of either, see [`SymmetricDestination`].
 ///
-/// After an error a symmetric matrix is empty, and a block holds unspecified numbers.
+/// After an error a symmetric matrix is empty, and the numbers in a block are unspecified.
 ///
 /// ```
 /// use sunzi::{Context, Matrix, SymmetricDestination, SyrkOptions};

@@ -21,13 +21,13 @@ use std::time::Instant;
 const BAND_ROWS: usize = 64;
 const MOST_BANDS: usize = 8;
 
-/// Choices of a TRMM beyond the operands and the precision.
+/// Options of a TRMM in addition to the operands and the precision.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct TrmmOptions<'a> {
     /// `Left` gives `op(T) B` (the default), `Right` gives `B op(T)`.
     pub side: Side,
-    /// The triangle of `T` that is read; the other may hold anything.
+    /// The triangle of `T` that is read; the contents of the other triangle are ignored.
     pub uplo: Uplo,
     /// Whether `T` is used transposed.
     pub op: Op,
@@ -72,11 +72,11 @@ pub fn trmm<'a, 'b>(
 
 /// `alpha * op(T) B` or `alpha * B op(T)` for a triangular `T`, rounded to `precision_bits` bits.
 ///
-/// Shapes: `t` is `n x n`, of which one triangle is read (with [`Diag::Unit`] without its diagonal); `b` and the
-/// result are `n x m` on the left side, `m x n` on the right. Any of them may be empty.
-/// Accuracy: that of [`crate::gemm_with`] for the same operands with zeros outside the triangle, by norms or, with
-/// [`Accuracy::Entrywise`], by the terms of each entry. The bits depend only on the operands, the precision and the
-/// options. Cost: `n^2 m / 2` word products for each prime, and those of the squares on the diagonal.
+/// Shapes: `t` is `n x n`, of which one triangle is read (with [`Diag::Unit`] without its diagonal); `b` and the result
+/// are `n x m` for side left, `m x n` for side right. Any of them may be empty. Accuracy: that of [`crate::gemm_with`]
+/// for the same operands with zeros outside the triangle: by norms or, with [`Accuracy::Entrywise`], componentwise. The
+/// bits depend only on the operands, the precision and the options. Cost: `n^2 m / 2` word products for each prime, and
+/// the products of the square blocks on the diagonal.
 ///
 /// ```
 /// use sunzi::{Context, Matrix};
@@ -101,8 +101,8 @@ pub fn trmm_with<'a, 'b>(
     Ok(Outcome { result, report })
 }
 
-/// [`trmm_with`] into memory of the caller: a matrix, which is replaced where its shape or precision do not fit, or a
-/// block of a larger one, see [`Destination`].
+/// [`trmm_with`] into the caller's memory: a matrix, which is replaced if its shape or precision do not fit, or a block
+/// of a larger one, see [`Destination`].
 ///
 /// After an error the contents of `result` are unspecified numbers.
 ///

@@ -36,14 +36,13 @@ pub fn trsm<'a, 'b>(
 /// bits.
 ///
 /// Shapes: `t` is `n x n`, of which one triangle is read (with [`crate::Diag::Unit`] without its diagonal); `b` and the
-/// result are `n x m` on the left side, `m x n` on the right. Any of them may be empty.
-/// Accuracy, on the left side, for row `t_i` of `op(T)` and column `x_j` of the result:
-/// `|alpha b - op(T) x|_ij <= 2^(1 - precision_bits) (||t_i|| ||x_j|| + |alpha b_ij|)`, whatever the condition of `T`;
-/// with [`crate::Accuracy::Entrywise`] `|alpha b - op(T) x|_ij <= 2^(1 - precision_bits) (|op(T)| |X|)_ij`. On the
-/// right side the same for `op(T)^T X^T = alpha B^T`. The bits depend only on the operands, the precision and the
-/// options, not on threads, kernel or memory limit.
-/// Cost: `n^2 m / 2` word products for each of about `2 precision_bits / 52` primes.
-/// Source: docs/ALGORITHM.md, "Triangular solves".
+/// result are `n x m` for side left, `m x n` for side right. Any of them may be empty. Accuracy for side left, with row
+/// `t_i` of `op(T)` and column `x_j` of the result: `|alpha b - op(T) x|_ij <= 2^(1 - precision_bits) (||t_i||
+/// ||x_j|| + |alpha b_ij|)`, for any condition of `T`; with [`crate::Accuracy::Entrywise`] `|alpha b - op(T) x|_ij <=
+/// 2^(1 - precision_bits) (|op(T)| |X|)_ij`. For side right the same bound holds for `op(T)^T X^T = alpha B^T`. The
+/// bits depend only on the operands, the precision and the options, not on threads, kernel or memory limit. Cost: `n^2
+/// m / 2` word products for each of about `2 precision_bits / 52` primes. Source: docs/ALGORITHM.md, "Triangular
+/// solves".
 ///
 /// ```
 /// use sunzi::{Context, Matrix, Op, TrsmOptions};
@@ -58,8 +57,8 @@ pub fn trsm<'a, 'b>(
 ///
 /// # Errors
 /// [`crate::Error::ShapeMismatch`]; [`crate::Error::Singular`] with the first zero on the diagonal;
-/// [`crate::Error::Precision`]; [`crate::Error::InvalidArgument`] where alpha is not finite;
-/// [`crate::Error::ExponentRange`] where an entry of the solution, or a product on the way to it, leaves the exponent
+/// [`crate::Error::Precision`]; [`crate::Error::InvalidArgument`] if alpha is not finite;
+/// [`crate::Error::ExponentRange`] if an entry of the solution, or an intermediate product, is outside the exponent
 /// range; [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`].
 pub fn trsm_with<'a, 'b>(
     ctx: &Context,
@@ -73,8 +72,8 @@ pub fn trsm_with<'a, 'b>(
     Ok(Outcome { result, report })
 }
 
-/// [`trsm_with`] into memory of the caller: a matrix, which is replaced where its shape or precision do not fit, or a
-/// block of a larger one, see [`Destination`].
+/// [`trsm_with`] into the caller's memory: a matrix, which is replaced if its shape or precision do not fit, or a block
+/// of a larger one, see [`Destination`].
 ///
 /// After an error the contents of `result` are unspecified numbers.
 ///

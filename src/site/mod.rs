@@ -1,6 +1,6 @@
-//! Where a call runs: a context, and the ranks that compute together.
+//! The site of a call: a context, and the ranks that compute together.
 //!
-//! Knows: ranks, nodes, windows, memory limits. Does not know: matrices.
+//! Depends on: ranks, nodes, windows, memory limits. Independent of: matrices.
 
 mod team;
 
@@ -48,7 +48,7 @@ impl<'a> Site<'a> {
         self.team.rank() == ROOT
     }
 
-    /// `Ok` where every rank passes `Ok`, else the same error on every rank. Collective.
+    /// Returns `Ok` if every rank passes `Ok`, else the same error on every rank. Collective.
     ///
     /// # Errors
     /// As [`agree`].
@@ -56,7 +56,7 @@ impl<'a> Site<'a> {
         agree(self.world(), outcome)
     }
 
-    /// A value that every rank has, else the same error on every rank. Collective.
+    /// Returns the value if every rank has one, else the same error on every rank. Collective.
     ///
     /// # Errors
     /// As [`agree`].
@@ -85,7 +85,7 @@ impl<'a> Site<'a> {
         self.largest(!number).map(|largest| !largest)
     }
 
-    /// Refuses on every rank where some node's limit has no room for `bytes` on each of its ranks. Collective.
+    /// Returns an error on every rank if some node's limit does not allow `bytes` on each of its ranks. Collective.
     ///
     /// # Errors
     /// [`Error::MemoryLimit`]; [`Error::Transport`].
@@ -93,12 +93,12 @@ impl<'a> Site<'a> {
         self.agree(self.ctx.admit(self.on_node(bytes)))
     }
 
-    /// Bytes of the node where each of its ranks takes `bytes`.
+    /// Bytes of the node if each of its ranks uses `bytes`.
     pub fn on_node(&self, bytes: u64) -> u64 {
         bytes.saturating_mul(self.team.ranks_here())
     }
 
-    /// A context with an even share of the node's limit, and of the bytes held of it.
+    /// A context with an even share of the node's limit, and of the bytes that are held within it.
     pub fn share(&self) -> Context {
         self.ctx.with_memory(self.ctx.memory().divided(self.team.ranks_here()))
     }
@@ -114,10 +114,10 @@ impl<'a> Site<'a> {
         Ok(self.ctx.holding(sum[0]))
     }
 
-    /// The outcome of a step within [`Site::share`]; a refusal names the limit of the node.
+    /// The outcome of a step within [`Site::share`]; an error of memory names the limit of the node.
     ///
     /// # Errors
-    /// Those of `outcome`.
+    /// The errors of `outcome`.
     pub fn of_node<T>(&self, outcome: Result<T>) -> Result<T> {
         outcome.map_err(|error| match error {
             // A rank without a limit of its own passes on the refusal of a rank with one.
@@ -129,10 +129,10 @@ impl<'a> Site<'a> {
         })
     }
 
-    /// Numbers that the root finds, on all ranks. Collective.
+    /// Numbers that the root determines, on all ranks. Collective.
     ///
     /// # Errors
-    /// Those of `find`; [`Error::Transport`].
+    /// The errors of `find`; [`Error::Transport`].
     pub fn root_finds(&self, find: impl FnOnce() -> Result<Vec<u64>>) -> Result<Vec<u64>> {
         let found = self.agreed(self.is_root().then(find).transpose())?.unwrap_or_default();
         if self.team.size() == 1 {

@@ -7,31 +7,31 @@ use crate::options::setters;
 use crate::store::available_bytes;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-/// Choices of a [`Team`].
+/// Options of a [`Team`].
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct TeamOptions {
     /// Treats each group of this many ranks of a machine as a node, for tests of many nodes on one machine;
     /// `None` makes a node of each machine.
     pub ranks_per_node: Option<usize>,
-    /// Where the memory that ranks share comes from.
+    /// The source of the memory that ranks share.
     pub window: WindowKind,
 }
 
 setters! { new TeamOptions { ranks_per_node: impl Into<Option<usize>>, window: WindowKind } }
 
 impl TeamOptions {
-    /// The default, but with the ranks per node of `SUNZI_RANKS_PER_NODE` where it is set.
+    /// The default options, with the ranks per node of the environment variable `SUNZI_RANKS_PER_NODE` if it is set.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where the variable is no count from 1 on.
+    /// [`Error::InvalidArgument`] if the variable is not a count of at least 1.
     pub fn from_environment() -> Result<TeamOptions> {
         let ranks_per_node = match std::env::var("SUNZI_RANKS_PER_NODE") {
             Err(_) => None,
             Ok(text) => match text.trim().parse::<usize>() {
                 Ok(count) if count > 0 => Some(count),
                 _ => {
-                    let message = format!("SUNZI_RANKS_PER_NODE is '{text}': it must be a count from 1 on");
+                    let message = format!("SUNZI_RANKS_PER_NODE is '{text}': it must be a count of at least 1");
                     return Err(Error::InvalidArgument(message));
                 }
             },
@@ -40,19 +40,20 @@ impl TeamOptions {
     }
 }
 
-/// Which ranks lie on which node; the same on all ranks.
+/// The nodes of the ranks; the same on all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeLayout {
     /// The ranks of each node, in ascending order; nodes are in the order of their first ranks.
     pub nodes: Vec<Vec<usize>>,
     /// The node of each rank.
     pub node_of: Vec<usize>,
-    /// The place of each rank within its node.
+    /// The index of each rank within its node.
     pub local_of: Vec<usize>,
 }
 
 impl NodeLayout {
-    /// The layout of ranks on machines, given by a number for each rank, with at most `ranks_per_node` ranks a node.
+    /// The layout of ranks on machines, given by one number for each rank, with at most `ranks_per_node` ranks on a
+    /// node.
     pub fn new(machine_of: &[usize], ranks_per_node: Option<usize>) -> NodeLayout {
         let mut nodes: Vec<(usize, Vec<usize>)> = Vec::new();
         let most = ranks_per_node.unwrap_or(usize::MAX).max(1);
@@ -87,7 +88,7 @@ impl NodeLayout {
     }
 }
 
-/// The ranks that compute together, seen from one of them.
+/// The ranks that compute together, as seen by one of them.
 ///
 /// Every method and every operation that takes a team is collective: all ranks call it, in the same order. Windows,
 /// groups of ranks and their layout are kept between calls. [`Team::close`] releases the windows.
@@ -95,7 +96,7 @@ pub struct Team {
     world: Box<dyn Transport>,
     node: Box<dyn Transport>,
     layout: NodeLayout,
-    /// Nodes that share this rank's machine; more than one where nodes are emulated.
+    /// Nodes that share this rank's machine; more than one if nodes are emulated.
     nodes_on_machine: usize,
     window: WindowKind,
     /// Windows of products.
@@ -136,7 +137,7 @@ impl Team {
     /// The team of all ranks of `world`. Collective.
     ///
     /// # Errors
-    /// [`Error::Transport`]; [`Error::InvalidArgument`] where ranks pass different options.
+    /// [`Error::Transport`]; [`Error::InvalidArgument`] if ranks pass different options.
     pub fn new(world: Box<dyn Transport>, options: TeamOptions) -> Result<Team> {
         let (rank, size) = (world.rank(), world.size());
         let mut facts = vec![0; 3 * size];
@@ -144,7 +145,7 @@ impl Team {
         world.all_gather(&own.map(|number| number as u64), &mut facts)?;
         let facts = facts.chunks_exact(3).map(|of| [of[0], of[1], of[2]]).collect::<Vec<_>>();
         if let Some(other) = facts.iter().position(|of| of[1..] != facts[0][1..]) {
-            let message = format!("ranks 0 and {other} ask for different nodes or windows");
+            let message = format!("ranks 0 and {other} have different settings of nodes or windows");
             return Err(Error::InvalidArgument(message));
         }
         let machine_of = facts.iter().map(|of| of[0] as usize).collect::<Vec<_>>();
@@ -164,7 +165,7 @@ impl Team {
         })
     }
 
-    /// This rank, from 0.
+    /// The number of this rank, counted from 0.
     pub fn rank(&self) -> usize {
         self.world.rank()
     }
@@ -184,7 +185,7 @@ impl Team {
         &*self.node
     }
 
-    /// Which ranks lie on which node.
+    /// The nodes of the ranks.
     pub fn layout(&self) -> &NodeLayout {
         &self.layout
     }
@@ -355,11 +356,11 @@ impl Team {
     }
 
     /// Releases all windows that earlier calls have kept, [`Team::window_bytes`] of this node, as calls under a memory
-    /// limit do automatically. Calls without a team cannot: [`crate::distributed::DistMatrix::redistribute`], and
-    /// factors of doubles in memory. Collective.
+    /// limit do automatically. Calls without a team cannot release them:
+    /// [`crate::distributed::DistMatrix::redistribute`], and factors of doubles in memory. Collective.
     ///
-    /// Cost: one agreement of all ranks, and that the next call opens its windows anew, whose pages the system clears
-    /// at some gigabytes a second. Source: docs/decisions/083-finished-tiles-in-a-window.md.
+    /// Cost: one agreement of all ranks; the next call opens its windows anew, and the system clears their pages at
+    /// some gigabytes per second. Source: docs/decisions/083-finished-tiles-in-a-window.md.
     ///
     /// # Errors
     /// [`Error::Transport`].
@@ -381,7 +382,8 @@ impl Team {
         self.kept_windows().map_or(Ok(()), close_all)
     }
 
-    /// Releases the windows. Collective. A team that is dropped without leaves MPI's windows to the end of the program.
+    /// Releases the windows. Collective. If a team is dropped without this call, MPI's windows exist until the end of
+    /// the program.
     ///
     /// # Errors
     /// [`Error::Transport`].

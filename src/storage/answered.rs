@@ -1,6 +1,6 @@
 //! A directory of objects with its answers: waited for one by one, or by their tags.
 //!
-//! Does not know: what the objects are.
+//! Independent of: what the objects are.
 
 use super::{
     Caching, Completion, DeleteRequest, GroupName, Identity, ObjectName, Priority, ReadRequest, Storage, StorageOptions,
@@ -37,16 +37,17 @@ impl Completions {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes an answer in.
+    /// Adds an answer.
     pub fn push(&self, answer: Completion) {
         self.lock().answers.push_back(answer);
         self.changed.notify_all();
     }
 
-    /// Waits for the next answer; `None` once they are closed. While none comes, `quiet` is called every second.
+    /// Waits for the next answer; `None` once the answers are closed. While no answer comes, `quiet` is called every
+    /// second.
     ///
     /// # Errors
-    /// Those of `quiet`.
+    /// The errors of `quiet`.
     pub fn wait(&self, quiet: impl Fn() -> Result<()>) -> Result<Option<Completion>> {
         loop {
             let state = self.lock();
@@ -66,7 +67,7 @@ impl Completions {
         }
     }
 
-    /// Waits for the answer with a tag, where several wait for theirs.
+    /// Waits for the answer with a tag, if several callers wait for answers.
     pub fn wait_for(&self, tag: u64) -> Completion {
         let mut state = self.lock();
         loop {
@@ -77,14 +78,14 @@ impl Completions {
         }
     }
 
-    /// No caller waits any more.
+    /// Records that no caller waits any more.
     pub fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();
     }
 }
 
-/// An open directory and its answers.
+/// An open directory and the answers to its requests.
 pub struct AnsweredStorage {
     /// The directory.
     pub storage: Arc<Storage>,
@@ -96,7 +97,7 @@ impl AnsweredStorage {
     /// Opens the directory and deletes the damaged groups in it; returns their number.
     ///
     /// # Errors
-    /// Those of [`Storage::open`] and of deletions.
+    /// The errors of [`Storage::open`] and of deletions.
     pub fn open(path: &Path, identity: &Identity, caching: Caching) -> Result<(AnsweredStorage, usize)> {
         let answers = Arc::new(Completions::default());
         let told = answers.clone();
@@ -113,10 +114,10 @@ impl AnsweredStorage {
         self.answers.wait_for(DELETION).result
     }
 
-    /// Deletes the group of an object that turned out to be damaged.
+    /// Deletes the group of a damaged object.
     ///
     /// # Errors
-    /// Those of the deletion.
+    /// The errors of the deletion.
     pub fn discard(&self, object: &str) -> Result<()> {
         let known = self.storage.objects().into_iter().find(|known| known.name.as_str() == object);
         known.map_or(Ok(()), |damaged| self.delete(&damaged.group))
@@ -126,7 +127,7 @@ impl AnsweredStorage {
     /// its contents after an error are arbitrary.
     ///
     /// # Errors
-    /// Those of the storage.
+    /// The errors of the storage.
     pub fn read_now(&self, object: ObjectName, buffer: &mut Option<IoBuffer>, tag: u64) -> Result<()> {
         if self.storage.object(&object).is_none() {
             return Err(Error::InvalidArgument(format!("there is no stored object '{object}'")));

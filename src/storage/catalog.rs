@@ -16,14 +16,14 @@ pub struct ObjectInfo {
     pub name: ObjectName,
     /// Its length.
     pub bytes: u64,
-    /// The group that it was published in.
+    /// The group in which it was published.
     pub group: GroupName,
 }
 
-/// A group whose file cannot be used; deleting the group makes its name free again.
+/// A group whose file cannot be used; after the group is deleted, its name can be used again.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DamagedGroup {
-    /// The group that the file is called after.
+    /// The name of the group, from the name of the file.
     pub group: GroupName,
     /// The defect of the file.
     pub reason: String,
@@ -55,14 +55,14 @@ struct CatalogGroup {
 pub struct StorageContents {
     /// Groups.
     pub groups: u64,
-    /// Objects in all of them.
+    /// Number of objects in all groups.
     pub objects: u64,
     /// Bytes of all names, of groups and objects.
     pub name_bytes: u64,
 }
 
 impl StorageContents {
-    /// Most bytes for the catalog of all of them, including those for opening the directory.
+    /// Largest number of bytes of the catalog of all groups, including those for opening the directory.
     pub fn memory_bytes(&self) -> u64 {
         let names = self.name_bytes.saturating_mul(2);
         let places =

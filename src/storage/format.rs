@@ -3,7 +3,7 @@
 //! Little endian: magic (8 bytes), version, count of objects (4 each), bytes of the header, bytes of the file,
 //! checksum of the directory's identity (8 each); length (4) and text of the group's name; for each object offset,
 //! bytes and XXH3-64 of the bytes (8 each), length (4) and text of the name; zeros; the last 8 bytes of the header are
-//! the XXH3-64 of all before them. Does not know: files.
+//! the XXH3-64 of all before them. Independent of: files.
 
 use super::name::{GroupName, ObjectName};
 use crate::store::IoBuffer;
@@ -26,7 +26,7 @@ const MAXIMUM_HEADER_BYTES: u64 = 1 << 30;
 
 /// Bytes that an object of `bytes` bytes takes in a file and in a buffer: whole blocks of [`IoBuffer::ALIGNMENT`].
 ///
-/// Objects that are read together lie in the buffer one after another, each at the start of a block.
+/// Objects that are read together are stored in the buffer one after another, each at the start of a block.
 pub fn padded_bytes(bytes: u64) -> u64 {
     let alignment = IoBuffer::ALIGNMENT as u64;
     bytes.div_ceil(alignment).saturating_mul(alignment)
@@ -102,11 +102,11 @@ impl GroupHeader {
     /// Bytes of a header that begins with the block `first`.
     ///
     /// # Errors
-    /// In words, why it is none.
+    /// In words, why it is not valid.
     pub fn bytes_of(first: &[u8]) -> Result<u64, String> {
         let mut fields = Fields(first);
         if fields.take(8)? != MAGIC {
-            return Err("it is no file of a group of stored objects".to_string());
+            return Err("it is not a file of a group of stored objects".to_string());
         }
         match fields.number_32()? {
             VERSION => {}
@@ -174,7 +174,7 @@ impl<'a> Fields<'a> {
 
     fn text(&mut self) -> Result<&'a str, String> {
         let bytes = self.number_32()? as usize;
-        std::str::from_utf8(self.take(bytes)?).map_err(|_| "a name in its header is no text".to_string())
+        std::str::from_utf8(self.take(bytes)?).map_err(|_| "a name in its header is not text".to_string())
     }
 }
 

@@ -1,6 +1,6 @@
 //! The identity of a storage directory's contents, as a small text file in it.
 //!
-//! Does not know: files; what the values mean.
+//! Independent of: files; what the values mean.
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 /// The version of the layout of a directory and of its files.
 pub const LAYOUT_VERSION: u32 = 1;
 
-/// The identity of the objects of a directory: an operation, and all that their bytes depend on.
+/// The identity of the objects of a directory: an operation, and all values on which their bytes depend.
 ///
 /// ```
 /// use sunzi::advanced::storage::Identity;
@@ -37,7 +37,7 @@ impl Identity {
         Identity { operation: operation.into(), entries: Vec::new() }
     }
 
-    /// The same with one more value, or another one, that the objects depend on.
+    /// The same with one more value on which the objects depend, or another value.
     pub fn with(mut self, key: impl Into<String>, value: impl ToString) -> Identity {
         let key = key.into();
         self.entries.retain(|(known, _)| *known != key);
@@ -66,8 +66,8 @@ impl Identity {
         let stored: Stored = serde_json::from_slice(text).map_err(|wrong| Error::Format {
             path: path.to_path_buf(),
             message: format!(
-                "no identity of a storage directory: {wrong}; the file is damaged, and what is finished there cannot \
-                 be gone on from: remove the directory, or name a new one"
+                "the identity of the storage directory is damaged ({wrong}), so that no run can resume from it: remove \
+                 the directory, or choose another"
             ),
         })?;
         let mut pairs = vec![

@@ -1,9 +1,9 @@
-//! Named objects that never change, in a directory on disk: published, read and deleted by threads of its own.
+//! Named immutable objects in a directory on disk: published, read and deleted by threads of the directory.
 //!
-//! Objects are published in groups, each a file that appears whole or not at all: it is written under a temporary
-//! name, synced, renamed, and the directory synced, before the publication is acknowledged. Acknowledged objects
-//! survive a power cut, and every object carries a checksum that each read compares. Objects of only one run need no
-//! sync ([`Durability::Scratch`]). A directory belongs to one [`Identity`] and, at a time, to one process.
+//! Objects are published in groups. Each group is a file that appears complete or not at all: it is written under a
+//! temporary name, synced, renamed, and the directory synced, before the publication is acknowledged. Acknowledged
+//! objects survive a power failure, and every object has a checksum that each read compares. Objects of a single run
+//! need no sync ([`Durability::Scratch`]). A directory belongs to one [`Identity`] and, at a time, to one process.
 //!
 //! ```
 //! use sunzi::advanced::storage::{GroupName, Identity, NewObject, ObjectName, PublishRequest, ReadRequest, Storage};
@@ -33,7 +33,7 @@
 //! # }
 //! ```
 //!
-//! Knows: files, threads, bytes. Does not know: what the objects are, which ones are wanted next.
+//! Depends on: files, threads, bytes. Independent of: the contents of objects, the order of their use.
 
 mod answered;
 mod catalog;
@@ -77,8 +77,8 @@ use transfer::{Transfer, runs};
 
 /// An open directory of objects.
 ///
-/// Dropping it waits for the requests under way and answers queued ones with [`Error::Cancelled`]; no temporary file is
-/// left. Only then another process can open the directory.
+/// Dropping it waits for active requests and answers queued ones with [`Error::Cancelled`]; no temporary file remains.
+/// Only afterwards can another process open the directory.
 pub struct Storage {
     // Before the lock: threads end first.
     service: Service,
@@ -90,11 +90,11 @@ pub struct Storage {
 impl Storage {
     /// Opens the directory `path` of this `identity`, or makes it in a folder that exists.
     ///
-    /// Temporary files of killed runs are removed. Every answer goes to `deliver`.
+    /// Temporary files of killed runs are removed. Every answer is passed to `deliver`.
     ///
     /// # Errors
-    /// [`Error::StorageInUse`] while another process works there; [`Error::StorageMismatch`] where it belongs to
-    /// something else; [`Error::Format`] where it holds other files; [`Error::Io`] and [`Error::DiskFull`];
+    /// [`Error::StorageInUse`] while another process uses it; [`Error::StorageMismatch`] if it belongs to another
+    /// identity; [`Error::Format`] if it contains other files; [`Error::Io`] and [`Error::DiskFull`];
     /// [`Error::Threads`].
     pub fn open(path: &Path, identity: &Identity, options: StorageOptions, deliver: Deliver) -> Result<Storage> {
         let mut folder = SystemFolder::open_or_make(path).map_err(|(action, source)| Error::Io {
@@ -106,13 +106,13 @@ impl Storage {
         let mut storage = Storage::open_in(Arc::new(folder), identity, options, deliver)?;
         match rings {
             Some(Ok(())) => storage.report.calls = Calls::Ring,
-            Some(Err(refused)) => storage.report.remarks.push(format!("no io_uring here: {refused}")),
+            Some(Err(refused)) => storage.report.remarks.push(format!("io_uring is not available: {refused}")),
             None => {}
         }
         Ok(storage)
     }
 
-    /// The same in any folder, such as a simulated one.
+    /// The same in any folder, for example a simulated one.
     ///
     /// # Errors
     /// As [`Storage::open`].
@@ -134,7 +134,7 @@ impl Storage {
         self.service.state().catalog.objects()
     }
 
-    /// An object that can be read; `None` where there is none of that name.
+    /// An object that can be read; `None` if there is none of that name.
     pub fn object(&self, name: &ObjectName) -> Option<ObjectInfo> {
         let state = self.service.state();
         let place = state.catalog.find(name)?;
@@ -146,11 +146,11 @@ impl Storage {
         self.service.state().catalog.damaged()
     }
 
-    /// Reads objects into a buffer. The answer is [`Error::Damaged`] or [`Error::Truncated`] where one of them differs
+    /// Reads objects into a buffer. The answer is [`Error::Damaged`] or [`Error::Truncated`] if one of them differs
     /// from the published one.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where there is no object of a name, or the buffer is too small for all.
+    /// [`Error::InvalidArgument`] if there is no object of a name, or the buffer is too small for all.
     pub fn read(&self, request: ReadRequest) -> Result<()> {
         let ReadRequest { objects, buffer, tag, priority } = request;
         self.service.submit(priority, |catalog| {
@@ -172,7 +172,8 @@ impl Storage {
         })
     }
 
-    /// Reads from elsewhere than the directory, in turn with the objects: one queue is for all that the disk does.
+    /// Reads from another source than the directory, in turn with the objects, so that one queue contains all requests
+    /// to the disk.
     ///
     /// # Errors
     /// None today.
@@ -181,11 +182,11 @@ impl Storage {
         self.service.submit(priority, |_| Ok(Request { tag, work: StorageWork::Fetch { source, buffer } }))
     }
 
-    /// Publishes a group. Its objects can be read from the moment of the answer on, which is [`Error::DiskFull`] where
-    /// there is no room for them. The padding of the blocks at the objects' ends is written as it is.
+    /// Publishes a group. Its objects can be read from the moment of the answer on; the answer is [`Error::DiskFull`]
+    /// if there is no space for them. The padding of the blocks at the ends of objects is also written.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where a name is not free, or an object is not within its buffer.
+    /// [`Error::InvalidArgument`] if a name is not free, or an object is not within its buffer.
     pub fn publish(&self, request: PublishRequest) -> Result<()> {
         let PublishRequest { group, objects, tag, priority } = request;
         for object in &objects {
@@ -208,11 +209,11 @@ impl Storage {
         })
     }
 
-    /// Deletes a group, damaged or not: for its file, its objects and their names. Reads of it that have not been
-    /// answered may fail.
+    /// Deletes a group, damaged or not: its file, its objects and their names. Reads of it that have no answer yet may
+    /// fail.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where there is no such group.
+    /// [`Error::InvalidArgument`] if there is no such group.
     pub fn delete(&self, request: DeleteRequest) -> Result<()> {
         let DeleteRequest { group, tag } = request;
         self.service.submit(Priority::InOrder, |catalog| {
@@ -231,13 +232,13 @@ impl Storage {
         self.service.statistics()
     }
 
-    /// For how long the oldest request has been under way: a disk that has not answered for so long.
+    /// The age of the oldest active request: the disk has not answered for that time.
     pub fn oldest_request(&self) -> Option<Duration> {
         self.service.oldest()
     }
 
-    /// Measures the disk with a file of about `bytes` bytes (a few tens of MB), which is removed. Takes
-    /// [`DiskRates::MEMORY_BYTES`] of memory, and waits for the end; requests under way make the disk slower.
+    /// Measures the disk with a file of about `bytes` bytes (a few tens of MB), which is removed. It uses
+    /// [`DiskRates::MEMORY_BYTES`] of memory, and waits for the end; other active requests make the disk slower.
     ///
     /// # Errors
     /// [`Error::DiskFull`], [`Error::Io`], [`Error::OutOfMemory`].

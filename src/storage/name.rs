@@ -1,6 +1,6 @@
 //! Names of objects and of the groups that they are published in.
 //!
-//! Does not know: what is named.
+//! Independent of: what is named.
 
 use crate::error::{Error, Result};
 use std::fmt;
@@ -24,12 +24,12 @@ impl ObjectName {
     /// The name `text`.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where it is empty or too long.
+    /// [`Error::InvalidArgument`] if it is empty or too long.
     pub fn new(text: &str) -> Result<ObjectName> {
         match text.len() {
             1..=OBJECT_NAME_BYTES => Ok(ObjectName(text.into())),
             bytes => Err(Error::InvalidArgument(format!(
-                "the name of a stored object takes 1 to {OBJECT_NAME_BYTES} bytes: this one has {bytes}"
+                "the name of a stored object must have 1 to {OBJECT_NAME_BYTES} bytes: this one has {bytes}"
             ))),
         }
     }
@@ -44,7 +44,7 @@ impl GroupName {
     /// The name `text`.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where it cannot be part of a file's name everywhere.
+    /// [`Error::InvalidArgument`] if it cannot be part of a file's name on every system.
     pub fn new(text: &str) -> Result<GroupName> {
         let is_fine = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
         let has_fine_length = (1..=GROUP_NAME_BYTES).contains(&text.len());

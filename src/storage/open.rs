@@ -1,6 +1,6 @@
 //! Opening a directory: its lock, its identity, files of killed runs, published groups.
 //!
-//! Does not know: threads, requests.
+//! Independent of: threads, requests.
 
 use super::catalog::Catalog;
 use super::folder::{Access, DirectIo, Folder, Lock, read_whole, write_whole};
@@ -130,7 +130,10 @@ fn refuse_foreign(folder: &dyn Folder, names: &[String]) -> Result<()> {
     match names.iter().find(|name| !is_known(name)) {
         Some(foreign) if !names.iter().any(|name| name == IDENTITY) => Err(Error::Format {
             path: folder.path().to_path_buf(),
-            message: format!("no storage directory: it holds '{foreign}' and no '{IDENTITY}'; name a new or empty one"),
+            message: format!(
+                "this is not a storage directory: it contains '{foreign}' and no '{IDENTITY}'; choose a new or empty \
+                 one"
+            ),
         }),
         _ => Ok(()),
     }
@@ -163,8 +166,8 @@ fn resolve_caching(folder: &dyn Folder, caching: Caching) -> Result<StorageRepor
         DirectIo::Aligned(alignment) => report.alignment = Some(alignment),
         DirectIo::Absent(reason) => {
             report.caching = Caching::DropBehind;
-            let (path, instead) = (folder.path().display(), "files are dropped from the cache behind reads and writes");
-            report.remarks.push(format!("{path}: no direct I/O here ({reason}): {instead}"));
+            let (path, instead) = (folder.path().display(), "pages are dropped from the cache after reads and writes");
+            report.remarks.push(format!("{path}: direct I/O is not available ({reason}): {instead}"));
         }
     }
     Ok(report)
@@ -173,7 +176,7 @@ fn resolve_caching(folder: &dyn Folder, caching: Caching) -> Result<StorageRepor
 /// Reads the identity past the cache, which needs no space on a disk that may be full.
 fn probe(folder: &dyn Folder) -> Result<DirectIo> {
     let mut buffer = IoBuffer::new(IoBuffer::ALIGNMENT)?;
-    let answer = folder.direct_io(IDENTITY).map_err(refused(folder, IDENTITY, "ask for direct I/O to"))?;
+    let answer = folder.direct_io(IDENTITY).map_err(refused(folder, IDENTITY, "query the direct I/O of"))?;
     let DirectIo::Aligned(_) = answer else { return Ok(answer) };
     let file = folder.open(IDENTITY, Access::Direct);
     let tried = file.and_then(|file| read_whole(&*file, buffer.as_bytes_mut(), 0));
@@ -222,7 +225,7 @@ fn read_share(folder: &dyn Folder, identity: u64, names: &[String]) -> Result<Ve
         let header = read_header(folder, name, &mut block).map_err(refused(folder, name, "read"))?;
         let header = header.and_then(|header| match () {
             () if header.group != group => Err(format!("it is the file of group '{}'", header.group)),
-            () if header.identity != identity => Err("it is from another directory".to_string()),
+            () if header.identity != identity => Err("it belongs to another directory".to_string()),
             () => Ok(header),
         });
         found.push(FoundGroup { group, header });
@@ -241,7 +244,9 @@ fn read_header(
     let first = IoBuffer::ALIGNMENT;
     let mut found = read_whole(&*file, &mut block[..first], 0)?;
     let mut bytes = match GroupHeader::bytes_of(&block[..found]) {
-        Ok(bytes) if bytes > file_bytes => return Ok(Err(format!("it has {file_bytes} bytes, its header {bytes}"))),
+        Ok(bytes) if bytes > file_bytes => {
+            return Ok(Err(format!("it has {file_bytes} bytes, but its header states {bytes}")));
+        }
         Ok(bytes) => bytes as usize,
         Err(reason) => return Ok(Err(reason)),
     };

@@ -5,13 +5,13 @@
 
 use std::collections::VecDeque;
 
-/// When a request begins.
+/// The position of a request in the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Priority {
-    /// After all that came before it.
+    /// After all earlier requests.
     #[default]
     InOrder,
-    /// Before all that are not urgent.
+    /// Before all requests that are not urgent.
     Urgent,
 }
 

@@ -1,6 +1,6 @@
 //! How fast a disk is, by writing a file and reading it again.
 //!
-//! Does not know: groups.
+//! Independent of: groups.
 
 use super::folder::{Access, Folder, ReadPiece, WritePiece};
 use super::open::{RATES_FILE, not_written, refused};
@@ -18,7 +18,7 @@ const THREADS: usize = 4;
 /// Bytes of one call.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// The bytes that a disk moves in a second.
+/// The bytes that a disk transfers per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DiskRates {
     /// Bytes read.

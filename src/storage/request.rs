@@ -1,6 +1,6 @@
 //! The requests to a storage directory, and the answers.
 //!
-//! Does not know: how requests are carried out.
+//! Independent of: how requests are carried out.
 
 use super::catalog::StorageContents;
 use super::name::{GroupName, ObjectName};
@@ -13,9 +13,9 @@ use std::sync::Arc;
 /// Objects to be read into a buffer.
 #[derive(Debug)]
 pub struct ReadRequest {
-    /// The objects. Neighbours of one group, in the order in which they were published, are read by one call.
+    /// The objects. Neighbours of one group, in the order in which they were published, are read by one system call.
     pub objects: Vec<ObjectName>,
-    /// The buffer that receives them, one after another, each at the start of a block: the second one comes
+    /// The buffer that receives them one after another, each at the start of a block: the second one begins
     /// [`super::padded_bytes`] of the first one's bytes after it.
     pub buffer: IoBuffer,
     /// Identifies the answer.
@@ -29,15 +29,15 @@ pub struct ReadRequest {
 pub struct NewObject {
     /// Its name, which no other object has.
     pub name: ObjectName,
-    /// Where its bytes are.
+    /// The buffer with its bytes.
     pub buffer: Arc<IoBuffer>,
-    /// The first of them: the start of a block.
+    /// Position of the first byte: the start of a block.
     pub start: usize,
-    /// How many they are.
+    /// Number of bytes.
     pub bytes: u64,
 }
 
-/// A group to be published: all of its objects will be there, or none.
+/// A group to be published: either all of its objects will exist, or none.
 #[derive(Debug)]
 pub struct PublishRequest {
     /// Its name, which no other group has.
@@ -59,7 +59,7 @@ pub struct DeleteRequest {
     pub tag: u64,
 }
 
-/// Something that is read from elsewhere than the directory, such as a part of a matrix file.
+/// Data that are read from another source than the directory, such as a part of a matrix file.
 pub trait ExternalSource: Send + Sync {
     /// Fills the buffer; bytes read. Called on an I/O thread.
     ///
@@ -85,13 +85,13 @@ pub struct FetchRequest {
 pub struct Completion {
     /// The tag of the request.
     pub tag: u64,
-    /// Whether it was carried out. A group that was published or deleted stays so after a power cut, where the
+    /// Whether it was carried out. A group that was published or deleted stays so after a power failure, if the
     /// directory is durable.
     pub result: Result<()>,
     /// The buffer of a [`ReadRequest`]; after an error its contents are arbitrary. The buffers of a [`PublishRequest`]
-    /// are no longer shared by the storage when this value is delivered.
+    /// are no longer used by the storage when this value is delivered.
     pub buffer: Option<IoBuffer>,
-    /// Seconds from the beginning of the work on it, not counting the wait in the queue.
+    /// Seconds from the beginning of the work on it, without the wait in the queue.
     pub seconds: f64,
 }
 
@@ -101,33 +101,33 @@ pub type Deliver = Box<dyn Fn(Completion) + Send + Sync>;
 /// Whether the system caches the bytes read and written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Caching {
-    /// Reads and writes go past the cache.
+    /// Reads and writes bypass the cache.
     #[default]
     Direct,
     /// They go through the cache, and the system decides what stays in it.
     Cached,
-    /// They go through the cache, and the system is asked to drop each piece when it is read, or synced.
+    /// They go through the cache, and the system is requested to drop each piece when it is read, or synced.
     DropBehind,
 }
 
-/// By which calls of the system bytes are moved.
+/// The system calls by which bytes are transferred.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Calls {
     /// `pread` and `pwrite`.
     #[default]
     Ordinary,
-    /// io_uring for transfers of several pieces, or of more than 4 MiB, where the kernel has it and allows it.
+    /// io_uring for transfers of several pieces, or of more than 4 MiB, if the kernel has it and allows it.
     Ring,
 }
 
 /// The events that a publication survives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Durability {
-    /// A power cut: files and the directory are synced before the answer.
+    /// A power failure: files and the directory are synced before the answer.
     #[default]
     PowerCut,
-    /// Nothing but the end of the process: no sync is waited for. For objects that no later run reads. After a power
-    /// cut they may be missing or damaged, and are reported as such.
+    /// Only the end of the process: no sync is waited for. For objects that no later run reads. After a power failure
+    /// they may be missing or damaged, and are reported as such.
     Scratch,
 }
 
@@ -136,15 +136,15 @@ pub enum Durability {
 pub struct StorageOptions {
     /// The use of the system's cache.
     pub caching: Caching,
-    /// By which calls bytes are moved.
+    /// The system calls by which bytes are transferred.
     pub calls: Calls,
     /// The events that publications survive.
     pub durability: Durability,
     /// Threads that read and write.
     pub threads: usize,
-    /// Most requests under way at a time.
+    /// Largest number of active requests.
     pub requests_in_flight: usize,
-    /// Most bytes under way at a time; a request of more runs with no other.
+    /// Largest number of bytes of active requests; a larger request runs by itself.
     pub bytes_in_flight: u64,
 }
 
@@ -157,7 +157,7 @@ impl Default for StorageOptions {
 }
 
 impl StorageOptions {
-    /// Most bytes of memory that an open directory takes, in addition to the buffers of its callers.
+    /// Largest number of bytes of memory that an open directory uses, in addition to the buffers of its callers.
     pub fn memory_bytes(&self, contents: &StorageContents) -> u64 {
         let threads = (self.threads as u64).saturating_mul(overhead::STORAGE_THREAD);
         threads.saturating_add(contents.memory_bytes()).saturating_add(overhead::STORAGE)
@@ -167,9 +167,9 @@ impl StorageOptions {
 /// The options in effect for a directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StorageReport {
-    /// The caching in use: the requested one, or [`Caching::DropBehind`] where there is no direct I/O.
+    /// The caching in use: the requested one, or [`Caching::DropBehind`] if direct I/O is not available.
     pub caching: Caching,
-    /// The alignment of direct I/O, where it is in use.
+    /// The alignment of direct I/O, if it is in use.
     pub alignment: Option<u32>,
     /// The calls in use: the requested ones, or [`Calls::Ordinary`].
     pub calls: Calls,

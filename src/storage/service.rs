@@ -1,7 +1,7 @@
 //! The threads that carry out requests, and their shared state.
 //!
 //! One lock guards the queue, the catalogue and the counters; nothing is read, written or delivered under it. Threads
-//! sleep until there is a request that may begin. Does not know: how a request is carried out.
+//! sleep until there is a request that may begin. Independent of: how a request is carried out.
 
 use super::catalog::Catalog;
 use super::format::GroupHeader;
@@ -47,7 +47,7 @@ pub struct Request {
     pub work: StorageWork,
 }
 
-/// What is under the lock.
+/// The data under the lock.
 pub struct ServiceState {
     pub catalog: Catalog,
     queue: Queue<Request>,
@@ -104,7 +104,7 @@ impl Service {
     /// Puts a request into the queue that `make` makes, which sees the catalogue and may change it.
     ///
     /// # Errors
-    /// Those of `make`.
+    /// The errors of `make`.
     pub fn submit(&self, priority: Priority, make: impl FnOnce(&mut Catalog) -> Result<Request>) -> Result<()> {
         let mut state = self.state();
         let request = make(&mut state.catalog)?;
@@ -114,7 +114,7 @@ impl Service {
         Ok(())
     }
 
-    /// What is under the lock.
+    /// The data under the lock.
     pub fn state(&self) -> MutexGuard<'_, ServiceState> {
         self.shared.state()
     }

@@ -1,6 +1,6 @@
 //! The bytes moved, and the time taken.
 //!
-//! Does not know: what a request is.
+//! Independent of: what a request is.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -22,11 +22,11 @@ pub struct StorageStatistics {
     pub deletions: u64,
     /// Requests that failed.
     pub failures: u64,
-    /// Seconds during which at least one request was under way.
+    /// Seconds during which at least one request was active.
     pub busy_seconds: f64,
-    /// The longest that a request was under way.
+    /// The longest duration of a request.
     pub longest_seconds: f64,
-    /// Requests that are under way now.
+    /// Requests that are active now.
     pub under_way: usize,
     /// Requests that wait to begin.
     pub waiting: usize,

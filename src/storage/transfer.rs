@@ -1,6 +1,6 @@
 //! Carrying out one request, on an I/O thread: reads with their checksums, publications, deletions.
 //!
-//! Does not know: queues, threads, which objects are known.
+//! Independent of: queues, threads, which objects are known.
 
 use super::catalog::ObjectExtent;
 use super::folder::{Access, File, Folder, ReadPiece, WritePiece};

@@ -190,7 +190,7 @@ fn factor(order: usize, bits: u32) -> Matrix {
     l
 }
 
-/// What each rank holds of a factor and of right sides, in tiles of 64 rows.
+/// What each rank holds of a factor and of right-hand sides, in tiles of 64 rows.
 fn scattered(ranks: usize, l: &Matrix, b: &Matrix) -> Vec<(DistMatrix, DistMatrix)> {
     let (rows, bits) = (l.rows(), l.precision_bits());
     let map = |cols, triangle| TileMap { rows, cols, tile_size: 64, grid: RankGrid::for_ranks(ranks), triangle };
@@ -201,7 +201,7 @@ fn scattered(ranks: usize, l: &Matrix, b: &Matrix) -> Vec<(DistMatrix, DistMatri
     })
 }
 
-/// Solves with few right sides: ranks keep their plan, and none holds the factor.
+/// Solves with few right-hand sides: ranks keep their plan, and none holds the factor.
 #[test]
 fn few_right_sides_keep_their_plan_and_gather_nothing() {
     let _alone = alone();

@@ -1,6 +1,6 @@
 //! Jobs of processes: finding `mpirun`, starting it in folders of its own, ending it in time, cleaning up.
 //!
-//! Knows: Open MPI and MPICH (with its relatives). Does not know: what the processes do.
+//! Depends on: Open MPI and MPICH (with its relatives). Independent of: what the processes do.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

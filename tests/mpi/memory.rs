@@ -50,7 +50,7 @@ fn factor(order: usize, precision_bits: u32) -> Matrix {
     l
 }
 
-/// One to seven right sides, by norms: each rank keeps its plan, and from four on the one that takes most needs at
+/// One to seven right-hand sides, by norms: each rank keeps its plan, and from four on the one that takes most needs at
 /// least 95 % of it.
 fn few_right_sides(rank: MpiRank) {
     let (order, bits) = (700, 400);

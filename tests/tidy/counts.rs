@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 /// The sources of each package.
-const PACKAGES: [&str; 9] = [
+pub const PACKAGES: [&str; 9] = [
     "src/",
     "kernels/src/",
     "session/src/",

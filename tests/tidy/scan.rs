@@ -51,7 +51,7 @@ impl File {
     }
 
     /// The code with `#[cfg(test)] mod ..` at top level cut out, line numbers kept.
-    fn library_code(&self) -> String {
+    pub fn library_code(&self) -> String {
         let mut inside = false;
         let mut kept = String::new();
         let lines: Vec<&str> = self.code.lines().collect();
@@ -408,6 +408,44 @@ fn char_end(bytes: &[u8], start: usize) -> usize {
         std::str::from_utf8(&bytes[start + 1..start + offset]).is_ok_and(|text| text.chars().count() == 1)
     };
     literal.filter(one).map_or(start, |offset| start + offset + 1)
+}
+
+/// The string literals of a source file, each with the line where it begins: line breaks and quotes are those that the
+/// program has, other escapes stay.
+pub fn literals(text: &str) -> Vec<(usize, String)> {
+    let bytes = text.as_bytes();
+    let (mut found, mut at, mut line, mut counted) = (Vec::new(), 0, 1, 0);
+    while at < bytes.len() {
+        // The end, and the lengths of what stands before and behind the contents of a literal.
+        let (end, ends) = match bytes[at] {
+            b'/' if bytes[at..].starts_with(b"//") => (find(bytes, at, b"\n"), None),
+            b'/' if bytes[at..].starts_with(b"/*") => (block_comment_end(bytes, at), None),
+            b'"' => (string_end(bytes, at), Some((1, 1))),
+            b'r' if (at == 0 || !is_name(bytes[at - 1]) || bytes[at - 1] == b'b') => {
+                let hashes = bytes[at + 1..].iter().take_while(|&&byte| byte == b'#').count();
+                let end = raw_string_end(bytes, at);
+                (end, Some((2 + hashes, 1 + hashes)).filter(|_| end > at))
+            }
+            b'\'' => (char_end(bytes, at), None),
+            _ => (at, None),
+        };
+        if let Some((before, behind)) = ends {
+            line += bytes[counted..at].iter().filter(|&&byte| byte == b'\n').count();
+            counted = at;
+            let content = &text[at + before..end - behind];
+            found.push((line, if before == 1 { unescaped(content) } else { content.to_string() }));
+        }
+        at = end.max(at + 1);
+    }
+    found
+}
+
+/// A literal without the breaks that continue it on the next line, and with its own line breaks and quotes.
+fn unescaped(content: &str) -> String {
+    let mut lines = content.split("\\\n");
+    let first = lines.next().unwrap_or("").to_string();
+    let joined = lines.fold(first, |text, line| text + line.trim_start());
+    joined.replace("\\n", "\n").replace("\\\"", "\"")
 }
 
 /// Targets of the links `[..](target)` of a page, code blocks and code spans left out.

@@ -89,7 +89,7 @@
 // `trans`, `transa` and `transb` "N" or "T" ("C" is "T"); `side` "L" or "R"; `diag` "N" or "U". `incx` is the distance
 // between consecutive entries of a vector, in entries; a vector with a negative distance is stored backwards. The
 // functions return info: 0 for success; -i if argument i is wrong, counted from 1 after `ctx`; `i > 0` for a zero or a
-// bad pivot i, where the function says so; and `-1000 - status` for all other failures, such as a memory limit.
+// bad pivot i, for the functions that describe it; and `-1000 - status` for all other failures, such as a memory limit.
 //
 // Collective calls. All ranks of the context's communicator must make a collective call together, in the same order,
 // with the same choices, scalars (by value), sizes and distributions, and on contexts of the same accuracy. The
@@ -284,7 +284,7 @@ typedef struct sunzi_options {
 typedef struct sunzi_report {
     // Bytes of the copies of operands and results, in addition to the caller's arrays.
     uint64_t copied_bytes;
-    // Bytes in the plan of the call, copies included. Without a memory limit, a solve whose solution outgrows the
+    // Bytes in the plan of the call, copies included. Without a memory limit, a solve whose solution exceeds the
     // number range of its first attempt takes more. After a call over ranks: bytes of this rank during the step with
     // the largest need, including messages and this rank's share of the memory that the ranks of a node have in
     // common; the sum over the ranks of a node is the need of the node.

@@ -175,7 +175,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Takes an operand in: copies its numbers, or looks at them where they are.
+    /// Reads an operand: copies its numbers, or checks them in place.
     ///
     /// # Safety
     /// The entries of `part` are live, and no thread writes to them while the input is in use.

@@ -23,7 +23,7 @@ pub struct sunzi_context {
     answers: Mutex<HashMap<u64, FailureMessage>>,
     report: Mutex<sunzi_report>,
     team: Mutex<Option<Team>>,
-    /// The process that made it: a fork is none of the ranks.
+    /// The process that made the context: a fork is not one of the ranks.
     process: u32,
     /// The grids of ranks that numbers in descriptors of ScaLAPACK stand for.
     grids: Mutex<HashMap<c_int, (RankGrid, GridOrder)>>,
@@ -118,7 +118,7 @@ impl sunzi_context {
         self.made.as_ref().map_or_else(|_| Accuracy::default(), |made| made.accuracy)
     }
 
-    /// Remembers how a call of this thread ended.
+    /// Records the outcome of a call of this thread.
     pub fn answer(&self, outcome: &Outcome<()>) {
         let thread = thread_number();
         match outcome {
@@ -157,7 +157,7 @@ impl sunzi_context {
         *lock(&self.report)
     }
 
-    /// Remembers the report of a call.
+    /// Records the report of a call.
     pub fn set_report(&self, report: sunzi_report) {
         *lock(&self.report) = report;
     }
@@ -248,7 +248,7 @@ pub unsafe fn make(options: *const sunzi_options) -> Outcome<Made> {
 
 /// The devices of these names, with commas between them; the CPU as a device takes `threads`.
 fn devices_of(names: &str, threads: Option<usize>) -> Outcome<Vec<Arc<dyn Device>>> {
-    let bytes = |text: &str| text.parse::<u64>().map_err(|_| format!("'{text}', which is no number of bytes"));
+    let bytes = |text: &str| text.parse::<u64>().map_err(|_| format!("'{text}', which is not a number of bytes"));
     let read = |name: &str| {
         let refused = |why| invalid("options", format!("device '{name}' is {why}"));
         DeviceName::parse(name.trim(), bytes).map_err(refused)

@@ -1,7 +1,7 @@
 //! Numbers between the caller's arrays and the library's matrices: one pass, on the context's threads.
 //!
-//! Reading takes the precision of the first entry for that of all; only where another entry turns out to have more bits
-//! are all precisions looked at. Inputs are always exact.
+//! Reading assumes that all entries have the precision of the first; only if an entry has more bits are the precisions
+//! of all entries read. Inputs are always exact.
 
 use crate::array::{Entry, Flaw, Grid, LimbArray, Part, Value};
 use crate::failure::{Failure, Outcome};

@@ -4,7 +4,7 @@ use crate::types::sunzi_status::{self, *};
 use sunzi::Error;
 use sunzi::advanced::calls::{ArgumentFault, CallFailure};
 
-/// Why a call ends.
+/// The reason why a call fails.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
     /// The code.
@@ -13,7 +13,7 @@ pub struct Failure {
     pub message: String,
     /// The argument that is at fault, by its name in the header.
     pub argument: Option<&'static str>,
-    /// Which entry of that argument is at fault, from 1, where it is a descriptor.
+    /// The number of the faulty entry of that argument, from 1, if the argument is a descriptor.
     pub entry: Option<usize>,
     /// Row and column, from 0, of the entry that is at fault; twice the same for an index.
     pub place: Option<(usize, usize)>,
@@ -25,7 +25,7 @@ impl Failure {
         Failure { status, message: message.into(), argument: None, entry: None, place: None }
     }
 
-    /// A failure of an argument; `message` goes on after its name.
+    /// A failure of an argument; `message` continues the sentence after its name.
     pub fn of(status: sunzi_status, argument: &'static str, message: impl AsRef<str>) -> Failure {
         let message = format!("{argument}: {}", message.as_ref());
         Failure { argument: Some(argument), ..Failure::new(status, message) }

@@ -215,7 +215,7 @@ pub struct sunzi_rounding {
 pub struct sunzi_report {
     /// Bytes of the copies of operands and results, in addition to the caller's arrays.
     pub copied_bytes: u64,
-    /// Bytes in the plan of the call, copies included. Without a memory limit, a solve whose solution outgrows the
+    /// Bytes in the plan of the call, copies included. Without a memory limit, a solve whose solution exceeds the
     /// number range of its first attempt takes more. After a call over ranks: bytes of this rank during the step with
     /// the largest need, including messages and this rank's share of the memory that the ranks of a node have in
     /// common; the sum over the ranks of a node is the need of the node.

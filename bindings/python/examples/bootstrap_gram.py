@@ -2,7 +2,7 @@
 
 Rows are crossing functions `F_D(z) = (1 - z) G_D(z) - z G_D(1 - z)` at sampled dimensions `D`, columns their odd
 derivatives at `z = 1/2`. Rows vary slowly with `D`, so columns are dependent to hundreds of bits: in doubles the Gram
-matrix is not even positive definite. It stays in Rust from the product to the determinant.
+matrix is not even positive definite. It stays in the library's format from the product to the determinant.
 """
 
 import mpmath

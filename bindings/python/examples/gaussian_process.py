@@ -1,7 +1,7 @@
 """Log-likelihood of a Gaussian process at 300 digits.
 
 The squared-exponential kernel on close points has a condition number far beyond doubles: with a noise of 1e-100 the
-Cholesky factorisation needs some 200 digits before it says anything. Checked against mpmath's own factorisation.
+Cholesky factorisation needs about 200 digits to succeed. Checked against mpmath's own factorisation.
 """
 
 import mpmath

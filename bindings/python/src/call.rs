@@ -137,7 +137,7 @@ impl<'py> Call<'py> {
         self.asked_bits.unwrap_or(2)
     }
 
-    /// Looks at `out` before anything is computed.
+    /// Checks `out` before anything is computed.
     ///
     /// # Errors
     /// As [`Destination::new`].
@@ -164,7 +164,7 @@ impl<'py> Call<'py> {
     /// The report of a call with many results: `numbers` is that of the library, as JSON.
     ///
     /// # Errors
-    /// Those of Python's dictionaries.
+    /// The errors of Python's dictionaries.
     pub fn tell(&self, numbers: Option<String>) -> PyResult<()> {
         let Some(report) = &self.report else { return Ok(()) };
         if let Some(numbers) = numbers {
@@ -244,7 +244,7 @@ impl<'py> Call<'py> {
 /// caller gave them.
 ///
 /// # Errors
-/// Those of `work`.
+/// The errors of `work`.
 pub fn beside<R>(
     ctx: &sunzi::Context,
     held_bytes: u64,

@@ -17,11 +17,11 @@ pub const SIDES: &[(&str, Side)] = &[("left", Side::Left), ("right", Side::Right
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Named {
     pub uplo: Uplo,
-    /// Whether the other one is not looked at.
+    /// Whether the other triangle is not read.
     only: bool,
 }
 
-/// Which triangle of a symmetric matrix counts: both, which must agree, unless one is named.
+/// The triangle of a symmetric matrix that is read: both, which must agree, unless one is selected.
 pub const SYMMETRIC: &[(&str, Option<Named>)] = &[
     ("both", None),
     ("lower", Some(Named { uplo: Uplo::Lower, only: false })),

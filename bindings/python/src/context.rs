@@ -90,7 +90,7 @@ impl Context {
             None => Vec::new(),
             Some(device) => device.extract::<String>().map(|name| vec![name]).or_else(|_| device.extract())?,
         };
-        let bytes = |text: &str| text.parse::<u64>().map_err(|_| format!("'{text}' is no number of bytes"));
+        let bytes = |text: &str| text.parse::<u64>().map_err(|_| format!("'{text}' is not a number of bytes"));
         let read = |name: &String| {
             let refused = |why| PyValueError::new_err(format!("device '{name}' is {why}"));
             DeviceName::parse(name, bytes).map_err(refused)
@@ -152,7 +152,8 @@ impl Context {
 impl Context {
     /// The library's context, of this process.
     ///
-    /// The lock is held by whoever holds the interpreter, and a fork is made by such a thread: no fork finds it taken.
+    /// The thread that holds the interpreter also holds the lock, and a fork is made by such a thread, so a fork never
+    /// finds the lock held by another.
     pub fn get(&self, py: Python<'_>) -> PyResult<Arc<sunzi::Context>> {
         let process = std::process::id();
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);

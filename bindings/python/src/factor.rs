@@ -267,14 +267,14 @@ impl Cholesky {
 /// An operand at its own precision, at least that of a factor.
 ///
 /// # Errors
-/// Those of [`Operand::of`] and [`Operand::view`].
+/// The errors of [`Operand::of`] and [`Operand::view`].
 pub fn read_beside(call: &Call<'_>, numbers: &Bound<'_, PyAny>, name: &str, factor_bits: u32) -> PyResult<View> {
     let operand = Operand::of(numbers, name, ReadPart::Whole)?;
     let bits = call.precision_bits(&[operand.natural_bits, Some(factor_bits)])?;
     operand.view(call.py(), Bits::InFull(bits))
 }
 
-/// A call that looks at digits.
+/// A call that estimates or proves digits.
 pub fn digits_call<'py>(
     py: Python<'py>,
     uplo: Option<&str>,

@@ -36,7 +36,7 @@ pub fn save(runner: &Runner<'_>, view: &View, path: &Path, format: Option<&str>)
 
 /// The caller's description of a file.
 pub struct FileForm<'a> {
-    /// The name of its format, where the name of the file does not tell it.
+    /// The name of its format, if the name of the file does not determine it.
     pub format: Option<&'a str>,
     /// Whether the first line of a table holds headings.
     pub header: Option<bool>,

@@ -19,7 +19,7 @@ use sunzi::{
     Accuracy, CholeskyOptions, Diag, Error, GemmOptions, Outcome, RefineOptions, SyrkOptions, TrsmOptions, Uplo,
 };
 
-/// The operands of a product besides its matrices.
+/// The operands of a product in addition to its matrices.
 pub struct ProductTerms {
     pub precision_bits: u32,
     pub accuracy: Accuracy,
@@ -38,7 +38,7 @@ impl ProductTerms {
         ProductTerms::with(call, operands, ProductTerms::added(call, part)?)
     }
 
-    /// Looks at `c`.
+    /// Checks `c` without converting its numbers.
     ///
     /// # Errors
     /// As [`Operand::of`].
@@ -46,7 +46,7 @@ impl ProductTerms {
         call.object("c")?.map(|c| Operand::of(&c, "c", part)).transpose()
     }
 
-    /// The same where `c` has been looked at.
+    /// The same if `c` has been checked.
     ///
     /// # Errors
     /// As [`ProductTerms::of`].
@@ -81,8 +81,8 @@ impl ProductTerms {
         call.run(|ctx| {
             work(ctx).map_err(|error| match error {
                 Error::Precision { precision_bits, maximum_bits } if exact => Error::InvalidArgument(format!(
-                    "the exact result may have {precision_bits} bits, and products of at most {maximum_bits} are \
-                     there: use smaller integers, or precision= for a rounded product"
+                    "the exact result may have {precision_bits} bits, but products have at most {maximum_bits}: use \
+                     smaller integers, or precision= for a rounded product"
                 )),
                 other => other,
             })
@@ -207,7 +207,7 @@ pub fn trsm<'py>(
     call.finish(result, ResultForm::General, shape, json(&report)?)
 }
 
-/// A symmetric matrix, the triangle that counts where one is named, and the precision of results computed from it.
+/// A symmetric matrix, the selected triangle if one is selected, and the precision of results computed from it.
 pub struct Symmetric {
     pub view: View,
     pub uplo: Option<Named>,
@@ -226,7 +226,7 @@ impl Symmetric {
         Symmetric::read(call, Operand::of(a, "a", part_of(uplo))?, others)
     }
 
-    /// The same of an operand that has been looked at.
+    /// The same for an operand that has been checked.
     ///
     /// # Errors
     /// As [`Symmetric::of`].
@@ -249,7 +249,7 @@ impl Symmetric {
         CholeskyOptions::new().accuracy(self.accuracy).rounding(self.rounding(None))
     }
 
-    /// How far the matrix and right sides may lie from the numbers that were given.
+    /// How far the matrix and right-hand sides may lie from the numbers that were given.
     pub fn rounding(&self, right: Option<&View>) -> InputRounding {
         InputRounding::new().matrix_bits(self.view.rounded_bits()).right_bits(right.and_then(View::rounded_bits))
     }

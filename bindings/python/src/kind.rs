@@ -105,7 +105,7 @@ impl Container {
         }
     }
 
-    /// The same of two dimensions: for results that are no column.
+    /// The same with two dimensions, for results that are not a column.
     pub fn of_two_dimensions(self) -> Container {
         match self {
             Container::Flat => Container::Rows,

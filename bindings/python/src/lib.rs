@@ -1,6 +1,6 @@
 //! The Python package `sunzi`: the library's functions on numbers of mpmath, gmpy2, python-flint, NumPy and Python.
 //!
-//! A function looks at its operands (`input`), settles the precision (`call`), runs without the interpreter's lock
+//! A function checks its operands (`input`), determines the precision (`call`), runs without the interpreter's lock
 //! (`call`), and gives the result the form of the operands (`output`). `matrix` and `factor` are the classes that stay
 //! in Rust. `unsafe` is only in `native`.
 

@@ -224,7 +224,7 @@ def test_matrices_are_stacked() -> None:
     b = sunzi.Matrix([["0.1", "0.2"]], precision=200)
     both = sunzi.Matrix([a, b])
     assert both.shape == (3, 2) and both.precision == 200 and both[2:] == b and both[:2] == a
-    with pytest.raises(ValueError, match="matrix 1 has 1 columns, matrix 0 has 2"):
+    with pytest.raises(ValueError, match="matrix 1 has 1 columns, but matrix 0 has 2"):
         sunzi.Matrix([a, sunzi.Matrix([[1]], precision=10)])
 
 

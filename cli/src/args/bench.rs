@@ -18,12 +18,12 @@ use sunzi_session::engine::check_reach;
                         sunzi bench cholesky --rows 500 --precision 512 --threads 1 --report r.json"
 )]
 pub struct Bench {
-    /// What is timed.
+    /// The operation to time.
     #[command(subcommand)]
     pub operation: BenchOperation,
 }
 
-/// What is timed.
+/// The operation to time.
 #[derive(Subcommand, Debug)]
 pub enum BenchOperation {
     /// Product Q = P^T P.
@@ -58,7 +58,7 @@ pub enum BenchOperation {
     Kernel(BenchKernel),
 }
 
-/// How an operation on big floats is timed, and beside what.
+/// How an operation on big floats is timed, and against which implementations.
 #[derive(Args, Clone, Debug)]
 pub struct Comparison {
     /// Error bound of each entry for Sunzi's operation: relative to its own terms (entrywise) or to norms (norm); not
@@ -80,7 +80,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// The precision given, else 1024 bits.
+    /// The given precision, else 1024 bits.
     pub fn precision_bits(&self) -> u32 {
         self.precision.unwrap_or(1024)
     }
@@ -127,7 +127,7 @@ pub struct BenchGemm {
     pub comparison: Comparison,
 }
 
-/// What the entries of a matrix are.
+/// The number type of the entries of a matrix.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ElementType {
     /// Big floats.
@@ -361,7 +361,7 @@ pub struct GpuCheck {
 }
 
 impl GpuCheck {
-    /// Refuses a precision that a kernel of devices could not serve.
+    /// Returns an error for a precision that the kernels of devices do not support.
     ///
     /// # Errors
     /// [`Error::Precision`].

@@ -84,7 +84,7 @@ pub struct Precision {
 }
 
 impl Precision {
-    /// Refuses a precision that the kernel cannot serve, before any file is read at it.
+    /// Returns an error for a precision that the kernel does not support, before any file is read.
     ///
     /// # Errors
     /// [`sunzi::Error::Precision`].

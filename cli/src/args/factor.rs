@@ -13,14 +13,14 @@ use sunzi::distributed::RankGrid;
 use sunzi::{Accuracy, Diag, Error, Op, Result, Side, TrsmOptions, Uplo};
 use sunzi_session::engine::Engine;
 
-/// Which triangle of a symmetric matrix counts.
+/// Selects the triangle of a symmetric matrix that is read.
 #[derive(Args, Clone, Debug)]
 pub struct Triangle {
     /// Read the lower triangle of A; the other one must be zero or agree up to rounding [default: both, which must be
     /// equal].
     #[arg(long, conflicts_with = "upper", group = "named_triangle")]
     lower: bool,
-    /// Read the upper triangle of A, under the same condition; a factor is then U with A = U^T U.
+    /// Read the upper triangle of A, under the same condition; the factor is then U with A = U^T U.
     #[arg(long, group = "named_triangle")]
     upper: bool,
     /// Ignore the contents of the other triangle.
@@ -29,7 +29,7 @@ pub struct Triangle {
 }
 
 impl Triangle {
-    /// The triangle that is read; `None` for both, which must agree.
+    /// The triangle that is read; `None` for both, which must be equal.
     pub fn uplo(&self) -> Option<Uplo> {
         match (self.lower, self.upper) {
             (_, true) => Some(Uplo::Upper),
@@ -44,16 +44,16 @@ impl Triangle {
     }
 }
 
-/// A triangle that the command line names.
+/// A triangle selected on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NamedTriangle {
-    /// Which.
+    /// The selected command.
     pub uplo: Uplo,
-    /// Whether the other one may hold anything.
+    /// Whether the contents of the other triangle are ignored.
     pub ignores_other: bool,
 }
 
-/// A symmetric positive definite matrix and how it is factored.
+/// A symmetric positive definite matrix and the options of its factorisation.
 #[derive(Args, Clone, Debug)]
 pub struct Factor {
     /// The symmetric positive definite matrix A.
@@ -90,8 +90,8 @@ pub struct Factor {
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Precision")]
 pub struct FactorPrecision {
-    /// Bits of every significand, from 2 to the kernel's maximum, at least 5000 (`sunzi info`); auto looks for the
-    /// least precision at which the answer has --digits correct digits [default: as stated in the first input file].
+    /// Bits of every significand, from 2 to the kernel's maximum, at least 5000 (`sunzi info`); auto finds the smallest
+    /// precision at which the result has --digits correct digits [default: as stated in the first input file].
     #[arg(long = "precision", short = 'p', value_name = "B|auto", value_parser = precision_or_auto)]
     choice: Option<PrecisionChoice>,
     /// Correct decimal digits that --precision auto must reach; implies it [default: 30].
@@ -106,7 +106,7 @@ pub struct FactorPrecision {
 const AUTOMATIC_DIGITS: u32 = 30;
 
 impl FactorPrecision {
-    /// The digits to reach at any precision that this takes; `None` where the precision is given.
+    /// The digits to reach at any precision; `None` if the precision is given.
     pub fn automatic(&self) -> Option<u32> {
         match (self.choice, self.digits) {
             (Some(PrecisionChoice::Automatic), digits) => Some(digits.unwrap_or(AUTOMATIC_DIGITS)),
@@ -115,7 +115,7 @@ impl FactorPrecision {
         }
     }
 
-    /// The precision for a reader of matrices, at the precision given or at `bits`.
+    /// The precision for reading matrices, if the precision is given, or for `bits`.
     pub fn typed(&self, bits: Option<u32>) -> Precision {
         let given = match self.choice {
             Some(PrecisionChoice::Bits(bits)) => Some(bits),
@@ -124,7 +124,7 @@ impl FactorPrecision {
         Precision { bits: bits.or(given), input_bits: self.input_bits }
     }
 
-    /// Refuses a precision that the kernel cannot serve, and digits together with a precision.
+    /// Returns an error for a precision that the kernel does not support, and for digits together with a precision.
     ///
     /// # Errors
     /// [`sunzi::Error::Precision`], [`sunzi::Error::InvalidArgument`].
@@ -137,7 +137,7 @@ impl FactorPrecision {
     }
 }
 
-/// What is said of correct digits.
+/// Options for correct digits.
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[command(next_help_heading = "Correct digits")]
 pub struct DigitChoices {
@@ -152,7 +152,7 @@ pub struct DigitChoices {
     pub all_digits: bool,
 }
 
-/// How a factorisation runs on several ranks.
+/// Options of a factorisation on several ranks.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(next_help_heading = "On several ranks (mpirun)")]
 pub struct RankChoices {
@@ -177,7 +177,7 @@ pub struct RankChoices {
     pub plot: Option<PathBuf>,
 }
 
-/// A matrix larger than memory: its tiles go to a directory.
+/// Options of a matrix larger than memory, whose tiles are kept in a directory.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Larger than memory")]
 pub struct StorageChoices {
@@ -214,7 +214,7 @@ pub struct Cholesky {
 }
 
 impl Cholesky {
-    /// Refuses a precision that the kernel cannot serve, and options without a meaning for doubles.
+    /// Returns an error for a precision that the kernel does not support, and for options that do not apply to doubles.
     ///
     /// # Errors
     /// [`sunzi::Error::Precision`], [`sunzi::Error::InvalidArgument`].
@@ -243,7 +243,7 @@ impl Cholesky {
     }
 }
 
-/// Where a factor goes, if anywhere.
+/// The optional output of a factor.
 #[derive(Args, Clone, Debug)]
 pub struct FactorOutput {
     /// Output file; its suffix gives the format, `-` is standard output [default: none with --log-det or --condition].
@@ -255,7 +255,7 @@ pub struct FactorOutput {
 }
 
 impl FactorOutput {
-    /// The output, where there is one.
+    /// The output, if there is one.
     pub fn given(self) -> Option<Output> {
         self.path.map(|path| Output { path, hex: self.hex })
     }
@@ -293,7 +293,7 @@ pub struct Inverse {
     pub output: Output,
 }
 
-/// Which triangular system is meant.
+/// Options of a triangular system.
 #[derive(Args, Clone, Debug)]
 pub struct TriangularSystem {
     /// left solves op(T) X = alpha B, right solves X op(T) = alpha B.
@@ -322,7 +322,7 @@ impl TriangularSystem {
     }
 }
 
-/// A triangular solve larger than memory: finished columns go to a directory.
+/// Options of a triangular solve larger than memory, whose finished columns are kept in a directory.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Larger than memory")]
 pub struct TriangularStorage {

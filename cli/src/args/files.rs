@@ -8,7 +8,7 @@ use sunzi::gallery::{Kind, Size};
 use sunzi::io::{NumberForm, Tolerance};
 use sunzi_session::units::parse_count;
 
-/// Where a result goes and in which form.
+/// The output file and its form.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
 pub struct Output {
@@ -81,7 +81,7 @@ pub struct Convert {
 }
 
 impl Convert {
-    /// Where the copy goes.
+    /// The output of the copy.
     pub fn output(&self) -> Output {
         Output { path: self.output.clone(), hex: self.hex }
     }
@@ -118,7 +118,7 @@ pub struct Compare {
 }
 
 impl Compare {
-    /// The differences that are tolerated.
+    /// The accepted differences.
     pub fn tolerance(&self) -> Tolerance {
         let start = self.digits.map_or(Tolerance::new(), Tolerance::digits);
         start.relative(self.relative.clone()).absolute(self.absolute.clone())

@@ -62,7 +62,7 @@ impl Paths {
         self.outputs.values().any(|path| path.as_os_str() == "-" || is_stdout(path))
     }
 
-    /// Refuses an output whose format neither its name nor `chosen` gives.
+    /// Returns an error for an output whose format neither its name nor `chosen` determines.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`].
@@ -76,7 +76,7 @@ impl Paths {
         }
     }
 
-    /// Compares the files, and not their names, as the process of `rank` sees them.
+    /// Compares the files, and not their names, as seen by the process of `rank`.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] with both names.
@@ -104,7 +104,7 @@ impl Paths {
     }
 }
 
-/// The file of a rank, where the name depends on the rank.
+/// The file of a rank, if the name depends on the rank.
 pub fn of_rank(path: &Path, rank: usize) -> PathBuf {
     match path.to_str() {
         Some(name) if name.contains(RANK) => PathBuf::from(name.replace(RANK, &rank.to_string())),
@@ -119,7 +119,7 @@ enum Identity {
         device: u64,
         inode: u64,
     },
-    /// No such file yet: its name in a folder that is there.
+    /// The file does not exist yet: its name and an existing folder.
     Absent(PathBuf),
 }
 

@@ -14,7 +14,7 @@ const EXAMPLES: &str = "Without an operation, the command plans a syrk with the 
     sunzi plan solve --rows 1e4 --cols 100 --precision 512\n  \
     sunzi plan --nodes 8 --ranks-per-node 128 --rows 1e5 --cols 1e4 --precision 1024 --memory 200G";
 
-/// `sunzi plan`: a syrk unless another operation is named.
+/// `sunzi plan`: a syrk unless another operation is given.
 #[derive(Debug)]
 pub struct Plan(pub PlanOperation);
 
@@ -43,7 +43,7 @@ impl FromArgMatches for Plan {
     }
 }
 
-/// What is planned.
+/// The operation to plan.
 #[derive(Subcommand, Clone, Debug)]
 pub enum PlanOperation {
     /// Product Q = P^T P, on this machine or on a cluster.
@@ -66,19 +66,19 @@ pub enum PlanOperation {
     Inverse(PlanCholesky),
 }
 
-/// What is promised of entries, and what that takes.
+/// The accuracy of entries, and the bits that it needs.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct PlanPromise {
     /// Error bound of each entry: relative to its own terms (entrywise, componentwise) or to norms (norm).
     #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy())]
     pub accuracy: Accuracy,
-    /// Extra bits that the range of exponents requires with --accuracy entrywise, as stated in reports [default: those
-    /// for entries of equal size, for factors those for a Gram matrix].
+    /// Extra bits for the range of exponents with --accuracy entrywise, as stated in reports [default: the number for
+    /// entries of equal size; for factors, the number for a Gram matrix].
     #[arg(long, value_name = "G")]
     pub range_bits: Option<u32>,
 }
 
-/// What is said of time.
+/// Options for the estimate of time.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct PlanTime {
     /// Do not estimate the time; the estimate times small runs that take less than a second in total.
@@ -230,7 +230,7 @@ impl Plan {
 }
 
 impl PlanSyrk {
-    /// The cluster that is planned for, where one is.
+    /// The cluster of the plan, if one is given.
     pub fn cluster(&self) -> Option<ClusterShape> {
         (self.nodes.is_some() || self.ranks_per_node.is_some()).then(|| ClusterShape {
             nodes: self.nodes.unwrap_or(1),

@@ -8,7 +8,7 @@ use sunzi::advanced::storage::Caching;
 use sunzi::comm::window::WindowKind;
 use sunzi::{Accuracy, Uplo};
 
-/// What both products can do.
+/// Options of both products.
 #[derive(Args, Clone, Debug)]
 pub struct ProductArgs {
     #[command(flatten)]
@@ -45,7 +45,7 @@ pub struct ProductArgs {
     pub engine: EngineArgs,
 }
 
-/// A product larger than memory: finished tiles of the result go to a directory.
+/// Options of a product larger than memory, whose finished tiles are kept in a directory.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Larger than memory")]
 pub struct ProductStorage {

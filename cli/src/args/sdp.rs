@@ -40,7 +40,7 @@ pub struct Places {
     pub initial_checkpoint_dir: Option<PathBuf>,
 }
 
-/// What a file of parameters may say.
+/// Options that a file of parameters may contain.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Given {
     #[command(flatten)]
@@ -112,7 +112,7 @@ fn threshold_or_never(text: &str) -> std::result::Result<Float, String> {
     })
 }
 
-/// What a file of parameters may say as well; nothing is left to SDPB's default.
+/// More options that a file of parameters may contain; no default of SDPB is used.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Solver")]
 pub struct ParameterChoices {
@@ -226,7 +226,7 @@ impl Sdp {
 }
 
 impl Places {
-    /// These, completed by those of `file`.
+    /// These options, completed by those of `file`.
     pub fn or(self, file: Places) -> Places {
         Places {
             input: self.input.or(file.input),
@@ -239,7 +239,7 @@ impl Places {
     /// The program.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where none is named.
+    /// [`Error::InvalidArgument`] if no program is given.
     pub fn input(&self) -> Result<&Path> {
         let missing =
             || Error::InvalidArgument("no semidefinite program is given: set --sdpDir here or in --paramFile".into());
@@ -248,7 +248,7 @@ impl Places {
 }
 
 impl ParameterChoices {
-    /// These, completed by those of `file`.
+    /// These options, completed by those of `file`.
     pub fn or(self, file: ParameterChoices) -> ParameterChoices {
         ParameterChoices {
             precision: self.precision.or(file.precision),
@@ -291,7 +291,7 @@ impl ParameterChoices {
     /// The parts of the solution that are written.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] with the word that names nothing.
+    /// [`Error::InvalidArgument`] with the word that is not a part of the solution.
     pub fn parts(&self) -> Result<WriteSolution> {
         WriteSolution::parse(self.write_solution.as_deref().unwrap_or("x,y"))
     }

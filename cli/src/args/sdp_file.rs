@@ -71,8 +71,7 @@ impl Sdp {
     /// The options of the command line, completed by the file of parameters; also a remark on that file.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Format`] with the parser's refusal; [`Error::InvalidArgument`] where none of them names
-    /// a program.
+    /// [`Error::Io`]; [`Error::Format`] with the parser's error; [`Error::InvalidArgument`] if no program is given.
     pub fn merged(&self) -> Result<(Sdp, Option<String>)> {
         let mut merged = self.clone();
         let mut remark = None;

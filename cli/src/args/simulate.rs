@@ -20,12 +20,12 @@ use sunzi_session::units::{parse_count, parse_size};
                         sunzi simulate soak --seeds 100"
 )]
 pub struct Simulate {
-    /// What is simulated.
+    /// The simulation to run.
     #[command(subcommand)]
     pub what: Simulation,
 }
 
-/// What is simulated.
+/// The simulation to run.
 #[derive(Subcommand, Debug)]
 pub enum Simulation {
     /// Tiled factorisation A = L L^T on a cluster. Several broadcasts, policies, evictions or terminations give a
@@ -40,7 +40,7 @@ pub enum Simulation {
     Soak(Soak),
 }
 
-/// How many processes, and where.
+/// The number of processes and their grid.
 #[derive(Args, Clone, Debug)]
 #[group(required = true, multiple = true)]
 pub struct Processes {
@@ -52,7 +52,7 @@ pub struct Processes {
     grid: Option<RankGrid>,
 }
 
-/// How large the matrix is.
+/// The size of the matrix.
 #[derive(Args, Clone, Debug)]
 #[group(required = true, multiple = false)]
 pub struct Size {
@@ -169,7 +169,7 @@ impl SimulateCholesky {
     /// The simulations, one for each combination of choices.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where options contradict each other.
+    /// [`Error::InvalidArgument`] if options contradict each other.
     pub fn options(&self) -> Result<sunzi_lab::simulate::SimulateCholesky> {
         let refused = |message: String| Err(Error::InvalidArgument(message));
         let (grid, args) = (self.processes.grid()?, self.clone());

@@ -73,12 +73,12 @@ pub fn precision(text: &str) -> Parsed<u32> {
     }
 }
 
-/// A precision, or the least one that does.
+/// A precision, or the smallest precision that suffices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PrecisionChoice {
     /// A given number of bits.
     Bits(u32),
-    /// As many bits as the requested digits take.
+    /// As many bits as the requested digits need.
     Automatic,
 }
 
@@ -157,7 +157,7 @@ pub fn jitter(text: &str) -> Parsed<f64> {
     value.ok_or_else(|| "not a number of 0 or more".into())
 }
 
-/// How progress is shown.
+/// The form in which progress is shown.
 pub fn progress() -> impl TypedValueParser<Value = ProgressForm> {
     let (auto, bar) = (("auto", ProgressForm::Auto), ("bar", ProgressForm::Bar));
     named(vec![auto, bar, ("plain", ProgressForm::Plain), ("none", ProgressForm::None)])
@@ -174,18 +174,18 @@ pub fn kind() -> impl TypedValueParser<Value = Kind> {
     named(KINDS.to_vec())
 }
 
-/// Where the memory that ranks share comes from.
+/// The source of the memory that ranks share.
 pub fn window() -> impl TypedValueParser<Value = WindowKind> {
     let names = ["auto", "mpi", "posix", "heap"];
     named(names.into_iter().filter_map(|name| Some((name, WindowKind::by_name(name)?))).collect())
 }
 
-/// Which rank sends a finished tile to which.
+/// The algorithm that sends finished tiles to ranks.
 pub fn broadcast() -> impl TypedValueParser<Value = DeliveryKind> {
     named(DeliveryKind::ALL.map(|kind| (kind.name(), kind)).to_vec())
 }
 
-/// How a process finds out that it may end.
+/// The rule by which a process detects that it may end.
 pub fn termination() -> impl TypedValueParser<Value = Termination> {
     named(vec![("lists", Termination::Lists), ("all_to_all", Termination::AllToAll)])
 }
@@ -195,12 +195,12 @@ pub fn caching() -> impl TypedValueParser<Value = Caching> {
     named(vec![("direct", Caching::Direct), ("cached", Caching::Cached), ("drop-behind", Caching::DropBehind)])
 }
 
-/// Which tile leaves a full device.
+/// The rule that selects the tile to be evicted from a full device.
 pub fn eviction() -> impl TypedValueParser<Value = Eviction> {
     named(Eviction::ALL.map(|rule| (rule.name(), rule)).to_vec())
 }
 
-/// The side on which a triangle stands.
+/// The side on which a triangular matrix is multiplied.
 pub fn side() -> impl TypedValueParser<Value = Side> {
     named(vec![("left", Side::Left), ("right", Side::Right)])
 }

@@ -18,12 +18,12 @@ const EXAMPLES: &str = "Examples:\n  sunzi verify syrk P.mtx Q.mtx\n  sunzi veri
 #[derive(Args, Debug)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Verify {
-    /// What is verified.
+    /// The result to verify.
     #[command(subcommand)]
     pub operation: VerifyOperation,
 }
 
-/// What is verified.
+/// The result to verify.
 #[derive(Subcommand, Debug)]
 pub enum VerifyOperation {
     /// Q = P^T P.

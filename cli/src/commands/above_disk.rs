@@ -1,6 +1,7 @@
-//! Code that commands with `--storage` share: files that must be binary, a call within the memory limit, how to go on.
+//! Code shared by commands with `--storage`: a check that files are binary, a call within the memory limit, a hint how
+//! to continue.
 //!
-//! A run that ends early leaves the finished parts in the directory, and the error says how to go on.
+//! A run that ends early leaves the finished parts in the directory, and the error explains how to continue.
 
 use crate::session::Session;
 use crate::signals::{Mode, complete, in_mode};
@@ -45,7 +46,7 @@ pub fn check_grid(grid: Option<RankGrid>, together: Option<&dyn Transport>) -> R
 }
 
 /// Runs `call`, which keeps its tiles in `directory`, within the memory limit of the command: in this process or by the
-/// ranks that work `together`, whose team it gets. Prints how to go on where it ends early.
+/// ranks that work `together`, whose team it gets. Prints how to continue if the run ends early.
 pub fn run<R>(
     session: &Session,
     builder: ContextBuilder,

@@ -75,7 +75,7 @@ struct Info {
     machine: Machine,
     kernels: Vec<KernelInfo>,
     devices: Vec<Description>,
-    /// Why there are none.
+    /// The reason why there are none.
     no_devices: Option<String>,
 }
 

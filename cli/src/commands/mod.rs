@@ -36,7 +36,7 @@ use sunzi_lab::{gpu_check, simulate};
 /// Carries out a command; the exit code is 0 unless the command returns another.
 ///
 /// # Errors
-/// Those of the command.
+/// The errors of the command.
 pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
     let together = all.several().filter(|_| is_shared(&command));
     if together.is_none() && !all.is_root() {

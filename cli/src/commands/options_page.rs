@@ -1,6 +1,6 @@
 //! The options of all commands as one page for the book, made from the definition of the arguments.
 //!
-//! Knows: the definition, Markdown. Does not know: what the options do.
+//! Depends on: the definition, Markdown. Independent of: what the options do.
 
 use crate::args::definition;
 use clap::{Arg, Command};

@@ -53,8 +53,8 @@ impl Folders {
     }
 
     /// Refuses ranks to which different folders of checkpoints were named, as may happen where each has its own file of
-    /// parameters: all must agree whether checkpoints are written, and where one is looked for. Whether they go on from
-    /// the same one is checked by the checkpoints that they find. Collective.
+    /// parameters: all must agree whether checkpoints are written, and where one is looked for. The ranks then compare
+    /// the checkpoints that they find, to check that they continue from the same one. Collective.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] on all ranks; [`Error::Transport`].

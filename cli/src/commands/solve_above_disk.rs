@@ -1,5 +1,5 @@
 //! `sunzi trsm --storage` and `sunzi solve --storage`: from binary files to a binary file, with finished columns in a
-//! directory. Does not know: bands, panels.
+//! directory. Independent of: bands, panels.
 
 use super::above_disk::{self, check_binary, check_grid, each_of};
 use super::trsm::scalar;

@@ -73,7 +73,7 @@ pub fn run(session: &mut Session, config: &Trsm) -> Result<()> {
 /// The scalar of B, where one is given.
 ///
 /// # Errors
-/// Those of [`parse_scalar`].
+/// The errors of [`parse_scalar`].
 pub fn scalar(system: &TriangularSystem, precision_bits: u32) -> Result<Option<Float>> {
     system.alpha.as_ref().map(|text| parse_scalar("--alpha", text, precision_bits)).transpose()
 }

@@ -16,7 +16,7 @@ use sunzi_session::units::counted;
 
 /// A stored product to check.
 pub struct StoredProduct {
-    /// Which product of which files.
+    /// The operation and the files of its operands.
     operands: Operands,
     /// The file of the result.
     result: PathBuf,

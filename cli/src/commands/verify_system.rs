@@ -1,5 +1,5 @@
 //! `sunzi verify cholesky`, `solve`, `trsm` and `inverse`: checks a stored factor or solution. It succeeds if and only
-//! if every residual looked at is within its bound.
+//! if every tested residual is within its bound.
 
 use super::trsm::scalar;
 use super::verify::{counted_from_one, tests_made};

@@ -1,7 +1,7 @@
 //! Progress of the whole run on standard error, as a bar or as plain lines; and the answer to the progress callbacks of
 //! all long calls.
 //!
-//! Knows: stages, phases, clocks. Does not know: what is computed.
+//! Depends on: stages, phases, clocks. Independent of: what is computed.
 
 mod run;
 mod weights;
@@ -98,7 +98,7 @@ impl Bar {
         self.with(|shown, _| shown.run.expect(stages));
     }
 
-    /// One call goes through all stages, and its phases tell the current one.
+    /// One call runs all stages, and its phases determine the current stage.
     pub fn follow_phases(&self) {
         self.with(|shown, _| shown.run.follow_phases());
     }
@@ -113,7 +113,7 @@ impl Bar {
         });
     }
 
-    /// Shows a step; returns whether to go on, which a signal denies.
+    /// Shows a step; returns `false` if a signal requests a stop.
     pub fn advance(&self, progress: Progress) -> bool {
         self.with(|shown, now| {
             shown.run.advance(progress.phase, progress.done, progress.total, now);

@@ -1,6 +1,6 @@
 //! How far a whole command is: its stages in order, each with its share of the time.
 //!
-//! Promise: [`Run::fraction`] never falls. Does not know: clocks, terminals, what a stage does.
+//! Promise: [`Run::fraction`] never falls. Independent of: clocks, terminals, what a stage does.
 
 /// A stage of a command.
 #[derive(Clone, PartialEq, Debug)]
@@ -49,7 +49,7 @@ pub struct Run {
     /// The part done of its call at work.
     call_part: f64,
     is_several: bool,
-    /// Whether one call goes through all stages, whose phases tell the current one.
+    /// Whether one call runs all stages, so that its phases determine the current stage.
     follows_phases: bool,
     /// Seconds that stages took which are over, and their weights.
     past: (f64, f64),
@@ -62,7 +62,7 @@ impl Run {
         *self = Run { stages, shown: self.shown, ..Run::default() };
     }
 
-    /// One call goes through all stages that are expected, and its phases tell the current one.
+    /// One call runs all expected stages, and its phases determine the current stage.
     pub fn follow_phases(&mut self) {
         self.follows_phases = true;
         self.stages.iter_mut().for_each(|stage| stage.is_one_call = true);

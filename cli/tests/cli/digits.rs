@@ -2,7 +2,7 @@
 
 use super::sandbox::Sandbox;
 
-/// A sandbox with the README's matrix `Q.mtx`, with fewer rows, and right sides `B.mtx`.
+/// A sandbox with the README's matrix `Q.mtx`, with fewer rows, and right-hand sides `B.mtx`.
 fn bootstrap() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.run("gen bootstrap1d --rows 160 --cols 40 --precision 768 --seed 1 -o P.mtx");
@@ -194,7 +194,7 @@ fn fractions_in_a_file_count_as_they_are_written() {
     assert!(digits_beside(&sandbox, "X.mtx", &exact) > few + 10.0);
 }
 
-/// A sandbox with the Hilbert matrix of `n` rows as fractions, `H.csv`, and right sides of ones, `ones.csv`.
+/// A sandbox with the Hilbert matrix of `n` rows as fractions, `H.csv`, and right-hand sides of ones, `ones.csv`.
 fn hilbert_in_fractions(n: u32) -> Sandbox {
     let sandbox = Sandbox::new();
     let row = |i: u32| (1..=n).map(|j| format!("1/{}", i + j - 1)).collect::<Vec<_>>().join(",");

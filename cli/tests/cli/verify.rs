@@ -2,7 +2,7 @@
 
 use super::sandbox::{Sandbox, named_minimum};
 
-/// A definite matrix, right sides, and the solution, inverse and factors of the matrix.
+/// A definite matrix, right-hand sides, and the solution, inverse and factors of the matrix.
 fn solved() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.run("gen random --rows 60 --cols 20 --precision 200 --seed 4 -o P.bin");

@@ -15,11 +15,11 @@ pub struct MemoryShare {
 }
 
 impl MemoryShare {
-    /// All of a device.
+    /// The whole memory of a device.
     pub const WHOLE: MemoryShare = MemoryShare { ranks: 1, bytes: u64::MAX };
 
-    /// The share of each of `ranks` ranks. The rank that may use the least of the device may use `capacity_bytes` of
-    /// it.
+    /// The share of each of `ranks` ranks. Each rank may use `capacity_bytes` of the device: the smallest number over
+    /// the ranks.
     pub fn of(ranks: usize, capacity_bytes: u64) -> MemoryShare {
         match ranks {
             0 | 1 => MemoryShare::WHOLE,
@@ -29,12 +29,12 @@ impl MemoryShare {
     }
 }
 
-/// The memory that a caller may take of a device: its share, within the limit that was set.
+/// The memory that a caller may use on a device: its share, within the given limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Allowance {
     /// The share of this rank.
     pub share: MemoryShare,
-    /// The limit that was set, for each call; `None` for all of the share.
+    /// The given limit for each call; `None` for the whole share.
     pub limit_bytes: Option<u64>,
 }
 
@@ -42,7 +42,7 @@ impl Allowance {
     /// All of a device.
     pub const WHOLE: Allowance = Allowance { share: MemoryShare::WHOLE, limit_bytes: None };
 
-    /// Bytes of the share that this opening of the device does not hold yet.
+    /// Bytes of the share that this opening of the device has not allocated.
     pub fn free_bytes(&self, device: &dyn Device) -> u64 {
         device.capacity_bytes().min(self.share.bytes).saturating_sub(device.used_bytes())
     }
@@ -52,7 +52,7 @@ impl Allowance {
         self.free_bytes(device).min(self.limit_bytes.unwrap_or(u64::MAX))
     }
 
-    /// The error where `bytes` are fewer than the `least` that would suffice.
+    /// The error if `bytes` are fewer than the `least` that would suffice.
     pub fn refusal(&self, bytes: u64, least: u64) -> Error {
         Error::DeviceLimit { limit_bytes: bytes, minimum_bytes: least, ranks: self.share.ranks }
     }

@@ -5,9 +5,9 @@ use crate::device::Region;
 /// The types of the elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Element {
-    /// Doubles in, doubles out.
+    /// Operands and products in doubles.
     F64,
-    /// Signed bytes in, 32-bit integers out.
+    /// Operands in signed bytes, products in 32-bit integers.
     I8,
 }
 
@@ -32,11 +32,11 @@ impl Element {
 /// One matrix of each product of a batch: column-major, columns `ld` elements apart, matrices `stride` elements apart.
 #[derive(Clone)]
 pub struct GemmOperand {
-    /// From the first element of the first matrix on.
+    /// The region from the first element of the first matrix on.
     pub region: Region,
-    /// Elements from one column to the next.
+    /// Distance in elements from one column to the next.
     pub ld: usize,
-    /// Elements from one matrix of the batch to the next; 0 for the same matrix in every product.
+    /// Distance in elements from one matrix of the batch to the next; 0 for the same matrix in every product.
     pub stride: usize,
 }
 
@@ -54,7 +54,7 @@ impl GemmOperand {
     }
 }
 
-/// A batch of products `C := sign A^T B`, or `C := C + sign A^T B` (`A B^T` where `by_rows`).
+/// A batch of products `C := sign A^T B`, or `C := C + sign A^T B` (`A B^T` if `by_rows` is set).
 ///
 /// `A^T B` with the contracted index running down the columns of both is the form that tensor cores need; for bytes it
 /// is the only form, `ld` and `stride` are multiples of 16 and regions begin at multiples of 16 bytes.
@@ -68,24 +68,24 @@ pub struct Gemm {
     pub n: usize,
     /// Contracted length.
     pub k: usize,
-    /// `k x m`, or `m x k` where `by_rows`.
+    /// Shape `k x m`, or `m x k` if `by_rows` is set.
     pub a: GemmOperand,
-    /// `k x n`, or `n x k` where `by_rows`.
+    /// Shape `k x n`, or `n x k` if `by_rows` is set.
     pub b: GemmOperand,
     /// `m x n`.
     pub c: GemmOperand,
-    /// Products of the batch.
+    /// Number of products in the batch.
     pub batch: usize,
     /// Whether the product is subtracted.
     pub negate: bool,
-    /// Whether C is added to.
+    /// Whether the product is added to C.
     pub accumulate: bool,
-    /// Whether operands are contracted along their rows: doubles only.
+    /// Whether operands are contracted along their rows; only for doubles.
     pub by_rows: bool,
 }
 
 impl Gemm {
-    /// Panics where an operand does not lie in its region: implementations call it first.
+    /// Panics if an operand does not lie in its region; implementations call it first.
     pub fn check(&self) {
         let (inner, outer) = (self.element.operand_bytes(), self.element.product_bytes());
         let (rows_a, cols_a) = if self.by_rows { (self.m, self.k) } else { (self.k, self.m) };
@@ -124,7 +124,7 @@ pub struct Trsm {
     pub n: usize,
     /// The triangle.
     pub l: GemmOperand,
-    /// The right sides.
+    /// The right-hand sides.
     pub b: GemmOperand,
 }
 

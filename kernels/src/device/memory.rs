@@ -5,11 +5,11 @@ use crate::error::Result;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Memory of a device as its implementation holds it; freed when dropped, after all work submitted on it.
+/// Memory of a device, in the form of its implementation; it is freed when dropped, after all work submitted on it.
 ///
 /// # Safety
-/// `address` is always the same, and that of `bytes` bytes which only work submitted to the device touches while the
-/// value lives.
+/// `address` never changes, and is the address of `bytes` bytes that only work submitted to the device accesses while
+/// the value lives.
 pub unsafe trait RawMemory: Send + Sync {
     /// Its address on the device.
     fn address(&self) -> u64;
@@ -32,7 +32,7 @@ impl Memory {
         self.region(0..self.bytes())
     }
 
-    /// A part of it. Panics beyond the end.
+    /// A part of the memory. If the part exceeds the memory.
     pub fn region(&self, bytes: Range<usize>) -> Region {
         assert!(bytes.start <= bytes.end && bytes.end <= self.bytes(), "{bytes:?} of {} bytes", self.bytes());
         Region { memory: self.clone(), start: bytes.start, bytes: bytes.len() }
@@ -70,11 +70,11 @@ impl Region {
     }
 }
 
-/// Host memory as a device's implementation holds it.
+/// Host memory, in the form of a device's implementation.
 ///
 /// # Safety
-/// `pointer` addresses `bytes` initialised bytes, aligned to 64 bytes, that nobody else touches while the value lives,
-/// but for the copies submitted on it; `settle` returns when these are done.
+/// `pointer` addresses `bytes` initialised bytes, aligned to 64 bytes, that nothing else accesses while the value
+/// lives, except for the copies submitted on it; `settle` returns when these are done.
 pub unsafe trait RawPinned: Send + Sync {
     /// Its first byte.
     fn pointer(&self) -> *mut u8;
@@ -99,7 +99,7 @@ struct PinnedCell {
 }
 
 impl Pinned {
-    /// Wraps what an implementation allocated.
+    /// Wraps the memory that an implementation allocated.
     pub fn new(raw: Box<dyn RawPinned>) -> Pinned {
         Pinned(Arc::new(PinnedCell { raw, touch: Mutex::new(()) }))
     }
@@ -109,12 +109,13 @@ impl Pinned {
         self.0.raw.bytes()
     }
 
-    /// The implementation's own value.
+    /// The value of the implementation.
     pub fn raw(&self) -> &dyn RawPinned {
         &*self.0.raw
     }
 
-    /// Waits for the copies under way, then gives the bytes to the host; no copy can be submitted until the guard ends.
+    /// Waits for the copies under way, then gives access to the bytes; no copy can be submitted until the guard is
+    /// dropped.
     ///
     /// # Errors
     /// [`crate::Error::DeviceLost`].
@@ -124,10 +125,11 @@ impl Pinned {
         Ok(PinnedGuard { raw: &*self.0.raw, _touch: touch })
     }
 
-    /// Submits a copy of `bytes` bytes from byte `at` on, with the host kept away meanwhile. Panics beyond the end.
+    /// Submits a copy of `bytes` bytes from byte `at` on; the host cannot access the memory meanwhile. Panics beyond
+    /// the end.
     ///
     /// # Errors
-    /// Those of `enqueue`, which returns the event at which the copy is done.
+    /// The errors of `enqueue`, which returns the event at which the copy is done.
     pub fn submit(&self, at: usize, bytes: usize, enqueue: impl FnOnce() -> Result<Event>) -> Result<()> {
         assert!(at.checked_add(bytes).is_some_and(|end| end <= self.bytes()), "{bytes} bytes from byte {at} on");
         let _touch = self.0.touch.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,14 +1,14 @@
-//! Devices with memory of their own: buffers, streams, events, copies both ways, products and compiled kernels.
+//! Devices with their own memory: buffers, streams, events, copies in both directions, products and compiled kernels.
 //!
 //! [`Device`] and the traits that it names have two implementations: [`soft`], plain memory with a capacity and counted
-//! transfers, and `cuda` (feature `cuda`), loaded at run time. Everything above the traits runs on both.
-//! Knows: bytes, addresses, streams. Does not know: matrices, residues, operations.
+//! transfers, and `cuda` (feature `cuda`), loaded at run time. All code above the traits runs on both. Depends on:
+//! bytes, addresses, streams. Independent of: matrices, residues, operations.
 //!
 //! Work is *submitted* to a stream and done later; work of one stream is done in order, work of different streams in
-//! any order unless an [`Event`] says otherwise. Memory lives until the work submitted on it is done.
+//! any order unless an [`Event`] orders it. Memory lives until the work submitted on it is done.
 //!
-//! Safety: [`Device::launch`] is the only unsafe call. Copies and products check their own bounds, and host memory
-//! that copies are under way to or from is waited for before it is touched ([`Pinned::lock`]).
+//! Safety: [`Device::launch`] is the only unsafe call. Copies and products check their own bounds, and host memory that
+//! is being copied is accessed only after the copies ([`Pinned::lock`]).
 
 mod allowance;
 pub(crate) mod dgemm;
@@ -35,7 +35,7 @@ use std::sync::Arc;
 /// CUDA device number `index`.
 ///
 /// # Errors
-/// [`Error::NoDevice`]: no such device, driver or library, or a build without the feature `cuda`.
+/// [`Error::NoDevice`] if there is no such device, driver or library, or if the build has no feature `cuda`.
 pub fn open_cuda(index: usize) -> Result<Arc<dyn Device>> {
     #[cfg(feature = "cuda")]
     return match cuda::CudaDevice::open(index, None) {
@@ -50,7 +50,7 @@ pub fn open_cuda(index: usize) -> Result<Arc<dyn Device>> {
 /// All CUDA devices.
 ///
 /// # Errors
-/// [`Error::NoDevice`]: no device, driver or library, or a build without the feature `cuda`.
+/// [`Error::NoDevice`] if there is no device, driver or library, or if the build has no feature `cuda`.
 pub fn cuda_devices() -> Result<Vec<Description>> {
     #[cfg(feature = "cuda")]
     return cuda::probe();
@@ -58,7 +58,7 @@ pub fn cuda_devices() -> Result<Vec<Description>> {
     Err(Error::NoDevice("this build has no CUDA (feature cuda)".into()))
 }
 
-/// Bytes moved over the bus, and in how many copies.
+/// Bytes copied between host and device, and the number of copies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Traffic {
     /// Bytes from the host to the device.
@@ -82,7 +82,7 @@ impl Traffic {
         }
     }
 
-    /// The sum of both.
+    /// The sum of both directions.
     pub fn plus(&self, other: &Traffic) -> Traffic {
         Traffic {
             h2d_bytes: self.h2d_bytes + other.h2d_bytes,
@@ -93,7 +93,7 @@ impl Traffic {
     }
 }
 
-/// The kinds of devices, by what runs their work.
+/// The kinds of devices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceKind {
@@ -119,15 +119,15 @@ impl fmt::Display for DeviceKind {
 /// A description of a device.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Description {
-    /// As its maker calls it.
+    /// Name of the device, as given by its maker.
     pub name: String,
     /// Its kind: what runs its work.
     pub kind: DeviceKind,
-    /// Number among the devices of its kind.
+    /// Number of the device among the devices of its kind.
     pub index: usize,
     /// Version of the driver, and of the libraries; empty for a software device.
     pub driver: String,
-    /// Bytes of memory, whatever part of it may be used.
+    /// Bytes of its memory, of which only a part may be usable.
     pub memory_bytes: u64,
 }
 
@@ -157,7 +157,7 @@ impl Streams {
     /// One more stream.
     ///
     /// # Errors
-    /// Those of [`Device::stream`].
+    /// The errors of [`Device::stream`].
     pub fn take(&mut self) -> Result<Stream> {
         let stream = self.device.stream()?;
         self.streams.push(stream);
@@ -179,7 +179,7 @@ impl Drop for Streams {
 #[derive(Clone)]
 pub struct Event(pub Arc<dyn Any + Send + Sync>);
 
-/// One value handed to a kernel: eight bytes, as the kernel's argument structure has them.
+/// One argument of a kernel: eight bytes, as in the kernel's argument structure.
 #[derive(Clone)]
 pub enum Argument {
     /// The address of device memory, which is kept until the kernel has run.
@@ -188,7 +188,7 @@ pub enum Argument {
     Number(u64),
 }
 
-/// A kernel as a device can run it: its CUDA source, and the same source compiled for the host.
+/// A kernel in the forms that devices can run: its CUDA source, and the same source compiled for the host.
 #[derive(Clone, Copy)]
 pub struct Kernel {
     /// Name of the function.
@@ -202,14 +202,14 @@ pub struct Kernel {
 /// A kernel compiled for the host: runs the threads `first..end` one after another; `arguments` are its eight-byte
 /// arguments.
 ///
-/// Calling it is as unsafe as [`Device::launch`].
+/// The call has the same safety conditions as [`Device::launch`].
 pub type HostKernel = unsafe extern "C" fn(first: u64, end: u64, arguments: *const u64);
 
 /// Constants that a kernel is compiled for: the preprocessor's names and values. The host's version reads them as
-/// arguments instead, so the source must work both ways.
+/// arguments instead, so the source must support both forms.
 pub type Defines<'a> = &'a [(&'static str, u64)];
 
-/// The description of a device, and the accounts of its users, memory and transfers.
+/// The description of a device, and the statistics of its users, memory and transfers.
 pub trait DeviceStatus: Send + Sync {
     /// The description of the device.
     fn description(&self) -> Description;
@@ -229,7 +229,7 @@ pub trait DeviceStatus: Send + Sync {
     fn traffic(&self) -> Traffic;
 }
 
-/// The memory of a device, and the host's memory for copies.
+/// The memory of a device, and host memory for copies.
 pub trait DeviceAllocator: Send + Sync {
     /// Memory on the device, dirty, aligned to 256 bytes.
     ///
@@ -243,7 +243,7 @@ pub trait DeviceAllocator: Send + Sync {
     fn allocate_pinned(&self, bytes: usize) -> Result<Pinned>;
 }
 
-/// Events: marks in the work of streams, to order it and to wait for it.
+/// Events: markers in the work of streams, which order it and can be waited for.
 pub trait DeviceEvents: Send + Sync {
     /// Marks the end of the work that was submitted to `stream` so far.
     ///
@@ -267,7 +267,7 @@ pub trait DeviceEvents: Send + Sync {
     fn seconds_between(&self, from: &Event, to: &Event) -> Result<f64>;
 }
 
-/// A processor with memory of its own: streams, and the copies, products and kernels that are submitted to them.
+/// A processor with its own memory: streams, and the copies, products and kernels that are submitted to them.
 pub trait Device: DeviceStatus + DeviceAllocator + DeviceEvents {
     /// A new stream.
     ///

@@ -23,13 +23,13 @@ pub enum DeviceName {
 }
 
 impl DeviceName {
-    /// A software device with the memory that it has where no size is given.
+    /// A software device with the default memory size.
     pub const SOFT: DeviceName = DeviceName::Soft(SOFT_BYTES);
 
     /// Reads a name: `0` or `cuda:0`, `all` or `cuda`, `soft`, `soft:SIZE`, `host`; `size` reads the bytes of a size.
     ///
     /// # Errors
-    /// A text that says what a name should look like.
+    /// A text that describes valid names.
     pub fn parse(
         text: &str,
         size: impl Fn(&str) -> std::result::Result<u64, String>,
@@ -41,7 +41,7 @@ impl DeviceName {
             ("soft", _) => Ok(DeviceName::SOFT),
             (_, Some(bytes)) => Ok(DeviceName::Soft(size(bytes)?)),
             _ if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
-                number.parse().map(DeviceName::Cuda).map_err(|_| "no machine has so many devices".into())
+                number.parse().map(DeviceName::Cuda).map_err(|_| "the number is too large for a device".into())
             }
             _ => Err("none of: a number of a CUDA device (0 or cuda:0), all (or cuda), soft, soft:SIZE, host".into()),
         }

@@ -1,8 +1,8 @@
 //! The users of a device, over all processes of a machine: files that name the device and stay locked while it is used.
 //!
 //! The lock goes with its process, however that ends, so the file of a killed process is recognised as a leftover. A
-//! file is named by its own number in the file system, which no other one has while somebody holds or looks at it.
-#![cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "software devices are those of one process"))]
+//! file is identified by its own number in the file system, which no other file has while it is open.
+#![cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "software devices cannot be shared between processes"))]
 
 use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};

@@ -1,33 +1,33 @@
 //! Whether a higher precision can help where a factorisation found a pivot that is not positive.
 //!
-//! Does not know: how that was found out.
+//! Independent of: how that was found out.
 
 use serde::{Deserialize, Serialize};
 
-/// Whether more bits of precision might give a factor to a matrix that was refused.
+/// Whether a factorisation that failed might succeed with more bits of precision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum MoreBits {
-    /// Rounding can explain the pivot. At least this number of additional bits shows whether it is positive; rows that
-    /// come later may take more.
+    /// Rounding can explain the pivot. The number of additional bits that are at least needed to decide whether it is
+    /// positive; later rows may need more.
     AtLeast(u32),
-    /// No precision helps, which is proven: a vector `v != 0` with `v^T A v <= 0` is known for the matrix `A` as given.
+    /// Proven: no precision helps, since a vector `v != 0` with `v^T A v <= 0` is known for the matrix `A` as given.
     Never,
-    /// No precision helps, which is proven: the matrix as given is singular. Where it has a factor at some precision,
-    /// it comes only from rounding.
+    /// Proven: no precision helps, since the matrix as given is singular. If it has a factor at some precision, the
+    /// factor exists only because of rounding.
     Singular,
-    /// The matrix with its numbers as they were read from a file is proven to be singular. Reading may have rounded
-    /// them, so the matrix of the file need not be.
+    /// Proven: the matrix, with its numbers as they were read from a file, is singular. Reading may have rounded them,
+    /// so the matrix in the file may be nonsingular.
     SingularAsRead {
         /// Bits of the numbers.
         bits: u32,
     },
-    /// Not known: the matrix was not examined as a whole.
+    /// Unknown: the matrix was not examined as a whole.
     Unknown,
 }
 
 impl MoreBits {
-    /// Whether it is not ruled out that a higher precision helps.
+    /// Whether a higher precision might help, that is, whether the contrary is not proven.
     pub fn might_help(self) -> bool {
         !matches!(self, MoreBits::Never | MoreBits::Singular)
     }

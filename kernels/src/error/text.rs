@@ -1,17 +1,17 @@
 //! Texts of errors that name rows and columns: counted from 0, as code indexes, or from 1, as files and the program do.
 //!
-//! Does not know: which error a text belongs to.
+//! Independent of: which error a text belongs to.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Deref;
 
-/// The number of the first row and of the first column.
+/// The number of the first row and of the first column in a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IndexBase {
     /// 0, as in Rust, Python and C.
     Zero,
-    /// 1, as in files and in all that the program prints.
+    /// 1, as in files and in all output of the program.
     One,
 }
 
@@ -24,20 +24,20 @@ impl IndexBase {
         }
     }
 
-    /// A row or other single index, with its base: `row 4 (from 1)` of `row`, 3.
+    /// A row or other single index, with its base: `row 4 (from 1)` for the arguments `row` and 3.
     pub fn one(self, what: &str, index: usize) -> String {
         format!("{what} {} (from {})", self.number(index), self.number(0))
     }
 
-    /// A place in a matrix, with its base: `row 4, column 1 (from 1)` of 3, 0.
+    /// A place in a matrix, with its base: `row 4, column 1 (from 1)` for the arguments 3 and 0.
     pub fn place(self, row: usize, column: usize) -> String {
         format!("row {}, {}", self.number(row), self.one("column", column))
     }
 }
 
-/// A text of an error, one line, in both bases of the places that it names.
+/// The text of an error, one line, in both bases of its row and column numbers.
 ///
-/// What it displays, and the string that it dereferences to, count from 0.
+/// Its `Display` form, and the string to which it dereferences, count from 0.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ErrorText {
     from_zero: String,
@@ -45,7 +45,7 @@ pub struct ErrorText {
 }
 
 impl ErrorText {
-    /// The text that `say` makes for a base.
+    /// The text that `say` returns for a base.
     pub fn counted(say: impl Fn(IndexBase) -> String) -> ErrorText {
         ErrorText { from_zero: say(IndexBase::Zero), from_one: say(IndexBase::One) }
     }

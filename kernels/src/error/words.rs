@@ -38,7 +38,7 @@ pub(super) fn whose_range(maximum_bits: u64) -> String {
     format!(" of matrices and files; operations take 2 to {EVERY_KERNEL_BITS} bits with every kernel")
 }
 
-/// Whether the system had no room on a disk, or allowed no more of it.
+/// Whether a disk was full, or a quota was reached.
 pub fn is_full_disk(source: &std::io::Error) -> bool {
     matches!(source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
 }

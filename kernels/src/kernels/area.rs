@@ -1,6 +1,6 @@
 //! Parts of a product plane: the sub-cubic schemes of all kernels cut it into these.
 //!
-//! Knows: `plan::BlockGrid`. Does not know: residues, instructions.
+//! Depends on: `plan::BlockGrid`. Independent of: residues, instructions.
 
 use crate::plan::BlockGrid;
 use std::ops::Range;

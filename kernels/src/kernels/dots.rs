@@ -1,9 +1,9 @@
-//! Sums of products of a few matrix columns with one vector, in fixed point: the parts of a substitution with a single
-//! right-hand side. Residues would cost more than they save there.
+//! Sums of products of a few matrix columns with one vector, in fixed point: a building block of substitutions with a
+//! single right-hand side. Residues would cost more than they save in this case.
 //!
-//! In a product of `D` digits by `D` digits, only pairs of digits that meet in a column from [`first_column`] on count.
-//! Nothing else is cut, so every kernel gives the same integers.
-//! Knows: limbs, views. Does not know: triangles, error bounds.
+//! In a product of `D` digits by `D` digits, only pairs of digits in columns from [`first_column`] on are used. Nothing
+//! else is rounded, so every kernel gives the same integers. Depends on: limbs, views. Independent of: triangles, error
+//! bounds.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -20,9 +20,9 @@ pub const DIGIT_BITS: u32 = 52;
 /// Zero digits before and after the digits of an entry of a [`FixedVector`].
 pub const PADDING: usize = 8;
 
-/// The first column, `a + b` for a product of digits `a` and `b`, that counts for operands of `digits` digits.
+/// The first column, `a + b` for a product of digits `a` and `b`, that is used for operands of `digits` digits.
 ///
-/// The part left out of a product is below `digits 2^(52 (digits - 2))`.
+/// The omitted part of a product is below `digits 2^(52 (digits - 2))`.
 pub const fn first_column(digits: usize) -> usize {
     digits.saturating_sub(3)
 }
@@ -42,7 +42,7 @@ impl FixedVector {
         FixedVector { digits_per_entry, negative: vec![false; len], digits }
     }
 
-    /// Digits of an entry, those of its paddings not counted.
+    /// Digits of an entry, without its padding.
     pub fn digits_per_entry(&self) -> usize {
         self.digits_per_entry
     }
@@ -63,7 +63,7 @@ impl FixedVector {
         &self.digits[index * stride..][..stride]
     }
 
-    /// Whether entry `index` is below 0.
+    /// Whether entry `index` is negative.
     pub fn is_negative(&self, index: usize) -> bool {
         self.negative[index]
     }
@@ -100,7 +100,7 @@ pub struct DotSource<'a> {
     pub first_entry: usize,
 }
 
-/// As [`by_limbs`], in vectors where the processor has AVX2.
+/// As [`by_limbs`], with vector instructions if the processor has AVX2.
 pub fn in_vectors(sources: &[DotSource<'_>], vector: &FixedVector, sums: &mut [Integer; BLOCK]) {
     #[cfg(target_arch = "x86_64")]
     if avx2::can_sum(vector.digits_per_entry()) {
@@ -110,7 +110,7 @@ pub fn in_vectors(sources: &[DotSource<'_>], vector: &FixedVector, sums: &mut [I
     by_limbs(sources, vector, sums);
 }
 
-/// Most bytes that [`in_vectors`] allocates for itself, for a vector of `digits` digits.
+/// Largest number of bytes that [`in_vectors`] allocates for a vector of `digits` digits.
 pub fn vector_bytes(digits: usize) -> u64 {
     #[cfg(target_arch = "x86_64")]
     if avx2::can_sum(digits) {
@@ -127,7 +127,7 @@ pub fn limb_bytes(digits: usize) -> u64 {
 
 /// `sums[j] := sum over the rows k of all panels of entry (k, j) times vector entry first_entry + k`, digit by digit.
 ///
-/// The panels of one call have their columns in common; the fixed cost of a sum is then paid once.
+/// All panels of one call have the same columns; the fixed cost of a sum is then paid once.
 pub fn by_limbs(sources: &[DotSource<'_>], vector: &FixedVector, sums: &mut [Integer; BLOCK]) {
     sums.fill(Integer::new());
     sources.iter().for_each(|source| add_by_limbs(source, vector, sums));

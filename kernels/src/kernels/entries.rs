@@ -1,7 +1,7 @@
-//! The integers of a factorisation or a triangular solve on limbs: how wide they are, and their roots and quotients,
-//! each rounded once.
+//! The integers of a factorisation or a triangular solve on limbs: their widths, and their roots and quotients, each
+//! rounded once.
 //!
-//! Knows: slices of limbs. Does not know: matrices, tiles, which rows are rejected.
+//! Depends on: slices of limbs. Independent of: matrices, tiles, the rejection of rows.
 
 use crate::kernels::limbs;
 use crate::math::bound::{CHOLESKY_GUARD_BITS, LIMB_QUOTIENT_WINDOW, TILE_SPARE_BITS};
@@ -11,9 +11,9 @@ use std::cmp::Ordering;
 /// Limbs of the numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Widths {
-    /// Of an entry of the factor, below `2^(working_bits + 1)`.
+    /// Limbs of an entry of the factor, below `2^(working_bits + 1)`.
     pub entry: usize,
-    /// Of the rest of an entry, below `2.01 * 2^(2 working_bits)`, with its sign.
+    /// Limbs of the remainder of an entry, below `2.01 * 2^(2 working_bits)`, with its sign.
     pub rest: usize,
 }
 
@@ -31,7 +31,7 @@ impl Widths {
     }
 }
 
-/// The square root of a magnitude of as many limbs as a rest has, to nearest, in `space`; `None` for 0.
+/// The square root of a magnitude with the limbs of a remainder, to nearest, in `space`; `None` for 0.
 pub fn root<'s>(rest: &[u64], space: &'s mut [u64]) -> Option<&'s [u64]> {
     let count = significant(rest)?;
     // Room for a carry of rounding.
@@ -44,7 +44,7 @@ pub fn root<'s>(rest: &[u64], space: &'s mut [u64]) -> Option<&'s [u64]> {
     Some(root)
 }
 
-/// A magnitude over a pivot other than 0, to nearest, ties to even, in `space`.
+/// A magnitude divided by a nonzero pivot, to nearest, ties to even, in `space`.
 pub fn quotient<'s>(rest: &[u64], pivot: &[u64], space: &'s mut [u64]) -> &'s [u64] {
     let Some(count) = significant(rest) else { return &[] };
     let pivot = &pivot[..significant(pivot).expect("a pivot is not 0")];
@@ -66,9 +66,9 @@ pub fn quotient<'s>(rest: &[u64], pivot: &[u64], space: &'s mut [u64]) -> &'s [u
     quotient
 }
 
-/// The reciprocal of a pivot that many magnitudes are divided by: each quotient is a product with it, and is divided
-/// exactly only where that lies too close to half an integer. `L` holds its limbs: memory of the caller or its own.
-/// Source: docs/ALGORITHM.md, "Quotients by a common pivot".
+/// The reciprocal of a pivot by which many magnitudes are divided: each quotient is a product with it, and is divided
+/// exactly only if that product is too close to half an integer. `L` is the container of its limbs: the caller's memory
+/// or its own. Source: docs/ALGORITHM.md, "Quotients by a common pivot".
 pub struct Reciprocal<L> {
     /// `floor(2^(64 (skipped + fraction)) / pivot)`.
     limbs: L,
@@ -86,7 +86,8 @@ impl<'s> Reciprocal<&'s [u64]> {
         3 * most_numerator(working_bits) + 1
     }
 
-    /// Of a magnitude other than 0 and at most `2^(working_bits + 1)`, for quotients below `2^(working_bits + 1)`.
+    /// The reciprocal for a magnitude other than 0 and at most `2^(working_bits + 1)`, for quotients below
+    /// `2^(working_bits + 1)`.
     pub fn new(pivot: &[u64], working_bits: u32, space: &'s mut [u64]) -> Reciprocal<&'s [u64]> {
         let pivot = &pivot[..significant(pivot).expect("a pivot is not 0")];
         let length = bit_length(pivot);
@@ -109,14 +110,14 @@ impl<'s> Reciprocal<&'s [u64]> {
 }
 
 impl Reciprocal<Box<[u64]>> {
-    /// [`Reciprocal::new`] in memory of its own.
+    /// [`Reciprocal::new`] in newly allocated memory.
     pub fn boxed(pivot: &[u64], working_bits: u32) -> Reciprocal<Box<[u64]>> {
         let mut space = vec![0; Reciprocal::words(working_bits)];
         let Reciprocal { limbs, skipped, fraction, most_bits } = Reciprocal::new(pivot, working_bits, &mut space);
         Reciprocal { limbs: limbs.into(), skipped, fraction, most_bits }
     }
 
-    /// Most bytes of a reciprocal.
+    /// Largest number of bytes of a reciprocal.
     pub fn bytes(working_bits: u32) -> u64 {
         let limbs = limbs_for(working_bits + 2 * CHOLESKY_GUARD_BITS + 2 * LIMB_BITS);
         size_of::<Self>() as u64 + 8 * limbs as u64
@@ -129,7 +130,7 @@ pub fn quotient_words(widths: Widths, working_bits: u32) -> usize {
 }
 
 impl<L: AsRef<[u64]>> Reciprocal<L> {
-    /// A magnitude over the pivot, to nearest, ties to even, in `space`: [`quotient`], faster.
+    /// A magnitude divided by the pivot, to nearest, ties to even, in `space`: [`quotient`], faster.
     #[inline]
     pub fn quotient<'q>(&self, rest: &[u64], pivot: &[u64], space: &'q mut [u64]) -> &'q [u64] {
         if bit_length(rest) > self.most_bits {

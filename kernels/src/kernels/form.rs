@@ -1,4 +1,4 @@
-//! How the rows of an operand panel lie.
+//! The layout of the rows of an operand panel.
 #![forbid(unsafe_code)]
 
 use crate::kernels::RowRuns;
@@ -11,10 +11,10 @@ const WORD: usize = 4;
 /// The order of 8 columns of rows of 16 bits each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// Row after row: rows can be written by several hands, wherever they are cut.
+    /// Row after row: several threads can write rows, with any division of them.
     Rows,
-    /// Pairs of neighbouring rows, the two residues of a column side by side, as the multiplier reads them; behind an
-    /// odd number of rows one of zeros. Parts of a panel begin with an even row.
+    /// Pairs of neighbouring rows, with the two residues of a column next to each other, as the multiplier reads them;
+    /// an odd number of rows is followed by a row of zeros. Parts of a panel begin with an even row.
     Pairs,
 }
 
@@ -46,7 +46,7 @@ impl Form {
         (row / rows * BLOCK + column) * rows + row % rows
     }
 
-    /// Clears what lies behind the last of `rows` rows in the words of that row.
+    /// Clears the words after the last of `rows` rows.
     pub fn clear_behind(self, rows: usize, words: &mut [u64]) {
         if self == Form::Pairs && !rows.is_multiple_of(2) {
             // The upper half of each 32 bits.

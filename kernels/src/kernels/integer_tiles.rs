@@ -1,9 +1,9 @@
 //! Tile kernels of small orders on limbs, for any CPU: the integers themselves, without planes.
 //!
-//! No tables and nothing to convert, so that a few rows cost what their products and quotients do. Same rules as all
-//! tile kernels, so the same bits.
-//! Layout of a tile: slots `[row][column]` of a sign and limbs. While updates come in, a slot holds the entry less the
-//! products so far, in two's complement and without a sign; afterwards the entry's sign and magnitude.
+//! There are no tables and no conversions, so that a few rows cost only their products and quotients. The rules are
+//! those of all tile kernels, so the bits are the same. Layout of a tile: slots `[row][column]` of a sign and limbs.
+//! During updates, a slot holds the entry minus the products so far, in two's complement and without a sign; afterwards
+//! it holds the entry's sign and magnitude.
 
 use crate::kernels::entries::{self, Widths};
 use crate::kernels::limbs;
@@ -17,7 +17,7 @@ use crate::matrix::EntryIndex;
 use rug::Integer;
 use rug::integer::Order;
 
-/// Rows up to which these kernels are faster than planes.
+/// Number of rows up to which these kernels are faster than planes.
 pub const MOST_ROWS: usize = 56;
 
 /// The kernels for one precision.

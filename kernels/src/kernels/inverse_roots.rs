@@ -4,7 +4,7 @@
 //! one of these for the root and one for the reciprocal bring the rest. The root is the nearest integer or none: roots
 //! that are too close to call are left to the caller. Bounds: docs/ALGORITHM.md, "Roots on limbs".
 //!
-//! Knows: slices of limbs. Does not know: matrices, digits.
+//! Depends on: slices of limbs. Independent of: matrices, digits.
 
 use crate::kernels::limbs::{self, add_with_carry, subtract_with_borrow};
 use crate::math::bound::{INVERSE_ROOT_SPARE_BITS, ROOT_WINDOW};

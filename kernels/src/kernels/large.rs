@@ -1,4 +1,4 @@
-//! The kernels, besides the preferred one, on which large calls gain.
+//! The kernels, in addition to the preferred one, that are faster for large calls.
 
 use super::{ConversionCosts, FactorCosts, Multipliers, PlaneKernel, TABLE, i8, i16};
 
@@ -16,8 +16,8 @@ pub fn multipliers() -> Multipliers {
     Multipliers { digits, one_a_cycle, pairs, tiles: i8::has_tile_registers(), of_intel }
 }
 
-/// The kernels that large products run on in place of [`super::preferred`] where they gain most on a processor with
-/// these multipliers, with their extra costs and savings there.
+/// The kernels that replace [`super::preferred`] for large products if they are fastest on a processor with these
+/// multipliers, with their extra costs and savings.
 pub fn for_large_products(
     multipliers: Multipliers,
 ) -> impl Iterator<Item = (&'static dyn PlaneKernel, ConversionCosts)> {
@@ -25,15 +25,13 @@ pub fn for_large_products(
     kernels.filter_map(move |kernel| Some((kernel, kernel.large_products_with(&multipliers)?)))
 }
 
-/// The kernel that large factorisations run on, where that is another one than [`super::preferred`], with the costs of
-/// its tiles.
+/// The kernel for large factorisations, if it is not [`super::preferred`], with the costs of its tiles.
 pub fn preferred_for_large_factors() -> Option<(&'static dyn PlaneKernel, FactorCosts)> {
     let mut kernels = TABLE.iter().filter_map(|(_, probe)| probe().ok());
     kernels.find_map(|kernel| Some((kernel, kernel.large_factors()?)))
 }
 
-/// The kernel that large triangular solves run on, where that is another one than [`super::preferred`], with the costs
-/// of its tiles.
+/// The kernel for large triangular solves, if it is not [`super::preferred`], with the costs of its tiles.
 pub fn preferred_for_large_solves() -> Option<(&'static dyn PlaneKernel, FactorCosts)> {
     let mut kernels = TABLE.iter().filter_map(|(_, probe)| probe().ok());
     kernels.find_map(|kernel| Some((kernel, kernel.large_solves()?)))

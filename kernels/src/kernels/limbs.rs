@@ -1,6 +1,6 @@
 //! Products and sums of integers on contiguous limbs, through GMP's lowest level: no heap object per number.
 //!
-//! Knows: slices of limbs. Does not know: signs, matrices, residues. All lengths are checked here.
+//! Depends on: slices of limbs. Independent of: signs, matrices, residues. All lengths are checked here.
 
 use crate::math::family::IFMA52_BITS;
 use crate::math::fixed;
@@ -41,8 +41,9 @@ pub fn multiply_any(out: &mut [u64], a: &[u64], b: &[u64]) {
     unsafe { gmp::mpn_mul(target, long.as_ptr(), long_count, short.as_ptr(), short_count) };
 }
 
-/// `quotient := floor(numerator / divisor)` and the remainder; the divisor's top limb is not 0, the numerator has at
-/// least as many limbs, the quotient one more than the difference, the remainder as many as the divisor (asserted).
+/// `quotient := floor(numerator / divisor)` and the remainder; the divisor's top limb is not 0, the numerator is at
+/// least as long, the quotient has one limb more than the difference of the lengths, the remainder has the length of
+/// the divisor (asserted).
 pub fn divide(quotient: &mut [u64], remainder: &mut [u64], numerator: &[u64], divisor: &[u64]) {
     let (long, short) = (numerator.len(), divisor.len());
     assert!(long >= short && divisor.last().is_some_and(|&top| top != 0));
@@ -76,8 +77,8 @@ fn multiply_rows<const A: usize, const B: usize>(out: &mut [u64], a: &[u64; A], 
     }
 }
 
-/// `sum := sum + a b 2^shift`, or minus it, modulo the limbs of `sum`, where the bits of the product below the lowest
-/// one of `sum` are cut off. Returns whether it was done: only for sums of two limbs more than the longer factor,
+/// `sum := sum + a b 2^shift`, or minus it, modulo the limbs of `sum`; bits of the product below the lowest bit of
+/// `sum` are cut off. Returns whether it was done: it is done only for sums of two limbs more than the longer factor,
 /// factors of equal length or a factor of one limb, and a product that begins no higher than the lowest limb and ends
 /// no higher than the highest.
 #[inline]
@@ -131,8 +132,8 @@ fn add_window<const A: usize, const B: usize, const S: usize, const R: usize>(
     true
 }
 
-/// `sum := sum + a b`, or minus it, modulo the limbs of `sum`: more than both operands have, which have the same
-/// number, at least 1 (asserted). `product` is scratch with as many as both (asserted).
+/// `sum := sum + a b`, or minus it, modulo the limbs of `sum`: it is longer than both operands together, which have the
+/// same length of at least 1 limb (asserted). `product` is scratch memory with the limbs of both (asserted).
 #[inline]
 pub fn add_product(sum: &mut [u64], a: &[u64], b: &[u64], negative: bool, product: &mut [u64]) {
     assert!(a.len() == b.len() && sum.len() > 2 * a.len());
@@ -205,7 +206,7 @@ pub fn subtract_assign(sum: &mut [u64], x: &[u64]) {
     unsafe { gmp::mpn_sub(target, target, sum.len() as size_t, x.as_ptr(), x.len() as size_t) };
 }
 
-/// `x := x - y`, modulo their limbs, of which both have as many (asserted).
+/// `x := x - y`, modulo their limbs; both have the same length (asserted).
 #[inline]
 pub fn subtract_equal(x: &mut [u64], y: &[u64]) {
     assert!(x.len() == y.len());
@@ -238,7 +239,7 @@ pub fn increment(x: &mut [u64]) {
 }
 
 /// `root := floor(sqrt(number))` and the remainder, whose number of limbs is returned; the top limb of `number` is not
-/// 0, `root` has half as many limbs, rounded up, the remainder as many (asserted).
+/// 0, `root` has half its number of limbs, rounded up, and the remainder has its number of limbs (asserted).
 pub fn square_root(root: &mut [u64], remainder: &mut [u64], number: &[u64]) -> usize {
     let count = number.len();
     assert!(number.last().is_some_and(|&top| top != 0) && root.len() == count.div_ceil(2) && remainder.len() == count);
@@ -304,7 +305,7 @@ fn shift_up(out: &mut [u64], magnitude: &[u64], bits: u32) -> usize {
     count + 1
 }
 
-/// Makes a number in two's complement its magnitude; whether it was negative. At least 1 limb (asserted).
+/// Replaces a number in two's complement by its magnitude; returns whether it was negative. At least 1 limb (asserted).
 #[inline]
 pub fn to_magnitude(sum: &mut [u64]) -> bool {
     let negative = sum[sum.len() - 1] >> 63 == 1;
@@ -317,7 +318,8 @@ pub fn to_magnitude(sum: &mut [u64]) -> bool {
     negative
 }
 
-/// Writes the number in one of eight lanes, of vectors of digits below `2^52`, the lowest first, into all of `out`.
+/// Writes the number in one of eight lanes, from vectors of digits below `2^52`, the lowest first, into the whole of
+/// `out`.
 pub fn from_lane(digits: &[u64], lane: usize, out: &mut [u64]) {
     out.fill(0);
     for (at, digits) in digits.chunks_exact(BLOCK).enumerate() {

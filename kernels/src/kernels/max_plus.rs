@@ -1,8 +1,8 @@
 //! Products of matrices of exponents in the (max, +) semiring: the size of the largest term of each sum of products.
 //!
 //! A *depth* is the distance of an exponent below that of the norm of its column: a negated 16-bit number, so that 16
-//! of them fit a vector. Sums saturate and maxima do not depend on order, so every instruction set gives the same.
-//! Knows: heads of big floats. Does not know: what the depths are for, threads.
+//! depths fit in a vector. Sums saturate and maxima do not depend on order, so every instruction set gives the same
+//! result. Depends on: heads of big floats. Independent of: the use of the depths, threads.
 
 use crate::math::float::Head;
 #[cfg(target_arch = "x86_64")]
@@ -17,7 +17,7 @@ pub type DepthRow = [i16; PANEL];
 /// The depth of the number 0, and of a sum in which every term has a factor 0.
 pub const EMPTY: i16 = i16::MIN;
 
-/// Depths from this one on are not distinguished: a sum of two of them is above [`EMPTY`].
+/// Depths from this one on are not distinguished: the sum of two of them is above [`EMPTY`].
 pub const DEEPEST: i16 = i16::MIN / 2 + 1;
 
 /// Rows of the left operand at a time: the sums of four of its columns stay in registers.
@@ -32,13 +32,13 @@ pub fn depth(head: Head, norm_exponent: i64) -> i16 {
     if head.is_zero() { EMPTY } else { (head.exponent() - norm_exponent).clamp(DEEPEST.into(), 0) as i16 }
 }
 
-/// `sums[i][j] = max_k left[k][i] + right[k][j]`, [`EMPTY`] where each of these has an empty part.
+/// `sums[i][j] = max_k left[k][i] + right[k][j]`, or [`EMPTY`] if every sum has an empty part.
 pub fn largest_sums(left: &[DepthRow], right: &[DepthRow], sums: &mut [DepthRow; PANEL]) {
     sums.fill([EMPTY; PANEL]);
     raise_sums(left, right, sums);
 }
 
-/// `sums[i][j]` becomes the largest of itself and all `left[k][i] + right[k][j]`.
+/// Replaces `sums[i][j]` by the maximum of itself and all `left[k][i] + right[k][j]`.
 pub fn raise_sums(left: &[DepthRow], right: &[DepthRow], sums: &mut [DepthRow; PANEL]) {
     #[cfg(target_arch = "x86_64")]
     if processor_has!(Avx2: "avx2") {

@@ -1,13 +1,13 @@
 //! Plane kernels: residues in, exact products modulo each prime, integers out; one trait, one table.
 //!
-//! Knows: `math`, `device`, `matrix` views as input, `plan::BlockGrid` as the output layout. Does not know: threads,
-//! files, memory limits, operations. To add a kernel: a folder with its `PlaneKernel`, and a row in [`TABLE`].
+//! Depends on: `math`, `device`, `matrix` views as input, `plan::BlockGrid` as the output layout. Independent of:
+//! threads, files, memory limits, operations. To add a kernel: a folder with its `PlaneKernel`, and a row in [`TABLE`].
 //!
-//! Layouts that all kernels share, so that everything above them is written once:
-//! - an operand plane is a row of *panels* of 8 columns, `panel_words(rows)` words each; inside a panel the order is
-//!   the kernel's own affair (`to_residues` writes it, `multiply` reads it);
-//! - a product plane is the block list of [`BlockGrid`], `block_words()` words a block, which hold its residues in the
-//!   kernel's own form (`reconstruct` reads what `multiply` wrote).
+//! Layouts that all kernels share, so that all code above them is written once:
+//! - an operand plane is a row of *panels* of 8 columns, `panel_words(rows)` words each; the order inside a panel is
+//!   defined by the kernel (`to_residues` writes it, `multiply` reads it);
+//! - a product plane is the block list of [`BlockGrid`], `block_words()` words a block, whose residues have the
+//!   kernel's own form (`multiply` writes it, `reconstruct` reads it).
 
 pub(crate) mod area;
 pub mod blas;
@@ -61,7 +61,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use tiles::TileEngine;
 
-/// The numbers that an engine must be able to represent.
+/// The requirements for an engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct EngineSpec {
     /// Scaled operand entries satisfy `|x| <= 2^operand_bits (1 + 2^-24)`: the weights of finished rows are rounded.
@@ -112,13 +112,14 @@ pub trait KernelSelection: Send + Sync {
     fn large_factors(&self) -> Option<FactorCosts> {
         None
     }
-    /// The same for triangular solves with many right sides.
+    /// The same for triangular solves with many right-hand sides.
     fn large_solves(&self) -> Option<FactorCosts> {
         None
     }
 }
 
-/// Triangles of few rows: tiles for them, and up to how many rows these are faster than the kernel's other tiles.
+/// Kernels for triangles of few rows, and the number of rows up to which these are faster than the kernel's other
+/// tiles.
 pub trait SmallTriangles: Send + Sync {
     /// Rows up to which a factorisation on limbs, one entry after the other, is faster than any tiles of this kernel,
     /// as far as that is not the same for all.
@@ -140,7 +141,7 @@ pub trait SmallTriangles: Send + Sync {
     }
 }
 
-/// A way to multiply residue planes: its modulus family and the instructions it runs on.
+/// A method of multiplying residue planes: its modulus family and its instructions.
 pub trait PlaneKernel: KernelSelection + SmallTriangles {
     /// Name on the command line and in reports.
     fn name(&self) -> &'static str;
@@ -233,7 +234,7 @@ pub trait PlaneFormat: Send + Sync {
 
 /// A kernel with its moduli and tables: the three steps of a product.
 ///
-/// All methods take only slices of their own, so that calls on disjoint slices may run at the same time.
+/// All methods access only their own slices, so that calls on disjoint slices may run at the same time.
 pub trait PlaneEngine: PlaneFormat {
     /// Writes one panel of scaled residues: for each prime in `primes`, `planes[prime - primes.start]` takes the
     /// panel's `panel_words(source.rows.len())` words. Columns beyond `source.columns` are zero. Scratch is dirty.
@@ -276,7 +277,7 @@ pub trait PlaneEngine: PlaneFormat {
     fn reconstruct(&self, residues: &BlockResidues<'_>, integers: &mut IntegerBlock, scratch: &mut [u64]);
 }
 
-/// The residues that a word of a product plane holds.
+/// The form of the residues in a word of a product plane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ResidueLanes {
     /// One least residue.
@@ -292,12 +293,12 @@ pub enum ResidueLanes {
 }
 
 impl ResidueLanes {
-    /// Residues of a word.
+    /// Number of residues in a word.
     pub fn count(self) -> usize {
         64 / self.bits() as usize
     }
 
-    /// Bits that each takes in a word.
+    /// Bits of a residue in a word.
     pub fn bits(self) -> u32 {
         match self {
             ResidueLanes::Words | ResidueLanes::Doubles => 64,
@@ -316,7 +317,7 @@ impl ResidueLanes {
         }
     }
 
-    /// The number in a lane that stands for a least residue.
+    /// The number in a lane that represents a least residue.
     pub fn lane(self, least: u64, modulus: u64) -> u64 {
         let balanced = || if least > modulus / 2 { least as i64 - modulus as i64 } else { least as i64 };
         match self {
@@ -327,9 +328,9 @@ impl ResidueLanes {
     }
 }
 
-/// Up to 8 columns of a matrix, to be scaled by powers of two and rounded to integers.
+/// Up to 8 columns of a matrix, which are scaled by powers of two and rounded to integers.
 ///
-/// Entry `(k, j)` stands for the integer `round(a_kj * 2^shifts[j])`, to nearest, ties to even, whose magnitude is at
+/// Entry `(k, j)` represents the integer `round(a_kj * 2^shifts[j])`, to nearest, ties to even, whose magnitude is at
 /// most `2^operand_bits (1 + 2^-24)` for the engine's spec. Significands may have leading zeros.
 #[derive(Clone)]
 pub struct PanelSource<'a> {
@@ -358,7 +359,7 @@ impl PanelSource<'_> {
     }
 }
 
-/// Words of a panel that some of its rows take: `count` runs of `words` words each, `stride` apart.
+/// Words of a panel for some of its rows: `count` runs of `words` words each, `stride` apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RowRuns {
     /// First word of the first run.
@@ -374,21 +375,21 @@ pub struct RowRuns {
 /// Operands and extent of one plane product.
 #[derive(Clone)]
 pub struct PlaneProduct<'a> {
-    /// Panels that give the rows of C: block row `I` contracts panel `I`.
+    /// Panels for the rows of C: block row `I` contracts panel `I`.
     pub x: &'a [u64],
-    /// Panels that give the columns of C; the same slice as `x` for a triangle.
+    /// Panels for the columns of C; the same slice as `x` for a triangle.
     pub y: &'a [u64],
     /// Rows of both operands in this chunk.
     pub rows: usize,
     /// Shape of the whole plane.
     pub grid: BlockGrid,
-    /// The linear block indices that `c` holds: its first word is the first word of block `blocks.start`.
+    /// The linear indices of the blocks in `c`, which begins with block `blocks.start`.
     pub blocks: Range<usize>,
-    /// Whether to add to the contents of `c` (a further chunk) or to overwrite it (dirty memory).
+    /// Whether to add to the contents of `c` (a further chunk) or to overwrite them (uninitialised memory).
     pub accumulate: bool,
 }
 
-/// Where the residues of one block lie: those of prime `i` begin at `window[i * plane_words + offset]`.
+/// The place of the residues of one block: those of prime `i` begin at `window[i * plane_words + offset]`.
 #[derive(Clone, Copy)]
 pub struct BlockResidues<'a> {
     /// The product window, prime-major.
@@ -400,13 +401,13 @@ pub struct BlockResidues<'a> {
 }
 
 impl<'a> BlockResidues<'a> {
-    /// The residues of prime number `prime`, one a word.
+    /// The residues of prime number `prime`, one in each word.
     #[inline]
     pub fn of_prime(&self, prime: usize) -> &'a [u64] {
         self.words_of_prime(prime, BLOCK_WORDS)
     }
 
-    /// The residues of prime number `prime`, which take `words` words.
+    /// The residues of prime number `prime`, in `words` words.
     #[inline]
     pub fn words_of_prime(&self, prime: usize, words: usize) -> &'a [u64] {
         &self.window[prime * self.plane_words + self.offset..][..words]
@@ -417,7 +418,7 @@ impl<'a> BlockResidues<'a> {
 pub struct IntegerBlock {
     /// Limbs of each magnitude.
     pub limbs: usize,
-    /// Whether the integer is below 0.
+    /// Whether the integer is negative.
     pub negative: [bool; BLOCK_WORDS],
     /// Magnitudes, little-endian, `limbs` each.
     pub magnitudes: Vec<u64>,
@@ -436,10 +437,11 @@ impl IntegerBlock {
     }
 }
 
-/// How one kernel of the table is obtained: the kernel, or the name of what this CPU or build lacks.
+/// The result of creating one kernel of the table: the kernel, or the name of the feature that this CPU or build lacks.
 pub type Probe = fn() -> std::result::Result<&'static dyn PlaneKernel, &'static str>;
 
-/// All kernels, in order of preference, unless a kernel states otherwise for this CPU; `reference` is always there.
+/// All kernels, in order of preference, unless a kernel has another preference on this CPU; `reference` is always
+/// included.
 pub const TABLE: &[(&str, Probe)] = &[
     #[cfg(target_arch = "x86_64")]
     ("ifma52", x86_64::ifma52::probe),
@@ -453,7 +455,7 @@ pub const TABLE: &[(&str, Probe)] = &[
 /// The kernel called `name`.
 ///
 /// # Errors
-/// [`Error::UnknownKernel`] with the known names; [`Error::KernelUnavailable`] with what is missing.
+/// [`Error::UnknownKernel`] with the known names; [`Error::KernelUnavailable`] with the missing feature.
 pub fn by_name(name: &str) -> Result<&'static dyn PlaneKernel> {
     let Some(&(name, probe)) = TABLE.iter().find(|(known, _)| *known == name) else {
         let known = TABLE.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
@@ -462,14 +464,14 @@ pub fn by_name(name: &str) -> Result<&'static dyn PlaneKernel> {
     probe().map_err(|reason| Error::KernelUnavailable { name, reason })
 }
 
-/// The preferred kernel of those that can run here.
+/// The preferred kernel among those that can run here.
 pub fn preferred() -> &'static dyn PlaneKernel {
     let kernels = || TABLE.iter().filter_map(|(_, probe)| probe().ok());
     let asks = kernels().find(|kernel| kernel.is_preferred());
     asks.or_else(|| kernels().next()).expect("the reference kernel needs nothing")
 }
 
-/// The largest modulus of [`preferred`] and the kernels that it falls back to, in bits.
+/// The largest modulus product of [`preferred`] and its fallback kernels, in bits.
 pub fn largest_modulus_bits() -> u32 {
     static BITS: OnceLock<u32> = OnceLock::new();
     *BITS.get_or_init(|| {
@@ -478,7 +480,7 @@ pub fn largest_modulus_bits() -> u32 {
     })
 }
 
-/// The kernels that moduli beyond those of [`preferred`] fall to, in the order in which they are tried. `reference` is
+/// The fallback kernels for moduli beyond those of [`preferred`], in the order in which they are tried. `reference` is
 /// not among them: it is too slow to be used without a request.
 pub fn beyond_preferred() -> impl Iterator<Item = &'static dyn PlaneKernel> {
     let reach = preferred().maximum_modulus_bits();
@@ -486,8 +488,9 @@ pub fn beyond_preferred() -> impl Iterator<Item = &'static dyn PlaneKernel> {
     kernels.filter(move |kernel| kernel.maximum_modulus_bits() > reach)
 }
 
-/// The preferred kernel of those that can run here and whose moduli exceed `2^modulus_bits`: [`preferred`], unless its
-/// primes end before that. Where no kernel reaches that far it is [`preferred`], which then refuses.
+/// The preferred kernel among those that can run here and whose modulus product can exceed `2^modulus_bits`:
+/// [`preferred`], unless its primes do not suffice. If no kernel suffices, it is [`preferred`], which then returns an
+/// error.
 pub fn preferred_for(modulus_bits: u32) -> &'static dyn PlaneKernel {
     let reaches = |kernel: &dyn PlaneKernel| modulus_bits <= kernel.maximum_modulus_bits();
     let own = preferred();
@@ -500,7 +503,7 @@ pub fn available() -> Vec<&'static dyn PlaneKernel> {
     std::iter::once(preferred()).chain(others.filter_map(|(_, probe)| probe().ok())).collect()
 }
 
-/// IFMA instructions a second that the calling thread can issue, measured now; `None` where the CPU has none.
+/// IFMA instructions per second that the calling thread can issue, measured now; `None` if the CPU has none.
 ///
 /// One big-float multiply-add costs `primes * 2 / 8` of them: the limit that benchmarks quote.
 pub fn instruction_rate(trials: usize) -> Option<f64> {

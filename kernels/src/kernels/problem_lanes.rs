@@ -1,4 +1,4 @@
-//! Eight small problems side by side with the vector instructions for 52-bit integers, or with those of AVX2, where the
+//! Eight small problems computed together with the vector instructions for 52-bit integers, or with AVX2, if the
 //! processor has them: [`ProblemLanes`].
 
 pub use crate::kernels::problems::{
@@ -9,8 +9,8 @@ pub use absent::ProblemLanes;
 #[cfg(target_arch = "x86_64")]
 pub use native::ProblemLanes;
 
-/// Whether the lanes of this processor are those of AVX2, with which factors, systems and all but the larger products
-/// took longer than single calls: measured on a Zen 4 with `SUNZI_CPU=avx2` (docs/decisions/087-lanes-on-avx2.md).
+/// Whether the lanes of this processor use AVX2, with which factors, systems and all but the larger products took
+/// longer than single calls: measured on a Zen 4 with `SUNZI_CPU=avx2` (docs/decisions/087-lanes-on-avx2.md).
 pub fn are_slow() -> bool {
     #[cfg(target_arch = "x86_64")]
     return matches!(ProblemLanes::new(256), Some(ProblemLanes::Avx2(_)));
@@ -115,7 +115,7 @@ mod native {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-#[expect(missing_docs, reason = "that of the module for x86-64")]
+#[expect(missing_docs, reason = "documented in the module for x86-64")]
 mod absent {
     use super::{Matrices, ProblemProducts, Rounded, Systems};
 

@@ -1,48 +1,49 @@
-//! Eight small problems of one shape, as the lanes of [`crate::kernels::problem_lanes`] take them.
+//! Eight small problems of one shape, in the form of [`crate::kernels::problem_lanes`].
 
 use crate::math::float::{FloatRef, Head};
 use crate::matrix::MatrixView;
 use crate::plan::BLOCK;
 
-/// Problems side by side.
+/// Problems computed together.
 pub const PROBLEMS: usize = BLOCK;
 
-/// Problems from which on it is faster to have them side by side than one after the other: lanes without a problem take
-/// as long as the others.
+/// Number of problems from which it is faster to compute them together than one after the other: lanes without a
+/// problem take the same time as the others.
 pub const LEAST_TOGETHER: usize = 4;
 
-/// Takes an entry of all results: row and column, the heads, and the significands one after the other.
+/// Receives an entry of all results: row and column, the heads, and the significands one after the other.
 pub type Rounded<'o> = dyn FnMut((usize, usize), &[u64; PROBLEMS], &[u64]) + 'o;
 
-/// Eight matrices to factor, by their lower triangles.
+/// Eight matrices to factor, given by their lower triangles.
 pub struct Matrices<'a> {
-    /// One for each lane.
+    /// One matrix for each lane.
     pub views: [MatrixView<'a>; PROBLEMS],
     /// Rows to factor.
     pub order: usize,
     /// For each row the exponents of all eight problems, as in `math::pivot`.
     pub exponents: &'a [i64],
-    /// For each row the sums of weights beyond which it is rejected.
+    /// For each row the sums of weights beyond which the row is rejected.
     pub limits: &'a [u64],
     /// Bits of the factors.
     pub precision_bits: u32,
 }
 
-/// Eight lower triangles and their right sides, in fixed point with as many bits after the point as the lanes have.
+/// Eight lower triangles and their right-hand sides, in fixed point with the number of fractional bits that the lanes
+/// have.
 pub struct Systems<'a> {
     /// One triangle for each lane; nothing above the diagonal is read.
     pub triangles: [MatrixView<'a>; PROBLEMS],
     /// Whether diagonals are ones, which are not read.
     pub unit: bool,
-    /// Right sides as columns.
+    /// The right-hand sides, as columns.
     pub rights: [MatrixView<'a>; PROBLEMS],
     /// Rows of a triangle.
     pub order: usize,
-    /// Right sides of a problem.
+    /// Right-hand sides of a problem.
     pub columns: usize,
     /// For each row the exponents of all eight problems: row `i` is scaled by `2^-exponents[i]`.
     pub exponents: &'a [i64],
-    /// For each right side the exponents of all eight problems: its unknowns are below 2 to that power.
+    /// For each right-hand side the exponents of all eight problems: its unknowns are below 2 to that power.
     pub scales: &'a [i64],
     /// Bits of the unknowns.
     pub precision_bits: u32,
@@ -61,7 +62,7 @@ impl<'a> Systems<'a> {
 /// Eight operands, whose columns are contracted with those of the other operands.
 #[derive(Clone, Copy)]
 pub struct ProblemColumns<'a> {
-    /// One shape for all.
+    /// The common shape.
     pub views: [MatrixView<'a>; PROBLEMS],
     /// For each column the shifts of all eight operands: entries are `round(x 2^shift)`.
     pub shifts: &'a [i64],
@@ -69,12 +70,12 @@ pub struct ProblemColumns<'a> {
 
 /// Eight products `X^T Y`.
 pub struct ProblemProducts<'a> {
-    /// Their columns give the rows of the results.
+    /// The operands for the rows of the results.
     pub left: ProblemColumns<'a>,
-    /// Their columns give the columns of the results; `None` for those of the left operands.
+    /// The operands for the columns of the results; `None` for the left operands.
     pub right: Option<ProblemColumns<'a>>,
     /// Bits of the results.
     pub precision_bits: u32,
-    /// Which entries are wanted, by row and column.
+    /// Selects the entries, by row and column.
     pub wanted: &'a dyn Fn(usize, usize) -> bool,
 }

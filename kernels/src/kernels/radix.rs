@@ -1,6 +1,6 @@
 //! Integers as digits: how many and how wide, and how sums of digit positions become magnitudes, a block at a time.
 //!
-//! Knows: slices. Does not know: moduli, instructions; what is inlined is compiled with those of its caller.
+//! Depends on: slices. Independent of: moduli, instructions; what is inlined is compiled with those of its caller.
 #![forbid(unsafe_code)]
 
 use crate::kernels::IntegerBlock;

@@ -1,7 +1,7 @@
-//! The reference kernel: every step the slow, plain way, on the `ifma52` primes.
+//! The reference kernel: every step by the plain, slow method, on the `ifma52` primes.
 //!
-//! Promise: complete and safe; the oracle that the fast kernels are compared with, word for word on the residues and
-//! bit for bit on the integers. Scaled integers and the reconstruction go through `rug::Integer`.
+//! Promise: complete and safe; the oracle for the fast kernels, which must agree with it word for word on the residues
+//! and bit for bit on the integers. Scaled integers and the reconstruction go through `rug::Integer`.
 #![forbid(unsafe_code)]
 
 use crate::error::{Error, Result};
@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// Its name in the table.
 pub const NAME: &str = "reference";
 
-/// The reference kernel; it needs nothing of the CPU.
+/// The reference kernel; it needs no special instructions.
 pub struct Reference;
 
 /// Always succeeds.

@@ -1,4 +1,4 @@
-//! Rounding of integers to floats, eight entries of a column at a time: side by side where the processor has the vector
+//! Rounding of integers to floats, eight entries of a column at a time: all at once if the processor has the vector
 //! instructions for 52-bit integers, else one after the other. Same bits: `math::float::round_integer`.
 
 use crate::kernels::limbs;
@@ -90,12 +90,12 @@ impl EntryRounding {
     }
 }
 
-/// Words in which eight magnitudes are put and rounded.
+/// Words for eight magnitudes while they are rounded.
 pub fn rounding_words(form: EntryForm, precision_bits: u32) -> usize {
     form.words() + EntryRounding::new(form, precision_bits).words()
 }
 
-/// Words of scratch of any task on a tile of `tile_rows` rows, its rounding included.
+/// Words of scratch memory for any task on a tile of `tile_rows` rows, including its rounding.
 pub fn scratch_words(engine: &dyn TileEngine, tile_rows: usize, precision_bits: u32) -> usize {
     engine.scratch_words(tile_rows).max(rounding_words(engine.entry_form(), precision_bits))
 }

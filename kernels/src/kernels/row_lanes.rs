@@ -1,5 +1,5 @@
-//! Exact products of a few columns of integers with the vector instructions for 52-bit integers, where the processor
-//! has them: [`RowLanes`].
+//! Exact products of a few columns of integers with the vector instructions for 52-bit integers, if the processor has
+//! them: [`RowLanes`].
 
 #[cfg(target_arch = "x86_64")]
 pub use crate::kernels::x86_64::ifma52::row_lanes::{ENTRIES, LaneColumns, RowLanes};
@@ -8,7 +8,7 @@ pub use crate::kernels::x86_64::ifma52::row_lanes::{ENTRIES, LaneColumns, RowLan
 pub use absent::{ENTRIES, LaneColumns, RowLanes};
 
 #[cfg(not(target_arch = "x86_64"))]
-#[expect(missing_docs, reason = "that of the module for x86-64")]
+#[expect(missing_docs, reason = "documented in the module for x86-64")]
 mod absent {
     use crate::matrix::{EntryIndex, MatrixView};
 

@@ -8,11 +8,11 @@ use std::ops::Range;
 /// Some rows of the panels of an operand.
 #[derive(Clone, Copy)]
 pub struct PanelRows<'a> {
-    /// The panels, from the first wanted one on.
+    /// The panels, from the first selected one on.
     pub words: &'a [u64],
     /// Rows of a panel.
     pub of: usize,
-    /// The first wanted row.
+    /// The first selected row.
     pub first: usize,
 }
 
@@ -41,25 +41,25 @@ impl<'a> PanelRows<'a> {
     }
 }
 
-/// Operands of the product after this one, as many rows of each: an engine may fetch them meanwhile.
+/// Operands of the product after this one, with the same number of rows: an engine may prefetch them.
 #[derive(Clone, Copy, Default)]
 pub struct NextRows<'a> {
-    /// The operands that give its rows.
+    /// The operands for its rows.
     pub x: &'a [PanelRows<'a>],
-    /// The operands that give its columns, where they are others than `x`.
+    /// The operands for its columns, if they differ from `x`.
     pub y: &'a [PanelRows<'a>],
 }
 
 /// A sum of products of some rows of several pairs of operands, of one pair at least.
 #[derive(Clone)]
 pub struct RowsProduct<'a> {
-    /// Panels that give the rows of C.
+    /// Panels for the rows of C.
     pub x: &'a [PanelRows<'a>],
-    /// Panels that give the columns of C, one for each of `x`; the same where C is a part of a triangle.
+    /// Panels for the columns of C, one for each of `x`; the same panels if C is a part of a triangle.
     pub y: &'a [PanelRows<'a>],
-    /// Wanted rows of each operand.
+    /// Selected rows of each operand.
     pub depth: usize,
-    /// The operands of the next product, to be fetched; the result does not depend on it.
+    /// The operands of the next product, which may be prefetched; they do not affect the result.
     pub next: NextRows<'a>,
     /// As in [`crate::kernels::PlaneProduct`].
     pub grid: BlockGrid,
@@ -96,7 +96,7 @@ pub(super) fn gathered_scratch_words(engine: &(impl PlaneFormat + ?Sized), rows:
     (grid.rows + grid.cols) * engine.panel_words(rows) + engine.scratch_words(rows, grid)
 }
 
-/// Columns whose digits lie side by side.
+/// Columns whose digits are interleaved.
 pub const DIGIT_COLUMNS: usize = 4;
 
 /// Conversions between residues and integers as digits of 52 bits, eight rows in the lanes of a vector.

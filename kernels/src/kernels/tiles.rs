@@ -1,9 +1,9 @@
-//! Tile kernels of Cholesky factorisations and triangular solves: the traits that schedulers call, whatever implements
-//! them.
+//! Tile kernels of Cholesky factorisations and triangular solves: the traits that schedulers call, for any
+//! implementation.
 //!
-//! A tile is `rows x cols` integers of the scaled matrix, held as residues and, once it is finished, as integers too.
-//! All updates are exact, so the order in which they come cannot show in the result.
-//! Knows: `math`, `matrix` views as input. Does not know: the task graph, threads, files.
+//! A tile is `rows x cols` integers of the scaled matrix, stored as residues and, when it is finished, also as
+//! integers. All updates are exact, so their order does not affect the result. Depends on: `math`, `matrix` views as
+//! input. Independent of: the task graph, threads, files.
 
 use crate::device::{Description, Traffic};
 use crate::math::pivot::RowWeight;
@@ -22,19 +22,20 @@ pub const PANEL_ROWS: usize = 8;
 pub struct TileTraffic {
     /// The device.
     pub device: Description,
-    /// Name of the kernel that multiplies there.
+    /// Name of the kernel of the device.
     pub kernel: &'static str,
     /// Moduli there.
     pub moduli: usize,
-    /// Bytes over the bus.
+    /// Bytes copied to and from the device.
     pub traffic: Traffic,
-    /// Bytes that would have moved if every product of two tiles sent both, and its sums there and back.
+    /// Bytes that would have been copied if every product of two tiles had copied both, and its sums in both
+    /// directions.
     pub baseline_bytes: u64,
-    /// Products of two tiles.
+    /// Number of products of two tiles.
     pub products: u64,
     /// The counters of the cache.
     pub cache: CacheCounters,
-    /// Most bytes allocated on the device.
+    /// Largest number of bytes allocated on the device.
     pub device_bytes: u64,
     /// Ranks of the machine that share the device; 1 for a device that only this process uses.
     pub ranks: usize,
@@ -60,7 +61,7 @@ pub struct TileShape {
     pub rows: usize,
     /// Columns.
     pub cols: usize,
-    /// Whether the tile lies on the diagonal, so that only its lower triangle counts.
+    /// Whether the tile lies on the diagonal, so that only its lower triangle is used.
     pub diagonal: bool,
 }
 
@@ -75,13 +76,13 @@ impl TileShape {
         self.cols.next_multiple_of(PANEL_ROWS)
     }
 
-    /// Columns that a panel of rows has, up to its last row where the tile lies on the diagonal.
+    /// Columns of a panel of rows, up to its last row if the tile lies on the diagonal.
     pub fn cols_of(&self, panel: usize) -> usize {
         if self.diagonal { self.cols.min((panel + 1) * PANEL_ROWS) } else { self.cols }
     }
 }
 
-/// Which entries of a tile count.
+/// Selects the entries of a tile that are used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TilePart {
     /// All of them.
@@ -92,12 +93,12 @@ pub enum TilePart {
     StrictlyLower,
 }
 
-/// Where a tile's entries come from.
+/// The source of a tile's entries.
 #[derive(Clone)]
 pub struct TileSource<'a> {
-    /// The matrix; nothing outside of the part that counts is read.
+    /// The matrix; nothing outside the selected part is read.
     pub matrix: MatrixView<'a>,
-    /// The part that counts; the rest of the tile becomes undefined and is not read.
+    /// The selected part; the rest of the tile becomes undefined and is not read.
     pub part: TilePart,
     /// Rows of the tile.
     pub rows: Range<usize>,
@@ -115,7 +116,7 @@ impl TileSource<'_> {
         TileShape { rows: self.rows.len(), cols: self.cols.len(), diagonal: self.part != TilePart::Whole }
     }
 
-    /// How far below the diagonal the part begins, or `None` for the whole tile.
+    /// Distance of the part below the diagonal, or `None` for the whole tile.
     pub fn offset(&self) -> Option<usize> {
         match self.part {
             TilePart::Whole => None,
@@ -134,21 +135,21 @@ pub struct PanelColumn {
     pub col: usize,
 }
 
-/// Where the integers of a finished tile come from, 8 at a time: the results of [`TileEngine::entries`], with as many
-/// limbs as the magnitudes have room for. Called in any order; in a tile on the diagonal not for columns beyond the
-/// panel's rows, and entries above the diagonal are undefined.
+/// The source of the integers of a finished tile, 8 at a time: the results of [`TileEngine::entries`], with the limbs
+/// of the magnitudes. Calls come in any order; in a tile on the diagonal there are none for columns beyond the panel's
+/// rows, and entries above the diagonal are undefined.
 pub type EntrySource<'s> = dyn FnMut(PanelColumn, &mut [u64]) -> u8 + 's;
 
 /// The integers of a finished tile, at most `limbs_for(working_bits + 2)` limbs each.
 pub struct FinishedEntries<'s> {
     /// Limbs of each.
     pub limbs: usize,
-    /// Where they come from.
+    /// The source of the integers.
     pub source: &'s mut EntrySource<'s>,
 }
 
 impl FinishedEntries<'_> {
-    /// Writes the 8 magnitudes of column `col` of panel `panel`; their sign bits.
+    /// Writes the 8 magnitudes of column `col` of panel `panel`; returns their sign bits.
     pub fn read(&mut self, panel: usize, col: usize, magnitudes: &mut [u64]) -> u8 {
         (self.source)(PanelColumn { panel, col }, magnitudes)
     }
@@ -185,9 +186,9 @@ pub struct UpdateTile<'a> {
     pub shape: TileShape,
     /// Words of C.
     pub words: &'a mut [u64],
-    /// The X, one for each Y; the Y themselves for a tile on the diagonal.
+    /// The operands X, one for each Y; for a tile on the diagonal the operands Y themselves.
     pub x: Vec<&'a [u64]>,
-    /// The device that the updates of this tile belong to, below [`TileDevices::device_count`]; it changes no bit.
+    /// The device for the updates of this tile, below [`TileDevices::device_count`]; it does not affect the bits.
     pub device: usize,
 }
 
@@ -196,7 +197,7 @@ pub struct UpdateTile<'a> {
 pub struct FailedPivot {
     /// Column within the tile.
     pub column: usize,
-    /// The pivot, scaled by `2^(2 working_bits)`, where it was computed.
+    /// The pivot, scaled by `2^(2 working_bits)`, if it was computed.
     pub value: Option<Integer>,
 }
 
@@ -206,12 +207,12 @@ pub trait DiagonalData: Send + Sync {
     fn as_any(&self) -> &dyn std::any::Any;
 }
 
-/// A diagonal tile that is finished, as the tiles below it use it.
+/// A finished diagonal tile, in the form that the tiles below it use.
 #[derive(Clone, Copy)]
 pub struct DiagonalTile<'a> {
     /// Its words.
     pub words: &'a [u64],
-    /// What solves need in addition to them, made by the same kernels.
+    /// Operations that solves need in addition, by the same kernels.
     pub data: &'a dyn DiagonalData,
 }
 
@@ -265,7 +266,7 @@ pub trait TileFormat: Send + Sync {
     }
 }
 
-/// Devices that work for tile kernels, and the transfers to and from them; none by default.
+/// Devices that compute for tile kernels, and the transfers to and from them; by default there are none.
 pub trait TileDevices: Send + Sync {
     /// Gives memory back that is kept between calls of one operation: it has ended.
     fn end_operation(&self) {}
@@ -283,8 +284,8 @@ pub trait TileDevices: Send + Sync {
     }
 }
 
-/// Kernels for one fixed-point precision. `words` are a tile's own, in the kernel's own layout; all methods
-/// take only slices of their own, so that calls on different tiles may run at the same time.
+/// Kernels for one fixed-point precision. `words` belong to a tile, in the kernel's own layout; all methods access only
+/// their own slices, so that calls on different tiles may run at the same time.
 pub trait TileEngine: TileFormat + TileDevices {
     /// Whether all updates of a tile should come in one call, since each call has costs of its own.
     fn updates_at_once(&self) -> bool {
@@ -312,8 +313,8 @@ pub trait TileEngine: TileFormat + TileDevices {
     /// (GEMM).
     ///
     /// # Errors
-    /// Those of a device, where a device does the work; none on a CPU. The place in [`crate::Error::SelfCheck`] is the
-    /// place within the tile.
+    /// The errors of a device, where a device does the work; none on a CPU. The place in [`crate::Error::SelfCheck`] is
+    /// the place within the tile.
     fn update(
         &self,
         tiles: &mut [UpdateTile<'_>],
@@ -367,12 +368,12 @@ pub(crate) fn pivots_of(engine: &dyn TileEngine, shape: TileShape, words: &[u64]
     (0..shape.cols).map(pivot).collect()
 }
 
-/// How tile kernels lay out the words of tiles.
+/// The layout of the words of tiles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TileLayout {
-    /// The form by its name.
+    /// The form of this name.
     pub form: &'static str,
-    /// How entries are handed on.
+    /// The form in which entries are passed on.
     pub entry_form: EntryForm,
     /// Limbs of an entry.
     pub entry_limbs: usize,
@@ -383,14 +384,14 @@ pub struct TileLayout {
 /// Magnitudes of eight entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EntryForm {
-    /// This number of limbs each, one entry after the other.
+    /// This number of limbs for each magnitude, one entry after the other.
     Limbs(usize),
-    /// This number of digits of 52 bits each: the lowest of all eight, then the next ones.
+    /// This number of digits of 52 bits for each magnitude: the lowest digits of all eight, then the next ones.
     Digits(usize),
 }
 
 impl EntryForm {
-    /// Words of all eight.
+    /// Words of all eight magnitudes.
     pub fn words(self) -> usize {
         let (EntryForm::Limbs(count) | EntryForm::Digits(count)) = self;
         PANEL_ROWS * count
@@ -402,7 +403,7 @@ impl EntryForm {
 pub struct EightEntries<'a> {
     /// Their magnitudes, in the form that is rounded.
     pub magnitudes: &'a [u64],
-    /// A bit for each that is below 0.
+    /// One bit for each negative integer.
     pub signs: u8,
     /// The powers.
     pub exponents: [i64; PANEL_ROWS],

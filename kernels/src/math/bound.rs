@@ -1,6 +1,7 @@
-//! Every inequality of the method, each as one named function; docs/ALGORITHM.md proves them.
+//! Every inequality of the method, each as a named function; docs/ALGORITHM.md proves them.
 //!
-//! Knows: bit counts. Does not know: matrices, kernels. Nothing else in the crate may repeat one of these bounds.
+//! Depends on: bit counts. Independent of: matrices, kernels. No other code of the package may repeat one of these
+//! bounds.
 
 /// `ceil(log2(max(count, 1)))`.
 pub fn ceil_log2(count: usize) -> u32 {
@@ -23,11 +24,11 @@ pub fn range_bits(depth: u32) -> u32 {
     depth.saturating_sub(1).next_multiple_of(RANGE_STEP_BITS)
 }
 
-/// The bits that ranges of exponents take come in steps, so that calls on matrices which differ little share an engine.
+/// These bits come in steps, so that calls on matrices that differ little share an engine.
 pub const RANGE_STEP_BITS: u32 = 8;
 
-/// Bits over which exponents are expected to spread, and that a condition and a scaling may take, where nothing is
-/// known. A need beyond them is no reason for a slower kernel that reaches further.
+/// Bits over which exponents are expected to spread, and that a condition and a scaling may need, if nothing is known.
+/// A need beyond them does not justify a slower kernel with more bits.
 pub const EXPECTED_SPREAD_BITS: u32 = 256;
 
 /// Working bits `B = b + guard_bits`: the scaled column `p_j * 2^(B - e_j)` is rounded to integers.
@@ -85,11 +86,13 @@ pub const CHOLESKY_GUARD_BITS: u32 = 64;
 /// Cutting the numerator, the reciprocal and the product moves the fraction by less than `2^-44`, that is 256 units.
 pub const QUOTIENT_WINDOW: u64 = 1 << 10;
 
-/// Bits that a fraction of whole limbs has at least beyond the working bits, where a root and its reciprocal are found
-/// together: the root is then short by less than `2^-69`, and a quotient by the reciprocal off by less than `2^-56`.
+/// Bits that a fraction of whole limbs has at least beyond the working bits, if a root and its reciprocal are computed
+/// together: the root is then too small by less than `2^-69`, and the error of a quotient by the reciprocal is less
+/// than `2^-56`.
 pub const INVERSE_ROOT_SPARE_BITS: u32 = 90;
 
-/// Distance of a root's fraction of one limb below one half, in units of `2^-64`, up to which it is found otherwise.
+/// Distance of a root's fraction of one limb below one half, in units of `2^-64`, up to which the root is computed by
+/// another method.
 ///
 /// The root is short by less than one unit, and cutting its fraction loses less than another.
 pub const ROOT_WINDOW: u64 = 8;
@@ -101,7 +104,7 @@ pub const ROOT_WINDOW: u64 = 8;
 pub const LIMB_QUOTIENT_WINDOW: u64 = 8;
 
 /// Bit length that no reconstructed product may exceed: `|x| < 2^(modulus_bits - 1)` for every true product, and a
-/// single wrong residue moves `x` beyond it when a redundant prime is held.
+/// single wrong residue moves `x` beyond it if a redundant prime is included.
 pub fn range_check_bits(modulus_bits: u32) -> u32 {
     modulus_bits - 1
 }
@@ -114,53 +117,53 @@ pub fn ifma52_prime_count(modulus_bits: u32) -> usize {
     modulus_bits as usize / 52 + 1
 }
 
-/// Most terms that a 64-bit accumulator of 52-bit half products can take: each is below `2^52`, and the residue carried
-/// in and the fold add three more such terms.
+/// Largest number of terms that a 64-bit accumulator of 52-bit half products can hold: each is below `2^52`, and the
+/// residue carried in and the fold add three more such terms.
 pub const IFMA52_CHUNK_ROWS: usize = 4092;
 
-/// Most products of two numbers of `digits` digits of 52 bits whose sums fit the signed 64-bit accumulators of their
-/// digits: each adds less than `2 digits * 2^52` to one, whose earlier content is below `2^52`.
+/// Largest number of products of two numbers of `digits` digits of 52 bits whose sums fit the signed 64-bit
+/// accumulators of their digits: each adds less than `2 digits * 2^52` to one, whose earlier content is below `2^52`.
 pub fn digit_sum_terms(digits: usize) -> usize {
     ((1 << 11) - 1) / (2 * digits)
 }
 
-/// Most products of two signed numbers of `halves` halves of 26 bits whose sums fit the signed 64-bit accumulators of
-/// their halves: each adds at most `halves (2^26 - 1)^2` to one, and the carry into it is below `2^38 + 2^26`.
+/// Largest number of products of two signed numbers of `halves` halves of 26 bits whose sums fit the signed 64-bit
+/// accumulators of their halves: each adds at most `halves (2^26 - 1)^2` to one, and the carry into it is below `2^38 +
+/// 2^26`.
 pub fn half_digit_sum_terms(halves: usize) -> usize {
     ((1 << 11) - 1) / halves
 }
 
-/// Most products of two positive numbers of `digits` digits of 52 bits, in eight lanes together, whose sums fit signed
-/// 64-bit accumulators together with two digits in each lane.
+/// Largest number of products of two positive numbers of `digits` digits of 52 bits, in eight lanes together, whose
+/// sums fit signed 64-bit accumulators together with two digits in each lane.
 pub fn row_lane_terms(digits: usize) -> usize {
     ((1 << 11) - 16) / (2 * digits)
 }
 
-/// Most products of two positive numbers of `digits` digits of 52 bits whose sums fit signed 64-bit accumulators,
-/// together with two sums of as many digits that take an offset off, a digit, and a carry.
+/// Largest number of products of two positive numbers of `digits` digits of 52 bits whose sums fit signed 64-bit
+/// accumulators, together with two sums of the same number of digits that subtract an offset, a digit, and a carry.
 pub fn lane_problem_terms(digits: usize) -> usize {
     ((1 << 11) - 4) / (2 * digits + 1)
 }
 
-/// Where eight problems lie in lanes, roots and quotients are known to within `2^-LANE_ERROR_BITS` before they are
-/// rounded.
+/// For eight problems in lanes, roots and quotients are known to within `2^-LANE_ERROR_BITS` before they are rounded.
 pub const LANE_ERROR_BITS: u32 = 32;
 
-/// Least bits of a root by whose reciprocal all quotients of `bits` bits have that accuracy: one correction of its
-/// first approximation leaves the square of an error of `2^(1 - root bits)`.
+/// Smallest number of bits of a root with whose reciprocal all quotients of `bits` bits have that accuracy: one
+/// correction of its first approximation leaves the square of an error of `2^(1 - root bits)`.
 pub fn lane_root_bits(bits: u32) -> u32 {
     (bits + 39) / 2
 }
 
-/// First column of digits that sums of `terms` products take where they are divided by a root of `root_bits` bits: the
-/// columns below, which are left out, add up to less than `(2 digits terms + 1) 2^(52 column)`, and may change the
-/// quotient by less than `2^-(LANE_ERROR_BITS + 1)`.
+/// First column of digits in sums of `terms` products that are divided by a root of `root_bits` bits: the omitted
+/// columns below it add up to less than `(2 digits terms + 1) 2^(52 column)`, and may change the quotient by less than
+/// `2^-(LANE_ERROR_BITS + 1)`.
 pub fn lane_first_column(root_bits: i64, digits: usize, terms: usize) -> usize {
     let left_out = ceil_log2(2 * digits * terms + 1);
     (root_bits - 2 - i64::from(left_out + LANE_ERROR_BITS)).max(0) as usize / 52
 }
 
-/// Bits below the first one cut that decide whether the part left out of a sum could change its rounding.
+/// Bits below the cut that decide whether the omitted part of a sum could change its rounding.
 pub const LANE_CHECK_BITS: u32 = 40;
 
 /// First column of digits, at most `last`, of sums of `terms` products of integers of `bits` bits that are rounded to
@@ -173,14 +176,14 @@ pub fn lane_sum_column(bits: u32, precision_bits: u32, digits: usize, terms: usi
     (column, if column == 0 { i64::MIN } else { 52 * column as i64 + left_out })
 }
 
-/// Most bits `b` of the digits whose products are summed four columns at a time: balanced, `-2^(b-1) <= d < 2^(b-1)`,
-/// so that those of sums of eight parts are numbers of 32 bits.
+/// Largest number of bits `b` of the digits whose products are summed four columns at a time: balanced, `-2^(b-1) <= d
+/// < 2^(b-1)`, so that digits of sums of eight parts are numbers of 32 bits.
 pub const DIGIT_LANE_BITS: u32 = 28;
 
-/// Most products of two numbers of `digits` balanced digits of `bits` bits, or of sums of `2^levels` such numbers,
-/// whose sums fit signed 64 bits: each adds at most `digits * 2^(2 bits - 2 + 2 levels)` to one. Its earlier content is
-/// at most `2^(bits - 1)`, and carries of at most `2^(63 - bits)` come on top at the end; the last sum, which takes the
-/// carries of the others, belongs to no product.
+/// Largest number of products of two numbers of `digits` balanced digits of `bits` bits, or of sums of `2^levels` such
+/// numbers, whose sums fit signed 64 bits: each adds at most `digits * 2^(2 bits - 2 + 2 levels)` to one. Its earlier
+/// content is at most `2^(bits - 1)`, and carries of at most `2^(63 - bits)` come on top at the end; the last sum,
+/// which takes the carries of the others, belongs to no product.
 pub const fn digit_lane_terms(bits: u32, levels: u32, digits: usize) -> usize {
     let room = (1u64 << 63) - (1 << (bits - 1)) - (1 << (64 - bits));
     (room >> (2 * bits - 2 + 2 * levels)) as usize / digits
@@ -214,14 +217,14 @@ pub fn f64_digit_bits(terms: usize, modulus: u64) -> u32 {
     (1..=32).rev().find(fits).expect("fewer than 2^27 terms")
 }
 
-/// Bits of the largest primes of the `i16` family: balanced, their residues are at most 4095.
+/// Number of bits of the largest primes of the `i16` family: their balanced residues are at most 4095.
 pub const I16_PRIME_BITS: u32 = 13;
 
-/// Most pairs of products of the `i16` family that are summed in 32 bits before the sum is folded.
+/// Largest number of pairs of products of the `i16` family that are summed in 32 bits before the sum is folded.
 ///
 /// The factors are at most `left` and `right` in magnitude, and `fold` is that of `2^16` modulo the prime. A sum `S` is
-/// kept as `S + 2^15`, whose upper half `h` and lower half `l` give `S = 2^16 h + (l - 2^15)`: folding leaves
-/// `fold h + l - 2^15`, at most `2^15 (fold + 1)`. On top of that, `2 left right pairs + 2^15` must stay below `2^31`.
+/// kept as `S + 2^15`, whose upper half `h` and lower half `l` give `S = 2^16 h + (l - 2^15)`: folding leaves `fold h +
+/// l - 2^15`, at most `2^15 (fold + 1)`. In addition, `2 left right pairs + 2^15` must stay below `2^31`.
 pub fn i16_sum_pairs(left: u32, right: u32, fold: u32) -> usize {
     let room = (1 << 31) - 1 - ((u64::from(fold) + 2) << 15);
     (room / (2 * u64::from(left) * u64::from(right))) as usize
@@ -274,20 +277,20 @@ pub const I8_LARGEST_SINGLE: u64 = 256;
 /// balanced residue, `low`, `high` and `low + high` are signed bytes.
 pub const I8_TRIPLE_BITS: u32 = 14;
 
-/// Most rows whose products of signed bytes are summed before they are reduced: a sum is at most
-/// `2^16 * 2^14 = 2^30` in magnitude and fits 32 bits.
+/// Largest number of rows whose products of signed bytes are summed before they are reduced: a sum is at most `2^16 *
+/// 2^14 = 2^30` in magnitude and fits 32 bits.
 pub const I8_CHUNK_ROWS: usize = 1 << 16;
 
 /// `|sum| <= 2^45` for every sum of a chunk of the `i8` family, including sums that are combined from three planes.
 pub const I8_SUM_BITS: u32 = 45;
 
-/// Most rows of a plane product of the `i8` family on a CPU before residues are taken: 64 steps of 64.
+/// Largest number of rows of a plane product of the `i8` family on a CPU before residues are taken: 64 steps of 64.
 ///
-/// Balanced residues modulo 256 make sums of up to `2^14 rows`, and their quotient is to be `2^18` at most. Sums of the
+/// Balanced residues modulo 256 give sums of up to `2^14 rows`, and their quotient must be at most `2^18`. Sums of the
 /// digits of larger moduli fit 32 bits for more rows.
 pub const I8_PASS_ROWS: usize = 64 * 64;
 
-/// Most bytes of a magnitude whose products with a residue are summed before it is reduced: 8 steps of 64.
+/// Largest number of bytes of a magnitude whose products with a residue are summed before it is reduced: 8 steps of 64.
 ///
 /// The quotient is below `255 terms / 2 + 73`, and a reduction leaves no more than `m / 2` and the error of the
 /// quotient times `m`: at most [`I8_LARGEST_DIGITS`].
@@ -297,8 +300,9 @@ pub const I8_TABLE_TERMS: usize = 8 * 64;
 /// the digits of 8383 are 63 and 65.
 pub const I8_LARGEST_DIGITS: u64 = 8382;
 
-/// Sums of the `i8` family on a CPU are reduced where `|sum / modulus| <= 2^18`: in single precision the quotient is
-/// off by less than `1/16`, and rounding moves it by a half, so that less than `9/16` of the modulus is left.
+/// Sums of the `i8` family on a CPU are reduced if `|sum / modulus| <= 2^18`: in single precision the error of the
+/// quotient is less than `1/16`, and rounding changes it by at most a half, so that less than `9/16` of the modulus is
+/// left.
 pub const I8_QUOTIENT_BITS: u32 = 18;
 
 /// `|sum| <= 2^53` for every sum of a chunk of the `f64` family.
@@ -310,7 +314,7 @@ pub const DEVICE_QUOTIENT_BITS: u32 = 48;
 /// Whether `terms` products of a 32-bit word with a number below `modulus`, one further 32-bit word times `terms`, and
 /// a carry fit 64 bits, as the conversions of a device need: `terms * modulus < 2^32`.
 ///
-/// It also makes the quotient of a reconstruction from `terms` moduli right: its error is below `2^-16`.
+/// It also makes the quotient of a reconstruction from `terms` moduli correct: its error is below `2^-16`.
 pub fn device_sum_fits(terms: usize, modulus: u64) -> bool {
     (terms as u128 * u128::from(modulus)) < 1 << 32
 }
@@ -340,7 +344,8 @@ pub fn trsm_guard_bits(order: usize) -> u32 {
 /// A triangular solve in fixed point takes multiples of this number of bits beyond those of the unknowns.
 pub const TRSM_FIXED_BITS: u32 = 32;
 
-/// Of these bits, those that pay for rounding in fixed point; unknowns may outgrow their right side by the others.
+/// Part of these bits cover rounding errors in fixed point; unknowns may exceed their right-hand side by the other
+/// bits.
 pub const TRSM_FIXED_SPARE_BITS: u32 = 3;
 
 /// Bits by which the largest term of a row may lie below the scale `2^e` of its column in a triangular solve in fixed
@@ -385,23 +390,24 @@ pub fn ldlt_solve_guard_bits(order: usize) -> u32 {
 }
 
 /// Bits by which the norms of a row and a column may exceed `(|A| |X| + |B|)_ij` before that entry of a residual is
-/// summed on its own.
+/// summed separately.
 pub const RESIDUAL_COVERED_BITS: u32 = 10;
 
-/// Precision at which `|A| |X|` is multiplied out: an entry that is not covered is then right to one part in `2^12`.
+/// Precision at which `|A| |X|` is multiplied: an entry that is not covered is then correct to one part in `2^12`.
 pub const RESIDUAL_SIZE_BITS: u32 = 24;
 
-/// Precision of the product `A X` whose residual is right to `2^-bits (|A| |X| + |B|)` where a bound by norms does not
+/// Precision of the product `A X` whose residual is correct to `2^-bits (|A| |X| + |B|)` if a bound by norms does not
 /// suffice.
 pub fn residual_bits(bits: u32) -> u32 {
     bits.saturating_add(RESIDUAL_COVERED_BITS + 1)
 }
 
-/// Bits of a refined solution and of its residuals beyond the requested ones: rounding the solution then leaves room
-/// for a backward error of `2^(1 - b)`.
+/// Bits of a refined solution and of its residuals beyond the requested ones: they allow for the rounding of the
+/// solution within a backward error of `2^(1 - b)`.
 pub const REFINE_GUARD_BITS: u32 = 8;
 
-/// Bits of scaled integers that every modulus family reaches, so that a choice made by them is the same on all kernels.
+/// Bits of scaled integers that every modulus family supports, so that a choice based on them is the same on all
+/// kernels.
 pub const COMMON_WORKING_BITS: u32 = 5040;
 
 #[cfg(test)]

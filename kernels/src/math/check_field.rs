@@ -1,14 +1,14 @@
 //! Residues of big numbers modulo one random 61-bit prime, for Freivalds' test.
 //!
-//! Shares nothing with the kernels but `float`'s tests for single bits: its verdict on a product is independent of how
-//! the product was made.
+//! It shares no code with the kernels except `float`'s tests for single bits: its verdict on a product is independent
+//! of the computation of the product.
 
 use crate::math::float::{FloatRef, any_below, bit};
 use crate::math::modulus::Modulus;
 use crate::math::prime::is_prime;
 use rand_chacha::rand_core::RngCore;
 
-/// One prime with the constants that make the residue of a big number cheap.
+/// One prime with constants that make the reduction of a big number cheap.
 pub struct CheckField {
     modulus: Modulus,
     /// `floor(2^64 / p)`.
@@ -21,7 +21,7 @@ pub struct CheckField {
     powers: Vec<u64>,
 }
 
-/// A sum of products of residues, reduced only where the next product might not fit.
+/// A sum of products of residues, reduced only if the next product might not fit.
 pub struct ProductSum<'f> {
     field: &'f CheckField,
     /// Below `2^122` between two additions.
@@ -67,7 +67,7 @@ impl CheckField {
         CheckField { modulus, reciprocal: divide(1), radix, radix_quotient: divide(radix), powers }
     }
 
-    /// The least residue of an integer, `None` where the number has a fraction.
+    /// The least residue of an integer, or `None` if the number has a fraction.
     pub fn residue(&self, value: FloatRef<'_>) -> Option<u64> {
         if value.head.is_zero() {
             return Some(0);
@@ -88,7 +88,7 @@ impl CheckField {
         self.modulus.prime()
     }
 
-    /// A field whose prime is drawn from all between `2^60` and `2^61`; about 1 in 21 odd numbers is one.
+    /// A field whose prime is drawn from all primes between `2^60` and `2^61`; about 1 in 21 odd numbers is prime.
     pub fn random(rng: &mut impl RngCore) -> CheckField {
         loop {
             let candidate = (1 << 60) | (rng.next_u64() >> 4) | 1;
@@ -98,7 +98,7 @@ impl CheckField {
         }
     }
 
-    /// A residue, all alike to within `2^-64` of their number.
+    /// A random residue, uniform to within `2^-64` of the number of residues.
     pub fn draw(&self, rng: &mut impl RngCore) -> u64 {
         ((u128::from(rng.next_u64()) * u128::from(self.prime())) >> 64) as u64
     }
@@ -144,7 +144,7 @@ impl CheckField {
         self.modulus.add(a, b)
     }
 
-    /// A sum of products, empty to begin with.
+    /// A sum of products, initially empty.
     pub fn product_sum(&self) -> ProductSum<'_> {
         ProductSum { field: self, sum: 0 }
     }

@@ -1,4 +1,4 @@
-//! Doubles as big floats and back: both ways rounded to nearest, ties to even. Does not know: matrices.
+//! Conversion of doubles to big floats and back, rounded to nearest, ties to even. Independent of: matrices.
 
 use crate::math::float::{FloatRef, Head};
 
@@ -10,7 +10,7 @@ const STORED_BITS: u32 = f64::MANTISSA_DIGITS - 1;
 
 /// The double nearest to a number, ties to even; infinite beyond the range, and subnormal or 0 below it.
 ///
-/// As `FloatRef::to_f64`, but for that unit in the last place.
+/// As `FloatRef::to_f64`, except for that unit in the last place.
 pub fn nearest_double(FloatRef { head, limbs }: FloatRef<'_>) -> f64 {
     let Some((&top, rest)) = limbs.split_last().filter(|_| !head.is_zero()) else { return 0.0 };
     let exponent = head.exponent();

@@ -1,4 +1,4 @@
-//! The modulus families as data: which primes, how many, how far they reach.
+//! The modulus families as data: their primes, the number of primes, and the products that they reach.
 
 use crate::math::bound::f64_largest_modulus;
 use crate::math::prime::odd_primes;
@@ -30,7 +30,7 @@ const IFMA52_CS: [u16; 213] = [
 
 /// All primes `2^52 - c` with `c < 2^14` that are 1 mod 4, largest first.
 ///
-/// One list serves every use: -1 is a square modulo each, as the five-product scheme needs.
+/// One list is sufficient for every use: -1 is a square modulo each prime, as the five-product scheme needs.
 pub fn ifma52_primes() -> &'static [u64] {
     static PRIMES: [u64; IFMA52_CS.len()] = {
         let (mut primes, mut at) = ([0; IFMA52_CS.len()], 0);
@@ -44,12 +44,12 @@ pub fn ifma52_primes() -> &'static [u64] {
     &PRIMES
 }
 
-/// Largest `modulus_bits` that the family reaches with one prime left over for the range check.
+/// Largest `modulus_bits` of the family with one prime left over for the range check.
 pub fn ifma52_maximum_modulus_bits() -> u32 {
     (ifma52_primes().len() as u32 - 1) * IFMA52_BITS - 1
 }
 
-/// Most rows whose products are summed in doubles before they are reduced, in the `f64` family.
+/// Largest number of rows whose products are summed in doubles before they are reduced, in the `f64` family.
 ///
 /// A shorter chunk allows larger primes (half a bit for half the rows) but costs more reductions.
 pub const F64_CHUNK_ROWS: usize = 1024;
@@ -97,20 +97,20 @@ pub(super) fn floor_log2_of_products(primes: &[u64]) -> Vec<u32> {
     std::iter::once(0).chain(following).collect()
 }
 
-/// Number of `f64` primes whose product exceeds `2^modulus_bits`: the least that does, from the products themselves.
+/// Smallest number of `f64` primes whose product exceeds `2^modulus_bits`, computed from the products.
 ///
-/// A product of odd primes is no power of two, so it exceeds `2^modulus_bits` if `floor(log2)` is at least that.
+/// A product of odd primes is never a power of two, so it exceeds `2^modulus_bits` if `floor(log2)` is at least that.
 pub fn f64_prime_count(modulus_bits: u32) -> usize {
     f64_bits().partition_point(|&bits| bits < modulus_bits.max(1))
 }
 
-/// Number of `f64` primes whose product *without its largest factor* exceeds `2^modulus_bits`, as the range check needs
-/// to see every fault in one plane (docs/ALGORITHM.md, "Range check").
+/// Number of `f64` primes whose product *without its largest factor* exceeds `2^modulus_bits`, as the range check
+/// requires to detect every fault in one plane (docs/ALGORITHM.md, "Range check").
 pub fn f64_prime_count_redundant(modulus_bits: u32) -> usize {
     f64_bits_without_the_largest().partition_point(|&bits| bits < modulus_bits.max(1)) + 1
 }
 
-/// Largest `modulus_bits` that the `f64` family reaches with one prime left over for the range check.
+/// Largest `modulus_bits` of the `f64` family with one prime left over for the range check.
 pub fn f64_maximum_modulus_bits() -> u32 {
     *f64_bits_without_the_largest().last().expect("the family has primes")
 }

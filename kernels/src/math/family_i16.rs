@@ -30,13 +30,13 @@ fn bits_without_the_largest() -> &'static [u32] {
     BITS.get_or_init(|| floor_log2_of_products(&i16_primes()[1..]))
 }
 
-/// Number of primes whose product exceeds `2^modulus_bits`: the least that does.
+/// Smallest number of primes whose product exceeds `2^modulus_bits`.
 pub fn i16_prime_count(modulus_bits: u32) -> usize {
     bits().partition_point(|&bits| bits < modulus_bits.max(1))
 }
 
-/// Number of primes whose product *without its largest factor* exceeds `2^modulus_bits`, as the range check needs to
-/// see every fault in one plane (docs/ALGORITHM.md, "Range check").
+/// Number of primes whose product *without its largest factor* exceeds `2^modulus_bits`, as the range check requires to
+/// detect every fault in one plane (docs/ALGORITHM.md, "Range check").
 pub fn i16_prime_count_redundant(modulus_bits: u32) -> usize {
     bits_without_the_largest().partition_point(|&bits| bits < modulus_bits.max(1)) + 1
 }

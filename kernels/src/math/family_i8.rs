@@ -1,6 +1,6 @@
 //! The moduli of the family `i8` as data: signed bytes whose products are summed in 32-bit integers.
 //!
-//! Pairwise coprime, in this order: moduli whose balanced residues are signed bytes themselves, then primes whose
+//! They are pairwise coprime, in this order: moduli whose balanced residues are signed bytes, then primes whose
 //! residues take three planes of signed bytes. Proofs: docs/ALGORITHM.md, "Moduli of signed bytes".
 
 use crate::math::bound::{I8_LARGEST_SINGLE, I8_TRIPLE_BITS};
@@ -64,18 +64,18 @@ fn reach() -> &'static Reach {
     })
 }
 
-/// Number of moduli whose product exceeds `2^modulus_bits`: the least that does.
+/// Smallest number of moduli whose product exceeds `2^modulus_bits`.
 pub fn i8_modulus_count(modulus_bits: u32) -> usize {
     reach().whole.partition_point(|&bits| bits < modulus_bits.max(1))
 }
 
-/// Number of moduli whose product *without its largest factor* exceeds `2^modulus_bits`, as the range check needs to
-/// see every fault in one plane (docs/ALGORITHM.md, "Range check").
+/// Number of moduli whose product *without its largest factor* exceeds `2^modulus_bits`, as the range check requires to
+/// detect every fault in one plane (docs/ALGORITHM.md, "Range check").
 pub fn i8_modulus_count_redundant(modulus_bits: u32) -> usize {
     reach().without_the_largest.partition_point(|&bits| bits < modulus_bits.max(1))
 }
 
-/// Largest `modulus_bits` that the family reaches with one modulus left over for the range check.
+/// Largest `modulus_bits` of the family with one modulus left over for the range check.
 pub fn i8_maximum_modulus_bits() -> u32 {
     *reach().without_the_largest.last().expect("the family has moduli")
 }

@@ -1,6 +1,6 @@
 //! Signed sums in fixed point on a slice of limbs, in two's complement.
 //!
-//! Knows: limbs and shifts. Does not know: where the point is, floats, products.
+//! Depends on: limbs and shifts. Independent of: the position of the point, floats, products.
 
 /// `sum := sum + magnitude * 2^shift`, or minus it, modulo the limbs of `sum`.
 ///
@@ -68,7 +68,7 @@ fn subtract(sum: &mut [u64], magnitude: &[u64], bits: u32, mut below: u64) {
     }
 }
 
-/// Makes `sum` its magnitude; whether it was negative.
+/// Replaces `sum` by its magnitude; returns whether it was negative.
 #[inline]
 pub fn to_magnitude(sum: &mut [u64]) -> bool {
     let negative = sum.last().is_some_and(|top| top >> 63 == 1);

@@ -1,9 +1,9 @@
-//! One big float as a head (sign and exponent) and a slice of limbs, and how an integer rounds to it.
+//! A big float as a head (sign and exponent) and a slice of limbs, and the rounding of an integer to it.
 //!
-//! A number is `(-1)^negative * 0.s * 2^exponent`, `s` the significand: little-endian 64-bit limbs, the top bit of
-//! the last limb set, bits below the precision zero (MPFR's form). Zero has the head 0 and limbs 0, so that
-//! zeroed memory is a zero matrix. There is one zero, without sign; NaN and infinity cannot be written down.
-//! Does not know: matrices, files, rug.
+//! A number is `(-1)^negative * 0.s * 2^exponent`, `s` the significand: little-endian 64-bit limbs, the top bit of the
+//! last limb set, bits below the precision zero (MPFR's form). Zero has the head 0 and limbs 0, so that zeroed memory
+//! is a zero matrix. There is one zero, without sign; NaN and infinity have no representation. Independent of:
+//! matrices, files, rug.
 
 /// Number of bits in a limb.
 pub const LIMB_BITS: u32 = 64;
@@ -37,7 +37,7 @@ impl Head {
         self.0 == 0
     }
 
-    /// Whether the number is below 0.
+    /// Whether the number is negative.
     #[inline]
     pub fn is_negative(self) -> bool {
         self.0 & 1 == 1
@@ -49,7 +49,7 @@ impl Head {
         (self.0 as i64) >> 2
     }
 
-    /// The same number with the other sign.
+    /// The head of the number with the opposite sign.
     #[inline]
     pub fn negated(self) -> Head {
         if self.is_zero() { self } else { Head(self.0 ^ 1) }
@@ -61,7 +61,7 @@ impl Head {
 pub struct FloatRef<'a> {
     /// Sign and exponent.
     pub head: Head,
-    /// Significand, least limb first.
+    /// Significand, least significant limb first.
     pub limbs: &'a [u64],
 }
 
@@ -94,8 +94,8 @@ pub fn bit_length(limbs: &[u64]) -> u64 {
 
 /// Rounds `(-1)^negative * magnitude * 2^exponent` to `precision_bits` bits, to nearest, ties to even.
 ///
-/// `out` takes the significand and has `limbs_for(precision_bits)` limbs; the head is returned.
-/// Any number of limbs in `magnitude`, leading zeros allowed. Cost: linear in the limbs.
+/// The significand is written to `out`, which has `limbs_for(precision_bits)` limbs; the head is returned. `magnitude`
+/// may have any number of limbs, also leading zeros. Cost: linear in the limbs.
 pub fn round_integer(negative: bool, magnitude: &[u64], exponent: i64, precision_bits: u32, out: &mut [u64]) -> Head {
     assert_eq!(out.len(), limbs_for(precision_bits));
     /// With a number of limbs that is known at compile time.
@@ -153,7 +153,7 @@ fn round_into(negative: bool, magnitude: &[u64], exponent: i64, precision_bits: 
 
 /// Writes `round(magnitude * 2^-drop)`, to nearest, ties to even, into all of `out`; `drop` may be negative.
 ///
-/// The rounded integer must fit `out`: higher bits are lost. Cost: linear in the limbs.
+/// The rounded integer must fit in `out`: higher bits are lost. Cost: linear in the limbs.
 pub fn round_shifted(magnitude: &[u64], drop: i64, out: &mut [u64]) {
     copy_bits(magnitude, drop, out);
     if drop > 0 && bit(magnitude, drop - 1) && (out[0] & 1 == 1 || any_below(magnitude, drop - 1)) {

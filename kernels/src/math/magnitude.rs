@@ -1,9 +1,9 @@
-//! Sizes of big floats, to a few digits and without a limit of the exponent: for error bounds and estimates.
+//! Sizes of big floats, to a few digits and without a limit on the exponent: for error bounds and estimates.
 
 use crate::math::float::FloatRef;
 use rug::Float;
 
-/// The number `fraction * 2^exponent`, the fraction 0 or in `[1/2, 1)`, right to one part in `2^48`.
+/// The number `fraction * 2^exponent`, the fraction 0 or in `[1/2, 1)`, with a relative error of at most `2^-48`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Magnitude {
     fraction: f64,
@@ -69,7 +69,7 @@ impl Magnitude {
         if key(&other) > key(&self) { other } else { self }
     }
 
-    /// The number with 53 bits; infinite or 0 beyond MPFR's exponents.
+    /// The number with 53 bits; infinite or 0 outside MPFR's exponent range.
     pub fn to_float(self) -> Float {
         let exponent = self.exponent.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
         Float::with_val(53, self.fraction) << exponent

@@ -59,7 +59,7 @@ impl Modulus {
 
     /// A square root of -1; the prime must be 1 mod 4 (asserted).
     pub fn root_of_minus_one(self) -> u64 {
-        assert_eq!(self.prime % 4, 1, "-1 is no square modulo {}", self.prime);
+        assert_eq!(self.prime % 4, 1, "-1 is not a square modulo {}", self.prime);
         let quarter = (self.prime - 1) / 4;
         (2..)
             .map(|base| self.power(base, quarter))
@@ -67,8 +67,8 @@ impl Modulus {
             .expect("half of all bases are non-residues")
     }
 
-    /// Two residues whose squares add up to -1; there are some modulo every odd prime, and the second is 0 where -1 is
-    /// a square itself.
+    /// Two residues whose squares add up to -1; they exist modulo every odd prime, and the second is 0 if -1 is a
+    /// square itself.
     pub fn squares_of_minus_one(self) -> (u64, u64) {
         if self.prime % 4 == 1 {
             return (self.root_of_minus_one(), 0);

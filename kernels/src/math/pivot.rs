@@ -1,7 +1,8 @@
 //! The scalar rules of a fixed-point Cholesky factorisation: scaling, rounding, and when a row is rejected.
 //!
-//! Knows: integers. Does not know: tiles, residues, matrices. Every path of the factorisation follows these rules, so
-//! that all give the same bits and fail at the same index. Proofs: docs/ALGORITHM.md, "Cholesky in residues".
+//! Depends on: integers. Independent of: tiles, residues, matrices. Every implementation of the factorisation follows
+//! these rules, so that all give the same bits and fail at the same index. Proofs: docs/ALGORITHM.md, "Cholesky in
+//! residues".
 
 use crate::math::float::{bit_length, shift_down};
 use rug::Integer;
@@ -51,7 +52,7 @@ pub const WEIGHT_BITS: u32 = 30;
 pub struct RowWeight {
     /// `sum h^2`.
     pub sum: u64,
-    /// `floor(a 2^60) + 1`; 0 for a row that is rejected from the start.
+    /// `floor(a 2^60) + 1`; 0 for a row that is rejected from the beginning.
     pub limit: u64,
 }
 
@@ -59,12 +60,12 @@ impl RowWeight {
     /// A row that is rejected.
     pub const REJECTED: RowWeight = RowWeight { sum: 1, limit: 0 };
 
-    /// Nothing added yet; `diagonal` is the scaled diagonal entry times `2^(2 working_bits)`.
+    /// A new weight without entries; `diagonal` is the scaled diagonal entry times `2^(2 working_bits)`.
     pub fn new(diagonal: &Integer, working_bits: u32) -> RowWeight {
         if *diagonal < 0 { RowWeight::REJECTED } else { RowWeight::of_limbs(diagonal.as_limbs(), working_bits) }
     }
 
-    /// [`RowWeight::new`] of a diagonal entry that is not negative, by its limbs.
+    /// [`RowWeight::new`] for a nonnegative diagonal entry, given by its limbs.
     pub fn of_limbs(diagonal: &[u64], working_bits: u32) -> RowWeight {
         if diagonal.iter().all(|&limb| limb == 0) {
             return RowWeight::REJECTED;
@@ -74,7 +75,7 @@ impl RowWeight {
         RowWeight { sum: 0, limit: cut[0] + 1 }
     }
 
-    /// The two words in which it travels.
+    /// The two words by which it is sent to other ranks.
     pub fn to_words(self) -> [u64; 2] {
         [self.sum, self.limit]
     }
@@ -99,7 +100,7 @@ impl RowWeight {
         self.add_limbs(magnitude.as_limbs(), working_bits);
     }
 
-    /// [`RowWeight::add`] by the limbs of the entry.
+    /// [`RowWeight::add`] for an entry given by its limbs.
     pub fn add_limbs(&mut self, magnitude: &[u64], working_bits: u32) {
         let drop = i64::from(working_bits) - i64::from(WEIGHT_BITS);
         if bit_length(magnitude) as i64 - drop > i64::from(WEIGHT_BITS) + 1 {

@@ -3,7 +3,7 @@
 use crate::math::modulus::inverse_modulo_word;
 use std::ops::Range;
 
-/// Whether `n < 2^62` is prime: Miller-Rabin with the twelve first primes as bases.
+/// Whether `n < 2^62` is prime: Miller-Rabin with the first twelve primes as bases.
 ///
 /// Deterministic below 3.3e24 (Sorenson and Webster 2015), so for every 64-bit number.
 pub fn is_prime(n: u64) -> bool {
@@ -28,10 +28,10 @@ pub fn is_prime(n: u64) -> bool {
     })
 }
 
-/// The odd primes of `range`, the largest first, by Eratosthenes: each odd number up to the root strikes its multiples.
+/// The odd primes of `range`, the largest first, by the sieve of Eratosthenes over odd numbers.
 ///
-/// Cost: a step for each of these numbers and for each multiple of one in the range, so some microseconds for ten
-/// thousand numbers of 24 bits, where a test of each would take a millisecond.
+/// Cost: one step for each of these numbers and for each multiple of one in the range: some microseconds for ten
+/// thousand numbers of 24 bits, where separate tests would take a millisecond.
 pub fn odd_primes(range: Range<u64>) -> Vec<u64> {
     let first = range.start.max(3) | 1;
     let number = |at: usize| first + 2 * at as u64;
@@ -49,7 +49,7 @@ struct Montgomery {
     n: u64,
     /// `-1 / n` modulo `2^64`.
     inverse: u64,
-    /// 1 and `2^64` in this form.
+    /// 1 and `2^64` in Montgomery's form.
     one: u64,
     radix: u64,
 }
@@ -86,8 +86,8 @@ impl Montgomery {
 
 /// The `count` largest primes `p <= limit` with `p = 1 mod 4` that exceed `floor`, largest first.
 ///
-/// -1 is a square modulo each, which the five-product scheme for `A^T A` needs. May return fewer. The list of the
-/// family is held against it.
+/// -1 is a square modulo each of them, which the five-product scheme for `A^T A` needs. May return fewer. It is
+/// compared with the list of the family.
 #[cfg(test)]
 pub fn primes_one_mod_four(limit: u64, floor: u64, count: usize) -> Vec<u64> {
     let start = limit - (limit + 3) % 4; // the largest number <= limit that is 1 mod 4

@@ -1,8 +1,8 @@
-//! The instruction sets of the processor, and which of them are used.
+//! The instruction sets of the processor, and those that are used.
 //!
 //! The environment variable `SUNZI_CPU` hides instructions from the whole library: `portable` and `native` everywhere,
-//! `avx2`, `avx-vnni`, `avx512` and `vnni` on x86-64, `neon` on AArch64. Results have the same bits; it serves for
-//! tests, and for measurements as on other processors.
+//! `avx2`, `avx-vnni`, `avx512` and `vnni` on x86-64, `neon` on AArch64. Results have the same bits; it is for tests,
+//! and for measurements that emulate other processors.
 
 use crate::error::{Error, Result};
 use std::sync::LazyLock;
@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 /// The variable that hides instructions.
 pub const VARIABLE: &str = "SUNZI_CPU";
 
-/// Sets of instructions, each with all that come before it.
+/// Levels of instruction sets; each level includes all lower levels.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Level {
     /// The instructions that the compiler assumes.
@@ -18,7 +18,7 @@ pub enum Level {
     /// AVX2 with FMA and BMI2.
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// With AVX-VNNI: VNNI on 256 bits, in processors without AVX-512 as well.
+    /// AVX2 with AVX-VNNI: VNNI on 256 bits, which also processors without AVX-512 have.
     #[cfg(target_arch = "x86_64")]
     AvxVnni,
     /// AVX-512 F, BW, DQ, VL and CD.
@@ -27,10 +27,10 @@ pub enum Level {
     /// With VNNI.
     #[cfg(target_arch = "x86_64")]
     Vnni,
-    /// NEON, and no extension of it.
+    /// NEON without extensions.
     #[cfg(target_arch = "aarch64")]
     Neon,
-    /// All that the processor has.
+    /// All instructions of the processor.
     Native,
 }
 
@@ -51,7 +51,7 @@ impl Level {
         Level::Native,
     ];
 
-    /// Its name in the environment.
+    /// Its name in the environment variable.
     pub fn name(self) -> &'static str {
         match self {
             Level::Portable => "portable",
@@ -80,12 +80,12 @@ static ASKED: LazyLock<std::result::Result<Level, String>> = LazyLock::new(|| {
     Level::by_name(&name).ok_or(name)
 });
 
-/// The instructions that may be used: all, or those that `SUNZI_CPU` allows; it is read once.
+/// The instructions that may be used: all, or those that `SUNZI_CPU` allows; the variable is read once.
 pub fn level() -> Level {
     ASKED.as_ref().copied().unwrap_or(Level::Native)
 }
 
-/// Whether `SUNZI_CPU`, where it is set, names a level.
+/// Checks that `SUNZI_CPU`, if it is set, is the name of a level.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] with the names.
@@ -118,8 +118,8 @@ macro_rules! processor_has {
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) use processor_has;
 
-/// Whether the crate `gemm` has code for this processor: it goes by one extension of several that it then relies on,
-/// and ends the program where another is missing (AMD's Piledriver has FMA and no AVX2).
+/// Whether the crate `gemm` has code for this processor: it tests one of several extensions on which it then relies,
+/// and the program would crash if another is missing (AMD's Piledriver has FMA and no AVX2).
 #[cfg(target_arch = "x86_64")]
 pub fn dgemm_crate_runs() -> bool {
     use gemm_common::simd::{MixedSimd, V3, V4};
@@ -132,7 +132,7 @@ pub fn dgemm_crate_runs() -> bool {
     *RUNS
 }
 
-/// Whether the crate `gemm`, which has code of its own for this architecture, may use it.
+/// Whether the crate `gemm`, which has its own code for this architecture, may use it.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn dgemm_crate_runs() -> bool {
     level() > Level::Portable

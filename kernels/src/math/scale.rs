@@ -1,7 +1,7 @@
 //! Power-of-two scaling of one column: norm to exponent, and one entry to its scaled integer.
 //!
-//! Promise: the exponent does not depend on the order of the rows, nor on how they are cut into chunks or ranks.
-//! Source: docs/ALGORITHM.md, "Scaling".
+//! Promise: the exponent does not depend on the order of the rows, nor on their division into chunks or ranks. Source:
+//! docs/ALGORITHM.md, "Scaling".
 
 use crate::math::float::{FloatRef, Head};
 use rug::Integer;
@@ -9,7 +9,7 @@ use rug::Integer;
 /// The unit of a column's sum of squares is `2^(2 (largest - UNIT_BITS))`.
 const UNIT_BITS: i64 = 31;
 
-/// A bound on the square of one entry from its head alone, in units of `2^(2 (largest - 31))`.
+/// A bound on the square of one entry, computed from its head without the limbs, in units of `2^(2 (largest - 31))`.
 ///
 /// An entry of exponent `largest - d` lies below `2^(31 - d)` units; one with `d > 31` counts as a whole unit. At most
 /// `2^62`; 0 for the number 0. `largest` is at least the entry's exponent.
@@ -18,7 +18,8 @@ pub fn square_bound(head: Head, largest: i64) -> u64 {
     if head.is_zero() { 0 } else { 1 << (2 * (UNIT_BITS - (largest - head.exponent()).min(UNIT_BITS))) }
 }
 
-/// The scale exponent `e` with `norm <= 2^e`, at most two above the least, from the sum of the squares' bounds.
+/// The scale exponent `e` with `norm <= 2^e`, at most two above the smallest one, from the sum of the bounds of
+/// squares.
 ///
 /// `sum` is the sum of [`square_bound`] over the column, `largest` its largest exponent. A zero column has 0.
 pub fn norm_exponent(sum: u128, largest: i64) -> i64 {
@@ -29,14 +30,14 @@ pub fn norm_exponent(sum: u128, largest: i64) -> i64 {
     largest - UNIT_BITS + (ceil_log2 + 1).div_euclid(2)
 }
 
-/// The scale exponent of a column with these heads: its definition. Two walks over them.
+/// The scale exponent of a column with these heads: its definition. The heads are read twice.
 pub fn column_exponent(heads: impl Iterator<Item = Head> + Clone) -> i64 {
     let nonzero = heads.filter(|head| !head.is_zero());
     let Some(largest) = nonzero.clone().map(Head::exponent).max() else { return 0 };
     norm_exponent(nonzero.map(|head| u128::from(square_bound(head, largest))).sum(), largest)
 }
 
-/// `round(value * 2^shift)`, to nearest, ties to even: the reference every fast conversion is tested against.
+/// `round(value * 2^shift)`, to nearest, ties to even: the reference for tests of every fast conversion.
 pub fn scaled_integer(value: FloatRef<'_>, shift: i64) -> Integer {
     if value.head.is_zero() {
         return Integer::new();

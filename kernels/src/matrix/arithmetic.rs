@@ -21,7 +21,7 @@ impl Symmetric<'_> {
     /// Largest column sum of `|a_ij|` (the 1-norm), to about `precision_bits - log2(rows)` bits.
     ///
     /// # Errors
-    /// Those of [`Symmetric::triangle_view`].
+    /// The errors of [`Symmetric::triangle_view`].
     pub fn one_norm(&self) -> Result<Float> {
         let lower = self.lower_view("the norm of a symmetric matrix")?;
         let bits = lower.precision_bits();
@@ -43,7 +43,7 @@ impl Matrix {
     /// `self + other`, each entry rounded once to `precision_bits`.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`]; [`Error::ExponentRange`] where a sum leaves the exponent range.
+    /// [`Error::ShapeMismatch`]; [`Error::ExponentRange`] if a sum is outside the exponent range.
     pub fn add<'a>(&self, other: impl Into<MatrixView<'a>>, precision_bits: u32) -> Result<Matrix> {
         let other = other.into();
         if (self.rows(), self.cols()) != (other.rows(), other.cols()) {
@@ -59,7 +59,7 @@ impl Matrix {
     /// `factor * self`, each entry rounded once to the matrix's own precision.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where the factor is not finite; [`Error::ExponentRange`] where a product overflows.
+    /// [`Error::InvalidArgument`] if the factor is not finite; [`Error::ExponentRange`] if a product overflows.
     pub fn scale(&self, factor: &Float) -> Result<Matrix> {
         if !factor.is_finite() {
             return Err(Error::InvalidArgument(format!("the factor of a matrix is {factor}")));
@@ -72,7 +72,8 @@ impl Matrix {
     /// Multiplies every entry by `2^shift`, exactly and in place.
     ///
     /// # Errors
-    /// [`Error::ExponentRange`] names the first entry whose exponent would leave the range; nothing is changed then.
+    /// [`Error::ExponentRange`] names the first entry whose exponent would be outside the range; the matrix is then
+    /// unchanged.
     pub fn shift_exponents(&mut self, shift: i64) -> Result<()> {
         let rows = self.rows();
         for (index, &word) in self.parts().0.iter().enumerate() {

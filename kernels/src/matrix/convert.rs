@@ -9,8 +9,8 @@ use rug::{Float, Integer};
 impl FloatRef<'_> {
     /// The number as an MPFR float of `precision_bits` bits, rounded to nearest.
     ///
-    /// Exact where `precision_bits` is at least the number's own precision. Exponents beyond MPFR's range become
-    /// infinite or 0, as MPFR does.
+    /// Exact if `precision_bits` is at least the precision of the number. Exponents outside MPFR's range give infinity
+    /// or 0, as in MPFR.
     pub fn to_float(self, precision_bits: u32) -> Float {
         if self.head.is_zero() {
             return Float::new(precision_bits);
@@ -35,7 +35,7 @@ impl FloatRef<'_> {
         (if self.head.is_negative() { -magnitude } else { magnitude }, exponent)
     }
 
-    /// The number as an integer, or `None` where it has a fractional part.
+    /// The number as an integer, or `None` if it has a fractional part.
     pub fn to_integer(self) -> Option<Integer> {
         if self.head.is_zero() {
             return Some(Integer::new());
@@ -50,10 +50,10 @@ impl FloatRef<'_> {
 }
 
 impl MatrixView<'_> {
-    /// All numbers rounded to `precision_bits` bits, to nearest, ties to even.
+    /// All entries rounded to `precision_bits` bits, to nearest, ties to even.
     ///
     /// # Errors
-    /// [`Error::ExponentRange`] where rounding leaves the range of exponents; those of [`Matrix::zeros`].
+    /// [`Error::ExponentRange`] if rounding leads outside the exponent range; the errors of [`Matrix::zeros`].
     pub fn rounded(&self, precision_bits: u32) -> Result<Matrix> {
         let mut rounded = Matrix::zeros(self.rows(), self.cols(), precision_bits)?;
         let (width, own) = (rounded.limbs_per_element(), self.limbs_per_element() as i64);
@@ -93,7 +93,7 @@ impl MatrixViewMut<'_> {
     /// Writes `integer * 2^exponent`, rounded to nearest even at the view's precision.
     ///
     /// # Errors
-    /// [`Error::ExponentRange`] where the result's exponent lies outside +-[`crate::matrix::MAXIMUM_EXPONENT`].
+    /// [`Error::ExponentRange`] if the exponent of the result is outside +-[`crate::matrix::MAXIMUM_EXPONENT`].
     pub fn set_integer_exponent(&mut self, row: usize, col: usize, integer: &Integer, exponent: i64) -> Result<()> {
         let mut limbs = vec![0; self.limbs_per_element()];
         let negative = *integer < 0;
@@ -116,7 +116,7 @@ impl Matrix {
     /// Writes `integer * 2^exponent`, rounded to nearest even at the matrix's precision.
     ///
     /// # Errors
-    /// [`Error::ExponentRange`] where the result's exponent lies outside +-[`crate::matrix::MAXIMUM_EXPONENT`].
+    /// [`Error::ExponentRange`] if the exponent of the result is outside +-[`crate::matrix::MAXIMUM_EXPONENT`].
     pub fn set_integer_exponent(&mut self, row: usize, col: usize, integer: &Integer, exponent: i64) -> Result<()> {
         self.view_mut().set_integer_exponent(row, col, integer, exponent)
     }
@@ -137,8 +137,8 @@ impl Matrix {
     /// A matrix from column-major floats, each rounded to nearest even at `precision_bits`.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where the slice has not `rows * cols` entries, [`Error::NotFinite`] for the first
-    /// NaN or infinity, and those of [`Matrix::zeros`].
+    /// [`Error::InvalidArgument`] if the slice does not have `rows * cols` entries, [`Error::NotFinite`] for the first
+    /// NaN or infinity, and the errors of [`Matrix::zeros`].
     pub fn from_floats(rows: usize, cols: usize, precision_bits: u32, values: &[Float]) -> Result<Matrix> {
         Self::from_slice(rows, cols, precision_bits, values, |matrix, row, col, value| {
             matrix.set_float(row, col, value)

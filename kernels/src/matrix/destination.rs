@@ -3,12 +3,12 @@
 use crate::error::{Error, Result};
 use crate::matrix::{Matrix, MatrixViewMut, SymmetricMatrix};
 
-/// Where an operation writes its result.
+/// The place for the result of an operation.
 #[derive(Debug)]
 pub enum Destination<'a> {
-    /// A matrix of the caller, which is replaced where its shape or precision do not fit.
+    /// A matrix of the caller, which is replaced if its shape or precision do not fit.
     Matrix(&'a mut Matrix),
-    /// A block of a larger matrix, or memory of the caller, of just the shape and precision of the result.
+    /// A block of a larger matrix, or the caller's memory, with exactly the shape and precision of the result.
     Block(MatrixViewMut<'a>),
 }
 
@@ -25,7 +25,7 @@ impl<'a> From<MatrixViewMut<'a>> for Destination<'a> {
 }
 
 impl<'a> Destination<'a> {
-    /// The same place, for a shorter time.
+    /// The same destination with a shorter lifetime.
     #[doc(hidden)]
     pub fn reborrow(&mut self) -> Destination<'_> {
         match self {
@@ -34,10 +34,10 @@ impl<'a> Destination<'a> {
         }
     }
 
-    /// The place of a result of this shape and precision.
+    /// The place for a result of this shape and precision.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`] and [`Error::InvalidArgument`] for a block that does not fit; those of
+    /// [`Error::ShapeMismatch`] and [`Error::InvalidArgument`] for a block that does not fit; the errors of
     /// [`Matrix::zeros`].
     #[doc(hidden)]
     pub fn prepare(self, (rows, cols): (usize, usize), precision_bits: u32) -> Result<MatrixViewMut<'a>> {
@@ -52,27 +52,29 @@ impl<'a> Destination<'a> {
             Destination::Block(block) if (block.rows(), block.cols()) != (rows, cols) => {
                 Err(Error::shape_mismatch("the block for the result", (rows, cols), (block.rows(), block.cols())))
             }
-            Destination::Block(block) if block.precision_bits() != precision_bits => Err(Error::InvalidArgument(
-                format!("the block for the result has {} bits, the result {precision_bits}", block.precision_bits()),
-            )),
+            Destination::Block(block) if block.precision_bits() != precision_bits => {
+                let bits = block.precision_bits();
+                let message = format!("the block for the result has {bits} bits, but the result has {precision_bits}");
+                Err(Error::InvalidArgument(message))
+            }
             Destination::Block(block) => Ok(block),
         }
     }
 }
 
-/// Where an operation writes a symmetric result.
+/// The place for the symmetric result of an operation.
 #[derive(Debug)]
 pub enum SymmetricDestination<'a> {
-    /// A symmetric matrix of the caller, which is replaced where its order or precision do not fit.
+    /// A symmetric matrix of the caller, which is replaced if its order or precision do not fit.
     Matrix(&'a mut SymmetricMatrix),
     /// Both triangles of a square block of a larger matrix.
     Block(MatrixViewMut<'a>),
-    /// Only one triangle, as in the BLAS; the other may hold anything afterwards.
+    /// Only one triangle, as in the BLAS; the contents of the other triangle are undefined afterwards.
     Triangle(Destination<'a>),
 }
 
 impl SymmetricDestination<'_> {
-    /// The same place, for a shorter time.
+    /// The same destination with a shorter lifetime.
     #[doc(hidden)]
     pub fn reborrow(&mut self) -> SymmetricDestination<'_> {
         match self {

@@ -1,7 +1,8 @@
 //! Copies one triangle of a square matrix onto the other.
 //!
-//! The columns are halved again and again: the rectangle between the two halves is copied from one to the other, and
-//! the halves, which share no memory, are mirrored on their own, at the same time where the caller stands on threads.
+//! The columns are divided in halves recursively: the rectangle between the two halves is copied from one to the other,
+//! and the halves, which share no memory, are mirrored separately, at the same time if the caller runs on a thread
+//! pool.
 
 use crate::matrix::{MatrixViewMut, Uplo};
 
@@ -11,7 +12,7 @@ const BLOCK: usize = 16;
 /// Elements of a rectangle that are worth a thread of their own.
 const ELEMENTS_OF_A_THREAD: usize = 1 << 14;
 
-/// Whether halves run at the same time, on the rayon pool that the caller stands in.
+/// Whether halves run at the same time, on the caller's rayon pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Workers {
     /// One after the other.

@@ -1,7 +1,7 @@
 //! Dense big-float matrices: one flat block of heads and limbs, and strided views of it.
 //!
-//! Knows: `math::float`, rug for exchange; threads only where a caller that stands on a pool asks for them. Does not
-//! know: residues, files.
+//! Depends on: `math::float`, rug for exchange; threads only if a caller on a pool requests them. Independent of:
+//! residues, files.
 #![forbid(unsafe_code)]
 
 mod arithmetic;

@@ -10,7 +10,7 @@ pub struct EntryIndex {
 }
 
 impl EntryIndex {
-    /// The entry's place in the transposed matrix.
+    /// The place of the entry in the transposed matrix.
     #[inline]
     #[must_use]
     pub fn transposed(self) -> EntryIndex {
@@ -18,7 +18,7 @@ impl EntryIndex {
     }
 }
 
-/// Which triangle of a symmetric matrix is meant.
+/// Selects the lower or the upper triangle of a matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub enum Uplo {
     /// Entries with `row >= column`.
@@ -38,7 +38,7 @@ pub enum Op {
     Transpose,
 }
 
-/// On which side of the unknown a triangular matrix stands.
+/// The side on which a triangular matrix is multiplied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub enum Side {
     /// `op(T) X = alpha B`.
@@ -51,9 +51,9 @@ pub enum Side {
 /// The diagonal of a triangular matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub enum Diag {
-    /// The entries stored there.
+    /// The diagonal is read.
     #[default]
     NonUnit,
-    /// Ones; the entries stored there are not read.
+    /// The diagonal is taken as ones; the stored entries are not read.
     Unit,
 }

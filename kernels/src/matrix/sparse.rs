@@ -6,10 +6,10 @@ use crate::matrix::check_exponent;
 use rug::Float;
 use std::ops::Range;
 
-/// A matrix of few entries relative to its size, in compressed rows: a constant factor of many products.
+/// A sparse matrix in compressed rows, for use as a factor in many products.
 ///
-/// Entries are kept exactly, whatever precision they have: one that is a small integer takes one limb, and products
-/// with it less time. Memory: 32 bytes an entry and 8 for each of its limbs, 8 bytes a row.
+/// Entries are stored exactly, at any precision: a small integer needs one limb, and products with it take less time.
+/// Memory: 32 bytes for each entry, 8 bytes for each of its limbs, and 8 bytes for each row.
 ///
 /// ```
 /// # mod sunzi { pub use {rug, sunzi_kernels::{Error, matrix::*}}; }
@@ -22,7 +22,7 @@ use std::ops::Range;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SparseMatrix {
     cols: usize,
-    /// Index of the first entry of each row, and the number of all.
+    /// Index of the first entry of each row, and the number of all entries.
     row_starts: Vec<usize>,
     entries: Vec<SparseEntry>,
     limbs: Vec<u64>,
@@ -37,22 +37,22 @@ struct SparseEntry {
     limb_count: usize,
 }
 
-/// Some neighbouring rows of a [`SparseMatrix`].
+/// A range of rows of a [`SparseMatrix`].
 #[derive(Clone, Copy, Debug)]
 pub struct SparseView<'a> {
     cols: usize,
-    /// The index of the first entry of each row, and one more.
+    /// The index of the first entry of each row, and the index after the last entry.
     row_starts: &'a [usize],
     entries: &'a [SparseEntry],
     limbs: &'a [u64],
 }
 
 impl SparseMatrix {
-    /// The matrix with these entries, each with its place `(row, column)`, in any order; all others are 0.
+    /// The matrix with these entries, each with its place `(row, column)`, in any order; all other entries are 0.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a place outside and for one that is named twice; [`Error::NotFinite`];
-    /// [`Error::ExponentRange`]; [`Error::OutOfMemory`] for more rows than there is memory for.
+    /// [`Error::InvalidArgument`] for a place outside the matrix and for a place that occurs twice;
+    /// [`Error::NotFinite`]; [`Error::ExponentRange`]; [`Error::OutOfMemory`] if the system refuses the memory.
     pub fn from_entries<'f>(
         rows: usize,
         cols: usize,
@@ -110,12 +110,12 @@ impl SparseMatrix {
         self.cols
     }
 
-    /// Entries that are not 0.
+    /// Number of entries that are not 0.
     pub fn entries(&self) -> usize {
         self.entries.len()
     }
 
-    /// Bytes that it takes.
+    /// Bytes of the matrix.
     pub fn bytes(&self) -> u64 {
         let entries = self.entries.len() * size_of::<SparseEntry>();
         (entries + 8 * (self.row_starts.len() + self.limbs.len())) as u64
@@ -145,24 +145,24 @@ impl<'a> SparseView<'a> {
         self.cols
     }
 
-    /// Entries that are not 0.
+    /// Number of entries that are not 0.
     pub fn entries(&self) -> usize {
         self.row_starts[self.rows()] - self.row_starts[0]
     }
 
-    /// Some of its rows.
+    /// A range of its rows.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where they are not there.
+    /// [`Error::InvalidArgument`] if the matrix does not have these rows.
     pub fn row_range(self, rows: Range<usize>) -> Result<SparseView<'a>> {
         if rows.start > rows.end || rows.end > self.rows() {
-            let message = format!("rows {rows:?} of a sparse matrix that has {}", self.rows());
+            let message = format!("rows {rows:?} are outside a sparse matrix of {} rows", self.rows());
             return Err(Error::InvalidArgument(message));
         }
         Ok(SparseView { row_starts: &self.row_starts[rows.start..=rows.end], ..self })
     }
 
-    /// The entries of a row with their columns, which rise.
+    /// The entries of a row with their columns, in ascending order.
     #[inline]
     pub fn row(&self, row: usize) -> impl Iterator<Item = (usize, FloatRef<'a>)> + Clone + use<'a> {
         let limbs = self.limbs;
@@ -172,7 +172,7 @@ impl<'a> SparseView<'a> {
         })
     }
 
-    /// Entries of the row that has most.
+    /// Number of entries in the fullest row.
     #[doc(hidden)]
     pub fn longest_row(&self) -> usize {
         self.row_starts.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0)

@@ -11,7 +11,7 @@ use rug::Float;
 /// Largest magnitude of an exponent that conversions accept (MPFR's default range).
 pub const MAXIMUM_EXPONENT: i64 = (1 << 30) - 1;
 
-/// Refuses an exponent that a matrix cannot hold.
+/// Returns an error for an exponent that a matrix cannot store.
 ///
 /// # Errors
 /// [`Error::ExponentRange`] with the place of the entry.
@@ -45,7 +45,7 @@ impl Default for Matrix {
 }
 
 impl Matrix {
-    /// The 0 x 0 matrix, which takes no memory: a place for a result that replaces it.
+    /// The 0 x 0 matrix, which needs no memory: a place for a result that replaces it.
     pub const fn empty() -> Matrix {
         Matrix { rows: 0, cols: 0, precision_bits: 2, words: Vec::new() }
     }
@@ -53,8 +53,8 @@ impl Matrix {
     /// The zero matrix. Pages are touched only when written.
     ///
     /// # Errors
-    /// [`Error::Precision`] for fewer than 2 bits; [`Error::DimensionOverflow`] where the size does not fit a
-    /// `usize`; [`Error::OutOfMemory`] where the system refuses it.
+    /// [`Error::Precision`] for fewer than 2 bits; [`Error::DimensionOverflow`] if the size does not fit a `usize`;
+    /// [`Error::OutOfMemory`] if the system refuses the memory.
     pub fn zeros(rows: usize, cols: usize, precision_bits: u32) -> Result<Matrix> {
         if !(2..=MAXIMUM_PRECISION_BITS).contains(&precision_bits) {
             let maximum_bits = MAXIMUM_PRECISION_BITS.into();
@@ -77,10 +77,11 @@ impl Matrix {
         bytes.ok_or(Error::DimensionOverflow { rows, cols, precision_bits })
     }
 
-    /// The matrix of `entry(row, column)`, each rounded to nearest even at `precision_bits`; called column by column.
+    /// The matrix with the entries `entry(row, column)`, each rounded to nearest even at `precision_bits`; the function
+    /// is called column by column.
     ///
     /// # Errors
-    /// [`Error::NotFinite`] for the first NaN or infinity, and those of [`Matrix::zeros`].
+    /// [`Error::NotFinite`] for the first NaN or infinity, and the errors of [`Matrix::zeros`].
     pub fn from_fn(
         rows: usize,
         cols: usize,
@@ -96,25 +97,26 @@ impl Matrix {
         Ok(matrix)
     }
 
-    /// Ones on the diagonal of `order` rows and columns.
+    /// The identity of `order` rows and columns.
     ///
     /// # Errors
-    /// Those of [`Matrix::zeros`].
+    /// The errors of [`Matrix::zeros`].
     pub fn identity(order: usize, precision_bits: u32) -> Result<Matrix> {
         let mut matrix = Matrix::zeros(order, order, precision_bits)?;
         (0..order).try_for_each(|at| matrix.set_f64(at, at, 1.0))?;
         Ok(matrix)
     }
 
-    /// Whether it can take a result of this shape and precision as it is.
+    /// Whether its shape and precision are those of a result, so that its memory can be used.
     #[doc(hidden)]
     pub fn fits(&self, rows: usize, cols: usize, precision_bits: u32) -> bool {
         (self.rows, self.cols) == (rows, cols) && self.precision_bits == precision_bits
     }
 
-    /// Gives the matrix another shape and precision within its memory, or new memory where that is too small.
+    /// Changes the shape and precision within the memory of the matrix, or allocates new memory if that is too small.
     ///
-    /// Its elements are then arbitrary words, not numbers, until each has been written: for scratch that products fill.
+    /// Its elements are then arbitrary words, not numbers, until each has been written: for scratch matrices that
+    /// products fill.
     ///
     /// # Errors
     /// As [`Matrix::zeros`].
@@ -133,11 +135,11 @@ impl Matrix {
         Ok(())
     }
 
-    /// The same entries, column by column, as a matrix of `rows x cols`: entry `i + j rows` stays number
-    /// `i + j rows`. Cost: none, nothing is copied; after an error the matrix is lost.
+    /// The same entries, column by column, as a matrix of `rows x cols`: entry `i + j rows` remains entry number `i + j
+    /// rows`. Cost: nothing is copied; after an error the matrix is lost.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`] where those are more or fewer entries.
+    /// [`Error::ShapeMismatch`] if the numbers of entries differ.
     pub fn into_shape(self, rows: usize, cols: usize) -> Result<Matrix> {
         if rows.checked_mul(cols) != Some(self.rows * self.cols) {
             return Err(Error::shape_mismatch("into_shape", (self.rows, self.cols), (rows, cols)));
@@ -170,7 +172,7 @@ impl Matrix {
         self.words.len() as u64 * 8
     }
 
-    /// Bytes that a matrix of this shape takes; saturates where it could not be addressed.
+    /// Bytes of a matrix of this shape; saturates if it could not be addressed.
     pub fn bytes_for(rows: usize, cols: usize, precision_bits: u32) -> u64 {
         let each = 8 * (1 + limbs_for(precision_bits) as u128);
         u64::try_from((rows as u128 * cols as u128).saturating_mul(each)).unwrap_or(u64::MAX)
@@ -181,10 +183,11 @@ impl Matrix {
         row + col * self.rows
     }
 
-    /// The element at `(row, col)`, borrowed; [`Matrix::float`] gives it as an MPFR number. Panics outside the shape.
+    /// The element at `(row, col)`, borrowed; [`Matrix::float`] returns it as an MPFR number. If the place is outside
+    /// the matrix.
     ///
-    /// There is no `matrix[(row, col)]`: it would have to lend a number, and there is none in memory to lend, as head
-    /// and limbs lie apart.
+    /// There is no `matrix[(row, col)]`: indexing would have to return a reference to a number, but head and limbs are
+    /// stored separately.
     pub fn get(&self, row: usize, col: usize) -> FloatRef<'_> {
         let index = self.index(row, col);
         let limbs = self.limbs_per_element();
@@ -192,7 +195,8 @@ impl Matrix {
         FloatRef { head: Head(heads[index]), limbs: &all_limbs[index * limbs..][..limbs] }
     }
 
-    /// Writes an element: its head, and its limbs in the form `math::float` states. Panics outside the shape.
+    /// Writes an element: its head, and its limbs in the form described in `math::float`. If the place is outside the
+    /// matrix.
     pub fn set(&mut self, row: usize, col: usize, value: FloatRef<'_>) {
         let index = self.index(row, col);
         let limbs = self.limbs_per_element();
@@ -206,7 +210,7 @@ impl Matrix {
         self.words.split_at(self.rows * self.cols)
     }
 
-    /// All heads and all limbs for writing; the caller keeps the form `math::float` states.
+    /// All heads and all limbs for writing; the caller must keep the form described in `math::float`.
     pub fn parts_mut(&mut self) -> (&mut [u64], &mut [u64]) {
         let count = self.rows * self.cols;
         self.words.split_at_mut(count)
@@ -218,7 +222,7 @@ impl Matrix {
         &mut self.words
     }
 
-    /// Sets every element to 0 without giving the memory back.
+    /// Sets every element to 0 and keeps the memory.
     pub fn clear(&mut self) {
         self.words.fill(0);
     }

@@ -13,10 +13,10 @@ use std::ops::Deref;
 /// Rows and columns of the blocks in which triangles are compared: both stay in the nearest cache.
 const BLOCK: usize = 16;
 
-/// A square matrix whose entry `(i, j)` is entry `(j, i)`, for all i and j.
+/// A symmetric matrix: entry `(i, j)` equals entry `(j, i)` for all i and j.
 ///
-/// Both triangles are stored: it reads as a [`Matrix`], in products, views, transposes and files alike. It cannot be
-/// changed; [`SymmetricMatrix::into_matrix`] gives the numbers away.
+/// Both triangles are stored, so it can be used like a [`Matrix`] in products, views, transposes and files. It cannot
+/// be changed; [`SymmetricMatrix::into_matrix`] converts it to a matrix that can.
 ///
 /// ```
 /// # mod sunzi { pub use {rug, sunzi_kernels::{Error, matrix::*}}; }
@@ -34,36 +34,37 @@ pub struct SymmetricMatrix {
 }
 
 impl SymmetricMatrix {
-    /// Takes a matrix that is its own transpose.
+    /// Converts a matrix that equals its transpose.
     ///
     /// Cost: one comparison for each pair of entries.
     ///
     /// # Errors
     /// [`Error::NotSymmetric`] with the first entry below the diagonal, column by column, that differs from its mirror
-    /// image; [`Error::NotSquare`] where the matrix is not square.
+    /// image; [`Error::NotSquare`] if the matrix is not square.
     pub fn new(matrix: Matrix) -> Result<SymmetricMatrix> {
         Symmetric::from(&matrix).lower_view("a symmetric matrix")?;
         Ok(SymmetricMatrix { whole: matrix })
     }
 
-    /// The symmetric matrix whose triangle `uplo` a square matrix holds; the entries of the other one are replaced.
+    /// The symmetric matrix with the triangle `uplo` of a square matrix; the entries of the other triangle are
+    /// replaced.
     ///
     /// # Errors
-    /// [`Error::NotSquare`] where the matrix is not square.
+    /// [`Error::NotSquare`] if the matrix is not square.
     pub fn from_triangle(mut matrix: Matrix, uplo: Uplo) -> Result<SymmetricMatrix> {
         check_square("a symmetric matrix", &matrix.view())?;
         mirror(matrix.view_mut(), uplo, Workers::One);
         Ok(SymmetricMatrix { whole: matrix })
     }
 
-    /// Takes a matrix that an operation has made symmetric.
+    /// Converts a matrix that an operation has made symmetric.
     #[doc(hidden)]
     pub fn trusted(whole: Matrix) -> SymmetricMatrix {
         debug_assert!(Symmetric::from(&whole).lower_view("a symmetric matrix").is_ok());
         SymmetricMatrix { whole }
     }
 
-    /// Sets every element to 0 without giving the memory back.
+    /// Sets every element to 0 and keeps the memory.
     pub fn clear(&mut self) {
         self.whole.clear();
     }
@@ -73,7 +74,7 @@ impl SymmetricMatrix {
         &self.whole
     }
 
-    /// The matrix with both triangles, by value; from here on it is one like any other.
+    /// The matrix with both triangles, by value; it can then be changed.
     pub fn into_matrix(self) -> Matrix {
         self.whole
     }
@@ -142,8 +143,8 @@ impl std::fmt::Debug for SymmetricMatrix {
 
 /// A symmetric operand, borrowed.
 ///
-/// Made from a `&SymmetricMatrix`, which costs nothing; from a plain matrix or view, whose triangles are compared when
-/// an operation reads it; or by [`Symmetric::lower`] and [`Symmetric::upper`], which name the triangle that counts.
+/// It is made from a `&SymmetricMatrix` at no cost; from a plain matrix or view, whose triangles are compared when an
+/// operation reads it; or by [`Symmetric::lower`] and [`Symmetric::upper`], which select the triangle to be read.
 #[derive(Clone, Copy, Debug)]
 pub struct Symmetric<'a> {
     view: MatrixView<'a>,
@@ -155,7 +156,7 @@ pub struct Symmetric<'a> {
 enum SymmetrySource {
     /// It is known to be symmetric.
     Known,
-    /// The caller names the triangle that counts.
+    /// The caller selects one triangle.
     Named(Uplo),
     /// Not known to be symmetric: it is checked.
     Plain,
@@ -180,12 +181,12 @@ impl<'a> From<MatrixView<'a>> for Symmetric<'a> {
 }
 
 impl<'a> Symmetric<'a> {
-    /// The symmetric matrix whose lower triangle `matrix` holds; the other one is not read.
+    /// The symmetric matrix with the lower triangle of `matrix`; the other triangle is not read.
     pub fn lower(matrix: impl Into<MatrixView<'a>>) -> Self {
         Symmetric::triangle(matrix, Uplo::Lower)
     }
 
-    /// The symmetric matrix whose upper triangle `matrix` holds; the other one is not read.
+    /// The symmetric matrix with the upper triangle of `matrix`; the other triangle is not read.
     pub fn upper(matrix: impl Into<MatrixView<'a>>) -> Self {
         Symmetric::triangle(matrix, Uplo::Upper)
     }
@@ -195,7 +196,7 @@ impl<'a> Symmetric<'a> {
         Symmetric { view: matrix.into(), source: SymmetrySource::Named(uplo) }
     }
 
-    /// The triangle that the caller names, or nothing where both count.
+    /// The triangle that the caller selected, or `None` if both triangles are used.
     pub fn named(&self) -> Option<Uplo> {
         match self.source {
             SymmetrySource::Named(uplo) => Some(uplo),
@@ -208,13 +209,13 @@ impl<'a> Symmetric<'a> {
         self.view.rows()
     }
 
-    /// A view whose triangle `uplo` holds the matrix; the entries of the other one may be anything.
+    /// A view whose triangle `uplo` contains the matrix; the contents of the other triangle are undefined.
     ///
-    /// Cost: nothing, but for a plain matrix one comparison for each pair of entries.
+    /// Cost: none, except for a plain matrix one comparison for each pair of entries.
     ///
     /// # Errors
-    /// [`Error::NotSquare`] with `operation` where the operand is not square; [`Error::NotSymmetric`] with the
-    /// first entry below the diagonal of a plain matrix, column by column, that differs from its mirror image.
+    /// [`Error::NotSquare`] with `operation` if the operand is not square; [`Error::NotSymmetric`] with the first entry
+    /// below the diagonal of a plain matrix, column by column, that differs from its mirror image.
     pub fn triangle_view(&self, uplo: Uplo, operation: &'static str) -> Result<MatrixView<'a>> {
         check_square(operation, &self.view)?;
         match self.source {

@@ -2,7 +2,7 @@
 //!
 //! A caller who names a triangle of a full matrix may hold a matrix that is not symmetric, and would get a right answer
 //! for another matrix. [`triangle_conflict`] finds that: the other triangle has to be empty, or the mirror image up to
-//! the rounding of the input. Comparisons are exact. Does not know: files, options, messages.
+//! the rounding of the input. Comparisons are exact. Independent of: files, options, messages.
 
 use crate::math::float::{FloatRef, Head, LIMB_BITS};
 use crate::matrix::{EntryIndex, MatrixView, Uplo};
@@ -12,20 +12,20 @@ use std::cmp::Ordering;
 /// Rows and columns of the blocks in which triangles are compared: both stay in the nearest cache.
 const BLOCK: usize = 16;
 
-/// Two mirrored entries that show that the triangles of a matrix do not go together.
+/// Two mirrored entries that show that the triangles of a matrix contradict each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TriangleConflict {
-    /// Row, from 0, of the entry in the triangle that is named.
+    /// Row, from 0, of the entry in the selected triangle.
     pub row: usize,
     /// Its column.
     pub column: usize,
-    /// Whether all of the named triangle outside the diagonal is zero.
+    /// Whether all entries of the selected triangle outside the diagonal are zero.
     pub named_is_zero: bool,
 }
 
-/// Looks at mirrored entries in any order, and keeps the first pair that does not fit, column by column.
+/// Compares mirrored entries in any order, and keeps the first pair that does not fit, column by column.
 pub struct TriangleCheck {
-    /// Bits to which the input is known.
+    /// Bits to which the input was rounded.
     bits: u32,
     named_is_zero: bool,
     /// Column and row of the first entry of the other triangle that is not 0.
@@ -35,13 +35,13 @@ pub struct TriangleCheck {
 }
 
 impl TriangleCheck {
-    /// Nothing seen yet of a matrix whose entries are known to `bits` bits.
+    /// A comparison without entries, for a matrix whose entries are known to `bits` bits.
     pub fn new(bits: u32) -> TriangleCheck {
         TriangleCheck { bits, named_is_zero: true, other: None, different: None }
     }
 
-    /// Takes the entry `at` of the lower triangle, which is the one that is named, its mirror image, and the diagonal
-    /// entries of its row and column.
+    /// Adds the entry `at` of the selected lower triangle, its mirror image, and the diagonal entries of its row and
+    /// column.
     pub fn pair(&mut self, at: EntryIndex, named: FloatRef<'_>, other: FloatRef<'_>, diagonal: [FloatRef<'_>; 2]) {
         let EntryIndex { row, col: column } = at;
         let is_first = |known: Option<(usize, usize)>| known.is_none_or(|known| (column, row) < known);
@@ -54,8 +54,8 @@ impl TriangleCheck {
         }
     }
 
-    /// The pair to show, in the lower triangle; `None` where the triangles go together: the other one is zero, or all
-    /// pairs are equal up to rounding.
+    /// The pair to show, in the lower triangle; `None` if the triangles match: the other one is zero, or all pairs are
+    /// equal up to rounding.
     pub fn conflict(self) -> Option<TriangleConflict> {
         let first = self.other?;
         let found = if self.named_is_zero { Some(first) } else { self.different };
@@ -63,12 +63,12 @@ impl TriangleCheck {
     }
 }
 
-/// Whether the triangle that is not `uplo` differs from the mirror image of `uplo`.
+/// Whether the triangle other than `uplo` contradicts the mirror image of `uplo`.
 ///
-/// It may be all zero, as where only one triangle is stored. Otherwise the named triangle has to hold something other
-/// than zeros outside the diagonal, and `|a_ij - a_ji| <= 2^(2-b) sqrt(|a_ii a_jj|)` for all pairs, `b` being `bits`,
-/// those of the input: entries of a symmetric positive definite matrix that were rounded one by one differ by less. The
-/// triangle that is not named is read from `other`, of the same shape; both are square.
+/// It may be entirely zero, as in a file that stores only one triangle. Otherwise the selected triangle must have a
+/// nonzero entry outside the diagonal, and `|a_ij - a_ji| <= 2^(2-b) sqrt(|a_ii a_jj|)` must hold for all pairs, where
+/// `b` is `bits`, the precision of the input: entries of a symmetric positive definite matrix that were rounded one by
+/// one differ by less. The triangle other than `uplo` is read from `other`, of the same shape; both are square.
 ///
 /// Cost: one comparison for each pair of entries.
 pub fn triangle_conflict(

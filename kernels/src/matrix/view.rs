@@ -31,7 +31,7 @@ impl std::fmt::Debug for MatrixView<'_> {
 pub(super) struct ColumnMajor {
     pub rows: usize,
     pub cols: usize,
-    /// Elements from one column to the next.
+    /// Distance in elements from one column to the next.
     pub leading_dimension: usize,
     pub precision_bits: u32,
 }
@@ -40,7 +40,7 @@ impl ColumnMajor {
     /// Heads and limbs from the first element to the last, where there are `heads` and `limbs` of them.
     ///
     /// # Errors
-    /// Those of [`MatrixView::from_parts`].
+    /// The errors of [`MatrixView::from_parts`].
     pub fn checked_words(&self, heads: usize, limbs: usize) -> Result<(usize, usize)> {
         let ColumnMajor { rows, cols, leading_dimension, precision_bits } = *self;
         if !(2..=MAXIMUM_PRECISION_BITS).contains(&precision_bits) {
@@ -97,7 +97,7 @@ pub(super) fn check_block(rows: &Range<usize>, cols: &Range<usize>, height: usiz
         return Ok(());
     }
     Err(Error::InvalidArgument(format!(
-        "block of rows {rows:?}, columns {cols:?} leaves the {height} x {width} matrix"
+        "block of rows {rows:?}, columns {cols:?} exceeds the {height} x {width} matrix"
     )))
 }
 
@@ -120,7 +120,7 @@ impl<'a> From<&'a Matrix> for MatrixView<'a> {
 }
 
 impl<'a> MatrixView<'a> {
-    /// The whole of `matrix`.
+    /// The whole matrix `matrix`.
     pub fn new(matrix: &'a Matrix) -> Self {
         let layout = ColumnMajor {
             rows: matrix.rows(),
@@ -132,14 +132,14 @@ impl<'a> MatrixView<'a> {
         layout.view(heads, limbs)
     }
 
-    /// A matrix that lies in memory of the caller, column-major: element `(i, j)` has the
-    /// head `heads[i + j * leading_dimension]` and, at the same index, `ceil(precision_bits / 64)` of `limbs`.
+    /// A column-major matrix in the caller's memory: element `(i, j)` has the head `heads[i + j * leading_dimension]`
+    /// and, at the same index, `ceil(precision_bits / 64)` of `limbs`.
     ///
-    /// Nothing is copied, and the numbers are not looked at: each must have the form of [`crate::math::float`].
-    /// Gaps between columns are never read. Both slices may be longer than the matrix.
+    /// Nothing is copied, and the numbers are not checked: each must have the form of [`crate::math::float`]. Gaps
+    /// between columns are never read. Both slices may be longer than the matrix.
     ///
     /// # Errors
-    /// [`Error::Precision`]; [`Error::InvalidArgument`] where the leading dimension is below `rows` or a slice is too
+    /// [`Error::Precision`]; [`Error::InvalidArgument`] if the leading dimension is below `rows` or a slice is too
     /// short; [`Error::DimensionOverflow`].
     pub fn from_parts(
         (heads, limbs): (&'a [u64], &'a [u64]),
@@ -172,9 +172,9 @@ impl<'a> MatrixView<'a> {
         self.limbs_per_element
     }
 
-    /// The same view with other heads in place of [`MatrixView::all_heads`], as many of them (asserted).
+    /// The same view with other heads in place of [`MatrixView::all_heads`], of the same number (asserted).
     ///
-    /// Scaling by powers of two, and absolute values, copy only the heads.
+    /// Scaling by powers of two, and absolute values, need a copy of only the heads.
     #[doc(hidden)]
     pub fn with_heads(self, heads: &'a [u64]) -> Self {
         assert_eq!(heads.len(), self.heads.len(), "one head for each element");
@@ -192,7 +192,7 @@ impl<'a> MatrixView<'a> {
         }
     }
 
-    /// The rows from the last to the first. Strides are then negative, modulo the word size.
+    /// The rows in reverse order. Strides are then negative, modulo the word size.
     #[doc(hidden)]
     pub fn reversed_rows(self) -> Self {
         let last = self.rows.saturating_sub(1).wrapping_mul(self.row_stride);
@@ -202,13 +202,13 @@ impl<'a> MatrixView<'a> {
     /// The rectangle of the given rows and columns.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where a range is reversed or leaves the view.
+    /// [`Error::InvalidArgument`] if a range is reversed or exceeds the view.
     pub fn block(self, rows: Range<usize>, cols: Range<usize>) -> Result<Self> {
         check_block(&rows, &cols, self.rows, self.cols)?;
         Ok(MatrixView { offset: self.place(rows.start, cols.start), rows: rows.len(), cols: cols.len(), ..self })
     }
 
-    /// The element at `(row, col)`. Panics outside the view.
+    /// The element at `(row, col)`. If the place is outside the view.
     #[inline]
     pub fn get(&self, row: usize, col: usize) -> FloatRef<'a> {
         let index = self.element_index(row, col);
@@ -216,13 +216,13 @@ impl<'a> MatrixView<'a> {
         FloatRef { head: Head(self.heads[index]), limbs: &self.limbs[index * limbs..][..limbs] }
     }
 
-    /// The head of the element at `(row, col)`. Panics outside the view.
+    /// The head of the element at `(row, col)`. If the place is outside the view.
     #[inline]
     pub fn head(&self, row: usize, col: usize) -> Head {
         Head(self.heads[self.element_index(row, col)])
     }
 
-    /// Index of element `(row, col)` in [`MatrixView::all_heads`]. Panics outside the view.
+    /// Index of element `(row, col)` in [`MatrixView::all_heads`]. If the place is outside the view.
     #[inline]
     pub fn element_index(&self, row: usize, col: usize) -> usize {
         assert!(row < self.rows && col < self.cols, "({row}, {col}) outside {} x {}", self.rows, self.cols);
@@ -259,7 +259,7 @@ impl<'a> MatrixView<'a> {
     /// An owned copy of the view.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] where the system refuses the memory.
+    /// [`Error::OutOfMemory`] if the system refuses the memory.
     pub fn to_matrix(&self) -> Result<Matrix> {
         let mut copy = Matrix::zeros(self.rows, self.cols, self.precision_bits)?;
         if self.row_stride == 1 && self.rows > 0 {

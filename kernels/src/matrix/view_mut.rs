@@ -6,9 +6,10 @@ use crate::matrix::view::{ColumnMajor, check_block};
 use crate::matrix::{Matrix, MatrixView};
 use std::ops::Range;
 
-/// A rectangle of a [`Matrix`] for writing: operations put their results there, between the other entries.
+/// A rectangle of a [`Matrix`] for writing: operations store their results there.
 ///
-/// Column-major, never transposed: the transpose of a product is the product of the transposes in the other order.
+/// It is column-major and never transposed: the transpose of a product is the product of the transposes in the other
+/// order.
 ///
 /// ```
 /// # mod sunzi { pub use {rug, sunzi_kernels::{Error, matrix::*}}; }
@@ -50,7 +51,7 @@ impl<'a> From<&'a mut Matrix> for MatrixViewMut<'a> {
 }
 
 impl<'a> MatrixViewMut<'a> {
-    /// A matrix in memory of the caller, with the layout of [`MatrixView::from_parts`]. Gaps between columns are never
+    /// A matrix in the caller's memory, with the layout of [`MatrixView::from_parts`]. Gaps between columns are never
     /// written.
     ///
     /// # Errors
@@ -86,7 +87,7 @@ impl<'a> MatrixViewMut<'a> {
         limbs_for(self.layout.precision_bits)
     }
 
-    /// Elements from one column to the next.
+    /// Distance in elements from one column to the next.
     pub fn leading_dimension(&self) -> usize {
         self.layout.leading_dimension
     }
@@ -96,7 +97,7 @@ impl<'a> MatrixViewMut<'a> {
         self.layout.view(self.heads, self.limbs)
     }
 
-    /// The same rectangle for a shorter time.
+    /// The same rectangle with a shorter lifetime.
     pub fn reborrow(&mut self) -> MatrixViewMut<'_> {
         MatrixViewMut { heads: self.heads, limbs: self.limbs, layout: self.layout }
     }
@@ -104,7 +105,7 @@ impl<'a> MatrixViewMut<'a> {
     /// The rectangle of the given rows and columns.
     ///
     /// # Errors
-    /// [`crate::Error::InvalidArgument`] where a range is reversed or leaves the view.
+    /// [`crate::Error::InvalidArgument`] if a range is reversed or exceeds the view.
     pub fn block(self, rows: Range<usize>, cols: Range<usize>) -> Result<Self> {
         check_block(&rows, &cols, self.rows(), self.cols())?;
         let width = self.limbs_per_element();
@@ -117,7 +118,7 @@ impl<'a> MatrixViewMut<'a> {
         Ok(MatrixViewMut { heads: &mut self.heads[elements], limbs, layout })
     }
 
-    /// Writes an element, as [`Matrix::set`]. Panics outside the view.
+    /// Writes an element, as [`Matrix::set`]. If the place is outside the view.
     pub fn set(&mut self, row: usize, col: usize, value: FloatRef<'_>) {
         let (index, width) = (self.layout.index(row, col), self.limbs_per_element());
         self.heads[index] = value.head.0;

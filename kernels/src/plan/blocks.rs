@@ -77,7 +77,7 @@ impl BlockGrid {
         low
     }
 
-    /// Block rows of column `col` whose linear indices lie in `range`; may be empty.
+    /// Block rows of column `col` whose linear indices are in `range`; may be empty.
     pub fn rows_in(&self, col: usize, range: &Range<usize>) -> Range<usize> {
         let (start, end) = (self.column_start(col), self.column_start(col + 1));
         let (low, high) = (range.start.clamp(start, end), range.end.clamp(start, end));

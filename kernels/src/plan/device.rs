@@ -1,14 +1,14 @@
 //! How a product is cut for the memory of one device.
 //!
-//! Knows: the numbers a device engine and a shape supply. Does not know: engines, devices, matrices.
-//! The result is made in *bands* of columns; a band is cut into *strips* that one batch of products fills. Rows come in
-//! *chunks*, moduli in *batches*. Promise: the bytes of a cut are all that the call allocates on the device; where no
-//! cut fits, the least limit named is that of the finest one.
+//! Depends on: the numbers a device engine and a shape supply. Independent of: engines, devices, matrices. The result
+//! is made in *bands* of columns; a band is cut into *strips* that one batch of products fills. Rows come in *chunks*,
+//! moduli in *batches*. Promise: the bytes of a cut are all that the call allocates on the device; where no cut fits,
+//! the least limit named is that of the finest one.
 
 use serde::Serialize;
 use std::ops::Range;
 
-/// Rows and columns of operands are padded to a multiple of this: products of bytes need that.
+/// Rows and columns of operands are padded to a multiple of this number, as products of bytes require.
 pub const DEVICE_ALIGN: usize = 16;
 
 /// Columns of a strip: wide enough for products at full rate, narrow enough that little is computed outside a triangle.
@@ -32,7 +32,7 @@ const PIECE_BYTES: usize = 32 << 20;
 /// Allocations are padded to this.
 const PAGE_BYTES: u64 = 256;
 
-/// The numbers a cut is made from.
+/// The numbers from which a cut is computed.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceInput {
     /// Contracted rows.
@@ -41,15 +41,15 @@ pub struct DeviceInput {
     pub rows: usize,
     /// Columns of the result, padded.
     pub cols: usize,
-    /// Whether one triangle of `X^T X` is wanted.
+    /// Whether only one triangle of `X^T X` is computed.
     pub triangle: bool,
     /// Whether the triangle is the upper one.
     pub upper: bool,
     /// Moduli of this device.
     pub moduli: usize,
-    /// Moduli of all devices, which are present when integers are reconstructed.
+    /// Moduli of all devices, whose residues are needed when integers are reconstructed.
     pub all_moduli: usize,
-    /// Most operand planes of one modulus.
+    /// Largest number of operand planes of one modulus.
     pub planes_per_modulus: usize,
     /// Bytes of an element of an operand plane.
     pub operand_bytes: usize,
@@ -57,9 +57,9 @@ pub struct DeviceInput {
     pub sum_bytes: usize,
     /// Bytes of a residue of the product.
     pub residue_bytes: usize,
-    /// 32-bit digits of a scaled entry, its sign not counted.
+    /// 32-bit digits of a scaled entry, without its sign.
     pub digits: usize,
-    /// 32-bit words of a reconstructed integer, its sign not counted.
+    /// 32-bit words of a reconstructed integer, without its sign.
     pub words: usize,
     /// Limbs of an operand's entry.
     pub input_limbs: usize,
@@ -67,11 +67,11 @@ pub struct DeviceInput {
     pub output_limbs: usize,
     /// Bytes of the engine's tables.
     pub table_bytes: u64,
-    /// Entries whose residues ranks send each other at a time, and whose results are made at a time; 0 in one process.
+    /// Entries whose residues ranks exchange at a time, and whose results are computed at a time; 0 in one process.
     pub exchanged: usize,
 }
 
-/// How a product is cut.
+/// The blocking of a product.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct DeviceCut {
     /// Columns of a band of the result.
@@ -82,14 +82,14 @@ pub struct DeviceCut {
     pub chunk_rows: usize,
     /// Moduli whose operand planes are on the device at the same time.
     pub batch_moduli: usize,
-    /// Entries of the result that one copy carries, and of an operand, where that is at least one column of a chunk.
+    /// Entries of the result in one copy, and of an operand, but at least one column of a chunk.
     pub piece_entries: usize,
 }
 
 /// Bytes of every part of a call on one device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct DeviceBytes {
-    /// Big floats on their way in.
+    /// Big floats copied to the device.
     pub input: u64,
     /// Digits of scaled entries.
     pub digits: u64,
@@ -99,7 +99,7 @@ pub struct DeviceBytes {
     pub sums: u64,
     /// Residues of the product.
     pub residues: u64,
-    /// Integers and big floats on their way out.
+    /// Integers and big floats copied from the device.
     pub output: u64,
     /// Moduli, tables and shifts.
     pub tables: u64,
@@ -114,14 +114,14 @@ impl DeviceBytes {
     }
 }
 
-/// A strip of a band: columns `cols` of the result, of which the rows `rows` are computed.
+/// A strip of a band: columns `cols` of the result, in which the rows `rows` are computed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Strip {
     /// Rows of the result.
     pub rows: Range<usize>,
     /// Columns of the result.
     pub cols: Range<usize>,
-    /// Entries of the band's strips before it.
+    /// Entries of the strips of the band before this one.
     pub offset: usize,
 }
 
@@ -158,7 +158,7 @@ impl DeviceInput {
         strips
     }
 
-    /// Columns of the left operand, and of the right one where it is another, that a band needs.
+    /// Columns of the left operand, and of the right one if it is another matrix, that a band needs.
     pub fn operand_cols(&self, band: &Range<usize>) -> (Range<usize>, Option<Range<usize>>) {
         match (self.triangle, self.upper) {
             (false, _) => (0..self.rows, Some(band.clone())),
@@ -182,18 +182,18 @@ impl DeviceInput {
         cut.chunk_rows.next_multiple_of(DEVICE_ALIGN)
     }
 
-    /// Columns of an operand that one copy carries.
+    /// Columns of an operand in one copy.
     pub fn piece_cols(&self, cut: &DeviceCut) -> usize {
         (cut.piece_entries / cut.chunk_rows).max(1)
     }
 
-    /// Entries of the result that are made and copied out at a time.
+    /// Entries of the result that are computed and copied to the host at a time.
     pub fn made_entries(&self, cut: &DeviceCut) -> usize {
         if self.exchanged == 0 { cut.piece_entries } else { self.exchanged.min(cut.piece_entries) }
     }
 
-    /// Copies of the residues of a piece, of all moduli, that other devices or ranks have a part in: two that
-    /// alternate, and one more where ranks have parts, for the residues that they have sent.
+    /// Copies of the residues of a piece, of all moduli, in which other devices or ranks have a part: two that
+    /// alternate, and a third one if ranks have parts, for the residues that they have sent.
     pub fn gathered(&self) -> usize {
         match self.exchanged {
             0 if self.moduli == self.all_moduli => 0,
@@ -202,14 +202,14 @@ impl DeviceInput {
         }
     }
 
-    /// Bytes of each such copy. Where ranks exchange residues, those of a modulus are whole words when they are packed.
+    /// Bytes of each such copy. If ranks exchange residues, the packed residues of a modulus are whole words.
     pub fn gathered_bytes(&self, cut: &DeviceCut) -> usize {
         let entries = self.made_entries(cut);
         let entries = if self.exchanged == 0 { entries } else { entries.next_multiple_of(u64::BITS as usize) };
         self.all_moduli * entries * self.residue_bytes
     }
 
-    /// Bytes of the shifts of a piece's entries, one for each, where these are no rectangle.
+    /// Bytes of the shifts of a piece's entries, one for each, if these are not a rectangle.
     pub fn entry_shift_bytes(&self, cut: &DeviceCut) -> usize {
         if self.exchanged == 0 { 0 } else { 8 * self.made_entries(cut) }
     }
@@ -219,7 +219,7 @@ impl DeviceInput {
         self.contracted.div_ceil(cut.chunk_rows)
     }
 
-    /// Bytes of every part under `cut`, each of the allocations padded.
+    /// Bytes of every part under `cut`, with the padding of each allocation.
     pub fn bytes(&self, cut: &DeviceCut) -> DeviceBytes {
         let pad = |bytes: u128| u64::try_from(bytes.next_multiple_of(u128::from(PAGE_BYTES))).unwrap_or(u64::MAX / 16);
         let product = |parts: &[usize]| pad(parts.iter().map(|&part| part as u128).product());
@@ -250,14 +250,14 @@ impl DeviceInput {
         }
     }
 
-    /// Bytes of the host's memory that copies run from and to. Tables and shifts are sent once, and need none after.
+    /// Bytes of the host's memory for copies. Tables and shifts are sent once, and need no memory afterwards.
     pub fn pinned_bytes(&self, cut: &DeviceCut) -> u64 {
         let bytes = self.bytes(cut);
         let integers = self.made_entries(cut) * 4 * (self.words + 1);
         bytes.input + (bytes.output - integers as u64) + (self.gathered() * self.gathered_bytes(cut)) as u64
     }
 
-    /// The coarsest cut: one band, and everything else as large as is of use.
+    /// The coarsest cut: one band, and everything else as large as is useful.
     pub fn coarsest(&self) -> DeviceCut {
         let strip_cols = STRIP_COLS.min(self.cols.next_multiple_of(DEVICE_ALIGN)).max(LEAST_STRIP_COLS);
         let each = 8 * (1 + self.input_limbs.max(self.output_limbs));
@@ -271,12 +271,13 @@ impl DeviceInput {
         }
     }
 
-    /// The cut to take where `limit_bytes` may be allocated.
+    /// The cut for an allocation of at most `limit_bytes`.
     ///
-    /// Fewest bands first, since each reads the operands again; then as many rows as possible, as many moduli.
+    /// It has the fewest bands, since each band reads the operands again; then the largest number of rows, then of
+    /// moduli.
     ///
     /// # Errors
-    /// The bytes of the finest cut, where even that exceeds the limit.
+    /// The bytes of the finest cut, if even that exceeds the limit.
     pub fn choose(&self, limit_bytes: u64) -> Result<DeviceCut, u64> {
         let whole = self.coarsest();
         let halves = |from: usize, least: usize, step: usize| {
@@ -316,7 +317,7 @@ impl DeviceInput {
     }
 }
 
-/// Shares `costs` out in order, to workers of different speeds: worker `w` takes the items `result[w]`.
+/// Divides `costs` in order among workers of different speeds: worker `w` receives the items `result[w]`.
 ///
 /// The largest finishing time exceeds that of a perfect division by at most the time of one item.
 pub fn shares(costs: &[u64], speeds: &[f64]) -> Vec<Range<usize>> {

@@ -12,13 +12,13 @@ use std::ops::Range;
 /// One kernel call: some blocks of the product plane of one prime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Prime, counted within the batch.
+    /// Number of the prime within the batch.
     pub prime: usize,
     /// Linear block indices, see [`crate::plan::BlockGrid`].
     pub blocks: Range<usize>,
 }
 
-/// The jobs of one batch in order of (prime, first block), with their workers.
+/// The jobs of one batch, sorted by prime and first block, with their workers.
 #[derive(Clone, Debug)]
 pub struct JobList {
     /// All jobs; they cover every block of every prime once.
@@ -36,7 +36,7 @@ impl JobList {
     }
 }
 
-/// Cuts `primes` planes of `blocks` blocks each into jobs for `workers` workers.
+/// Divides `primes` planes of `blocks` blocks each into jobs for `workers` workers.
 pub fn plan_jobs(primes: usize, blocks: usize, workers: usize) -> JobList {
     let left_over = primes % workers;
     let whole = primes - left_over;

@@ -10,7 +10,7 @@ pub struct Assignment {
 }
 
 impl Assignment {
-    /// Largest load over the mean load; 1 where there is no load.
+    /// Largest load divided by the mean load; 1 if there is no load.
     pub fn max_over_mean(&self) -> f64 {
         let total: u64 = self.loads.iter().sum();
         let largest = self.loads.iter().max().copied().unwrap_or(0);
@@ -18,7 +18,8 @@ impl Assignment {
     }
 }
 
-/// Gives each job, the most expensive first, to the worker with the least load so far; ties go to the first in order.
+/// Assigns each job, the most expensive first, to the worker with the smallest load so far; for equal loads to the
+/// first.
 ///
 /// At most 4/3 of the best possible largest load (Graham 1969). Cost: `jobs * (log jobs + log workers)`.
 pub fn assign(costs: &[u64], workers: usize) -> Assignment {

@@ -1,8 +1,8 @@
 //! The memory plan of a product: how many primes, columns and rows are in the windows at the same time.
 //!
-//! Knows: the numbers an engine and a shape supply. Does not know: engines, matrices, the machine.
-//! Promise: the bytes of a cut cover all that the call allocates; the cut chosen for a limit never exceeds it; where
-//! none fits, the least limit named is exactly the bytes of the smallest cut.
+//! Depends on: the numbers an engine and a shape supply. Independent of: engines, matrices, the machine. Promise: the
+//! bytes of a cut cover all that the call allocates; the cut chosen for a limit never exceeds it; where none fits, the
+//! least limit named is exactly the bytes of the smallest cut.
 //!
 //! A product that does not fit is cut three ways. Fewer primes at a time (batches) read and cut the operands once more
 //! for each batch; fewer rows at a time (chunks) pass over the product planes once more for each chunk; both shrink
@@ -13,7 +13,7 @@ use crate::plan::overhead;
 use crate::plan::{BlockGrid, JobList, plan_jobs};
 use serde::Serialize;
 
-/// Rows of the smallest chunk: below this a product plane is read and written more often than it pays.
+/// Rows of the smallest chunk: for smaller chunks, reading and writing the product plane costs more than it saves.
 pub const LEAST_CHUNK_ROWS: usize = 256;
 
 /// The same where pieces of the operands are read from a disk: bands of more columns read less, which pays for passes.
@@ -40,7 +40,7 @@ pub fn part_primes(batch_primes: usize, parts: usize) -> usize {
     batch_primes.div_ceil(parts.max(1))
 }
 
-/// How finely a product is cut.
+/// The blocking of a product.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Cut {
     /// Primes whose operand planes are in the window at the same time.
@@ -62,23 +62,24 @@ impl Cut {
     }
 }
 
-/// The numbers a plan is made from; the functions come from the engine.
+/// The numbers from which a plan is computed; the functions come from the engine.
 pub struct PlanInput<'a> {
     /// Contracted rows; at least 1.
     pub contracted: usize,
-    /// Panels of the operand that gives the result's rows; at least 1.
+    /// Panels of the operand for the result's rows; at least 1.
     pub left_panels: usize,
-    /// Panels of the operand that gives the result's columns; the same panels for a triangle.
+    /// Panels of the operand for the result's columns; the same panels for a triangle.
     pub right_panels: usize,
     /// Whether the result is one triangle of `X^T X`.
     pub triangle: bool,
-    /// Planes, a redundant one included.
+    /// Residue planes, including a redundant one.
     pub primes: usize,
     /// Worker threads.
     pub workers: usize,
-    /// Fewest workers that share out the planes of a batch: fewer than `workers` where the plan is for several nodes.
+    /// Smallest number of workers that share the planes of a batch: fewer than `workers` if the plan is for several
+    /// nodes.
     pub least_workers: usize,
-    /// Bytes of the result, counted also where the caller supplies it, so that both run by the same cut.
+    /// Bytes of the result, also counted if the caller supplies it, so that both cases use the same cut.
     pub result_bytes: u64,
     /// Bytes of the engine's tables.
     pub table_bytes: u64,
@@ -92,17 +93,17 @@ pub struct PlanInput<'a> {
     pub operand_limbs: usize,
     /// Words of one operand panel of a given number of rows.
     pub panel_words: &'a dyn Fn(usize) -> usize,
-    /// Words of scratch of one worker for a given number of rows and a grid.
+    /// Words of scratch memory of one worker for a given number of rows and a grid.
     pub scratch_words: &'a dyn Fn(usize, &BlockGrid) -> usize,
-    /// The same where no worker multiplies a whole plane.
+    /// The same if no worker multiplies a whole plane.
     pub part_scratch_words: &'a dyn Fn(usize, &BlockGrid) -> usize,
     /// Bytes that a kernel call of one worker allocates for itself for a given number of rows and a grid.
     pub call_bytes: &'a dyn Fn(usize, &BlockGrid) -> u64,
-    /// Bytes that a window of a given number of words takes, alignment included.
+    /// Bytes of a window of a given number of words, alignment included.
     pub window_bytes: &'a dyn Fn(usize) -> u64,
-    /// Bytes that a given number of words of scratch takes.
+    /// Bytes of a given number of words of scratch memory.
     pub scratch_bytes: &'a dyn Fn(usize) -> u64,
-    /// Where operands and result are on a disk.
+    /// The use of a disk, if operands and result are on a disk.
     pub disk: Option<DiskInput<'a>>,
     /// Whether nodes exchange the products.
     pub exchanges: bool,
@@ -116,7 +117,7 @@ pub struct DiskInput<'a> {
     pub entry_bytes: u64,
     /// Panels of a tile of the result; bands are whole tiles.
     pub tile_panels: usize,
-    /// Most panels of a band: whole tiles.
+    /// Largest number of panels of a band: whole tiles.
     pub most_band_panels: usize,
     /// Bytes that do not depend on the cut.
     pub fixed_bytes: u64,
@@ -150,7 +151,7 @@ fn is_zero(bytes: &u64) -> bool {
 }
 
 impl PlanBytes {
-    /// The part of it that the context keeps for later calls, until the memory is needed.
+    /// The part that the context keeps for later calls, until the memory is needed.
     pub fn windows(&self) -> u64 {
         let parts = [self.operand_window, self.product_window, self.scratch, self.integers];
         parts.iter().fold(0, |sum, &part| sum.saturating_add(part))
@@ -177,7 +178,7 @@ pub struct WindowWords {
 }
 
 impl PlanInput<'_> {
-    /// The cut that keeps everything in memory at once, in the widest bands there may be.
+    /// The cut that keeps everything in memory at once, in the widest possible bands.
     pub fn whole(&self) -> Cut {
         let most = self.disk.as_ref().map_or(usize::MAX, |disk| disk.most_band_panels);
         let band_panels = self.left_panels.max(self.right_panels).min(most);
@@ -200,7 +201,7 @@ impl PlanInput<'_> {
     }
 
     /// Parts of a batch that are multiplied one after the other, so that products are exchanged while the next ones are
-    /// formed; 1 where nothing is exchanged, or little.
+    /// computed; 1 if little or nothing is exchanged.
     pub fn parts(&self, cut: &Cut) -> usize {
         if !self.exchanges {
             return 1;
@@ -210,8 +211,8 @@ impl PlanInput<'_> {
         (words / LEAST_PART_WORDS).clamp(1, MOST_PARTS).div_ceil(self.batches(cut))
     }
 
-    /// Panels that the operand window has room for: one band of the left operand and one of the right, or a single
-    /// band where the product is one triangle.
+    /// Panels that fit the operand window: one band of the left operand and one of the right, or a single band if the
+    /// product is one triangle.
     pub fn slot_panels(&self, cut: &Cut) -> (usize, usize) {
         let left = cut.band_panels.min(self.left_panels);
         let one_triangle = self.triangle && self.bands(cut).0 == 1;
@@ -301,10 +302,10 @@ impl PlanInput<'_> {
         }
     }
 
-    /// The cut of least cost whose bytes are within `limit_bytes`, or the least limit that would do.
+    /// The cheapest cut whose bytes are within `limit_bytes`, or the smallest limit that suffices.
     ///
     /// # Errors
-    /// The bytes of the finest cut, where even that exceeds the limit; with that limit the call succeeds.
+    /// The bytes of the finest cut, if even that exceeds the limit; with that limit the call succeeds.
     pub fn choose(&self, limit_bytes: u64) -> Result<Cut, u64> {
         let fits = |cut: &Cut| self.bytes(cut).total() <= limit_bytes;
         let least_chunk = if self.disk.is_some() { LEAST_READ_ROWS } else { LEAST_CHUNK_ROWS }.min(self.contracted);

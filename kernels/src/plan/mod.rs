@@ -1,4 +1,5 @@
-//! Decisions before any work: how a product is cut into blocks, jobs, batches, bands and chunks, and its cost.
+//! Decisions before the computation: the division of a product into blocks, jobs, batches, bands and chunks, and its
+//! cost.
 //!
 //! Pure functions of numbers: no I/O, clock, thread or `unsafe`; they depend on no kernel and no matrix.
 #![forbid(unsafe_code)]

@@ -12,7 +12,7 @@ pub struct NodeShape {
 }
 
 impl NodeShape {
-    /// The node of a process by itself.
+    /// The node of a single process.
     pub fn alone(rows: usize, threads: usize) -> NodeShape {
         NodeShape { rows: vec![rows], threads: vec![threads] }
     }
@@ -50,7 +50,8 @@ impl NodeShape {
             .expect("the worker is one of the node's")
     }
 
-    /// Rows of chunk `index` out of `chunks`, stacked rank by rank: where each rank's begin, and at last their number.
+    /// Rows of chunk `index` out of `chunks`, stacked rank by rank: the first row of each rank, followed by the number
+    /// of rows.
     pub fn chunk_starts(&self, chunks: usize, index: usize) -> Vec<usize> {
         let mut starts = Vec::with_capacity(self.ranks() + 1);
         starts.push(0);
@@ -68,13 +69,13 @@ impl NodeShape {
 
 /// The rows of a rank that holds `rows` rows which belong to chunk `index` out of `chunks`.
 ///
-/// Every rank cuts its own rows evenly, so that all are busy in every chunk.
+/// Every rank divides its own rows evenly, so that all ranks are busy in every chunk.
 pub fn rank_chunk(rows: usize, chunks: usize, index: usize) -> Range<usize> {
     let each = rows.div_ceil(chunks.max(1));
     (index * each).min(rows)..((index + 1) * each).min(rows)
 }
 
-/// The rows that `rank` of `ranks` holds where `rows` rows are distributed evenly.
+/// The rows of `rank` if `rows` rows are distributed evenly over `ranks` ranks.
 pub fn even_share(rows: usize, ranks: usize, rank: usize) -> Range<usize> {
     let (each, more) = (rows / ranks, rows % ranks);
     let start = |rank: usize| rank * each + rank.min(more);

@@ -14,8 +14,8 @@ pub struct BandPair {
     pub grid: BlockGrid,
 }
 
-/// All pairs of bands of `band_panels` panels of a product of this shape, back and forth, so that a band stays in its
-/// slot from one pair to the next. Of a triangle only the pairs on and below the diagonal.
+/// All pairs of bands of `band_panels` panels of a product of this shape, in alternating direction, so that a band
+/// stays in its slot from one pair to the next. Of a triangle only the pairs on and below the diagonal.
 pub fn band_pairs(panels: BlockGrid, band_panels: usize) -> impl Iterator<Item = BandPair> {
     let BlockGrid { rows: left_panels, cols: right_panels, triangle } = panels;
     let band = move |index: usize, panels: usize| index * band_panels..((index + 1) * band_panels).min(panels);

@@ -1,7 +1,7 @@
 //! How much work lies on the longest path from each task to the end of a tiled Cholesky factorisation.
 //!
-//! In units of a third of the multiply-adds of a product of tiles, or in others that a caller gives. Knows: the
-//! graph. Does not know: devices.
+//! In units of a third of the multiply-adds of a product of tiles, or in others that a caller gives. Depends on: the
+//! graph. Independent of: devices.
 
 use crate::runtime::{CholeskyGraph, Task};
 

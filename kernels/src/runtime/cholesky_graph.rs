@@ -14,21 +14,21 @@ pub enum Task {
         /// Tile column.
         k: usize,
     },
-    /// `(i, k) := (i, k) L_kk^-T`, `i > k`.
+    /// The solve `(i, k) := (i, k) L_kk^-T`, `i > k`.
     Trsm {
         /// Tile row.
         i: usize,
         /// Tile column.
         k: usize,
     },
-    /// `(i, i) := (i, i) - (i, k) (i, k)^T`, `i > k`.
+    /// The update `(i, i) := (i, i) - (i, k) (i, k)^T`, `i > k`.
     Syrk {
         /// Tile row.
         i: usize,
         /// Tile column contracted.
         k: usize,
     },
-    /// `(i, j) := (i, j) - (i, k) (j, k)^T`, `i > j > k`.
+    /// The update `(i, j) := (i, j) - (i, k) (j, k)^T`, `i > j > k`.
     Gemm {
         /// Tile row.
         i: usize,
@@ -104,7 +104,7 @@ impl CholeskyGraph {
         }
     }
 
-    /// The task that finishes `tile`, once its updates by all columns before it are in.
+    /// The task that finishes `tile`, after its updates by all columns before it.
     pub fn finish(&self, tile: TileId) -> Task {
         match tile {
             TileId { row, col } if row == col => Task::Potrf { k: row },
@@ -131,7 +131,7 @@ impl CholeskyGraph {
         MissingKey { missing, col: tile.col, k, row: tile.row }
     }
 
-    /// The tasks that must be done before `task`, where the updates of a tile are taken in the order of their columns.
+    /// The tasks that must be done before `task`; the updates of a tile are applied in the order of their columns.
     pub fn predecessors(&self, task: Task) -> Vec<Task> {
         let before = |tile: TileId, k: usize| (k > 0).then(|| self.update(tile, k - 1));
         let own = self.output(task);

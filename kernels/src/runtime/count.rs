@@ -8,20 +8,20 @@ use crate::tile::{RankGrid, TileId};
 /// One rank.
 const ALONE: RankGrid = RankGrid { rows: 1, cols: 1 };
 
-/// Choices of one rank with one upper level.
+/// Options of one rank with one upper memory level.
 #[derive(Clone, Copy, Debug)]
 pub struct CountOptions {
-    /// Which task next.
+    /// The order of tasks.
     pub policy: Policy,
-    /// Which tile leaves.
+    /// The rule of eviction.
     pub eviction: Eviction,
-    /// Tiles that there is room for.
+    /// Tiles that fit in the upper level.
     pub room_tiles: usize,
-    /// Tasks begun between the last update of a diagonal tile and its factorisation.
+    /// Tasks that are begun between the last update of a diagonal tile and its factorisation.
     pub lookahead: usize,
 }
 
-/// The bytes that one rank with one device moves: equal to the count of the device where it runs.
+/// The bytes that one rank with one device transfers: equal to the count of the device that runs it.
 pub fn count_moves(
     graph: CholeskyGraph,
     options: CountOptions,
@@ -46,7 +46,8 @@ pub fn count_moves(
     moves.counters()
 }
 
-/// The bytes that would move if every task above the home uploaded its operands and downloaded its result.
+/// The bytes that would be transferred if every task above the home level uploaded its operands and downloaded its
+/// result.
 pub fn baseline_bytes(graph: CholeskyGraph, tile_bytes: impl Fn(TileId) -> u64) -> u64 {
     let baseline = baseline_traffic(graph, |_| true, tile_bytes);
     baseline.up_bytes + baseline.down_bytes

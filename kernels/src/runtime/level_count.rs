@@ -13,11 +13,11 @@ use std::ops::Range;
 /// Bytes between memory and disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct LevelTraffic {
-    /// Entries of the matrix, each read once.
+    /// Bytes of entries of the matrix, each read once.
     pub entry_bytes: u64,
-    /// Finished tiles that are read again.
+    /// Bytes of finished tiles that are read again.
     pub operand_bytes: u64,
-    /// Finished tiles that are written.
+    /// Bytes of finished tiles that are written.
     pub written_bytes: u64,
 }
 
@@ -28,16 +28,17 @@ impl LevelTraffic {
     }
 }
 
-/// Bytes of a tile below the memory.
+/// Bytes of a tile on the disk.
 #[derive(Clone, Copy)]
 pub struct LevelBytes<'a> {
-    /// As entries of the matrix.
+    /// Bytes of a tile as entries of the matrix.
     pub entries: &'a dyn Fn(TileId) -> u64,
-    /// As a finished tile.
+    /// Bytes of a finished tile.
     pub finished: &'a dyn Fn(TileId) -> u64,
 }
 
-/// The protocol of one rank above a disk: `workers` runs at work, and as many ahead of them as a step of a block has.
+/// The options of the protocol of one out-of-core rank: `workers` runs at the same time, and the runs of one step of a
+/// block planned in advance.
 pub fn level_options(shape: &LevelShape, workers: usize) -> ProtocolOptions {
     let BlockShape { rows, cols } = shape.blocks;
     ProtocolOptions {
@@ -47,8 +48,8 @@ pub fn level_options(shape: &LevelShape, workers: usize) -> ProtocolOptions {
     }
 }
 
-/// The bytes that one rank moves, with a disk that answers at once, workers that do one run after the other, and other
-/// ranks whose tiles come as soon as they are requested.
+/// The bytes that one rank transfers, with a disk that answers at once, workers that do one run after the other, and
+/// other ranks whose tiles arrive as soon as they are requested.
 pub fn count_level(graph: CholeskyGraph, owner: Owner, shape: LevelShape, bytes: LevelBytes<'_>) -> LevelTraffic {
     let mut options = level_options(&shape, 1);
     options.slots = owner.grid.useful_slots(graph.tiles, usize::MAX);
@@ -94,8 +95,9 @@ pub fn count_level(graph: CholeskyGraph, owner: Owner, shape: LevelShape, bytes:
     traffic
 }
 
-/// The fewest bytes that blocks of this shape read on one rank: for each block the finished tiles of its rows and
-/// columns left of the block column, the tiles of the block column that come from elsewhere, and its own entries.
+/// The smallest number of bytes that blocks of this shape read on one rank: for each block the finished tiles of its
+/// rows and columns left of the block column, the tiles of the block column that come from elsewhere, and its own
+/// entries.
 pub fn least_level_bytes(graph: CholeskyGraph, owner: Owner, own_blocks: BlockShape, bytes: LevelBytes<'_>) -> u64 {
     let (tiles, Owner { grid, number }) = (graph.tiles, owner);
     let (blocks, place) = (own_blocks.over(grid), grid.place(number));

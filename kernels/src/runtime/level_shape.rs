@@ -1,6 +1,7 @@
 //! The blocks that a rank above a disk works by: of those that fit its memory, the ones that read the fewest bytes.
 //!
-//! Knows: tiles and bytes. Does not know: how many bytes of memory a tile takes, what else lies there.
+//! Depends on: tiles and bytes. Independent of: how many bytes of memory a tile takes, and other contents of the
+//! memory.
 
 use crate::runtime::CholeskyGraph;
 use crate::runtime::level_count::{LevelBytes, least_level_bytes};
@@ -9,10 +10,10 @@ use crate::runtime::residency::Owner;
 use crate::runtime::tile_level::LevelShape;
 use crate::tile::OwnTiles;
 
-/// Most tiles of a strip above a disk.
+/// Largest number of tiles of a strip out of core.
 pub const MOST_STRIP_TILES: usize = 8;
 
-/// The data by which the shape is chosen.
+/// The data from which the shape is chosen.
 #[derive(Clone, Copy)]
 pub struct LevelSearch<'a> {
     /// The tiles.
@@ -21,9 +22,9 @@ pub struct LevelSearch<'a> {
     pub owner: Owner,
     /// Tiles that there is room for.
     pub room_tiles: usize,
-    /// Most tiles of a run.
+    /// Largest number of tiles of a run.
     pub strip_tiles: usize,
-    /// Most updates of a run on each of its tiles, where there is room for their operands.
+    /// Largest number of updates of a run on each of its tiles, if memory allows their operands.
     pub most_updates: usize,
     /// Workers of the rank.
     pub workers: usize,
@@ -32,7 +33,7 @@ pub struct LevelSearch<'a> {
 }
 
 impl LevelSearch<'_> {
-    /// Square blocks, or panels where these read less; blocks of one tile where there is no room for more.
+    /// Square blocks, or panels if these read fewer bytes; blocks of one tile if memory allows no more.
     pub fn best(&self) -> LevelShape {
         let LevelSearch { graph, owner, room_tiles, most_updates, bytes, .. } = *self;
         let grid = owner.grid;
@@ -52,7 +53,7 @@ impl LevelSearch<'_> {
         LevelShape { room_tiles, ..LevelShape::SINGLE_TILES }
     }
 
-    /// The runs that go with some blocks: every worker finds two in a column of blocks.
+    /// The runs for some blocks: every worker has two runs in a column of blocks.
     pub fn with_blocks(&self, blocks: BlockShape, most_updates: usize) -> LevelShape {
         let BlockShape { rows, cols } = blocks;
         let share = (rows * cols).div_ceil(2 * self.workers).max(1);

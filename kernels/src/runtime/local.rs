@@ -1,14 +1,13 @@
 //! The jobs of one memory above a disk: which of them are planned, which objects must be fetched, written and dropped
 //! for them, and which can run.
 //!
-//! The lower level answers later: a fetch or a write begins with a move that is handed out and ends with an event.
-//! A planned job holds its objects from then on, so that objects fetched for it stay; an object that is being written
-//! is held until the write has ended. Jobs are planned while there is room, ahead of the workers: fetches of later jobs
-//! go on under the work of earlier ones.
-//! Promise: as [`Residency`]; every planned job can run once its fetches have ended, whatever the others do.
-//! Knows: ids and bytes. Does not know: what jobs compute, what a move takes, clocks.
-//! Source: Saule, Aktulga, Yang, Ng, Catalyurek, "An Out-of-Core Task-based Middleware for Data-Intensive Scientific
-//! Computing", section 3.
+//! The lower level answers later: a fetch or a write begins with a move that is returned as an action and ends with an
+//! event. A planned job holds its objects from then on, so that objects fetched for it stay; an object that is being
+//! written is held until the write has ended. Jobs are planned in advance within the memory, so that fetches for later
+//! jobs overlap the computation of earlier ones. Promise: as [`Residency`]; every planned job can run once its fetches
+//! have ended, whatever the others do. Depends on: ids and bytes. Independent of: what jobs compute, what a move takes,
+//! clocks. Source: Saule, Aktulga, Yang, Ng, Catalyurek, "An Out-of-Core Task-based Middleware for Data-Intensive
+//! Scientific Computing", section 3.
 
 use crate::runtime::residency::{
     Access, Admission, CacheCounters, Eviction, Lease, Limits, Move, Residency, TileState, TileUse,
@@ -18,18 +17,18 @@ use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::hash::Hash;
 
-/// A job that is planned.
+/// A planned job.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Ticket(u64);
 
-/// Answer to a job that asks to be planned.
+/// Answer to a request to plan a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Planned {
     /// It will run.
     Yes,
-    /// There is no room now; something that is under way will make some, or a job that is done.
+    /// There is not enough memory now; the end of a transfer or of a job will free some.
     Later,
-    /// Its objects exceed the memory even if nothing else is there.
+    /// Its objects exceed the memory even without other objects.
     TooLarge {
         /// Bytes of the objects.
         bytes: u64,
@@ -51,9 +50,9 @@ pub struct LocalScheduler<T, J> {
     objects: Residency<T>,
     jobs: FxHashMap<Ticket, LocalJob<T, J>>,
     next: u64,
-    /// Objects on their way here, and the jobs that wait for them.
+    /// Objects being fetched, and the jobs that wait for them.
     coming: FxHashMap<T, Vec<Ticket>>,
-    /// Objects on their way down, and whether they are to be forgotten then.
+    /// Objects being written, and whether they are to be removed afterwards.
     leaving: FxHashMap<T, (Lease<T>, bool)>,
     moves: VecDeque<Move<T>>,
     ready: VecDeque<Ticket>,
@@ -73,10 +72,10 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         }
     }
 
-    /// Plans a job on these objects, if it leaves `spare` of the memory that no job holds; gives it back where it does
-    /// not.
+    /// Plans a job on these objects, if it leaves `spare` of the memory that no job holds; otherwise returns it.
     ///
-    /// An object named [`Access::Create`] is made by the job; the others must be here, on their way, or below.
+    /// An object named [`Access::Create`] is made by the job; the others must be in memory, being fetched, or in the
+    /// lower level.
     pub fn plan(&mut self, job: J, uses: &[TileUse<T>], spare: Limits) -> (Planned, Option<J>) {
         let new = |one: &&TileUse<T>| self.objects.hold_count(one.tile) == 0;
         let (bytes, tiles) = uses.iter().filter(new).fold((0, 0), |(bytes, tiles), one| (bytes + one.bytes, tiles + 1));
@@ -124,31 +123,31 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         }
     }
 
-    /// The next move to be begun, in this order: a place that a [`Move::Drop`] frees may be taken by the next fetch.
+    /// The next move to begin, in this order: memory that a [`Move::Drop`] frees may be used by the next fetch.
     pub fn next_move(&mut self) -> Option<Move<T>> {
         self.moves.pop_front()
     }
 
-    /// The next job that can run: its objects are here.
+    /// The next job that can run, whose objects are in memory.
     pub fn next_job(&mut self) -> Option<(Ticket, J)> {
         let ticket = self.ready.pop_front()?;
         let job = self.jobs.get_mut(&ticket).and_then(|job| job.job.take());
-        Some((ticket, job.expect("a ready job was not handed out before")))
+        Some((ticket, job.expect("a ready job was not started before")))
     }
 
-    /// Jobs that can run and were not handed out.
+    /// Jobs that can run and have not been started.
     pub fn ready(&self) -> usize {
         self.ready.len()
     }
 
-    /// Jobs that are planned, ready or at work.
+    /// Jobs that are planned, ready or running.
     pub fn planned(&self) -> usize {
         self.jobs.len()
     }
 
     /// Records that a fetch has ended.
     pub fn fetched(&mut self, tile: T) {
-        let waiting = self.coming.remove(&tile).unwrap_or_else(|| panic!("{tile:?} was not on its way"));
+        let waiting = self.coming.remove(&tile).unwrap_or_else(|| panic!("{tile:?} was not being fetched"));
         for ticket in waiting {
             let job = self.jobs.get_mut(&ticket).expect("a waiting job is planned");
             job.missing -= 1;
@@ -167,14 +166,14 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         }
     }
 
-    /// Records that a job is done: it holds its objects no longer.
+    /// Records that a job is done and no longer holds its objects.
     pub fn done(&mut self, ticket: Ticket) {
         let job = self.jobs.remove(&ticket).expect("the job is planned");
-        assert!(job.job.is_none(), "the job was handed out");
+        assert!(job.job.is_none(), "the job was started");
         self.objects.release(job.lease);
     }
 
-    /// Gives up all jobs that were not handed out. Nothing can be planned after that.
+    /// Removes all jobs that have not been started. No job can be planned after that.
     pub fn abandon(&mut self) -> Vec<J> {
         self.moves.clear();
         self.ready.clear();
@@ -182,7 +181,8 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         self.jobs.values_mut().filter_map(|job| job.job.take()).collect()
     }
 
-    /// Begins to write an object that is newer than below; it stays, and stays until that has ended.
+    /// Begins to write an object that is newer than its copy in the lower level; it stays in memory, at least until the
+    /// write has ended.
     pub fn write(&mut self, tile: T) {
         if let Some(step) = self.objects.write_back(tile) {
             let lease = self.objects.hold(tile);
@@ -191,7 +191,7 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         }
     }
 
-    /// Holds an object that is here until the lease is [released](LocalScheduler::release).
+    /// Holds an object in memory until the lease is [released](LocalScheduler::release).
     pub fn hold(&mut self, tile: T) -> Lease<T> {
         self.objects.hold(tile)
     }
@@ -202,7 +202,7 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
     }
 
     /// Records that an object will not be requested again; it may be held only by a write. If it was not written yet,
-    /// it never will be.
+    /// it will not be written.
     pub fn forget(&mut self, tile: T) {
         match self.leaving.get_mut(&tile) {
             Some((_, forget)) => *forget = true,
@@ -210,17 +210,17 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         }
     }
 
-    /// Whether an object is here or on its way.
+    /// Whether an object is in memory or being fetched.
     pub fn has(&self, tile: T) -> bool {
         self.objects.state(tile) != TileState::Invalid
     }
 
-    /// Whether an object is here, and not only on its way.
+    /// Whether an object is in memory, and not only being fetched.
     pub fn is_here(&self, tile: T) -> bool {
         self.has(tile) && !self.coming.contains_key(&tile)
     }
 
-    /// Bytes here or on their way.
+    /// Bytes in memory or being fetched.
     pub fn used_bytes(&self) -> u64 {
         self.objects.used_bytes()
     }
@@ -230,16 +230,16 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         self.coming.len() + self.leaving.len()
     }
 
-    /// All moves so far.
+    /// All transfers until now.
     pub fn counters(&self) -> CacheCounters {
         self.objects.counters()
     }
 }
 
-/// The spare that leaves nothing free.
+/// The value of `spare` that leaves no memory free.
 pub const NO_SPARE: Limits = Limits { bytes: 0, tiles: 0 };
 
-/// A use that copies the object from below.
+/// A use that copies the object from the lower level.
 pub fn reads<T>(tile: T, bytes: u64) -> TileUse<T> {
     TileUse { tile, bytes, access: Access::Read }
 }

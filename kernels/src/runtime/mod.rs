@@ -1,7 +1,7 @@
-//! Decisions about running tasks, as state machines: facts in, work out.
+//! Decisions about running tasks, as state machines: events in, actions out.
 //!
-//! Promise: nothing here does I/O, owns a thread or reads a clock; the same facts in the same order give the same
-//! answers. Knows: numbers and ids. Does not know: what a task computes, who carries it out.
+//! Promise: nothing here does I/O, owns a thread or reads a clock; the same events in the same order give the same
+//! actions. Depends on: numbers and ids. Independent of: the computation of a task, the code that carries it out.
 #![forbid(unsafe_code)]
 
 mod bottom_level;

@@ -1,12 +1,12 @@
-//! Tiles that other ranks get from the disk of this one: requested, read, on their way.
+//! Tiles that other ranks receive from the disk of this one: requested, read, in transit.
 //!
-//! Knows: tiles, and how many copies are in memory. Does not know: who the readers are, what moves a tile.
+//! Depends on: tiles, and how many copies are in memory. Independent of: who the readers are, what moves a tile.
 
 use crate::tile::TileId;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// Most tiles of other ranks that come at a time to a rank above a disk, and most copies that are on their way from it.
+/// The largest number of tiles that a rank above a disk receives at a time, and of copies in transit from it.
 pub const MOST_TRANSFERS: usize = 4;
 
 /// A tile whose words are in memory for others.
@@ -25,7 +25,7 @@ struct Request<R> {
     is_queued: bool,
 }
 
-/// The tiles that others get; `R` names the receiver of a tile, and what goes with it.
+/// The tiles that other ranks receive; `R` identifies the receiver of a tile and the data sent with it.
 pub struct Outgoing<R> {
     asked: FxHashMap<TileId, Request<R>>,
     /// Tiles on the disk that were requested, and that are not being read.
@@ -42,7 +42,7 @@ impl<R> Default for Outgoing<R> {
 }
 
 impl<R> Outgoing<R> {
-    /// Records that a rank gets a tile, which is on the disk or will be.
+    /// Records that a rank will receive a tile, which is on the disk or will be written to it.
     pub fn ask(&mut self, tile: TileId, reader: R, is_written: bool) {
         let asked = self.asked.entry(tile).or_insert_with(|| Request { readers: Vec::new(), is_queued: false });
         asked.readers.push(reader);
@@ -61,7 +61,7 @@ impl<R> Outgoing<R> {
         }
     }
 
-    /// The next tile to be read, where fewer than `most` copies are under way.
+    /// The next tile to be read; `None` if `most` copies are being read or sent.
     pub fn next(&mut self, most: usize) -> Option<TileId> {
         let tile = if self.copies < most { self.ready.pop_front() } else { None }?;
         self.copies += 1;

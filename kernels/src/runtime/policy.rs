@@ -1,7 +1,8 @@
-//! Which ready task a device takes next.
+//! The rule that selects the next task of a device.
 //!
 //! The first four are those of the papers (docs/decisions/014-tiles-on-devices.md); the choice never changes a result,
-//! only the bytes moved and the time. Knows: tasks, which tiles are resident. Does not know: bytes of memory, clocks.
+//! only the bytes moved and the time. Depends on: tasks, which tiles are resident. Independent of: bytes of memory,
+//! clocks.
 
 use crate::error::{Error, Result};
 use crate::runtime::{BottomLevels, CholeskyGraph, Task};
@@ -13,25 +14,25 @@ use std::sync::Arc;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
-    /// The task that is ready for longest.
+    /// The task that has been ready for the longest time.
     Fifo,
     /// The task that became ready last.
     Lifo,
-    /// A task drawn from a seed.
+    /// A task chosen at random.
     Random(u64),
-    /// A tile in the row of the last one, else in its column, else the task that is ready for longest.
+    /// A tile in the row of the last one, else in its column, else the task that has been ready for the longest time.
     ByIj,
-    /// The task with the fewest tiles missing; of those the leftmost.
+    /// The task with the fewest missing tiles; of several the leftmost.
     Greedy,
-    /// The task with the longest path behind it.
+    /// The task with the longest path after it.
     CriticalPath,
-    /// Columns in panels that fit the memory, left to right; earlier columns pass by each panel once.
+    /// Columns in panels that fit in memory, from left to right; earlier columns are streamed once for each panel.
     #[default]
     Panels,
-    /// The leftmost tile that all its updates are ready for, else the leftmost tile.
+    /// The leftmost tile all of whose updates are ready, else the leftmost tile.
     Leftmost,
-    /// Blocks of tiles, block column by block column, for a memory that holds one block: earlier columns pass by each
-    /// block once. Square blocks read the fewest bytes; blocks as high as the matrix are panels.
+    /// Blocks of tiles, block column by block column, for a memory that holds one block: earlier columns are streamed
+    /// once for each block. Square blocks read the fewest bytes; blocks of the full height are panels.
     Blocks {
         /// Tile rows of a rank in a block.
         rows: usize,
@@ -69,7 +70,7 @@ impl Policy {
         }
     }
 
-    /// The rule of that name; `random:7` draws from seed 7, `blocks:7x5` takes blocks of 7 x 5 tiles.
+    /// The rule of that name; `random:7` uses the seed 7, `blocks:7x5` uses blocks of 7 x 5 tiles.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] lists the names.
@@ -113,13 +114,13 @@ pub struct BlockShape {
 }
 
 impl BlockShape {
-    /// The blocks of a policy over a grid, where it has any.
+    /// The blocks of a policy over a grid, if it has blocks.
     pub fn of(policy: Policy, grid: RankGrid) -> Option<BlockShape> {
         let Policy::Blocks { rows, cols } = policy else { return None };
         Some(BlockShape { rows: rows.max(1), cols: cols.max(1) }.over(grid))
     }
 
-    /// Blocks of which each rank of a grid has a block like this one.
+    /// Blocks of which each rank of a grid has an equal one.
     pub fn over(self, grid: RankGrid) -> BlockShape {
         BlockShape { rows: self.rows * grid.rows, cols: self.cols * grid.cols }
     }

@@ -3,9 +3,9 @@
 //!
 //! A tile under work is held from its first task to its last: it has no home to go to. A finished tile is written at
 //! once, stays as long as there is room, and goes when no task of this rank reads it again. Runs on the next block may
-//! be planned as long as the block at work, and the runs on it, keep their room; so the first unfinished block always
-//! goes on.
-//! Knows: the graph, blocks, which tiles are here. Does not know: what carries moves out, bytes of a file.
+//! be planned if the current block, and the runs on it, keep their memory; so the first unfinished block always makes
+//! progress. Depends on: the graph, blocks, which tiles are here. Independent of: what carries moves out, bytes of a
+//! file.
 
 use crate::runtime::CholeskyGraph;
 use crate::runtime::local::{LocalScheduler, Planned, Ticket};
@@ -25,7 +25,7 @@ pub struct LevelShape {
     pub blocks: BlockShape,
     /// Most tiles of a run.
     pub strip_tiles: usize,
-    /// Most updates of a run on each of its tiles.
+    /// Largest number of updates of a run on each of its tiles.
     pub most_updates: usize,
 }
 
@@ -34,20 +34,21 @@ impl LevelShape {
     pub const SINGLE_TILES: LevelShape =
         LevelShape { room_tiles: 0, blocks: BlockShape { rows: 1, cols: 1 }, strip_tiles: 1, most_updates: 1 };
 
-    /// Most tiles that a run needs: its own, the operands that are subtracted from them, and the tile on the diagonal.
+    /// Largest number of tiles that a run needs: its own tiles, the operands that are subtracted from them, and the
+    /// tile on the diagonal.
     pub fn run_tiles(&self) -> usize {
         let operands = (self.strip_tiles + 1) * self.most_updates;
         self.strip_tiles + operands + usize::from(self.most_updates > 1)
     }
 
-    /// Room for the tiles that two steps of a block read, where a run needs no more: one is fetched under the work of
-    /// the other.
+    /// Memory for the tiles that two steps of a block read, if a run needs no more: one step is fetched during the
+    /// computation of the other.
     pub fn steps_room(&self) -> usize {
         let step = (self.blocks.rows + self.blocks.cols) * self.most_updates;
         (2 * step).max(self.run_tiles() - self.strip_tiles)
     }
 
-    /// The fewest tiles that there must be room for: the tiles of a block under work and the operands of one run.
+    /// The smallest number of tiles that memory must hold: the tiles of the current block and the operands of one run.
     pub fn least_room(&self, own_tiles_of_block: usize) -> usize {
         own_tiles_of_block + self.run_tiles() - self.strip_tiles
     }
@@ -72,18 +73,18 @@ pub struct TileLevel {
     /// The blocks of all ranks.
     all_blocks: BlockShape,
     scheduler: LocalScheduler<TileId, TileRun>,
-    /// Runs that wait for room, in order.
+    /// Runs that wait for memory, in order.
     pending: BTreeMap<RunKey, TileRun>,
     /// Tiles under work.
     holds: FxHashMap<TileId, Lease<TileId>>,
     /// Blocks with unfinished tiles, in their order.
     blocks: BTreeMap<(usize, usize), BlockState>,
-    /// Tasks that are still to read a finished tile, from the first of them on.
+    /// Tasks that have not read a finished tile yet, from the first of them on.
     unread: FxHashMap<TileId, usize>,
 }
 
 impl TileLevel {
-    /// An empty memory; `finished` tiles lie on the disk already.
+    /// An empty memory; `finished` tiles are on the disk already.
     pub fn new(graph: CholeskyGraph, owner: Owner, shape: LevelShape, finished: impl Fn(TileId) -> bool) -> TileLevel {
         let (mut blocks, all_blocks) = (BTreeMap::<_, BlockState>::new(), shape.blocks.over(owner.grid));
         let own = OwnTiles::new(owner.grid, graph.tiles, owner.number);
@@ -106,7 +107,7 @@ impl TileLevel {
         }
     }
 
-    /// Takes a run that can be done as far as tasks go, and plans all runs that find room.
+    /// Adds a run whose tasks can be done, and plans all runs that fit in memory.
     pub fn take(&mut self, run: TileRun) {
         let (TileId { row, col }, block) = (run.tile, self.all_blocks.block(run.tile));
         self.blocks.get_mut(&block).expect("its block is unfinished").runs += 1;
@@ -114,9 +115,9 @@ impl TileLevel {
         self.plan();
     }
 
-    /// Whether a run on a tile is wanted, where `most` runs may be under way. On one rank always. On several, runs on
-    /// the first unfinished block are wanted; other runs must leave half of the room to it, as it may wait for tiles of
-    /// other ranks and go on later.
+    /// Whether a run on a tile is wanted, if `most` runs may be active. On one rank every run is wanted. On several
+    /// ranks, runs on the first unfinished block are wanted; other runs must leave half of the memory to it, as it may
+    /// wait for tiles of other ranks and continue later.
     pub fn admits(&self, tile: TileId, most: usize) -> bool {
         if self.owner.grid.size() == 1 {
             return true;
@@ -126,7 +127,7 @@ impl TileLevel {
         first || blocks.map(|(_, block)| block.runs).sum::<usize>() < most / 2
     }
 
-    /// The tiles of a run: own ones, and those it reads.
+    /// The tiles of a run: its own tiles, and the tiles that it reads.
     pub fn uses(&self, run: &TileRun) -> Vec<TileUse<TileId>> {
         let one = |tile, access| TileUse { tile, bytes: 1, access };
         let mut uses = run.tiles().map(|tile| one(tile, Access::Update)).collect::<Vec<_>>();
@@ -185,17 +186,17 @@ impl TileLevel {
         }
     }
 
-    /// The next move to be begun, in this order.
+    /// The next move to begin, in this order.
     pub fn next_move(&mut self) -> Option<Move<TileId>> {
         self.scheduler.next_move()
     }
 
-    /// The next run whose tiles are here.
+    /// The next run whose tiles are in memory.
     pub fn next_run(&mut self) -> Option<(Ticket, TileRun)> {
         self.scheduler.next_job()
     }
 
-    /// Runs whose tiles are here and that were not handed out.
+    /// Runs whose tiles are in memory and that have not been started.
     pub fn ready(&self) -> usize {
         self.scheduler.ready()
     }
@@ -205,7 +206,7 @@ impl TileLevel {
         self.scheduler.fetched(tile);
     }
 
-    /// Records that a finished tile lies on the disk.
+    /// Records that a finished tile is on the disk.
     pub fn written(&mut self, tile: TileId) {
         self.scheduler.written(tile);
         self.plan();
@@ -256,7 +257,7 @@ impl TileLevel {
         }
     }
 
-    /// Gives up all runs that were not handed out: they are never done.
+    /// Removes all runs that have not been started: they are never done.
     pub fn abandon(&mut self) -> Vec<TileRun> {
         let pending = std::mem::take(&mut self.pending).into_values();
         pending.chain(self.scheduler.abandon()).collect()

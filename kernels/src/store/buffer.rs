@@ -5,7 +5,7 @@
 use super::room::{with_room, zeroed};
 use crate::error::Result;
 
-/// Words that keep their place between calls; growing gives fresh zero pages and drops the old contents.
+/// Words that keep their place between calls; growing gives fresh zero pages and discards the old contents.
 #[derive(Default)]
 pub struct Buffer {
     words: Vec<u64>,
@@ -23,7 +23,7 @@ const HUGE_BYTES: usize = 4 << 20;
 const PAGE: usize = 4096;
 
 impl Buffer {
-    /// At least `len` words; contents are dirty. Allocates only when the block must grow.
+    /// At least `len` words; contents are arbitrary. Allocates only when the block must grow.
     ///
     /// # Errors
     /// [`crate::Error::OutOfMemory`] where the system refuses the memory.
@@ -52,9 +52,10 @@ impl Buffer {
     }
 }
 
-/// Requests huge pages from the system under `words` where there are enough of them: fewer page faults and table walks.
+/// Requests huge pages from the system for `words` if there are enough words: they need fewer page faults and table
+/// walks.
 ///
-/// Only a hint: contents stay as they are, and a system without huge pages loses nothing.
+/// It is only a hint: contents do not change, and it has no effect on a system without huge pages.
 pub fn advise_huge_pages(words: &mut [u64]) {
     let bytes = size_of_val(words);
     if bytes >= HUGE_BYTES {
@@ -63,7 +64,7 @@ pub fn advise_huge_pages(words: &mut [u64]) {
     }
 }
 
-/// Empty vectors with room for `lengths` words, on huge pages where the system grants them.
+/// Empty vectors with capacity for `lengths` words, on huge pages if the system grants them.
 ///
 /// A vector may be smaller than a huge page: all are allocated before any is touched, so that vectors which the
 /// allocator puts side by side share huge pages.

@@ -1,6 +1,6 @@
 //! Bytes that a program has allocated, as far as its allocator counts, and their peak.
 //!
-//! Does not know: who allocates.
+//! Independent of: who allocates.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,12 +16,12 @@ thread_local! {
     static REQUESTS: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
-/// Bytes allocated now; 0 where the program did not install [`CountingAllocator`](crate::store::CountingAllocator).
+/// Bytes allocated now; 0 if the program did not install [`CountingAllocator`](crate::store::CountingAllocator).
 pub fn allocated_bytes() -> u64 {
     CURRENT.load(Ordering::Relaxed) as u64
 }
 
-/// Most bytes allocated at any time since [`reset_peak_bytes`].
+/// Largest number of bytes allocated at any time since [`reset_peak_bytes`].
 pub fn peak_bytes() -> u64 {
     PEAK.load(Ordering::Relaxed) as u64
 }
@@ -36,8 +36,8 @@ pub fn allocation_count() -> u64 {
     REQUESTS.try_with(Cell::get).map_or(0, |(count, _)| count)
 }
 
-/// Bytes that the calling thread got in all, regardless of the bytes that it has given back: memory that is given back
-/// and requested again counts here, and in no peak.
+/// Total bytes that the calling thread allocated, regardless of the bytes that it freed: memory that is freed and
+/// allocated again counts here, but not in the peak.
 pub fn requested_bytes() -> u64 {
     REQUESTS.try_with(Cell::get).map_or(0, |(_, bytes)| bytes)
 }

@@ -1,7 +1,7 @@
 //! A global allocator that counts bytes, for a program that needs the peak of one call.
 //!
-//! Installed by the program (`#[global_allocator]`), never by the library. Zeroed memory and growing stay the system's
-//! own: zero pages are handed out untouched, and a block that grows is not copied where the system can move it. Small
+//! Installed by the program (`#[global_allocator]`), never by the library. Zeroed memory and growing are left to the
+//! system: zero pages are returned untouched, and a block that grows is not copied if the system can move it. Small
 //! blocks are cleared here, as the GNU C library keeps no list of free ones for those that it clears. A refusal is
 //! reported to [`super::end_where_refused`]. Does not see what C libraries allocate for themselves (BLAS buffers; GMP's
 //! numbers only where [`super::count_numbers`] was called).

@@ -1,28 +1,28 @@
 //! How the C library's allocator handles memory that is given back.
 //!
 //! Promise: after [`return_freed_memory`], memory that a program frees goes back to the system, up to small blocks;
-//! after [`keep_freed_memory`], it stays for the next block. Does not know: who allocates.
+//! after [`keep_freed_memory`], it stays for the next block. Independent of: who allocates.
 
 /// Smallest block, in bytes, that gets pages of its own; and most bytes at the end of the heap that stay unused.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const KEPT_BYTES: i32 = 256 << 10;
 
-/// Makes freed blocks of 256 KiB and more go back to the system at once.
+/// Returns freed blocks of 256 KiB and more to the system at once.
 ///
 /// The GNU C library starts that way (at 128 KiB), but raises its threshold, up to 32 MiB, to the size of each large
-/// block that is freed: later blocks below it come from the heap, where one that is still in use keeps all freed ones
-/// before it. The memory held then exceeds what is allocated, by a sixth in products under a memory limit, and no plan
-/// can take it into account. A threshold that is set stays. For programs, at their start; a library leaves its host's
-/// allocator alone. Other C libraries are left as they are.
+/// block that is freed: later blocks below it come from the heap, where one block in use keeps all freed blocks before
+/// it. The memory held then exceeds the allocated memory, by a sixth in products under a memory limit, and no plan can
+/// predict it. A threshold that is set explicitly is not changed. For programs, at their start; a library does not
+/// change its host's allocator. Other C libraries are not changed.
 pub fn return_freed_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     set_thresholds(KEPT_BYTES, KEPT_BYTES);
 }
 
-/// Makes freed blocks below 32 MiB stay with the process, for the next ones of their size.
+/// Keeps freed blocks below 32 MiB in the process, for the next blocks of their size.
 ///
-/// For commands that allocate and free matrices of the same sizes again and again, and keep no limit: else the system
-/// takes each of them back, and clears its pages before it hands them out anew.
+/// For commands that allocate and free matrices of the same sizes again and again, and have no memory limit: otherwise
+/// the system receives each of them back, and clears its pages before it provides them again.
 pub fn keep_freed_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     set_thresholds(32 << 20, 1 << 30);

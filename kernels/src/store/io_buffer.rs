@@ -6,7 +6,7 @@
 use super::room::zeroed;
 use crate::error::Result;
 
-/// A block of bytes, aligned for direct I/O, that keeps its place while it is moved between owners.
+/// A block of bytes, aligned for direct I/O, that keeps its address when it is moved between owners.
 ///
 /// Its pages are zero and untouched when it is new. The same memory reads as bytes and as words.
 #[derive(Default)]
@@ -37,12 +37,12 @@ impl IoBuffer {
         Ok(IoBuffer { words, start, bytes })
     }
 
-    /// Bytes that it has room for: whole blocks.
+    /// Its capacity in bytes: whole blocks.
     pub fn len(&self) -> usize {
         self.bytes
     }
 
-    /// Whether it has room for nothing.
+    /// Whether its capacity is 0.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
@@ -58,7 +58,7 @@ impl IoBuffer {
         &self.words[self.start..self.start + self.bytes / 8]
     }
 
-    /// Its words, to change.
+    /// Its words, for changes.
     pub fn words_mut(&mut self) -> &mut [u64] {
         &mut self.words[self.start..self.start + self.bytes / 8]
     }
@@ -68,7 +68,7 @@ impl IoBuffer {
         bytemuck::cast_slice(self.words())
     }
 
-    /// Its bytes, to change.
+    /// Its bytes, for changes.
     pub fn as_bytes_mut(&mut self) -> &mut [u8] {
         bytemuck::cast_slice_mut(self.words_mut())
     }

@@ -1,6 +1,6 @@
-//! Where the words of matrices, windows and scratch live, and how much memory the machine has.
+//! The memory of matrices, windows and scratch space, and the amount of memory of the machine.
 //!
-//! Knows: allocation, huge pages, the system's memory figures. Does not know: what the words mean.
+//! Depends on: allocation, huge pages, the system's memory figures. Independent of: the meaning of the words.
 
 mod buffer;
 mod counters;

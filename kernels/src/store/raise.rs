@@ -5,13 +5,14 @@ use crate::error::Error;
 use std::panic::panic_any;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
-/// Ends work that cannot return `error`, which the system or a limit has caused: a panic with the error as its payload.
+/// Ends work that cannot return `error`, which was caused by the system or a limit: a panic with the error as its
+/// payload.
 pub fn raise(error: Error) -> ! {
     panic_any(error)
 }
 
-/// Starts a thread in `scope`; one that the system refuses is [`Error::Threads`] in a panic, see [`raise`]. The caller
-/// checks beforehand whether threads have room ([`super::room_for_threads`]).
+/// Starts a thread in `scope`; if the system refuses it, panics with [`Error::Threads`], see [`raise`]. The caller
+/// checks beforehand whether memory allows the threads ([`super::room_for_threads`]).
 pub fn start_in<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() -> T + Send + 'scope,

@@ -2,7 +2,7 @@
 //!
 //! Rust's allocation, GMP's and the C library's own end the process by SIGABRT then. After [`end_where_refused`] the
 //! process ends with one line on standard error and the exit code of [`Error::OutOfMemory`]: from the allocator, before
-//! the caller sees the refusal. Only for programs: a library leaves such things to its host. Does not know: what the
+//! the caller sees the refusal. Only for programs: a library leaves such things to its host. Independent of: what the
 //! memory was for.
 
 use super::counters::{grown, shrunk};
@@ -26,7 +26,8 @@ static COUNTS: AtomicBool = AtomicBool::new(false);
 /// Memory that is given back at the first refusal.
 static RESERVE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
-/// From now on a refused allocation ends the process in order, unless it was requested as by [`super::reserve`].
+/// From now on a refused allocation ends the process with an error message, unless it was requested as by
+/// [`super::reserve`].
 pub fn end_where_refused() {
     if ENDS.swap(true, Ordering::Relaxed) {
         return;
@@ -76,7 +77,7 @@ fn end(bytes: usize) -> ! {
     }
 }
 
-/// From now on [`super::allocated_bytes`] counts numbers of GMP and MPFR as well: for programs with
+/// From now on [`super::allocated_bytes`] includes numbers of GMP and MPFR: for programs with
 /// [`super::CountingAllocator`] that have no such numbers yet.
 pub fn count_numbers() {
     COUNTS.store(true, Ordering::Relaxed);

@@ -36,7 +36,7 @@ fn ask<T, E>(bytes: u64, request: impl FnOnce() -> std::result::Result<T, E>) ->
     answer.map_err(|_| Error::OutOfMemory { bytes })
 }
 
-/// Gives `vector` room for exactly `more` further elements.
+/// Extends the capacity of `vector` by exactly `more` elements.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`].
@@ -44,7 +44,7 @@ pub fn reserve<T>(vector: &mut Vec<T>, more: usize) -> Result<()> {
     ask((more as u64).saturating_mul(size_of::<T>() as u64), || vector.try_reserve_exact(more))
 }
 
-/// An empty vector with room for exactly `count` elements.
+/// An empty vector with capacity for exactly `count` elements.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`].
@@ -54,7 +54,7 @@ pub fn with_room<T>(count: usize) -> Result<Vec<T>> {
     Ok(vector)
 }
 
-/// `count` zeros. The system hands their pages out when they are first touched.
+/// `count` zeros. The system provides their pages when they are first used.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`].
@@ -73,10 +73,10 @@ pub fn filled<T: Clone>(value: T, count: usize) -> Result<Vec<T>> {
     Ok(vector)
 }
 
-/// Checks whether `bytes` bytes of addresses are free, and leaves them free.
+/// Checks whether `bytes` bytes of addresses are free, without using them.
 ///
 /// # Errors
-/// [`Error::OutOfMemory`] where a limit of the process (`ulimit -v`) forbids them.
+/// [`Error::OutOfMemory`] if a limit of the process (`ulimit -v`) forbids them.
 pub fn address_space(bytes: usize) -> Result<()> {
     use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
     let refused = |_| Error::OutOfMemory { bytes: bytes as u64 };
@@ -88,11 +88,11 @@ pub fn address_space(bytes: usize) -> Result<()> {
     }
 }
 
-/// Looks whether `threads` threads with stacks of the usual size have room. A thread that finds none while it starts
-/// would end the process.
+/// Checks whether memory allows `threads` threads with stacks of the usual size. A thread that finds no memory when it
+/// starts would end the process.
 ///
 /// # Errors
-/// [`Error::Threads`] with the bytes of all.
+/// [`Error::Threads`] with the bytes of all threads.
 pub fn room_for_threads(threads: usize) -> Result<()> {
     let room = address_space(threads.saturating_mul(STACK_BYTES + THREAD_EXTRA_BYTES).saturating_add(HEAP_BYTES));
     room.map_err(|refused| Error::Threads { threads, reason: refused.to_string() })

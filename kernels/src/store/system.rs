@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// Bytes that can be taken now without swapping, or `None` where the system does not report it.
+/// Bytes that can be allocated now without swapping, or `None` if the system does not report it.
 ///
 /// The lesser of `MemAvailable` and the bytes that the control group (version 2 or 1) still allows.
 pub fn available_bytes() -> Option<u64> {

@@ -1,8 +1,8 @@
-//! How the rows of a matrix, or its columns, are dealt out: a formula.
+//! The distribution of the rows of a matrix, or of its columns, as a formula.
 
 use super::RankGrid;
 
-/// The number of a rank that decides which indices of an axis are its own.
+/// The coordinate of a rank that determines its indices on an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Along {
     /// Its row in the grid; Elemental's `MC`.
@@ -15,27 +15,27 @@ pub enum Along {
     RowMajor,
 }
 
-/// How the rows of a matrix, or its columns, are dealt out.
+/// The distribution of the rows, or of the columns, of a matrix over ranks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Axis {
-    /// Every rank has all of them; Elemental's `STAR`.
+    /// Every rank has all indices; Elemental's `STAR`.
     Whole,
-    /// In blocks of `block` indices, dealt in turn, from number `first` on.
+    /// Blocks of `block` indices, assigned cyclically, starting with coordinate `first`.
     Cyclic {
-        /// Indices of a block; from 1 on.
+        /// Indices of a block; at least 1.
         block: usize,
-        /// The number that has the first block.
+        /// The coordinate of the first block.
         first: usize,
-        /// Indices that the first block lacks, as that of a part of a matrix may; fewer than `block`.
+        /// Indices missing from the first block, as in a part of a matrix; fewer than `block`.
         offset: usize,
-        /// Which number of a rank counts.
+        /// The coordinate of a rank that is used.
         along: Along,
     },
-    /// Number `k` has the indices from `starts[k]` to `starts[k + 1]`.
+    /// Coordinate `k` has the indices from `starts[k]` to `starts[k + 1]`.
     Consecutive {
-        /// One more than there are numbers, ascending, from 0 to the length of the axis.
+        /// One value more than there are coordinates, ascending, from 0 to the length of the axis.
         starts: Vec<usize>,
-        /// Which number of a rank counts.
+        /// Selects the coordinate of a rank.
         along: Along,
     },
 }

@@ -4,7 +4,7 @@ use super::axis::Axis;
 use super::diagonal::Line;
 use std::ops::Range;
 
-/// An axis with its length and its numbers, once it has been checked.
+/// An axis with its length and its coordinates, after a check.
 #[derive(Clone, Copy)]
 pub struct Deal<'a> {
     pub(super) axis: &'a Axis,
@@ -14,7 +14,7 @@ pub struct Deal<'a> {
 }
 
 impl Deal<'_> {
-    /// The number that owns `index`, and where the run of consecutive indices ends that it owns as one block.
+    /// The coordinate that owns `index`, and the end of the run of consecutive indices that it owns as one block.
     pub fn run_at(&self, index: usize) -> (usize, usize) {
         match self.axis {
             Axis::Whole => (0, self.len),
@@ -29,7 +29,7 @@ impl Deal<'_> {
         }
     }
 
-    /// The runs of a number, as far as they lie in `range`, ascending.
+    /// The runs of a coordinate within `range`, ascending.
     pub fn runs(&self, number: usize, range: Range<usize>) -> impl Iterator<Item = Range<usize>> + use<'_> {
         // Counted from the start of the first block, whether it is whole or not.
         let offset = self.offset();
@@ -148,7 +148,7 @@ impl Holders {
         &self.lists[row * self.cols + col]
     }
 
-    /// The one that gives rank `to` the entries of a pair: itself where it has them.
+    /// The rank that sends the entries of a pair to rank `to`: `to` itself if it has them.
     pub fn provider(&self, row: usize, col: usize, to: usize) -> usize {
         let list = self.of(row, col);
         if list.binary_search(&to).is_ok() { to } else { list[to % list.len()] }

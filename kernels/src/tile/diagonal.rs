@@ -1,6 +1,6 @@
 //! Where the diagonal of a matrix passes through the part of it that one rank has.
 
-/// Where the diagonal of a matrix passes through the part of one rank.
+/// The diagonal of a matrix within the part of one rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LocalDiagonal {
     pub(super) rows: Line,
@@ -11,7 +11,7 @@ pub struct LocalDiagonal {
 }
 
 impl LocalDiagonal {
-    /// The same of the transposed part.
+    /// The diagonal within the transposed part.
     pub fn transposed(self) -> LocalDiagonal {
         LocalDiagonal { rows: self.cols, cols: self.rows, count: self.width, width: self.count }
     }

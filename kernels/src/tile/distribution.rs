@@ -1,4 +1,4 @@
-//! How the entries of a matrix are dealt out to ranks: a formula for each axis.
+//! The distribution of the entries of a matrix over ranks: a formula for each axis.
 
 use super::axis::{Along, Axis};
 use super::deal::{Deal, Holders};
@@ -7,10 +7,11 @@ use super::{RankGrid, TileMap};
 use crate::error::{Error, Result};
 use std::ops::Range;
 
-/// Most rows or columns of a block or a tile, of which a turn of all ranks is counted: a multiple of 8.
+/// Largest number of rows or columns of a block or a tile for which the block-cyclic turns are counted: a multiple
+/// of 8.
 pub const LARGEST_BLOCK: usize = u32::MAX as usize - 7;
 
-/// How the ranks of a group are numbered within their grid.
+/// The numbering of the ranks of a group within their grid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum GridOrder {
     /// Rank `r * grid_cols + c` is at row `r`, column `c`.
@@ -20,11 +21,11 @@ pub enum GridOrder {
     ColumnMajor,
 }
 
-/// A distribution of a `rows x cols` matrix over the ranks of a grid: entry `(i, j)` lies on the ranks whose number
-/// along the rows owns `i` and whose number along the columns owns `j`. A rank stores its entries in the order of their
-/// indices, as one matrix.
+/// A distribution of a `rows x cols` matrix over the ranks of a grid: entry `(i, j)` lies on the ranks whose row
+/// coordinate owns `i` and whose column coordinate owns `j`. A rank stores its entries in the order of their indices,
+/// as one matrix.
 ///
-/// It is a formula: it has no list that grows with the matrix. Ranks beyond the grid have nothing.
+/// It is a formula: it has no list that grows with the matrix. Ranks outside the grid have no entries.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Distribution {
     /// Rows of the matrix.
@@ -33,11 +34,11 @@ pub struct Distribution {
     pub cols: usize,
     /// The grid of ranks.
     pub grid: RankGrid,
-    /// How ranks are numbered in it.
+    /// The numbering of the ranks in it.
     pub order: GridOrder,
-    /// How rows are dealt out.
+    /// The distribution of the rows.
     pub row_axis: Axis,
-    /// How columns are dealt out.
+    /// The distribution of the columns.
     pub col_axis: Axis,
 }
 
@@ -55,20 +56,20 @@ impl Distribution {
         Distribution::row_blocks(starts, rows).transposed()
     }
 
-    /// The whole matrix on rank `root` of `ranks`, which must be one of them; Elemental's `[CIRC, CIRC]`.
+    /// The whole matrix on rank `root` of `ranks`, with `root < ranks`; Elemental's `[CIRC, CIRC]`.
     pub fn on_root(rows: usize, cols: usize, ranks: usize, root: usize) -> Distribution {
         let starts = (0..=ranks).map(|rank| if rank <= root { 0 } else { rows }).collect();
         Distribution::row_blocks(starts, cols)
     }
 
-    /// All of the matrix on each of `ranks` ranks; Elemental's `[STAR, STAR]`.
+    /// The whole matrix on each of `ranks` ranks; Elemental's `[STAR, STAR]`.
     pub fn replicated((rows, cols): (usize, usize), ranks: usize) -> Distribution {
         let (grid, order) = (RankGrid { rows: ranks, cols: 1 }, GridOrder::RowMajor);
         Distribution { rows, cols, grid, order, row_axis: Axis::Whole, col_axis: Axis::Whole }
     }
 
-    /// Blocks of `blocks` rows and columns, dealt to the rows and columns of a grid from `first` on, as a descriptor of
-    /// ScaLAPACK has them: `(MB, NB)` and `(RSRC, CSRC)`.
+    /// Blocks of `blocks` rows and columns, assigned cyclically to the rows and columns of a grid from `first` on, as
+    /// in a descriptor of ScaLAPACK: `(MB, NB)` and `(RSRC, CSRC)`.
     pub fn block_cyclic(
         (rows, cols): (usize, usize),
         (grid, order): (RankGrid, GridOrder),
@@ -80,8 +81,8 @@ impl Distribution {
         Distribution { rows, cols, grid, order, row_axis, col_axis }
     }
 
-    /// Entry by entry over the numbers `pair` of the ranks, `None` for [`Axis::Whole`], with the first entry on the
-    /// numbers `align`: Elemental's `DistMatrix<T, U, V>` with its column and row alignments.
+    /// Single entries over the coordinates `pair` of the ranks, `None` for [`Axis::Whole`], with the first entry on the
+    /// coordinates `align`: Elemental's `DistMatrix<T, U, V>` with its column and row alignments.
     pub fn entry_cyclic(
         (rows, cols): (usize, usize),
         (grid, order): (RankGrid, GridOrder),
@@ -95,14 +96,14 @@ impl Distribution {
         Distribution { rows, cols, grid, order, row_axis, col_axis }
     }
 
-    /// The distribution of tiles, all of which exist.
+    /// The distribution of a matrix in tiles, all of which are stored.
     #[doc(hidden)]
     pub fn of_tiles(map: &TileMap) -> Distribution {
         let blocks = (map.tile_size, map.tile_size);
         Distribution::block_cyclic((map.rows, map.cols), (map.grid, GridOrder::RowMajor), blocks, (0, 0))
     }
 
-    /// The distribution of the transpose of the matrix, for local parts that are transposed where they lie.
+    /// The distribution of the transpose of the matrix, for local parts that are transposed in place.
     pub fn transposed(&self) -> Distribution {
         let axis = |axis: &Axis| {
             let turned = |along: Along| match along {
@@ -128,27 +129,27 @@ impl Distribution {
         Distribution { rows, cols, grid, order, row_axis: axis(&self.col_axis), col_axis: axis(&self.row_axis) }
     }
 
-    /// The distribution of some rows and columns of the matrix as a matrix of their own, on the ranks where they lie.
-    /// In the part of a rank they begin behind [`Distribution::local_before`].
+    /// The distribution of some rows and columns of the matrix as a separate matrix, on the same ranks. In the part of
+    /// a rank they begin after [`Distribution::local_before`].
     pub fn part(&self, rows: Range<usize>, cols: Range<usize>) -> Distribution {
         let (row_axis, col_axis) = (self.row_deal().part(&rows), self.col_deal().part(&cols));
         Distribution { rows: rows.len(), cols: cols.len(), row_axis, col_axis, ..*self }
     }
 
-    /// The distribution of a matrix of `cols` columns that has the same rows on the same ranks; `None` where rows of
-    /// this one are not whole, each on one rank.
+    /// The distribution of a matrix of `cols` columns with the same rows on the same ranks; `None` if the rows of this
+    /// matrix are not whole on one rank each.
     pub fn with_whole_rows(&self, cols: usize) -> Option<Distribution> {
         let is_whole = self.col_deal().numbers == 1 && self.holders().lists.iter().all(|ranks| ranks.len() == 1);
         is_whole.then(|| Distribution { cols, col_axis: Axis::Whole, ..self.clone() })
     }
 
-    /// How many rows of the part of a rank come before row `row` of the matrix, and how many columns before `col`.
+    /// Number of rows of the part of a rank before row `row` of the matrix, and number of columns before `col`.
     pub fn local_before(&self, rank: usize, row: usize, col: usize) -> (usize, usize) {
         let before = |(rows, cols)| (self.row_deal().count_below(rows, row), self.col_deal().count_below(cols, col));
         self.numbers(rank).map_or((0, 0), before)
     }
 
-    /// The numbers of a rank along the rows and along the columns, 0 for a whole axis; `None` beyond the grid.
+    /// The coordinates of a rank along the rows and along the columns, 0 for a whole axis; `None` outside the grid.
     pub fn numbers(&self, rank: usize) -> Option<(usize, usize)> {
         if rank >= self.grid.size() {
             return None;
@@ -173,12 +174,12 @@ impl Distribution {
         self.numbers(rank).map_or((0, 0), |(row, col)| (self.row_deal().count_of(row), self.col_deal().count_of(col)))
     }
 
-    /// Refuses values that are no distribution over `ranks` ranks.
+    /// Returns an error for values that are not a distribution over `ranks` ranks.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a grid without ranks or with more of them, blocks without indices, a first block
-    /// that lacks all of its indices, a first number that no rank has, starts that do not fit, and entries that no rank
-    /// would have.
+    /// [`Error::InvalidArgument`] for a grid without ranks or with more than `ranks`, blocks without indices, a first
+    /// block that lacks all of its indices, a first coordinate that does not exist, starts that do not fit, and entries
+    /// that no rank would have.
     pub fn check(&self, ranks: usize) -> Result<()> {
         let refuse = |message: String| Err(Error::InvalidArgument(message));
         self.grid.check_ranks(ranks)?;
@@ -190,10 +191,11 @@ impl Distribution {
                     return refuse(format!("{what} in blocks of {block}: choose {LARGEST_BLOCK} at most"));
                 }
                 Axis::Cyclic { block, offset, .. } if offset >= block => {
-                    return refuse(format!("the first of blocks of {block} {what} lacks {offset}"));
+                    return refuse(format!("the first block of {block} {what} cannot lack {offset}"));
                 }
                 Axis::Cyclic { first, .. } if *first >= deal.numbers => {
-                    return refuse(format!("the first {what} on number {first} of {}", deal.numbers));
+                    let numbers = deal.numbers;
+                    return refuse(format!("the first {what} are on number {first}, but there are {numbers} numbers"));
                 }
                 Axis::Cyclic { .. } => {}
                 Axis::Consecutive { starts, .. } => {
@@ -213,19 +215,19 @@ impl Distribution {
         Ok(())
     }
 
-    /// How the rows are dealt to numbers of ranks.
+    /// The coordinates of the ranks along the rows.
     #[doc(hidden)]
     pub fn row_deal(&self) -> Deal<'_> {
         Deal { axis: &self.row_axis, len: self.rows, numbers: self.row_axis.numbers(self.grid) }
     }
 
-    /// How the columns are dealt to numbers of ranks.
+    /// The coordinates of the ranks along the columns.
     #[doc(hidden)]
     pub fn col_deal(&self) -> Deal<'_> {
         Deal { axis: &self.col_axis, len: self.cols, numbers: self.col_axis.numbers(self.grid) }
     }
 
-    /// Which ranks have which entries.
+    /// The ranks of each entry.
     #[doc(hidden)]
     pub fn holders(&self) -> Holders {
         let (rows, cols) = (self.row_deal().numbers, self.col_deal().numbers);
@@ -238,7 +240,7 @@ impl Distribution {
         Holders { lists, cols }
     }
 
-    /// Where the diagonal passes through the part of a rank.
+    /// The diagonal within the part of a rank.
     pub fn local_diagonal(&self, rank: usize) -> LocalDiagonal {
         let (row, col) = self.numbers(rank).unwrap_or((0, 0));
         let (count, width) = self.local_shape(rank);

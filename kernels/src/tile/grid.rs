@@ -7,8 +7,8 @@ use std::ops::Range;
 
 /// A grid of ranks, numbered row by row: tile `(i, j)` belongs to the rank at `(i mod rows, j mod cols)`.
 ///
-/// The devices of one rank form such a grid too, over the tiles that the rank owns ([`RankGrid::within`]). Calls refuse
-/// a grid without rows or columns; for the owner or the readers of a tile, such a grid counts as if it had one.
+/// The devices of one rank also form such a grid, over the tiles that the rank owns ([`RankGrid::within`]). Calls
+/// refuse a grid without rows or columns; the functions for owners and readers of tiles treat it as a grid with one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct RankGrid {
     /// Rows of ranks.
@@ -17,7 +17,7 @@ pub struct RankGrid {
     pub cols: usize,
 }
 
-/// Where a rank stands in its grid.
+/// The row and column of a rank in its grid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RankPlace {
     /// Row of ranks.
@@ -27,10 +27,10 @@ pub struct RankPlace {
 }
 
 impl RankGrid {
-    /// A grid of at most `ranks` ranks that is not much wider than high.
+    /// A nearly square grid of at most `ranks` ranks, at least as wide as high.
     ///
-    /// All ranks where they form a grid at most four times as wide as high, or are few; else the largest such grid: 13
-    /// ranks as one row would send every tile to everybody, as 3 x 4 one of them has no tiles.
+    /// It contains all ranks if they form a grid at most four times as wide as high, or are few; else it is the largest
+    /// such grid: 13 ranks as one row would send every tile to all ranks, as 3 x 4 one of them has no tiles.
     pub fn for_ranks(ranks: usize) -> RankGrid {
         let ranks = ranks.max(1);
         let root = (1..=ranks).take_while(|root| root * root <= ranks).last().unwrap_or(1);
@@ -42,12 +42,12 @@ impl RankGrid {
         shapes.max_by_key(|grid| (grid.rows * grid.cols, grid.rows)).expect("there is a shape")
     }
 
-    /// Ranks in the grid.
+    /// Number of ranks in the grid.
     pub fn size(&self) -> usize {
         self.rows.saturating_mul(self.cols)
     }
 
-    /// Refuses a grid of no ranks, and one of more than there are.
+    /// Returns an error for a grid without ranks, and for a grid with more ranks than there are.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`].
@@ -65,13 +65,13 @@ impl RankGrid {
         tile.row % rows * cols + tile.col % cols
     }
 
-    /// Where a rank stands; ranks beyond the grid stand in rows beyond it.
+    /// The row and column of a rank; ranks outside the grid have rows outside it.
     pub fn place(&self, rank: usize) -> RankPlace {
         let cols = self.counted().cols;
         RankPlace { row: rank / cols, col: rank % cols }
     }
 
-    /// The grid of all owners where each rank of this one deals its tiles out to a grid of its own.
+    /// The grid of all owners if each rank of this grid assigns its tiles to an inner grid.
     pub fn refined(&self, inner: RankGrid) -> RankGrid {
         RankGrid { rows: self.rows * inner.rows, cols: self.cols * inner.cols }
     }
@@ -83,7 +83,7 @@ impl RankGrid {
         row * self.refined(inner).cols + col
     }
 
-    /// A tile counted only among the tiles of its owner: from it, a grid within one rank finds the owner.
+    /// The position of a tile among the tiles of its owner: an inner grid finds its owner from this position.
     pub fn within(&self, tile: TileId) -> TileId {
         let RankGrid { rows, cols } = self.counted();
         TileId { row: tile.row / rows, col: tile.col / cols }
@@ -100,7 +100,7 @@ pub fn first_from(from: usize, residue: usize, modulus: usize) -> usize {
     from + (residue + modulus - from % modulus) % modulus
 }
 
-/// How many numbers of `range` are `residue` modulo `modulus`.
+/// The count of numbers in `range` that are `residue` modulo `modulus`.
 pub fn count_in(range: Range<usize>, residue: usize, modulus: usize) -> usize {
     let first = first_from(range.start, residue, modulus);
     if first >= range.end { 0 } else { (range.end - first).div_ceil(modulus) }

@@ -12,11 +12,11 @@ pub struct TileMap {
     pub rows: usize,
     /// Columns of the matrix.
     pub cols: usize,
-    /// Rows and columns of a tile; the last ones may have fewer. Calls refuse 0; the questions here take it for 1.
+    /// Rows and columns of a tile; the last tiles may have fewer. Calls refuse 0; the functions here treat it as 1.
     pub tile_size: usize,
     /// The grid of ranks.
     pub grid: RankGrid,
-    /// The triangle that exists, diagonal tiles included; `None` for all tiles.
+    /// The triangle that is stored, diagonal tiles included; `None` for all tiles.
     pub triangle: Option<Uplo>,
 }
 
@@ -63,7 +63,7 @@ impl TileMap {
         rows * cols
     }
 
-    /// Entries of the largest tile there can be.
+    /// Number of entries of the largest possible tile.
     pub fn most_entries(&self) -> usize {
         self.side().min(self.rows) * self.side().min(self.cols)
     }

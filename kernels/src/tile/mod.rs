@@ -1,6 +1,6 @@
-//! Tiles of a matrix: their indices, how a matrix is cut into them, which rank of a grid owns each.
+//! Tiles of a matrix: their indices, the tiling of a matrix, and the owner of each tile in a grid of ranks.
 //!
-//! Pure numbers: no I/O, clock, thread or `unsafe`. Does not know: what a tile holds, or what is done to it.
+//! Pure numbers: no I/O, clock, thread or `unsafe`. Independent of: the contents of a tile, the operations on it.
 #![forbid(unsafe_code)]
 
 mod axis;

@@ -15,7 +15,7 @@ pub struct OwnTiles {
 }
 
 impl OwnTiles {
-    /// The tiles of `rank`, of `tiles x tiles`; none for a rank beyond the grid.
+    /// The tiles of `rank`, of `tiles x tiles`; none for a rank outside the grid.
     pub fn new(grid: RankGrid, tiles: usize, rank: usize) -> OwnTiles {
         let grid = grid.counted();
         let place @ RankPlace { row: grid_row, col: grid_col } = grid.place(rank);
@@ -38,7 +38,7 @@ impl OwnTiles {
         self.count
     }
 
-    /// Whether a tile is one of them.
+    /// Whether this rank owns a tile.
     pub fn contains(&self, tile: TileId) -> bool {
         tile.row % self.grid.rows == self.place.row && tile.col % self.grid.cols == self.place.col
     }

@@ -1,6 +1,6 @@
 //! FLINT's ball arithmetic on a triangular factor: `arb_mat_cho`, `arb_mat_solve_tril`, `arb_mat_solve_cho_precomp`.
 //!
-//! Native numbers are `arb` balls; the input has exact midpoints. A result is of use to a caller who wants b bits once
+//! Native numbers are `arb` balls; the input has exact midpoints. A result is useful to a caller who needs b bits once
 //! its radii are below `2^-b` of the rows' or columns' size, so the functions work at `b + guard_bits`, which
 //! [`FactorFlint::form`] states together with the radii of the result. Only `arb_mat_solve_tril` uses threads: through
 //! `arb_mat_mul`, from 40 right-hand sides on.

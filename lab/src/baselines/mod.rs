@@ -119,8 +119,7 @@ pub fn check_for_timing(name: &str, operation: Operation, precision_bits: u32) -
 /// Prepares the baseline of that name for a problem; the native copy of the input is made here.
 ///
 /// # Errors
-/// Those of [`admit`], or when the problem is not one that the baselines take; the text is one line
-/// for the user.
+/// The errors of [`admit`], or when the problem is not one that the baselines take; the text is one line for the user.
 pub fn by_name(name: &str, problem: Problem) -> Result<Box<dyn Baseline>, String> {
     admit(name, problem.operation, problem.precision_bits)?;
     problem.check()?;

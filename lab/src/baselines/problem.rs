@@ -1,6 +1,6 @@
 //! The problem that a baseline is given: an operation, its operands, and the checks that they fit.
 //!
-//! Knows: shapes and values. Does not know: any baseline.
+//! Depends on: shapes and values. Independent of: any baseline.
 
 use rug::Float;
 

@@ -163,7 +163,7 @@ impl<'a> Pdpotrf<'a> {
     /// The seconds of `runs` factorisations, each of a fresh matrix with entries `entry(i, j)`. Collective.
     ///
     /// # Errors
-    /// Those of [`Pdpotrf::factor`]; [`Error::InvalidArgument`] for no runs.
+    /// The errors of [`Pdpotrf::factor`]; [`Error::InvalidArgument`] for no runs.
     pub fn measure(&mut self, runs: usize, entry: impl Fn(usize, usize) -> f64) -> Result<Seconds> {
         let mut all = Vec::with_capacity(runs);
         for _ in 0..runs {

@@ -1,4 +1,4 @@
-//! Declarations of C functions that the binding crates leave out; nothing but declarations.
+//! Declarations of C functions that the binding crates omit; no other code.
 //!
 //! FLINT's conversions to and from GMP and MPFR and those of packed floats are missing in `flint3-sys`, OpenBLAS's own
 //! (non-CBLAS) functions are missing in `cblas-sys`. Signatures follow the headers of FLINT 3.6

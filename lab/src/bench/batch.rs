@@ -34,7 +34,7 @@ const CHECKED_PROBLEMS: usize = 5;
 /// A batch to time.
 #[derive(Clone, Debug)]
 pub struct BenchBatch {
-    /// Which operation.
+    /// The operation.
     pub operation: Operation,
     /// Problems.
     pub count: usize,
@@ -241,7 +241,8 @@ impl Baselines {
 /// Times a batch and reports the results.
 ///
 /// # Errors
-/// [`Error::Verification`] for a wrong result on either side, [`Error::InvalidArgument`], and those of the operation.
+/// [`Error::Verification`] for a wrong result on either side, [`Error::InvalidArgument`], and the errors of the
+/// operation.
 pub fn run(session: &mut dyn Session, config: &BenchBatch) -> Result<()> {
     let wants_calls = config.baselines.iter().any(|name| name == CALLS);
     let others = config.baselines.iter().filter(|name| *name != CALLS).collect::<Vec<_>>();

@@ -27,7 +27,7 @@ pub fn draw(rows: usize, cols: usize) -> impl Iterator<Item = (usize, usize)> {
     std::iter::repeat_with(move || (index(rows), index(cols)))
 }
 
-/// The largest of some ratios, or the first that is no number.
+/// The largest of some ratios, or the first that is not a number.
 pub fn worst(ratios: impl Iterator<Item = f64>) -> f64 {
     ratios.fold(0.0, |worst: f64, ratio| if worst.is_nan() || ratio <= worst { worst } else { ratio })
 }

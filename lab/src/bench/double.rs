@@ -33,9 +33,9 @@ pub struct BenchDouble {
     pub rows: usize,
     /// Rows of a tile; `None` for the library's choice.
     pub tile_rows: Option<usize>,
-    /// Which task runs next; `None` for the library's choice.
+    /// The order of ready tasks; `None` for the library's choice.
     pub policy: Option<Policy>,
-    /// Which tile leaves a full device; `None` for the library's choice.
+    /// The rule of eviction of a full device; `None` for the library's choice.
     pub eviction: Option<Eviction>,
     /// Timed runs.
     pub runs: usize,
@@ -98,7 +98,7 @@ impl DoubleSide<'_> {
 /// Times a factorisation of doubles on all ranks and reports the results. Collective.
 ///
 /// # Errors
-/// [`Error::Verification`] for a wrong factor, [`Error::InvalidArgument`], and those of the factorisation.
+/// [`Error::Verification`] for a wrong factor, [`Error::InvalidArgument`], and the errors of the factorisation.
 pub fn run(session: &mut dyn Session, config: &BenchDouble, all: &BenchRanks<'_>) -> Result<()> {
     let world = all.ranks;
     let is_alone = world.size() == 1;

@@ -17,7 +17,7 @@ pub struct Factorisation<'a> {
 }
 
 impl<'a> Factorisation<'a> {
-    /// `A = L L^T` with tiles of `tile_rows` rows, or as many as the library chooses.
+    /// `A = L L^T` with tiles of `tile_rows` rows; `None` leaves the choice to the library.
     pub fn new(a: &'a Matrix, tile_rows: Option<usize>, accuracy: Accuracy) -> Factorisation<'a> {
         let options = CholeskyOptions::new().tile_rows(tile_rows).accuracy(accuracy);
         Factorisation { a, options, factor: Cholesky::default() }
@@ -88,7 +88,7 @@ impl<'a> System<'a> {
     /// `L X = B`.
     ///
     /// # Errors
-    /// Those of [`Matrix::zeros`].
+    /// The errors of [`Matrix::zeros`].
     pub fn triangular(l: &'a Matrix, b: &'a Matrix, accuracy: Accuracy) -> Result<System<'a>> {
         System::new(Method::Triangular(l, accuracy), b)
     }
@@ -96,7 +96,7 @@ impl<'a> System<'a> {
     /// `L L^T X = B`; the factor is imported outside the clock.
     ///
     /// # Errors
-    /// Those of [`Cholesky::from_factor`] and [`Matrix::zeros`].
+    /// The errors of [`Cholesky::from_factor`] and [`Matrix::zeros`].
     pub fn factored(l: &Matrix, b: &'a Matrix, accuracy: Accuracy) -> Result<System<'a>> {
         let factor = Cholesky::from_factor(l.clone())?.with_accuracy(accuracy);
         System::new(Method::Factored(Box::new(factor)), b)

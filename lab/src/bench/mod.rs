@@ -55,7 +55,7 @@ use task::Task;
 /// An operation to time.
 #[derive(Clone, Debug)]
 pub struct Bench {
-    /// Which operation.
+    /// The operation.
     pub operation: Operation,
     /// Rows of each operand.
     pub rows: usize,
@@ -75,7 +75,7 @@ pub struct Bench {
     pub tile_rows: Option<usize>,
     /// Divisors of the memory that a product on several ranks takes.
     pub memory_parts: Vec<u64>,
-    /// Where the memory that ranks share comes from.
+    /// The source of the memory that ranks share.
     pub window: WindowKind,
     /// The engine.
     pub engine: Engine,
@@ -84,7 +84,8 @@ pub struct Bench {
 /// Times an operation in this process and reports the results.
 ///
 /// # Errors
-/// [`Error::Verification`] for a wrong result on either side, [`Error::InvalidArgument`], and those of the operation.
+/// [`Error::Verification`] for a wrong result on either side, [`Error::InvalidArgument`], and the errors of the
+/// operation.
 pub fn run(session: &mut dyn Session, config: &Bench) -> Result<()> {
     let needs_ranks =
         [("--memory-fractions", !config.memory_parts.is_empty()), ("--window", config.window != WindowKind::Auto)];

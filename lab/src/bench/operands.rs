@@ -34,7 +34,7 @@ impl Operands {
     /// sides of a system.
     ///
     /// # Errors
-    /// Those of [`generate`].
+    /// The errors of [`generate`].
     pub fn new(operation: Operation, size: Size) -> Result<Operands> {
         Operands::seeded(operation, size, SEED)
     }
@@ -47,7 +47,7 @@ impl Operands {
     /// [`Operands::new`] from another seed, and the one after it.
     ///
     /// # Errors
-    /// Those of [`generate`].
+    /// The errors of [`generate`].
     pub fn seeded(operation: Operation, size: Size, seed: u64) -> Result<Operands> {
         let square = Size { cols: size.rows, ..size };
         let second = || generate(Kind::Random, size, seed + 1).map(Some);

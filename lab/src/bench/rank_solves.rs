@@ -23,7 +23,7 @@ use sunzi::gallery::Size;
 use sunzi::{Context, Error, Matrix, Result, TrsmOptions, Uplo};
 use sunzi_session::session::{ROOT, Session};
 
-/// Rows of a tile of the factor and of the right sides.
+/// Rows of a tile of the factor and of the right-hand sides.
 const TILE_ROWS: usize = 64;
 
 /// The report.
@@ -56,7 +56,7 @@ struct OnRanks<'a> {
     a: DistMatrix,
     /// The factor of the last run.
     factor: DistMatrix,
-    /// Right sides, and as one process has it a solution, kept from run to run.
+    /// Right-hand sides, and as one process has it a solution, kept from run to run.
     sides: Option<[DistMatrix; 2]>,
     seconds: Vec<f64>,
 }
@@ -118,7 +118,7 @@ impl<'a> OnRanks<'a> {
 /// Times factorisations or solves on all ranks and reports the results. Collective.
 ///
 /// # Errors
-/// [`Error::Verification`] for other bits than those of one process, [`Error::InvalidArgument`], and those of the
+/// [`Error::Verification`] for other bits than those of one process, [`Error::InvalidArgument`], and the errors of the
 /// operation.
 pub(super) fn run(session: &mut dyn Session, config: &Bench, world: &dyn Transport) -> Result<()> {
     config.engine.refuse_devices(match config.operation {
@@ -180,7 +180,7 @@ fn say(session: &mut dyn Session, ranks: &OnRanks<'_>, one_process: &[f64], thre
     };
     session.finish_report(&report)?;
     let RankSolvesBench { operation, ranks: count, nodes, ratio, ratio_of_least, .. } = &report;
-    let sides = if ranks.sides.is_some() { format!(", {cols} right sides") } else { String::new() };
+    let sides = if ranks.sides.is_some() { format!(", {cols} right-hand sides") } else { String::new() };
     let lines = [
         format!(
             "{operation} {rows} rows{sides}, {precision_bits} bits, {count} ranks on {nodes} nodes, {threads} threads, \

@@ -75,7 +75,7 @@ struct Comparison {
 /// Times a product, a factorisation or a solve on all ranks and reports the results. Collective.
 ///
 /// # Errors
-/// [`Error::Verification`] for other bits than those of one process, [`Error::InvalidArgument`], and those of the
+/// [`Error::Verification`] for other bits than those of one process, [`Error::InvalidArgument`], and the errors of the
 /// operation.
 pub fn run(session: &mut dyn Session, config: &Bench, world: &dyn Transport) -> Result<()> {
     if !config.baselines.is_empty() {

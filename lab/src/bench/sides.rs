@@ -34,7 +34,7 @@ impl<'a> Ours<'a> {
     /// Runs once or twice outside the clock, and notes the most bytes that the first call held.
     ///
     /// # Errors
-    /// Those of the operation.
+    /// The errors of the operation.
     pub fn new(ctx: &'a Context, mut task: Box<dyn Task + 'a>) -> Result<Ours<'a>> {
         let before = allocated_bytes();
         reset_peak_bytes();
@@ -55,7 +55,7 @@ impl<'a> Ours<'a> {
     /// One timed run; its result must have the bits of the first.
     ///
     /// # Errors
-    /// Those of the operation; [`Error::Verification`] where bits changed.
+    /// The errors of the operation; [`Error::Verification`] where bits changed.
     pub fn run(&mut self) -> Result<()> {
         self.task.clear();
         let start = Instant::now();

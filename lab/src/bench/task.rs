@@ -1,6 +1,6 @@
 //! Our side of a comparison, and the account of each run, whatever the operation.
 //!
-//! Knows: the results of runs. Does not know: clocks, baselines.
+//! Depends on: the results of runs. Independent of: clocks, baselines.
 
 use rug::Float;
 use serde::{Serialize, Serializer};
@@ -14,7 +14,7 @@ pub trait Task {
     /// Does the whole operation once, from operands in memory to the result.
     ///
     /// # Errors
-    /// Those of the operation.
+    /// The errors of the operation.
     fn run(&mut self, ctx: &Context) -> Result<Account>;
 
     /// The result of the last run.
@@ -59,7 +59,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Nothing but the kernel is known.
+    /// Only the kernel is known.
     pub fn of_kernel(kernel: &'static str) -> Account {
         Account {
             kernel,

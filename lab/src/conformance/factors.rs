@@ -1,7 +1,7 @@
 //! Checks of factorisations and triangular solves on devices: big floats have every bit of the CPU's, doubles a small
 //! residual.
 //!
-//! Knows: the public verbs. Does not know: how tiles move.
+//! Depends on: the public verbs. Independent of: how tiles move.
 
 use super::products::{Subject, random};
 use super::{Setup, failed, least_bytes};
@@ -32,7 +32,7 @@ const SMALL_BYTES: u64 = 256 << 20;
 /// it that those of a row add up to less than a half. Only its lower triangle means anything.
 ///
 /// # Errors
-/// Those of [`Matrix::zeros`].
+/// The errors of [`Matrix::zeros`].
 pub fn dominant(order: usize, precision_bits: u32) -> Result<Matrix> {
     let mut matrix = counter_random(Size { rows: order, cols: order, precision_bits }, 0, order as u64)?;
     if order == 0 {
@@ -162,7 +162,7 @@ pub fn little_memory(subject: &Subject<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Matrices that have no factor: the same index as on the CPU, and the device goes on.
+/// Matrices that have no factor: the same index as on the CPU, and the device works afterwards.
 pub fn not_positive_definite(subject: &Subject<'_>) -> Result<()> {
     let (order, bits) = (60, 150);
     let options = CholeskyOptions::new().accuracy(Accuracy::Norm).tile_rows(8);
@@ -196,7 +196,7 @@ pub fn solves(subject: &Subject<'_>) -> Result<()> {
     same(subject, &ctx, "a system", &|ctx| solve(ctx, Symmetric::lower(&a), &b, bits))
 }
 
-/// Five right sides go by parts, with a product for each part; an inverse and `L D L^T` multiply as well.
+/// Five right-hand sides go by parts, with a product for each part; an inverse and `L D L^T` multiply as well.
 pub fn products_in_solves(subject: &Subject<'_>) -> Result<()> {
     let (order, bits) = (72, 128);
     let (a, b) = (dominant(order, bits)?, random(order, 5, bits, 5)?);

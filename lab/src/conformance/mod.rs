@@ -70,7 +70,7 @@ pub struct Setup {
     pub threads: Option<usize>,
     /// Small sizes on GPUs too.
     pub quick: bool,
-    /// Whether to go on.
+    /// Whether to continue.
     pub progress: Arc<ProgressCallback>,
 }
 
@@ -101,7 +101,7 @@ impl Check<'_> {
     /// Runs it.
     ///
     /// # Errors
-    /// [`Error::Verification`] with what differs, and those of the operations.
+    /// [`Error::Verification`] with what differs, and the errors of the operations.
     pub fn run(&self) -> Result<()> {
         (self.work)()
     }
@@ -118,7 +118,7 @@ pub fn is_gpu(device: &dyn Device) -> bool {
 /// Hands all checks to `run`, one after the other: of each device, of all together, of each together with the CPU.
 ///
 /// # Errors
-/// Those of `run`, and of a context on the CPU.
+/// The errors of `run`, and of a context on the CPU.
 pub fn each(setup: &Setup, run: &mut Run<'_>) -> Result<()> {
     let cpu = setup.builder().build()?;
     for device in &setup.devices {

@@ -1,7 +1,7 @@
 //! Checks of a device's own operations: copies, products and solves against a loop on the host, the order of streams.
 //!
-//! Knows: the trait [`Device`]. Does not know: big floats, residues. All numbers are integers small enough for sums to
-//! be exact in any order, but for triangular solves.
+//! Depends on: the trait [`Device`]. Independent of: big floats, residues. All numbers are integers small enough for
+//! sums to be exact in any order, but for triangular solves.
 
 use super::failed;
 use rand::{Rng, RngCore, SeedableRng};
@@ -28,7 +28,7 @@ impl Fixture<'_> {
     /// A fixture on a device.
     ///
     /// # Errors
-    /// Those of [`Device::stream`].
+    /// The errors of [`Device::stream`].
     pub fn new(device: &dyn Device) -> Result<Fixture<'_>> {
         Ok(Fixture { device, stream: device.stream()? })
     }
@@ -334,7 +334,7 @@ pub fn square(size: usize, c: &Region) -> Gemm {
     }
 }
 
-/// More memory than may be used is refused with the numbers, and the device goes on.
+/// More memory than may be used is refused with the numbers, and the device works afterwards.
 pub fn memory(device: &dyn Device, _large: bool) -> Result<()> {
     let capacity_bytes = device.capacity_bytes();
     let Ok(bytes) = usize::try_from(capacity_bytes.saturating_add(1)) else { return Ok(()) };
@@ -346,7 +346,8 @@ pub fn memory(device: &dyn Device, _large: bool) -> Result<()> {
     let used_bytes = device.used_bytes();
     let held = device.allocate(4096)?;
     if device.used_bytes() < used_bytes + held.bytes() as u64 || device.peak_bytes() < device.used_bytes() {
-        return failed(format!("4096 bytes were given, {} are counted after {used_bytes}", device.used_bytes()));
+        let after = device.used_bytes();
+        return failed(format!("after an allocation of 4096 bytes {after} bytes are counted, before it {used_bytes}"));
     }
     Ok(())
 }

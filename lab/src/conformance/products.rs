@@ -1,6 +1,6 @@
 //! Checks of products of big floats on devices: every bit as on the CPU.
 //!
-//! Knows: the public verbs. Does not know: how a product is cut or converted.
+//! Depends on: the public verbs. Independent of: how a product is cut or converted.
 
 use super::{Setup, failed, least_bytes};
 use rug::{Float, Integer, integer::Order};
@@ -211,7 +211,7 @@ pub fn self_checks(subject: &Subject<'_>) -> Result<()> {
         subject.gemm(&ctx, &p, &p, &options)?;
         let outcome = subject.syrk(&ctx, &p, &SyrkOptions::new().accuracy(Accuracy::Norm))?;
         if !outcome.report.checked {
-            return failed("the report does not say that the product was checked".into());
+            return failed("the report does not state that the product was checked".into());
         }
     }
     Ok(())

@@ -15,14 +15,14 @@ pub struct CheckReport {
     pub family: Option<&'static str>,
     /// The name of the check.
     pub check: &'static str,
-    /// Why it failed.
+    /// The reason of the failure.
     pub failure: Option<String>,
 }
 
 /// Runs all checks, each a line as soon as it ends.
 ///
 /// # Errors
-/// [`Error::Cancelled`], [`Error::Io`], and those of a context on the CPU; a check that fails is none.
+/// [`Error::Cancelled`], [`Error::Io`], and the errors of a context on the CPU; a failed check is not an error.
 pub fn run_all(session: &dyn Session, setup: &Setup) -> Result<Vec<CheckReport>> {
     let mut done = Vec::new();
     conformance::each(setup, &mut |check| {

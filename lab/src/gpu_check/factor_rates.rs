@@ -100,7 +100,7 @@ impl FactorRates {
 /// plain product of doubles.
 ///
 /// # Errors
-/// Those of factorisations, and [`Error::Verification`] where a factor is wrong.
+/// The errors of factorisations, and [`Error::Verification`] where a factor is wrong.
 pub fn measure(
     session: &dyn Session,
     setup: &Setup,

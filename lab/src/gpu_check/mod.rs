@@ -1,5 +1,5 @@
-//! `sunzi gpu-check`: are the devices of this machine right, and how fast are they? Needs nothing but the program, a
-//! driver and the CUDA libraries.
+//! `sunzi gpu-check`: are the devices of this machine right, and how fast are they? Needs only the program, a driver
+//! and the CUDA libraries.
 //!
 //! Checks first, each a line; then rates, all of them measured in this run. With `--device soft` the same code runs on
 //! the software device on tiny sizes, where times mean nothing, as the table notes.
@@ -50,7 +50,7 @@ struct GpuCheckReport {
     passed: bool,
     /// Without `--quick`.
     rates: Option<RatesReport>,
-    /// Why there are none.
+    /// The reason why there are none.
     rates_failure: Option<String>,
     seconds: f64,
 }

@@ -36,7 +36,7 @@ impl ProductRates {
 /// Runs the product a few times; the report is that of the run with the median time.
 ///
 /// # Errors
-/// Those of [`syrk_into`].
+/// The errors of [`syrk_into`].
 pub fn timed(ctx: &Context, p: MatrixView<'_>, devices: String) -> Result<(ProductRates, SymmetricMatrix)> {
     let (bits, options) = (p.precision_bits(), SyrkOptions::new().accuracy(Accuracy::Norm));
     let few = p.block(0..p.rows(), 0..p.cols().min(FEW_COLUMNS))?;

@@ -96,7 +96,7 @@ pub struct RatesReport {
 /// Measures and prints.
 ///
 /// # Errors
-/// Those of products, and [`Error::Verification`] where a large result is wrong.
+/// The errors of products, and [`Error::Verification`] where a large result is wrong.
 pub fn measure(session: &dyn Session, setup: &Setup, config: &GpuCheck) -> Result<RatesReport> {
     let first = &setup.devices[0];
     let sizes = if is_gpu(&**first) { GPU } else { TINY };

@@ -66,7 +66,7 @@ pub(super) struct Accelerator {
     down: SerialEngine,
     /// Its kernels.
     pub kernels: SerialEngine,
-    /// Tiles on their way here, and to the host, with their ends.
+    /// Tiles in transit to the device, and to the host, with the ends of their transfers.
     coming: Vec<(u32, f64)>,
     going: Vec<(u32, f64)>,
     /// Jobs that wait for others to let tiles go.
@@ -191,13 +191,13 @@ impl Accelerator {
         Some(self.download(code, now, process, copies, noise))
     }
 
-    /// Forgets a tile that is not held and that the host has.
+    /// Removes a tile that is not held and that the host has.
     pub fn invalidate(&mut self, code: u32) {
         self.cache.discard(code);
     }
 
-    /// Under the synchronous algorithm: notes that an update of `step`, or another task, reads some tiles, and forgets
-    /// those of earlier steps, which are not read any more.
+    /// Under the synchronous algorithm: records that an update of `step`, or another task, reads some tiles, and
+    /// removes those of earlier steps, which are not read any more.
     pub fn read_in_step(&mut self, step: Option<usize>, codes: impl Iterator<Item = u32>) {
         if step > self.step {
             self.step = step;

@@ -1,4 +1,4 @@
-//! The state of a simulated process besides its tasks and messages.
+//! The state of a simulated process in addition to its tasks and messages.
 
 use super::accelerator::{Accelerator, SerialEngine};
 
@@ -7,7 +7,7 @@ pub(super) struct Host {
     pub devices: Vec<Accelerator>,
     /// The processors, where there are devices: one task at a time.
     pub processor: SerialEngine,
-    /// When the progress thread will have dealt with the last envelope before it.
+    /// The time at which the progress thread will have processed the last envelope before it.
     pub promised: f64,
     /// Factor of its times.
     pub slowness: f64,

@@ -2,7 +2,7 @@
 //! workers, and the requests to the disk.
 //!
 //! Promise: no more tiles are here than there is room for, and a run begins when all its tiles are here; anything else
-//! is an error. Knows: tiles, bytes. Does not know: what a disk is, which other processes there are.
+//! is an error. Depends on: tiles, bytes. Independent of: what a disk is, which other processes there are.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
@@ -107,7 +107,7 @@ pub(super) struct DiskLevel {
     tickets: FxHashMap<TileId, Ticket>,
     /// Tiles in their places.
     here: FxHashSet<TileId>,
-    /// Places that are taken, some by tiles that are on their way.
+    /// Occupied places, including those of tiles in transit.
     places: usize,
     /// Finished tiles on the disk.
     published: FxHashSet<TileId>,
@@ -172,7 +172,7 @@ impl DiskLevel {
         self.counts
     }
 
-    /// Tiles here or on their way here.
+    /// Tiles in memory or in transit to it.
     pub fn held_tiles(&self) -> usize {
         self.places
     }

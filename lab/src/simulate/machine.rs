@@ -1,6 +1,6 @@
 //! The machine to be simulated: sizes, rates and delays, from a TOML file or built in.
 //!
-//! Knows: numbers. Does not know: where a file lies, what the numbers are used for.
+//! Depends on: numbers. Independent of: where a file lies, what the numbers are used for.
 
 use serde::{Deserialize, Serialize};
 use sunzi::advanced::runtime::{LevelShape, Task};
@@ -161,7 +161,7 @@ impl Cluster {
     /// Reads the text of a file; `name` is for errors.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for text that is no TOML, unknown or missing keys, and values without sense.
+    /// [`Error::InvalidArgument`] for text that is not TOML, unknown or missing keys, and values that are not valid.
     pub fn from_toml(text: &str, name: &str) -> Result<Cluster> {
         let refused = |error: toml::de::Error| {
             let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
@@ -208,7 +208,7 @@ impl Cluster {
         bytes.map_or(usize::MAX, |bytes| (bytes / self.tile_bytes()) as usize)
     }
 
-    /// Tiles that a device has room for.
+    /// Tiles that fit a device.
     pub fn room_tiles(&self) -> usize {
         self.device.as_ref().map_or(usize::MAX, |device| (device.memory_bytes / self.tile_bytes()) as usize)
     }

@@ -2,8 +2,8 @@
 //! on a machine that is described by numbers.
 //!
 //! Promise: the same options give the same figures; a run in which a task is lost, done twice or starved is an error.
-//! Knows: the protocol, the memory of devices, the model of the machine. Does not know: what tiles hold, files, how
-//! figures are shown. The model is in docs/SIMULATION.md.
+//! Depends on: the protocol, the memory of devices, the model of the machine. Independent of: what tiles hold, files,
+//! how figures are shown. The model is in docs/SIMULATION.md.
 #![forbid(unsafe_code)]
 
 mod accelerator;
@@ -41,7 +41,7 @@ use std::time::Instant;
 use sunzi::Result;
 use world::World;
 
-/// Simulates a factorisation; `proceed` is called now and then and decides whether to go on.
+/// Simulates a factorisation; `proceed` is called now and then and decides whether to continue.
 ///
 /// # Errors
 /// [`sunzi::Error::InvalidArgument`] for options that cannot be simulated, such as too few slots;

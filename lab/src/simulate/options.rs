@@ -1,4 +1,4 @@
-//! The choices of a simulation besides the machine.
+//! The options of a simulation in addition to the machine.
 
 use super::Cluster;
 use super::clock::MOST_PROCESSES;
@@ -23,15 +23,15 @@ pub struct SimulationOptions {
     pub grid: RankGrid,
     /// Rows of the matrix.
     pub order: u64,
-    /// Which process sends a tile to which.
+    /// The algorithm that sends tiles to processes.
     pub delivery: DeliveryKind,
     /// When a process may end.
     pub termination: Termination,
-    /// Which ready tile is worked on next; above a disk some blocks, as [`SimulationOptions::above_disk`] chooses.
+    /// The order of ready tiles; out of core some policies of blocks, as [`SimulationOptions::above_disk`] chooses.
     pub policy: Policy,
-    /// Which tile leaves a full device.
+    /// The rule of eviction of a full device.
     pub eviction: Eviction,
-    /// Tiles of other processes that have room at a time; `None` for the number that host memory leaves.
+    /// Tiles of other processes that a process can hold at a time; `None` for the number that host memory allows.
     pub slots: Option<usize>,
     /// Updates that a task may bring to a tile at once: one, as in the paper, for times; more only without devices, and
     /// above a disk only where there is room for their operands.

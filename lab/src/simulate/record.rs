@@ -26,7 +26,7 @@ pub enum Track {
     Out,
     /// Tiles coming.
     In,
-    /// Workers waiting for the device or for tiles on their way to it.
+    /// Workers that wait for the device or for tiles in transit to it.
     Wait,
     /// Reads of a disk.
     DiskRead,

@@ -58,7 +58,7 @@ pub struct Busy {
     pub local_links: f64,
     /// Progress threads.
     pub progress_threads: f64,
-    /// Workers that wait for tiles on their way to the device.
+    /// Workers that wait for tiles in transit to the device.
     pub workers_loading: f64,
     /// Workers that wait for the device.
     pub workers_queueing: f64,
@@ -67,7 +67,7 @@ pub struct Busy {
 /// The work of the disks of all processes. Bytes, and parts from 0 to 1.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct DiskFigures {
-    /// Tiles that a process has room for.
+    /// Tiles that a process can hold.
     pub room_tiles: usize,
     /// Tile rows and columns of a process in a block.
     pub block_tiles: (usize, usize),
@@ -107,13 +107,13 @@ pub struct Simulation {
     pub order: u64,
     /// Tile rows.
     pub tiles: usize,
-    /// Which process sends a tile to which.
+    /// The algorithm that sends tiles to processes.
     pub delivery: DeliveryKind,
     /// When a process may end.
     pub termination: Termination,
-    /// Which ready tile is worked on next.
+    /// The order of ready tiles.
     pub policy: String,
-    /// Which tile leaves a full device.
+    /// The rule of eviction of a full device.
     pub eviction: Eviction,
     /// Slots of a process.
     pub slots: usize,

@@ -140,7 +140,7 @@ impl SoakCase {
     /// Runs it and checks the results.
     ///
     /// # Errors
-    /// [`Error::Verification`] with the case, where the protocol or a figure fails; those of [`simulate`].
+    /// [`Error::Verification`] with the case, where the protocol or a figure fails; the errors of [`simulate`].
     pub fn run(&self) -> Result<Simulation> {
         let named = |error: Error| match error {
             Error::Verification(message) => Error::verification(format!("{}: {message}", self.describe())),

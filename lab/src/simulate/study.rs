@@ -22,7 +22,7 @@ const TRACE_SPANS: usize = 1_000_000;
 
 const GIBIBYTE: f64 = (1u64 << 30) as f64;
 
-/// How large the matrix is.
+/// The size of the matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MatrixSize {
     /// Rows.
@@ -42,15 +42,15 @@ pub struct SimulateCholesky {
     pub size: MatrixSize,
     /// Processes.
     pub grid: RankGrid,
-    /// Which process sends a tile to which.
+    /// The algorithm that sends tiles to processes.
     pub deliveries: Vec<DeliveryKind>,
     /// When a process may end.
     pub terminations: Vec<Termination>,
-    /// Which task runs next; where none is given one drawn at random, above a disk that of the blocks that read least.
+    /// The order of tasks; by default random, and out of core the policy of blocks that reads the fewest bytes.
     pub policies: Vec<Policy>,
-    /// Which tile leaves.
+    /// The rule of eviction.
     pub evictions: Vec<Eviction>,
-    /// Tiles of others that a process has room for.
+    /// Tiles of other processes that a process can hold.
     pub slots: Option<usize>,
     /// Host memory of a process, where it is not the machine's.
     pub host_memory_bytes: Option<u64>,

@@ -1,4 +1,4 @@
-//! Rules that must hold in every run: each task once, in order, with its operands at hand; every process ends.
+//! Rules that must hold in every run: each task once, in order, with its operands available; every process ends.
 
 use rustc_hash::FxHashSet;
 use sunzi::advanced::runtime::CholeskyGraph;
@@ -54,7 +54,7 @@ impl Watch {
         }
     }
 
-    /// A run is handed out.
+    /// A run is started.
     pub fn start(&self, process: usize, run: &TileRun) -> Result<()> {
         let TileRun { updates, finish, .. } = run;
         for tile in run.tiles() {

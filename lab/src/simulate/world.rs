@@ -1,7 +1,7 @@
 //! The loop over events: processes of the protocol, their devices and links, one virtual clock.
 //!
 //! The third driver of [`sunzi::advanced::runtime::protocol`]: every action of a process becomes events
-//! to come, every event is handled by its process. Does not know: what is made of the figures.
+//! to come, every event is handled by its process. Independent of: what is made of the figures.
 
 use super::accelerator::{Accelerator, Copies, SerialEngine};
 use super::clock::{Clock, EventKind, Noise, Slab, TimedEvent};

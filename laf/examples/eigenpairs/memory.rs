@@ -1,7 +1,7 @@
 //! The limit of the whole process, turned into what objects may take on each node.
 //!
-//! The session keeps objects within its limit. What the process takes besides is counted here: constants for the
-//! program and its threads, as those of the program `sunzi` are (docs/decisions/038), and what follows from the sizes.
+//! The session keeps objects within its limit. Other memory of the process is counted here: constants for the program
+//! and its threads, as in the program `sunzi` (docs/decisions/038), and the parts that follow from the sizes.
 
 use crate::Choices;
 use sunzi::{Error, Result};
@@ -62,7 +62,7 @@ pub fn objects_bytes(choices: &Choices, limit_bytes: u64) -> Result<u64> {
     }
 }
 
-/// The most memory that the process has occupied; 0 where the system does not say.
+/// The largest memory that the process has occupied; 0 if the system does not report it.
 pub fn peak_resident_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,4 +1,5 @@
-//! Pictures of runs: tasks in queues and free memory, computing beside reading and writing, bytes by partition.
+//! Pictures of runs: tasks in queues and free memory, computing in comparison with reading and writing, bytes by
+//! partition.
 //!
 //! Source: figures 5 to 7 of Saule, Aktulga, Yang, Ng, Catalyurek, "An Out-of-Core Task-based Middleware for
 //! Data-Intensive Scientific Computing", 2015.
@@ -28,7 +29,7 @@ const COLORS: [RGBColor; 4] =
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// What the nodes did from one moment to another.
+/// The activity of the nodes between two times.
 pub struct Course<'a> {
     /// All samples of a session.
     pub samples: &'a [Sample],

@@ -1,4 +1,4 @@
-//! Operations on chunks of tall matrices: rows of a few numbers, one row behind the other.
+//! Operations on chunks of tall matrices, which have few columns and are stored row by row.
 //!
 //! Promise: each product and each sum is rounded once, in an order that depends only on the shapes: the same bits on
 //! every processor.
@@ -21,7 +21,7 @@ const PANEL_ROWS: usize = 256;
 pub struct Tall<'a> {
     /// Row by row.
     pub numbers: &'a [f64],
-    /// Numbers of a row, at least 1.
+    /// Number of columns, at least 1.
     pub cols: usize,
 }
 
@@ -49,8 +49,8 @@ fn side_by_side(parts: &[Tall<'_>], operation: &'static str) -> Result<[usize; 2
     Ok([rows, cols])
 }
 
-/// Uniform numbers in `[-1, 1)` that depend on `seed` and on row and column in the whole matrix, of which this chunk
-/// begins with row `first_row`.
+/// Uniform random numbers in `[-1, 1)` that depend on `seed` and on row and column in the whole matrix; the chunk
+/// begins at row `first_row` of it.
 pub fn fill_random(seed: u64, first_row: usize, cols: usize, out: &mut [f64]) {
     let first = (first_row as u64).wrapping_mul(cols as u64);
     for (place, number) in out.iter_mut().enumerate() {
@@ -77,7 +77,7 @@ pub fn axpby(alpha: f64, x: &[f64], beta: f64, y: &mut [f64]) -> Result<()> {
     Ok(())
 }
 
-/// Divides each row of `y` by a number of its own.
+/// Divides each row of `y` by its own divisor.
 ///
 /// # Errors
 /// [`Error::ShapeMismatch`]; [`Error::Singular`] for a zero, with its row in the chunk.
@@ -94,7 +94,8 @@ pub fn divide_rows(divisors: &[f64], cols: usize, y: &mut [f64]) -> Result<()> {
     Ok(())
 }
 
-/// `Y := [X_1 X_2 ...] C + beta Y` for tall `X_k` side by side and a small `C`, where `beta` is 0 or 1.
+/// `Y := [X_1 X_2 ...] C + beta Y` for tall matrices `X_k`, whose columns are joined, and a small matrix `C`, where
+/// `beta` is 0 or 1.
 ///
 /// Cost: `2 rows k m` operations.
 ///
@@ -156,9 +157,10 @@ fn times_part<const N: usize>(parts: &[Tall<'_>], c: &SmallMatrix, from: usize, 
     }
 }
 
-/// `[X_1 X_2 ...]^T [Y_1 Y_2 ...]`, all tall with the same rows.
+/// `[X_1 X_2 ...]^T [Y_1 Y_2 ...]` for tall matrices with the same rows.
 ///
-/// Rows are added up in panels of 256, and these from first to last. Cost: `2 rows k m` operations.
+/// Rows are summed in panels of 256, and the sums of panels are added from first to last. Cost: `2 rows k m`
+/// operations.
 ///
 /// # Errors
 /// [`Error::ShapeMismatch`].

@@ -14,11 +14,11 @@ use sunzi::advanced::store::IoBuffer;
 /// The purpose of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Purpose {
-    /// To bring an object to the memory of a node.
+    /// A read of an object to the memory of a node.
     Read { to: usize, object: ObjectId },
-    /// To write an object.
+    /// A write of an object.
     Write { object: ObjectId, version: u64 },
-    /// To remove an old version.
+    /// Removal of an old version.
     Delete,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Disk {
 
 impl Disk {
     /// # Errors
-    /// Those of [`Storage::open`].
+    /// The errors of [`Storage::open`].
     pub fn open(path: &Path, deliver: impl Fn(Completion) + Send + Sync + 'static) -> Result<Disk> {
         let identity = Identity::new("objects of a linear-algebra front end");
         let storage = Storage::open(path, &identity, options(), Box::new(deliver))?;

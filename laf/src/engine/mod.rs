@@ -1,8 +1,8 @@
-//! Carries out tasks on nodes of one process: threads that compute, memories with limits, disks.
+//! Runs tasks on nodes emulated in one process: threads that compute, memories with limits, disks.
 //!
-//! A node emulates a machine of a cluster: its own memory limit, its own threads, its own directory. Bytes that go from
-//! one node to another are counted as communication, bytes of disks separately.
-//! Promise: objects take no more memory on a node than its limit. Does not know: what tasks compute.
+//! A node emulates a machine of a cluster: it has its own memory limit, threads and directory. Bytes sent from one node
+//! to another are counted as communication, bytes of disks separately. Promise: the objects on a node never exceed its
+//! memory limit. This module is independent of the computations of tasks.
 
 mod disk;
 mod run;
@@ -18,13 +18,13 @@ use std::path::PathBuf;
 pub struct EngineOptions {
     /// Nodes, at least 1.
     pub nodes: usize,
-    /// Threads of each that compute, at least 1.
+    /// Computing threads of each node, at least 1.
     pub threads: usize,
-    /// Bytes of the objects in the memory of each.
+    /// Bytes of memory for objects on each node.
     pub memory_bytes: u64,
-    /// A folder for objects that do not fit: each node has a directory in it, which goes with the engine. `None` where
-    /// all has to fit.
+    /// A folder for objects that do not fit in memory: each node has a directory in it, which is removed with the
+    /// engine. With `None` all objects must fit in memory.
     pub folder: Option<PathBuf>,
-    /// Whether the state of each node is kept for plots at every event.
+    /// Whether the state of each node is recorded at every event, for plots.
     pub trace: bool,
 }

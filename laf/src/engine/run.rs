@@ -22,7 +22,7 @@ enum Event {
     Disk { node: usize, completion: Completion },
 }
 
-/// Bytes that a node has moved, and how long it has computed.
+/// Transfers and computing time of a node.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct NodeTraffic {
     /// Bytes that came from other nodes.
@@ -31,28 +31,29 @@ pub struct NodeTraffic {
     pub read_bytes: u64,
     /// Bytes of objects written to its disk.
     pub written_bytes: u64,
-    /// Seconds in which at least one request to its disk was under way.
+    /// Seconds in which at least one request to its disk was active.
     pub disk_seconds: f64,
-    /// Seconds of tasks, of all threads together.
+    /// Seconds of tasks, summed over the threads.
     pub task_seconds: f64,
     /// Tasks.
     pub tasks: u64,
-    /// The most bytes that its objects have taken.
+    /// The largest number of bytes of its objects.
     pub peak_bytes: u64,
 }
 
-/// The state of a node at one moment.
+/// The state of a node at one time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sample {
-    /// Since the engine was made.
+    /// Time since the engine was made.
     pub seconds: f64,
-    /// Which node.
+    /// The number of the node.
     pub node: usize,
     /// Its tasks and memory.
     pub state: NodeState,
-    /// Tasks that its threads have been given and have not ended: as many threads compute, or all of them.
+    /// Number of tasks assigned to its threads that have not ended; some of them may wait for a thread.
     pub running_tasks: usize,
-    /// Requests to its disk, its own and others', that are not answered: it is busy with at least one of them.
+    /// Requests to its disk, its own and those of other nodes, that have no answer yet: the disk works on at least one
+    /// of them.
     pub disk_requests: usize,
 }
 
@@ -87,7 +88,7 @@ pub struct Engine {
     /// The newest sample of each node.
     last: Vec<Option<Sample>>,
     start: Instant,
-    /// Set where an evaluation failed: objects may be missing from then on.
+    /// Set after a failed evaluation: objects may be missing from then on.
     failed: Option<String>,
     // Behind the disks: directories go last.
     _folders: Vec<TempDir>,
@@ -95,7 +96,7 @@ pub struct Engine {
 
 impl Engine {
     /// # Errors
-    /// [`Error::InvalidArgument`] for no nodes or threads; [`Error::Threads`]; those of directories.
+    /// [`Error::InvalidArgument`] for no nodes or threads; [`Error::Threads`]; the errors of directories.
     pub fn new(options: EngineOptions) -> Result<Engine> {
         if options.nodes == 0 || options.threads == 0 {
             let (nodes, threads) = (options.nodes, options.threads);
@@ -148,7 +149,7 @@ impl Engine {
         task
     }
 
-    /// One handle less on an object.
+    /// Removes one handle of an object.
     pub fn release(&mut self, object: ObjectId) {
         self.machine.release(object);
         // An error here is reported by the next evaluation.
@@ -160,7 +161,8 @@ impl Engine {
     /// Runs all tasks that are needed for an object, until it exists.
     ///
     /// # Errors
-    /// Those of the tasks; [`Error::MemoryLimit`]; those of disks. After an error nothing can be evaluated any more.
+    /// The errors of the tasks; [`Error::MemoryLimit`]; the errors of disks. After an error nothing can be evaluated
+    /// any more.
     pub fn evaluate(&mut self, object: ObjectId) -> Result<()> {
         if let Some(reason) = &self.failed {
             return Err(Error::InvalidArgument(format!("an earlier evaluation failed: {reason}")));
@@ -172,7 +174,7 @@ impl Engine {
         outcome
     }
 
-    /// Requests an object in addition to the one that is evaluated next, and does not wait for it.
+    /// Requests an object in addition to the object of the next evaluation, and does not wait for it.
     pub fn want(&mut self, object: ObjectId) {
         self.machine.want(object);
     }
@@ -290,7 +292,7 @@ impl Engine {
             Held { buffer: Arc::clone(&held.buffer), words: held.words }
         };
         let reads = spec.reads.iter().map(share).collect();
-        let taken = spec.updates.iter().map(|object| memory.remove(object).expect("what is updated is here"));
+        let taken = spec.updates.iter().map(|object| memory.remove(object).expect("an updated object is in memory"));
         let mut writes = taken.collect::<Vec<_>>();
         for object in &spec.creates {
             let words = self.words[object];
@@ -342,7 +344,7 @@ impl Engine {
         }
     }
 
-    /// The moves and computations of each node so far.
+    /// The transfers and computing time of each node until now.
     pub fn traffic(&self) -> Vec<NodeTraffic> {
         let mut traffic = self.traffic.clone();
         for (one, disk) in traffic.iter_mut().zip(&self.disks) {
@@ -351,12 +353,12 @@ impl Engine {
         traffic
     }
 
-    /// The work of the directory of each node, headers and padding included.
+    /// The transfers of the directory of each node, including headers and padding.
     pub fn storage_statistics(&self) -> Vec<StorageStatistics> {
         self.disks.iter().map(Disk::statistics).collect()
     }
 
-    /// The states of the nodes, where they are kept.
+    /// The recorded states of the nodes, if they are recorded.
     pub fn trace(&self) -> &[Sample] {
         &self.trace
     }

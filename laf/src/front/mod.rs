@@ -29,27 +29,26 @@ use std::rc::Rc;
 use sunzi::advanced::runtime::graph::{ObjectId, TaskSpec};
 use sunzi::{Error, Result};
 
-/// Where and how matrices are kept and computed.
+/// Options of a session: where and how matrices are stored and computed.
 #[derive(Clone, Debug)]
 pub struct SessionOptions {
     /// Rows of a chunk.
     pub chunk_rows: usize,
-    /// Chunks whose products a partial result of a sparse product adds up, one after another, at least 1. More take
-    /// less memory, and leave less to do at the same time; on several nodes they should
-    /// divide the chunks of a band, or of half a band in two dimensions. The bits of results depend on it, as on the
-    /// chunks.
+    /// Number of chunks whose products a partial result of a sparse product sums, one after another, at least 1. Larger
+    /// numbers need less memory, and allow less parallel work; on several nodes the number should divide the number of
+    /// chunks of a band, or of half a band in two dimensions. The bits of results depend on it, as on the chunks.
     pub run_chunks: usize,
     /// Emulated nodes.
     pub nodes: usize,
-    /// How blocks of symmetric matrices are shared by them.
+    /// The partition of the blocks of symmetric matrices over the nodes.
     pub layout: Layout,
     /// Threads of each node.
     pub threads: usize,
-    /// Bytes of all objects in the memory of each node.
+    /// Bytes of memory for objects on each node.
     pub memory_bytes: u64,
-    /// A folder for objects that do not fit; `None` where all has to fit.
+    /// A folder for objects that do not fit in memory; with `None` all objects must fit.
     pub folder: Option<PathBuf>,
-    /// Whether the states of nodes are kept for plots.
+    /// Whether the states of nodes are recorded for plots.
     pub trace: bool,
 }
 
@@ -69,7 +68,7 @@ impl Default for SessionOptions {
     }
 }
 
-/// Where matrices live. Clones are the same session.
+/// Where matrices live. Clones refer to the same session.
 #[derive(Clone)]
 pub struct Session {
     inner: Rc<Inner>,
@@ -97,7 +96,7 @@ impl Drop for Handle {
 
 impl Session {
     /// # Errors
-    /// [`sunzi::Error::InvalidArgument`] for options that make no sense; those of threads and directories.
+    /// [`sunzi::Error::InvalidArgument`] for options that are not valid; the errors of threads and directories.
     pub fn new(options: &SessionOptions) -> Result<Session> {
         let partition = Partition::new(options.layout, options.nodes)?;
         Chunks::new(0, options.chunk_rows)?;
@@ -111,20 +110,20 @@ impl Session {
         Ok(Session { inner: Rc::new(Inner { engine, partition, chunk_rows, run_chunks, folder }) })
     }
 
-    /// How `rows` rows are cut.
+    /// The division of `rows` rows into chunks.
     ///
     /// # Errors
-    /// Those of [`Chunks::new`].
+    /// The errors of [`Chunks::new`].
     pub fn chunks(&self, rows: usize) -> Result<Chunks> {
         Chunks::new(rows, self.inner.chunk_rows)
     }
 
-    /// The moves and computations of each node so far.
+    /// The transfers and computing time of each node until now.
     pub fn traffic(&self) -> Vec<NodeTraffic> {
         self.inner.engine.borrow().traffic()
     }
 
-    /// The states of the nodes, where they are kept.
+    /// The recorded states of the nodes, if they are recorded.
     pub fn trace(&self) -> Vec<Sample> {
         self.inner.engine.borrow().trace().to_vec()
     }

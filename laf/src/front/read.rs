@@ -10,11 +10,11 @@ use sunzi::{Error, Result};
 impl Session {
     /// A sparse matrix from a Matrix Market coordinate file, which is read as a stream: see [`market::read_blocks`].
     ///
-    /// Entries wait in a file without a name, in the session's folder or that of temporary files; `buffer_bytes` are
-    /// held for them besides the session's limit, and then the largest block's entries.
+    /// Entries are stored in a temporary file without a name, in the session's folder or that of temporary files;
+    /// `buffer_bytes` are held in addition to the session's limit, and then the entries of the largest block.
     ///
     /// # Errors
-    /// Those of [`market::read_blocks`] and of [`SparseMatrix::insert`].
+    /// The errors of [`market::read_blocks`] and of [`SparseMatrix::insert`].
     pub fn read_matrix_market(&self, path: &Path, buffer_bytes: usize) -> Result<SparseMatrix> {
         let file = File::open(path).map_err(|source| Error::Io { path: path.into(), action: "open", source })?;
         let temporary = std::env::temp_dir();

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use sunzi::Result;
 
-/// A small matrix to come, as inner products are.
+/// A small matrix that is computed when needed, such as an inner product.
 #[derive(Clone)]
 pub struct Small {
     handle: Rc<Handle>,
@@ -34,7 +34,8 @@ impl Small {
     /// Computes it.
     ///
     /// # Errors
-    /// Those of the tasks that it takes; [`sunzi::Error::MemoryLimit`] with the least that would do; those of disks.
+    /// The errors of the required tasks; [`sunzi::Error::MemoryLimit`] with the smallest limit that suffices; the
+    /// errors of disks.
     pub fn get(&self) -> Result<SmallMatrix> {
         let found = read(&self.handle, self.rows * self.cols)?;
         SmallMatrix::from_numbers(self.rows, self.cols, found)

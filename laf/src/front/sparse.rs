@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use sunzi::{Error, Result};
 
-/// Which blocks are stored.
+/// Selects the blocks that are stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Symmetry {
     /// All of them.
@@ -19,14 +19,14 @@ pub enum Symmetry {
     Lower,
 }
 
-/// A sparse matrix whose rows and columns are cut alike.
+/// A sparse matrix whose rows and columns have the same chunks.
 #[derive(Clone)]
 pub struct SparseMatrix {
     session: Session,
     rows: Chunks,
     cols: Chunks,
     symmetry: Symmetry,
-    /// Blocks by column of blocks, then row.
+    /// Blocks by column of blocks, then by row.
     blocks: BTreeMap<(usize, usize), Block>,
     bytes: u64,
 }
@@ -67,7 +67,7 @@ impl SparseMatrix {
         &self.session
     }
 
-    /// How the rows are cut.
+    /// The division of the rows into chunks.
     pub fn row_chunks(&self) -> Chunks {
         self.rows
     }
@@ -77,11 +77,11 @@ impl SparseMatrix {
         self.bytes
     }
 
-    /// Puts a block into every place, in the order of columns: of a symmetric matrix on and below the diagonal.
-    /// `block` gets the chunks of the rows and the numbers of a chunk of rows and of columns.
+    /// Inserts a block at every place, in the order of columns; of a symmetric matrix on and below the diagonal.
+    /// `block` receives the row and column chunks and their numbers.
     ///
     /// # Errors
-    /// Those of `block` and of [`SparseMatrix::insert`].
+    /// The errors of `block` and of [`SparseMatrix::insert`].
     pub fn fill(&mut self, block: impl Fn(Chunks, usize, usize) -> Result<Vec<u8>>) -> Result<()> {
         for col in 0..self.cols.count() {
             let first = if self.symmetry == Symmetry::Lower { col } else { 0 };
@@ -92,12 +92,12 @@ impl SparseMatrix {
         Ok(())
     }
 
-    /// Puts a block, bytes as of [`sparse::pack`], into its place; it is there when this returns, on the disk of its
-    /// node where memory is short. Besides the limit, the block itself is held.
+    /// Inserts a block, given as bytes in the format of [`sparse::pack`], at its place; when the call returns, the
+    /// block is stored, on the disk of its node if memory is short. The block itself is held in addition to the limit.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for damaged bytes, a place that is taken, or one above the diagonal of a symmetric
-    /// matrix; [`Error::ShapeMismatch`]; those of an evaluation.
+    /// [`Error::InvalidArgument`] for damaged bytes, a place that is occupied, or a place above the diagonal of a
+    /// symmetric matrix; [`Error::ShapeMismatch`]; the errors of an evaluation.
     pub fn insert(&mut self, row_chunk: usize, col_chunk: usize, bytes: Vec<u8>) -> Result<()> {
         let block = SparseBlock::parse(&bytes)?;
         block.check()?;
@@ -140,10 +140,10 @@ impl SparseMatrix {
         }
     }
 
-    /// `A X`: SpMM, symmetric SpMM, and MV for one column.
+    /// The product `A X`: SpMM, symmetric SpMM, and MV for one column.
     ///
-    /// Products with one block are added to one partial result for each run of chunks
-    /// ([`SessionOptions::run_chunks`](super::SessionOptions)), from the first to the last, and these in the one order.
+    /// The products of a run of chunks ([`SessionOptions::run_chunks`](super::SessionOptions)) are summed into one
+    /// partial result, from the first to the last, and the partial results in the order of [`sum`](mod@crate::sum).
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`].

@@ -9,7 +9,7 @@ use crate::small::SmallMatrix;
 use std::rc::Rc;
 use sunzi::{Error, Result};
 
-/// A tall matrix to come, cut into chunks of rows.
+/// A tall matrix in chunks of rows, which is computed when needed.
 #[derive(Clone)]
 pub struct TallMatrix {
     pub(super) session: Session,
@@ -19,7 +19,7 @@ pub struct TallMatrix {
 }
 
 impl Session {
-    /// Numbers that are uniform in `[-1, 1)` and depend only on `seed`, row and column.
+    /// A matrix of uniform random numbers in `[-1, 1)` that depend only on `seed`, row and column.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for no columns.
@@ -64,7 +64,7 @@ impl Session {
     ) -> Result<TallMatrix> {
         let chunks = self.chunks(rows)?;
         if cols == 0 {
-            return Err(Error::InvalidArgument(format!("a matrix of {rows} rows and no columns")));
+            return Err(Error::InvalidArgument(format!("a matrix of {rows} rows must have columns")));
         }
         if rows.checked_mul(cols).is_none_or(|count| count > isize::MAX as usize / 16) {
             return Err(Error::DimensionOverflow { rows, cols, precision_bits: 53 });
@@ -91,7 +91,7 @@ impl Session {
     }
 }
 
-/// `[X_1 X_2 ...] C`: MM with a small right operand.
+/// The product `[X_1 X_2 ...] C` with a small right operand (MM).
 ///
 /// # Errors
 /// [`Error::ShapeMismatch`]; [`Error::InvalidArgument`] for no operands, or a `C` without columns.
@@ -111,7 +111,7 @@ pub fn times_small(parts: &[&TallMatrix], c: &SmallMatrix) -> Result<TallMatrix>
     })
 }
 
-/// `[X_1 X_2 ...]^T [Y_1 Y_2 ...]`, to be evaluated with [`Small::get`]; `dot` for vectors.
+/// The product `[X_1 X_2 ...]^T [Y_1 Y_2 ...]`, evaluated by [`Small::get`]; `dot` for vectors.
 ///
 /// # Errors
 /// [`Error::ShapeMismatch`]; [`Error::InvalidArgument`] for no operands.
@@ -144,7 +144,7 @@ pub fn inner(left: &[&TallMatrix], right: &[&TallMatrix]) -> Result<Small> {
 
 fn first_of<'a>(parts: &[&'a TallMatrix]) -> Result<&'a TallMatrix> {
     let first = parts.first().copied();
-    first.ok_or_else(|| Error::InvalidArgument("an operation on no matrices".to_string()))
+    first.ok_or_else(|| Error::InvalidArgument("an operation needs at least one matrix".to_string()))
 }
 
 impl Session {
@@ -196,7 +196,7 @@ impl TallMatrix {
             && self.parts.iter().zip(&other.parts).all(|(one, other)| one.object == other.object)
     }
 
-    /// `alpha self + beta other`: addM, addV, axpyM, axpyV.
+    /// The sum `alpha self + beta other`: addM, addV, axpyM, axpyV.
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`].
@@ -218,7 +218,7 @@ impl TallMatrix {
         })
     }
 
-    /// Each row divided by the entry of a vector.
+    /// The matrix with each row divided by the entry of a vector.
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`]; when evaluated, [`Error::Singular`] with the row of a zero.
@@ -239,14 +239,14 @@ impl TallMatrix {
         })
     }
 
-    /// Has it computed together with the next evaluation: operands that both need are brought to memory once, and are
-    /// free afterwards.
+    /// Requests its computation together with the next evaluation: operands of both are brought to memory once and
+    /// released afterwards.
     pub fn want(&self) {
         let mut engine = self.session.inner.engine.borrow_mut();
         self.parts.iter().for_each(|part| engine.want(part.object));
     }
 
-    /// Computes it and copies its numbers out, row by row.
+    /// Computes it and copies its numbers, row by row.
     ///
     /// # Errors
     /// As [`Small::get`].

@@ -7,7 +7,7 @@ use crate::front::{SparseMatrix, TallMatrix, inner, times_small};
 use crate::small::{RitzOptions, SmallMatrix, orthonormal_complement, rayleigh_ritz};
 use sunzi::{Error, Result};
 
-/// The factor of residuals.
+/// The preconditioner that is applied to residuals.
 #[derive(Clone, Copy)]
 pub enum Preconditioner<'a> {
     /// No preconditioner.
@@ -19,15 +19,15 @@ pub enum Preconditioner<'a> {
 /// The options of [`lobpcg`].
 #[derive(Clone, Copy)]
 pub struct LobpcgOptions<'a> {
-    /// Pairs, and vectors of a block.
+    /// Number of eigenpairs, and of vectors in a block.
     pub count: usize,
     /// The preconditioner for the residuals.
     pub preconditioner: Preconditioner<'a>,
-    /// Residuals `|A x - theta x| <= tolerance |theta|` end the iteration.
+    /// The iteration ends when all residuals satisfy `|A x - theta x| <= tolerance |theta|`.
     pub tolerance: f64,
-    /// Iterations after which it ends in any case.
+    /// The largest number of iterations.
     pub iterations: usize,
-    /// The seed of the first vectors.
+    /// The seed of the initial vectors.
     pub seed: u64,
 }
 
@@ -45,22 +45,22 @@ pub struct EigenPairs {
     pub values: Vec<f64>,
     /// Orthonormal columns.
     pub vectors: TallMatrix,
-    /// `|A x - theta x|` of each.
+    /// `|A x - theta x|` of each eigenpair.
     pub residuals: Vec<f64>,
-    /// Products with the matrix, the first one aside.
+    /// Number of products with the matrix, except the first one.
     pub iterations: usize,
-    /// Whether all residuals are small enough.
+    /// Whether all residuals are below the tolerance.
     pub converged: bool,
 }
 
-/// One iteration that is done.
+/// A report of one finished iteration.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LobpcgStep {
-    /// How many were done before.
+    /// Number of iterations before this one.
     pub iteration: usize,
     /// The Ritz values.
     pub values: Vec<f64>,
-    /// `|A x - theta x|` of each.
+    /// `|A x - theta x|` of each eigenpair.
     pub residuals: Vec<f64>,
 }
 
@@ -73,15 +73,15 @@ struct Basis {
 
 /// The lowest eigenpairs of a symmetric matrix by the locally optimal block preconditioned conjugate gradient method.
 ///
-/// Eigenvalues have an error of about the square of the residual over the gap. `watch` sees each iteration, and ends
-/// them with `false`. Cost of an iteration: one product with the matrix, and some 40 `count` operations a number of
-/// the vectors, of which twelve blocks are of use at most at a time. Source: A. Knyazev, "Toward the optimal
-/// preconditioned eigensolver", SIAM J. Sci. Comput. 23, 2001; for the bases
+/// Eigenvalues have an error of about the square of the residual over the gap. `watch` is called after each iteration,
+/// and ends the iterations by returning `false`. Cost of an iteration: one product with the matrix, and about 40
+/// `count` operations for each number of the vectors; at most twelve blocks of vectors are used at a time. Source: A.
+/// Knyazev, "Toward the optimal preconditioned eigensolver", SIAM J. Sci. Comput. 23, 2001; for the bases
 /// [`rayleigh_ritz`](crate::small::rayleigh_ritz).
 ///
 /// # Errors
-/// [`Error::NotSquare`], [`Error::ShapeMismatch`], [`Error::InvalidArgument`] for more pairs than a third of the rows;
-/// [`Error::Cancelled`] where `watch` returns `false`; those of evaluations.
+/// [`Error::NotSquare`], [`Error::ShapeMismatch`], [`Error::InvalidArgument`] for more eigenpairs than a third of the
+/// rows; [`Error::Cancelled`] if `watch` returns `false`; the errors of evaluations.
 pub fn lobpcg(
     a: &SparseMatrix,
     options: &LobpcgOptions<'_>,

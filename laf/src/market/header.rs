@@ -11,18 +11,18 @@ const LINE_BYTES: u64 = 1 << 20;
 /// Characters of a line that a message shows.
 const SHOWN: usize = 40;
 
-/// Which numbers a file holds.
+/// The type of the numbers in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Field {
     /// Any real ones.
     Real,
     /// Integers.
     Integer,
-    /// None: every entry is 1.
+    /// No numbers: every entry is 1.
     Pattern,
 }
 
-/// Which entries a file holds.
+/// The entries that a file contains.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FileSymmetry {
     /// All of them.
@@ -31,12 +31,12 @@ pub enum FileSymmetry {
     Lower,
 }
 
-/// The header above the entries.
+/// The header before the entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
     /// Kind of numbers.
     pub field: Field,
-    /// Which of them.
+    /// The kind of the entries.
     pub symmetry: FileSymmetry,
     /// Rows of the matrix.
     pub rows: u64,
@@ -115,7 +115,7 @@ impl<'a, R: BufRead> Lines<'a, R> {
         Lines { reader, path, line: 0, bytes: Vec::new() }
     }
 
-    /// Goes to the next line; `false` at the end of the file.
+    /// Moves to the next line; returns `false` at the end of the file.
     pub fn next_line(&mut self) -> Result<bool> {
         self.bytes.clear();
         let read = self.reader.by_ref().take(LINE_BYTES).read_until(b'\n', &mut self.bytes);
@@ -127,7 +127,7 @@ impl<'a, R: BufRead> Lines<'a, R> {
         Ok(count > 0)
     }
 
-    /// Goes to the next line that is not blank.
+    /// Moves to the next line that is not blank.
     pub fn next_filled(&mut self) -> Result<bool> {
         while self.next_line()? {
             if !self.bytes.trim_ascii().is_empty() {
@@ -144,7 +144,7 @@ impl<'a, R: BufRead> Lines<'a, R> {
 
     /// The line as text.
     pub fn text(&self) -> Result<&str> {
-        str::from_utf8(&self.bytes).map_err(|_| self.error(format_args!("the line is no text")))
+        str::from_utf8(&self.bytes).map_err(|_| self.error(format_args!("the line is not text")))
     }
 
     /// The beginning of the line, for messages.
@@ -159,7 +159,7 @@ impl<'a, R: BufRead> Lines<'a, R> {
         self.line
     }
 
-    /// An error in the line.
+    /// An error that names the line.
     pub fn error(&self, message: Arguments<'_>) -> Error {
         Error::Format { path: self.path.into(), message: format!("line {}: {message}", self.line.max(1)) }
     }

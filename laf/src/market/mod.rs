@@ -1,9 +1,9 @@
 //! Matrix Market coordinate files of any length, read as a stream into blocks of a sparse matrix.
 //!
-//! One pass over the text: entries go to a file without a name, sorted by block in runs, and are fetched from there
-//! block by block. Memory: the buffers of the runs, within the bytes given, and then the largest block's entries.
-//! Rows and columns in messages count from 1, as in the files. Numbers have the syntax of all files of the library and
-//! are rounded once to doubles.
+//! The text is read once: entries are written to a temporary file, sorted by block in runs, and read from it block by
+//! block. Memory: first the buffers of the runs, within the given bytes, then the entries of the largest block. Rows
+//! and columns in messages count from 1, as in the files. Numbers have the syntax of all files of the library and are
+//! rounded once to doubles.
 
 mod header;
 mod spool;
@@ -21,20 +21,20 @@ use std::path::Path;
 use sunzi::io::{NumberError, NumberParser};
 use sunzi::{Error, Result};
 
-/// How a file is read.
+/// Options for reading a file.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadOptions<'a> {
-    /// Rows of a chunk, and columns.
+    /// Rows of a chunk of rows, and columns of a chunk of columns.
     pub chunk_rows: usize,
-    /// Bytes for the runs, of which each block needs at least one record.
+    /// Bytes for the runs; each block needs at least one record.
     pub buffer_bytes: usize,
-    /// Where the file without a name lies.
+    /// Folder of the temporary file.
     pub folder: &'a Path,
     /// Name of the file in messages.
     pub path: &'a Path,
 }
 
-/// A block that was read: where it lies among the chunks, and its bytes.
+/// A block that was read: its chunks, and its bytes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PlacedBlock {
     /// Chunk of its rows.
@@ -45,13 +45,14 @@ pub struct PlacedBlock {
     pub bytes: Vec<u8>,
 }
 
-/// Reads a coordinate file of real or integer numbers, or a pattern, whose entries are 1; general or symmetric. Hands
-/// out every block, empty ones too, column of blocks by column; of a symmetric matrix those of the lower triangle.
+/// Reads a coordinate file of real or integer numbers, or a pattern, whose entries are 1; general or symmetric. Passes
+/// every block to `take`, also empty blocks, column of blocks by column; of a symmetric matrix the blocks of the lower
+/// triangle.
 ///
 /// # Errors
-/// [`Error::Format`] with the number of the line for lines that the format does not allow: a wrong head, places outside
-/// of the matrix or above the diagonal of a symmetric one, doubled or missing entries, numbers that are not finite
-/// doubles; [`Error::Io`]; [`Error::MemoryLimit`] where `buffer_bytes` is too little; those of `take`.
+/// [`Error::Format`] with the line number for lines that the format does not allow: a wrong header, places outside the
+/// matrix or above the diagonal of a symmetric matrix, duplicate or missing entries, numbers that are not finite
+/// doubles; [`Error::Io`]; [`Error::MemoryLimit`] if `buffer_bytes` are too few; the errors of `take`.
 pub fn read_blocks(
     reader: impl BufRead,
     options: &ReadOptions<'_>,
@@ -116,7 +117,7 @@ fn next_entry<R: BufRead>(
 fn number(word: &str, field: Field, parser: &mut NumberParser) -> std::result::Result<f64, String> {
     let is_plain = word.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
     if field == Field::Integer && !word.trim_start_matches(['+', '-']).bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!("'{word}' is no integer"));
+        return Err(format!("'{word}' is not an integer"));
     }
     let value = match word.parse::<f64>() {
         Ok(value) if is_plain => value,

@@ -1,4 +1,5 @@
-//! Entries on their way into blocks: full buffers go to the end of a file without a name, and are found again there.
+//! Entries in transit into blocks: full buffers are written to the end of a file without a name, and are found there
+//! again.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -41,7 +42,7 @@ impl Record {
 #[derive(Clone, Default)]
 struct Bucket {
     waiting: Vec<u8>,
-    /// Where the runs in the file begin; each has as many bytes as a full buffer.
+    /// Positions of the runs in the file; each run has as many bytes as a full buffer.
     runs: Vec<u64>,
 }
 
@@ -56,7 +57,7 @@ pub(super) struct Spool {
 
 impl Spool {
     /// # Errors
-    /// [`Error::MemoryLimit`] where the buffers have no room for one record of each block; [`Error::OutOfMemory`].
+    /// [`Error::MemoryLimit`] if the buffers cannot hold one record of each block; [`Error::OutOfMemory`].
     pub fn new(folder: &Path, blocks: usize, buffer_bytes: usize) -> Result<Spool> {
         let records = buffer_bytes / blocks.max(1) / RECORD_BYTES;
         if records == 0 {
@@ -74,7 +75,7 @@ impl Spool {
         move |source| Error::Io { path: path.clone(), action, source }
     }
 
-    /// Takes a record in.
+    /// Adds a record.
     pub fn push(&mut self, block: usize, record: Record) -> Result<()> {
         let bucket = &mut self.buckets[block];
         reserve(&mut bucket.waiting, RECORD_BYTES)?;
@@ -97,7 +98,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Gives the records of a block, in the order in which they came.
+    /// Returns the records of a block, in the order in which they were added.
     pub fn take(&mut self, block: usize) -> Result<Vec<Record>> {
         let Bucket { waiting, runs } = std::mem::take(&mut self.buckets[block]);
         let run_records = self.run_bytes / RECORD_BYTES;

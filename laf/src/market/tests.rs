@@ -92,7 +92,7 @@ fn what_is_wrong_is_named_with_its_line() {
         (format!("{real}3 2 2\n3 2 2\n"), "line 5: a second entry for row 3, column 2"),
         (format!("{real}3 2 2\n3 3 2\n3 4 1\n"), "line 6: '3 4 1' follows after all 2 entries"),
         (format!("{symmetric}1 2 2\n"), "line 3: row 1, column 2 is above the diagonal"),
-        (real.replace("real", "integer") + "1 1 1.5\n", "line 4: '1.5' is no integer"),
+        (real.replace("real", "integer") + "1 1 1.5\n", "line 4: '1.5' is not an integer"),
     ];
     for (text, message) in cases {
         let error = read(&text, 2, 1 << 10).unwrap_err();

@@ -17,12 +17,12 @@ const SWEEPS: usize = 60;
 
 /// The eigenproblem of a symmetric matrix, of which the lower triangle is read.
 ///
-/// Cyclic Jacobi rotations: every eigenvalue has an error of a few units in the last place of the largest one, and
-/// where the matrix is positive definite with a scaled condition number `k`, a relative one of `k` units. Cost: about
-/// `30 n^3` operations. Source: J. Demmel, K. Veselic, "Jacobi's method is more accurate than QR", 1992.
+/// Cyclic Jacobi rotations: the absolute error of every eigenvalue is a few units in the last place of the largest one,
+/// and if the matrix is positive definite with a scaled condition number `k`, its relative error is about `k` units.
+/// Cost: about `30 n^3` operations. Source: J. Demmel, K. Veselic, "Jacobi's method is more accurate than QR", 1992.
 ///
 /// # Errors
-/// [`Error::NotSquare`]; [`Error::NotFinite`] with the first entry that is not.
+/// [`Error::NotSquare`]; [`Error::NotFinite`] with the first entry that is not finite.
 pub fn symmetric_eigen(a: &SmallMatrix) -> Result<Eigen> {
     let size = a.rows();
     if a.cols() != size {

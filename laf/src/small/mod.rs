@@ -1,7 +1,7 @@
-//! Matrices of a few dozen rows, as inner products of blocks of vectors are: the eigenproblem of a symmetric one, and
-//! the Rayleigh-Ritz procedure on a basis that may be dependent.
+//! Matrices of a few dozen rows, such as inner products of blocks of vectors: the eigenproblem of a symmetric matrix,
+//! and the Rayleigh-Ritz procedure on a basis that may be dependent.
 //!
-//! Accuracy comes before speed here: the cost is that of a few thousand rows of a tall matrix.
+//! Accuracy has priority over speed here, since the cost is only that of a few thousand rows of a tall matrix.
 
 mod eigen;
 mod ritz;
@@ -34,7 +34,7 @@ impl SmallMatrix {
     /// The matrix with these numbers, row by row.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`] for another number of numbers.
+    /// [`Error::ShapeMismatch`] if the number of entries does not match the shape.
     pub fn from_numbers(rows: usize, cols: usize, numbers: Vec<f64>) -> Result<SmallMatrix> {
         if rows.checked_mul(cols) != Some(numbers.len()) {
             let (left_rows, left_cols, right_rows, right_cols) = (rows, cols, numbers.len(), 1);

@@ -7,9 +7,9 @@ use sunzi::{Error, Result};
 /// The options of [`rayleigh_ritz`].
 #[derive(Clone, Debug)]
 pub struct RitzOptions {
-    /// Pairs wanted, the lowest ones.
+    /// Number of eigenpairs, the lowest ones.
     pub count: usize,
-    /// Columns of `S` that are the approximations so far; the search directions leave them out.
+    /// Columns of `S` that contain the current approximations; the search directions exclude them.
     pub old: Range<usize>,
 }
 
@@ -18,12 +18,13 @@ pub struct RitzOptions {
 pub struct Ritz {
     /// Ritz values, ascending.
     pub values: Vec<f64>,
-    /// `C` with `S C` the Ritz vectors, orthonormal.
+    /// The coefficients `C` for which `S C` are the Ritz vectors, orthonormal.
     pub vectors: SmallMatrix,
-    /// `C` with `S C` the new search directions: the parts of the Ritz vectors without the old approximations,
-    /// orthonormal, and orthogonal to the Ritz vectors. Fewer than the Ritz vectors where there are fewer.
+    /// The coefficients `C` for which `S C` are the new search directions: the parts of the Ritz vectors without the
+    /// old approximations, orthonormal, and orthogonal to the Ritz vectors. There are fewer directions than Ritz
+    /// vectors if the parts are dependent.
     pub directions: SmallMatrix,
-    /// Dimension of the span, as found.
+    /// The computed dimension of the span.
     pub dimension: usize,
 }
 
@@ -33,13 +34,13 @@ const DEPENDENT: f64 = 1e-12;
 
 /// The lowest eigenpairs of `A` on the span of `S`, from `gram = S^T S` and `image = S^T A S`.
 ///
-/// The columns are scaled to length 1; directions that are nearly dependent are left out. Cost: two eigenproblems of
-/// the size of `S`. Source: A. Stathopoulos, K. Wu, "A block orthogonalization procedure with constant synchronization
+/// The columns are scaled to length 1; nearly dependent directions are omitted. Cost: two eigenproblems of the size of
+/// `S`. Source: A. Stathopoulos, K. Wu, "A block orthogonalization procedure with constant synchronization
 /// requirements", 2002 (the basis); U. Hetmaniuk, R. Lehoucq, "Basis selection in LOBPCG", 2006 (the directions).
 ///
 /// # Errors
-/// [`Error::ShapeMismatch`]; [`Error::NotFinite`]; [`Error::InvalidArgument`] where the span has fewer dimensions than
-/// pairs are wanted.
+/// [`Error::ShapeMismatch`]; [`Error::NotFinite`]; [`Error::InvalidArgument`] if the span has fewer dimensions than the
+/// requested number of eigenpairs.
 pub fn rayleigh_ritz(gram: &SmallMatrix, image: &SmallMatrix, options: &RitzOptions) -> Result<Ritz> {
     let size = gram.rows();
     for (matrix, operation) in [(gram, "Gram matrix"), (image, "Rayleigh-Ritz")] {
@@ -53,7 +54,7 @@ pub fn rayleigh_ritz(gram: &SmallMatrix, image: &SmallMatrix, options: &RitzOpti
     if dimension < options.count {
         let wanted = options.count;
         return Err(Error::InvalidArgument(format!(
-            "{size} vectors span {dimension} dimensions, and {wanted} are wanted"
+            "{wanted} vectors are requested, but {size} vectors span only {dimension} dimensions"
         )));
     }
     let small = symmetric(&basis.times(true, &image.times(false, &basis)));
@@ -78,12 +79,12 @@ pub fn rayleigh_ritz(gram: &SmallMatrix, image: &SmallMatrix, options: &RitzOpti
 /// are left out; as a ratio of squares.
 const NEGLIGIBLE: f64 = 1e-10;
 
-/// `C` with `[V W] C` orthonormal and orthogonal to `V`, spanning the part of `W` outside the span of `V`; `V` is
-/// orthonormal.
+/// The coefficients `C` for which the columns of `[V W] C` are orthonormal, orthogonal to `V`, and span the part of `W`
+/// outside the span of `V`; `V` is orthonormal.
 ///
-/// `cross = V^T W` and `gram = W^T W`. The fewer columns, the more of `W` lies nearly in the span of `V` or is
-/// dependent.
-/// The columns are orthogonal to about the rounding unit over `1e-10`. Source: as [`rayleigh_ritz`], the basis.
+/// `cross = V^T W` and `gram = W^T W`. There are fewer columns if a part of `W` lies nearly in the span of `V` or is
+/// dependent. The columns are orthogonal up to about the rounding unit divided by `1e-10`. Source: the basis of
+/// [`rayleigh_ritz`].
 ///
 /// # Errors
 /// [`Error::ShapeMismatch`]; [`Error::NotFinite`].

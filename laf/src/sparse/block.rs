@@ -12,10 +12,10 @@
 //! | 1 to 4 a row | entries of each row |
 //! | 0 to 7 | zeros up to a multiple of 8 |
 //!
-//! An index takes as many bytes as the largest possible one needs, so that a block of 65,536 columns takes 10 bytes an
-//! entry and one of 16 million columns 11, besides the counts of the rows.
-//! Promise: [`SparseBlock::parse`] accepts no bytes whose lengths are wrong. A column index out of range, or counts
-//! that do not add up, are found where they are used: no kernel reads or writes elsewhere.
+//! An index takes the number of bytes that the largest possible index needs, so that a block of 65,536 columns takes 10
+//! bytes an entry and one of 16 million columns 11, in addition to the counts of the rows. Promise:
+//! [`SparseBlock::parse`] accepts no bytes whose lengths are wrong. A column index out of range, or counts that do not
+//! add up, are found where they are used: no kernel reads or writes elsewhere.
 
 use sunzi::{Error, Result};
 
@@ -32,7 +32,7 @@ pub struct BlockShape {
     pub rows: usize,
     /// Its columns, less than `2^32`.
     pub cols: usize,
-    /// Whether it is the lower triangle, with the diagonal, of a symmetric block.
+    /// Whether it is the lower triangle, including the diagonal, of a symmetric block.
     pub lower: bool,
 }
 
@@ -66,7 +66,7 @@ pub(super) fn header(shape: BlockShape, entries: usize, widths: Widths) -> [u8; 
     bytes
 }
 
-/// A block whose header and lengths are right.
+/// A block whose header and lengths are valid.
 #[derive(Clone, Copy, Debug)]
 pub struct SparseBlock<'a> {
     shape: BlockShape,
@@ -118,11 +118,11 @@ impl<'a> SparseBlock<'a> {
         self.entries
     }
 
-    /// Checks all that [`SparseBlock::parse`] leaves to the kernels: counts that add up, ascending columns inside the
+    /// Checks the properties that [`SparseBlock::parse`] does not: consistent counts, ascending columns inside the
     /// block and, in a lower triangle, not right of the diagonal; finite values. Cost: one pass.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] names the first row that is wrong.
+    /// [`Error::InvalidArgument`] names the first row with a fault.
     pub fn check(&self) -> Result<()> {
         self.for_each_row(|row, entries| {
             let end = if self.shape.lower { row + 1 } else { self.shape.cols };
@@ -137,10 +137,10 @@ impl<'a> SparseBlock<'a> {
         })
     }
 
-    /// Hands out the rows in order, each with its entries.
+    /// Passes the rows to `visit` in order, each with its entries.
     ///
     /// # Errors
-    /// Those of `visit`, and [`Error::InvalidArgument`] where the counts do not add up.
+    /// The errors of `visit`, and [`Error::InvalidArgument`] if the counts are not consistent.
     pub fn for_each_row(
         &self,
         mut visit: impl FnMut(usize, &mut dyn Iterator<Item = (usize, f64)>) -> Result<()>,
@@ -191,7 +191,7 @@ pub(super) struct RowEntries<'a, const W: usize> {
 }
 
 impl<'a, const W: usize> RowEntries<'a, W> {
-    /// Column and value of each.
+    /// Column and value of each entry.
     #[inline(always)]
     pub fn iter(self) -> impl Iterator<Item = (usize, f64)> + 'a {
         self.columns.iter().zip(self.values).map(|(column, value)| (number(column), f64::from_le_bytes(*value)))

@@ -14,12 +14,12 @@ pub struct Entry {
     pub value: f64,
 }
 
-/// The bytes of a block with these entries, which are sorted by row, then by column. See [`super::SparseBlock`].
+/// The bytes of a block with these entries, which must be sorted by row, then by column. See [`super::SparseBlock`].
 ///
 /// Cost: one pass.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] names the first entry that is out of range or order, doubled or not finite, and shapes
+/// [`Error::InvalidArgument`] names the first entry that is out of range or order, duplicate or not finite, and shapes
 /// beyond `2^32` rows or columns.
 pub fn pack(shape: BlockShape, entries: &[Entry]) -> Result<Vec<u8>> {
     let limit = u32::MAX as usize;

@@ -1,6 +1,6 @@
-//! Blocks of sparse matrices, each one object of bytes, and their products with blocks of vectors.
+//! Blocks of sparse matrices, stored as one object of bytes each, and their products with blocks of vectors.
 //!
-//! Knows: entries, bytes. Does not know: where a block lies in its matrix, where bytes are kept.
+//! Depends on: entries, bytes. Independent of: the place of a block in its matrix, the place of its bytes.
 
 mod block;
 mod build;

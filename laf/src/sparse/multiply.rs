@@ -21,10 +21,10 @@ macro_rules! at_width {
     };
 }
 
-/// `Y := Y + A X` for a rectangular block `A`, `X` with `A`'s columns and `Y` with `A`'s rows as rows of `vectors`
-/// numbers.
+/// `Y := Y + A X` for a rectangular block `A`; the rows of `X` belong to the columns of `A` and the rows of `Y` to the
+/// rows of `A`, each with `vectors` numbers.
 ///
-/// Cost: `2 vectors` operations an entry.
+/// Cost: `2 vectors` operations for each entry.
 ///
 /// # Errors
 /// [`Error::ShapeMismatch`]; [`Error::InvalidArgument`] for a damaged block.
@@ -36,9 +36,9 @@ pub fn multiply(block: &SparseBlock<'_>, x: &[f64], y: &mut [f64], vectors: usiz
 }
 
 /// `Y_i := Y_i + A X_j` and `Y_j := Y_j + A^T X_i` in one pass over the block `A` in rows `i`, columns `j` of a
-/// symmetric matrix. `x` and `y` are those of the columns first, then those of the rows.
+/// symmetric matrix. `x` and `y` contain the part of the columns first, then the part of the rows.
 ///
-/// Cost: `4 vectors` operations an entry. Errors: as [`multiply`].
+/// Cost: `4 vectors` operations for each entry. Errors: as [`multiply`].
 ///
 /// # Errors
 /// As [`multiply`].
@@ -53,7 +53,7 @@ pub fn multiply_symmetric(block: &SparseBlock<'_>, x: [&[f64]; 2], y: [&mut [f64
 
 /// `Y := Y + A X` for a block `A` on the diagonal of a symmetric matrix, of which the lower triangle is stored.
 ///
-/// Cost: `4 vectors` operations an entry. Errors: as [`multiply`].
+/// Cost: `4 vectors` operations for each entry. Errors: as [`multiply`].
 ///
 /// # Errors
 /// As [`multiply`].
@@ -62,12 +62,12 @@ pub fn multiply_diagonal(block: &SparseBlock<'_>, x: &[f64], y: &mut [f64], vect
     fits(x, shape.cols, vectors)?;
     fits(y, shape.rows, vectors)?;
     if !shape.lower {
-        return Err(damaged(format_args!("it is no lower triangle")));
+        return Err(damaged(format_args!("it is not a lower triangle")));
     }
     at_width!(block, lower(block, x, y, vectors))
 }
 
-/// The diagonal of a block on the diagonal, zero where nothing is stored.
+/// The diagonal of a block on the diagonal, with zeros for entries that are not stored.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] for a damaged block.

@@ -10,7 +10,7 @@ use sunzi::{Matrix, Result};
 /// A proof that a Gram matrix is definite, or why there is none.
 ///
 /// # Errors
-/// Those of the library.
+/// The errors of the library.
 pub fn independent(k: Arithmetic<'_>, gram: &Matrix) -> Result<Attempt<GramProof>> {
     let diagonal = (0..gram.rows()).map(|at| gram.float(at, at));
     let scales = diagonal.map(|entry| -exponent(&entry).div_euclid(2)).collect::<Vec<_>>();

@@ -45,7 +45,7 @@ impl Dual {
     /// The point of `task`, as it is.
     ///
     /// # Errors
-    /// Those of [`Matrix::from_fn`].
+    /// The errors of [`Matrix::from_fn`].
     fn new(task: &BoundTask<'_>) -> Result<Dual> {
         let (k, count) = (task.arithmetic(), task.program.free_variables());
         let groups = task.program.groups.iter().map(|group| Rounded::new(group, count, k.bits));
@@ -94,7 +94,7 @@ impl Dual {
     /// The point of `task` moved onto the equations, as far as its digits go, and the metrics there; or why it is not.
     ///
     /// # Errors
-    /// Those of the library.
+    /// The errors of the library.
     pub fn on_equations(task: &BoundTask<'_>) -> Result<Attempt<(Dual, Linked)>> {
         let (k, mut dual) = (task.arithmetic(), Dual::new(task)?);
         let mut first = None;

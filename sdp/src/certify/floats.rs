@@ -50,7 +50,7 @@ pub fn fixed_column(column: &Matrix, bits: u32) -> Fixed {
 /// The column of numbers in units of a power of two.
 ///
 /// # Errors
-/// Those of [`Matrix::from_fn`].
+/// The errors of [`Matrix::from_fn`].
 pub fn rounded_column(column: &Fixed, bits: u32) -> Result<Matrix> {
     Matrix::from_fn(column.values.len(), 1, bits, |row, _| Float::with_val(bits, &column.values[row]) >> column.bits)
 }
@@ -58,7 +58,7 @@ pub fn rounded_column(column: &Fixed, bits: u32) -> Result<Matrix> {
 /// The matrix of exact numbers, row by row.
 ///
 /// # Errors
-/// Those of [`Matrix::from_fn`].
+/// The errors of [`Matrix::from_fn`].
 pub fn rounded_exact(matrix: &Scaled, rows: usize, cols: usize, bits: u32) -> Result<Matrix> {
     let denominator = Float::with_val(bits + 32, &matrix.denominator);
     Matrix::from_fn(rows, cols, bits, |row, col| {
@@ -69,7 +69,7 @@ pub fn rounded_exact(matrix: &Scaled, rows: usize, cols: usize, bits: u32) -> Re
 /// The symmetric matrix of exact numbers.
 ///
 /// # Errors
-/// Those of [`Matrix::from_fn`].
+/// The errors of [`Matrix::from_fn`].
 pub fn rounded_symmetric(matrix: &Scaled, order: usize, bits: u32) -> Result<Matrix> {
     Matrix::from_fn(order, order, bits, |row, col| Float::with_val(bits, matrix.get(packed(row, col))))
 }
@@ -78,7 +78,7 @@ pub fn rounded_symmetric(matrix: &Scaled, order: usize, bits: u32) -> Result<Mat
 /// definite at this precision.
 ///
 /// # Errors
-/// Those of [`cholesky_with`] other than that.
+/// The errors of [`cholesky_with`] other than that.
 pub fn factored(k: Arithmetic<'_>, matrix: &Matrix) -> Result<Option<Cholesky>> {
     let options = CholeskyOptions::new().accuracy(Accuracy::Entrywise);
     match cholesky_with(k.ctx, Symmetric::lower(matrix), k.bits, &options) {
@@ -95,7 +95,7 @@ pub fn factored(k: Arithmetic<'_>, matrix: &Matrix) -> Result<Option<Cholesky>> 
 /// eigenvalue that is computed to an error relative to the norm of the matrix.
 ///
 /// # Errors
-/// Those of the library's factorisations and solves.
+/// The errors of the library's factorisations and solves.
 pub fn least_eigenvalue(k: Arithmetic<'_>, matrix: &Matrix) -> Result<Option<i64>> {
     let Some(factor) = factored(k, matrix)? else { return Ok(None) };
     let options = TrsmOptions::new().accuracy(Accuracy::Entrywise);
@@ -107,7 +107,7 @@ pub fn least_eigenvalue(k: Arithmetic<'_>, matrix: &Matrix) -> Result<Option<i64
 /// A factor of `matrix - 2^exponent I`, rounded to `fraction_bits` bits behind the point; `None` where there is none.
 ///
 /// # Errors
-/// Those of [`cholesky_with`] except where the matrix is not positive definite.
+/// The errors of [`cholesky_with`] except where the matrix is not positive definite.
 pub fn witness(k: Arithmetic<'_>, matrix: &Matrix, exponent: i64, fraction_bits: u32) -> Result<Option<Witness>> {
     let Some(factor) = factored(k, &shifted(k, matrix, exponent)?)? else { return Ok(None) };
     let (factor, order) = (factor.factor(), matrix.rows());
@@ -131,7 +131,7 @@ fn shifted(k: Arithmetic<'_>, matrix: &Matrix, exponent: i64) -> Result<Matrix> 
 /// `L L^T` for the factor of a witness, rounded.
 ///
 /// # Errors
-/// Those of [`syrk_with`].
+/// The errors of [`syrk_with`].
 pub fn product(k: Arithmetic<'_>, factor: &Fixed, order: usize) -> Result<Matrix> {
     let transposed = Matrix::from_fn(order, order, k.bits, |col, row| match col <= row {
         true => Float::with_val(k.bits, &factor.values[packed(row, col)]) >> factor.bits,
@@ -145,7 +145,7 @@ pub fn product(k: Arithmetic<'_>, factor: &Fixed, order: usize) -> Result<Matrix
 /// it is not, or not at this precision.
 ///
 /// # Errors
-/// Those of the library.
+/// The errors of the library.
 pub fn shown(k: Arithmetic<'_>, matrix: &Matrix) -> Result<Option<Witness>> {
     let Some(least) = least_eigenvalue(k, matrix)? else { return Ok(None) };
     let order = matrix.rows();
@@ -164,7 +164,7 @@ pub fn shown(k: Arithmetic<'_>, matrix: &Matrix) -> Result<Option<Witness>> {
     Ok(None)
 }
 
-/// The number, exactly; 0 where it is none.
+/// The number, exactly; 0 if the double is not a number.
 pub fn to_rational(value: &Float) -> Rational {
     value.to_rational().unwrap_or_default()
 }

@@ -169,7 +169,7 @@ fn prove_group(
 /// A lower bound from the dual point of `task`, or why there is none.
 ///
 /// # Errors
-/// Those of the library.
+/// The errors of the library.
 pub fn prove(task: &BoundTask<'_>) -> Result<Attempt<LowerProof>> {
     let program = task.program;
     let (dual, linked) = match Dual::on_equations(task)? {

@@ -49,13 +49,13 @@ fn equations(ctx: &Context, order: usize, bits: u32, numbers: u32) -> Result<u64
     Ok(exact + factored(ctx, order, work_bits(bits))?)
 }
 
-/// Bytes that [`super::certify`] takes at most in addition to the program, the problem and the point.
+/// The largest number of bytes that [`super::certify`] needs in addition to the program, the problem and the point.
 ///
-/// An upper bound where no attempt takes more bits than the first one, which is so where the point has room around it.
-/// With [`Context::memory_bytes`] the calls of the library keep the limit.
+/// It is an upper bound if no attempt needs more bits than the first one, which holds if the point is well inside the
+/// cone. With [`Context::memory_bytes`] the calls of the library keep the limit.
 ///
 /// # Errors
-/// Those of the library's plans.
+/// The errors of the library's plans.
 pub fn certificate_bytes(ctx: &Context, program: &Program, problem: &Problem) -> Result<u64> {
     let ctx = &ctx.with_memory_bytes(None);
     let bits = problem.precision_bits;

@@ -31,8 +31,8 @@ pub fn size_of(square: &Float) -> i64 {
     exponent(square).div_euclid(2) + 1
 }
 
-/// The part of a change of this size that is taken: all where it is below 1, and otherwise so much that it is below a
-/// half.
+/// The fraction of a change of this size that is used: 1 if the size is below 1, otherwise a fraction that makes it
+/// less than a half.
 pub fn part_of(size: i64) -> Float {
     let one = Float::with_val(2, 1);
     if size <= 0 { one } else { one >> (size + 1).min(1 << 20) as u32 }
@@ -52,7 +52,7 @@ impl Rounded {
     /// A group with numbers of `bits` bits, together with `free` free variables.
     ///
     /// # Errors
-    /// Those of [`Matrix::from_fn`].
+    /// The errors of [`Matrix::from_fn`].
     pub fn new(group: &proof::ProofGroup, free: usize, bits: u32) -> Result<Rounded> {
         let constraints = match &group.constraints {
             proof::ProofConstraints::Sampled(sampled) => Constraints::Sampled(samples(sampled, bits)?),
@@ -107,7 +107,7 @@ impl FactoredMetric {
     /// `M = Y`, or the block that is not positive definite, from 0.
     ///
     /// # Errors
-    /// Those of the library.
+    /// The errors of the library.
     pub fn from_dual(k: Arithmetic<'_>, blocks: &[Block]) -> Result<std::result::Result<FactoredMetric, usize>> {
         FactoredMetric::new(blocks, |block| match block {
             Block::Diagonal(diagonal) => Ok(positive(diagonal).then(|| SeenBlock { block: block.clone(), root: None })),
@@ -122,7 +122,7 @@ impl FactoredMetric {
     /// `M = X^-1`, or the block that is not positive definite, from 0.
     ///
     /// # Errors
-    /// Those of the library.
+    /// The errors of the library.
     pub fn from_primal(k: Arithmetic<'_>, blocks: &[Block]) -> Result<std::result::Result<FactoredMetric, usize>> {
         FactoredMetric::new(blocks, |block| match block {
             Block::Diagonal(diagonal) if !positive(diagonal) => Ok(None),
@@ -171,7 +171,7 @@ impl Metric {
     /// The metric of M, or why there is none.
     ///
     /// # Errors
-    /// Those of the library.
+    /// The errors of the library.
     pub fn new(
         workers: &Workers,
         bits: u32,
@@ -204,7 +204,7 @@ impl Metric {
     /// `t = S^-1 r`, and `r^T S^-1 r`.
     ///
     /// # Errors
-    /// Those of the library.
+    /// The errors of the library.
     pub fn solve(&self, k: Arithmetic<'_>, r: &Matrix) -> Result<(Matrix, Float)> {
         let t = self.factor.solve(k.ctx, r, k.bits)?;
         let square = k.inner(r, &t)?;
@@ -214,7 +214,7 @@ impl Metric {
     /// `L^-1 B` or `L^-T B` for `S = L L^T`.
     ///
     /// # Errors
-    /// Those of [`trsm_with`].
+    /// The errors of [`trsm_with`].
     pub fn substituted(&self, k: Arithmetic<'_>, b: &Matrix, op: Op) -> Result<Matrix> {
         let options = TrsmOptions::new().op(op).accuracy(Accuracy::Entrywise);
         Ok(trsm_with(k.ctx, self.factor.factor(), b, k.bits, &options)?.result)
@@ -223,7 +223,7 @@ impl Metric {
     /// Block `cone` of `M A^*(t) M`.
     ///
     /// # Errors
-    /// Those of the library's products.
+    /// The errors of the library's products.
     pub fn change(&self, k: Arithmetic<'_>, constraints: &Constraints, cone: usize, t: &Matrix) -> Result<Block> {
         match (&self.seen.blocks[cone].block, constraints.weighted_sum(k, cone, t)?) {
             (Block::Dense(m), Block::Dense(sum)) => {
@@ -262,7 +262,7 @@ impl Linked {
     /// The metrics at these matrices of the groups, or why there are none: the group, from 0, and a text.
     ///
     /// # Errors
-    /// Those of the library.
+    /// The errors of the library.
     pub fn new(
         workers: &Workers,
         bits: u32,
@@ -297,7 +297,7 @@ impl Linked {
     /// The least changes of x, group by group, with `B^T dx = rest`, and the square of their size.
     ///
     /// # Errors
-    /// Those of the library.
+    /// The errors of the library.
     pub fn primal(&self, k: Arithmetic<'_>, rest: &Matrix) -> Result<(Vec<Matrix>, Float)> {
         let Some(factor) = &self.factor else { return Ok((Vec::new(), Float::new(k.bits))) };
         let t = factor.solve(k.ctx, rest, k.bits)?;
@@ -312,7 +312,7 @@ impl Linked {
     /// The least W and its y with `A_p . W + (B dy)_p` the residuals.
     ///
     /// # Errors
-    /// Those of the library.
+    /// The errors of the library.
     pub fn dual(&self, k: Arithmetic<'_>, rest: &[Matrix]) -> Result<DualChange> {
         let forward = rest.iter().zip(&self.metrics).map(|(rest, metric)| metric.substituted(k, rest, Op::NoTranspose));
         let mut forward = forward.collect::<Result<Vec<_>>>()?;
@@ -344,7 +344,7 @@ impl Linked {
 /// The sum of `V^T V`.
 ///
 /// # Errors
-/// Those of the library.
+/// The errors of the library.
 pub fn gram<'a>(k: Arithmetic<'_>, parts: impl Iterator<Item = &'a Matrix> + Clone) -> Result<Matrix> {
     let cols = parts.clone().map(Matrix::cols).next().unwrap_or(0);
     let mut all = Matrix::zeros(parts.clone().map(Matrix::rows).sum(), cols, k.bits)?;
@@ -361,7 +361,7 @@ pub fn gram<'a>(k: Arithmetic<'_>, parts: impl Iterator<Item = &'a Matrix> + Clo
 /// `A_p . M` of a group, a column.
 ///
 /// # Errors
-/// Those of the library's products.
+/// The errors of the library's products.
 pub fn pairings(k: Arithmetic<'_>, constraints: &Constraints, blocks: &[Block]) -> Result<Matrix> {
     match constraints {
         Constraints::Sampled(sampled) => {

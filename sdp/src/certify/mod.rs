@@ -1,7 +1,7 @@
 //! Proofs of bounds from the results of the solver: guesses in floating-point numbers of the library, each confirmed by
 //! the check of [`crate::proof`] before it counts.
 //!
-//! Design: docs/decisions/056-certificates.md. Does not know: how proofs are stored.
+//! Design: docs/decisions/056-certificates.md. Independent of: how proofs are stored.
 
 mod equations;
 mod feasible;
@@ -43,11 +43,11 @@ type Attempt<T> = std::result::Result<T, String>;
 /// The result of [`certify`].
 #[derive(Clone, Debug)]
 pub struct Certificate {
-    /// The proof, of at least one bound or ray; none where nothing was found.
+    /// The proof, of at least one bound or ray; `None` if none was found.
     pub proof: Option<Proof>,
-    /// Why there is no lower bound.
+    /// The reason why there is no lower bound.
     pub without_lower: Option<String>,
-    /// Why there is no upper bound.
+    /// The reason why there is no upper bound.
     pub without_upper: Option<String>,
 }
 
@@ -91,8 +91,8 @@ impl BoundTask<'_> {
         let wanted = (bits + distance - NEAR + 32).div_euclid(32) * 32;
         let smaller = distance - NEAR;
         format!(
-            ": its distance from the equations is 2^{distance} times what it allows; if there is an interior, error \
-             thresholds smaller by 2^{smaller}, or {wanted} bits in place of {bits}, would suffice"
+            ": its distance from the equations is 2^{distance} times the distance that it allows; if there is an \
+             interior, error thresholds smaller by 2^{smaller}, or {wanted} bits in place of {bits}, would suffice"
         )
     }
 
@@ -121,22 +121,22 @@ impl BoundTask<'_> {
     }
 }
 
-/// Proves bounds of the optimal value of `program`, whose files `problem` was read from, near a point of the solver.
+/// Proves bounds of the optimal value of `program`, from whose files `problem` was read, near a point of the solver.
 ///
-/// A dual point gives a lower bound, a primal point an upper one; either may be missing. Where a bound is missing,
-/// the point of the other side is also tried as a ray, which shows that nothing is feasible on this one. Each is a
-/// bound for the decimals of the files as they stand, whatever rounding the solver met.
+/// A dual point gives a lower bound, a primal point an upper one; either may be missing. If a bound is missing, the
+/// point of the other side is also tried as a ray, which proves that the program of this side is infeasible. Each bound
+/// holds for the decimals in the files, regardless of rounding in the solver.
 ///
 /// Shapes: `point` has the blocks of `problem`, at any precision. Accuracy: the point is moved onto the equations by
-/// changes that are least relative to Y and X, so a bound is found where the equations are near enough for the point to
-/// stay positive definite; it differs from the objective of the point by about the residuals, and is rounded outwards
-/// to the digits of the precision. Cost, at twice the bits: for each side what an iteration of the solver costs, its
-/// Schur complement above all, a Gram matrix of the equations of each group and its factor, two factorisations of each
-/// block; then [`verify`], once for each side. Memory: [`certificate_bytes`] at most.
-/// Source: docs/decisions/056-certificates.md, docs/decisions/071-proofs-beside-small-eigenvalues.md.
+/// the smallest changes relative to Y and X, so a bound is found if the residuals of the equations are small enough for
+/// the point to stay positive definite; it differs from the objective of the point by about the residuals, and is
+/// rounded outwards to the digits of the precision. Cost, at twice the bits: for each side the cost of an iteration of
+/// the solver, mainly its Schur complement; a Gram matrix of the equations of each group and its factor; two
+/// factorisations of each block; then [`verify`], once for each side. Memory: [`certificate_bytes`] at most. Source:
+/// docs/decisions/056-certificates.md, docs/decisions/071-proofs-beside-small-eigenvalues.md.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] where `program` is not that of `problem`; those of the library.
+/// [`Error::InvalidArgument`] if `program` and `problem` do not belong together; the errors of the library.
 pub fn certify(ctx: &Context, program: &Program, problem: &Problem, point: &Point) -> Result<Certificate> {
     if program.polynomials.is_empty() {
         return certify_at(ctx, program, problem, point);

@@ -88,7 +88,7 @@ fn short_basis(origin: &Origin, rows: usize, bits: u32) -> Result<Fixed> {
 /// The polynomials of a rounded basis at the solver's points, times the roots of its scalings: a row for each.
 ///
 /// # Errors
-/// Those of the library's products.
+/// The errors of the library's products.
 fn rows_of(k: Arithmetic<'_>, basis: &Fixed, origin: &Origin, rows: usize) -> Result<Matrix> {
     let coefficients = Matrix::from_fn(rows, rows, k.bits, |row, power| match power <= row {
         true => Float::with_val(k.bits, &basis.values[triangle(row) + power]) >> basis.bits,
@@ -125,7 +125,7 @@ fn products_of_others(x: &Float, list: &[Float], bits: u32) -> Vec<Float> {
 /// each, times the solver's scalings and divided by the weights.
 ///
 /// # Errors
-/// Those of [`Matrix::from_fn`].
+/// The errors of [`Matrix::from_fn`].
 fn weights(sampling: &ProofSampling, origin: &Origin, bits: u32) -> Result<Matrix> {
     let near = sampling.points.values.iter().map(|x| Float::with_val(bits, x) >> sampling.points.bits);
     let near = near.collect::<Vec<Float>>();
@@ -202,7 +202,7 @@ impl Change {
 /// How each group changes; a text where its sample points are not known.
 ///
 /// # Errors
-/// Those of the basis.
+/// The errors of the basis.
 pub fn changes(ctx: &Context, problem: &Problem) -> Result<std::result::Result<Vec<Change>, String>> {
     let mut found = Vec::new();
     for group in &problem.groups {
@@ -219,7 +219,7 @@ pub fn changes(ctx: &Context, problem: &Problem) -> Result<std::result::Result<V
 /// The point in terms of the samplings.
 ///
 /// # Errors
-/// Those of the library's products.
+/// The errors of the library's products.
 pub fn changed(ctx: &Context, changes: &[Change], problem: &Problem, point: &Point) -> Result<Point> {
     let k = Arithmetic { ctx, bits: work_bits(problem.precision_bits) };
     let (mut x, mut dual) = (Vec::new(), Vec::new());

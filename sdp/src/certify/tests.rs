@@ -179,7 +179,7 @@ fn exponents_beyond_the_limit_are_refused() -> Result<()> {
         changed[2].upper.as_mut().unwrap().blocks[0][0].exponent = exponent;
         for proof in changed {
             let error = verify(&program, &proof, 1).unwrap_err().to_string();
-            assert!(error.contains(&format!("the proof has 2^{exponent},")), "{error}");
+            assert!(error.contains(&format!("the proof contains 2^{exponent},")), "{error}");
         }
     }
     // At the limit it is the numbers that refuse it.

@@ -193,7 +193,7 @@ fn stated(side: &PrimalEquations<'_>, x: &[Matrix], distance: i64) -> Result<Att
 /// An upper bound from the primal point of `task`, or why there is none.
 ///
 /// # Errors
-/// Those of the library.
+/// The errors of the library.
 pub fn prove(task: &BoundTask<'_>) -> Result<Attempt<UpperProof>> {
     let (side, mut x) = (PrimalEquations::new(task)?, task.point.x.clone());
     let mut distance = i64::MIN;

@@ -203,7 +203,7 @@ impl<'a> Column<'a> {
 /// than `program` is accepted as a first point where `initial`.
 ///
 /// # Errors
-/// Those of [`super::load_checkpoint`].
+/// The errors of [`super::load_checkpoint`].
 pub fn load(path: &Path, parts: &PointParts<'_>, program: &Fingerprint, initial: bool) -> Result<(State, u64)> {
     const OTHERS: &str = "remove it, or choose another directory for checkpoints (-c DIR, checkpoint) or none (-c '')";
     const POINT: &str = "to start from its point, give its directory as the initial checkpoint (-i DIR, \

@@ -8,14 +8,13 @@ use sunzi::{Error, Result};
 /// The file that is locked.
 const FILE: &str = "checkpoint.lock";
 
-/// A folder of checkpoints that is this process's own until the value is dropped: two runs would overwrite each
-/// other's states.
+/// Exclusive use of a folder of checkpoints, until the value is dropped: two runs would overwrite each other's states.
 #[derive(Debug)]
 pub struct CheckpointLock {
     folder: PathBuf,
-    /// Folders that were made for it, the deepest first.
+    /// Folders that were created for it, the deepest first.
     made: Vec<PathBuf>,
-    /// Where the file system has locks.
+    /// The lock, if the file system has locks.
     file: Option<File>,
 }
 
@@ -26,10 +25,11 @@ fn number_in(mut file: &File) -> Option<u32> {
 }
 
 impl CheckpointLock {
-    /// Takes a folder, which is made where it is missing. A process that ends in whatever way gives it back.
+    /// Locks a folder, which is created if it is missing. The lock is released when the process ends, also after a
+    /// crash.
     ///
     /// # Errors
-    /// [`Error::StorageInUse`] with the process that has it; [`Error::Io`].
+    /// [`Error::StorageInUse`] with the process that holds the lock; [`Error::Io`].
     pub fn take(folder: &Path) -> Result<CheckpointLock> {
         let path = folder.join(FILE);
         let failed = |path: &Path, source| Error::Io { path: path.to_path_buf(), action: "create", source };

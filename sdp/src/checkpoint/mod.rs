@@ -3,10 +3,10 @@
 //!
 //! The column has a head of [`HEADER`] numbers: a version; the iterations, both steps and the precision; the
 //! fingerprint of the program; the course of earlier points; the summary of the first iterations; what steps have
-//! reached. Behind it stand the point, and the best point where there is one. Any run of the same program may go on, at
-//! another precision and with other threads, ranks and options; at the same precision and options it goes on with the
-//! same bits, and ends as the run would have ended that wrote it. A run that had reached its end is continued beyond
-//! it.
+//! reached. Behind it stand the point, and the best point where there is one. Any run of the same program may continue,
+//! at another precision and with other threads, ranks and options; at the same precision and options it continues with
+//! the same bits, and ends as the run that wrote the checkpoint would have ended. A run that had reached its end is
+//! continued beyond it.
 
 mod binary;
 mod lock;
@@ -45,7 +45,7 @@ const LEAST_BITS: u32 = 64;
 /// The content behind the numbers of a state in the head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Behind {
-    /// Zeros: the run had reached its end, and a run that goes on continues beyond it. Files of versions that did not
+    /// Zeros: the run had reached its end, and a continued run goes beyond it. Files of versions that did not
     /// distinguish ends from breaks have this where nothing is known of earlier points.
     End = 0,
     /// The course of earlier points: the run was under way.
@@ -122,7 +122,7 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// The checkpoints of a program, which may be dropped afterwards.
+    /// The checkpoints of a program; the program may be dropped afterwards.
     ///
     /// Cost: a pass over its numbers.
     /// Source: docs/decisions/085-checkpoints-know-their-program.md.
@@ -130,7 +130,7 @@ impl Checkpoints {
         Checkpoints { program: Fingerprint::of(problem), sizes: PointSizes::of(problem) }
     }
 
-    /// Writes a state into `folder`, which is made where it is missing: the fingerprint of the program, the course of
+    /// Writes a state into `folder`, which is created if it is missing: the fingerprint of the program, the history of
     /// earlier points, `x`, X, y and Y, and those of the best point, as one column in the library's binary format,
     /// exactly, with a checksum. The file is complete or absent.
     ///
@@ -163,17 +163,17 @@ impl Checkpoints {
         io::write_as(folder.join(CHECKPOINT_FILE), FileFormat::Binary, &column, &WriteOptions::new())
     }
 
-    /// The state in `folder`, of which this rank of `solver` keeps only its part; the parts of others in a file are
-    /// skipped. As [`load_checkpoint`], or as [`load_initial_checkpoint`] where `initial`; `None` where no folder is
-    /// named. Collective: every rank calls it, also one that has no folder.
+    /// The state in `folder`; this rank of `solver` keeps only its part and skips the parts of other ranks in the file.
+    /// As [`load_checkpoint`], or as [`load_initial_checkpoint`] if `initial` is set; `None` if no folder is given.
+    /// Collective: every rank calls it, also a rank without a folder.
     ///
-    /// Cost: two passes over the file, one over text files; memory for the part, and on each rank for a buffer of the
-    /// file's size, 1 MiB at most, and for the heads of the numbers in it; of text files a block as text.
-    /// Source: docs/decisions/085-checkpoints-know-their-program.md, docs/decisions/091-checkpoints-in-parts.md.
+    /// Cost: two passes over the file, one pass over text files; memory for the part, and on each rank for a buffer of
+    /// at most 1 MiB and for the heads of the numbers in the file; for text files also the text of a block. Source:
+    /// docs/decisions/085-checkpoints-know-their-program.md, docs/decisions/091-checkpoints-in-parts.md.
     ///
     /// # Errors
-    /// As there, on all ranks; [`Error::InvalidArgument`] where ranks find different checkpoints, or only some of them
-    /// one, and where the solver's program has other blocks.
+    /// The same errors, on all ranks; [`Error::InvalidArgument`] if ranks find different checkpoints, or only some of
+    /// them find one, and if the solver's program has other blocks.
     pub fn load(&self, solver: &Solver<'_>, folder: Option<&Path>, initial: bool) -> Result<Option<State>> {
         let find = |folder| match solver.share().all == self.sizes.cones {
             true => self.find(folder, &PointParts::of_rank(&self.sizes, solver), initial),
@@ -217,32 +217,32 @@ pub fn save_checkpoint(folder: &Path, problem: &Problem, state: &State) -> Resul
     Checkpoints::new(problem).save(folder, state)
 }
 
-/// The state in `folder`, rounded to the precision of the program: that of [`save_checkpoint`], or SDPB's text files,
-/// which do not name their program; `None` where there is no checkpoint. At the same precision the rest of a run has
-/// the bits that it would have had. [`State::precision_bits`] is that of the file: a run from there sees whether the
-/// point was rounded.
+/// The state in `folder`, rounded to the precision of the program, from a file of [`save_checkpoint`] or from SDPB's
+/// text files, which do not identify their program; `None` if there is no checkpoint. At the same precision the
+/// continued run has the same bits as an uninterrupted run. [`State::precision_bits`] is the precision of the file, so
+/// that a continued run can detect that the point was rounded.
 ///
-/// Whether the program is the one that the checkpoint was written for is decided by a hash of all its numbers, and at
-/// another precision by a weighted sum of them, which detects no change of a number below 2^-30 of its column or below
-/// 2^-95, nearly all above 2^-20, and at places with a weight near 0 only larger ones.
+/// A hash of all numbers decides whether the checkpoint was written for the program; at another precision it is a
+/// weighted sum of them, which detects no change of a number below 2^-30 of its column or below 2^-95, nearly all
+/// changes above 2^-20, and at places with a weight near 0 only larger ones.
 ///
-/// Cost: two passes over the file, and its numbers in memory; a pass over the numbers of the program.
-/// Source: docs/decisions/085-checkpoints-know-their-program.md.
+/// Cost: two passes over the file, its numbers in memory, and a pass over the numbers of the program. Source:
+/// docs/decisions/085-checkpoints-know-their-program.md.
 ///
 /// # Errors
-/// [`Error::Format`] where the file belongs to another program, does not record to which it belongs, as in earlier
-/// versions, or is damaged; [`Error::InvalidArgument`] where only a binary checkpoint of SDPB is there; [`Error::Io`].
+/// [`Error::Format`] if the file belongs to another program, does not record its program, as in earlier versions, or is
+/// damaged; [`Error::InvalidArgument`] if there is only a binary checkpoint of SDPB; [`Error::Io`].
 pub fn load_checkpoint(folder: &Path, problem: &Problem) -> Result<Option<State>> {
     load(folder, problem, false)
 }
 
-/// The state in `folder` as a first point: as [`load_checkpoint`], but of any program with blocks of these sizes. Of
-/// another or an unknown program it has only the point, after no iterations.
+/// The state in `folder` as an initial point: as [`load_checkpoint`], but from any program with blocks of these sizes.
+/// From another or an unknown program only the point is used, with an iteration count of 0.
 ///
 /// Cost: as there.
 ///
 /// # Errors
-/// [`Error::Format`] where the sizes are others, or the file is damaged; [`Error::InvalidArgument`], [`Error::Io`] as
+/// [`Error::Format`] if the sizes differ, or the file is damaged; [`Error::InvalidArgument`] and [`Error::Io`] as
 /// there.
 pub fn load_initial_checkpoint(folder: &Path, problem: &Problem) -> Result<Option<State>> {
     load(folder, problem, true)
@@ -254,10 +254,10 @@ fn load(folder: &Path, problem: &Problem, initial: bool) -> Result<Option<State>
     Ok(found.map(|(state, _)| state))
 }
 
-/// Whether SDPB's binary checkpoint lies in `folder`, which is not read: it has the layout of SDPB's processes, and no
-/// word of its precision.
+/// Whether `folder` contains a binary checkpoint of SDPB, which cannot be read: its layout depends on SDPB's processes,
+/// and it does not state its precision.
 ///
-/// Cost: a look at the names of two files. Source: SDPB, `src/sdp_solve/SDP_Solver/save_checkpoint.cxx`.
+/// Cost: the names of two files are looked up. Source: SDPB, `src/sdp_solve/SDP_Solver/save_checkpoint.cxx`.
 pub fn has_foreign_checkpoint(folder: &Path) -> bool {
     ["checkpoint.json", "checkpoint.0"].iter().any(|name| folder.join(name).is_file())
 }

@@ -1,6 +1,6 @@
 //! The parts of the points of a program that a rank keeps: all of them in one process.
 //!
-//! Does not know: files.
+//! Independent of: files.
 
 use crate::block::Block;
 use crate::iterate::{Cone, Point, Share, Solver, block_numbers, cones};
@@ -40,7 +40,7 @@ impl PointSizes {
 pub struct PointParts<'a> {
     /// Sizes of the whole points.
     pub sizes: &'a PointSizes,
-    /// Which rank has which part, where there are several.
+    /// The distribution of the parts over the ranks, if there are several.
     share: Option<&'a Share>,
 }
 
@@ -104,7 +104,7 @@ impl<'a> PointParts<'a> {
     /// and skips any other.
     ///
     /// # Errors
-    /// Those of `take` and of [`Matrix::zeros`].
+    /// The errors of `take` and of [`Matrix::zeros`].
     pub fn point(&self, bits: u32, mut take: impl FnMut(PointPart, bool) -> Result<Option<Matrix>>) -> Result<Point> {
         let mut point = Point { x: Vec::new(), primal: Vec::new(), y: Matrix::zeros(0, 1, bits)?, dual: Vec::new() };
         for part in self.all() {

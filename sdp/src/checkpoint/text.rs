@@ -63,7 +63,7 @@ fn text_matrix(path: PathBuf, shape: Dimensions, bits: u32, hash: &mut Xxh3) -> 
 /// the bytes of all of them, which it reads for this: by it ranks find out whether they have the same files.
 ///
 /// # Errors
-/// Those of [`super::load_checkpoint`].
+/// The errors of [`super::load_checkpoint`].
 pub fn load(folder: &Path, parts: &PointParts<'_>) -> Result<(State, u64)> {
     let (sizes, bits) = (parts.sizes, parts.sizes.bits);
     let mut hash = Xxh3::new();

@@ -3,8 +3,8 @@
 //! The equation for the direction has eigenvalues from the complementarity to its inverse, so its condition grows with
 //! the inverse square of the gap: a gap that is `2^-k` times one that was reached at some precision takes `2 k` bits
 //! more. Errors of the equations are those of solves, in proportion to `2^-bits`: one that is `2^k` above its threshold
-//! takes `k` bits more. Where a side has no interior the condition grows faster than that, and no number of bits is
-//! enough: the advice is no promise.
+//! takes `k` bits more. If a side has no interior the condition grows faster than that, and no number of bits is
+//! sufficient: the advice is not a guarantee.
 
 use crate::iterate::quality::Quality;
 use crate::iterate::ramp;

@@ -25,7 +25,7 @@ const GROWN_BITS: u32 = 10;
 /// The sizes of a program's data, relative to which errors count, as the gap does relative to the objectives.
 ///
 /// The gap is relative, and so are errors here: multiplying a program by a number changes no comparison. The thresholds
-/// of SDPB's options are for errors as they stand, and serve here only to decide what is feasible.
+/// of SDPB's options refer to the absolute errors, and serve here only to decide which points are feasible.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scales {
     /// `1 + max(|C|, |b|)`.
@@ -79,7 +79,7 @@ pub(crate) struct Best {
     pub merit: Merit,
 }
 
-/// Why better points are not to come.
+/// The reason why no better points are expected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Past {
     /// Points have been infeasible for long, after feasible ones.
@@ -98,10 +98,11 @@ pub(crate) struct Seen {
     pub error: Float,
 }
 
-/// How the points of a run at one precision have become better and worse, up to the one before that of its state.
+/// The history of the points of a run at one precision, up to the point before that of its state: how they improved and
+/// worsened.
 ///
-/// A run that goes on from a state with its course ends as the run would have ended that left it. A copy shares the
-/// best point.
+/// A run that continues from a state with its history ends as the uninterrupted run would. A copy shares the best
+/// point.
 #[derive(Clone, Debug)]
 pub struct Course {
     pub(crate) best: Option<Arc<Best>>,

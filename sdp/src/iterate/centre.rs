@@ -24,7 +24,7 @@ const LEAST_BITS: i64 = 64;
 /// Source: SDPB, `src/sdp_solve/SDP_Solver/run/step/compute_R_error.hxx`.
 ///
 /// # Errors
-/// Those of the library's products.
+/// The errors of the library's products.
 pub fn off_centre(place: &SystemPoint<'_>, mu: &Float) -> Result<Float> {
     let site = place.site.at(IterationStep::Constants);
     let sizes = site.map(ConeTask::Product, |k, at| {

@@ -15,15 +15,15 @@ use sunzi::{Matrix, Result};
 /// Bits of a condition number.
 const BITS: u32 = 64;
 
-/// How near matrices of an iteration were to singular ones.
+/// The distance from singularity of the matrices of an iteration, as condition numbers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Conditions {
-    /// Of Q; 1 where there are no free variables.
+    /// Of Q; 1 if there are no free variables.
     pub free: Float,
     /// The largest of the Schur complement of a group, a block of X and a block of Y.
     pub block: Float,
-    /// Which of them that is, as SDPB calls it: `schur_complement_cholesky.block_3`, `X_cholesky.block_3_0`,
-    /// `Y_cholesky.block_3_1`, with the parity behind the number; in SDPA's programs only the number of a block.
+    /// Its name in SDPB: `schur_complement_cholesky.block_3`, `X_cholesky.block_3_0`, `Y_cholesky.block_3_1`, with the
+    /// parity after the number; for SDPA's programs only the number of a block.
     pub name: String,
 }
 
@@ -79,7 +79,7 @@ fn of_system(site: &Site<'_>, factor: &Factor) -> Result<Float> {
 /// How near the matrices of an iteration are to singular ones. Collective.
 ///
 /// # Errors
-/// Those of any rank.
+/// The errors of any rank.
 pub fn conditions(place: &SystemPoint<'_>, system: &System) -> Result<Conditions> {
     let SystemPoint { site, point, factors } = *place;
     let (groups, free) = system.factors();

@@ -38,7 +38,7 @@ fn found<T>(made: Result<T>) -> Result<Option<T>> {
 /// precision.
 ///
 /// # Errors
-/// Those of [`cholesky_with`] other than that.
+/// The errors of [`cholesky_with`] other than that.
 pub fn cholesky(k: Arithmetic<'_>, matrix: &Matrix, accuracy: Accuracy) -> Result<Option<Cholesky>> {
     let options = CholeskyOptions::new().accuracy(accuracy);
     let made = found(cholesky_with(k.ctx, Symmetric::lower(matrix), k.bits, &options))?;
@@ -50,7 +50,7 @@ impl Factor {
     /// positive.
     ///
     /// # Errors
-    /// Those of [`Matrix::from_fn`].
+    /// The errors of [`Matrix::from_fn`].
     pub fn diagonal(k: Arithmetic<'_>, entries: &Matrix) -> Result<std::result::Result<Factor, usize>> {
         if let Some(row) = first_refused(entries) {
             return Ok(Err(row));
@@ -66,7 +66,7 @@ impl Factor {
     /// The factor of a matrix of this process: see [`cholesky`].
     ///
     /// # Errors
-    /// Those of [`cholesky`].
+    /// The errors of [`cholesky`].
     pub fn own(k: Arithmetic<'_>, matrix: &Matrix, accuracy: Accuracy) -> Result<Option<Factor>> {
         Ok(cholesky(k, matrix, accuracy)?.map(Factor::Own))
     }
@@ -122,7 +122,7 @@ impl Factor {
     /// Collective there.
     ///
     /// # Errors
-    /// Those of [`trsm_with`].
+    /// The errors of [`trsm_with`].
     pub fn substituted(&self, ranks: &Ranks, k: Arithmetic<'_>, b: &Matrix, op: Op) -> Result<Matrix> {
         let options = TrsmOptions::new().op(op).accuracy(Accuracy::Entrywise);
         match self {
@@ -137,7 +137,7 @@ impl Factor {
     /// `L^-T L^-1 B`, as [`Factor::substituted`].
     ///
     /// # Errors
-    /// Those of [`Cholesky::solve`].
+    /// The errors of [`Cholesky::solve`].
     pub fn solve(&self, ranks: &Ranks, k: Arithmetic<'_>, b: &Matrix) -> Result<Matrix> {
         match self {
             Factor::Own(factor) => {
@@ -174,7 +174,7 @@ fn scaled(k: Arithmetic<'_>, factors: &Matrix, b: &Matrix) -> Result<Matrix> {
     })
 }
 
-/// Gives out the right sides, which every rank has, in the tiles of the factor, and the solution to every rank.
+/// Gives out the right-hand sides, which every rank has, in the tiles of the factor, and the solution to every rank.
 fn in_tiles(
     ranks: &Ranks,
     factor: &DistMatrix,

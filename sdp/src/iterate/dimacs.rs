@@ -25,7 +25,7 @@ fn sizes(bits: u32, entries: &Matrix) -> Float {
 /// See [`super::Solver::dimacs_errors`]. Collective.
 ///
 /// # Errors
-/// Those of the library's products.
+/// The errors of the library's products.
 pub fn errors(site: &Site<'_>, solution: &Solution) -> Result<[f64; 6]> {
     let (point, problem, bits) = (&solution.point, site.problem, site.bits);
     let (k, share) = (site.arithmetic(), site.share);

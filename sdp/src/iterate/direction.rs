@@ -58,7 +58,7 @@ impl<'a> Directions<'a> {
     /// Prepares both directions. Collective.
     ///
     /// # Errors
-    /// Those of the library's products.
+    /// The errors of the library's products.
     pub fn new(
         place: &'a SystemPoint<'a>,
         residuals: &'a Residuals,
@@ -83,7 +83,7 @@ impl<'a> Directions<'a> {
     /// Collective.
     ///
     /// # Errors
-    /// Those of the library's products and solves.
+    /// The errors of the library's products and solves.
     pub fn find(&self, centre: &Float, predictor: Option<&Point>) -> Result<Point> {
         self.towards(Some(centre), predictor)
     }

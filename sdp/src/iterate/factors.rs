@@ -67,11 +67,11 @@ fn dual(k: Arithmetic<'_>, block: &Block) -> Result<SidePart> {
     }
 }
 
-/// Factors of the blocks at hand, or the first block of the caller's program, by its number among all, that is not
+/// Factors of the blocks of this rank, or the first block of the caller's program, by its number among all, that is not
 /// positive definite. Collective.
 ///
 /// # Errors
-/// Those of the library.
+/// The errors of the library.
 pub fn factor(site: &Site<'_>, point: &Point) -> Result<std::result::Result<Vec<ConeFactors>, (usize, Side)>> {
     let (cones, bits) = (site.cones, site.bits);
     let both = (0..cones.len()).flat_map(|at| [(at, Side::Primal), (at, Side::Dual)]);

@@ -7,7 +7,7 @@
 //! relative to the sum of magnitudes that it belongs to or to 2^-65 where that is more, is above 2^-30 after
 //! multiplication by both its weights. These are spread from -1 to 1: places where they are nearly 0 hide larger
 //! changes.
-//! Does not know: files, points.
+//! Independent of: files, points.
 
 use crate::iterate::outline::Outline;
 use crate::iterate::visit::{Visitor, visit};

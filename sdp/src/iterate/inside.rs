@@ -36,7 +36,7 @@ impl Inside {
     /// The program that is solved in place of this one.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where equations contradict each other, or none is left; those of copies.
+    /// [`Error::InvalidArgument`] where equations contradict each other, or none is left; the errors of copies.
     pub fn of(problem: &Problem) -> Result<(Inside, Cow<'_, Problem>)> {
         let units = Units::of(problem);
         let mut inside = Cow::Borrowed(problem);
@@ -60,8 +60,8 @@ impl Inside {
         Ok((found, inside))
     }
 
-    /// Which rank has which part of the program that is solved, and of the caller's, where that is another. From here
-    /// on points are those of this rank.
+    /// The distribution over the ranks of the program that is solved, and of the caller's program if it differs. From
+    /// here on points are those of this rank.
     pub fn shares(&mut self, ranks: Ranks, inside: &Problem, caller: &Problem) -> (Share, Option<Share>) {
         let is_other = self.is_other();
         let share = Share::new(ranks, inside, self.merged.take());
@@ -92,7 +92,7 @@ impl Inside {
     /// The program in the caller's units.
     ///
     /// # Errors
-    /// Those of copies of matrices.
+    /// The errors of copies of matrices.
     pub fn in_own_units<'p>(&self, problem: &'p Problem) -> Result<Cow<'p, Problem>> {
         self.units.as_ref().map_or(Ok(Cow::Borrowed(problem)), |units| Ok(Cow::Owned(units.removed(problem)?)))
     }
@@ -100,7 +100,7 @@ impl Inside {
     /// The solution of the caller as one of [`Inside::in_own_units`].
     ///
     /// # Errors
-    /// Those of copies of matrices.
+    /// The errors of copies of matrices.
     pub fn reduced<'s>(&self, solution: &'s Solution) -> Result<Cow<'s, Solution>> {
         if self.dependent.is_none() && self.merged.is_none() {
             return Ok(Cow::Borrowed(solution));
@@ -117,7 +117,7 @@ impl Inside {
 
     /// Remarks on it for the end of a run.
     pub fn sentences(&self) -> impl Iterator<Item = String> + '_ {
-        let units = "thresholds, gap, errors and sizes are in units in which the numbers of the program are near 1";
+        let units = "thresholds, gap, errors and sizes refer to the program scaled to numbers near 1";
         let of_units = self.units.iter().map(|_| units.to_string());
         self.dependent.iter().map(Dependent::sentence).chain(of_units)
     }
@@ -133,7 +133,7 @@ impl Inside {
     /// Turns a point of the caller into one of this program.
     ///
     /// # Errors
-    /// Those of copies of matrices.
+    /// The errors of copies of matrices.
     pub fn enter(&self, point: &mut Point, cones: &[Cone]) -> Result<()> {
         if let Some(dependent) = &self.dependent {
             shortened(dependent, point)?;
@@ -145,7 +145,7 @@ impl Inside {
     /// Turns a point of this program into one of the caller.
     ///
     /// # Errors
-    /// Those of copies of matrices.
+    /// The errors of copies of matrices.
     pub fn leave(&self, point: &mut Point, cones: &[Cone]) -> Result<()> {
         if let Some(merged) = &self.merged {
             parted(merged, point)?;
@@ -162,7 +162,7 @@ impl Inside {
     /// Turns a state of the caller into one of this program.
     ///
     /// # Errors
-    /// Those of copies of matrices.
+    /// The errors of copies of matrices.
     pub fn enter_state(&self, state: &mut State, cones: &[Cone]) -> Result<()> {
         if !self.is_other() {
             return Ok(());
@@ -177,7 +177,7 @@ impl Inside {
     /// A state as the caller has it.
     ///
     /// # Errors
-    /// Those of copies of matrices.
+    /// The errors of copies of matrices.
     pub fn own_state<'s>(&self, state: &'s State, cones: &[Cone]) -> Result<Cow<'s, State>> {
         if !self.is_other() {
             return Ok(Cow::Borrowed(state));
@@ -210,7 +210,7 @@ impl Inside {
     /// A solution as the caller has it.
     ///
     /// # Errors
-    /// Those of copies of matrices.
+    /// The errors of copies of matrices.
     pub fn own_solution(&self, mut solution: Solution, cones: &[Cone]) -> Result<Solution> {
         if self.is_other() {
             self.leave(&mut solution.point, cones)?;

@@ -4,7 +4,7 @@
 //! of the library's calls (`calls`). Under a limit the calls of a step have the memory that the ledger leaves. So a
 //! call whose numbers take more bits than were planned for takes narrower bands, or is refused, and never exceeds the
 //! limit silently; except for calls of several ranks together, which are planned and have no limit (`definite`).
-//! Does not know: numbers of a program, except how many there are.
+//! Independent of: numbers of a program, except how many there are.
 
 mod calls;
 mod ledger;
@@ -23,7 +23,7 @@ use ledger::Held;
 use serde::Serialize;
 use sunzi::{Context, Error, Result};
 
-/// The memory that a run takes; see [`super::Solver::plan`]. The parts are those of the step that takes the most.
+/// The memory that a run needs; see [`super::Solver::plan`]. The parts are those of the step that needs the most.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct MemoryPlan {
     /// The program at the lower precision of the first iterations, and tables of sparse matrices.
@@ -32,30 +32,30 @@ pub struct MemoryPlan {
     pub block_bytes: u64,
     /// The factor of the Schur complement, and the matrices of free variables.
     pub system_bytes: u64,
-    /// Tasks and calls of the library at work.
+    /// Running tasks and calls of the library.
     pub call_bytes: u64,
     /// All of them.
     pub planned_bytes: u64,
-    /// The same for the iterations at each single precision. A run may take more at the lower ones where the limit, or
-    /// the plan, has room for it.
+    /// The memory of the iterations at each single precision. A run may use more at the lower precisions if the limit,
+    /// or the plan, allows it.
     pub precisions: Vec<PrecisionPlan>,
 }
 
-/// The memory that iterations at one precision take.
+/// The memory that iterations at one precision need.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct PrecisionPlan {
     /// The precision.
     pub precision_bits: u32,
-    /// All that is there at the step that takes most.
+    /// The total at the step that needs the most.
     pub planned_bytes: u64,
 }
 
 /// A rank's part of a program.
 #[derive(Clone, Copy)]
 pub struct ProgramPart<'a> {
-    /// The groups at hand.
+    /// The groups of this rank.
     pub problem: &'a Problem,
-    /// The blocks at hand.
+    /// The blocks of this rank.
     pub cones: &'a [Cone],
     /// The parts of all ranks.
     pub share: &'a Share,
@@ -88,7 +88,7 @@ impl Planners {
 /// Bytes that an iteration on a whole program takes at `bits` bits, whatever the limit of `ctx`.
 ///
 /// # Errors
-/// Those of the library's plans and contexts.
+/// The errors of the library's plans and contexts.
 pub fn of_iteration(ctx: &Context, problem: &Problem, bits: u32) -> Result<u64> {
     let share = Share::new(Ranks::alone(), problem, None);
     let gap = Gap::of(&SolverOptions::new(problem.form).duality_gap_threshold);
@@ -101,7 +101,7 @@ impl Memory {
     /// The memory of a run in `ctx`, whatever its limit, on the part of a rank.
     ///
     /// # Errors
-    /// Those of the library's plans and contexts.
+    /// The errors of the library's plans and contexts.
     pub fn new(ctx: &Context, part: ProgramPart<'_>, options: &SolverOptions) -> Result<Memory> {
         let planners = Planners::of(ctx);
         let full = part.problem.precision_bits;
@@ -185,7 +185,7 @@ pub struct Limit {
 /// Collective.
 ///
 /// # Errors
-/// [`Error::MemoryLimit`] with the least limit that would do for all nodes, on all ranks; [`Error::Transport`].
+/// [`Error::MemoryLimit`] with the smallest limit that suffices for all nodes, on all ranks; [`Error::Transport`].
 pub fn of_rank(ranks: &Ranks, plan: &MemoryPlan, limit_bytes: u64) -> Result<Limit> {
     let (node_bytes, node_ranks) = ranks.node_sum(plan.planned_bytes)?;
     let most = !ranks.least(!node_bytes)?;

@@ -70,42 +70,42 @@ use sunzi::distributed::Team;
 use sunzi::{Context, Error, Matrix, Result};
 use visit::Visitor as _;
 
-/// The caller's answer to an iteration.
+/// The caller's answer after an iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Control {
-    /// Go on.
+    /// Continue the run.
     Continue,
     /// End here.
     Stop,
 }
 
-/// A program on its way to a solution: in one process, or on one of several ranks, with the same bits.
+/// A solver of one program: in one process, or on one of several ranks, with the same bits.
 ///
-/// On ranks every method but [`Solver::threads`], [`Solver::rank`] and [`Solver::part_of`] is collective: all call it
-/// in the same order, and all return the same error where one of them fails. States and solutions have the rank's
-/// part of X, Y and x.
+/// On several ranks every method except [`Solver::threads`], [`Solver::rank`] and [`Solver::part_of`] is collective:
+/// all ranks call it in the same order, and all return the same error if it fails on one of them. States and solutions
+/// have the rank's part of X, Y and x.
 pub struct Solver<'p> {
     /// The part of this rank.
     problem: Cow<'p, Problem>,
-    /// How it and the options differ from the caller's.
+    /// The differences between the solver's program and options and the caller's.
     inside: Inside,
     options: SolverOptions,
-    /// One for each precision under a limit, by the bits; else one for all.
+    /// One plan for each precision under a limit, by the bits; else one for all precisions.
     crews: Vec<(u32, Crew)>,
     share: Share,
-    /// Which rank has which part of the caller's program, where that is another.
+    /// The distribution of the caller's program over the ranks, if the solver's program differs from it.
     callers: Option<Share>,
     cones: Vec<Cone>,
     limit: Option<Limit>,
 }
 
 impl<'p> Solver<'p> {
-    /// A solver of `problem` at its precision, in this process. A memory limit of `ctx` is kept for all that a run
-    /// allocates, the program itself excluded.
+    /// A solver of `problem` at its precision, in this process. The memory limit of `ctx` holds for all memory that a
+    /// run allocates, the program itself excluded.
     ///
     /// # Errors
-    /// [`sunzi::Error::InvalidArgument`] for a threshold of 0 or below; those of contexts;
-    /// [`sunzi::Error::MemoryLimit`] with the bytes of [`Solver::plan`] where that is more.
+    /// [`sunzi::Error::InvalidArgument`] for a threshold of 0 or below; the errors of contexts;
+    /// [`sunzi::Error::MemoryLimit`] with the bytes of [`Solver::plan`] if they exceed the limit.
     pub fn new(ctx: Context, problem: &'p Problem, options: SolverOptions) -> Result<Solver<'p>> {
         options.check()?;
         let caller = problem;
@@ -128,18 +128,18 @@ impl<'p> Solver<'p> {
         Ok(Solver { problem, inside, options, crews, share, callers, cones, limit })
     }
 
-    /// The solver of this rank of `team`, which makes a copy of its part of `problem`: every rank passes the whole
-    /// program, and may drop it afterwards. Collective.
+    /// The solver of this rank of `team`, which copies its part of `problem`: every rank passes the whole program, and
+    /// may drop it afterwards. Collective.
     ///
-    /// Groups of polynomial matrices lie on one rank each with all that belongs to them; of sparse matrices the blocks
-    /// of X and Y do, the matrices on all. The bits are those of one process. A memory limit of `ctx` is that of a
-    /// node: its ranks divide the memory that their plans leave of it. It is kept for all that a run allocates, the
-    /// part of the program included, the whole program excluded.
+    /// Each group of polynomial matrices is on one rank with all its data; for sparse matrices the blocks of X and Y
+    /// are distributed, and all ranks have the matrices. The bits of the solution are those of one process. The memory
+    /// limit of `ctx` is that of a node: its ranks divide the memory that is left by their plans. It holds for all
+    /// memory that a run allocates, including the rank's part of the program and excluding the whole program.
     ///
     /// # Errors
-    /// [`sunzi::Error::InvalidArgument`] where ranks have different programs or options, by a hash of all numbers, or
-    /// some of them no limit, and for a threshold of 0 or below; [`sunzi::Error::MemoryLimit`] with the least limit for
-    /// every node; those of contexts; [`sunzi::Error::Transport`]; on all ranks.
+    /// On all ranks: [`sunzi::Error::InvalidArgument`] if ranks have different programs or options, by a hash of all
+    /// numbers, or only some of them have a limit, and for a threshold of 0 or below; [`sunzi::Error::MemoryLimit`]
+    /// with the smallest limit for every node; the errors of contexts; [`sunzi::Error::Transport`].
     pub fn on_ranks(ctx: Context, team: Team, problem: &Problem, options: SolverOptions) -> Result<Solver<'static>> {
         let ranks = Ranks::of(team)?;
         ranks.agreed(options.check())?;
@@ -168,7 +168,7 @@ impl<'p> Solver<'p> {
         Ok(Solver { problem: Cow::Owned(part), inside, options, crews, share, callers, cones, limit })
     }
 
-    /// Gives back the resources that ranks share.
+    /// Releases the resources that ranks share.
     ///
     /// # Errors
     /// [`sunzi::Error::Transport`].
@@ -178,14 +178,15 @@ impl<'p> Solver<'p> {
         Arc::into_inner(share.ranks).map_or(Ok(()), Ranks::close)
     }
 
-    /// The memory that a run takes at most, the program itself excluded: the least limit under which it runs. On ranks
-    /// it is the memory of this rank, its part of the program included. Collective there: all ranks call it, or none.
+    /// The largest memory that a run needs, the program itself excluded: the smallest limit under which it runs. On
+    /// several ranks it is the memory of this rank, including its part of the program. The method is then collective:
+    /// all ranks call it, or none.
     ///
-    /// An upper bound where eigenvalues of X and Y lie no further apart than the gap at which a run ends. Others may
-    /// take more in products that are right entry by entry; where there is a limit, such a call is refused.
+    /// It is an upper bound if the ratios of the eigenvalues of X and Y do not exceed the gap at which a run ends.
+    /// Other programs may need more memory in entrywise accurate products; under a limit, such a call is refused.
     ///
     /// # Errors
-    /// Those of the library's plans.
+    /// The errors of the library's plans.
     pub fn plan(&self) -> Result<MemoryPlan> {
         let part = ProgramPart { problem: &self.problem, cones: &self.cones, share: &self.share };
         let memory = Memory::new(self.crew(0).at(IterationStep::Next).all(), part, &self.options);
@@ -193,13 +194,13 @@ impl<'p> Solver<'p> {
         self.share.ranks.agreed(memory.and_then(|memory| memory.beside(beside).plan()))
     }
 
-    /// The six errors of the DIMACS challenge, by which benchmarks compare solutions: `||c - A*(Y) - B y||` over
+    /// The six errors of the DIMACS challenge, which benchmarks use to compare solutions: `||c - A*(Y) - B y||` over
     /// `1 + max |c|`, `||A(x) - C - X|| + ||b - B^T x||` over `1 + max(|C|, |b|)`, the gap `p - d` and `X . Y` over
     /// `1 + |p| + |d|` (objectives without f) are the first, third, fifth and sixth; the others are 0, since X and Y
     /// are positive definite.
     ///
     /// # Errors
-    /// Those of the library's products.
+    /// The errors of the library's products.
     pub fn dimacs_errors(&self, solution: &Solution) -> Result<[f64; 6]> {
         let problem = self.share.ranks.agreed(self.inside.in_own_units(&self.problem))?;
         let solution = self.share.ranks.agreed(self.inside.reduced(solution))?;
@@ -219,13 +220,13 @@ impl<'p> Solver<'p> {
         self.crew(0).at(IterationStep::Next).all().threads()
     }
 
-    /// This rank, from 0, and their number.
+    /// The number of this rank, from 0, and the number of ranks.
     pub fn rank(&self) -> (usize, usize) {
         (self.share.ranks.rank(), self.share.ranks.size())
     }
 
-    /// The part of this rank of a whole state, such as a checkpoint has. Not collective: [`Solver::first_state`] also
-    /// looks whether all ranks have the same.
+    /// This rank's part of a whole state, such as the state of a checkpoint. It is not collective;
+    /// [`Solver::first_state`] also checks that all ranks have the same state.
     pub fn part_of(&self, state: State) -> State {
         let with_part = |course: Course| {
             let best = course.best.map(Arc::unwrap_or_clone);
@@ -235,7 +236,7 @@ impl<'p> Solver<'p> {
         State { point: self.share().part_of(state.point), course: state.course.map(with_part), ..state }
     }
 
-    /// The whole point on rank 0, of the parts of all ranks.
+    /// Gathers the whole point on rank 0 from the parts of all ranks.
     ///
     /// # Errors
     /// [`sunzi::Error::OutOfMemory`], [`sunzi::Error::Transport`].
@@ -243,7 +244,7 @@ impl<'p> Solver<'p> {
         self.share().gathered(point)
     }
 
-    /// The solution with the whole point, on rank 0; its course as well.
+    /// The solution with the whole point, and with its history, on rank 0.
     ///
     /// # Errors
     /// As [`Solver::gathered`].
@@ -254,7 +255,7 @@ impl<'p> Solver<'p> {
         Ok(whole.map(|point| Solution { point, quality, remark, steps, course, outset, ..*solution }))
     }
 
-    /// The state with the whole points, on rank 0: as [`crate::save_checkpoint`] writes it.
+    /// The state with the whole points, on rank 0, as [`crate::save_checkpoint`] writes it.
     ///
     /// # Errors
     /// As [`Solver::gathered`].
@@ -311,10 +312,10 @@ impl<'p> Solver<'p> {
         Site { problem, cones: &self.cones, share: &self.share, crew, workers: crew.at(IterationStep::Residuals), bits }
     }
 
-    /// The state in which a run begins.
+    /// The initial state of a run.
     ///
     /// # Errors
-    /// Those of [`Point::initial`].
+    /// The errors of [`Point::initial`].
     pub fn begin(&self) -> Result<State> {
         let bits = self.problem.precision_bits;
         let point = Point::initial(&self.problem, &self.cones, &self.options, bits);
@@ -333,12 +334,12 @@ impl<'p> Solver<'p> {
         })
     }
 
-    /// The state in which a run goes on: the part of this rank of the whole state that every rank `found`, for example
-    /// in a checkpoint; the state of [`Solver::begin`] where none found one.
+    /// The state from which a run continues: this rank's part of the whole state that every rank passes as `found`, for
+    /// example from a checkpoint, or the state of [`Solver::begin`] if no rank passes one.
     ///
     /// # Errors
-    /// [`sunzi::Error::InvalidArgument`] where ranks found different states, or only some of them one: folders that
-    /// are not the same for all; those of [`Solver::begin`].
+    /// [`sunzi::Error::InvalidArgument`] if ranks found different states, or only some of them found one, because they
+    /// see different folders; the errors of [`Solver::begin`].
     pub fn first_state(&self, found: Option<State>) -> Result<State> {
         let mut whole = Outline::new("whole");
         found.iter().for_each(|state| whole.points(state));
@@ -371,13 +372,13 @@ impl<'p> Solver<'p> {
         self.callers.as_ref().unwrap_or(&self.share)
     }
 
-    /// Iterates until a test ends the run, or `watch`, which sees every iteration and the state after it, does; on
-    /// ranks, the `watch` of any of them.
+    /// Iterates until a termination test ends the run, or until `watch`, which is called after every iteration with the
+    /// iteration and the new state, ends it; on several ranks, the `watch` of any rank can end it.
     ///
     /// # Errors
-    /// [`sunzi::Error::InvalidArgument`] where the first point has blocks that are not positive definite, and where
-    /// ranks are at different iterations or have different y; [`sunzi::Error::MemoryLimit`] where a call takes more
-    /// than was planned for; those of the library and of `watch`.
+    /// [`sunzi::Error::InvalidArgument`] if the initial point has blocks that are not positive definite, and if ranks
+    /// are at different iterations or have different y; [`sunzi::Error::MemoryLimit`] if a call needs more than
+    /// planned; the errors of the library and of `watch`.
     pub fn run(
         &self,
         mut state: State,

@@ -15,15 +15,15 @@ use sunzi::Result;
 /// digits.
 const SMALL_BITS: u32 = 16;
 
-/// Why a run ended. The texts are SDPB's, where it has such an end.
+/// The reason why a run ended. The texts are SDPB's if SDPB has the same reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Termination {
     /// Both points are feasible, and the gap is below its threshold.
     PrimalDualOptimal,
-    /// The primal point is feasible, and that was requested.
+    /// The primal point is feasible, and the run was to stop there.
     PrimalFeasible,
-    /// The dual point is feasible, and that was requested.
+    /// The dual point is feasible, and the run was to stop there.
     DualFeasible,
     /// A primal step of 1 was taken.
     PrimalFeasibleJumpDetected,
@@ -31,9 +31,9 @@ pub enum Termination {
     DualFeasibleJumpDetected,
     /// The complementarity exceeds its limit.
     MaxComplementarityExceeded,
-    /// The limit of iterations was reached.
+    /// The limit on iterations was reached.
     MaxIterationsExceeded,
-    /// So much time has passed.
+    /// The limit on time was reached.
     MaxRuntimeExceeded,
     /// The primal step was smaller than allowed.
     PrimalStepTooSmall,
@@ -43,15 +43,15 @@ pub enum Termination {
     PrimalInfeasible,
     /// A primal ray shows that no dual point is feasible.
     DualInfeasible,
-    /// The primal objective of a primal feasible point is not above its lower bound.
+    /// The primal objective of a primal feasible point is not above the given lower bound.
     PrimalUnbounded,
-    /// The dual objective of a dual feasible point is not below its upper bound.
+    /// The dual objective of a dual feasible point is not below the given upper bound.
     DualUnbounded,
     /// The equation for the direction is singular at this precision.
     PrecisionTooLow,
     /// A stop was requested.
     Stopped,
-    /// The user of a terminal requested it, as the caller of the solver found out.
+    /// The user requested a stop from the terminal, as reported by the caller of the solver.
     Interrupted,
 }
 
@@ -92,28 +92,28 @@ impl fmt::Display for Termination {
 pub struct Iteration {
     /// Its number, from 1.
     pub number: u64,
-    /// Seconds since the run began, and of this iteration only.
+    /// Seconds since the run began, and of this iteration.
     pub seconds: (f64, f64),
-    /// Bits at which it was made.
+    /// Precision of the iteration in bits.
     pub precision_bits: u32,
-    /// `Tr(X Y)` over the number of rows.
+    /// `Tr(X Y)` divided by the number of rows.
     pub mu: Float,
-    /// The largest magnitude of an entry of `mu I - X Y`, where it is measured: to about
-    /// `2^-16 mu`, or to the rounding of X Y at the iteration's precision where that is more.
+    /// The largest magnitude of an entry of `mu I - X Y`, if it is measured: with an error of about `2^-16 mu`, or of
+    /// the rounding of X Y at the iteration's precision if that is larger.
     pub off_centre: Option<Float>,
     /// The point before the step.
     pub quality: Quality,
-    /// The step of x and X.
+    /// The step length of x and X.
     pub primal_step: Float,
-    /// The step of y and Y.
+    /// The step length of y and Y.
     pub dual_step: Float,
     /// The centring parameter of the corrector.
     pub beta: Float,
-    /// How near its matrices were to singular ones.
+    /// The condition numbers of its matrices.
     pub conditions: Conditions,
 }
 
-/// Where a run stands between two iterations.
+/// The state of a run between two iterations.
 #[derive(Clone, Debug)]
 pub struct State {
     /// The point.
@@ -122,16 +122,18 @@ pub struct State {
     pub iterations: u64,
     /// The last primal and dual steps; 0 before the first.
     pub steps: (Float, Float),
-    /// Whether the steps, without rounding, would have brought the primal and the dual error below their thresholds.
+    /// Whether the steps, without rounding errors, would have reduced the primal and the dual error below their
+    /// thresholds.
     pub reached: (bool, bool),
-    /// Bits at which the next iteration is made; those of its file where the point was read with fewer.
+    /// Bits of the next iteration; if the point was read from a file with fewer bits, the bits of the file.
     pub precision_bits: u32,
-    /// The course of earlier points at this precision; none at the first of them.
+    /// The history of earlier points at this precision; `None` at the first point.
     pub course: Option<Course>,
     /// The summary of the first iterations, for a remark at the end of a run.
     pub outset: Outset,
-    /// Whether a test has ended the run here: a run that goes on continues beyond it, and its last steps end nothing. A
-    /// limit of iterations or time, and a stop, are breaks, behind which a run ends as without them.
+    /// Whether a termination test has ended the run here: a continued run goes beyond it, and the tests of its last
+    /// steps are ignored. Limits of iterations or time, and a requested stop, only interrupt a run: a continued run
+    /// ends as without the interruption.
     pub is_ended: bool,
 }
 
@@ -142,58 +144,59 @@ impl State {
     }
 }
 
-/// Seconds that the parts of all iterations took together.
+/// Seconds of the parts of an iteration, summed over all iterations.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct PhaseSeconds {
     /// Objectives and residuals.
     pub residuals: f64,
-    /// The Schur complement, its factor, and the matrix Q with its.
+    /// The Schur complement and its factor, and the matrix Q and its factor.
     pub schur: f64,
-    /// Directions of the predictor.
+    /// Search directions of the predictor.
     pub predictor: f64,
-    /// Directions of the corrector.
+    /// Search directions of the corrector.
     pub corrector: f64,
     /// Eigenvalues for the step lengths.
     pub step_length: f64,
-    /// The next point, factors and inverses of its blocks.
+    /// The next point, and factors and inverses of its blocks.
     pub factors: f64,
 }
 
-/// The end of a run.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Solution {
-    /// Why it ended.
+    /// The reason of the end.
     pub termination: Termination,
     /// The last point.
     pub point: Point,
-    /// How good it is.
+    /// Objectives, gap and errors of the point.
     pub quality: Quality,
-    /// Iterations that were made, those before a restart included.
+    /// Number of iterations, including those before a restart.
     pub iterations: u64,
-    /// The last primal and dual steps.
+    /// The last primal and dual step lengths.
     pub steps: (Float, Float),
-    /// Whether the steps, without rounding, would have brought the primal and the dual error below their thresholds.
+    /// Whether the steps, without rounding errors, would have reduced the primal and the dual error below their
+    /// thresholds.
     pub reached: (bool, bool),
-    /// The course of earlier points, where this is the last one.
+    /// The history of earlier points, if this is the last one.
     pub course: Option<Course>,
     /// The summary of the first iterations.
     pub outset: Outset,
-    /// Whether a test of an end has ended it, or, where it made no iteration, the run before.
+    /// Whether a termination test has ended the run or, if the run made no iteration, the run before.
     pub is_ended: bool,
     /// Seconds of this run.
     pub seconds: f64,
-    /// The parts of the run that they were spent on.
+    /// The parts of an iteration on which they were spent.
     pub phases: PhaseSeconds,
     /// Bits of the last iteration.
     pub precision_bits: u32,
-    /// Bits that would have been enough where precision ended the run, as far as gap and errors show.
+    /// Bits that would have sufficed, estimated from gap and errors, if the precision ended the run.
     pub advised_bits: Option<u32>,
-    /// A remark on the end, where there is more to report than its name.
+    /// A remark on the end of the run, if there is more to report than the reason.
     pub remark: Option<String>,
 }
 
 impl Solution {
-    /// The state from which another run can go on.
+    /// The state from which another run can continue.
     pub fn state(&self) -> State {
         State {
             point: self.point.clone(),
@@ -218,14 +221,14 @@ impl Solution {
         let off = Float::with_val(64, primal - dual).abs();
         let digits = (Float::with_val(64, &size / 2u32) / off).log10().to_f64().floor();
         let shown = if digits < 1.0 { "no digit".into() } else { format!("about {digits} digits") };
-        let words = format!("the gap is absolute below 1: the objectives agree to {shown}");
+        let words = format!("below 1 the gap is absolute, not relative: the objectives agree to {shown}");
         digits.is_finite().then_some(words)
     }
 
     /// The solution with numbers of `bits` bits.
     ///
     /// # Errors
-    /// Those of [`sunzi::Matrix::from_fn`].
+    /// The errors of [`sunzi::Matrix::from_fn`].
     pub(super) fn rounded(self, bits: u32) -> Result<Solution> {
         Ok(Solution { point: self.point.rounded(bits)?, ..self })
     }

@@ -2,7 +2,7 @@
 //!
 //! X and Y begin as multiples of the identity, which have to be larger than the solution. Where feasible points lie far
 //! beyond, directions are large relative to the point, steps to the boundary are small, and the point grows by little
-//! more than the corrector adds, for hundreds of iterations. Does not know: points.
+//! more than the corrector adds, for hundreds of iterations. Independent of: points.
 
 use crate::iterate::side::Sides;
 use crate::options::SolverOptions;
@@ -14,7 +14,7 @@ const SMALL_STEP: f64 = 0.01;
 /// Powers of ten by which scales are advised to be larger.
 const MORE_DIGITS: f64 = 20.0;
 
-/// The summary of the first iterations of a run: of the original run, also where later runs went on from its states.
+/// The summary of the first iterations of a run; if later runs continue from its states, of the original run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Outset {
     /// The complementarity at the first and at the last of the iterations that had only small steps.

@@ -8,12 +8,12 @@ use crate::problem::{Constraints, Problem};
 use rug::Float;
 use sunzi::{Matrix, Result};
 
-/// Where a block stands.
+/// The place of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cone {
     /// Its group.
     pub group: usize,
-    /// Its number in the group.
+    /// Its number within the group.
     pub number: usize,
     /// Kind and order.
     pub shape: Shape,
@@ -52,10 +52,10 @@ pub struct Point {
 }
 
 impl Point {
-    /// Multiples of the identity in these blocks, and zeros.
+    /// Multiples of the identity in the blocks of X and Y, and zeros in x and y.
     ///
     /// # Errors
-    /// Those of [`Matrix::zeros`].
+    /// The errors of [`Matrix::zeros`].
     pub fn initial(problem: &Problem, cones: &[Cone], options: &SolverOptions, bits: u32) -> Result<Point> {
         let blocks = |scale: &Float| -> Result<Vec<Block>> {
             cones.iter().map(|cone| Block::scaled_identity(cone.shape, scale, bits)).collect()
@@ -72,7 +72,7 @@ impl Point {
     /// The point rounded to `bits`.
     ///
     /// # Errors
-    /// Those of [`Matrix::from_fn`].
+    /// The errors of [`Matrix::from_fn`].
     pub fn rounded(self, bits: u32) -> Result<Point> {
         Ok(Point {
             x: self.x.into_iter().map(|x| rounded(x, bits)).collect::<Result<_>>()?,
@@ -85,7 +85,7 @@ impl Point {
     /// `self + primal (dx, dX) + dual (dy, dY)` for these steps.
     ///
     /// # Errors
-    /// Those of [`sunzi::blas::axpy`].
+    /// The errors of [`sunzi::blas::axpy`].
     pub fn moved(&self, k: Arithmetic<'_>, direction: &Point, steps: Sides<&Float>) -> Result<Point> {
         let blocks = |from: &[Block], by: &[Block], step: &Float| {
             from.iter().zip(by).map(|(block, by)| block.plus(k, step, by)).collect::<Result<Vec<_>>>()

@@ -2,7 +2,7 @@
 
 use rug::Float;
 
-/// How good a point is.
+/// Objectives, gap and errors of a point.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Quality {
     /// `f + c^T x`.
@@ -20,7 +20,7 @@ pub struct Quality {
 }
 
 impl Quality {
-    /// The larger of both primal errors.
+    /// The larger of the two primal errors.
     pub fn primal_error(&self) -> &Float {
         if self.primal_free_error > self.primal_matrix_error {
             &self.primal_free_error

@@ -182,7 +182,7 @@ pub fn hides(bits: u32, options: &SolverOptions, gap: &Float) -> bool {
 /// Collective.
 ///
 /// # Errors
-/// Those of the library.
+/// The errors of the library.
 pub fn pushed_inside(site: &Site<'_>, mut point: Point) -> Result<Point> {
     let (k, bits) = (site.arithmetic(), site.bits);
     let mut shift = -(i64::from(bits) / 2);

@@ -28,7 +28,7 @@ const ENOUGH_BITS: i64 = 256;
 /// The ray that a point shows which has moved far along it.
 #[derive(Clone, Copy, Debug)]
 pub struct Ray {
-    /// Which side is infeasible.
+    /// The infeasible side.
     pub end: Termination,
     /// The magnitudes of a feasible point have a sum of at least 2 to this power.
     pub bits: i64,
@@ -48,7 +48,7 @@ impl Ray {
     /// Collective.
     ///
     /// # Errors
-    /// Those of the library's sums.
+    /// The errors of the library's sums.
     pub fn both(
         site: &Site<'_>,
         quality: &Quality,
@@ -101,7 +101,7 @@ impl Ray {
     /// Collective.
     ///
     /// # Errors
-    /// Those of the library.
+    /// The errors of the library.
     pub fn corrected(&self, place: &SystemPoint<'_>, residuals: &Residuals) -> Result<Option<Ray>> {
         let (site, is_primal) = (&place.site, self.end == Termination::PrimalInfeasible);
         let rest = site.agreed(self.rest(site, residuals))?;

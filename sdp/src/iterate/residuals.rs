@@ -35,7 +35,7 @@ impl Evaluation {
     /// The evaluation of a point. Collective.
     ///
     /// # Errors
-    /// Those of the library's products.
+    /// The errors of the library's products.
     pub fn new(site: &Site<'_>, point: &Point) -> Result<Evaluation> {
         let site = &site.at(IterationStep::Residuals);
         let residuals = Residuals::new(site, point)?;
@@ -65,7 +65,7 @@ impl Objectives {
     /// Both objectives at a point. Collective.
     ///
     /// # Errors
-    /// Those of [`sunzi::blas::dot`].
+    /// The errors of [`sunzi::blas::dot`].
     pub fn new(site: &Site<'_>, point: &Point) -> Result<Objectives> {
         let (k, problem, share) = (site.arithmetic(), site.problem, site.share);
         let constant = || Float::with_val(k.bits, &problem.constant);
@@ -93,10 +93,10 @@ impl Objectives {
     }
 }
 
-/// `A*(M)` of all groups at hand, for the blocks at hand of a matrix. Collective.
+/// `A*(M)` of all groups of this rank, for its blocks of a matrix. Collective.
 ///
 /// # Errors
-/// Those of the library's products.
+/// The errors of the library's products.
 pub fn adjoint(site: &Site<'_>, blocks: &[Summand<'_>]) -> Result<Vec<Matrix>> {
     let (problem, cones, bits) = (site.problem, site.cones, site.bits);
     let parts = site.map(ConeTask::Pairing, |k, at| match &problem.groups[cones[at].group].constraints {
@@ -139,7 +139,7 @@ impl Residuals {
     /// The residuals of a point. Collective.
     ///
     /// # Errors
-    /// Those of the library's products.
+    /// The errors of the library's products.
     pub fn new(site: &Site<'_>, point: &Point) -> Result<Residuals> {
         let (problem, share, bits) = (site.problem, site.share, site.bits);
         let primal = site.map(ConeTask::Residual, |k, at| {

@@ -23,7 +23,7 @@ use sunzi::{Matrix, Result};
 /// where there are none, or where the step would leave the cones. Collective.
 ///
 /// # Errors
-/// Those of the library.
+/// The errors of the library.
 pub fn restored(site: &Site<'_>, options: &SolverOptions, point: Point, reached: Sides<bool>) -> Result<Point> {
     let Evaluation { residuals, quality } = Evaluation::new(site, &point)?;
     let primal = *quality.primal_error() >= options.primal_error_threshold;
@@ -43,7 +43,7 @@ pub fn restored(site: &Site<'_>, options: &SolverOptions, point: Point, reached:
 /// only. None where the equation for it is singular, or the step leaves the cones. Collective.
 ///
 /// # Errors
-/// Those of the library.
+/// The errors of the library.
 pub fn after_whole_step(place: &SystemPoint<'_>, residuals: Residuals, sides: Sides<bool>) -> Result<Option<Point>> {
     let site = &place.site;
     let Ok(system) = System::new(place)? else { return Ok(None) };

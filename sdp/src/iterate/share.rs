@@ -1,4 +1,4 @@
-//! Which rank has which part of a program.
+//! The distribution of a program over the ranks.
 //!
 //! A group of samples lies on one rank, with its blocks. A group of sparse matrices lies on all, since its matrices
 //! meet all of its blocks, and its blocks lie on one each. The most expensive parts are assigned first, each to the
@@ -23,9 +23,9 @@ pub struct Share {
     pub ranks: Arc<Ranks>,
     /// All blocks of the program.
     pub all: Vec<Cone>,
-    /// The blocks at hand, by their numbers among all.
+    /// The blocks of this rank, by their numbers among all.
     pub own: Vec<usize>,
-    /// The groups at hand, by their numbers among all.
+    /// The groups of this rank, by their numbers among all.
     pub groups: Vec<usize>,
     /// The rank of each block.
     pub cone_owners: Vec<usize>,
@@ -103,7 +103,7 @@ impl Share {
         }
     }
 
-    /// The groups at hand that all ranks have, by their numbers there.
+    /// The groups of this rank that all ranks have, by their numbers there.
     pub fn shared(&self) -> impl Iterator<Item = usize> {
         (0..self.groups.len()).filter(|&at| self.is_shared[self.groups[at]])
     }
@@ -159,7 +159,7 @@ impl Share {
         self.variables.iter().copied().max().unwrap_or(0)
     }
 
-    /// The groups at hand as a program.
+    /// The groups of this rank as a program.
     pub fn part(&self, problem: &Problem) -> Problem {
         let groups = self.groups.iter().map(|&group| problem.groups[group].clone()).collect();
         Problem {
@@ -171,7 +171,7 @@ impl Share {
         }
     }
 
-    /// The blocks at hand, with the groups of [`Share::part`].
+    /// The blocks of this rank, with the groups of [`Share::part`].
     pub fn cones(&self) -> Vec<Cone> {
         let local = |group: usize| self.groups.partition_point(|&other| other < group);
         self.own.iter().map(|&at| Cone { group: local(self.all[at].group), ..self.all[at] }).collect()
@@ -196,7 +196,7 @@ impl Share {
     /// The whole point on the root, from the parts of all ranks. Collective.
     ///
     /// # Errors
-    /// Those of [`Ranks::on_root`].
+    /// The errors of [`Ranks::on_root`].
     pub fn gathered(&self, point: &Point) -> Result<Option<Point>> {
         if !self.ranks.are_several() {
             return Ok(Some(point.clone()));
@@ -223,10 +223,10 @@ impl Share {
         list.map(|at| Piece { owner: self.cone_owners[at], shape: self.all[at].shape.stored() }).collect()
     }
 
-    /// The numbers of all blocks on every rank; `made` are those of the blocks at hand. Collective.
+    /// The numbers of all blocks on every rank; `made` are those of the blocks of this rank. Collective.
     ///
     /// # Errors
-    /// Those of [`Ranks::numbers`].
+    /// The errors of [`Ranks::numbers`].
     pub fn of_cones<const W: usize>(&self, bits: u32, made: Result<Vec<[Float; W]>>) -> Result<Vec<[Float; W]>> {
         self.ranks.numbers(bits, &self.cone_owners, made)
     }
@@ -234,7 +234,7 @@ impl Share {
     /// The numbers of all groups on every rank; `made` are those of [`Share::spoken_for`]. Collective.
     ///
     /// # Errors
-    /// Those of [`Ranks::numbers`].
+    /// The errors of [`Ranks::numbers`].
     pub fn of_groups<const W: usize>(&self, bits: u32, made: Result<Vec<[Float; W]>>) -> Result<Vec<[Float; W]>> {
         self.ranks.numbers(bits, &self.group_owners, made)
     }

@@ -14,9 +14,9 @@ use sunzi::{Context, Result};
 /// See the module.
 #[derive(Clone, Copy)]
 pub struct Site<'s> {
-    /// The groups at hand, rounded to `bits`.
+    /// The groups of this rank, rounded to `bits`.
     pub problem: &'s Problem,
-    /// The blocks at hand.
+    /// The blocks of this rank.
     pub cones: &'s [Cone],
     /// The other ranks.
     pub share: &'s Share,
@@ -41,10 +41,10 @@ impl<'s> Site<'s> {
         Arithmetic { ctx: self.workers.all(), bits: self.bits }
     }
 
-    /// The result of `work` for each block at hand; the same outcome on all ranks. Collective.
+    /// The result of `work` for each block of this rank; the same outcome on all ranks. Collective.
     ///
     /// # Errors
-    /// Those of `work`.
+    /// The errors of `work`.
     pub fn map<R: Send>(
         &self,
         task: ConeTask,
@@ -65,10 +65,11 @@ impl<'s> Site<'s> {
         self.share.ranks.agreed(made)
     }
 
-    /// Sums over all blocks of the program, in their order; `made` are the numbers of the blocks at hand. Collective.
+    /// Sums over all blocks of the program, in their order; `made` are the numbers of the blocks of this rank.
+    /// Collective.
     ///
     /// # Errors
-    /// Those of any rank.
+    /// The errors of any rank.
     pub fn sum<const W: usize>(&self, made: Result<Vec<[Float; W]>>) -> Result<[Float; W]> {
         let mut sums = std::array::from_fn(|_| Float::new(self.bits));
         for values in self.share.of_cones(self.bits, made)? {
@@ -80,7 +81,7 @@ impl<'s> Site<'s> {
     /// `Tr(X Y)` of X of one point and Y of another, for each of these. Collective.
     ///
     /// # Errors
-    /// Those of [`sunzi::blas::dot`] on any rank.
+    /// The errors of [`sunzi::blas::dot`] on any rank.
     pub fn complementarity<const W: usize>(&self, points: [Sides<&Point>; W]) -> Result<[Float; W]> {
         let k = self.arithmetic();
         let of_cone = |at: usize| {

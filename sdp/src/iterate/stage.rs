@@ -32,7 +32,7 @@ pub struct Stage<'s> {
     pub site: Site<'s>,
     /// The options that decide when it ends.
     pub options: &'s SolverOptions,
-    /// The precision at which to go on where this one is not enough, and the last one, which ends runs.
+    /// The precision at which to continue if this one is not sufficient, and the last precision, which ends runs.
     pub later: Option<Later>,
 }
 
@@ -49,7 +49,7 @@ pub struct Later {
 pub enum StageEnd {
     /// The run ends as well.
     Solution(Box<Solution>),
-    /// The precision is not enough: another stage goes on.
+    /// The precision is not sufficient: another stage continues.
     Raise(Box<State>),
 }
 
@@ -69,7 +69,7 @@ impl Stage<'_> {
     /// Iterates until a test ends the run, or the precision is not enough.
     ///
     /// # Errors
-    /// Those of [`super::Solver::run`].
+    /// The errors of [`super::Solver::run`].
     pub fn run(&self, mut state: State, run: &mut Run<'_>) -> Result<StageEnd> {
         let scales = Scales::new(&self.site)?;
         let mut course = self.course_of(&scales, &mut state)?;

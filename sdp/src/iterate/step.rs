@@ -45,7 +45,7 @@ impl Eigenvalues {
     /// The eigenvalues of a direction, of all blocks of the program, at a point with these residuals. Collective.
     ///
     /// # Errors
-    /// Those of the library.
+    /// The errors of the library.
     pub fn new(place: &SystemPoint<'_>, residuals: &Residuals, direction: &Point) -> Result<Eigenvalues> {
         let SystemPoint { site, point, factors } = *place;
         let (cones, bits) = (site.cones, site.bits);

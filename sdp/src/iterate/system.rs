@@ -18,7 +18,7 @@ use sunzi::{Accuracy, Context, Error, Matrix, Op, Result};
 
 /// The factored equation.
 pub struct System {
-    /// Systems of the groups at hand.
+    /// Systems of the groups of this rank.
     groups: Vec<GroupSystem>,
     /// The factor of Q, where there are free variables.
     free: Option<Factor>,
@@ -34,7 +34,7 @@ struct GroupSystem {
 /// caller.
 type Made = std::result::Result<GroupSystem, usize>;
 
-/// Which matrix was not positive definite.
+/// The matrix that was not positive definite.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Singular {
     /// The Schur complement of a group, by its number among all of the caller's.
@@ -58,7 +58,7 @@ impl System {
     /// Forms and factors the equation. Collective.
     ///
     /// # Errors
-    /// Those of the library, except for a matrix that is not positive definite, which is a result.
+    /// The errors of the library, except for a matrix that is not positive definite, which is a result.
     pub fn new(place: &SystemPoint<'_>) -> Result<std::result::Result<System, Singular>> {
         let SystemPoint { site, .. } = *place;
         let (problem, share) = (site.problem, site.share);
@@ -114,15 +114,15 @@ impl System {
         Ok(free.map(|free| System { groups, free: Some(free) }).ok_or(Singular::Free))
     }
 
-    /// The factors of the groups at hand, and that of Q.
+    /// The factors of the groups of this rank, and the factor of Q.
     pub fn factors(&self) -> (impl Iterator<Item = &Factor>, Option<&Factor>) {
         (self.groups.iter().map(|group| &group.factor), self.free.as_ref())
     }
 
-    /// `dx` and `dy` for the right sides `r` and `p`. Collective.
+    /// `dx` and `dy` for the right-hand sides `r` and `p`. Collective.
     ///
     /// # Errors
-    /// Those of the library's solves.
+    /// The errors of the library's solves.
     pub fn solve(&self, site: &Site<'_>, r: &[Matrix], p: &Matrix) -> Result<(Vec<Matrix>, Matrix)> {
         let (ranks, bits) = (&site.share.ranks, site.bits);
         let Some(free) = &self.free else {

@@ -1,6 +1,6 @@
 //! All numbers of a program in one order, for code that reduces them to one number: a hash, or a sum.
 //!
-//! Does not know: what is made of them.
+//! Independent of: what is made of them.
 
 use crate::problem::{Constraints, Problem, SparseCone};
 use rug::Float;

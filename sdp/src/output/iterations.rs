@@ -1,4 +1,4 @@
-//! SDPB's `iterations.json`, line by line as a run goes on.
+//! SDPB's `iterations.json`, line by line during a run.
 
 use super::aside::{KEPT_COPIES, failed, names, number_of};
 use super::decimal;
@@ -17,16 +17,16 @@ const END: &str = "\n]\n";
 
 /// The list of all iterations with SDPB's keys, and `precision`.
 ///
-/// The file is a whole list after every iteration, in one write over the end of the one before: a process that is
-/// killed loses nothing. A run that begins puts that of an earlier one aside, as SDPB does.
+/// The file is a complete list after every iteration, since each iteration replaces the end of the file by one write: a
+/// killed process loses nothing. A new run renames the list of an earlier run, as SDPB does.
 ///
-/// Cost: a write of some hundred bytes and the digits of twelve numbers for each iteration, however many there are;
-/// lines that could not be written yet stay in memory.
-/// Source: SDPB, `src/sdp_solve/SDP_Solver/run/print_iteration.cxx`; docs/decisions/079-ends-as-users-know-them.md.
+/// Cost: a write of some hundred bytes and the digits of twelve numbers for each iteration, for any number of
+/// iterations; lines that could not be written yet stay in memory. Source: SDPB,
+/// `src/sdp_solve/SDP_Solver/run/print_iteration.cxx`; docs/decisions/079-ends-as-users-know-them.md.
 pub struct IterationsFile {
     path: PathBuf,
     file: File,
-    /// Bytes of the list without its end.
+    /// Bytes of the list without the closing bracket.
     length: u64,
     /// Lines that could not be written yet.
     waiting: String,
@@ -34,8 +34,8 @@ pub struct IterationsFile {
 }
 
 impl IterationsFile {
-    /// Begins the list in `folder`. A file that is there becomes `iterations.0.json`, or that of the next number, and
-    /// `c_minus_By` becomes `c_minus_By.0`, next to it; the last ten stay.
+    /// Creates the list in `folder`. An existing file is renamed to `iterations.0.json`, or to the next free number,
+    /// and `c_minus_By` to `c_minus_By.0`, in the same folder; the last ten are kept.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -63,7 +63,7 @@ impl IterationsFile {
         Ok(IterationsFile { path, file, length: 1, waiting: String::new(), count: 0 })
     }
 
-    /// Adds an iteration. A line that a full disk refuses now is tried again with the next one.
+    /// Adds an iteration. A line that could not be written because the disk was full is written with the next line.
     pub fn push(&mut self, iteration: &Iteration) {
         let comma = if self.count == 0 { "" } else { "," };
         self.waiting.push_str(&format!("{comma}\n{}", line(iteration)));
@@ -93,7 +93,7 @@ impl IterationsFile {
     /// Ends the list.
     ///
     /// # Errors
-    /// [`Error::Io`] where something could not be written.
+    /// [`Error::Io`] if a file could not be written.
     pub fn finish(mut self) -> Result<()> {
         let written = self.write().and_then(|()| self.file.sync_all());
         written.map_err(|source| Error::Io { path: self.path, action: "write", source })

@@ -1,7 +1,7 @@
 //! The output of a run: SDPB's files, SDPA's result file, the table of iterations.
 //!
-//! Every file is complete or absent; the list of iterations is complete after each of them. Does not know: how
-//! anything was computed.
+//! Every file appears complete or not at all; the list of iterations is complete after each iteration. This module does
+//! not know the computations.
 
 mod aside;
 mod iterations;
@@ -29,7 +29,7 @@ pub fn write_text(path: &Path, text: &str) -> Result<()> {
     write_text_among(&mut AtomicFiles::default(), path, text)
 }
 
-/// The same together with other files, whose folder is synced once for all.
+/// Writes a text file together with other files, whose folder is synced once for all.
 ///
 /// # Errors
 /// [`Error::Io`].

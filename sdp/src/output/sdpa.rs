@@ -8,7 +8,7 @@ use crate::options::SolverOptions;
 use rug::Float;
 use std::fmt::Write;
 
-/// SDPA's name of the state in which a run ended.
+/// SDPA's name of the final state of a run.
 pub fn phase(solution: &Solution, options: &SolverOptions) -> &'static str {
     let primal = *solution.quality.primal_error() < options.primal_error_threshold;
     let dual = solution.quality.dual_error < options.dual_error_threshold;

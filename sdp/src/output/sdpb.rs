@@ -13,7 +13,7 @@ use sunzi::blas::{GemvOptions, dot, gemv_with};
 use sunzi::io::AtomicFiles;
 use sunzi::{Context, Error, Matrix, Result};
 
-/// Which parts of the solution are written.
+/// The parts of the solution that are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WriteSolution {
     /// `x_j.txt`.
@@ -29,10 +29,10 @@ pub struct WriteSolution {
 }
 
 impl WriteSolution {
-    /// Reads SDPB's list: x, y, z, X, Y with commas or blanks between them.
+    /// Parses SDPB's list: x, y, z, X, Y, separated by commas or blanks.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] with the word that is none of these.
+    /// [`Error::InvalidArgument`] with the first invalid word.
     pub fn parse(list: &str) -> Result<WriteSolution> {
         let mut found = WriteSolution::default();
         for word in list.split([',', ' ']).filter(|word| !word.is_empty()) {
@@ -44,7 +44,7 @@ impl WriteSolution {
                 "Y" => &mut found.dual,
                 _ => {
                     return Err(Error::InvalidArgument(format!(
-                        "writeSolution must be a list of x, y, z, X and Y, separated by commas: '{word}' is none of \
+                        "writeSolution must be a list of x, y, z, X and Y, separated by commas: '{word}' is not one of \
                          them"
                     )));
                 }
@@ -148,11 +148,11 @@ fn names_of(problem: &Problem, parts: WriteSolution) -> HashSet<String> {
     names.chain((problem.form == Form::Sdpa).then(|| "result.txt".into())).collect()
 }
 
-/// Writes a solution into `folder`, which is made where it is missing, among `files`; `out.txt` last, when all others
-/// have their final names. Files of earlier runs that are not written anew go into a folder of their own.
+/// Writes a solution into `folder`, which is created if it is missing, among `files`; `out.txt` appears last, when all
+/// other files are complete. Files of earlier runs that are not written anew are moved to a separate folder.
 ///
 /// # Errors
-/// [`Error::Io`]; [`Error::InvalidArgument`] where z is requested and there is no normalization.
+/// [`Error::Io`]; [`Error::InvalidArgument`] if z is requested but there is no normalization.
 pub fn write_solution(
     files: &mut AtomicFiles,
     folder: &Path,

@@ -27,8 +27,8 @@ fn fraction(value: &Float) -> String {
     if *value < 9.9995 { format!("{:.3}", value.to_f64()) } else { short(value, WIDTHS[10]) }
 }
 
-/// The line of an iteration; `left` is the time that the run still takes, where it is known. Of the two primal errors
-/// the larger one is shown.
+/// The line of an iteration; `left` is the remaining time of the run, if it is known. The larger of the two primal
+/// errors is shown.
 pub fn table_row(iteration: &Iteration, left: Option<&str>) -> String {
     let Iteration { number, seconds, mu, quality, primal_step, dual_step, beta, .. } = iteration;
     let decimals = usize::from(seconds.0 < 999.95);

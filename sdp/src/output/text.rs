@@ -4,8 +4,8 @@ use rug::Float;
 use std::fmt::Write;
 use sunzi::Matrix;
 
-/// The number with as many digits as its precision holds, as C's `%g` would write it: with an exponent below `1e-4`
-/// and where there are more digits in front of the point than are known.
+/// The number with as many digits as its precision has, in the form of C's `%g`: with an exponent below `1e-4` and if
+/// the integer part has more digits than are known.
 pub fn decimal(value: &Float) -> String {
     let digits = (f64::from(value.prec()) * std::f64::consts::LOG10_2) as usize + 2;
     if value.is_zero() {

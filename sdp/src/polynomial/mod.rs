@@ -5,7 +5,7 @@
 //! determined by its values at `d + 1` points `x_k`; that it is positive semidefinite for `x >= 0` becomes the
 //! existence of Y with `M(x_k)_{rs} s_k = A_{rsk} . Y` ([`crate::Sampled`]).
 //! Source: the manual of SDPB, equations 2.2 and 3.1; SDPB (`src/pmp`, `src/pmp2sdp`); arXiv:2509.14307.
-//! Does not know: files.
+//! Independent of: files.
 
 mod basis;
 mod points;
@@ -17,14 +17,15 @@ use crate::problem::{Constraints, Form, Group, Origin, Problem, Sampled};
 use rug::Float;
 use sunzi::{Context, Error, MAXIMUM_PRECISION_BITS, Matrix, Result, gemm_with};
 
-/// `constant base^x / prod_p (x - p)`, which is positive for `x >= 0` where the constant is and no pole p is.
+/// The function `constant base^x / prod_p (x - p)`, which is positive for `x >= 0` if the constant is positive and no
+/// pole p is.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DampedRational {
-    /// The factor in front.
+    /// The constant factor.
     pub constant: Float,
     /// The base of the exponential.
     pub base: Float,
-    /// The poles, each as often as its order.
+    /// The poles, each repeated according to its order.
     pub poles: Vec<Float>,
 }
 
@@ -49,22 +50,22 @@ impl DampedRational {
 /// Coefficients of a polynomial, from the constant one on.
 pub type Polynomial = Vec<Float>;
 
-/// How a polynomial matrix is sampled; values that are `None` are chosen as SDPB's pmp2sdp does.
+/// The sampling of a polynomial matrix; values that are `None` are chosen as in SDPB's pmp2sdp.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Sampling {
-    /// The positive function that the matrix is to be multiplied by; `e^-x`, and 1 for a constant matrix.
+    /// The positive function that multiplies the matrix; by default `e^-x`, and 1 for a constant matrix.
     pub prefactor: Option<DampedRational>,
-    /// The prefactor of the points and bases; `None` for that of the matrix.
+    /// The prefactor used for the points and bases; `None` for the prefactor of the matrix.
     pub reduced_prefactor: Option<DampedRational>,
-    /// Poles at most of the reduced prefactor: the ones nearest to 0 are kept.
+    /// The largest number of poles of the reduced prefactor: the poles nearest to 0 are kept.
     pub maximum_poles: Option<usize>,
     /// The sample points.
     pub points: Option<Vec<Float>>,
-    /// The factor `s_k` of the matrix at each point; the prefactor there.
+    /// The factor `s_k` of the matrix at each point; by default the value of the prefactor.
     pub scalings: Option<Vec<Float>>,
-    /// The factor of the bases at each point; the reduced prefactor there.
+    /// The factor of the bases at each point; by default the value of the reduced prefactor.
     pub reduced_scalings: Option<Vec<Float>>,
-    /// Polynomials of degree 0, 1, 2 and so on of the even and of the odd basis; orthonormal ones.
+    /// Polynomials of degree 0, 1, 2 and so on of the even and of the odd basis; by default orthonormal polynomials.
     pub bases: Option<[Vec<Polynomial>; 2]>,
 }
 
@@ -76,11 +77,11 @@ pub struct PolynomialMatrix {
     /// Entries `(r, s)` with `r <= s`, in the order `(0, 0), (0, 1), (1, 1), (0, 2), ...`; each has a polynomial for
     /// every entry of z.
     pub entries: Vec<Vec<Polynomial>>,
-    /// Where and how it is sampled.
+    /// The sampling of the matrix.
     pub sampling: Sampling,
 }
 
-/// A program; see the module.
+/// A polynomial program; the page of this module describes its form.
 ///
 /// ```
 /// use sunzi::rug::Float;
@@ -134,19 +135,20 @@ struct Elimination<'a> {
 }
 
 impl PolynomialProgram {
-    /// The semidefinite program whose blocks SDPB's pmp2sdp would write, its numbers rounded to `precision_bits`.
+    /// The semidefinite program, with the blocks that SDPB's pmp2sdp would write, and its numbers rounded to
+    /// `precision_bits`.
     ///
     /// Shapes: each matrix of m rows and degree d becomes a group of `m (m + 1) / 2` variables for each of `D = d + 1`
     /// points (fewer with fewer poles), with blocks of `m ceil(D / 2)` and `m floor(D / 2)` rows; the objective of n
     /// numbers leaves `n - 1` free variables. Accuracy: values and bases are computed with twice the bits and rounded
-    /// once. The orthonormal bases have all their digits, while those of pmp2sdp lose some to the condition of a matrix
-    /// of moments: 6 of 231 at 24 points, 10 at 31. Cost for each matrix: `m^2 n d D / 2` products for the values (one
-    /// by one above 2500 bits), about `3 D^3 / 4` for the bases, and for each point a root by Newton's method.
-    /// Source: the module's; docs/decisions/057-polynomial-programs.md.
+    /// once. The orthonormal bases are fully accurate, whereas those of pmp2sdp lose some digits to the condition of a
+    /// matrix of moments: 6 of 231 at 24 points, 10 at 31. Cost for each matrix: `m^2 n d D / 2` products for the
+    /// values (one by one above 2500 bits), about `3 D^3 / 4` for the bases, and for each point a root by Newton's
+    /// method. Source: as for the module; docs/decisions/057-polynomial-programs.md.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] with the matrix, counted from 0, where numbers of entries, points or scalings do not
-    /// fit, or points cannot be chosen; those of [`Matrix::from_fn`].
+    /// [`Error::InvalidArgument`] with the number of the matrix, from 0, if the numbers of entries, points or scalings
+    /// do not fit, or points cannot be chosen; the errors of [`Matrix::from_fn`].
     pub fn problem(&self, precision_bits: u32) -> Result<Problem> {
         self.check()?;
         let bits = working_bits(precision_bits);

@@ -12,7 +12,7 @@
 //! Source: SDPB (`src/pmp/convert/sample_points.cxx`), these arc tangents equal its arc cosines, without their
 //! cancellation; arXiv:2509.14307, section 4. Both left sides rise, so each root is the only one, and both are concave,
 //! so a step of Newton's never ends above the root.
-//! Does not know: polynomials, bases.
+//! Independent of: polynomials, bases.
 
 use super::DampedRational;
 use rug::float::Constant;

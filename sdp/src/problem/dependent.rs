@@ -8,7 +8,7 @@
 //! Elimination modulo a prime finds which rows may depend on others, and the combination; only one that holds in exact
 //! rational arithmetic counts. A number that rounding to the program's precision may have made of a fraction with a
 //! small denominator, as decimals are, counts as that fraction.
-//! Does not know: files, iterations.
+//! Independent of: files, iterations.
 
 use super::{Constraints, Group, Problem, Sparse, SparseCone, Units};
 use rug::ops::RemRounding;
@@ -191,7 +191,7 @@ fn combined(combination: &Combination, right: impl Fn(usize) -> Rational) -> Rat
     combination.iter().fold(Rational::new(), |sum, (row, factor)| sum + right(*row) * factor)
 }
 
-/// The last rows of combinations whose right sides are 0 as well.
+/// The last rows of combinations whose right-hand sides are 0 as well.
 fn redundant(
     combinations: Vec<Combination>,
     right: impl Fn(usize) -> Rational,
@@ -282,7 +282,7 @@ impl Dependent {
     /// The program without these equations and their variables.
     ///
     /// # Errors
-    /// Those of [`Matrix::from_fn`].
+    /// The errors of [`Matrix::from_fn`].
     pub fn applied(&self, problem: &Problem) -> Result<Problem> {
         let mut changed = problem.clone();
         changed.objective = without(&problem.objective, &self.free, &[])?;
@@ -318,7 +318,7 @@ impl Dependent {
     /// The variables x, or y where `is_free`, without theirs.
     ///
     /// # Errors
-    /// Those of [`Matrix::from_fn`].
+    /// The errors of [`Matrix::from_fn`].
     pub fn shortened(&self, column: &Matrix, is_free: bool) -> Result<Matrix> {
         without(column, if is_free { &self.free } else { &self.variables }, &[])
     }
@@ -326,7 +326,7 @@ impl Dependent {
     /// The same with zeros for theirs.
     ///
     /// # Errors
-    /// Those of [`Matrix::from_fn`].
+    /// The errors of [`Matrix::from_fn`].
     pub fn lengthened(&self, column: &Matrix, is_free: bool) -> Result<Matrix> {
         with_zeros(column, if is_free { &self.free } else { &self.variables })
     }

@@ -4,7 +4,7 @@
 //! of linear inequalities, and an iteration makes some forty calls of the library for each, of a product or two. Put
 //! together they are groups of [`Scalars`] with one diagonal each, behind the other groups. There are several of them,
 //! of a fixed size, to share out among ranks and threads: no number depends on how many these are.
-//! Does not know: files, iterations.
+//! Independent of: files, iterations.
 
 use super::{Constraints, Group, Problem, Scalars};
 use crate::block::{Block, Shape};
@@ -41,7 +41,7 @@ pub struct Owned<'a> {
 pub struct Owners {
     /// The rank that represents each group.
     pub groups: Vec<usize>,
-    /// The one that has each block.
+    /// The group of each block.
     pub blocks: Vec<usize>,
 }
 
@@ -79,7 +79,7 @@ impl Merged {
     /// The program with its groups combined.
     ///
     /// # Errors
-    /// Those of copies of matrices.
+    /// The errors of copies of matrices.
     pub fn applied(&self, problem: &Problem) -> Result<Problem> {
         let bits = problem.precision_bits;
         let group = |(at, list): (usize, &Vec<usize>)| {
@@ -165,7 +165,7 @@ impl Merged {
     /// Columns of this program, from those of the caller's groups.
     ///
     /// # Errors
-    /// Those of [`Matrix::from_fn`].
+    /// The errors of [`Matrix::from_fn`].
     pub fn columns(&self, columns: Vec<Matrix>) -> Result<Vec<Matrix>> {
         joined(&self.groups, self.first.0, columns, |list| stacked(list.iter()))
     }
@@ -173,7 +173,7 @@ impl Merged {
     /// Columns of the caller's groups, from those of this program.
     ///
     /// # Errors
-    /// Those of [`Matrix::from_fn`].
+    /// The errors of [`Matrix::from_fn`].
     pub fn own_columns(&self, columns: Vec<Matrix>) -> Result<Vec<Matrix>> {
         parted(&self.groups, self.first.0, columns, entry)
     }
@@ -181,7 +181,7 @@ impl Merged {
     /// Blocks of this program, from the caller's.
     ///
     /// # Errors
-    /// Those of [`Matrix::from_fn`].
+    /// The errors of [`Matrix::from_fn`].
     pub fn diagonals(&self, blocks: Vec<Block>) -> Result<Vec<Block>> {
         joined(&self.blocks, self.first.1, blocks, |list| Ok(Block::Diagonal(stacked(list.iter().map(Block::stored))?)))
     }
@@ -189,7 +189,7 @@ impl Merged {
     /// The caller's blocks, from those of this program.
     ///
     /// # Errors
-    /// Those of [`Matrix::from_fn`].
+    /// The errors of [`Matrix::from_fn`].
     pub fn own_blocks(&self, blocks: Vec<Block>) -> Result<Vec<Block>> {
         parted(&self.blocks, self.first.1, blocks, |block, row| Ok(Block::Dense(entry(block.stored(), row)?)))
     }

@@ -4,7 +4,7 @@
 //! `max f + C . Y + b^T y` subject to `A_p . Y + (B y)_p = c_p`, `Y >= 0`. Variables x come in groups: matrices of
 //! two groups share no block, so the Schur complement is one matrix for each group, and only y joins them.
 //! SDPB's programs have `C = 0` and a group for each block of theirs; SDPA's have no y and one group.
-//! Does not know: files, iterations.
+//! Independent of: files, iterations.
 
 mod dependent;
 mod merged;
@@ -33,7 +33,7 @@ use rug::Float;
 use sunzi::sparse::SparseMatrix;
 use sunzi::{Error, Matrix, Result};
 
-/// The program that a problem was written for, which decides its defaults and files.
+/// The form of a problem's files, which decides its default options and output files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// A polynomial matrix program in SDPB's form.
@@ -45,7 +45,7 @@ pub enum Form {
 /// A program; see the module.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// The form of the files that it comes from.
+    /// The form of the files from which it was read.
     pub form: Form,
     /// Precision of all numbers.
     pub precision_bits: u32,
@@ -55,16 +55,16 @@ pub struct Problem {
     pub objective: Matrix,
     /// The variables x and their matrices.
     pub groups: Vec<Group>,
-    /// SDPB's normalization, from which z is made of y.
+    /// SDPB's normalization, by which z follows from y.
     pub normalization: Option<Matrix>,
 }
 
-/// Variables that share blocks.
+/// A group of variables that share blocks.
 #[derive(Clone, Debug)]
 pub struct Group {
     /// `c`, a column.
     pub costs: Matrix,
-    /// `B`: a row for each variable.
+    /// `B`: one row for each variable.
     pub free: Matrix,
     /// The matrices `A_p`, and `C`.
     pub constraints: Constraints,
@@ -77,7 +77,7 @@ pub enum Constraints {
     Sampled(Sampled),
     /// Few entries each.
     Sparse(Sparse),
-    /// One entry each, in places of their own: used by a solver for polynomial matrices of one point.
+    /// One entry for each variable, each at its own place: used by the solver for polynomial matrices of one point.
     Scalars(Scalars),
 }
 
@@ -94,7 +94,7 @@ pub struct SchurOperand<'a> {
 }
 
 impl Constraints {
-    /// Variables of the group.
+    /// Number of variables of the group.
     pub fn variables(&self) -> usize {
         match self {
             Constraints::Sampled(sampled) => sampled.variables(),
@@ -115,7 +115,7 @@ impl Constraints {
     /// Block `cone` of `sum_p x_p A_p`.
     ///
     /// # Errors
-    /// Those of the library's products.
+    /// The errors of the library's products.
     pub fn weighted_sum(&self, k: Arithmetic<'_>, cone: usize, x: &Matrix) -> Result<Block> {
         match self {
             Constraints::Sampled(sampled) => sampled.weighted_sum(k, cone, x),
@@ -127,7 +127,7 @@ impl Constraints {
     /// Block `cone` of `M - C`.
     ///
     /// # Errors
-    /// Those of [`Matrix::set_float`].
+    /// The errors of [`Matrix::set_float`].
     pub fn less_constant(&self, cone: usize, block: Block) -> Result<Block> {
         match self {
             Constraints::Sampled(_) | Constraints::Scalars(_) => Ok(block),
@@ -143,10 +143,10 @@ impl Constraints {
         }
     }
 
-    /// The entries of a dense block of a sum of the matrices, rounded to `bits`, where these are few.
+    /// The entries of a dense block of a sum of the matrices, rounded to `bits`, if they are few.
     ///
     /// # Errors
-    /// Those of sparse matrices of the library.
+    /// The errors of the library's sparse matrices.
     pub fn sparse_image(&self, cone: usize, matrix: &Matrix, bits: u32) -> Result<Option<SparseMatrix>> {
         match self {
             Constraints::Sparse(sparse) if sparse.is_sparse(cone, bits)? => {
@@ -156,10 +156,10 @@ impl Constraints {
         }
     }
 
-    /// Whether the matrices meet so few entries of a dense block that they are formed one by one.
+    /// Whether the matrices have so few entries in a dense block that these are computed one by one.
     ///
     /// # Errors
-    /// Those of sparse matrices of the library.
+    /// The errors of sparse matrices of the library.
     pub fn meets_few(&self, cone: usize, bits: u32) -> Result<bool> {
         match self {
             Constraints::Sampled(_) | Constraints::Scalars(_) => Ok(false),
@@ -179,13 +179,13 @@ impl Problem {
         self.groups.iter().map(|group| group.constraints.variables()).sum()
     }
 
-    /// Rows of all blocks together.
+    /// Total number of rows of all blocks.
     pub fn total_rows(&self) -> usize {
         let shapes = self.groups.iter().flat_map(|group| group.constraints.shapes());
         shapes.map(Shape::order).sum()
     }
 
-    /// Bytes of its numbers, about.
+    /// Approximate bytes of its numbers.
     pub fn bytes(&self) -> u64 {
         let matrix = |matrix: &Matrix| Matrix::bytes_for(matrix.rows(), matrix.cols(), matrix.precision_bits());
         let of_group = |group: &Group| {
@@ -211,10 +211,10 @@ impl Problem {
         matrix((self.objective.rows(), 1)) + self.groups.iter().map(of_group).sum::<u64>()
     }
 
-    /// The program with numbers of at most `bits` bits.
+    /// The program with all numbers rounded to at most `bits` bits.
     ///
     /// # Errors
-    /// Those of [`Matrix::from_fn`].
+    /// The errors of [`Matrix::from_fn`].
     pub fn rounded(&self, bits: u32) -> Result<Problem> {
         let group = |group: &Group| {
             let constraints = match &group.constraints {

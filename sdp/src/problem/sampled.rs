@@ -24,11 +24,11 @@ pub struct Sampled {
     dim: usize,
     /// Sample points.
     points: usize,
-    /// The bases, even and odd, a column for each point; those without rows are left out.
+    /// The even and odd bases, with a column for each point; bases without rows are omitted.
     bases: Vec<Matrix>,
-    /// Which of the two bases each is: 0 even, 1 odd.
+    /// The parity of each of the two bases: 0 even, 1 odd.
     parities: Vec<usize>,
-    /// Points and scalings, of a polynomial matrix.
+    /// Sample points and scalings of a polynomial matrix.
     origin: Option<Arc<Origin>>,
 }
 
@@ -59,7 +59,7 @@ impl Sampled {
     /// The block of a `dim x dim` polynomial matrix at `points` points.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where a basis has other shapes than SDPB's.
+    /// [`Error::InvalidArgument`] if the shape of a basis differs from SDPB's.
     pub fn new(dim: usize, points: usize, bases: [Matrix; 2]) -> Result<Sampled> {
         if dim == 0 || points == 0 {
             return Err(Error::InvalidArgument(format!("a block of dim {dim} at {points} points is empty")));
@@ -91,10 +91,10 @@ impl Sampled {
         self.origin.as_deref()
     }
 
-    /// The block with bases of `bits` bits.
+    /// The block with bases rounded to `bits` bits.
     ///
     /// # Errors
-    /// Those of [`Matrix::from_fn`].
+    /// The errors of [`Matrix::from_fn`].
     pub fn rounded(&self, bits: u32) -> Result<Sampled> {
         let bases = self.bases.iter().map(|basis| rounded(basis.clone(), bits)).collect::<Result<_>>()?;
         let (parities, origin) = (self.parities.clone(), self.origin.clone());
@@ -111,7 +111,7 @@ impl Sampled {
         self.points
     }
 
-    /// Which bases are there: 0 is the even one.
+    /// The parities of the bases that exist: 0 is the even one.
     pub fn parities(&self) -> &[usize] {
         &self.parities
     }
@@ -136,10 +136,10 @@ impl Sampled {
         (0..self.dim).flat_map(|s| (0..=s).map(move |r| (r, s)))
     }
 
-    /// Block `(r, s)` is `q diag(x^{rs}) q^T`, and half of that where `r` and `s` differ.
+    /// Block `(r, s)` is `q diag(x^{rs}) q^T`, or half of it if `r` and `s` differ.
     ///
     /// # Errors
-    /// Those of [`sunzi::gemm_with`].
+    /// The errors of [`sunzi::gemm_with`].
     pub fn weighted_sum(&self, k: Arithmetic<'_>, cone: usize, x: &Matrix) -> Result<Block> {
         let basis = &self.bases[cone];
         let (order, points) = (basis.rows(), self.points);
@@ -169,7 +169,7 @@ impl Sampled {
     /// `v_k^T M^{rs} v_k` for all variables.
     ///
     /// # Errors
-    /// Those of [`sunzi::gemm_with`].
+    /// The errors of [`sunzi::gemm_with`].
     pub fn pairings(&self, k: Arithmetic<'_>, cone: usize, block: &Block) -> Result<Vec<Float>> {
         let basis = &self.bases[cone];
         let (order, matrix) = (basis.rows(), block.stored());
@@ -220,7 +220,7 @@ impl Sampled {
     /// are undefined.
     ///
     /// # Errors
-    /// Those of the library's products.
+    /// The errors of the library's products.
     pub fn schur(&self, k: Arithmetic<'_>, operands: &[SchurOperand<'_>]) -> Result<Matrix> {
         let (mut grams, mut held) = (Vec::with_capacity(operands.len()), 0);
         for (cone, operand) in operands.iter().enumerate() {

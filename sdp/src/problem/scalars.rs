@@ -1,7 +1,7 @@
 //! Matrices with one entry each: one-point blocks of a polynomial program, combined.
 //!
 //! `A_p = a_p e_p e_p^T`, so X and Y are one diagonal, and with it `S_pp = a_p^2 Y_pp / X_pp` and zeros outside the
-//! diagonal. Each number is a few products of its own, and no call of the library is as short. Does not know: which
+//! diagonal. Each number is a few products of its own, and no call of the library is as short. Independent of: which
 //! blocks these are.
 
 use crate::block::{Block, Shape};
@@ -20,7 +20,7 @@ impl Scalars {
     /// Matrices with the squares of these numbers, rounded to `bits` bits.
     ///
     /// # Errors
-    /// Those of [`Matrix::from_fn`].
+    /// The errors of [`Matrix::from_fn`].
     pub(crate) fn of_roots(roots: &[Float], bits: u32) -> Result<Scalars> {
         Ok(Scalars { weights: column(roots.len(), bits, |row| Float::with_val(bits, roots[row].square_ref()))? })
     }
@@ -28,7 +28,7 @@ impl Scalars {
     /// The same with numbers of at most `bits` bits.
     ///
     /// # Errors
-    /// Those of [`Matrix::from_fn`].
+    /// The errors of [`Matrix::from_fn`].
     pub fn rounded(&self, bits: u32) -> Result<Scalars> {
         Ok(Scalars { weights: rounded(self.weights.clone(), bits)? })
     }
@@ -51,7 +51,7 @@ impl Scalars {
     /// The diagonal of `sum_p x_p A_p`.
     ///
     /// # Errors
-    /// Those of [`Matrix::from_fn`].
+    /// The errors of [`Matrix::from_fn`].
     pub fn weighted_sum(&self, k: Arithmetic<'_>, x: &Matrix) -> Result<Block> {
         let product = |row| Float::with_val(k.bits, &self.weights.float(row, 0) * &x.float(row, 0));
         Ok(Block::Diagonal(column(self.variables(), k.bits, product)?))
@@ -66,7 +66,7 @@ impl Scalars {
     /// `S_pp = A_p X^-1 A_p . Y`, a column.
     ///
     /// # Errors
-    /// Those of [`Matrix::from_fn`].
+    /// The errors of [`Matrix::from_fn`].
     pub fn schur(&self, k: Arithmetic<'_>, x_inverse: &Block, y: &Block) -> Result<Matrix> {
         let weight = |block: &Block, row| self.weights.float(row, 0) * block.stored().float(row, 0);
         column(self.variables(), k.bits, |row| Float::with_val(k.bits, weight(x_inverse, row) * weight(y, row)))

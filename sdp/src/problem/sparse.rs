@@ -17,17 +17,17 @@ use sunzi::{FloatRef, Head, Matrix, Result};
 /// All matrices of a group, block by block.
 #[derive(Clone, Debug)]
 pub struct Sparse {
-    /// Variables of the group.
+    /// Number of variables of the group.
     pub variables: usize,
-    /// The blocks; they stay as they are once a sum or a product with them has been formed.
+    /// The blocks; they must not change once a sum or a product with them has been computed.
     pub cones: Vec<SparseCone>,
-    /// Made from them on first use.
+    /// Tables made from the blocks at their first use.
     tables: OnceLock<Tables>,
 }
 
 impl Sparse {
-    /// The matrices of `variables` variables in these blocks. Entries are put in the order of their columns, so that no
-    /// bit and no hash depends on how a file lists them.
+    /// The matrices of `variables` variables in these blocks. Entries are sorted by column, so that bits and hashes do
+    /// not depend on their order in a file.
     pub fn new(variables: usize, mut cones: Vec<SparseCone>) -> Sparse {
         let place = |entry: &Entry| (entry.col, entry.row);
         for list in cones.iter_mut().flat_map(|cone| cone.entries.iter_mut().chain([&mut cone.constant])) {
@@ -41,7 +41,7 @@ impl Sparse {
     /// The same matrices as one sparse matrix of the library.
     ///
     /// # Errors
-    /// Those of [`Tables::new`].
+    /// The errors of [`Tables::new`].
     pub(super) fn tables(&self) -> Result<&Tables> {
         if let Some(tables) = self.tables.get() {
             return Ok(tables);
@@ -53,7 +53,7 @@ impl Sparse {
     /// The memory of the tasks that form the Schur complement; see [`task_bytes`].
     ///
     /// # Errors
-    /// Those of [`Tables::new`] and of `gemm`.
+    /// The errors of [`Tables::new`] and of `gemm`.
     pub(crate) fn schur_tasks<G: Fn(usize, usize, usize) -> Result<u64>>(
         &self,
         bits: u32,
@@ -70,7 +70,7 @@ impl Sparse {
     /// Bytes of the tables.
     ///
     /// # Errors
-    /// Those of [`Tables::new`].
+    /// The errors of [`Tables::new`].
     pub(crate) fn table_bytes(&self) -> Result<u64> {
         Ok(self.tables()?.bytes())
     }
@@ -78,7 +78,7 @@ impl Sparse {
     /// Block `cone` of `sum_p x_p A_p`.
     ///
     /// # Errors
-    /// Those of [`sunzi::sparse::spmm`].
+    /// The errors of [`sunzi::sparse::spmm`].
     pub fn weighted_sum(&self, k: Arithmetic<'_>, cone: usize, x: &Matrix) -> Result<Block> {
         let (tables, shape) = (self.tables()?, self.cones[cone].shape);
         let table = &tables.cones[cone];
@@ -100,11 +100,11 @@ impl Sparse {
         Ok(Block::Dense(whole))
     }
 
-    /// The lower triangle of `S_pq = Tr(A_p X^-1 A_q Y)` on the root, from all blocks of the group, which every rank
-    /// has. Collective.
+    /// The lower triangle of `S_pq = Tr(A_p X^-1 A_q Y)` on the root, from all blocks of the group; every rank has the
+    /// blocks. Collective.
     ///
     /// # Errors
-    /// Those of the library's products.
+    /// The errors of the library's products.
     pub fn schur(
         &self,
         workers: &Workers,
@@ -118,15 +118,15 @@ impl Sparse {
     /// Positions of each block.
     ///
     /// # Errors
-    /// Those of [`Tables::new`].
+    /// The errors of [`Tables::new`].
     pub(crate) fn heights(&self) -> Result<Vec<usize>> {
         Ok(self.tables()?.cones.iter().map(|table| table.positions.len()).collect())
     }
 
-    /// Whether block `cone` of a sum of the matrices has few entries, as [`Sparse::entries_of`] takes them.
+    /// Whether block `cone` of a sum of the matrices has few entries, as [`Sparse::entries_of`] requires.
     ///
     /// # Errors
-    /// Those of making the tables of its matrices.
+    /// The errors of making the tables of its matrices.
     pub fn is_sparse(&self, cone: usize, bits: u32) -> Result<bool> {
         Ok(self.tables()?.cones[cone].is_sparse(bits))
     }
@@ -134,17 +134,17 @@ impl Sparse {
     /// Bytes of such entries at `bits` bits, and of the list that they are made from; nothing where they are many.
     ///
     /// # Errors
-    /// Those of [`Tables::new`].
+    /// The errors of [`Tables::new`].
     pub(crate) fn sparse_bytes(&self, cone: usize, bits: u32) -> Result<Option<u64>> {
         let table = &self.tables()?.cones[cone];
         Ok(table.is_sparse(bits).then(|| entry_bytes(table.entries(), bits)))
     }
 
-    /// The entries of a symmetric dense block at the places where any of the matrices has one, which are all of a sum
-    /// of these; with at most `bits` bits.
+    /// The entries of a symmetric dense block at all places where one of the matrices has an entry; a sum of the
+    /// matrices has no others. They have at most `bits` bits.
     ///
     /// # Errors
-    /// Those of [`SparseMatrix::from_entries`].
+    /// The errors of [`SparseMatrix::from_entries`].
     pub fn entries_of(&self, cone: usize, matrix: &Matrix, bits: u32) -> Result<SparseMatrix> {
         let table = &self.tables()?.cones[cone];
         let bits = bits.min(matrix.precision_bits());
@@ -159,7 +159,7 @@ impl Sparse {
     /// The numbers of block `cone` of M at its positions, of which [`Sparse::paired`] makes `A_p . M`.
     ///
     /// # Errors
-    /// Those of [`sunzi::sparse::sddmm`].
+    /// The errors of [`sunzi::sparse::sddmm`].
     pub fn numbers(&self, k: Arithmetic<'_>, cone: usize, summand: &Summand<'_>) -> Result<Matrix> {
         let table = &self.tables()?.cones[cone];
         let mut numbers = Matrix::zeros(table.positions.len(), 1, k.bits)?;
@@ -185,7 +185,7 @@ impl Sparse {
     /// `A_p . M` for all variables, a column, of the numbers of all blocks.
     ///
     /// # Errors
-    /// Those of [`sunzi::sparse::spmm`].
+    /// The errors of [`sunzi::sparse::spmm`].
     pub fn paired(&self, k: Arithmetic<'_>, of_blocks: &[Matrix]) -> Result<Matrix> {
         let tables = self.tables()?;
         let mut numbers = Matrix::zeros(tables.positions(), 1, k.bits)?;

@@ -18,7 +18,7 @@ pub struct Entry {
     pub row: usize,
     /// Column, at most the row.
     pub col: usize,
-    /// The number, with no more bits than it has.
+    /// The number, with as few bits as it needs.
     pub value: Float,
 }
 
@@ -27,16 +27,16 @@ pub struct Entry {
 pub struct SparseCone {
     /// Kind and order.
     pub shape: Shape,
-    /// The variables that have entries here, rising.
+    /// The variables that have entries in this block, in ascending order.
     pub active: Vec<usize>,
-    /// The entries of each of them, column by column in a program.
+    /// The entries of each of these variables, column by column in a program.
     pub entries: Vec<Vec<Entry>>,
     /// The entries of `C`.
     pub constant: Vec<Entry>,
 }
 
 impl Entry {
-    /// Whether it stands for two entries of the whole matrix.
+    /// Whether it represents two entries of the whole matrix.
     pub fn is_beside(&self) -> bool {
         self.row != self.col
     }
@@ -63,7 +63,7 @@ impl SparseCone {
     /// `M - C`.
     ///
     /// # Errors
-    /// Those of [`Matrix::set_float`].
+    /// The errors of [`Matrix::set_float`].
     pub fn less_constant(&self, block: Block) -> Result<Block> {
         let (Block::Dense(mut whole) | Block::Diagonal(mut whole)) = block;
         for entry in &self.constant {

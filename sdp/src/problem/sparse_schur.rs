@@ -66,7 +66,7 @@ impl SchurTask {
     /// Columns of S from the numbers at all positions, piece by piece.
     ///
     /// # Errors
-    /// Those of [`spmm`].
+    /// The errors of [`spmm`].
     fn columns(&self, tables: &Tables, k: Arithmetic<'_>, numbers: &Matrix) -> Result<Vec<Matrix>> {
         let (count, height) = (tables.order.len(), numbers.rows());
         let pieces = (0..self.places.len()).step_by(PIECE_CONSTRAINTS).map(|first| {
@@ -104,7 +104,7 @@ fn tasks(tables: &Tables, bits: u32) -> Vec<SchurTask> {
 /// factor, the columns of the right one and the terms of its sums, for a given number of tasks.
 ///
 /// # Errors
-/// Those of `gemm`.
+/// The errors of `gemm`.
 pub fn task_bytes<G: Fn(usize, usize, usize) -> Result<u64>>(
     tables: &Tables,
     bits: u32,
@@ -150,7 +150,7 @@ pub fn task_bytes<G: Fn(usize, usize, usize) -> Result<u64>>(
 /// every rank. Each rank carries out its part of the tasks. Collective.
 ///
 /// # Errors
-/// Those of the library's products.
+/// The errors of the library's products.
 pub fn schur(
     workers: &Workers,
     ranks: &Ranks,
@@ -270,7 +270,7 @@ impl InBlock<'_> {
     /// Writes the numbers at the positions of the block, a column for each place.
     ///
     /// # Errors
-    /// Those of the library's products.
+    /// The errors of the library's products.
     fn fill(&self, factors: &Factors<'_>, numbers: &mut Matrix) -> Result<()> {
         let (k, cone) = (self.k, self.cone);
         let at = |place: usize| cone.parts.partition_point(|part| part.place < place);

@@ -5,7 +5,7 @@
 //! position, so that pairings and the Schur complement are its products with the numbers at the positions, and sums
 //! of matrices are products with its transpose. Off the diagonal a position stands for two entries: its number is the
 //! sum of both, and on the diagonal twice the entry, so that there the matrices have half of theirs.
-//! Does not know: iterations, threads.
+//! Independent of: iterations, threads.
 
 use super::sparse_cone::{Entry, SparseCone};
 use crate::block::Shape;
@@ -109,7 +109,7 @@ impl Tables {
     /// The tables of a group of `variables` variables.
     ///
     /// # Errors
-    /// Those of [`SparseMatrix::from_entries`].
+    /// The errors of [`SparseMatrix::from_entries`].
     pub fn new(variables: usize, cones: &[SparseCone]) -> Result<Tables> {
         let mut weights = vec![0; variables];
         for cone in cones {
@@ -219,7 +219,8 @@ impl ConeTables {
         self.positions_ns(part, bits) > whole_ns(order, order, bits)
     }
 
-    /// Whether some rows of the matrices have so many entries that their product with a block is one of whole matrices.
+    /// Whether some rows of the matrices have many entries, so that their product with a block is a product of whole
+    /// matrices.
     pub fn is_full(&self, rows: SparseView<'_>, bits: u32) -> bool {
         let Shape::Dense(order) = self.shape else { return false };
         (rows.entries() * order) as f64 * term_ns(bits) > whole_ns(rows.rows(), order, bits)
@@ -228,7 +229,7 @@ impl ConeTables {
     /// The rows of the matrices of neighbouring constraints.
     ///
     /// # Errors
-    /// Those of [`SparseView::row_range`].
+    /// The errors of [`SparseView::row_range`].
     pub fn rows_of(&self, parts: &[ConstraintPart]) -> Result<SparseView<'_>> {
         let first = parts.first().map_or(0, |part| part.first_row);
         self.rows.view().row_range(first..parts.last().map_or(0, |part| part.first_row + part.rows.len()))

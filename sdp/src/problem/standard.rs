@@ -1,4 +1,4 @@
-//! Programs of matrices that a caller has at hand: SDPA's standard form, with equations for x where there are some.
+//! Programs whose matrices are in a caller's memory: SDPA's standard form, optionally with equations for x.
 
 use super::{Constraints, Form, Group, Problem, Sparse, SparseCone};
 use crate::block::Shape;
@@ -55,15 +55,15 @@ impl SparseCone {
 }
 
 impl Problem {
-    /// `min c^T x` with `X = sum_p x_p A_p - C >= 0`, and `B^T x = b` where `equations` are `B` and `b`.
+    /// The program `min c^T x` with `X = sum_p x_p A_p - C >= 0`, and with `B^T x = b` if `equations` are `B` and `b`.
     ///
-    /// `costs` is c, a column with a number for each variable; `blocks` are the matrices `A_p` and C block by block;
-    /// B has a row for each variable and a column for each equation, b is a column. All numbers are rounded to
+    /// `costs` is c, a column with a number for each variable; `blocks` are the blocks of the matrices `A_p` and C; B
+    /// has a row for each variable and a column for each equation, b is a column. All numbers are rounded to
     /// `precision_bits`. The defaults of the solver are those for SDPA's files.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where shapes do not fit, an entry lies outside, there are no variables, or a
-    /// matrix `A_p` is 0 beside a row of B that is not; those of [`Matrix::from_fn`].
+    /// [`Error::InvalidArgument`] if shapes do not fit, an entry lies outside its block, there are no variables, or a
+    /// matrix `A_p` is 0 but its row of B is not; the errors of [`Matrix::from_fn`].
     ///
     /// ```
     /// use sunzi::{Context, Matrix, rug::Float};

@@ -9,7 +9,7 @@
 //! Exponents rho, sigma and tau bring those of the largest entries of all `A_pk` and `B_pj` as near to 0 as least
 //! squares do, gamma and delta those of the largest costs and constants to 0. So a program whose constraints or blocks
 //! are multiplied by powers of two has the same numbers in these units, except for roundings of exponents.
-//! Does not know: files, iterations.
+//! Independent of: files, iterations.
 
 use super::{Constraints, Form, Group, Problem, Sparse, SparseCone};
 use crate::block::Shape;
@@ -236,7 +236,7 @@ impl Units {
     /// The program in these units.
     ///
     /// # Errors
-    /// Those of copies of matrices.
+    /// The errors of copies of matrices.
     pub fn applied(&self, problem: &Problem) -> Result<Problem> {
         self.program(problem, 1)
     }
@@ -244,7 +244,7 @@ impl Units {
     /// The program of which a program in these units was made.
     ///
     /// # Errors
-    /// Those of copies of matrices.
+    /// The errors of copies of matrices.
     pub fn removed(&self, problem: &Problem) -> Result<Problem> {
         self.program(problem, -1)
     }

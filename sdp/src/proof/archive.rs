@@ -3,7 +3,7 @@
 //! The crate `zip` finds and inflates members. Members that it would accept but that are unsafe are refused here: names
 //! that lead outside, two members of one name, members that share bytes, links, and members that are much larger than
 //! the archive.
-//! Does not know: what the files hold, the solver's reader.
+//! Independent of: what the files hold, the solver's reader.
 
 use super::files::{Files, refused};
 use super::limits::{FREE_INFLATED, INFLATED_PER_BYTE};
@@ -56,7 +56,7 @@ impl Container {
     /// The bytes of a file.
     ///
     /// # Errors
-    /// Those of [`Files::read`]; refusals of the module.
+    /// The errors of [`Files::read`]; refusals of the module.
     pub fn read(&mut self, name: &str, files: &mut Files) -> Result<Vec<u8>> {
         match self {
             Container::Folder(folder) => files.read(&folder.join(name)),

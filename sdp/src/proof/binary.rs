@@ -2,7 +2,7 @@
 //!
 //! Numbers are little-endian. A head with the precision, the matrix B, the vector c, and both bases follow each other,
 //! a matrix column by column: docs/decisions/057-polynomial-programs.md. A number is the integer of its limbs times a
-//! power of `2^64`; GMP keeps no other bits. Source: SDPB, Boost 1.74, GMP. Does not know: the solver's reader, which
+//! power of `2^64`; GMP keeps no other bits. Source: SDPB, Boost 1.74, GMP. Independent of: the solver's reader, which
 //! rounds what it reads.
 
 use super::limits::{MAXIMUM_POWER, MAXIMUM_WORD, NUMBER_BYTES, bytes_of};

@@ -1,20 +1,20 @@
-//! Certificates: proofs that a bound of a program's optimal value holds. Does not know: how it is checked.
+//! Certificates: proofs that a bound of a program's optimal value holds. Independent of: how it is checked.
 
 use super::definite::Witness;
 use super::polynomial::ProofSampling;
 use super::scaled::Fixed;
 use rug::Rational;
 
-/// A proof that equations can be met exactly by a small correction.
+/// A proof that a small correction makes a point satisfy equations exactly.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GramProof {
     /// Each equation is multiplied by 2 to this power.
     pub scales: Vec<i64>,
-    /// Shows that their Gram matrix is positive definite.
+    /// A proof that the Gram matrix of the equations is positive definite.
     pub witness: Witness,
 }
 
-/// A dual point, near which there is a feasible one.
+/// A dual point, and a proof that a feasible point is near it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LowerProof {
     /// The bound.
@@ -25,42 +25,43 @@ pub struct LowerProof {
     pub groups: Vec<LowerGroup>,
 }
 
-/// The blocks of Y that belong to a group.
+/// The blocks of Y in a group.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LowerGroup {
     /// Proof for the equations of the group.
     pub gram: GramProof,
-    /// `Y = L L^T + tau I`, block by block; of a diagonal block the numbers of Y themselves, none below `tau`.
+    /// `Y = L L^T + tau I`, block by block; for a diagonal block the numbers of Y themselves, none below `tau`.
     pub blocks: Vec<Witness>,
 }
 
-/// A primal point, near which there is a feasible one.
+/// A primal point, and a proof that a feasible point is near it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct UpperProof {
     /// The bound.
     pub claim: Rational,
     /// `x`, group by group.
     pub x: Vec<Fixed>,
-    /// For `B^T x = b`, where there are free variables.
+    /// The proof for `B^T x = b`, if there are free variables.
     pub gram: Option<GramProof>,
     /// Proofs for the blocks of `X`, group by group.
     pub blocks: Vec<Vec<Witness>>,
 }
 
-/// Bounds of the optimal value of a program, proven or to be proven.
+/// Bounds of the optimal value of a program, with their proofs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Proof {
-    /// [`super::Program::digest`] of the program that it is about.
+    /// [`super::Program::digest`] of the program.
     pub digest: String,
-    /// Where the matrices of a polynomial program are compared; none for other programs.
+    /// The sample points for the polynomial matrices of a polynomial program; empty for other programs.
     pub samplings: Vec<ProofSampling>,
-    /// No primal point has a smaller objective.
+    /// The lower bound: no primal point has a smaller objective.
     pub lower: Option<LowerProof>,
-    /// No dual point has a larger one.
+    /// The upper bound: no dual point has a larger objective.
     pub upper: Option<UpperProof>,
-    /// A ray that no feasible primal point allows: a lower bound above 0 of the program with `c = 0` and `f = 0`.
+    /// A dual ray that proves primal infeasibility: a lower bound above 0 of the program with `c = 0` and `f = 0`.
     pub no_primal: Option<LowerProof>,
-    /// A ray that no feasible dual point allows: an upper bound below 0 of the program with `b = 0`, `C = 0`, `f = 0`.
+    /// A primal ray that proves dual infeasibility: an upper bound below 0 of the program with `b = 0`, `C = 0`, `f =
+    /// 0`.
     pub no_dual: Option<UpperProof>,
 }
 

@@ -1,7 +1,7 @@
 //! Checks proofs: all numbers are rational and exact, every inequality is decided in integers.
 //!
-//! The theorem and its proof: docs/CHECKS.md, "Certificates of semidefinite programs". Does not know: the solver,
-//! how proofs are found.
+//! The theorem and its proof: docs/CHECKS.md, "Certificates of semidefinite programs". Independent of: the solver, how
+//! proofs are found.
 
 use super::certificate::{GramProof, LowerGroup, LowerProof, Proof, UpperProof, free_bits};
 use super::definite::{Witness, is_definite, shifted_product};
@@ -23,18 +23,18 @@ type Refusal<T> = std::result::Result<T, String>;
 
 /// Checks a proof against its program.
 ///
-/// A lower bound: there is a dual feasible point whose objective is at least that, so no primal feasible point has a
-/// smaller one. An upper bound: there is a primal feasible point whose objective is at most that, so no dual feasible
-/// point has a larger one. A ray: the other side has no feasible point.
+/// A lower bound: there is a dual feasible point with at least this objective, so no primal feasible point has a
+/// smaller one. An upper bound: there is a primal feasible point with at most this objective, so no dual feasible point
+/// has a larger one. A ray: the opposite program has no feasible point.
 ///
-/// Accuracy: exact; roundings go in one direction, and are counted. Cost, in integers of the lengths of the
-/// certificate's numbers: `n^3 / 6` products for each factor of n rows, on `threads` threads; for a polynomial matrix
-/// of m rows at D points `m^2 D^3 / 8` for its equations and as many for X, `D^3 / 2` for its Gram matrix; `P N^2 / 2`
-/// for the equations of N free variables with P numbers in each. Memory: docs/SDP.md has all limits.
-/// Source: docs/CHECKS.md, "Certificates of semidefinite programs".
+/// Accuracy: exact; numbers are rounded in the safe direction, and rounding errors are included. Cost, in integers of
+/// the lengths of the certificate's numbers: `n^3 / 6` products for each factor of n rows, on `threads` threads; for a
+/// polynomial matrix of m rows at D points `m^2 D^3 / 8` for its equations and as many for X, `D^3 / 2` for its Gram
+/// matrix; `P N^2 / 2` for the equations of N free variables with P numbers in each. Memory: docs/SDP.md has all
+/// limits. Source: docs/CHECKS.md, "Certificates of semidefinite programs".
 ///
 /// # Errors
-/// [`Error::Verification`] with the first thing that is not shown.
+/// [`Error::Verification`] with the first statement that is not proven.
 pub fn verify(program: &Program, proof: &Proof, threads: usize) -> Result<()> {
     let refused = |side: &str, message: String| Error::verification(format!("{side}: {message}"));
     if proof.digest != program.digest {
@@ -50,7 +50,7 @@ pub fn verify(program: &Program, proof: &Proof, threads: usize) -> Result<()> {
         proof.exponents().into_iter().find(|exponent| !(-MAXIMUM_EXPONENT..=MAXIMUM_EXPONENT).contains(exponent))
     {
         return Err(Error::verification(format!(
-            "the proof has 2^{exponent}, but the limit is 2^{MAXIMUM_EXPONENT} and its inverse"
+            "the proof contains 2^{exponent}, but exponents are limited to +-{MAXIMUM_EXPONENT}"
         )));
     }
     let room = Room::new(program.bytes.saturating_add(proof.bytes()));
@@ -105,7 +105,7 @@ impl Proof {
         all
     }
 
-    /// A proof of nothing yet.
+    /// A proof without statements.
     pub fn new(digest: &str) -> Proof {
         Proof { digest: digest.into(), samplings: Vec::new(), lower: None, upper: None, no_primal: None, no_dual: None }
     }
@@ -244,7 +244,7 @@ fn check_lower(program: &Program, proof: &LowerProof, threads: usize) -> Refusal
     let distance = value - &proof.claim;
     match distance >= 0 && distance.square() >= square {
         true => Ok(()),
-        false => Err("the proof does not show that the dual objective is that large".into()),
+        false => Err("the proof does not show that the dual objective reaches the claimed bound".into()),
     }
 }
 
@@ -295,7 +295,7 @@ fn check_upper(program: &Program, proof: &UpperProof, threads: usize) -> Refusal
     let distance = Rational::from(&proof.claim - &value);
     match distance >= 0 && distance.square() >= square {
         true => Ok(()),
-        false => Err("the proof does not show that the primal objective is that small".into()),
+        false => Err("the proof does not show that the primal objective reaches the claimed bound".into()),
     }
 }
 

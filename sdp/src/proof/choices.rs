@@ -1,8 +1,8 @@
 //! The choices of a polynomial program on how it is to be sampled.
 //!
 //! A bound does not depend on them, as it is for all `x >= 0`. They are checked all the same, so that a program that
-//! the solver would not take, or one that means another by a factor that is not positive, is not proven either.
-//! A pole at 0 is none of these: the condition at 0 follows from those next to it. Does not know: files.
+//! the solver would not take, or one that means another by a factor that is not positive, is not proven either. A pole
+//! at 0 does not count: the condition at 0 follows from the points next to it. Independent of: files.
 
 use super::scaled::are_distinct;
 use rug::Rational;

@@ -1,7 +1,7 @@
 //! Definiteness by an approximate factor and an exact residual.
 //!
 //! `S - tau I - L L^T` of Frobenius norm at most `tau / 2` shows `S >= (tau / 2) I`, whatever L is: docs/CHECKS.md,
-//! "Certificates of semidefinite programs". Does not know: where S comes from.
+//! "Certificates of semidefinite programs". Independent of: where S comes from.
 
 use super::scaled::{Fixed, Scaled, floor_shifted, packed, triangle};
 use rug::{Complete, Integer};
@@ -14,7 +14,7 @@ use std::thread::Builder;
 pub struct Witness {
     /// `tau` is 2 to this power.
     pub exponent: i64,
-    /// `L`, the lower triangle; nothing for a diagonal matrix.
+    /// The lower triangle `L`; empty for a diagonal matrix.
     pub factor: Fixed,
 }
 

@@ -26,7 +26,7 @@ impl Files {
     /// The bytes of a file.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Format`] for a path that is no file.
+    /// [`Error::Io`]; [`Error::Format`] for a path that is not a file.
     pub fn read(&mut self, path: &Path) -> Result<Vec<u8>> {
         let failed = |source| Error::Io { path: path.to_path_buf(), action: "read", source };
         // Something other than a file may have no end.

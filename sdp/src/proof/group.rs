@@ -6,12 +6,12 @@ use super::shape::{Gram, ProofShape};
 use super::sparse::ProofSparse;
 use rug::Rational;
 
-/// Variables that share blocks.
+/// A group of variables that share blocks.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ProofGroup {
     /// `c`.
     pub costs: Scaled,
-    /// `B`, row by row.
+    /// The matrix `B`, row by row.
     pub free: Scaled,
     /// The matrices `A_p`, and `C`.
     pub constraints: ProofConstraints,

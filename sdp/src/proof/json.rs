@@ -1,6 +1,6 @@
-//! JSON with the texts of its numbers kept as they stand.
+//! JSON that keeps the texts of its numbers.
 //!
-//! Does not know: what the values mean.
+//! Independent of: what the values mean.
 
 use super::number::{as_text, shown};
 use std::collections::HashSet;
@@ -51,7 +51,7 @@ impl Json {
     /// The values of a list.
     ///
     /// # Errors
-    /// A text where it is none.
+    /// A text if it is not valid.
     pub fn items(&self) -> Result<&[Json], String> {
         match self {
             Json::List(list) => Ok(list),
@@ -62,7 +62,7 @@ impl Json {
     /// The results of `read` for each value of a list.
     ///
     /// # Errors
-    /// The first error of `read`, or that the value is no list.
+    /// The first error of `read`, or that the value is not a list.
     pub fn each<T>(&self, read: impl Fn(&Json) -> Result<T, String>) -> Result<Vec<T>, String> {
         self.items()?.iter().map(read).collect()
     }

@@ -3,7 +3,7 @@
 //! A word of a few letters can name a number of many bits, and a product of many such numbers more than any memory
 //! holds. So each word, power and common denominator has a limit that no program or certificate in use comes near, and
 //! the bytes of all numbers that are made are counted before they are: at most [`BYTES_PER_BYTE`] for each byte of the
-//! files, in addition to [`FREE_BYTES`]. Does not know: files, programs.
+//! files, in addition to [`FREE_BYTES`]. Independent of: files, programs.
 
 use rug::{Integer, Rational};
 

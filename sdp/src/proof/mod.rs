@@ -1,11 +1,11 @@
 //! Bounds of the optimal values of semidefinite programs, proven in exact arithmetic.
 //!
-//! [`read_exact`] reads a program with the decimals of its files as rational numbers, [`Proof::parse`] the file of a
-//! proof, and [`verify`] checks the one against the other. The theorem: docs/CHECKS.md, "Certificates of
-//! semidefinite programs"; the design: docs/decisions/056-certificates.md. Nothing of the solver is used here: not its
-//! readers, its types, nor the products of the library.
+//! [`read_exact`] reads a program with the decimals of its files as rational numbers, [`Proof::parse`] reads a proof,
+//! and [`verify`] checks the proof for the program. The theorem is in docs/CHECKS.md, "Certificates of semidefinite
+//! programs"; the design is in docs/decisions/056-certificates.md. This module uses no part of the solver: neither its
+//! readers, nor its types, nor the products of the library.
 //!
-//! Does not know: the solver, floating-point numbers, how proofs are found.
+//! It is independent of the solver, floating-point numbers, and the search for proofs.
 
 mod archive;
 mod binary;

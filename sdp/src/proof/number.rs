@@ -1,6 +1,6 @@
 //! Words of a file as exact rational numbers, in the one syntax of numbers (docs/FORMATS.md).
 //!
-//! Does not know: precisions, files.
+//! Independent of: precisions, files.
 
 use super::limits::{MAXIMUM_POWER, MAXIMUM_WORD};
 use rug::ops::Pow;
@@ -41,7 +41,7 @@ pub fn exact_number(word: &str) -> Result<Rational, String> {
 /// The bytes of a file as text.
 ///
 /// # Errors
-/// A text with the first byte that is none.
+/// A text with the first invalid byte.
 pub fn as_text(bytes: &[u8]) -> Result<&str, String> {
     std::str::from_utf8(bytes).map_err(|error| format!("it is not text at byte {}", error.valid_up_to()))
 }

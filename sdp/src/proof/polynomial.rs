@@ -3,7 +3,7 @@
 //! `M(x) = C(x) - sum_i y_i B_i(x)` of degree at most d is positive semidefinite for all `x >= 0` where
 //! `M^{rs}(x) = q(x)^T (Y_0^{rs} + x Y_1^{rs}) q(x)` with Y positive semidefinite, and both sides are equal where they
 //! are equal at `d + 1` points. So a proof may choose points, weights and basis freely.
-//! The theorem: docs/CHECKS.md, "Certificates of polynomial programs". Does not know: files, prefactors.
+//! The theorem: docs/CHECKS.md, "Certificates of polynomial programs". Independent of: files, prefactors.
 
 use super::group::{ProofConstraints, ProofGroup};
 use super::limits::MAXIMUM_SAMPLING_BITS;
@@ -23,14 +23,15 @@ pub struct ProofPolynomialMatrix {
     pub entries: Vec<Vec<Scaled>>,
 }
 
-/// Where two polynomial matrices are compared, and the basis in which one is written.
+/// The sample points at which two polynomial matrices are compared, and the basis of polynomials.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ProofSampling {
-    /// The points, no two the same: one more than the degree.
+    /// The points, all different: one more than the degree.
     pub points: Fixed,
     /// The equations of each point are multiplied by 2 to this power.
     pub exponents: Vec<i64>,
-    /// Coefficients of polynomials of degree 0, 1, 2 and so on, from the constant one on, one behind the other.
+    /// Coefficients of polynomials of degree 0, 1, 2 and so on, from the constant one on, one polynomial after the
+    /// other.
     pub basis: Fixed,
 }
 
@@ -50,7 +51,7 @@ fn value(numerators: &[Integer], denominator: &Integer, x: &Integer, bits: u32) 
 }
 
 impl ProofSampling {
-    /// Whether it is one for matrices of this degree.
+    /// Whether it is valid for matrices of this degree.
     pub fn check(&self, degree: usize) -> Result<(), String> {
         let rows = degree / 2 + 1;
         for (name, found, wanted) in [
@@ -91,7 +92,7 @@ impl ProofPolynomialMatrix {
     /// The equations at the points of a sampling.
     ///
     /// # Errors
-    /// A text where the sampling does not fit.
+    /// A text if the sampling does not fit.
     pub fn sampled(&self, sampling: &ProofSampling) -> Result<ProofGroup, String> {
         sampling.check(self.degree)?;
         let (points, bits) = (&sampling.points.values, sampling.points.bits);

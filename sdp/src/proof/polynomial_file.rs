@@ -1,7 +1,7 @@
 //! Polynomial programs as SDPB's pmp2sdp takes them, in files of two forms and lists of them, exactly.
 //!
 //! `max a . z` over the z with `n . z = 1` and `sum_i z_i P_i(x) >= 0` for all `x >= 0`: the z with the first of the
-//! largest `n_l` follows from the others, which are y. Does not know: the solver's reader.
+//! largest `n_l` follows from the others, which are y. Independent of: the solver's reader.
 
 use super::files::{Files, refused};
 use super::limits::MAXIMUM_FILES;
@@ -27,7 +27,7 @@ fn extension(path: &Path) -> Option<&str> {
 /// Reads the program at `path`.
 ///
 /// # Errors
-/// Those of [`super::read_exact`].
+/// The errors of [`super::read_exact`].
 pub fn read(path: &Path, files: &mut Files) -> Result<Program> {
     let mut parts = ProofParts::default();
     add_file(path, files, &mut HashSet::new(), 0, &mut parts)?;

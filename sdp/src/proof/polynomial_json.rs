@@ -1,7 +1,7 @@
 //! Polynomial programs in JSON, exactly.
 //!
 //! Numbers are strings or whole numbers: other numbers without quotation marks are doubles for other readers.
-//! Does not know: the solver's reader, which uses another reader of JSON.
+//! Independent of: the solver's reader, which uses another reader of JSON.
 
 use super::choices::{Choices, Prefactor};
 use super::json::{Json, is_whole};

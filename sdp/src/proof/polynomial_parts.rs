@@ -1,6 +1,6 @@
 //! The contents of files of polynomial programs, and the program that they make.
 //!
-//! Does not know: the syntax of the files.
+//! Independent of: the syntax of the files.
 
 use super::choices::Choices;
 use super::limits::bytes_of;

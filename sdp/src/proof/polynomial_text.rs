@@ -1,8 +1,8 @@
 //! Polynomial programs in Mathematica's text, exactly:
 //! `SDP[objective, normalization, {PositiveMatrixWithPrefactor[prefactor, {{{p, ...}, ...}}]}]`.
 //!
-//! The text is cut into numbers, names and marks first. Blanks and comments stand between them and never inside of
-//! one, but a backslash at the end of a line goes on with a number in the next. Does not know: the solver's reader.
+//! The text is cut into numbers, names and marks first. Blanks and comments stand between them and never within one,
+//! but after a backslash at the end of a line a number continues in the next line. Independent of: the solver's reader.
 
 use super::choices::{Choices, Prefactor};
 use super::limits::{NUMBER_BYTES, bytes_of};

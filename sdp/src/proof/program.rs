@@ -1,7 +1,7 @@
 //! A semidefinite program with the numbers of its files, exactly.
 //!
 //! `min f + c^T x`, `X = sum_p x_p A_p - C >= 0`, `B^T x = b`, and its dual `max f + C . Y + b^T y`,
-//! `A_p . Y + (B y)_p = c_p`, `Y >= 0`. Does not know: files, the solver and its types.
+//! `A_p . Y + (B y)_p = c_p`, `Y >= 0`. Independent of: files, the solver and its types.
 
 use super::group::{ProofConstraints, ProofGroup};
 use super::polynomial::{ProofPolynomialMatrix, ProofSampling};
@@ -20,7 +20,7 @@ pub struct Program {
     pub groups: Vec<ProofGroup>,
     /// The matrices of a polynomial program, which has no groups until its sample points are known; otherwise empty.
     pub polynomials: Vec<ProofPolynomialMatrix>,
-    /// Bytes of the files together, to which the numbers of a check have their limit.
+    /// Total bytes of the files, to which the size of a check is limited in proportion.
     pub bytes: u64,
     /// A checksum of the files, byte by byte, as 32 hexadecimal digits.
     pub digest: String,
@@ -45,12 +45,12 @@ impl Program {
         Program { constant, objective, groups: Vec::new(), polynomials: Vec::new(), bytes: 0, digest: String::new() }
     }
 
-    /// The program itself, or a polynomial one with groups from samplings, one for each of its matrices. Whatever the
-    /// samplings are, a bound of one program is a bound of the other:
-    /// docs/CHECKS.md, "Certificates of polynomial programs".
+    /// The program itself, or for a polynomial program the program with groups from samplings, one for each of its
+    /// matrices. For any samplings, a bound of one program is a bound of the other: docs/CHECKS.md, "Certificates of
+    /// polynomial programs".
     ///
     /// # Errors
-    /// A text with the matrix, from 1, where a sampling does not fit.
+    /// A text with the number of the matrix, from 1, if a sampling does not fit.
     pub fn at(&self, samplings: &[ProofSampling]) -> Result<Cow<'_, Program>, String> {
         if self.polynomials.len() != samplings.len() {
             let (found, wanted) = (samplings.len(), self.polynomials.len());
@@ -99,8 +99,8 @@ impl Program {
         rest
     }
 
-    /// The Gram matrix of C, whose entries are those of `B D` rounded down to `bits` bits behind the point, with the
-    /// powers of two of `scales` in D; of all groups together.
+    /// The Gram matrix of C, whose entries are those of `B D` rounded down to `bits` bits after the binary point, with
+    /// the powers of two of `scales` in D; for all groups together.
     pub fn free_gram(&self, scales: &[i64], bits: u32) -> Scaled {
         let count = self.free_variables();
         let mut numerators = vec![Integer::new(); triangle(count)];
@@ -119,15 +119,15 @@ impl Program {
         Scaled { numerators, denominator: Integer::from(1) << (2 * bits) }
     }
 
-    /// The program with `c = 0` and `f = 0`: a dual feasible point of it with an objective above 0 leaves no primal
-    /// point of this one.
+    /// The program with `c = 0` and `f = 0`: if a dual feasible point of it has an objective above 0, this program has
+    /// no primal feasible point.
     pub fn without_costs(&self) -> Program {
         let group = |group: &ProofGroup| ProofGroup { costs: Scaled::zeros(group.variables()), ..group.clone() };
         Program { constant: Rational::new(), groups: self.groups.iter().map(group).collect(), ..self.clone() }
     }
 
-    /// The program with `b = 0`, `C = 0` and `f = 0`: a primal feasible point of it with an objective below 0 leaves no
-    /// dual point of this one.
+    /// The program with `b = 0`, `C = 0` and `f = 0`: if a primal feasible point of it has an objective below 0, this
+    /// program has no dual feasible point.
     pub fn without_right_sides(&self) -> Program {
         let group = |group: &ProofGroup| {
             let constraints = match &group.constraints {

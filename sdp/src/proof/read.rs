@@ -1,7 +1,7 @@
 //! Programs in files, with their numbers exactly: SDPA's sparse format, SDPB's blocks in a directory or an archive, and
 //! polynomial programs.
 //!
-//! A second reader, independent of that of the solver, so that a proof does not rest on it. Does not know: precisions.
+//! A second reader, independent of that of the solver, so that a proof does not rest on it. Independent of: precisions.
 
 use super::archive::{Container, ProofArchive, is_archive};
 use super::binary::{self, Table};
@@ -27,21 +27,21 @@ use sunzi::{Error, Result};
 /// Reads the program at `path` exactly: SDPB's blocks in a directory or a zip archive of one, a polynomial program in
 /// JSON or Mathematica's text or a list of such files, or a file in SDPA's sparse format that is not compressed.
 ///
-/// Decimals are the rational numbers that they stand for, numbers of binary blocks the dyadic ones of their limbs.
-/// Memory: at most 512 bytes for each of the files, in addition to 128 MiB; docs/SDP.md has all limits. Cost: a pass
-/// over the bytes, and a common denominator for each list of numbers, in big integers.
-/// Source: docs/decisions/063-hostile-certificates.md.
+/// Decimals are read as rational numbers, numbers of binary blocks as the dyadic numbers of their limbs. Memory: at
+/// most 512 bytes for each byte of the files, in addition to 128 MiB; docs/SDP.md has all limits. Cost: a pass over the
+/// bytes, and a common denominator for each list of numbers, in big integers. Source:
+/// docs/decisions/063-hostile-certificates.md.
 ///
 /// # Errors
-/// [`Error::Io`]; [`Error::Format`] with the file and its fault, or where it is of another kind.
+/// [`Error::Io`]; [`Error::Format`] with the file and its fault, also for a file of another kind.
 pub fn read_exact(path: &Path) -> Result<Program> {
     read_exact_as(path, None)
 }
 
-/// As [`read_exact`]; where the name of a file does not give its form, `format` does, or else its first bytes do.
+/// As [`read_exact`]; if the name of a file does not determine its form, `format` does, or else its first bytes do.
 ///
 /// # Errors
-/// As there; [`Error::InvalidArgument`] for a format that is none of programs.
+/// The errors of [`read_exact`]; [`Error::InvalidArgument`] for a format that is not a format of programs.
 pub fn read_exact_as(path: &Path, format: Option<FileFormat>) -> Result<Program> {
     let chosen = format.map(TextForm::of).transpose()?;
     let mut files = Files::new();

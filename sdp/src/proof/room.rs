@@ -1,4 +1,4 @@
-//! How many bytes and products may still be made of the numbers of files, within the limits. Does not know: files,
+//! How many bytes and products may still be made of the numbers of files, within the limits. Independent of: files,
 //! programs.
 
 use super::limits::{BYTES_PER_BYTE, FREE_BYTES, FREE_STEPS, STEPS_PER_BYTE, bytes_of};
@@ -69,7 +69,7 @@ impl Room {
     /// The number that a word of a file stands for.
     ///
     /// # Errors
-    /// Those of [`exact_number`] and [`Room::take`].
+    /// The errors of [`exact_number`] and [`Room::take`].
     pub fn number(&self, word: &str) -> Result<Rational, String> {
         let value = exact_number(word)?;
         self.take(bytes_of(&value))?;

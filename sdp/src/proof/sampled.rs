@@ -19,9 +19,9 @@ pub struct ProofSampled {
     dim: usize,
     /// Sample points.
     points: usize,
-    /// The bases one behind the other, each column by column.
+    /// The bases one after the other, each column by column.
     values: Scaled,
-    /// Rows of each basis, and where it begins.
+    /// Rows of each basis, and its start.
     bases: Vec<(usize, usize)>,
     /// The factor of each `A`, basis by basis and point by point; 1 in SDPB's blocks.
     weights: Scaled,
@@ -36,7 +36,7 @@ impl ProofSampled {
     /// Variables of a block.
     ///
     /// # Errors
-    /// A text where it is empty or too large.
+    /// A text if it is empty or too large.
     pub fn count(dim: usize, points: usize) -> Result<usize, String> {
         if dim == 0 || points == 0 {
             return Err(format!("a block of dim {dim} at {points} points is empty"));
@@ -47,10 +47,10 @@ impl ProofSampled {
         Ok(points * triangle(dim))
     }
 
-    /// Matrices with these bases, each as many rows as it has and a column for each point, row by row.
+    /// Matrices with these bases; each basis has its rows and one column for each point, and is given row by row.
     ///
     /// # Errors
-    /// A text where a basis does not fit, or all are empty.
+    /// A text if a basis does not fit, or all are empty.
     pub fn new(dim: usize, points: usize, bases: &[Vec<Rational>]) -> Result<ProofSampled, String> {
         ProofSampled::count(dim, points)?;
         let (mut values, mut places) = (Vec::new(), Vec::new());
@@ -72,10 +72,10 @@ impl ProofSampled {
         Ok(ProofSampled { dim, points, values: Scaled::new(&values), bases: places, weights })
     }
 
-    /// The same with other weights, as many as there are bases times points.
+    /// The same matrices with other weights, one for each basis and point.
     ///
     /// # Errors
-    /// A text where there are more or fewer.
+    /// A text if the number of weights differs.
     pub fn weighted(self, weights: &[Rational]) -> Result<ProofSampled, String> {
         let (given, wanted) = (weights.len(), self.bases.len() * self.points);
         if given != wanted {
@@ -182,7 +182,7 @@ impl ProofSampled {
         found
     }
 
-    /// Block `(r, s)` is `sum_k x_k w_k v_k v_k^T`, and half of that where `r` and `s` differ.
+    /// Block `(r, s)` is `sum_k x_k w_k v_k v_k^T`, or half of it if `r` and `s` differ.
     pub fn weighted_sum(&self, cone: usize, x: &Fixed) -> Scaled {
         let rows = self.bases[cone].0;
         let mut numerators = vec![Integer::new(); triangle(self.dim * rows)];

@@ -1,6 +1,6 @@
 //! Vectors of exact numbers: rational ones over one denominator, dyadic ones over one power of two.
 //!
-//! Symmetric matrices are their lower triangles, row by row. Does not know: programs, proofs.
+//! Symmetric matrices are their lower triangles, row by row. Independent of: programs, proofs.
 
 use super::limits::{bytes_of_bits, common};
 use super::room::Room;
@@ -23,14 +23,14 @@ pub fn triangle(order: usize) -> usize {
 pub struct Scaled {
     /// The numerators.
     pub numerators: Vec<Integer>,
-    /// The denominator, above 0.
+    /// The common denominator, above 0.
     pub denominator: Integer,
 }
 
 /// `values 2^-bits`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fixed {
-    /// Bits behind the point.
+    /// Bits after the binary point.
     pub bits: u32,
     /// The integers.
     pub values: Vec<Integer>,
@@ -68,7 +68,7 @@ impl Scaled {
     /// The same for the numbers of files.
     ///
     /// # Errors
-    /// Those of [`Scaled::fits`].
+    /// The errors of [`Scaled::fits`].
     pub fn read(values: &[Rational], room: &Room) -> Result<Scaled, String> {
         Ok(Scaled::over(values, Scaled::fits(values.iter(), room)?))
     }
@@ -76,7 +76,7 @@ impl Scaled {
     /// Takes the room of numbers over their common denominator, which it returns.
     ///
     /// # Errors
-    /// A text where the denominator is too long, or there is no room for the numerators.
+    /// A text if the denominator is too long, or there is no memory for the numerators.
     pub fn fits<'a>(values: impl Iterator<Item = &'a Rational> + Clone, room: &Room) -> Result<Integer, String> {
         let denominator = common(values.clone().map(Rational::denom))?;
         let whole = u64::from(denominator.significant_bits());

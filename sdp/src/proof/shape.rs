@@ -7,12 +7,12 @@ use super::scaled::{Scaled, triangle};
 pub struct ProofShape {
     /// Rows.
     pub order: usize,
-    /// Whether all entries outside the diagonal are 0; of such a block only the diagonal is kept.
+    /// Whether all entries outside the diagonal are 0; of such a block only the diagonal is stored.
     pub diagonal: bool,
 }
 
 impl ProofShape {
-    /// Numbers that are kept of a block.
+    /// Number of stored numbers of a block.
     pub fn stored(self) -> usize {
         if self.diagonal { self.order } else { triangle(self.order) }
     }

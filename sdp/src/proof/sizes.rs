@@ -1,7 +1,7 @@
 //! The lengths of the numbers of a check, before any is made.
 //!
 //! Products have the bits of their factors together, sums one more for each doubling of their terms; bounds of these
-//! kinds, times the numbers that are made, have to fit into the room that the files give. Does not know: values.
+//! kinds, times the numbers that are made, have to fit into the room that the files give. Independent of: values.
 
 use super::certificate::{GramProof, LowerProof, Proof, UpperProof, free_bits};
 use super::definite::Witness;

@@ -6,10 +6,10 @@ use rug::{Complete, Integer, Rational};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Where an entry stands.
+/// The place of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// The variable, from 0; none for `C`.
+    /// The variable, from 0; `None` for `C`.
     pub variable: Option<usize>,
     /// The block, from 0.
     pub cone: usize,
@@ -24,7 +24,7 @@ pub struct Place {
 pub struct ProofSparse {
     /// The blocks.
     pub shapes: Vec<ProofShape>,
-    /// Entries of the lower triangles, no place twice, the entries of a block behind those of the blocks before.
+    /// Entries of the lower triangles, no place twice, sorted by block.
     pub places: Vec<Place>,
     /// Their numbers.
     pub values: Scaled,
@@ -97,7 +97,7 @@ impl ProofSparse {
         self.sums(blocks).remove(&None).unwrap_or_default()
     }
 
-    /// The squares of all entries in these blocks of the matrices that are meant.
+    /// The sum of the squares of all entries of the selected matrices in these blocks.
     pub fn squares(&self, meant: impl Fn(Option<usize>) -> bool, cones: Range<usize>) -> Rational {
         let range = self.range(cones);
         let places = &self.places[range.clone()];

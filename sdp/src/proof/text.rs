@@ -1,6 +1,6 @@
 //! The file of a proof: lines of words and integers in hexadecimal, and a checksum at the end.
 //!
-//! The format is described in docs/SDP.md. Does not know: programs, whether a proof is right.
+//! The format is described in docs/SDP.md. Independent of: programs, whether a proof is right.
 
 use super::certificate::{GramProof, LowerGroup, LowerProof, Proof, UpperProof};
 use super::definite::Witness;
@@ -22,7 +22,8 @@ const TITLE: &str = "sunzi proof of a semidefinite program, version 1";
 const LINE_NUMBERS: usize = 16;
 
 impl Proof {
-    /// The text of its file: a copy of all numbers in hexadecimal, in time and memory as long as they are.
+    /// The text of the proof's file: a copy of all numbers in hexadecimal, in time and memory proportional to their
+    /// length.
     pub fn text(&self) -> String {
         let mut text = format!("{TITLE}\nprogram {}\n", self.digest);
         samplings(&mut text, &self.samplings);
@@ -37,10 +38,9 @@ impl Proof {
         text
     }
 
-    /// Reads the text of a file, as [`Proof::text`] writes it; whether the proof holds is for [`super::verify`].
+    /// Parses the text of a file, as [`Proof::text`] writes it; [`super::verify`] decides whether the proof holds.
     ///
-    /// Cost: a pass over the text, whose numbers take half of its bytes in memory; no number is made that is not in the
-    /// text.
+    /// Cost: a pass over the text; the numbers need half of its bytes in memory.
     ///
     /// # Errors
     /// A text that names the fault.
@@ -66,7 +66,7 @@ impl Proof {
     }
 }
 
-/// A rational whose denominator divides a power of ten, as a decimal; any other as a fraction.
+/// A rational number as a decimal if its denominator divides a power of ten, else as a fraction.
 pub fn decimal(value: &Rational) -> String {
     let (twos, fives) = {
         let (mut rest, twos) = (value.denom().clone(), value.denom().find_one(0).unwrap_or(0));

@@ -4,7 +4,7 @@
 //! follows from the numbers it should hold. Refused are names that lead outside, two members of one name, members that
 //! share bytes or differ from the archive's list, links, and encrypted members. All checksums are checked. The files
 //! may lie in one folder of the archive.
-//! Source of the refusals: David Fifield, A better zip bomb (2019). Does not know: what the files hold.
+//! Source of the refusals: David Fifield, A better zip bomb (2019). Independent of: what the files hold.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -55,7 +55,7 @@ impl Archive {
     /// Opens the archive at `path` and checks its list of members.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Format`] for a file that is no archive, or is refused: see the module.
+    /// [`Error::Io`]; [`Error::Format`] for a file that is not an archive, or is refused: see the module.
     pub fn open(path: &Path) -> Result<Archive> {
         let file = File::open(path);
         let file = file.map_err(|source| Error::Io { path: path.to_path_buf(), action: "open", source })?;

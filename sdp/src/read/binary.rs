@@ -4,14 +4,14 @@
 //! bytes), the sizes of int, long, float and double (1 byte each) and the int 1. Then come the precision in bits (8
 //! bytes), the matrix B, the vector c, and the even and the odd basis. A matrix is its rows, columns and leading
 //! dimension, and its columns one after the other; a vector is its length (8 bytes), a version (4 bytes) and its
-//! numbers. The first object of each class has a byte and a version of 4 bytes in front. A number is a byte that tells
-//! whether it is 0 (from its version 1 on), and, where it is not, GMP's own: the number of limbs with the sign (4
-//! bytes), the exponent in limbs (8 bytes), and as many limbs as the precision takes, the least significant first.
+//! numbers. The first object of each class has a byte and a version of 4 bytes in front. A number is a byte that is 0
+//! if the number is 0 (from version 1 on), and otherwise GMP's format: the number of limbs with the sign (4 bytes), the
+//! exponent in limbs (8 bytes), and the limbs of the precision, the least significant first.
 //!
 //! Source: SDPB (`src/pmp2sdp/write_block_data.cxx`, `src/sdpb_util/boost_serialization.hxx`), Boost 1.74
 //! (`boost/archive/basic_binary_oarchive.hpp`), GMP (`mpf/init2.c`). That the exponent stands behind the number of
 //! limbs is how Elemental writes MPFR's numbers; where GMP's stand the other way around, the first number shows it.
-//! Does not know: what the matrices mean.
+//! Independent of: what the matrices mean.
 
 use crate::numbers::Dimensions;
 use rug::{Float, Integer, integer::Order};
@@ -75,7 +75,7 @@ struct ArchiveReader<'a> {
 /// Reads a block from `inner`, called `path` in messages.
 ///
 /// # Errors
-/// [`Error::Format`] with the fault of the archive; those of [`Matrix::zeros`].
+/// [`Error::Format`] with the fault of the archive; the errors of [`Matrix::zeros`].
 pub fn read(inner: &mut dyn Read, path: &Path, shapes: &Shapes, bits: u32) -> Result<BlockData> {
     reader(inner, path, bits).block(shapes)
 }

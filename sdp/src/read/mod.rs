@@ -1,6 +1,6 @@
 //! Programs in files: SDPA's sparse format, SDPB's blocks in a directory or an archive, and polynomial programs.
 //!
-//! Numbers are read in the library's one syntax. Does not know: iterations.
+//! Numbers are read in the library's one syntax. Independent of: iterations.
 
 mod archive;
 mod binary;
@@ -22,30 +22,31 @@ use sunzi::{Error, Result};
 
 /// Reads the program at `path`. Decimals are rounded to `precision_bits`.
 ///
-/// - A directory, or a zip archive of one, with `control.json`: SDPB's blocks, each in JSON or in SDPB's binary form,
-///   whose precision must be that of `precision_bits` in whole limbs.
-/// - `.json`, `.m`, or `.nsv` with a list of these: a polynomial program as SDPB's pmp2sdp takes it, see
+/// - A directory, or a zip archive of a directory, with `control.json`: SDPB's blocks, each in JSON or in SDPB's binary
+///   form, whose precision must be `precision_bits` rounded up to whole limbs.
+/// - `.json`, `.m`, or `.nsv` with a list of these: a polynomial program in the form of SDPB's pmp2sdp, see
 ///   [`PolynomialProgram`](crate::PolynomialProgram).
 /// - `.dat-s`, compressed or not: a file in SDPA's sparse format.
 ///
-/// Numbers in JSON blocks may stand without quotation marks and keep their digits; in polynomial programs fractions may
-/// not. Cost: a pass over the files, and of polynomial programs what [`PolynomialProgram::problem`] takes; memory: the
-/// numbers of the program, and the text of one file of a polynomial program. Source: docs/FORMATS.md and SDPB's manual.
+/// Numbers in JSON blocks may be written without quotation marks and keep their digits; in polynomial programs
+/// fractions must have quotation marks. Cost: a pass over the files, and for polynomial programs the cost of
+/// [`PolynomialProgram::problem`]; memory: the numbers of the program, and the text of one file of a polynomial
+/// program. Source: docs/FORMATS.md and SDPB's manual.
 ///
 /// [`PolynomialProgram::problem`]: crate::PolynomialProgram::problem
 ///
 /// # Errors
-/// [`Error::Io`], [`Error::Format`] with file, line and numbers; [`Error::InvalidArgument`] where the name is of
-/// no kind or shapes do not fit; [`Error::Precision`], [`Error::OutOfMemory`].
+/// [`Error::Io`], [`Error::Format`] with file, line and numbers; [`Error::InvalidArgument`] if the name has no known
+/// ending or shapes do not fit; [`Error::Precision`], [`Error::OutOfMemory`].
 pub fn read_problem(path: &Path, precision_bits: u32) -> Result<Problem> {
     read_problem_as(path, None, precision_bits)
 }
 
-/// As [`read_problem`]; where the name of a file does not give its form, `format` does: SDPA's sparse format, JSON or
-/// Mathematica's text. Without it the first bytes do, as of `a.dat-s.txt`.
+/// As [`read_problem`]; if the name of a file does not determine its form, `format` does: SDPA's sparse format, JSON or
+/// Mathematica's text. Without a format the first bytes determine it, for example for `a.dat-s.txt`.
 ///
 /// # Errors
-/// As there; [`Error::InvalidArgument`] for another format.
+/// The errors of [`read_problem`]; [`Error::InvalidArgument`] for another format.
 pub fn read_problem_as(path: &Path, format: Option<FileFormat>, precision_bits: u32) -> Result<Problem> {
     let chosen = format.map(TextForm::of).transpose()?;
     let failed = |source| Error::Io { path: path.to_path_buf(), action: "open", source };
@@ -66,7 +67,7 @@ pub fn read_problem_as(path: &Path, format: Option<FileFormat>, precision_bits: 
     Ok(problem)
 }
 
-/// As [`read_problem_as`], from a stream that messages call `name`: a program that is one text. Memory: the text in
+/// As [`read_problem_as`], from a stream called `name` in messages: a program in a single text. Memory: the text in
 /// addition to the program.
 ///
 /// # Errors

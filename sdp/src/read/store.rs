@@ -1,6 +1,6 @@
 //! Where the files of a program lie: a directory, or an archive of one.
 //!
-//! Does not know: what the files hold.
+//! Independent of: what the files hold.
 
 use super::archive::Archive;
 use std::fs::File;
@@ -20,7 +20,7 @@ impl Store {
     /// Opens the directory or archive at `path`.
     ///
     /// # Errors
-    /// Those of [`Archive::open`].
+    /// The errors of [`Archive::open`].
     pub fn open(path: &Path) -> Result<Store> {
         if path.is_dir() { Ok(Store::Folder(path.to_path_buf())) } else { Ok(Store::Archive(Archive::open(path)?)) }
     }
@@ -44,7 +44,7 @@ impl Store {
     /// The result of `take` for the file of this name, of which an archive may hold at most `most_bytes`.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Format`] where the archive holds no such file, or a larger one; those of `take`.
+    /// [`Error::Io`]; [`Error::Format`] where the archive holds no such file, or a larger one; the errors of `take`.
     pub fn with<T>(&self, name: &str, most_bytes: u64, take: impl FnOnce(&mut dyn Read) -> Result<T>) -> Result<T> {
         match self {
             Store::Archive(archive) => archive.with(name, most_bytes, take),

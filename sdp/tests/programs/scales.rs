@@ -30,7 +30,7 @@ fn large_and_small_numbers_have_their_optimum() -> Result<()> {
             let off = Float::with_val(256, value / decimal(optimum)) - 1u32;
             assert!(off.to_f64().abs() < 1e-28, "{optimum}: {value}");
         }
-        assert!(solution.remark.unwrap().contains("are in units in which"));
+        assert!(solution.remark.unwrap().contains("refer to the program scaled"));
     }
     // The largest eigenvalue of a path, all data times 1e20.
     let text = path_program(6).replace(" 1.0e0\n", " 1.0e20\n").replace(" -5\n", " -5e20\n");

@@ -32,7 +32,7 @@ impl Faulty {
         Faulty { inner, call, fails, calls: 0, late_polls: 0 }
     }
 
-    /// With messages that are on their way for some time.
+    /// With messages that are in transit for some time.
     pub fn late(inner: Box<dyn Mailbox>, polls: usize) -> Faulty {
         Faulty { late_polls: polls, ..Faulty::failing(inner, Call::Poll, 0..0) }
     }

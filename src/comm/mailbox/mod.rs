@@ -2,10 +2,10 @@
 //! that have arrived or left.
 //!
 //! A message is a short *header*, which always travels, and perhaps a *payload*: words that stay with the sender until
-//! the receiver requests them, so that the receiver chooses where and when they take memory. Knows: words and ranks.
-//! Does not know: the meaning of headers, and threads that work meanwhile, except for the [`Waker`] that they may hold.
-//! Promise: headers from one rank to another arrive in the order in which they were sent, and their payloads are
-//! delivered in that order; nothing here but [`drain`] waits for other ranks.
+//! the receiver requests them, so that the receiver chooses where and when they take memory. Depends on: words and
+//! ranks. Independent of: the meaning of headers, and threads that work meanwhile, except for the [`Waker`] that they
+//! may hold. Promise: headers from one rank to another arrive in the order in which they were sent, and their payloads
+//! are delivered in that order; nothing here but [`drain`] waits for other ranks.
 
 #[cfg(test)]
 pub(crate) mod faulty;
@@ -24,13 +24,13 @@ use crate::store::reserve;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Words of a payload. Several messages may carry the same payload; a handle is returned by dropping it.
+/// The words of a message's payload. Several messages may carry the same payload; a handle is returned by dropping it.
 pub type Payload = Arc<Vec<u64>>;
 
 /// The longest header in words.
 pub const HEADER_WORDS: usize = 1 + (1 << 15);
 
-/// An arrival or the end of a transfer.
+/// An event of a mailbox: the arrival of a message, or the end of a transfer.
 #[derive(Debug)]
 pub enum Arrival {
     /// A header.
@@ -39,19 +39,20 @@ pub enum Arrival {
         from: usize,
         /// The words of the header.
         header: Vec<u64>,
-        /// Length of the payload that waits for [`Mailbox::receive`], which may be 0; `None` where there is no payload.
+        /// Length of the payload that can be received by [`Mailbox::receive`], possibly 0; `None` if the message has no
+        /// payload.
         payload_words: Option<usize>,
     },
     /// A payload that was requested.
     Payload {
         /// The token of the request.
         token: u64,
-        /// Its words, in the buffer passed to [`Mailbox::receive`].
+        /// The words of the payload, in the buffer that was passed to [`Mailbox::receive`].
         payload: Vec<u64>,
     },
-    /// A payload has left: its handle has been dropped.
+    /// The transfer of a payload has ended and its handle has been dropped.
     Sent {
-        /// As it was sent.
+        /// The header as it was sent.
         token: u64,
     },
 }
@@ -61,9 +62,10 @@ pub enum Arrival {
 pub struct Counts {
     /// Headers sent since the mailbox was opened.
     pub sent: u64,
-    /// Headers that [`Mailbox::poll`] has returned since then.
+    /// Headers that [`Mailbox::poll`] has returned since the mailbox was opened.
     pub received: u64,
-    /// Headers and payloads sent that have not left. A payload has left when [`Mailbox::poll`] has returned that.
+    /// Headers and payloads whose transfer has not ended. The transfer of a payload has ended when [`Mailbox::poll`]
+    /// has returned this event.
     pub leaving: usize,
     /// Payloads requested that [`Mailbox::poll`] has not returned.
     pub arriving: usize,
@@ -71,11 +73,11 @@ pub struct Counts {
 
 /// Asynchronous messages between the ranks of a group, seen from the one thread of a rank that moves them.
 ///
-/// [`Transport::open_mailbox`] makes one. Messages move only while it is called: a thread with nothing else to do calls
-/// [`Mailbox::pause`]. A rank may send to itself.
-/// Before they drop their mailboxes the ranks call [`drain`]. A mailbox that is dropped while messages are under way
-/// gives up: memory that MPI may still read or write stays until the process ends, as only other ranks could end it.
-/// After an error of MPI every [`Mailbox::poll`] returns it.
+/// [`Transport::open_mailbox`] makes one. Messages move only during calls of its methods: a thread with nothing else to
+/// do calls [`Mailbox::pause`]. A rank may send to itself. Before they drop their mailboxes the ranks call [`drain`].
+/// If a mailbox is dropped while messages are under way, memory that MPI may still read or write stays allocated until
+/// the process ends, since only other ranks could complete the transfers. After an error of MPI every [`Mailbox::poll`]
+/// returns it.
 pub trait Mailbox: Send {
     /// This rank within the group, from 0.
     fn rank(&self) -> usize;
@@ -120,7 +122,7 @@ pub trait Mailbox: Send {
     /// A rank that has announced a payload which has not been requested.
     fn announced(&self) -> Option<usize>;
 
-    /// Headers and payloads sent that have not left.
+    /// Headers and payloads whose transfer has not ended.
     fn in_flight(&self) -> usize {
         self.counts().leaving
     }
@@ -134,14 +136,14 @@ const DRAIN_PAUSE: Duration = Duration::from_millis(1);
 /// Rounds that may fail before ranks give up messages that are still on their way.
 const DRAIN_TRIES: u32 = 20;
 
-/// Receives and discards all messages still on their way between the ranks of `group`, which are those of `mailbox`.
-/// Collective: each rank calls it when it sends no more, either at the end or because it has failed.
+/// Receives and discards all messages in transit between the ranks of `group`, which are those of `mailbox`.
+/// Collective: each rank calls it when it has no more messages to send, at the end or after a failure.
 ///
-/// No message is left when it returns: all payloads have been returned, whether or not their receivers had requested
-/// them.
+/// When it returns, no message is under way: all payloads have been returned, whether or not their receivers had
+/// requested them.
 ///
 /// # Errors
-/// On every rank the first rank's error, as [`agree`] gives it; [`Error::Transport`].
+/// On every rank the error of the first failed rank, as [`agree`] returns it; [`Error::Transport`].
 pub fn drain(group: &dyn Transport, mailbox: &mut dyn Mailbox) -> Result<()> {
     let mut scratch = Vec::new();
     let mut failed_rounds = 0;
@@ -193,17 +195,17 @@ fn discard(mailbox: &mut dyn Mailbox, scratch: &mut Vec<u64>) -> Result<()> {
 /// Refuses what cannot be sent.
 pub(in crate::comm) fn check_message(to: usize, size: usize, header: &[u64]) -> Result<()> {
     if to >= size {
-        return Err(Error::Transport(format!("a message to rank {to} of a group of {size}")));
+        return Err(Error::Transport(format!("rank {to} does not exist: the group has {size} ranks")));
     }
     if header.len() > HEADER_WORDS {
-        return Err(Error::Transport(format!("a header of {} words, of at most {HEADER_WORDS}", header.len())));
+        return Err(Error::Transport(format!("a header has {} words, but the limit is {HEADER_WORDS}", header.len())));
     }
     Ok(())
 }
 
 /// The error where a payload is requested that was not announced.
 pub(in crate::comm) fn not_announced(from: usize) -> Error {
-    Error::Transport(format!("rank {from} has announced no payload that has not been asked for"))
+    Error::Transport(format!("rank {from} has announced no payload that is still to be received"))
 }
 
 /// Gives `buffer` room for `words` words.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Ends a pause of the mailbox that it belongs to, this one or, if there is none, the next.
+/// Ends the current pause of its mailbox or, if there is none, the next one.
 #[derive(Clone, Default, Debug)]
 pub struct Waker(Arc<Signal>);
 
@@ -14,7 +14,7 @@ struct Signal {
 }
 
 impl Waker {
-    /// Ends the pause. Cheap where the mailbox has been woken already.
+    /// Ends the pause. The call is cheap if the mailbox has been woken already.
     pub fn wake(&self) {
         let mut woken = self.0.woken.lock().unwrap_or_else(PoisonError::into_inner);
         if !std::mem::replace(&mut *woken, true) {

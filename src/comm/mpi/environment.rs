@@ -3,17 +3,17 @@
 use crate::comm::mpi::{MpiRank, gate, result, window};
 use crate::error::{Error, Result};
 
-/// Initialised MPI. Finalises it at the end only where [`Environment::start`] initialised it.
+/// Initialised MPI. It finalises MPI at the end only if [`Environment::start`] initialised it.
 pub struct Environment {
     owned: bool,
 }
 
 impl Environment {
-    /// Initialises MPI, or finds it initialised by the host program. Collective over all processes of the job where it
-    /// initialises.
+    /// Initialises MPI, or finds it initialised by the host program. Collective over all processes of the job if it
+    /// initialises MPI.
     ///
     /// # Errors
-    /// [`Error::Transport`] where MPI has been finalised already (it cannot be initialised twice) or refuses.
+    /// [`Error::Transport`] if MPI has been finalised already (it cannot be initialised twice) or refuses.
     pub fn start() -> Result<Environment> {
         let _alone = gate::shut();
         if result::is_finalised() {
@@ -39,11 +39,11 @@ impl Environment {
         result::library()
     }
 
-    /// Finalises MPI where [`Environment::start`] initialised it. Collective. Calls on remaining ranks return errors
+    /// Finalises MPI if [`Environment::start`] initialised it. Collective. Calls on remaining ranks return errors
     /// afterwards.
     ///
-    /// A rank that fails while others do not must call [`crate::comm::Transport::abort`] instead: this call waits for
-    /// all ranks.
+    /// A rank that fails while others continue must call [`crate::comm::Transport::abort`] instead, since
+    /// this call waits for all ranks.
     ///
     /// # Errors
     /// [`Error::Transport`].

@@ -1,12 +1,12 @@
-//! The one way to MPI: while a [`Gate`] is held, MPI is initialised and not finalised, and calls keep to the level of
-//! thread support that MPI was initialised with.
+//! The only access to MPI: while a [`Gate`] is held, MPI is initialised and not finalised, and calls respect the level
+//! of thread support with which MPI was initialised.
 //!
 //! With `MPI_THREAD_MULTIPLE` calls run freely. With less, one call runs at a time in the process; as all waiting is
 //! done by repeated short calls (`wait`), a waiting thread does not block others. With `MPI_THREAD_FUNNELED` any thread
 //! but MPI's main one is refused. `MPI_THREAD_SINGLE`, which a host may have requested, is treated like it: Open MPI
 //! and MPICH make no difference between the two, and worker threads never call MPI.
 //!
-//! A fork of the process has MPI's memory and its connections, but is no rank: all its calls are refused.
+//! A fork of the process has MPI's memory and its connections, but is not a rank: all its calls are refused.
 
 use crate::comm::mpi::result;
 use crate::error::{Error, Result};
@@ -47,7 +47,7 @@ impl Gate {
         // Before anything is locked: a lock that another thread held stays locked in a fork.
         let process = std::process::id();
         if let Some(first) = PROCESS.get().filter(|&&first| first != process) {
-            let text = format!("process {process} is a fork of {first}, which alone may call MPI");
+            let text = format!("process {process} is a fork of process {first}; only that one may call MPI");
             return Err(Error::Transport(text));
         }
         let alive = ALIVE.read().unwrap_or_else(PoisonError::into_inner);

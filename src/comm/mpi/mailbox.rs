@@ -214,7 +214,7 @@ impl MpiMailbox {
         self.headers.pop_front();
         let Some(Content::HeaderIn { from, mut words }) = content else { return Ok(None) };
         if words.is_empty() {
-            return Err(Error::Transport(format!("a header of no words from rank {from}")));
+            return Err(Error::Transport(format!("rank {from} sent an empty header")));
         }
         let payload_words = words.remove(0).checked_sub(1).map(|length| length as usize);
         Ok(Some(Arrival::Header { from, header: words, payload_words }))

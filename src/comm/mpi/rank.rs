@@ -17,9 +17,9 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// One rank of a group of processes, on a communicator of its own.
 ///
-/// Dropping it frees the communicator unless MPI has been finalised or the thread panics. The MPI standard calls
-/// freeing collective; Open MPI and MPICH do it without communication, so that ranks may drop at different times. A
-/// communicator that is not freed ends with MPI.
+/// Dropping it frees the communicator unless MPI has been finalised or the thread panics. The MPI standard declares the
+/// freeing of a communicator collective; Open MPI and MPICH free it without communication, so that ranks may drop it at
+/// different times. A communicator that is not freed exists until MPI is finalised.
 pub struct MpiRank {
     comm: sys::MPI_Comm,
     rank: usize,
@@ -27,9 +27,9 @@ pub struct MpiRank {
     machine: OnceLock<usize>,
     /// Longest message in words; longer ones go in pieces.
     piece_words: usize,
-    /// Held during an operation: MPI forbids two on one communicator at a time.
+    /// A lock that is held during an operation: MPI forbids two collective operations on one communicator at a time.
     turn: Mutex<()>,
-    /// Posted sends that may not have left: requests, and the words that stay until MPI is done with them.
+    /// Posted sends that may not be complete: their requests, and the words that must stay allocated until then.
     posted: Mutex<Posted<sys::MPI_Request, Vec<u64>>>,
 }
 
@@ -57,7 +57,7 @@ impl MpiRank {
     /// The ranks of a communicator of the crate `mpi`, on a duplicate of it. Collective.
     ///
     /// # Errors
-    /// [`Error::Transport`], as for all calls below.
+    /// [`Error::Transport`], as for all methods below.
     pub fn from_communicator<C: ::mpi::traits::Communicator>(comm: &C) -> Result<MpiRank> {
         // SAFETY: `comm` owns a live communicator, or one of the library's own.
         unsafe { MpiRank::from_raw(comm.as_raw()) }
@@ -69,12 +69,12 @@ impl MpiRank {
     /// `comm` is a live communicator.
     ///
     /// # Errors
-    /// [`Error::Transport`], as for all calls below; [`Error::InvalidArgument`] for an intercommunicator.
+    /// [`Error::Transport`], as for all methods below; [`Error::InvalidArgument`] for an intercommunicator.
     pub unsafe fn from_raw(comm: sys::MPI_Comm) -> Result<MpiRank> {
         let gate = Gate::enter()?;
         // SAFETY: live by contract. All of its ranks get the same answer.
         if gate.call(|| unsafe { result::is_inter(comm) })? {
-            let message = "an intercommunicator: choose a communicator of one group, as MPI_Intercomm_merge makes it";
+            let message = "it is an intercommunicator: pass an intracommunicator, such as MPI_Intercomm_merge returns";
             return Err(Error::InvalidArgument(message.into()));
         }
         // SAFETY: live by contract, and `gate` says that MPI is.
@@ -87,11 +87,11 @@ impl MpiRank {
     /// Collective.
     ///
     /// # Safety
-    /// `handle` is that of a live communicator, or the handle of none.
+    /// `handle` is the handle of a live communicator, or of no communicator.
     ///
     /// # Errors
-    /// [`Error::Transport`], as for all calls below; [`Error::InvalidArgument`] for the handle of no communicator, and
-    /// for that of an intercommunicator.
+    /// [`Error::Transport`], as for all methods below; [`Error::InvalidArgument`] if the handle is not that of a
+    /// communicator, or is that of an intercommunicator.
     pub unsafe fn from_fortran(handle: sys::RSMPI_Fint) -> Result<MpiRank> {
         let gate = Gate::enter()?;
         match gate.call(|| result::from_fortran(handle)) {
@@ -100,7 +100,7 @@ impl MpiRank {
                 // SAFETY: live by contract.
                 unsafe { MpiRank::from_raw(comm) }
             }
-            None => Err(Error::InvalidArgument(format!("{handle} is the Fortran handle of no communicator"))),
+            None => Err(Error::InvalidArgument(format!("{handle} is not the Fortran handle of a communicator"))),
         }
     }
 
@@ -122,15 +122,15 @@ impl MpiRank {
         })
     }
 
-    /// Sets the length in words from which on messages go in pieces; the same on all ranks. For tests.
+    /// Sets the length in words above which messages are sent in pieces; it must be the same on all ranks. For tests.
     #[doc(hidden)]
     pub fn set_piece_words(&mut self, words: usize) {
         assert!((1..=PIECE_WORDS).contains(&words));
         self.piece_words = words;
     }
 
-    /// Lets another library work on this group's communicator, which lives as long as the group: all that it calls of
-    /// MPI counts as one call of this thread. The library must leave no message of its own behind.
+    /// Lets another library work on this group's communicator, which lives as long as the group; all its calls of MPI
+    /// count as one call of this thread. The library must have received all of its own messages when it returns.
     ///
     /// # Errors
     /// [`Error::Transport`] where MPI is not alive or must not be called by this thread.

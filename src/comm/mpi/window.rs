@@ -139,7 +139,8 @@ fn same_on_all(group: &dyn Transport, offset: usize) -> Result<()> {
     let mut extremes = [offset as u64, !(offset as u64)];
     group.all_reduce(Reduction::Max, &mut extremes)?;
     let same = extremes[0] == !extremes[1];
-    if same { Ok(()) } else { Err(Error::Transport("MPI maps a window at unlike offsets in its pages".into())) }
+    let refusal = || Error::Transport("ranks map a window of MPI at different offsets within a page".into());
+    if same { Ok(()) } else { Err(refusal()) }
 }
 
 /// Has the system provide the pages of `share`, as an error now rather than a signal later, and writes zeros there: a

@@ -1,5 +1,5 @@
-//! Memory that all ranks of a node address, handed out in phases: either all ranks read, or each writes a share of its
-//! own, or each has pieces that it writes until it publishes them to the others (`pieces`).
+//! Memory that all ranks of a node address, divided in phases: either all ranks read, or each writes its own share, or
+//! each has pieces that it writes until it publishes them to the others (`pieces`).
 //!
 //! Every phase begins with a fence of the node's ranks, at which they also agree on the phase. So slices of a window
 //! are as safe as slices of a `Vec`: within a process by the borrow checker, between processes (and between ranks that
@@ -28,13 +28,13 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Where the memory of a window comes from.
+/// The source of the memory of a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum WindowKind {
-    /// The kind that suits the ranks: the heap where one process holds them all, else MPI's.
+    /// Chooses the kind by the ranks: the heap if one process holds them all, else MPI.
     #[default]
     Auto,
-    /// The heap of the one process that all ranks are in.
+    /// The heap of the one process that runs all ranks as threads.
     Heap,
     /// `MPI_Win_allocate_shared`.
     Mpi,
@@ -58,8 +58,8 @@ impl WindowKind {
 /// Memory that the ranks of a node share.
 ///
 /// # Safety
-/// `start` points to `len` words, 64-byte aligned, that are the same memory on all ranks which opened it together, and
-/// that stay valid until the value is closed or dropped.
+/// `start` points to `len` words, aligned to 64 bytes; they are the same memory on all ranks that opened it together,
+/// and stay valid until the value is closed or dropped.
 pub unsafe trait Backing: Send + Sync {
     /// The first word, at this rank's address.
     fn start(&self) -> *mut u64;
@@ -69,7 +69,7 @@ pub unsafe trait Backing: Send + Sync {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// `heap`, `mpi` or `posix`.
+    /// Source of the windows' memory: `heap`, `mpi` or `posix`.
     fn name(&self) -> &'static str;
     /// Makes what this rank has written visible to others after the next fence, and what others wrote before it
     /// visible here.
@@ -89,11 +89,11 @@ pub(crate) const PAGE_BYTES: usize = 4096;
 /// A window of the ranks of one node.
 pub struct SharedWindow {
     backing: Option<Box<dyn Backing>>,
-    /// This rank, the number of ranks, and the address of the transport that stands for the group.
+    /// This rank, the number of ranks, and the address of the transport, which identifies the group.
     rank: usize,
     ranks: usize,
     group: usize,
-    /// Tells windows apart in the agreements on phases; the same on all ranks.
+    /// Distinguishes windows when ranks agree on phases; the same on all ranks.
     id: u64,
 }
 
@@ -140,12 +140,12 @@ impl SharedWindow {
         (words as u64).saturating_mul(8).div_ceil(page).saturating_mul(page)
     }
 
-    /// Words that it has room for.
+    /// Number of words of the window.
     pub fn len(&self) -> usize {
         self.backing.as_ref().map_or(0, |backing| backing.len())
     }
 
-    /// Whether it has no memory.
+    /// Whether the window is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -155,7 +155,7 @@ impl SharedWindow {
         self.len() as u64 * 8
     }
 
-    /// `heap`, `mpi`, `posix`, or `none` for a window without memory.
+    /// Name of the source of the memory: `heap`, `mpi`, `posix`, or `none` for a window without memory.
     pub fn kind(&self) -> &'static str {
         self.backing.as_ref().map_or("none", |backing| backing.name())
     }
@@ -213,13 +213,13 @@ impl SharedWindow {
     }
 
     /// [`SharedWindow::write_from`] for two parts of this window: each rank writes its shares of `partition` and of
-    /// `beside`, a separate part in which all ranks may read the words that belong to no share. Collective.
+    /// `beside`, a second part, of which all ranks may read the words outside all shares. Collective.
     ///
     /// # Errors
     /// As [`Fence::pass`].
     ///
     /// # Panics
-    /// Where the parts overlap.
+    /// If the parts overlap.
     pub fn write_beside<'w>(
         &'w mut self,
         source: &'w mut SharedWindow,
@@ -232,7 +232,7 @@ impl SharedWindow {
         assert!(partition.start() >= end || partition.end() <= own.base(), "parts that overlap");
         self.sync();
         source.sync();
-        let phase = format!("from {:x} beside {:x} {end}", source.id, own.hash());
+        let phase = format!("from {:x} with {:x} {end}", source.id, own.hash());
         fence.pass(outcome, self.token(fence, &phase, partition.hash()))?;
         source.sync();
         self.sync();
@@ -271,10 +271,11 @@ impl SharedWindow {
     }
 }
 
-/// Words of a window that ranks read and write while others of it are written: from the first cell of a partition on.
+/// Words of a window, from the first cell of a partition on, that ranks read and write while other words of the window
+/// are written.
 #[derive(Clone, Copy)]
 pub struct Beside<'w> {
-    /// Which rank writes which of them.
+    /// The assignment of the words to the ranks that write them.
     pub partition: &'w Partition,
     /// Where they end.
     pub end: usize,
@@ -286,7 +287,7 @@ pub struct TwoParts<'w> {
     pub source: &'w [u64],
     /// This rank's shares of the first part.
     pub shares: Walk<'w>,
-    /// The shares of the second part, of which the rest may be read.
+    /// The shares of the second part; all other words of that part may be read.
     pub beside: Shares<'w>,
 }
 
@@ -310,7 +311,7 @@ impl<'w> Shares<'w> {
         Shares { start: words.as_mut_ptr(), len: words.len(), partition, rank: 0, window: PhantomData }
     }
 
-    /// Splits into the words that the rank may write and those that no rank writes: for a phase in which ranks read
+    /// Splits into the words that the rank may write and the words that no rank writes, for a phase in which ranks read
     /// outside all shares.
     pub fn with_rest(self) -> (Walk<'w>, Rest<'w>) {
         let rest = Rest { start: self.start, len: self.len, partition: self.partition, window: PhantomData };
@@ -329,14 +330,14 @@ impl<'w> IntoIterator for Shares<'w> {
     }
 }
 
-/// The runs of one rank, one after the other.
+/// An iterator over the runs of one rank, in ascending order.
 pub struct Walk<'w> {
     start: *mut u64,
     len: usize,
     partition: &'w Partition,
     /// Positions of the rank's runs.
     runs: Range<usize>,
-    /// The place of the next run.
+    /// The position of the next run.
     outer: usize,
     inner: usize,
     run: usize,
@@ -371,7 +372,7 @@ impl<'w> Iterator for Walk<'w> {
     }
 }
 
-/// The words of a window that belong to no share of the phase: no rank writes them.
+/// The words of a window outside all shares of the phase: no rank writes them.
 pub struct Rest<'w> {
     start: *mut u64,
     len: usize,
@@ -380,7 +381,7 @@ pub struct Rest<'w> {
 }
 
 impl<'w> Rest<'w> {
-    /// The words `range` of the cell `(outer, inner)`. Panics where a share overlaps them.
+    /// The words `range` of the cell `(outer, inner)`. If a share overlaps them.
     pub fn words(&self, (outer, inner): (usize, usize), range: Range<usize>) -> &'w [u64] {
         assert!(self.partition.is_free(&range), "words {range:?} belong to a share");
         assert!(outer < self.partition.outer().count && inner < self.partition.inner().count);

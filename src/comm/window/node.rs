@@ -6,7 +6,7 @@ use crate::error::Result;
 
 /// A window in the phases of an operation.
 ///
-/// A single rank on its node needs no agreement: its phases have no fence, and end with its own error at once.
+/// A single rank on its node needs no agreement: its phases have no fence, and a phase with an error ends at once.
 pub enum NodeWindow<'w> {
     /// Memory of the only rank.
     Alone(&'w mut [u64]),
@@ -70,7 +70,7 @@ impl NodeWindow<'_> {
     /// As [`SharedWindow::write_beside`].
     ///
     /// # Panics
-    /// For a single rank, which has no other to exchange words with.
+    /// The exchange of a single rank, which has no other rank to exchange words with.
     pub fn write_beside<'w>(
         &'w mut self,
         source: &'w mut NodeWindow<'_>,

@@ -1,4 +1,4 @@
-//! Which rank writes which words of a window in one phase.
+//! The assignment of the words of a window to the ranks that write them in one phase.
 
 use bytemuck::cast_slice;
 use std::ops::Range;
@@ -13,12 +13,12 @@ pub struct Run {
     pub rank: usize,
 }
 
-/// A repetition of cells at equal distances; of the two levels of a partition either may have the greater ones.
+/// Cells repeated at equal distances; either of the two levels of a partition may have the larger distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
     /// How many.
     pub count: usize,
-    /// Words from the start of one to the start of the next.
+    /// Words from the start of one cell to the start of the next.
     pub stride: usize,
 }
 
@@ -37,7 +37,7 @@ pub struct Partition {
     outer: Level,
     inner: Level,
     runs: Vec<Run>,
-    /// Indices into `runs`, grouped by rank; empty for a single rank, which has them all.
+    /// Indices into `runs`, grouped by rank; empty for a single rank, which owns all runs.
     by_rank: Vec<u32>,
     ranks: usize,
 }
@@ -46,7 +46,7 @@ impl Partition {
     /// A partition among `ranks` ranks; empty runs are left out.
     ///
     /// # Panics
-    /// Where runs are not in ascending order, overlap or name a rank that is not there, or where cells overlap.
+    /// If runs are not in ascending order, overlap or name a rank that does not exist, or if cells overlap.
     pub fn new(ranks: usize, outer: Level, inner: Level, mut runs: Vec<Run>) -> Partition {
         runs.retain(|run| !run.words.is_empty());
         let in_order = runs.windows(2).all(|pair| pair[0].words.end <= pair[1].words.start);
@@ -72,7 +72,7 @@ impl Partition {
         Partition { base, ..self }
     }
 
-    /// Where the first cell begins.
+    /// Position of the first cell.
     pub fn base(&self) -> usize {
         self.base
     }
@@ -101,12 +101,12 @@ impl Partition {
         first(rank)..first(rank + 1)
     }
 
-    /// The run at a position in the order of the ranks, in ascending order for each of them.
+    /// The run at a position in the order of the ranks; the runs of each rank are in ascending order.
     pub fn run(&self, position: usize) -> &Run {
         &self.runs[self.by_rank.get(position).map_or(position, |&index| index as usize)]
     }
 
-    /// The first word that a rank writes; where none does, the base.
+    /// The first word that a rank writes; the base if no rank writes.
     pub fn start(&self) -> usize {
         self.base + self.runs.first().map_or(0, |run| run.words.start)
     }
@@ -120,7 +120,7 @@ impl Partition {
         self.base + (self.outer.count - 1) * self.outer.stride + (self.inner.count - 1) * self.inner.stride + cell
     }
 
-    /// Whether the words `range` lie in a cell but in no run of it.
+    /// Whether the words `range` lie in a cell but outside all of its runs.
     pub fn is_free(&self, range: &Range<usize>) -> bool {
         let next = self.runs.partition_point(|run| run.words.end <= range.start);
         let free = self.runs.get(next).is_none_or(|run| run.words.start >= range.end);
@@ -132,7 +132,7 @@ impl Partition {
         free && range.end <= next_cell.min(next_row) && range.start <= range.end
     }
 
-    /// The same on all ranks that made the same partition.
+    /// A hash that is equal on all ranks that made the same partition.
     pub fn hash(&self) -> u64 {
         let Partition { base, outer, inner, runs, .. } = self;
         let mut state = Xxh3::new();

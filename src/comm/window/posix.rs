@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Names begin with this, then the process that made the object, then a number.
 const PREFIX: &str = "sunzi-";
 
-/// Memory mapped from a shared object that has no name any more.
+/// Memory mapped from a shared object whose name has been removed.
 pub struct Posix {
     start: *mut u64,
     len: usize,
@@ -34,7 +34,7 @@ impl Posix {
     /// `words` zero words that all ranks of `node` share. Collective.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] on every rank where the pages cannot be reserved; [`Error::Transport`].
+    /// [`Error::OutOfMemory`] on every rank if the pages cannot be reserved; [`Error::Transport`].
     pub fn open(node: &dyn Transport, words: usize) -> Result<Posix> {
         let created = agreed(node, if node.rank() == 0 { create(words).map(Some) } else { Ok(None) })?;
         let name = created.as_ref().map_or("", |(name, _)| name);

@@ -3,8 +3,8 @@
 //! Over several ranks only the calling thread calls the mailbox, as MPI may require; it sleeps while nothing moves, and
 //! workers are threads of their own. Where one process owns all tiles there are no messages, and the workers are those
 //! of the context's pool. They share one [`TaskMachine`], which decides the next steps, under a lock that no thread
-//! holds while it computes, copies or sends. Knows: threads, locks, messages, buffers. Does not know: numbers, what a
-//! task computes. Promise: all ranks come to an end, and with the same outcome, whichever of them fails.
+//! holds while it computes, copies or sends. Depends on: threads, locks, messages, buffers. Independent of: numbers,
+//! what a task computes. Promise: all ranks come to an end, and with the same outcome, whichever of them fails.
 
 mod disk;
 mod disk_state;
@@ -34,9 +34,9 @@ use worker::PanicGuard;
 
 /// The tiles of one rank, and the operations on them.
 ///
-/// Methods with a local are called by workers, several at a time, each with a local of its own. A tile is worked on by
-/// one worker at a time, and read only when it is finished. Operands are found by their names, among own tiles and
-/// received ones.
+/// Methods with a local state are called by workers, several at a time, each with its own local state. A tile is
+/// processed by one worker at a time, and read only when it is finished. Operands are found by their identifiers, among
+/// own tiles and received ones.
 pub trait RankTiles: Sync {
     /// The private data of a worker: scratch memory, kernels.
     type Local: Send;
@@ -112,10 +112,10 @@ pub trait RankTiles: Sync {
     }
 }
 
-/// The tiles of an out-of-core rank, and the moves between memory and disk.
+/// The tiles of an out-of-core rank, and their transfers between memory and disk.
 ///
-/// Methods without a local are called under the lock of the rank, so they must be quick; an event reports the end of
-/// the work that they begin.
+/// Methods without a local state are called under the lock of the rank, so they must be quick; an event reports the end
+/// of the work that they begin.
 pub trait DiskTiles<L>: Sync {
     /// Tiles that there is room for, and the matching order.
     fn shape(&self) -> LevelShape;
@@ -185,19 +185,19 @@ pub enum DiskEvent {
     Read(TileId, IoBuffer),
     /// A tile was read for other ranks: its words.
     ReadToSend(TileId, Payload),
-    /// Tiles were written, and will be there after a power cut.
+    /// Tiles were written durably: they survive a power failure.
     Written(Vec<TileId>),
     /// A request failed.
     Failed(Error),
 }
 
-/// Tiles on their way that a rank has room for, each at least one.
+/// Tiles in transit that a rank can hold, each at least one.
 #[derive(Clone, Copy, Debug)]
 pub struct TransferRoom {
     /// Own tiles packed for sending.
     pub packed: usize,
-    /// Tiles of others that are arriving, or wait to be made operands ([`RankTiles::UNPACKS`]); tiles that may be
-    /// passed on keep their words in addition.
+    /// Tiles of other ranks that are arriving, or wait for their conversion to operands ([`RankTiles::UNPACKS`]); tiles
+    /// that may be passed on also keep their words.
     pub incoming: usize,
 }
 
@@ -210,29 +210,29 @@ impl TransferRoom {
 /// differ.
 #[derive(Clone, Debug)]
 pub struct RankPlan {
-    /// The owners of tiles; ranks beyond the grid own none.
+    /// The owners of tiles; ranks outside the grid own none.
     pub grid: RankGrid,
     /// The ranks that read each other's finished tiles in place.
     pub memories: Memories,
     /// The tiles.
     pub graph: CholeskyGraph,
-    /// Choices of the protocol. `imports` and the numbers of workers are ignored: the driver sets them.
+    /// Options of the protocol. `imports` and the numbers of workers are ignored: the driver sets them.
     pub protocol: ProtocolOptions,
-    /// Whether the report has the spans of all tasks and transfers.
+    /// Whether the report includes the time spans of all tasks and transfers.
     pub spans: bool,
-    /// Room for travelling tiles; not the same on all ranks.
+    /// Memory for tiles in transit; it may differ between ranks.
     pub room: TransferRoom,
 }
 
-/// Carries out all tasks of `plan`; one worker for each local runs those on own tiles. Collective over `group`.
+/// Runs all tasks of `plan`; one worker for each local state runs the tasks on own tiles. Collective over `group`.
 ///
-/// A single rank uses the threads of the context's pool; with other ranks workers are threads of their own, while the
-/// calling thread moves messages until all is done.
+/// A single rank uses the threads of the context's pool; with other ranks the workers are separate threads, while the
+/// calling thread moves messages until all tasks are done.
 ///
 /// # Errors
-/// The same on every rank: those of `tiles`, of the first rank that met one, as [`agree`] returns them;
-/// [`Error::InvalidArgument`] for fewer slots than the grid needs, a grid of more ranks than there are, or no locals;
-/// [`Error::Transport`].
+/// The same error on every rank: the errors of `tiles`, of the first rank that failed, as [`agree`] returns them;
+/// [`Error::InvalidArgument`] for fewer slots than the grid needs, a grid of more ranks than there are, or no local
+/// states; [`Error::Transport`].
 pub fn run_tiles<W: RankTiles>(
     ctx: &Context,
     group: &dyn Transport,

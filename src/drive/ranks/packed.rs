@@ -1,4 +1,4 @@
-//! Finished own tiles packed for sending, no more of them in memory than a plan has room for.
+//! Finished own tiles packed for sending, at most the number in memory that a plan allows.
 //!
 //! A tile is packed when it is finished, where there is room, else when a reader requests it. Room is made by dropping
 //! words that are not being sent: they are packed again where a reader still requests them. Words being sent leave
@@ -63,7 +63,7 @@ impl PackedTiles {
         has_room
     }
 
-    /// Takes in the words of a tile for which room was set aside, and returns the readers that wait for them.
+    /// Stores the words of a tile for which memory was set aside, and returns the readers that wait for them.
     pub fn keep(&mut self, tile: TileId, words: Payload) -> Vec<Reader> {
         self.under_way -= 1;
         self.bytes += bytes_of(&words);

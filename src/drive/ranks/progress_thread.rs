@@ -32,7 +32,7 @@ struct OutgoingTile {
 pub(super) struct ProgressThread<'a, 's, W> {
     shared: &'a SharedState<'s, W>,
     mailbox: &'a mut dyn Mailbox,
-    /// Tiles that others have announced and that have no room here yet.
+    /// Tiles that others have announced and that do not fit in memory yet.
     announced: VecDeque<(usize, Message, TileId)>,
     incoming: HashMap<u64, IncomingTile>,
     outgoing: HashMap<u64, OutgoingTile>,
@@ -104,7 +104,7 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
             }
             Arrival::Payload { token, payload } => {
                 let known = self.incoming.remove(&token);
-                let IncomingTile { from, message, tile, start } = known.expect("a payload comes as it was asked for");
+                let IncomingTile { from, message, tile, start } = known.expect("a payload arrives as it was requested");
                 self.moves.received_bytes += bytes_of(payload.len());
                 self.log.add(SpanKind::Receive { from: from as u32 }, tile, start);
                 self.shared.came(&mut self.shared.lock(), from, message, tile, payload);
@@ -128,7 +128,7 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
         };
         let expected = self.shared.tiles.payload_words(tile);
         if payload_words != Some(expected) {
-            let text = format!("rank {from} sends {payload_words:?} words of a tile of {expected}");
+            let text = format!("rank {from} sends {payload_words:?} words for a tile of {expected} words");
             return Err(Error::Transport(text));
         }
         self.announced.push_back((from, message, tile));

@@ -9,7 +9,7 @@ use std::time::Instant;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpanKind {
-    /// SYRK or GEMM: that many of them; with none of them, the tile was taken in ahead of its tasks.
+    /// SYRK or GEMM: the number of them; if it is 0, the tile was loaded before its tasks.
     Updates(u32),
     /// Updates, then POTRF or TRSM.
     Finish(u32),
@@ -17,12 +17,12 @@ pub enum SpanKind {
     Pack,
     /// A received tile was made an operand.
     Unpack,
-    /// A tile was on its way from another rank, from the time of its request at the mailbox.
+    /// A tile was in transit from another rank, from the time of its request at the mailbox.
     Receive {
         /// The sender.
         from: u32,
     },
-    /// A tile was on its way to another rank.
+    /// A tile was in transit to another rank.
     Send {
         /// The receiver.
         to: u32,
@@ -83,7 +83,7 @@ pub struct RankReport {
     pub sent_bytes: u64,
     /// Bytes of tiles received.
     pub received_bytes: u64,
-    /// Most bytes of buffers for tiles of other ranks.
+    /// The largest number of bytes of buffers for tiles of other ranks.
     pub peak_buffer_bytes: u64,
     /// Most bytes of finished own tiles that waited to be sent. Elements that travel as they are take no more memory
     /// for it.
@@ -164,7 +164,7 @@ impl SampleLog {
         SampleLog { samples: Vec::new(), stride: 1, events: 0 }
     }
 
-    /// Takes in an event; `sample` is called where the event is to be kept.
+    /// Processes an event; `sample` is called if the event is to be recorded.
     pub fn event(&mut self, sample: impl FnOnce() -> Sample) {
         if self.events.is_multiple_of(self.stride) {
             if self.samples.len() == MOST_SAMPLES {

@@ -192,7 +192,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         self.grid.size() > 1 && !self.memories.clients(self.grid, self.tile_rows, tile).is_empty()
     }
 
-    /// Takes in an event, and the machine's actions on it; wakes the threads that carry them out.
+    /// Processes an event, and the machine's actions on it; wakes the threads that carry them out.
     pub fn handle(&self, state: &mut RankState, event: ProtocolEvent) {
         state.machine.handle(event);
         self.advance(state);
@@ -265,7 +265,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         }
     }
 
-    /// Takes in the words of a finished own tile that others read.
+    /// Stores the words of a finished own tile that others read.
     pub fn packed(&self, state: &mut RankState, tile: TileId, payload: &Payload) {
         let readers = state.packed.keep(tile, payload.clone());
         readers.into_iter().for_each(|reader| state.send(reader, tile, payload.clone()));
@@ -292,7 +292,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         has_room
     }
 
-    /// Takes in a received tile, with its message.
+    /// Stores a received tile, with its message.
     pub fn came(&self, state: &mut RankState, from: usize, message: Message, tile: TileId, words: Vec<u64>) {
         state.buffer_bytes += bytes_of(words.capacity());
         state.peak_buffer_bytes = state.peak_buffer_bytes.max(state.buffer_bytes);

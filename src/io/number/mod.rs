@@ -2,7 +2,7 @@
 //! numbers, of all files, options of the program and strings in Python: docs/FORMATS.md states it.
 //!
 //! Promise: integers and hexadecimal floats are taken exactly; all else is rounded once, to nearest, ties to even.
-//! The number may be followed by nothing: the whole word must be a number. Does not know: files, matrices.
+//! The number may be followed by nothing: the whole word must be a number. Independent of: files, matrices.
 
 mod parse;
 
@@ -29,7 +29,7 @@ pub(super) enum Field {
 pub(super) enum Refusal {
     /// NaN or infinity; the text names which.
     NotFinite(&'static str),
-    /// No number at all.
+    /// The text is not a number.
     NotANumber,
     /// A number with a fraction or an exponent where integers are wanted.
     NotAnInteger,

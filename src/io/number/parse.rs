@@ -1,6 +1,6 @@
 //! Numbers in strings of a caller, by the syntax of files.
 //!
-//! Does not know: files.
+//! Independent of: files.
 
 use super::{Field, NumberReader, Refusal};
 use crate::math::float::{FloatRef, limbs_for};
@@ -8,14 +8,14 @@ use crate::matrix::{MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS};
 use rug::ops::Pow;
 use rug::{Float, Integer};
 
-/// Why a text is not a number that can be stored.
+/// The reason why a text is not a number that can be stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NumberError {
     /// NaN or infinity; the text names which.
     #[error("is {0}, not finite")]
     NotFinite(&'static str),
-    /// No number at all.
+    /// The text is not a number.
     #[error("is not a number")]
     NotANumber,
     /// Its binary exponent is beyond [`MAXIMUM_EXPONENT`].
@@ -41,11 +41,11 @@ impl From<Refusal> for NumberError {
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct ParsedNumber {
-    /// The number; an exact one has the precision that it needs, at least 2 bits.
+    /// The number; an exact number has the precision that it needs, at least 2 bits.
     pub value: Float,
-    /// Whether it is an integer or a hexadecimal float, which are not rounded.
+    /// Whether it is an integer or a hexadecimal float; these are never rounded.
     pub exact: bool,
-    /// Whether the number is not the one that was written: a decimal or a fraction that takes more bits.
+    /// Whether the number was rounded: it differs from the decimal or fraction in the text.
     pub rounded: bool,
 }
 
@@ -56,7 +56,8 @@ pub struct NumberParser {
 }
 
 impl NumberParser {
-    /// A parser that rounds to `precision_bits` bits; outside of 2 to [`MAXIMUM_PRECISION_BITS`] to the nearer end.
+    /// A parser that rounds to `precision_bits` bits; a value outside 2 to [`MAXIMUM_PRECISION_BITS`] is replaced by
+    /// the nearer limit.
     pub fn new(precision_bits: u32) -> NumberParser {
         let reader = NumberReader::new(precision_bits.clamp(2, MAXIMUM_PRECISION_BITS));
         NumberParser { reader, limbs: Vec::new() }
@@ -78,7 +79,7 @@ impl NumberParser {
 
 /// Reads the number in `text` by the syntax of all files (docs/FORMATS.md), white space around it ignored.
 ///
-/// Integers and hexadecimal floats are taken exactly, however long; decimals, fractions and Mathematica's forms are
+/// Integers and hexadecimal floats are read exactly, however long; decimals, fractions and Mathematica's forms are
 /// rounded once to `precision_bits` bits, to nearest, ties to even. Cost: that of GMP's conversion.
 ///
 /// ```
@@ -96,10 +97,10 @@ pub fn parse_number(text: &str, precision_bits: u32) -> Result<ParsedNumber, Num
     NumberParser::new(precision_bits).parse(text)
 }
 
-/// The number in `text` as `m * 2^e` with `m` odd or 0, where it is an integer: `1e5` and `2.50e1` are.
+/// The number in `text` as `m * 2^e` with `m` odd or 0, if it is an integer, such as `1e5` and `2.50e1`.
 ///
-/// An exponent that makes `m` longer than any matrix can hold gives an `m` that is too long. `None` for texts that are
-/// no integer, and those that [`parse_number`] refuses.
+/// If the exponent makes `m` longer than any matrix can hold, an `m` that is too long is returned. `None` for texts
+/// that are not integers, and for texts that [`parse_number`] refuses.
 pub fn parse_exact_integer(text: &str) -> Option<(Integer, i64)> {
     let text = text.trim();
     match parse_number(text, 2) {

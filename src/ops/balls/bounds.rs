@@ -35,7 +35,7 @@ pub(super) fn entry(bounds: MatrixView<'_>, row: usize, col: usize) -> Float {
 /// `1 / (1 - 2^(1-b))` times the computed product.
 ///
 /// # Errors
-/// Those of [`gemm_with`].
+/// The errors of [`gemm_with`].
 pub(super) fn product(ctx: &Context, a: MatrixView<'_>, b: MatrixView<'_>) -> Result<Matrix> {
     let options = GemmOptions::new().accuracy(Accuracy::Entrywise);
     let computed = gemm_with(ctx, a, b, PRODUCT_BITS, &options)?.result;

@@ -32,7 +32,7 @@ const RAISED_LOG2: i64 = -30;
 /// The balls that hold the factor of all symmetric points; the page is [`super::cholesky`].
 ///
 /// # Errors
-/// Those of [`super::cholesky`].
+/// The errors of [`super::cholesky`].
 pub(super) fn cholesky(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
     let definite = Definite::new(ctx, a, precision_bits, Accuracy::Entrywise)?;
     let factor = definite.factor.factor();
@@ -203,8 +203,8 @@ fn not_definite(a: &BallMatrix, relative: &Matrix) -> Error {
         format!("; the largest radius is {:.3e} at row {row}, column {col}", a.radius().float(row, col).to_f64())
     });
     Error::InvalidArgument(format!(
-        "cholesky: the {order} x {order} balls may hold a matrix that is not positive definite: beside the factor L of \
-         the midpoint, L^-1 (A - L L^T) L^-T may have a row of sum {widest:.3}, and the proof needs a spectral radius \
-         below 1{radius}"
+        "cholesky: the {order} x {order} balls may contain a matrix that is not positive definite: with the factor L \
+         of the midpoint, the absolute sum of a row of L^-1 (A - L L^T) L^-T may be {widest:.3}, but the proof needs a \
+         spectral radius below 1{radius}"
     ))
 }

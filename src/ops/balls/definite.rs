@@ -34,7 +34,7 @@ impl Definite {
     /// Factors the midpoint.
     ///
     /// # Errors
-    /// [`Error::NotSquare`], [`Error::NotSymmetric`], [`Error::NotPositiveDefinite`] of the midpoint; those of
+    /// [`Error::NotSquare`], [`Error::NotSymmetric`], [`Error::NotPositiveDefinite`] of the midpoint; the errors of
     /// [`cholesky_with`].
     pub fn new(ctx: &Context, a: &BallMatrix, precision_bits: u32, accuracy: Accuracy) -> Result<Definite> {
         Matrix::check_size(1, 1, precision_bits)?;
@@ -70,7 +70,7 @@ impl Definite {
     /// An approximate inverse, and the proof from it that all points are regular.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where there is no proof; those of [`Cholesky::inverse`].
+    /// [`Error::InvalidArgument`] where there is no proof; the errors of [`Cholesky::inverse`].
     pub fn regular(&self, ctx: &Context, a: BallView<'_>, operation: &str) -> Result<(Matrix, Regular)> {
         let inverse = self.factor.inverse(ctx, self.lost_bits + BOUND_BITS)?.into_matrix();
         let start = scales(a.midpoint);
@@ -95,8 +95,8 @@ fn not_regular(a: BallView<'_>, operation: &str, unproven: &Unproven) -> Error {
     let Unproven { ratio } = unproven;
     let order = a.midpoint.rows();
     Error::InvalidArgument(format!(
-        "{operation}: the {order} x {order} balls may hold a singular matrix: with the inverse R of the midpoint, \
-         |I - R A| for a point A shrinks some vectors by {ratio:.3} only, and the proof needs less than 1: the radii \
-         are too large beside the least eigenvalue"
+        "{operation}: the {order} x {order} balls may contain a singular matrix: with an approximate inverse R of the \
+         midpoint, |I - R A| for a matrix A in the balls scales some vector by {ratio:.3}, but the proof needs a \
+         factor below 1: the radii are too large compared with the least eigenvalue"
     ))
 }

@@ -27,7 +27,7 @@ impl InverseFactor {
     /// The inverse of the factor.
     ///
     /// # Errors
-    /// Those of [`trsm`].
+    /// The errors of [`trsm`].
     pub fn of(ctx: &Context, definite: &Definite) -> Result<InverseFactor> {
         let factor = definite.factor.factor();
         let order = factor.rows();
@@ -37,7 +37,8 @@ impl InverseFactor {
         let regular = match Regular::prove(ctx, near.view(), BallView::point(factor), start)? {
             Ok(regular) => regular,
             Err(unproven) => {
-                let message = format!("the inverse of a Cholesky factor is off by {:.3e} times itself", unproven.ratio);
+                let ratio = unproven.ratio;
+                let message = format!("the inverse of a Cholesky factor has a relative error of {ratio:.3e}");
                 return Err(Error::InvalidArgument(message));
             }
         };
@@ -52,7 +53,7 @@ impl InverseFactor {
 /// `|A - L L^T|` for all points `A`, at most: the radii, and the residual of the factor.
 ///
 /// # Errors
-/// Those of [`crate::syrk_with`].
+/// The errors of [`crate::syrk_with`].
 pub(super) fn perturbation(ctx: &Context, a: &BallMatrix, factor: MatrixView<'_>) -> Result<Matrix> {
     let (left, right) = (BallView::point(factor), BallView::point(factor.transposed()));
     let product = BallProduct { symmetric: true, ..BallProduct::residual(a.view(), left, right) };

@@ -35,7 +35,7 @@ const SETTLED: f64 = 1e-3;
 /// The ball that holds `log det A` for all points; the page is [`super::log_det`].
 ///
 /// # Errors
-/// Those of [`super::log_det`].
+/// The errors of [`super::log_det`].
 pub(super) fn log_det(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<Ball> {
     let definite = Definite::new(ctx, a, precision_bits, Accuracy::Norm)?;
     let factor = definite.factor.factor();
@@ -141,8 +141,8 @@ fn sum_of_logarithms(factor: &Matrix, bits: u32) -> (Float, Float) {
 fn not_regular(a: &BallMatrix, relative: &Matrix) -> Error {
     let (order, widest) = (a.rows(), largest_row_sum(relative));
     Error::InvalidArgument(format!(
-        "log_det: the {order} x {order} balls may hold a matrix whose determinant is not positive: beside the factor L \
-         of the midpoint, (L L^T)^-1 (A - L L^T) may have a row of sum {widest:.3}, and the proof needs a spectral \
-         radius below 1"
+        "log_det: the {order} x {order} balls may contain a matrix whose determinant is not positive: with the factor \
+         L of the midpoint, the absolute sum of a row of (L L^T)^-1 (A - L L^T) may be {widest:.3}, but the proof \
+         needs a spectral radius below 1"
     ))
 }

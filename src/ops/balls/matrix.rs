@@ -6,7 +6,8 @@ use crate::matrix::{Matrix, MatrixView};
 use crate::ops::estimate::bounds::{Upper, magnitude};
 use rug::Float;
 
-/// A matrix of balls: each point of it has `|a_ij - midpoint_ij| <= radius_ij` for all entries.
+/// A matrix of balls: the matrices `a` with `|a_ij - midpoint_ij| <= radius_ij` for all entries; these matrices are
+/// called its points.
 ///
 /// The radii are not negative. The entries vary independently of each other: the points of a ball matrix with a
 /// symmetric midpoint need not be symmetric.
@@ -33,12 +34,12 @@ pub(super) struct BallView<'a> {
 }
 
 impl BallMatrix {
-    /// The balls with these midpoints and radii, matrices of one shape.
+    /// The balls with these midpoints and radii; both matrices must have the same shape.
     ///
     /// Radii may have any precision; they are kept with 64 bits, rounded up.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`]; [`Error::InvalidArgument`] for a radius that is negative; [`Error::OutOfMemory`].
+    /// [`Error::ShapeMismatch`]; [`Error::InvalidArgument`] for a negative radius; [`Error::OutOfMemory`].
     pub fn new(midpoint: Matrix, radius: &Matrix) -> Result<BallMatrix> {
         let shape = |matrix: &Matrix| (matrix.rows(), matrix.cols());
         if shape(&midpoint) != shape(radius) {
@@ -55,7 +56,7 @@ impl BallMatrix {
         Ok(BallMatrix { midpoint, radius })
     }
 
-    /// The balls of radius 0: a matrix as it is.
+    /// Balls of radius 0: an exact matrix.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -87,16 +88,16 @@ impl BallMatrix {
     /// Whether the number lies in the ball at this row and column.
     ///
     /// # Panics
-    /// Where there is no such entry.
+    /// If there is no such entry.
     pub fn contains(&self, row: usize, col: usize, value: &rug::Rational) -> bool {
         let exact = |number: Float| number.to_rational().unwrap_or_default();
         let distance = exact(self.midpoint.float(row, col)) - value;
         distance.abs() <= exact(self.radius.float(row, col))
     }
 
-    /// The balls that hold `f a` for every `f` in `factor` and every point `a`; the midpoints are exact products.
+    /// Balls that contain `f a` for every `f` in `factor` and every point `a`; the midpoints are exact products.
     ///
-    /// Cost: a product of numbers for each entry.
+    /// Cost: one product of numbers for each entry.
     ///
     /// ```
     /// use sunzi::ball::{Ball, BallMatrix};
@@ -109,12 +110,12 @@ impl BallMatrix {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a factor that is no finite number, or has a negative radius;
-    /// [`Error::ExponentRange`]; [`Error::OutOfMemory`].
+    /// [`Error::InvalidArgument`] for a factor that is not finite, or has a negative radius; [`Error::ExponentRange`];
+    /// [`Error::OutOfMemory`].
     pub fn scaled(&self, factor: &Ball) -> Result<BallMatrix> {
         let Ball { midpoint, radius } = factor;
         if !midpoint.is_finite() || !radius.is_finite() || radius.is_sign_negative() && !radius.is_zero() {
-            let message = format!("the scalar {midpoint} with radius {radius} is no ball of finite numbers");
+            let message = format!("the scalar {midpoint} with radius {radius} is not a ball of finite numbers");
             return Err(Error::InvalidArgument(message));
         }
         let bits = self.midpoint.precision_bits() + midpoint.prec();

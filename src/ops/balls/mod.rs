@@ -1,10 +1,10 @@
 //! Balls: enclosures of products, solutions, inverses, Cholesky factors and log-determinants.
 //!
-//! A [`BallMatrix`] is a matrix of midpoints and one of radii. Each function here gives balls that hold the exact
-//! result for every point of the balls of its operands: roundings, truncations and the radii of the operands are all
-//! counted, rounded upward. Precision is that of midpoints; radii have 64 bits. The rounded midpoint of a result other
-//! than a product adds two units in its last place to the radius, so that the ball also contains the exact number
-//! rounded to the same precision in any direction.
+//! A [`BallMatrix`] consists of a matrix of midpoints and a matrix of radii. Each function here returns balls that
+//! contain the exact result for every point of the operands: roundings, truncations and the radii of the operands are
+//! all included, rounded upward. The precision is that of midpoints; radii have 64 bits. The rounded midpoint of a
+//! result other than a product adds two units in its last place to the radius, so that the ball also contains the exact
+//! number rounded to the same precision in any direction.
 //!
 //! ```
 //! use sunzi::{Context, Matrix, ball::{self, BallMatrix}, rug::Rational};
@@ -35,14 +35,13 @@ use crate::matrix::Op;
 use matrix::BallView;
 use product::BallProduct;
 
-/// Balls that hold `op(A) op(B) + C`, or `op(A) op(B)`, for all points of the operands.
+/// Balls that contain `op(A) op(B) + C`, or `op(A) op(B)`, for all points of the operands.
 ///
-/// Shapes: `op(A)` is `M x K`, `op(B)` is `K x N`, the result and `c` are `M x N`; any of them may be 0. Scalars are
-/// multiplied into operands beforehand, see [`BallMatrix::scaled`].
-/// Radius: `|A| rB + rA (|B| + rB) + rC`, and how far the midpoint is rounded, to `precision_bits` bits. Entries that
-/// cancel are computed with more bits.
-/// Cost: a product of `precision_bits + 32` bits, of up to four times as many where entries cancel, and up to three
-/// products of 32 bits. Source: S. M. Rump, *Fast and parallel interval arithmetic*, BIT 39 (1999).
+/// Shapes: `op(A)` is `M x K`, `op(B)` is `K x N`, the result and `c` are `M x N`; any of them may be 0. To multiply by
+/// a scalar, scale an operand first, see [`BallMatrix::scaled`]. Radius: `|A| rB + rA (|B| + rB) + rC`, plus the
+/// rounding error of the midpoint at `precision_bits` bits. Entries that cancel are computed with more bits. Cost: a
+/// product of `precision_bits + 32` bits, of up to four times as many bits if entries cancel, and up to three products
+/// of 32 bits. Source: S. M. Rump, *Fast and parallel interval arithmetic*, BIT 39 (1999).
 ///
 /// ```
 /// use sunzi::ball::{self, BallMatrix};
@@ -58,7 +57,7 @@ use product::BallProduct;
 /// ```
 ///
 /// # Errors
-/// Those of [`crate::gemm_with`].
+/// The errors of [`crate::gemm_with`].
 pub fn gemm(
     ctx: &Context,
     (a, op_a): (&BallMatrix, Op),
@@ -70,9 +69,11 @@ pub fn gemm(
     BallProduct { added: c.map(BallMatrix::view), ..product }.balls(ctx, precision_bits)
 }
 
-/// Balls that hold `P^T P + C`, with [`Op::Transpose`] `P P^T + C`, for all points `P`, and all symmetric points `C`.
+/// Balls that contain `P^T P + C`, with [`Op::Transpose`] `P P^T + C`, for all points `P`, and all symmetric points
+/// `C`.
 ///
-/// Shapes: `p` is `K x N`, the result and `c` are `N x N`; `c` has a symmetric midpoint. Radius, cost: as [`gemm`].
+/// Shapes: `p` is `K x N`, the result and `c` are `N x N`; `c` has a symmetric midpoint. Radius and cost: as for
+/// [`gemm`].
 ///
 /// ```
 /// use sunzi::ball::{self, BallMatrix};
@@ -86,7 +87,7 @@ pub fn gemm(
 /// ```
 ///
 /// # Errors
-/// Those of [`crate::syrk_with`].
+/// The errors of [`crate::syrk_with`].
 pub fn syrk(
     ctx: &Context,
     (p, op): (&BallMatrix, Op),
@@ -101,14 +102,14 @@ pub fn syrk(
     BallProduct { added: c.map(BallMatrix::view), ..product }.balls(ctx, precision_bits)
 }
 
-/// Balls that hold the solution `X` of `A X = B` for all points `A`, symmetric or not, and `B`.
+/// Balls that contain the solution `X` of `A X = B` for all points `A`, symmetric or not, and all points `B`.
 ///
-/// Shapes: `a` is `n x n` with a symmetric positive definite midpoint, `b` and the result are `n x m`.
-/// Radius: for operands of radius 0 two to three units in the last place of each entry, 0 for exact ones; else to first
-/// order the largest change that points of the balls make, `|A^-1| (rB + rA |X|)`.
-/// Cost: a factorisation, an inverse and a solve with as many bits as `precision_bits` and the condition take, and a
-/// few products of few bits. Source: S. M. Rump, *Verification methods: rigorous results using floating-point
-/// arithmetic*, Acta Numerica 19 (2010); docs/CHECKS.md, "Balls".
+/// Shapes: `a` is `n x n` with a symmetric positive definite midpoint, `b` and the result are `n x m`. Radius: for
+/// operands of radius 0, two to three units in the last place of each entry, or 0 for exact entries; otherwise, to
+/// first order, the largest change over the points of the operands, `|A^-1| (rB + rA |X|)`. Cost: a factorisation, an
+/// inverse and a solve with as many bits as `precision_bits` and the condition require, and a few products of few bits.
+/// Source: S. M. Rump, *Verification methods: rigorous results using floating-point arithmetic*, Acta Numerica 19
+/// (2010); docs/CHECKS.md, "Balls".
 ///
 /// ```
 /// use sunzi::ball::{self, BallMatrix};
@@ -123,14 +124,15 @@ pub fn syrk(
 /// ```
 ///
 /// # Errors
-/// [`crate::Error::NotPositiveDefinite`] of the midpoint; [`crate::Error::InvalidArgument`] where no proof is found
-/// that all points are regular; [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`]; those of
+/// [`crate::Error::NotPositiveDefinite`] for the midpoint; [`crate::Error::InvalidArgument`] if no proof is found that
+/// all points are regular; [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`]; the errors of
 /// [`crate::solve_with`].
 pub fn solve(ctx: &Context, a: &BallMatrix, b: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
     solve::solve(ctx, a, b, precision_bits)
 }
 
-/// Balls that hold the inverse of every point of `a`, symmetric or not; as [`solve()`] for the columns of the identity.
+/// Balls that contain the inverse of every point of `a`, symmetric or not; as [`solve()`] for the columns of the
+/// identity.
 ///
 /// ```
 /// use sunzi::ball::{self, BallMatrix};
@@ -145,18 +147,17 @@ pub fn solve(ctx: &Context, a: &BallMatrix, b: &BallMatrix, precision_bits: u32)
 /// ```
 ///
 /// # Errors
-/// Those of [`solve()`].
+/// The errors of [`solve()`].
 pub fn inverse(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
     solve::inverse(ctx, a, precision_bits)
 }
 
-/// Balls that hold the lower triangular `L` with `A = L L^T` for every symmetric point of `a`.
+/// Balls that contain the lower triangular `L` with `A = L L^T` for every symmetric point of `a`.
 ///
-/// Shapes: `a` is `n x n` with a symmetric midpoint; of the radii the lower triangle counts. Above the diagonal both
-/// midpoint and radius are 0.
-/// Radius: to first order the sum of all derivatives times the radii; the rest is proportional to their square.
-/// Cost: a factorisation with as many bits as `precision_bits` and the condition take, the inverse of a triangle, and
-/// `2 n^3 / 3` multiply-adds of some 64 bits. Source: docs/CHECKS.md, "Balls".
+/// Shapes: `a` is `n x n` with a symmetric midpoint; only the lower triangle of the radii is used. Above the diagonal
+/// both midpoint and radius are 0. Radius: to first order the sum of all derivatives times the radii; the rest is
+/// proportional to their square. Cost: a factorisation with as many bits as `precision_bits` and the condition require,
+/// the inverse of a triangle, and `2 n^3 / 3` multiply-adds of about 64 bits. Source: docs/CHECKS.md, "Balls".
 ///
 /// ```
 /// use sunzi::ball::{self, BallMatrix};
@@ -171,17 +172,16 @@ pub fn inverse(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<Bal
 /// ```
 ///
 /// # Errors
-/// [`crate::Error::NotPositiveDefinite`] of the midpoint; [`crate::Error::InvalidArgument`] where no proof is found
-/// that all points are positive definite; [`crate::Error::NotSymmetric`]; those of [`crate::cholesky_with`].
+/// [`crate::Error::NotPositiveDefinite`] for the midpoint; [`crate::Error::InvalidArgument`] if no proof is found that
+/// all points are positive definite; [`crate::Error::NotSymmetric`]; the errors of [`crate::cholesky_with`].
 pub fn cholesky(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
     cholesky::cholesky(ctx, a, precision_bits)
 }
 
-/// The ball that holds `log det A` for every point of `a`, symmetric or not.
+/// A ball that contains `log det A` for every point of `a`, symmetric or not.
 ///
-/// Shapes: `a` is `n x n` with a symmetric positive definite midpoint; 0 for an empty matrix.
-/// Radius: to first order `sum |A^-1|_ij rA_ij`. Cost: a factorisation and an inverse. Source: docs/CHECKS.md,
-/// "Balls".
+/// Shapes: `a` is `n x n` with a symmetric positive definite midpoint; the result is 0 for an empty matrix. Radius: to
+/// first order `sum |A^-1|_ij rA_ij`. Cost: a factorisation and an inverse. Source: docs/CHECKS.md, "Balls".
 ///
 /// ```
 /// use sunzi::ball::{self, BallMatrix};

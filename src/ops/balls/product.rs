@@ -132,7 +132,7 @@ impl<'a> BallProduct<'a> {
     /// The product with midpoints of `bits` bits; exact entries are found as such where the bits suffice.
     ///
     /// # Errors
-    /// Those of [`gemm_with`].
+    /// The errors of [`gemm_with`].
     pub fn enclose(&self, ctx: &Context, bits: u32) -> Result<Enclosed> {
         let sizes = self.sizes(ctx)?;
         let units = self.units().all(sizes.cols());
@@ -143,7 +143,7 @@ impl<'a> BallProduct<'a> {
     /// The product with midpoints of `precision_bits` bits, computed with more where entries cancel.
     ///
     /// # Errors
-    /// Those of [`gemm_with`].
+    /// The errors of [`gemm_with`].
     pub fn balls(&self, ctx: &Context, precision_bits: u32) -> Result<BallMatrix> {
         let sizes = self.sizes(ctx)?;
         let units = self.units().all(sizes.cols());

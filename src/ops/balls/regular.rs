@@ -49,7 +49,7 @@ impl Regular {
     /// Proves that no point of `a` is singular, from an approximate `inverse`; `start` is a first guess of `v`.
     ///
     /// # Errors
-    /// Those of [`crate::gemm_with`].
+    /// The errors of [`crate::gemm_with`].
     pub fn prove(
         ctx: &Context,
         inverse: MatrixView<'_>,
@@ -91,7 +91,7 @@ impl Regular {
     /// entry that is 0 for all of them stays 0.
     ///
     /// # Errors
-    /// Those of [`crate::gemm_with`].
+    /// The errors of [`crate::gemm_with`].
     pub fn solution(&self, ctx: &Context, bound: &Matrix) -> Result<Matrix> {
         let (rows, cols) = (bound.rows(), bound.cols());
         let moved = bounds::product(ctx, self.deviation.view(), bound.view())?;

@@ -14,7 +14,7 @@ use crate::ops::estimate::bounds::Upper;
 use crate::ops::product::problem::Accuracy;
 use rug::Float;
 
-/// Right sides.
+/// Right-hand sides.
 enum BallRightSides<'a> {
     Balls(&'a BallMatrix),
     Identity,
@@ -34,7 +34,7 @@ struct Solving<'a> {
 /// [`super::solve`].
 ///
 /// # Errors
-/// Those of [`super::solve`].
+/// The errors of [`super::solve`].
 pub(super) fn solve(ctx: &Context, a: &BallMatrix, b: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
     if a.rows() != b.rows() {
         return Err(Error::shape_mismatch("solve", (a.rows(), a.cols()), (b.rows(), b.cols())));
@@ -45,7 +45,7 @@ pub(super) fn solve(ctx: &Context, a: &BallMatrix, b: &BallMatrix, precision_bit
 /// The balls that hold the inverse of all points; the page is [`super::inverse`].
 ///
 /// # Errors
-/// Those of [`super::inverse`].
+/// The errors of [`super::inverse`].
 pub(super) fn inverse(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
     run(ctx, a, BallRightSides::Identity, precision_bits)
 }

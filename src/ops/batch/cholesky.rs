@@ -40,9 +40,8 @@ pub fn cholesky_batch<'a, A: Into<Symmetric<'a>>>(
 
 /// The factors `L_i` with `A_i = L_i L_i^T` of many matrices, each with the bits of [`crate::cholesky_with`].
 ///
-/// One matrix that is not positive definite costs the others nothing: its place has [`crate::Error::Problem`] around
-/// [`crate::Error::NotPositiveDefinite`], with its number in the batch and the index of its pivot, and all others have
-/// their factors.
+/// A matrix that is not positive definite does not affect the others: its result is [`crate::Error::Problem`] around
+/// [`crate::Error::NotPositiveDefinite`], with its number in the batch and the index of its pivot.
 ///
 /// ```
 /// use sunzi::{CholeskyOptions, Context, Error, Matrix};
@@ -61,7 +60,7 @@ pub fn cholesky_batch<'a, A: Into<Symmetric<'a>>>(
 /// Shapes, precisions, threads and memory as in [`crate::batch::syrk_batch_with`].
 ///
 /// # Errors
-/// As [`crate::batch::syrk_batch_with`]; for a matrix by itself those of [`crate::cholesky_with`].
+/// As [`crate::batch::syrk_batch_with`]; for a single matrix the errors of [`crate::cholesky_with`].
 pub fn cholesky_batch_with<'a, A: Into<Symmetric<'a>>>(
     ctx: &Context,
     matrices: impl IntoIterator<Item = A>,
@@ -74,8 +73,8 @@ pub fn cholesky_batch_with<'a, A: Into<Symmetric<'a>>>(
     Ok(Outcome { result: with_outcomes(results, result), report })
 }
 
-/// [`cholesky_batch_with`] in the memory of factors that are no longer needed, one for each matrix; see
-/// [`crate::cholesky_into`]. Gives the outcome of each.
+/// [`cholesky_batch_with`] in the memory of factors that are no longer needed, one factor for each matrix; see
+/// [`crate::cholesky_into`]. Returns the outcome of each matrix.
 ///
 /// ```
 /// use sunzi::{Cholesky, CholeskyOptions, Context, Matrix, batch};
@@ -90,7 +89,7 @@ pub fn cholesky_batch_with<'a, A: Into<Symmetric<'a>>>(
 /// ```
 ///
 /// # Errors
-/// As [`cholesky_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many places as matrices.
+/// As [`cholesky_batch_with`]; [`crate::Error::InvalidArgument`] if the numbers of places and matrices differ.
 pub fn cholesky_batch_into<'a, 'r, A: Into<Symmetric<'a>>>(
     ctx: &Context,
     matrices: impl IntoIterator<Item = A>,

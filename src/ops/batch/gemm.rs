@@ -22,7 +22,7 @@ pub struct GemmProblem<'a> {
     pub a: MatrixView<'a>,
     /// The right operand.
     pub b: MatrixView<'a>,
-    /// A matrix to add; `None` takes that of the options.
+    /// A matrix to add; with `None` the matrix in the options is added.
     pub accumulate: Option<MatrixView<'a>>,
 }
 
@@ -79,7 +79,7 @@ pub fn gemm_batch<'a, P: Into<GemmProblem<'a>>>(
 /// ```
 ///
 /// # Errors
-/// As [`crate::batch::syrk_batch_with`]; for a problem by itself those of [`crate::gemm_with`].
+/// As [`crate::batch::syrk_batch_with`]; for a single problem the errors of [`crate::gemm_with`].
 pub fn gemm_batch_with<'a, P: Into<GemmProblem<'a>>>(
     ctx: &Context,
     problems: impl IntoIterator<Item = P>,
@@ -92,8 +92,8 @@ pub fn gemm_batch_with<'a, P: Into<GemmProblem<'a>>>(
     Ok(Outcome { result: with_outcomes(results, result), report })
 }
 
-/// [`gemm_batch_with`] into memory of the caller, one place for each problem; see [`Destination`]. Gives the outcome of
-/// each problem.
+/// [`gemm_batch_with`] into the caller's memory, one place for each problem; see [`Destination`]. Returns the outcome
+/// of each problem.
 ///
 /// ```
 /// use sunzi::{Context, GemmOptions, Matrix, batch};
@@ -108,7 +108,7 @@ pub fn gemm_batch_with<'a, P: Into<GemmProblem<'a>>>(
 /// ```
 ///
 /// # Errors
-/// As [`gemm_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many places as problems.
+/// As [`gemm_batch_with`]; [`crate::Error::InvalidArgument`] if the numbers of places and problems differ.
 pub fn gemm_batch_into<'a, 'r, P: Into<GemmProblem<'a>>, R: Into<Destination<'r>>>(
     ctx: &Context,
     problems: impl IntoIterator<Item = P>,

@@ -27,7 +27,7 @@ impl BatchMemory {
     /// Plans a batch of these items.
     ///
     /// # Errors
-    /// [`Error::MemoryLimit`] with the least limit that would do.
+    /// [`Error::MemoryLimit`] with the smallest limit that suffices.
     pub fn new<V: Verb>(ctx: &Context, verb: &V, items: &[Item<'_, '_, V>]) -> Result<BatchMemory> {
         let list_bytes =
             items.len() * (size_of::<Item<'_, '_, V>>() + 2 * size_of::<Result<()>>() + size_of::<V::Result>());
@@ -72,7 +72,7 @@ impl BatchMemory {
         Ok(BatchMemory { workers, share_bytes: Some(share_bytes), largest_bytes, ..self })
     }
 
-    /// Whether a worker's share has room for `bytes` bytes in addition to results.
+    /// Whether `bytes` bytes fit a worker's share in addition to results.
     pub fn has_room(&self, bytes: u64) -> bool {
         self.share_bytes.is_none_or(|share_bytes| bytes <= share_bytes)
     }

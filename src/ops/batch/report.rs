@@ -15,18 +15,18 @@ pub struct BatchReport {
     pub failed: usize,
     /// Precision of all results.
     pub precision_bits: u32,
-    /// The accuracy that holds for each entry of all results: by norms also where entrywise accuracy was requested and
-    /// some factor did not reach it, see [`crate::report::CholeskyReport::missing_bits`] of its single call.
+    /// The accuracy that holds for each entry of all results: by norms if it was requested, or if some factor did not
+    /// reach the requested entrywise accuracy, see [`crate::report::CholeskyReport::missing_bits`] of its single call.
     pub accuracy: Accuracy,
-    /// The most bits that entrywise accuracy took beyond those of norms.
+    /// The largest number of bits that entrywise accuracy needed in addition to those for accuracy by norms.
     pub range_bits: u32,
-    /// Worker threads, each with problems of its own; under a memory limit as many as it has room for.
+    /// Worker threads, each with its own problems; under a memory limit at most the number that the limit allows.
     pub threads: usize,
-    /// Problems that went without residues and tiles, on limbs: the path of the smallest products and factors,
-    /// and of systems side by side.
+    /// Problems that were computed on limbs, without residues and tiles: the smallest products and factors, and systems
+    /// computed together in lanes.
     pub direct: usize,
     /// Wall-clock seconds of the call.
     pub seconds: f64,
-    /// Bytes the plan allows for: all results, lists of the problems, and the scratch of each worker.
+    /// Bytes that the plan allows: all results, lists of the problems, and the scratch memory of each worker.
     pub planned_bytes: u64,
 }

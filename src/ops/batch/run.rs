@@ -102,7 +102,7 @@ pub(super) fn pair<'p, 'r, V: Verb>(
     match problems == outputs {
         true => Ok(items),
         false => Err(Error::InvalidArgument(format!(
-            "{}: {problems} problems and {outputs} places for results: there must be as many",
+            "{}: there are {problems} problems, but {outputs} places for results",
             V::OPERATION
         ))),
     }

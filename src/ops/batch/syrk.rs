@@ -20,7 +20,7 @@ use crate::ops::syrk::{SyrkOptions, syrk_into};
 pub struct SyrkProblem<'a> {
     /// The operand.
     pub p: MatrixView<'a>,
-    /// A symmetric matrix to add; `None` takes that of the options.
+    /// A symmetric matrix to add; with `None` the matrix in the options is added.
     pub accumulate: Option<Symmetric<'a>>,
 }
 
@@ -61,12 +61,12 @@ pub fn syrk_batch<'a, P: Into<SyrkProblem<'a>>>(
 /// `Q_i := alpha * P_i^T P_i + beta * C_i` for many problems, each with the bits of [`crate::syrk_with`].
 ///
 /// Shapes and precisions of the operands may differ from problem to problem; the precision of the results and the
-/// options are common to all. A problem that fails has its error in place of a result, as [`crate::Error::Problem`]
-/// with its number, and the others are computed.
-/// The threads of the context share out the problems: each is the work of one thread, on the CPU. Memory in addition to
-/// the results is allocated once for each thread. Under a memory limit there are as many workers as it has room for.
-/// Cost: that of the single calls, less their startup costs. On CPUs with AVX-512 IFMA, or for larger products with
-/// AVX2 and FMA, up to eight problems of one shape are done at once.
+/// options are common to all. The result of a problem that fails is its error, as [`crate::Error::Problem`] with its
+/// number; all other problems are computed. The threads of the context share the problems: each problem is computed by
+/// one thread, on the CPU. Memory in addition to the results is allocated once for each thread. Under a memory limit
+/// there are only as many workers as the limit allows. Cost: the sum of the single calls, without their startup costs.
+/// On CPUs with AVX-512 IFMA, and for larger products with AVX2 and FMA, up to eight problems of one shape are computed
+/// at once.
 ///
 /// ```
 /// use sunzi::{Context, Matrix, Op, SyrkOptions, batch};
@@ -80,8 +80,9 @@ pub fn syrk_batch<'a, P: Into<SyrkProblem<'a>>>(
 /// ```
 ///
 /// # Errors
-/// Those that end the whole call: [`crate::Error::MemoryLimit`] with the least limit that would do, before any work;
-/// [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`]. For a problem by itself those of [`crate::syrk_with`].
+/// Errors of the whole call: [`crate::Error::MemoryLimit`] with the smallest limit that suffices, before any work;
+/// [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`]. Errors of a single problem: those of
+/// [`crate::syrk_with`].
 pub fn syrk_batch_with<'a, P: Into<SyrkProblem<'a>>>(
     ctx: &Context,
     problems: impl IntoIterator<Item = P>,
@@ -94,13 +95,13 @@ pub fn syrk_batch_with<'a, P: Into<SyrkProblem<'a>>>(
     Ok(Outcome { result: with_outcomes(results, result), report })
 }
 
-/// [`syrk_batch_with`] into memory of the caller, one place for each problem; see [`SymmetricDestination`]. Gives the
+/// [`syrk_batch_with`] into the caller's memory, one place for each problem; see [`SymmetricDestination`]. Returns the
 /// outcome of each problem.
 ///
-/// After an error of a problem its place is as after one of [`crate::syrk_into`].
+/// After an error of a problem, the contents of its place are as after an error of [`crate::syrk_into`].
 ///
 /// # Errors
-/// As [`syrk_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many places as problems.
+/// As [`syrk_batch_with`]; [`crate::Error::InvalidArgument`] if the numbers of places and problems differ.
 pub fn syrk_batch_into<'a, 'r, P: Into<SyrkProblem<'a>>, R: Into<SymmetricDestination<'r>>>(
     ctx: &Context,
     problems: impl IntoIterator<Item = P>,

@@ -21,7 +21,7 @@ use crate::ops::trsm::{TrsmOptions, oriented, trsm_into};
 pub struct TrsmProblem<'a> {
     /// The triangular matrix.
     pub t: MatrixView<'a>,
-    /// The right sides.
+    /// The right-hand sides.
     pub b: MatrixView<'a>,
 }
 
@@ -73,7 +73,7 @@ pub fn trsm_batch<'a, P: Into<TrsmProblem<'a>>>(
 /// ```
 ///
 /// # Errors
-/// As [`crate::batch::syrk_batch_with`]; for a problem by itself those of [`crate::trsm_with`].
+/// As [`crate::batch::syrk_batch_with`]; for a single problem the errors of [`crate::trsm_with`].
 pub fn trsm_batch_with<'a, P: Into<TrsmProblem<'a>>>(
     ctx: &Context,
     problems: impl IntoIterator<Item = P>,
@@ -86,11 +86,11 @@ pub fn trsm_batch_with<'a, P: Into<TrsmProblem<'a>>>(
     Ok(Outcome { result: with_outcomes(results, result), report })
 }
 
-/// [`trsm_batch_with`] into memory of the caller, one place for each problem; see [`Destination`]. Gives the outcome of
-/// each problem.
+/// [`trsm_batch_with`] into the caller's memory, one place for each problem; see [`Destination`]. Returns the outcome
+/// of each problem.
 ///
 /// # Errors
-/// As [`trsm_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many places as problems.
+/// As [`trsm_batch_with`]; [`crate::Error::InvalidArgument`] if the numbers of places and problems differ.
 pub fn trsm_batch_into<'a, 'r, P: Into<TrsmProblem<'a>>, R: Into<Destination<'r>>>(
     ctx: &Context,
     problems: impl IntoIterator<Item = P>,
@@ -116,7 +116,7 @@ impl Trsm<'_> {
         is_plain.then(|| LaneSolves::choose(ctx, self.system_shape(shape), self.precision_bits)).flatten()
     }
 
-    /// Rows of the triangle, and right sides.
+    /// Rows of the triangle, and right-hand sides.
     fn system_shape(&self, ProblemShape { rows, cols, .. }: ProblemShape) -> SystemShape {
         let (order, columns) = if self.options.side == Side::Left { (rows, cols) } else { (cols, rows) };
         SystemShape { order, columns }

@@ -12,9 +12,9 @@ use std::cell::Cell;
 pub struct CallAccount<'a> {
     ctx: &'a Context,
     accuracy: Accuracy,
-    /// Bytes of the memory limit that copies of operands take.
+    /// Bytes of the memory limit used by copies of operands.
     held_bytes: Cell<u64>,
-    /// Bytes of it that other ranks of the node hold, which share the limit.
+    /// Bytes of it used by other ranks of the node, which share the limit.
     others_bytes: Cell<u64>,
     /// Whether any of the ranks that make the call has a memory limit.
     limited: Cell<bool>,
@@ -23,13 +23,13 @@ pub struct CallAccount<'a> {
 }
 
 impl<'a> CallAccount<'a> {
-    /// The account of a call that promises `accuracy`.
+    /// The account of a call with the accuracy `accuracy`.
     pub fn new(ctx: &'a Context, accuracy: Accuracy) -> CallAccount<'a> {
         let (held_bytes, others_bytes) = (Cell::default(), Cell::default());
         CallAccount { ctx, accuracy, held_bytes, others_bytes, limited: Cell::default(), tally: Cell::default() }
     }
 
-    /// The accuracy that the call promises for entries.
+    /// The requested accuracy of entries.
     pub fn accuracy(&self) -> Accuracy {
         self.accuracy
     }
@@ -39,7 +39,7 @@ impl<'a> CallAccount<'a> {
         self.ctx
     }
 
-    /// The context, with the part of the memory limit that the copies of operands leave.
+    /// The context, with the part of the memory limit that remains after the copies of operands.
     pub fn context(&self) -> Cow<'a, Context> {
         match self.ctx.memory_bytes() {
             None => Cow::Borrowed(self.ctx),
@@ -77,7 +77,7 @@ impl<'a> CallAccount<'a> {
         self.tally.set(Tally::new(self.limit_bytes().is_none(), ranks));
     }
 
-    /// Notes whether any of the ranks that make the call has a memory limit.
+    /// Records whether any of the ranks that make the call has a memory limit.
     pub fn note_limited(&self, limited: bool) {
         self.limited.set(limited);
     }
@@ -89,12 +89,12 @@ impl<'a> CallAccount<'a> {
         self.tally.set(tally);
     }
 
-    /// The bytes of the step that takes the most.
+    /// The bytes of the step that needs the most.
     pub fn most_bytes(&self) -> u64 {
         self.tally.get().most()
     }
 
-    /// Takes `bytes` bytes of the memory limit.
+    /// Reserves `bytes` bytes of the memory limit.
     ///
     /// # Errors
     /// [`Error::MemoryLimit`].
@@ -105,15 +105,15 @@ impl<'a> CallAccount<'a> {
         Ok(())
     }
 
-    /// Gives `bytes` bytes of the memory limit back.
+    /// Returns `bytes` bytes to the memory limit.
     pub fn release_bytes(&self, bytes: u64) {
         self.held_bytes.set(self.held_bytes.get().saturating_sub(bytes));
     }
 
-    /// A result of the library on the reduced limit, its limits in terms of the whole one.
+    /// Converts a result of the library on the reduced limit: limits in errors then refer to the whole limit.
     ///
     /// # Errors
-    /// Those of the result.
+    /// The errors of the result.
     pub fn done<T>(&self, result: Result<T>) -> Result<T> {
         result.map_err(|error| match error {
             Error::MemoryLimit { minimum_bytes, .. } => Error::MemoryLimit {

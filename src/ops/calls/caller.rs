@@ -1,4 +1,4 @@
-//! What a caller of verbs over ranks provides: its arrays, its failures, and its account of a call.
+//! The interface that a caller of verbs over ranks provides: its arrays, its failures, and its statistics of a call.
 
 use super::account::CallAccount;
 use super::triangle::LocalTriangle;
@@ -7,18 +7,18 @@ use crate::matrix::{Matrix, MatrixView, MatrixViewMut};
 use crate::ops::Accuracy;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Why an argument is refused.
+/// The reason why an argument is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ArgumentFault {
-    /// It makes no sense.
+    /// It is not valid.
     Value,
     /// It has a wrong size.
     Size,
-    /// It is no precision.
+    /// It is not a valid precision.
     Precision,
 }
 
-/// Why a call fails, in the form of a caller.
+/// The reason why a call fails, in the form of a caller.
 pub trait CallFailure: From<Error> {
     /// The library's error about an argument; the message begins with its name.
     fn about(argument: &'static str, error: Error) -> Self;
@@ -44,11 +44,11 @@ pub trait CallFailure: From<Error> {
     /// The argument that is at fault.
     fn argument(&self) -> Option<&'static str>;
 
-    /// Which entry of that argument is at fault, from 1, where it is a descriptor.
+    /// The number of the faulty entry of that argument, from 1, if the argument is a descriptor.
     fn entry(&self) -> Option<usize>;
 }
 
-/// This rank's part of a matrix, as a caller has it.
+/// This rank's part of a matrix in the caller's arrays.
 pub trait LocalArray: Sized {
     /// Its name as an argument, for messages.
     fn name(&self) -> &'static str;
@@ -72,9 +72,9 @@ pub trait LocalArray: Sized {
     fn place_for(&mut self, precision_bits: u32) -> Option<MatrixViewMut<'_>>;
 }
 
-/// An operand that has been taken in.
+/// An operand that has been read.
 pub enum LocalInput<'a> {
-    /// A copy, and whether it is that of the transpose.
+    /// A copy, and whether it is a copy of the transpose.
     Copied(Matrix, bool),
     /// The caller's own memory.
     InPlace(MatrixView<'a>),
@@ -99,18 +99,18 @@ impl LocalInput<'_> {
     }
 }
 
-/// A line of a call's report.
+/// An item of a call's report.
 #[derive(Clone, Copy, Debug)]
 pub enum CallNote {
     /// Bits of the result.
     Precision(u32),
-    /// The accuracy reached for entries, and the bits that it took beyond those of norms.
+    /// The accuracy of entries that was reached, and the bits that it needed in addition to those for norms.
     Reached(Accuracy, u32),
     /// The bits of a solution.
     Solution(u32),
 }
 
-/// One call of a caller: how its arrays are read and written, and its account.
+/// One call of a caller: the access to its arrays, and its account.
 pub trait Caller {
     /// This rank's part of a matrix.
     type Array: LocalArray;
@@ -165,7 +165,7 @@ pub trait Caller {
 /// The result of `work`; a panic in it is a failure.
 ///
 /// # Errors
-/// Those of `work`, a defect, and memory that was refused.
+/// The errors of `work`, an internal defect, and refused memory.
 pub fn caught<T, F: CallFailure>(work: impl FnOnce() -> Result<T, F>) -> Result<T, F> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let panic = match panic.downcast::<Error>() {
@@ -178,7 +178,7 @@ pub fn caught<T, F: CallFailure>(work: impl FnOnce() -> Result<T, F>) -> Result<
     })
 }
 
-/// Refuses a call over ranks in a fork of the process `made_by`, which is none of the ranks.
+/// Returns an error for a call over ranks in a fork of the process `made_by`, which is not one of the ranks.
 ///
 /// # Errors
 /// The failure that names both processes.

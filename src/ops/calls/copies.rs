@@ -13,7 +13,8 @@ pub struct CopyPool(Mutex<Vec<Matrix>>);
 const KEPT_MATRICES: usize = 4;
 
 impl CopyPool {
-    /// A matrix of the shape and precision with arbitrary numbers in it, new or one that was kept with as many entries.
+    /// A matrix of the shape and precision with arbitrary numbers in it: a new one, or a kept one with the same number
+    /// of entries.
     ///
     /// # Errors
     /// [`crate::Error::OutOfMemory`], [`crate::Error::Precision`].

@@ -6,12 +6,12 @@ use super::shapes::RankShapes;
 use crate::tile::{Along, Axis, Distribution, GridOrder, RankGrid};
 use std::marker::PhantomData;
 
-/// A distribution as a caller describes it.
+/// A distribution in a caller's description.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DistributionNumbers {
     /// Rows of the matrix, or -1 for their sum over the ranks.
     pub rows: i64,
-    /// Columns of the matrix, or -1 likewise.
+    /// Columns of the matrix, or -1 for their sum over the ranks.
     pub cols: i64,
     /// Rows of the grid of ranks.
     pub grid_rows: i64,
@@ -19,15 +19,15 @@ pub struct DistributionNumbers {
     pub grid_cols: i64,
     /// The order of the ranks in the grid.
     pub order: GridOrder,
-    /// The numbering of the ranks among which the rows are dealt out; `None` where every rank has all.
+    /// The coordinate of the ranks over which the rows are distributed; `None` if every rank has all rows.
     pub row_along: Option<Along>,
     /// The same for the columns.
     pub col_along: Option<Along>,
-    /// Rows that are dealt out together; 0 for consecutive rows.
+    /// Rows of a block of the distribution; 0 for consecutive rows.
     pub row_block: i64,
     /// The same for the columns.
     pub col_block: i64,
-    /// The number of the ranks that have the first row.
+    /// The coordinate of the ranks that have the first row.
     pub row_first: i64,
     /// The same for the first column.
     pub col_first: i64,
@@ -45,7 +45,7 @@ struct AxisRule {
 /// A described matrix, before the ranks have exchanged the sizes of their parts.
 pub struct DescribedMatrix<A, F> {
     local: A,
-    /// Which of the call's matrices it is.
+    /// The number of the matrix among those of the call.
     at: usize,
     grid: RankGrid,
     order: GridOrder,
@@ -83,11 +83,11 @@ impl<A: LocalArray, F: CallFailure> DescribedMatrix<A, F> {
         Ok(DescribedMatrix { local, at, grid, order: numbers.order, row_rule, col_rule, failure: PhantomData })
     }
 
-    /// The matrix, whose numbers are the same on all ranks, with its distribution and the parts of all ranks checked:
-    /// every rank comes to the same end.
+    /// The matrix with its distribution, after a check that its description is the same on all ranks and fits the parts
+    /// of all ranks: every rank returns the same result.
     ///
     /// # Errors
-    /// Numbers that are no distribution, and parts of other shapes than it assigns.
+    /// Numbers that are not a distribution, and parts whose shapes differ from it.
     pub fn place(self, shapes: &RankShapes) -> Result<PlacedMatrix<A>, F> {
         let (rows, row_axis) = self.axis(self.row_rule, 0, shapes)?;
         let (cols, col_axis) = self.axis(self.col_rule, 1, shapes)?;

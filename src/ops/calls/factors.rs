@@ -22,20 +22,20 @@ use rug::float::{FreeCache, free_cache};
 /// How a triangular matrix is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TriangularKind {
-    /// The side on which it stands.
+    /// The side on which the triangular matrix is multiplied.
     pub side: Side,
-    /// The triangle that counts.
+    /// The selected triangle.
     pub uplo: Uplo,
     /// The matrix or its transpose.
     pub op: Op,
-    /// Whether its diagonal counts.
+    /// Whether its diagonal is read.
     pub diag: Diag,
 }
 
-/// The factor of `a` in its place: in one triangle, or as a whole matrix. Collective.
+/// Replaces `a` by its factor: in one triangle, or as a whole matrix. Collective.
 ///
 /// # Errors
-/// Shapes; those of the caller and of [`crate::distributed::cholesky_with`]; on all ranks.
+/// Errors of shapes; the errors of the caller and of [`crate::distributed::cholesky_with`]; on all ranks.
 pub fn cholesky_over<C: Caller>(
     caller: &C,
     team: &Team,
@@ -59,10 +59,10 @@ pub fn cholesky_over<C: Caller>(
     a.give(&ranks, part, &factor)
 }
 
-/// `b := alpha op(t)^-1 b`, or from the right. Collective.
+/// Computes `b := alpha op(t)^-1 b`, or the solution for side right. Collective.
 ///
 /// # Errors
-/// Shapes; those of the caller and of [`crate::distributed::trsm_with`]; on all ranks.
+/// Errors of shapes; the errors of the caller and of [`crate::distributed::trsm_with`]; on all ranks.
 pub fn trsm_over<C: Caller>(
     caller: &C,
     team: &Team,
@@ -94,10 +94,10 @@ pub fn trsm_over<C: Caller>(
     b.solve(&ranks, |ctx, right| trsm_local(ctx, team, &factor, right, bits, &options))
 }
 
-/// `b := a^-1 b` for a symmetric positive definite `a`. Collective.
+/// Computes `b := a^-1 b` for a symmetric positive definite `a`. Collective.
 ///
 /// # Errors
-/// Shapes; those of the caller and of [`crate::distributed::solve_with`]; on all ranks.
+/// Errors of shapes; the errors of the caller and of [`crate::distributed::solve_with`]; on all ranks.
 pub fn solve_over<C: Caller>(
     caller: &C,
     team: &Team,
@@ -111,10 +111,10 @@ pub fn solve_over<C: Caller>(
     solve_factored(caller, team, &factor, b, bits)
 }
 
-/// `x := a^-1`, the whole matrix, for a symmetric positive definite `a`. Collective.
+/// Computes `x := a^-1`, the whole matrix, for a symmetric positive definite `a`. Collective.
 ///
 /// # Errors
-/// Shapes; those of the caller and of [`crate::distributed::inverse`]; on all ranks.
+/// Errors of shapes; the errors of the caller and of [`crate::distributed::inverse`]; on all ranks.
 pub fn inverse_over<C: Caller>(
     caller: &C,
     team: &Team,
@@ -128,7 +128,7 @@ pub fn inverse_over<C: Caller>(
     inverse_factored(caller, team, &factor, x, bits)
 }
 
-/// `b := (l l^T)^-1 b` with the factor in a triangle. Collective.
+/// Computes `b := (l l^T)^-1 b` with the factor in a triangle. Collective.
 ///
 /// # Errors
 /// As [`solve_over`].
@@ -148,11 +148,11 @@ pub fn cholesky_solve_over<C: Caller>(
     solve_factored(caller, team, &factor, b, bits)
 }
 
-/// The logarithm of the determinant of `l l^T`, of whose triangle `uplo` only the diagonal is read. `store` takes the
+/// The logarithm of the determinant of `l l^T`; only the diagonal of the triangle `uplo` is read. `store` passes the
 /// pivots to [`stored_log_det`] on a rank that needs the number. Collective.
 ///
 /// # Errors
-/// [`Error::Singular`]; those of the caller; on all ranks.
+/// [`Error::Singular`]; the errors of the caller; on all ranks.
 pub fn log_det_over<C: Caller>(
     caller: &C,
     team: &Team,
@@ -182,7 +182,7 @@ pub(super) fn log_det_factored<C: Caller>(
     together(team.world(), store(pivots.view()))
 }
 
-/// The logarithm of the determinant of `l l^T` from the pivots of `l`, in one entry; no cache stays behind.
+/// The logarithm of the determinant of `l l^T` from the pivots of `l`, in one entry; no cache remains.
 ///
 /// # Errors
 /// Memory.

@@ -1,4 +1,4 @@
-//! A factor over ranks that is kept: factored once, solved with many times, without its numbers being taken in again.
+//! A kept factor over ranks: factored once and used for many solves, so that its numbers are not read again.
 
 use super::CallOutcome;
 use super::caller::{ArgumentFault, CallFailure, Caller};
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub struct KeptFactor {
     tiles: DistMatrix,
-    /// Whether a renewal failed, and none since has not.
+    /// Whether the last renewal failed.
     is_lost: bool,
     /// A number that no other factor of these ranks has.
     number: u64,
@@ -45,10 +45,10 @@ fn bits_of<C: Caller>(
 }
 
 impl KeptFactor {
-    /// The factor of `a`, at `asked_bits` bits, or with 0 at the largest precision of its entries. Collective.
+    /// The factor of `a`, with `asked_bits` bits, or with 0 at the largest precision of its entries. Collective.
     ///
     /// # Errors
-    /// Shapes; those of the caller and of [`crate::distributed::cholesky_with`]; on all ranks.
+    /// Shapes; the errors of the caller and of [`crate::distributed::cholesky_with`]; on all ranks.
     pub fn new<C: Caller>(
         caller: &C,
         team: &Team,
@@ -65,11 +65,11 @@ impl KeptFactor {
         Ok(KeptFactor { tiles, is_lost: false, number: next_number(team)? })
     }
 
-    /// Becomes [`KeptFactor::new`], in its own memory where order and precision are unchanged and there is no memory
-    /// limit. Collective.
+    /// Replaces it by [`KeptFactor::new`], in its own memory if order and precision are unchanged and there is no
+    /// memory limit. Collective.
     ///
     /// # Errors
-    /// As [`KeptFactor::new`]; after those of the factorisation the factor has no rows, and is refused until it is
+    /// As [`KeptFactor::new`]; after an error of the factorisation the factor has no rows, and is refused until it is
     /// renewed.
     pub fn renew<C: Caller>(
         &mut self,
@@ -109,7 +109,7 @@ impl KeptFactor {
         self.tiles.precision_bits()
     }
 
-    /// Records it as the argument `factor` of a call, the same one on all ranks.
+    /// Records it as the argument `factor` of a call, which must be the same factor on all ranks.
     pub fn describe(&self, open: &mut Opening<'_>) {
         let (map, bits) = (self.tiles.map(), self.precision_bits());
         let (rows, grid) = (map.rows, map.grid);
@@ -119,7 +119,7 @@ impl KeptFactor {
         open.say("factor", "it is the factor number", self.number);
     }
 
-    /// Records it as [`KeptFactor::describe`], and refuses it if it is lost.
+    /// Records it as [`KeptFactor::describe`], and returns an error if it is lost.
     ///
     /// # Errors
     /// The last renewal failed.
@@ -129,31 +129,31 @@ impl KeptFactor {
         if self.is_lost { Err(F::refused("factor", ArgumentFault::Value, message.into())) } else { Ok(self) }
     }
 
-    /// `b := a^-1 b` for the factored `a`. Collective.
+    /// Computes `b := a^-1 b` for the factored `a`. Collective.
     ///
     /// # Errors
-    /// Shapes; those of the caller and of [`crate::distributed::solve_with`]; on all ranks.
+    /// Shapes; the errors of the caller and of [`crate::distributed::solve_with`]; on all ranks.
     pub fn solve<C: Caller>(&self, caller: &C, team: &Team, b: PlacedMatrix<C::Array>) -> CallOutcome<(), C> {
         b.check_shape::<C::Failure>(self.order(), b.cols())?;
         let bits = b.result_place(&CallRanks::new(caller, team), None)?;
         solve_factored(caller, team, &self.tiles, b, bits)
     }
 
-    /// `x := a^-1` for the factored `a`. Collective.
+    /// Computes `x := a^-1` for the factored `a`. Collective.
     ///
     /// # Errors
-    /// Shapes; those of the caller and of [`crate::distributed::inverse`]; on all ranks.
+    /// Shapes; the errors of the caller and of [`crate::distributed::inverse`]; on all ranks.
     pub fn inverse<C: Caller>(&self, caller: &C, team: &Team, x: PlacedMatrix<C::Array>) -> CallOutcome<(), C> {
         x.check_shape::<C::Failure>(self.order(), self.order())?;
         let bits = x.result_place(&CallRanks::new(caller, team), None)?;
         inverse_factored(caller, team, &self.tiles, x, bits)
     }
 
-    /// The logarithm of the determinant of the factored matrix: `store` takes the pivots to
-    /// [`super::stored_log_det`] on a rank that needs the number. Collective.
+    /// The logarithm of the determinant of the factored matrix: `store` passes the pivots to [`super::stored_log_det`]
+    /// on a rank that needs the number. Collective.
     ///
     /// # Errors
-    /// [`Error::Singular`], and those of `store`; on all ranks.
+    /// [`Error::Singular`], and the errors of `store`; on all ranks.
     pub fn log_det<C: Caller>(
         &self,
         team: &Team,
@@ -162,10 +162,10 @@ impl KeptFactor {
         log_det_factored::<C>(team, &self.tiles, store)
     }
 
-    /// Stores the factor in a triangle of `a`, as its transpose in the upper one. Collective.
+    /// Stores the factor in a triangle of `a`, transposed in the upper one. Collective.
     ///
     /// # Errors
-    /// Shapes; those of the caller; on all ranks.
+    /// Errors of shapes; the errors of the caller; on all ranks.
     pub fn store<C: Caller>(
         &self,
         caller: &C,

@@ -16,7 +16,7 @@ use crate::ops::solve::ranks::LocalSolution;
 use crate::tile::{Distribution, TileMap};
 use std::collections::HashMap;
 
-/// A matrix over ranks, with its numbers checked.
+/// A matrix over ranks whose description has been checked.
 #[derive(Clone, Debug)]
 pub struct PlacedMatrix<A> {
     /// The part of this rank.
@@ -191,7 +191,7 @@ impl<A: LocalArray> PlacedMatrix<A> {
         Ok(PlacedRows::Moved(share))
     }
 
-    /// Takes in the right sides of a solve, and runs `work` on them in the context that it is given. Collective.
+    /// Takes in the right-hand sides of a solve, and runs `work` on them in the context that it is given. Collective.
     ///
     /// # Errors
     /// As [`PlacedMatrix::take`], and those of `work`.
@@ -210,7 +210,7 @@ impl<A: LocalArray> PlacedMatrix<A> {
         self.give_solution(ranks, account.done(found)?, copied)
     }
 
-    /// Stores a solution that was found while a copy of the right sides of `copied` bytes existed. Collective.
+    /// Stores a solution that was found while a copy of the right-hand sides of `copied` bytes existed. Collective.
     ///
     /// # Errors
     /// As [`Caller::write`], on all ranks; memory.

@@ -1,10 +1,11 @@
-//! Verbs over ranks on matrices as a caller has them: the one implementation behind the C library and the Python
-//! package.
+//! Verbs over ranks on matrices in the caller's own distribution: the common implementation of the C library and the
+//! Python package.
 //!
-//! A caller says how the numbers of its arrays are read and written ([`Caller`], [`LocalArray`]). The verbs take
-//! operands into tiles, call `distributed`, and store this rank's part of the result. They count the bytes of each step
-//! ([`CallAccount`]), so that the memory of a node stays within its limit and a plan states what a call takes. An error
-//! of one rank is one of all. Knows: distributions, products, factors, solves. Does not know: the caller's formats.
+//! A caller defines how the numbers of its arrays are read and written ([`Caller`], [`LocalArray`]). The verbs convert
+//! operands to tiles, call `distributed`, and store this rank's part of the result. They count the bytes of each step
+//! ([`CallAccount`]), so that the memory of a node stays within its limit and a plan can predict it. An error on one
+//! rank is returned by all ranks. Depends on: distributions, products, factors, solves. Independent of: the caller's
+//! formats.
 
 mod account;
 mod caller;

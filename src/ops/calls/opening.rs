@@ -49,7 +49,7 @@ pub struct Opening<'a> {
 struct SharedValue {
     argument: &'static str,
     entry: Option<usize>,
-    /// Which of the argument's values it is.
+    /// The number of the value among those of the argument.
     what: String,
     /// The value, for messages.
     shown: String,
@@ -89,14 +89,14 @@ impl<'a> Opening<'a> {
         self.values.push(SharedValue { argument, entry, what: what.into(), exact: String::new(), shown });
     }
 
-    /// An argument that must be the same on all ranks: a name without fields, whose `Debug` is that name. The compared
-    /// values are those that a message shows, so every difference is reported.
+    /// An argument that must be the same on all ranks: an enumeration without fields, whose `Debug` text is its name.
+    /// Exactly the values shown in messages are compared, so every difference is reported.
     pub fn choice<T: Debug>(&mut self, name: &'static str, value: T) -> T {
         self.say(name, "it is", format!("{value:?}"));
         value
     }
 
-    /// A scalar by its value, in as few bits as that has: its stored precision need not be the same on all ranks.
+    /// A scalar by its value, with the fewest bits that represent it: its stored precision may differ between ranks.
     pub fn number(&mut self, name: &'static str, number: Option<Float>) -> Option<Float> {
         let number = number.map(shortest);
         let (shown, exact) = match &number {
@@ -110,7 +110,7 @@ impl<'a> Opening<'a> {
     /// A matrix over ranks; [`DescribedMatrix::place`] makes an operand of it.
     ///
     /// # Errors
-    /// A number of the description that is out of range; more matrices than a call has.
+    /// A number of the description that is out of range; more matrices than a call can have.
     pub fn matrix<A: LocalArray, F: CallFailure>(
         &mut self,
         local: A,
@@ -126,12 +126,12 @@ impl<'a> Opening<'a> {
         Ok(described)
     }
 
-    /// The result of this rank's checks, where they succeeded on all ranks with the same values; else, on every rank,
-    /// the first argument that is wrong on any, or that differs. `limited` is whether this rank has a memory limit.
-    /// Collective.
+    /// The result of this rank's checks, if they succeeded on all ranks with the same values; otherwise, on every rank,
+    /// the first argument that is wrong on some rank, or that differs. `limited` is whether this rank has a memory
+    /// limit. Collective.
     ///
     /// # Errors
-    /// The failure that all ranks have.
+    /// The common failure of all ranks.
     pub fn agreed<T, F: CallFailure>(
         self,
         routine: Routine<'_>,

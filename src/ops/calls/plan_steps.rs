@@ -22,7 +22,7 @@ use crate::plan::even_share;
 use crate::site::Team;
 use crate::tile::{Distribution, RankGrid, TileMap};
 
-/// Memory that a call over ranks would take.
+/// Predicted memory of a call over ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallPlan {
     /// Bytes of the copies of operands and of the result on this rank, in addition to its arrays.
@@ -56,7 +56,7 @@ pub(super) struct CallSteps<'a, C> {
     /// Tallies of the call as requested, and of one whose ranks all have a limit.
     tallies: [Tally; 2],
     copied: u64,
-    /// The most that a call under a limit takes of it, on all ranks of the node.
+    /// The largest number of bytes that a call under a limit takes of it, on all ranks of the node.
     node: u64,
 }
 
@@ -188,8 +188,8 @@ impl<'a, C: Caller> CallSteps<'a, C> {
         Ok(map)
     }
 
-    /// The right sides, and a solve for them: `placed` is the bytes of its result in the form of its array, `copies`
-    /// those of its copies of the triangle.
+    /// The right-hand sides, and a solve for them: `placed` is the bytes of its result in the form of its array,
+    /// `copies` those of its copies of the triangle.
     pub(super) fn right_sides(
         &mut self,
         b: &PlacedMatrix<C::Array>,

@@ -16,7 +16,7 @@ use crate::site::Team;
 /// The plan of [`super::syrk_over`] without an added matrix. Collective.
 ///
 /// # Errors
-/// As the call; the least memory limit for the step that does not fit.
+/// The errors of the call; the smallest memory limit for the step that does not fit.
 pub fn plan_syrk_over<C: Caller>(
     caller: &C,
     team: &Team,

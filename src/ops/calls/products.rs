@@ -17,7 +17,7 @@ use crate::site::Team;
 use crate::tile::{Distribution, RankGrid, TileMap};
 use rug::Float;
 
-/// The scalars of a product; `None` is 1 for alpha, and for beta that nothing is added.
+/// The scalars of a product; `None` means 1 for alpha, and for beta that no matrix is added.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProductTerms<'a> {
     /// The factor of the product.
@@ -38,10 +38,10 @@ pub(super) fn contracted_first<A: LocalArray>(a: PlacedMatrix<A>, is_first: bool
     if is_first { a } else { a.transposed() }
 }
 
-/// `c := alpha op(a) op(a)^T + beta c` on a triangle, or on both. Collective.
+/// Computes `c := alpha op(a) op(a)^T + beta c` on a triangle, or on both. Collective.
 ///
 /// # Errors
-/// Shapes; those of the caller and of [`crate::distributed::syrk`]; on all ranks.
+/// Errors of shapes; the errors of the caller and of [`crate::distributed::syrk`]; on all ranks.
 pub fn syrk_over<C: Caller>(
     caller: &C,
     team: &mut Team,
@@ -67,7 +67,7 @@ pub fn syrk_over<C: Caller>(
     finish(&CallRanks::new(caller, team), c, part, &done.result, &done.report)
 }
 
-/// `c := alpha op(a) op(b) + beta c`, with the two operations in `ops`. Collective.
+/// Computes `c := alpha op(a) op(b) + beta c`, with the two operations in `ops`. Collective.
 ///
 /// # Errors
 /// As [`syrk_over`].

@@ -9,8 +9,8 @@ use crate::error::Error;
 use crate::site::Team;
 use std::borrow::Cow;
 
-/// The result of a step on this rank, where it succeeded on all. Collective: a rank that fails by itself must not leave
-/// the others in the call; its own failure is its own answer.
+/// The result of a step on this rank, if it succeeded on all ranks. Collective: a rank on which the step fails must not
+/// leave the others waiting; it returns its own failure.
 ///
 /// # Errors
 /// The failure of this rank, or of another one.

@@ -16,7 +16,7 @@ impl RankShapes {
         RankShapes { shapes, limited }
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn ranks(&self) -> usize {
         self.shapes.len()
     }
@@ -26,7 +26,7 @@ impl RankShapes {
         self.limited
     }
 
-    /// Rows and columns of a rank's part of the matrix that is the `at`-th argument.
+    /// Rows and columns of a rank's part of the matrix with number `at` among the arguments.
     pub fn of(&self, rank: usize, at: usize) -> [usize; 2] {
         self.shapes[rank][at]
     }

@@ -6,7 +6,7 @@
 /// 0.6 MB (docs/BENCHMARKS.md).
 const PROCESS_BYTES: u64 = 512 << 10;
 
-/// The process bytes of one of `ranks` ranks.
+/// The memory of the process of one of `ranks` ranks.
 pub fn process_bytes(ranks: usize) -> u64 {
     if ranks > 1 { PROCESS_BYTES } else { 0 }
 }
@@ -14,9 +14,9 @@ pub fn process_bytes(ranks: usize) -> u64 {
 /// The bytes of a rank, step by step.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
-    /// Whether the context has no limit, and keeps copies and memory for the next step and the next call.
+    /// Whether the context has no limit, so that it keeps copies and memory for the next step and the next call.
     keeps: bool,
-    /// Bytes now, and the memory that the context keeps from copies that have been freed.
+    /// Bytes at this time, and bytes that the context keeps from copies that have been freed.
     now: u64,
     /// Bytes of the longest messages that have been freed: the allocator keeps them for later messages.
     freed: u64,
@@ -34,12 +34,12 @@ impl Tally {
         self.keeps
     }
 
-    /// The most that there was at a time.
+    /// The largest number of bytes at one time.
     pub fn most(&self) -> u64 {
         self.most
     }
 
-    /// Counts `more` bytes in addition for a step.
+    /// Counts `more` additional bytes for a step.
     pub fn at_most(&mut self, more: u64) {
         self.most = self.most.max(self.now.saturating_add(self.freed).saturating_add(more));
     }
@@ -61,17 +61,17 @@ impl Tally {
         self.now = self.now.saturating_sub(bytes);
     }
 
-    /// A copy goes, or to the next call.
+    /// A copy is freed, or kept for the next call.
     pub fn drop_copy(&mut self, bytes: u64) {
         self.release(if self.keeps { 0 } else { bytes });
     }
 
-    /// Memory of a step that the context keeps when it has gone, if it has no limit.
+    /// Memory of a step that the context keeps after it, if it has no limit.
     pub fn keep(&mut self, bytes: u64) {
         self.now += if self.keeps { bytes } else { 0 };
     }
 
-    /// Stores a result of `placed` bytes whose copy was freed before: the memory kept from the copy makes room.
+    /// Stores a result of `placed` bytes whose copy was freed before: it uses the memory kept from the copy.
     pub fn store_again(&mut self, messages: u64, placed: u64) {
         self.travel(messages, if self.keeps { 0 } else { placed });
     }

@@ -49,9 +49,9 @@ impl From<Uplo> for TrianglePart {
 /// The entries of a triangle that lie on this rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LocalTriangle {
-    /// Where the diagonal passes through this rank's part.
+    /// The diagonal within this rank's part.
     pub diagonal: LocalDiagonal,
-    /// Which side of it counts.
+    /// The side of the diagonal that is used.
     pub part: TrianglePart,
 }
 
@@ -61,7 +61,7 @@ impl LocalTriangle {
         LocalTriangle { diagonal: self.diagonal.transposed(), part: self.part.transposed() }
     }
 
-    /// The rows of column `col` that count, of `rows` rows.
+    /// The rows of column `col` in the part, of `rows` rows.
     pub fn rows(self, col: usize, rows: usize) -> Range<usize> {
         let LocalTriangle { diagonal, part } = self;
         match part {
@@ -73,7 +73,7 @@ impl LocalTriangle {
         }
     }
 
-    /// Whether no entry of a part of `rows` by `cols` counts.
+    /// Whether the triangle has no entry in a part of `rows` by `cols`.
     pub fn is_empty(self, rows: usize, cols: usize) -> bool {
         rows == 0 || (0..cols).all(|col| self.rows(col, rows).is_empty())
     }

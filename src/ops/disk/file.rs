@@ -33,7 +33,7 @@ pub(crate) trait StoredBlocks: Sync {
     /// Reads a block of this rank.
     ///
     /// # Errors
-    /// Those of the storage, and of rounding.
+    /// The errors of the storage, and of rounding.
     fn read(&self, id: TileId, space: &mut Self::Space) -> Result<()>;
 
     /// The words that blocks are read into, heads and then limbs; those of any block fit.
@@ -44,7 +44,7 @@ pub(crate) trait StoredBlocks: Sync {
 /// are 0. Collective.
 ///
 /// # Errors
-/// Those of [`StoredBlocks::read`]; [`crate::Error::Io`], [`crate::Error::Cancelled`].
+/// The errors of [`StoredBlocks::read`]; [`crate::Error::Io`], [`crate::Error::Cancelled`].
 pub(crate) fn write_file<S: StoredBlocks>(
     site: Site<'_>,
     path: &Path,
@@ -54,7 +54,7 @@ pub(crate) fn write_file<S: StoredBlocks>(
     by_root(site, path, stored.shape(), |writer| match writer {
         Some(writer) if site.team.size() == 1 => write_all(site.ctx, writer, stored, &mut spaces),
         writer => {
-            let space = spaces.first_mut().expect("each rank has room for a block");
+            let space = spaces.first_mut().expect("each rank can hold a block");
             over_ranks(site, writer, stored, space)
         }
     })

@@ -1,5 +1,5 @@
 //! Parts common to out-of-core operations: results that are made of stored blocks, ranks with a directory each, and
-//! reports of the disk. Does not know: how the blocks are computed.
+//! reports of the disk. Independent of: how the blocks are computed.
 
 mod file;
 mod place;

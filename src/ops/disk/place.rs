@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// The exponents and the checksums that the root finds in files, on all ranks. Collective.
 ///
 /// # Errors
-/// Those of `scan`; [`Error::Transport`].
+/// The errors of `scan`; [`Error::Transport`].
 pub(crate) fn scanned_by_root(
     site: Site<'_>,
     scan: impl FnOnce() -> Result<(Vec<i64>, [u64; 2])>,

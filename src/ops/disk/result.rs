@@ -1,4 +1,4 @@
-//! A result on its way to a file: blocks of it, each an object of a storage directory.
+//! A result that is being written to a file: blocks of it, each an object of a storage directory.
 
 use super::{Attempt, StoredBlocks};
 use crate::comm::{Reduction, Transport};
@@ -111,7 +111,7 @@ impl StoredResult {
     /// Opens the directory of a result, without blocks that are damaged; returns the number of damaged ones.
     ///
     /// # Errors
-    /// Those of [`AnsweredStorage::open`]; [`crate::Error::OutOfMemory`].
+    /// The errors of [`AnsweredStorage::open`]; [`crate::Error::OutOfMemory`].
     pub fn open(
         place: ResultPlace<'_>,
         cut: ResultCut,
@@ -157,7 +157,7 @@ impl StoredResult {
     /// Makes a block, by `fill`, from buffers of zeros or of arbitrary contents, and begins to write it.
     ///
     /// # Errors
-    /// Those of `fill`, and of earlier writes.
+    /// The errors of `fill`, and of earlier writes.
     pub fn publish(&mut self, id: TileId, fill: impl FnOnce(&mut [u64], &mut [u64]) -> Result<()>) -> Result<()> {
         let mut buffer = self.buffer()?;
         let entries = self.cut.entries(id);

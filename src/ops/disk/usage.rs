@@ -61,21 +61,21 @@ impl DiskWatch {
     }
 }
 
-/// The tiles found in a storage directory, and the bytes read from the disk and written to it.
+/// The use of a storage directory by a call: tiles found in it, bytes read from it and written to it.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct DiskUse {
-    /// Tiles that an earlier run had finished.
+    /// Tiles that an earlier run had completed.
     pub tiles_found: usize,
-    /// Groups of tiles that were damaged and made again.
+    /// Groups of tiles that were damaged and computed again.
     pub groups_repaired: usize,
-    /// Bytes read while the work was under way, passes over the input before it not counted.
+    /// Bytes read during the computation, without the passes over the input before it.
     pub read_bytes: u64,
     /// Bytes written to the directory.
     pub written_bytes: u64,
-    /// Bytes of finished tiles that were read again while they were still in memory.
+    /// Bytes of finished tiles that were used again while they were still in memory.
     pub reused_bytes: u64,
-    /// Seconds during which the disk was at work.
+    /// Seconds during which the disk was busy.
     pub disk_seconds: f64,
     /// Whether the system's cache was bypassed.
     pub direct_io: bool,

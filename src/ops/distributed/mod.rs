@@ -3,8 +3,8 @@
 //! Every function here is collective: all ranks of the [`Team`] call it, in the same order, with the same precision and
 //! options. The bits of the result are those of [`crate::syrk_with`] on one matrix with all the rows, for any number of
 //! ranks and nodes, any distribution of the rows, any memory limit and kernel. Factors and solves also have the bits of
-//! one process; [`inverse`] has the bits of a solution for the identity in one process, and not those of
-//! [`crate::Cholesky::inverse`]. An error that one rank meets is returned by all. Source: docs/ALGORITHM.md, "Many
+//! one process; [`inverse`] has the bits of the solution for the identity in one process, and not those of
+//! [`crate::Cholesky::inverse`]. An error on one rank is returned by all ranks. Source: docs/ALGORITHM.md, "Many
 //! ranks".
 
 pub use crate::ops::factor::options::DistCholeskyOptions;

@@ -9,27 +9,28 @@ use crate::ops::distribution::rect::{Rect, receive, send, store, unpack};
 use crate::plan::BLOCK;
 use crate::tile::{LARGEST_BLOCK, RankGrid, TileId, TileMap};
 
-/// A matrix in tiles, 2D block-cyclic over the ranks of a team: one rank's part of it.
+/// One rank's part of a matrix in tiles, distributed 2D block-cyclically over the ranks of a team.
 ///
-/// Of a triangle only the tiles that touch it exist. Entries outside of it are 0, as in a factor, or the mirror image
-/// of those inside, as in the result of a SYRK: [`DistMatrix::is_symmetric`].
+/// Of a triangle only the tiles that contain entries of it are stored. Entries outside the triangle are 0, as in a
+/// factor, or the mirror image of the entries inside, as in the result of a SYRK: [`DistMatrix::is_symmetric`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DistMatrix {
     map: TileMap,
     rank: usize,
     precision_bits: u32,
-    /// Whether the entries outside the triangle mirror it. The tiles on the diagonal are whole then.
+    /// Whether the matrix is symmetric, so that the stored triangle represents both. The tiles on the diagonal then
+    /// contain both triangles.
     symmetric: bool,
     /// The rank's tiles, column by column.
     tiles: Vec<(TileId, Matrix)>,
 }
 
 impl DistMatrix {
-    /// The zero matrix: the tiles of `rank`.
+    /// The zero matrix: the tiles of rank `rank`.
     ///
     /// # Errors
     /// [`crate::Error::OutOfMemory`], [`crate::Error::Precision`]; [`crate::Error::InvalidArgument`] for a grid without
-    /// ranks and for tiles that are not a multiple of 8 high.
+    /// ranks and for tiles whose height is not a multiple of 8.
     pub fn zeros(map: TileMap, rank: usize, precision_bits: u32) -> Result<DistMatrix> {
         check_tile_size(map.tile_size)?;
         if map.grid.size() == 0 {
@@ -69,23 +70,23 @@ impl DistMatrix {
             && self.has_own_tiles()
     }
 
-    /// Shape, tiles and owners.
+    /// Shape, tiles and owners of the matrix.
     pub fn map(&self) -> &TileMap {
         &self.map
     }
 
-    /// Whether this is the triangle of a symmetric matrix, which acts as the whole of it; otherwise entries outside a
+    /// Whether this is one triangle of a symmetric matrix and represents the whole matrix; otherwise entries outside a
     /// triangle are 0.
     pub fn is_symmetric(&self) -> bool {
         self.symmetric
     }
 
-    /// The symmetric matrix whose triangle this is; entries of the diagonal tiles outside of it are replaced.
+    /// The symmetric matrix with this triangle; entries of the diagonal tiles outside the triangle are replaced.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where the map names no triangle, [`Error::ShapeMismatch`] where it is not square: on
-    /// every rank. [`Error::InvalidArgument`] only on this rank, since nothing travels, where one of its tiles was
-    /// replaced by another one ([`DistMatrix::tiles_mut`]).
+    /// On every rank: [`Error::InvalidArgument`] if the map has no triangle, [`Error::ShapeMismatch`] if it is not
+    /// square. Only on this rank, since no message is sent: [`Error::InvalidArgument`] if one of its tiles was replaced
+    /// by another tile ([`DistMatrix::tiles_mut`]).
     pub fn into_symmetric(mut self) -> Result<DistMatrix> {
         let (rows, cols) = (self.map.rows, self.map.cols);
         if rows != cols {
@@ -118,17 +119,18 @@ impl DistMatrix {
         &self.tiles
     }
 
-    /// The tiles of this rank, to be changed; calls refuse a matrix whose tiles have other shapes or precisions then.
+    /// The tiles of this rank, for changes; calls refuse a matrix whose tiles have other shapes or precisions
+    /// afterwards.
     pub fn tiles_mut(&mut self) -> &mut [(TileId, Matrix)] {
         &mut self.tiles
     }
 
-    /// A tile of this rank; `None` where another has it.
+    /// A tile of this rank; `None` if another rank owns it.
     pub fn tile(&self, id: TileId) -> Option<&Matrix> {
         self.find(id).map(|at| &self.tiles[at].1)
     }
 
-    /// A tile of this rank, to be changed, like those of [`DistMatrix::tiles_mut`].
+    /// A tile of this rank, for changes, as [`DistMatrix::tiles_mut`].
     pub fn tile_mut(&mut self, id: TileId) -> Option<&mut Matrix> {
         self.find(id).map(|at| &mut self.tiles[at].1)
     }
@@ -149,7 +151,7 @@ impl DistMatrix {
         self.tiles.iter().map(|(_, tile)| tile.bytes()).sum()
     }
 
-    /// Bytes of the tiles of any rank; 0 for tiles of 0 rows.
+    /// Bytes of the tiles of any rank; 0 if tiles have 0 rows.
     pub fn bytes_for(map: &TileMap, rank: usize, precision_bits: u32) -> u64 {
         if map.tile_size == 0 {
             return 0;
@@ -184,13 +186,13 @@ impl DistMatrix {
     /// The whole matrix on rank `root`, `None` on the others; see [`DistMatrix::is_symmetric`]. Collective.
     ///
     /// # Errors
-    /// On every rank: [`crate::Error::InvalidArgument`] for a root beyond the group, a group of fewer ranks than the
-    /// grid or in which this rank has another number, tiles that were replaced by others ([`DistMatrix::tiles_mut`]),
-    /// and ranks that differ in the root, the tiles, the precision or the symmetry; [`crate::Error::OutOfMemory`] where
-    /// the root cannot hold the matrix; [`crate::Error::Transport`].
+    /// On every rank: [`crate::Error::InvalidArgument`] for a root outside the group, for a group of fewer ranks than
+    /// the grid or in which this rank has another number, for tiles that were replaced by others
+    /// ([`DistMatrix::tiles_mut`]), and for ranks that differ in the root, the tiles, the precision or the symmetry;
+    /// [`crate::Error::OutOfMemory`] if the root cannot hold the matrix; [`crate::Error::Transport`].
     pub fn gather(&self, group: &dyn Transport, root: usize) -> Result<Option<Matrix>> {
         self.check_group(group)?;
-        let refusal = || Error::InvalidArgument(format!("gather: rank {root} of {}", group.size()));
+        let refusal = || Error::InvalidArgument(format!("gather: rank {root} is not one of {} ranks", group.size()));
         agree(group, if root < group.size() { Ok(()) } else { Err(refusal()) })?;
         let said = (root, self.map, self.precision_bits, self.symmetric);
         check_alike(group, &said, "gather: ranks differ in the root, the tiles, the precision or the symmetry")?;
@@ -231,13 +233,14 @@ impl DistMatrix {
         }
     }
 
-    /// The tiles of `whole`, which rank `root` has and all others pass as `None`, as `map` distributes them. Where the
-    /// map names a triangle, the result is that triangle: see [`DistMatrix::into_symmetric`]. Collective.
+    /// Distributes the matrix `whole` of rank `root` into tiles according to `map`; all other ranks pass `None`. If the
+    /// map has a triangle, the result is that triangle: see [`DistMatrix::into_symmetric`]. Collective.
     ///
     /// # Errors
-    /// On every rank: [`crate::Error::InvalidArgument`] for a root or a grid beyond the group, a matrix that is not
-    /// only on the root or has another precision, and where ranks differ; [`crate::Error::ShapeMismatch`] for a matrix
-    /// of another shape; [`crate::Error::OutOfMemory`] where one cannot hold its tiles; [`crate::Error::Transport`].
+    /// On every rank: [`crate::Error::InvalidArgument`] for a root or a grid outside the group, for a matrix that is
+    /// not only on the root or has another precision, and for ranks with different arguments;
+    /// [`crate::Error::ShapeMismatch`] for a matrix of another shape; [`crate::Error::OutOfMemory`] if a rank cannot
+    /// hold its tiles; [`crate::Error::Transport`].
     pub fn scatter(
         group: &dyn Transport,
         root: usize,
@@ -322,7 +325,7 @@ pub(crate) fn check_place(group: &dyn Transport, rank: usize, grid: RankGrid) ->
 /// Refuses a root outside the group.
 pub(crate) fn check_root(group: &dyn Transport, root: usize) -> Result<()> {
     let ranks = group.size();
-    if root < ranks { Ok(()) } else { Err(Error::InvalidArgument(format!("root {root} of {ranks} ranks"))) }
+    if root < ranks { Ok(()) } else { Err(Error::InvalidArgument(format!("root {root} is not one of {ranks} ranks"))) }
 }
 
 /// Refuses tiles that are not whole blocks.
@@ -350,14 +353,15 @@ fn check_scatter(
     map.grid.check_ranks(group.size())?;
     check_root(group, root)?;
     if whole.is_some() != (rank == root) {
-        return refuse(format!("rank {rank}: the matrix comes from rank {root} and from no other"));
+        return refuse(format!("rank {rank}: only rank {root} may pass the matrix"));
     }
     let Some(whole) = whole else { return Ok(()) };
     if (whole.rows(), whole.cols()) != (map.rows, map.cols) {
         return Err(Error::shape_mismatch("scatter", (whole.rows(), whole.cols()), (map.rows, map.cols)));
     }
     if whole.precision_bits() != precision_bits {
-        return refuse(format!("scatter: a matrix of {} bits into one of {precision_bits}", whole.precision_bits()));
+        let bits = whole.precision_bits();
+        return refuse(format!("scatter: the matrix has {bits} bits, but the result has {precision_bits}"));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Matrices over the ranks of a team: the ranks of a computation, the owners of entries, and how entries travel.
 //!
-//! Knows: tiles and ranks. Does not know: products, factorisations.
+//! Depends on: tiles and ranks. Independent of: products, factorisations.
 
 pub(crate) mod matrix;
 pub(crate) mod rect;

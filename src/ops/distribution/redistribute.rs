@@ -42,19 +42,19 @@ impl EntryWriter for TileTarget<'_> {
 }
 
 impl DistMatrix {
-    /// The same matrix as `map` distributes it: other tiles, another grid, or a triangle of it. Collective over
-    /// `group`, whose ranks all pass the same map.
+    /// The same matrix distributed according to `map`: other tiles, another grid, or one triangle of it. Collective
+    /// over `group`, whose ranks all pass the same map.
     ///
-    /// One triangle made of the other is that of a symmetric matrix: the entries are transposed. A whole matrix made of
-    /// a triangle has zeros elsewhere, or the mirror image where it is symmetric ([`DistMatrix::is_symmetric`]); a
-    /// triangle made of a whole matrix leaves the other out.
-    /// Memory: the new tiles, and messages of 1 to 8 MiB to and from this rank. Each entry travels once.
+    /// If one triangle is made from the other, the matrix is taken as symmetric and the entries are transposed. A whole
+    /// matrix made from a triangle has zeros outside it, or the mirror image if it is symmetric
+    /// ([`DistMatrix::is_symmetric`]); a triangle made from a whole matrix omits the other triangle. Memory: the new
+    /// tiles, and messages of 1 to 8 MiB to and from this rank. Each entry is sent once.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`] for a map of another shape; [`Error::InvalidArgument`] for a grid of more ranks than
-    /// there are, tiles that are not a multiple of 8 high, maps that differ between ranks, a group in which
-    /// this rank has another number, and tiles that were replaced by others;
-    /// [`Error::OutOfMemory`], [`Error::Transport`]; on every rank.
+    /// On every rank: [`Error::ShapeMismatch`] for a map of another shape; [`Error::InvalidArgument`] for a grid of
+    /// more ranks than there are, tiles whose height is not a multiple of 8, maps that differ between ranks, a group in
+    /// which this rank has another number, and tiles that were replaced by others; [`Error::OutOfMemory`],
+    /// [`Error::Transport`].
     pub fn redistribute(&self, group: &dyn Transport, map: TileMap) -> Result<DistMatrix> {
         self.check_group(group)?;
         let mut target = agreed(group, DistMatrix::zeros(map, group.rank(), self.precision_bits()))?;
@@ -63,7 +63,7 @@ impl DistMatrix {
         if self.is_symmetric() && map.triangle.is_some() { target.into_symmetric() } else { Ok(target) }
     }
 
-    /// The transpose as `map` distributes it, whole or one triangle of it. Collective; memory and errors as
+    /// The transpose distributed according to `map`, whole or one triangle of it. Collective; memory and errors as
     /// [`DistMatrix::redistribute`].
     ///
     /// # Errors
@@ -76,11 +76,10 @@ impl DistMatrix {
         if self.is_symmetric() && map.triangle.is_some() { target.into_symmetric() } else { Ok(target) }
     }
 
-    /// This rank's part of the matrix in `distribution`, in the order of the indices. Collective.
+    /// This rank's part of the matrix in the distribution `distribution`, in the order of the indices. Collective.
     ///
-    /// Entries outside a triangle are 0, or its mirror image: see [`DistMatrix::is_symmetric`].
-    /// Memory: the part, and messages of 1 to 8 MiB to and from this rank. Each entry travels once to each rank that
-    /// has it.
+    /// Entries outside a triangle are 0, or the triangle's mirror image: see [`DistMatrix::is_symmetric`]. Memory: the
+    /// part, and messages of 1 to 8 MiB to and from this rank. Each entry is sent once to each rank that needs it.
     ///
     /// # Errors
     /// As [`DistMatrix::redistribute`], and [`Error::InvalidArgument`] as [`Distribution::check`]; on every rank.
@@ -94,13 +93,14 @@ impl DistMatrix {
         Ok(local)
     }
 
-    /// [`DistMatrix::to_local`] into memory of the caller, of the shape of the part and the precision of the matrix.
-    /// With a triangle only that one is written; of a symmetric matrix it may be either. Entries of `local` outside of
-    /// it stay. Collective; the content of `local` after an error is arbitrary.
+    /// [`DistMatrix::to_local`] into the caller's memory, which must have the shape of the part and the precision of
+    /// the matrix. With a triangle only that triangle is written; it may be either triangle of a symmetric matrix.
+    /// Entries of `local` outside the triangle keep their values. Collective; the content of `local` after an error is
+    /// arbitrary.
     ///
     /// # Errors
-    /// As [`DistMatrix::to_local`]; [`Error::ShapeMismatch`] and [`Error::InvalidArgument`] where `local` does not fit,
-    /// and for the other triangle than this matrix has where that is not symmetric.
+    /// As [`DistMatrix::to_local`]; [`Error::ShapeMismatch`] and [`Error::InvalidArgument`] if `local` does not fit,
+    /// and if the other triangle of a matrix that is not symmetric is requested.
     pub fn fill_local(
         &self,
         group: &dyn Transport,
@@ -123,22 +123,22 @@ impl DistMatrix {
     fn check_triangle(&self, triangle: Option<Uplo>) -> Result<()> {
         match (self.map().triangle, triangle) {
             (Some(held), Some(wanted)) if held != wanted && !self.is_symmetric() => {
-                let message = format!("the {wanted:?} triangle of a matrix that has the {held:?} one alone");
+                let message = format!("the {wanted:?} triangle is requested, but the matrix has only the {held:?} one");
                 Err(Error::InvalidArgument(message))
             }
             _ => Ok(()),
         }
     }
 
-    /// The matrix of which each rank passes its part in `local`, in `distribution`, in tiles. Collective.
+    /// The matrix, in tiles, of which each rank passes its part `local` in the distribution `distribution`. Collective.
     ///
-    /// Where the map names a triangle, that one is read, and the result is a triangle: see
-    /// [`DistMatrix::into_symmetric`]. It has the largest precision of all ranks' parts. Where several ranks have an
-    /// entry, one of them sends it. For a matrix whose transpose is wanted, pass [`Distribution::transposed`] and the
-    /// transposed view. Memory: as [`DistMatrix::redistribute`].
+    /// If the map has a triangle, only that triangle is read, and the result is a triangle: see
+    /// [`DistMatrix::into_symmetric`]. The result has the largest precision of all ranks' parts. If several ranks have
+    /// an entry, one of them sends it. To obtain the transpose, pass [`Distribution::transposed`] and the transposed
+    /// view. Memory: as [`DistMatrix::redistribute`].
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`] for a part of another shape; else as [`DistMatrix::to_local`].
+    /// [`Error::ShapeMismatch`] for a part of another shape; otherwise as [`DistMatrix::to_local`].
     pub fn from_local<'m>(
         group: &dyn Transport,
         distribution: &Distribution,
@@ -234,7 +234,10 @@ pub(crate) fn check_target(rows: usize, cols: usize, precision_bits: u32, local:
     }
     match local.precision_bits() {
         bits if bits == precision_bits => Ok(()),
-        bits => Err(Error::InvalidArgument(format!("a local part of {bits} bits for a matrix of {precision_bits}"))),
+        bits => {
+            let message = format!("the local part has {bits} bits, but the matrix has {precision_bits}");
+            Err(Error::InvalidArgument(message))
+        }
     }
 }
 
@@ -253,12 +256,12 @@ fn other(uplo: Uplo) -> Uplo {
     if uplo == Uplo::Lower { Uplo::Upper } else { Uplo::Lower }
 }
 
-/// A matrix over ranks as a caller has it: this rank's part, and the distribution of all entries.
+/// A distributed matrix in the caller's own distribution: this rank's part, and the distribution of all entries.
 #[derive(Clone, Copy, Debug)]
 pub struct LocalPart<'a> {
     /// The distribution of the entries; the same on all ranks.
     pub distribution: &'a Distribution,
-    /// The entries of this rank, in the order of their indices. Ranks may differ in precision.
+    /// The entries of this rank, in the order of their indices. Ranks may have different precisions.
     pub local: MatrixView<'a>,
 }
 
@@ -275,7 +278,7 @@ impl LocalPart<'_> {
     /// least the precision of every rank's. Collective.
     ///
     /// # Errors
-    /// Those of [`Travel::run`].
+    /// The errors of [`Travel::run`].
     pub(crate) fn bring(&self, group: &dyn Transport, to: &Distribution, local: MatrixViewMut<'_>) -> Result<()> {
         let (part, width) = (Moved::All, local.limbs_per_element());
         let travel = Travel { from: self.distribution, to, part, asked: None, width };
@@ -284,7 +287,7 @@ impl LocalPart<'_> {
     }
 }
 
-/// The part of a matrix that each rank passes in `local`, in another distribution. Collective; memory and errors as
+/// Redistributes a matrix of which each rank passes its part in `local`. Collective; memory and errors as
 /// [`DistMatrix::from_local`].
 ///
 /// ```
@@ -313,7 +316,7 @@ pub fn redistribute<'m>(
 }
 
 impl LocalPart<'_> {
-    /// [`redistribute`] into the memory of `result`, which is made anew where it is too small. Collective.
+    /// [`redistribute`] into the memory of `result`, which is allocated anew if it is too small. Collective.
     ///
     /// # Errors
     /// As [`redistribute`].

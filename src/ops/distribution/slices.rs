@@ -9,7 +9,7 @@ use crate::plan::even_share;
 use crate::tile::Distribution;
 
 impl DistMatrix {
-    /// This rank's even share of the rows, all columns. Collective over `group`, the ranks of the matrix.
+    /// This rank's equal share of the rows, with all columns. Collective over `group`, the ranks of the matrix.
     ///
     /// # Errors
     /// As [`DistMatrix::to_local`].
@@ -17,7 +17,7 @@ impl DistMatrix {
         self.to_local(group, &even_rows(self.map().rows, self.map().cols, group.size()))
     }
 
-    /// This rank's even share of the columns, all rows; see [`DistMatrix::row_slice`]. Collective.
+    /// This rank's equal share of the columns, with all rows; see [`DistMatrix::row_slice`]. Collective.
     ///
     /// # Errors
     /// As [`DistMatrix::to_local`].
@@ -26,7 +26,7 @@ impl DistMatrix {
     }
 }
 
-/// Whole rows in blocks, [`even_share`] of them on each rank.
+/// The distribution of whole rows in blocks, [`even_share`] rows on each rank.
 ///
 /// ```
 /// use sunzi::distributed::even_rows;
@@ -38,10 +38,10 @@ pub fn even_rows(rows: usize, cols: usize, ranks: usize) -> Distribution {
     Distribution::row_blocks(starts, cols)
 }
 
-/// The distribution of the contracted rows in a product of operands with the distributions `operands`, rows first. It
-/// is that of an operand whose rows lie whole and about evenly on the ranks, so that it need not move; otherwise
-/// [`even_rows`]. The same rows of every operand must be on a rank. The columns are those of the first operand, and all
-/// ranks are in the grid. Operands that are no distribution over `ranks` ranks are ignored.
+/// The distribution of the contracted rows in a product whose operands have the distributions `operands`, rows first.
+/// It is the distribution of an operand whose rows lie whole and about evenly on the ranks, so that this operand is not
+/// sent; otherwise [`even_rows`]. Each rank must have the same rows of every operand. The columns are those of the
+/// first operand, and the grid contains all ranks. Operands whose distribution is not over `ranks` ranks are ignored.
 ///
 /// ```
 /// use sunzi::distributed::{Distribution, contracted_rows, even_rows};
@@ -61,7 +61,7 @@ pub fn contracted_rows(operands: &[&Distribution], ranks: usize) -> Distribution
     whole.find(is_even).unwrap_or_else(|| even_rows(rows, cols, ranks))
 }
 
-/// Each rank's even share of the rows of `whole`, which rank `root` has and all others pass as `None`. Collective.
+/// Each rank's equal share of the rows of `whole`, which rank `root` passes; all others pass `None`. Collective.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -76,7 +76,7 @@ pub fn contracted_rows(operands: &[&Distribution], ranks: usize) -> Distribution
 /// ```
 ///
 /// # Errors
-/// [`crate::Error::Transport`]; [`crate::Error::OutOfMemory`] on every rank where one cannot hold its share.
+/// [`crate::Error::Transport`]; [`crate::Error::OutOfMemory`] on every rank if one cannot hold its share.
 pub fn scatter_rows(group: &dyn Transport, root: usize, whole: Option<MatrixView<'_>>) -> Result<Matrix> {
     let mut shape =
         whole.map_or([0; 3], |view| [view.rows() as u64, view.cols() as u64, u64::from(view.precision_bits())]);

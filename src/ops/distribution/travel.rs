@@ -1,4 +1,4 @@
-//! Entries on their way from one distribution of a matrix to another.
+//! Entries in transit from one distribution of a matrix to another.
 
 use crate::comm::{Incoming, Outgoing, Said, Say, Transport, check_alike, say_fields};
 use crate::error::{Error, Result};
@@ -53,13 +53,13 @@ pub(crate) fn most_of_one(length: usize, size: usize, ranks: usize) -> usize {
     length / (size * ranks) * size + (length % (size * ranks)).min(size)
 }
 
-/// Bytes of the messages of one of `ranks` ranks while a matrix of `rows` rows and `precision_bits` bits goes from one
-/// distribution to another, of which the rank gives `given_bytes` and takes `taken_bytes`.
+/// Bytes of the messages of one of `ranks` ranks during a redistribution of a matrix of `rows` rows and
+/// `precision_bits` bits, in which the rank sends `given_bytes` and receives `taken_bytes`.
 /// [`crate::distributed::DistMatrix::from_local`], [`crate::distributed::DistMatrix::fill_local`] and similar functions
-/// take them in addition to the matrices. Each way a rank may have a whole strip, 1 to 8 MiB for each rank or one
-/// column, if all of it is its own or goes to one rank; of a matrix that is distributed evenly it has 1 to 8 MiB. This
-/// is for entries that go to one rank each; where each goes to several, that many times the bytes for `(given_bytes,
-/// 0)`, and once those for `(0, taken_bytes)`.
+/// need them in addition to the matrices. In each direction a rank may hold a whole strip, 1 to 8 MiB for each rank or
+/// one column, if all of it is its own or goes to one rank; with an even distribution it holds 1 to 8 MiB. This holds
+/// if each entry is sent to one rank; if each is sent to several, multiply the bytes for `(given_bytes, 0)` by their
+/// number and add the bytes for `(0, taken_bytes)`.
 ///
 /// ```
 /// use sunzi::{Matrix, distributed};
@@ -76,11 +76,11 @@ pub fn redistribution_bytes(
     message_bytes(ranks.max(1), column_words, given_bytes, taken_bytes)
 }
 
-/// Bytes of the messages of this rank of `group` while the entries of a matrix, or those of one triangle, go from one
-/// distribution to another with `precision_bits` bits: the fullest strip that it gives, and the fullest that it takes,
-/// as in [`crate::distributed::DistMatrix::from_local`], [`crate::distributed::DistMatrix::fill_local`] and similar
-/// functions. Computed without communication. Exact where each entry goes to one rank; [`redistribution_bytes`] is for
-/// unknown distributions.
+/// Bytes of the messages of this rank of `group` during a redistribution of a matrix, or of one triangle, with
+/// `precision_bits` bits: the fullest strip that it sends, and the fullest that it receives, as in
+/// [`crate::distributed::DistMatrix::from_local`], [`crate::distributed::DistMatrix::fill_local`] and similar
+/// functions. Computed without communication. Exact if each entry is sent to one rank; for unknown distributions use
+/// [`redistribution_bytes`].
 ///
 /// ```
 /// use sunzi::comm::local;
@@ -184,7 +184,7 @@ pub(crate) struct Travel<'a> {
     pub part: Moved,
     /// The requested triangle, which decides the later moves: it must be the same on all ranks.
     pub asked: Option<Uplo>,
-    /// Limbs of an entry in a message, at least as many as a source has.
+    /// Limbs of an entry in a message, not fewer than a source has.
     pub width: usize,
 }
 
@@ -235,8 +235,8 @@ impl Travel<'_> {
     /// each rank that gets it; memory: messages of 1 to 8 MiB to and from this rank, at least a column of the matrix.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for arguments that are no distribution, and where ranks differ;
-    /// [`Error::ShapeMismatch`] for distributions of different shapes; on every rank. [`Error::Transport`].
+    /// On every rank: [`Error::InvalidArgument`] for arguments that are not a distribution, and if ranks differ;
+    /// [`Error::ShapeMismatch`] for distributions of different shapes. [`Error::Transport`].
     pub fn run(&self, group: &dyn Transport, source: &dyn EntryReader, target: &mut dyn EntryWriter) -> Result<()> {
         self.check(group)?;
         let (rows, cols) = (self.from.rows, self.from.cols);
@@ -250,7 +250,7 @@ impl Travel<'_> {
 
     /// Refuses invalid arguments, with the same error on all ranks. Collective.
     fn check(&self, group: &dyn Transport) -> Result<()> {
-        check_alike(group, self, "ranks ask for different distributions or triangles of a matrix")?;
+        check_alike(group, self, "the ranks request different distributions or triangles of a matrix")?;
         // The next steps are the same on all ranks.
         let (from, to) = ((self.from.rows, self.from.cols), (self.to.rows, self.to.cols));
         if from != to {

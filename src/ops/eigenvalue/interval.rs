@@ -27,7 +27,7 @@ const SPARE_BITS: u32 = 64;
 /// The interval of the smallest eigenvalue: in doubles, where these give as many bits, else in big floats.
 ///
 /// # Errors
-/// Those of [`super::extreme_eigenvalue_with`].
+/// The errors of [`super::extreme_eigenvalue_with`].
 pub(super) fn find(
     ctx: &Context,
     matrix: &Matrix,
@@ -120,7 +120,7 @@ impl<'a> Search<'a> {
     /// Begins with a vector that Lanczos' method finds.
     ///
     /// # Errors
-    /// Those of [`super::extreme_eigenvalue_with`].
+    /// The errors of [`super::extreme_eigenvalue_with`].
     fn new(ctx: &Context, matrix: &'a Matrix, precision_bits: u32) -> Result<Search<'a>> {
         let order = matrix.rows();
         let largest = largest_exponent(matrix).unwrap_or(0);
@@ -172,7 +172,7 @@ impl<'a> Search<'a> {
     /// Narrows the interval until it is as narrow as promised.
     ///
     /// # Errors
-    /// Those of [`super::extreme_eigenvalue_with`].
+    /// The errors of [`super::extreme_eigenvalue_with`].
     fn run(&mut self) -> Result<EigenvalueInterval> {
         while self.report.factorisations < MOST_FACTORISATIONS {
             self.choose_bits();
@@ -195,7 +195,7 @@ impl<'a> Search<'a> {
         let EigenvalueInterval { lower, upper } = self.interval();
         Err(Error::verification(format!(
             "the smallest eigenvalue is between {lower:.10e} and {upper:.10e}: {MOST_FACTORISATIONS} factorisations do \
-             not tell it to {} bits",
+             not determine it to {} bits",
             self.precision_bits
         )))
     }

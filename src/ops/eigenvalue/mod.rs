@@ -22,36 +22,36 @@ use rug::Float;
 use serde::Serialize;
 use std::time::Instant;
 
-/// Which end of the spectrum is wanted.
+/// Selects the smallest or the largest eigenvalue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub enum Extreme {
-    /// The smallest eigenvalue; of negative ones the most negative.
+    /// The smallest eigenvalue, which may be negative.
     #[default]
     Smallest,
     /// The largest eigenvalue.
     Largest,
 }
 
-/// Choices of a search for an eigenvalue.
+/// Options for finding an eigenvalue.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct EigenvalueOptions {
-    /// The end of the spectrum that is wanted.
+    /// Selects the smallest or the largest eigenvalue.
     pub which: Extreme,
 }
 
 setters! { new EigenvalueOptions { which: Extreme } }
 
-/// An interval that holds the eigenvalue, both ends included.
+/// An interval that contains the eigenvalue, both ends included.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EigenvalueInterval {
-    /// Not above the eigenvalue.
+    /// The lower end: at most the eigenvalue.
     pub lower: Float,
     /// Not below it.
     pub upper: Float,
 }
 
-/// How an eigenvalue was found.
+/// The report of a search for an eigenvalue.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct EigenvalueReport {
@@ -61,15 +61,15 @@ pub struct EigenvalueReport {
     pub order: usize,
     /// Requested precision.
     pub precision_bits: u32,
-    /// Most bits of a factorisation; 53 where that is one of doubles.
+    /// The largest number of bits of a factorisation; 53 if that is a factorisation of doubles.
     pub working_bits: u32,
     /// Steps of Lanczos' method, in doubles.
     pub lanczos_steps: usize,
-    /// Factorisations of shifted matrices, failed ones included.
+    /// Factorisations of shifted matrices, including failed ones.
     pub factorisations: usize,
     /// Wall-clock seconds of the call.
     pub seconds: f64,
-    /// Bytes that the call takes.
+    /// Bytes that the call needs.
     pub planned_bytes: u64,
 }
 
@@ -95,13 +95,14 @@ pub fn extreme_eigenvalue<'a>(
     Ok(extreme_eigenvalue_with(ctx, a, precision_bits, &EigenvalueOptions::default())?.result)
 }
 
-/// The smallest or the largest eigenvalue of a symmetric matrix, as an interval that is proven to hold it.
+/// The smallest or the largest eigenvalue of a symmetric matrix, as an interval that is proven to contain it.
 ///
-/// Shapes: `a` is `n x n` with `n >= 1`, plain, known to be symmetric or a named triangle, see [`Symmetric`].
-/// Accuracy: the interval is at most `2^-precision_bits |eigenvalue|` wide, or, where the eigenvalue is smaller than
-/// about `2^-precision_bits` of the norm of the matrix, `2^(-2 precision_bits - 32)` of that norm. The same bits on any
-/// number of threads. A few digits (up to 32 bits) of an eigenvalue that is not far smaller than the norm take one
-/// factorisation in doubles; else one or two of about `precision_bits + 64` bits, and many digits take a few more.
+/// Shapes: `a` is `n x n` with `n >= 1`, given as a plain matrix, a symmetric matrix or one triangle, see
+/// [`Symmetric`]. Accuracy: the width of the interval is at most `2^-precision_bits |eigenvalue|`, or, if the
+/// eigenvalue is smaller than about `2^-precision_bits` of the norm of the matrix, `2^(-2 precision_bits - 32)` of that
+/// norm. The bits are the same on any number of threads. Cost: for a few digits (up to 32 bits) of an eigenvalue that
+/// is not far smaller than the norm, one factorisation in doubles; else one or two factorisations of about
+/// `precision_bits + 64` bits, and a few more for many digits.
 ///
 /// ```
 /// use sunzi::eigenvalue::{EigenvalueOptions, Extreme, extreme_eigenvalue_with};
@@ -116,9 +117,9 @@ pub fn extreme_eigenvalue<'a>(
 ///
 /// # Errors
 /// [`Error::ShapeMismatch`]; [`Error::NotSymmetric`]; [`Error::InvalidArgument`] for a matrix without rows;
-/// [`Error::Precision`] for fewer than 2 and more than [`crate::MAXIMUM_PRECISION_BITS`] bits, and where the precision
-/// that it takes is beyond the kernel's; [`Error::Verification`] where the
-/// interval does not become so narrow; [`Error::MemoryLimit`], [`Error::Cancelled`], [`Error::OutOfMemory`].
+/// [`Error::Precision`] for fewer than 2 and more than [`crate::MAXIMUM_PRECISION_BITS`] bits, and if the precision
+/// required exceeds the kernel's maximum; [`Error::Verification`] if the interval cannot be made that narrow;
+/// [`Error::MemoryLimit`], [`Error::Cancelled`], [`Error::OutOfMemory`].
 pub fn extreme_eigenvalue_with<'a>(
     ctx: &Context,
     a: impl Into<Symmetric<'a>>,
@@ -163,12 +164,11 @@ pub fn pencil_eigenvalue<'l, 'x>(
 }
 
 /// The smallest or the largest eigenvalue of `L^-1 X L^-T`, for a lower triangular `L` and a symmetric `X`, as an
-/// interval that is proven to hold it.
+/// interval that is proven to contain it.
 ///
-/// These are the numbers `t` with `X v = t L L^T v`: with the factor of a positive definite `Z = L L^T`,
-/// `Z + s X` is positive semidefinite for just those `s >= 0` with `s t >= -1` for the smallest `t`, so that is the
-/// step length of an interior-point method. Shapes: `l` and `x` are `n x n` with `n >= 1`; of `l` the lower triangle
-/// is read.
+/// These are the numbers `t` with `X v = t L L^T v`. With the factor of a positive definite `Z = L L^T`, `Z + s X` is
+/// positive semidefinite for exactly those `s >= 0` with `s t >= -1` for the smallest `t`; this is the step length of
+/// an interior-point method. Shapes: `l` and `x` are `n x n` with `n >= 1`; only the lower triangle of `l` is read.
 /// Accuracy and bits are those of [`extreme_eigenvalue_with`]. The product is formed once, with as many bits as the
 /// condition of `L` requires.
 ///

@@ -45,7 +45,7 @@ impl Congruence<'_> {
     /// The interval of the smallest eigenvalue, of the product with the other sign where the largest is wanted.
     ///
     /// # Errors
-    /// Those of [`super::pencil_eigenvalue_with`].
+    /// The errors of [`super::pencil_eigenvalue_with`].
     pub fn solve(&self) -> Result<(EigenvalueInterval, EigenvalueReport)> {
         let order = self.l.rows();
         let x = self.x.lower_view("pencil_eigenvalue")?;

@@ -32,8 +32,8 @@ const LEAST_PROOF_BITS: i64 = 32;
 /// bounded.
 const LOG_DET_BITS: i64 = 8;
 
-/// A positive definite matrix, its factor, and a lower bound of the scaled matrix's eigenvalues, from which bounds of
-/// errors are proven. Made by [`Cholesky::certify`].
+/// A positive definite matrix, its factor, and a lower bound of the eigenvalues of the scaled matrix, from which error
+/// bounds are proven. Made by [`Cholesky::certify`].
 #[derive(Clone, Debug)]
 pub struct Certificate<'a> {
     factor: &'a Cholesky,
@@ -41,14 +41,13 @@ pub struct Certificate<'a> {
 }
 
 impl Cholesky {
-    /// Proves a lower bound of the eigenvalues of the factored matrix `A`, scaled to a diagonal of at most 1; from it
-    /// the [`Certificate`] proves how many digits of answers are right.
+    /// Proves a lower bound of the eigenvalues of the factored matrix `A`, scaled to a diagonal of at most 1; the
+    /// resulting [`Certificate`] proves how many digits of a solution, an inverse or a determinant are correct.
     ///
-    /// `None` where no proof is found: the condition takes more bits than the kernel has, or the estimate of the
-    /// condition is off by more than a factor of a thousand.
-    /// Cost: that of [`Cholesky::scaled_condition`], a copy of the lower triangle and a factorisation with as many bits
-    /// as the scaled condition has, and some tens more.
-    /// Source: S. M. Rump, *Verification of positive definiteness*, BIT 46 (2006); docs/CHECKS.md, "Correct digits".
+    /// `None` if no proof is found: the condition requires more bits than the kernel has, or the estimate of the
+    /// condition is wrong by more than a factor of a thousand. Cost: that of [`Cholesky::scaled_condition`], a copy of
+    /// the lower triangle and a factorisation with some tens of bits more than the scaled condition. Source: S. M.
+    /// Rump, *Verification of positive definiteness*, BIT 46 (2006); docs/CHECKS.md, "Correct digits".
     ///
     /// ```
     /// use sunzi::{Context, Matrix};
@@ -63,16 +62,16 @@ impl Cholesky {
     /// ```
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`], [`Error::NotSymmetric`]; those of [`crate::cholesky_with`] except
+    /// [`Error::ShapeMismatch`], [`Error::NotSymmetric`]; the errors of [`crate::cholesky_with`] except
     /// [`Error::NotPositiveDefinite`].
     pub fn certify<'a>(&'a self, ctx: &Context, a: impl Into<Symmetric<'a>>) -> Result<Option<Certificate<'a>>> {
         self.certify_with(ctx, a, InputRounding::new())
     }
 
-    /// [`Cholesky::certify`], where `a` and right sides may have been rounded: the proof holds for every matrix within
-    /// the rounding of `a`, and so for the one that `a` stands for.
+    /// [`Cholesky::certify`] if `a` and the right-hand sides may have been rounded: the proof holds for every matrix
+    /// within the rounding of `a`, and so for the matrix before rounding.
     ///
-    /// `None` also where the rounding is as large as the least eigenvalue.
+    /// `None` also if the rounding is as large as the least eigenvalue.
     ///
     /// ```
     /// use sunzi::{Context, Matrix, estimate::InputRounding};
@@ -153,21 +152,21 @@ impl Certificate<'_> {
     }
 
     /// A lower bound of the correct digits of [`Cholesky::log_det`]: `-log10` of a bound of its relative error. It may
-    /// be 0 where the determinant is near 1; then [`Certificate::log_det_error`] is more informative.
+    /// be 0 if the determinant is near 1; then [`Certificate::log_det_error`] is more informative.
     ///
     /// Cost: as [`Certificate::log_det_error`].
     ///
     /// # Errors
-    /// Those of [`crate::cholesky_with`].
+    /// The errors of [`crate::cholesky_with`].
     pub fn log_det_digits(&self, ctx: &Context) -> Result<f64> {
         let bits = self.factor.factor().precision_bits();
         let size = Float::with_val_round(ESTIMATE_BITS, self.factor.log_det().abs(), Round::Down).0;
         Ok(self.log_det_error(ctx)?.map_or(0.0, |error| correct_digits(&error, &size, bits)))
     }
 
-    /// A proven bound of the absolute error of [`Cholesky::log_det`]; `None` where none is found.
+    /// A proven bound of the absolute error of [`Cholesky::log_det`]; `None` if none is found.
     ///
-    /// Cost: a factorisation with more bits than the factor has: usually some tens, at most those that the condition
+    /// Cost: a factorisation with more bits than the factor has: usually some tens, at most the bits that the condition
     /// requires.
     ///
     /// ```
@@ -181,7 +180,7 @@ impl Certificate<'_> {
     /// ```
     ///
     /// # Errors
-    /// Those of [`crate::cholesky_with`].
+    /// The errors of [`crate::cholesky_with`].
     pub fn log_det_error(&self, ctx: &Context) -> Result<Option<Float>> {
         let order = self.proven.lower.rows();
         let bits = self.factor.factor().precision_bits();
@@ -240,7 +239,7 @@ impl Certificate<'_> {
     /// columns together.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`]; those of [`crate::symm_with`] and [`crate::trsm()`].
+    /// [`Error::ShapeMismatch`]; the errors of [`crate::symm_with`] and [`crate::trsm()`].
     pub fn solution_digits<'b, 'x>(
         &self,
         ctx: &Context,

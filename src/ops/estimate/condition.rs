@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rug::Float;
 
-/// Bits of right sides.
+/// Bits of right-hand sides.
 pub(crate) const RIGHT_BITS: u32 = 53;
 
 /// Most steps of the ascent; two are enough nearly always.
@@ -27,13 +27,13 @@ const FIRST_BITS: u32 = 64;
 const SPARE_BITS: f64 = 24.0;
 
 impl Cholesky {
-    /// A lower bound, rarely off by more than a factor of 3, of the condition `||A||_1 ||A^-1||_1` of the factored
-    /// matrix, whose 1-norm is `one_norm` (see [`Matrix::one_norm`]); 53 bits. 0 for an empty matrix.
+    /// A lower bound, usually within a factor of 3, of the condition `||A||_1 ||A^-1||_1` of the factored matrix, whose
+    /// 1-norm is `one_norm` (see [`Matrix::one_norm`]); 53 bits. 0 for an empty matrix.
     ///
-    /// Deterministic. Cost: at most five solves with two right sides, at the factor's precision; found once and kept.
-    /// The number of lost digits follows from [`Cholesky::scaled_condition`].
-    /// Source: N. J. Higham, F. Tisseur, *A block algorithm for matrix 1-norm estimation, with an application to 1-norm
-    /// pseudospectra*, SIAM J. Matrix Anal. Appl. 21 (2000).
+    /// Deterministic. Cost: at most five solves with two right-hand sides, at the factor's precision; the result is
+    /// kept. The number of lost digits follows from [`Cholesky::scaled_condition`]. Source: N. J. Higham, F. Tisseur,
+    /// *A block algorithm for matrix 1-norm estimation, with an application to 1-norm pseudospectra*, SIAM J. Matrix
+    /// Anal. Appl. 21 (2000).
     ///
     /// ```
     /// use sunzi::{Context, Matrix};
@@ -65,15 +65,15 @@ impl Cholesky {
         Ok(Float::with_val(RIGHT_BITS, norm * one_norm))
     }
 
-    /// A lower bound, rarely off by more than a factor of 3, of `||(D^-1 A D^-1)^-1||_1`, where the powers of two `D`
-    /// scale the diagonal of `A = L L^T` to between 1/25 and 1; 53 bits. 0 for an empty matrix.
+    /// A lower bound, usually within a factor of 3, of `||(D^-1 A D^-1)^-1||_1`, where the powers of two `D` scale the
+    /// diagonal of `A = L L^T` to between 1/25 and 1; 53 bits. 0 for an empty matrix.
     ///
-    /// Its logarithm to base 2 is about the number of bits that solves with this factor lose, however the rows of `A`
-    /// are scaled: the error of a solution is about `2^-b` times this number. The condition in the 1-norm, as of
-    /// [`Cholesky::condition_estimate`], may be larger by any factor.
-    /// Deterministic. Cost: at most five solves with a few right sides, in doubles for numbers below `2^80`, else at as
-    /// many bits as this number has and 24 more; found once and kept. Source: as [`Cholesky::condition_estimate`]; A.
-    /// van der Sluis, *Condition numbers and equilibration of matrices*, Numer. Math. 14 (1969).
+    /// Its logarithm to base 2 is about the number of bits that solves with this factor lose, for any scaling of the
+    /// rows of `A`: the error of a solution is about `2^-b` times this number. The condition number in the 1-norm,
+    /// [`Cholesky::condition_estimate`], may be larger by any factor. Deterministic. Cost: at most five solves with a
+    /// few right-hand sides, in doubles for numbers below `2^80`, else with 24 bits more than this number has; the
+    /// result is kept. Source: as [`Cholesky::condition_estimate`]; A. van der Sluis, *Condition numbers and
+    /// equilibration of matrices*, Numer. Math. 14 (1969).
     ///
     /// ```
     /// use sunzi::{Context, Matrix};
@@ -90,14 +90,15 @@ impl Cholesky {
         Ok(Float::with_val(RIGHT_BITS, &self.scaled_inverse_norm(ctx)?.norm))
     }
 
-    /// Whether [`Cholesky::scaled_condition`] is about that of the factored matrix `A`.
+    /// Whether [`Cholesky::scaled_condition`] is close to the condition of the factored matrix `A`.
     ///
-    /// `L L^T` differs from `A` by the roundings `E` of the factorisation. Where the least eigenvalue of the scaled
-    /// matrix is no larger than its change by `E`, that of `L L^T` consists of roundings: the factor exists by chance
-    /// and has no information on that eigenvector, and the condition of `A` is only known to be no less than about that
-    /// of `L L^T`. The digits of answers are then unknown, and estimated as 0. The test is `tr(A^-1 E)`, the sum of the
-    /// relative changes of the eigenvalues: at most 1, with the margin of [`Cholesky::log_det_digits`].
-    /// Cost: that of [`Cholesky::scaled_condition`], and six solves with as few bits; found once and kept.
+    /// `L L^T` differs from `A` by the rounding errors `E` of the factorisation. If the least eigenvalue of the scaled
+    /// matrix is no larger than its change by `E`, the least eigenvalue of `L L^T` consists of rounding errors: the
+    /// factor exists by chance and has no information on that eigenvector, and the condition of `A` is only known to be
+    /// at least about that of `L L^T`. The correct digits of solutions are then unknown, and estimated as 0. The test
+    /// is `tr(A^-1 E)`, the sum of the relative changes of the eigenvalues: at most 1, with the margin of
+    /// [`Cholesky::log_det_digits`]. Cost: that of [`Cholesky::scaled_condition`], and six solves with equally few
+    /// bits; the result is kept.
     ///
     /// ```
     /// use sunzi::{Context, Matrix};

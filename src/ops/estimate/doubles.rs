@@ -1,4 +1,4 @@
-//! A scaled factor in doubles, and solves with eight right sides at a time: for conditions that leave doubles some
+//! A scaled factor in doubles, and solves with eight right-hand sides at a time: for conditions that leave doubles some
 //! bits.
 
 use crate::context::Context;
@@ -25,7 +25,7 @@ impl ScaledDoubles {
     /// them, until a call with one.
     ///
     /// # Errors
-    /// Those of reading the factor.
+    /// The errors of reading the factor.
     pub fn new(factor: &Cholesky, ctx: &Context) -> Result<Option<ScaledDoubles>> {
         let exponents = factor.row_exponents(ctx)?;
         let order = exponents.len();
@@ -48,7 +48,7 @@ impl ScaledDoubles {
         Ok(Some(ScaledDoubles { entries }))
     }
 
-    /// Replaces right sides, row by row, by the solutions of `L L^T X = B` for the scaled factor.
+    /// Replaces right-hand sides, row by row, by the solutions of `L L^T X = B` for the scaled factor.
     pub fn solve(&self, rows: &mut [RightSideRow]) {
         solve_packed(&self.entries, rows);
     }

@@ -25,11 +25,11 @@ const MARGIN: f64 = 6.7;
 
 impl Cholesky {
     /// Approximate number of correct digits of [`Cholesky::log_det`], `-log10` of its relative error. The estimate is
-    /// usually about one digit too low, and too high in less than one of a thousand cases.
+    /// usually about one digit too low; it is too high in less than one of a thousand cases.
     ///
-    /// It counts the roundings of the factorisation and of the logarithms; the factored matrix counts as exact. 0 where
-    /// no digit is known to be correct. Cost: that of [`Cholesky::scaled_condition`], once, and six solves with as few
-    /// bits.
+    /// It includes the rounding errors of the factorisation and of the logarithms; the factored matrix is taken as
+    /// exact. 0 if no digit is known to be correct. Cost: that of [`Cholesky::scaled_condition`], once, and six solves
+    /// with equally few bits.
     ///
     /// ```
     /// use sunzi::{Context, Matrix};
@@ -46,7 +46,7 @@ impl Cholesky {
         self.log_det_digits_with(ctx, InputRounding::new())
     }
 
-    /// [`Cholesky::log_det_digits`], where the matrix may have been rounded.
+    /// [`Cholesky::log_det_digits`], if the matrix may have been rounded.
     ///
     /// # Errors
     /// As [`Cholesky::log_det_digits`].
@@ -57,9 +57,9 @@ impl Cholesky {
         Ok(error.map_or(0.0, |error| correct_digits(&error, &size, bits)))
     }
 
-    /// An estimate of the error of [`Cholesky::log_det`], usually about ten times the true error; `None` where nothing
-    /// is known. For a matrix of determinant near 1 it is more informative than correct digits, of which a number near
-    /// 0 has none.
+    /// An estimate of the error of [`Cholesky::log_det`], usually about ten times the true error; `None` if nothing is
+    /// known. For a matrix of determinant near 1 it is more informative than the number of correct digits, since a
+    /// logarithm near 0 has none.
     ///
     /// # Errors
     /// As [`Cholesky::log_det_digits`].

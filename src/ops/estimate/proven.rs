@@ -1,8 +1,8 @@
 //! Proven bounds of the errors of solutions, of a symmetric matrix whose eigenvalues are known not to be near 0.
 //!
 //! The inverse times a residual is bounded by the least eigenvalue, and a correction by a factor, whose own residual is
-//! known, makes the bound sharp. Does not know: how eigenvalues are bounded, what kind of factor there is.
-//! Proof: docs/CHECKS.md, "Correct digits".
+//! known, makes the bound sharp. Independent of: how eigenvalues are bounded, what kind of factor there is. Proof:
+//! docs/CHECKS.md, "Correct digits".
 
 use super::bounds::{Upper, magnitude, spread_bits};
 use super::{ESTIMATE_BITS, all_digits, correct_digits, power};
@@ -32,7 +32,7 @@ pub(crate) trait Solver: std::fmt::Debug + Sync {
     /// About `A^-1 B`.
     ///
     /// # Errors
-    /// Those of the solve.
+    /// The errors of the solve.
     fn solve_nearly(&self, ctx: &Context, b: &Matrix, precision_bits: u32) -> Result<Matrix>;
 }
 

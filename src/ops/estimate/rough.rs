@@ -13,7 +13,7 @@ use rug::Float;
 /// Below this power of two of the scaled condition doubles are enough: each of the two substitutions loses half of it.
 pub(crate) const DOUBLES_LOG2: i64 = 80;
 
-/// Bits of right sides.
+/// Bits of right-hand sides.
 const RIGHT_BITS: u32 = 53;
 
 /// Solutions in doubles are accurate relative to the largest scaled unknown; with scales further apart than this that
@@ -43,7 +43,7 @@ impl<'a> Rough<'a> {
     /// Solves in doubles, where there is room for them.
     ///
     /// # Errors
-    /// Those of reading the factor.
+    /// The errors of reading the factor.
     pub fn in_doubles(factor: &'a Cholesky, ctx: &'a Context) -> Result<Option<Rough<'a>>> {
         let exponents = factor.row_exponents(ctx)?;
         let doubles = ScaledDoubles::new(factor, ctx)?;
@@ -60,7 +60,7 @@ impl<'a> Rough<'a> {
     /// Solves with `bits` bits.
     ///
     /// # Errors
-    /// Those of reading the factor.
+    /// The errors of reading the factor.
     pub fn in_bits(factor: &'a Cholesky, ctx: &'a Context, bits: u32) -> Result<Rough<'a>> {
         Ok(Rough { ctx, factor, exponents: factor.row_exponents(ctx)?, doubles: None, bits, more_bits: 0 })
     }
@@ -83,7 +83,7 @@ impl<'a> Rough<'a> {
     /// `D A^-1 D X`, for at most eight columns.
     ///
     /// # Errors
-    /// Those of a solve.
+    /// The errors of a solve.
     pub fn scaled_images(&self, columns: &[Vec<f64>]) -> Result<Vec<Vector>> {
         let order = self.exponents.len();
         if let Some(doubles) = &self.doubles {
@@ -108,7 +108,7 @@ impl<'a> Rough<'a> {
     /// `A^-1 r` for one column.
     ///
     /// # Errors
-    /// Those of a solve.
+    /// The errors of a solve.
     pub fn solve(&self, right: &Matrix) -> Result<Matrix> {
         let (least, most) = (self.exponents.iter().min(), self.exponents.iter().max());
         let even = most.zip(least).is_none_or(|(most, least)| most - least <= EVEN_SCALES);

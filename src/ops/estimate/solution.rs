@@ -21,7 +21,7 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rug::Float;
 use rug::float::Special;
 
-/// Up to this number of right sides each one is examined; of more, this number of random combinations.
+/// Up to this number of right-hand sides each one is examined; of more, this number of random combinations.
 const PROBES: usize = 4;
 
 /// Random combinations for an inverse.
@@ -60,11 +60,11 @@ impl Cholesky {
     /// column in the maximum norm.
     ///
     /// Shapes: `a` is the matrix that was factored, `b` and `x` are `n x m`. `x` may come from any solve; the matrix
-    /// and the right sides count as exact. Up to four columns are examined one by one, of more columns four random
-    /// combinations, which give up to two digits less. 0 where the factor is too rough for an estimate, see
-    /// [`Cholesky::tells_condition`].
-    /// Cost: that of [`Cholesky::scaled_condition`], once, and for each column examined a product with `A` and a solve
-    /// with as few bits as the condition allows. Source: docs/CHECKS.md, "Correct digits".
+    /// and the right-hand sides are taken as exact. Up to four columns are examined one by one; of more columns four
+    /// random combinations are examined, which give up to two digits less. 0 if the factor is too inaccurate for an
+    /// estimate, see [`Cholesky::tells_condition`]. Cost: that of [`Cholesky::scaled_condition`], once, and for each
+    /// column examined a product with `A` and a solve with as few bits as the condition allows. Source: docs/CHECKS.md,
+    /// "Correct digits".
     ///
     /// ```
     /// use sunzi::{Context, Matrix};
@@ -80,7 +80,7 @@ impl Cholesky {
     /// ```
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`]; those of [`crate::blas::symv_with`] and [`crate::trsm()`].
+    /// [`Error::ShapeMismatch`]; the errors of [`crate::blas::symv_with`] and [`crate::trsm()`].
     pub fn solution_digits<'a, 'b, 'x>(
         &self,
         ctx: &Context,
@@ -91,7 +91,7 @@ impl Cholesky {
         self.solution_digits_with(ctx, a, b, x, InputRounding::new())
     }
 
-    /// [`Cholesky::solution_digits`], where the matrix and the right sides may have been rounded.
+    /// [`Cholesky::solution_digits`], if the matrix and the right-hand sides may have been rounded.
     ///
     /// ```
     /// use sunzi::{Context, Matrix, estimate::InputRounding};
@@ -155,7 +155,7 @@ impl Cholesky {
         self.inverse_digits_with(ctx, a, inverse, InputRounding::new())
     }
 
-    /// [`Cholesky::inverse_digits`], where the matrix may have been rounded.
+    /// [`Cholesky::inverse_digits`], if the matrix may have been rounded.
     ///
     /// # Errors
     /// As [`Cholesky::solution_digits`].
@@ -188,9 +188,9 @@ impl Cholesky {
         Ok(correct_digits(&(error * INVERSE_MARGIN), &largest(&x), x.precision_bits()))
     }
 
-    /// Bits that a matrix and right sides must have for a solution (or an inverse) `x` of `digits` correct digits, also
-    /// for proven ones: the bits of the digits, those lost to the condition, those lost to the scales of the rows, and
-    /// some more.
+    /// Bits that a matrix and right-hand sides must have so that a solution (or an inverse) `x` has `digits` correct
+    /// digits, also proven ones: the bits of the digits, the bits lost by the condition, the bits lost by the scaling
+    /// of the rows, and a margin.
     ///
     /// Cost: that of [`Cholesky::scaled_condition`].
     ///
@@ -223,7 +223,7 @@ impl Cholesky {
         if order == own { Ok(()) } else { Err(Error::shape_mismatch(operation, (own, own), (order, order))) }
     }
 
-    /// Refuses solutions to other right sides, and right sides of another matrix.
+    /// Refuses solutions to other right-hand sides, and right-hand sides of another matrix.
     pub(super) fn check_solution(&self, operation: &'static str, b: &MatrixView<'_>, x: &MatrixView<'_>) -> Result<()> {
         let (right, solution) = ((b.rows(), b.cols()), (x.rows(), x.cols()));
         let fits = b.rows() == self.factor().rows() && solution == right;

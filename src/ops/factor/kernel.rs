@@ -1,4 +1,4 @@
-//! Which kernel a factorisation or a triangular solve in tiles runs on, in one process and over ranks.
+//! The choice of the kernel of a factorisation or a triangular solve in tiles, in one process and over ranks.
 
 use crate::context::Context;
 use crate::error::Result;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// No kernel is chosen by its costs for fewer rows.
 const LEAST_ROWS: usize = 400;
 
-/// Nor for fewer right sides of a solve, which share the converted triangle.
+/// Nor for fewer right-hand sides of a solve, which share the converted triangle.
 const LEAST_RIGHT_SIDES: usize = 400;
 
 /// Rows of the smallest tiles that costs were measured with: sums of smaller ones are reduced more often.
@@ -49,7 +49,7 @@ pub(crate) type KernelOfTiles = (Arc<dyn TileEngine>, &'static dyn PlaneKernel);
 /// they are those of the context's kernel.
 ///
 /// # Errors
-/// Those of [`Context::tile_engine`].
+/// The errors of [`Context::tile_engine`].
 pub(crate) fn engine_for(
     ctx: &Context,
     order: usize,
@@ -67,7 +67,7 @@ pub(crate) fn engine_for(
 /// prefers `preferred` rows. Ranks may have different kernels; their tiles then travel as integers.
 ///
 /// # Errors
-/// Those of [`Context::tile_engine`].
+/// The errors of [`Context::tile_engine`].
 pub(crate) fn engine_on_rank(
     ctx: &Context,
     order: usize,
@@ -106,8 +106,8 @@ fn other_engine(
 }
 
 /// The kernel of a solve with a given triangle of `order` rows and `working_bits` bits after the point, where it is not
-/// the context's: `columns` right sides share the converted triangle, and a worker has `each` of them. Under a limit
-/// there is no such choice; the caller must check that, since the context may not show the limit.
+/// the context's: `columns` right-hand sides share the converted triangle, and a worker has `each` of them. Under a
+/// limit there is no such choice; the caller must check that, since the context may not show the limit.
 pub(crate) fn solve_kernel(
     ctx: &Context,
     order: usize,

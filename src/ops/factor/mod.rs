@@ -5,7 +5,7 @@
 //! arithmetic of one tile, `payload` the words in which a finished one travels, `node_tiles` its place in the memory of
 //! a node. `disk` does it for a matrix larger than memory, with the tiles' `tile_file`. `double` factors tiles of
 //! doubles, in memory and in such a file.
-//! Does not know: solves with a factor.
+//! Independent of: solves with a factor.
 
 pub(crate) mod diagnose;
 pub(crate) mod direct;

@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 pub(crate) struct NodeTilePlan {
     /// The ranks of the node.
     ranks: Vec<usize>,
-    /// Which of them this one is.
+    /// The number of this one among them.
     local: usize,
     /// Their tiles, in order.
     pieces: WindowPieces,
@@ -69,7 +69,7 @@ impl<'w> NodeTiles<'w> {
     /// This rank's tiles to be written, in order, and the tiles of the node. Collective over the node.
     ///
     /// # Errors
-    /// Those of [`SharedWindow::pieces`].
+    /// The errors of [`SharedWindow::pieces`].
     pub fn new(
         TileWindow { node, window, plan }: TileWindow<'w>,
         tiling: &TileMap,

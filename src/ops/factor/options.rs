@@ -9,21 +9,22 @@ use crate::runtime::Policy;
 use crate::runtime::protocol::{DeliveryKind, Termination};
 use crate::tile::RankGrid;
 
-/// Choices of a factorisation beyond the matrix and the precision.
+/// Options of a factorisation in addition to the matrix and the precision.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CholeskyOptions {
-    /// Rows of a tile; `None` chooses by size and precision. It never changes the result.
+    /// Rows of a tile; with `None` they are chosen by size and precision. It never changes the result.
     pub tile_rows: Option<usize>,
     /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
-    /// Bits beyond those of the norms with which accuracy entry by entry begins, at least: the number that an earlier
-    /// matrix of the kind took saves a repetition. Unused for accuracy by norms.
+    /// The smallest number of additional bits with which entrywise accuracy begins. If an earlier matrix of the same
+    /// kind needed a known number, passing that number saves a repetition. Unused for accuracy by norms.
     pub range_bits: u32,
-    /// Whether [`crate::solve_with`] and [`crate::inverse_with`] also estimate how many digits of their answer are
-    /// right, for their report. A factor has no such estimate.
+    /// Whether [`crate::solve_with`] and [`crate::inverse_with`] also estimate the number of correct digits of their
+    /// result, for the report. There is no such estimate for a factor.
     pub digits: bool,
-    /// How far the operands may lie from the numbers that they stand for: affects only those digits.
+    /// How far the operands may differ from the numbers that they represent; it affects only the estimated and proven
+    /// digits.
     pub rounding: InputRounding,
 }
 
@@ -35,24 +36,24 @@ setters! { new CholeskyOptions {
     rounding: InputRounding,
 } }
 
-/// Choices of a distributed factorisation; the same on all ranks, but for `policy`. Only the accuracy, and the bits
+/// Options of a distributed factorisation; the same on all ranks, except for `policy`. Only the accuracy, and the bits
 /// with which it begins, affect the bits of the result.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct DistCholeskyOptions {
-    /// Rows of a tile, a multiple of 8 of up to 4088; `None` chooses by order, grid and kernel.
+    /// Rows of a tile, a multiple of 8 of at most 4088; with `None` they are chosen by order, grid and kernel.
     pub tile_rows: Option<usize>,
-    /// The grid of ranks; `None` keeps that of the matrix.
+    /// The grid of ranks; with `None` it is the grid of the matrix.
     pub grid: Option<RankGrid>,
-    /// The senders and receivers of finished tiles.
+    /// The algorithm that sends finished tiles to ranks.
     pub delivery: DeliveryKind,
-    /// How a rank detects that no further request will come.
+    /// How a rank detects that it will receive no further request.
     pub termination: Termination,
-    /// Which ready tile is worked on next; `None` takes [`Policy::Leftmost`] where all ranks read each other's tiles in
-    /// place, else [`Policy::CriticalPath`].
+    /// The order of ready tasks; `None` selects [`Policy::Leftmost`] if all ranks read each other's tiles in place,
+    /// else [`Policy::CriticalPath`].
     pub policy: Option<Policy>,
-    /// Tiles of other ranks that a rank has room for; `None` chooses within the memory limit. Where the ranks of one
-    /// node read each other's tiles in place, none is received, so any number is enough.
+    /// Tiles of other ranks that a rank can hold; `None` chooses a number within the memory limit. If the ranks of one
+    /// node read each other's tiles in place, no tiles are received, so any number is sufficient.
     pub slots: Option<usize>,
     /// Whether to record the times of each rank's tasks.
     pub spans: bool,

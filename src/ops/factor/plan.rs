@@ -65,7 +65,7 @@ pub(crate) struct FactorPlan {
     pub tiling: TileMap,
     /// This rank.
     pub rank: usize,
-    /// Tiles of other ranks that every rank has room for.
+    /// Tiles of other ranks that every rank can hold.
     pub slots: usize,
     /// Tiles of other ranks that this one receives in all: it has memory for no more.
     pub received: usize,
@@ -75,7 +75,7 @@ pub(crate) struct FactorPlan {
     pub memories: Memories,
     /// The window in which the ranks of this node have their tiles, where they do.
     pub node: Option<NodeTilePlan>,
-    /// Tiles on their way that this rank has room for.
+    /// Tiles in transit that this rank can hold.
     pub room: TransferRoom,
     /// Words of the operand in a slot.
     pub operand_words: usize,
@@ -167,8 +167,8 @@ impl FactorPlan {
         RankPlan { grid, memories, graph, protocol, spans: options.spans, room }
     }
 
-    /// Which ready tile is worked on next: where no tile travels the leftmost ones, since no rank waits for a tile in
-    /// transit, and all updates of a tile come at once.
+    /// The order of ready tiles: if no tile is sent, the leftmost first, since no rank waits for a tile in transit, and
+    /// all updates of a tile come at once.
     pub fn policy(&self, options: &DistCholeskyOptions) -> Policy {
         let least = self.memories.least_slots(self.tiling.grid, self.tiling.tile_rows());
         options.policy.unwrap_or(if least == 0 { Policy::Leftmost } else { Policy::CriticalPath })
@@ -202,11 +202,11 @@ impl FactorPlan {
 pub struct UpdatePlan {
     /// The device.
     pub device: Description,
-    /// Name of the kernel that multiplies there.
+    /// Name of the kernel of the device.
     pub kernel: &'static str,
     /// Moduli there.
     pub moduli: usize,
-    /// Bytes of a finished tile there, which stays as long as there is room.
+    /// Bytes of a finished tile on the device; a tile stays there as long as memory allows.
     pub tile_bytes: u64,
 }
 
@@ -224,8 +224,8 @@ pub struct CholeskyPlan {
     pub working_bits: u32,
     /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
-    /// Bits of `working_bits` for the range of exponents: those that entrywise accuracy begins with for entries of one
-    /// size, or as many as the options require.
+    /// Part of `working_bits` for the range of exponents: the bits with which entrywise accuracy begins for entries of
+    /// one size, or the bits that the options require.
     pub range_bits: u32,
     /// Name of the kernel.
     pub kernel: &'static str,
@@ -243,18 +243,18 @@ pub struct CholeskyPlan {
     pub table_bytes: u64,
     /// Bytes of the factor.
     pub factor_bytes: u64,
-    /// Bytes of everything on the host, the factor included, the matrix not.
+    /// Bytes of all memory on the host, including the factor and excluding the matrix.
     pub planned_bytes: u64,
-    /// The devices that will run the updates, where any will.
+    /// The devices that will run the updates, if any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<UpdatePlan>,
 }
 
 /// The plan of [`crate::cholesky_with`] for `order` rows: tiles and bytes.
 ///
-/// Nothing is computed; the kernel's tables are made and kept in the context. A matrix that is not positive definite
-/// takes no more; entries of many sizes take more bits for entrywise accuracy, which [`CholeskyOptions::range_bits`]
-/// names where they are known.
+/// Nothing is computed, except that the kernel's tables are made and kept in the context. A matrix that is not positive
+/// definite needs no more memory; entries of many sizes need more bits for entrywise accuracy, which can be given as
+/// [`CholeskyOptions::range_bits`] if they are known.
 ///
 /// ```
 /// use sunzi::{CholeskyOptions, Context, Matrix, plans};
@@ -267,7 +267,7 @@ pub struct CholeskyPlan {
 /// ```
 ///
 /// # Errors
-/// [`Error::Precision`]; [`Error::MemoryLimit`] names the least limit that would do; [`Error::DimensionOverflow`].
+/// [`Error::Precision`]; [`Error::MemoryLimit`] with the smallest limit that suffices; [`Error::DimensionOverflow`].
 pub fn plan_cholesky(
     ctx: &Context,
     order: usize,

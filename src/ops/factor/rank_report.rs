@@ -12,19 +12,19 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RankSummary {
-    /// Tasks of its tiles.
+    /// Tasks on its tiles.
     pub tasks: u64,
-    /// Seconds that its workers worked, together.
+    /// Seconds that its workers computed, summed over the workers.
     pub busy_seconds: f64,
-    /// Seconds that its workers waited, together.
+    /// Seconds that its workers waited, summed over the workers.
     pub wait_seconds: f64,
-    /// Messages that it sent, tiles included.
+    /// Messages that it sent, including tiles.
     pub messages: u64,
-    /// Of these, messages only for termination.
+    /// Part of these messages: those used only for termination.
     pub termination_messages: u64,
-    /// Requests that it forwarded.
+    /// Requests that it forwarded to another rank.
     pub forwards: u64,
-    /// Most times that it sent one of its own tiles.
+    /// The largest number of times that it sent one of its own tiles.
     pub most_sends: u64,
     /// Longest chain of transfers from the owner of a tile to this rank.
     pub depth: u64,
@@ -32,11 +32,11 @@ pub struct RankSummary {
     pub sent_bytes: u64,
     /// Bytes of tiles that it received.
     pub received_bytes: u64,
-    /// Most slots that it used.
+    /// The largest number of slots for tiles of other ranks that it used.
     pub peak_slots: u64,
-    /// Most bytes of buffers for tiles of other ranks.
+    /// The largest number of bytes of buffers for tiles of other ranks.
     pub peak_buffer_bytes: u64,
-    /// Most bytes of own tiles that waited to be sent.
+    /// The largest number of bytes of own tiles that waited to be sent.
     pub peak_packed_bytes: u64,
 }
 
@@ -109,25 +109,25 @@ impl RankSummary {
     }
 }
 
-/// How ranks shared a factorisation; the same on all of them.
+/// The division of a factorisation between ranks; the same on all of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RanksReport {
-    /// Rows and columns of ranks that own tiles.
+    /// Rows and columns of the grid of ranks that own tiles.
     pub grid: RankGrid,
     /// All ranks.
     pub ranks: usize,
-    /// Who sent tiles to whom.
+    /// The algorithm that sent tiles to ranks.
     pub delivery: DeliveryKind,
     /// How ranks ended.
     pub termination: Termination,
-    /// Which ready tile came next.
+    /// The order of ready tasks.
     pub policy: Policy,
-    /// Tiles of other ranks that each had room for; 0 where no tile travelled.
+    /// Tiles of other ranks that each rank could hold; 0 if no tile was sent.
     pub slots: usize,
-    /// Whether the ranks of a node had their tiles in one window, where they read each other's; on one node nothing
-    /// was sent then. Its pages are cleared by the system when it is opened, and it stays for the next call, until
-    /// [`crate::distributed::Team::release`] or a call under a memory limit. Source:
+    /// Whether the ranks of a node kept their tiles in one shared window, in which they read each other's tiles; on one
+    /// node no tile was sent then. The system clears the window's pages when it is opened; the window is kept for the
+    /// next call, until [`crate::distributed::Team::release`] or a call under a memory limit. Source:
     /// docs/decisions/083-finished-tiles-in-a-window.md.
     pub shared_tiles: bool,
     /// The work of each rank.

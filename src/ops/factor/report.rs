@@ -23,14 +23,14 @@ pub struct CholeskyReport {
     pub precision_bits: u32,
     /// Fixed-point bits inside.
     pub working_bits: u32,
-    /// The accuracy that holds for each entry: by norms also where entrywise accuracy was requested, but not reached
-    /// with any number of bits tried.
+    /// The accuracy that holds for each entry: by norms if it was requested, or if the requested entrywise accuracy was
+    /// not reached with any number of bits tried.
     pub accuracy: Accuracy,
-    /// Bits of `working_bits` that entrywise accuracy takes for the range of exponents.
+    /// Part of `working_bits`: the bits that entrywise accuracy needs for the range of exponents.
     pub range_bits: u32,
-    /// Additional bits that entrywise accuracy would have needed; 0 where it was reached, or not requested.
+    /// Additional bits that entrywise accuracy would have needed; 0 if it was reached or not requested.
     pub missing_bits: u32,
-    /// Factorisations that were made again with more bits.
+    /// Number of factorisations that were repeated with more bits.
     pub repeats: u32,
     /// Worker threads used, on all ranks together.
     pub threads: usize,
@@ -46,15 +46,16 @@ pub struct CholeskyReport {
     pub seconds: f64,
     /// Seconds of the tasks, summed over all workers.
     pub tasks: TaskTimes,
-    /// Bytes the plan allows for: tiles, scratch, tables and the factor; of the rank that takes most.
+    /// Bytes that the plan allows: tiles, scratch memory, tables and the factor; on several ranks, the largest number
+    /// over the ranks.
     pub planned_bytes: u64,
     /// The division of the work between ranks; `None` in one process.
     #[serde(flatten)]
     pub ranks: Option<RanksReport>,
-    /// The traffic of each device of this rank that ran updates.
+    /// The transfers of each device of this rank that ran updates.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<TileTraffic>,
-    /// Every task with its time; for a trace, not part of a report.
+    /// The time span of every task, for a trace; not part of a report file.
     #[serde(skip)]
     pub spans: Vec<Span>,
 }

@@ -1,6 +1,6 @@
 //! The slot of each tile, where tiles come and go: own tiles and those that own tasks read.
 //!
-//! Does not know: the contents of a slot, the moves of tiles.
+//! Independent of: the contents of a slot, the moves of tiles.
 
 use crate::tile::TileId;
 use std::sync::atomic::{AtomicUsize, Ordering};

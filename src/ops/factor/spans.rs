@@ -8,21 +8,21 @@ use std::time::Instant;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TaskKind {
-    /// Entries of the matrix to residues.
+    /// Conversion of entries of the matrix to residues.
     Load,
-    /// `C := C - X X^T` only for a tile on the diagonal.
+    /// The update `C := C - X X^T`, for a tile on the diagonal.
     Syrk,
-    /// `C := C - X Y^T` for a strip of tiles.
+    /// The update `C := C - X Y^T`, for a strip of tiles.
     Gemm,
-    /// Factor of a diagonal tile.
+    /// The factorisation of a diagonal tile.
     Potrf,
-    /// A tile below it solved.
+    /// The triangular solve for a tile below the diagonal.
     Trsm,
-    /// Integers to entries of the factor.
+    /// Conversion of integers to entries of the factor.
     Store,
 }
 
-/// One task in time.
+/// One task and its time span.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Span {
@@ -30,7 +30,7 @@ pub struct Span {
     pub worker: usize,
     /// The kind of task.
     pub kind: TaskKind,
-    /// Tile row; loads and updates take a strip of a tile column at once, and name its first tile.
+    /// Tile row; loads and updates process a strip of a tile column at once, and the row is that of its first tile.
     pub row: usize,
     /// Tile column.
     pub col: usize,
@@ -44,9 +44,9 @@ pub struct Span {
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct TaskTimes {
-    /// Entries of the matrix to residues.
+    /// Conversion of entries of the matrix to residues.
     pub load: f64,
-    /// Updates of tiles: all the cubic work except that inside a tile column.
+    /// Updates of tiles: all cubic work except within tile columns.
     pub update: f64,
     /// Diagonal tiles.
     pub potrf: f64,

@@ -1,8 +1,8 @@
-//! The tiles of a factorisation that have no room in memory: entries in the file of the matrix, finished tiles in a
+//! The tiles of a factorisation that do not fit in memory: entries in the file of the matrix, finished tiles in a
 //! storage directory. Reads and writes begun here are answered by events.
 //!
 //! A finished tile is an object of the storage, the tiles that one run finished are a group. Buffers are made once:
-//! a writer waits for a free one, a read waits in the queue. Does not know: the contents of tiles.
+//! a writer waits for a free one, a read waits in the queue. Independent of: the contents of tiles.
 
 use crate::context::DiskProgress;
 use crate::drive::DiskEvent;
@@ -105,7 +105,7 @@ pub(crate) struct TileFile {
     reads: Mutex<Reads>,
     writes: Mutex<Writes>,
     written: Condvar,
-    /// Most tiles that come from other ranks at a time, and that are on their way to others.
+    /// The largest number of tiles that are received from other ranks at a time, and that are in transit to others.
     transfers: usize,
     /// Buffers for arrived tiles, and for tiles that are sent to others.
     keeps: Mutex<Vec<IoBuffer>>,
@@ -334,7 +334,7 @@ impl TileFile {
         self.begin_write(tiles, buffer, TileAccess::Write)
     }
 
-    /// Most tiles that come from other ranks at a time, and most that are on their way to others.
+    /// The largest numbers of tiles that are received from other ranks at a time, and that are in transit to others.
     pub fn transfers(&self) -> (usize, usize) {
         (self.transfers, self.transfers)
     }
@@ -433,7 +433,7 @@ impl TileFile {
     /// Reads a finished tile into a buffer, which stays, and waits for it.
     ///
     /// # Errors
-    /// Those of the storage.
+    /// The errors of the storage.
     pub fn read_now(&self, tile: TileId, buffer: &mut Option<IoBuffer>) -> Result<()> {
         let read = self.objects.read_now(object_name(tile), buffer, tag(tile, TileAccess::Read));
         read.inspect_err(|error| self.note(error))

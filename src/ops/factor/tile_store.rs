@@ -31,7 +31,7 @@ pub(crate) type TileViews<'a> = dyn Fn(TileId) -> Result<MatrixView<'a>> + Sync 
 /// The private memory of one worker.
 pub(crate) struct WorkerMemory<'w> {
     pub scratch: &'w mut [u64],
-    /// Out of core, where a slot has no room for the integers of a finished tile: words of a whole tile.
+    /// Out of core, if a slot cannot hold the integers of a finished tile: words of a whole tile.
     pub whole_tile: &'w mut [u64],
     /// Out of core: finished tiles of the current run.
     pub encoded: Encoded,
@@ -229,7 +229,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
         TileStore { slots: Some(places), tile_file: Some(tile_file), ..store }
     }
 
-    /// The file of the tiles that have no room in memory.
+    /// The file of the tiles that do not fit in memory.
     pub fn into_tile_file(self) -> Option<TileFile> {
         self.tile_file
     }

@@ -101,7 +101,7 @@ impl<'a> TileWork<'a> {
     /// of each tile are those in its own row; for a tile on the diagonal they are `y`. The order of columns is free.
     ///
     /// # Errors
-    /// Those of [`TileEngine::update`]; places are those in the matrix.
+    /// The errors of [`TileEngine::update`]; places are those in the matrix.
     pub fn update(&self, first: TileId, tiles: &mut [UpdateTile<'_>], y: &[&[u64]], scratch: &mut [u64]) -> Result<()> {
         let updated = self.engine.update(tiles, y, self.tiling.tile_size, scratch);
         updated.map_err(|error| match error {
@@ -153,7 +153,7 @@ impl<'a> TileWork<'a> {
         self.engine.solve(tile, DiagonalTile { words: diagonal, data }, scratch);
     }
 
-    /// Rounds the leading rows and columns of a finished tile into `matrix`, as many as both have.
+    /// Rounds the leading rows and columns of a finished tile that `matrix` has into `matrix`.
     ///
     /// Entries above the diagonal stay unchanged.
     ///

@@ -25,7 +25,7 @@ use std::time::Instant;
 /// Computes `problem` into `result`.
 ///
 /// # Errors
-/// Those of [`crate::syrk_with`].
+/// The errors of [`crate::syrk_with`].
 pub(crate) fn run(ctx: &Context, problem: &ProductProblem<'_>, result: Destination<'_>) -> Result<Report> {
     let start = Instant::now();
     problem.check(ctx.maximum_modulus_bits())?;

@@ -7,21 +7,21 @@ use serde::Serialize;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A phase of a rank's work.
+/// The phases of a rank's work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub enum RankPhase {
     /// Norms and scale exponents, including the all-reduces.
     Scale,
-    /// Opening windows and placing their pages.
+    /// Opening windows and placing their pages in memory.
     Windows,
-    /// Scaled integers and their residues.
+    /// Conversion to scaled integers and their residues.
     ToResidues,
     /// Plane products.
     Product,
-    /// Residues sent to other nodes, received and added.
+    /// Exchange of residues with other nodes: sent, received and added.
     Exchange,
-    /// Residues back to integers, rounded and stored.
+    /// Reconstruction of integers from residues, rounded and stored.
     Reconstruct,
     /// Waiting for other ranks.
     Wait,
@@ -41,7 +41,7 @@ pub const RANK_PHASES: [(RankPhase, &str); 7] = [
 /// One stretch of work of a rank, in nanoseconds since all ranks began the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankSpan {
-    /// What was done.
+    /// The kind of work.
     pub phase: RankPhase,
     /// Its start.
     pub start_ns: u64,
@@ -200,20 +200,20 @@ pub struct Spread {
     pub max: f64,
 }
 
-/// Seconds of each phase over all ranks; waiting is counted apart from work.
+/// Seconds of each phase over all ranks; waiting time is separate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct RankPhases {
     /// Norms and scale exponents.
     pub scale: Spread,
-    /// Opening windows and placing their pages.
+    /// Opening windows and placing their pages in memory.
     pub windows: Spread,
-    /// Scaled integers and their residues.
+    /// Conversion to scaled integers and their residues.
     pub to_residues: Spread,
     /// Plane products.
     pub product: Spread,
-    /// Residues sent, received and added.
+    /// Exchange of residues: sent, received and added.
     pub exchange: Spread,
-    /// Residues back to integers, rounded and stored.
+    /// Reconstruction of integers from residues, rounded and stored.
     pub reconstruct: Spread,
     /// Waiting for other ranks.
     pub wait: Spread,

@@ -27,7 +27,7 @@ pub(crate) struct Epilogue<'a> {
 pub(crate) enum AddedMatrix<'a> {
     /// All of it.
     Whole(MatrixView<'a>),
-    /// The one triangle that is computed; the other may hold anything.
+    /// The triangle that is computed; the contents of the other are undefined.
     Triangle(MatrixView<'a>, Uplo),
     /// The tiles of one rank, which needs only their entries.
     Tiles(&'a DistMatrix),

@@ -196,7 +196,7 @@ pub(crate) struct ShareStream {
 pub(crate) struct StreamPiece {
     /// The plane.
     pub plane: usize,
-    /// Which of the rank's runs.
+    /// The number of the run among the rank's runs.
     pub run: usize,
     /// Words, counted from the start of the run.
     pub within: Range<usize>,
@@ -313,7 +313,7 @@ impl Packing {
         (words * self.lanes.count() * self.bits[plane] as usize).div_ceil(64)
     }
 
-    /// A message with words of one plane, into zeroed words, as many as [`Packing::words_of_plane`] returns.
+    /// A message with words of one plane, into zeroed words; their number is that of [`Packing::words_of_plane`].
     pub fn pack_plane(&self, plane: usize, words: &[u64], message: &mut [u64]) {
         self.append(&mut Message { words: message, at: 0 }, plane, words);
     }

@@ -24,7 +24,7 @@ use serde::Serialize;
 /// millisecond.
 const ASK_SYSTEM_BYTES: u64 = 64 << 20;
 
-/// How a product will run: cuts, bytes and jobs.
+/// How a product will run: batches, bands, chunks, bytes and jobs.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct Plan {
@@ -42,13 +42,13 @@ pub struct Plan {
     pub working_bits: u32,
     /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
-    /// Bits among `working_bits` that are assumed for the range of the operands' exponents.
+    /// Part of `working_bits`: the bits assumed for the range of the operands' exponents.
     pub range_bits: u32,
     /// Name of the kernel, or `direct` for the path of tiny sizes.
     pub kernel: &'static str,
     /// Worker threads.
     pub threads: usize,
-    /// Planes, a redundant one included; 0 on the direct path.
+    /// Residue planes, including a redundant one; 0 on the direct path.
     pub primes: usize,
     /// Groups of primes whose operand planes are in memory at the same time.
     pub batches: usize,
@@ -56,11 +56,11 @@ pub struct Plan {
     pub batch_primes: usize,
     /// Bands of the result, in its longer direction.
     pub bands: usize,
-    /// Columns of a band; the last may have fewer.
+    /// Columns of a band; the last band may have fewer.
     pub band_columns: usize,
     /// Chunks of contracted rows.
     pub chunks: usize,
-    /// Rows of a chunk; the last may have fewer.
+    /// Rows of a chunk; the last chunk may have fewer.
     pub chunk_rows: usize,
     /// Bytes of each part.
     pub bytes: PlanBytes,
@@ -68,18 +68,18 @@ pub struct Plan {
     pub planned_bytes: u64,
     /// Kernel calls of each worker for one full batch on the largest pair of bands.
     pub jobs_per_worker: Vec<usize>,
-    /// Largest load of a worker over the mean, in blocks.
+    /// Largest load of a worker divided by the mean load, in blocks.
     pub load_max_over_mean: f64,
-    /// How ranks share the product; `None` in one process. The bytes above are then those of the node that takes most,
-    /// and the threads are those of all ranks.
+    /// The division of the product between ranks; `None` in one process. The bytes above are then the largest over the
+    /// nodes, and the threads are those of all ranks.
     #[serde(flatten)]
     pub team: Option<TeamPlan>,
-    /// The memory that each device will hold; empty on the CPU. The bytes above are then those of the host.
+    /// The memory that each device will use; empty on the CPU. The bytes above are then those of the host.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DevicePart>,
 }
 
-/// How the ranks of a team share a product.
+/// The division of a product between the ranks of a team.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct TeamPlan {
@@ -91,23 +91,23 @@ pub struct TeamPlan {
     pub grid: (usize, usize),
     /// Rows and columns of a tile of the result.
     pub tile_size: usize,
-    /// The needs of each kind of node.
+    /// The memory and work of each kind of node.
     pub per_node: Vec<NodePlan>,
-    /// Bytes of residues that the node which sends most of them sends to others; 0 on one node. Where ranks have
-    /// devices, bytes that its ranks send each other count too.
+    /// The largest number of bytes of residues that a node sends to others; 0 on one node. If ranks have devices, bytes
+    /// sent between ranks of a node are included.
     pub sent_bytes: u64,
     /// Parts of a batch of primes that are multiplied one after the other, each while the previous one is exchanged; 1
-    /// where little is exchanged.
+    /// if little is exchanged.
     pub exchange_parts: usize,
 }
 
-/// The needs of a group of equal nodes.
+/// The memory and work of each node of a group of equal nodes.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct NodePlan {
     /// The nodes.
     pub count: usize,
-    /// The first of them.
+    /// Number of the first node of the group.
     pub first_node: usize,
     /// Ranks of such a node.
     pub ranks: usize,
@@ -115,13 +115,13 @@ pub struct NodePlan {
     pub workers: usize,
     /// Contracted rows on such a node.
     pub rows: usize,
-    /// Rows of a chunk, at most.
+    /// The largest number of rows of a chunk.
     pub chunk_rows: usize,
     /// Kernel calls for one full batch on the largest pair of bands.
     pub jobs: usize,
-    /// Fewest and most jobs of a worker.
+    /// The smallest and the largest number of jobs of a worker.
     pub jobs_per_worker: (usize, usize),
-    /// Bytes of each part, at most.
+    /// The largest number of bytes of each part.
     pub bytes: PlanBytes,
     /// Sum of `bytes`.
     pub planned_bytes: u64,
@@ -245,7 +245,7 @@ impl PlanRequest {
 /// The plan of any product.
 ///
 /// # Errors
-/// [`crate::Error::MemoryLimit`] with the least limit that would do.
+/// [`crate::Error::MemoryLimit`] with the smallest limit that suffices.
 pub(crate) fn plan_request(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
     plan_on(choose_path(ctx, &request.size, request.bits.operand), ctx, request)
 }
@@ -456,15 +456,15 @@ pub(crate) fn describe(
     }
 }
 
-/// The properties of the operands that a plan of a product needs.
+/// The properties of the operands that the plan of a product needs.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct ProductPlanOptions {
     /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
-    /// With [`Accuracy::Entrywise`]: the bits that the exponents of the operands need, in steps of 8
-    /// ([`crate::report::Report`] has them as `range_bits`); `None` takes the bits for entries of one size. Entries
-    /// that a product leaves to sums of their own are not planned for.
+    /// With [`Accuracy::Entrywise`]: the bits that the exponents of the operands need, in steps of 8 (`range_bits` in
+    /// [`crate::report::Report`]); with `None`, the bits for entries of one size. The plan does not include entries
+    /// that a product computes as separate sums.
     pub range_bits: Option<u32>,
 }
 
@@ -473,7 +473,7 @@ setters! { new ProductPlanOptions {
     range_bits: impl Into<Option<u32>>,
 } }
 
-/// [`plan_syrk_with`] with the default choices.
+/// [`plan_syrk_with`] with default options.
 ///
 /// ```
 /// use sunzi::{Context, Matrix, plans};
@@ -492,7 +492,7 @@ pub fn plan_syrk(ctx: &Context, rows: usize, cols: usize, precision_bits: u32) -
 
 /// The plan of [`crate::syrk`] for a `rows x cols` operand: bytes of every part, batches, bands, chunks, jobs.
 ///
-/// Nothing is computed and no window allocated; the kernel's tables are made and kept in the context.
+/// Nothing is computed and no window allocated; only the kernel's tables are made and kept in the context.
 ///
 /// ```
 /// use sunzi::{Accuracy, Context, Error, plans};
@@ -504,7 +504,7 @@ pub fn plan_syrk(ctx: &Context, rows: usize, cols: usize, precision_bits: u32) -
 /// ```
 ///
 /// # Errors
-/// [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`] names the least limit that would do.
+/// [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`] with the smallest limit that suffices.
 pub fn plan_syrk_with(
     ctx: &Context,
     (rows, cols): (usize, usize),
@@ -515,7 +515,7 @@ pub fn plan_syrk_with(
     plan_size(ctx, size, precision_bits, options)
 }
 
-/// [`plan_gemm_with`] with the default choices.
+/// [`plan_gemm_with`] with default options.
 ///
 /// ```
 /// use sunzi::{Accuracy, Context, plans};
@@ -533,7 +533,8 @@ pub fn plan_gemm(ctx: &Context, rows: usize, cols: usize, contracted: usize, pre
     plan_gemm_with(ctx, (rows, cols), contracted, precision_bits, &ProductPlanOptions::new())
 }
 
-/// The plan of [`crate::gemm`] for an `rows x contracted` by `contracted x cols` product; see [`plan_syrk_with`].
+/// The plan of [`crate::gemm`] for a product of a `rows x contracted` and a `contracted x cols` matrix; see
+/// [`plan_syrk_with`].
 ///
 /// ```
 /// use sunzi::{Accuracy, Context, plans};

@@ -23,10 +23,10 @@ const MIRROR_ROWS_OF_THREADS: usize = 256;
 pub enum Accuracy {
     /// `|computed - exact|_ij <= 2^(1 - b) ||a_i|| ||b_j||`, with the norms of row `i` of `A` and column `j` of `B`.
     Norm,
-    /// `|computed - exact|_ij <= 2^(1 - b) (|A| |B|)_ij`: as sums of products in a longer precision, whatever the
-    /// exponents are. Takes about as many additional bits as the largest term of a sum lies below the product of the
-    /// norms; where few entries would take many, these are summed term by term. A triangle and a whole product may
-    /// choose different entries for that: `gemm` of `P^T` and `P` has the bits of `syrk` only with [`Accuracy::Norm`].
+    /// `|computed - exact|_ij <= 2^(1 - b) (|A| |B|)_ij`: a componentwise bound, for any exponents of the entries. It
+    /// needs about as many additional bits as the largest term of a sum lies below the product of the norms; if only
+    /// few entries need many bits, these entries are summed term by term. `syrk` of `P` and `gemm` of `P^T` and `P` may
+    /// sum different entries term by term, so their bits agree only with [`Accuracy::Norm`].
     #[default]
     Entrywise,
 }
@@ -41,7 +41,7 @@ pub(crate) struct ProductOperand<'a> {
 }
 
 impl<'a> ProductOperand<'a> {
-    /// The caller's view, transposed where `op` says so.
+    /// The caller's view, transposed if `op` is a transpose.
     pub fn new(view: MatrixView<'a>, op: Op) -> ProductOperand<'a> {
         match op {
             Op::NoTranspose => ProductOperand { view, transposed: false },
@@ -176,7 +176,7 @@ impl<'a> ProductProblem<'a> {
         }
     }
 
-    /// The lower triangle of `P^T P`, or of `P P^T` where `op` says so.
+    /// The lower triangle of `P^T P`, or of `P P^T`, depending on `op`.
     pub fn syrk(p: MatrixView<'a>, op: Op, precision_bits: u32) -> ProductProblem<'a> {
         ProductProblem {
             operation: "syrk",

@@ -14,11 +14,11 @@ use serde::Serialize;
 pub struct Phases {
     /// Norms and scale exponents.
     pub scale: f64,
-    /// Scaled integers and their residues.
+    /// Conversion to scaled integers and their residues.
     pub to_residues: f64,
     /// Plane products.
     pub product: f64,
-    /// Residues back to integers, the range check included.
+    /// Conversion of residues to integers, including the range check.
     pub reconstruct: f64,
     /// Rounding and storing the result.
     pub unscale: f64,
@@ -54,18 +54,19 @@ impl Phases {
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct TeamReport {
-    /// How they shared it.
+    /// The division of the work between the ranks.
     #[serde(flatten)]
     pub plan: TeamPlan,
     /// Seconds of the phases over the ranks.
     pub rank_phases: RankPhases,
-    /// `heap`, `mpi` or `posix`.
+    /// Source of the windows' memory: `heap`, `mpi` or `posix`.
     pub window: &'static str,
-    /// Bytes of the windows of the node that has most of them.
+    /// The largest number of bytes of windows on a node.
     pub window_bytes: u64,
-    /// Bytes of residues that all ranks sent to other nodes; where they have devices, to any rank.
+    /// Bytes of residues that all ranks sent to other nodes; if ranks have devices, to any rank.
     pub exchanged_bytes: u64,
-    /// The share of the time of the exchange, over all ranks, during which their products went on; 0 without one.
+    /// The fraction of the time of the exchange, over all ranks, during which their products continued; 0 without an
+    /// exchange.
     pub exchange_hidden: f64,
 }
 
@@ -85,15 +86,15 @@ pub struct Report {
     pub working_bits: u32,
     /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
-    /// Bits of `working_bits` that entrywise accuracy takes for the range of exponents.
+    /// Part of `working_bits`: the bits that entrywise accuracy needs for the range of exponents.
     pub range_bits: u32,
-    /// Entries that were summed term by term, since their range is far beyond that of the others.
+    /// Entries that were summed term by term, since their exponents are far outside the range of the others.
     pub single_entries: u64,
     /// Worker threads.
     pub threads: usize,
     /// Name of the kernel, or `direct` for the path of tiny sizes.
     pub kernel: &'static str,
-    /// Planes, a redundant one included.
+    /// Residue planes, including a redundant one.
     pub primes: usize,
     /// Groups of primes whose operand planes were in memory at the same time.
     pub batches: usize,
@@ -105,12 +106,12 @@ pub struct Report {
     pub seconds: f64,
     /// Wall-clock seconds of its phases.
     pub phases: Phases,
-    /// Bytes the plan allows for: windows, scratch, tables and the result.
+    /// Bytes that the plan allows: windows, scratch memory, tables and the result.
     pub planned_bytes: u64,
     /// Whether a redundant prime or Freivalds' test checked the product.
     pub checked: bool,
     /// The work of the ranks of a team; `None` in one process. The times above are then those of the slowest rank, and
-    /// the bytes those of the node that takes most.
+    /// the bytes are the largest over the nodes.
     #[serde(flatten)]
     pub team: Option<TeamReport>,
     /// The work of each device; empty on the CPU.
@@ -145,6 +146,6 @@ impl Report {
 pub struct Outcome<R = Matrix, T = Report> {
     /// The computed result.
     pub result: R,
-    /// How it was computed.
+    /// How the result was computed.
     pub report: T,
 }

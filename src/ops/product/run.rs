@@ -47,7 +47,7 @@ pub(crate) struct Cutting {
     pub cut: Cut,
     /// Chunks of rows, of which every rank cuts its own.
     pub chunks: usize,
-    /// Panels that the operand window has room for, of the left and of the right operand.
+    /// Panels that fit the operand window, of the left and of the right operand.
     pub slot_panels: (usize, usize),
 }
 
@@ -70,9 +70,9 @@ pub(crate) struct StepPart {
 /// Which operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Side {
-    /// The operand of the result's rows.
+    /// The operand that provides the rows of the result.
     Left,
-    /// The operand of the result's columns.
+    /// The operand that provides the columns of the result.
     Right,
 }
 
@@ -140,7 +140,7 @@ impl ProductSchedule {
         ProductSchedule { pairs, ..self }
     }
 
-    /// The same with the products of the last chunk of each batch in `parts` parts: each is on its way to other nodes
+    /// The same with the products of the last chunk of each batch in `parts` parts: each is in transit to other nodes
     /// while the next one is multiplied.
     pub fn in_parts(self, parts: usize) -> ProductSchedule {
         ProductSchedule { parts: parts.max(1), ..self }
@@ -202,7 +202,7 @@ pub(crate) trait OperandSource {
     /// Waits for the next piece, which is one of the operand on this `side`.
     ///
     /// # Errors
-    /// Those of the read.
+    /// The errors of the read.
     fn next(&self, side: Side) -> Result<Box<dyn OperandPiece>>;
 }
 
@@ -211,7 +211,7 @@ pub(crate) trait OperandPiece {
     /// All its rows, transposed where the operand is.
     ///
     /// # Errors
-    /// Those of the read.
+    /// The errors of the read.
     fn view(&self) -> Result<MatrixView<'_>>;
 }
 
@@ -291,7 +291,7 @@ impl<'a> ProductRun<'a> {
     /// Fills this rank's entries of `result`. Collective.
     ///
     /// # Errors
-    /// Those of [`crate::syrk_with`], the same on all ranks.
+    /// The errors of [`crate::syrk_with`], the same on all ranks.
     pub fn run(&self, state: &mut RunState<'_>, result: &mut dyn ResultSink) -> Result<RecoveryTime> {
         let check = (self.site.ctx.freivalds()).then(|| InnerCheck::new(self.site, self.left, self.right));
         let check = check.transpose()?;

@@ -107,7 +107,7 @@ pub(crate) trait ResultSink: Send {
     /// or piece by piece.
     ///
     /// # Errors
-    /// Those of `fill`, and of the allocation for a piece.
+    /// The errors of `fill`, and of the allocation for a piece.
     fn fill(&mut self, region: Region, fill: &mut dyn FnMut(SegmentIter<'_>) -> Result<()>) -> Result<()>;
 }
 
@@ -206,7 +206,7 @@ pub(crate) struct Segments<'w> {
     heads: ChunksMut<'w, u64>,
     limbs: ChunksMut<'w, u64>,
     matrix_rows: usize,
-    /// Elements from one column to the next.
+    /// Distance in elements from one column to the next.
     stride: usize,
     width: usize,
     next_col: usize,

@@ -65,7 +65,7 @@ pub(crate) struct Conversion<'a> {
 pub(crate) struct MatrixRows<'a> {
     /// The matrix.
     pub view: MatrixView<'a>,
-    /// Some of its rows.
+    /// A range of its rows.
     pub rows: Range<usize>,
 }
 

@@ -1,8 +1,8 @@
 //! Up to eight small products of one shape side by side, each in a lane of its own.
 //!
 //! The same scaled integers, the same exact sums and the same rounding as one after the other, so the same bits. A
-//! problem with an error is not done here, but left to the single call; with entrywise accuracy so is one whose entries
-//! ask for other bits than most of its neighbours do, or for sums of their own.
+//! problem with an error is left to the single call; with entrywise accuracy so is a problem whose entries need another
+//! number of bits than most of its neighbours, or separate sums.
 
 use crate::context::{Context, WorkspaceNeeds};
 use crate::error::{Error, Result};
@@ -28,7 +28,7 @@ pub(crate) const MOST_RANGE_BITS: u32 = 32;
 pub(crate) struct LaneProducts {
     lanes: ProblemLanes,
     size: ProductSize,
-    /// The most bits that the lanes have room for.
+    /// The largest number of bits that the lanes can hold.
     bits: Bits,
     accuracy: Accuracy,
 }

@@ -1,6 +1,6 @@
 //! A solution of `A x = 0` in integers, found p-adically and multiplied out exactly.
 //!
-//! Does not know: how the rank modulo the prime was found.
+//! Independent of: how the rank modulo the prime was found.
 
 use super::modular::{Elimination, PrimeField};
 use super::{Exact, RationalEntry};

@@ -3,7 +3,7 @@
 //!
 //! A matrix of full rank modulo one odd prime is nonsingular: its determinant is an integer over a power of two, and
 //! not 0 modulo the prime. That a matrix is singular is claimed only together with an exact solution of `A x = 0`,
-//! which is found by p-adic lifting and then multiplied out. Does not know: factorisations, rounding.
+//! which is found by p-adic lifting and then multiplied out. Independent of: factorisations, rounding.
 
 mod lifting;
 mod modular;
@@ -22,28 +22,28 @@ const MOST_ROWS: usize = 300;
 /// Primes at which a matrix is examined that is singular modulo the first.
 const PRIMES: usize = 3;
 
-/// The verdict of exact arithmetic on a symmetric matrix.
+/// The result of an exact singularity test of a symmetric matrix.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Singularity {
-    /// Proven: the determinant is not 0, since it is not modulo some prime.
+    /// Proven nonsingular: the determinant is not 0 modulo some prime.
     Nonsingular,
-    /// Proven: `A x = 0` for the integers `x`, which are not all 0.
+    /// Proven singular: `A x = 0` for the integers `x`, which are not all 0.
     Singular {
-        /// The rank modulo a prime, which the rank of the matrix is at least.
+        /// The rank modulo a prime, a lower bound of the rank of the matrix.
         rank_at_least: usize,
-        /// `x`, without a common divisor.
+        /// The vector `x`, whose entries have no common divisor.
         null_vector: Vec<Integer>,
     },
-    /// Nothing is proven: the determinant is 0 modulo several primes above `2^60`, and no solution of `A x = 0` was
-    /// found within the effort.
+    /// Not decided: the determinant is 0 modulo several primes above `2^60`, and no solution of `A x = 0` was found
+    /// within the limits of effort.
     ProbablySingular {
-        /// The largest rank modulo one of the primes, which the rank of the matrix is at least.
+        /// The largest rank modulo one of the primes, a lower bound of the rank of the matrix.
         rank_at_least: usize,
         /// How many primes.
         primes: usize,
     },
-    /// The matrix has more than 300 rows.
+    /// Not tested: the matrix has more than 300 rows.
     TooLarge,
 }
 
@@ -54,18 +54,17 @@ impl Singularity {
     }
 }
 
-/// Whether the symmetric `n x n` matrix `A` is singular, taking its numbers as exact.
+/// Decides whether the symmetric `n x n` matrix `A` is singular, taking its numbers as exact.
 ///
-/// Eliminates modulo up to three primes between `2^60` and `2^61`. Where `A` has full rank modulo one of them, it is
-/// nonsingular. Else the first column that depends on those before it is written as their combination, which is
-/// unique: its numbers are lifted p-adically (Dixon 1982), reconstructed as fractions (Wang 1981), and the combination
-/// is checked exactly. A matrix without rows is nonsingular.
+/// The matrix is eliminated modulo up to three primes between `2^60` and `2^61`. If `A` has full rank modulo one of
+/// them, it is nonsingular. Otherwise the first column that depends on the columns before it is written as their unique
+/// linear combination: the coefficients are lifted p-adically (Dixon 1982) and reconstructed as fractions (Wang 1981),
+/// and the combination is checked exactly. A matrix without rows is nonsingular.
 ///
 /// Cost: `n^3 / 3` products of words for each prime, about 0.3 s for 300 rows. A proof that the matrix is singular
-/// takes `n^3` of them and, for each 60 bits of the combination's numerators and denominators, `n^2` products of a
-/// word and an entry; it is given up after some seconds. Exponents may lie anywhere, but a proof is also given up
-/// where the entries, with rows and columns scaled to integers, have more than 32,768 bits or more than 64 MiB
-/// together.
+/// needs `n^3` products of words and, for each 60 bits of the combination's numerators and denominators, `n^2` products
+/// of a word and an entry; it is abandoned after some seconds. Exponents are not limited, but a proof is also abandoned
+/// if the entries, with rows and columns scaled to integers, have more than 32,768 bits or more than 64 MiB in total.
 ///
 /// ```
 /// use sunzi::Matrix;
@@ -84,12 +83,12 @@ pub fn singularity<'a>(a: impl Into<Symmetric<'a>>) -> Result<Singularity> {
     singularity_as_written(a, &[])
 }
 
-/// As [`singularity()`], of the matrix `A` in which some numbers were rounded on the way in: each entry of `written`
-/// counts instead of the one at its place, and at the place on the other side of the diagonal. Of a file they are
+/// [`singularity()`] of the matrix `A` in which some numbers were rounded when they were read: each entry of `written`
+/// replaces the entry at its place, and at the mirrored place. For a matrix from a file they are
 /// [`crate::io::Loaded::written`].
 ///
-/// Cost: that of [`singularity()`], and for each prime an inverse for each denominator. A proof that the matrix is
-/// singular is given up as well where the least common denominator of a row has more than 32,768 bits.
+/// Cost: that of [`singularity()`], and for each prime one inverse for each denominator. A proof that the matrix is
+/// singular is also abandoned if the least common denominator of a row has more than 32,768 bits.
 ///
 /// ```
 /// use sunzi::io::{self, ReadOptions};
@@ -105,7 +104,7 @@ pub fn singularity<'a>(a: impl Into<Symmetric<'a>>) -> Result<Singularity> {
 /// ```
 ///
 /// # Errors
-/// Those of [`singularity()`]; [`Error::InvalidArgument`] for an entry outside the matrix.
+/// The errors of [`singularity()`]; [`Error::InvalidArgument`] for an entry outside the matrix.
 pub fn singularity_as_written<'a>(a: impl Into<Symmetric<'a>>, written: &[WrittenEntry]) -> Result<Singularity> {
     let view = a.into().lower_view("singularity")?;
     if let Some(outside) = written.iter().find(|entry| entry.row.max(entry.col) >= view.rows()) {

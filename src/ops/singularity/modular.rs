@@ -1,6 +1,6 @@
 //! Matrices modulo one prime below `2^61`: elimination with pivots, and the inverse.
 //!
-//! Does not know: where the numbers come from, beyond [`Exact`].
+//! Independent of: where the numbers come from, beyond [`Exact`].
 
 use super::Exact;
 use rug::Integer;
@@ -135,7 +135,7 @@ impl Elimination {
         self.pivots.iter().enumerate().take_while(|(at, (col, _))| at == col).count()
     }
 
-    /// Rows in which the columns before the first dependent one are independent, as many as these columns.
+    /// Rows in which the columns before the first dependent one are independent, one for each of these columns.
     pub fn leading_rows(&self) -> Vec<usize> {
         self.pivots[..self.leading_rank()].iter().map(|&(_, row)| row).collect()
     }

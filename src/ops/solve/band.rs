@@ -9,7 +9,7 @@ use crate::ops::solve::memory::SolveMemory;
 use crate::site::{Site, Team};
 use std::ops::Range;
 
-/// A band of right sides under way.
+/// A band of right-hand sides under way.
 pub(crate) struct Band<'a> {
     pub memory: &'a SolveMemory,
     /// The ranks that solve for their columns together.
@@ -20,9 +20,9 @@ pub(crate) struct Band<'a> {
     pub limit_bytes: Option<u64>,
     /// Column of the call that is the first of the band.
     pub first_column: usize,
-    /// Right sides are 0 above this row; 0 for an upper triangle.
+    /// Right-hand sides are 0 above this row; 0 for an upper triangle.
     pub first_row: usize,
-    /// Whether the caller's right sides are the transposes.
+    /// Whether the caller's right-hand sides are the transposes.
     pub transposed: bool,
 }
 
@@ -43,7 +43,7 @@ impl<'a> Band<'a> {
         Site { ctx: self.ctx(), team: self.team }
     }
 
-    /// The error with its place in the caller's right sides.
+    /// The error with its place in the caller's right-hand sides.
     pub fn placed(&self, error: Error) -> Error {
         match error {
             Error::ExponentRange { row, column, exponent, limit } => {
@@ -112,11 +112,11 @@ pub(crate) fn with_column(error: Error, columns: &[usize]) -> Error {
 
 /// Matrices of arbitrary contents.
 pub(crate) struct Spaces {
-    /// The right sides, which become the solutions.
+    /// The right-hand sides, which become the solutions.
     pub w: Matrix,
     /// The result of a product.
     pub result: Matrix,
-    /// Right sides that are tried again.
+    /// Right-hand sides that are tried again.
     pub again: Matrix,
 }
 
@@ -152,7 +152,7 @@ impl Spaces {
 pub(crate) struct Room<'a> {
     /// With the bytes of a plan as its limit.
     pub ctx: &'a Context,
-    /// The limit of the call, which products may reach that outgrow the plan.
+    /// The limit of the call, up to which products may exceed the plan.
     pub limit_bytes: Option<u64>,
 }
 
@@ -160,7 +160,7 @@ impl Room<'_> {
     /// The result of `work` within the plan, or within the larger memory that it requires. It may run more than once.
     ///
     /// # Errors
-    /// Those of `work`.
+    /// The errors of `work`.
     pub fn within<T>(&self, mut work: impl FnMut(&Context) -> Result<T>) -> Result<T> {
         let memory = self.ctx.memory();
         let with = |bytes| self.ctx.with_memory(memory.within(bytes));
@@ -172,7 +172,7 @@ impl Room<'_> {
 /// planned and the limit of the call has room for that. A refusal names the limit of the call.
 ///
 /// # Errors
-/// Those of `work`.
+/// The errors of `work`.
 pub(crate) fn within_reach<T>(
     mut planned_bytes: Option<u64>,
     limit_bytes: Option<u64>,

@@ -33,7 +33,7 @@ pub(crate) const ALL_LEVELS: u32 = u32::MAX;
 pub(crate) struct TriangleCut {
     /// Rows of the triangle.
     pub order: usize,
-    /// Bits of right sides and solutions.
+    /// Bits of right-hand sides and solutions.
     pub working_bits: u32,
     /// Bits after the point at which columns are first tried in fixed point; `None` where they are solved by parts.
     pub first_try_bits: Option<u32>,
@@ -139,7 +139,7 @@ impl TriangleCut {
         Some(pieces(rows, count))
     }
 
-    /// Bytes of `columns` right sides while they travel between ranks.
+    /// Bytes of `columns` right-hand sides while they travel between ranks.
     pub fn right_bytes(&self, columns: usize) -> u64 {
         Matrix::bytes_for(self.order, columns, self.working_bits)
     }
@@ -199,7 +199,7 @@ impl TriangleCut {
     /// Bytes of the tables of the widest of these products.
     ///
     /// # Errors
-    /// Those of [`Context::engine`].
+    /// The errors of [`Context::engine`].
     pub fn table_bytes(&self, ctx: &Context) -> Result<u64> {
         self.widened_table_bytes(ctx, self.most_range_bits())
     }
@@ -236,7 +236,7 @@ impl TriangleCut {
     }
 
     /// Most bytes while the products of a solve by parts run, on `columns` columns; `ctx` holds the scratch for the
-    /// result of a product. Looks at the outermost `levels` levels of the recursion.
+    /// result of a product. Examines the outermost `levels` levels of the recursion.
     ///
     /// # Errors
     /// [`crate::Error::MemoryLimit`] with the least that the most demanding product needs.
@@ -294,7 +294,7 @@ pub(crate) fn larger(first: Result<u64>, second: Result<u64>) -> Result<u64> {
 /// The least limit that would do: the bytes of a plan without a limit, or the least that its refusal names.
 ///
 /// # Errors
-/// Those of planning, except [`Error::MemoryLimit`].
+/// The errors of planning, except [`Error::MemoryLimit`].
 pub(crate) fn least_limit(planned: Result<u64>) -> Result<u64> {
     match planned {
         Err(Error::MemoryLimit { minimum_bytes, .. }) => Ok(minimum_bytes),
@@ -311,7 +311,8 @@ fn pieces(rows: &Range<usize>, count: usize) -> impl DoubleEndedIterator<Item = 
 /// A step of a solve by parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum PartStep {
-    /// The products of a block with the known unknowns of its columns are subtracted from the right sides of its rows.
+    /// The products of a block with the known unknowns of its columns are subtracted from the right-hand sides of its
+    /// rows.
     Update(Block),
     /// A block on the diagonal is solved scalar by scalar.
     Scalar(Range<usize>),
@@ -339,7 +340,7 @@ struct Frame {
 pub(crate) struct SolveSchedule {
     cut: TriangleCut,
     is_lower: bool,
-    /// Right sides are 0 above this row, for a lower triangle.
+    /// Right-hand sides are 0 above this row, for a lower triangle.
     first: usize,
     /// The ranges that the one under way is part of, from the outermost on.
     frames: Vec<Frame>,
@@ -350,7 +351,7 @@ pub(crate) struct SolveSchedule {
 }
 
 impl SolveSchedule {
-    /// The steps with a lower or an upper triangle that is cut so, for right sides that are 0 above row `first`.
+    /// The steps with a lower or an upper triangle that is cut so, for right-hand sides that are 0 above row `first`.
     pub fn new(cut: TriangleCut, is_lower: bool, first: usize) -> SolveSchedule {
         SolveSchedule { cut, is_lower, first, frames: Vec::new(), update: None, part: Some(0..cut.order) }
     }

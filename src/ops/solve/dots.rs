@@ -25,7 +25,7 @@ use std::sync::OnceLock;
 /// For each row of the factor the `r_i` with `norm(l_i) <= 2^r_i`.
 ///
 /// # Errors
-/// Those of [`norm_exponents`].
+/// The errors of [`norm_exponents`].
 pub(crate) fn row_norms(ctx: &Context, factor: &Matrix) -> Result<Vec<i64>> {
     let mut norms = vec![0; factor.rows()];
     let rows = [factor.transposed()];
@@ -128,7 +128,7 @@ impl DotSystem {
     /// The columns of `X` with `L L^T X = B`; the triangles are `L` and its transpose.
     ///
     /// # Errors
-    /// [`Error::Cancelled`], and those of the triangles.
+    /// [`Error::Cancelled`], and the errors of the triangles.
     pub fn solve(
         &self,
         ctx: &Context,
@@ -154,7 +154,7 @@ impl DotSystem {
         })
     }
 
-    /// One of the two substitutions, on `columns` columns with the right sides `right(row, col)`.
+    /// One of the two substitutions, on `columns` columns with the right-hand sides `right(row, col)`.
     fn sweep(
         &self,
         meter: &Meter<'_>,

@@ -38,7 +38,7 @@ pub(crate) struct LdltFactors {
 /// Factors `a`, whose lower triangle is read.
 ///
 /// # Errors
-/// Those of [`crate::ldlt()`].
+/// The errors of [`crate::ldlt()`].
 pub(crate) fn factor(ctx: &Context, a: MatrixView<'_>, precision_bits: u32, accuracy: Accuracy) -> Result<LdltFactors> {
     let order = a.rows();
     if order != a.cols() {
@@ -121,7 +121,7 @@ impl Halves {
 /// of the first panel and its products.
 ///
 /// # Errors
-/// [`Error::MemoryLimit`] with the least limit that would do.
+/// [`Error::MemoryLimit`] with the smallest limit that suffices.
 fn plan_range(ctx: &Context, range: &Range<usize>, sizes: FactoringSizes) -> Result<u64> {
     let FactoringSizes { order, working_bits, accuracy } = sizes;
     let Some(halves) = Halves::of(range) else { return ctx.memory().admit(0) };

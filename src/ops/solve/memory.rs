@@ -1,8 +1,8 @@
-//! The memory of a solve: the bands of right sides that it runs in, and its bytes, computed from sizes only.
+//! The memory of a solve: the bands of right-hand sides that it runs in, and its bytes, computed from sizes only.
 //!
-//! Columns are independent of each other, so bands never change the result. Columns that outgrow a try are tried again,
-//! or solved by parts, in narrower bands that take no more memory than the first try; so the plan does not depend on
-//! the entries of the right sides.
+//! Columns are independent of each other, so bands never change the result. Columns that exceed the range of a try are
+//! tried again, or solved by recursive splitting, in narrower bands that take no more memory than the first try; so the
+//! plan does not depend on the entries of the right-hand sides.
 
 use crate::context::{Context, MemoryBudget, WorkspaceNeeds};
 use crate::error::{Error, Result};
@@ -15,14 +15,14 @@ use crate::ops::solve::tiles::{NodeShared, TilePlan, TrySize, most_fixed_bits, w
 use crate::ops::solve::triangle::ScaledRows;
 use std::ops::Range;
 
-/// Most right sides in a band: the conversions of the triangle then cost some hundredths of the products, and more
-/// right sides would only take memory, which is slow to get.
+/// Most right-hand sides in a band: the conversions of the triangle then cost some hundredths of the products, and more
+/// right-hand sides would only take memory, which is slow to get.
 const BAND_COLUMNS: usize = 512;
 
-/// Fewest right sides worth a band: products pad to as many.
+/// Fewest right-hand sides worth a band: products pad to as many.
 pub(crate) const LEAST_COLUMNS: usize = 8;
 
-/// Number of right sides from which on a later try on the fewest columns takes less than the first one on all.
+/// Number of right-hand sides from which on a later try on the fewest columns takes less than the first one on all.
 const ROOMY_COLUMNS: usize = 64;
 
 /// All that the memory of a solve depends on.
@@ -36,7 +36,7 @@ pub(crate) struct SolveMemory {
     pub piece_row_bytes: u64,
     /// Bytes of the messages that bring them.
     pub message_bytes: u64,
-    /// Treatment of columns that outgrow every try, or of all where no try is made.
+    /// Treatment of columns that exceed the range of every try, or of all columns if no try is made.
     pub left: UnsolvedColumns,
     /// Ranks of this node, where these make the tiles of a triangle together in the first try.
     pub together: Option<NodeShared>,
@@ -49,7 +49,7 @@ pub(crate) struct SolveMemory {
 pub(crate) enum FirstTryKernel {
     /// The context's.
     Own,
-    /// The one that suits the call.
+    /// The treatment that suits the call.
     Suited,
     /// A kernel other than the context's, on which ranks have agreed.
     Agreed(&'static dyn PlaneKernel),
@@ -62,12 +62,13 @@ pub(crate) enum UnsolvedColumns {
     Stay,
     /// They are solved by parts.
     Parts,
-    /// All ranks together solve them by parts, whichever rank has them; the plan has room for this number at a time.
+    /// All ranks together solve these columns by recursive splitting, independent of their owner; the plan allows this
+    /// number at a time.
     SharedParts(usize),
 }
 
 impl UnsolvedColumns {
-    /// [`UnsolvedColumns::SharedParts`] of a call with `total` right sides.
+    /// [`UnsolvedColumns::SharedParts`] of a call with `total` right-hand sides.
     pub fn shared(total: usize) -> UnsolvedColumns {
         UnsolvedColumns::SharedParts(total.min(LEAST_COLUMNS))
     }
@@ -89,9 +90,9 @@ impl UnsolvedColumns {
 /// The bands of a solve.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bands {
-    /// Right sides in all.
+    /// Right-hand sides in all.
     pub total: usize,
-    /// Right sides of a band; the last may have fewer.
+    /// Right-hand sides of a band; the last may have fewer.
     pub columns: usize,
     /// Bytes of the call that they were planned for; `None` without a memory limit.
     pub limit_bytes: Option<u64>,
@@ -179,17 +180,17 @@ impl SolveMemory {
     /// The widest bands that fit the context's limit, and the bytes that the whole solve takes with them.
     ///
     /// # Errors
-    /// [`Error::MemoryLimit`] with the least limit that would do.
+    /// [`Error::MemoryLimit`] with the smallest limit that suffices.
     pub fn plan(&self, total: usize) -> Result<(Bands, u64)> {
         let widest = Bands::widest(total);
         let (bands, bytes) = widest.fitting(|bands| self.bytes(self.ctx.memory(), bands.columns))?;
         Ok((Bands { limit_bytes: self.ctx.memory_bytes().map(|_| bytes), ..bands }, bytes))
     }
 
-    /// The least limit that would do.
+    /// The smallest limit that suffices.
     ///
     /// # Errors
-    /// Those of planning, except [`Error::MemoryLimit`].
+    /// The errors of planning, except [`Error::MemoryLimit`].
     pub fn least_bytes(&self, total: usize) -> Result<u64> {
         // With a cache of its own, since tables that only a limit requires would stay in the context's cache.
         let apart = SolveMemory { ctx: self.ctx.without_cache(), ..self.clone() };
@@ -202,7 +203,7 @@ impl SolveMemory {
     /// is more.
     ///
     /// # Errors
-    /// Those of [`SolveMemory::plan`].
+    /// The errors of [`SolveMemory::plan`].
     pub fn retry(&self, columns: usize) -> Result<Retry> {
         // Planning makes tables, which may be larger than those of the previous try: its windows are released to make
         // room.
@@ -222,7 +223,7 @@ impl SolveMemory {
     /// Bytes of a solve in bands of `columns` columns, with room for every later try.
     ///
     /// # Errors
-    /// [`Error::MemoryLimit`] with the least limit that would do.
+    /// [`Error::MemoryLimit`] with the smallest limit that suffices.
     pub fn bytes(&self, memory: MemoryBudget, columns: usize) -> Result<u64> {
         let first = self.first_bytes(memory, columns);
         let tries = self.cuts.iter().any(|cut| cut.first_try_bits.is_some());
@@ -261,7 +262,7 @@ impl SolveMemory {
     /// solve by parts. Takes almost no time; later tries may take more.
     ///
     /// # Errors
-    /// Those of planning.
+    /// The errors of planning.
     pub fn unlimited_bytes(&self, columns: usize) -> Result<u64> {
         self.largest(|cut| {
             let beside = self.ctx.memory().holding(cut.right_bytes(columns));
@@ -280,7 +281,7 @@ impl SolveMemory {
     /// Whether a first try on all columns of a band fits the context's limit.
     ///
     /// # Errors
-    /// Those of planning, except [`Error::MemoryLimit`].
+    /// The errors of planning, except [`Error::MemoryLimit`].
     pub fn tries_in_place(&self, cut: &TriangleCut, columns: usize, fixed_bits: u32) -> Result<bool> {
         if self.ctx.memory_bytes().is_none() {
             return Ok(true);
@@ -363,7 +364,7 @@ impl SolveMemory {
     /// Name of the kernel of the first try on bands, or of the products of a solve by parts.
     ///
     /// # Errors
-    /// Those of planning.
+    /// The errors of planning.
     pub fn kernel(&self, bands: Bands) -> Result<&'static str> {
         let Some(cut) = self.cuts.first() else { return Ok(self.ctx.kernel().name()) };
         let Some(bits) = cut.first_try_bits else { return Ok(cut.product_kernel(&self.ctx).name()) };
@@ -376,7 +377,7 @@ impl SolveMemory {
     /// by parts.
     ///
     /// # Errors
-    /// Those of [`Context::tile_engine_for`].
+    /// The errors of [`Context::tile_engine_for`].
     pub fn first_needs(&self, columns: usize) -> Result<WorkspaceNeeds> {
         let [cut] = &self.cuts[..] else { return Ok(WorkspaceNeeds::default()) };
         let Some(bits) = cut.first_try_bits else { return Ok(WorkspaceNeeds::default()) };
@@ -413,7 +414,7 @@ impl SolveMemory {
     /// Bytes of a first try, or of a solve by parts, that do not lie in the windows of the context.
     ///
     /// # Errors
-    /// Those of making the tables of products.
+    /// The errors of making the tables of products.
     pub fn held_beside_windows(&self, columns: usize) -> Result<u64> {
         let most = self.largest(|cut| match cut.first_try_bits {
             Some(_) => Ok(cut.right_bytes(columns)),
@@ -435,7 +436,7 @@ impl SolveMemory {
     /// Bytes of a band, and of copies of `copied` of its columns, held while a try runs.
     ///
     /// # Errors
-    /// Those of making the tables of products.
+    /// The errors of making the tables of products.
     pub fn held_by_try(&self, cut: &TriangleCut, columns: usize, copied: usize) -> Result<u64> {
         let kept_bytes = self.kept_bytes(self.ctx.memory(), columns)?;
         let held = [cut.right_bytes(columns), cut.right_bytes(copied), kept_bytes];

@@ -55,14 +55,13 @@ pub fn solve<'a, 'b>(
 
 /// The solution `X` of `A X = B` for a symmetric positive definite `A`, rounded to `precision_bits` bits.
 ///
-/// Shapes: `a` is `n x n`, plain, known to be symmetric or a named triangle, see [`Symmetric`]; `b` and the result are
-/// `n x m`. The options are those of the factorisation.
-/// Accuracy: `|b - A x|_i <= 2^(4 - precision_bits) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column; with
-/// [`Accuracy::Entrywise`](crate::Accuracy) in the options `|b - A x|_i <= 2^(4 - precision_bits) (|L| |L^T| |x| +
-/// |b|)_i`, where the factorisation reached it according to the report. The bits depend only on `A`, `B`, the precision
-/// and the accuracy.
-/// Cost: one factorisation, `n^3 / 6` word products for each prime, and `n^2 m`.
-/// Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
+/// Shapes: `a` is `n x n`, given as a plain matrix, a symmetric matrix or one triangle, see [`Symmetric`]; `b` and the
+/// result are `n x m`. The options are options of the factorisation. Accuracy: `|b - A x|_i <= 2^(4 - precision_bits)
+/// (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column; with [`Accuracy::Entrywise`](crate::Accuracy) in the
+/// options `|b - A x|_i <= 2^(4 - precision_bits) (|L| |L^T| |x| + |b|)_i`, where the factorisation reached it
+/// according to the report. The bits depend only on `A`, `B`, the precision and the accuracy. Cost: one factorisation,
+/// `n^3 / 6` word products for each prime, and `n^2 m` word products for the solve. Source: docs/ALGORITHM.md, "Solves
+/// with a Cholesky factor".
 ///
 /// ```
 /// use sunzi::{CholeskyOptions, Context, Matrix};
@@ -76,7 +75,7 @@ pub fn solve<'a, 'b>(
 /// ```
 ///
 /// # Errors
-/// Those of [`crate::cholesky_with`] and [`crate::Cholesky::solve`].
+/// The errors of [`crate::cholesky_with`] and [`crate::Cholesky::solve`].
 pub fn solve_with<'a, 'b>(
     ctx: &Context,
     a: impl Into<Symmetric<'a>>,
@@ -95,7 +94,7 @@ pub fn solve_with<'a, 'b>(
     Ok(Outcome { result, report })
 }
 
-/// [`solve_with`] into memory of the caller, see [`Destination`].
+/// [`solve_with`] into the caller's memory, see [`Destination`].
 ///
 /// After an error the contents of `result` are unspecified numbers.
 ///
@@ -169,14 +168,13 @@ pub fn solve_refined<'a, 'b>(
     Ok(solve_refined_with(ctx, a, b, precision_bits, &RefineOptions::default())?.result)
 }
 
-/// [`solve`] with a factor of few bits, refined to the full precision.
+/// [`solve`] with a factor of lower precision, refined to the full precision.
 ///
-/// Shapes as in [`solve_with`].
-/// Accuracy: `|b - A x|_ij <= 2^(1 - precision_bits) (|A| |x| + |b|)_ij` for every entry: a componentwise bound, which
-/// the unrefined solve does not give. The bits depend only on `A`, `B`, the precision and the options.
-/// Cost: one factorisation at `factor_bits`; each correction takes a product with `A` at as many bits as are known by
-/// then, and a solve at `factor_bits`, and gains about `factor_bits - log2(condition)` bits.
-/// Source: docs/ALGORITHM.md, "Refinement".
+/// Shapes as in [`solve_with`]. Accuracy: `|b - A x|_ij <= 2^(1 - precision_bits) (|A| |x| + |b|)_ij` for every entry:
+/// a componentwise bound, which a solve without refinement does not give. The bits depend only on `A`, `B`, the
+/// precision and the options. Cost: one factorisation at `factor_bits`; each correction needs a product with `A`, with
+/// as many bits as are correct by then, and a solve at `factor_bits`, and gains about `factor_bits - log2(condition)`
+/// bits. Source: docs/ALGORITHM.md, "Refinement".
 ///
 /// ```
 /// use sunzi::{Context, Matrix, RefineOptions};
@@ -190,8 +188,8 @@ pub fn solve_refined<'a, 'b>(
 /// ```
 ///
 /// # Errors
-/// As [`solve_with`]; [`crate::Error::NotPositiveDefinite`] also where `factor_bits` are too few to factor `A`;
-/// [`crate::Error::RefinementStalls`] where the corrections do not converge.
+/// As [`solve_with`]; [`crate::Error::NotPositiveDefinite`] also if `factor_bits` are too few to factor `A`;
+/// [`crate::Error::RefinementStalls`] if the corrections do not converge.
 pub fn solve_refined_with<'a, 'b>(
     ctx: &Context,
     a: impl Into<Symmetric<'a>>,
@@ -204,7 +202,7 @@ pub fn solve_refined_with<'a, 'b>(
     Ok(Outcome { result, report })
 }
 
-/// [`solve_refined_with`] into a matrix of the caller, which is replaced where its shape or precision do not fit.
+/// [`solve_refined_with`] into a matrix of the caller, which is replaced if its shape or precision do not fit.
 ///
 /// After an error the contents of `result` are unspecified numbers.
 ///

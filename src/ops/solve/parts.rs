@@ -36,11 +36,12 @@ pub(crate) struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Replaces the right sides `left` in `spaces.w` by the solutions.
+    /// Replaces the right-hand sides `left` in `spaces.w` by the solutions.
     ///
     /// # Errors
     /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::MemoryLimit`];
-    /// [`crate::Error::Cancelled`]; [`crate::Error::SelfCheck`]; [`crate::Error::OutOfMemory`]; those of the blocks.
+    /// [`crate::Error::Cancelled`]; [`crate::Error::SelfCheck`]; [`crate::Error::OutOfMemory`]; the errors of the
+    /// blocks.
     pub fn run(&mut self, band: &Band<'_>, left: Vec<usize>, spaces: &mut Spaces) -> Result<()> {
         let Spaces { w, result, .. } = spaces;
         assert_eq!((w.rows(), w.precision_bits()), (self.cut.order, self.cut.working_bits));
@@ -67,7 +68,7 @@ impl Parts<'_> {
     /// these visits all ranks, which share the rows of the products with it. Collective.
     ///
     /// # Errors
-    /// Those of [`Parts::run`], on every rank.
+    /// The errors of [`Parts::run`], on every rank.
     pub fn run_shared(&mut self, band: &Band<'_>, left: &[usize], spaces: &mut Spaces) -> Result<()> {
         let site = band.site();
         let world = site.world();
@@ -176,7 +177,7 @@ impl Update<'_> {
     /// Updates all columns of `w`; `result` takes a product, and the room's context holds its memory too.
     ///
     /// # Errors
-    /// [`Error::ExponentRange`] with the place in `w`; those of the product.
+    /// [`Error::ExponentRange`] with the place in `w`; the errors of the product.
     pub fn run(&self, room: &Room<'_>, w: &mut Matrix, result: &mut Matrix) -> Result<()> {
         let (cut, columns) = (&self.cut, 0..w.cols());
         if cut.accuracy == Accuracy::Norm {
@@ -337,7 +338,7 @@ struct GatheredColumns {
 /// GatheredColumns of one rank.
 #[derive(Clone, Debug, PartialEq)]
 struct OfRank {
-    /// Which of the rank's columns they are.
+    /// The numbers of the columns among the rank's columns.
     pub own: Range<usize>,
     /// Their places among the gathered columns.
     pub places: Range<usize>,
@@ -361,7 +362,7 @@ impl GatheredColumns {
         GatheredColumns { ranks: counts.iter().map(of_rank).collect() }
     }
 
-    /// Those of a rank.
+    /// The columns of a rank.
     pub fn of_rank(&self, rank: usize) -> OfRank {
         self.ranks[rank].clone()
     }

@@ -12,7 +12,7 @@ use crate::ops::solve::problem::{CHOLESKY, LOWER, Method, Path, SolveBits, Subst
 use crate::ops::solve::{dots, sums};
 use serde::Serialize;
 
-/// How a solve will run: its path, its bands and its bytes.
+/// How a solve will run: its algorithm, its bands and its bytes.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct SolvePlan {
@@ -20,37 +20,37 @@ pub struct SolvePlan {
     pub operation: &'static str,
     /// Rows of the triangle, or of the matrix.
     pub order: usize,
-    /// Right sides.
+    /// Right-hand sides.
     pub columns: usize,
     /// Precision of the solution.
     pub precision_bits: u32,
-    /// Bits of right sides and unknowns during the solve.
+    /// Working precision in bits of right-hand sides and unknowns.
     pub working_bits: u32,
-    /// How the unknowns are found.
+    /// The algorithm that computes the unknowns.
     pub path: Path,
-    /// Accuracy promised for the residual.
+    /// Accuracy of the residual.
     pub accuracy: Accuracy,
     /// Name of the kernel.
     pub kernel: &'static str,
     /// Worker threads.
     pub threads: usize,
-    /// Bands of right sides that are solved one after the other.
+    /// Bands of right-hand sides that are solved one after the other.
     pub bands: usize,
-    /// Right sides of a band; the last may have fewer.
+    /// Right-hand sides of a band; the last band may have fewer.
     pub band_columns: usize,
-    /// Bytes of the factorisation before the solve, the factor included; 0 for a triangle that is given.
+    /// Bytes of the factorisation before the solve, including the factor; 0 if the triangle is given.
     pub factorisation_bytes: u64,
-    /// The least limit that would do, whatever the entries are.
+    /// The smallest memory limit that suffices for any entries.
     pub least_bytes: u64,
-    /// Most bytes of the call, the solution included.
+    /// The largest number of bytes of the call, including the solution.
     pub planned_bytes: u64,
 }
 
-/// The plan of [`crate::trsm()`] for a triangle of `order` rows and `columns` right sides.
+/// The plan of [`crate::trsm()`] for a triangle of `order` rows and `columns` right-hand sides.
 ///
-/// Nothing is computed; the kernel's tables are made and kept in the context. The pivots are taken to lie within
-/// `2^-21` of the norms of their rows: with smaller ones a call without a memory limit takes some more, one under a
-/// limit takes narrower bands.
+/// Nothing is computed, except that the kernel's tables are made and kept in the context. The plan assumes that the
+/// pivots are at least `2^-21` of the norms of their rows: with smaller pivots a call without a memory limit needs some
+/// more memory, and a call under a limit uses narrower bands.
 ///
 /// ```
 /// use sunzi::{Accuracy, Context, plans};
@@ -62,8 +62,8 @@ pub struct SolvePlan {
 /// ```
 ///
 /// # Errors
-/// [`crate::Error::Precision`]; [`crate::Error::DimensionOverflow`]; [`crate::Error::MemoryLimit`] names the least
-/// limit that would do.
+/// [`crate::Error::Precision`]; [`crate::Error::DimensionOverflow`]; [`crate::Error::MemoryLimit`] with the smallest
+/// limit that suffices.
 pub fn plan_trsm(
     ctx: &Context,
     (order, columns): (usize, usize),
@@ -76,8 +76,8 @@ pub fn plan_trsm(
     PlannedSolve { operation: "trsm", substitutions: LOWER, shape, bits, accuracy }.plan(ctx, 0, 0)
 }
 
-/// The plan of [`crate::solve()`] for a matrix of `order` rows and `columns` right sides: the factorisation, then the
-/// solve while the factor is held; see [`plan_trsm`].
+/// The plan of [`crate::solve()`] for a matrix of `order` rows and `columns` right-hand sides: the factorisation,
+/// followed by the solve while the factor is held; see [`plan_trsm`].
 ///
 /// ```
 /// use sunzi::{CholeskyOptions, Context, plans};

@@ -36,7 +36,7 @@ pub(crate) const UPPER: &[Substitution] = &[Substitution::Upper];
 pub(crate) struct SystemShape {
     /// Rows and columns of the matrix.
     pub order: usize,
-    /// Right sides.
+    /// Right-hand sides.
     pub columns: usize,
 }
 
@@ -46,7 +46,7 @@ impl SystemShape {
         self.order == 0 || self.columns == 0
     }
 
-    /// Bytes of right sides or of a solution, at `precision_bits` bits.
+    /// Bytes of right-hand sides or of a solution, at `precision_bits` bits.
     pub fn right_bytes(self, precision_bits: u32) -> u64 {
         Matrix::bytes_for(self.order, self.columns, precision_bits)
     }
@@ -57,18 +57,18 @@ impl SystemShape {
 pub(crate) struct SolveBits {
     /// Of the solution, as requested.
     pub precision: u32,
-    /// Of right sides and unknowns during the solve.
+    /// Of right-hand sides and unknowns during the solve.
     pub working: u32,
 }
 
-/// Bits of the entries of a triangular solve.
+/// Precisions of the operands and the result of a triangular solve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrsmBits {
-    /// Bits of the triangle.
+    /// Bits of the entries of the triangle.
     pub triangle: u32,
-    /// Bits of the right sides.
+    /// Bits of the entries of the right-hand sides.
     pub right: u32,
-    /// Bits of the solution.
+    /// Bits of the entries of the solution.
     pub solution: u32,
 }
 
@@ -102,10 +102,10 @@ pub(crate) fn solve_bits(
     Ok(SolveBits { precision: precision_bits, working: working_bits(ctx, precision_bits, guard_bits, order)? })
 }
 
-/// Most right sides that are solved for one by one: the residues of the factor would cost more.
+/// Most right-hand sides that are solved for one by one: the residues of the factor would cost more.
 const DOTS_COLUMNS: usize = 3;
 
-/// From this many right sides on, and for triangles larger than a block, tiles cost less than parts.
+/// From this many right-hand sides on, and for triangles larger than a block, tiles cost less than parts.
 const TILE_COLUMNS: usize = 8;
 
 /// From this many rows on tiles cost less than sums scalar by scalar, where accuracy is entry by entry. By norms the
@@ -123,8 +123,8 @@ pub(crate) struct Method {
 }
 
 impl Method {
-    /// The method of a solve by `substitutions` with a factor of `order` rows, for `total_columns` right sides in the
-    /// whole call.
+    /// The method of a solve by `substitutions` with a factor of `order` rows, for `total_columns` right-hand sides in
+    /// the whole call.
     pub fn choose(substitutions: &[Substitution], order: usize, total_columns: usize, accuracy: Accuracy) -> Method {
         let path = match (Path::choose(substitutions, order, total_columns), accuracy) {
             // Sums below one exponent for all unknowns lose small ones.
@@ -149,24 +149,25 @@ impl Method {
     }
 }
 
-/// How the unknowns of a solve are found; the path decides the bits of the solution.
+/// The algorithm of a solve; it determines the bits of the solution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Path {
-    /// One right side after the other, with exact dot products of fixed-point digits.
+    /// One right-hand side after the other, with exact dot products of fixed-point digits.
     Dots,
-    /// The triangle cut recursively: products off the diagonal blocks, scalar by scalar within them.
+    /// Recursive splitting of the triangle: products off the diagonal blocks, substitution by scalars within them.
     #[default]
     Parts,
-    /// One right side after the other, with sums of digits below the largest term of each row.
+    /// One right-hand side after the other, with sums of digits below the largest term of each row.
     Sums,
-    /// In fixed point on tiles of residues; columns that outgrow it are solved by parts.
+    /// In fixed point on tiles of residues; columns that exceed the range of fixed point are solved by recursive
+    /// splitting.
     Tiles,
 }
 
 impl Path {
-    /// The path of a solve by `substitutions` with a factor of `order` rows, for `total_columns` right sides in the
-    /// whole call.
+    /// The path of a solve by `substitutions` with a factor of `order` rows, for `total_columns` right-hand sides in
+    /// the whole call.
     pub(crate) fn choose(substitutions: &[Substitution], order: usize, total_columns: usize) -> Path {
         match total_columns {
             1..=DOTS_COLUMNS if substitutions == CHOLESKY => Path::Dots,

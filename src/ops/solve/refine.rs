@@ -38,7 +38,7 @@ use std::time::Instant;
 pub struct RefineOptions {
     /// Precision of the factorisation, at least 2 bits.
     pub factor_bits: u32,
-    /// Most corrections that are made, the first solution included.
+    /// The largest number of corrections, including the first solution.
     pub max_iterations: usize,
 }
 
@@ -55,7 +55,7 @@ setters! { new RefineOptions { factor_bits: u32, max_iterations: usize } }
 #[derive(Clone, Copy, Debug)]
 struct RefineShape {
     pub order: usize,
-    /// Right sides.
+    /// Right-hand sides.
     pub columns: usize,
     /// Precision of the matrix as it is given.
     pub input_bits: u32,
@@ -169,11 +169,11 @@ impl RefineShape {
     }
 }
 
-/// The plan of [`crate::solve_refined_with`] for a matrix of `order` rows and `columns` right sides, all of
-/// `precision_bits` bits: the factorisation, then a solve at the factor's precision and a residual in turn.
+/// The plan of [`crate::solve_refined_with`] for a matrix of `order` rows and `columns` right-hand sides, all of
+/// `precision_bits` bits: the factorisation, then alternately a solve at the factor's precision and a residual.
 ///
-/// Nothing is computed; the kernel's tables are made and kept in the context. Pivots as in [`crate::plans::plan_trsm`].
-/// Without a limit a call with many right sides may take a third less.
+/// Nothing is computed, except that the kernel's tables are made and kept in the context. The assumption on pivots is
+/// that of [`crate::plans::plan_trsm`]. Without a limit a call with many right-hand sides may need a third less.
 ///
 /// ```
 /// use sunzi::{Context, RefineOptions, plans};
@@ -237,29 +237,29 @@ fn plan_refined(ctx: &Context, shape: RefineShape) -> Result<SolvePlan> {
     })
 }
 
-/// How a solution was refined.
+/// The report of a refinement.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct RefineReport {
-    /// Corrections made, the first solution included.
+    /// Number of corrections, including the first solution.
     pub iterations: usize,
-    /// An upper bound of `log2` of the componentwise backward error of the solution,
-    /// `max_ij |b - A x|_ij / (|A| |x| + |b|)_ij`; `i64::MIN` where there is nothing but zeros.
+    /// An upper bound of `log2` of the componentwise backward error of the solution, `max_ij |b - A x|_ij / (|A| |x| +
+    /// |b|)_ij`; `i64::MIN` if all numbers are zero.
     pub backward_error_log2: i64,
     /// Wall-clock seconds of the call.
     pub seconds: f64,
-    /// Most bytes of the call, the result included, as [`crate::plans::plan_solve_refined`] has them.
+    /// The largest number of bytes of the call, including the result, as in [`crate::plans::plan_solve_refined`].
     pub planned_bytes: u64,
-    /// Name of the kernel of the residuals, the widest of which is the last.
+    /// Name of the kernel of the last residual, which has the most bits.
     pub kernel: &'static str,
-    /// The factorisation that the call began with.
+    /// The report of the factorisation at the start of the call.
     pub factorisation: CholeskyReport,
 }
 
 /// Corrections in a row that may gain less than a bit.
 const IDLE_CORRECTIONS: usize = 2;
 
-/// Refuses a matrix that is not square, and right sides of another number of rows.
+/// Refuses a matrix that is not square, and right-hand sides of another number of rows.
 pub(super) fn check_shapes(a: &MatrixView<'_>, b: &MatrixView<'_>) -> Result<()> {
     if a.rows() == a.cols() && a.rows() == b.rows() {
         return Ok(());
@@ -270,7 +270,7 @@ pub(super) fn check_shapes(a: &MatrixView<'_>, b: &MatrixView<'_>) -> Result<()>
 /// See [`crate::solve_refined_into`]; of `a` the lower triangle is read.
 ///
 /// # Errors
-/// Those of [`crate::solve_refined_into`].
+/// The errors of [`crate::solve_refined_into`].
 pub(super) fn refine(
     ctx: &Context,
     a: MatrixView<'_>,
@@ -420,7 +420,7 @@ impl Refinement<'_> {
     }
 }
 
-/// A symmetric matrix and right sides, ready for residuals.
+/// A symmetric matrix and right-hand sides, ready for residuals.
 struct SymmetricSystem<'a> {
     a: Matrix,
     b: MatrixView<'a>,
@@ -500,7 +500,7 @@ impl<'a> SymmetricSystem<'a> {
     /// The residual of `x`, correct to `bits` bits relative to `|A| |X| + |B|`.
     ///
     /// # Errors
-    /// Those of a product.
+    /// The errors of a product.
     pub fn residual(&self, ctx: &Context, x: &Matrix, bits: u32) -> Result<Residual> {
         let order = self.a.rows();
         let scaled = ScaledHeads::new(x, |row, _| self.exponents[row]);

@@ -1,8 +1,8 @@
-//! Runs a solve: right sides go in by bands, pass through the list of substitutions, and come out rounded.
+//! Runs a solve: right-hand sides go in by bands, pass through the list of substitutions, and come out rounded.
 //!
-//! The same for one process, which has the whole factor, and for a rank that has some columns of the right sides while
-//! the rows of the factor are streamed: the differences are the source of a triangle's rows, and the ranks that agree
-//! on it.
+//! The same for one process, which has the whole factor, and for a rank that has some columns of the right-hand sides
+//! while the rows of the factor are streamed: the differences are the source of a triangle's rows, and the ranks that
+//! agree on it.
 
 use crate::context::{Context, MemoryBudget, WorkspaceNeeds};
 use crate::error::Result;
@@ -35,23 +35,23 @@ pub(crate) struct Solve<'a> {
     pub scale: Option<&'a [i64]>,
 }
 
-/// The right sides of a solve.
+/// The right-hand sides of a solve.
 pub(crate) struct Right<'a> {
     pub b: MatrixView<'a>,
     /// Scalar of `b`; `None` is 1.
     pub alpha: Option<OwnFloat>,
     /// Column of the call that is the first of `b`.
     pub first_column: usize,
-    /// Whether the caller's right sides and solution are the transposes.
+    /// Whether the caller's right-hand sides and solution are the transposes.
     pub transposed: bool,
 }
 
 impl Solve<'_> {
-    /// The bands in which `total` right sides fit the memory limit, and the bytes that the call takes with them;
-    /// releases kept memory that leaves no room for them.
+    /// The bands in which `total` right-hand sides fit the memory limit, and the bytes that the call takes with them;
+    /// releases kept memory if it would exceed the limit.
     ///
     /// # Errors
-    /// [`crate::Error::MemoryLimit`] with the least limit that would do.
+    /// [`crate::Error::MemoryLimit`] with the smallest limit that suffices.
     pub fn bands(&self, total: usize) -> Result<(Bands, u64)> {
         if self.memory.ctx.memory_bytes().is_none() {
             let bands = Bands::widest(total);
@@ -62,11 +62,11 @@ impl Solve<'_> {
         Ok((bands, planned_bytes))
     }
 
-    /// Solves for all columns of `right` into `solution`; returns the columns that outgrow every step, whose solutions
-    /// are 0: none where the whole factor is at hand. Collective.
+    /// Solves for all columns of `right` into `solution`; returns the columns that exceed the range of every step,
+    /// whose solutions are 0: none if the whole factor is available. Collective.
     ///
     /// # Errors
-    /// Those of [`crate::trsm()`], with places in the call.
+    /// The errors of [`crate::trsm()`], with places in the call.
     pub fn run(&mut self, bands: Bands, right: &Right<'_>, solution: &mut MatrixViewMut<'_>) -> Result<Vec<usize>> {
         let ctx = self.memory.ctx.clone();
         let site = Site { ctx: &ctx, team: self.team };
@@ -88,7 +88,7 @@ impl Solve<'_> {
         Ok(outgrown)
     }
 
-    /// Fills `w` with a band of right sides.
+    /// Fills `w` with a band of right-hand sides.
     fn load(&self, right: &Right<'_>, columns: &Range<usize>, w: &mut Matrix) -> Result<()> {
         let TriangleCut { order, working_bits, .. } = self.memory.cuts[0];
         w.reshape(order, columns.len(), working_bits)?;
@@ -276,7 +276,7 @@ pub(crate) struct TriangleSolver<'a> {
 }
 
 impl<'a> TriangleSolver<'a> {
-    /// Prepares a triangle that is at hand.
+    /// Prepares a triangle in memory.
     pub fn new(triangle: Triangle<'a>, working_bits: u32, method: Method) -> TriangleSolver<'a> {
         let Method { path, accuracy } = method;
         let fixed = (path == Path::Tiles).then(|| FixedTriangle::new(&triangle, working_bits, accuracy));
@@ -301,12 +301,12 @@ impl<'a> TriangleSolver<'a> {
         self.cut
     }
 
-    /// Replaces the right sides `live` in `spaces.w`, of the working precision, by the solutions; returns the columns
-    /// that outgrow every try, unchanged. Collective.
+    /// Replaces the right-hand sides `live` in `spaces.w`, of the working precision, by the solutions; returns the
+    /// columns that exceed the range of every try, unchanged. Collective.
     ///
     /// # Errors
     /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::MemoryLimit`];
-    /// [`crate::Error::Cancelled`]; [`crate::Error::SelfCheck`]; [`crate::Error::OutOfMemory`]; those of the rows.
+    /// [`crate::Error::Cancelled`]; [`crate::Error::SelfCheck`]; [`crate::Error::OutOfMemory`]; the errors of the rows.
     pub fn run(&mut self, band: &Band<'_>, live: Vec<usize>, spaces: &mut Spaces) -> Result<Vec<usize>> {
         let left = match &mut self.fixed {
             Some(fixed) => fixed.run(band, &self.cut, live, spaces)?,

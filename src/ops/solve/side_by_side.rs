@@ -62,7 +62,7 @@ impl LaneSolves {
         (order <= all.lanes.most_terms() && all.bytes() <= MOST_BYTES).then_some(all)
     }
 
-    /// Words of the exponents of rows and right sides, and of the lanes.
+    /// Words of the exponents of rows and right-hand sides, and of the lanes.
     fn words(&self) -> usize {
         let SystemShape { order, columns } = self.shape;
         (order + columns) * PROBLEMS + self.lanes.solve_words(order, self.working_bits)

@@ -1,4 +1,4 @@
-//! `L L^T X = B` for a few right sides, entry by entry: substitution with the sums of verbs on vectors.
+//! `L L^T X = B` for a few right-hand sides, entry by entry: substitution with the sums of verbs on vectors.
 //!
 //! Promise: a solution depends only on factor, right side and precision. Bounds: docs/ALGORITHM.md, "Solves with a
 //! Cholesky factor".

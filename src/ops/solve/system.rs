@@ -24,19 +24,19 @@ use serde::Serialize;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-/// Choices of a triangular solve beyond the operands and the precision.
+/// Options of a triangular solve in addition to the operands and the precision.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct TrsmOptions<'a> {
     /// `Left` solves `op(T) X = alpha B` (the default), `Right` solves `X op(T) = alpha B`.
     pub side: Side,
-    /// The triangle of `T` that is read; the other may hold anything.
+    /// The triangle of `T` that is read; the contents of the other triangle are ignored.
     pub uplo: Uplo,
     /// Whether `T` is used transposed.
     pub op: Op,
     /// Whether the diagonal of `T` is read or taken as ones.
     pub diag: Diag,
-    /// Accuracy promised for each entry of the residual.
+    /// Accuracy of each entry of the residual.
     pub accuracy: Accuracy,
     /// Scalar of `B`; `None` is 1.
     pub alpha: Option<&'a Float>,
@@ -53,7 +53,7 @@ setters! { new TrsmOptions<'a> {
 
 say_fields! { TrsmOptions<'_> { side, uplo, op, diag, accuracy, alpha } }
 
-/// The scalar of right sides.
+/// The scalar of right-hand sides.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] where it is not finite.
@@ -72,34 +72,34 @@ pub struct SolveReport {
     pub operation: &'static str,
     /// Rows of the triangle, or of the matrix.
     pub order: usize,
-    /// Right sides; those of the first panel for `ldlt`, the order for `inverse`.
+    /// Right-hand sides; for `ldlt` the columns of the first panel, for `inverse` the order.
     pub columns: usize,
     /// Requested precision.
     pub precision_bits: u32,
-    /// Bits of right sides and unknowns during the solve.
+    /// Bits of right-hand sides and unknowns during the solve.
     pub working_bits: u32,
-    /// How the unknowns were found.
+    /// The algorithm that computed the unknowns.
     pub path: Path,
-    /// The accuracy that holds for the residual; for a solve with a given factor, the residual of the system with the
-    /// product of the factors. Accuracy by norms also where the factorisation before the solve had too few bits for
-    /// entrywise accuracy.
+    /// The accuracy that holds for the residual; for a solve with a given factor, the residual of the system whose
+    /// matrix is the product of the factors. It is accuracy by norms also if the factorisation before the solve had too
+    /// few bits for entrywise accuracy.
     pub accuracy: Accuracy,
     /// Name of the kernel.
     pub kernel: &'static str,
     /// Worker threads.
     pub threads: usize,
-    /// Bands of right sides that were solved one after the other.
+    /// Bands of right-hand sides that were solved one after the other.
     pub bands: usize,
     /// Wall-clock seconds of the call.
     pub seconds: f64,
-    /// Bytes that the plan allows for under a memory limit, the result included. Without a limit the bytes of the first
-    /// try: right sides that outgrow it take more.
+    /// Bytes that the plan allows under a memory limit, including the result. Without a limit, the bytes of the first
+    /// pass: right-hand sides that are solved with more bits need more.
     pub planned_bytes: u64,
-    /// Approximate number of correct digits of the answer, see [`crate::Cholesky::solution_digits`]; `None` where it
-    /// was not requested, and where the memory limit left no room for an estimate.
+    /// Approximate number of correct digits of the result, see [`crate::Cholesky::solution_digits`]; `None` if it was
+    /// not requested, or if the memory limit was too small for an estimate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digits: Option<f64>,
-    /// The factorisation that the call began with.
+    /// The report of the factorisation at the start of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub factorisation: Option<CholeskyReport>,
 }
@@ -173,10 +173,10 @@ pub(crate) struct TriangularSystem<'a> {
     /// As many rows as `t`.
     pub b: MatrixView<'a>,
     pub alpha: Option<OwnFloat>,
-    /// Whether the caller's right sides and solution are the transposes.
+    /// Whether the caller's right-hand sides and solution are the transposes.
     pub transposed: bool,
     pub precision_bits: u32,
-    /// Accuracy promised for the residual.
+    /// Accuracy of the residual.
     pub accuracy: Accuracy,
     /// Column count of the whole call; it selects the algorithm, hence the bits.
     pub total_columns: usize,
@@ -186,7 +186,7 @@ impl TriangularSystem<'_> {
     /// Solves into `result`.
     ///
     /// # Errors
-    /// Those of [`crate::trsm_into`].
+    /// The errors of [`crate::trsm_into`].
     pub fn solve(self, ctx: &Context, result: Destination<'_>) -> Result<SolveReport> {
         let start = Instant::now();
         let (order, columns, precision) = (self.b.rows(), self.b.cols(), self.precision_bits);
@@ -213,11 +213,11 @@ pub(crate) struct Factored<'a> {
     pub lower: &'a Matrix,
     /// `D`, an `n x 1` matrix without zeros.
     pub pivots: Option<&'a Matrix>,
-    /// Bits of the solution.
+    /// Bits of the entries of the solution.
     pub precision_bits: u32,
     /// Column count of the whole call; it selects the algorithm, hence the bits.
     pub total_columns: usize,
-    /// Accuracy promised for the residual.
+    /// Accuracy of the residual.
     pub accuracy: Accuracy,
     /// Norms of the rows of `L`, computed by the first solve that needs them.
     pub row_norms: &'a OnceLock<Vec<i64>>,
@@ -227,7 +227,7 @@ impl Factored<'_> {
     /// The solution of `L D L^T X = B`, into `result`.
     ///
     /// # Errors
-    /// Those of [`crate::trsm_into`].
+    /// The errors of [`crate::trsm_into`].
     pub fn solve(&self, ctx: &Context, b: MatrixView<'_>, result: Destination<'_>) -> Result<SolveReport> {
         let start = Instant::now();
         let order = self.lower.rows();
@@ -270,18 +270,17 @@ impl Factored<'_> {
 impl Cholesky {
     /// The solution `X` of `A X = B`, rounded to `precision_bits` bits.
     ///
-    /// Shapes: `b` and the result are `n x m`.
-    /// Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column, where `p` is
-    /// the smaller of `precision_bits` and the precision of the factor; for a factor of accuracy entry by entry (see
-    /// [`Cholesky::with_accuracy`]) `|b - A x|_i <= 2^(4 - p) (|L| |L^T| |x| + |b|)_i`. The bits depend only on the
-    /// factor, its accuracy, `b` and the precision.
-    /// Cost: `n^2 m` word products for each prime. Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
+    /// Shapes: `b` and the result are `n x m`. Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| +
+    /// |b_i|)` for each column, where `p` is the smaller of `precision_bits` and the precision of the factor; for a
+    /// factor with entrywise accuracy (see [`Cholesky::with_accuracy`]) `|b - A x|_i <= 2^(4 - p) (|L| |L^T| |x| +
+    /// |b|)_i`. The bits depend only on the factor, its accuracy, `b` and the precision. Cost: `n^2 m` word products
+    /// for each prime. Source: docs/ALGORITHM.md, "Solves with a Cholesky factor".
     ///
     /// ```
     /// use sunzi::{Context, Matrix};
     /// let ctx = Context::new()?;
     /// let a = Matrix::from_f64s(2, 2, 128, &[4.0, 2.0, 2.0, 5.0])?;
-    /// let factor = sunzi::cholesky(&ctx, &a, 128)?; // once, for any number of right sides
+    /// let factor = sunzi::cholesky(&ctx, &a, 128)?; // once, for any number of right-hand sides
     /// let b = Matrix::from_f64s(2, 2, 128, &[8.0, 12.0, 6.0, 7.0])?;
     /// assert_eq!(factor.solve(&ctx, &b, 128)?.view().to_f64s(), [1.0, 2.0, 1.0, 1.0]);
     /// # Ok::<(), sunzi::Error>(())
@@ -332,7 +331,7 @@ impl Cholesky {
     /// For each row of the factor the `r_i` with `norm(l_i) <= 2^r_i`, at most about twice the norm.
     ///
     /// # Errors
-    /// Those of the pass over the factor on the context's threads.
+    /// The errors of the pass over the factor on the context's threads.
     pub(crate) fn row_exponents(&self, ctx: &Context) -> Result<&[i64]> {
         dots::kept_row_norms(ctx, self.factor(), &self.row_norms)
     }

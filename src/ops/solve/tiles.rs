@@ -29,7 +29,7 @@ pub(crate) struct NodeShared {
 pub(crate) struct TrySize {
     /// Rows of the triangle.
     pub order: usize,
-    /// Right sides.
+    /// Right-hand sides.
     pub columns: usize,
     /// Bits after the point.
     pub fixed_bits: u32,
@@ -45,7 +45,7 @@ pub(crate) struct TrySize {
     pub kernel: Option<&'static dyn PlaneKernel>,
 }
 
-/// Tiles of one solve. Those of the solution are transposed: their rows are right sides.
+/// Tiles of one solve. Those of the solution are transposed: their rows are right-hand sides.
 pub(crate) struct TilePlan {
     /// The problem.
     pub size: TrySize,
@@ -55,7 +55,7 @@ pub(crate) struct TilePlan {
     pub kernel: &'static str,
     /// Rows and columns of a tile of the triangle, a multiple of 8.
     pub tile_rows: usize,
-    /// Right sides in a tile of the solution, a multiple of 8.
+    /// Right-hand sides in a tile of the solution, a multiple of 8.
     pub right_rows: usize,
     /// Workers.
     pub threads: usize,
@@ -68,7 +68,7 @@ impl TilePlan {
     /// solution.
     ///
     /// # Errors
-    /// Those of [`Context::tile_engine`].
+    /// The errors of [`Context::tile_engine`].
     pub fn new(ctx: &Context, memory: MemoryBudget, size: TrySize) -> Result<TilePlan> {
         let TrySize { order, columns, fixed_bits, kernel, .. } = size;
         let threads = workers(ctx, columns);
@@ -116,7 +116,7 @@ impl TilePlan {
         self.size.order.div_ceil(self.tile_rows)
     }
 
-    /// Right sides in tile row `index` of the solution.
+    /// Right-hand sides in tile row `index` of the solution.
     pub fn rights(&self, index: usize) -> Range<usize> {
         index * self.right_rows..((index + 1) * self.right_rows).min(self.size.columns)
     }
@@ -131,12 +131,12 @@ impl TilePlan {
         TileShape { rows: self.rows(row).len(), cols: self.rows(col).len(), diagonal: row == col }
     }
 
-    /// Shape of a tile of the solution: right sides by rows of the triangle.
+    /// Shape of a tile of the solution: right-hand sides by rows of the triangle.
     pub fn solution_shape(&self, strip: usize, row: usize) -> TileShape {
         TileShape { rows: self.rights(strip).len(), cols: self.rows(row).len(), diagonal: false }
     }
 
-    /// Words of the tiles of a strip of right sides.
+    /// Words of the tiles of a strip of right-hand sides.
     pub fn strip_words(&self, strip: usize) -> usize {
         (0..self.tiles()).map(|row| self.engine.tile_words(self.solution_shape(strip, row))).sum()
     }
@@ -199,7 +199,7 @@ impl TilePlan {
         self.engine.scratch_words(self.tile_rows)
     }
 
-    /// Gives back kept memory that the plan leaves no room for.
+    /// Gives back kept memory that exceeds the plan.
     pub fn trim(&self, workspace: &mut Workspace) {
         workspace.trim(self.memory, &self.needs());
     }
@@ -241,8 +241,8 @@ impl TilePlan {
     }
 }
 
-/// The most rows of a piece of the triangle that `memory` has room for where there are no right sides, the fewest where
-/// it has room for none.
+/// The most rows of a piece of the triangle that `memory` has room for where there are no right-hand sides, the fewest
+/// where it has room for none.
 pub(crate) fn piece_rows(memory: MemoryBudget, size: &TrySize) -> usize {
     let bytes = |rows: usize| (rows as u64).saturating_mul(size.piece_row_bytes).saturating_add(size.message_bytes);
     let mut sizes = halved(whole_panels(size.order));
@@ -268,8 +268,8 @@ pub(crate) fn tries(working_bits: u32, first_bits: i64) -> impl Iterator<Item = 
     std::iter::successors(first, |bits| bits.checked_mul(2)).take_while(fits)
 }
 
-/// Bits beyond those of the unknowns at which the first try is made, where unknowns may outgrow their right sides by
-/// `growth` bits: multiples of [`TRSM_FIXED_BITS`]; twice as many for entrywise accuracy, where a row may lie as far
+/// Bits beyond those of the unknowns at which the first try is made, where unknowns may outgrow their right-hand sides
+/// by `growth` bits: multiples of [`TRSM_FIXED_BITS`]; twice as many for entrywise accuracy, where a row may lie as far
 /// below the scale of its column.
 pub(crate) fn first_bits(growth: i64, accuracy: Accuracy) -> i64 {
     let step = i64::from(TRSM_FIXED_BITS);
@@ -284,7 +284,7 @@ pub(crate) fn most_fixed_bits(working_bits: u32) -> Option<u32> {
     all.last().map(|bits| working_bits + bits)
 }
 
-/// Workers of a try on `columns` right sides.
+/// Workers of a try on `columns` right-hand sides.
 pub(crate) fn workers(ctx: &Context, columns: usize) -> usize {
     ctx.threads().min(columns.div_ceil(PANEL_ROWS)).max(1)
 }
@@ -295,7 +295,7 @@ mod tests {
     use crate::matrix::Matrix;
     use crate::ops::trsm::{TrsmOptions, trsm_with};
 
-    /// A lower triangle of `order` rows and `columns` right sides, with exponents far apart.
+    /// A lower triangle of `order` rows and `columns` right-hand sides, with exponents far apart.
     fn system(order: usize, columns: usize) -> [Matrix; 2] {
         let mut state = 1u64;
         let mut entry = |spread: i32| {

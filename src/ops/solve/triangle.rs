@@ -43,7 +43,7 @@ impl<'a> Triangle<'a> {
         Triangle { view, uplo, diag }
     }
 
-    /// Which triangle counts, and its diagonal.
+    /// The triangle that is used, and its diagonal.
     pub fn kind(&self) -> (Uplo, Diag) {
         (self.uplo, self.diag)
     }
@@ -185,7 +185,7 @@ pub(crate) trait TriangleBlocks {
     /// each has at most `_most_entries` entries.
     ///
     /// # Errors
-    /// Those of the source that brings them.
+    /// The errors of the source that brings them.
     fn begin(&mut self, _order: BlockOrder, _most_entries: usize) -> Result<()> {
         Ok(())
     }
@@ -193,7 +193,7 @@ pub(crate) trait TriangleBlocks {
     /// The next block in order; blocks may be left out.
     ///
     /// # Errors
-    /// Those of the source that brings it.
+    /// The errors of the source that brings it.
     fn block(&mut self, block: &Block) -> Result<MatrixView<'_>>;
 
     /// The rows of a product with a block that are computed here, all or this rank's share; [`TriangleBlocks::block`]
@@ -206,7 +206,7 @@ pub(crate) trait TriangleBlocks {
     /// Collective.
     ///
     /// # Errors
-    /// The error of the step, on every rank; those of the transport.
+    /// The error of the step, on every rank; the errors of the transport.
     fn exchange(&mut self, _rows: &Range<usize>, _w: &mut Matrix, done: Result<()>) -> Result<()> {
         done
     }

@@ -11,10 +11,10 @@ use rug::{Float, Integer, integer::Order};
 
 /// The sum `x^T y` of the products of the entries of two vectors, rounded to `precision_bits` bits.
 ///
-/// Shapes: `x` and `y` are matrices or views of one column or one row, of the same number of entries, which may be 0.
-/// Accuracy: `|computed - exact| <= 2^(1 - precision_bits) |x|^T |y|`, whatever the exponents are; nothing else is
-/// rounded, and the bits depend only on the entries and the precision. Cost: one product of limbs for each term.
-/// Source: docs/decisions/032-vectors.md.
+/// Shapes: `x` and `y` are matrices or views of one column or one row, with the same number of entries, which may be 0.
+/// Accuracy: `|computed - exact| <= 2^(1 - precision_bits) |x|^T |y|`, for any exponents; only the sum is rounded, and
+/// the bits depend only on the entries and the precision. Cost: one product of limbs for each term. Source:
+/// docs/decisions/032-vectors.md.
 ///
 /// ```
 /// use sunzi::{Context, Matrix};
@@ -26,7 +26,7 @@ use rug::{Float, Integer, integer::Order};
 /// ```
 ///
 /// # Errors
-/// [`crate::Error::ShapeMismatch`]; [`crate::Error::Precision`]; [`crate::Error::ExponentRange`] where the sum leaves
+/// [`crate::Error::ShapeMismatch`]; [`crate::Error::Precision`]; [`crate::Error::ExponentRange`] if the sum is outside
 /// the exponent range; [`crate::Error::MemoryLimit`].
 pub fn dot<'a, 'b>(
     ctx: &Context,
@@ -45,9 +45,8 @@ pub fn dot<'a, 'b>(
 
 /// The Euclidean norm `sqrt(x^T x)` of a vector, rounded to `precision_bits` bits.
 ///
-/// Shapes: `x` is a matrix or view of one column or one row; the norm of no entries is 0.
-/// Accuracy: `|computed - exact| <= 2^(1 - precision_bits) exact`. No square overflows on the way.
-/// Source: docs/decisions/032-vectors.md.
+/// Shapes: `x` is a matrix or view of one column or one row; the norm of no entries is 0. Accuracy: `|computed - exact|
+/// <= 2^(1 - precision_bits) exact`. The squares cannot overflow. Source: docs/decisions/032-vectors.md.
 ///
 /// ```
 /// use sunzi::{Context, Matrix};

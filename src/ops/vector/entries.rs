@@ -100,7 +100,7 @@ impl VectorCall<'_> {
 /// The place of a resulting vector: a column, or a row where the caller's memory is one.
 ///
 /// # Errors
-/// Those of [`Destination::prepare`].
+/// The errors of [`Destination::prepare`].
 pub(super) fn prepare(result: Destination<'_>, len: usize, precision_bits: u32) -> Result<MatrixViewMut<'_>> {
     let is_row = match &result {
         Destination::Matrix(matrix) => matrix.fits(1, len, precision_bits),

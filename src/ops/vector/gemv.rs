@@ -12,7 +12,7 @@ use crate::ops::vector::terms::{RightFactors, TermRun, TermSum, term_nanoseconds
 use crate::options::setters;
 use rug::Float;
 
-/// Choices of a GEMV beyond the operands and the precision.
+/// Options of a GEMV in addition to the operands and the precision.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct GemvOptions<'a> {
@@ -33,7 +33,7 @@ setters! { new GemvOptions<'a> {
     accumulate: impl Into<Option<MatrixView<'a>>>,
 } }
 
-/// Choices of a SYMV beyond the operands and the precision.
+/// Options of a SYMV in addition to the operands and the precision.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct SymvOptions<'a> {
@@ -76,10 +76,9 @@ pub fn gemv<'a, 'x>(
 /// `y := alpha * op(A) x + beta * y0` for a matrix `A` and vectors, rounded to `precision_bits` bits.
 ///
 /// Shapes: `op(A)` is `M x N`; `x` has `N` entries, the result and `accumulate` have `M`; vectors are matrices or views
-/// of one column or one row. Any size may be 0.
-/// Accuracy: `|computed - exact|_i <= 2^(1 - precision_bits) (|alpha| (|A| |x|)_i + |beta| |y0_i|)`: each entry
-/// relative to the sizes of its own terms, whatever the exponents are. The same bits on any number of threads. Cost:
-/// one product of limbs for each entry of `A`. Source: docs/decisions/032-vectors.md.
+/// of one column or one row. Any size may be 0. Accuracy: `|computed - exact|_i <= 2^(1 - precision_bits) (|alpha| (|A|
+/// |x|)_i + |beta| |y0_i|)`: a componentwise bound, for any exponents. The bits are the same on any number of threads.
+/// Cost: one product of limbs for each entry of `A`. Source: docs/decisions/032-vectors.md.
 ///
 /// ```
 /// use sunzi::{Context, Matrix, Op, blas, rug::Float};
@@ -97,7 +96,7 @@ pub fn gemv<'a, 'x>(
 ///
 /// # Errors
 /// [`crate::Error::ShapeMismatch`]; [`crate::Error::Precision`]; [`crate::Error::InvalidArgument`] for scalars that are
-/// not finite; [`crate::Error::ExponentRange`] where an entry of the result leaves the exponent range;
+/// not finite; [`crate::Error::ExponentRange`] if an entry of the result is outside the exponent range;
 /// [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`].
 pub fn gemv_with<'a, 'x>(
     ctx: &Context,
@@ -111,8 +110,8 @@ pub fn gemv_with<'a, 'x>(
     Ok(Outcome { result, report })
 }
 
-/// [`gemv_with`] into memory of the caller: a matrix, which is replaced where it is not a vector of that length and
-/// precision, or a block of a larger one, a piece of a column or of a row, see [`Destination`].
+/// [`gemv_with`] into the caller's memory: a matrix, which is replaced if it is not a vector of that length and
+/// precision, or a block of a larger one, such as a part of a column or of a row, see [`Destination`].
 ///
 /// After an error the contents of `result` are unspecified numbers.
 ///
@@ -173,8 +172,8 @@ pub fn symv<'a, 'x>(
 
 /// `y := alpha * A x + beta * y0` for a symmetric `A` and vectors, rounded to `precision_bits` bits.
 ///
-/// Shapes: `a` is `N x N`, plain, known to be symmetric or a named triangle, of which the other one is not read, see
-/// [`Symmetric`]; `x`, the result and `accumulate` have `N` entries. Accuracy, bits and cost are those of
+/// Shapes: `a` is `N x N`, given as a plain matrix, a symmetric matrix or one triangle (the other triangle is then not
+/// read), see [`Symmetric`]; `x`, the result and `accumulate` have `N` entries. Accuracy, bits and cost are those of
 /// [`gemv_with`].
 ///
 /// ```
@@ -192,7 +191,7 @@ pub fn symv<'a, 'x>(
 /// ```
 ///
 /// # Errors
-/// As [`gemv_with`]; [`crate::Error::NotSymmetric`] for a plain matrix that is not.
+/// As [`gemv_with`]; [`crate::Error::NotSymmetric`] for a plain matrix that is not symmetric.
 pub fn symv_with<'a, 'x>(
     ctx: &Context,
     a: impl Into<Symmetric<'a>>,
@@ -205,7 +204,7 @@ pub fn symv_with<'a, 'x>(
     Ok(Outcome { result, report })
 }
 
-/// [`symv_with`] into memory of the caller, as [`gemv_into`].
+/// [`symv_with`] into the caller's memory, as [`gemv_into`].
 ///
 /// # Errors
 /// As [`symv_with`] and [`gemv_into`].
@@ -249,7 +248,7 @@ impl VectorSums<'_> {
     /// Fills `result`; `runs` gives the terms of an entry, with the entries of `x` as factors.
     ///
     /// # Errors
-    /// Those of [`gemv_into`].
+    /// The errors of [`gemv_into`].
     pub fn run<'t, const N: usize>(
         &self,
         ctx: &Context,

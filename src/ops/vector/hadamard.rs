@@ -11,7 +11,7 @@ use crate::options::setters;
 use rug::Float;
 use std::time::Instant;
 
-/// Choices of a Hadamard product beyond the operands and the precision.
+/// Options of a Hadamard product in addition to the operands and the precision.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct HadamardOptions<'a> {
@@ -46,13 +46,13 @@ pub fn hadamard<'a, 'b>(
     Ok(result)
 }
 
-/// `alpha sum_i A_i o B_i` for pairs of matrices, entry by entry, rounded once, into memory of the caller, as
+/// `alpha sum_i A_i o B_i` for pairs of matrices, entry by entry, rounded once, into the caller's memory, as
 /// [`crate::blas::gemv_into`].
 ///
-/// Shapes: all matrices have that of the result, any size of which may be 0; there is at least one pair. Accuracy:
+/// Shapes: all matrices have the shape of the result, any size of which may be 0; there is at least one pair. Accuracy:
 /// `|computed - exact|_ij <= 2^(1 - precision_bits) |alpha| sum |A_i|_ij |B_i|_ij`, whatever the exponents are; the
-/// bits depend only on the entries, the scalar and the precision. Cost: a product of limbs for each pair and entry, and
-/// one more where there is a scalar. Source: docs/decisions/074-the-time-of-an-iteration.md.
+/// bits depend only on the entries, the scalar and the precision. Cost: one product of limbs for each pair and entry,
+/// and one more if there is a scalar. Source: docs/decisions/074-the-time-of-an-iteration.md.
 ///
 /// ```
 /// use sunzi::{Context, Matrix, blas, rug::Float};
@@ -69,8 +69,8 @@ pub fn hadamard<'a, 'b>(
 /// ```
 ///
 /// # Errors
-/// [`crate::Error::ShapeMismatch`]; [`crate::Error::InvalidArgument`] where there is no pair, or a scalar that is not
-/// finite; [`crate::Error::Precision`]; [`crate::Error::ExponentRange`] where an entry of the result leaves the
+/// [`crate::Error::ShapeMismatch`]; [`crate::Error::InvalidArgument`] if there is no pair, or if a scalar is not
+/// finite; [`crate::Error::Precision`]; [`crate::Error::ExponentRange`] if an entry of the result is outside the
 /// exponent range; [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`].
 pub fn hadamard_into<'r>(
     ctx: &Context,

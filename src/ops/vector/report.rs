@@ -8,9 +8,9 @@ use serde::Serialize;
 pub struct VectorReport {
     /// `gemv`, `symv`, `trmv`, `trsv`, `ger`, `axpy`, `hadamard`, `spmm` or `sddmm`.
     pub operation: &'static str,
-    /// Entries of the result, or its rows for `ger`, `hadamard` and `spmm`.
+    /// Number of entries of the result, or its rows for `ger`, `hadamard` and `spmm`.
     pub rows: usize,
-    /// Terms of the longest sum, or columns of the result for `ger`, `hadamard` and `spmm`.
+    /// Number of terms of the longest sum, or columns of the result for `ger`, `hadamard` and `spmm`.
     pub cols: usize,
     /// Requested precision.
     pub precision_bits: u32,
@@ -18,6 +18,6 @@ pub struct VectorReport {
     pub threads: usize,
     /// Wall-clock seconds of the call.
     pub seconds: f64,
-    /// Bytes that the call takes, the result included.
+    /// Bytes that the call needs, including the result.
     pub planned_bytes: u64,
 }

@@ -18,8 +18,8 @@ use std::time::Instant;
 ///
 /// Shapes: `A`, a [`crate::sparse::SparseMatrix`] or some of its rows, is `M x K`, `B` is `K x N`; any may be 0.
 /// Accuracy: `|computed - exact|_ij <= 2^(1 - precision_bits) (|A| |B|)_ij`, whatever the exponents are; the bits
-/// depend only on the entries and the precision. Cost: a product of limbs for each entry of `A` and column of `B`;
-/// entries of `A` that are short, as integers are, take less. Source: docs/decisions/055-sparse-sums.md.
+/// depend only on the entries and the precision. Cost: one product of limbs for each entry of `A` and column of `B`;
+/// short entries of `A`, such as integers, cost less. Source: docs/decisions/055-sparse-sums.md.
 ///
 /// ```
 /// use sunzi::{Context, Matrix};
@@ -34,8 +34,8 @@ use std::time::Instant;
 /// ```
 ///
 /// # Errors
-/// [`crate::Error::ShapeMismatch`]; [`crate::Error::Precision`]; [`crate::Error::ExponentRange`] where an entry of the
-/// result leaves the exponent range; [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`];
+/// [`crate::Error::ShapeMismatch`]; [`crate::Error::Precision`]; [`crate::Error::ExponentRange`] if an entry of the
+/// result is outside the exponent range; [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`];
 /// [`crate::Error::OutOfMemory`].
 pub fn spmm<'a, 'b>(
     ctx: &Context,
@@ -48,7 +48,7 @@ pub fn spmm<'a, 'b>(
     Ok(result)
 }
 
-/// [`spmm`] into memory of the caller, as [`crate::blas::gemv_into`].
+/// [`spmm`] into the caller's memory, as [`crate::blas::gemv_into`].
 ///
 /// # Errors
 /// As [`spmm`] and [`crate::blas::gemv_into`].
@@ -101,12 +101,12 @@ pub fn spmm_into<'a, 'b, 'r>(
     Ok(VectorReport { operation: "spmm", rows, cols, precision_bits, threads, seconds, planned_bytes })
 }
 
-/// Those entries of `A B` that are named, rounded to `precision_bits` bits: a sampled product of dense matrices.
+/// Selected entries of `A B`, rounded to `precision_bits` bits: a sampled product of dense matrices.
 ///
-/// Shapes: `A` is `M x K`, `B` is `K x N`; the result is a column with an entry for each of `positions`, which are
-/// pairs of a row of `A` and a column of `B`, from 0, in any order, also several times. Accuracy:
+/// Shapes: `A` is `M x K`, `B` is `K x N`; the result is a column with one entry for each of `positions`, which are
+/// pairs of a row of `A` and a column of `B`, counted from 0, in any order, with repetitions allowed. Accuracy:
 /// `|computed - exact| <= 2^(1 - precision_bits) (|A| |B|)_ij`; the bits depend only on the entries and the precision.
-/// Cost: `K` products of limbs for each position. A view of the transpose of a column-major `A` is read fastest.
+/// Cost: `K` products of limbs for each position. It is fastest if `A` is the transpose of a column-major matrix.
 /// Source: docs/decisions/055-sparse-sums.md.
 ///
 /// ```
@@ -119,7 +119,7 @@ pub fn spmm_into<'a, 'b, 'r>(
 /// ```
 ///
 /// # Errors
-/// As [`spmm`]; [`crate::Error::InvalidArgument`] for a position outside of the product.
+/// As [`spmm`]; [`crate::Error::InvalidArgument`] for a position outside the product.
 pub fn sddmm<'a, 'b>(
     ctx: &Context,
     a: impl Into<MatrixView<'a>>,
@@ -132,7 +132,7 @@ pub fn sddmm<'a, 'b>(
     Ok(result)
 }
 
-/// [`sddmm`] into memory of the caller, as [`crate::blas::gemv_into`].
+/// [`sddmm`] into the caller's memory, as [`crate::blas::gemv_into`].
 ///
 /// # Errors
 /// As [`sddmm`] and [`crate::blas::gemv_into`].

@@ -16,17 +16,17 @@ use rug::Float;
 use std::ops::Range;
 use std::time::Instant;
 
-/// Choices of a TRMV or TRSV beyond the operands and the precision.
+/// Options of a TRMV or TRSV in addition to the operands and the precision.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct TriangleVectorOptions<'a> {
-    /// The triangle of `T` that is read; the other may hold anything.
+    /// The triangle of `T` that is read; the contents of the other triangle are ignored.
     pub uplo: Uplo,
     /// Whether `T` is used transposed.
     pub op: Op,
     /// Whether the diagonal of `T` is read or taken as ones.
     pub diag: Diag,
-    /// Scalar of the vector given; `None` is 1.
+    /// Scalar of the given vector; `None` is 1.
     pub alpha: Option<&'a Float>,
 }
 
@@ -90,7 +90,7 @@ pub fn trmv_with<'a, 'x>(
     Ok(Outcome { result, report })
 }
 
-/// [`trmv_with`] into memory of the caller, as [`crate::blas::gemv_into`].
+/// [`trmv_with`] into the caller's memory, as [`crate::blas::gemv_into`].
 ///
 /// # Errors
 /// As [`trmv_with`] and [`crate::blas::gemv_into`].
@@ -141,11 +141,10 @@ pub fn trsv<'a, 'b>(
 /// `precision_bits` bits.
 ///
 /// Shapes: `t` is `n x n`, of which one triangle is read (with [`Diag::Unit`] without its diagonal); `b` and the result
-/// have `n` entries.
-/// Accuracy: `|alpha b - op(T) x|_i <= 2^(1 - precision_bits) (|op(T)| |x|)_i`, row by row and whatever the exponents
-/// and the condition of `T` are. The bits depend only on the operands, the precision and the options. Cost: one product
-/// of limbs for each entry of the triangle, and a division for each row; on the calling thread, as each unknown depends
-/// on the previous one. Source: docs/decisions/032-vectors.md.
+/// have `n` entries. Accuracy: `|alpha b - op(T) x|_i <= 2^(1 - precision_bits) (|op(T)| |x|)_i`, a componentwise bound
+/// for any exponents and any condition of `T`. The bits depend only on the operands, the precision and the options.
+/// Cost: one product of limbs for each entry of the triangle, and one division for each row; only the calling thread
+/// computes, since each unknown depends on the previous one. Source: docs/decisions/032-vectors.md.
 ///
 /// ```
 /// use sunzi::{Context, Matrix, Op, blas};
@@ -160,8 +159,8 @@ pub fn trsv<'a, 'b>(
 /// ```
 ///
 /// # Errors
-/// [`crate::Error::Singular`] with the first zero on the diagonal; [`crate::Error::ExponentRange`] where an unknown
-/// leaves the exponent range; as [`crate::blas::gemv_with`].
+/// [`crate::Error::Singular`] with the first zero on the diagonal; [`crate::Error::ExponentRange`] if an unknown is
+/// outside the exponent range; the errors of [`crate::blas::gemv_with`].
 pub fn trsv_with<'a, 'b>(
     ctx: &Context,
     t: impl Into<MatrixView<'a>>,
@@ -174,7 +173,7 @@ pub fn trsv_with<'a, 'b>(
     Ok(Outcome { result, report })
 }
 
-/// [`trsv_with`] into memory of the caller, as [`crate::blas::gemv_into`].
+/// [`trsv_with`] into the caller's memory, as [`crate::blas::gemv_into`].
 ///
 /// # Errors
 /// As [`trsv_with`] and [`crate::blas::gemv_into`].

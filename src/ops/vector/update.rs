@@ -20,7 +20,7 @@ use std::time::Instant;
 /// Entries below which the room for eight sums at a time takes longer to make than the sums.
 const LEAST_FOR_EIGHTS: usize = 8;
 
-/// Choices of a GER beyond the vectors and the precision.
+/// Options of a GER in addition to the vectors and the precision.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct GerOptions<'a> {
@@ -37,7 +37,7 @@ setters! { new GerOptions<'a> {
 
 /// `alpha * x + y` for two vectors, rounded to `precision_bits` bits.
 ///
-/// Shapes: `x` and `y` are matrices or views of one column or one row, of the same number of entries, which may be 0;
+/// Shapes: `x` and `y` are matrices or views of one column or one row, with the same number of entries, which may be 0;
 /// the result is a column. Accuracy: every entry is the exact number, rounded once to nearest, ties to even.
 ///
 /// ```
@@ -50,8 +50,8 @@ setters! { new GerOptions<'a> {
 /// ```
 ///
 /// # Errors
-/// [`crate::Error::ShapeMismatch`]; [`crate::Error::Precision`]; [`crate::Error::InvalidArgument`] where alpha is not
-/// finite; [`crate::Error::ExponentRange`] where an entry of the result leaves the exponent range;
+/// [`crate::Error::ShapeMismatch`]; [`crate::Error::Precision`]; [`crate::Error::InvalidArgument`] if alpha is not
+/// finite; [`crate::Error::ExponentRange`] if an entry of the result is outside the exponent range;
 /// [`crate::Error::MemoryLimit`]; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`].
 pub fn axpy<'x, 'y>(
     ctx: &Context,
@@ -65,7 +65,7 @@ pub fn axpy<'x, 'y>(
     Ok(result)
 }
 
-/// [`axpy`] into memory of the caller, as [`crate::blas::gemv_into`].
+/// [`axpy`] into the caller's memory, as [`crate::blas::gemv_into`].
 ///
 /// # Errors
 /// As [`axpy`] and [`crate::blas::gemv_into`].
@@ -185,8 +185,8 @@ pub fn ger_with<'x, 'y>(
     Ok(Outcome { result, report })
 }
 
-/// [`ger_with`] into memory of the caller: a matrix, which is replaced where its shape or precision do not fit, or a
-/// block of a larger one, see [`Destination`].
+/// [`ger_with`] into the caller's memory: a matrix, which is replaced if its shape or precision do not fit, or a block
+/// of a larger one, see [`Destination`].
 ///
 /// After an error the contents of `result` are unspecified numbers.
 ///

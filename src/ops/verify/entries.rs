@@ -2,7 +2,7 @@
 //!
 //! Promise: an entry passes if and only if `|C_ij - (L^T R)_ij| <= 2^(1-b) ||l_i|| ||r_j||`, decided by integers (only
 //! where exponents spread over more than a million bits, up to the allowance that `Bounds::floor` proves).
-//! Does not know: random vectors.
+//! Independent of: random vectors.
 
 use super::exact::{Accumulator, CutColumn, Dyadic, KEEP_ALL, ProductSum, UpperBound, term};
 use super::{Bounds, Claim, ClaimedProduct, Verification, VerifyOptions, map_indices};
@@ -146,7 +146,7 @@ pub(super) fn compare_exactly(
             let size = rug::Float::with_val(53, integer.abs()) << exponent.clamp(-(1 << 29), 1 << 29) as i32;
             Err(Error::verification(ErrorText::counted(|base| {
                 let name = problem.name(row, col, base);
-                format!("{name} is off by {size:.4e}, and integers must be exact")
+                format!("{name} has an error of {size:.4e}, but integers must be exact")
             })))
         }
     }
@@ -158,7 +158,7 @@ pub(super) fn failure(problem: &ClaimedProduct<'_>, row: usize, col: usize, rati
         let (name, Claim { subject, unit, .. }) = (problem.name(row, col, base), problem.claim);
         let off = if subject == Claim::PRODUCT.subject { "off by " } else { "" };
         if ratio.is_infinite() {
-            format!("{name} must be 0, as the bound {unit} is there")
+            format!("{name} must be 0, since its bound {unit} is 0")
         } else {
             format!("{name} is {off}{ratio:.4e} units of {unit}, and at most 1 is allowed")
         }

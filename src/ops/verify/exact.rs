@@ -2,7 +2,7 @@
 //!
 //! Promise: [`Accumulator`] loses no bit; every operation of [`UpperBound`] rounds up, by less than `2^-62` of the
 //! result.
-//! Does not know: matrices of results, random vectors, threads.
+//! Independent of: matrices of results, random vectors, threads.
 
 use crate::math::float::FloatRef;
 use crate::matrix::MatrixView;
@@ -65,7 +65,7 @@ pub const KEEP_ALL: i64 = i64::MIN;
 /// A nonzero number as limbs without zero limbs below; its lowest bit weighs `2^low`.
 #[derive(Clone, Copy)]
 pub struct Term<'a> {
-    /// Whether the number is below 0.
+    /// Whether the number is negative.
     pub negative: bool,
     /// Magnitude, least limb first.
     pub limbs: &'a [u64],
@@ -162,7 +162,7 @@ fn add_shifted(sum: &mut Vec<u64>, at: usize, limbs: &[u64], shift: u32) {
 pub struct CutColumn<'a> {
     /// The matrix.
     pub view: MatrixView<'a>,
-    /// Which of its columns.
+    /// The number of the column.
     pub index: usize,
     /// As in [`term`].
     pub floor: i64,

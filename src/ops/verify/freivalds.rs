@@ -1,7 +1,7 @@
 //! Freivalds' test modulo a random 61-bit prime: is an integer matrix exactly the product of two others?
 //!
-//! Promise: a right result always passes. Does not know: bounds, floats with fractions.
-//! Source: R. Freivalds, "Fast probabilistic algorithms", 1979; docs/CHECKS.md, "Verification".
+//! Promise: a right result always passes. Independent of: bounds, floats with fractions. Source: R. Freivalds, "Fast
+//! probabilistic algorithms", 1979; docs/CHECKS.md, "Verification".
 
 use super::{ClaimedProduct, Verification, VerifyOptions, fresh_seed, map_indices};
 use crate::context::Context;
@@ -12,14 +12,13 @@ use crate::matrix::{MatrixView, Symmetric};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-/// Whether integers `q` are exactly `P^T P` (or `P P^T`), by one random vector modulo one random prime.
+/// Tests whether integers `q` are exactly `P^T P` (or `P P^T`), by one random vector modulo one random prime.
 ///
-/// Tests `P^T (P x) = Q x` modulo a prime drawn from all primes between `2^60` and `2^61`, `x` uniform modulo it.
-/// A wrong `q` passes with probability below `2^-60 + h 2^-60`, `h` the bits of the largest wrong difference: a
-/// difference is 0 modulo the prime for fewer than `h / 60` of more than `2^54` primes, and otherwise one value of
-/// some `x_j` hides it.
-/// Shapes and triangle as in [`verify_syrk`](super::verify_syrk). Cost: two reductions and two word products for
-/// each entry of `p`.
+/// The test compares `P^T (P x)` with `Q x` modulo a prime drawn from all primes between `2^60` and `2^61`, where `x`
+/// is uniform modulo the prime. A wrong `q` passes with probability below `2^-60 + h 2^-60`, where `h` is the number of
+/// bits of the largest wrong difference: a difference is 0 modulo the prime for fewer than `h / 60` of more than `2^54`
+/// primes, and otherwise only one value of some `x_j` hides it. Shapes and triangle as in
+/// [`verify_syrk`](super::verify_syrk). Cost: two reductions and two word products for each entry of `p`.
 ///
 /// ```
 /// use sunzi::verify::{VerifyOptions, freivalds_syrk};
@@ -32,8 +31,8 @@ use rand_chacha::rand_core::SeedableRng;
 /// ```
 ///
 /// # Errors
-/// [`Error::Verification`] names the first row that differs; [`Error::NotInteger`] the first fraction in `p`, then in
-/// `q`; [`Error::ShapeMismatch`].
+/// [`Error::Verification`] names the first row that differs; [`Error::NotInteger`] names the first entry of `p`, then
+/// of `q`, that is not an integer; [`Error::ShapeMismatch`].
 pub fn freivalds_syrk<'a, 'b>(
     ctx: &Context,
     p: impl Into<MatrixView<'a>>,
@@ -43,7 +42,7 @@ pub fn freivalds_syrk<'a, 'b>(
     run(ctx, &ClaimedProduct::syrk(p.into(), q.into(), options)?, options)
 }
 
-/// Whether integers `c` are exactly `op(A) op(B)`; as [`freivalds_syrk`].
+/// Tests whether integers `c` are exactly `op(A) op(B)`; as [`freivalds_syrk`].
 ///
 /// ```
 /// use sunzi::verify::{VerifyOptions, freivalds_gemm};

@@ -1,10 +1,11 @@
-//! Is this stored matrix the product of those? Exact residuals, sampled entries, and Freivalds' test modulo a prime.
+//! Checks of stored results, independent of the computation. The checks are exact residuals, sampled entries, and
+//! Freivalds' test modulo a prime.
 //!
 //! Promise: a result that meets the bound of [`syrk_with`](crate::syrk_with) or [`gemm_with`](crate::gemm_with) is
 //! never rejected; an accepted result exceeds its tested bounds by less than one part in 2^40. No product is rounded:
-//! sums of big floats are kept as integers, however far the exponents lie apart.
-//! Shares no code with the pipeline that it checks; the verifier of Cholesky factors takes products from it, and tests
-//! each. Source: docs/CHECKS.md, "Verification".
+//! sums of big floats are exact integers, for any exponents. The checks share no code with the products that they
+//! check; the check of Cholesky factors uses these products, and tests each of them. Source: docs/CHECKS.md,
+//! "Verification".
 
 mod cholesky;
 mod entries;
@@ -28,24 +29,24 @@ use crate::options::setters;
 use exact::{ColumnSize, KEEP_ALL, UpperBound, column_size};
 use serde::Serialize;
 
-/// Choices of a verification; the first four describe the computation, the others the effort of the check.
+/// Options of a verification; the first four describe the computation, the others the effort of the check.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct VerifyOptions {
-    /// SYRK: `NoTranspose` for `P^T P`, `Transpose` for `P P^T`. GEMM: how `A` was used.
+    /// SYRK: `NoTranspose` for `P^T P`, `Transpose` for `P P^T`. GEMM: whether `A` was used transposed.
     pub op: Op,
-    /// GEMM: how `B` was used. SYRK ignores it.
+    /// GEMM: whether `B` was used transposed. SYRK ignores it.
     pub op_b: Op,
     /// Cholesky: whether the factor is `L` with `A = L L^T` or `U` with `A = U^T U`. Products ignore it.
     pub uplo: Uplo,
     /// Operands and result are integers and the result must be exact.
     pub exact_integers: bool,
-    /// Random vectors of the residual test, 65,536 at most; every fourth has plain signs, the others undo the columns'
-    /// scales.
+    /// Random vectors of the residual test, at most 65,536; every fourth has entries 1 and -1, the others compensate
+    /// the scales of the columns.
     pub vector_count: usize,
-    /// Entries that are compared one by one; all of them where the result has no more.
+    /// Entries that are compared one by one; all entries if the result has no more.
     pub sample_count: usize,
-    /// Seed of all random choices; `None` draws a fresh one, see [`Verification::seed`].
+    /// Seed of all random choices; `None` draws a random seed, see [`Verification::seed`].
     pub seed: Option<u64>,
 }
 
@@ -73,7 +74,7 @@ setters! { new VerifyOptions {
     seed: impl Into<Option<u64>>,
 } }
 
-/// The extent of a successful verification, and how close to the bounds the result came.
+/// The extent of a successful verification, and the largest errors in units of their bounds.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct Verification {
@@ -85,32 +86,31 @@ pub struct Verification {
     pub worst_residual: f64,
     /// Largest error of a compared entry in units of its bound; 0 for exact integers.
     pub worst_entry: f64,
-    /// Row and column, from 0, of that entry.
+    /// Row and column, counted from 0, of that entry.
     pub worst_place: Option<(usize, usize)>,
-    /// The prime of Freivalds' test, where it was made.
+    /// The prime of Freivalds' test, if that test was made.
     pub prime: Option<u64>,
-    /// Seed that repeats the random choices.
+    /// Seed with which the random choices can be repeated.
     pub seed: u64,
 }
 
 /// Checks that `q` is `P^T P` (or `P P^T`) to `precision_bits` bits.
 ///
-/// Three tests, all of which must pass. (1) No entry is larger than Cauchy-Schwarz allows. (2) For random vectors `x`
-/// with `x_j = +-2^(s_j)`, the residual `r = P^T (P x) - Q x`, without any rounding, has
-/// `|r_i| <= 2^(1-b) ||p_i|| sum_j ||p_j|| |x_j|`: every fourth vector has `s_j = 0`, the others `||p_j|| |x_j|`
-/// in (1/4, 1]. (3) Sampled entries have `|Q_ij - (P^T P)_ij| <= 2^(1-b) ||p_i|| ||p_j||`, compared by integers.
-/// With `exact_integers`, (2) is Freivalds' test modulo a random prime ([`freivalds_syrk`]) and (3) requires equality.
+/// There are three tests, and all must pass. (1) No entry exceeds the Cauchy-Schwarz bound. (2) For random vectors `x`
+/// with `x_j = +-2^(s_j)`, the residual `r = P^T (P x) - Q x`, without any rounding, has `|r_i| <= 2^(1-b) ||p_i||
+/// sum_j ||p_j|| |x_j|`: every fourth vector has `s_j = 0`, the others `||p_j|| |x_j|` in (1/4, 1]. (3) Sampled entries
+/// have `|Q_ij - (P^T P)_ij| <= 2^(1-b) ||p_i|| ||p_j||`, compared by integers. With `exact_integers`, (2) is
+/// Freivalds' test modulo a random prime ([`freivalds_syrk`]) and (3) requires equality.
 ///
 /// An error in an entry that is not compared is found by (2): always where it exceeds `8 N` times its bound and the
 /// rest of its row is right, else with probability at least `1 - 2^-v` beyond `4 N` times (`v` scaled vectors: 3 by
 /// default). A smaller error there may pass.
 ///
-/// Norms are rounded up, by less than one part in 2^40 for up to a million rows. Where the exponents of one column
-/// spread over more than 2^20 bits, bits that cannot matter are cut off and their sum, below `2^-60` of the bound, is
-/// allowed for.
-/// Shapes: `p` is `K x N` (`N x K` for `Transpose`), `q` is `N x N`: plain, known to be symmetric, or a named triangle,
-/// see [`Symmetric`].
-/// Cost: `K N` big multiplications for each vector and `K` for each compared entry, on the context's threads.
+/// Norms are rounded up, by less than one part in 2^40 for up to a million rows. If the exponents of one column spread
+/// over more than 2^20 bits, bits that cannot matter are cut off, and their sum, below `2^-60` of the bound, is added
+/// to the bound. Shapes: `p` is `K x N` (`N x K` for `Transpose`), `q` is `N x N`, given as a plain matrix, a symmetric
+/// matrix, or one triangle, see [`Symmetric`]. Cost: `K N` big multiplications for each vector and `K` for each
+/// compared entry, on the context's threads.
 ///
 /// ```
 /// use sunzi::verify::{VerifyOptions, verify_syrk};
@@ -139,7 +139,7 @@ pub fn verify_syrk<'a, 'b>(
     verify(ctx, &problem, precision_bits, options)
 }
 
-/// Checks that `c` is `op(A) op(B)` to `precision_bits` bits, `operands` being `(A, B)`.
+/// Checks that `c` is `op(A) op(B)` to `precision_bits` bits, where `operands` is `(A, B)`.
 ///
 /// As [`verify_syrk`], with the norms of the rows of `op(A)` and of the columns of `op(B)`.
 ///

@@ -1,7 +1,7 @@
 //! The residual `r = L^T (R x) - C x` for random vectors `x`, summed without rounding.
 //!
 //! Promise: every `r_i` is the exact value (or within the allowance that [`Bounds::floor`] proves), for any exponents.
-//! Does not know: which operation is judged.
+//! Independent of: which operation is judged.
 
 use super::exact::{Accumulator, Dyadic, ProductSum, UpperBound, term};
 use super::{Bounds, ClaimedProduct, Verification, VerifyOptions, entries, map_indices};
@@ -158,7 +158,7 @@ fn explain(ctx: &Context, problem: &ClaimedProduct<'_>, bounds: &Bounds, row: us
         _ => Error::verification(ErrorText::counted(|base| {
             let (operation, claim) = (problem.operation, &problem.claim);
             let row = base.one(if claim.transposed { "column" } else { "row" }, row);
-            format!("{operation}: {row}: |r_i| = {ratio:.4e} units of its bound {}", claim.row_unit)
+            format!("{operation}: {row}: |r_i| is {ratio:.4e} times its bound {}", claim.row_unit)
         })),
     }
 }

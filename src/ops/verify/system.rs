@@ -2,8 +2,8 @@
 //!
 //! Promise: a solution that meets the bound of [`solve_with`](crate::solve_with), [`trsm_with`](crate::trsm_with) or
 //! [`inverse_with`](crate::inverse_with) is never rejected. A system is the claim that its right side is a product, so
-//! it is tested like a product, with other bounds. Does not know: how a system is solved.
-//! Source: docs/CHECKS.md, "Verification".
+//! it is tested like a product, with other bounds. Independent of: how a system is solved. Source: docs/CHECKS.md,
+//! "Verification".
 
 use super::exact::{ColumnSize, UpperBound, column_size};
 use super::{Bounds, Claim, ClaimedProduct, Verification, VerifyOptions, fresh_seed, judge, map_indices};
@@ -18,18 +18,16 @@ use rug::Float;
 /// Bits below which the bound of a solve allows any solution.
 const LEAST_BITS: u32 = 5;
 
-/// Checks that `x` solves `A X = B` to `precision_bits` bits, `operands` being `(A, B)`.
+/// Checks that `x` solves `A X = B` to `precision_bits` bits, where `operands` is `(A, B)`.
 ///
-/// The tests are those of [`verify_gemm`](super::verify_gemm), for the claim that `B` is the product `A X`: sampled
-/// entries, all where they are few, have `|B - A X|_ij <= 2^(4-b) (sqrt(a_ii) sum_k sqrt(a_kk) |x_kj| + |b_ij|)`, and
-/// random combinations of the columns of the residual keep the combined bounds; residuals are exact sums. That is the
-/// bound of [`solve_with`](crate::solve_with); a solution that keeps the entrywise bound, or that of a refined
-/// solution, keeps this one. It measures how well the equations hold: the number of correct digits of `x` depends on
-/// the condition too.
-/// Of the options `vector_count`, `sample_count` and `seed` matter.
-/// Shapes: `a` is `n x n`, plain, known to be symmetric or a named triangle, see [`Symmetric`]; `b` and `x` are `n x
-/// m`.
-/// Cost: `n (n + m)` big multiplications for each vector and `n` for each compared entry; a copy of all three.
+/// The tests are those of [`verify_gemm`](super::verify_gemm) for `B` as the product `A X`: sampled entries (all
+/// entries if there are few) have `|B - A X|_ij <= 2^(4-b) (sqrt(a_ii) sum_k sqrt(a_kk) |x_kj| + |b_ij|)`, and random
+/// combinations of the columns of the residual meet the combined bounds; residuals are exact sums. This is the bound of
+/// [`solve_with`](crate::solve_with); a solution that meets the entrywise bound, or the bound of a refined solution,
+/// meets this bound too. It is a backward error: the number of correct digits of `x` depends on the condition too. Only
+/// the options `vector_count`, `sample_count` and `seed` are used. Shapes: `a` is `n x n`, given as a plain matrix, a
+/// symmetric matrix or one triangle, see [`Symmetric`]; `b` and `x` are `n x m`. Cost: `n (n + m)` big multiplications
+/// for each vector and `n` for each compared entry; copies of all three matrices.
 ///
 /// ```
 /// use sunzi::verify::{VerifyOptions, verify_solve};
@@ -44,7 +42,7 @@ const LEAST_BITS: u32 = 5;
 /// ```
 ///
 /// # Errors
-/// [`Error::Verification`] names the worst entry or row, or what shows that `a` is not positive definite;
+/// [`Error::Verification`] names the worst entry or row, or a proof that `a` is not positive definite;
 /// [`Error::ShapeMismatch`]; [`Error::NotSquare`] and [`Error::NotSymmetric`] for `a`; [`Error::InvalidArgument`] for
 /// fewer than 5 bits; [`Error::OutOfMemory`].
 pub fn verify_solve<'a, 'b, 'c>(
@@ -94,10 +92,9 @@ pub fn verify_solve<'a, 'b, 'c>(
 
 /// Checks that `x` is the inverse of `a` to `precision_bits` bits.
 ///
-/// As [`verify_solve`] with the identity for `B`; the bound is
-/// `|A X - I|_ij <= 2^(4-b) sqrt(a_ii x_jj) sum_k sqrt(a_kk x_kk)`, which every result of
-/// [`inverse_with`](crate::inverse_with) keeps.
-/// Shapes: both `n x n`, plain, known to be symmetric or a named triangle.
+/// As [`verify_solve`] with the identity for `B`; the bound is `|A X - I|_ij <= 2^(4-b) sqrt(a_ii x_jj) sum_k sqrt(a_kk
+/// x_kk)`, which every result of [`inverse_with`](crate::inverse_with) meets. Shapes: both `n x n`, given as plain
+/// matrices, symmetric matrices or one triangle.
 ///
 /// ```
 /// use sunzi::verify::{VerifyOptions, verify_inverse};
@@ -110,7 +107,7 @@ pub fn verify_solve<'a, 'b, 'c>(
 /// ```
 ///
 /// # Errors
-/// As [`verify_solve`]; [`Error::Verification`] also where `x` is not symmetric.
+/// As [`verify_solve`]; [`Error::Verification`] also if `x` is not symmetric.
 pub fn verify_inverse<'a, 'b>(
     ctx: &Context,
     a: impl Into<Symmetric<'a>>,
@@ -156,13 +153,13 @@ pub fn verify_inverse<'a, 'b>(
     judge(ctx, &problem, &bounds, options, options.seed.unwrap_or_else(fresh_seed))
 }
 
-/// Checks that `x` solves `op(T) X = alpha B` or `X op(T) = alpha B` to `precision_bits` bits, `operands` being
-/// `(T, B)`, `system` the options of [`trsm_with`](crate::trsm_with).
+/// Checks that `x` solves `op(T) X = alpha B` or `X op(T) = alpha B` to `precision_bits` bits, where `operands` is `(T,
+/// B)` and `system` are the options of [`trsm_with`](crate::trsm_with).
 ///
 /// As [`verify_solve`], with the bound `|alpha B - op(T) X|_ij <= 2^(1-b) (||t_i|| ||x_j|| + |alpha b_ij|)` for rows
-/// `t_i` of `op(T)` and columns `x_j`; on the right side for the transposed matrices. A solution that keeps the
-/// entrywise bound keeps this one.
-/// Shapes: those of [`trsm_with`](crate::trsm_with), `x` as `b`.
+/// `t_i` of `op(T)` and columns `x_j`; for side right the bound holds for the transposed matrices. A solution that
+/// meets the entrywise bound meets this bound too. Shapes: those of [`trsm_with`](crate::trsm_with); `x` has the shape
+/// of `b`.
 ///
 /// ```
 /// use sunzi::verify::{VerifyOptions, verify_trsm};
@@ -178,8 +175,8 @@ pub fn verify_inverse<'a, 'b>(
 ///
 /// # Errors
 /// [`Error::Verification`] names the worst entry or row; [`Error::ShapeMismatch`]; [`Error::NotSquare`] for `t`;
-/// [`Error::Precision`] for fewer than 2 bits, and where an entry of `alpha B` has more bits than a matrix holds;
-/// [`Error::InvalidArgument`] where alpha is not finite; [`Error::OutOfMemory`].
+/// [`Error::Precision`] for fewer than 2 bits, and if an entry of `alpha B` has more bits than a matrix can store;
+/// [`Error::InvalidArgument`] if alpha is not finite; [`Error::OutOfMemory`].
 pub fn verify_trsm<'a, 'b, 'c>(
     ctx: &Context,
     operands: (impl Into<MatrixView<'a>>, impl Into<MatrixView<'b>>),
@@ -246,8 +243,7 @@ fn check_bits(operation: &str, precision_bits: u32) -> Result<()> {
     if precision_bits >= LEAST_BITS {
         return Ok(());
     }
-    let message =
-        format!("{operation}: at {precision_bits} bits the bound says nothing: it takes {LEAST_BITS} or more");
+    let message = format!("{operation}: the bound is void at {precision_bits} bits: at least {LEAST_BITS} are needed");
     Err(Error::InvalidArgument(message))
 }
 
@@ -301,7 +297,10 @@ fn check_definite(operation: &str, lower: MatrixView<'_>, name: &str, slack: i64
         if let Some(i) = (j + 1..lower.rows()).find(is_beyond) {
             return refusal(&|base| {
                 let place = base.place(i, j);
-                format!("the entry at {place} of {name} is too large beside the diagonal: it is not positive definite")
+                format!(
+                    "the entry at {place} of {name} is too large compared with the diagonal: {name} is not positive \
+                     definite"
+                )
             });
         }
     }

@@ -1,6 +1,6 @@
 //! The calls that storage makes of a file system, as traits: the system's own below them, or a simulated one.
 //!
-//! Promise: no code above these traits accesses a file in another way. Does not know: groups, objects, threads.
+//! Promise: no code above these traits accesses a file in another way. Independent of: groups, objects, threads.
 
 mod ring;
 mod simulated;
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 pub enum Access {
     /// It does.
     Cached,
-    /// It does not: memory, offsets and lengths are multiples of the alignment.
+    /// It does not; memory, offsets and lengths must be multiples of the alignment.
     Direct,
 }
 
@@ -29,19 +29,19 @@ pub enum Access {
 pub enum DirectIo {
     /// Supported for memory, offsets and lengths that are multiples of this number of bytes.
     Aligned(u32),
-    /// It is not there, and why.
+    /// It is not available; the text is the reason.
     Absent(String),
 }
 
 /// The answer to a request for the lock of a folder.
 pub enum Lock {
-    /// It is held until this value is dropped.
+    /// The lock is held until this value is dropped.
     Taken(Box<dyn Any + Send + Sync>),
-    /// Another process holds it; its number where it is known.
+    /// Another process holds it; its number if it is known.
     Held(Option<u32>),
 }
 
-/// A folder of files without folders inside. Names are those of its entries.
+/// A folder of files without folders inside. Names are names of its entries.
 pub trait Folder: Send + Sync {
     /// Where it is, for messages.
     fn path(&self) -> &Path;
@@ -110,9 +110,9 @@ pub trait Folder: Send + Sync {
 pub struct ReadPiece<'a> {
     /// Where they go.
     pub bytes: &'a mut [u8],
-    /// Where they are in the file.
+    /// Position in the file.
     pub offset: u64,
-    /// How many of them the file has.
+    /// Number of bytes that the file has.
     pub found: usize,
 }
 
@@ -120,7 +120,7 @@ pub struct ReadPiece<'a> {
 pub struct WritePiece<'a> {
     /// Where they are.
     pub bytes: &'a [u8],
-    /// Where they go in the file.
+    /// Position in the file.
     pub offset: u64,
 }
 

@@ -1,6 +1,6 @@
 //! A folder of the system's, by its descriptor: it stays the same folder when it is renamed.
 //!
-//! Does not know: what the files hold.
+//! Independent of: what the files hold.
 
 use super::ring::{Memory, Rings, TransferPart};
 use super::{Access, DirectIo, File, Folder, Lock, ReadPiece, WritePiece, read_whole, write_whole};
@@ -43,7 +43,7 @@ impl SystemFolder {
     /// From now on large transfers of its files go through io_uring.
     ///
     /// # Errors
-    /// Why there is none; transfers stay as they were.
+    /// The reason why there is none; transfers stay as they were.
     pub fn use_rings(&mut self) -> io::Result<()> {
         self.rings = Some(Arc::new(Rings::probe()?));
         Ok(())
@@ -264,9 +264,9 @@ mod direct {
             device_block(answer.stx_dev_major, answer.stx_dev_minor).unwrap_or(IoBuffer::ALIGNMENT as u32)
         };
         match alignment {
-            0 => absent("the file system says that it has none"),
+            0 => absent("the file system reports that it has none"),
             wide if wide as usize > IoBuffer::ALIGNMENT => {
-                absent(&format!("it wants an alignment of {wide} bytes, above {}", IoBuffer::ALIGNMENT))
+                absent(&format!("it requires an alignment of {wide} bytes, above {}", IoBuffer::ALIGNMENT))
             }
             alignment => Ok(DirectIo::Aligned(alignment)),
         }

@@ -1,6 +1,6 @@
 //! Transfers of a whole buffer, however few bytes the system moves at once.
 //!
-//! Does not know: what the bytes are.
+//! Independent of: what the bytes are.
 
 use super::{Access, File};
 use std::io;

@@ -43,7 +43,7 @@ fn gram(rng: &mut Rng, n: usize, bits: u32) -> Matrix {
 
 /// Whether an error says that there is no proof for all points.
 fn is_unproven(error: &Error) -> bool {
-    matches!(error, Error::InvalidArgument(text) if text.contains("balls may hold"))
+    matches!(error, Error::InvalidArgument(text) if text.contains("balls may contain"))
 }
 
 #[test]

@@ -108,7 +108,7 @@ impl System {
     }
 }
 
-/// One, four or nine right sides.
+/// One, four or nine right-hand sides.
 pub fn right_sides(n: usize, rng: &mut Rng) -> Rows {
     let cols = rng.pick(&[1, 1, 4, 9]);
     let entry = |rng: &mut Rng| Rational::from((rng.within(1000), 1 + rng.below(30) as u32));

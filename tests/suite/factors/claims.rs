@@ -124,7 +124,8 @@ fn a_factor_by_luck_tells_no_digits() {
     assert!(with_digits > 20);
 }
 
-/// Of many right sides combinations are looked at: what is formed of them must not be rounded to where an error hides.
+/// Of many right-hand sides combinations are looked at: what is formed of them must not be rounded to where an error
+/// hides.
 #[test]
 fn scales_far_apart_hide_no_error_of_many_right_sides() {
     let (ctx, bits) = (context(), 200);

@@ -171,7 +171,7 @@ fn the_bits_do_not_depend_on_threads_kernel_or_memory() {
     }
 }
 
-/// Unknowns that grow from row to row, and right sides that begin at different rows: some outgrow fixed point.
+/// Unknowns that grow from row to row, and right-hand sides that begin at different rows: some outgrow fixed point.
 fn growing(t: &mut Matrix, b: &mut Matrix) {
     for i in 1..t.rows() {
         t.set_f64(i, i - 1, 100.0).unwrap();
@@ -277,8 +277,8 @@ fn solutions_beyond_the_exponent_range_are_named() {
     }
 }
 
-/// Unknowns far below others of their column keep their own bits, also where so many right sides are solved for that
-/// they go in fixed point.
+/// Unknowns far below others of their column keep their own bits, also where so many right-hand sides are solved for
+/// that they go in fixed point.
 #[test]
 fn small_unknowns_are_right_beside_large_ones() {
     let (order, bits) = (300, 100);

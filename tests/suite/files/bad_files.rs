@@ -31,7 +31,7 @@ fn first_lines() {
         ("%%MatrixMarket vector array real general\n", "line 1: the file holds a 'vector', not a matrix".into()),
         (
             "%%MatrixMarket matrix dense real general\n",
-            "line 1: unknown arrangement 'dense': array and coordinate are read".into(),
+            "line 1: unknown arrangement 'dense': array and coordinate are supported".into(),
         ),
         (
             "%%MatrixMarket matrix array complex general\n",
@@ -133,7 +133,8 @@ fn entries_of_array_files() {
         assert_eq!(refusal(&file, FileFormat::MatrixMarket), want);
     }
     let file = format!("%%MatrixMarket matrix array integer symmetric\n2 2\n1\n2.5\n{digits}\n");
-    let want = "line 4: entry at row 2, column 1 (counted from 1) is not an integer, as the first line promises: '2.5'";
+    let want = "line 4: entry at row 2, column 1 (counted from 1) is not an integer, although the first line of the \
+                file announces integers: '2.5'";
     assert_eq!(refusal(file.as_bytes(), FileFormat::MatrixMarket), want);
     let file = format!("%%MatrixMarket matrix array real general\n1 1\n{digits}x\n");
     let shown = &digits[..40];
@@ -230,7 +231,7 @@ fn binary_entries_that_are_no_numbers() {
     }
     assert_eq!(
         refusal(b"%%MatrixMarket matrix array real general, much too long to be a short file\n", FileFormat::Binary),
-        "this is no binary matrix file: the magic bytes at its start are wrong"
+        "this is not a binary matrix file: the magic bytes at its start are wrong"
     );
 }
 
@@ -246,7 +247,7 @@ fn lengths_are_held_against_the_header_before_memory_is_taken() {
         fs::write(&path, changed).unwrap();
         let message = read(&path, &ReadOptions::new(64)).unwrap_err().to_string();
         assert!(
-            message.ends_with(&format!("the file is {word}: it has {found} bytes, its header calls for 216")),
+            message.ends_with(&format!("the file is {word}: it has {found} bytes, but its header requires 216")),
             "{message}"
         );
     }

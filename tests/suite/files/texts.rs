@@ -84,7 +84,7 @@ fn tables_that_are_none() {
         assert_eq!(refusal(text.as_bytes(), FileFormat::Csv), format!("test: {want}"), "{text:?}");
     }
     let utf16: Vec<u8> = [0xff, 0xfe].into_iter().chain("1,2\n".encode_utf16().flat_map(u16::to_le_bytes)).collect();
-    assert!(refusal(&utf16, FileFormat::Csv).ends_with("UTF-16, as its byte order mark says: save it as UTF-8"));
+    assert!(refusal(&utf16, FileFormat::Csv).ends_with("UTF-16, as its byte order mark shows: save it as UTF-8"));
     let error = load(b"0.1\n", FileFormat::Csv, &ReadOptions::new(None)).unwrap_err().to_string();
     assert!(
         error.contains("line 1: entry at row 1, column 1") && error.contains("does not state its precision"),
@@ -104,11 +104,11 @@ fn lists_of_json() {
         ("", "line 1: the file ends where a value is expected"),
         ("[[1,2],[3]]", "line 1: row 2 has 1 entries, the rows above it have 2"),
         ("[[1,2],3]", "line 1: a list holds either rows or numbers, not both"),
-        ("[[[1]]]", "line 1: a list inside of a row: a matrix has two levels of lists"),
-        ("[[1,2]", "line 1: the file ends inside of a list"),
+        ("[[[1]]]", "line 1: a list within a row: a matrix has two levels of lists"),
+        ("[[1,2]", "line 1: the file ends within a list"),
         ("[[1,]]", "line 1: entry at row 1, column 2 (counted from 1) is not a number: ''"),
         ("[[1 2]]", "line 1: a comma or the end of the list is expected, found '2'"),
-        ("[[1]] x", "line 1: the end of the file behind the list is expected, found 'x'"),
+        ("[[1]] x", "line 1: the end of the file after the list is expected, found 'x'"),
         ("[[\"1\n\"]]", "line 1: a string is not closed: '1'"),
         ("[[null]]", "line 1: entry at row 1, column 1 (counted from 1) is not a number: 'null'"),
         ("[[NaN]]", "line 1: entry at row 1, column 1 (counted from 1) is NaN: every entry must be finite"),
@@ -137,8 +137,9 @@ fn values_inside_of_json() {
     assert_eq!(at("deep/0/x"), Ok(1.0));
     let keys = "it has 'note', 'n', 'deep', 'last'";
     assert_eq!(at("B"), Err(format!("test: line 1: the object has no key 'B': {keys}")));
-    assert_eq!(at("deep/2"), Err("test: line 1: the list has 2 values, none of number 2 (counted from 0)".into()));
-    assert!(at("deep/x").unwrap_err().contains("name one of its values by number, from 0"));
+    let beyond = "test: line 1: the list has 2 values, so there is no number 2 (counted from 0)";
+    assert_eq!(at("deep/2"), Err(beyond.into()));
+    assert!(at("deep/x").unwrap_err().contains("select one of its values by number, counted from 0"));
     assert!(at("n/x").unwrap_err().contains("an object or list that holds 'x' is expected, found '-'"));
     assert!(at("deep/1").unwrap_err().contains("such as test:deep/1/B; it has 'B', 'y'"));
     // What follows is looked at too: a file that was cut off is noticed.
@@ -148,7 +149,8 @@ fn values_inside_of_json() {
     }
     let source = Source::new("test".as_ref(), FileFormat::Csv).member("B");
     let error = read_stream(&b"1\n"[..], &source, &ReadOptions::new(100)).unwrap_err();
-    assert_eq!(error.to_string(), "test: a file of format csv holds one matrix, and none called 'B'");
+    let single = "test: a file of format csv contains a single matrix, so 'B' cannot be selected in it";
+    assert_eq!(error.to_string(), single);
 }
 
 #[test]
@@ -167,9 +169,9 @@ fn lists_of_mathematica() {
         ("{{1, 2}, {3}}", "line 1: row 2 has 1 entries, the rows above it have 2"),
         ("{{1,\nx}}", "line 2: entry at row 1, column 2 (counted from 1) is not a number: 'x'"),
         ("{{1 2}}", "line 1: entry at row 1, column 1 (counted from 1) is not a number: '1 2'"),
-        ("{{1}} {{2}}", "line 1: the end of the file behind the list is expected, found '{'"),
-        ("{{1}", "line 1: the file ends inside of a list"),
-        ("(* {{1}}", "line 1: the file ends inside of a comment"),
+        ("{{1}} {{2}}", "line 1: the end of the file after the list is expected, found '{'"),
+        ("{{1}", "line 1: the file ends within a list"),
+        ("(* {{1}}", "line 1: the file ends within a comment"),
         ("Table[i, {i, 3}]", "line 1: a list in braces is expected, found 'Table[i,'"),
     ] {
         assert_eq!(refusal(text.as_bytes(), FileFormat::Mathematica), format!("test: {want}"), "{text:?}");
@@ -206,7 +208,7 @@ fn programs_of_sdpa() {
         ("3 1 1 1 2\n", "line 12: number of a constraint 3 is outside 0 to 2"),
         ("0 2 1 2 2\n", "line 12: row 1, column 2 of block 2, which is diagonal"),
         ("0 1 1 3 2\n", "line 12: column 3 is outside 1 to 2"),
-        ("0 1 1\n", "line 13: the file ends inside of an entry 'constraint block row column value'"),
+        ("0 1 1\n", "line 13: the file ends within an entry 'constraint block row column value'"),
         ("0 1 2 2 x\n", "line 12: entry at row 2, column 2 (counted from 1) is not a number: 'x'"),
     ] {
         let text = [text, line].concat();

@@ -61,11 +61,11 @@ enum Verb {
     Syrk,
     Gemm,
     Cholesky,
-    /// With so many right sides: transposed, of a unit triangle.
+    /// With so many right-hand sides: transposed, of a unit triangle.
     Trsm(usize),
     /// `X U = B` in tiles.
     TrsmRight,
-    /// With a factor, for so many right sides.
+    /// With a factor, for so many right-hand sides.
     Solve(usize),
     Inverse,
     LogDet,

@@ -107,7 +107,7 @@ fn ranks_with_different_kernels_agree_on_tiles() {
     }
 }
 
-/// Solves with so many rows and right sides that another kernel suits them have the bits of the context's kernel.
+/// Solves with so many rows and right-hand sides that another kernel suits them have the bits of the context's kernel.
 #[test]
 fn large_solves_have_the_bits_of_one_process_on_another_kernel() {
     let order = kernels::preferred_for_large_solves().map_or(700, |(_, costs)| costs.least_rows(200));

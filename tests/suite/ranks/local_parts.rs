@@ -130,7 +130,7 @@ fn an_inverse_comes_as_a_solution_on_any_number_of_ranks() {
     }
 }
 
-/// A factor and nine right sides in rows on two ranks.
+/// A factor and nine right-hand sides in rows on two ranks.
 struct Small {
     order: usize,
     bits: u32,

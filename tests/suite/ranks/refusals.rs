@@ -66,13 +66,13 @@ fn a_matrix_is_scattered_from_one_root_as_all_say() {
         DistMatrix::scatter(rank, root, (rank.rank() == holder).then_some(&whole), shape, bits)
     };
     let good = map(20, 12);
-    refused("root 2 of 2 ranks", |rank| scatter(rank, 2, 2, good, 100));
+    refused("root 2 is not one of 2 ranks", |rank| scatter(rank, 2, 2, good, 100));
     let wide = TileMap { grid: RankGrid { rows: 3, cols: 1 }, ..good };
     refused("a grid of 3 x 1 ranks for 2", |rank| scatter(rank, 0, 0, wide, 100));
-    refused("the matrix comes from rank 0 and from no other", |rank| scatter(rank, 0, 1, good, 100));
-    refused("the matrix comes from rank 0 and from no other", |rank| scatter(rank, 0, 9, good, 100));
+    refused("only rank 0 may pass the matrix", |rank| scatter(rank, 0, 1, good, 100));
+    refused("only rank 0 may pass the matrix", |rank| scatter(rank, 0, 9, good, 100));
     refused("20 x 12 against 21 x 12", |rank| scatter(rank, 0, 0, map(21, 12), 100));
-    refused("a matrix of 100 bits into one of 200", |rank| scatter(rank, 0, 0, good, 200));
+    refused("the matrix has 100 bits, but the result has 200", |rank| scatter(rank, 0, 0, good, 200));
     refused("ranks differ", |rank| scatter(rank, 0, 0, TileMap { tile_size: 8 + 8 * rank.rank(), ..good }, 100));
     let none = || {
         local::run(1, |rank| {
@@ -80,7 +80,7 @@ fn a_matrix_is_scattered_from_one_root_as_all_say() {
         })
     };
     assert!(none().into_iter().all(|is_refused| is_refused));
-    refused("gather: rank 2 of 2", |rank| scatter(rank, 0, 0, good, 100)?.gather(rank, 2));
+    refused("gather: rank 2 is not one of 2 ranks", |rank| scatter(rank, 0, 0, good, 100)?.gather(rank, 2));
 }
 
 #[test]

@@ -334,8 +334,8 @@ fn columns_that_outgrow_every_try_give_the_bits_of_one_process() {
     }
 }
 
-/// A factor whose unknowns grow, so that most right sides outgrow every try, with terms of all sizes, over more rows
-/// than those whose bits are chosen together; neither ranks nor the columns beside one show.
+/// A factor whose unknowns grow, so that most right-hand sides outgrow every try, with terms of all sizes, over more
+/// rows than those whose bits are chosen together; neither ranks nor the columns beside one show.
 #[test]
 fn columns_that_outgrow_every_try_have_their_own_bits_entry_by_entry() {
     for seed in seeds(1) {
@@ -374,7 +374,7 @@ fn columns_that_outgrow_every_try_have_their_own_bits_entry_by_entry() {
     }
 }
 
-/// Few right sides and small orders, entry by entry and by norms, beyond the rows whose bits are chosen together.
+/// Few right-hand sides and small orders, entry by entry and by norms, beyond the rows whose bits are chosen together.
 #[test]
 fn few_right_sides_give_the_bits_of_one_process_on_any_number_of_ranks() {
     for seed in seeds(1) {

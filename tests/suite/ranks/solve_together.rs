@@ -61,8 +61,8 @@ fn nodes_of_any_size_give_the_bits_of_one_process() {
     }
 }
 
-/// Right sides of whole panels, of one more and of one less: ranks have as many panels but for one, or none at all, and
-/// who has fewer makes more of the residues.
+/// Right-hand sides of whole panels, of one more and of one less: ranks have as many panels but for one, or none at
+/// all, and who has fewer makes more of the residues.
 #[test]
 fn widths_around_whole_panels_give_the_bits_of_one_process() {
     let mut rng = Rng::new(8150);

@@ -68,7 +68,7 @@ fn a_damaged_header_or_a_cut_file_is_reported_when_the_directory_is_opened() {
         (file[..file.len() - 4096].to_vec(), "it has 16384 bytes instead of 20480"),
         (file[..100].to_vec(), "its header 4096"),
         (Vec::new(), "its header ends too early"),
-        (b"text of somebody else's, long enough for a header".to_vec(), "no file of a group"),
+        (b"text of somebody else's, long enough for a header".to_vec(), "not a file of a group"),
         (renamed, "it has 20479 bytes instead of 20480"),
     ];
     for (damaged, reason) in cases {
@@ -129,5 +129,5 @@ fn a_group_of_another_directory_is_not_taken_for_one_of_this() {
     };
     drop(open());
     folder.put_file("g.group", file);
-    assert_eq!(open().damaged()[0].reason, "it is from another directory");
+    assert_eq!(open().damaged()[0].reason, "it belongs to another directory");
 }

@@ -22,7 +22,7 @@ fn a_directory_of_something_else_is_refused_by_the_key_that_differs() {
     assert!(words.ends_with(expected) && words.starts_with(&*path.to_string_lossy()) && code == 3, "{words}");
     fs::write(path.join("identity.json"), "{}").unwrap();
     let (words, _) = told(open(&path, &identity()));
-    assert!(words.contains("identity.json: no identity of a storage directory"), "{words}");
+    assert!(words.contains("identity.json: the identity of the storage directory is damaged"), "{words}");
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn foreign_folders_files_and_missing_parents_are_refused_and_left_alone() {
     fs::write(at("photos/cat.jpg"), "meow").unwrap();
     fs::write(at("file"), "text").unwrap();
     for (name, expected) in [
-        ("photos", "no storage directory: it holds 'cat.jpg' and no 'identity.json'"),
+        ("photos", "this is not a storage directory: it contains 'cat.jpg' and no 'identity.json'"),
         ("file", "cannot open the folder: Not a directory"),
         ("missing/d", "cannot make the folder: No such file or directory"),
     ] {
@@ -83,7 +83,8 @@ fn without_direct_io_pages_are_dropped_and_the_report_says_so() {
     let report = opened.storage.report().clone();
     assert_eq!((report.caching, report.alignment), (Caching::DropBehind, None));
     let remark = report.remarks.concat();
-    assert!(remark.starts_with("/simulated: no direct I/O here (it is simulated without)"), "{remark}");
+    let absent = "/simulated: direct I/O is not available (the simulated file system has none)";
+    assert!(remark.starts_with(absent), "{remark}");
     opened.publish("g", &[("a", 5)]).unwrap();
     opened.check(&["a"]).unwrap();
     drop(opened);

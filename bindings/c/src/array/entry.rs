@@ -5,7 +5,7 @@ use crate::types::sunzi_status::{SUNZI_INVALID_ENTRY, SUNZI_NOT_FINITE};
 use sunzi::advanced::math::float::round_integer;
 use sunzi::{Error, FloatRef, Head, MAXIMUM_EXPONENT};
 
-/// Why an entry cannot be read or written.
+/// The reason why an entry cannot be read or written.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Flaw {
     /// NaN or infinite.
@@ -80,8 +80,8 @@ pub struct Value<'a> {
 }
 
 impl Value<'_> {
-    /// Writes the significand at `bits` bits, rounded to nearest even where that is less than it has; `limbs` has room
-    /// for just those. Returns the head.
+    /// Writes the significand at `bits` bits, rounded to nearest even if that is less than it has; `limbs` has exactly
+    /// the length for them. Returns the head.
     #[inline]
     pub fn fit(&self, bits: u32, limbs: &mut [u64]) -> Head {
         let FloatRef { head, limbs: magnitude } = self.number;

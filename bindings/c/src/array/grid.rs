@@ -79,7 +79,7 @@ impl<T> Grid<T> {
     }
 }
 
-/// The entries of a matrix that count.
+/// The part of a matrix that is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
     /// All.
@@ -126,7 +126,7 @@ impl Part {
         if rows == 0 { 0..0 } else { 0..cols }
     }
 
-    /// The rows of column `col` that count, of `rows` rows.
+    /// The rows of column `col` in the part, of `rows` rows.
     pub fn rows(self, col: usize, rows: usize) -> Range<usize> {
         match self {
             Part::All => 0..rows,

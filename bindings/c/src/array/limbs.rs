@@ -85,7 +85,7 @@ impl LimbArray {
         Ok(())
     }
 
-    /// The matrix as a view of the caller's memory; its numbers are not looked at. It is not made of single columns: an
+    /// The matrix as a view of the caller's memory; its numbers are not checked. It is not made of single columns: an
     /// operand of which one triangle counts would have to be copied, and would take its memory twice.
     ///
     /// # Safety

@@ -1,9 +1,9 @@
 //! Matrices in the caller's memory: checked descriptions, and how numbers get out of them and into them.
 //!
-//! Knows: the layouts of `mpfr_t`, of `mpf_t` and of raw limbs. Does not know: contexts, operations. Promise: an entry
-//! outside the requested part is neither read nor written. Entries are copied out of the caller's memory and written
-//! through pointers, so that operands may overlap; only arrays of limbs are also lent as views, to read from before
-//! anything is written, and then to write into.
+//! Depends on: the layouts of `mpfr_t`, of `mpf_t` and of raw limbs. Independent of: contexts, operations. Promise: an
+//! entry outside the requested part is neither read nor written. Entries are copied out of the caller's memory and
+//! written through pointers, so that operands may overlap; only arrays of limbs are also lent as views, to read from
+//! before anything is written, and then to write into.
 
 mod entry;
 mod grid;
@@ -46,8 +46,8 @@ impl Operand {
     /// Checks the description `matrix`.
     ///
     /// # Safety
-    /// `matrix` is null or points to a `sunzi_matrix` whose pointers are null or point to as many live entries as its
-    /// sizes say; they stay so, and no other thread writes to them, while the operand is in use.
+    /// `matrix` is null or points to a `sunzi_matrix` whose pointers are null or point to the number of live entries
+    /// that its sizes state; they stay so, and no other thread writes to them, while the operand is in use.
     pub unsafe fn new(name: &'static str, matrix: *const sunzi_matrix) -> Outcome<Operand> {
         // SAFETY: null or live by contract.
         let Some(matrix) = (unsafe { matrix.as_ref() }) else { return Err(Failure::null(name)) };
@@ -175,7 +175,7 @@ impl LocalArray for Operand {
     }
 }
 
-/// An argument that makes no sense.
+/// An argument that is not valid.
 pub fn invalid(name: &'static str, message: impl AsRef<str>) -> Failure {
     Failure::of(sunzi_status::SUNZI_INVALID_ARGUMENT, name, message)
 }

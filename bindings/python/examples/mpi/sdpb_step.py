@@ -2,10 +2,10 @@
 
     mpirun -n 4 python sdpb_step.py
 
-The blocks of a semidefinite program are dealt out to the ranks. Each rank factors its Schur complements,
+The blocks of a semidefinite program are distributed over the ranks. Each rank factors its Schur complements,
 `S_j = L_j L_jᵀ`, and solves `V_j = L_j⁻¹ B_j`, in one process. The sum `Q = Σ V_jᵀ V_j` over all blocks of all ranks
 is one SYRK, its result distributed entry by entry; its Cholesky factor stays with the library, for the solves of the
-step. In the end every rank computes all of it alone, and compares: the bits are the same.
+step. In the end every rank computes everything in one process, and compares: the bits are the same.
 """
 
 import random

@@ -1,4 +1,4 @@
-//! Operands that are balls: midpoints, and radii that include the roundings on the way in.
+//! Operands that are balls: midpoints, and radii that include the rounding errors of reading.
 
 use super::{Bits, Operand};
 use crate::errors::OrRaise;
@@ -54,7 +54,7 @@ impl<'py> Operand<'py> {
     /// The numbers as balls: fractions and decimals are rounded to some more than `bits` bits, which the radii count.
     ///
     /// # Errors
-    /// Those of [`Operand::view`], except for radii.
+    /// The errors of [`Operand::view`], except for radii.
     pub fn balls(mut self, py: Python<'py>, bits: u32) -> PyResult<BallMatrix> {
         let (cols, radii) = (self.cols, std::mem::take(&mut self.radii));
         let bits = bits.saturating_add(SPARE_BITS);

@@ -34,7 +34,7 @@ pub fn unpack<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Unpacked<
     };
     // Containers with methods of their own may report one shape and have another.
     if rows.checked_mul(cols) != Some(count) {
-        return Err(PyValueError::new_err(format!("{name} holds {count} numbers, its shape is {rows} x {cols}")));
+        return Err(PyValueError::new_err(format!("{name} holds {count} numbers, but its shape is {rows} x {cols}")));
     }
     Ok(unpacked)
 }
@@ -64,8 +64,8 @@ fn taken_apart<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Unpacked
         return array(&plain_array(&whole, name)?, name);
     }
     Err(PyTypeError::new_err(format!(
-        "{name} is of type {}: use a list of rows, a NumPy array or what has __array__, a sunzi.Matrix, \
-         an mpmath.matrix or a flint.arb_mat",
+        "{name} is of type {}: use a list of rows, a NumPy array or an object with __array__, a sunzi.Matrix, an \
+         mpmath.matrix or a flint.arb_mat",
         class.fully_qualified_name()?
     )))
 }
@@ -87,7 +87,7 @@ fn plain_array<'py>(array: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py
     if let Some(masked) = loaded(py, "numpy.ma")?
         && array.is_instance(&masked.getattr("MaskedArray")?)?
     {
-        return Err(PyTypeError::new_err(format!("{name} is a masked array: pass filled(value) of it")));
+        return Err(PyTypeError::new_err(format!("{name} is a masked array: pass its filled(value)")));
     }
     py.import("numpy")?.call_method1("asarray", (array,))
 }
@@ -111,7 +111,7 @@ fn rows_of<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Unpacked<'py
     if !first_is_row {
         for (index, item) in rows.iter().enumerate() {
             if is_row(item)? {
-                let message = format!("{name}: row 0 is a number, row {index} a list");
+                let message = format!("{name}: row 0 is a number, but row {index} is a list");
                 return Err(PyValueError::new_err(message));
             }
         }
@@ -121,7 +121,7 @@ fn rows_of<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Unpacked<'py
     for (index, row) in rows.iter().enumerate() {
         if !is_row(row)? {
             let kind = row.get_type().fully_qualified_name()?;
-            return Err(PyTypeError::new_err(format!("{name}: row {index} is of type {kind}, row 0 is a list")));
+            return Err(PyTypeError::new_err(format!("{name}: row {index} is of type {kind}, but row 0 is a list")));
         }
         let entries = match is_array(row)? {
             true => items_of(&plain_array(row, &format!("{name}: row {index}"))?.call_method0("tolist")?)?,
@@ -133,10 +133,10 @@ fn rows_of<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Unpacked<'py
             let count = rows.len().checked_mul(cols);
             let reserved = count.is_some_and(|count| items.try_reserve_exact(count).is_ok());
             reserved.then_some(()).ok_or_else(|| {
-                PyMemoryError::new_err(format!("{name}: no memory for {} x {cols} numbers", rows.len()))
+                PyMemoryError::new_err(format!("{name}: there is no memory for {} x {cols} numbers", rows.len()))
             })?;
         } else if length != cols {
-            let message = format!("{name} is ragged: row {index} has {length} entries, row 0 has {cols}");
+            let message = format!("{name} is ragged: row {index} has {length} entries, but row 0 has {cols}");
             return Err(PyValueError::new_err(message));
         }
         items.extend(entries);

@@ -150,7 +150,7 @@ pub struct Reader<'py> {
     radius: Option<(u64, i64)>,
 }
 
-/// Why a number was refused, without its place.
+/// The reason why a number was refused, without its place.
 pub enum Refusal {
     /// An error of the library, to which the place is added.
     NotFinite(&'static str),

@@ -13,7 +13,7 @@ impl<'py> Source<'py> {
     /// The same with every decimal and fraction as the integer that it is.
     ///
     /// # Errors
-    /// `ValueError` with the place of a number that is no integer, or has more bits than a matrix can.
+    /// `ValueError` with the place of a number that is not an integer, or has more bits than a matrix can store.
     pub fn integers(self, py: Python<'py>, cols: usize) -> PyResult<Source<'py>> {
         let Source::Entries { mut entries, mut limbs, mut exact_bits, rounds: true } = self else { return Ok(self) };
         for (index, entry) in entries.iter_mut().enumerate() {

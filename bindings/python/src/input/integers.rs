@@ -25,7 +25,7 @@ impl<'py> Integers<'py> {
     /// Appends the limbs of `|object|`, least first, and returns whether it is negative.
     ///
     /// # Errors
-    /// Python's exception where the object is no integer.
+    /// Python's exception if the object is not an integer.
     pub fn append(&self, object: &Bound<'py, PyAny>, limbs: &mut Vec<u64>) -> PyResult<bool> {
         if let Some(layout) = self.gmpy2.and_then(|gmpy2| gmpy2.layout.as_ref().filter(|_| self.is_mpz(gmpy2, object)))
         {

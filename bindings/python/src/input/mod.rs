@@ -1,4 +1,5 @@
-//! Operands: anything that holds numbers, looked at first and made a matrix when the precision is known.
+//! Operands: any objects that hold numbers. They are checked first, and converted to matrices when the precision is
+//! known.
 //!
 //! Promise: binary numbers (`mpfr`, `mpf`, `arb`, integers, doubles) are taken exactly, whatever their precision;
 //! fractions and decimals are rounded once, to nearest, ties to even.
@@ -33,12 +34,12 @@ use sunzi::io::NumberParser;
 use sunzi::{Error, FloatRef, Head, MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Uplo};
 use triangles::OtherTriangle;
 
-/// Which entries of an operand are read.
+/// Selects the entries of an operand that are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadPart {
     /// All.
     Whole,
-    /// One triangle with the diagonal; the other is not looked at.
+    /// One triangle with the diagonal; the other is not read.
     Triangle(Uplo),
     /// One triangle of a symmetric matrix with the diagonal; the other has to go with it.
     Symmetric(Uplo),
@@ -72,7 +73,7 @@ pub enum Bits {
     Integers,
 }
 
-/// An operand whose numbers have been looked at.
+/// An operand whose numbers have been checked.
 pub struct Operand<'py> {
     /// The container of the numbers.
     pub container: Container,
@@ -98,7 +99,7 @@ enum Source<'py> {
 }
 
 impl<'py> Operand<'py> {
-    /// Looks at the numbers of `object`; `name` names the operand in errors.
+    /// Checks the numbers of `object`; `name` is the name of the operand in errors.
     ///
     /// # Errors
     /// `TypeError` and `ValueError` with the place of an entry that cannot be taken.
@@ -246,7 +247,7 @@ fn stacked<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Option<Opera
     let views: Vec<View> = parts.iter().map(|part| part.get().view()).collect();
     let cols = views[0].cols();
     if let Some((at, other)) = views.iter().map(View::cols).enumerate().find(|(_, other)| *other != cols) {
-        return Err(PyValueError::new_err(format!("{name}: matrix {at} has {other} columns, matrix 0 has {cols}")));
+        return Err(PyValueError::new_err(format!("{name}: matrix {at} has {other} columns, but matrix 0 has {cols}")));
     }
     let (rows, bits) = (views.iter().map(View::rows).sum(), View::largest_precision(&views));
     let rounded_bits = views.iter().filter_map(View::rounded_bits).min();

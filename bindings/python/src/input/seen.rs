@@ -1,4 +1,4 @@
-//! Numbers that have been looked at: their types, the precision that they bring along, their radii.
+//! Numbers that have been checked: their types, their own precision, their radii.
 
 use super::balls::Radius;
 use super::entry::{Entry, NumberType, Reader};
@@ -7,7 +7,7 @@ use crate::kind::NumberKind;
 use crate::signals::look_for_signals;
 use pyo3::prelude::*;
 
-/// The properties of numbers that have been looked at.
+/// The properties of numbers that have been checked.
 pub struct Seen<'py> {
     pub kind: NumberKind,
     pub natural_bits: Option<u32>,
@@ -21,7 +21,7 @@ impl Seen<'_> {
     }
 }
 
-/// Looks at the objects of an operand, row by row.
+/// Checks the objects of an operand, row by row.
 ///
 /// # Errors
 /// As [`super::Operand::of`].

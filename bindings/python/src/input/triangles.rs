@@ -11,8 +11,8 @@ use pyo3::prelude::*;
 use sunzi::io::triangle_conflict;
 use sunzi::{FloatRef, Uplo};
 
-/// The entries of the triangle that is not named, without the diagonal; an entry that is no finite number counts as an
-/// empty place.
+/// The entries of the triangle that is not selected, without the diagonal; an entry that is not a finite number counts
+/// as an empty place.
 pub struct OtherTriangle<'py> {
     named: Uplo,
     /// `None` where the matrix itself holds them.
@@ -20,7 +20,7 @@ pub struct OtherTriangle<'py> {
 }
 
 impl<'py> OtherTriangle<'py> {
-    /// The other triangle of a matrix, which holds both; `None` where it is not looked at.
+    /// The other triangle of a matrix, which holds both; `None` if it is not read.
     pub fn of_matrix(part: ReadPart) -> Option<OtherTriangle<'py>> {
         let ReadPart::Symmetric(named) = part else { return None };
         Some(OtherTriangle { named, source: None })
@@ -51,7 +51,7 @@ impl<'py> OtherTriangle<'py> {
     /// Refuses a triangle that contradicts `view`, of numbers that are read with `bits` and are known to `known_bits`.
     ///
     /// # Errors
-    /// `NotSymmetricError` with both entries; those of [`super::Operand::view`].
+    /// `NotSymmetricError` with both entries; the errors of [`super::Operand::view`].
     pub fn check(self, py: Python<'py>, view: &View, bits: Bits, known_bits: u32) -> PyResult<()> {
         let order = view.rows();
         let other = match self.source {
@@ -66,7 +66,7 @@ impl<'py> OtherTriangle<'py> {
         let shown = |entry: FloatRef<'_>| format!("{:.20e}", entry.to_float(64 * entry.limbs.len() as u32));
         let (first, second) = (shown(named.get(row, col)), shown(entries.get(col, row)));
         let reason = match conflict.named_is_zero {
-            true => format!("uplo='{word}' names a triangle that is zero outside the diagonal, and the other is not"),
+            true => format!("uplo='{word}' names a triangle that is zero outside the diagonal, but the other is not"),
             false => format!("uplo='{word}_only' ignores the other triangle"),
         };
         let text = format!(

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyList};
 use sunzi::MatrixView;
 
-/// Which entries of a result determine all others.
+/// Selects the entries of a result that determine all others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ResultForm {
     /// Every entry is its own.
@@ -194,7 +194,7 @@ impl<'py> Destination<'py> {
     /// Looks whether `array` can take a result of `rows x cols`.
     ///
     /// # Errors
-    /// `TypeError` where it is no array of objects or doubles; `ValueError` where it is read-only or its shape differs.
+    /// `TypeError` if it is not an array of objects or doubles; `ValueError` if it is read-only or its shape differs.
     pub fn new(array: Bound<'py, PyAny>, rows: usize, cols: usize) -> PyResult<Destination<'py>> {
         if !is_array(&array)? {
             let name = array.get_type().fully_qualified_name()?;

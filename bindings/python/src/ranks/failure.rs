@@ -1,4 +1,4 @@
-//! Why a call over ranks fails, and the exception for it.
+//! The reason why a call over ranks fails, and the exception for it.
 
 use crate::errors::{self, DeviceError};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use sunzi::Error;
 use sunzi::advanced::calls::{ArgumentFault, CallFailure};
 
-/// Why a call over ranks fails.
+/// The reason why a call over ranks fails.
 #[derive(Debug)]
 pub struct RankFailure {
     message: String,
@@ -18,7 +18,7 @@ pub struct RankFailure {
 /// Where a failure comes from.
 #[derive(Debug)]
 enum FailureCause {
-    /// The library, which has more to say than the message.
+    /// An error of the library, which contains more than the message.
     Library(Box<Error>),
     /// An argument that is refused, or differs between ranks.
     Argument,
@@ -27,7 +27,7 @@ enum FailureCause {
 }
 
 impl RankFailure {
-    /// An argument that makes no sense.
+    /// An argument that is not valid.
     pub fn invalid(argument: &'static str, message: impl AsRef<str>) -> RankFailure {
         let message = format!("{argument}: {}", message.as_ref());
         RankFailure { message, argument: Some(argument), entry: None, cause: FailureCause::Argument }

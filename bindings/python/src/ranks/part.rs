@@ -159,12 +159,12 @@ pub fn distribution(name: &'static str, numbers: &[i64; 11]) -> Result<Distribut
         2 => Ok(Some(Along::GridCol)),
         3 => Ok(Some(Along::ColumnMajor)),
         4 => Ok(Some(Along::RowMajor)),
-        other => Err(RankFailure::invalid(name, format!("{other} is no direction of a grid"))),
+        other => Err(RankFailure::invalid(name, format!("{other} is not a valid direction of a grid"))),
     };
     let order = match order {
         101 => GridOrder::RowMajor,
         102 => GridOrder::ColumnMajor,
-        other => return Err(RankFailure::invalid(name, format!("{other} is no order of a grid"))),
+        other => return Err(RankFailure::invalid(name, format!("{other} is not a valid order of a grid"))),
     };
     let (row_along, col_along) = (along(row_along)?, along(col_along)?);
     Ok(DistributionNumbers {

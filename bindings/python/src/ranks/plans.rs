@@ -30,7 +30,7 @@ pub enum PlannedCall {
     Solve(Option<Uplo>, Option<PlannedMatrix>, PlannedMatrix),
 }
 
-/// Precisions of a planned call as they were asked for.
+/// The requested precisions of a planned call.
 #[derive(Clone, Copy)]
 pub struct AskedBits {
     /// Of the operands of a product, and of a triangle.

@@ -50,7 +50,7 @@ impl RankOptions {
 
     /// The devices of these names; the CPU as a device takes the threads of the context.
     fn opened(&self, names: &str) -> Answer<Vec<Arc<dyn Device>>> {
-        let bytes = |text: &str| text.parse::<u64>().map_err(|_| format!("'{text}', which is no number of bytes"));
+        let bytes = |text: &str| text.parse::<u64>().map_err(|_| format!("'{text}', which is not a number of bytes"));
         let read = |name: &str| {
             let refused = |why| RankFailure::invalid("options", format!("device '{name}' is {why}"));
             DeviceName::parse(name.trim(), bytes).map_err(refused)
@@ -70,7 +70,7 @@ pub struct RankTeam {
     accuracy: Accuracy,
     copies: CopyPool,
     team: Mutex<Team>,
-    /// The process that made it: a fork is none of the ranks.
+    /// The process that made the object: a fork is not one of the ranks.
     process: u32,
 }
 

@@ -1,4 +1,5 @@
-//! Checkpoints of runs: where one goes on from, where they are written, and when.
+//! Checkpoints of runs: the checkpoint from which a run starts, the folder in which it writes checkpoints, and the
+//! times.
 
 use super::program::read;
 use pyo3::exceptions::PyValueError;
@@ -52,15 +53,15 @@ impl Checkpoints {
     /// Takes the folder in which checkpoints are written for this run.
     ///
     /// # Errors
-    /// Those of [`CheckpointLock::take`].
+    /// The errors of [`CheckpointLock::take`].
     pub fn lock(&self) -> Result<Option<CheckpointLock>> {
         self.folder.as_deref().map(CheckpointLock::take).transpose()
     }
 
-    /// The state in which the run goes on, or begins where there is no checkpoint, and none has to be.
+    /// The state from which the run continues, or the initial state if no checkpoint exists and none is required.
     ///
     /// # Errors
-    /// Those of [`sunzi_sdp::Checkpoints::load`]; [`Error::InvalidArgument`] where the initial one is missing.
+    /// The errors of [`sunzi_sdp::Checkpoints::load`]; [`Error::InvalidArgument`] where the initial one is missing.
     pub fn first(&self, solver: &Solver<'_>, known: Option<&sunzi_sdp::Checkpoints>) -> Result<State> {
         let folder = self.initial.as_ref().or(self.folder.as_ref());
         let Some((folder, known)) = folder.zip(known) else { return solver.begin() };
@@ -77,7 +78,7 @@ impl Checkpoints {
         if self.folder.is_some() { 2 * problem.point_bytes() } else { 0 }
     }
 
-    /// Remembers a state for [`Checkpoints::keep_last`], where there is a folder.
+    /// Records a state for [`Checkpoints::keep_last`], if there is a folder.
     pub fn remember(&self, state: &State) {
         if self.folder.is_some() {
             let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +91,7 @@ impl Checkpoints {
     /// Writes the state that was remembered last.
     ///
     /// # Errors
-    /// Those of [`sunzi_sdp::Checkpoints::save`].
+    /// The errors of [`sunzi_sdp::Checkpoints::save`].
     pub fn keep_last(&self, known: Option<&sunzi_sdp::Checkpoints>) -> Result<()> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         last.as_ref().map_or(Ok(()), |state| self.keep(known, state, true))
@@ -99,7 +100,7 @@ impl Checkpoints {
     /// Writes a state where the interval is over, or it is the last one.
     ///
     /// # Errors
-    /// Those of [`sunzi_sdp::Checkpoints::save`].
+    /// The errors of [`sunzi_sdp::Checkpoints::save`].
     pub fn keep(&self, known: Option<&sunzi_sdp::Checkpoints>, state: &State, is_last: bool) -> Result<()> {
         let Some((folder, known)) = self.folder.as_ref().zip(known) else { return Ok(()) };
         let mut saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);

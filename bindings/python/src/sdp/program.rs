@@ -1,4 +1,4 @@
-//! A program of matrices of Python's numbers: looked at first, and made when the precision is known.
+//! A program of matrices of Python's numbers: checked first, and converted when the precision is known.
 
 use crate::errors::{OrRaise, exception, with_remark};
 use crate::input::{Bits, Operand, ReadPart};
@@ -41,7 +41,7 @@ struct PendingBlock<'py> {
     matrices: Vec<Option<Given<'py>>>,
 }
 
-/// A program whose numbers have been looked at.
+/// A program whose numbers have been checked.
 pub struct Pending<'py> {
     costs: Operand<'py>,
     blocks: Vec<PendingBlock<'py>>,
@@ -200,7 +200,7 @@ impl<'py> PendingBlock<'py> {
 }
 
 impl<'py> Pending<'py> {
-    /// Looks at the numbers of a program.
+    /// Checks the numbers of a program.
     ///
     /// # Errors
     /// `TypeError` and `ValueError` with block, matrix and place of an entry that cannot be taken.
@@ -247,7 +247,7 @@ impl<'py> Pending<'py> {
     /// The program at `bits` bits.
     ///
     /// # Errors
-    /// As [`Operand::view`]; `NotSymmetricError`; those of [`Problem::standard`].
+    /// As [`Operand::view`]; `NotSymmetricError`; the errors of [`Problem::standard`].
     pub fn problem(self, py: Python<'py>, bits: u32) -> PyResult<Problem> {
         let rounded = |operand: Operand<'py>| -> PyResult<sunzi::Matrix> {
             operand.view(py, Bits::Round(bits))?.entries().rounded(bits).or_raise(py)

@@ -88,7 +88,7 @@ pub fn give<'py>(py: Python<'py>, result: &Found, shape: Shape) -> PyResult<Boun
 /// An iteration as the callback gets it.
 ///
 /// # Errors
-/// Those of Python's dictionaries.
+/// The errors of Python's dictionaries.
 pub fn iteration<'py>(py: Python<'py>, iteration: &Iteration) -> PyResult<Bound<'py, PyAny>> {
     let quality = &iteration.quality;
     let numbers = PyDict::new(py);

@@ -1,6 +1,6 @@
 //! `sunzi cholesky --storage`: from a binary file to a binary file, with the tiles in a directory.
 //!
-//! Does not know: blocks.
+//! Independent of: blocks.
 
 use crate::args::{Cholesky, ElementType, Output};
 use crate::commands::above_disk::{self, check_binary, check_grid, each_of};

@@ -18,7 +18,7 @@ use sunzi_session::trace::Trace;
 /// Whether the matrix has a factor at `bits` bits.
 ///
 /// # Errors
-/// Those of reading, and of the factorisation.
+/// The errors of reading, and of the factorisation.
 pub fn factors_at(session: &Session, config: &Factoring, bits: u32) -> Result<()> {
     let reader = reader(session, config, ReadAt { precision_bits: Some(bits), ..ReadAt::default() })?;
     let a = reader.symmetric(&config.factor.a, config.factor.triangle.named(), &FACTORED)?;
@@ -27,11 +27,12 @@ pub fn factors_at(session: &Session, config: &Factoring, bits: u32) -> Result<()
     in_mode(Mode::Computing, || engine.run(|ctx| cholesky_with(ctx, &a, bits, &options))).map(drop)
 }
 
-/// Reads and computes the task at one precision; where digits are proven or requested, decimals are read once more, to
-/// as many bits as needed, if their rounding is the reason for fewer digits and the memory limit has room for it.
+/// Reads and computes the task at one precision. If digits are proven or requested, and the rounding of decimals
+/// reduces their number, decimals are read once more with as many bits as needed, provided that the memory limit allows
+/// it.
 ///
 /// # Errors
-/// Those of reading, and of the operations.
+/// The errors of reading, and of the operations.
 pub fn at_precision(session: &Session, config: &Factoring, at: ReadAt, trace: &mut Trace) -> Result<ComputedFactor> {
     let computed = at_bits(session, config, at, trace)?;
     let Some(decimal_bits) = computed.digits.missing_decimal_bits else { return Ok(computed) };

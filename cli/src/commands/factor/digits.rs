@@ -17,8 +17,8 @@ const SHOWN_DIGITS: usize = 30;
 /// Below this number of correct digits a warning is printed.
 const FEW_DIGITS: f64 = 3.0;
 
-/// Correct digits of the answer. Estimates and proven bounds are absent where they were not requested, or the memory
-/// limit has no room for them.
+/// Correct digits of the answer. Estimates and proven bounds are absent if they were not requested, or if the memory
+/// limit is too small for them.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Digits {
     /// An estimate of the correct digits of the solution or the inverse.
@@ -67,7 +67,7 @@ impl Answer<'_> {
     /// Estimates the correct digits, and proves some where that was requested.
     ///
     /// # Errors
-    /// Those of the estimates, except lack of memory or of precision.
+    /// The errors of the estimates, except lack of memory or of precision.
     pub fn digits(&self, steps: &Steps<'_>, config: &Factoring, trace: &mut Trace) -> Result<Digits> {
         let choices = &config.factor.digits;
         if choices.no_estimate || (self.matrix.is_none() && !self.log_det) {

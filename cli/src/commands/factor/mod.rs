@@ -1,7 +1,7 @@
 //! `sunzi cholesky`, `sunzi solve` and `sunzi inverse`: a symmetric matrix in, its factor or a result of it out; on
 //! several ranks the root reads, distributes, gathers and writes.
 //!
-//! Nothing is written unless all went well. Does not know: how a matrix is factored.
+//! Nothing is written unless all went well. Independent of: how a matrix is factored.
 
 mod above_disk;
 mod alone;

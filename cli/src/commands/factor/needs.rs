@@ -13,7 +13,7 @@ const RANGE_BITS_PER_ORDER_BIT: u32 = 3;
 /// Refuses a memory limit in which the command cannot run to its end at these bits, before anything is read.
 ///
 /// # Errors
-/// [`sunzi::Error::MemoryLimit`] with the least limit that would do for reading, computing and writing.
+/// [`sunzi::Error::MemoryLimit`] with the smallest limit that suffices for reading, computing and writing.
 pub fn admit(session: &Session, config: &Factoring, at: ReadAt) -> Result<()> {
     let reader = reader(session, config, at)?;
     reader.admit(&config.files(), |infos| {
@@ -22,7 +22,7 @@ pub fn admit(session: &Session, config: &Factoring, at: ReadAt) -> Result<()> {
     })
 }
 
-/// Bytes of the work on a matrix of `order` rows and `columns` right sides, the result included.
+/// Bytes of the work on a matrix of `order` rows and `columns` right-hand sides, the result included.
 fn needed_bytes(session: &Session, config: &Factoring, order: usize, columns: usize, bits: u32) -> Result<u64> {
     let context = || session.context(&config.factor.engine);
     let choices = CholeskyOptions::new()

@@ -39,7 +39,7 @@ struct Made {
 /// Reads, factors, solves and gathers. Collective.
 ///
 /// # Errors
-/// Those of reading, and of the operations; the same on all ranks.
+/// The errors of reading, and of the operations; the same on all ranks.
 pub fn compute(
     session: &Session,
     config: &Factoring,
@@ -128,7 +128,7 @@ fn matrix_tiles(config: &Factoring, world: &dyn Transport, rows: usize) -> Resul
     Ok(TileMap { rows, cols: rows, tile_size: default_tile_size(rows, grid), grid, triangle })
 }
 
-/// The tiles of right sides.
+/// The tiles of right-hand sides.
 fn right_tiles(grid: RankGrid, rows: usize, cols: usize) -> TileMap {
     TileMap { rows, cols, tile_size: RIGHT_TILE, grid, triangle: None }
 }

@@ -33,8 +33,8 @@ fn bits_of(digits: f64) -> u32 {
 /// digits.
 ///
 /// # Errors
-/// Those of reading, and of the operations; where the matrix is not positive definite at a precision that was given,
-/// with one at which it has a factor, if there is any.
+/// The errors of reading, and of the operations; where the matrix is not positive definite at a precision that was
+/// given, with one at which it has a factor, if there is any.
 pub fn compute(session: &Session, config: &Factoring, trace: &mut Trace) -> Result<ComputedFactor> {
     if let Some(digits) = config.factor.precision.automatic() {
         return automatic(session, config, digits, trace);
@@ -51,7 +51,7 @@ pub fn compute(session: &Session, config: &Factoring, trace: &mut Trace) -> Resu
 /// half of them; where there are more than requested, the precision is tried that has the excess bits fewer.
 ///
 /// # Errors
-/// Those of the task; [`Error::Verification`] where no precision within reach suffices.
+/// The errors of the task; [`Error::Verification`] where no precision within reach suffices.
 pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut Trace) -> Result<ComputedFactor> {
     let goal = f64::from(digits);
     let mut bits = bits_of(goal + 2.0).max(FIRST_BITS);

@@ -1,7 +1,7 @@
 //! Matrices that are singular, in the file or as they were read: a factor of one exists only by rounding, at any
 //! precision.
 //!
-//! Does not know: how that is proven.
+//! Independent of: how that is proven.
 
 use super::{FactorInputs, Factoring, ReadAt, reader};
 use crate::input::Reader;
@@ -60,10 +60,10 @@ impl Examined {
 }
 
 /// Examines the matrix in the file, and as it is read at the precision given or stated, or at `bits`. Nothing is known
-/// where the memory limit has no room for that.
+/// if the memory limit is too small for the test.
 ///
 /// # Errors
-/// Those of reading.
+/// The errors of reading.
 pub fn examine(session: &Session, config: &Factoring, bits: Option<u32>) -> Result<Examined> {
     let reader = reader(session, config, ReadAt { precision_bits: bits, ..ReadAt::default() })?;
     examine_by(&reader.keeping_written(), config)
@@ -72,7 +72,7 @@ pub fn examine(session: &Session, config: &Factoring, bits: Option<u32>) -> Resu
 /// Examines the matrix only as it is read at `bits`: nothing is concluded about the file.
 ///
 /// # Errors
-/// Those of reading.
+/// The errors of reading.
 pub fn examine_as_read(session: &Session, config: &Factoring, bits: u32) -> Result<Examined> {
     examine_by(&reader(session, config, ReadAt { precision_bits: Some(bits), ..ReadAt::default() })?, config)
 }
@@ -88,7 +88,7 @@ fn examine_by(reader: &Reader<'_>, config: &Factoring) -> Result<Examined> {
 /// Warns that a matrix that has a factor is singular all the same, where it is small enough to examine.
 ///
 /// # Errors
-/// Those of [`singularity`], and of reading.
+/// The errors of [`singularity`], and of reading.
 pub fn warn_of_singular(session: &Session, config: &Factoring, inputs: &FactorInputs) -> Result<()> {
     let FactorInputs { a, bytes: held_bytes, rounding, .. } = inputs;
     if a.rows() > CHEAP_ROWS || !has_room(config, a, *held_bytes) {

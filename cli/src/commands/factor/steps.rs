@@ -19,7 +19,7 @@ impl<'a> Steps<'a> {
     /// The steps of a command that holds matrices of `held_bytes` bytes.
     ///
     /// # Errors
-    /// Those of the session's context.
+    /// The errors of the session's context.
     pub fn new(session: &Session, config: &'a Factoring, held_bytes: u64) -> Result<Steps<'a>> {
         let engine = &config.factor.engine;
         Ok(Steps { engine, builder: session.context(engine)?, held_bytes: Cell::new(held_bytes) })

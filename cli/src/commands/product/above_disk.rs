@@ -1,5 +1,5 @@
 //! `sunzi syrk --storage` and `sunzi gemm --storage`: from binary files to a binary file, with finished tiles of the
-//! result in a directory. Does not know: tiles, bands.
+//! result in a directory. Independent of: tiles, bands.
 
 use super::{Operands, Product, expect};
 use crate::commands::above_disk::{self, check_binary, each_of};

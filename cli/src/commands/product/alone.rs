@@ -32,7 +32,7 @@ impl ProductInputs {
 /// Reads and multiplies.
 ///
 /// # Errors
-/// Those of reading, and of the operation.
+/// The errors of reading, and of the operation.
 pub fn compute(session: &Session, config: &Product) -> Result<ComputedProduct> {
     let start = Instant::now();
     let inputs = read(session, config)?;

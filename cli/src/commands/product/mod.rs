@@ -32,7 +32,7 @@ pub enum Operands {
     Syrk {
         /// The file of P.
         p: PathBuf,
-        /// Which of the two.
+        /// Selects one of the two products.
         op: Op,
         /// The triangle computed.
         uplo: Uplo,
@@ -62,7 +62,7 @@ impl Operands {
 
 /// A product to compute.
 pub struct Product {
-    /// Which product of which files.
+    /// The operation and the files of its operands.
     pub operands: Operands,
     /// The triangle that is read of the matrix to add to a SYRK; `None` for both, which must agree.
     pub accumulate_triangle: Option<NamedTriangle>,

@@ -23,7 +23,7 @@ use sunzi_session::units::format_bytes;
 /// Reads, multiplies and gathers. Collective.
 ///
 /// # Errors
-/// Those of reading, and of the operation; the same on all ranks.
+/// The errors of reading, and of the operation; the same on all ranks.
 pub fn compute(
     session: &Session,
     config: &Product,

@@ -15,8 +15,8 @@
 //! diagonal as stored (`NON_UNIT`), alpha = 1, m rows and n columns of B; L is `n x n`.
 //!
 //! Bytes: `T`, `N` is the form for which the tensor cores have integer kernels, with pointers and leading dimensions
-//! that are multiples of 4 (best 16), and m and k too. Other shapes take a slower kernel, or none: then cuBLAS says
-//! that it is not supported, before anything is submitted.
+//! that are multiples of 4 (best 16), and m and k too. Other shapes use a slower kernel or none; in the latter case
+//! cuBLAS reports that they are not supported, before anything is submitted.
 //!
 //! Doubles: the default mode keeps at least 53 bits, with the tensor cores for doubles, which fuse each product with
 //! its sum. Sums of integers below 2^53 are exact in any order. The emulation of doubles by integers that newer
@@ -66,7 +66,7 @@ struct Arguments {
 
 /// A size as cuBLAS takes it.
 fn size(number: usize) -> Result<c_int> {
-    c_int::try_from(number).map_err(|_| Error::Device(format!("cuBLAS takes no size of {number}")))
+    c_int::try_from(number).map_err(|_| Error::Device(format!("cuBLAS does not accept a size of {number}")))
 }
 
 /// A product as cuBLAS takes it.

@@ -10,12 +10,12 @@ const LOG_LINES: usize = 6;
 
 /// Compiles the CUDA source of the kernel `name` for GPUs of `architecture` (90 stands for compute capability 9.0).
 ///
-/// The answer is machine code where NVRTC knows the architecture. Where the GPU is newer than NVRTC, it is PTX for the
-/// newest architecture below, which the driver compiles for the GPU. (Machine code comes first, since a driver refuses
-/// the PTX of a newer NVRTC.)
+/// The result is machine code if NVRTC supports the architecture. If the GPU is newer than NVRTC supports, it is PTX
+/// for the newest supported architecture, which the driver compiles for the GPU. (Machine code comes first, since a
+/// driver refuses the PTX of a newer NVRTC.)
 ///
-/// Products and sums are not fused unless the source says `fma`, so that a kernel computes what the same source
-/// computes on the host.
+/// Products and sums are not fused unless the source contains `fma`, so that a kernel computes the same result as the
+/// source on the host.
 ///
 /// # Errors
 /// [`Error::NoDevice`] without an NVRTC library, [`Error::Device`] with the first lines of the compiler's log.

@@ -202,7 +202,7 @@ impl Core {
         self.enter()?;
         let (mut free, mut total) = (0, 0);
         // SAFETY: the context is current, and both are places for one number.
-        self.check(unsafe { (self.driver.mem_get_info)(&mut free, &mut total) }, "ask for free memory")?;
+        self.check(unsafe { (self.driver.mem_get_info)(&mut free, &mut total) }, "query the free memory")?;
         Ok(free as u64)
     }
 

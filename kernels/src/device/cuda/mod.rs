@@ -1,8 +1,8 @@
-//! CUDA devices, their libraries loaded at run time: where one is missing, the result is an error, never a panic.
+//! CUDA devices, whose libraries are loaded at run time: a missing library gives an error, never a panic.
 //!
-//! One build serves CUDA 12 and CUDA 13, whichever libraries the search path has first. All calls may come from any
-//! thread; each makes the GPU's context current on it. After a failure that leaves nothing usable (an illegal address,
-//! an error of the memory, a GPU that fell off the bus) every later call returns [`Error::DeviceLost`].
+//! One build supports CUDA 12 and CUDA 13; the first version on the search path is used. All calls may come from any
+//! thread; each makes the GPU's context current on it. After a failure that makes the device unusable (an illegal
+//! address, a memory error, a GPU that is no longer on the bus) every later call returns [`Error::DeviceLost`].
 
 mod blas;
 mod compile;
@@ -72,7 +72,7 @@ impl Drop for Module {
 pub struct CudaDevice {
     // Dropped in this order: a stream waits for its work, which modules must outlive.
     queues: RwLock<Vec<Arc<Queue>>>,
-    /// Streams that were given back.
+    /// Streams that were returned for reuse.
     idle: Mutex<Vec<Stream>>,
     modules: Mutex<HashMap<Key, Module>>,
     core: Arc<Core>,
@@ -84,11 +84,11 @@ pub struct CudaDevice {
 }
 
 impl CudaDevice {
-    /// Opens a GPU, counted from 0. Of its memory at most `capacity_limit` bytes are used, and never more than is free
-    /// now less a reserve for the libraries.
+    /// Opens a GPU, counted from 0. At most `capacity_limit` bytes of its memory are used, and never more than is free
+    /// at this time minus a reserve for the libraries.
     ///
     /// # Errors
-    /// [`Error::NoDevice`], as [`probe`], and where there is no such GPU or it cannot be opened.
+    /// [`Error::NoDevice`] as for [`probe`], and if the GPU does not exist or cannot be opened.
     pub fn open(index: usize, capacity_limit: Option<u64>) -> Result<CudaDevice> {
         let installation = Installation::find()?;
         let device = installation.device(index)?;
@@ -154,7 +154,7 @@ impl CudaDevice {
     unsafe fn submit(&self, queue: &Queue, function: CUfunction, threads: u64, words: &[u64]) -> Result<()> {
         let blocks = threads.div_ceil(BLOCK_THREADS);
         if blocks > GRID_BLOCKS {
-            return Err(Error::Device(format!("{threads} threads are more than one launch has room for")));
+            return Err(Error::Device(format!("{threads} threads exceed the size of one launch")));
         }
         let (mut threads, mut words) = (threads, words.to_vec());
         // A structure without fields still has a byte.

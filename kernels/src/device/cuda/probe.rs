@@ -1,4 +1,4 @@
-//! What is installed: driver, libraries and GPUs. No query panics, and none opens a GPU.
+//! Detects the installed driver, libraries and GPUs. No query panics, and none opens a GPU.
 
 use super::compile::compiler_version;
 use super::core::describe;
@@ -33,7 +33,7 @@ impl Installation {
         ask(driver, unsafe { (driver.init)(0) }, "start")?;
         let mut number = 0;
         // SAFETY: the place is for one number.
-        ask(driver, unsafe { (driver.driver_get_version)(&mut number) }, "say its version")?;
+        ask(driver, unsafe { (driver.driver_get_version)(&mut number) }, "report its version")?;
         let driver_version = (number.unsigned_abs() / 1000, number.unsigned_abs() % 1000 / 10);
         let (blas_version, compiler_version) = (blas_version(Blas::load()?), compiler_version()?);
         fit(driver_version, "cuBLAS", blas_version)?;
@@ -53,7 +53,7 @@ impl Installation {
         let count = self.count;
         let number = c_int::try_from(index).ok().filter(|_| index < count);
         let number = number.ok_or_else(|| {
-            Error::NoDevice(format!("number {index} is beyond the {count} that are here, counted from 0"))
+            Error::NoDevice(format!("there is no device {index}: {count} are present, counted from 0"))
         })?;
         let mut device = 0;
         // SAFETY: the place is for one handle.
@@ -80,7 +80,7 @@ impl Installation {
     pub fn identity(&self, device: CUdevice) -> Result<u64> {
         let mut uuid = CUuuid { bytes: [0; 16] };
         // SAFETY: the place is for the 16 bytes of one identity.
-        ask(self.driver, unsafe { (self.driver.device_get_uuid)(&mut uuid, device) }, "tell a GPU's identity")?;
+        ask(self.driver, unsafe { (self.driver.device_get_uuid)(&mut uuid, device) }, "query a GPU's identity")?;
         Ok(xxhash_rust::xxh3::xxh3_64(&uuid.bytes.map(|byte| byte as u8)))
     }
 
@@ -90,7 +90,7 @@ impl Installation {
             let mut number = 0;
             // SAFETY: the place is for one number.
             let status = unsafe { (self.driver.device_get_attribute)(&mut number, attribute, device) };
-            ask(self.driver, status, "tell a GPU's generation")?;
+            ask(self.driver, status, "query a GPU's generation")?;
             Ok(number.unsigned_abs())
         };
         Ok((
@@ -109,8 +109,8 @@ impl Installation {
 /// All CUDA GPUs of this machine.
 ///
 /// # Errors
-/// [`Error::NoDevice`] where there is no driver, library or GPU, or where they do not fit each other; the text names
-/// what is missing.
+/// [`Error::NoDevice`] if there is no driver, library or GPU, or if their versions do not match; the text names the
+/// missing part.
 pub fn probe() -> Result<Vec<Description>> {
     let installation = Installation::find()?;
     (0..installation.count).map(|index| installation.describe(index)).collect()
@@ -156,7 +156,7 @@ fn exact(variable: impl Fn(&str) -> Option<String>) -> Result<()> {
     match EMULATION.iter().find(on) {
         None => Ok(()),
         Some(name) => Err(Error::NoDevice(format!(
-            "{name} is set, under which cuBLAS may round sums that must be exact: unset it"
+            "{name} is set, which allows cuBLAS to round sums that must be exact: unset it"
         ))),
     }
 }

@@ -65,7 +65,7 @@ macro_rules! table {
 /// The error where a library is not found.
 fn absent(title: &str) -> Error {
     let hint = match title {
-        "CUDA driver" => "libcuda.so.1 is not there: this machine has no NVIDIA GPU, or its driver is not installed",
+        "CUDA driver" => "libcuda.so.1 was not found: this machine has no NVIDIA GPU, or its driver is not installed",
         _ => "CUDA 12 or 13 has it; the folder must be on the library search path (LD_LIBRARY_PATH)",
     };
     Error::NoDevice(format!("no {title}: {hint}"))

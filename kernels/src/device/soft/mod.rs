@@ -1,11 +1,12 @@
-//! A device in plain memory: a capacity, counted transfers, and a clock of its own that models what would overlap.
+//! A software device in plain memory, with a capacity, counted transfers, and a clock that models the overlap of
+//! operations.
 //!
-//! Work is kept in queues and done when somebody waits, in the order it was submitted, or, with a seed, in an order
-//! drawn from it: any order that streams and events allow. A missing event then shows as a wrong result, and the seed
-//! repeats it. New memory is filled with a pattern, so that reading what nobody wrote shows too.
-//! Faults can be planned: a device that is lost after a given number of commands, a bit that flips in a product.
-//! Ranks that share a device each open it ([`SoftDevice::open_again`]), as processes open a GPU: memory and clock are
-//! one, work of one opening waits for that of another, command by command.
+//! Work is queued and run when somebody waits for it, in the order of submission or, with a seed, in a random order
+//! that streams and events allow. A missing event then gives a wrong result, and the seed reproduces it. New memory is
+//! filled with a pattern, so that reads of uninitialised memory are detected too. Faults can be planned: a device that
+//! is lost after a given number of commands, a bit that flips in a product. Ranks that share a device each open it
+//! ([`SoftDevice::open_again`]), as processes open a GPU: memory and clock are common, and the work of one opening
+//! waits for that of another, command by command.
 
 mod math;
 mod queue;
@@ -28,16 +29,16 @@ const ALIGN_BYTES: usize = 256;
 /// The byte with which new device memory is filled.
 const DIRT: u8 = 0xA7;
 
-/// Rates of the device's clock; they change no result.
+/// Rates of the device's clock; they do not affect results.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
-    /// Bytes a second to the device, and as many from it at the same time.
+    /// Bytes per second to the device; the rate from the device is the same, and both directions overlap.
     pub bytes_per_second: f64,
-    /// Multiply-adds of doubles a second.
+    /// Multiply-adds of doubles per second.
     pub f64_per_second: f64,
-    /// Multiply-adds of bytes a second.
+    /// Multiply-adds of bytes per second.
     pub i8_per_second: f64,
-    /// Threads of kernels a second.
+    /// Kernel threads per second.
     pub threads_per_second: f64,
 }
 
@@ -50,29 +51,29 @@ impl Default for Rates {
 /// The clock of a device.
 #[derive(Clone, Copy, Debug)]
 pub enum Clock {
-    /// Time at these rates, as if copies and computing overlapped.
+    /// Simulated time at these rates, as if copies and computing overlapped.
     Virtual(Rates),
-    /// The time that passes. The device is then the host itself, with threads of its own.
+    /// Real time. The device is then the host itself, with its own threads.
     Wall,
 }
 
-/// A fault to happen.
+/// A planned fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// Every command from this one on fails, as when a GPU falls off the bus.
+    /// Every command from this one on fails, as for a GPU that is no longer on the bus.
     LostAfter(u64),
-    /// The first entry of the result of this product is off by one, in the first of its batch.
+    /// The first entry of the result of this product, in the first matrix of its batch, has an error of one.
     FlipInProduct(u64),
 }
 
-/// Choices of a software device.
+/// Options of a software device.
 #[derive(Clone, Debug)]
 pub struct SoftOptions {
     /// Bytes of memory.
     pub capacity_bytes: u64,
     /// Number among the software devices.
     pub index: usize,
-    /// Where the order of execution is drawn from; `None` for the order of submission.
+    /// Seed of the order of execution; `None` for the order of submission.
     pub seed: Option<u64>,
     /// The clock.
     pub clock: Clock,
@@ -109,7 +110,8 @@ struct Card {
     used: AtomicU64,
     /// Openings that contexts use.
     users: AtomicUsize,
-    /// When each part of the device is free again, on its clock. The opening that holds the lock may run commands.
+    /// The times on its clock at which each part of the device is free again. The opening that holds the lock may run
+    /// commands.
     free: Mutex<[f64; 3]>,
 }
 
@@ -139,19 +141,19 @@ pub struct SoftDevice {
     account: Arc<SoftAccount>,
     card: Arc<Card>,
     queues: Arc<Mutex<Queues>>,
-    /// Whether a context uses it.
+    /// Whether a context uses this opening.
     is_used: AtomicBool,
 }
 
 impl SoftDevice {
-    /// A device with these choices.
+    /// A device with these options.
     pub fn new(options: SoftOptions) -> SoftDevice {
         let card = Card::new(options.clock);
         SoftDevice::on(card, options)
     }
 
-    /// The same device once more, with streams, counters and an order of execution of its own, as another process opens
-    /// a GPU.
+    /// Opens the same device again, with its own streams, counters and order of execution, as another process opens a
+    /// GPU.
     pub fn open_again(&self) -> SoftDevice {
         SoftDevice::on(self.card.clone(), self.options.clone())
     }

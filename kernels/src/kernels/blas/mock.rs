@@ -9,7 +9,7 @@ pub struct Counts {
     pub dgemm_calls: usize,
     /// Calls of dsyrk.
     pub dsyrk_calls: usize,
-    /// Multiply-adds requested by all of them.
+    /// Multiply-adds requested by all these calls.
     pub multiply_adds: usize,
 }
 

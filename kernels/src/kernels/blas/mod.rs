@@ -1,9 +1,8 @@
 //! The kernel `blas`: the `f64` family on CBLAS dgemm and dsyrk, through OpenBLAS on one thread per caller.
 //!
-//! Three floors: `sys` declares, `result` turns what the library reports about itself into a `Result`, `safe` checks
-//! shapes, so that nothing above needs `unsafe`. Without the cargo feature `blas` only [`probe`] exists, and returns an
-//! error.
-//! Does not know: moduli, blocks, threads.
+//! Three levels: `sys` declares the functions, `result` turns the library's properties into a `Result`, `safe` checks
+//! shapes, so that no other code needs `unsafe`. Without the cargo feature `blas` only [`probe`] exists, and returns an
+//! error. Independent of: moduli, blocks, threads.
 
 #[cfg(feature = "blas")]
 pub mod result;
@@ -17,7 +16,7 @@ mod mock;
 
 use crate::kernels::PlaneKernel;
 
-/// The kernel `blas`, once OpenBLAS is known to be usable from many threads.
+/// The kernel `blas`, if OpenBLAS can be used from many threads.
 #[cfg(feature = "blas")]
 pub fn probe() -> Result<&'static dyn PlaneKernel, &'static str> {
     use crate::kernels::f64::F64Kernel;

@@ -1,12 +1,12 @@
-//! What OpenBLAS reports about itself, as a `Result`: whether it can run on the calling thread only.
+//! The properties that OpenBLAS reports, as a `Result`: whether it can run on only the calling thread.
 
 use super::sys;
 
 /// Sets OpenBLAS to run each call on the thread that makes it.
 ///
 /// # Errors
-/// A text for the user where the library is an OpenMP build: there the number of threads belongs to each calling
-/// thread, so that every worker would start a team of its own.
+/// A text for the user if the library is an OpenMP build: its number of threads is set for each calling thread, so that
+/// every worker would start its own team.
 pub fn use_one_thread() -> Result<(), &'static str> {
     // SAFETY: the function takes nothing and only reads what was fixed when the library was built.
     let parallel = unsafe { sys::openblas_get_parallel() };

@@ -1,6 +1,6 @@
 //! dgemm and dsyrk of OpenBLAS with checked shapes.
 //!
-//! Promise: no call leaves its slices, whatever the arguments; calls from several threads are independent.
+//! Promise: no call accesses memory outside its slices, for any arguments; calls from several threads are independent.
 
 use super::{result, sys};
 use crate::kernels::f64::dgemm::{Dgemm, DgemmShape, DoubleColumns};
@@ -13,7 +13,7 @@ impl OpenBlas {
     /// Sets OpenBLAS to one thread per call.
     ///
     /// # Errors
-    /// Those of [`result::use_one_thread`].
+    /// The errors of [`result::use_one_thread`].
     pub fn probe() -> Result<OpenBlas, &'static str> {
         result::use_one_thread().map(OpenBlas)
     }

@@ -14,7 +14,7 @@ use crate::math::family_i8::{
 use rug::Integer;
 use std::ops::Range;
 
-/// The moduli a device multiplies with.
+/// The family of moduli with which a device multiplies.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DeviceFamily {
     /// The primes of the family `f64`, balanced residues in doubles.
@@ -48,7 +48,7 @@ impl DeviceFamily {
         }
     }
 
-    /// Largest `modulus_bits` that the moduli reach, the redundant one included.
+    /// Largest `modulus_bits` of the moduli, including the redundant one.
     pub fn maximum_modulus_bits(self) -> u32 {
         match self {
             DeviceFamily::F64 => f64_maximum_modulus_bits(),
@@ -96,7 +96,7 @@ impl DeviceFamily {
         }
     }
 
-    /// Most rows whose products may be summed before they are reduced.
+    /// Largest number of rows whose products may be summed before they are reduced.
     pub fn largest_chunk_rows(self) -> usize {
         match self {
             DeviceFamily::F64 => F64_CHUNK_ROWS,
@@ -181,13 +181,13 @@ impl DeviceEngine {
         &self.product
     }
 
-    /// 32-bit digits of an operand's magnitude, which may be `2^operand_bits`.
+    /// 32-bit digits of an operand's magnitude, which is at most `2^operand_bits`.
     pub fn digits(&self) -> usize {
         (self.spec.operand_bits as usize + 1).div_ceil(32)
     }
 
-    /// Most digits that `to_planes` and `to_residues` take: those of any integer that the moduli determine, and those
-    /// of an operand.
+    /// Largest number of digits that `to_planes` and `to_residues` accept: those of any integer that the moduli
+    /// determine, and those of an operand.
     pub fn largest_digits(&self) -> usize {
         self.words.max(self.digits())
     }

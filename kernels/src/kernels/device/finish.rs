@@ -9,41 +9,41 @@ use crate::math::float::limbs_for;
 use crate::matrix::MAXIMUM_EXPONENT;
 use std::ops::Range;
 
-/// How reduced sums are combined with the residues that are there.
+/// The combination of reduced sums with existing residues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReduceInto {
     /// They replace them.
     Overwrite,
-    /// They are added to them.
+    /// The sums are added to the residues.
     Add,
-    /// They are subtracted from them.
+    /// The sums are subtracted from the residues.
     Subtract,
 }
 
-/// Sums of a batch of plane products to residues.
+/// Conversion of the sums of a batch of plane products to residues.
 #[derive(Clone)]
 pub struct Reduce<'a> {
     /// The sum of entry `i` in plane `s`, counted from the first plane of the range, is element `s * sum_stride + i`, a
     /// double or a 32-bit integer; over at most [`super::DeviceEngine::largest_chunk_rows`] rows.
     pub sums: &'a Region,
-    /// Elements from one plane to the next.
+    /// Distance in elements from one plane to the next.
     pub sum_stride: usize,
     /// Number of entries.
     pub entries: usize,
     /// The moduli.
     pub moduli: Range<usize>,
-    /// Where the residues go.
+    /// The destination of the residues.
     pub residues: Residues<'a>,
-    /// How they are combined with the residues that are there.
+    /// The combination with existing residues.
     pub into: ReduceInto,
 }
 
-/// Residues of a rectangle of entries to where they lie one after the other, column by column.
+/// Copies the residues of a rectangle of entries, so that they lie one after the other, column by column.
 #[derive(Clone)]
 pub struct Select<'a> {
     /// Entry `(r, c)` of the rectangle is entry number `c * leading + r` of these.
     pub from: Residues<'a>,
-    /// Entries from one column to the next.
+    /// Distance in entries from one column to the next.
     pub leading: usize,
     /// Rows of the rectangle.
     pub rows: usize,
@@ -55,18 +55,18 @@ pub struct Select<'a> {
     pub to: Residues<'a>,
 }
 
-/// Residues modulo all moduli to the integers of least magnitude that have them.
+/// Conversion of residues modulo all moduli to the integers of least magnitude with these residues.
 ///
-/// For residues of no admissible integer the result has a magnitude near half the product of the moduli.
+/// Residues of an integer that is too large give a magnitude near half the product of the moduli.
 #[derive(Clone, Copy)]
 pub struct DeviceReconstruct<'a> {
     /// The residues.
     pub residues: Residues<'a>,
-    /// Where the integers go.
+    /// The destination of the integers.
     pub integers: Integers<'a>,
 }
 
-/// Integers times powers of two to big floats, to nearest, ties to even, dense and column-major.
+/// Conversion of integers times powers of two to big floats, to nearest, ties to even, dense and column-major.
 ///
 /// Entry `i` of a block of `rows` rows is integer number `i` times `2^-(left + right)`, `left` the shift of row
 /// `i % rows` and `right` that of column `i / rows`.
@@ -86,21 +86,22 @@ pub struct Round<'a> {
     pub heads: &'a Region,
     /// The significands, `limbs_for(precision_bits)` limbs for each entry.
     pub limbs: &'a Region,
-    /// Length in bits that no integer may exceed, if that is to be checked.
+    /// Largest length in bits of an integer, if it is to be checked.
     pub largest_bits: Option<u32>,
-    /// Two words of 64 bits that [`Launcher::clear_faults`] prepared: the least number of an entry that is too long,
-    /// and of one whose exponent is beyond [`MAXIMUM_EXPONENT`]; both are the largest word where there is none.
+    /// Two words of 64 bits that [`Launcher::clear_faults`] prepared: the smallest number of an entry that is too long,
+    /// and of an entry whose exponent is beyond [`MAXIMUM_EXPONENT`]; both are the largest word if there is none.
     pub faults: &'a Region,
     /// The offset that is added to the number of an entry there.
     pub first_index: u64,
 }
 
-/// Integers to the form the host reads: for each entry a sign word and [`super::DeviceEngine::limbs`] limbs.
+/// Conversion of integers to the form that the host reads: for each entry a sign word and
+/// [`super::DeviceEngine::limbs`] limbs.
 #[derive(Clone, Copy)]
 pub struct PackIntegers<'a> {
     /// The integers.
     pub integers: Integers<'a>,
-    /// Where the words go, 64 bits each.
+    /// The destination of the words, 64 bits each.
     pub packed: &'a Region,
 }
 
@@ -114,7 +115,7 @@ impl Launcher<'_> {
     /// Sums to residues.
     ///
     /// # Errors
-    /// Those of [`crate::device::Device::launch`].
+    /// The errors of [`crate::device::Device::launch`].
     pub fn reduce(&self, reduce: &Reduce<'_>) -> Result<()> {
         let Reduce { sum_stride, entries, ref moduli, residues, into, .. } = *reduce;
         let planes = self.engine.planes(moduli.clone()).len();
@@ -151,7 +152,7 @@ impl Launcher<'_> {
     /// Residues of a rectangle to residues of a list.
     ///
     /// # Errors
-    /// Those of [`crate::device::Device::launch`].
+    /// The errors of [`crate::device::Device::launch`].
     pub fn select(&self, select: &Select<'_>) -> Result<()> {
         let Select { from, leading, rows, cols, ref moduli, to } = *select;
         let (entries, bytes) = (rows * cols, self.engine.residue_bytes());
@@ -188,7 +189,7 @@ impl Launcher<'_> {
     /// Residues to integers.
     ///
     /// # Errors
-    /// Those of [`crate::device::Device::launch`].
+    /// The errors of [`crate::device::Device::launch`].
     pub fn reconstruct(&self, reconstruct: &DeviceReconstruct<'_>) -> Result<()> {
         let DeviceReconstruct { residues, integers } = *reconstruct;
         let (count, entries) = (self.engine.moduli().len(), integers.entries);
@@ -220,17 +221,17 @@ impl Launcher<'_> {
     /// Prepares the two words in which [`Launcher::round`] reports faults.
     ///
     /// # Errors
-    /// Those of [`crate::device::Device::launch`].
+    /// The errors of [`crate::device::Device::launch`].
     pub fn clear_faults(&self, faults: &Region) -> Result<()> {
         let arguments = [Argument::Address(part("faults", faults, 8, 2)), Argument::Number(u64::MAX)];
         // SAFETY: these are the fields of `fill_arguments`; each of two threads writes one of two words.
         unsafe { self.device.launch(self.stream, &FILL, &[], 2, &arguments) }
     }
 
-    /// Integers to big floats.
+    /// Conversion of integers to big floats.
     ///
     /// # Errors
-    /// Those of [`crate::device::Device::launch`].
+    /// The errors of [`crate::device::Device::launch`].
     pub fn round(&self, round: &Round<'_>) -> Result<()> {
         let (entries, rows) = (round.integers.entries, round.rows);
         if entries == 0 {
@@ -271,7 +272,7 @@ impl Launcher<'_> {
     /// Integers to packed ones.
     ///
     /// # Errors
-    /// Those of [`crate::device::Device::launch`].
+    /// The errors of [`crate::device::Device::launch`].
     pub fn pack(&self, pack: &PackIntegers<'_>) -> Result<()> {
         let (entries, limb_count) = (pack.integers.entries, self.engine.limbs());
         let integers = self.integers(&pack.integers);

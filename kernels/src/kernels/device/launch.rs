@@ -11,10 +11,10 @@ use std::ops::Range;
 /// threads.
 const WANTED_THREADS: usize = 1 << 18;
 
-/// Submits kernels to one stream. All layouts are those of the module page.
+/// Submits kernels to one stream. All layouts are described on the page of the module.
 ///
-/// Each call checks that its regions are large enough, begin at whole elements, and that nothing it writes is also
-/// read; it panics otherwise. Regions may be larger than needed.
+/// Each call checks that its regions are large enough, begin at whole elements, and that no output overlaps an input;
+/// it panics otherwise. Regions may be larger than needed.
 #[derive(Clone, Copy)]
 pub struct Launcher<'a> {
     pub(super) device: &'a dyn Device,
@@ -27,11 +27,11 @@ pub struct Launcher<'a> {
 /// `(k - first_modulus) * stride + offset + i`, of 16 or 32 bits ([`DeviceEngine::residue_bytes`]).
 #[derive(Clone, Copy)]
 pub struct Residues<'a> {
-    /// Where element 0 lies.
+    /// The region of element 0.
     pub region: &'a Region,
     /// The first modulus that has residues there.
     pub first_modulus: usize,
-    /// Elements from one modulus to the next.
+    /// Distance in elements from one modulus to the next.
     pub stride: usize,
     /// First element, of each modulus.
     pub offset: usize,

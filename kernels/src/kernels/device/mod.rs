@@ -1,11 +1,11 @@
 //! Conversions, reductions and rounding on a device: the steps between big floats and a device's products.
 //!
-//! Every kernel is written once, in `cu/`, as CUDA C that is also C11: a CUDA device compiles the text when it runs,
-//! and the build script compiles it for the software device, which so runs the same source.
-//! Knows: the trait [`crate::device::Device`], moduli, layouts of integers and residues. Does not know: operations,
-//! tiles, streams other than the one it is given.
+//! Every kernel is written once, in `cu/`, as CUDA C that is also C11: a CUDA device compiles the text at run time, and
+//! the build script compiles it for the software device, so that both run the same source. Depends on: the trait
+//! [`crate::device::Device`], moduli, layouts of integers and residues. Independent of: operations, tiles, other
+//! streams.
 //!
-//! The way of a product, all on the device, with a call of [`Launcher`] for each step:
+//! The steps of a product, all on the device, with a call of [`Launcher`] for each step:
 //!
 //! | from | by | to |
 //! |---|---|---|
@@ -15,7 +15,7 @@
 //! | digits | `to_residues` | residues: `[modulus][entry]`, 32 or 16 bits each |
 //! | operand planes | [`crate::device::Device::multiply`] | sums: `[plane][entry]`, doubles or 32-bit integers |
 //! | sums | `reduce` | residues, overwritten, added to or subtracted from |
-//! | residues | `select` | those of a rectangle of entries, one after the other |
+//! | residues | `select` | the residues of a rectangle of entries, one after the other |
 //! | residues | `reconstruct` | integers: `[word][entry]`, 32 bits each, the sign as one more word |
 //! | integers | `round` | heads and limbs |
 //! | integers | `pack` | packed integers for the host |

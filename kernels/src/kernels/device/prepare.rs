@@ -18,12 +18,12 @@ pub struct DeviceDigits<'a> {
     pub region: &'a Region,
     /// Digits of a magnitude.
     pub count: usize,
-    /// Elements from one digit to the next.
+    /// Distance in elements from one digit to the next.
     pub stride: usize,
 }
 
-/// Big floats, dense and column-major, to digits: `round(value * 2^(row shift + column shift))`, to nearest, ties to
-/// even. A value that rounds to 0 has no sign.
+/// Conversion of big floats, dense and column-major, to digits: `round(value * 2^(row shift + column shift))`, to
+/// nearest, ties to even. A value that rounds to 0 has no sign.
 #[derive(Clone, Copy)]
 pub struct Scale<'a> {
     /// A head of 64 bits for each entry, as in [`crate::math::float::Head`].
@@ -32,7 +32,8 @@ pub struct Scale<'a> {
     pub limbs: &'a Region,
     /// Limbs of a significand.
     pub limbs_per_element: usize,
-    /// Shifts of the rows, 64 bits each; zeros where absent. No sum of an exponent and its shifts leaves `+-2^61`.
+    /// Shifts of the rows, 64 bits each; zeros where absent. The sum of an exponent and its shifts must be within
+    /// `+-2^61`.
     pub row_shifts: Option<&'a Region>,
     /// Shifts of the columns; zeros where absent.
     pub col_shifts: Option<&'a Region>,
@@ -40,15 +41,15 @@ pub struct Scale<'a> {
     pub rows: usize,
     /// Columns.
     pub cols: usize,
-    /// Where the digits go, which are enough for every scaled integer: higher ones are lost.
+    /// The destination of the digits, which must suffice for every scaled integer: higher digits are lost.
     pub digits: DeviceDigits<'a>,
-    /// Entries from one column of the digits to the next; those beyond `rows` become 0.
+    /// Distance in entries from one column of the digits to the next; entries beyond `rows` become 0.
     pub ld: usize,
-    /// Column of the digits that the first column becomes.
+    /// Column of the digits for the first column.
     pub first_col: usize,
 }
 
-/// Packed integers, dense and column-major, to digits.
+/// Conversion of packed integers, dense and column-major, to digits.
 #[derive(Clone, Copy)]
 pub struct Unpack<'a> {
     /// For each entry a word whose lowest bit is the sign, and the limbs of the magnitude, 64 bits each.
@@ -59,7 +60,7 @@ pub struct Unpack<'a> {
     pub rows: usize,
     /// Columns.
     pub cols: usize,
-    /// Where the digits go; digits beyond the limbs become 0, limbs beyond the digits are lost.
+    /// The destination of the digits; digits beyond the limbs become 0, limbs beyond the digits are lost.
     pub digits: DeviceDigits<'a>,
     /// Entries from one column of the digits to the next; those beyond `rows` become 0.
     pub ld: usize,
@@ -67,8 +68,8 @@ pub struct Unpack<'a> {
     pub first_col: usize,
 }
 
-/// Digits to the operand planes of some moduli: that of entry `e` in plane `s`, counted from the first plane of the
-/// range, is element `s * stride + e`, a double or a signed byte.
+/// Conversion of digits to the operand planes of some moduli: the residue of entry `e` in plane `s`, counted from the
+/// first plane of the range, is element `s * stride + e`, a double or a signed byte.
 #[derive(Clone)]
 pub struct ToPlanes<'a> {
     /// The integers; at most [`super::DeviceEngine::largest_digits`] digits.
@@ -77,13 +78,13 @@ pub struct ToPlanes<'a> {
     pub entries: usize,
     /// The moduli.
     pub moduli: Range<usize>,
-    /// Where the planes go.
+    /// The destination of the planes.
     pub planes: &'a Region,
     /// Elements from one plane to the next.
     pub stride: usize,
 }
 
-/// Digits to least residues modulo some moduli.
+/// Conversion of digits to least residues modulo some moduli.
 #[derive(Clone)]
 pub struct DeviceToResidues<'a> {
     /// The integers; at most [`super::DeviceEngine::largest_digits`] digits.
@@ -125,7 +126,7 @@ impl Launcher<'_> {
     /// Big floats to digits.
     ///
     /// # Errors
-    /// Those of [`crate::device::Device::launch`].
+    /// The errors of [`crate::device::Device::launch`].
     pub fn scale(&self, scale: &Scale<'_>) -> Result<()> {
         let Scale { limbs_per_element, rows, cols, digits, ld, first_col, .. } = *scale;
         let block = PlaneBlock { digits, rows, cols, ld, first_col };
@@ -161,7 +162,7 @@ impl Launcher<'_> {
     /// Packed integers to digits.
     ///
     /// # Errors
-    /// Those of [`crate::device::Device::launch`].
+    /// The errors of [`crate::device::Device::launch`].
     pub fn unpack(&self, unpack: &Unpack<'_>) -> Result<()> {
         let Unpack { limbs_per_element, rows, cols, digits, ld, first_col, .. } = *unpack;
         let block = PlaneBlock { digits, rows, cols, ld, first_col };
@@ -187,10 +188,10 @@ impl Launcher<'_> {
         unsafe { self.device.launch(self.stream, &UNPACK, &[], block.threads(), &arguments) }
     }
 
-    /// Digits to operand planes.
+    /// Conversion of digits to operand planes.
     ///
     /// # Errors
-    /// Those of [`crate::device::Device::launch`].
+    /// The errors of [`crate::device::Device::launch`].
     pub fn to_planes(&self, to: &ToPlanes<'_>) -> Result<()> {
         let planes = self.engine.planes(to.moduli.clone()).len();
         let element_bytes = self.engine.element().operand_bytes();
@@ -201,7 +202,7 @@ impl Launcher<'_> {
     /// Digits to least residues.
     ///
     /// # Errors
-    /// Those of [`crate::device::Device::launch`].
+    /// The errors of [`crate::device::Device::launch`].
     pub fn to_residues(&self, to: &DeviceToResidues<'_>) -> Result<()> {
         let element_bytes = self.engine.residue_bytes();
         assert_eq!(to.residues.first_modulus, 0, "residues of integers begin with the first modulus");

@@ -1,13 +1,14 @@
-//! Exact sums of products of a few integers in digits of 24 to 28 bits, four columns side by side in the lanes of a
+//! Exact sums of products of a few integers in digits of 24 to 28 bits; four columns are computed in the lanes of a
 //! vector.
 //!
-//! No tables and little to convert, so that products of some tens of rows cost what their digits do. An integer has
-//! balanced digits, `-2^(b-1) <= d < 2^(b-1)`; sums of many of their products stay in 64 bits without a carry
-//! (`math::bound::digit_lane_terms`). Longer integers are cut in halves once to three times, by Karatsuba's scheme
-//! (`halves`): it is linear, so halves are added once for each integer, and sums once for each column. A *panel* holds
-//! four columns as `[row][block of digits][digit][lane]`; one column of a panel is multiplied with all four of another.
+//! There are no tables and few conversions, so that products of some tens of rows cost only the products of their
+//! digits. An integer has balanced digits, `-2^(b-1) <= d < 2^(b-1)`; sums of many of their products stay in 64 bits
+//! without a carry (`math::bound::digit_lane_terms`). Longer integers are halved one to three times by Karatsuba's
+//! scheme (`halves`): since it is linear, halves are added once for each integer, and sums once for each column. A
+//! *panel* holds four columns as `[row][block of digits][digit][lane]`; one column of a panel is multiplied with all
+//! four of another.
 //!
-//! Does not know: matrices, signs apart from numbers, which columns are wanted.
+//! Independent of: matrices, signs, the selection of columns.
 
 mod halves;
 mod products;
@@ -35,7 +36,7 @@ const LEAST_TERMS: usize = 4;
 /// Limbs of as many digits, and one that may be read beyond them.
 const MOST_LIMBS: usize = MOST_DIGITS * DIGIT_LANE_BITS as usize / 64 + 2;
 
-/// Bits from one length of integers to the next that is cut in a way of its own.
+/// Distance in bits between lengths of integers that are cut differently.
 pub const STEP_BITS: u32 = 16;
 
 /// How many steps of lengths there are.
@@ -72,12 +73,12 @@ pub struct DigitLanes {
     block: usize,
     /// Products between carries.
     terms: usize,
-    /// The instructions that it takes.
+    /// The instructions that it uses.
     products: DigitLaneProducts,
 }
 
 impl DigitLanes {
-    /// For integers `|x| <= 2^bits`; `None` where this processor lacks the instructions, or digits are too many.
+    /// For integers `|x| <= 2^bits`; `None` if this processor lacks the instructions, or if there are too many digits.
     pub fn new(bits: u32) -> Option<DigitLanes> {
         if !DigitLaneProducts::are_there() {
             return None;
@@ -85,8 +86,8 @@ impl DigitLanes {
         *BEST.get(bits.div_ceil(STEP_BITS) as usize)?
     }
 
-    /// As [`DigitLanes::new`], a little slower, such that shorter integers take no more memory: where a step needs
-    /// fewer bits than were planned, it keeps to the plan.
+    /// As [`DigitLanes::new`], a little slower, such that shorter integers need no more memory: a step that needs fewer
+    /// bits than planned uses the same plan.
     pub fn narrow(bits: u32) -> Option<DigitLanes> {
         if !DigitLaneProducts::are_there() {
             return None;
@@ -130,8 +131,8 @@ impl DigitLanes {
         if fits { Some(DigitLanes { bits: digit, levels, block, terms, products }) } else { None }
     }
 
-    /// Estimate for the products of a column with a panel of `rows` rows, fitted to measurements from 128 to 2080 bits
-    /// on a Zen 3.
+    /// Estimated time of the products of a column with a panel of `rows` rows, fitted to measurements from 128 to 2080
+    /// bits on a Zen 3.
     pub const fn nanoseconds(&self, rows: usize) -> f64 {
         let (block, digits, rows) = (self.block as f64, self.digits() as f64, rows as f64);
         let each_row = block * (0.2 * (block + 2.0) + 7.0 / self.terms as f64);
@@ -140,7 +141,7 @@ impl DigitLanes {
         self.blocks() as f64 * (rows * each_row + once) + 5.0 * digits * halvings
     }
 
-    /// Estimate for one call of [`DigitLanes::set`], fitted likewise.
+    /// Estimated time of one call of [`DigitLanes::set`], fitted to the same measurements.
     pub fn set_nanoseconds(&self) -> f64 {
         20.0 + 1.6 * self.digits() as f64 + self.blocks() as f64 * (self.block as f64 * 0.8 + 8.0)
     }
@@ -165,13 +166,13 @@ impl DigitLanes {
         self.blocks() * self.block * LANES / 2
     }
 
-    /// Words of the sums of a column with the four of a panel.
+    /// Words of the sums of a column with the four columns of a panel.
     pub fn sum_words(&self) -> usize {
         self.blocks() * 2 * self.block * LANES
     }
 
-    /// Sets the integer of one lane of a row of a panel; `magnitude` may be shorter than the digits, and no longer
-    /// than their number of bits allows.
+    /// Sets the integer of one lane of a row of a panel; `magnitude` may be shorter than the digits, and must not
+    /// exceed their number of bits.
     pub fn set(&self, row: &mut [u64], lane: usize, negative: bool, magnitude: &[u64]) {
         let row: &mut [i32] = cast_slice_mut(&mut row[..self.row_words()]);
         // Half the base in every digit makes all of them positive, without a carry from one to the next.
@@ -238,7 +239,7 @@ impl DigitLanes {
                 }
             }
         }
-        let top = *pairs.next().expect("what is above the pairs") as i64;
+        let top = *pairs.next().expect("a digit above the pairs") as i64;
         out[at] = limb | (top as u64) << held;
         let mut above = if held == 0 { top >> 63 } else { top >> (64 - held) };
         for limb in &mut out[at + 1..] {

@@ -1,9 +1,9 @@
-//! Sums of products of big floats of any exponents, digit by digit: the parts of products with a vector.
+//! Sums of products of big floats with any exponents, digit by digit: a building block of products with a vector.
 //!
-//! A term is the product of a number that is cut into digits of 52 bits where it stands below the largest term, and of
-//! a number that has been cut beforehand. Only pairs of digits that meet in one of the first columns count; all kernels
-//! give the same integers. Proof: docs/ALGORITHM.md, "Sums digit by digit".
-//! Knows: limbs. Does not know: matrices, precisions.
+//! A term is the product of a number that is cut into digits of 52 bits relative to the largest term, and a number that
+//! has been cut beforehand. Only pairs of digits whose product lies in one of the first columns are used; all kernels
+//! give the same integers. Proof: docs/ALGORITHM.md, "Sums digit by digit". Depends on: limbs. Independent of:
+//! matrices, precisions.
 
 #[cfg(target_arch = "x86_64")]
 mod ifma;
@@ -24,7 +24,7 @@ use crate::math::float::FloatRef;
 /// Bits of a digit.
 pub const DIGIT_BITS: u32 = 52;
 
-/// Most columns: beyond, products of whole numbers are faster.
+/// The largest number of columns: beyond it, products of whole numbers are faster.
 pub const MOST_COLUMNS: usize = 48;
 
 /// Terms that are added before carries go on, at most.
@@ -77,7 +77,7 @@ impl std::ops::DerefMut for Eights {
     }
 }
 
-/// Numbers as digits, the leading one first, eight neighbouring numbers side by side.
+/// Numbers as digits, the leading one first; eight neighbouring numbers are interleaved.
 pub struct DigitVector {
     columns: usize,
     /// The digits of eight numbers, then those of the next eight.
@@ -85,17 +85,18 @@ pub struct DigitVector {
 }
 
 impl DigitVector {
-    /// Room for `len` numbers, all 0, that meet others in `columns` columns.
+    /// Memory for `len` numbers, all 0, for sums of `columns` columns.
     pub fn new(len: usize, columns: usize) -> DigitVector {
         DigitVector { columns, digits: Eights::new(len.div_ceil(8) * columns) }
     }
 
-    /// Bytes of the room for `len` numbers.
+    /// Bytes of the memory for `len` numbers.
     pub fn bytes(len: usize, columns: usize) -> u64 {
         Eights::bytes(len.div_ceil(8).saturating_mul(columns))
     }
 
-    /// Sets a number to a significand, as little-endian limbs. Digits beyond the columns meet none of those that count.
+    /// Sets a number to a significand, as little-endian limbs. Digits beyond the columns have no product in the columns
+    /// used.
     pub fn set(&mut self, index: usize, limbs: &[u64]) {
         let mut digits = [0; MOST_COLUMNS];
         let digits = &mut digits[..self.columns];
@@ -129,7 +130,7 @@ impl DigitVector {
         0
     }
 
-    /// Columns in which digits meet.
+    /// Columns of the sums.
     pub fn columns(&self) -> usize {
         self.columns
     }
@@ -144,13 +145,13 @@ impl DigitVector {
 /// Significands at equal distances among limbs.
 #[derive(Clone, Copy)]
 pub struct Significands<'a> {
-    /// All limbs, those of other numbers too.
+    /// All limbs, including those of other numbers.
     pub limbs: &'a [u64],
     /// Limbs of a significand.
     pub width: usize,
-    /// Index of the first limb of the first one.
+    /// Index of the first limb of the first number.
     pub first: usize,
-    /// From one to the next, modulo the word size.
+    /// Distance from one number to the next, modulo the word size.
     pub stride: usize,
     /// How many.
     pub count: usize,
@@ -182,11 +183,11 @@ pub struct DigitTerms<'a> {
     pub marks: &'a [Mark],
 }
 
-/// Where a term stands: twice the bits that it lies below the largest power of two, and 1 more where it is subtracted.
-/// Terms that lie columns times digits below do not count.
+/// The position of a term: twice the bits that it lies below the largest power of two, and 1 more if it is subtracted.
+/// Terms that are smaller than all columns are ignored.
 pub type Mark = i64;
 
-/// The mark of a term that does not count.
+/// The mark of an ignored term.
 pub const SKIPPED: Mark = Mark::MAX;
 
 /// Bits below the largest power of two, and whether a term is subtracted; `None` where it does not count.
@@ -201,8 +202,8 @@ pub type Size = i64;
 /// The size of a term that is 0.
 pub const NOTHING: Size = Size::MIN;
 
-/// Makes the sizes of all terms of a sum in `columns` columns their marks; gives the power of two above all of them,
-/// `None` where all are 0.
+/// Converts the sizes of all terms of a sum in `columns` columns to their marks; returns the power of two above all of
+/// them, `None` if all are 0.
 pub fn place_terms(sizes: &mut [Size], columns: usize) -> Option<i64> {
     #[cfg(target_arch = "x86_64")]
     if has_digit_sums() {
@@ -227,12 +228,12 @@ fn place_plainly(sizes: &mut [Size], columns: usize) -> Option<i64> {
 
 /// The sums of the columns of some terms.
 pub struct Sums {
-    /// In digits; the first for the carry out of the first column.
+    /// The sums in digits; the first is for the carry out of the first column.
     columns: Vec<i128>,
 }
 
 impl Sums {
-    /// Sums that are 0, in `columns` columns.
+    /// Zero sums in `columns` columns.
     pub fn new(columns: usize) -> Sums {
         Sums { columns: vec![0; columns + 1] }
     }

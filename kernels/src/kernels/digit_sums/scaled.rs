@@ -18,12 +18,12 @@ const PAD: usize = 7;
 
 const BITS: usize = DIGIT_BITS as usize;
 
-/// Room for sums `alpha x + y` with one `alpha`.
+/// Memory for sums `alpha x + y` with one `alpha`.
 pub struct ScaledSums {
     alpha_head: Head,
     alpha: Vec<u64>,
     sizes: DigitSizes,
-    /// The room that [`DigitParts`] divide.
+    /// The memory that [`DigitParts`] divide.
     room: Eights,
     exponents: EightDigits,
     negative: u8,
@@ -97,7 +97,7 @@ impl<'a> DigitParts<'a> {
 }
 
 impl ScaledSums {
-    /// Room for numbers of `x_limbs` and `y_limbs` limbs; `None` where the processor or a length does not allow it, or
+    /// Memory for numbers of `x_limbs` and `y_limbs` limbs; `None` if the processor or a length does not allow it, or
     /// for `alpha = 0`.
     pub fn new(alpha: FloatRef<'_>, x_limbs: usize, y_limbs: usize, precision_bits: u32) -> Option<ScaledSums> {
         let sizes = DigitSizes::new([alpha.limbs.len(), x_limbs, y_limbs], precision_bits)?;
@@ -116,15 +116,15 @@ impl ScaledSums {
         })
     }
 
-    /// Bytes of the room for numbers of these `limbs`: of `alpha`, `x` and `y`.
+    /// Bytes of the memory for numbers of these `limbs`: of `alpha`, `x` and `y`.
     pub fn bytes(limbs: [usize; 3], precision_bits: u32) -> u64 {
         let bytes =
             |sizes: DigitSizes| (size_of::<ScaledSums>() + 8 * sizes.alpha) as u64 + Eights::bytes(sizes.room());
         DigitSizes::new(limbs, precision_bits).map_or(0, bytes)
     }
 
-    /// Forms and rounds the sums of up to eight pairs of numbers of exactly the limbs that the room was made for; gives
-    /// the lanes that are done.
+    /// Computes and rounds the sums of up to eight pairs of numbers with exactly the limbs for which the memory was
+    /// made; returns the lanes that are done.
     pub fn form(&mut self, pairs: &[ScaledPair<'_>]) -> u8 {
         // SAFETY: the features are present, or there would be no room.
         unsafe { self.form_eight(pairs) }

@@ -3,11 +3,11 @@
 use super::ScaledPair;
 use crate::math::float::{FloatRef, Head};
 
-/// Room for no sums.
+/// Memory for no sums.
 pub enum ScaledSums {}
 
 impl ScaledSums {
-    /// There are none here.
+    /// No sums are possible here.
     pub fn new(_: FloatRef<'_>, _: usize, _: usize, _: u32) -> Option<ScaledSums> {
         None
     }
@@ -17,7 +17,7 @@ impl ScaledSums {
         0
     }
 
-    /// There is no room to call this with.
+    /// This type has no values, so it is never called.
     pub fn form(&mut self, _: &[ScaledPair<'_>]) -> u8 {
         match *self {}
     }

@@ -28,7 +28,7 @@ const ZEROS: usize = GROUP - 1;
 /// Rows whose products are added while their sums are in registers.
 const ROWS: usize = 8;
 
-/// Whether this processor has the instructions, and sums of `digits` digits have room for some rows.
+/// Whether this processor has the instructions, and sums of `digits` digits allow some rows.
 pub fn can_sum(digits: usize) -> bool {
     half_digit_sum_terms(2 * digits) >= ROWS && processor_has!(Avx2: "avx2")
 }

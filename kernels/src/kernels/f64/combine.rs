@@ -1,8 +1,8 @@
 //! The micro-kernel of both conversions, and the reduction modulo one prime.
 //!
 //! A conversion is a product `out[o][lane] = sum_t rows[t][lane] * table[t][o]` of integers held in doubles, with a
-//! table that is made once: digits by radix powers on the way in, residues by digits of `M / p_i` on the way out.
-//! `math::bound::f64_digit_bits` keeps all sums below `2^51`, so no operation rounds.
+//! table that is made once: digits by radix powers for the conversion to residues, residues by digits of `M / p_i` for
+//! the conversion back. `math::bound::f64_digit_bits` keeps all sums below `2^51`, so no operation rounds.
 #![forbid(unsafe_code)]
 
 use super::simd::{DoubleVector, LANES};

@@ -1,7 +1,7 @@
 //! A contiguous range of blocks of a product plane, cut into rectangles and triangles that one call each computes.
 //!
 //! Promise: every block of the range lies in exactly one piece, no piece leaves the range, and no piece is larger than
-//! the tile shape. Does not know: residues, doubles.
+//! the tile shape. Independent of: residues, doubles.
 #![forbid(unsafe_code)]
 
 use super::dgemm::DgemmShape;

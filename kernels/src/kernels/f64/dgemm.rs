@@ -1,7 +1,7 @@
-//! The product in doubles that the `f64` family is based on: one small trait, and the pure-Rust implementation of it.
+//! The product in doubles on which the `f64` family is based: one small trait, and its implementation in pure Rust.
 //!
-//! Promise: shapes are checked here, so that no caller needs `unsafe`; the entries are summed in any order, which the
-//! family's moduli make exact. Does not know: moduli, blocks.
+//! Promise: shapes are checked here, so that no caller needs `unsafe`; the entries may be summed in any order, since
+//! the family's moduli make the sums exact. Independent of: moduli, blocks.
 
 use crate::device::dgemm::function;
 use crate::math::processor::dgemm_crate_runs;
@@ -25,7 +25,7 @@ impl<'a> DoubleColumns<'a> {
         DoubleColumns { words, rows, count, stride }
     }
 
-    /// The words, from the first of the first column on.
+    /// The words, beginning with the first column.
     pub fn words(&self) -> &'a [f64] {
         self.words
     }
@@ -49,15 +49,15 @@ impl<'a> DoubleColumns<'a> {
 /// The sizes at which an implementation is fast, in blocks of 8.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DgemmShape {
-    /// Most block rows of one call.
+    /// Largest number of block rows of one call.
     pub rows: usize,
-    /// Most block columns of one call.
+    /// Largest number of block columns of one call.
     pub cols: usize,
-    /// Most block columns of one call on the diagonal.
+    /// Largest number of block columns of one call on the diagonal.
     pub diagonal: usize,
 }
 
-/// One way to multiply matrices of doubles on one thread.
+/// An implementation of the product of matrices of doubles on one thread.
 pub trait Dgemm: Send + Sync + 'static {
     /// The sizes at which it is fast.
     fn tile(&self) -> DgemmShape;
@@ -77,7 +77,7 @@ pub trait Dgemm: Send + Sync + 'static {
     }
 }
 
-/// The pure-Rust crate `gemm`, which picks its instructions at run time.
+/// The pure-Rust crate `gemm`, which selects its instructions at run time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GemmCrate;
 

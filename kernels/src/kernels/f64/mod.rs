@@ -1,11 +1,11 @@
 //! The `f64` family: balanced residues modulo 23-bit primes in doubles, multiplied exactly by a dgemm.
 //!
-//! Knows: the kernel trait's layouts, a [`Dgemm`] to multiply with, the vector instructions of this CPU. Does not know:
-//! threads, memory limits. The kernels `f64` and `blas` are this engine over two implementations of [`Dgemm`].
+//! Depends on: the kernel trait's layouts, a [`Dgemm`] to multiply with, the vector instructions of this CPU. Does not
+//! know: threads, memory limits. The kernels `f64` and `blas` are this engine over two implementations of [`Dgemm`].
 //!
 //! Promise: every sum of doubles is an integer that a double holds, so that residues are exact whatever the dgemm's
-//! order of summation; the proofs are in docs/ALGORITHM.md, "Exact sums in doubles". The conversions and the
-//! reductions allocate nothing; the dgemm may have packing memory of its own, which `call_bytes` states.
+//! order of summation; the proofs are in docs/ALGORITHM.md, "Exact sums in doubles". The conversions and the reductions
+//! allocate no memory; the dgemm may have its own packing memory, which `call_bytes` states.
 
 mod combine;
 mod cover;

@@ -1,8 +1,8 @@
-//! Eight doubles at a time, and which instructions compute them: AVX-512, AVX2 with FMA, or plain Rust.
+//! Vectors of eight doubles, and the instructions that compute them: AVX-512, AVX2 with FMA, or plain Rust.
 //!
 //! An algorithm is an [`F64Task`], written once over [`DoubleVector`]; [`F64Isa::run`] compiles it once per instruction
-//! set and calls the instance that the holder of the `F64Isa` has proven the CPU to have. Does not know: what is
-//! computed.
+//! set and calls the instance for the instruction set that the `F64Isa` proves to be present. Independent of: the
+//! computation.
 //!
 //! The task's code must reach the vector operations through `#[inline(always)]` functions and plain loops, never
 //! through closures: only then is it compiled with the instructions of its instance.
@@ -71,7 +71,7 @@ enum F64Level {
 }
 
 impl F64Isa {
-    /// Every instruction set of this CPU, the best first; the portable one is always there.
+    /// Every instruction set of this CPU, the best first; the portable one is always included.
     pub fn available() -> impl Iterator<Item = F64Isa> {
         let levels: [Option<F64Level>; 3] = [
             #[cfg(target_arch = "x86_64")]

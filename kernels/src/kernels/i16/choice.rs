@@ -1,4 +1,4 @@
-//! Which instructions large products run on, where the CPU has several: measured once in a process, between the
+//! The choice of instructions for large products, if the CPU has several: measured once in a process, between the
 //! operations that plan their memory.
 //!
 //! The order in which `lanes` names them holds for conversions and products on most processors; one that lowers its

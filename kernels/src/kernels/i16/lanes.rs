@@ -2,7 +2,7 @@
 //! AVX-512 with VNNI, AVX-512, AVX2 with AVX-VNNI, AVX2, NEON, or plain Rust.
 //!
 //! An algorithm is an [`I16Task`], written once over [`Lanes`]; [`I16Isa::run`] compiles it once per instruction set
-//! and calls the instance that the holder of the `I16Isa` has proven the CPU to have. Does not know: what is computed.
+//! and calls the instance that the holder of the `I16Isa` has proven the CPU to have. Independent of: what is computed.
 //!
 //! The task's code must reach the operations through `#[inline(always)]` functions and plain loops, never through
 //! closures: only then is it compiled with the instructions of its instance.
@@ -145,7 +145,7 @@ enum I16Level {
     Vnni,
     #[cfg(target_arch = "aarch64")]
     Neon,
-    /// Plain Rust in the shapes of AVX-512: the joined panels and the tile that only its registers have room for.
+    /// Plain Rust in the shapes of AVX-512: the joined panels and the tile that fits only into its registers.
     #[cfg(test)]
     Wide,
 }

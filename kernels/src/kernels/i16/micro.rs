@@ -110,7 +110,7 @@ pub struct PairStrip<'a> {
     pub skipped: usize,
 }
 
-/// Panels of pairs of rows, each as it lies: the left factors of as many vectors as they fill.
+/// Panels of pairs of rows, in place: the left factors of as many vectors as they fill.
 #[derive(Clone, Copy)]
 pub struct PanelStrip<'a> {
     /// Rows of pairs, from the first row that is multiplied in the first panel on.

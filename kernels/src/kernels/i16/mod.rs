@@ -1,11 +1,11 @@
 //! The `i16` family: balanced residues of 16 bits modulo primes of 13, 12 and 11 bits, multiplied in pairs and summed
 //! in 32-bit integers.
 //!
-//! `lanes` has the vector instructions, and which CPU has which; `micro` the register tile, which does all products:
-//! those of planes (`product`), of digits by radix powers (`to_residues`), of residues by digits of cofactors
-//! (`reconstruct`). Layout of an operand panel (`form`): `[row][8 columns]`, 16 bits each; of a tile, which only one
-//! process writes and reads, pairs of rows, which are multiplied as they lie (`panels`); of a block of a product plane:
-//! 64 residues of 16 bits. Proofs: docs/ALGORITHM.md, "Residues of 16 bits".
+//! `lanes` has the vector instructions, and detects those of the CPU; `micro` is the register tile of all products: of
+//! planes (`product`), of digits by radix powers (`to_residues`), of residues by digits of cofactors (`reconstruct`).
+//! Layout of an operand panel (`form`): `[row][8 columns]`, 16 bits each; of a tile, which only one process writes and
+//! reads, pairs of rows, which are multiplied in place (`panels`); of a block of a product plane: 64 residues of 16
+//! bits. Proofs: docs/ALGORITHM.md, "Residues of 16 bits".
 
 mod choice;
 mod lanes;
@@ -59,33 +59,33 @@ const PRIME_BITS: f64 = 13.0;
 /// Words of the residues of a block.
 const RESIDUE_WORDS: usize = BLOCK_ENTRIES / 4;
 
-/// The costs of conversions relative to those of `ifma52` where a core issues one multiplication of either kind a
-/// cycle: fitted to 50 products from 64 to 2048 bits on a Zen 4.
+/// The costs of conversions relative to those of `ifma52` if a core issues one multiplication of either kind per cycle:
+/// fitted to 50 products from 64 to 2048 bits on a Zen 4.
 pub const ONE_A_CYCLE: ConversionCosts =
     ConversionCosts { saved: 0.5, operands: 35.0, results: 25.0, result_bits: 0.02 };
 
-/// Where it issues two, which save half as much: fitted to 25 products on a Zen 5, before strips were equalised.
+/// If it issues two, which saves half of that: fitted to 25 products on a Zen 5, before strips were equalised.
 pub const TWO_A_CYCLE: ConversionCosts =
     ConversionCosts { saved: 0.5, operands: 102.0, results: 50.0, result_bits: 0.1 };
 
-/// Factors relative to those of `ifma52` where a core issues one multiplication of either kind a cycle: measured on a
+/// Factors relative to those of `ifma52` if a core issues one multiplication of either kind per cycle: measured on a
 /// Zen 4 from 256 to 2048 bits.
 pub const FACTORS_AT_ONE_A_CYCLE: FactorCosts = FactorCosts { rows: 400.0, row_bits: 0.45 };
 
 /// The same for triangular solves: measured from 256 to 2048 bits.
 pub const SOLVES_AT_ONE_A_CYCLE: FactorCosts = FactorCosts { rows: 600.0, row_bits: 0.3 };
 
-/// Factors where it issues two: measured on a Zen 5 from 256 to 2048 bits.
+/// Factors if it issues two: measured on a Zen 5 from 256 to 2048 bits.
 pub const FACTORS_AT_TWO_A_CYCLE: FactorCosts = FactorCosts { rows: 950.0, row_bits: 0.12 };
 
-/// The same for triangular solves with 500 right sides, whose limit the precision does not move: measured from 256 to
-/// 2048 bits.
+/// The same for triangular solves with 500 right-hand sides, whose limit does not depend on the precision: measured
+/// from 256 to 2048 bits.
 pub const SOLVES_AT_TWO_A_CYCLE: FactorCosts = FactorCosts { rows: 800.0, row_bits: 0.0 };
 
 /// Factors on Intel's processors that issue two: measured on an Emerald Rapids from 256 to 2048 bits.
 pub const FACTORS_ON_INTEL: FactorCosts = FactorCosts { rows: 1350.0, row_bits: 0.25 };
 
-/// The same for triangular solves with 500 and 1000 right sides.
+/// The same for triangular solves with 500 and 1000 right-hand sides.
 pub const SOLVES_ON_INTEL: FactorCosts = FactorCosts { rows: 800.0, row_bits: 0.6 };
 
 /// Rows of several operands that are multiplied in one pass: a strip of panels stays in the second-level cache.
@@ -210,7 +210,7 @@ struct I16Engine {
 enum ResidueConversion {
     /// By digits of 16 bits, on the instructions of the products.
     Digits(OperandTables),
-    /// By digits of 52 bits, where the CPU multiplies them: half the time.
+    /// By digits of 52 bits, if the CPU multiplies them: half the time.
     #[cfg(target_arch = "x86_64")]
     Composites(Composites),
 }
@@ -451,7 +451,7 @@ impl I16Engine {
     fn composites(&self) -> (&Composites, &Wholes) {
         match (&self.conversion, &self.recovery) {
             (ResidueConversion::Composites(composites), Recovery::Composites(wholes)) => (composites, wholes),
-            _ => unreachable!("conversions are handed out where both are there"),
+            _ => unreachable!("conversions are chosen only if both exist"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The operands of a product: panels of residues as they lie, or sums of parts of them, formed while they are packed.
+//! The operands of a product: panels of residues in place, or sums of parts of them, formed while they are packed.
 //!
 //! A panel holds its rows one after the other, 8 residues of 16 bits each; packing makes pairs of neighbouring rows.
 #![forbid(unsafe_code)]
@@ -45,9 +45,9 @@ impl<'a> I16Panels<'a> {
 /// One of the four sums that a scheme forms of four parts.
 #[derive(Clone, Copy)]
 pub struct Sum<'a> {
-    /// Which sums.
+    /// Selects the sums.
     pub scheme: SchemeSums,
-    /// Which of the four.
+    /// Selects one of the four parts.
     pub number: usize,
     /// The parts.
     pub parts: [I16Panels<'a>; 4],
@@ -67,18 +67,18 @@ pub enum SchemeSums {
 /// An operand of a product.
 #[derive(Clone, Copy)]
 pub enum I16Operand<'a> {
-    /// As it lies.
+    /// In place, without a copy.
     Panels(I16Panels<'a>),
     /// Formed while it is packed.
     Sum(Sum<'a>),
 }
 
 impl<'a> I16Operand<'a> {
-    /// The panels of an operand that is no sum.
+    /// The panels of an operand that is not a sum.
     pub fn panels(self) -> I16Panels<'a> {
         match self {
             I16Operand::Panels(panels) => panels,
-            I16Operand::Sum(_) => unreachable!("what is cut further are panels as they lie"),
+            I16Operand::Sum(_) => unreachable!("only panels in place can be cut further"),
         }
     }
 

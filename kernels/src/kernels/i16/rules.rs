@@ -1,10 +1,10 @@
 //! Sums and differences of residues, and the sums of parts of an operand that the sub-cubic schemes multiply: four of
-//! four, some with rotations of pairs of rows. They are formed of rows as they lie: pairs are made of the sums.
+//! four, some with rotations of pairs of rows. They are formed of rows in place: pairs are made of the sums.
 //!
 //! A sum is reduced once: up to three balanced residues lie between `-3 (p - 1) / 2` and `3 (p - 1) / 2`, up to five
-//! between `-5 (p - 1) / 2` and `5 (p - 1) / 2`, which 16 bits have room for. Unsigned, a value below zero is larger
-//! than with a prime added, and one above a prime is larger than with a prime subtracted: the lesser counts. Damaged
-//! words become some others.
+//! between `-5 (p - 1) / 2` and `5 (p - 1) / 2`, which fits in 16 bits. Unsigned, a value below zero is larger than
+//! with a prime added, and one above a prime is larger than with a prime subtracted: the lesser counts. Damaged words
+//! become some others.
 #![forbid(unsafe_code)]
 
 use super::lanes::{HalfwordLanes, InterleavedRows, Lanes, PAIRS, RowPairs};

@@ -3,10 +3,10 @@
 //! Some rows of a panel go through two steps in scratch: pairs of balanced digits of 16 bits (a pair of all entries,
 //! then the next), and the product with the table of radix powers. With `2^15` added to each of its digits an integer
 //! of either sign is a natural number, and each of that number's 16 bits less `2^15` is the balanced digit: one
-//! addition with carries gives all of them, the sign and the rounding, and pairs of digits are halves of limbs.
-//! Which entry is which lane follows from the panel: a reduction puts the residues of a lane of the first vector and of
-//! the second one side by side, in the order of the panel.
-//! Promise: equal to `math::scale::scaled_integer` modulo each prime; allocates nothing.
+//! addition with carries gives all of them, the sign and the rounding, and pairs of digits are halves of limbs. The
+//! panel determines the entry of each lane: a reduction interleaves the residues of a lane of the first vector and of
+//! the second one, in the order of the panel. Promise: equal to `math::scale::scaled_integer` modulo each prime;
+//! allocates nothing.
 #![forbid(unsafe_code)]
 
 use super::lanes::{I16Task, Lanes};
@@ -128,7 +128,7 @@ fn write<L: Lanes>(residues: L, out: &mut [i32], streams: bool) {
 
 /// How the limbs of each lane become digits.
 struct LaneDigits {
-    /// Bits of the lowest limb that are no part of the integer.
+    /// Bits of the lowest limb that are not part of the integer.
     shifts: [u64; MOST_CONVERTED],
     /// All ones for entries below 0, else 0.
     signs: [u64; MOST_CONVERTED],

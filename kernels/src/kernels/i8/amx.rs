@@ -31,7 +31,7 @@ static CONFIGURATION: Configuration = {
 
 /// Whether this process may use tile registers: the CPU has them with products of bytes, and the system grants them.
 ///
-/// The system is asked once.
+/// The system is queried once.
 pub fn is_granted() -> bool {
     static GRANTED: OnceLock<bool> = OnceLock::new();
     *GRANTED.get_or_init(|| has_tiles() && has_palette() && is_enabled() && ask_system())
@@ -96,8 +96,8 @@ pub unsafe fn run<T: I8Task>(task: T) {
     unsafe { run_configured::<I8Avx512, T>(task) }
 }
 
-/// Products of bytes that the unit adds to sums in a second, from registers alone; the best of `trials` runs of some
-/// milliseconds.
+/// Products of bytes per second that the unit adds to sums, with operands in registers; the best of `trials` runs of
+/// some milliseconds.
 ///
 /// # Safety
 /// [`is_granted`].

@@ -1,4 +1,4 @@
-//! Which units this CPU has: AMX, AVX-512 with VNNI, AVX-VNNI, AVX2, I8MM of AArch64, or plain Rust.
+//! The units of this CPU: AMX, AVX-512 with VNNI, AVX-VNNI, AVX2, I8MM of AArch64, or plain Rust.
 //!
 //! An algorithm is an [`I8Task`], written once over [`Unit`](super::tiles::Unit); [`I8Isa::run`] compiles it once per
 //! unit and calls the instance that the holder of the `I8Isa` has proven the CPU to have.

@@ -1,10 +1,10 @@
 //! The `i8` family: residues of 8 and 14 bits, multiplied as bytes on tile registers and summed in 32-bit integers.
 //!
-//! `tiles` has the layout of the operands of a unit, `amx` and `lanes` the units, and `isa` which of them a CPU has.
-//! Tiles do all products: those of planes (`product`, from the bytes of `pack`), of magnitudes by radix powers
-//! (`to_residues`), of weighted residues by cofactors (`reconstruct`). Layout of an operand panel: `[row][8 columns]`,
-//! the two digits of a residue in 16 bits; of a block of a product plane: 64 least residues of 16 bits. Proofs:
-//! docs/ALGORITHM.md, "Moduli of signed bytes", "Bytes on a CPU".
+//! `tiles` has the layout of the operands of a unit, `amx` and `lanes` the units, and `isa` the selection of the unit
+//! by the CPU. Tiles compute all products: of planes (`product`, from the bytes of `pack`), of magnitudes by radix
+//! powers (`to_residues`), of weighted residues by cofactors (`reconstruct`). Layout of an operand panel: `[row][8
+//! columns]`, the two digits of a residue in 16 bits; of a block of a product plane: 64 least residues of 16 bits.
+//! Proofs: docs/ALGORITHM.md, "Moduli of signed bytes", "Bytes on a CPU".
 
 #[cfg(target_arch = "x86_64")]
 mod amx;
@@ -39,16 +39,16 @@ use tables::I8Tables;
 /// Words of the residues of a block.
 const RESIDUE_WORDS: usize = BLOCK_WORDS / 4;
 
-/// Relative to `ifma52`, where a unit multiplies tiles: from products of 200 to 2000 columns at 64 to 2048 bits on a
-/// Xeon, where planes take 0.29 of the time. Square matrices of 400 rows gain at 256 bits and lose 7 % at 64; those of
-/// 300 rows gain at 512 bits, and are left out.
+/// Relative to `ifma52`, on a unit that multiplies tiles: from products of 200 to 2000 columns at 64 to 2048 bits on a
+/// Xeon, where planes take 0.29 of the time. Square matrices of 400 rows are faster at 256 bits and 7 % slower at 64;
+/// those of 300 rows are faster at 512 bits, and are left out.
 pub const ON_TILE_REGISTERS: ConversionCosts =
     ConversionCosts { saved: 0.68, operands: 70.0, results: 180.0, result_bits: 0.0 };
 
 /// The kernel `i8`.
 struct I8Kernel;
 
-/// Whether this CPU multiplies tiles of bytes in registers of their own.
+/// Whether this CPU multiplies tiles of bytes in dedicated registers.
 pub fn has_tile_registers() -> bool {
     I8Isa::detect().has_tile_registers()
 }

@@ -1,6 +1,6 @@
 //! Moduli of one engine and the constant tables of its conversions.
 //!
-//! Knows: big integers, once, while the tables are made. Does not know: matrices, instructions.
+//! Depends on: big integers, once, while the tables are made. Independent of: matrices, instructions.
 #![forbid(unsafe_code)]
 
 use super::reduce::I8Reducer;

@@ -1,7 +1,7 @@
 //! 64 bytes as 32 numbers of 16 bits or 16 of 32 bits: the vectors that pack operands and reduce sums.
 //!
 //! The code around the products of tiles is written once over [`Vector`]: AVX-512, or plain Rust, which every other CPU
-//! runs and which tests compare with. Does not know: moduli, tiles.
+//! runs and which tests compare with. Independent of: moduli, tiles.
 
 use bytemuck::cast;
 

@@ -18,7 +18,7 @@ use rug::integer::Order;
 /// A pivot, ready for quotients.
 pub struct LimbPivot {
     negative: bool,
-    /// Limbs of its magnitude, as many as an entry has.
+    /// Limbs of its magnitude, equal in number to the limbs of an entry.
     limbs: Box<[u64]>,
     reciprocal: Reciprocal<Box<[u64]>>,
 }

@@ -1,10 +1,11 @@
-//! Tile kernels for any plane kernel: products on planes, the last step of every entry on integers.
+//! Tile kernels for any plane kernel: products are computed on planes, and the last step of every entry on integers.
 //!
 //! Updates are summed as residues, in blocks of the plane kernel; nothing is reconstructed until a tile is finished.
-//! Then its columns are finished in blocks of 8: products with the columns before, in parts of the tile and parts of
-//! these, are planes too (`finish`); the work that remains inside a block is done on integers, by `rules` that depend
-//! on the CPU: one entry after the other on any CPU (`limbs`), eight rows at once where 52-bit digits are multiplied.
-//! Finished entries are residues again, for later columns and later tiles (`publish`). Layout of a tile: `layout`.
+//! Then its columns are finished in blocks of 8. Products with the columns before, in parts of the tile and parts of
+//! these, are planes too (`finish`). The remaining work inside a block is done on integers, by `rules` that depend on
+//! the CPU: one entry after the other on any CPU (`limbs`), eight rows at once if the CPU multiplies 52-bit digits.
+//! Finished entries are converted to residues again, for later columns and later tiles (`publish`). Layout of a tile:
+//! `layout`.
 
 mod finish;
 mod layout;

@@ -1,12 +1,11 @@
-//! The part of tiles over planes that is done on integers: the layout of blocks of 8 rows and 8 columns, and how they
-//! are finished.
+//! The integer part of tiles over planes: the layout of blocks of 8 rows and 8 columns, and how they are finished.
 
 use crate::kernels::tiles::{FailedPivot, TileSource};
 use crate::kernels::{BlockResidues, IntegerBlock, PlaneEngine};
 use crate::math::pivot::RowWeight;
 use rug::Integer;
 
-/// Sums of products for one block, as residues, and what turns them into integers.
+/// Sums of products for one block, as residues, and the conversion to integers.
 pub struct BlockSums<'a> {
     /// The kernel of the planes.
     pub engine: &'a dyn PlaneEngine,
@@ -34,9 +33,9 @@ pub struct PivotedTriangle<'a, P> {
     pub pivots: &'a [P],
 }
 
-/// The integers of a block, and the steps of a factorisation or a solve inside of it.
+/// The integers of a block, and the steps of a factorisation or a solve within it.
 ///
-/// A block has 8 rows and 8 columns, some of which only fill it up. Before it is finished it holds integers of the
+/// A block has 8 rows and 8 columns, some of which may be padding. Before it is finished it contains integers of the
 /// scaled matrix, at most `2^(2 working_bits + 2)`, afterwards entries of the factor or the solution.
 pub trait BlockRules: Send + Sync {
     /// A pivot, ready for quotients.

@@ -1,14 +1,14 @@
-//! The processor features that kernels need. `kernels::on_model` has the same functions, which are true there.
+//! The processor features that kernels need. `kernels::on_model` has the same functions, which always return true.
 
 use super::rate;
 use crate::math::processor::{Level, level, processor_has};
 use std::sync::OnceLock;
 
-/// Whether instructions are those of a model.
+/// Whether instructions are emulated by a model.
 #[cfg(test)]
 pub const IS_MODEL: bool = false;
 
-/// Whether the kernel `ifma52` can run, or what the CPU lacks.
+/// Whether the kernel `ifma52` can run, or the missing feature of the CPU.
 pub fn has_ifma52() -> Result<(), &'static str> {
     if level() < Level::Native {
         return Err("SUNZI_CPU hides AVX-512 IFMA");
@@ -18,19 +18,19 @@ pub fn has_ifma52() -> Result<(), &'static str> {
     if has { Ok(()) } else { Err("this CPU lacks AVX-512 IFMA or VBMI") }
 }
 
-/// Whether sums can be formed digit by digit on vectors.
+/// Whether vector instructions can form sums digit by digit.
 #[inline]
 pub fn has_digit_sums() -> bool {
     processor_has!(Native: "avx512f", "avx512ifma", "avx512vbmi2")
 }
 
-/// Whether scaled sums can.
+/// Whether vector instructions can form scaled sums.
 #[inline]
 pub fn has_scaled_sums() -> bool {
     has_digit_sums() && is_x86_feature_detected!("avx512cd")
 }
 
-/// Whether a core issues one instruction of the kernel `ifma52` a cycle; measured at the first call where it is not
+/// Whether a core issues one instruction of the kernel `ifma52` per cycle; measured at the first call if it is not
 /// known.
 pub fn issues_one_ifma() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
@@ -38,7 +38,7 @@ pub fn issues_one_ifma() -> bool {
     *ANSWER.get_or_init(|| has_ifma52().is_ok() && unsafe { rate::issues_one() })
 }
 
-/// Whether the processor is one of Intel's.
+/// Whether the processor is made by Intel.
 pub fn is_of_intel() -> bool {
     // A virtual machine interrupts for the question.
     static ANSWER: OnceLock<bool> = OnceLock::new();

@@ -1,6 +1,6 @@
 //! Kernels for x86-64 processors.
 //!
-//! Kernels ask `cpu` for the features that they need; `rate` measures how many instructions a core issues a cycle.
+//! Kernels query `cpu` for the features that they need; `rate` measures how many instructions a core issues per cycle.
 
 pub mod cpu;
 pub mod ifma52;

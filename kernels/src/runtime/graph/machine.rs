@@ -3,54 +3,53 @@
 //! Each node has a memory of its own ([`LocalScheduler`]) and plans its tasks in the order of Algorithm 1: those whose
 //! inputs exist, or will because a task that is planned there makes them. A task goes to a node once all that it waits
 //! for is done or placed on that node. An object that a node lacks comes from the memory or the disk of the node that
-//! holds it.
-//! Promise: as [`LocalScheduler`]; every wanted task runs once; an object that no task and no handle needs is deleted
-//! at once. Where there is a disk, a limit that holds each task alone is enough. Does not know: what tasks compute, how
-//! bytes move.
+//! holds it. Promise: as [`LocalScheduler`]; every wanted task runs once; an object that no task and no handle needs is
+//! deleted at once. With a disk, a limit that suffices for each single task is enough. Independent of: what tasks
+//! compute, how bytes move.
 
 use super::{Changes, ObjectId, Placement, TaskGraph, TaskId, TaskOrder, TaskSpec};
 use crate::runtime::{Access, Eviction, Limits, LocalScheduler, Move, NO_SPARE, Planned, Ticket, TileUse};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeSet, VecDeque};
 
-/// Where the bytes of an object are copied from.
+/// The source of the bytes of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CopySource {
     /// The memory of another node.
     Memory(usize),
-    /// The disk of this node or another one.
+    /// The disk of this node or of another one.
     Disk(usize),
 }
 
-/// Something to be carried out, in this order; those with an event end later.
+/// An action, to be carried out in this order; actions with an event end later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GraphAction {
-    /// Take room for an object and copy it; ends with [`Machine::fetched`].
+    /// Reserve memory for an object and copy it; ends with [`Machine::fetched`].
     Fetch {
-        /// The node to whose memory it goes.
+        /// The node of the destination.
         node: usize,
         /// The object.
         object: ObjectId,
-        /// Where it comes from. An object in a memory is copied at once.
+        /// The source of the object. An object in a memory is copied at once.
         source: CopySource,
     },
     /// Write an object to the node's disk; ends with [`Machine::written`].
     Write {
-        /// The node whose memory and disk are meant.
+        /// The node with this memory and disk.
         node: usize,
         /// The object.
         object: ObjectId,
     },
-    /// Give an object's room in the memory back.
+    /// Release the memory of an object.
     Drop {
-        /// The node whose memory is meant.
+        /// The node with this memory.
         node: usize,
         /// The object.
         object: ObjectId,
     },
     /// Delete the copy of an object on a disk, if there is one.
     Delete {
-        /// The node whose disk is meant.
+        /// The node with this disk.
         node: usize,
         /// The object.
         object: ObjectId,
@@ -75,12 +74,12 @@ pub struct NodeOptions {
     pub has_disk: bool,
 }
 
-/// The reason why nothing goes on.
+/// The reason why no task can run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooSmall {
     /// The node whose memory is too small.
     pub node: usize,
-    /// Bytes that would let the next task run.
+    /// Bytes with which the next task could run.
     pub minimum_bytes: u64,
 }
 
@@ -104,7 +103,7 @@ pub struct Machine {
     nodes: Vec<Node>,
     /// The node that holds the last version of an object, in memory or on its disk.
     home: FxHashMap<ObjectId, usize>,
-    /// For a task that is placed and not planned, the tasks that it waits for which are not planned.
+    /// For a task that is assigned and not planned, the tasks that it waits for which are not planned.
     unplanned: FxHashMap<TaskId, usize>,
     planned: FxHashSet<TaskId>,
     actions: VecDeque<GraphAction>,
@@ -152,12 +151,12 @@ impl Machine {
         self.graph.add(spec)
     }
 
-    /// One more handle on an object.
+    /// Adds one handle to an object.
     pub fn hold(&mut self, object: ObjectId) {
         self.graph.hold(object);
     }
 
-    /// One handle less on an object.
+    /// Removes one handle of an object.
     pub fn release(&mut self, object: ObjectId) {
         let changes = self.graph.release(object);
         self.take_in(changes);
@@ -210,8 +209,8 @@ impl Machine {
         self.actions.pop_front()
     }
 
-    /// Whether a task is planned, running or on its way; where none is although tasks are wanted,
-    /// [`Machine::too_small`] gives the reason.
+    /// Whether a task is planned, running or waiting for its inputs; if none is although tasks are required,
+    /// [`Machine::too_small`] returns the reason.
     pub fn is_busy(&self) -> bool {
         !self.planned.is_empty()
             || !self.actions.is_empty()
@@ -423,7 +422,7 @@ impl Machine {
     }
 }
 
-/// How a node stands.
+/// The state of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NodeState {
     /// Tasks that can be planned and are not.

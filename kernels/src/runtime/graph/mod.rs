@@ -1,13 +1,12 @@
-//! Tasks that are added as a computation goes: which of them are wanted, where each runs, in which order a node plans
-//! its own, and when an object is no longer of use.
+//! Tasks that are added during a computation: the selection of needed tasks, their nodes, the order in which a node
+//! plans its own tasks, and the end of an object's use.
 //!
 //! A task reads objects, updates others and creates others. Tasks that write an object run in the order in which they
 //! were added, and a task that reads one runs after those that were added before it; once an object is read it does not
-//! change any more. Nothing runs before its result is [wanted](TaskGraph::want).
-//! Promise: nothing here does I/O, owns a thread or reads a clock; the same calls give the same answers, and no call
-//! goes over all tasks. Knows: ids and bytes. Does not know: what tasks compute, how much memory there is.
-//! Source: Saule, Aktulga, Yang, Ng, Catalyurek, "An Out-of-Core Task-based Middleware for Data-Intensive Scientific
-//! Computing", section 3.
+//! change any more. No task runs before its result is [wanted](TaskGraph::want). Promise: nothing here does I/O, owns a
+//! thread or reads a clock; the same calls give the same answers, and no call goes over all tasks. Depends on: ids and
+//! bytes. Independent of: the computations of tasks, the amount of memory. Source: Saule, Aktulga, Yang, Ng,
+//! Catalyurek, "An Out-of-Core Task-based Middleware for Data-Intensive Scientific Computing", section 3.
 
 mod machine;
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub struct TaskOrder {
 }
 
 impl TaskOrder {
-    /// Adds a task with its inputs; one that is named twice counts once.
+    /// Adds a task with its inputs; an input that is named twice counts once.
     pub fn add(&mut self, task: TaskId, inputs: impl IntoIterator<Item = SizedObject>) {
         let mut waiting = Waiting { inputs: Vec::new(), missing_bytes: 0 };
         for SizedObject { object, bytes } in inputs {
@@ -41,14 +41,14 @@ impl TaskOrder {
         assert!(known.is_none(), "{task:?} is added once");
     }
 
-    /// Records that an object is here, or on its way.
+    /// Records that an object is in memory, or being read.
     pub fn came(&mut self, object: ObjectId) {
         if self.here.insert(object) {
             self.adjust(object, |missing, bytes| missing - bytes);
         }
     }
 
-    /// Records that an object is here no longer.
+    /// Records that an object is not in memory any more.
     pub fn left(&mut self, object: ObjectId) {
         if self.here.remove(&object) {
             self.adjust(object, |missing, bytes| missing + bytes);
@@ -66,7 +66,7 @@ impl TaskOrder {
         }
     }
 
-    /// The task that needs the fewest further bytes, the oldest of those alike, and these bytes.
+    /// The task that needs the fewest further bytes (the oldest of several), and these bytes.
     pub fn first(&self) -> Option<(TaskId, u64)> {
         self.by_missing.first().map(|&(missing, task)| (task, missing))
     }
@@ -76,7 +76,7 @@ impl TaskOrder {
         self.by_missing.iter().map(|&(missing, task)| (task, missing))
     }
 
-    /// Takes a task out; `false` where it is not here.
+    /// Removes a task; returns `false` if it is not in the list.
     pub fn remove(&mut self, task: TaskId) -> bool {
         let Some(waiting) = self.tasks.remove(&task) else { return false };
         self.by_missing.remove(&(waiting.missing_bytes, task));
@@ -96,7 +96,7 @@ impl TaskOrder {
         self.tasks.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no tasks.
     pub fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }

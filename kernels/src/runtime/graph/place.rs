@@ -1,14 +1,14 @@
-//! Which node runs a task: the one where most bytes of its inputs lie, or will.
+//! The choice of the node that runs a task: the node that has, or will have, most bytes of its inputs.
 //!
-//! Does not know: what a task waits for.
+//! Independent of: what a task waits for.
 
 use super::{ObjectId, SizedObject, TaskId};
 use rustc_hash::FxHashMap;
 
-/// Where objects lie, or will once the tasks that make them are done, and how much each node has to do.
+/// The places of objects, now or after the tasks that make them, and the work of each node.
 #[derive(Clone, Debug)]
 pub struct Placement {
-    /// Bytes of the objects of the tasks that each node has not done.
+    /// Bytes of the objects of each node's tasks that are not done.
     load_bytes: Vec<u64>,
     tasks: FxHashMap<TaskId, (usize, u64)>,
     /// The node that holds the object, followed by the nodes that have copies.
@@ -16,7 +16,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// `nodes` nodes, at least one (asserted), and nothing on them.
+    /// `nodes` nodes, at least one (asserted), without objects.
     pub fn new(nodes: usize) -> Placement {
         assert!(nodes > 0, "there is a node");
         Placement { load_bytes: vec![0; nodes], tasks: FxHashMap::default(), nodes: FxHashMap::default() }
@@ -27,7 +27,7 @@ impl Placement {
         self.load_bytes.len()
     }
 
-    /// The node with most bytes of these objects; of several the one with the least to do, then the lowest.
+    /// The node with most bytes of these objects; of several the node with the least work, then the lowest.
     pub fn best(&self, inputs: &[SizedObject]) -> usize {
         let mut here = vec![0u64; self.nodes()];
         for SizedObject { object, bytes } in inputs {
@@ -37,7 +37,7 @@ impl Placement {
         (0..self.nodes()).min_by_key(rank).expect("there is a node")
     }
 
-    /// Gives a task to a node, which from then on is the only one that holds the objects written.
+    /// Assigns a task to a node, which from then on is the only one that holds the written objects.
     pub fn assign(&mut self, task: TaskId, node: usize, load_bytes: u64, writes: &[ObjectId]) {
         self.load_bytes[node] += load_bytes;
         self.tasks.insert(task, (node, load_bytes));
@@ -64,7 +64,7 @@ impl Placement {
         }
     }
 
-    /// Records that a copy has gone; the node that holds the object keeps it.
+    /// Records that a copy was removed; the node that holds the object keeps it.
     pub fn left(&mut self, object: ObjectId, node: usize) {
         if let Some(nodes) = self.nodes.get_mut(&object)
             && nodes.first() != Some(&node)
@@ -78,7 +78,7 @@ impl Placement {
         self.nodes.get(&object)?.first().copied()
     }
 
-    /// Records that an object is no longer of use.
+    /// Records that an object is no longer used.
     pub fn forget(&mut self, object: ObjectId) {
         self.nodes.remove(&object);
     }

@@ -12,12 +12,12 @@ pub struct TaskSpec {
     pub updates: Vec<ObjectId>,
     /// Created: no task has written them before.
     pub creates: Vec<ObjectId>,
-    /// The node that runs it, where the caller chooses it rather than the scheduler.
+    /// The node of the task, if the caller chooses it rather than the scheduler.
     pub node: Option<usize>,
 }
 
 impl TaskSpec {
-    /// All objects that must be there before.
+    /// All objects that must exist before.
     pub fn inputs(&self) -> impl Iterator<Item = ObjectId> + '_ {
         self.reads.iter().chain(&self.updates).copied()
     }
@@ -44,7 +44,7 @@ struct Object {
     writer: Option<TaskId>,
     /// Whether a task that reads it was added.
     is_read: bool,
-    /// Whether a task was handed out that writes it, or it was there from the beginning.
+    /// Whether a task that writes it has been started, or it existed from the beginning.
     is_written: bool,
 }
 
@@ -58,18 +58,18 @@ struct GraphTask {
     is_wanted: bool,
 }
 
-/// The changes that a call has made.
+/// The effects of a call.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Changes {
-    /// Tasks that are wanted now and were not before, each behind the tasks that it waits for.
+    /// Tasks that are newly needed, each after the tasks that it waits for.
     pub wanted: Vec<TaskId>,
-    /// Tasks that wait for one less.
+    /// Tasks that wait for one task less.
     pub released: Vec<TaskId>,
-    /// Objects that are of no more use.
+    /// Objects that are no longer used.
     pub freed: Vec<ObjectId>,
 }
 
-/// Tasks that are not done, and objects that are of use.
+/// Tasks that are not done, and objects in use.
 #[derive(Clone, Debug, Default)]
 pub struct TaskGraph {
     objects: FxHashMap<ObjectId, Object>,
@@ -79,7 +79,7 @@ pub struct TaskGraph {
 }
 
 impl TaskGraph {
-    /// No tasks, no objects.
+    /// An empty graph.
     pub fn new() -> TaskGraph {
         TaskGraph::default()
     }
@@ -102,10 +102,10 @@ impl TaskGraph {
         id
     }
 
-    /// Adds a task behind all that were added before.
+    /// Adds a task after all tasks that were added before.
     ///
-    /// Its objects are declared, each is named once, those that it creates have no writer yet, those that it reads or
-    /// updates have one, those that it updates no reader, and it writes something (asserted).
+    /// Its objects must be declared and named once; objects that it creates have no writer yet, objects that it reads
+    /// or updates have one, objects that it updates have no reader, and it writes at least one object (asserted).
     pub fn add(&mut self, spec: TaskSpec) -> TaskId {
         assert!(spec.writes().next().is_some(), "a task that writes nothing could never be wanted");
         let task = TaskId(self.next_task);
@@ -176,8 +176,8 @@ impl TaskGraph {
         self.known(object).handles += 1;
     }
 
-    /// One handle less: an object without handles and uses is freed, and unwanted tasks that write nothing else of use
-    /// are removed.
+    /// Removes one handle: an object without handles and uses is freed, and unneeded tasks that write no other used
+    /// object are removed.
     pub fn release(&mut self, object: ObjectId) -> Changes {
         let mut changes = Changes::default();
         let known = self.known(object);
@@ -256,22 +256,22 @@ impl TaskGraph {
         &self.tasks[&task].after
     }
 
-    /// Whether a task is wanted and not done.
+    /// Whether a task is needed and not done.
     pub fn is_wanted(&self, task: TaskId) -> bool {
         self.tasks.get(&task).is_some_and(|task| task.is_wanted)
     }
 
-    /// An object that is of use, and its size.
+    /// A used object and its size.
     pub fn sized(&self, object: ObjectId) -> SizedObject {
         SizedObject { object, bytes: self.bytes(object) }
     }
 
-    /// Size of an object that is of use.
+    /// Size of a used object.
     pub fn bytes(&self, object: ObjectId) -> u64 {
         self.objects[&object].bytes
     }
 
-    /// Whether an object is of use.
+    /// Whether an object is in use.
     pub fn has(&self, object: ObjectId) -> bool {
         self.objects.contains_key(&object)
     }

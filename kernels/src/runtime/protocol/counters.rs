@@ -7,7 +7,7 @@ use serde::Serialize;
 pub struct Counters {
     /// Notices sent.
     pub notices: u64,
-    /// Requests sent, forwarded ones not counted.
+    /// Requests sent, without forwarded ones.
     pub requests: u64,
     /// Requests forwarded.
     pub forwards: u64,
@@ -15,13 +15,13 @@ pub struct Counters {
     pub tiles: u64,
     /// Messages sent only for termination.
     pub finished: u64,
-    /// Most times that this rank sent one of its own tiles.
+    /// Largest number of times that this rank sent one of its own tiles.
     pub most_sends: u32,
-    /// Most transfers between the owner of a tile and this rank.
+    /// Largest number of transfers between the owner of a tile and this rank.
     pub depth: u32,
-    /// Most times that a request answered here was forwarded.
+    /// Largest number of times that a request answered here was forwarded.
     pub hops: u32,
-    /// Most slots in use.
+    /// Largest number of slots in use.
     pub peak_slots: u64,
     /// Most ready tiles.
     pub peak_ready: u64,

@@ -1,11 +1,11 @@
-//! Which rank sends a finished tile to which.
+//! The rule that determines the sender of a finished tile for each receiver.
 //!
 //! A tile and the ranks that read it, its owner first, are numbered from 0; a rule depends only on these numbers.
 
 use crate::error::{Error, Result};
 use serde::Serialize;
 
-/// A way of delivering tiles.
+/// An algorithm for the delivery of tiles.
 pub trait Delivery: Sync {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
@@ -39,16 +39,16 @@ pub trait Delivery: Sync {
 #[derive(Clone, Copy, Debug)]
 pub struct PointToPoint;
 
-/// Lists of clients and servers: half of the clients that are not yet served go with the tile, so that a tree grows in
-/// the order in which requests come. A single last client is served where it is: that takes no longer, and the other
-/// client need not keep the tile for it.
+/// Lists of clients and servers: half of the clients that are not yet served are sent with the tile, so that a tree
+/// grows in the order in which requests arrive. A single last client is served directly: that takes no longer, and the
+/// other client need not keep the tile for it.
 #[derive(Clone, Copy, Debug)]
 pub struct CsList {
-    /// Whether readers wait for a notice before they ask.
+    /// Whether readers wait for a notice before they request a tile.
     pub notices: bool,
 }
 
-/// A binomial tree known in advance: each reader asks its parent.
+/// A binomial tree known in advance: each reader requests the tile from its parent.
 #[derive(Clone, Copy, Debug)]
 pub struct Binomial;
 
@@ -127,7 +127,7 @@ impl Delivery for Synchronous {
     }
 }
 
-/// The ways of delivery by name.
+/// The delivery algorithms by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryKind {
@@ -135,7 +135,7 @@ pub enum DeliveryKind {
     PointToPoint,
     /// [`CsList`] with notices, as in the paper.
     CsList,
-    /// [`CsList`] with requests ahead of time.
+    /// [`CsList`] with requests in advance.
     #[default]
     CsListAhead,
     /// [`Binomial`].
@@ -170,7 +170,7 @@ impl DeliveryKind {
         self.rule().name()
     }
 
-    /// The way of that name.
+    /// The algorithm of that name.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] lists the names.

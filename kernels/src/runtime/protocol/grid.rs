@@ -1,4 +1,4 @@
-//! Which ranks of a grid read a tile of the factorisation, and which tiles a rank needs of the others.
+//! The ranks of a grid that read a tile of the factorisation, and the tiles that a rank needs from others.
 
 use crate::tile::{RankGrid, RankPlace, TileId, count_in, first_from};
 

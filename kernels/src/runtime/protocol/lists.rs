@@ -36,10 +36,10 @@ impl ClientList {
         self.entries.is_empty()
     }
 
-    /// Takes in a request.
+    /// Processes a request.
     pub fn request(&mut self, rank: u32) -> Route {
         let place = self.entries.iter().position(|entry| entry.client.rank == rank);
-        let place = place.unwrap_or_else(|| panic!("rank {rank} asks for a tile that it has or never reads"));
+        let place = place.unwrap_or_else(|| panic!("rank {rank} requests a tile that it has or never reads"));
         match self.entries[place].server {
             Some(server) => {
                 self.entries.swap_remove(place);
@@ -52,7 +52,7 @@ impl ClientList {
         }
     }
 
-    /// The next client that has asked, with the clients that it is to serve in turn.
+    /// The next client that has requested the tile, with the clients that it will serve in turn.
     pub fn serve(&mut self, delivery: &dyn Delivery) -> Option<(u32, Vec<Client>)> {
         let waits = |entry: &ClientEntry| entry.server.is_none() && entry.client.asked;
         let place = self.entries.iter().position(waits)?;

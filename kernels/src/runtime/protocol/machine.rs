@@ -46,7 +46,7 @@ pub struct TaskMachine {
     admission: SlotAdmission,
     sites: Sites,
     at_sites: Vec<AtSite>,
-    /// Own tiles that some rank is still to get.
+    /// Own tiles that some rank has not received yet.
     outboxes: FxHashMap<TileId, Outbox>,
     actions: VecDeque<ProtocolAction>,
     /// Ranks that are not known to have finished, under all-to-all termination.
@@ -58,7 +58,7 @@ pub struct TaskMachine {
 }
 
 impl TaskMachine {
-    /// Rank `rank` of `grid`, for `graph.tiles` tile rows, where the ranks lie in `memories`.
+    /// Rank `rank` of `grid`, for `graph.tiles` tile rows, if the ranks have the memories `memories`.
     ///
     /// # Errors
     /// [`crate::Error::InvalidArgument`] for an empty grid and for fewer slots than [`Memories::least_slots`].
@@ -73,8 +73,8 @@ impl TaskMachine {
         Ok(TaskMachine::in_memories(grid, memories, graph, rank, options))
     }
 
-    /// [`TaskMachine::new`] for ranks with a memory each, and for a grid and a number of slots that
-    /// [`RankGrid::check`] has passed: a simulation has thousands of ranks.
+    /// [`TaskMachine::new`] for ranks with separate memories, and for a grid and a number of slots that
+    /// [`RankGrid::check`] has accepted: a simulation has thousands of ranks.
     pub fn unchecked(grid: RankGrid, graph: CholeskyGraph, rank: usize, options: ProtocolOptions) -> TaskMachine {
         TaskMachine::in_memories(grid, &Memories::apart(), graph, rank, options)
     }
@@ -130,9 +130,10 @@ impl TaskMachine {
         machine
     }
 
-    /// Records that some own tiles were finished before: their tasks are not handed out. Called before anything else.
+    /// Records that some own tiles were finished before: their tasks are not started. It is called before any other
+    /// method.
     ///
-    /// Tiles of other ranks are requested and passed on all the same, as those ranks may count on it.
+    /// Tiles of other ranks are still requested and passed on, as those ranks may rely on it.
     pub fn resume(&mut self, finished: &dyn Fn(TileId) -> bool) {
         let (done, left) = self.progress.resume(finished);
         for tile in done {
@@ -150,12 +151,12 @@ impl TaskMachine {
         self.rank
     }
 
-    /// The counters so far.
+    /// The counters until now.
     pub fn counters(&self) -> Counters {
         Counters { peak_slots: self.admission.peak() as u64, ..self.counters }
     }
 
-    /// Ready tiles that no worker has taken.
+    /// Ready tiles that no worker has started.
     pub fn ready(&self) -> usize {
         self.progress.ready()
     }
@@ -165,23 +166,23 @@ impl TaskMachine {
         self.admission.in_use()
     }
 
-    /// Whether [`ProtocolAction::Finished`] was handed out.
+    /// Whether [`ProtocolAction::Finished`] has been returned.
     pub fn is_finished(&self) -> bool {
         self.finished
     }
 
-    /// Whether this rank or another one has met an error.
+    /// Whether this rank or another one has had an error.
     pub fn is_stopped(&self) -> bool {
         self.stopped
     }
 
-    /// The next action, where all tiles are equally near.
+    /// The next action, if all tiles are equally close.
     pub fn poll(&mut self) -> Option<ProtocolAction> {
         self.poll_near(&|_, _| true, &|_| true)
     }
 
-    /// The next action; `resident` tells which tiles lie at a site, `admits` whether a run on a tile is wanted now. A
-    /// run that is not wanted also keeps the runs after it waiting.
+    /// The next action; `resident` decides whether a tile is at a site, `admits` whether a run on a tile is wanted now.
+    /// A run that is not wanted delays the runs after it.
     pub fn poll_near(
         &mut self,
         resident: &dyn Fn(usize, TileId) -> bool,
@@ -276,7 +277,7 @@ impl TaskMachine {
         self.grid.size() as u64 - 1
     }
 
-    /// Takes in an event.
+    /// Processes an event.
     pub fn handle(&mut self, event: ProtocolEvent) {
         match event {
             ProtocolEvent::Done(run) => self.done(&run),
@@ -440,7 +441,7 @@ impl TaskMachine {
         for client in &mut clients {
             client.asked |= early.contains(&client.rank);
         }
-        let (place, slot) = self.admission.find(tile).expect("a tile comes only where it was asked for");
+        let (place, slot) = self.admission.find(tile).expect("a tile arrives only after a request");
         slot.depth = Some(depth);
         slot.list = ClientList::new(clients);
         self.counters.depth = self.counters.depth.max(depth);

@@ -1,4 +1,4 @@
-//! Which ranks share a memory: such ranks read each other's finished tiles where they lie.
+//! The ranks that share a memory: such ranks read each other's finished tiles in place.
 //!
 //! Such a tile is announced ([`super::Message::Shown`]) and takes no slot. All other readers get it as if there were
 //! only its owner and them: they request it, it is sent to them, and some pass it on.
@@ -8,15 +8,15 @@ use crate::error::{Error, Result};
 use crate::tile::{RankGrid, TileId};
 use std::sync::Arc;
 
-/// The memory that each rank of a grid lies in; the same on all ranks.
+/// The memory of each rank of a grid; the same on all ranks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Memories {
-    /// By rank; without it each has a memory of its own.
+    /// The number of the memory by rank; without it each rank has its own memory.
     of: Option<Arc<[usize]>>,
 }
 
 impl Memories {
-    /// Ranks of which each has a memory of its own.
+    /// Ranks of which each has its own memory.
     pub fn apart() -> Memories {
         Memories::default()
     }
@@ -26,19 +26,19 @@ impl Memories {
         Memories { of: Some(of.into()) }
     }
 
-    /// Whether a rank reads the finished tiles of another one where they lie.
+    /// Whether a rank reads the finished tiles of another one in place.
     pub fn share(&self, rank: usize, other: usize) -> bool {
         self.of.as_ref().is_some_and(|of| of.get(rank).is_some_and(|memory| of.get(other) == Some(memory)))
     }
 
-    /// The readers of a tile that it must be sent to, in the order of [`RankGrid::clients`].
+    /// The readers of a tile to which it must be sent, in the order of [`RankGrid::clients`].
     pub fn clients(&self, grid: RankGrid, tiles: usize, tile: TileId) -> Vec<u32> {
         let (mut clients, owner) = (grid.clients(tiles, tile), grid.owner(tile));
         clients.retain(|&client| !self.share(owner, client as usize));
         clients
     }
 
-    /// The readers of a tile, other than its owner, that read it where it lies.
+    /// The readers of a tile, other than its owner, that read it in place.
     pub fn neighbours(&self, grid: RankGrid, tiles: usize, tile: TileId) -> Vec<u32> {
         if self.of.is_none() {
             return Vec::new();
@@ -60,8 +60,8 @@ impl Memories {
         }
     }
 
-    /// The fewest slots with which every rank comes to an end: room for all tiles of one column that must be sent to a
-    /// rank.
+    /// The smallest number of slots with which every rank terminates: slots for all tiles of one column that must be
+    /// sent to a rank.
     pub fn least_slots(&self, grid: RankGrid, tiles: usize) -> usize {
         // The number of tiles of a column that a rank reads depends on the rank column that owns it, and else shrinks
         // with each.
@@ -79,10 +79,10 @@ impl Memories {
         (0..grid.size()).map(of).max().unwrap_or(0)
     }
 
-    /// Refuses a grid of no ranks, or with fewer slots than [`Memories::least_slots`].
+    /// Returns an error for a grid without ranks, or with fewer slots than [`Memories::least_slots`].
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] with the numbers.
+    /// [`Error::InvalidArgument`] with the numbers of slots.
     pub fn check(&self, grid: RankGrid, tiles: usize, slots: usize) -> Result<()> {
         let RankGrid { rows, cols } = grid;
         if rows == 0 || cols == 0 {
@@ -101,20 +101,20 @@ impl Memories {
 }
 
 impl RankGrid {
-    /// [`Memories::least_slots`] where each rank has a memory of its own.
+    /// [`Memories::least_slots`] if each rank has its own memory.
     pub fn least_slots(&self, tiles: usize) -> usize {
         Memories::apart().least_slots(*self, tiles)
     }
 
-    /// As many slots as there is any use for, at most `slots`: no more than tiles, and than numbers for them.
+    /// The largest useful number of slots, at most `slots`: no more than tiles, and than numbers for them.
     pub fn useful_slots(&self, tiles: usize, slots: usize) -> usize {
         slots.min(tiles.saturating_mul(tiles + 1) / 2).min(MOST_SLOTS)
     }
 
-    /// [`Memories::check`] where each rank has a memory of its own.
+    /// [`Memories::check`] if each rank has its own memory.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] with the numbers.
+    /// [`Error::InvalidArgument`] with the numbers of slots.
     pub fn check(&self, tiles: usize, slots: usize) -> Result<()> {
         Memories::apart().check(*self, tiles, slots)
     }

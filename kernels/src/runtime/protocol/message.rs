@@ -3,12 +3,12 @@
 use crate::error::{Error, Result};
 use crate::tile::TileId;
 
-/// A rank that is to get a tile.
+/// A rank that will receive a tile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Client {
     /// The rank.
     pub rank: u32,
-    /// Whether it has asked already: its request will not be forwarded.
+    /// Whether it has sent a request already: its request will not be forwarded.
     pub asked: bool,
 }
 
@@ -17,7 +17,7 @@ pub struct Client {
 pub enum Message {
     /// The sender has finished a tile that the receiver reads.
     Notice(TileId),
-    /// The sender has finished a tile, which the receiver reads where it lies.
+    /// The sender has finished a tile, which the receiver reads in place.
     Shown(TileId),
     /// `client` requests a tile; comes from the client, or is forwarded by the rank that sent the receiver the tile.
     Request {
@@ -25,21 +25,21 @@ pub enum Message {
         tile: TileId,
         /// The rank that requests it.
         client: u32,
-        /// How often it was forwarded.
+        /// The number of times that it was forwarded.
         hops: u32,
     },
-    /// A finished tile: its data come with the message.
+    /// A finished tile, whose data are sent with the message.
     Tile {
         /// The tile.
         tile: TileId,
-        /// The clients to which the receiver is to send it.
+        /// The clients to which the receiver must send it.
         clients: Vec<Client>,
-        /// Transfers since its owner, this one included.
+        /// Number of transfers since its owner, including this one.
         depth: u32,
     },
     /// The sender's tasks are done ([`super::Termination::AllToAll`]).
     Finished,
-    /// The sender has met an error: nothing more will come of it.
+    /// The sender has had an error: it will send nothing more.
     Stop,
 }
 
@@ -77,7 +77,7 @@ impl Message {
     /// The message of these words.
     ///
     /// # Errors
-    /// [`Error::Transport`] for words that are none.
+    /// [`Error::Transport`] for words that are not a message.
     pub fn from_words(words: &[u64]) -> Result<Message> {
         let tile = |row: u64, col: u64| TileId { row: row as usize, col: col as usize };
         match *words {
@@ -93,7 +93,7 @@ impl Message {
             }
             [FINISHED] => Ok(Message::Finished),
             [STOP] => Ok(Message::Stop),
-            _ => Err(Error::Transport(format!("a message of {} words that nobody sends", words.len()))),
+            _ => Err(Error::Transport(format!("a message of {} words is not part of the protocol", words.len()))),
         }
     }
 }

@@ -1,13 +1,12 @@
 //! One rank of a tiled Cholesky factorisation over many ranks, without I/O, threads or clocks.
 //!
-//! The owner of a tile runs its tasks. Ranks that share its memory read a finished tile where it lies, to all other
-//! ranks it is sent on request, and a rank holds tiles that were sent to it in a fixed number of slots.
-//! [`TaskMachine::handle`] takes in events, [`TaskMachine::poll`] returns the next action; drivers move messages and
-//! compute. Every driver (threads, MPI, simulator) runs this code.
-//! Promise: with at least [`Memories::least_slots`] slots, and drivers that deliver every message and run
-//! every task, every rank comes to an end, in whatever order messages arrive (docs/decisions/017-one-protocol.md).
-//! Source: Tsujita, Endo, Fujisawa, "The Scalable Petascale Data-Driven Approach for the Cholesky Factorization with
-//! multiple GPUs", ESPM2 2015.
+//! The owner of a tile runs its tasks. Ranks that share its memory read a finished tile in place; to all other ranks it
+//! is sent on request, and a rank holds received tiles in a fixed number of slots. [`TaskMachine::handle`] processes
+//! events, [`TaskMachine::poll`] returns the next action; drivers move messages and compute. Every driver (threads,
+//! MPI, simulator) runs this code. Promise: with at least [`Memories::least_slots`] slots, and drivers that deliver
+//! every message and run every task, every rank terminates, for any order of messages
+//! (docs/decisions/017-one-protocol.md). Source: Tsujita, Endo, Fujisawa, "The Scalable Petascale Data-Driven Approach
+//! for the Cholesky Factorization with multiple GPUs", ESPM2 2015.
 
 mod admission;
 mod counters;
@@ -35,50 +34,50 @@ use crate::tile::TileId;
 use serde::Serialize;
 use std::ops::Range;
 
-/// How a rank finds out that no other rank will send it a request.
+/// How a rank detects that no other rank will send it a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Termination {
-    /// Its lists of clients are empty: no messages.
+    /// Its lists of clients are empty; this needs no messages.
     #[default]
     Lists,
     /// Every rank notifies every other that it has finished.
     AllToAll,
 }
 
-/// Choices of a rank; the same on all of them but for the policy and the choices for workers and devices.
+/// Options of a rank; the same on all ranks except for the policy and the options for workers and devices.
 #[derive(Clone, Copy, Debug)]
 pub struct ProtocolOptions {
-    /// Which rank sends a tile to which.
+    /// The rule that determines the sender of a finished tile for each receiver.
     pub delivery: DeliveryKind,
-    /// When a rank may end.
+    /// The rule by which a rank detects that it may end.
     pub termination: Termination,
-    /// Which ready tile is worked on next.
+    /// The order of ready tiles.
     pub policy: Policy,
-    /// Tiles of other ranks that have room at a time.
+    /// Tiles of other ranks that a rank can hold at a time.
     pub slots: usize,
-    /// Runs that may be under way at a time; on the host, where there are devices.
+    /// Largest number of runs at a time; on the host, if there are devices.
     pub workers: usize,
-    /// The devices of this rank, where it has any; every rank may have others.
+    /// The devices of this rank, if it has any; ranks may have different devices.
     pub devices: Option<DeviceSites>,
-    /// Most updates of a run on each of its tiles; with more than one, a run may also finish its tiles.
+    /// Largest number of updates of a run on each of its tiles; with more than one, a run may also finish its tiles.
     pub most_updates: usize,
     /// Most tiles of a run.
     pub strip_tiles: usize,
-    /// Whether a run waits until all updates of its tiles are ready. Only where there is one process: over several, an
-    /// update that waits would keep the slots of its operands.
+    /// Whether a run waits until all updates of its tiles are ready. Only for a single process: over several, an update
+    /// that waits would keep the slots of its operands.
     pub updates_at_once: bool,
-    /// Whether a worker of the host that finds nothing to do takes own tiles in ahead of their first task: runs of no
-    /// task at all ([`TileRun::is_ahead`]).
+    /// Whether an idle worker of the host loads own tiles before their first task: runs without tasks
+    /// ([`TileRun::is_ahead`]).
     pub loads_ahead: bool,
-    /// Whether a tile that came must be converted before tasks can read it ([`ProtocolEvent::Imported`]).
+    /// Whether a received tile must be converted before tasks can read it ([`ProtocolEvent::Imported`]).
     pub imports: bool,
-    /// Tiles that each device has room for, for the policies that use it.
+    /// Tiles that fit each device, for the policies that use it.
     pub room_tiles: usize,
 }
 
 impl ProtocolOptions {
-    /// Choices of a rank that owns all tiles, with `workers` workers: nothing is sent.
+    /// Options of a rank that owns all tiles, with `workers` workers: nothing is sent.
     pub fn alone(policy: Policy, workers: usize) -> ProtocolOptions {
         ProtocolOptions {
             delivery: DeliveryKind::default(),
@@ -97,16 +96,16 @@ impl ProtocolOptions {
     }
 }
 
-/// Work on a strip of own tiles, neighbours in a tile column: on each the updates by some columns, in order, then
-/// perhaps its last task, from the first tile to the last. The tiles share the right operands of their updates. A run
-/// without tasks brings a tile in, which its first task would have to do otherwise.
+/// Work on a strip of own tiles, neighbours in a tile column: on each tile the updates by some columns, in order, and
+/// possibly its last task, from the first tile to the last. The tiles share the right operands of their updates. A run
+/// without tasks loads a tile, which its first task would have to do otherwise.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TileRun {
     /// The first tile.
     pub tile: TileId,
-    /// How many there are.
+    /// Number of tiles.
     pub count: usize,
-    /// Tile rows from one to the next.
+    /// Distance in tile rows from one tile to the next.
     pub row_step: usize,
     /// Tile columns whose updates (SYRK, GEMM) are applied.
     pub updates: Range<usize>,
@@ -121,7 +120,8 @@ impl TileRun {
         (0..self.count).map(move |at| TileId { row: row + at * step, col })
     }
 
-    /// The rows of the tiles that an update by one column reads, each once: of its own tiles, and of its column.
+    /// The rows of the tiles that an update by one column reads, each once: the rows of the run's tiles, and the row of
+    /// their column.
     pub fn operand_rows(&self) -> impl Iterator<Item = usize> + use<> {
         let col = self.tile.col;
         self.tiles().map(|tile| tile.row).filter(move |row| *row != col).chain([col])
@@ -136,12 +136,12 @@ impl TileRun {
         })
     }
 
-    /// Whether it takes a tile in ahead of its tasks, and does none of them.
+    /// Whether it loads a tile before its tasks, and does none of them.
     pub fn is_ahead(&self) -> bool {
         self.updates.is_empty() && !self.finish
     }
 
-    /// Tasks on each tile.
+    /// Number of tasks on each tile.
     pub fn tasks_each(&self) -> usize {
         self.updates.len() + usize::from(self.finish)
     }
@@ -150,24 +150,24 @@ impl TileRun {
 /// An event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ProtocolEvent {
-    /// A message arrived; for [`Message::Tile`] the tile's data lies in a buffer of the driver.
+    /// A message arrived; for [`Message::Tile`] the tile's data are in a buffer of the driver.
     Message {
         /// The sender.
         from: usize,
         /// The message.
         message: Message,
     },
-    /// The tile of another rank can be read by tasks, where by [`ProtocolOptions::imports`] it must be prepared first.
+    /// Tasks can read the tile of another rank, if by [`ProtocolOptions::imports`] it must be converted first.
     Imported(TileId),
-    /// The data of a tile sent by [`ProtocolAction::Send`] has left: one event for each such message.
+    /// The transfer of the data of a tile sent by [`ProtocolAction::Send`] has ended: one event for each such message.
     Sent(TileId),
     /// A run is done.
     Done(TileRun),
-    /// This rank must stop for an error of its own.
+    /// This rank must stop because of its own error.
     Failed,
 }
 
-/// An action to carry out.
+/// An action for the driver.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ProtocolAction {
     /// Send a message, and with [`Message::Tile`] the data of the tile.
@@ -181,6 +181,6 @@ pub enum ProtocolAction {
     Run(TileRun),
     /// The data of a tile of another rank, or the copy of an own one that was kept for sending, is not needed again.
     Release(TileId),
-    /// This rank is done: handed out once, as the last action.
+    /// This rank is done: returned once, as the last action.
     Finished,
 }

@@ -289,7 +289,7 @@ impl Progress {
         run
     }
 
-    /// A run that takes in the leftmost own tile that nothing was done on and nothing can be done on yet.
+    /// A run that starts on the leftmost own tile on which nothing was done and nothing can be done yet.
     pub fn start_ahead(&mut self) -> Option<TileRun> {
         let (grid, tiles) = (self.grid, self.graph.tiles);
         while self.ahead.col < tiles {
@@ -338,7 +338,7 @@ impl Progress {
             let index = self.index(tile);
             let own = &mut self.tiles[index];
             let is_under_way = own.stage == TileStage::Running && own.applied as usize == run.updates.start;
-            assert!(is_under_way, "{run:?} was not handed out");
+            assert!(is_under_way, "{run:?} was not started");
             own.applied = run.updates.end as u32;
             own.stage = if run.finish { TileStage::Finished } else { TileStage::Waiting };
         }

@@ -83,8 +83,8 @@ impl Ready {
         }
     }
 
-    /// Takes the next tile; `resident` tells which tiles lie where the work is done, `is_whole` for which tiles all
-    /// updates are ready.
+    /// Takes the next tile; `resident` decides whether a tile is at the place of the work, `is_whole` whether all
+    /// updates of a tile are ready.
     pub fn pop(&mut self, resident: &dyn Fn(TileId) -> bool, is_whole: impl Fn(TileId) -> bool) -> Option<TileId> {
         let others = self.heap.len() + self.columns.len() + self.queue.len();
         let is_due = |since: usize| others == 0 || self.taken >= since + self.lookahead.unwrap_or(0);

@@ -2,7 +2,7 @@
 //!
 //! A tile belongs to one device, which runs its updates and its TRSM; POTRF is computed on the host, as a run of its
 //! own, by workers of the host or by those of the device.
-//! Knows: numbers. Does not know: what a device is.
+//! Depends on: numbers. Independent of: what a device is.
 
 use super::{ProtocolOptions, TileRun};
 use crate::runtime::Task;
@@ -13,10 +13,11 @@ use crate::tile::{RankGrid, TileId};
 pub struct DeviceSites {
     /// Their grid.
     pub grid: RankGrid,
-    /// Runs that may be under way on each at a time.
+    /// Largest number of runs at a time on each device.
     pub workers: usize,
     /// The workers that factor the tiles on the diagonal: `None` for workers of the host; else a worker of the device
-    /// that owns the tile, when this number of runs were begun there since the last update, or nothing else is ready.
+    /// that owns the tile, after this number of runs were begun there since the last update, or if nothing else is
+    /// ready.
     pub lookahead: Option<usize>,
 }
 
@@ -35,7 +36,7 @@ impl Sites {
     /// The number of the first device; the others follow.
     pub const FIRST_DEVICE: usize = 1;
 
-    /// The sites under some choices.
+    /// The sites under these options.
     pub fn new(grid: RankGrid, options: &ProtocolOptions) -> Sites {
         Sites { grid, host_workers: options.workers, devices: options.devices }
     }
@@ -45,7 +46,7 @@ impl Sites {
         Sites::FIRST_DEVICE + self.devices.map_or(0, |devices| devices.grid.size())
     }
 
-    /// Runs that may be under way at a site.
+    /// Largest number of runs at a time at a site.
     pub fn workers(&self, site: usize) -> usize {
         match self.devices {
             Some(devices) if site != Sites::HOST => devices.workers,
@@ -53,12 +54,12 @@ impl Sites {
         }
     }
 
-    /// Where an own tile is worked on, but for POTRF.
+    /// The site of an own tile, except for POTRF.
     pub fn of_tile(&self, tile: TileId) -> usize {
         self.devices.map_or(Sites::HOST, |devices| Sites::FIRST_DEVICE + devices.grid.owner(self.grid.within(tile)))
     }
 
-    /// Where a task on an own tile runs.
+    /// The site of a task on an own tile.
     pub fn of_task(&self, task: Task, tile: TileId) -> usize {
         match task {
             Task::Potrf { .. } if self.host_factors() => Sites::HOST,
@@ -66,7 +67,7 @@ impl Sites {
         }
     }
 
-    /// Where a run is done.
+    /// The site of a run.
     pub fn of_run(&self, run: &TileRun) -> usize {
         if run.finish && self.finishes_apart(run.tile) && self.host_factors() {
             Sites::HOST
@@ -75,7 +76,7 @@ impl Sites {
         }
     }
 
-    /// Runs that come before a tile on the diagonal is factored at a site, where it is.
+    /// Runs that are begun before a tile on the diagonal is factored at a site, if it is factored there.
     pub fn lookahead(&self, site: usize) -> Option<usize> {
         self.devices.filter(|_| site != Sites::HOST)?.lookahead
     }
@@ -84,12 +85,12 @@ impl Sites {
         self.devices.is_none_or(|devices| devices.lookahead.is_none())
     }
 
-    /// Whether a site has runs: without workers nothing there would come to an end.
+    /// Whether a site has runs: without workers no run there would end.
     pub fn has_runs(&self, site: usize) -> bool {
         site != Sites::HOST || self.host_factors()
     }
 
-    /// Whether the last task on a tile is computed elsewhere than its updates, and so is a run of its own.
+    /// Whether the last task on a tile is computed at another site than its updates, and so is a separate run.
     pub fn finishes_apart(&self, tile: TileId) -> bool {
         tile.row == tile.col && self.devices.is_some()
     }

@@ -1,6 +1,6 @@
-//! Which tile leaves a full memory first.
+//! The rule that selects the first tile to be evicted from a full memory.
 //!
-//! Knows: ids, and when each came and was last used. Does not know: which of them may leave (the cache does).
+//! Depends on: ids, and when each came and was last used. Independent of: which of them may leave (the cache does).
 
 use crate::error::{Error, Result};
 use rustc_hash::FxHashMap;

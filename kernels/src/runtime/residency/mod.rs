@@ -1,14 +1,13 @@
 //! Tiles on one of two levels of memory: which of them have copies on the upper level, the state of each copy, and the
 //! moves before a task can run there.
 //!
-//! Every tile has its home on the lower level: a device stands above the host, the host above a disk. Per tile there
-//! is a state, `Invalid` (not here), `Shared` (as at home) or `Modified` (newer than at home), and how often it is
-//! held.
+//! Every tile has its home on the lower level: a device stands above the host, the host above a disk. Per tile there is
+//! a state, `Invalid` (not here), `Shared` (as at home) or `Modified` (newer than at home), and how often it is held.
 //! Promise: the limits are never exceeded; a held tile never leaves; a `Modified` tile is written back before it
 //! leaves, so no write is lost; a reader always finds the last write. A request that cannot be met changes nothing.
-//! Knows: ids and bytes. Does not know: which levels these are, what tiles are made of, when moves are carried out.
-//! Moves must be carried out in order, or with the same effect. Where the lower level answers later,
-//! [`LocalScheduler`](super::LocalScheduler) holds what is on its way.
+//! Depends on: ids and bytes. Independent of: which levels these are, what tiles are made of, when moves are carried
+//! out. Moves must be carried out in order, or with the same effect. If the lower level answers later,
+//! [`LocalScheduler`](super::LocalScheduler) holds the objects in transit.
 
 mod eviction;
 mod tasks;
@@ -29,9 +28,9 @@ use std::hash::Hash;
 pub enum TileState {
     /// There is none.
     Invalid,
-    /// It is the same as at home.
+    /// It equals the copy at home.
     Shared,
-    /// It is newer than at home.
+    /// It is newer than the copy at home.
     Modified,
 }
 
@@ -42,7 +41,7 @@ pub enum Access {
     Read,
     /// Reads and writes it.
     Update,
-    /// Creates it: there is nothing to copy from its home.
+    /// Creates it: nothing is copied from its home.
     Create,
 }
 
@@ -57,14 +56,14 @@ pub struct TileUse<T> {
     pub access: Access,
 }
 
-/// A move to be carried out.
+/// A move to carry out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Move<T> {
     /// Copy the tile to its home.
     WriteBack(T),
-    /// Forget the tile: its place is free.
+    /// Remove the tile: its memory is free.
     Drop(T),
-    /// Find a place for the tile and copy it from its home.
+    /// Find memory for the tile and copy it from its home.
     Fetch(T),
 }
 
@@ -73,7 +72,7 @@ pub enum Move<T> {
 pub struct Limits {
     /// Bytes of all tiles.
     pub bytes: u64,
-    /// Tiles, where they lie in slots of one size.
+    /// Number of tiles, if they are stored in slots of one size.
     pub tiles: usize,
 }
 
@@ -92,12 +91,12 @@ pub enum Admission<T> {
         /// To be released after the task.
         lease: Lease<T>,
     },
-    /// Too much is held by other tasks now.
+    /// Other tasks hold too many tiles now.
     Busy,
-    /// Too many tiles are newer than at home; these tiles must be written back before others find room (only from
-    /// [`Residency::acquire_clean`]). Empty where enough writes are under way.
+    /// Too many tiles are newer than at home; these tiles must be written back before others fit (only from
+    /// [`Residency::acquire_clean`]). Empty if enough writes are under way.
     Unwritten(Vec<T>),
-    /// The tiles exceed the limits even if nothing else is there.
+    /// The tiles exceed the limits even without other tiles.
     TooLarge {
         /// Bytes of the tiles.
         bytes: u64,
@@ -106,7 +105,7 @@ pub enum Admission<T> {
     },
 }
 
-/// Counts of moves, and of moves that were not needed.
+/// Counts of moves, and of moves that were unnecessary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct CacheCounters {
     /// Bytes copied from their homes.
@@ -117,14 +116,14 @@ pub struct CacheCounters {
     pub uploads: u64,
     /// Tiles written back.
     pub write_backs: u64,
-    /// Tiles found where they were needed.
+    /// Tiles that were in memory when they were needed.
     pub hits: u64,
-    /// Tiles that had to leave for others.
+    /// Tiles that were evicted for others.
     pub evictions: u64,
 }
 
 impl CacheCounters {
-    /// The counts since `earlier`; all counts where a new memory has been counting since.
+    /// The counts since `earlier`; all counts if a new memory has been counting since then.
     pub fn since(&self, earlier: &CacheCounters) -> CacheCounters {
         if earlier.up_bytes > self.up_bytes {
             return *self;
@@ -177,7 +176,7 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
         Residency { limits, used_bytes: 0, held, entries, order, counters: CacheCounters::default() }
     }
 
-    /// Allows `tiles` tiles from now on, at least as many as before.
+    /// Allows `tiles` tiles from now on, not fewer than before.
     pub fn allow(&mut self, tiles: usize) {
         assert!(tiles >= self.limits.tiles, "a memory does not shrink: {tiles} of {}", self.limits.tiles);
         self.limits.tiles = tiles;
@@ -192,12 +191,12 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
         }
     }
 
-    /// How many tasks hold a tile.
+    /// The number of tasks that hold a tile.
     pub fn hold_count(&self, tile: T) -> usize {
         self.entries.get(&tile).map_or(0, |entry| entry.hold_count)
     }
 
-    /// Bytes of all tiles here.
+    /// Bytes of all tiles in this memory.
     pub fn used_bytes(&self) -> u64 {
         self.used_bytes
     }
@@ -228,8 +227,8 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
         self.grant(&uses, moves)
     }
 
-    /// As [`Residency::acquire`], where a tile that was written back may leave only when the write has ended: no write
-    /// is among the moves, and a tile that is being written is held ([`Residency::hold`]) by the caller.
+    /// As [`Residency::acquire`], if a tile that was written back may be evicted only when the write has ended: no
+    /// write is among the moves, and the caller holds a tile that is being written ([`Residency::hold`]).
     pub fn acquire_clean(&mut self, uses: &[TileUse<T>]) -> Admission<T> {
         let uses = merged(uses);
         if let Some(refusal) = self.too_large(&uses) {
@@ -289,13 +288,13 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
         }
     }
 
-    /// Holds a tile that is here.
+    /// Holds a tile in this memory.
     pub fn hold(&mut self, tile: T) -> Lease<T> {
         self.entries.get_mut(&tile).unwrap_or_else(|| panic!("{tile:?} is not here")).hold(&mut self.held);
         Lease(vec![tile])
     }
 
-    /// Bytes and tiles that could come if all tiles that are not held left, modified or not.
+    /// Bytes and tiles that could be loaded if all tiles that are not held were evicted, modified or not.
     pub fn unheld(&self) -> Limits {
         Limits { bytes: self.limits.bytes - self.held.bytes, tiles: self.limits.tiles - self.held.tiles }
     }
@@ -305,7 +304,7 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
         self.limits
     }
 
-    /// Writes a tile back where it is modified; it stays.
+    /// Writes a tile back if it is modified; it stays in memory.
     pub fn write_back(&mut self, tile: T) -> Option<Move<T>> {
         let entry = self.entries.get_mut(&tile).filter(|entry| entry.modified)?;
         entry.modified = false;
@@ -314,7 +313,7 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
         Some(Move::WriteBack(tile))
     }
 
-    /// Forgets a tile, because its home changes or because it is not needed again. It must not be held or modified.
+    /// Removes a tile, because its owner changes or because it is not needed again. It must not be held or modified.
     pub fn discard(&mut self, tile: T) -> Option<Move<T>> {
         let entry = self.entries.get(&tile)?;
         assert!(!entry.modified && entry.hold_count == 0, "{tile:?} cannot go: {entry:?}");
@@ -324,13 +323,13 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
         Some(Move::Drop(tile))
     }
 
-    /// Forgets a tile that will not be read again, written back or not. It must not be held.
+    /// Removes a tile that will not be read again, written back or not. It must not be held.
     pub fn destroy(&mut self, tile: T) -> Option<Move<T>> {
         self.entries.get_mut(&tile)?.modified = false;
         self.discard(tile)
     }
 
-    /// Writes everything back that is modified, in the order of eviction.
+    /// Writes back all modified tiles, in the order of eviction.
     pub fn flush(&mut self) -> Vec<Move<T>> {
         let tiles = self.order.iter().collect::<Vec<_>>();
         tiles.into_iter().filter_map(|tile| self.write_back(tile)).collect()

@@ -3,15 +3,15 @@
 //! The tiles that one owner of a grid works on have their home one level below: host memory for a device, a disk for
 //! host memory. POTRF runs at the home; all other tasks run above it. A finished tile is written back to its home at
 //! once, a tile on the diagonal as soon as only POTRF is left, and a tile that no task of this owner reads again is
-//! forgotten, so that the rule of eviction decides among tiles that are of use. Knows: the graph and who owns what.
-//! Does not know: what carries moves out, when, or which task is next.
+//! forgotten, so that the rule of eviction decides among tiles that are of use. Depends on: the graph and who owns
+//! what. Independent of: what carries moves out, when, or which task is next.
 
 use super::{Access, Admission, CacheCounters, Eviction, Lease, Limits, Move, Residency, TileState, TileUse};
 use crate::runtime::{CholeskyGraph, Task};
 use crate::tile::{RankGrid, TileId};
 use rustc_hash::FxHashMap;
 
-/// The owner whose tasks are meant: number `number` of a grid of owners.
+/// Number `number` of a grid of owners, whose tasks are counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Owner {
     /// All owners.
@@ -32,7 +32,7 @@ pub struct TaskMoves {
     lease: Option<Lease<TileId>>,
 }
 
-/// The fewest tiles that the upper level must have room for: the operands of one task.
+/// The smallest number of tiles that the upper level must hold: the operands of one task.
 pub fn least_room_tiles(graph: CholeskyGraph) -> usize {
     match graph.tiles {
         0 | 1 => 0,

@@ -15,7 +15,7 @@ const HOST_ROWS: usize = 1024;
 /// Products in a row, so that the time to start them does not count.
 const REPETITIONS: usize = 3;
 
-/// Billions of operations a second, two for a multiply-add; `None` where the device has no room for operands worth
+/// Billions of operations a second, two for a multiply-add; `None` if the device memory is too small for operands worth
 /// timing. A device is timed by its own clock, but a software device, whose clock is made up, by the host's.
 pub fn products(device: &Arc<dyn Device>) -> Result<Option<f64>> {
     let kind = device.description().kind;

@@ -40,7 +40,7 @@ pub const NAMES: [&str; 2] = ["sdpb", "mpfr"];
 /// The stages of a step.
 const STAGES: [&str; 4] = ["v", "q", "cholesky", "solves"];
 
-/// Right sides, one after the other.
+/// Right-hand sides, one after the other.
 const SOLVES: usize = 2;
 
 /// A first run of another side that takes longer than this counts.
@@ -57,7 +57,7 @@ pub struct BenchStep {
     pub cols: usize,
     /// Precision.
     pub precision_bits: u32,
-    /// Which other sides: `sdpb`, `mpfr`.
+    /// The other implementations: `sdpb`, `mpfr`.
     pub baselines: Vec<String>,
     /// Timed runs of each side.
     pub runs: usize,
@@ -133,7 +133,7 @@ fn timed<T>(world: &dyn Transport, work: impl FnOnce() -> Result<T>) -> Result<(
 ///
 /// # Errors
 /// [`Error::Verification`] for a wrong answer on any side, or other bits than those of one process;
-/// [`Error::InvalidArgument`], and those of the operations.
+/// [`Error::InvalidArgument`], and the errors of the operations.
 pub fn run(session: &mut dyn Session, config: &BenchStep, world: &dyn Transport) -> Result<()> {
     config.engine.refuse_devices("a step")?;
     let names = config.baselines.iter().map(|name| admitted(name, config.precision_bits));

@@ -86,7 +86,7 @@ impl<'a> Others<'a> {
     /// Checks the answers of the last run by the verifiers, some of each rank's blocks on that rank. Collective.
     ///
     /// # Errors
-    /// Those of making the operands; [`sunzi::Error::Transport`].
+    /// The errors of making the operands; [`sunzi::Error::Transport`].
     pub fn judge(&mut self, alone: Option<&Alone>) -> Result<()> {
         let (config, world) = (self.config, self.world);
         let mut right = self.whole.as_ref().zip(alone).is_none_or(|(whole, alone)| whole.is_right(alone));

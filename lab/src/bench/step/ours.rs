@@ -69,7 +69,7 @@ impl<'a> StepSide<'a> {
     /// One step, whose time counts where it `counts`. Collective.
     ///
     /// # Errors
-    /// Those of the operations.
+    /// The errors of the operations.
     pub fn run(&mut self, counts: bool) -> Result<()> {
         let StepSide { config, ctx, team, own, v, right, answers, runs } = self;
         let bits = config.precision_bits;
@@ -99,7 +99,7 @@ impl<'a> StepSide<'a> {
     /// Whether the last answers are those of one process, which the root has; on all ranks. Collective.
     ///
     /// # Errors
-    /// Those of gathering.
+    /// The errors of gathering.
     pub fn has_bits_of(&self, alone: Option<&Alone>) -> Result<bool> {
         let world = self.team.world();
         let Answers { q, factor, solutions } = self.answers.as_ref().expect("a step was done");
@@ -131,7 +131,7 @@ impl Alone {
     /// Computes it.
     ///
     /// # Errors
-    /// Those of the operations.
+    /// The errors of the operations.
     pub fn new(ctx: &Context, config: &BenchStep) -> Result<Alone> {
         let bits = config.precision_bits;
         let blocks = (0..config.blocks).map(|at| config.block(at)).collect::<Result<Vec<_>>>()?;

@@ -60,7 +60,7 @@ pub struct BlockCalls {
     pub syr2k: u64,
     /// A Gram matrix.
     pub syrk: u64,
-    /// A solve for as many right sides as rows.
+    /// A solve for as many right-hand sides as rows.
     pub trsm: u64,
     /// The factor, where exponents spread as little as in most matrices.
     pub cholesky: u64,
@@ -86,7 +86,7 @@ impl Calls<'_> {
     /// The Gram matrix of the columns of a `rows x cols` matrix.
     ///
     /// # Errors
-    /// Those of the library's plans, as of all others here.
+    /// The errors of the library's plans, as of all others here.
     pub fn syrk(&self, rows: usize, cols: usize) -> Result<u64> {
         self.product(cols, |options| plan_syrk_with(self.ctx, (rows, cols), self.bits, options))
     }

@@ -111,7 +111,7 @@ impl Ledger {
     /// `precisions` precisions.
     ///
     /// # Errors
-    /// Those of the library's plans.
+    /// The errors of the library's plans.
     pub fn new(planners: &Planners, part: ProgramPart<'_>, bits: u32, gap: Gap, precisions: usize) -> Result<Ledger> {
         let ProgramPart { problem, cones, share } = part;
         let calls = |ctx| Calls { ctx, bits, gap };

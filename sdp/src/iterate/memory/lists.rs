@@ -1,6 +1,6 @@
 //! The memory that a run takes in addition to its matrices: lists, threads, tables of contexts, loops between calls.
 //!
-//! These are most of the numbers of a plan that were measured. Does not know: programs.
+//! These are most of the numbers of a plan that were measured. Independent of: programs.
 
 /// Bytes of all that is no matrix and belongs to no block: the state of the run, lists, a context.
 const BASE_BYTES: u64 = 7 << 10;

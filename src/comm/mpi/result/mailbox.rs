@@ -22,14 +22,14 @@ pub unsafe fn probe(comm: sys::MPI_Comm, tag: Tag) -> Result<Option<(usize, usiz
     // SAFETY: a status is a struct of numbers, for which zeros are values.
     let status = unsafe { status.assume_init() };
     let from = usize::try_from(status.MPI_SOURCE);
-    let from = from.map_err(|_| Error::Transport("MPI_Iprobe: a message from nobody".into()))?;
+    let from = from.map_err(|_| Error::Transport("MPI_Iprobe reports a message without a sender".into()))?;
     Ok(Some((from, words_received(&status)?)))
 }
 
 /// The finished ones of `requests`, also those with an error, by falling index.
 ///
 /// # Safety
-/// All `requests` are live. Those that are returned are not used again.
+/// All `requests` are live. The returned requests are not used again.
 pub unsafe fn test_some(requests: &mut [sys::MPI_Request]) -> Result<Vec<(usize, Result<sys::MPI_Status>)>> {
     if requests.is_empty() {
         return Ok(Vec::new());
@@ -49,7 +49,8 @@ pub unsafe fn test_some(requests: &mut [sys::MPI_Request]) -> Result<Vec<(usize,
         check("MPI_Testsome", code)?;
     }
     // A negative number means that no request is active, which cannot be.
-    let done = usize::try_from(done).map_err(|_| Error::Transport("MPI_Testsome: no request is live".into()))?;
+    let done =
+        usize::try_from(done).map_err(|_| Error::Transport("MPI_Testsome: there is no active request".into()))?;
     let outcome = |status: sys::MPI_Status| {
         if some_failed { check("MPI_Testsome", status.MPI_ERROR).map(|()| status) } else { Ok(status) }
     };

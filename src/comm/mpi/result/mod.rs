@@ -335,7 +335,7 @@ pub fn words_received(status: &sys::MPI_Status) -> Result<usize> {
     let mut words = 0;
     // SAFETY: a status that MPI has written, of messages of words; MPI is alive.
     check("MPI_Get_count", unsafe { sys::MPI_Get_count(status, sys::RSMPI_UINT64_T, &mut words) })?;
-    usize::try_from(words).map_err(|_| Error::Transport("a message of no whole number of words".into()))
+    usize::try_from(words).map_err(|_| Error::Transport("a message is not a whole number of words".into()))
 }
 
 fn no_request() -> sys::MPI_Request {

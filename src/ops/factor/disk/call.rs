@@ -43,7 +43,7 @@ pub(super) trait Element {
     /// Writes the factor, all of whose tiles are finished. Collective.
     ///
     /// # Errors
-    /// Those of the storage and of the file; the error of a factorisation that did not finish.
+    /// The errors of the storage and of the file; the error of a factorisation that did not finish.
     fn write(&self, call: &DiskCall<'_>, path: &Path, tile_file: &TileFile) -> Result<()>;
 }
 
@@ -91,7 +91,7 @@ impl DiskCall<'_> {
     /// The plan. Collective.
     ///
     /// # Errors
-    /// Those of [`DiskNeeds::plan`].
+    /// The errors of [`DiskNeeds::plan`].
     pub fn plan(&self, element: &impl Element) -> Result<OutOfCorePlan> {
         let payload_words = element.payload_words(&self.tiling);
         let tiles = element.needs(&self.tiling, &payload_words);
@@ -121,7 +121,7 @@ impl DiskCall<'_> {
     /// Factors all tiles that are not finished, and writes the factor. A damaged tile is made again. Collective.
     ///
     /// # Errors
-    /// Those of `element`; those of the directory.
+    /// The errors of `element`; the errors of the directory.
     pub fn factor(
         &self,
         element: &impl Element,
@@ -161,7 +161,7 @@ impl DiskCall<'_> {
     /// Carries out the tasks of `tiles`, under the order of blocks. Collective.
     ///
     /// # Errors
-    /// Those of [`drive::run_tiles`].
+    /// The errors of [`drive::run_tiles`].
     pub fn run_tiles<W: RankTiles>(
         &self,
         ctx: &Context,

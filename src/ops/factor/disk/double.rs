@@ -84,7 +84,10 @@ fn agree_on_instructions(world: &dyn Transport) -> Result<&'static str> {
     let mut range = [word, !word];
     world.all_reduce(Reduction::Max, &mut range)?;
     let refusal = || {
-        let message = format!("doubles on CPUs of several kinds: this rank has {name}, and others other instructions");
+        let message = format!(
+            "the ranks have different CPUs: this rank factors doubles with {name} instructions, and others with other \
+             instructions"
+        );
         Error::InvalidArgument(message)
     };
     agree(world, if range[0] == !range[1] { Ok(()) } else { Err(refusal()) })?;

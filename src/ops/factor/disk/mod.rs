@@ -32,21 +32,21 @@ use double::{factor_doubles, plan_doubles};
 use serde::Serialize;
 use std::path::Path;
 
-/// Choices of an out-of-core factorisation.
+/// Options of an out-of-core factorisation.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct OutOfCoreOptions {
-    /// Rows of a tile, 4088 at most of big floats; by default chosen from the order. A directory belongs to tiles of
-    /// one size.
+    /// Rows of a tile, at most 4088 for big floats; by default chosen from the order. All tiles in a directory have one
+    /// size.
     pub tile_rows: Option<usize>,
-    /// Whether only the lower triangle of a file that stores all entries is used; by default both triangles are, and
-    /// must agree.
+    /// Whether only the lower triangle of a file that stores all entries is used; by default both triangles are read
+    /// and must be equal.
     pub lower: bool,
-    /// Whether the system's cache is used.
+    /// Whether the system's page cache is used.
     pub caching: Caching,
-    /// Whether the report has the spans of all tasks.
+    /// Whether the report includes the time spans of all tasks.
     pub spans: bool,
-    /// Rows and columns of the ranks that own tiles, where there are several; by default nearly square.
+    /// Rows and columns of the grid of ranks, if there are several; by default nearly square.
     pub grid: Option<RankGrid>,
 }
 
@@ -77,15 +77,15 @@ pub struct OutOfCoreReport {
     pub order: usize,
     /// Precision of the factor.
     pub precision_bits: u32,
-    /// Fixed-point bits inside; 53 for doubles.
+    /// Fixed-point bits of the computation; 53 for doubles.
     pub working_bits: u32,
-    /// Name of the kernel; for doubles of the instructions.
+    /// Name of the kernel; for doubles the name of the instruction set.
     pub kernel: &'static str,
-    /// Planes; none for doubles.
+    /// Number of residue planes; 0 for doubles.
     pub primes: usize,
     /// Worker threads of all ranks together.
     pub threads: usize,
-    /// Tiles, memory and bytes as planned; of one rank.
+    /// Tiles, memory and bytes as planned, of one rank.
     pub plan: OutOfCorePlan,
     /// The tiles found in the directory, and the bytes read and written.
     #[serde(flatten)]
@@ -100,13 +100,13 @@ pub struct OutOfCoreReport {
     pub store_seconds: f64,
     /// Seconds of the tasks, summed over all workers.
     pub tasks: TaskTimes,
-    /// How ranks shared the work, where there are several. Tiles and bytes above are those of all ranks.
+    /// The division of the work between ranks, if there are several. Tiles and bytes above are then those of all ranks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranks: Option<RanksReport>,
     /// Every task with its time; for a trace.
     #[serde(skip)]
     pub spans: Vec<Span>,
-    /// The counters of the driver.
+    /// The counters of the scheduler.
     #[serde(skip)]
     pub rank: RankReport,
 }
@@ -114,14 +114,14 @@ pub struct OutOfCoreReport {
 /// The lower triangular `L` with `A = L L^T`, from the binary file `matrix` to the binary file `factor`, with the tiles
 /// that do not fit memory in the directory `storage`.
 ///
-/// Shapes: `matrix` is `n x n`: the lower triangle of a symmetric matrix, or all entries, which are checked or of which
-/// the lower triangle counts, see [`OutOfCoreOptions::lower`] and docs/FORMATS.md.
-/// Accuracy and bits: those of [`crate::cholesky_with`] by norms: the file is the same, byte for byte, whatever the
-/// limit, the threads, and however often the run was ended and begun again.
-/// Memory: as planned, at most the context's limit; without one, the bytes of all tiles. A directory belongs to one
-/// matrix, precision and size of tiles; it holds the finished tiles, about the bytes of the factor, and stays there.
-/// Cost: that of [`crate::cholesky_with`], the conversion of each finished tile once for each block that reads it, and
-/// the bytes that the plan counts. Source: docs/OUT_OF_CORE.md.
+/// Shapes: `matrix` is `n x n`: the lower triangle of a symmetric matrix, or all entries, whose symmetry is checked or
+/// of which only the lower triangle is used, see [`OutOfCoreOptions::lower`] and docs/FORMATS.md. Accuracy and bits:
+/// those of [`crate::cholesky_with`] with [`crate::Accuracy::Norm`]. The file is the same, byte for byte, for any
+/// memory limit and number of threads, and after any number of interruptions. Memory: as planned, at most the context's
+/// limit; without one, the bytes of all tiles. A directory belongs to one matrix, precision and tile size; it contains
+/// the finished tiles, about the bytes of the factor, and is not removed. Cost: that of [`crate::cholesky_with`], the
+/// conversion of each finished tile once for each block that reads it, and the transfers that the plan counts. Source:
+/// docs/OUT_OF_CORE.md.
 ///
 /// ```
 /// use sunzi::io::{self, ReadOptions, WriteOptions};
@@ -138,9 +138,9 @@ pub struct OutOfCoreReport {
 /// ```
 ///
 /// # Errors
-/// Those of [`crate::cholesky_with`]; [`crate::Error::MemoryLimit`] where not even three tiles have room;
-/// [`crate::Error::StorageMismatch`] for a directory of another factorisation, [`crate::Error::StorageInUse`] where
-/// another run works there; [`crate::Error::DiskFull`], [`crate::Error::Io`]: finished tiles stay, and the next call
+/// The errors of [`crate::cholesky_with`]; [`crate::Error::MemoryLimit`] if not even three tiles fit;
+/// [`crate::Error::StorageMismatch`] for the directory of another factorisation, [`crate::Error::StorageInUse`] if
+/// another run uses it; [`crate::Error::DiskFull`], [`crate::Error::Io`]: finished tiles are kept, and the next call
 /// continues from them.
 pub fn cholesky(
     ctx: &Context,
@@ -152,13 +152,13 @@ pub fn cholesky(
     factor_file(Site::one_process(ctx), matrix, factor, storage, precision_bits, &options.of_one_process())
 }
 
-/// [`cholesky`] over the ranks of `team`: each has tiles of its own, a directory of its own below `storage`, and an
-/// equal share of its node's limit. Collective.
+/// [`cholesky`] over the ranks of `team`: each rank has its own tiles, its own directory in `storage`, and an equal
+/// share of its node's limit. Collective.
 ///
-/// All ranks read the file `matrix`, each its own tiles, and rank 0 all of it once; rank 0 writes the file `factor`.
-/// Finished tiles go to the ranks that read them, which keep them in their directories. A run that is begun again may
-/// have another number of ranks: a rank does not compute again the tiles that it finds in its directory.
-/// The bytes of the file are those of one process.
+/// All ranks read their tiles from the file `matrix`, and rank 0 reads all of it once; rank 0 writes the file `factor`.
+/// Finished tiles are sent to the ranks that read them, which keep them in their directories. A resumed run may have
+/// another number of ranks: a rank does not compute again the tiles that it finds in its directory. The file has the
+/// bytes of a run in one process.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -184,8 +184,8 @@ pub fn cholesky(
 /// ```
 ///
 /// # Errors
-/// As [`cholesky`], the same on every rank; [`crate::Error::InvalidArgument`] for a grid of more ranks than there are;
-/// [`crate::Error::Transport`].
+/// As [`cholesky`], the same error on every rank; [`crate::Error::InvalidArgument`] for a grid of more ranks than there
+/// are; [`crate::Error::Transport`].
 pub fn cholesky_over_ranks(
     ctx: &Context,
     team: &Team,
@@ -199,7 +199,7 @@ pub fn cholesky_over_ranks(
     factor_file(Site { ctx, team }, matrix, factor, storage, precision_bits, options)
 }
 
-/// The plan of [`cholesky`] for a file: blocks, bytes of memory, bytes that the disk moves.
+/// The plan of [`cholesky`] for a file: blocks, memory, and transfers between memory and disk.
 ///
 /// ```
 /// use sunzi::io::{self, WriteOptions};
@@ -216,7 +216,7 @@ pub fn cholesky_over_ranks(
 /// ```
 ///
 /// # Errors
-/// As [`cholesky`], as far as the header of the file and the limit go.
+/// The errors of [`cholesky`] that follow from the header of the file and the memory limit.
 pub fn plan_cholesky(
     ctx: &Context,
     matrix: &Path,
@@ -229,17 +229,16 @@ pub fn plan_cholesky(
 /// The lower triangular `L` with `A = L L^T` in doubles, from the binary file `matrix` to the binary file `factor` of
 /// 53 bits, with the tiles that do not fit memory in the directory `storage`.
 ///
-/// Shapes: as for [`cholesky`]. Entries of `matrix` that are no doubles are rounded to the nearest one, ties to even,
-/// as they are read: entries of more than 53 bits, and entries below the range of normal doubles, which become
-/// subnormal or 0.
-/// Accuracy: `|A - L L^T| <= c n eps |A|` with a small constant c, as any Cholesky factorisation in doubles.
-/// Bits: those of [`crate::double::double_cholesky`] on CPUs of one kind with tiles of [`OutOfCorePlan::tile_rows`]
-/// rows: the updates of a tile are applied in the order of their columns, whatever the limit, the threads, and however
-/// often the run was ended and begun again.
-/// Memory: as planned, at most the context's limit; without one, the bytes of all tiles. A directory belongs to one
-/// matrix, size of tiles and kind of instructions; finished tiles lie there as doubles, 8 bytes for each entry of the
-/// triangle, and stay. Devices of the context are not used.
-/// Cost: `n^3 / 6` multiply-adds in doubles, and the bytes that the plan counts. Source: docs/OUT_OF_CORE.md.
+/// Shapes: as for [`cholesky`]. Entries of `matrix` that are not doubles are rounded to the nearest double, ties to
+/// even, when they are read: entries of more than 53 bits, and entries below the range of normal doubles, which become
+/// subnormal or 0. Accuracy: `|A - L L^T| <= c n eps |A|` with a small constant c, as any Cholesky factorisation in
+/// doubles. Bits: those of [`crate::double::double_cholesky`] on CPUs of one kind with tiles of
+/// [`OutOfCorePlan::tile_rows`] rows: the updates of a tile are applied in the order of their columns, for any memory
+/// limit and number of threads, and after any number of interruptions. Memory: as planned, at most the context's limit;
+/// without one, the bytes of all tiles. A directory belongs to one matrix, tile size and instruction set; finished
+/// tiles are stored as doubles, 8 bytes for each entry of the triangle, and are not removed. Devices of the context are
+/// not used. Cost: `n^3 / 6` multiply-adds in doubles, and the transfers that the plan counts. Source:
+/// docs/OUT_OF_CORE.md.
 ///
 /// ```
 /// use sunzi::io::{self, ReadOptions, WriteOptions};
@@ -255,10 +254,10 @@ pub fn plan_cholesky(
 /// ```
 ///
 /// # Errors
-/// [`crate::Error::ExponentRange`] with the first entry, column by column, beyond the range of doubles;
+/// [`crate::Error::ExponentRange`] with the first entry, column by column, outside the range of doubles;
 /// [`crate::Error::NotPositiveDefinite`] with the index of the first computed pivot that is not positive;
 /// [`crate::Error::NotSquare`], [`crate::Error::NotSymmetric`], [`crate::Error::Format`] for a damaged file;
-/// [`crate::Error::Cancelled`]; those of [`cholesky`] for limits, directories and disks.
+/// [`crate::Error::Cancelled`]; the errors of [`cholesky`] for limits, directories and disks.
 pub fn double_cholesky(
     ctx: &Context,
     (matrix, factor): (&Path, &Path),
@@ -268,9 +267,9 @@ pub fn double_cholesky(
     factor_doubles(Site::one_process(ctx), matrix, factor, storage, &options.of_one_process())
 }
 
-/// [`double_cholesky`] over the ranks of `team`, shared as in [`cholesky_over_ranks`]. Collective.
+/// [`double_cholesky`] over the ranks of `team`, divided as in [`cholesky_over_ranks`]. Collective.
 ///
-/// The bytes of the file are those of one process, where all ranks have CPUs of one kind; a mixture is refused.
+/// The file has the bytes of a run in one process if all ranks have CPUs of one kind; a mixture is refused.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -296,8 +295,8 @@ pub fn double_cholesky(
 /// ```
 ///
 /// # Errors
-/// As [`double_cholesky`], the same on every rank; [`crate::Error::InvalidArgument`] for a grid of more ranks than
-/// there are, and for CPUs of several kinds; [`crate::Error::Transport`].
+/// As [`double_cholesky`], the same error on every rank; [`crate::Error::InvalidArgument`] for a grid of more ranks
+/// than there are, and for CPUs of several kinds; [`crate::Error::Transport`].
 pub fn double_cholesky_over_ranks(
     ctx: &Context,
     team: &Team,
@@ -309,7 +308,7 @@ pub fn double_cholesky_over_ranks(
     factor_doubles(Site { ctx, team }, matrix, factor, storage, options)
 }
 
-/// The plan of [`double_cholesky`] for a file: blocks, bytes of memory, bytes that the disk moves.
+/// The plan of [`double_cholesky`] for a file: blocks, memory, and transfers between memory and disk.
 ///
 /// ```
 /// use sunzi::io::{self, WriteOptions};
@@ -326,7 +325,7 @@ pub fn double_cholesky_over_ranks(
 /// ```
 ///
 /// # Errors
-/// As [`double_cholesky`], as far as the header of the file and the limit go.
+/// The errors of [`double_cholesky`] that follow from the header of the file and the memory limit.
 pub fn plan_double_cholesky(ctx: &Context, matrix: &Path, options: &OutOfCoreOptions) -> Result<OutOfCorePlan> {
     plan_doubles(Site::one_process(ctx), matrix, &options.of_one_process())
 }

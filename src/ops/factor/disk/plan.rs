@@ -33,19 +33,19 @@ const MOST_READS: usize = 32;
 pub struct OutOfCorePlan {
     /// Rows of a tile.
     pub tile_rows: usize,
-    /// Tile rows of the matrix.
+    /// Number of tile rows of the matrix.
     pub tiles: usize,
-    /// Tiles that there is room for in memory.
+    /// Tiles that fit in memory.
     pub room_tiles: usize,
-    /// Tile rows and columns of a block: it stays in memory while all columns before it are streamed.
+    /// Rows and columns of a block, counted in tiles: a block stays in memory while all columns before it are streamed.
     pub block_tiles: (usize, usize),
-    /// Most tiles of a block that are worked on, and written, together.
+    /// The largest number of tiles of a block that are computed and written together.
     pub strip_tiles: usize,
-    /// Bytes between memory and disk, counted.
+    /// Bytes transferred between memory and disk.
     pub traffic: LevelTraffic,
-    /// The fewest bytes that blocks of this shape read.
+    /// The smallest number of bytes that blocks of this shape can read.
     pub least_read_bytes: u64,
-    /// Bytes of memory that the call takes.
+    /// Bytes of memory that the call needs.
     pub planned_bytes: u64,
     #[serde(skip)]
     pub(super) tile_file: TileFilePlan,
@@ -144,7 +144,7 @@ impl DiskNeeds<'_> {
     /// The plan under the context's limit, which is that of the node. Collective.
     ///
     /// # Errors
-    /// [`Error::MemoryLimit`] with the least limit that would do: room for three tiles.
+    /// [`Error::MemoryLimit`] with the smallest limit that suffices: room for three tiles.
     pub fn plan(&self) -> Result<OutOfCorePlan> {
         let (ctx, team) = (self.site.ctx, self.site.team);
         let (graph, slot_bytes) = (CholeskyGraph::of(self.tiling), Buffer::bytes_for(self.tiles.slot_words));

@@ -23,7 +23,7 @@ impl FactorProblem {
     /// heads twice.
     ///
     /// # Errors
-    /// [`crate::Error::NotSquare`]; those of [`MatrixFile::check`].
+    /// [`crate::Error::NotSquare`]; the errors of [`MatrixFile::check`].
     pub(super) fn of_file(
         file: &MatrixFile,
         precision_bits: u32,
@@ -62,7 +62,7 @@ impl FactorProblem {
     /// The problem that rank 0 reads with `read`, sent to all ranks, for a matrix of `rows` rows. Collective.
     ///
     /// # Errors
-    /// Those of `read`; [`crate::Error::Transport`].
+    /// The errors of `read`; [`crate::Error::Transport`].
     pub(super) fn shared(
         site: Site<'_>,
         rows: usize,

@@ -32,7 +32,7 @@ struct FinishedEntries<'a> {
 /// Writes the whole factor to `path`, with `precision_bits` bits and zeros above the diagonal. Collective.
 ///
 /// # Errors
-/// Those of `make_entries`; [`crate::Error::Io`], [`crate::Error::Cancelled`].
+/// The errors of `make_entries`; [`crate::Error::Io`], [`crate::Error::Cancelled`].
 pub(super) fn write_factor(
     call: &DiskCall<'_>,
     path: &Path,

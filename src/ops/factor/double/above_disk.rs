@@ -69,7 +69,7 @@ impl<'a, 'w> DiskDoubles<'a, 'w> {
         DiskDoubles { map, file, slots, words, meter: Meter::new(ctx, total), tile_file }
     }
 
-    /// The file of the tiles that have no room in memory.
+    /// The file of the tiles that do not fit in memory.
     pub fn into_tile_file(self) -> TileFile {
         self.tile_file
     }

@@ -52,7 +52,7 @@ impl DeviceTiles {
     /// Memory on the first devices of `ctx`, and the tiles of `a` on the host.
     ///
     /// # Errors
-    /// [`crate::Error::DeviceLimit`] with the least bytes that would do; [`crate::Error::OutOfMemory`];
+    /// [`crate::Error::DeviceLimit`] with the smallest number of bytes that suffices; [`crate::Error::OutOfMemory`];
     /// [`crate::Error::DeviceLost`].
     pub fn open(ctx: &Context, a: &DoubleMatrix, choices: &DeviceChoices) -> Result<DeviceTiles> {
         let &DeviceChoices { grid, eviction, stream_count, staged } = choices;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// A tile's doubles as words, column by column: the form in which it travels.
 pub(super) type DoubleWords = Arc<Vec<u64>>;
 
-/// The lower triangle of a symmetric matrix, or a lower triangular factor: this rank's tiles of it.
+/// This rank's tiles of the lower triangle of a symmetric matrix, or of a lower triangular factor.
 ///
 /// Tiles are column-major, 2D block-cyclic over the grid. Tiles above the diagonal do not exist, and entries above the
 /// diagonal inside diagonal tiles have no meaning.
@@ -69,7 +69,7 @@ impl DoubleMatrix {
         Ok(DoubleMatrix { map, rank, own })
     }
 
-    /// How the matrix is cut, and the owners of its tiles.
+    /// The tile size of the matrix, and the owners of its tiles.
     pub fn map(&self) -> &TileMap {
         &self.map
     }
@@ -135,8 +135,9 @@ impl DoubleMatrix {
     /// Collective.
     ///
     /// # Errors
-    /// The same on every rank: [`Error::InvalidArgument`] for a root that the group has not, for a group that these
-    /// tiles are not of, and where ranks differ in the root or in how the matrix is cut; [`Error::Transport`].
+    /// The same error on every rank: [`Error::InvalidArgument`] for a root outside the group, for a group to which
+    /// these tiles do not belong, and for ranks that differ in the root or in the tiling of the matrix;
+    /// [`Error::Transport`].
     pub fn gather(&self, world: &dyn Transport, root: usize) -> Result<Option<Vec<f64>>> {
         self.check_group(world, check_root(world, root), &root)?;
         let own = self.map.tiles_of(self.rank).flat_map(|tile| self.own[&tile].iter().copied()).collect::<Vec<_>>();
@@ -167,12 +168,12 @@ impl DoubleMatrix {
     }
 
     /// The largest `|A x - L L^T x| / (order eps |A|_F |x|)` (Euclidean norms) over `vectors`, for the matrix `A` with
-    /// entries `entry(i, j)`, `i >= j`, and the factor in these tiles. Collective; no entries of the matrix travel.
+    /// entries `entry(i, j)`, `i >= j`, and the factor in these tiles. Collective; no entries of the matrix are sent.
     ///
     /// # Errors
-    /// The same on every rank: [`Error::InvalidArgument`] for a vector of another length than `order`, for a group that
-    /// these tiles are not of, and where ranks differ in the number of vectors or in how the matrix is cut;
-    /// [`Error::Transport`].
+    /// The same error on every rank: [`Error::InvalidArgument`] for a vector whose length is not `order`, for a group
+    /// to which these tiles do not belong, and for ranks that differ in the number of vectors or in the tiling of the
+    /// matrix; [`Error::Transport`].
     pub fn residual(
         &self,
         world: &dyn Transport,
@@ -182,7 +183,7 @@ impl DoubleMatrix {
         let order = self.map.rows;
         let other_length = vectors.iter().map(Vec::len).find(|&entries| entries != order);
         let fit = other_length.map_or(Ok(()), |entries| {
-            let message = format!("a vector of {entries} entries beside a matrix of order {order}");
+            let message = format!("a vector of {entries} entries does not fit a matrix of order {order}");
             Err(Error::InvalidArgument(message))
         });
         self.check_group(world, fit, &vectors.len())?;
@@ -222,7 +223,7 @@ impl DoubleMatrix {
         check_alike(
             world,
             &(self.map, asked),
-            "ranks differ in how a matrix of doubles is cut or in what is asked of it",
+            "the ranks have different tilings of a matrix of doubles, or different requests",
         )
     }
 

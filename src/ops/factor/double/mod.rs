@@ -40,33 +40,35 @@ use host::HostCopies;
 use std::time::Instant;
 use tiles::{DoubleTiles, DoubleWorker};
 
-/// Choices of a factorisation of doubles; over ranks all have the same `delivery` and `termination`.
+/// Options of a factorisation of doubles; all ranks must have the same `delivery` and `termination`.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct DoubleOptions {
-    /// Which ready task is next; `None` for the critical path on CPUs, and for a policy that moves few bytes on
+    /// The order of ready tasks; `None` for the critical path on CPUs, and for a policy that moves few bytes on
     /// devices.
     pub policy: Option<Policy>,
-    /// The choice of the tile that leaves a device's memory.
+    /// The rule that selects the tile to be evicted from a device's memory.
     pub eviction: Eviction,
-    /// Streams of each device: 3 overlap uploads, work and downloads; 2 overlap copies and work; with 1 there is no
-    /// overlap.
+    /// Streams of each device: 3 overlap uploads, computation and downloads; 2 overlap copies and computation; 1
+    /// overlaps nothing.
     pub streams: usize,
-    /// The owners of tiles, where a rank has several devices.
+    /// The owners of tiles if a rank has several devices.
     pub layout: DeviceLayout,
-    /// In one process: tasks that a device has to work on while the host factors a diagonal tile.
+    /// In one process: the number of tasks that must be ready for a device while the host factors a diagonal tile.
     pub lookahead: usize,
-    /// Over ranks: workers of each device; several overlap copies of one run with the work of another.
+    /// Over ranks: the number of workers of each device; several workers overlap the copies of one run with the
+    /// computation of another.
     pub device_workers: usize,
-    /// Most updates that a worker applies to a tile in a row, where it waits for the work that it submits to a device.
+    /// The largest number of updates that a worker applies to a tile in a row, if it waits for the work that it submits
+    /// to a device.
     pub most_updates: usize,
-    /// Who sends a tile to whom.
+    /// The algorithm that sends tiles to ranks.
     pub delivery: DeliveryKind,
-    /// When a rank may end.
+    /// The rule by which a rank detects that it may end.
     pub termination: Termination,
-    /// Tiles of other ranks that a rank has room for at a time; `None` for some columns of them.
+    /// Tiles of other ranks that a rank can hold at a time; `None` for the tiles of some columns.
     pub slots: Option<usize>,
-    /// Whether the report has the spans of all tasks and transfers.
+    /// Whether the report includes the time spans of all tasks and transfers.
     pub spans: bool,
 }
 
@@ -102,7 +104,7 @@ setters! { new DoubleOptions {
     spans: bool,
 } }
 
-/// Who owns a tile.
+/// The owner of each tile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DeviceLayout {
     /// 2D block-cyclic on a grid of devices.
@@ -115,15 +117,15 @@ pub enum DeviceLayout {
 /// Columns of tiles of other ranks that have room by default: one rank may be ahead of another by this number.
 const DEFAULT_COLUMNS: usize = 4;
 
-/// `A = L L^T` in place of the lower triangle of a symmetric positive definite matrix in tiles over the ranks of
-/// `world`, of which there may be one ([`crate::comm::local::alone`]). Collective.
+/// Factors `A = L L^T` in place of the lower triangle of a symmetric positive definite matrix in tiles over the ranks
+/// of `world`, which may be a single rank ([`crate::comm::local::alone`]). Collective.
 ///
-/// The devices of the context do all but POTRF, or the CPUs do everything where there are none. Over several ranks the
-/// calling thread moves messages, so it must be one that may call MPI, and as many workers as the context has threads
-/// compute. Entries above the diagonal are neither read nor written.
-/// Accuracy: `|A - L L^T| <= c order eps |A|` with a small constant c, as any Cholesky factorisation in doubles.
-/// Cost: `order^3 / 6` multiply-adds over all ranks; memory for the slots in addition to the tiles, and with devices a
-/// second copy of the tiles; device memory for at least 3 tiles. Source: docs/decisions/014-tiles-on-devices.md.
+/// The devices of the context do all tasks but POTRF; without devices the CPUs do all tasks. Over several ranks the
+/// calling thread moves the messages, so it must be a thread that may call MPI; as many workers as the context has
+/// threads compute. Entries above the diagonal are neither read nor written. Accuracy: `|A - L L^T| <= c order eps |A|`
+/// with a small constant c, as any Cholesky factorisation in doubles. Cost: `order^3 / 6` multiply-adds over all ranks;
+/// memory for the slots in addition to the tiles, and with devices a second copy of the tiles; device memory for at
+/// least 3 tiles. Source: docs/decisions/014-tiles-on-devices.md.
 ///
 /// ```
 /// use sunzi::Context;
@@ -139,13 +141,13 @@ const DEFAULT_COLUMNS: usize = 4;
 /// ```
 ///
 /// # Errors
-/// The same on every rank. The matrix is then destroyed, except with devices in one process, where it is unchanged:
-/// [`Error::NotPositiveDefinite`] with the index of the first computed pivot that is not positive;
-/// [`Error::NotFinite`] for an entry of the first rank that has one, as [`Error::Rank`] where there are other ranks;
-/// [`Error::InvalidArgument`] for too few slots, 0 updates, 0 workers of a device, 0 or more than 3 streams, a group
-/// that the tiles are not of, and ranks that differ in how the matrix is cut, in `delivery` or in `termination`;
-/// [`Error::MemoryLimit`]; [`Error::OutOfMemory`]; [`Error::DeviceLimit`] with the least device memory that would do;
-/// [`Error::DeviceLost`]; [`Error::Device`]; [`Error::Transport`]; [`Error::Cancelled`].
+/// The same error on every rank. The matrix is destroyed after an error, except with devices in one process, where it
+/// is unchanged. [`Error::NotPositiveDefinite`] with the index of the first computed pivot that is not positive;
+/// [`Error::NotFinite`] for an entry of the first rank that has one, as [`Error::Rank`] if there are other ranks;
+/// [`Error::InvalidArgument`] for too few slots, 0 updates, 0 workers of a device, 0 or more than 3 streams, a group to
+/// which the tiles do not belong, and ranks that differ in the tiling of the matrix, in `delivery` or in `termination`;
+/// [`Error::MemoryLimit`]; [`Error::OutOfMemory`]; [`Error::DeviceLimit`] with the smallest device memory that
+/// suffices; [`Error::DeviceLost`]; [`Error::Device`]; [`Error::Transport`]; [`Error::Cancelled`].
 pub fn double_cholesky(
     ctx: &Context,
     world: &dyn Transport,
@@ -226,7 +228,7 @@ impl DoubleOptions {
 /// How one rank's part will run.
 struct DoublePlan {
     graph: CholeskyGraph,
-    /// Tiles of other ranks that this one has room for.
+    /// Tiles of other ranks that this rank can hold.
     slots: usize,
     /// The devices, as a grid over the tiles of the rank; `None` where there are none, or no tiles for them. As ranks
     /// beyond their grid, devices beyond theirs have nothing to do.

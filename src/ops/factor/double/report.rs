@@ -11,19 +11,19 @@ use serde::Serialize;
 pub struct DeviceShare {
     /// The device.
     pub device: Description,
-    /// Tiles that its memory had room for.
+    /// Tiles that fit in its memory.
     pub room_tiles: usize,
     /// Tasks it ran.
     pub tasks: u64,
-    /// Bytes moved, as the device counted them.
+    /// Bytes transferred, as counted by the device.
     pub traffic: Traffic,
-    /// Bytes moved, as its cache decided them.
+    /// Bytes transferred, as counted by the device's tile cache.
     pub cache: CacheCounters,
     /// Bytes copied on the host from tiles of other devices.
     pub staged_bytes: u64,
-    /// Seconds of the device's clock.
+    /// Seconds measured by the device's clock.
     pub device_seconds: f64,
-    /// Most bytes that were allocated on it at any time.
+    /// The largest number of bytes that were allocated on it at any time.
     pub peak_bytes: u64,
 }
 
@@ -43,7 +43,7 @@ impl DeviceShare {
     }
 }
 
-/// The plan, the times and the traffic of one factorisation; the traffic is that of this rank.
+/// The plan, the times and the transfers of one factorisation; transfers are those of this rank.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct DoubleReport {
@@ -57,13 +57,13 @@ pub struct DoubleReport {
     pub tile_rows: usize,
     /// Tile rows.
     pub tiles: usize,
-    /// Rows and columns of ranks that own tiles.
+    /// Rows and columns of the grid of ranks that own tiles.
     pub grid: RankGrid,
-    /// Tiles of other ranks that each rank has room for.
+    /// Tiles of other ranks that each rank could hold.
     pub slots: usize,
-    /// Which task ran next.
+    /// The order of ready tasks.
     pub policy: Policy,
-    /// The choice of the tile that left a device's memory.
+    /// The rule that selected the tile to be evicted from a device's memory.
     pub eviction: Eviction,
     /// Streams of each device.
     pub streams: usize,
@@ -71,31 +71,32 @@ pub struct DoubleReport {
     pub threads: usize,
     /// Wall-clock seconds of the call.
     pub seconds: f64,
-    /// Of these: allocation, and copies of tiles to memory that devices reach.
+    /// Part of the call's seconds: allocation, and copies of tiles to memory that devices can access.
     pub load_seconds: f64,
-    /// Of these, on the slowest rank: from the first task to the last message, and until the devices are done.
+    /// Part of the call's seconds, on the slowest rank: from the first task to the last message, and until the devices
+    /// are finished.
     pub factor_seconds: f64,
-    /// Of these: tiles copied back where that was left for the end.
+    /// Part of the call's seconds: copies of tiles back to the host, if they were deferred to the end.
     pub store_seconds: f64,
-    /// Seconds in which the host factored diagonal tiles for its devices, including its waits for them.
+    /// Seconds in which the host factored diagonal tiles for its devices, including the time it waited for them.
     pub potrf_seconds: f64,
     /// `order^3 / 3` operations over `factor_seconds`, in units of 1e9.
     pub gflops: f64,
-    /// Tasks of this rank, its host's included.
+    /// Tasks of this rank, including tasks on its host.
     pub tasks: u64,
     /// Bytes that would go to the devices if each of their tasks uploaded its operands.
     pub baseline_h2d_bytes: u64,
     /// Bytes that would come back if each of their tasks downloaded its result.
     pub baseline_d2h_bytes: u64,
-    /// Bytes to all devices.
+    /// Bytes copied to all devices.
     pub h2d_bytes: u64,
     /// Bytes back.
     pub d2h_bytes: u64,
-    /// `1 - moved / baseline`, both ways together; 0 where no device works.
+    /// `1 - moved / baseline`, both directions together; 0 if no device was used.
     pub saved: f64,
     /// Bytes of host memory in addition to the matrix.
     pub host_bytes: u64,
-    /// The work of each device; the traffic counted by a device is that of all ranks that share it.
+    /// The work of each device; transfers counted by a device include all ranks that share it.
     pub devices: Vec<DeviceShare>,
     /// The work of this rank.
     pub rank: RankReport,

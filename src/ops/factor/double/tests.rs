@@ -199,7 +199,7 @@ fn groups_and_vectors_that_do_not_fit_are_refused() {
     let all_say = |errors: Vec<String>, part: &str| assert!(errors.iter().all(|e| e.contains(part)), "{errors:?}");
     all_say(refused(40, |rank| (rank, 8, 3)), "in a grid of 1 x 3 on rank");
     all_say(refused(40, |rank| (1 - rank, 8, 2)), "a matrix of rank 1 in a grid of 1 x 2 on rank 0 of 2");
-    all_say(refused(40, |rank| (rank, 8 << rank, 2)), "ranks differ in how a matrix of doubles is cut");
+    all_say(refused(40, |rank| (rank, 8 << rank, 2)), "the ranks have different tilings of a matrix of doubles");
     let with_options = |options: fn(usize) -> DoubleOptions| {
         local::run(2, |rank| {
             let ctx = Context::builder().threads(1).build().unwrap();
@@ -212,7 +212,7 @@ fn groups_and_vectors_that_do_not_fit_are_refused() {
     assert!(differ.iter().all(|made| made.is_err()));
     all_say(
         differ.into_iter().filter_map(|made| made.err()).collect(),
-        "ranks differ in how a matrix of doubles is cut",
+        "the ranks have different tilings of a matrix of doubles",
     );
     // Options that concern only one rank may differ.
     let own = |rank: usize| DoubleOptions::new().policy([Policy::Fifo, Policy::Lifo][rank]).spans(rank == 1);

@@ -1,8 +1,8 @@
 //! The tiles of one rank of a matrix of doubles under factorisation, on its CPUs or on its devices.
 //!
-//! A finished tile travels as it lies in memory. For devices own tiles are copied to page-locked memory; where
-//! other ranks read them, each is copied into the matrix when it is finished; otherwise all are copied at the very end,
-//! so that no error changes the matrix.
+//! A finished tile is sent in the form in which it is in memory. For devices own tiles are copied to page-locked
+//! memory; where other ranks read them, each is copied into the matrix when it is finished; otherwise all are copied at
+//! the very end, so that no error changes the matrix.
 
 use super::devices::{DeviceTiles, UnderWay};
 use super::matrix::{DoubleMatrix, DoubleWords};

@@ -1,7 +1,7 @@
 //! The error for a matrix that is not positive definite: the same on all ranks, and the same as in one process.
 //!
 //! Only here data is gathered: the matrix and the rows of the factor before the failed one go to one rank, which
-//! determines whether more precision might help. Where they do not fit its memory limit, the error says that this is
+//! determines whether more precision might help. If they do not fit its memory limit, the error states that this is
 //! unknown.
 
 use crate::comm::{Reduction, Transport, agree, agreed, broadcast_bytes};

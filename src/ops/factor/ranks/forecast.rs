@@ -19,14 +19,14 @@ use crate::site::Site;
 use crate::site::Team;
 use crate::tile::TileMap;
 
-/// The plan of [`super::cholesky_with`] for a matrix in the tiles `map`, whose entries have `input_bits`, with the
-/// check of a whole one: the bytes that this rank takes, the factor included. Collective.
+/// The plan of [`super::cholesky_with`] for a matrix in the tiles `map`, whose entries have `input_bits`, including the
+/// symmetry check of a whole matrix: the bytes that this rank needs, including the factor. Collective.
 ///
-/// Nothing is computed; the kernel's tables are made and kept in the context. The memory limit of the context is that
-/// of the node, as for the factorisation. Entries of many sizes take more bits for entrywise accuracy, which
-/// [`DistCholeskyOptions::range_bits`] names where they are known. A factor in the memory of an old one
-/// ([`super::cholesky_into`]), which is held from the start, may take more by the bytes of travelling tiles, the old
-/// factor included.
+/// Nothing is computed, except that the kernel's tables are made and kept in the context. The memory limit of the
+/// context is that of the node, as for the factorisation. Entries of many sizes need more bits for entrywise accuracy,
+/// which can be given as [`DistCholeskyOptions::range_bits`] if they are known. A factor in the memory of an old one
+/// ([`super::cholesky_into`]) may need in addition the bytes of tiles in transit, since the old factor is held from the
+/// start.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -45,8 +45,8 @@ use crate::tile::TileMap;
 /// ```
 ///
 /// # Errors
-/// [`crate::Error::MemoryLimit`] with the least limit that would do; those of [`super::cholesky_with`] about sizes and
-/// grids; on every rank.
+/// On every rank: [`crate::Error::MemoryLimit`] with the smallest limit that suffices; the errors of
+/// [`super::cholesky_with`] about sizes and grids.
 pub fn plan_cholesky(
     ctx: &Context,
     team: &Team,

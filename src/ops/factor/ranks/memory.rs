@@ -23,7 +23,7 @@ pub(super) struct PlanInput<'a> {
     pub problem: &'a FactorProblem,
     /// The tiles to work in.
     pub map: TileMap,
-    /// Which ranks have their tiles in one window.
+    /// The ranks that keep their tiles in one window.
     pub memories: &'a Memories,
     /// Bytes of this rank's copy of the matrix in those tiles; 0 where the matrix was given in them.
     pub moved_bytes: u64,

@@ -50,7 +50,7 @@ pub struct DistCholesky {
     pub factor: DistMatrix,
     /// How it was computed; the same on all ranks.
     pub report: CholeskyReport,
-    /// The work of this rank, with its spans and samples.
+    /// The work of this rank, with its time spans and samples.
     pub own: drive::RankReport,
 }
 
@@ -59,17 +59,17 @@ pub struct DistCholesky {
 pub struct DistCholeskyReport {
     /// How the factor was computed; the same on all ranks.
     pub report: CholeskyReport,
-    /// The work of this rank, with its spans and samples.
+    /// The work of this rank, with its time spans and samples.
     pub own: drive::RankReport,
-    /// Bytes that the plan has for this rank, its tiles of the factor included; the report has the bytes of the rank
-    /// with most.
+    /// Bytes that the plan allows for this rank, including its tiles of the factor; the report has the largest number
+    /// over the ranks.
     pub planned_bytes: u64,
 }
 
 /// A factor, and how it was computed.
 type MadeFactor = (DistMatrix, DistCholeskyReport);
 
-/// [`cholesky_with`] with the default choices. Collective.
+/// [`cholesky_with`] with default options. Collective.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -96,20 +96,18 @@ pub fn cholesky(ctx: &Context, team: &Team, a: &DistMatrix, precision_bits: u32)
 
 /// `A = L L^T` for a symmetric positive definite matrix in tiles over the ranks of `team`. Collective.
 ///
-/// Shapes: `a` is `n x n`: a triangle, which stands for a symmetric matrix, or a whole matrix, which is checked. The
-/// factor has the tiles that the factorisation chose, see `factor.map()`.
-/// Accuracy and bits: those of [`crate::cholesky_with`] in one process, for any number of ranks and threads, grid,
-/// tiles, delivery, order of tasks and kernel.
-/// Memory of a rank: a copy of its part of the matrix where the tiles or the grid change, its tiles as residues, its
-/// tiles of the factor; where tiles travel also the integers of finished ones until their readers have them, and slots
-/// for tiles of other ranks, of which it needs at least those of one tile column
-/// ([`crate::tile::RankGrid::least_slots`]). A limit is that of each node, its ranks in equal shares.
-/// Cost: `n^3 / 6` word products for each prime, over all workers. Ranks of a node read each other's finished tiles in
-/// place, in a window that the team keeps, unless a rank has a memory limit or devices; else every finished tile goes
-/// once to each rank that reads it, at most one in its row and one in its column of ranks. The calling thread moves the
-/// messages.
-/// Devices of the context run the updates. Of a device that several ranks of a machine have opened, each takes an equal
-/// share of the memory.
+/// Shapes: `a` is `n x n`: a triangle, which represents a symmetric matrix, or a whole matrix, whose symmetry is
+/// checked. The factor has the tiles that the factorisation chose, see `factor.map()`. Accuracy and bits: those of
+/// [`crate::cholesky_with`] in one process, for any number of ranks and threads, grid, tiles, delivery, order of tasks
+/// and kernel. Memory of a rank: a copy of its part of the matrix if the tiles or the grid change, its tiles as
+/// residues, its tiles of the factor. If tiles are sent: also the integers of finished tiles until all ranks have
+/// received them, and slots for tiles of other ranks, at least for one tile column
+/// ([`crate::tile::RankGrid::least_slots`]). A memory limit holds for each node; its ranks have equal shares. Cost:
+/// `n^3 / 6` word products for each prime, over all workers. Ranks of a node read each other's finished tiles in place,
+/// in a window that the team keeps, unless a rank has a memory limit or devices; otherwise every finished tile is sent
+/// once to each rank that reads it, at most the ranks in its row and in its column of the grid. The calling thread
+/// moves the messages. Devices of the context run the updates. If several ranks of a machine have opened a device, each
+/// rank uses an equal share of its memory.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -129,12 +127,12 @@ pub fn cholesky(ctx: &Context, team: &Team, a: &DistMatrix, precision_bits: u32)
 /// ```
 ///
 /// # Errors
-/// The same on every rank. [`crate::Error::NotPositiveDefinite`] with the index of the first computed pivot that is not
-/// positive, as in one process; [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`] for a matrix that is
-/// not square; [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`] with the least limit that would do;
-/// [`crate::Error::InvalidArgument`] for too few slots, a grid of no ranks or of more than there are, tiles that are
-/// not a multiple of 8 of up to 4088 rows, and tiles, a precision or options that differ between ranks;
-/// [`crate::Error::DimensionOverflow`]; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`];
+/// The same error on every rank. [`crate::Error::NotPositiveDefinite`] with the index of the first computed pivot that
+/// is not positive, as in one process; [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`] for a matrix
+/// that is not square; [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`] with the smallest limit that
+/// suffices; [`crate::Error::InvalidArgument`] for too few slots, a grid without ranks or with more than there are,
+/// tiles whose height is not a multiple of 8 of at most 4088, and for tiles, a precision or options that differ between
+/// ranks; [`crate::Error::DimensionOverflow`]; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`];
 /// [`crate::Error::Transport`].
 pub fn cholesky_with(
     ctx: &Context,
@@ -148,12 +146,12 @@ pub fn cholesky_with(
     Ok(DistCholesky { factor, report, own })
 }
 
-/// [`cholesky_with`] into `result`, in the memory that it has where it is such a factor, as that of an earlier call.
+/// [`cholesky_with`] into `result`; its memory is reused if it is such a factor, for example from an earlier call.
 /// Collective.
 ///
-/// Fresh memory is slow to get, so repeated factorisations of one size gain from this. Where its tiles or its precision
-/// do not fit, and where the context has a memory limit, its memory is released before the matrix is read. After an
-/// error `result` has no entries.
+/// Allocating fresh memory is slow, so repeated factorisations of one size are faster this way. If its tiles or its
+/// precision do not fit, or if the context has a memory limit, its memory is released before the matrix is read. After
+/// an error `result` has no entries.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -306,7 +304,7 @@ impl RankFactoring<'_> {
     }
 }
 
-/// The tiles in which [`cholesky_with`] works on a matrix of `order` rows: a matrix given in these tiles is not copied.
+/// The tiles that [`cholesky_with`] uses for a matrix of `order` rows: a matrix given in these tiles is not copied.
 /// Collective.
 ///
 /// ```

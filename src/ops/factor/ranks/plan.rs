@@ -1,4 +1,4 @@
-//! How a rank's part of a factorisation is cut, and the room that it has for tiles on their way.
+//! The blocking of a rank's part of a factorisation, and its memory for tiles in transit.
 
 use super::memory::{PlanInput, RankBytes};
 use super::traffic::Traffic;

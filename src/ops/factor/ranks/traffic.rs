@@ -1,5 +1,5 @@
-//! The tiles that one rank sends and receives in a factorisation, counted one by one, and the most that it holds at
-//! once.
+//! The tiles that one rank sends and receives in a factorisation, counted one by one, and the largest number that it
+//! holds at once.
 
 use crate::ops::factor::tile_work::TileWork;
 use crate::runtime::CholeskyGraph;

@@ -1,4 +1,4 @@
-//! Which ranks have their tiles in one window, and that window.
+//! The ranks that keep their tiles in one window, and that window.
 
 use crate::comm::window::SharedWindow;
 use crate::comm::{Reduction, Said, agree};

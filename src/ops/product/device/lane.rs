@@ -223,29 +223,29 @@ fn shift_region(device: &dyn Device, stream: Stream, count: usize, shifts: &[i64
 /// A part of a call whose device time is reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum TimedPart {
-    /// Digits to operand planes.
+    /// Conversion of digits to operand planes.
     ToResidues,
-    /// Products of planes, with the reductions that do not overlap them.
+    /// Products of planes, with those reductions that do not overlap them.
     Product,
     /// Residues to integers.
     Reconstruct,
-    /// Integers to big floats.
+    /// Conversion of integers to big floats.
     Round,
 }
 
-/// Seconds of a device's clock; copies and scaling overlap them and are not in them.
+/// Seconds measured by a device's clock, without copies and scaling, which overlap them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct DeviceSeconds {
-    /// Digits to operand planes.
+    /// Conversion of digits to operand planes.
     pub to_residues: f64,
-    /// Products of planes, with the reductions that do not overlap them.
+    /// Products of planes, with those reductions that do not overlap them.
     pub product: f64,
     /// Residues to integers.
     pub reconstruct: f64,
-    /// Integers to big floats.
+    /// Conversion of integers to big floats.
     pub round: f64,
-    /// From the first copy in to the last copy out.
+    /// Time from the first copy to the device to the last copy from it.
     pub total: f64,
 }
 
@@ -297,30 +297,30 @@ impl Timer {
     }
 }
 
-/// One device in one call.
+/// The work of one device in one call.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct DeviceReport {
-    /// As its maker calls it.
+    /// Name of the device, as given by its maker.
     pub name: String,
     /// `cuda`, `soft` or `host`.
     pub kind: DeviceKind,
-    /// Number among the devices of its kind.
+    /// Number of the device among the devices of its kind.
     pub index: usize,
-    /// Moduli of its share.
+    /// Moduli assigned to the device.
     pub moduli: usize,
-    /// Operand planes of its share.
+    /// Operand planes assigned to the device.
     pub planes: usize,
     /// Columns of a strip, rows of a chunk, moduli of a batch, ...
     pub cut: DeviceCut,
     /// Bytes allocated on it.
     pub device_bytes: u64,
-    /// Multiply-adds of planes issued, including those on padding and outside a triangle.
+    /// Multiply-adds of residue planes, including those on padding and outside a triangle.
     pub multiply_adds: u64,
-    /// Bytes over the bus.
+    /// Bytes copied to and from the device.
     pub traffic: Traffic,
     /// Its own time.
     pub seconds: DeviceSeconds,
-    /// Ranks of the machine that share the device; 1 if only this process uses it.
+    /// Number of ranks of the machine that share the device; 1 if only this process uses it.
     pub ranks: usize,
 }

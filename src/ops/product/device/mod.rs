@@ -1,7 +1,7 @@
 //! Products on devices: one or several, each with a share of the moduli; the same bits as on the CPU.
 //!
 //! Big floats are sent to the devices and back: scaling, residues, products, reconstruction and rounding run there.
-//! Promise: whatever fails on a device, the operands are untouched, and the error says what happened.
+//! Promise: after any failure of a device, the operands are untouched, and the error describes the failure.
 
 mod lane;
 mod portions;
@@ -107,15 +107,15 @@ pub(crate) struct CutCounts {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct DevicePart {
-    /// As its maker calls it.
+    /// Name of the device, as given by its maker.
     pub name: String,
     /// `cuda`, `soft` or `host`.
     pub kind: DeviceKind,
-    /// Number among the devices of its kind.
+    /// Number of the device among the devices of its kind.
     pub index: usize,
-    /// Moduli of its share.
+    /// Moduli assigned to the device.
     pub moduli: usize,
-    /// Operand planes of its share.
+    /// Operand planes assigned to the device.
     pub planes: usize,
     /// How the product is cut.
     pub cut: DeviceCut,
@@ -123,7 +123,7 @@ pub struct DevicePart {
     pub bytes: DeviceBytes,
     /// Sum of `bytes`.
     pub planned_bytes: u64,
-    /// Ranks of the machine that share the device; 1 if only this process uses it.
+    /// Number of ranks of the machine that share the device; 1 if only this process uses it.
     pub ranks: usize,
     /// Bytes of its memory that this rank may use; absent where it may use all.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -146,8 +146,8 @@ impl DevicePlan {
     /// the same on all ranks. Collective.
     ///
     /// # Errors
-    /// [`Error::DeviceLimit`] names the least memory that would do; [`Error::Precision`]; [`Error::InvalidArgument`]
-    /// where ranks force different kernels; on all ranks.
+    /// On all ranks: [`Error::DeviceLimit`] with the smallest memory that suffices; [`Error::Precision`];
+    /// [`Error::InvalidArgument`] if ranks force different kernels.
     pub fn new(site: Site<'_>, request: &DeviceRequest, limit_bytes: Option<u64>) -> Result<DevicePlan> {
         let (ctx, world) = (site.ctx, site.world());
         let family = rates::family(site, &request.bits.spec(ctx.self_check()))?;
@@ -162,7 +162,7 @@ impl DevicePlan {
     /// ranks, this rank's own first.
     ///
     /// # Errors
-    /// Those of [`DevicePlan::new`].
+    /// The errors of [`DevicePlan::new`].
     pub fn among(ctx: &Context, requests: &[DeviceRequest]) -> Result<DevicePlan> {
         let plan_of = |request| DevicePlan::new(Site::one_process(ctx), request, None);
         let mut plans = requests.iter().map(plan_of).collect::<Result<Vec<_>>>()?;
@@ -225,8 +225,8 @@ impl DevicePlan {
         self.parts.iter().map(|part| part.input.pinned_bytes(&part.cut)).sum()
     }
 
-    /// Bytes of the host's lists in addition: the shifts of all columns, of the product and on their way to each
-    /// device, and Freivalds' test where `check_threads` threads make it.
+    /// Bytes of the host's lists in addition: the shifts of all columns, of the product and in transit to each device,
+    /// and Freivalds' test if `check_threads` threads make it.
     pub fn list_bytes(&self, check_threads: Option<usize>) -> u64 {
         let DeviceInput { contracted, rows, cols, .. } = self.parts[0].input;
         let shifts = (1 + self.parts.len()) * 8 * (rows + cols);
@@ -340,7 +340,7 @@ pub(crate) struct DeviceRun<'a> {
     pub right: Option<OperandRows<'a>>,
     pub epilogue: Epilogue<'a>,
     pub request: DeviceRequest,
-    /// Which rank owns which tiles; `None` in one process.
+    /// The ranks that own the tiles; `None` in one process.
     pub owners: Option<Owners<'a>>,
 }
 
@@ -349,7 +349,7 @@ impl DeviceRun<'_> {
     /// Collective over the ranks.
     ///
     /// # Errors
-    /// Those of [`crate::syrk_with`], [`Error::DeviceMemory`], [`Error::DeviceLost`], on all ranks.
+    /// The errors of [`crate::syrk_with`], [`Error::DeviceMemory`], [`Error::DeviceLost`], on all ranks.
     pub fn run(
         &self,
         plan: DevicePlan,

@@ -38,7 +38,7 @@ pub(super) struct DeviceBand<'a> {
 struct Ready {
     /// Its rows.
     rows: usize,
-    /// Which of the two sets its digits are in.
+    /// Selects one of the two sets of digits.
     set: usize,
     /// Whether it is the first of the band.
     is_first: bool,

@@ -134,7 +134,7 @@ pub(super) struct RankSum<'a, 'b> {
     pub world: &'a dyn Transport,
     pub owners: Owners<'a>,
     pub sink: &'a EntrySink<'b>,
-    /// Asked whether to go on.
+    /// Called to decide whether to continue.
     pub meter: &'a Meter<'a>,
     pub strips: Vec<Strip>,
     /// Entries of the band.
@@ -476,7 +476,7 @@ pub(super) struct ExchangeTurn {
 pub(crate) struct Owners<'a> {
     /// This rank.
     pub rank: usize,
-    /// Which ranks lie on which node.
+    /// The nodes of the ranks.
     pub layout: &'a NodeLayout,
     /// Tiles of the result.
     pub map: &'a TileMap,

@@ -126,7 +126,7 @@ pub(super) struct Finish<'a, 'b> {
 }
 
 impl<'a, 'b> Finish<'a, 'b> {
-    /// Nothing is on its way yet.
+    /// No copy is in transit yet.
     pub fn new(sink: &'a EntrySink<'b>, lanes: &[Lane]) -> Finish<'a, 'b> {
         Finish { sink, pending: VecDeque::new(), turns: Turns::new(lanes), sums: sink.row_sums() }
     }
@@ -134,7 +134,7 @@ impl<'a, 'b> Finish<'a, 'b> {
     /// Where the next copy, of `entries` entries, is made; the slot's previous content is stored first.
     ///
     /// # Errors
-    /// Those of [`Finish::store_all`].
+    /// The errors of [`Finish::store_all`].
     pub fn place(&mut self, lanes: &[Lane], entries: usize, target: &mut ResultTarget<'_>) -> Result<LaneSlot> {
         let at = self.turns.next(entries);
         while self.pending.iter().any(|other| other.at == at) {
@@ -224,7 +224,7 @@ impl<'a, 'b> Finish<'a, 'b> {
         })
     }
 
-    /// Stores all copies that are still on their way, and returns the sums for Freivalds' test.
+    /// Stores all copies that are still in transit, and returns the sums for Freivalds' test.
     ///
     /// # Errors
     /// [`crate::Error::SelfCheck`], [`crate::Error::ExponentRange`], [`crate::Error::DeviceLost`].

@@ -67,7 +67,7 @@ struct ResultColumn<'r> {
 }
 
 impl EntrySink<'_> {
-    /// Whether entries are rounded on the device: nothing but the product is wanted, and no test needs its integers.
+    /// Whether entries are rounded on the device: only the product is required, and no test needs its integers.
     pub fn rounds_on_device(&self) -> bool {
         self.rounding.epilogue.is_plain() && self.rounding.check.is_none()
     }

@@ -26,14 +26,14 @@ use std::path::Path;
 /// An operand in a binary file.
 #[derive(Clone, Copy, Debug)]
 pub struct OperandFile<'a> {
-    /// The file: all entries, or the lower triangle of a symmetric matrix.
+    /// The file, with all entries or the lower triangle of a symmetric matrix.
     pub path: &'a Path,
-    /// Whether it is transposed.
+    /// Whether the matrix is used transposed.
     pub op: Op,
 }
 
 impl<'a> OperandFile<'a> {
-    /// The matrix in a file as it is.
+    /// The matrix in a file, not transposed.
     pub fn new(path: &'a Path) -> OperandFile<'a> {
         OperandFile { path, op: Op::NoTranspose }
     }
@@ -54,14 +54,14 @@ pub struct ProductPaths<'a> {
     pub storage: &'a Path,
 }
 
-/// Choices of an out-of-core product.
+/// Options of an out-of-core product.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct OutOfCoreProductOptions {
-    /// Rows and columns of a tile of the result, in multiples of 8; by default chosen from its shape. A directory
-    /// belongs to tiles of one size.
+    /// Rows and columns of a tile of the result, in multiples of 8; by default chosen from its shape. All tiles in a
+    /// directory have one size.
     pub tile_size: Option<usize>,
-    /// Whether the system's cache is used.
+    /// Whether the system's page cache is used.
     pub caching: Caching,
 }
 
@@ -88,20 +88,20 @@ pub struct OutOfCoreProductReport {
     pub working_bits: u32,
     /// Name of the kernel.
     pub kernel: &'static str,
-    /// Planes, a redundant one included.
+    /// Residue planes, including a redundant one.
     pub primes: usize,
     /// Worker threads of all ranks together.
     pub threads: usize,
     /// Ranks.
     pub ranks: usize,
-    /// Bands, chunks, memory and bytes as planned; of one rank.
+    /// Bands, chunks, memory and bytes as planned, of one rank.
     pub plan: OutOfCoreProductPlan,
     /// The tiles found in the directory, and the bytes read and written, by all ranks.
     #[serde(flatten)]
     pub disk: DiskUse,
     /// Seconds during which pieces of operands were read.
     pub operand_seconds: f64,
-    /// Seconds during which workers waited for them.
+    /// Seconds during which workers waited for pieces of operands.
     pub wait_seconds: f64,
     /// Wall-clock seconds of the call.
     pub seconds: f64,
@@ -117,15 +117,15 @@ pub struct OutOfCoreProductReport {
     pub checked: bool,
 }
 
-/// `Q := P^T P`, or `P P^T` with [`Op::Transpose`], from the binary file of `P` to a binary file that holds the lower
-/// triangle of `Q`, with the finished tiles in a storage directory.
+/// `Q := P^T P`, or `P P^T` with [`Op::Transpose`], from the binary file of `P` to a binary file of the lower triangle
+/// of `Q`; finished tiles are kept in a storage directory.
 ///
-/// Shapes, accuracy and bits: those of [`crate::syrk_with`] by norms: the file is that of [`crate::io::write`] of its
-/// result, byte for byte, whatever the limit, the threads, and however often the run was ended and begun again.
-/// Memory: as planned, at most the context's limit; without one, the memory of the machine. A directory belongs to one
-/// matrix, operation, precision and size of tiles; it holds about the bytes of the result, and stays there.
-/// Cost: that of [`crate::syrk_with`], a conversion of each band for each pair of bands that it is part of, and the
-/// bytes that the plan counts. Source: docs/OUT_OF_CORE.md.
+/// Shapes, accuracy and bits: those of [`crate::syrk_with`] with [`crate::Accuracy::Norm`]. The file is that of
+/// [`crate::io::write`] of its result, byte for byte, for any memory limit and number of threads, and after any number
+/// of interruptions. Memory: as planned, at most the context's limit; without a limit, the memory of the machine. A
+/// directory belongs to one matrix, operation, precision and tile size; it contains about the bytes of the result, and
+/// is not removed. Cost: that of [`crate::syrk_with`], one conversion of each band for each pair of bands that contains
+/// it, and the transfers that the plan counts. Source: docs/OUT_OF_CORE.md.
 ///
 /// ```
 /// use sunzi::io::{self, ReadOptions, WriteOptions};
@@ -142,9 +142,9 @@ pub struct OutOfCoreProductReport {
 /// ```
 ///
 /// # Errors
-/// Those of [`crate::syrk_with`]; [`crate::Error::MemoryLimit`] with the least limit that would do;
-/// [`crate::Error::StorageMismatch`] for a directory of another product, [`crate::Error::StorageInUse`] where another
-/// run works there; [`crate::Error::DiskFull`], [`crate::Error::Io`]: finished tiles stay, and the next call continues
+/// The errors of [`crate::syrk_with`]; [`crate::Error::MemoryLimit`] with the smallest limit that suffices;
+/// [`crate::Error::StorageMismatch`] for the directory of another product, [`crate::Error::StorageInUse`] if another
+/// run uses it; [`crate::Error::DiskFull`], [`crate::Error::Io`]: finished tiles are kept, and the next call continues
 /// from them; [`crate::Error::InvalidArgument`] for a context with Freivalds' test, which would have to read the
 /// operands once more.
 pub fn syrk(
@@ -157,12 +157,12 @@ pub fn syrk(
     run::run(Site::one_process(ctx), || FileProduct::syrk(p, precision_bits), paths, options)
 }
 
-/// [`syrk`] over the ranks of `team`: each multiplies pairs of bands of its own, has a directory of its own below that
-/// of `paths`, and an equal share of its node's limit. Collective.
+/// [`syrk`] over the ranks of `team`: each rank multiplies its own pairs of bands, has its own directory in that of
+/// `paths`, and an equal share of its node's limit. Collective.
 ///
-/// All ranks read the operand's file, each its own bands, and rank 0 all of it once; rank 0 writes the result. A run
-/// that is begun again may have another number of ranks: a tile that one of them finds in its directory is not made
-/// again. The bytes of the file are those of one process.
+/// All ranks read their bands from the operand's file, and rank 0 reads all of it once; rank 0 writes the result. A
+/// resumed run may have another number of ranks: a rank does not compute again the tiles that it finds in its
+/// directory. The file has the bytes of a run in one process.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -189,7 +189,7 @@ pub fn syrk(
 /// ```
 ///
 /// # Errors
-/// As [`syrk`], the same on every rank; [`crate::Error::Transport`].
+/// As [`syrk`], the same error on every rank; [`crate::Error::Transport`].
 pub fn syrk_over_ranks(
     ctx: &Context,
     team: &Team,
@@ -201,7 +201,7 @@ pub fn syrk_over_ranks(
     run::run(Site { ctx, team }, || FileProduct::syrk(p, precision_bits), paths, options)
 }
 
-/// `C := op(A) op(B)` from the binary files of `A` and `B` to that of `C`; the rest is as in [`syrk`].
+/// `C := op(A) op(B)` from the binary files of `A` and `B` to the file of `C`; otherwise as [`syrk`].
 ///
 /// ```
 /// use sunzi::io::{self, ReadOptions, WriteOptions};
@@ -272,7 +272,7 @@ pub fn gemm_over_ranks(
     run::run(Site { ctx, team }, || FileProduct::gemm(a, b, precision_bits), paths, options)
 }
 
-/// The plan of [`syrk`]: bands, chunks, bytes of memory, bytes that are read.
+/// The plan of [`syrk`]: bands, chunks, memory, and bytes that are read.
 ///
 /// ```
 /// use sunzi::io::{self, WriteOptions};
@@ -288,7 +288,7 @@ pub fn gemm_over_ranks(
 /// ```
 ///
 /// # Errors
-/// As [`syrk`], as far as the header of the file and the limit go.
+/// The errors of [`syrk`] that follow from the header of the file and the memory limit.
 pub fn plan_syrk(
     ctx: &Context,
     p: OperandFile<'_>,

@@ -63,7 +63,8 @@ impl FileProduct {
         }
         if ctx.freivalds() {
             return Err(Error::InvalidArgument(
-                "Freivalds' test would read the operands of a product above a disk once more: the self-check is there"
+                "Freivalds' test is not supported out of core, since it would read the operands once more: use the \
+                 self-check"
                     .into(),
             ));
         }
@@ -165,7 +166,7 @@ impl HeadVisitor for ColumnNorms {
 /// The norm exponents of an operand's columns, and the checksum of its file.
 ///
 /// # Errors
-/// Those of [`crate::io::MatrixFile::check`].
+/// The errors of [`crate::io::MatrixFile::check`].
 pub(super) fn scan(operand: &FileOperand, progress: Option<Arc<ProgressCallback>>) -> Result<(Vec<i64>, u64)> {
     let cols = operand.cols();
     let mut norms = ColumnNorms {
@@ -243,7 +244,7 @@ impl StreamedOperands {
     /// read.
     ///
     /// # Errors
-    /// Those of [`BlockStream::new`].
+    /// The errors of [`BlockStream::new`].
     pub fn new(
         left: &FileOperand,
         right: &FileOperand,

@@ -40,11 +40,11 @@ pub struct OutOfCoreProductPlan {
     pub tile_size: usize,
     /// Tiles of the result.
     pub tiles: usize,
-    /// Bytes of the pass over the operands before the product.
+    /// Bytes read by the pass over the operands before the product.
     pub scan_bytes: u64,
-    /// Bytes of the operands that the product reads, tiles of an earlier run not counted.
+    /// Bytes of the operands that the product reads, assuming that no tile exists from an earlier run.
     pub read_bytes: u64,
-    /// The fewest bytes that bands of this width read: each pair of them once, for all primes.
+    /// The smallest number of bytes that bands of this width can read: each pair of bands once, for all primes.
     pub least_read_bytes: u64,
     /// Bands, chunks, and bytes of memory.
     #[serde(flatten)]
@@ -98,7 +98,7 @@ impl FileProduct {
     /// The plan of one process.
     ///
     /// # Errors
-    /// Those of the check of the operands, and of [`FileProduct::plan`].
+    /// The errors of the check of the operands, and of [`FileProduct::plan`].
     pub fn planned(&self, ctx: &Context, options: &OutOfCoreProductOptions) -> Result<OutOfCoreProductPlan> {
         self.check(ctx)?;
         Ok(self.plan(Site::one_process(ctx), ctx, &self.cut(options), options.caching)?.1)
@@ -107,7 +107,7 @@ impl FileProduct {
     /// The plan within `share`, the context with this rank's share of the limit of the site. Collective.
     ///
     /// # Errors
-    /// [`crate::Error::MemoryLimit`] with the least limit that would do.
+    /// [`crate::Error::MemoryLimit`] with the smallest limit that suffices.
     pub(super) fn plan(
         &self,
         site: Site<'_>,

@@ -80,7 +80,7 @@ const UNKNOWN: u64 = u64::MAX;
 /// Computes `problem`. Collective.
 ///
 /// # Errors
-/// Those of [`super::syrk`].
+/// The errors of [`super::syrk`].
 pub(crate) fn run(ctx: &Context, team: &Team, problem: &RankProblem<'_>) -> Result<DistOutcome> {
     agree(team.world(), problem.check(team.size()))?;
     let mut clock = PhaseClock::new();
@@ -311,7 +311,7 @@ impl RankProblem<'_> {
         if let Some(right) = self.right {
             same_cols(right)?;
             if right.len() != self.left.len() {
-                let message = format!("{} blocks of A against {} blocks of B", self.left.len(), right.len());
+                let message = format!("there are {} blocks of A, but {} blocks of B", self.left.len(), right.len());
                 return Err(Error::InvalidArgument(message));
             }
             if let Some((a, b)) = self.left.iter().zip(right).find(|(a, b)| a.rows() != b.rows()) {

@@ -230,7 +230,7 @@ impl RankProduct<'_> {
     /// Fills this rank's tiles of the result; returns the reports of its devices. Collective.
     ///
     /// # Errors
-    /// Those of [`crate::syrk_with`] on devices, on all ranks.
+    /// The errors of [`crate::syrk_with`] on devices, on all ranks.
     pub fn compute(
         &self,
         site: Site<'_>,

@@ -19,13 +19,14 @@ use crate::tile::RankGrid;
 use call::RankProblem;
 use rug::Float;
 
-/// Choices of a distributed product; the same on all ranks.
+/// Options of a distributed product; the same on all ranks.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct DistOptions<'a> {
-    /// The triangle of a SYRK's result that is computed, and that the ranks hold.
+    /// The triangle of a SYRK's result that is computed and stored.
     pub uplo: Uplo,
-    /// Operands hold integers and the result is exact; `precision_bits` is then only a lower bound for the bits stored.
+    /// Operands are integers and the result is exact; `precision_bits` is then only a lower bound of the precision of
+    /// the result.
     pub exact_integers: bool,
     /// Accuracy promised for each entry.
     pub accuracy: Accuracy,
@@ -33,17 +34,18 @@ pub struct DistOptions<'a> {
     pub alpha: Option<&'a Float>,
     /// Scalar of `accumulate`; `None` is 1.
     pub beta: Option<&'a Float>,
-    /// A matrix to add, of the ranks of the team: the result is `alpha * product + beta * accumulate`, rounded once.
-    /// For a SYRK it is symmetric: a triangle, or a whole matrix, which is checked. A matrix in other tiles than those
-    /// of the result is first redistributed, which takes memory in addition to the limit.
+    /// A matrix to add, distributed over the ranks of the team: the result is `alpha * product + beta * accumulate`,
+    /// rounded once. For a SYRK it must be symmetric: a triangle, or a whole matrix, whose symmetry is checked. A
+    /// matrix in other tiles than the result is redistributed first, which needs memory in addition to the limit.
     pub accumulate: Option<&'a DistMatrix>,
-    /// Rows and columns of a tile of the result, a multiple of 8; `None` chooses. Does not change a bit.
+    /// Rows and columns of a tile of the result, a multiple of 8; with `None` they are chosen. It does not affect the
+    /// bits of the result.
     pub tile_size: Option<usize>,
-    /// The grid of ranks that owns the result; `None` chooses. Does not change a bit.
+    /// The grid of ranks that owns the result; with `None` it is chosen. It does not affect the bits of the result.
     pub grid: Option<RankGrid>,
-    /// Receives the plan before anything is allocated; may differ between ranks.
+    /// A function that receives the plan before anything is allocated; it may differ between ranks.
     pub on_plan: Option<PlanHook<'a>>,
-    /// Changes that tests make; they see the window of each node before residues of nodes are summed.
+    /// Faults that tests inject; they receive the window of each node before residues of nodes are summed.
     #[doc(hidden)]
     pub hooks: Hooks<'a>,
 }
@@ -98,7 +100,7 @@ impl std::fmt::Debug for PlanHook<'_> {
     }
 }
 
-/// One rank's part of a result, with the report of all.
+/// One rank's part of a result, with the common report.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct DistOutcome {
@@ -112,16 +114,14 @@ pub struct DistOutcome {
 
 /// `Q := alpha * P^T P + beta * C` for a matrix `P` whose rows lie on the ranks of `team`. Collective.
 ///
-/// Shapes: `blocks` are this rank's rows of P, `K_i x N` each; their order and that of the ranks do not matter. A rank
-/// may have none, and a block no rows. The result is `N x N`, a triangle in tiles over all ranks that acts as the whole
-/// symmetric matrix.
-/// Accuracy and bits: as [`crate::syrk_with`] on all the rows.
-/// Memory: the context's limit is that of each node, all its ranks together; without one, the free memory of the
-/// machine.
-/// Cost: as [`crate::syrk_with`], shared by all workers; each node sends the residues of the result once to the others,
-/// in as many bits as their moduli have.
-/// Devices: where the ranks' contexts have some, each rank multiplies its rows on its own, and makes the entries of its
-/// tiles there; ranks of a node send each other residues too. All multiply modulo the moduli of one kernel.
+/// Shapes: `blocks` are this rank's rows of P, `K_i x N` each; the order of blocks and ranks does not matter. A rank
+/// may have no blocks, and a block no rows. The result is `N x N`: one triangle in tiles over all ranks, which
+/// represents the symmetric matrix. Accuracy and bits: as [`crate::syrk_with`] on all the rows. Memory: the context's
+/// limit holds for each node, all its ranks together; without a limit, the free memory of the machine. Cost: as
+/// [`crate::syrk_with`], divided among all workers; each node sends the residues of the result once to the others, with
+/// as many bits as their moduli have. Devices: if the ranks' contexts have devices, each rank multiplies its rows on
+/// its own devices, and computes the entries of its tiles there; ranks of a node then also exchange residues. All ranks
+/// use the moduli of one kernel.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -140,9 +140,9 @@ pub struct DistOutcome {
 /// ```
 ///
 /// # Errors
-/// As [`crate::syrk_with`], on every rank, as [`crate::Error::Rank`] where one rank met it: rows and columns are those
-/// of the block that this rank passed. [`crate::Error::InvalidArgument`] where ranks differ in columns, precision,
-/// options or kernel, that of devices included; [`crate::Error::Transport`].
+/// As [`crate::syrk_with`], on every rank, as [`crate::Error::Rank`] if it occurred on one rank: rows and columns are
+/// those of the block that this rank passed. [`crate::Error::InvalidArgument`] if ranks differ in columns, precision,
+/// options or kernel, including the kernel of devices; [`crate::Error::Transport`].
 pub fn syrk(
     ctx: &Context,
     team: &mut Team,
@@ -168,11 +168,11 @@ fn check_addend(world: &dyn Transport, addend: Option<&DistMatrix>) -> Result<()
     }
 }
 
-/// `C := alpha * A^T B + beta * C0` for matrices whose rows lie on the ranks of `team`, the same rows of both on a
-/// rank. Collective.
+/// `C := alpha * A^T B + beta * C0` for matrices whose rows lie on the ranks of `team`; each rank has the same rows of
+/// both. Collective.
 ///
 /// Shapes: `blocks.0` are this rank's rows of A, `blocks.1` its rows of B; the heights of each pair of blocks agree.
-/// The rest is as in [`syrk`].
+/// Otherwise as [`syrk`].
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -193,7 +193,7 @@ fn check_addend(world: &dyn Transport, addend: Option<&DistMatrix>) -> Result<()
 /// ```
 ///
 /// # Errors
-/// As [`syrk`]; [`crate::Error::ShapeMismatch`] where the blocks do not fit each other.
+/// As [`syrk`]; [`crate::Error::ShapeMismatch`] if the blocks of a pair do not match.
 pub fn gemm_rows(
     ctx: &Context,
     team: &mut Team,
@@ -208,9 +208,10 @@ pub fn gemm_rows(
 
 /// `C := alpha * op(A) op(B) + beta * C0` for matrices in tiles over the ranks of `team`. Collective.
 ///
-/// Each operand is first shared out by the contracted index (every entry travels once), then multiplied as in
-/// [`gemm_rows`]; the shares, and messages of up to a rank's tiles, come on top of the memory limit. Entries outside
-/// the triangle of an operand are 0, or its mirror image: see [`DistMatrix::is_symmetric`].
+/// Each operand is first redistributed by the contracted index (every entry is sent once), then multiplied as in
+/// [`gemm_rows`]; the redistributed operands, and messages of up to the size of a rank's tiles, are not counted by the
+/// memory limit. Entries outside the triangle of an operand are 0, or the triangle's mirror image: see
+/// [`DistMatrix::is_symmetric`].
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -233,7 +234,7 @@ pub fn gemm_rows(
 /// ```
 ///
 /// # Errors
-/// As [`gemm_rows`]; [`crate::Error::InvalidArgument`] where ranks differ in shapes, tiles or transposes.
+/// As [`gemm_rows`]; [`crate::Error::InvalidArgument`] if ranks differ in shapes, tiles or transposes.
 pub fn gemm(
     ctx: &Context,
     team: &mut Team,

@@ -282,7 +282,7 @@ fn describe_team(request: &ClusterRequest<'_>) -> TeamPlan {
     }
 }
 
-/// A cluster to plan for: `nodes` nodes of `ranks_per_node` ranks with `threads` threads each.
+/// A cluster for a plan: `nodes` nodes of `ranks_per_node` ranks with `threads` threads each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClusterShape {
     /// Nodes.
@@ -293,7 +293,7 @@ pub struct ClusterShape {
     pub threads: usize,
 }
 
-/// [`plan_syrk_cluster_with`] with the default choices.
+/// [`plan_syrk_cluster_with`] with default options.
 ///
 /// ```
 /// use sunzi::Context;
@@ -318,9 +318,9 @@ pub fn plan_syrk_cluster(
     plan_syrk_cluster_with(ctx, cluster, (rows, cols), precision_bits, &ProductPlanOptions::new())
 }
 
-/// The plan of a distributed [`crate::ops::distributed::syrk`] of a `rows x cols` matrix whose rows are shared out
-/// evenly over a cluster; the context's memory limit is that of a node, the kernel that of this machine. Nothing is
-/// computed. A cluster has up to 2^20 ranks, a node up to 2^16 threads.
+/// The plan of a distributed [`crate::ops::distributed::syrk`] of a `rows x cols` matrix whose rows are divided evenly
+/// over a cluster; the memory limit of the context is that of a node, and the kernel is that of this machine. Nothing
+/// is computed. A cluster has at most 2^20 ranks, and a node at most 2^16 threads.
 ///
 /// ```
 /// use sunzi::distributed::{ClusterShape, plan_syrk_cluster_with};
@@ -334,7 +334,7 @@ pub fn plan_syrk_cluster(
 /// ```
 ///
 /// # Errors
-/// As [`crate::plans::plan_syrk_with`]; [`Error::InvalidArgument`] for an empty cluster or one that is too large.
+/// As [`crate::plans::plan_syrk_with`]; [`Error::InvalidArgument`] for an empty cluster or a cluster that is too large.
 pub fn plan_syrk_cluster_with(
     ctx: &Context,
     cluster: ClusterShape,
@@ -361,9 +361,9 @@ pub fn plan_syrk_cluster_with(
     cluster.plan(ctx, size, precision_bits, options)
 }
 
-/// The plan of [`crate::ops::distributed::syrk`] on a team whose ranks share the rows of a `rows x cols` matrix evenly,
-/// all with as many threads as the context; its memory limit is that of each node. Nothing is computed, and no rank
-/// waits for another.
+/// The plan of [`crate::ops::distributed::syrk`] on a team whose ranks have equal shares of the rows of a `rows x cols`
+/// matrix, all with as many threads as the context; the memory limit of the context is that of each node. Nothing is
+/// computed, and no rank waits for another rank.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -501,7 +501,7 @@ impl<'a> Cluster<'a> {
     }
 }
 
-/// Bytes of the rows that each rank of an even cluster holds, at most.
+/// The largest number of bytes of rows that a rank of an even cluster holds.
 ///
 /// ```
 /// use sunzi::{Matrix, distributed};

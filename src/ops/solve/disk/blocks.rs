@@ -27,7 +27,7 @@ pub(super) struct FileTriangle {
     pub scale: Option<Arc<[i64]>>,
     /// The diagonal as a column, not scaled.
     pub pivots: Arc<Matrix>,
-    /// Whether the system is asked to drop the pages read from its cache.
+    /// Whether the system is requested to drop the pages read from its cache.
     pub forget: bool,
     /// Bytes read of this and the other triangles.
     pub read_bytes: Arc<AtomicU64>,
@@ -106,7 +106,7 @@ impl TriangleBlocks for FileBlocks {
         let place = self.triangle.place(block.clone());
         loop {
             self.block = None;
-            let next = self.stream.as_ref().and_then(BlockStream::next_block).expect("blocks are asked for in order");
+            let next = self.stream.as_ref().and_then(BlockStream::next_block).expect("blocks are requested in order");
             let next = next?;
             let is_it = next.place().block == place;
             self.block = Some(next);

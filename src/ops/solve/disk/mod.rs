@@ -1,8 +1,8 @@
 //! Triangular solves and solves larger than memory: from binary files to a binary file.
 //!
-//! The triangle is streamed once for each substitution of a band of right sides; the right sides come band by band from
-//! their file, and panels of solutions go to a storage directory, so that a run that was ended continues from them.
-//! The bits are those of a solve in memory, whose loop and tiles are used. Source: docs/OUT_OF_CORE.md.
+//! The triangle is streamed once for each substitution of a band of right-hand sides; the right-hand sides come band by
+//! band from their file, and panels of solutions go to a storage directory, so that a run that was ended continues from
+//! them. The bits are those of a solve in memory, whose loop and tiles are used. Source: docs/OUT_OF_CORE.md.
 
 mod blocks;
 mod system;
@@ -35,18 +35,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Choices of an out-of-core solve.
+/// Options of an out-of-core solve.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct OutOfCoreSolveOptions {
     /// Whether only the lower triangle of a symmetric matrix stored with all entries is used; by default both triangles
-    /// are, and must agree. Triangular solves have their own option for the triangle.
+    /// are read and must be equal. Triangular solves have their own option for the triangle.
     pub lower: bool,
     /// Rows of a tile of the factorisation; by default chosen from the order.
     pub tile_rows: Option<usize>,
     /// Whether the system's cache is used for the files of the storage directory.
     pub caching: Caching,
-    /// Rows and columns of the ranks that factor, where there are several; by default nearly square.
+    /// Rows and columns of the grid of ranks that factor, if there are several; by default nearly square.
     pub grid: Option<RankGrid>,
 }
 
@@ -60,9 +60,9 @@ setters! { new OutOfCoreSolveOptions {
 /// The files of a solve, and the directory for finished parts.
 #[derive(Clone, Copy, Debug)]
 pub struct SolvePaths<'a> {
-    /// The matrix or triangle.
+    /// The file of the matrix or triangle.
     pub matrix: &'a Path,
-    /// The right sides.
+    /// The right-hand sides.
     pub right: &'a Path,
     /// The solution.
     pub solution: &'a Path,
@@ -78,13 +78,13 @@ pub struct OutOfCoreSolveReport {
     pub operation: &'static str,
     /// Rows of the triangle, or of the matrix.
     pub order: usize,
-    /// Right sides.
+    /// Right-hand sides.
     pub columns: usize,
     /// Requested precision.
     pub precision_bits: u32,
-    /// Bits of right sides and unknowns on the way.
+    /// Working precision in bits of right-hand sides and unknowns.
     pub working_bits: u32,
-    /// Accuracy promised for the residual.
+    /// Accuracy of the residual.
     pub accuracy: Accuracy,
     /// Name of the kernel.
     pub kernel: &'static str,
@@ -92,15 +92,14 @@ pub struct OutOfCoreSolveReport {
     pub threads: usize,
     /// Ranks.
     pub ranks: usize,
-    /// Most right sides at a time: the triangle is read once for each band of this width and each substitution, and
-    /// again for columns that need another try.
+    /// The largest number of right-hand sides that are solved together: the triangle is read once for each band of this
+    /// width and each substitution, and again for columns that are solved with more bits.
     pub band_columns: usize,
-    /// Bands that were solved, by all ranks.
+    /// Bands of right-hand sides that were solved, by all ranks.
     pub bands: usize,
-    /// Bytes that the plan of a rank allows for.
+    /// Bytes that the plan allows for one rank.
     pub planned_bytes: u64,
-    /// The panels of eight columns found in the directory of the solution, and the bytes read and written, by all
-    /// ranks.
+    /// Panels of eight columns found in the directory of the solution, and bytes read and written, by all ranks.
     #[serde(flatten)]
     pub disk: DiskUse,
     /// Wall-clock seconds of the call.
@@ -111,7 +110,7 @@ pub struct OutOfCoreSolveReport {
     pub solve_seconds: f64,
     /// Seconds of writing the solution.
     pub store_seconds: f64,
-    /// The factorisation that the call began with, where it was not found finished.
+    /// The report of the factorisation at the start of the call, unless a finished factor was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub factorisation: Option<OutOfCoreReport>,
 }
@@ -158,8 +157,8 @@ impl SystemShape {
             return Ok(method);
         }
         Err(Error::InvalidArgument(format!(
-            "{operation} above a disk, accurate entry by entry, takes at least 8 right sides of at least 8 rows, here \
-             are {columns} of {order} rows: ask for accuracy by norms, or solve them in memory"
+            "{operation} out of core with entrywise accuracy needs at least 8 right-hand sides of at least 8 rows, but \
+             here are {columns} of {order} rows: choose accuracy by norms, or solve in memory"
         )))
     }
 }
@@ -206,13 +205,12 @@ fn exponents(ctx: &Context, file: &MatrixFile, path: SolvePath) -> Result<Expone
 /// The solution `X` of `A X = B` for a symmetric positive definite `A`, from the binary files `matrix` and `right` to
 /// the binary file `solution`.
 ///
-/// Shapes: `matrix` as for [`crate::out_of_core::cholesky`], `right` is `n x m`.
-/// Accuracy and bits: those of [`crate::solve_with`] by norms: the file is the same, byte for byte, whatever the limit,
-/// the threads, and however often the run was ended and begun again.
-/// The directory `storage` holds the tiles of the factorisation, the file of the factor, and finished columns: a run
-/// that was ended continues from them. Memory: as planned, at most the context's limit.
-/// Cost: that of the factorisation, and the factor is read twice for each band of right sides.
-/// Source: docs/OUT_OF_CORE.md.
+/// Shapes: `matrix` as for [`crate::out_of_core::cholesky`], `right` is `n x m`. Accuracy and bits: those of
+/// [`crate::solve_with`] with [`crate::Accuracy::Norm`]. The file is the same, byte for byte, for any memory limit and
+/// number of threads, and after any number of interruptions. The directory `storage` contains the tiles of the
+/// factorisation, the file of the factor, and finished columns: an interrupted run resumes from them. Memory: as
+/// planned, at most the context's limit. Cost: that of the factorisation; in addition the factor is read twice for each
+/// band of right-hand sides. Source: docs/OUT_OF_CORE.md.
 ///
 /// ```
 /// use sunzi::io::{self, ReadOptions, WriteOptions};
@@ -230,7 +228,7 @@ fn exponents(ctx: &Context, file: &MatrixFile, path: SolvePath) -> Result<Expone
 /// ```
 ///
 /// # Errors
-/// Those of [`crate::out_of_core::cholesky`] and of [`crate::out_of_core::trsm`].
+/// The errors of [`crate::out_of_core::cholesky`] and of [`crate::out_of_core::trsm`].
 pub fn solve(
     ctx: &Context,
     paths: SolvePaths<'_>,
@@ -241,9 +239,9 @@ pub fn solve(
     solve_files(Site::one_process(ctx), paths, precision_bits, &options)
 }
 
-/// [`solve`] over the ranks of `team`: they factor as in [`crate::out_of_core::cholesky_over_ranks`], and each solves
-/// for columns of its own. Each has directories of its own below those of one process, and an equal share of its node's
-/// limit. Collective.
+/// [`solve`] over the ranks of `team`: they factor as in [`crate::out_of_core::cholesky_over_ranks`], and each rank
+/// solves for its own columns. Each rank has its own directories in those of one process, and an equal share of its
+/// node's limit. Collective.
 ///
 /// The factor is one file, which rank 0 writes and all ranks read.
 ///
@@ -272,7 +270,7 @@ pub fn solve(
 /// ```
 ///
 /// # Errors
-/// As [`solve`], the same on every rank; [`Error::InvalidArgument`] for a grid of more ranks than there are;
+/// As [`solve`], the same error on every rank; [`Error::InvalidArgument`] for a grid of more ranks than there are;
 /// [`Error::Transport`].
 pub fn solve_over_ranks(
     ctx: &Context,
@@ -472,7 +470,7 @@ impl HeadVisitor for TriangleNorms<'_> {
 /// The diagonal of a file as a column.
 ///
 /// # Errors
-/// Those of reading; [`Error::Singular`] with the first zero, unless the diagonal counts as ones.
+/// The errors of reading; [`Error::Singular`] with the first zero, unless the diagonal counts as ones.
 fn pivots(file: &MatrixFile, unit: bool) -> Result<Matrix> {
     let mut pivots = Matrix::zeros(file.rows(), 1, file.precision_bits())?;
     for (row, head) in file.diagonal_heads()?.into_iter().enumerate() {
@@ -484,7 +482,7 @@ fn pivots(file: &MatrixFile, unit: bool) -> Result<Matrix> {
     Ok(pivots)
 }
 
-/// Opens right sides, which have to be stored with all entries.
+/// Opens right-hand sides, which have to be stored with all entries.
 fn open_right(path: &Path, operation: &'static str, triangle: &MatrixFile) -> Result<Arc<MatrixFile>> {
     let right = MatrixFile::open(path)?;
     let (order, cols) = (triangle.rows(), triangle.cols());
@@ -493,7 +491,8 @@ fn open_right(path: &Path, operation: &'static str, triangle: &MatrixFile) -> Re
     }
     if right.is_symmetric() {
         let path = path.display();
-        return Err(Error::InvalidArgument(format!("{path}: right sides above a disk are stored with all entries")));
+        let message = format!("{path}: right-hand sides of a solve out of core must be stored with all entries");
+        return Err(Error::InvalidArgument(message));
     }
     Ok(Arc::new(right))
 }

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Most rows of a piece of a triangle that is read for a few right sides: more would only take memory.
+/// Most rows of a piece of a triangle that is read for a few right-hand sides: more would only take memory.
 const PIECE_ROWS: usize = 128;
 
 /// Fewest rows of a piece, which has the blocks that are solved at once.
@@ -91,7 +91,7 @@ impl BandNeeds<'_> {
     /// The widest bands that fit the context's limit.
     ///
     /// # Errors
-    /// [`Error::MemoryLimit`] with the least limit that would do.
+    /// [`Error::MemoryLimit`] with the smallest limit that suffices.
     pub fn plan(&self) -> Result<BandPlan> {
         let widest = Bands::widest(self.shape.columns);
         widest.fitting(|bands| self.highest_pieces(bands.columns)).map(|(_, plan)| plan)
@@ -126,7 +126,7 @@ impl BandNeeds<'_> {
 /// A plan from only the sizes of the triangles, for a refusal before a file is read.
 ///
 /// # Errors
-/// Those of [`BandNeeds::plan`].
+/// The errors of [`BandNeeds::plan`].
 pub(super) fn plan_expected(
     ctx: &Context,
     shape: SystemShape,
@@ -165,7 +165,7 @@ pub(super) struct DiskSystem<'a> {
 
 /// A solve, prepared.
 enum BandSolver<'a> {
-    /// By substitutions on all right sides of a band.
+    /// By substitutions on all right-hand sides of a band.
     Bands(Box<Solve<'a>>),
     /// One right side after the other, with exact dot products.
     Dots(Box<DotSolve<'a>>),
@@ -180,10 +180,10 @@ struct DotSolve<'a> {
 }
 
 impl BandSolver<'_> {
-    /// Solves for all columns of `right` into `solution`; returns the columns that outgrow every try.
+    /// Solves for all columns of `right` into `solution`; returns the columns that exceed the range of every try.
     ///
     /// # Errors
-    /// Those of [`crate::out_of_core::trsm`], with places in the call.
+    /// The errors of [`crate::out_of_core::trsm`], with places in the call.
     pub fn run(&mut self, bands: Bands, right: &Right<'_>, mut solution: MatrixViewMut<'_>) -> Result<Vec<usize>> {
         match self {
             BandSolver::Bands(solve) => solve.run(bands, right, &mut solution),
@@ -218,7 +218,7 @@ impl DiskSystem<'_> {
     /// The bands of the call, and their solver.
     ///
     /// # Errors
-    /// Those of [`BandNeeds::plan`].
+    /// The errors of [`BandNeeds::plan`].
     fn solver(&self) -> Result<(BandPlan, BandSolver<'_>)> {
         if self.method.path == Path::Dots {
             let plan = self.needs(Vec::new()).plan()?;
@@ -275,7 +275,7 @@ impl DiskSystem<'_> {
     /// again. Collective.
     ///
     /// # Errors
-    /// Those of [`crate::out_of_core::trsm`].
+    /// The errors of [`crate::out_of_core::trsm`].
     pub fn run(&self, paths: PanelPaths<'_>, report: &mut OutOfCoreSolveReport) -> Result<()> {
         let (site, world) = (self.site, self.site.world());
         let (plan, mut solve) = site.agreed(site.of_node(self.solver()))?;
@@ -360,8 +360,8 @@ impl DiskSystem<'_> {
         match outgrown.first() {
             None => Ok(x),
             Some(first) => Err(Error::InvalidArgument(format!(
-                "the unknowns of right side {} (counted from 1) outgrow fixed point, in which columns are solved above \
-                 a disk entry by entry: ask for accuracy by norms, or solve it in memory",
+                "the unknowns of right side {} (counted from 1) exceed the range of fixed point, which solves out of \
+                 core with entrywise accuracy use: choose accuracy by norms, or solve in memory",
                 cols.start + first + 1
             ))),
         }

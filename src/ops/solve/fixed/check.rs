@@ -40,19 +40,19 @@ impl RowDepths {
     }
 }
 
-/// Depths of the unknowns of some right sides below the scale of their column, in panels of 32 right sides.
+/// Depths of the unknowns of some right-hand sides below the scale of their column, in panels of 32 right-hand sides.
 pub(super) struct UnknownDepths {
     panels: Vec<Vec<DepthRow>>,
 }
 
 impl UnknownDepths {
-    /// No unknown found yet, for `rights` right sides.
+    /// No unknown found yet, for `rights` right-hand sides.
     pub fn new(order: usize, rights: usize) -> UnknownDepths {
         UnknownDepths { panels: vec![vec![[EMPTY; PANEL]; order]; rights.div_ceil(PANEL)] }
     }
 
-    /// Takes in the unknown `row` of 8 right sides from `first` on, given by its magnitudes with `fixed_bits` after the
-    /// point.
+    /// Adds the unknown `row` of 8 right-hand sides from `first` on, given by its magnitudes with `fixed_bits` after
+    /// the point.
     pub fn set(&mut self, row: usize, first: usize, magnitudes: &[u64], fixed_bits: u32) {
         let each = magnitudes.len() / PANEL_ROWS;
         let lanes = &mut self.panels[first / PANEL][row][first % PANEL..][..PANEL_ROWS];
@@ -67,8 +67,8 @@ impl UnknownDepths {
         }
     }
 
-    /// Rejects the right sides in which the largest term of one of `rows` lies more than `deepest` below the scale;
-    /// they are the rows of `right` from `first` on.
+    /// Rejects the right-hand sides in which the largest term of one of `rows` lies more than `deepest` below the
+    /// scale; they are the rows of `right` from `first` on.
     pub fn reject(
         &self,
         rows: &RowDepths,

@@ -1,10 +1,9 @@
 //! Triangular solves in fixed point: exact updates on tiles of residues, one rounding per unknown.
 //!
-//! Each right side has one power of two for all of its unknowns. The growth of the unknowns relative to the right side
-//! is guessed from the diagonal; a column that outgrows the guess is detected exactly, and tried again with more bits
-//! or left to the solve by parts. Promise: the result of a column depends only on the triangle, the column and the
-//! precision.
-//! Proof: docs/ALGORITHM.md, "Solves in fixed point".
+//! Each right side has one power of two for all of its unknowns. The growth of the unknowns relative to the right-hand
+//! side is guessed from the diagonal; a column that exceeds the guess is detected exactly, and solved again with more
+//! bits or left to recursive splitting. Promise: the result of a column depends only on the triangle, the column and
+//! the precision. Proof: docs/ALGORITHM.md, "Solves in fixed point".
 
 mod check;
 mod run;
@@ -78,7 +77,7 @@ pub(crate) struct FixedTriangle<'a> {
 }
 
 impl<'a> FixedTriangle<'a> {
-    /// A triangle that is at hand, for unknowns of `working_bits` bits; it is reversed if needed so that it is lower.
+    /// A triangle in memory, for unknowns of `working_bits` bits; it is reversed if needed so that it is lower.
     pub fn new(triangle: &Triangle<'a>, working_bits: u32, accuracy: Accuracy) -> FixedTriangle<'a> {
         let reversed = !triangle.is_lower();
         let lower = if reversed { backwards(triangle.view()) } else { triangle.view() };
@@ -115,7 +114,7 @@ impl<'a> FixedTriangle<'a> {
     ///
     /// # Errors
     /// [`crate::Error::ExponentRange`] with a place in the call; [`crate::Error::Cancelled`];
-    /// [`crate::Error::OutOfMemory`]; those of `rows`.
+    /// [`crate::Error::OutOfMemory`]; the errors of `rows`.
     pub fn run(
         &mut self,
         band: &Band<'_>,
@@ -239,7 +238,7 @@ pub(crate) trait TriangleRows {
     /// Begins a pass over the rows, in pieces of `_piece_rows` rows. Collective where the rows come from ranks.
     ///
     /// # Errors
-    /// Those of the source that brings the rows.
+    /// The errors of the source that brings the rows.
     fn begin(&mut self, _piece_rows: usize) -> Result<()> {
         Ok(())
     }
@@ -247,13 +246,13 @@ pub(crate) trait TriangleRows {
     /// The rows `rows`, at least as far as their diagonal. Called from the first row to the last.
     ///
     /// # Errors
-    /// Those of the source that brings the rows.
+    /// The errors of the source that brings the rows.
     fn rows(&mut self, rows: Range<usize>) -> Result<RowPiece<'_>>;
 
     /// Ends the pass, whether or not all rows were read. Collective where the rows come from ranks.
     ///
     /// # Errors
-    /// Those of the source that brings the rows.
+    /// The errors of the source that brings the rows.
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Carries out one try: tile row by tile row of the triangle, all right sides of a strip at once.
+//! Carries out one try: tile row by tile row of the triangle, all right-hand sides of a strip at once.
 
 use super::check::{RowDepths, UnknownDepths};
 use super::{FixedPoint, FixedTriangle, RowPiece, TriangleRows};
@@ -20,7 +20,7 @@ use crate::ops::solve::tiles::TilePlan;
 use rug::Integer;
 use std::ops::Range;
 
-/// Most strips of right sides that share the triangle's tiles in one step.
+/// Most strips of right-hand sides that share the triangle's tiles in one step.
 const STEP_STRIPS: usize = 8;
 
 /// One try.
@@ -28,14 +28,14 @@ pub(super) struct FixedRun<'a> {
     fixed: &'a FixedPoint,
     pub plan: &'a TilePlan,
     pub engine: &'a dyn TileEngine,
-    /// The right sides as rows, in the order of the unknowns.
+    /// The right-hand sides as rows, in the order of the unknowns.
     right: MatrixView<'a>,
     /// The unknowns of right side `j` are integers times `2^(exponents[j] - fixed_bits)`.
     exponents: Vec<i64>,
     pub pivots: Vec<Integer>,
     /// Shifts of the rows of the triangle, and of its columns.
     triangle_shifts: (Vec<i64>, Vec<i64>),
-    /// Shifts of the right sides, and of their entries.
+    /// Shifts of the right-hand sides, and of their entries.
     right_shifts: (Vec<i64>, Vec<i64>),
     /// First row of tiles in which a right side is not 0.
     pub first: usize,
@@ -43,7 +43,7 @@ pub(super) struct FixedRun<'a> {
     extra_bits: u32,
 }
 
-/// The tiles of some right sides.
+/// The tiles of some right-hand sides.
 pub(super) struct RightSideStrip<'w> {
     index: usize,
     /// One for each tile row of the triangle.
@@ -54,7 +54,7 @@ pub(super) struct RightSideStrip<'w> {
 }
 
 impl RightSideStrip<'_> {
-    /// Whether all of its right sides have outgrown the try.
+    /// Whether all of its right-hand sides have outgrown the try.
     pub fn is_rejected(&self) -> bool {
         self.weights.iter().all(|weight| weight.is_rejected())
     }
@@ -97,10 +97,10 @@ impl RowTiles for LoadedRow<'_> {
     }
 }
 
-/// Replaces the columns of `w` that fit by their solutions; the numbers of the others.
+/// Replaces the columns of `w` that fit the scale by their solutions; returns the numbers of the other columns.
 ///
 /// # Errors
-/// Those of [`FixedTriangle::run`].
+/// The errors of [`FixedTriangle::run`].
 pub fn run(
     ctx: &Context,
     triangle: &mut FixedTriangle<'_>,
@@ -187,7 +187,7 @@ impl<'a> FixedRun<'a> {
         }
     }
 
-    /// The right sides, with memory for their unknowns.
+    /// The right-hand sides, with memory for their unknowns.
     fn strips<'w>(&self, mut words: &'w mut [u64]) -> Vec<RightSideStrip<'w>> {
         let plan = self.plan;
         // An entry of B is 1 at most, and so is the sum of squares of a row that is not rejected.
@@ -257,7 +257,7 @@ impl<'a> FixedRun<'a> {
         self.plan.strips().div_ceil(self.plan.threads).clamp(1, STEP_STRIPS)
     }
 
-    /// Panels of right sides that the busiest worker has in a step, about.
+    /// Panels of right-hand sides that the busiest worker has in a step, about.
     pub fn busiest_panels(&self) -> usize {
         let (strips, each) = (self.plan.strips(), self.step_strip_count());
         let turns = strips.div_ceil(each).div_ceil(self.plan.threads);
@@ -420,7 +420,7 @@ impl<'a> FixedRun<'a> {
     }
 }
 
-/// The unknowns of all right sides.
+/// The unknowns of all right-hand sides.
 struct Solved<'a> {
     fixed: &'a FixedPoint,
     plan: &'a TilePlan,
@@ -431,7 +431,7 @@ struct Solved<'a> {
 }
 
 impl Solved<'_> {
-    /// Rounds the unknowns of all right sides that are not rejected into their columns of `w`.
+    /// Rounds the unknowns of all right-hand sides that are not rejected into their columns of `w`.
     ///
     /// # Errors
     /// [`crate::Error::ExponentRange`] with the place in `w`; [`crate::Error::Cancelled`].

@@ -2,9 +2,9 @@
 //!
 //! Tile row by tile row: all ranks agree on the outcome of the previous row; the entries arrive in a window of each
 //! node, where each rank makes the residues of some tiles from them and publishes them to the others. A rank that has
-//! made its tiles continues with its right sides, using the tiles that are published. A rank with fewer right sides
-//! makes more tiles, so that no rank waits long for the last tile or at the end of the row. Every rank takes part in
-//! every row, with or without right sides. The tiles are those of a try on one rank, so the bits are the same.
+//! made its tiles continues with its right-hand sides, using the tiles that are published. A rank with fewer right-hand
+//! sides makes more tiles, so that no rank waits long for the last tile or at the end of the row. Every rank takes part
+//! in every row, with or without right-hand sides. The tiles are those of a try on one rank, so the bits are the same.
 //!
 //! Which rank makes which tiles is found from counts alone, so that all ranks find the same.
 
@@ -170,20 +170,20 @@ impl FixedRun<'_> {
 /// The work of a rank in every row in addition to the tiles that it makes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct RankLoad {
-    /// Panels of right sides of its busiest worker.
+    /// Panels of right-hand sides of its busiest worker.
     pub panels: usize,
     /// Workers, which share the rank's work.
     pub workers: usize,
 }
 
-/// Costs of the parts of the work on a row, in hundredths of the update of one panel of right sides by one tile.
+/// Costs of the parts of the work on a row, in hundredths of the update of one panel of right-hand sides by one tile.
 #[derive(Clone, Copy, Debug)]
 struct Costs {
     /// Making a tile before the diagonal.
     make: u64,
     /// Making the one on the diagonal, of which half counts.
     make_diagonal: u64,
-    /// Loading a panel of right sides, and solving for it with the tile on the diagonal.
+    /// Loading a panel of right-hand sides, and solving for it with the tile on the diagonal.
     solve: u64,
 }
 
@@ -202,7 +202,7 @@ impl Costs {
         Costs { make, make_diagonal: make / 2, solve: 5 * UPDATE / 2 }
     }
 
-    /// Cost of the right sides of a row, without the tiles that are made. Even one panel brings the tiles into the
+    /// Cost of the right-hand sides of a row, without the tiles that are made. Even one panel brings the tiles into the
     /// caches.
     fn solving(&self, panels: usize, tiles: usize) -> u64 {
         let panels = if panels == 0 { 0 } else { panels as u64 + SHARED_PANELS };

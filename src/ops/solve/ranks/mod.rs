@@ -52,7 +52,7 @@ struct SolveCall<'a> {
     b: RightSides<'a>,
     precision_bits: u32,
     accuracy: Accuracy,
-    /// Scalar of the right sides; `None` is 1.
+    /// Scalar of the right-hand sides; `None` is 1.
     alpha: Option<OwnFloat>,
 }
 
@@ -80,7 +80,7 @@ impl SolveCall<'_> {
             return Err(Error::shape_mismatch(operation, (map.rows, map.cols), right));
         }
         if factor.is_symmetric() {
-            return Err(Error::InvalidArgument(format!("{operation}: a symmetric matrix is no triangular factor")));
+            return Err(Error::InvalidArgument(format!("{operation}: a symmetric matrix is not a triangular factor")));
         }
         if map.triangle == Some(Uplo::Upper) {
             return Err(Error::InvalidArgument(format!("{operation}: a factor in tiles is lower triangular")));
@@ -99,8 +99,8 @@ impl SolveCall<'_> {
         TrsmBits { triangle, right, solution: self.precision_bits }
     }
 
-    /// All right sides by the path that one process takes; `alone` solves a small system for some columns on one rank,
-    /// with the whole factor. Collective.
+    /// All right-hand sides by the path that one process takes; `alone` solves a small system for some columns on one
+    /// rank, with the whole factor. Collective.
     fn solve(
         &self,
         tiles: &FactorTiles<'_>,
@@ -181,7 +181,7 @@ impl SolveCall<'_> {
     }
 }
 
-/// Memory for a rank's columns of the right sides and of the solution: that of an earlier call, without a limit.
+/// Memory for a rank's columns of the right-hand sides and of the solution: that of an earlier call, without a limit.
 fn take_columns(ctx: &Context) -> [Matrix; 2] {
     let kept = std::mem::take(&mut ctx.workspace().columns);
     match ctx.memory_bytes() {
@@ -257,8 +257,8 @@ enum SolutionLayout {
 }
 
 impl SolutionLayout {
-    /// Bytes of this rank's tiles of a solution of `total` columns, of which it finds as many as `own` has, and of the
-    /// messages that bring the columns to the tiles.
+    /// Bytes of this rank's tiles of a solution of `total` columns, of which it computes the number in `own`, and of
+    /// the messages that bring the columns to the tiles.
     pub fn result_bytes(self, own: SystemShape, total: usize, precision_bits: u32, world: &dyn Transport) -> u64 {
         let (rank, ranks) = (world.rank(), world.size());
         let SystemShape { order, columns } = own;
@@ -280,7 +280,7 @@ impl SolutionLayout {
 struct ColumnSizes {
     /// This rank's part of the system.
     own: SystemShape,
-    /// Right sides of all ranks.
+    /// Right-hand sides of all ranks.
     total: usize,
     bits: TrsmBits,
     path: Path,

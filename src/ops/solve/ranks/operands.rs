@@ -18,7 +18,7 @@ use crate::site::Site;
 use crate::tile::{Distribution, RankGrid, TileId, TileMap};
 use std::ops::Range;
 
-/// Right sides over ranks.
+/// Right-hand sides over ranks.
 #[derive(Clone, Copy)]
 pub(super) enum RightSides<'a> {
     /// In tiles.
@@ -28,10 +28,10 @@ pub(super) enum RightSides<'a> {
 }
 
 impl<'a> RightSides<'a> {
-    /// The right sides of a caller. Collective.
+    /// The right-hand sides of a caller. Collective.
     ///
     /// # Errors
-    /// Those of [`LocalPart::check`].
+    /// The errors of [`LocalPart::check`].
     pub fn of_local(world: &dyn Transport, part: LocalPart<'a>) -> Result<RightSides<'a>> {
         Ok(RightSides::Local(part, part.check(world)?))
     }
@@ -60,7 +60,7 @@ impl<'a> RightSides<'a> {
         }
     }
 
-    /// The layout of their solutions: that of the right sides.
+    /// The layout of their solutions: that of the right-hand sides.
     pub fn target(&self) -> SolutionLayout {
         match self {
             RightSides::Tiles(tiles) => SolutionLayout::Tiles(TileMap { triangle: None, ..*tiles.map() }),
@@ -109,11 +109,11 @@ impl Say for RightSides<'_> {
     }
 }
 
-/// A solution as the ranks have found it: made by [`crate::distributed::solve_local`] and
+/// A solution in the distribution in which it was computed: the result of [`crate::distributed::solve_local`] and
 /// [`crate::distributed::trsm_local`].
 ///
-/// It stays on the ranks in whole columns, or on every rank where there are few, until [`LocalSolution::fill_local`]
-/// brings it to the caller's memory.
+/// It stays on the ranks in whole columns, or on every rank if there are few columns, until
+/// [`LocalSolution::fill_local`] copies it to the caller's memory.
 #[derive(Debug)]
 pub struct LocalSolution {
     distribution: Distribution,
@@ -121,13 +121,13 @@ pub struct LocalSolution {
     rank: usize,
     /// This rank's part.
     part: Matrix,
-    /// Memory of the right sides, kept with that of the solution for the next call.
+    /// Memory of the right-hand sides, kept with that of the solution for the next call.
     spare: Option<Matrix>,
     planned_bytes: u64,
 }
 
 impl LocalSolution {
-    /// Whole columns on each rank, and the memory of their right sides for reuse.
+    /// Whole columns on each rank, and the memory of their right-hand sides for reuse.
     pub(super) fn of_columns(distribution: Distribution, rank: usize, part: Matrix, spare: Matrix) -> LocalSolution {
         LocalSolution { distribution, rank, part, spare: Some(spare), planned_bytes: 0 }
     }
@@ -143,9 +143,9 @@ impl LocalSolution {
         LocalSolution { planned_bytes, ..self }
     }
 
-    /// Bytes that the plan of the solve has allowed for on this rank, in addition to factor and right sides, its
-    /// columns of the solution included. Right sides that outgrow the first try take more where there is no memory
-    /// limit.
+    /// Bytes that the plan of the solve allowed on this rank, in addition to factor and right-hand sides, including its
+    /// columns of the solution. Without a memory limit, right-hand sides that need more bits than planned need more
+    /// memory.
     pub fn planned_bytes(&self) -> u64 {
         self.planned_bytes
     }
@@ -165,12 +165,12 @@ impl LocalSolution {
         travel_bytes(group, &self.distribution, distribution, None, self.precision_bits())
     }
 
-    /// This rank's part as `distribution` deals it out, in the order of the indices, into memory of the caller, of just
-    /// its shape and precision. Collective over the ranks that have solved; the content of `local` after an error is
-    /// arbitrary. Memory: messages of 1 to 8 MiB to and from this rank.
+    /// Copies this rank's part in the distribution `distribution`, in the order of the indices, into the caller's
+    /// memory, which must have exactly its shape and precision. Collective over the ranks of the solve; the content of
+    /// `local` after an error is arbitrary. Memory: messages of 1 to 8 MiB to and from this rank.
     ///
     /// # Errors
-    /// As [`DistMatrix::fill_local`]; [`Error::InvalidArgument`] for other ranks than those that have solved.
+    /// As [`DistMatrix::fill_local`]; [`Error::InvalidArgument`] for other ranks than those of the solve.
     pub fn fill_local(
         &self,
         group: &dyn Transport,
@@ -189,7 +189,7 @@ impl LocalSolution {
         self.as_part().bring(group, distribution, local)
     }
 
-    /// Leaves the memory to the next call with this context, where that has no limit.
+    /// Gives the memory to the next call with this context, if the context has no memory limit.
     pub fn give_back(self, ctx: &Context) {
         if let (Some(spare), None) = (self.spare, ctx.memory_bytes()) {
             ctx.workspace().columns = vec![spare, self.part];

@@ -24,11 +24,11 @@ use crate::tile::{RankGrid, TileMap};
 /// lists.
 const FACTOR_TILE: usize = 64;
 
-/// The plan of [`super::solve_with`] for a factor of `order` rows and `columns` right sides whose entries have
-/// `right_bits`: the bytes that this rank takes in addition to the factor. Collective.
+/// The plan of [`super::solve_with`] for a factor of `order` rows and `columns` right-hand sides whose entries have
+/// `right_bits`: the bytes that this rank needs in addition to the factor. Collective.
 ///
-/// Nothing is computed; the kernel's tables are made and kept in the context. The memory limit of the context is that
-/// of the node, as for the solve. Pivots are taken to be as in [`crate::plans::plan_trsm`].
+/// Nothing is computed, except that the kernel's tables are made and kept in the context. The memory limit of the
+/// context is that of the node, as for the solve. The assumption on pivots is that of [`crate::plans::plan_trsm`].
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -46,8 +46,8 @@ const FACTOR_TILE: usize = 64;
 /// ```
 ///
 /// # Errors
-/// [`crate::Error::MemoryLimit`] with the least limit that would do; [`crate::Error::Precision`];
-/// [`crate::Error::DimensionOverflow`]; on every rank.
+/// On every rank: [`crate::Error::MemoryLimit`] with the smallest limit that suffices; [`crate::Error::Precision`];
+/// [`crate::Error::DimensionOverflow`].
 pub fn plan_solve(
     ctx: &Context,
     team: &Team,
@@ -59,8 +59,8 @@ pub fn plan_solve(
     asked.plan(ctx, team, OperandCopies::default())
 }
 
-/// The plan of [`super::solve_local`]: [`plan_solve`] without tiles of the solution, which stays where the ranks find
-/// it. Collective.
+/// The plan of [`super::solve_local`]: [`plan_solve`] without tiles of the solution, which stays in the distribution in
+/// which it is computed. Collective.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -90,10 +90,10 @@ pub fn plan_solve_local(
     SolveSizes { in_tiles: false, ..asked }.plan(ctx, team, OperandCopies::default())
 }
 
-/// The plan of [`super::trsm_with`] for a triangle of `order` rows, in tiles of only that triangle, and `columns` right
-/// sides (from the right side: rows of `B`), whose entries have these bits: the bytes that this rank takes in addition
-/// to `T` and `B`, with the copies of them that the options require. Under a limit the messages of 1 to 8 MiB that make
-/// these copies are not counted. Collective; see [`plan_solve`].
+/// The plan of [`super::trsm_with`] for a triangle of `order` rows, in tiles of only that triangle, and `columns`
+/// right-hand sides (for the right side: rows of `B`), whose entries have these bits: the bytes that this rank needs in
+/// addition to `T` and `B`, including the copies of them that the options require. Under a limit the messages of 1 to 8
+/// MiB that are needed for these copies are not counted. Collective; see [`plan_solve`].
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -141,7 +141,7 @@ pub fn plan_trsm(
     Ok(planned.max(copies + messages(copies, bits.triangle)).max(found + turn))
 }
 
-/// The plan of [`super::trsm_local`]: [`plan_trsm`] without tiles of the solution, and from the left side. Collective.
+/// The plan of [`super::trsm_local`]: [`plan_trsm`] without tiles of the solution, for the left side. Collective.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -192,7 +192,7 @@ struct SolveSizes {
     shape: SystemShape,
     bits: TrsmBits,
     accuracy: Accuracy,
-    /// Whether the solution goes into tiles like those of the right sides.
+    /// Whether the solution goes into tiles like those of the right-hand sides.
     in_tiles: bool,
 }
 
@@ -200,7 +200,7 @@ struct SolveSizes {
 enum Needs {
     /// A number of bytes.
     Bytes(u64),
-    /// The memory of a solve, its number of right sides, and the bytes for bringing the result to its place.
+    /// The memory of a solve, its number of right-hand sides, and the bytes for bringing the result to its place.
     Columns(Box<SolveMemory>, usize, u64),
 }
 

@@ -356,7 +356,7 @@ impl<'a> SubstitutionPass<'a> {
         1 + limbs_for(self.scaling.bits)
     }
 
-    /// The rows of some blocks and the right sides, in the order in which the unknowns travel.
+    /// The rows of some blocks and the right-hand sides, in the order in which the unknowns travel.
     fn answer_places(&self, step: usize, blocks: Range<usize>) -> Vec<(usize, usize)> {
         let rows = blocks.flat_map(|block| self.block_rows(step, block));
         rows.flat_map(|row| (0..self.unknowns.len()).map(move |column| (row, column))).collect()
@@ -411,7 +411,7 @@ fn read_value(words: &[u64], bits: u32) -> Float {
     }
 }
 
-/// Bytes of a rank that has all right sides, of `right_bits` bits, and their unknowns.
+/// Bytes of a rank that has all right-hand sides, of `right_bits` bits, and their unknowns.
 pub(super) fn vectors_bytes(ctx: &Context, shape: SystemShape, right_bits: u32, precision_bits: u32) -> u64 {
     // Each right side has its unknowns at the same time, and sums that are twice as long.
     3 * bytes(ctx, shape, precision_bits) + shape.right_bytes(right_bits)
@@ -435,7 +435,7 @@ pub(super) struct SumSizes {
 }
 
 impl SumSizes {
-    /// Bytes of a rank: the right sides and solutions of all, the memory of a substitution, a piece and a message.
+    /// Bytes of a rank: the right-hand sides and solutions of all, the memory of a substitution, a piece and a message.
     pub fn bytes(&self) -> u64 {
         let SumSizes { shape, working_bits, bits, ranks } = *self;
         let (order, own) = (shape.order, even_share(shape.columns, ranks, 0).len() as u64);
@@ -485,7 +485,7 @@ impl SubstitutionColumn {
 }
 
 impl SolveCall<'_> {
-    /// All right sides by substitution. Collective.
+    /// All right-hand sides by substitution. Collective.
     pub(super) fn solve_vectors(&self, tiles: &FactorTiles<'_>) -> Result<LocalSolution> {
         let SystemShape { order, columns } = self.shape(tiles);
         let site = self.site;
@@ -503,7 +503,7 @@ impl SolveCall<'_> {
         Ok(LocalSolution::on_every_rank(site.world(), site.agreed(whole)?).planned(planned_bytes))
     }
 
-    /// All right sides by sums of digits, as one process finds them. Collective.
+    /// All right-hand sides by sums of digits, as one process finds them. Collective.
     pub(super) fn solve_sums(&self, tiles: &FactorTiles<'_>, working_bits: u32) -> Result<LocalSolution> {
         let (ctx, site) = (self.site.ctx, self.site);
         let world = site.world();

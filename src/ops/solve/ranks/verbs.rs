@@ -24,11 +24,11 @@ use std::sync::OnceLock;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DistSolution {
-    /// This rank's tiles of `X`, distributed like the right sides, all of them.
+    /// This rank's tiles of `X`, distributed like the right-hand sides, both triangles included.
     pub solution: DistMatrix,
 }
 
-/// [`solve_with`] entry by entry. Collective.
+/// [`solve_with`] with entrywise accuracy. Collective.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -64,30 +64,29 @@ pub fn solve(
     solve_with(ctx, team, factor, b, precision_bits, Accuracy::default())
 }
 
-/// `X` with `L L^T X = B`, rounded to `precision_bits` bits, for a factor `L` in tiles over the ranks of `team`.
-/// Collective.
+/// The solution `X` of `L L^T X = B`, rounded to `precision_bits` bits, for a factor `L` in tiles over the ranks of
+/// `team`. Collective.
 ///
-/// Shapes: `factor` is `n x n`, of which the lower triangle is read, such as [`crate::distributed::cholesky`] gives it;
-/// `b` and the result are `n x m`, in tiles and grids of their own.
-/// Accuracy and bits: as [`crate::Cholesky::solve`] of a factor with that accuracy in one process, for any grid, tile
-/// size and number of threads.
+/// Shapes: `factor` is `n x n`, of which the lower triangle is read, such as the result of
+/// [`crate::distributed::cholesky`]; `b` and the result are `n x m`, each with its own tiles and grid. Accuracy and
+/// bits: as [`crate::Cholesky::solve`] of a factor with that accuracy in one process, for any grid, tile size and
+/// number of threads.
 ///
-/// One to three right sides: each rank multiplies its own tiles with the unknowns, which all ranks have. For each row
-/// of tiles, in both substitutions, the ranks that own it send the sums to the owner of the diagonal tile, which sends
-/// the unknowns to all; both are repeated where the common exponent of the unknowns grows. Memory: the unknowns on each
-/// rank, as numbers and as digits.
-/// Eight and more: each rank takes whole columns of `B`, and the factor is sent to all ranks by rows of tiles, twice
-/// for every 512 right sides of a rank, and again for columns that need another try. From 256 rows on and by norms the
-/// ranks of a node share the residues of a row of tiles: in the first try each entry is sent once to each node. Memory:
-/// a row of tiles, or a rank's part of the node's shared tiles, in addition to that of one process for these columns.
-/// Four to seven, and columns that outgrow every try: each rank has all of these right sides, a group at a time, and
-/// computes its share of the rows of every product; the ranks that own these rows of the factor send them to it. Each
-/// substitution sends the factor once in all, and the unknowns of a step to every rank. Memory: some rows of the
-/// factor.
-/// One to three entry by entry: each rank has the unknowns of some of the right sides, and the factor is sent to all
-/// ranks by its rows, twice.
-/// Orders up to 16: every rank has the factor, and takes whole columns of `B`.
-/// Source: docs/ALGORITHM.md, "Many ranks".
+/// One to three right-hand sides: each rank multiplies its own tiles with the unknowns, which all ranks have. For each
+/// row of tiles, in both substitutions, the ranks that own it send their sums to the owner of the diagonal tile, which
+/// sends the unknowns to all ranks; both substitutions are repeated if the common exponent of the unknowns grows.
+/// Memory: the unknowns on each rank, as numbers and as digits. Eight or more right-hand sides: each rank solves for
+/// whole columns of `B`, and the factor is sent to all ranks by rows of tiles, twice for every 512 right-hand sides of
+/// a rank, and again for columns that are solved with more bits. From 256 rows on and with accuracy by norms, the ranks
+/// of a node share the residues of a row of tiles: in the first pass each entry is sent once to each node. Memory: a
+/// row of tiles, or a rank's part of the node's shared tiles, in addition to the memory of one process for these
+/// columns. Four to seven right-hand sides, and columns that exceed the range of fixed point: each rank has all of
+/// these right-hand sides, a group at a time, and computes its share of the rows of every product; the ranks that own
+/// these rows of the factor send them to it. Each substitution sends the factor once in total, and the unknowns of a
+/// step to every rank. Memory: some rows of the factor. One to three right-hand sides with entrywise accuracy: each
+/// rank has the unknowns of some of the right-hand sides, and the factor is sent to all ranks by its rows, twice.
+/// Orders up to 16: every rank has the factor, and solves for whole columns of `B`. Source: docs/ALGORITHM.md, "Many
+/// ranks".
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -112,10 +111,10 @@ pub fn solve(
 /// ```
 ///
 /// # Errors
-/// As [`crate::Cholesky::solve`], on every rank, as [`Error::Rank`] where one rank met it; a memory limit is that of
-/// a node; places are those in `B`.
-/// [`Error::Singular`] for a zero on the diagonal; [`Error::InvalidArgument`] for an upper triangle and where ranks
-/// differ in shapes, tiles or precision; [`Error::Transport`].
+/// As [`crate::Cholesky::solve`], on every rank, as [`Error::Rank`] if it occurred on one rank; a memory limit is that
+/// of a node; rows and columns in errors are those of `B`. [`Error::Singular`] for a zero on the diagonal;
+/// [`Error::InvalidArgument`] for an upper triangle and if ranks differ in shapes, tiles or precision;
+/// [`Error::Transport`].
 pub fn solve_with(
     ctx: &Context,
     team: &Team,
@@ -129,11 +128,11 @@ pub fn solve_with(
     Ok(DistSolution { solution })
 }
 
-/// [`solve_with`] into `result`, in the memory that it has where it is distributed like `b`, all of it, at
-/// `precision_bits` bits; it is made anew else. Its entries are arbitrary after an error. Collective.
+/// [`solve_with`] into `result`; its memory is reused if it is a whole matrix distributed like `b` with
+/// `precision_bits` bits, and otherwise it is allocated anew. Its entries are arbitrary after an error. Collective.
 ///
-/// Without a memory limit a context also keeps a rank's columns of the right sides and of the solution, so that calls
-/// which follow each other take no fresh memory.
+/// Without a memory limit a context also keeps a rank's columns of the right-hand sides and of the solution, so that
+/// repeated calls allocate no fresh memory.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -174,10 +173,10 @@ pub fn solve_into(
     solved.into_tiles(ctx, team.world(), b.map(), result)
 }
 
-/// [`solve_with`] for right sides as a caller has them, in any distribution: none of them is put into tiles. The
-/// solution stays where the ranks have found it until [`LocalSolution::fill_local`]. Collective.
+/// [`solve_with`] for right-hand sides in the caller's own distribution, which are not converted to tiles. The solution
+/// stays in the distribution in which it was computed until [`LocalSolution::fill_local`]. Collective.
 ///
-/// Memory: as [`solve_with`], without tiles of right sides and solutions.
+/// Memory: as [`solve_with`], without the tiles of right-hand sides and solutions.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -334,12 +333,12 @@ pub fn trsm(ctx: &Context, team: &Team, t: &DistMatrix, b: &DistMatrix, precisio
 /// The solution `X` of `op(T) X = alpha B` or `X op(T) = alpha B`, rounded to `precision_bits` bits, for a triangular
 /// `T` in tiles over the ranks of `team`. Collective.
 ///
-/// Shapes: as [`crate::trsm_with`]; `t` holds the triangle that the options name, or is whole; the result is
-/// distributed like `b`, all of it.
-/// Accuracy and bits: as [`crate::trsm_with`] in one process, for any grid, tile size and number of threads.
-/// Cost and memory: as [`crate::distributed::solve_with`], the factor being sent once where that sends it twice; one to
-/// three right sides are solved as four to seven are. An upper triangle, and a unit diagonal, take a copy of `T`;
-/// the right side a copy of `B` and of the result. A limit counts these copies.
+/// Shapes: as [`crate::trsm_with`]; `t` is the triangle that the options name, or a whole matrix; the result is a whole
+/// matrix distributed like `b`. Accuracy and bits: as [`crate::trsm_with`] in one process, for any grid, tile size and
+/// number of threads. Cost and memory: as [`crate::distributed::solve_with`], except that the factor is sent once
+/// instead of twice; one to three right-hand sides are solved as four to seven are. An upper triangle, and a unit
+/// diagonal, need a copy of `T`; side right needs a copy of `B` and of the result. A memory limit includes these
+/// copies.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -365,8 +364,8 @@ pub fn trsm(ctx: &Context, team: &Team, t: &DistMatrix, b: &DistMatrix, precisio
 /// ```
 ///
 /// # Errors
-/// As [`crate::trsm_with`] and [`crate::distributed::solve_with`]; [`Error::InvalidArgument`] for the other triangle
-/// than the one that `t` holds.
+/// As [`crate::trsm_with`] and [`crate::distributed::solve_with`]; [`Error::InvalidArgument`] if `t` has only the other
+/// triangle.
 pub fn trsm_with(
     ctx: &Context,
     team: &Team,
@@ -380,7 +379,7 @@ pub fn trsm_with(
     Ok(DistSolution { solution })
 }
 
-/// [`trsm_with`] into `result`; from the left side in the memory that it has, as [`crate::distributed::solve_into`].
+/// [`trsm_with`] into `result`; for side left its memory is reused, as in [`crate::distributed::solve_into`].
 /// Collective.
 ///
 /// ```
@@ -453,9 +452,8 @@ pub fn trsm_into(
     Ok(())
 }
 
-/// [`trsm_with`] for right sides as a caller has them, in any distribution, and from the left side: for `X op(T) = B`
-/// pass the transposes of `B` and of its distribution, and the other `op`. As [`crate::distributed::solve_local`].
-/// Collective.
+/// [`trsm_with`] for right-hand sides in the caller's own distribution, for side left; for `X op(T) = B` pass the
+/// transposes of `B` and of its distribution, and the other `op`. As [`crate::distributed::solve_local`]. Collective.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -479,7 +477,7 @@ pub fn trsm_into(
 /// ```
 ///
 /// # Errors
-/// As [`trsm_with`] and [`DistMatrix::from_local`]; [`Error::InvalidArgument`] for the right side.
+/// As [`trsm_with`] and [`DistMatrix::from_local`]; [`Error::InvalidArgument`] for side right.
 pub fn trsm_local(
     ctx: &Context,
     team: &Team,
@@ -491,7 +489,7 @@ pub fn trsm_local(
     let world = team.world();
     check_options(world, options)?;
     if options.side == Side::Right {
-        let message = "trsm: right sides as a caller has them are solved for from the left side".to_string();
+        let message = "trsm: right-hand sides in the caller's own distribution need side left".to_string();
         return Err(Error::InvalidArgument(message));
     }
     check_triangle(world, t, options.uplo)?;
@@ -511,7 +509,7 @@ fn check_options(world: &dyn Transport, options: &TrsmOptions<'_>) -> Result<()>
 fn check_triangle(world: &dyn Transport, t: &DistMatrix, uplo: Uplo) -> Result<()> {
     let held = t.map().triangle;
     let wrong = held.is_some_and(|held| held != uplo) || (t.is_symmetric() && t.map().rows == t.map().cols);
-    let message = || format!("trsm: the {uplo:?} triangle of a matrix that holds {held:?}");
+    let message = || format!("trsm: the {uplo:?} triangle is requested, but the matrix has {held:?}");
     agree(world, if wrong { Err(Error::InvalidArgument(message())) } else { Ok(()) })
 }
 
@@ -572,13 +570,13 @@ fn lower_triangle<'t>(world: &dyn Transport, t: &'t DistMatrix, uplo: Uplo, diag
     Ok(lower)
 }
 
-/// `X` with `L L^T X = I`, rounded to `precision_bits` bits, for a factor `L` in tiles over the ranks of `team`: the
-/// whole matrix, in tiles like those of the factor. Collective.
+/// The solution `X` of `L L^T X = I`, rounded to `precision_bits` bits, for a factor `L` in tiles over the ranks of
+/// `team`: the whole matrix, in tiles like those of the factor. Collective.
 ///
-/// Accuracy and bits: those of [`solve_with`] with the identity as right side, on any number of ranks and in one
-/// process, so each column is as accurate as a solution. It is symmetric up to that accuracy only, and not the matrix
-/// of [`crate::Cholesky::inverse`], which is a product and costs more bits: docs/decisions/108-two-inverses.md.
-/// Cost and memory: as [`solve_with`] with `n` right sides.
+/// Accuracy and bits: those of [`solve_with`] with the identity as right-hand side, on any number of ranks and in one
+/// process, so each column is as accurate as a solution. The result is symmetric only up to that accuracy, and differs
+/// from [`crate::Cholesky::inverse`], which is a product and needs more bits: docs/decisions/108-two-inverses.md. Cost
+/// and memory: as [`solve_with`] with `n` right-hand sides.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};
@@ -610,7 +608,8 @@ pub fn inverse(
     solve_with(ctx, team, factor, &identity(team, factor)?, precision_bits, accuracy)
 }
 
-/// [`inverse`], which stays where the ranks have found it: see [`crate::distributed::solve_local`]. Collective.
+/// [`inverse`] whose result stays in the distribution in which it was computed: see
+/// [`crate::distributed::solve_local`]. Collective.
 ///
 /// ```
 /// use sunzi::comm::{Transport, local};

@@ -67,7 +67,7 @@ impl Cut {
     /// The cut of a check whose rows are integers below 2 to `integer_bits`.
     ///
     /// # Errors
-    /// [`crate::Error::MemoryLimit`] with the least limit that would do.
+    /// [`crate::Error::MemoryLimit`] with the smallest limit that suffices.
     pub fn plan(ctx: &Context, check: &FactorCheck<'_>, integer_bits: i64) -> Result<Cut> {
         let n = check.order().max(1);
         let is_file = matches!((check.a, check.l), (LowerTriangle::File { .. }, _) | (_, LowerTriangle::File { .. }));

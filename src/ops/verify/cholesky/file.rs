@@ -14,10 +14,10 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct FileFactorOptions {
-    /// The triangle of the matrix that is read, and that of the factor; by default both of the matrix, which must
-    /// agree, and a lower factor.
+    /// The triangle of the matrix that is read, and the triangle of the factor; by default both triangles of the
+    /// matrix, which must be equal, and a lower factor.
     pub triangle: Option<Uplo>,
-    /// Seed of Freivalds' test; `None` draws a fresh one.
+    /// Seed of Freivalds' test; `None` draws a random seed.
     pub seed: Option<u64>,
 }
 
@@ -27,11 +27,12 @@ setters! { new FileFactorOptions {
 } }
 
 /// [`verify_cholesky`](super::verify_cholesky) of the matrix in the binary file `matrix` and the factor in the binary
-/// file `factor`, of which blocks are in memory at a time.
+/// file `factor`, which are read block by block.
 ///
-/// Shapes, accuracy, decision, worst entry and its place are those of the check in memory. Both files are read once,
-/// and every number and the checksums are checked; then the factor about `2 n / (3 T)` times, in tiles of `T` rows that
-/// are as large as the context's memory limit allows (512 without one). Memory: the limit; the least is some MB.
+/// Shapes, accuracy, decision, worst entry and its place are those of the check in memory. Both files are read once to
+/// check every number and the checksums; then the factor is read about `2 n / (3 T)` times, in tiles of `T` rows that
+/// are as large as the context's memory limit allows (512 rows without a limit). Memory: the limit, which must be at
+/// least some MB.
 ///
 /// ```
 /// use sunzi::io::{self, WriteOptions};
@@ -50,7 +51,7 @@ setters! { new FileFactorOptions {
 ///
 /// # Errors
 /// As [`verify_cholesky`](super::verify_cholesky); [`Error::Format`] for a damaged file, [`Error::Io`];
-/// [`Error::MemoryLimit`] where no tiles of 64 rows have room.
+/// [`Error::MemoryLimit`] if tiles of 64 rows do not fit.
 pub fn verify_cholesky_files(
     ctx: &Context,
     (matrix, factor): (&Path, &Path),

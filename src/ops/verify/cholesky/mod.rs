@@ -3,7 +3,7 @@
 //! Promise: a factor is accepted if and only if `|A - L L^T|_ij <= 2^(2-b) sqrt(a_ii a_jj)` for all `i >= j`; no
 //! rounding takes place before the decision. Products come from the residue pipeline as exact integers, and Freivalds'
 //! test must pass before one is believed; rows whose entries spread too far for that are summed one by one.
-//! Does not know: how a factor is made. Source: docs/CHECKS.md, "Verification".
+//! Independent of: how a factor is made. Source: docs/CHECKS.md, "Verification".
 
 mod cut;
 mod file;
@@ -29,16 +29,14 @@ use tile::{EntryResidual, Verifier};
 /// Checks that `l` is a Cholesky factor of `a` to `precision_bits` bits: lower triangular, with a positive diagonal,
 /// and `|A - L L^T|_ij <= 2^(2 - precision_bits) sqrt(a_ii a_jj)` for all `i >= j`.
 ///
-/// With [`Uplo::Upper`] in `options` the matrix `l` holds `U` with `A = U^T U`. Of the other options only the seed
-/// matters, which is that of Freivalds' test.
-/// [`Verification::worst_entry`] is the largest residual in units of its bound, [`Verification::worst_place`] its
-/// place.
-/// Shapes: both `n x n`, of any two precisions; `a` is plain, known to be symmetric, or a named triangle, see
-/// [`Symmetric`]. Entries of a [`crate::Matrix`] are finite.
-/// Accuracy: the decision is exact, whatever the exponents.
-/// Cost: an exact product in tiles, `n^3 / 6` word products for each of about `2 precision_bits / 52` primes, and two
-/// products of big integers for each entry; rows whose exponents spread over more than about three times their
-/// precision, `n^2 / 2` big products each. Memory: a few blocks of 256 rows; under a memory limit smaller ones.
+/// With [`Uplo::Upper`] in `options` the matrix `l` is `U` with `A = U^T U`. Of the other options only the seed is
+/// used, for Freivalds' test. [`Verification::worst_entry`] is the largest residual in units of its bound, and
+/// [`Verification::worst_place`] is its place. Shapes: both `n x n`, each of any precision; `a` is given as a plain
+/// matrix, a symmetric matrix, or one triangle, see [`Symmetric`]. Entries of a [`crate::Matrix`] are finite. Accuracy:
+/// the decision is exact, for any exponents. Cost: an exact product in tiles, `n^3 / 6` word products for each of about
+/// `2 precision_bits / 52` primes, and two products of big integers for each entry; rows whose exponents spread over
+/// more than about three times their precision need `n^2 / 2` products of big integers each. Memory: a few blocks of
+/// 256 rows; smaller blocks under a memory limit.
 ///
 /// ```
 /// use sunzi::verify::{VerifyOptions, verify_cholesky};
@@ -52,8 +50,7 @@ use tile::{EntryResidual, Verifier};
 ///
 /// # Errors
 /// [`Error::Verification`] names the worst entry, or another defect; [`Error::NotSymmetric`] for `a`;
-/// [`Error::ShapeMismatch`];
-/// [`Error::Precision`] for fewer than 2 bits; those of [`gemm_with`](crate::gemm_with).
+/// [`Error::ShapeMismatch`]; [`Error::Precision`] for fewer than 2 bits; the errors of [`gemm_with`](crate::gemm_with).
 pub fn verify_cholesky<'a, 'b>(
     ctx: &Context,
     a: impl Into<Symmetric<'a>>,

@@ -179,7 +179,7 @@ impl FactorCheck<'_> {
         if let Some(j) = extent.huge {
             return Err(refusal(|base| {
                 let place = self.name(EntryIndex { row: i, col: j }, base);
-                format!("the entry at {place} of the matrix is beyond sqrt(a_ii a_jj): it has no factor")
+                format!("the entry at {place} of the matrix exceeds sqrt(a_ii a_jj): the matrix has no factor")
             }));
         }
         Ok(())
@@ -187,5 +187,5 @@ impl FactorCheck<'_> {
 }
 
 fn not_positive(i: usize) -> crate::error::Error {
-    refusal(|base| format!("{} of the matrix is not positive: it has no factor", base.one("diagonal entry", i)))
+    refusal(|base| format!("{} of the matrix is not positive: the matrix has no factor", base.one("diagonal entry", i)))
 }

@@ -1,6 +1,6 @@
 //! The sources of the verifier's numbers: matrices in memory, or files of which blocks are read.
 //!
-//! Both are read as lower triangles. Does not know: the use of the numbers.
+//! Both are read as lower triangles. Independent of: the use of the numbers.
 
 use crate::context::Context;
 use crate::error::Result;
@@ -41,7 +41,7 @@ impl<'a> LowerTriangle<'a> {
     /// Heads of the diagonal.
     ///
     /// # Errors
-    /// Those of reading.
+    /// The errors of reading.
     pub fn diagonal_heads(self) -> Result<Vec<Head>> {
         match self {
             LowerTriangle::Memory(view) => Ok((0..view.rows()).map(|i| view.get(i, i).head).collect()),
@@ -52,7 +52,7 @@ impl<'a> LowerTriangle<'a> {
     /// A diagonal entry with the head `head`, as an integer times a power of two.
     ///
     /// # Errors
-    /// Those of reading.
+    /// The errors of reading.
     pub fn diagonal_integer(self, i: usize, head: Head) -> Result<Dyadic> {
         match self {
             LowerTriangle::Memory(view) => Ok(Dyadic::of(view.get(i, i))),
@@ -66,7 +66,7 @@ impl<'a> LowerTriangle<'a> {
     /// A block; of a file that stores one triangle, the other entries are 0.
     ///
     /// # Errors
-    /// Those of reading; [`crate::Error::OutOfMemory`].
+    /// The errors of reading; [`crate::Error::OutOfMemory`].
     pub fn block(self, rows: &Range<usize>, cols: &Range<usize>) -> Result<Matrix> {
         match self {
             LowerTriangle::Memory(view) => view.block(rows.clone(), cols.clone())?.to_matrix(),
@@ -102,7 +102,7 @@ fn read(file: &MatrixFile, rows: &Range<usize>, cols: &Range<usize>) -> Result<M
 /// that is stored once but stands for two entries is passed twice.
 ///
 /// # Errors
-/// Those of [`MatrixFile::check`].
+/// The errors of [`MatrixFile::check`].
 pub(super) fn visit_file(
     ctx: &Context,
     file: &MatrixFile,

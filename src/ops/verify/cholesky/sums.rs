@@ -1,6 +1,6 @@
 //! Sums of integers, one for each entry of a tile, of a fixed number of words.
 //!
-//! Promise: exact, as long as every sum fits its words with its sign. Does not know: where the integers come from.
+//! Promise: exact, as long as every sum fits its words with its sign. Independent of: where the integers come from.
 
 use crate::context::Context;
 use crate::drive::parallel_for;
@@ -37,7 +37,7 @@ impl IntegerSums {
     /// Adds the integers of a matrix of the same shape, column by column on all threads of the context.
     ///
     /// # Errors
-    /// Those of [`parallel_for`].
+    /// The errors of [`parallel_for`].
     pub fn add(&mut self, ctx: &Context, integers: &Matrix) -> Result<()> {
         let width = self.width;
         let mut columns = self.words.chunks_exact_mut(self.rows * width).enumerate();

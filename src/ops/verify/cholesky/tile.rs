@@ -82,7 +82,7 @@ fn pieces(end: usize, size: usize) -> impl Iterator<Item = Range<usize>> {
 }
 
 impl Verifier<'_> {
-    /// Looks at every entry of the lower triangle.
+    /// Compares every entry of the lower triangle.
     pub fn decide(&self, ctx: &Context, seed: Option<u64>) -> Result<Verification> {
         let n = self.rows.len();
         let seed = seed.unwrap_or_else(fresh_seed);

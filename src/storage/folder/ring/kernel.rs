@@ -1,6 +1,6 @@
 //! Rings of the Linux kernel.
 //!
-//! Does not know: whether others move the same bytes.
+//! Independent of: whether others move the same bytes.
 
 use super::{Memory, TransferPart};
 use io_uring::types::Fd;

@@ -1,7 +1,7 @@
 //! Several transfers of a file at a time through io_uring, where the kernel has it.
 //!
 //! The only part of storage that passes addresses to the kernel directly. Promise: the kernel uses none of the memory
-//! after a call returns. Does not know: what is transferred, and why.
+//! after a call returns. Independent of: what is transferred, and why.
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod kernel;

@@ -1,6 +1,6 @@
 //! In place of rings, on systems without them.
 //!
-//! Does not know: transfers.
+//! Independent of: transfers.
 
 use super::TransferPart;
 use rustix::fd::BorrowedFd;
@@ -10,7 +10,7 @@ use std::io;
 pub enum Rings {}
 
 impl Rings {
-    /// Says so.
+    /// Reports this.
     ///
     /// # Errors
     /// Always.

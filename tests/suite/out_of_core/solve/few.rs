@@ -1,4 +1,4 @@
-//! Fewer than eight right sides.
+//! Fewer than eight right-hand sides.
 
 use super::*;
 use crate::common::in_turn;

@@ -18,7 +18,7 @@ use sunzi::{
 
 pub const BITS: u32 = 140;
 
-/// A matrix or triangle, right sides, and a place for a directory.
+/// A matrix or triangle, right-hand sides, and a place for a directory.
 pub struct Case {
     folder: tempfile::TempDir,
     pub matrix: Matrix,
@@ -26,7 +26,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// Right sides of other bits than the matrix.
+    /// Right-hand sides of other bits than the matrix.
     pub fn new(matrix: Matrix, columns: usize) -> Case {
         let size = Size { rows: matrix.rows(), cols: columns, precision_bits: 170 };
         let right = generate(Kind::Random, size, 9).unwrap();
@@ -271,11 +271,11 @@ fn what_cannot_be_done_is_refused() {
     let case = Case::new(triangle(40, 300), 7);
     let entrywise = TrsmOptions::new().accuracy(Accuracy::Entrywise);
     let error = case.trsm(&context(1), &entrywise).unwrap_err().to_string();
-    assert!(error.contains("at least 8 right sides of at least 8") && error.contains("are 7 of 40 rows"), "{error}");
+    assert!(error.contains("at least 8 right-hand sides") && error.contains("are 7 of 40 rows"), "{error}");
     assert!(!case.path("work").exists());
     let case = Case::new(growing(), 9);
     let error = case.trsm(&context(1), &entrywise).unwrap_err().to_string();
-    assert!(error.contains("right side 1 (counted from 1) outgrow fixed point"), "{error}");
+    assert!(error.contains("right side 1 (counted from 1) exceed the range of fixed point"), "{error}");
     let mut case = Case::new(triangle(40, 300), 8);
     let right = case.trsm(&context(1), &TrsmOptions::new().accuracy(Accuracy::Norm).side(Side::Right)).unwrap_err();
     assert!(right.to_string().contains("left side"), "{right}");

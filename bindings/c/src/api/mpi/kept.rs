@@ -1,4 +1,4 @@
-//! A factor over ranks that is kept: factored once, solved with many times, without its numbers being taken in again.
+//! A kept factor over ranks: factored once and used for many solves, so that its numbers are not read again.
 
 use super::collective;
 use super::factors::NumberTarget;

@@ -56,7 +56,7 @@ impl<'a> Opening<'a> {
         Ok(self.shared.choice(name, value?))
     }
 
-    /// The triangle of a symmetric matrix that counts; `None` for both.
+    /// The triangle of a symmetric matrix that is used; `None` for both.
     pub fn symmetric(&mut self, uplo: i32) -> Outcome<Option<Uplo>> {
         let found = symmetric_of(uplo)?;
         self.say("uplo", "it is", found.map_or("both triangles".into(), |uplo| format!("{uplo:?}")));

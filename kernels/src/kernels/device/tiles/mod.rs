@@ -42,23 +42,23 @@ const HEADER_WORDS: usize = 8;
 /// The next number of a finished tile; none is given twice while the process runs.
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
 
-/// A device, the family of moduli that it multiplies for, and the memory that may be taken of it.
+/// A device, its family of moduli, and the memory that may be used on it.
 pub struct TileDevice {
     /// The device.
     pub device: Arc<dyn Device>,
     /// The family.
     pub family: DeviceFamily,
-    /// The memory that may be taken of it.
+    /// The memory that may be used on it.
     pub allowance: Allowance,
 }
 
 /// Tile kernels over devices and the CPU's own.
 pub struct DeviceTiles {
-    /// The products on each device; there is at least one.
+    /// The products on each device, at least one.
     products: Vec<DeviceProducts>,
     inner: Arc<dyn TileEngine>,
     working_bits: u32,
-    /// Limbs of an integer of a tile, its sign not counted.
+    /// Limbs of an integer of a tile, without its sign.
     limbs: usize,
 }
 
@@ -207,7 +207,7 @@ impl DeviceTiles {
 
 impl TileFormat for DeviceTiles {
     fn form(&self) -> &'static str {
-        "integers beside a device"
+        "integers on a device"
     }
 
     fn primes(&self) -> usize {

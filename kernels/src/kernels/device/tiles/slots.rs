@@ -1,4 +1,4 @@
-//! Which slot of device memory holds the operand planes of which tile, and when work on it is done.
+//! The assignment of device memory slots to the operand planes of tiles, and the end of the work on them.
 
 use crate::device::{Event, Region};
 use crate::error::{Error, Result};

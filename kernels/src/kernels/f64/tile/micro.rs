@@ -1,7 +1,7 @@
 //! The register tile of all tile kernels: a few vectors of rows by a few columns of `X Y^T`.
 //!
 //! Operands are packed: per step of the depth the left one has `R` vectors, the right one `C` doubles.
-//! Does not know: where tiles come from.
+//! Independent of: where tiles come from.
 #![forbid(unsafe_code)]
 
 use crate::kernels::f64::simd::{DoubleVector, LANES};

@@ -2,12 +2,11 @@
 //!
 //! Tiles are column-major. Operands are packed into scratch memory of fixed size and multiplied in register tiles that
 //! the best instructions of the CPU compute; solving and factoring use the same register tile. Sums may be rounded once
-//! or twice per product and are taken in an order of their own, so a result has no fixed bits across instruction sets;
-//! on one of them it depends on only the operands and the shapes.
-//! Does not know: matrices, threads, ranks.
-//! Source: Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM Trans. Math. Softw. 34
-//! (2008); Gustavson, "Recursion leads to automatic variable blocking for dense linear-algebra algorithms", IBM J.
-//! Res. Dev. 41 (1997).
+//! or twice per product and are added in their own order, so a result has no fixed bits across instruction sets;
+//! on one of them it depends on only the operands and the shapes. Independent of: matrices, threads, ranks. Source:
+//! Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM Trans. Math. Softw. 34 (2008);
+//! Gustavson, "Recursion leads to automatic variable blocking for dense linear-algebra algorithms", IBM J. Res. Dev. 41
+//! (1997).
 #![forbid(unsafe_code)]
 
 mod factor;
@@ -83,7 +82,7 @@ impl<'a> TileMut<'a> {
 pub struct BadPivot {
     /// Row and column of the pivot.
     pub index: usize,
-    /// The pivot, which should have been positive; NaN where an entry was NaN.
+    /// The pivot, which should have been positive; NaN if an entry was NaN.
     pub pivot: f64,
 }
 
@@ -145,7 +144,7 @@ impl Default for TileKernels {
 }
 
 impl TileKernels {
-    /// Bytes that a value holds.
+    /// Bytes of such a value.
     pub const BYTES: u64 = ((LEFT_WORDS + RIGHT_WORDS + 2 * LANES) * size_of::<f64>()) as u64;
 
     /// The kernels on the best instructions of this CPU.
@@ -153,23 +152,23 @@ impl TileKernels {
         TileKernels::on(F64Isa::detect())
     }
 
-    /// The name of the best instructions of this CPU, those of [`TileKernels::new`].
+    /// The name of the best instructions of this CPU, which [`TileKernels::new`] uses.
     pub fn instructions() -> &'static str {
         F64Isa::detect().name()
     }
 
-    /// The kernels on certain instructions.
+    /// The kernels on the given instructions.
     pub fn on(isa: F64Isa) -> TileKernels {
         let scratch = PackScratch { left: Aligned::new(LEFT_WORDS), right: Aligned::new(RIGHT_WORDS) };
         TileKernels { isa, scratch }
     }
 
-    /// GEMM: `C := C - X Y^T`. `C` is `x.rows x y.rows`, and the operands have equally many columns (asserted).
+    /// GEMM: `C := C - X Y^T`. `C` is `x.rows x y.rows`, and both operands have the same number of columns (asserted).
     pub fn gemm_nt(&mut self, x: Tile<'_>, y: Tile<'_>, c: TileMut<'_>) {
         self.gemms_nt(&[(x, y)], c);
     }
 
-    /// As [`TileKernels::gemm_nt`] for one pair of operands after the other, the next ones read ahead meanwhile.
+    /// As [`TileKernels::gemm_nt`] for several pairs of operands, one after the other; the next pair is prefetched.
     pub fn gemms_nt(&mut self, pairs: &[(Tile<'_>, Tile<'_>)], c: TileMut<'_>) {
         let fits = |(x, y): &(Tile<'_>, Tile<'_>)| (x.rows, y.rows) == (c.rows, c.cols) && x.cols == y.cols;
         assert!(pairs.iter().all(fits), "shapes of a product");
@@ -182,7 +181,7 @@ impl TileKernels {
         self.syrks(&[x], c);
     }
 
-    /// As [`TileKernels::syrk`] for one operand after the other, the next one read ahead meanwhile.
+    /// As [`TileKernels::syrk`] for several operands, one after the other; the next one is prefetched.
     pub fn syrks(&mut self, operands: &[Tile<'_>], c: TileMut<'_>) {
         let fits = |x: &Tile<'_>| x.rows == c.rows && c.cols <= c.rows;
         assert!(operands.iter().all(fits), "shapes of a symmetric product");
@@ -192,8 +191,7 @@ impl TileKernels {
 
     /// TRSM: `B := B L^-T` for a lower triangular `L`, whose entries above the diagonal are ignored.
     ///
-    /// `L` is square, and `B` has as many columns (asserted). The diagonal must not have zeros: they make infinities
-    /// and NaN.
+    /// `L` is square, and `B` has as many columns (asserted). Zeros on the diagonal give infinities and NaN.
     pub fn trsm(&mut self, l: Tile<'_>, b: TileMut<'_>) {
         assert!(l.rows == l.cols && b.cols == l.cols, "shapes of a triangular solve");
         if b.is_empty() {
@@ -219,7 +217,7 @@ impl TileKernels {
     /// are neither read nor written.
     ///
     /// # Errors
-    /// The first pivot that is not positive and finite; the tile is then useless.
+    /// The first pivot that is not positive and finite; the contents of the tile are then undefined.
     pub fn potrf(&mut self, a: TileMut<'_>) -> Result<(), BadPivot> {
         assert!(a.rows == a.cols, "shape of a triangle");
         self.factor_columns(a)

@@ -29,7 +29,7 @@ const LEAST_ROWS: usize = if cfg!(test) { 32 } else { 512 };
 /// Residues of 16 bits in a word.
 const RESIDUES_PER_WORD: usize = 4;
 
-/// Where a product goes, and the memory that it may overwrite on the way.
+/// The destination of a product, and the memory that it may overwrite during the computation.
 pub struct I16Work<'a> {
     /// The plane.
     pub c: &'a mut [i16],

@@ -39,7 +39,7 @@ impl<'a> OperandQuarters<'a> {
 
 /// Forms the four sums of all panels.
 struct FormSums<'a, 'b, R> {
-    /// Which sums.
+    /// Selects the sums.
     rule: R,
     /// The operand whose parts are summed.
     from: OperandQuarters<'a>,

@@ -21,7 +21,7 @@ const AHEAD: usize = 2 * ROWS;
 /// Bits of a digit.
 const DIGIT_BITS: i64 = 52;
 
-/// Digits of a group: as many as a vector has.
+/// Digits of a group, one for each lane of a vector.
 pub const GROUP_DIGITS: usize = 8;
 
 /// Words from a digit of a row to its next one.
@@ -93,7 +93,7 @@ impl<'a> Cutter<'a> {
     /// the signs and the carries of rounding of its columns.
     ///
     /// # Panics
-    /// Past the last row, or where `digits` is no whole number of groups.
+    /// After the last row, or if `digits` is not a whole number of groups.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
     pub fn next_row(&mut self, digits: &mut [u64]) -> CutLanes {
@@ -209,7 +209,7 @@ impl<'a> Cutter<'a> {
 
 /// Writes the digits of 8 integers, whose limbs follow each other, `STEP` words from digit to digit.
 ///
-/// As many groups of digits as `out` has room for; digits beyond the limbs are 0.
+/// The groups of digits that fill `out`; digits beyond the limbs are 0.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 pub fn cut_integers<const STEP: usize>(integers: &[u64], out: &mut [u64]) {

@@ -1,9 +1,9 @@
 //! Products of a panel of 8 columns with one vector: digits of 52 bits, all pairs of them from a first column on.
 //!
 //! Sums are kept by column of digits, low and high halves apart. With `R = 2^52`, `D` digits and the first column `F`,
-//! a term that counts negative goes in as the complement of its digits, `R - 1 - x_a` for each of them. As
-//! `sum of (R - 1) y_b R^(a + b)` over `a + b >= F` is `R^D Y - sum of y_b R^max(b, F)`, these two sums over the terms
-//! that count negative correct for that; both are kept per lane.
+//! a negative term is added as the complement of its digits, `R - 1 - x_a` for each of them. As
+//! `sum of (R - 1) y_b R^(a + b)` over `a + b >= F` is `R^D Y - sum of y_b R^max(b, F)`, these two sums over the
+//! negative terms correct for that; both are kept per lane.
 
 use super::digits::{Cutter, ROWS, padded};
 use crate::kernels::dots::{DIGIT_BITS, DotSource, FixedVector, PADDING, first_column};
@@ -19,18 +19,18 @@ const GROUP: usize = 5;
 /// Rows between two passes over the sums.
 const CHUNK: usize = 4 * ROWS;
 
-const _: () = assert!(GROUP <= PADDING, "a group reads up to so many digits beyond an entry's own");
+const _: () = assert!(GROUP <= PADDING, "a group reads up to this number of digits beyond an entry's own");
 
 const MASK: u64 = (1 << DIGIT_BITS) - 1;
 
 /// Digit columns, `[column][lane]`.
 struct DigitColumnSums {
     digits: usize,
-    /// Columns of the products from the first that counts to `2 digits`, and some that stay 0.
+    /// Columns of the products from the first used column to `2 digits`, and some that stay 0.
     products: Vec<u64>,
     /// `digits + 1` columns of the vector's entries where a lane counts negative.
     negatives: Vec<u64>,
-    /// Columns of these entries from the first that counts on, which takes the digits below it too.
+    /// Columns of these entries from the first used column on, which includes the digits below it.
     raised: Vec<u64>,
     /// Rows added since the last carry.
     rows: usize,

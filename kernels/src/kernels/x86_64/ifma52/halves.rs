@@ -1,13 +1,12 @@
-//! Big floats to the residues of 16 bits of kernel `i16`: modulo products of four of its primes, by 52-bit digits, and
-//! from there modulo each.
+//! Conversion of big floats to the residues of 16 bits of kernel `i16`: first modulo products of four of its primes, by
+//! 52-bit digits, and then modulo each prime.
 //!
 //! A product `M` of four primes is below `2^52`, so that the sums of digits times radix powers are those of `ifma52`,
-//! with a quarter of the moduli: half the instructions that pairs of 16 bits take. Montgomery's reduction divides by
-//! `2^52`, which the radix powers have in advance; a multiple of `M` then brings the number below `M + 768`, and a
-//! quotient with a balanced remainder is taken for each prime.
-//! Layout of the output: 4 rows of 8 columns, 16 bits each, are a vector, row after row or pair of rows after pair
-//! ([`Form`]).
-//! Bounds: docs/ALGORITHM.md, "Residues of 16 bits".
+//! with a quarter of the moduli: half the instructions of the method by pairs of 16 bits. Montgomery's reduction
+//! divides by `2^52`, which the radix powers have in advance; a multiple of `M` then brings the number below `M + 768`,
+//! and a quotient with a balanced remainder is taken for each prime. Layout of the output: 4 rows of 8 columns, 16 bits
+//! each, are a vector, row after row or pair of rows after pair ([`Form`]). Bounds: docs/ALGORITHM.md, "Residues of 16
+//! bits".
 
 use super::digits::{Cutter, ROWS, load_bytes};
 use super::to_residues::{DigitRows, PrimeSums, scratch_words as strip_words, sums};
@@ -103,8 +102,8 @@ impl FourPrimes {
 }
 
 impl Composites {
-    /// The tables for odd primes between `2^10` and `2^13` and operands of at most `2^operand_bits`, where the CPU has
-    /// the instructions and the operands are not too long; panels are written in this form.
+    /// The tables for odd primes between `2^10` and `2^13` and operands of at most `2^operand_bits`, if the CPU has the
+    /// instructions and the operands are not too long; panels are written in this form.
     pub fn new(primes: &[u64], operand_bits: u32, form: Form) -> Option<Composites> {
         let digits = (operand_bits / DIGIT_BITS + 1) as usize;
         if cpu::has_ifma52().is_err() || digits > MOST_DIGITS {
@@ -133,7 +132,7 @@ impl Composites {
         STRIPS * strip_words(self.digits)
     }
 
-    /// Fills one panel of the planes of `primes` with balanced residues, past the caches where `streams` is set; see
+    /// Fills one panel of the planes of `primes` with balanced residues, bypassing the caches if `streams` is set; see
     /// `PlaneEngine::to_residues`.
     pub fn to_residues(
         &self,
@@ -264,9 +263,9 @@ struct DigitStrip<'a> {
 
 /// Where the entries of a strip lie in the vector that is written.
 struct StripLanes {
-    /// Where each byte comes from.
+    /// The source of each byte.
     order: __m512i,
-    /// The entries below 0, as they lie there.
+    /// The negative entries, in place.
     negative: u32,
 }
 

@@ -1,11 +1,10 @@
 //! The AVX-512 IFMA kernel: residues of 52 bits, `vpmadd52lo/hi`, primes `2^52 - c`.
 //!
-//! `micro` is the register tile, `product` the cache blocking around it. `symmetric` and `winograd` save an eighth of
-//! the products of a plane each time they are used, with `sums` of the operands; `levels` decides where. `to_residues`
-//! (with `digits`) and `reconstruct` are the conversions, `tables` their constants; `halves` and `wholes` are the
-//! conversions of `i16`.
-//! Layout of an operand panel: `[row][8 columns]`; residues lie below `2^52`. On a CPU without them `kernels::on_model`
-//! runs the tests.
+//! `micro` is the register tile, `product` the cache blocking. `symmetric` and `winograd` save an eighth of the
+//! products of a plane each time they are used, with `sums` of the operands; `levels` decides where they are used.
+//! `to_residues` (with `digits`) and `reconstruct` are the conversions, `tables` their constants; `halves` and `wholes`
+//! are the conversions of `i16`. Layout of an operand panel: `[row][8 columns]`; residues lie below `2^52`. On a CPU
+//! without these instructions `kernels::on_model` runs the tests.
 
 mod blocks;
 pub mod digit_tiles;
@@ -50,7 +49,7 @@ pub struct Ifma52(());
 
 static KERNEL: Ifma52 = Ifma52(());
 
-/// The kernel, where the CPU has AVX-512 F, BW, DQ, VL, VBMI and IFMA.
+/// The kernel, if the CPU has AVX-512 F, BW, DQ, VL, VBMI and IFMA.
 pub fn probe() -> std::result::Result<&'static dyn PlaneKernel, &'static str> {
     cpu::has_ifma52().map(|()| &KERNEL as &dyn PlaneKernel)
 }

@@ -1,5 +1,5 @@
-//! Residues of 16 bits of kernel `i16` back to signed integers: combined modulo products of four of its primes, and
-//! from there on as residues of 52 bits are.
+//! Conversion of the residues of 16 bits of kernel `i16` to signed integers: they are first combined modulo products of
+//! four of its primes, and then converted like residues of 52 bits.
 //!
 //! Let `y_i` be `r_i (M / p_i)^-1` modulo `p_i`, and `N < 2^52` the product of four of the primes. Then
 //! `Y = sum_i y_i (N / p_i)` over the four gives `Y (M / N) = sum_i y_i (M / p_i)`, and modulo `N` it may be reduced,
@@ -50,7 +50,7 @@ pub struct Wholes {
 }
 
 impl Wholes {
-    /// The tables for odd primes below `2^13` and the balanced inverses of their cofactors, where the CPU has the
+    /// The tables for odd primes below `2^13` and the balanced inverses of their cofactors, if the CPU has the
     /// instructions.
     pub fn new(primes: &[u64], inverses: &[i64]) -> Option<Wholes> {
         cpu::has_ifma52().ok()?;

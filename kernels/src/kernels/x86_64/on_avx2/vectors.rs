@@ -1,5 +1,5 @@
 //! Eight lanes of 64 bits in two registers of AVX2, by the names and with the arguments of AVX-512 in
-//! `std::arch::x86_64`: those that `problem_lanes` uses besides products.
+//! `std::arch::x86_64`: the functions that `problem_lanes` uses in addition to products.
 #![allow(non_camel_case_types)]
 
 use std::arch::x86_64::*;

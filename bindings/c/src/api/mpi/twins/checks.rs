@@ -26,10 +26,10 @@ pub struct SubMatrix {
 /// The arguments of a first operand by name.
 pub const A: [&str; 4] = ["a", "ia", "ja", "desca"];
 
-/// Those of a second one.
+/// The names of the arguments of a second operand.
 pub const B: [&str; 4] = ["b", "ib", "jb", "descb"];
 
-/// Those of a result.
+/// The names of the arguments of a result.
 pub const C: [&str; 4] = ["c", "ic", "jc", "descc"];
 
 /// A size that is not negative, with the argument that states it.

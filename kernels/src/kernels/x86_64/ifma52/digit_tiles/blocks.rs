@@ -1,8 +1,8 @@
 //! Blocks of integers of tiles over planes, as cells of digits: eight rows at once.
 //!
 //! A block is the cells of its 8 columns. Sums of updates and a cell's own integers are both below `2^52` in every
-//! digit, so that taking one off the other leaves room for the products of a block without a carry.
-//! Bounds: docs/ALGORITHM.md, "Tiles of digits".
+//! digit, so that after their subtraction the products of a block can be added without a carry. Bounds:
+//! docs/ALGORITHM.md, "Tiles of digits".
 
 use super::super::digits::{GROUP_DIGITS, ROWS, cut_integers};
 use super::super::factor::divide::{OwnPivot, PivotDivisor, space_words};
@@ -25,7 +25,7 @@ use std::arch::x86_64::*;
 pub struct LaneRules(DigitTiles);
 
 impl LaneRules {
-    /// The rules for `working_bits`, where the CPU has the instructions.
+    /// The rules for `working_bits`, if the CPU has the instructions.
     pub fn new(working_bits: u32) -> Option<LaneRules> {
         cpu::has_ifma52().ok()?;
         Some(LaneRules(DigitTiles::new(working_bits)))

@@ -1,11 +1,11 @@
 //! Tile kernels of small orders: the integers themselves as digits of 52 bits, without residues.
 //!
-//! A product of entries of `d` digits takes `d^2` multiply-adds instead of the two or so of each prime, but nothing is
-//! taken to residues and back, and there are no tables: faster up to some tens of rows.
-//! Layout of a tile: cells `[panel of 8 rows][column]` of `2 d` vectors. While updates come in, a cell holds the rests
-//! of its entries, the entries less the products so far: digits with signs, modulo `2^(104 d)`. A finished one holds
-//! the digits of its entries modulo `2^(52 d)`, and behind them a vector that is 1 for those below 0. `sums` has the
-//! products, `column` finishes cells. Same rules as all tile kernels, so the same bits.
+//! A product of entries of `d` digits takes `d^2` multiply-adds instead of about two for each prime, but there are no
+//! conversions to residues and back, and no tables: it is faster up to some tens of rows. Layout of a tile: cells
+//! `[panel of 8 rows][column]` of `2 d` vectors. During updates, a cell holds the remainders of its entries, which are
+//! the entries minus the products so far: signed digits, modulo `2^(104 d)`. A finished cell holds the digits of its
+//! entries modulo `2^(52 d)`, followed by a vector that is 1 for negative entries. `sums` has the products, `column`
+//! finishes cells. Same rules as all tile kernels, so the same bits.
 
 pub mod blocks;
 mod column;
@@ -54,17 +54,17 @@ const TILE_ROWS: usize = MOST_ROWS_OF_SHORT;
 /// Digits of an entry.
 #[derive(Clone, Copy)]
 pub(super) struct EntryDigits {
-    /// `d`, a whole number of groups.
+    /// The number of digits `d`, a whole number of groups.
     pub count: usize,
     /// Digits that are multiplied together.
     pub group: usize,
-    /// Products whose sums are formed without a carry.
+    /// Number of products whose sums are formed without a carry.
     pub terms: usize,
 }
 
 impl EntryDigits {
-    /// Digits for entries below `2^(working_bits + 1)`, and twice as many for the rest of one; in groups of one size
-    /// that add as few digits as possible and are not small.
+    /// Digits for entries below `2^(working_bits + 1)`, and twice that number for the remainder of an entry; in groups
+    /// of one size that need the fewest additional digits and are not small.
     pub fn new(working_bits: u32) -> EntryDigits {
         // One bit for the sign, one since entries of a matrix may be as large as a bound.
         let least = (cholesky_modulus_bits(working_bits) as usize + 1).div_ceil(104);
@@ -99,7 +99,8 @@ impl DigitTileLayout {
     }
 }
 
-/// The kernels for one precision. Made only where the CPU has the instructions, so that a value proves them.
+/// The kernels for one precision. It is made only if the CPU has the instructions, so that a value proves their
+/// presence.
 pub struct DigitTiles {
     digits: EntryDigits,
     working_bits: u32,

@@ -315,7 +315,7 @@ unsafe fn divide_fixed<const U: usize>(
 ) -> Verdict<1> {
     let zero = _mm512_setzero_si512();
     let mask = _mm512_set1_epi64(MASK as i64);
-    let reciprocal: &[u64; U] = pivot.reciprocal.try_into().expect("a reciprocal of so many digits");
+    let reciprocal: &[u64; U] = pivot.reciprocal.try_into().expect("a reciprocal of this number of digits");
     // Sums of the columns from `U - 1` on.
     let (mut low, mut high, mut above) = ([zero; U], [zero; U], zero);
     // SAFETY: digits below `all` are read and `digits` digits written, as the caller promises.

@@ -5,7 +5,7 @@ use crate::math::pivot::{RowWeight, WEIGHT_BITS};
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
 
-/// Which lanes of a vector count.
+/// Selects the lanes of a vector.
 #[derive(Clone, Copy)]
 pub struct Live {
     /// The lanes whose quotient does not fit its digits.

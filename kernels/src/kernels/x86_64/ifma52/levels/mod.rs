@@ -10,7 +10,7 @@ use crate::kernels::x86_64::ifma52::micro::Fold;
 use crate::kernels::x86_64::ifma52::product::{Ifma52Operands, KC, Store, depth_of_passes, multiply};
 use crate::plan::BlockGrid;
 
-/// Where a product goes, and the memory that it may overwrite on the way.
+/// The destination of a product, and the memory that it may overwrite during the computation.
 pub struct Ifma52Work<'a> {
     /// The plane.
     pub c: &'a mut [u64],

@@ -1,9 +1,9 @@
-//! Eight small problems of one shape side by side: a lane of every vector for each of them.
+//! Eight small problems of one shape computed together: each problem is one lane of every vector.
 //!
-//! Nothing is padded, and the steps that lanes cannot speed up within one problem, roots and reciprocals of pivots,
-//! carries and rounding, are done for eight at once. Products are summed from the column of digits on that the result
-//! takes (`sums`); where the products left out could change a rounding, the lane is given up, and the caller does that
-//! problem by itself. Bounds: docs/ALGORITHM.md, "Eight problems in lanes".
+//! There is no padding, and the steps that lanes cannot speed up within one problem, roots and reciprocals of pivots,
+//! carries and rounding, are done for eight problems at once. Products are summed from the first column of digits that
+//! the result needs (`sums`); if the omitted products could change a rounding, the lane is abandoned, and the caller
+//! computes that problem separately. Bounds: docs/ALGORITHM.md, "Eight problems in lanes".
 
 mod columns;
 mod cut;
@@ -29,8 +29,8 @@ pub struct ProblemLanes {
 }
 
 impl ProblemLanes {
-    /// For integers `|x| < 2^(bits + 1)`, and sums of products `|s| <= 2^(2 bits)`; `None` where this processor lacks
-    /// the instructions, or digits are too few or too many.
+    /// For integers `|x| < 2^(bits + 1)`, and sums of products `|s| <= 2^(2 bits)`; `None` if this processor lacks the
+    /// instructions, or if there are too few or too many digits.
     pub fn new(bits: u32) -> Option<ProblemLanes> {
         cpu::has_ifma52().ok()?;
         let digits = (bits as usize + 2).div_ceil(numbers::DIGIT_BITS);
@@ -43,7 +43,7 @@ impl ProblemLanes {
         self.digits
     }
 
-    /// Terms of a sum, at most.
+    /// Largest number of terms of a sum.
     pub fn most_terms(&self) -> usize {
         lane_problem_terms(self.digits)
     }
@@ -53,9 +53,9 @@ impl ProblemLanes {
         factor::words(self, order, precision_bits)
     }
 
-    /// Factors eight matrices of no more than [`ProblemLanes::most_terms`] rows, with as many words as
-    /// [`ProblemLanes::factor_words`]: passes on the entries one by one, by columns, and returns the lanes in which all
-    /// of them agree with the definition.
+    /// Factors eight matrices of at most [`ProblemLanes::most_terms`] rows, with [`ProblemLanes::factor_words`] words:
+    /// passes on the entries one by one, by columns, and returns the lanes in which all of them agree with the
+    /// definition.
     pub fn factor(&self, matrices: &Matrices<'_>, words: &mut [u64], out: &mut Rounded<'_>) -> u8 {
         let order = matrices.order;
         assert!(order <= self.most_terms() && matrices.exponents.len() == order * PROBLEMS);
@@ -70,9 +70,9 @@ impl ProblemLanes {
         solve::words(self, order, precision_bits)
     }
 
-    /// Solves eight systems of no more than [`ProblemLanes::most_terms`] rows and at least one, with as many words as
-    /// [`ProblemLanes::solve_words`]: passes on the unknowns one by one, right side by right side, and returns the
-    /// lanes in which all of them agree with the definition.
+    /// Solves eight systems of at least one and at most [`ProblemLanes::most_terms`] rows, with
+    /// [`ProblemLanes::solve_words`] words: passes on the unknowns one by one, right-hand side by right-hand side, and
+    /// returns the lanes in which all of them agree with the definition.
     pub fn solve(&self, systems: &Systems<'_>, words: &mut [u64], out: &mut Rounded<'_>) -> u8 {
         let (order, columns) = (systems.order, systems.columns);
         assert!((1..=self.most_terms()).contains(&order));
@@ -83,13 +83,13 @@ impl ProblemLanes {
         unsafe { solve::solve(self, systems, words, out) }
     }
 
-    /// Words for products of operands of `columns` columns in all, and `rows` rows.
+    /// Words for products of operands with `columns` columns in total, and `rows` rows.
     pub fn product_words(&self, columns: usize, rows: usize, precision_bits: u32) -> usize {
         products::words(self, columns, rows, precision_bits)
     }
 
-    /// Multiplies operands of no more than [`ProblemLanes::most_terms`] rows, with as many words as
-    /// [`ProblemLanes::product_words`]: passes on the wanted entries, exact and then rounded.
+    /// Multiplies operands of at most [`ProblemLanes::most_terms`] rows, with [`ProblemLanes::product_words`] words:
+    /// passes on the selected entries, exact and then rounded.
     pub fn multiply(&self, products: &ProblemProducts<'_>, words: &mut [u64], out: &mut Rounded<'_>) {
         let rows = products.left.views[0].rows();
         assert!((1..=self.most_terms()).contains(&rows));

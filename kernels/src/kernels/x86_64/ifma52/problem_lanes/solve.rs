@@ -1,4 +1,4 @@
-//! Lower triangles with right sides of eight problems of one shape, side by side, in fixed point.
+//! Lower triangles with right-hand sides of eight problems of one shape, side by side, in fixed point.
 //!
 //! Unknown `i` of a right side is `round((b_i - sum t_ik x_k) / t_ii)`, all of it integers as a factor's entries below
 //! its diagonal are. The reciprocal of a pivot is that of the root of its square, so that pivots and roots go one way.

@@ -19,13 +19,13 @@ pub struct EightRounding {
 }
 
 impl EightRounding {
-    /// `None` where this processor lacks the instructions.
+    /// `None` if this processor lacks the instructions.
     pub fn new(form: EntryForm, precision_bits: u32) -> Option<EightRounding> {
         cpu::has_ifma52().ok()?;
         Some(EightRounding { rounding: Rounding::new(precision_bits), form, precision_bits })
     }
 
-    /// Words of scratch: digits that have to be cut, in whole groups, scratch of rounding, and the significands.
+    /// Words of scratch memory: digits to be cut, in whole groups, scratch memory of rounding, and the significands.
     pub fn words(&self) -> usize {
         self.cut_words() + self.rounding.scratch_words() + BLOCK * limbs_for(self.precision_bits)
     }
@@ -37,7 +37,7 @@ impl EightRounding {
         }
     }
 
-    /// Writes the heads; the significands of all eight one after the other.
+    /// Writes the heads, and the significands of all eight entries one after the other.
     pub fn round<'s>(&self, eight: &EightEntries<'_>, heads: &mut [u64; BLOCK], scratch: &'s mut [u64]) -> &'s [u64] {
         assert!(eight.magnitudes.len() == self.form.words());
         let (cut, rest) = scratch.split_at_mut(self.cut_words());

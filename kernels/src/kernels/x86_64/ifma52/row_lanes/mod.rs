@@ -1,11 +1,10 @@
 //! Exact products of a few columns of integers, in digits of 52 bits: eight rows of a column in the lanes of a vector.
 //!
-//! No tables, no primes and no padding but that of rows to eight: the products of two columns are summed lane by lane,
-//! and the lanes of eight such sums are then added up, so that eight entries of the result lie side by side. Carries,
-//! signs and rounding are done for all eight together (`sums`, `round`).
-//! Layout of a column: `d + 1` vectors that every sum with it begins with (`offset`), and for each eight rows `d`
-//! vectors of digits, of the number and an offset that makes it positive.
-//! Bounds: docs/ALGORITHM.md, "Columns of digits".
+//! There are no tables, no primes and no padding except of rows to eight: the products of two columns are summed lane
+//! by lane, and the lanes of eight such sums are then added, so that eight entries of the result are in one vector.
+//! Carries, signs and rounding are done for all eight together (`sums`, `round`). Layout of a column: `d + 1` vectors
+//! with which every sum begins (`offset`), and for each eight rows `d` vectors of digits, of the number plus an offset
+//! that makes it positive. Bounds: docs/ALGORITHM.md, "Columns of digits".
 
 pub mod eights;
 mod offset;
@@ -24,7 +23,7 @@ use round::{Magnitudes, Rounding};
 use std::arch::x86_64::*;
 use sums::Pair;
 
-/// Entries of the result that are made together.
+/// Entries of the result that are computed together.
 pub const ENTRIES: usize = BLOCK;
 
 /// Largest number of digits: longer integers are multiplied faster by others.
@@ -42,17 +41,17 @@ pub struct RowLanes {
 /// Two operands, column after column.
 #[derive(Clone, Copy)]
 pub struct LaneColumns<'a> {
-    /// Its columns give the rows of the result.
+    /// The operand for the rows of the result.
     pub left: &'a [u64],
-    /// Its columns give the columns of the result.
+    /// The operand for the columns of the result.
     pub right: &'a [u64],
     /// Rows of both.
     pub rows: usize,
 }
 
 impl RowLanes {
-    /// For integers `|x| <= 2^bits`, and sums of products `|s| <= 2^(2 bits)`; `None` where this processor lacks the
-    /// instructions, or digits are too many.
+    /// For integers `|x| <= 2^bits`, and sums of products `|s| <= 2^(2 bits)`; `None` if this processor lacks the
+    /// instructions, or if there are too many digits.
     pub fn new(bits: u32) -> Option<RowLanes> {
         cpu::has_ifma52().ok()?;
         let digits = EntryDigits::new(bits);
@@ -128,8 +127,8 @@ impl RowLanes {
             .for_each(|column| offset::finish(self.digits.count, rows, column));
     }
 
-    /// The sums of products of up to eight entries of the result, over at least one row: the magnitudes stay in
-    /// `scratch`, one in each lane; gives the lanes below 0.
+    /// Computes the sums of products of up to eight entries of the result, over at least one row: the magnitudes stay
+    /// in `scratch`, one in each lane; returns the negative lanes.
     pub fn multiply(&self, columns: LaneColumns<'_>, entries: &[EntryIndex], scratch: &mut [u64]) -> u8 {
         let (words, each) = (self.column_words(columns.rows), self.sum_words());
         assert!(columns.rows > 0 && entries.len() <= ENTRIES);
@@ -178,7 +177,7 @@ impl RowLanes {
         (2 * self.digits.count * DIGIT_BITS).div_ceil(64)
     }
 
-    /// The magnitude of one lane into all of `out`, which has [`RowLanes::limbs`].
+    /// The magnitude of one lane, written into the whole of `out`, which has [`RowLanes::limbs`] limbs.
     pub fn magnitude(&self, lane: usize, scratch: &[u64], out: &mut [u64]) {
         limbs::from_lane(&scratch[..self.sum_words()], lane, out);
     }

@@ -36,7 +36,7 @@ pub fn store(from: &[u64], cut: CutLanes, live: u8, cell: &mut [u64], totals: &m
     }
 }
 
-/// Carries through totals: digits below `2^52`, the highest one of 53 bits, which are all that count.
+/// Carries through totals: digits below `2^52`, the highest one of 53 bits; no other bits are used.
 #[target_feature(enable = "avx512f")]
 pub fn carry(digits: usize, totals: &mut [u64]) {
     let (mask, mut flow) = (_mm512_set1_epi64(MASK), _mm512_setzero_si512());

@@ -1,6 +1,6 @@
 //! Magnitudes of eight integers in digits, one in each lane, rounded to floats side by side.
 //!
-//! The bits of a lane that count are moved to the same digits in all lanes; the rest is one rounding at a fixed place.
+//! The significant bits of a lane are moved to the same digits in all lanes; the rest is one rounding at a fixed place.
 //! Same definition as `math::float::round_integer`, to nearest, ties to even.
 
 use super::super::reconstruct::pack_group;

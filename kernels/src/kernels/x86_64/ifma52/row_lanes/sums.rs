@@ -20,7 +20,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Two columns of `rows` rows, as they lie.
+    /// Two columns of `rows` rows, in place.
     pub fn new(digits: usize, x: *const u64, y: *const u64, rows: usize) -> Pair {
         let start = (digits + 1) * BLOCK;
         let is_half = (1..=BLOCK / 2).contains(&(rows % BLOCK));
