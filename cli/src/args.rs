@@ -21,7 +21,7 @@ pub use bench::{
 };
 pub use engine::{EngineArgs, Precision};
 pub use factor::{Cholesky, Factor, Inverse, NamedTriangle, RankChoices, Solve, TriangularSystem, Trsm};
-pub use files::{Compare, Convert, Gen, Output};
+pub use files::{Compare, Convert, Gen, Output, SolutionOutput};
 pub use paths::{Paths, RANK, of_rank};
 pub use plan::{Plan, PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk, PlanSystem, PlanTime};
 pub use product::{Gemm, ProductArgs, ProductStorage, Syrk};
@@ -38,6 +38,9 @@ use sunzi::Result;
 use sunzi::io::{FileFormat, Headings};
 use values::{format, progress, written_format};
 
+/// Columns of the widest help: longer lines are hard to read on any terminal.
+const WIDEST: usize = 120;
+
 /// Multiprecision dense linear algebra by modular arithmetic: fast, with bitwise equal results on every machine.
 ///
 /// The suffix of a file name gives the format: Matrix Market (.mtx), binary (.bin), tables (.csv, .tsv, .txt), NumPy
@@ -49,6 +52,7 @@ use values::{format, progress, written_format};
 #[command(
     name = "sunzi",
     version,
+    max_term_width = WIDEST,
     arg_required_else_help = true,
     after_help = "Examples:\n  sunzi gen random --rows 4000 --cols 1000 --precision 1024 -o P.bin\n  \
                   sunzi syrk P.bin -o Q.bin\n  sunzi cholesky Q.bin -o L.bin\n  sunzi verify cholesky Q.bin L.bin"
@@ -202,14 +206,39 @@ fn with_signs(parser: Parser) -> Parser {
     parser.mut_subcommands(with_signs)
 }
 
+/// The end of the help of each command.
+const COMMON: &str = "Every command also takes --quiet, --progress, --report, --input-format, --output-format, --header and \
+                      --no-header: see sunzi --help.";
+
+/// Options that every command takes are listed once, in the help of the program: commands accept them, and their help
+/// says where they are described.
+fn with_common_options_once(parser: Parser) -> Parser {
+    fn end(parser: Parser) -> Parser {
+        let examples = parser.get_after_help().map(ToString::to_string).unwrap_or_default();
+        parser.after_help(format!("{examples}\n\n{COMMON}").trim_start().to_string()).mut_subcommands(end)
+    }
+    let hidden = parser.get_arguments().filter(|arg| arg.is_global_set()).map(|arg| arg.clone().hide(true));
+    let hidden = hidden.collect::<Vec<_>>();
+    parser.mut_subcommands(|command| end(command.args(hidden.clone())))
+}
+
+/// The parser of command lines.
+fn parser() -> Parser {
+    with_signs(with_common_options_once(Arguments::command()))
+}
+
 /// Reads a command line; the first word is the name of the program.
 ///
 /// # Errors
 /// Refusals of the parser, and requests for help.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> std::result::Result<Arguments, clap::Error> {
-    let matches = with_signs(Arguments::command()).try_get_matches_from(words)?;
-    let (paths, memory_bytes) = (Paths::of(&matches), memory_limit(&matches));
-    Ok(Arguments { paths, memory_bytes, ..Arguments::from_arg_matches(&matches)? })
+    let matches = parser().try_get_matches_from(words)?;
+    let (mut paths, memory_bytes) = (Paths::of(&matches), memory_limit(&matches));
+    let arguments = Arguments::from_arg_matches(&matches)?;
+    if let Command::Solve(solve) = &arguments.command {
+        paths.write(solve.output.chosen().path);
+    }
+    Ok(Arguments { paths, memory_bytes, ..arguments })
 }
 
 /// The value of `--memory`, wherever a command has it.
@@ -304,6 +333,9 @@ mod tests {
                 return;
             }
             let help = parser.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let longest = help.lines().filter(|line| line.starts_with("  ")).max_by_key(|line| line.len());
+            assert!(longest.is_none_or(|line| line.len() <= 80), "{name}: {longest:?} does not fit 80 columns");
+            let help = help.replace("\\\n", "");
             assert!(help.contains("Example") && examples(&help).next().is_some(), "{name}: no example");
             for words in examples(&help) {
                 let parsed = parse(words.iter().map(OsString::from)).map_err(|error| error.to_string());
@@ -320,6 +352,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_well_formed() {
-        with_signs(Arguments::command()).debug_assert();
+        parser().debug_assert();
     }
 }

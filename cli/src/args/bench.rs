@@ -45,13 +45,13 @@ pub enum BenchOperation {
     Solve(BenchSolve),
     /// Many small problems in one batched call.
     #[command(
-        after_help = "Example:\n  sunzi bench batch --operation cholesky --count 1000 --rows 16 --precision 768 \
-                            --against mpfr,calls"
+        after_help = "Example:\n  sunzi bench batch --operation cholesky --count 1000 --rows 16 \\\n      \
+                            --precision 768 --against mpfr,calls"
     )]
     Batch(BenchBatch),
     /// One step of an interior-point method as in SDPB, in one process or on several ranks.
-    #[command(after_help = "Example:\n  mpirun -n 4 sunzi bench step --blocks 200 --order 31 --cols 500 --threads 1 \
-                            --against sdpb")]
+    #[command(after_help = "Example:\n  mpirun -n 4 sunzi bench step --blocks 200 --order 31 --cols 500 \\\n      \
+                            --threads 1 --against sdpb")]
     Step(BenchStep),
     /// One product of residue matrices modulo one prime, compared with the instruction rate.
     #[command(after_help = "Example:\n  sunzi bench kernel --runs 3")]

@@ -199,7 +199,7 @@ pub struct StorageChoices {
                         sunzi cholesky A.mtx --log-det --precision 512\n  \
                         sunzi cholesky A.mtx -o L.mtx --precision auto --digits 30\n  \
                         sunzi cholesky A.bin -o L.bin --accuracy norm --storage tiles --memory 2G\n  \
-                        sunzi cholesky A.bin -o L.bin --storage tiles --memory 2G --element-type double\n  \
+                        sunzi cholesky A.bin -o L.bin --storage t --memory 2G --element-type double\n  \
                         mpirun -n 4 sunzi cholesky A.bin -o L.bin --threads 1 --grid 2x2")]
 pub struct Cholesky {
     #[command(flatten)]

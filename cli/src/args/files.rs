@@ -30,7 +30,7 @@ impl Output {
 /// `sunzi gen`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  sunzi gen hilbert --rows 100 --cols 100 --precision 512 -o H.mtx --hex\n  \
-    sunzi gen lehmer --rows 20000 --cols 20000 --precision 768 --symmetric -o A.bin\n\nA binary file (.bin) is written \
+    sunzi gen lehmer --rows 2e4 --cols 2e4 --precision 768 --symmetric -o A.bin\n\nA binary file (.bin) is written \
     block by block and may be larger than memory.")]
 pub struct Gen {
     /// Kind of matrix.

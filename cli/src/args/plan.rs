@@ -12,7 +12,8 @@ const EXAMPLES: &str = "Without an operation, the command plans a syrk with the 
     Examples:\n  \
     sunzi plan cholesky --rows 1e4 --precision 512 --memory 8G\n  \
     sunzi plan solve --rows 1e4 --cols 100 --precision 512\n  \
-    sunzi plan --nodes 8 --ranks-per-node 128 --rows 1e5 --cols 1e4 --precision 1024 --memory 200G";
+    sunzi plan --nodes 8 --ranks-per-node 128 --rows 1e5 --cols 1e4 \\\n      \
+    --precision 1024 --memory 200G";
 
 /// `sunzi plan`: a syrk unless another operation is named.
 #[derive(Debug)]
