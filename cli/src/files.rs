@@ -62,6 +62,11 @@ pub fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
+/// How messages call a file that is written.
+pub fn shown_output(path: &Path) -> String {
+    if is_standard(path) { OUTPUT.into() } else { path.display().to_string() }
+}
+
 /// Whether `path` can be read only once.
 fn is_stream(path: &Path) -> bool {
     is_standard(path) || is_device(&Location::parse(path).file)

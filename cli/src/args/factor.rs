@@ -2,7 +2,7 @@
 
 use super::values::{PrecisionChoice, accuracy, broadcast, digits, grid, positive, precision, precision_or_auto, side};
 use super::values::{caching, size, termination, uplo};
-use super::{ElementType, EngineArgs, Output, Precision};
+use super::{ElementType, EngineArgs, Output, Precision, SolutionOutput};
 use clap::{Args, ValueHint};
 use rug::Float;
 use std::path::PathBuf;
@@ -263,7 +263,8 @@ impl FactorOutput {
 
 /// `sunzi solve`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Examples:\n  sunzi solve A.mtx B.mtx -o X.mtx --certified\n  \
+#[command(after_help = "Examples:\n  sunzi solve A.mtx B.mtx\n  \
+                        sunzi solve A.mtx B.mtx -o X.mtx --certified\n  \
                         sunzi solve A.mtx B.mtx -o X.mtx --precision auto --digits 50\n  \
                         sunzi solve A.mtx B.mtx -o X.mtx --refine-from 200\n  \
                         sunzi solve A.bin B.bin -o X.bin --accuracy norm --storage work --memory 2G")]
@@ -277,7 +278,7 @@ pub struct Solve {
         conflicts_with_all = ["log_det", "condition", "tile_rows", "certified", "digits", "directory", "accuracy"])]
     pub refine_from: Option<u32>,
     #[command(flatten)]
-    pub output: Output,
+    pub output: SolutionOutput,
     #[command(flatten)]
     pub storage: StorageChoices,
 }

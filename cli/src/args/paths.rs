@@ -40,6 +40,11 @@ impl Paths {
         paths
     }
 
+    /// Adds the output where none was named.
+    pub fn write(&mut self, path: PathBuf) {
+        self.outputs.insert("the output", path);
+    }
+
     fn collect(&mut self, matches: &ArgMatches) {
         for id in matches.ids() {
             let Ok(Some(values)) = matches.try_get_many::<PathBuf>(id.as_str()) else { continue };

@@ -421,3 +421,17 @@ fn the_other_triangle_counts_in_files_that_are_read_block_by_block_and_in_added_
     assert!(error.contains("must be symmetric") && error.contains("--accumulate-triangle lower --ignore"), "{error}");
     sandbox.run(&format!("{syrk} --ignore-other-triangle"));
 }
+
+#[test]
+fn a_solution_without_a_file_is_printed() {
+    let sandbox = gram(6, 128);
+    sandbox.run("solve A.mtx B.mtx -o X.mtx --hex");
+    let printed = sandbox.output("solve A.mtx B.mtx --hex");
+    assert_eq!((printed.code, printed.stdout), (0, sandbox.text("X.mtx")));
+    assert!(printed.stderr.starts_with("standard output: 6 x 3, 128 bits"), "{}", printed.stderr);
+    sandbox.run("solve A.mtx B.mtx -o X.csv");
+    assert_eq!(sandbox.run("solve A.mtx B.mtx --output-format csv --quiet"), sandbox.text("X.csv"));
+    assert_eq!(sandbox.run("solve A.mtx B.mtx --quiet --refine-from 100").lines().next(), Some(GENERAL.trim_end()));
+    let error = sandbox.fail("solve A.mtx B.mtx --storage tiles", 2);
+    assert!(error.contains("--output"), "{error}");
+}

@@ -14,6 +14,7 @@ mod stages;
 mod steps;
 
 use crate::args::{Cholesky, Factor, Inverse, Output, RankChoices, Solve};
+use crate::files::shown_output;
 use crate::input::Reader;
 use crate::session::{Session, check_output};
 use crate::triangles::FACTORED;
@@ -93,7 +94,7 @@ impl From<Cholesky> for Factoring {
 
 impl From<Solve> for Factoring {
     fn from(Solve { factor, b, refine_from, output, .. }: Solve) -> Factoring {
-        Factoring { factor, task: Task::Solve { b, refine_from_bits: refine_from }, output: Some(output) }
+        Factoring { factor, task: Task::Solve { b, refine_from_bits: refine_from }, output: Some(output.chosen()) }
     }
 }
 
@@ -289,7 +290,7 @@ fn finish(session: &mut Session, config: &Factoring, computed: &ComputedFactor, 
 
 fn lines(config: &Factoring, computed: &ComputedFactor, report: &FactorReport<'_>, shape: &str) -> String {
     let figures = &computed.figures;
-    let name = config.output.as_ref().map_or("factor, not written".into(), |output| output.path.display().to_string());
+    let name = config.output.as_ref().map_or("factor, not written".into(), |output| shown_output(&output.path));
     let mut lines = vec![format!(
         "{name}: {shape} ({}, {}{}) in {} (files {})",
         figures.kernel,
