@@ -110,6 +110,7 @@ pub fn header(path: &Path) -> Result<Option<FileInfo>> {
     if is_stream(path) {
         return Ok(None);
     }
+    refuse_folder(path)?;
     if let Some(info) = locked(&KNOWN).as_ref().and_then(|known| known.get(path)) {
         return Ok(Some(*info));
     }
@@ -120,6 +121,15 @@ pub fn header(path: &Path) -> Result<Option<FileInfo>> {
         locked(&KNOWN).get_or_insert_default().insert(path.to_path_buf(), info);
     }
     Ok(Some(info))
+}
+
+/// Refuses a folder where a file is expected.
+fn refuse_folder(path: &Path) -> Result<()> {
+    if !Location::parse(path).file.is_dir() {
+        return Ok(());
+    }
+    let message = "a folder, not a file with a matrix (sunzi sdp reads folders that hold a semidefinite program)";
+    Err(Error::Format { path: path.to_path_buf(), message: message.into() })
 }
 
 /// Reads the matrix that `path` names.

@@ -26,11 +26,12 @@ mod verify_system;
 pub use options_page::options_page;
 
 use crate::args::{Command, Factor, Global, GpuCheck, Simulation, Soak, VerifyOperation};
+use crate::operands::Operands;
 use crate::ranks::Ranks;
 use crate::session::Session;
 use crate::signals::{Mode, in_mode};
 use sunzi::Result;
-
+use sunzi::comm::Transport;
 use sunzi_lab::{gpu_check, simulate};
 
 /// Carries out a command; the exit code is 0 unless the command returns another.
@@ -46,7 +47,12 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
     if let (Some(world), None, true) = (all.several(), together, computes(&command)) {
         session.note(&format!("this command runs only on the first of {} ranks", world.size()));
     }
-    let session = &mut session;
+    let operands = Operands::of(&command);
+    carry_out(&mut session, command, all, together).map_err(|error| operands.named_in(error))
+}
+
+/// Carries out a command in its session, on the ranks that work `together`.
+fn carry_out(session: &mut Session, command: Command, all: &Ranks, together: Option<&dyn Transport>) -> Result<u8> {
     let outcome = match command {
         Command::Compare(args) => return compare::run(session, &args).inspect(|_| session.end()),
         Command::Syrk(args) => product::run(session, &args.into(), together),
