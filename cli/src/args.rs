@@ -33,9 +33,11 @@ pub use verify::{VerifySdp, VerifySolve, VerifySyrk, VerifyTrsm};
 use clap::{ArgAction, ArgMatches, Args, Command as Parser, CommandFactory, FromArgMatches, Subcommand, ValueHint};
 use clap_complete::Shell;
 use std::ffi::OsString;
+use std::num::NonZero;
 use std::path::PathBuf;
 use sunzi::Result;
 use sunzi::io::{FileFormat, Headings};
+use sunzi_session::units::counted;
 use values::{format, progress, written_format};
 
 /// Columns of the widest help: longer lines are hard to read on any terminal.
@@ -69,6 +71,9 @@ pub struct Arguments {
     /// The memory limit of the process.
     #[arg(skip)]
     pub memory_bytes: Option<u64>,
+    /// The number of worker threads given.
+    #[arg(skip)]
+    pub threads: Option<usize>,
 }
 
 /// How progress is shown.
@@ -233,21 +238,34 @@ fn parser() -> Parser {
 /// Refusals of the parser, and requests for help.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> std::result::Result<Arguments, clap::Error> {
     let matches = parser().try_get_matches_from(words)?;
-    let (mut paths, memory_bytes) = (Paths::of(&matches), memory_limit(&matches));
+    let mut paths = Paths::of(&matches);
+    let (memory_bytes, threads) = (given(&matches, "memory"), given(&matches, "threads"));
     let arguments = Arguments::from_arg_matches(&matches)?;
     if let Command::Solve(solve) = &arguments.command {
         paths.write(solve.output.chosen().path);
     }
-    Ok(Arguments { paths, memory_bytes, ..arguments })
+    Ok(Arguments { paths, memory_bytes, threads, ..arguments })
 }
 
-/// The value of `--memory`, wherever a command has it.
-fn memory_limit(matches: &ArgMatches) -> Option<u64> {
-    let own = matches.try_get_one::<u64>("memory").ok().flatten().copied();
-    own.or_else(|| matches.subcommand().and_then(|(_, inner)| memory_limit(inner)))
+/// The value of the option `name`, wherever a command has it.
+fn given<T: Copy + Send + Sync + 'static>(matches: &ArgMatches, name: &str) -> Option<T> {
+    let own = matches.try_get_one::<T>(name).ok().flatten().copied();
+    own.or_else(|| matches.subcommand().and_then(|(_, inner)| given(inner, name)))
 }
+
+/// Threads for each processor from which on they only wait for each other.
+const TOO_MANY_THREADS: usize = 8;
 
 impl Arguments {
+    /// A warning where a command that runs here is given far more threads than the process has processors.
+    pub fn warning(&self) -> Option<String> {
+        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let runs_here = !matches!(self.command, Command::Plan(_)) && !self.global.quiet;
+        let threads = self.threads.filter(|&threads| runs_here && threads / TOO_MANY_THREADS > processors)?;
+        let processors = counted(processors, "processor");
+        Some(format!("warning: --threads {threads}, but this process has {processors}: more threads are not faster"))
+    }
+
     /// Checks combinations of options.
     ///
     /// # Errors

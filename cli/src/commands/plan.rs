@@ -5,6 +5,7 @@ use crate::args::{PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve,
 use crate::commands::factor::usual_range_bits;
 use crate::session::Session;
 use serde::Serialize;
+use sunzi::advanced::store::available_bytes;
 use sunzi::distributed::{ClusterShape, even_operand_bytes, even_share, plan_syrk_cluster_with};
 use sunzi::plans::{
     CholeskyPlan, Plan, ProductPlanOptions, SolvePlan, UpdatePlan, plan_cholesky, plan_gemm_with, plan_inverse,
@@ -24,6 +25,8 @@ struct PlanReport<'a, P> {
     #[serde(flatten)]
     plan: &'a P,
     operand_bytes: u64,
+    /// Memory that is free on this machine; `None` for a cluster.
+    machine_bytes: Option<u64>,
     #[serde(flatten)]
     cluster: Option<ClusterReport>,
     /// By runs timed now, without files; `None` where nothing was timed.
@@ -86,15 +89,28 @@ impl<'a> Request<'a> {
             threads_per_rank: threads,
         });
         let expected_seconds = self.expected_seconds(session)?;
-        session.finish_report(&PlanReport { plan: &plan, operand_bytes, cluster, expected_seconds })?;
+        let machine_bytes = available_bytes().filter(|_| cluster.is_none());
+        let report = PlanReport { plan: &plan, operand_bytes, machine_bytes, cluster, expected_seconds };
+        session.finish_report(&report)?;
         let limit = budget.map(|budget| format!("memory          {}", budget.describe()));
         let time = expected_seconds.map(|seconds| {
             let threads = counted(engine.thread_count(), "thread");
             let seconds = format_seconds(seconds);
             format!("time            about {seconds} on {threads} (from rates measured now, without files)")
         });
-        let lines = limit.into_iter().chain(describe(&plan, self)).chain(time).collect::<Vec<_>>();
+        let lines = limit.into_iter().chain(describe(&plan, self)).chain(self.beyond(machine_bytes)).chain(time);
+        let lines = lines.collect::<Vec<_>>();
         session.say(&lines.join("\n"))
+    }
+}
+
+impl Request<'_> {
+    /// A warning where the operands exceed the memory that this machine has free.
+    fn beyond(&self, machine_bytes: Option<u64>) -> Option<String> {
+        let (free, storage) = (machine_bytes?, "larger matrices need --storage, or a cluster");
+        (self.operand_bytes > free).then(|| {
+            format!("warning         the operands exceed the {} of free memory here: {storage}", format_bytes(free))
+        })
     }
 }
 
