@@ -4,6 +4,7 @@
 //! [`Arguments::check`]. Touches no file.
 
 mod bench;
+mod eigenvalue;
 mod engine;
 mod factor;
 mod files;
@@ -19,6 +20,7 @@ mod verify;
 pub use bench::{
     BatchOperation, Bench, BenchBatch, BenchCholesky, BenchOperation, BenchStep, Comparison, ElementType, GpuCheck,
 };
+pub use eigenvalue::Eigenvalue;
 pub use engine::{EngineArgs, Precision};
 pub use factor::{Cholesky, Factor, Inverse, NamedTriangle, RankChoices, Solve, TriangularSystem, Trsm};
 pub use files::{Compare, Convert, Gen, Output, SolutionOutput};
@@ -157,6 +159,8 @@ pub enum Command {
     Inverse(Inverse),
     /// Solve op(T) X = alpha B or X op(T) = alpha B for a triangular T.
     Trsm(Trsm),
+    /// Enclose the smallest and the largest eigenvalue of a symmetric A in proven intervals.
+    Eigenvalue(Eigenvalue),
     /// Solve a semidefinite program, given in a file format of SDPB or SDPA.
     Sdp(Box<Sdp>),
     /// Check a stored result against its error bound; the exit code is 0 if and only if the bound holds.
@@ -281,6 +285,7 @@ impl Arguments {
                 factor.precision.check(&factor.engine)
             }
             Command::Trsm(args) => args.precision.check(&args.engine),
+            Command::Eigenvalue(args) => args.check(),
             Command::Sdp(args) => args.check(),
             Command::Verify(args) => args.check(),
             Command::Plan(args) => args.check(),
@@ -302,12 +307,13 @@ mod tests {
     /// Every parameter that is a file is known to be read or written: a new one is added to either list.
     #[test]
     fn files_are_inputs_or_outputs() {
-        const INPUTS: [&str; 15] = [
+        const INPUTS: [&str; 16] = [
             "a",
             "accumulate",
             "b",
             "c",
             "certificate",
+            "factor",
             "files",
             "input",
             "l",

@@ -5,6 +5,7 @@ mod bench;
 mod compare;
 mod convert;
 mod demo;
+mod eigenvalue;
 mod factor;
 mod file_info;
 mod gen_matrix;
@@ -26,7 +27,7 @@ mod verify_system;
 pub use options_page::options_page;
 
 use crate::args::{Command, Factor, Global, GpuCheck, Simulation, Soak, VerifyOperation};
-use crate::operands::Operands;
+use crate::operands::NamedOperands;
 use crate::ranks::Ranks;
 use crate::session::Session;
 use crate::signals::{Mode, in_mode};
@@ -47,7 +48,7 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
     if let (Some(world), None, true) = (all.several(), together, computes(&command)) {
         session.note(&format!("this command runs only on the first of {} ranks", world.size()));
     }
-    let operands = Operands::of(&command);
+    let operands = NamedOperands::of(&command);
     carry_out(&mut session, command, all, together).map_err(|error| operands.named_in(error))
 }
 
@@ -67,6 +68,7 @@ fn carry_out(session: &mut Session, command: Command, all: &Ranks, together: Opt
         Command::Inverse(args) => factor::run(session, &args.into(), together),
         Command::Trsm(args) if args.storage.directory.is_some() => solve_above_disk::trsm(session, &args, together),
         Command::Trsm(args) => trsm::run(session, &args),
+        Command::Eigenvalue(args) => eigenvalue::run(session, &args),
         Command::Sdp(args) => return sdp::run(session, &args, together).inspect(|_| session.end()),
         Command::Verify(args) => match args.operation {
             VerifyOperation::Syrk(args) => verify::run(session, &args.into()),
@@ -126,7 +128,7 @@ fn devices_to_check(args: GpuCheck) -> gpu_check::GpuCheck {
 
 /// Whether a command is long work, which users who start several ranks may expect to be shared.
 fn computes(command: &Command) -> bool {
-    use Command::{Bench, Cholesky, Demo, Gemm, GpuCheck, Inverse, Sdp, Solve, Syrk, Trsm, Verify};
-    let factors = matches!(command, Cholesky(_) | Solve(_) | Inverse(_) | Trsm(_) | Sdp(_));
+    use Command::{Bench, Cholesky, Demo, Eigenvalue, Gemm, GpuCheck, Inverse, Sdp, Solve, Syrk, Trsm, Verify};
+    let factors = matches!(command, Cholesky(_) | Solve(_) | Inverse(_) | Trsm(_) | Eigenvalue(_) | Sdp(_));
     factors || matches!(command, Syrk(_) | Gemm(_) | Verify(_) | GpuCheck(_) | Bench(_) | Demo(_))
 }
