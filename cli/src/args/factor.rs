@@ -76,6 +76,10 @@ pub struct Factor {
     /// Also write a timeline of the steps, as JSON for ui.perfetto.dev or chrome://tracing.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+    /// Also plot the factorisation over time: busy workers and finished tiles; on several ranks ready tiles, busy
+    /// workers and the memory of tiles in transit.
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
     /// Error bound of each entry of the residual: relative to its own terms, for a factor (|L| |L^T|)_ij (entrywise,
     /// componentwise), or to norms of rows (norm), which --storage requires for big floats.
     #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy())]
@@ -172,9 +176,6 @@ pub struct RankChoices {
     /// Number of tiles of other ranks that a rank holds at a time [default: from the memory limit].
     #[arg(long, value_name = "N", value_parser = size)]
     pub remote_tiles: Option<usize>,
-    /// Also plot ready tiles, busy workers and the memory of tiles in transit over time.
-    #[arg(long, value_name = "FILE.svg")]
-    pub plot: Option<PathBuf>,
 }
 
 /// A matrix larger than memory: its tiles go to a directory.

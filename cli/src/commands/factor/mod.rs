@@ -14,6 +14,7 @@ mod stages;
 mod steps;
 
 use crate::args::{Cholesky, Factor, Inverse, Output, RankChoices, Solve};
+use crate::commands::observe;
 use crate::files::shown_output;
 use crate::input::Reader;
 use crate::session::{Session, check_output};
@@ -29,6 +30,7 @@ use sunzi::io::Symmetry;
 use sunzi::report::CholeskyReport;
 use sunzi::{Accuracy, Error, Matrix, Result, SymmetricMatrix, Uplo};
 use sunzi_session::memory::peak_resident_bytes;
+use sunzi_session::report::check_writable;
 use sunzi_session::session::{ROOT, Session as _};
 use sunzi_session::trace::Trace;
 use sunzi_session::units::{counted, describe, format_bytes, format_seconds};
@@ -202,10 +204,13 @@ pub use needs::usual_range_bits;
 /// Runs in this process, or on the ranks that work `together`.
 pub fn run(session: &mut Session, config: &Factoring, together: Option<&dyn Transport>) -> Result<()> {
     if together.is_none() && config.factor.ranks != RankChoices::default() {
-        let message = "--grid, --broadcast, --policy, --termination, --remote-tiles and --plot require a factorisation \
-                       or solve on several ranks: start them with mpirun, without --condition, --certified, \
+        let message = "--grid, --broadcast, --policy, --termination and --remote-tiles require a factorisation or \
+                       solve on several ranks: start them with mpirun, without --condition, --certified, \
                        --refine-from, --precision auto and, for solve, --log-det";
         return Err(Error::InvalidArgument(message.into()));
+    }
+    if let (None, Some(path)) = (together, &config.factor.plot) {
+        check_plot(config, path)?;
     }
     let world = together.unwrap_or(local::alone());
     let root = world.rank() == ROOT;
@@ -221,6 +226,15 @@ pub fn run(session: &mut Session, config: &Factoring, together: Option<&dyn Tran
         None => search::compute(session, config, &mut trace)?,
     };
     agree(world, finish(session, config, &computed, trace))
+}
+
+/// Refuses the picture of a factorisation that there is not, or that could not be written.
+fn check_plot(config: &Factoring, path: &Path) -> Result<()> {
+    if let Task::Solve { refine_from_bits: Some(_), .. } = config.task {
+        let message = "--plot draws the tasks of a factorisation, which --refine-from does not report";
+        return Err(Error::InvalidArgument(message.into()));
+    }
+    check_writable(path)
 }
 
 /// The reader of the operands.
@@ -268,6 +282,11 @@ fn finish(session: &mut Session, config: &Factoring, computed: &ComputedFactor, 
     let write = |output: &Output| session.write(output, view, symmetry);
     let ((), write_seconds) = trace.span("write", || config.output.as_ref().map_or(Ok(()), write))?;
     trace.finish(session)?;
+    // Ranks have drawn theirs.
+    let drawn = computed.figures.factorisation.as_ref().filter(|report| report.ranks.is_none());
+    if let (Some(path), Some(report)) = (&config.factor.plot, drawn) {
+        session.write_file(&mut || observe::draw_tasks(report, path))?;
+    }
     let report = FactorReport {
         operation,
         rows: result.rows(),
