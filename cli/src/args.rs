@@ -245,7 +245,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> std::result::Result<A
     let mut paths = Paths::of(&matches);
     let (memory_bytes, threads) = (given(&matches, "memory"), given(&matches, "threads"));
     let arguments = Arguments::from_arg_matches(&matches)?;
-    if let Command::Solve(solve) = &arguments.command {
+    if let Command::Solve(solve @ Solve { sweep: None, .. }) = &arguments.command {
         paths.write(solve.output.chosen().path);
     }
     Ok(Arguments { paths, memory_bytes, threads, ..arguments })

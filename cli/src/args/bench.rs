@@ -3,6 +3,7 @@
 use super::EngineArgs;
 use super::values::{accuracy, device, eviction, positive, precision, runs, size, threads, window};
 use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
 use sunzi::advanced::device::DeviceName;
 use sunzi::advanced::kernels::device::DeviceFamily;
 use sunzi::advanced::runtime::{Eviction, Policy};
@@ -75,6 +76,10 @@ pub struct Comparison {
     /// Timed runs of each implementation, interleaved.
     #[arg(long, value_name = "R", default_value = "5", value_parser = runs)]
     pub runs: usize,
+    /// Also time everything at quarters of the precision and of the sizes, and plot the times against bits and n; in
+    /// one process, for big floats.
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
     #[command(flatten)]
     pub engine: EngineArgs,
 }
@@ -304,6 +309,9 @@ impl BenchBatch {
                 "--cols {cols} differs from --rows {}: a matrix to factor must be square",
                 self.rows
             ))),
+            _ if self.comparison.plot.is_some() => {
+                Err(Error::InvalidArgument("--plot cannot be used with a batch".into()))
+            }
             _ => self.comparison.engine.refuse_devices("a batch"),
         }
     }
@@ -322,6 +330,7 @@ impl BenchCholesky {
                     ("--precision", comparison.precision.is_some()),
                     ("--against", !comparison.against.is_empty()),
                     ("--kernel", kernel.is_some()),
+                    ("--plot", comparison.plot.is_some()),
                 ];
                 ("double", given.into_iter().find(|(_, given)| *given))
             }

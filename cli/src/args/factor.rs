@@ -268,6 +268,7 @@ impl FactorOutput {
                         sunzi solve A.mtx B.mtx -o X.mtx --certified\n  \
                         sunzi solve A.mtx B.mtx -o X.mtx --precision auto --digits 50\n  \
                         sunzi solve A.mtx B.mtx -o X.mtx --refine-from 200\n  \
+                        sunzi solve A.mtx B.mtx --sweep digits.svg\n  \
                         sunzi solve A.bin B.bin -o X.bin --accuracy norm --storage work --memory 2G")]
 pub struct Solve {
     #[command(flatten)]
@@ -278,6 +279,11 @@ pub struct Solve {
     #[arg(long, value_name = "BITS", value_parser = precision,
         conflicts_with_all = ["log_det", "condition", "tile_rows", "certified", "digits", "directory", "accuracy"])]
     pub refine_from: Option<u32>,
+    /// Instead of a solution, plot time and correct digits against bits, at eighths of the precision, and against n, for
+    /// the leading eighths of the rows; print them as a table.
+    #[arg(long, value_name = "FILE.svg", conflicts_with_all = ["refine_from", "path", "hex", "log_det", "condition",
+        "digits", "no_estimate", "all_digits", "trace", "plot", "directory"])]
+    pub sweep: Option<PathBuf>,
     #[command(flatten)]
     pub output: SolutionOutput,
     #[command(flatten)]

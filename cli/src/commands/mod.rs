@@ -64,7 +64,10 @@ fn carry_out(session: &mut Session, command: Command, all: &Ranks, together: Opt
         Command::Cholesky(args) if args.storage.directory.is_some() => factor::run_above_disk(session, &args, together),
         Command::Cholesky(args) => factor::run(session, &args.into(), together),
         Command::Solve(args) if args.storage.directory.is_some() => solve_above_disk::solve(session, &args, together),
-        Command::Solve(args) => factor::run(session, &args.into(), together),
+        Command::Solve(args) => match args.sweep.clone() {
+            Some(picture) => factor::sweep(session, &args.into(), &picture),
+            None => factor::run(session, &args.into(), together),
+        },
         Command::Inverse(args) => factor::run(session, &args.into(), together),
         Command::Trsm(args) if args.storage.directory.is_some() => solve_above_disk::trsm(session, &args, together),
         Command::Trsm(args) => trsm::run(session, &args),
@@ -100,7 +103,7 @@ fn is_shared(command: &Command) -> bool {
         Command::Syrk(_) | Command::Gemm(_) => true,
         Command::Cholesky(args) => is_factored_together(&args.factor),
         Command::Solve(args) => {
-            let is_plain = args.refine_from.is_none() && !args.factor.log_det;
+            let is_plain = args.refine_from.is_none() && args.sweep.is_none() && !args.factor.log_det;
             is_plain && is_factored_together(&args.factor)
         }
         Command::Trsm(args) => args.storage.directory.is_some(),

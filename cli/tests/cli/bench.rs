@@ -223,3 +223,40 @@ fn a_step_is_checked_on_all_sides() {
         assert!(said.contains(text), "{said}");
     }
 }
+
+#[test]
+fn times_are_drawn_against_bits_and_sizes() {
+    let sandbox = Sandbox::new();
+    for (operation, sizes) in [
+        ("syrk", "--rows 40 --cols 20"),
+        ("gemm", "--rows 12 --cols 8"),
+        ("cholesky", "--rows 24"),
+        ("trsm", "--rows 16 --cols 4"),
+        ("solve", "--rows 16"),
+    ] {
+        let line = format!("bench {operation} {sizes} -p 256 --runs 1 --threads 1 --against mpfr");
+        let text = sandbox.run(&format!("{line} --plot p.svg --report r.json"));
+        let picture = sandbox.text("p.svg");
+        for words in ["seconds against precision", "seconds against size", "bits", "sunzi", "mpfr"] {
+            assert!(picture.contains(words), "{operation}: {words}");
+        }
+        let report = sandbox.json("r.json");
+        let numbers = |list: &str, key: &str| -> Vec<u64> {
+            report[list].as_array().unwrap().iter().map(|one| one[key].as_u64().unwrap()).collect()
+        };
+        assert_eq!(numbers("by_bits", "precision_bits"), [64, 128, 192, 256], "{operation}");
+        let rows = numbers("by_bits", "rows")[0];
+        assert_eq!(numbers("by_rows", "rows"), [rows / 4, rows / 2, 3 * rows / 4, rows], "{operation}");
+        assert!(text.lines().count() == 10 && text.lines().all(|line| line.len() <= 80), "{text}");
+    }
+    let doubles = "cholesky --element-type double --rows 9 --plot p.svg";
+    for (flags, code, needle) in [
+        (doubles, 2, "--plot cannot be used with --element-type double"),
+        ("batch --rows 4 --plot p.svg", 2, "--plot cannot be used with a batch"),
+        ("kernel --plot p.svg", 2, "unexpected argument '--plot'"),
+        ("syrk --rows 4 --cols 2 --plot none/p.svg", 3, "none/p.svg"),
+    ] {
+        let error = sandbox.fail(&format!("bench {flags}"), code);
+        assert!(error.contains(needle), "{flags}: {error}");
+    }
+}

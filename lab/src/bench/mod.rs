@@ -23,6 +23,7 @@ mod residual;
 mod sides;
 mod spread;
 mod step;
+mod sweep;
 mod task;
 
 pub use batch::{BenchBatch, run as run_batch};
@@ -32,6 +33,7 @@ pub(crate) use double::{RESIDUAL_BOUND, largest_residual, matrix as double_matri
 pub use kernel::{BenchKernel, run as run_kernel};
 pub use ranks::run as run_on_ranks;
 pub use step::{BenchStep, run as run_step};
+pub use sweep::run as run_sweep;
 
 pub(crate) use sides::hash;
 
@@ -86,6 +88,38 @@ pub struct Bench {
 /// # Errors
 /// [`Error::Verification`] for a wrong result on either side, [`Error::InvalidArgument`], and those of the operation.
 pub fn run(session: &mut dyn Session, config: &Bench) -> Result<()> {
+    session.hide_progress();
+    let finding = measure(session, config)?;
+    session.finish_report(&finding.report)?;
+    session.say(&table(&finding.report))?;
+    finding.into_right().map(drop)
+}
+
+/// A benchmark that was made.
+struct Finding {
+    report: BenchReport,
+    /// The check of our own result.
+    verified: Result<()>,
+}
+
+impl Finding {
+    /// The report, if all results are right.
+    fn into_right(self) -> Result<BenchReport> {
+        let Finding { report, verified } = self;
+        verified?;
+        match report.baselines.iter().find(|baseline| !baseline.checked) {
+            _ if !report.checked => {
+                let worst_error = report.worst_error;
+                Err(Error::verification(format!("an entry has {worst_error:.3} times its error bound")))
+            }
+            Some(baseline) => Err(Error::verification(format!("baseline {} gave a wrong result", baseline.name))),
+            None => Ok(report),
+        }
+    }
+}
+
+/// Times an operation in this process and checks its results.
+fn measure(session: &dyn Session, config: &Bench) -> Result<Finding> {
     let needs_ranks =
         [("--memory-fractions", !config.memory_parts.is_empty()), ("--window", config.window != WindowKind::Auto)];
     if let Some((option, _)) = needs_ranks.iter().find(|(_, given)| *given) {
@@ -94,7 +128,6 @@ pub fn run(session: &mut dyn Session, config: &Bench) -> Result<()> {
     for name in &config.baselines {
         baselines::check_for_timing(name, config.operation, config.precision_bits).map_err(Error::InvalidArgument)?;
     }
-    session.hide_progress();
     let size = Size { rows: config.rows, cols: config.cols, precision_bits: config.precision_bits };
     let operands = Operands::new(config.operation, size)?;
     let builder = session.context(&config.engine)?.self_check(config.self_check);
@@ -117,17 +150,7 @@ pub fn run(session: &mut dyn Session, config: &Bench) -> Result<()> {
     let worst_error = verifier.worst_error(&|i, j| ours.entry(i, j));
     let verified = ours.verify();
     let measured = Measured { rates, reads: spread(&reads), worst_error, verified: verified.is_ok() };
-    let report = summarise(config, &ours, &timed, measured);
-    session.finish_report(&report)?;
-    session.say(&table(&report))?;
-    verified?;
-    match report.baselines.iter().find(|baseline| !baseline.checked) {
-        _ if !report.checked => {
-            Err(Error::verification(format!("an entry has {worst_error:.3} times its error bound")))
-        }
-        Some(baseline) => Err(Error::verification(format!("baseline {} gave a wrong result", baseline.name))),
-        None => Ok(()),
-    }
+    Ok(Finding { report: summarise(config, &ours, &timed, measured), verified })
 }
 
 /// Our side of an operation.

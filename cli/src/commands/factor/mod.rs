@@ -12,6 +12,7 @@ mod search;
 mod singular;
 mod stages;
 mod steps;
+mod sweep;
 
 use crate::args::{Cholesky, Factor, Inverse, Output, RankChoices, Solve};
 use crate::commands::observe;
@@ -183,6 +184,8 @@ struct ReadAt {
     decimal_bits: u32,
     /// Whether they are not read once more, however many digits their rounding costs.
     is_last: bool,
+    /// The leading rows of the operands that are kept; `None` for all.
+    leading_rows: Option<usize>,
 }
 
 /// The operands that were read.
@@ -200,6 +203,7 @@ struct FactorInputs {
 
 pub use above_disk::run as run_above_disk;
 pub use needs::usual_range_bits;
+pub use sweep::run as sweep;
 
 /// Runs in this process, or on the ranks that work `together`.
 pub fn run(session: &mut Session, config: &Factoring, together: Option<&dyn Transport>) -> Result<()> {
@@ -264,9 +268,20 @@ fn read(session: &Session, config: &Factoring, at: ReadAt) -> Result<FactorInput
         }),
         _ => {
             let (precision_bits, bytes) = (reader.precision_bits(), reader.held_bytes());
+            let (a, b) = match at.leading_rows {
+                Some(rows) => leading(&a, b.as_ref(), rows)?,
+                None => (a, b),
+            };
             Ok(FactorInputs { a, b, precision_bits, rounding, is_last: at.is_last, bytes })
         }
     }
+}
+
+/// The first `rows` rows and columns of the matrix, and rows of the right sides.
+fn leading(a: &SymmetricMatrix, b: Option<&Matrix>, rows: usize) -> Result<(SymmetricMatrix, Option<Matrix>)> {
+    let block = |matrix: &Matrix, cols: usize| matrix.view().block(0..rows, 0..cols)?.to_matrix();
+    let a = SymmetricMatrix::from_triangle(block(a.as_matrix(), rows)?, Uplo::Lower)?;
+    Ok((a, b.map(|b| block(b, b.cols())).transpose()?))
 }
 
 /// Writes the result and its report, on the rank that has the result.
