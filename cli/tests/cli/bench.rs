@@ -52,6 +52,11 @@ fn operations_with_a_factor_write_the_report_of_products() {
         assert_eq!(report["limit_seconds"].is_number(), report["multiply_adds_per_second"].is_object());
         assert_eq!(report["limit_seconds"].is_number(), report["limit_kernel"].is_string());
         assert_eq!(report["limit_ratio"].is_number(), report["limit_seconds"].is_number());
+        // The limit of the kernel at work comes first, where its rate is measured; no limit is less than the machine's.
+        let seconds = |key: &str| report[key].as_f64();
+        let at_work = seconds("kernel_limit_seconds");
+        assert!(at_work.is_none_or(|own| own >= seconds("limit_seconds").unwrap()), "{report}");
+        assert_eq!(text.contains(", the kernel at work: sunzi takes"), at_work.is_some(), "{text}");
         assert_eq!(report["read_bytes_per_second"].is_object(), operation == "solve");
         assert!(text.contains("every run right") && text.contains("MPFR "), "{text}");
     }

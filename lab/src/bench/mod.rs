@@ -40,7 +40,7 @@ pub(crate) use sides::hash;
 use crate::baselines::{self, Operation};
 use crate::machine::Machine;
 use check::{Samples, Verifier};
-use limit::{IssueRates, Limit};
+use limit::{IssueRates, LeastTime, Limit};
 use operands::Operands;
 use reading::Reading;
 use report::{BaselineReport, BenchReport, table};
@@ -212,8 +212,10 @@ fn summarise(config: &Bench, ours: &Ours<'_>, timed: &[TimedBaseline], measured:
     let read_bytes = measured.reads.map_or(f64::INFINITY, |rate| rate.median);
     // An empty operation has no limit to speak of, and the limit of this CPU's instructions does not apply to devices.
     let on_devices = config.engine.wants_devices();
-    let limit = limit(config).least(&measured.rates, read_bytes).filter(|_| !on_devices);
-    let limit = limit.filter(|limit| limit.seconds > 0.0);
+    let is_limit = |limit: &LeastTime| !on_devices && limit.seconds > 0.0;
+    let at_work = limit(config).of_kernel(account.kernel, &measured.rates, read_bytes).filter(is_limit);
+    let limit = limit(config).least(&measured.rates, read_bytes).filter(is_limit);
+    let at_work_seconds = at_work.as_ref().map(|limit| limit.seconds);
     let limit_seconds = limit.as_ref().map(|limit| limit.seconds);
     let baselines = timed.iter().map(|baseline| BaselineReport {
         name: baseline.name(),
@@ -239,6 +241,9 @@ fn summarise(config: &Bench, ours: &Ours<'_>, timed: &[TimedBaseline], measured:
         runs: config.runs,
         seconds,
         phases: account.phases.clone(),
+        kernel_limit_seconds: at_work_seconds,
+        kernel_limit_ratio: at_work_seconds.map(|limit| seconds.median / limit),
+        kernel_multiply_adds_per_second: at_work.map(|limit| limit.multiply_adds),
         limit_seconds,
         limit_ratio: limit_seconds.map(|limit| seconds.median / limit),
         limit_kernel: limit.as_ref().map(|limit| limit.kernel),
