@@ -126,8 +126,8 @@ fn is_help(error: &clap::Error) -> bool {
     )
 }
 
-/// The first paragraph of a message, and its suggestion of a word that may have been meant, or the usage where words are
-/// missing.
+/// The first paragraph of a message, and its suggestion of a word that may have been meant, or the usage where words
+/// are missing.
 fn usage_text(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let paragraph = text.lines().take_while(|line| !line.trim().is_empty()).collect::<Vec<_>>().join("\n");

@@ -45,10 +45,8 @@ pub enum BenchOperation {
     #[command(after_help = "Example:\n  sunzi bench solve --rows 500 --cols 1 --precision 512 --against mpfr")]
     Solve(BenchSolve),
     /// Many small problems in one batched call.
-    #[command(
-        after_help = "Example:\n  sunzi bench batch --operation cholesky --count 1000 --rows 16 \\\n      \
-                            --precision 768 --against mpfr,calls"
-    )]
+    #[command(after_help = "Example:\n  sunzi bench batch --operation cholesky --count 1000 --rows 16 \\\n      \
+                            --precision 768 --against mpfr,calls")]
     Batch(BenchBatch),
     /// One step of an interior-point method as in SDPB, in one process or on several ranks.
     #[command(after_help = "Example:\n  mpirun -n 4 sunzi bench step --blocks 200 --order 31 --cols 500 \\\n      \

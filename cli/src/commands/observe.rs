@@ -153,28 +153,34 @@ pub fn draw_tasks(report: &CholeskyReport, path: &Path) -> Result<()> {
     draw_lines(&charts, path)
 }
 
-/// Workers that have a task, from the beginning to the end at `seconds`. A factor of few rows is one task without spans.
+/// A change of a count.
+struct Change {
+    seconds: f64,
+    by: f64,
+}
+
+/// Workers that have a task, from the beginning to the end at `seconds`. A small factor is one task without spans.
 fn busy(spans: &[Span], seconds: f64) -> Vec<(f64, f64)> {
-    let changes = spans.iter().flat_map(|span| [(span.start, 1.0), (span.end, -1.0)]);
-    let changes = if spans.is_empty() { vec![(0.0, 1.0), (seconds, -1.0)] } else { changes.collect() };
-    steps(changes, seconds)
+    let task = |start, end| [Change { seconds: start, by: 1.0 }, Change { seconds: end, by: -1.0 }];
+    let changes = spans.iter().flat_map(|span| task(span.start, span.end)).collect::<Vec<_>>();
+    steps(if changes.is_empty() { task(0.0, seconds).into() } else { changes }, seconds)
 }
 
 /// Tiles that are finished, from the beginning to the end at `seconds`.
 fn finished(spans: &[Span], seconds: f64) -> Vec<(f64, f64)> {
     let last = spans.iter().filter(|span| matches!(span.kind, TaskKind::Potrf | TaskKind::Trsm));
-    let changes = last.map(|span| (span.end, 1.0)).collect::<Vec<_>>();
-    steps(if changes.is_empty() { vec![(seconds, 1.0)] } else { changes }, seconds)
+    let changes = last.map(|span| Change { seconds: span.end, by: 1.0 }).collect::<Vec<_>>();
+    steps(if changes.is_empty() { vec![Change { seconds, by: 1.0 }] } else { changes }, seconds)
 }
 
 /// The sum of all changes so far, at the times that the picture shows.
-fn steps(mut changes: Vec<(f64, f64)>, seconds: f64) -> Vec<(f64, f64)> {
-    changes.sort_by(|one, other| one.0.total_cmp(&other.0));
+fn steps(mut changes: Vec<Change>, seconds: f64) -> Vec<(f64, f64)> {
+    changes.sort_by(|one, other| one.seconds.total_cmp(&other.seconds));
     let (mut sum, mut next) = (0.0, changes.into_iter().peekable());
     let at = |step: usize| {
         let time = seconds * step as f64 / TIMES as f64;
-        while let Some((_, change)) = next.next_if(|(at, _)| *at <= time) {
-            sum += change;
+        while let Some(change) = next.next_if(|change| change.seconds <= time) {
+            sum += change.by;
         }
         (time, sum)
     };
@@ -213,7 +219,8 @@ mod tests {
 
     #[test]
     fn steps_are_the_sums_of_all_changes_so_far() {
-        let found = steps(vec![(0.5, -1.0), (0.0, 2.0), (1.0, 3.0)], 1.0);
+        let changes = [(0.5, -1.0), (0.0, 2.0), (1.0, 3.0)].map(|(seconds, by)| Change { seconds, by });
+        let found = steps(changes.into(), 1.0);
         let at = |time: f64| found.iter().rfind(|point| point.0 <= time).unwrap().1;
         assert_eq!((found.len(), at(0.0), at(0.49), at(0.51), at(1.0)), (TIMES + 1, 2.0, 2.0, 1.0, 4.0));
         // A factor of few rows has no spans: one worker is busy, and has one tile in the end.

@@ -126,9 +126,19 @@ mod tests {
             |label, slope: f64| Line { label, points: (1..20).map(|at| (at.into(), slope * f64::from(at))).collect() };
         let count = "iteration";
         let charts = [
-            Chart { caption: "gap", count, scale: Scale::Logarithmic, lines: vec![line("first", -2.0), line("second", -1.0)] },
+            Chart {
+                caption: "gap",
+                count,
+                scale: Scale::Logarithmic,
+                lines: vec![line("first", -2.0), line("second", -1.0)],
+            },
             Chart { caption: "steps", count, scale: Scale::Linear, lines: vec![line("third", 0.05)] },
-            Chart { caption: "nothing", count, scale: Scale::Linear, lines: vec![Line { label: "fourth", points: vec![] }] },
+            Chart {
+                caption: "nothing",
+                count,
+                scale: Scale::Linear,
+                lines: vec![Line { label: "fourth", points: vec![] }],
+            },
         ];
         let mut text = String::new();
         render(&charts, &mut text).unwrap();
