@@ -17,7 +17,7 @@ use sunzi_lab::forecast::{ForecastOperation, TIMED_BYTES, Workload, forecast};
 use sunzi_session::engine::{Engine, limited};
 use sunzi_session::memory::Budget;
 use sunzi_session::session::Session as _;
-use sunzi_session::units::{counted, format_bytes, format_seconds};
+use sunzi_session::units::{counted, folded, format_bytes, format_seconds};
 
 /// The report: the plan, and the memory of the operands in addition.
 #[derive(Serialize)]
@@ -100,7 +100,7 @@ impl<'a> Request<'a> {
         });
         let lines = limit.into_iter().chain(describe(&plan, self)).chain(self.beyond(machine_bytes)).chain(time);
         let lines = lines.collect::<Vec<_>>();
-        session.say(&lines.join("\n"))
+        session.say(&folded(&lines.join("\n")))
     }
 }
 

@@ -52,6 +52,7 @@ use sunzi::gallery::Size;
 use sunzi::{Accuracy, Error, Result};
 use sunzi_session::engine::{Engine, limited};
 use sunzi_session::session::Session;
+use sunzi_session::units::folded;
 use task::Task;
 
 /// An operation to time.
@@ -91,7 +92,7 @@ pub fn run(session: &mut dyn Session, config: &Bench) -> Result<()> {
     session.hide_progress();
     let finding = measure(session, config)?;
     session.finish_report(&finding.report)?;
-    session.say(&table(&finding.report))?;
+    session.say(&folded(&table(&finding.report)))?;
     finding.into_right().map(drop)
 }
 
