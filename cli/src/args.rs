@@ -216,8 +216,8 @@ fn with_signs(parser: Parser) -> Parser {
 }
 
 /// The end of the help of each command.
-const COMMON: &str = "Every command also takes --quiet, --progress, --report, --input-format, --output-format, --header \
-                      and --no-header: see sunzi --help.";
+const COMMON: &str = "Every command also takes --quiet, --progress, --report, --input-format, --output-format, \
+                      --header and --no-header: see sunzi --help.";
 
 /// Options that every command takes are listed once, in the help of the program: commands accept them, and their help
 /// says where they are described.

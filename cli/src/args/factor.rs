@@ -279,8 +279,8 @@ pub struct Solve {
     #[arg(long, value_name = "BITS", value_parser = precision,
         conflicts_with_all = ["log_det", "condition", "tile_rows", "certified", "digits", "directory", "accuracy"])]
     pub refine_from: Option<u32>,
-    /// Instead of a solution, plot time and correct digits against bits, at eighths of the precision, and against n, for
-    /// the leading eighths of the rows; print them as a table.
+    /// Instead of a solution, plot time and correct digits against bits, at eighths of the precision, and against n,
+    /// for the leading eighths of the rows; print them as a table.
     #[arg(long, value_name = "FILE.svg", conflicts_with_all = ["refine_from", "path", "hex", "log_det", "condition",
         "digits", "no_estimate", "all_digits", "trace", "plot", "directory"])]
     pub sweep: Option<PathBuf>,

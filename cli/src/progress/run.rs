@@ -46,7 +46,7 @@ pub struct Run {
     start: f64,
     /// How much of it is done, at the most optimistic time.
     part: f64,
-    /// How much of it is done as its call says now, which may be less than before: of iterations only the past is known.
+    /// How much of it is done by the latest report, which may be less than before: iterations to come are estimated.
     latest: f64,
     /// The part done of its call at work.
     call_part: f64,

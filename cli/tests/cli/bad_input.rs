@@ -215,6 +215,31 @@ fn files_that_cannot_be_read_or_written() {
     }
 }
 
+#[test]
+fn files_of_another_kind_are_recognised() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 3 --cols 3 --precision 100 -o A.bin");
+    sandbox.write("bin.mtx", sandbox.bytes("A.bin"));
+    sandbox.run("convert A.bin A.csv.gz");
+    sandbox.write("gz.csv", sandbox.bytes("A.csv.gz"));
+    sandbox.write("mtx.npy", format!("{HEADER}1 1\n1\n"));
+    sandbox.write("picture.mtx", b"\x89PNG\r\n\x1a\n0000000000");
+    sandbox.write("archive.bin", b"PK\x03\x04000000000000000000000000000000000000000000000000000000000000");
+    for (file, words) in [
+        ("bin.mtx", "the file is a matrix in the binary format (.bin)"),
+        ("mtx.npy", "the file is a Matrix Market file (.mtx)"),
+        ("picture.mtx", "the file is a PNG picture"),
+        ("archive.bin", "the file is a zip archive"),
+    ] {
+        for line in ["syrk", "cholesky", "info", "eigenvalue"] {
+            let output = if line == "info" || line == "eigenvalue" { "" } else { "-o Q.mtx" };
+            let error = sandbox.fail(&format!("{line} {file} {output}"), 3);
+            assert!(error.contains(file) && error.contains(words), "{line}: {error}");
+        }
+    }
+    assert!(sandbox.output("syrk gz.csv -o Q.mtx -p 64").stderr.contains("gz.csv: "));
+}
+
 /// A shape alone does not show which file it is of.
 #[test]
 fn operands_that_do_not_fit_are_named_by_file() {

@@ -1,4 +1,5 @@
-//! An operation at quarters of a precision and of its sizes: a table of times, and a picture of them against bits and n.
+//! An operation at quarters of a precision and of its sizes: a table of times, and a picture of them against bits and
+//! n.
 
 use super::report::BenchReport;
 use super::{Bench, measure};
