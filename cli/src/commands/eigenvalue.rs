@@ -16,15 +16,19 @@ use serde_json::{Value, json};
 use std::time::Instant;
 use sunzi::eigenvalue::{
     EigenvalueInterval, EigenvalueOptions, EigenvalueReport, Extreme, extreme_eigenvalue_with, pencil_eigenvalue_with,
+    plan_extreme_eigenvalue,
 };
 use sunzi::{Context, Matrix, Outcome, Result, SymmetricMatrix};
-use sunzi_session::engine::limited;
+use sunzi_session::engine::{least_bytes, limited};
 use sunzi_session::memory::peak_resident_bytes;
 use sunzi_session::session::Session as _;
 use sunzi_session::units::{counted, format_seconds};
 
 /// Digits that are printed, at most; a report has all.
 const SHOWN_DIGITS: usize = 40;
+
+/// Most bits of an interval that doubles may prove.
+const DOUBLES_BITS: u32 = 32;
 
 /// Bits of a factorisation beyond those of the interval.
 const SPARE_BITS: u32 = 64;
@@ -53,6 +57,7 @@ pub fn run(session: &mut Session, config: &Eigenvalue) -> Result<()> {
         let seconds = factor_seconds(infos[0].rows, bits + SPARE_BITS) * (2 * config.which.each().len()) as f64;
         Work { stages: vec![Stage::calls("eigenvalue", seconds)], output: None }
     });
+    admit(session, config, &reader)?;
     let operands = read(session, config, &reader)?;
     let input_seconds = start.elapsed().as_secs_f64();
     let (builder, restate) = limited(session.context(&config.engine)?, config.engine.budget(reader.held_bytes()));
@@ -85,6 +90,18 @@ pub fn run(session: &mut Session, config: &Eigenvalue) -> Result<()> {
     ))?;
     let lines = ends.iter().flat_map(|end| lines(end, bits));
     session.answer(&lines.chain(definiteness.map(|words| format!("{words} (proven)"))).collect::<Vec<_>>())
+}
+
+/// Refuses a memory limit that the search cannot run in, by the header of the file and before it is read; a search in
+/// doubles, and one with a factor, is refused later.
+fn admit(session: &Session, config: &Eigenvalue, reader: &Reader<'_>) -> Result<()> {
+    let bits = reader.precision_bits();
+    if config.factor.is_some() || bits <= DOUBLES_BITS {
+        return Ok(());
+    }
+    reader.admit(&[&config.a], |infos| {
+        least_bytes(session.context(&config.engine)?, |ctx| plan_extreme_eigenvalue(ctx, infos[0].rows, bits))
+    })
 }
 
 /// Reads the operands; of a factor that was rounded on the way in the interval does not know.

@@ -1,12 +1,15 @@
 //! `sunzi plan`: how an operation would run, here or (a product) on a cluster that need not be there, without
 //! computing it.
 
-use crate::args::{PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk, PlanSystem, PlanTime};
+use crate::args::{
+    PlanCholesky, PlanEigenvalue, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk, PlanSystem, PlanTime,
+};
 use crate::commands::factor::usual_range_bits;
 use crate::session::Session;
 use serde::Serialize;
 use sunzi::advanced::store::available_bytes;
 use sunzi::distributed::{ClusterShape, even_operand_bytes, even_share, plan_syrk_cluster_with};
+use sunzi::eigenvalue::{EigenvaluePlan, plan_extreme_eigenvalue};
 use sunzi::plans::{
     CholeskyPlan, Plan, ProductPlanOptions, SolvePlan, UpdatePlan, plan_cholesky, plan_gemm_with, plan_inverse,
     plan_solve, plan_solve_refined, plan_syrk_with, plan_trsm,
@@ -142,6 +145,7 @@ pub fn run(session: &mut Session, operation: &PlanOperation) -> Result<()> {
             })
         }
         PlanOperation::Inverse(args) => inverse(session, args),
+        PlanOperation::Eigenvalue(args) => eigenvalue(session, args),
     }
 }
 
@@ -202,6 +206,12 @@ fn inverse(session: &mut Session, args: &PlanCholesky) -> Result<()> {
     request.show(session, |ctx| plan_inverse(ctx, order, precision, &options), describe_solve)
 }
 
+fn eigenvalue(session: &mut Session, args: &PlanEigenvalue) -> Result<()> {
+    let PlanEigenvalue { rows: order, precision, ref engine } = *args;
+    let request = Request::new(engine, Matrix::bytes_for(order, order, precision));
+    request.show(session, |ctx| plan_extreme_eigenvalue(ctx, order, precision), describe_eigenvalue)
+}
+
 fn solve(
     session: &mut Session,
     args: &PlanSolve,
@@ -254,6 +264,23 @@ fn describe_cholesky(plan: &CholeskyPlan, request: &Request<'_>) -> Vec<String> 
     }));
     lines.push(planned(plan.planned_bytes, request));
     lines
+}
+
+fn describe_eigenvalue(plan: &EigenvaluePlan, request: &Request<'_>) -> Vec<String> {
+    let EigenvaluePlan { order, precision_bits, factorisation, .. } = plan;
+    let CholeskyPlan { working_bits, kernel, threads, tile_rows, tiles, .. } = factorisation;
+    let threads = counted(*threads, "thread");
+    vec![
+        format!(
+            "A v = t v: {order} x {order}, an interval of {precision_bits} bits (working {working_bits}), kernel \
+             {kernel}, {threads}"
+        ),
+        format!("tiles           {} of {tile_rows} rows", counted(*tiles, "tile row")),
+        operands(request),
+        part("search", plan.search_bytes, "copy, shifted matrix, vectors"),
+        part("factorisation", factorisation.planned_bytes, "of a shifted matrix"),
+        planned(plan.planned_bytes, request),
+    ]
 }
 
 fn describe_solve(plan: &SolvePlan, request: &Request<'_>) -> Vec<String> {

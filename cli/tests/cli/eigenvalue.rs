@@ -1,7 +1,7 @@
 //! `sunzi eigenvalue`: intervals that hold eigenvalues known in closed form, and refusals.
 
 use super::bad_input::refused;
-use super::sandbox::Sandbox;
+use super::sandbox::{Sandbox, named_minimum};
 use rug::Float;
 use rug::float::Round;
 
@@ -64,6 +64,28 @@ fn intervals_hold_eigenvalues_known_in_closed_form() {
         sandbox.write("L.mtx", "%%MatrixMarket matrix array real general\n2 2\n2\n0\n0\n2\n");
         expect(&sandbox, "--factor L.mtx", bits, both(-0.5, 0.5), "indefinite");
     }
+}
+
+#[test]
+fn the_plan_of_an_interval_names_a_limit_that_is_enough() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen kms --rows 60 --cols 60 --precision 200 -o A.bin");
+    let line = "plan eigenvalue --rows 60 --precision 200 --threads 1";
+    let text = sandbox.run(&format!("{line} --report p.json"));
+    for words in ["search", "factorisation", "tiles", "planned"] {
+        assert!(text.lines().any(|line| line.starts_with(words)), "{words}: {text}");
+    }
+    sandbox.run("eigenvalue A.bin --threads 1 --report r.json");
+    let planned = sandbox.json("p.json")["planned_bytes"].as_u64();
+    let taken = sandbox.json("r.json")["eigenvalues"][0]["planned_bytes"].as_u64();
+    assert!(taken <= planned, "{taken:?}, planned {planned:?}");
+    let least = named_minimum(&sandbox.fail(&format!("{line} --memory 1K"), 4));
+    sandbox.run(&format!("{line} --memory {least}"));
+    let least = named_minimum(&sandbox.fail("eigenvalue A.bin --threads 1 --memory 1K", 4));
+    // A refusal comes from the header, and pages of the process may take some more.
+    sandbox.run(&format!("eigenvalue A.bin --threads 1 --memory {}", least + (8 << 20)));
+    assert!(sandbox.fail("plan eigenvalue --rows 0 --precision 200", 2).contains("order 0"));
+    assert!(sandbox.fail("plan eigenvalue --rows 10 --cols 10 --precision 200", 2).contains("'--cols'"));
 }
 
 #[test]
