@@ -15,9 +15,10 @@ use rug::ops::{AddAssignRound, SubAssignRound};
 use serde_json::{Value, json};
 use std::time::Instant;
 use sunzi::eigenvalue::{
-    EigenvalueInterval, EigenvalueOptions, EigenvalueReport, Extreme, extreme_eigenvalue_with, pencil_eigenvalue_with,
+    EigenvalueInterval, EigenvalueOptions, Extreme, extreme_eigenvalue_with, pencil_eigenvalue_with,
     plan_extreme_eigenvalue,
 };
+use sunzi::report::EigenvalueReport;
 use sunzi::{Context, Matrix, Outcome, Result, SymmetricMatrix};
 use sunzi_session::engine::{least_bytes, limited};
 use sunzi_session::memory::peak_resident_bytes;
