@@ -57,6 +57,7 @@ fn operations_with_a_factor_write_the_report_of_products() {
         let at_work = seconds("kernel_limit_seconds");
         assert!(at_work.is_none_or(|own| own >= seconds("limit_seconds").unwrap()), "{report}");
         assert_eq!(text.contains(", the kernel at work: sunzi takes"), at_work.is_some(), "{text}");
+        assert!(text.lines().all(|line| line.len() <= 80), "{text}");
         assert_eq!(report["read_bytes_per_second"].is_object(), operation == "solve");
         assert!(text.contains("every run right") && text.contains("MPFR "), "{text}");
     }
@@ -114,7 +115,10 @@ fn batches_are_timed_beside_calls() {
         assert_eq!(report["operation"], format!("{operation}_batch"));
         assert!(report["checked"] == true && report["seconds"]["median"].as_f64().unwrap() > 0.0, "{text}");
         assert_eq!(report["baselines"][0]["name"], "calls");
-        assert!(text.contains("every run right") && text.contains("one call of Sunzi for each problem"), "{text}");
+        // A long line goes on below its second column.
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("every run right") && words.contains("one call of Sunzi for each problem"), "{text}");
+        assert!(text.lines().all(|line| line.len() <= 80), "{text}");
     }
     let error = sandbox.fail("bench batch --operation cholesky --rows 4 --cols 3", 2);
     assert!(error.contains("--cols 3 differs from --rows 4"), "{error}");

@@ -91,6 +91,7 @@ pub fn rows_of_sides(seconds: &Spread, baselines: &[BaselineReport]) -> Vec<Stri
 /// The report for people.
 pub fn table(report: &BenchReport) -> String {
     let mut lines = vec![heading(report)];
+    lines.extend(cut(report));
     lines.extend(rows_of_sides(&report.seconds, &report.baselines));
     let parts = report.phases.0.iter().map(|(name, seconds)| format!("{name} {}", format_seconds(*seconds)));
     let parts = parts.collect::<Vec<_>>();
@@ -112,17 +113,25 @@ pub fn table(report: &BenchReport) -> String {
 }
 
 fn heading(report: &BenchReport) -> String {
-    let primes = report.primes.map_or(String::new(), |primes| format!(": {primes} primes"));
     format!(
-        "{} {} x {}, {} bits, {}, kernel {}{primes}{}",
+        "{} {} x {}, {} bits, {}, kernel {}",
         report.operation,
         report.rows,
         report.cols,
         report.precision_bits,
         counted(report.threads, "thread"),
         report.kernel,
-        report.cut.describe()
     )
+}
+
+/// How the work was cut, where that is known.
+fn cut(report: &BenchReport) -> Option<String> {
+    report.primes.map(|primes| format!("{:<10} {primes} primes{}", "cut", report.cut.describe()))
+}
+
+/// How many times as long as a limit: three digits or more.
+fn times(ratio: f64) -> String {
+    if ratio < 9.9995 { format!("{ratio:.3}") } else { format!("{ratio:.1}") }
 }
 
 /// The work of a device.
@@ -176,7 +185,7 @@ fn limits(report: &BenchReport) -> Vec<String> {
     let line = |name: &str, kernel: &str, remark: &str, [seconds, ratio]: [f64; 2], rate: &Spread| {
         let (seconds, giga) = (format_seconds(seconds), rate.median / 1e9);
         [
-            format!("{name:<10} {seconds} with {kernel}{remark}: sunzi takes {ratio:.3} times that"),
+            format!("{name:<10} {seconds} with {kernel}{remark}: sunzi takes {} times that", times(ratio)),
             format!("{:<10} ({giga:.2} G multiply-adds per second modulo one prime{reading})", ""),
         ]
     };
@@ -245,7 +254,7 @@ mod tests {
     #[test]
     fn the_limit_of_the_kernel_at_work_comes_first() {
         let machine = [
-            "machine    20.0 ms with i8, its fastest kernel: sunzi takes 100.000 times that",
+            "machine    20.0 ms with i8, its fastest kernel: sunzi takes 100.0 times that",
             "           (3300.00 G multiply-adds per second modulo one prime)",
         ];
         let own = [
