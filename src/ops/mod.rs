@@ -45,7 +45,8 @@ pub use cholesky::{
     Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, TaskTimes, cholesky, cholesky_into, cholesky_with,
 };
 pub use cholesky::{CholeskyPlan, UpdatePlan, log_det_of, plan_cholesky};
-pub use eigenvalue::{EigenvalueInterval, EigenvalueOptions, EigenvalueReport, Extreme};
+pub use eigenvalue::plan_extreme_eigenvalue;
+pub use eigenvalue::{EigenvalueInterval, EigenvalueOptions, EigenvaluePlan, EigenvalueReport, Extreme};
 pub use eigenvalue::{extreme_eigenvalue, extreme_eigenvalue_with, pencil_eigenvalue, pencil_eigenvalue_with};
 pub use estimate::{Certificate, optional_estimate};
 pub use factor::double;
